@@ -1,0 +1,47 @@
+// Prints a plan as a self-contained folder: source, CMakeLists.txt, weights.bin, model.h with a C ABI, an example main. And
+// builds and loads such a folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gopt/plan.h"
+
+namespace gopt {
+
+struct EmittedFile {
+  std::string name;  // relative
+  std::string text;
+};
+
+struct EmittedCode {
+  std::vector<EmittedFile> files;  // all but the weights
+  Plan plan;
+};
+
+// Source text of a plan for its target. Errors: an element type or operator that the target has no code for, by node.
+Result<EmittedCode> emit(const Plan& plan);
+
+// Writes files and weights (folded one at a time) to `folder`: beside it first, then renamed. Errors: exists without `force`,
+// not writable.
+Status write_emitted(const EmittedCode& code, const std::string& folder, bool force);
+
+// A built model, through its C ABI.
+class LoadedModel {
+ public:
+  // Builds the folder (cached by content) and loads it. Errors: no compiler, a build failure with its first lines.
+  static Result<LoadedModel> build_and_load(const std::string& folder, int threads);
+  // Outputs for inputs in declared order, types and shapes as in the graph. Errors: inputs that do not fit.
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
+  // Milliseconds of each of `runs` runs on the same inputs.
+  Result<std::vector<double>> time(const std::vector<Tensor>& inputs, int warmup, int runs);
+  // Name and total milliseconds of each kernel over `runs` runs.
+  Result<std::vector<std::pair<std::string, double>>> profile(const std::vector<Tensor>& inputs, int runs);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace gopt

@@ -1,0 +1,84 @@
+// What an operator computes: define() gives each output's extents, element type and element expression over reads of the
+// inputs, and the requirements on extents and attributes under which that is meant. The interpreter, the prover, region
+// analysis, code generation and work estimates all start here; nothing else says what an operator does.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gopt/expr.h"
+#include "gopt/op.h"
+#include "gopt/result.h"
+
+namespace gopt {
+
+// A tensor as a function of its subscripts. `at` may be called with any Index values, symbolic or not.
+struct TensorExpr {
+  ElementType element = ElementType::Undefined;
+  Shape shape;
+  std::function<Expr(const std::vector<Index>& subscripts)> at;
+  // For constant inputs: the data, for the operators whose output shape depends on it (Range).
+  const Tensor* data = nullptr;
+  // For reads that may stand as an index (Gather's indices): the input number that `at` reads plainly, else -1.
+  int plain_input = -1;
+};
+
+// The tensor whose element at i is read(input, i).
+TensorExpr input_tensor(int input, const TensorType& type);
+
+struct Requirement {
+  Cond cond;
+  std::string what;  // "channels of x and w agree"
+};
+
+struct Definition {
+  std::vector<TensorExpr> outputs;
+  std::vector<Requirement> requirements;  // those that are neither true nor false yet; symbolic only
+};
+
+// The definition of `kind` applied to `inputs` (an input that is left out has element Undefined and no `at`).
+// `output_count` matters for operators with a variable number of outputs. Errors: wrong arity, unknown or ill-typed
+// attribute, ranks that do not fit, a requirement that is false. Precondition: `kind` is of the table.
+Result<Definition> define(OpKind kind, const std::vector<TensorExpr>& inputs, const Attributes& attributes, int output_count = 1);
+
+// Attributes with defaults filled in and forms that mean the same made equal: axes non-negative where the rank is known,
+// auto_pad resolved into pads, kernel_shape of convolutions dropped, perm, strides, dilations and pads explicit.
+// Errors as define(), for attributes alone.
+Result<Attributes> canonical_attributes(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output_count);
+
+// Output types by define(). An input of unknown shape gives outputs of unknown shape.
+struct InferredTypes {
+  std::vector<TensorType> outputs;
+  std::vector<Requirement> requirements;
+};
+Result<InferredTypes> infer_types(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output_count = 1);
+
+// A 64-bit hash of the operator table and of probes of every definition, hexadecimal. Rules proved under another hash are stale.
+std::string definitions_hash();
+
+// ---- staging: reductions that an element shares with others, computed once ----
+
+// One tensor of a staged definition: its element expression over output symbols `axes` (one for each extent), which reads
+// inputs (0..n-1) and earlier stages (n..).
+struct Stage {
+  ElementType element;
+  Shape shape;
+  std::vector<AtomId> axes;
+  Expr value;
+};
+// The stages of one output, the last is the output itself. Each reduction that does not depend on all axes, or is nested
+// in another and independent of its binders, becomes a stage of its own. Element type of such stages is Float64 for floats
+// when `wide`, else the type of the output.
+std::vector<Stage> stage(const TensorExpr& output, int input_count, bool wide);
+
+// Work of one output by its definition: scalar operations and elements read and written (each input element once).
+struct Work {
+  double operations = 0;
+  double elements_read = 0;
+  double elements_written = 0;
+};
+Work estimate_work(const TensorExpr& output);  // precondition: static shape
+
+}  // namespace gopt

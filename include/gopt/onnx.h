@@ -1,0 +1,41 @@
+// ONNX in and out: opsets 7 to 21, IR 3 to 10, external data mapped and never loaded whole. What has no definition here
+// becomes an opaque node and is written as it was read.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gopt/graph.h"
+
+namespace gopt {
+
+struct ImportOptions {
+  // --shape: input name to extents. Fixes symbolic dimensions, or changes the batch of a static model (constants of Reshape
+  // and the like that follow from it are recomputed, and checked).
+  std::map<std::string, std::vector<int64_t>> shapes;
+};
+
+struct ImportedModel {
+  Graph graph;
+  std::vector<std::string> warnings;
+};
+
+// Errors name the file, the node and what would mend it: not ONNX, truncated, a cycle, a missing or too short external file
+// or one outside the model's folder, contradictory shapes, a dimension of --shape that does not fit.
+Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& options = {});
+
+struct ExportOptions {
+  bool force = false;             // overwrite an existing file
+  int64_t external_above = 1 << 30;  // total weight bytes above which weights go to PATH.data beside it
+};
+
+// Writes beside the path, then renames. Weight-only nodes are evaluated and written as initializers, one at a time.
+// Errors: the file exists, the folder cannot be written, an operator that the model's opset cannot express.
+Status export_onnx(const Graph& graph, const std::string& path, const ExportOptions& options = {});
+
+// A tensor from / to a .pb file (TensorProto), and many from / to an .npz.
+Result<Tensor> read_tensor_proto(const std::string& path, std::string* name = nullptr);
+Status write_tensor_proto(const Tensor& tensor, const std::string& name, const std::string& path);
+
+}  // namespace gopt

@@ -1,0 +1,83 @@
+// Rewrites a graph with proved rules: TASO's backtracking search (SOSP'19, section 5) led by a cost, kept within a budget.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gopt/graph.h"
+#include "gopt/plan.h"
+#include "gopt/rule.h"
+
+namespace gopt {
+
+struct Cost {
+  double time_ms = 0;
+  double operations = 0;   // scalar operations of everything that runs
+  double bytes = 0;        // read and written by kernels
+  int kernels = 0;
+};
+
+// Cost of a graph on a target: pure, never prints.
+class CostOracle {
+ public:
+  virtual ~CostOracle() = default;
+  virtual Cost estimate(const Graph& graph) = 0;
+};
+
+enum class SearchKind { Backtracking, Greedy, None };
+
+struct SearchOptions {
+  SearchKind search = SearchKind::Backtracking;
+  double alpha = 1.05;         // keep graphs below alpha x best
+  int max_steps = 1000;        // graphs taken from the queue
+  double budget_seconds = 60;
+  int max_queue = 2000;
+  std::vector<std::string> disabled_rules;   // by name; unknown names are an error
+  std::vector<std::string> enabled_rules;    // when not empty: only these
+  std::vector<std::string> disabled_passes;
+  const std::atomic<bool>* stop = nullptr;   // set on Ctrl-C: the best so far is returned
+  std::function<void(const std::string&)> progress;
+};
+
+struct AppliedRule {
+  std::string rule;          // name, found in the database
+  std::string content_hash;  // of the rule
+  std::vector<std::string> matched_nodes;  // names of the nodes it replaced
+  double cost_before_ms = 0, cost_after_ms = 0;
+};
+
+enum class StopReason { Saturated, StepLimit, TimeLimit, Interrupted, Off };
+std::string to_string(StopReason reason);
+
+struct PassNote {
+  std::string pass;
+  bool changed = false;
+  double seconds = 0;
+};
+
+struct OptimizeResult {
+  Graph graph;
+  Cost before, after;
+  std::vector<AppliedRule> applied;  // in order
+  std::vector<PassNote> passes;
+  StopReason stop_reason = StopReason::Saturated;
+  int steps = 0;
+  long rules_tried = 0, graphs_seen = 0;
+  double seconds = 0;
+};
+
+// Errors: an unknown rule or pass name in the options.
+Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRule>& rules, CostOracle& costs,
+                                const SearchOptions& options = {});
+
+// Analytic roofline: kernels of make_plan's cover at `gflops` and `gbps`, and a fixed cost a kernel.
+struct Roofline {
+  double gflops = 100, gbps = 10, launch_us = 2;
+};
+std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline);
+std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
+
+}  // namespace gopt

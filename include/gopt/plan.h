@@ -1,0 +1,103 @@
+// The kernel plan: how a graph is covered by kernels on a device, where each tensor lies, in what layout and on which
+// stream each kernel runs. The cost of a graph is the cost of its best plan; code generation prints a plan.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gopt/graph.h"
+
+namespace gopt {
+
+enum class TargetKind { Cpu, Cuda, Onnx };
+
+struct Target {
+  TargetKind kind = TargetKind::Cpu;
+  int threads = 1;
+};
+
+// Order of elements in memory. Blocked16: N, C/16, spatial..., 16 channels (channels rounded up, the rest zero);
+// ChannelsLast: N, spatial..., C.
+enum class Layout { Plain, Blocked16, ChannelsLast };
+std::string to_string(Layout layout);
+
+struct Device {
+  TargetKind kind = TargetKind::Cpu;
+  int ordinal = 0;
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+enum class BufferId : uint32_t {};
+enum class StreamId : uint32_t {};
+
+enum class BufferPlace { Input, Output, Weight, Arena };
+
+struct Buffer {
+  Value value;  // what it holds
+  std::vector<int64_t> dims;
+  ElementType element = ElementType::Float32;
+  Layout layout = Layout::Plain;
+  Device device;
+  BufferPlace place = BufferPlace::Arena;
+  int64_t size_bytes = 0;  // with the layout's rounding
+  int64_t offset = 0;      // Arena: bytes from its start; Weight: bytes in the weights file; Input, Output: their number
+  // A view lies inside another buffer (an input of a concat made in place, a reshape): offset is relative to it.
+  bool is_view = false;
+  BufferId parent{};
+};
+
+enum class KernelKind {
+  Convolution,  // a library call: Conv and its epilogue
+  MatrixProduct,  // a library call: MatMul or Gemm and its epilogue
+  Generated,    // loops from the definitions of the nodes it covers, fused
+  Reorder,      // one layout to another
+};
+std::string to_string(KernelKind kind);
+
+// One step that a library kernel applies to its result before it is stored, in order.
+struct Epilogue {
+  enum class Kind { Bias, AddTensor, Activation };
+  Kind kind;
+  NodePtr node;       // the node that it stands for (Activation: its operator and attributes)
+  BufferId operand{};  // Bias: the vector; AddTensor: the tensor
+};
+
+struct Kernel {
+  KernelKind kind;
+  std::string name;               // unique in the plan, a C identifier
+  std::vector<NodePtr> nodes;     // covered, in topological order
+  std::vector<Value> inputs;      // values read from buffers, parallel to input_buffers
+  std::vector<BufferId> input_buffers;
+  std::vector<Value> outputs;     // values made, parallel to output_buffers
+  std::vector<BufferId> output_buffers;
+  std::vector<Epilogue> epilogues;  // library kernels
+  std::string implementation;     // "direct", "winograd", ...; empty: the only one
+  Device device;
+  StreamId stream{};
+  double estimated_ms = 0;
+};
+
+struct Plan {
+  Graph graph;
+  Target target;
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;  // in launch order
+  int64_t arena_bytes = 0;
+  double estimated_ms = 0;
+
+  const Buffer& buffer(BufferId id) const { return buffers[static_cast<uint32_t>(id)]; }
+};
+
+// Time of one kernel of a plan in milliseconds. A pure function of kernel, target and (for measured times) the cache.
+class KernelCosts {
+ public:
+  virtual ~KernelCosts() = default;
+  virtual double time_ms(const Plan& plan, const Kernel& kernel) = 0;
+};
+
+// Covers the graph by kernels at least estimated cost. Errors: what cannot be planned, with the node: an opaque operator, an
+// extent that is not static (say --shape), an element type without code.
+Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs);
+
+}  // namespace gopt

@@ -1,0 +1,73 @@
+// Rewrite rules: two graphs over the same variables that are equal wherever the condition holds. A candidate is unproved; a
+// rule in a database carries its proof record, and only those load. The text form is in docs/grammar.md; see verifier.h
+// for who proves and optimizer.h for who applies.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gopt/graph.h"
+
+namespace gopt {
+
+enum class VariableKind {
+  Activation,  // may depend on the model's input; weights match it too
+  Weight,      // matches only what depends on initializers alone
+};
+
+// A pattern variable. Its type's extents are symbols of the rule (or polynomials of them). f32 stands for every
+// floating-point type, the same for all variables.
+struct RuleVariable {
+  std::string name;
+  VariableKind kind = VariableKind::Activation;
+  TensorType type;
+  // The rule holds under any leading axes before those of `type`, the same for every variable so marked and for the outputs;
+  // in such rules axis attributes of nodes above these variables are negative. Written "f32[...,a,b]".
+  bool has_prefix = false;
+};
+
+// How floating-point results may differ although the reals are equal.
+struct RuleMarks {
+  bool finite_only = false;       // assumes no NaN or infinity (x - x = 0)
+  bool reassociates = false;      // changes the order of sums or products
+  bool changes_rounding = false;  // replaces functions or constants by others
+  friend bool operator==(const RuleMarks&, const RuleMarks&) = default;
+};
+
+struct ProofRecord {
+  std::string definitions;  // definitions_hash() under which it was proved
+  int obligations = 0;      // number of solver queries answered
+  std::string solver;       // "z3 4.8.12"
+  std::string digest;       // hash of the obligations' text
+  friend bool operator==(const ProofRecord&, const ProofRecord&) = default;
+};
+
+struct RewriteRule {
+  std::string name;
+  std::vector<RuleVariable> variables;
+  // Inputs are the variables, by name and in order; as many outputs on both sides. Attributes may hold symbols.
+  Graph left, right;
+  // Over symbols of the variables' types and the attributes; beyond what the left side's own requirements say.
+  Cond condition;
+  RuleMarks marks;
+  std::string origin;  // "hand", or "generator seed=1 max-ops=2 family=dense"
+  std::optional<ProofRecord> proof;
+
+  std::string content_hash() const;  // of everything but name, origin and proof
+};
+
+// Stanzas of a rules file. Errors: "FILE:12: rule `x`: ..." for grammar, unbound variables, arities, ill-typed sides.
+Result<std::vector<RewriteRule>> parse_rules(std::string_view text, const std::string& file_name);
+std::string print_rule(const RewriteRule& rule);
+std::string print_rules(const std::vector<RewriteRule>& rules);
+
+// Rules of a database file that may be applied: proved, under today's definitions. Others are left out, each with a warning.
+struct RuleDatabase {
+  std::vector<RewriteRule> rules;
+  std::vector<std::string> warnings;
+};
+Result<RuleDatabase> load_rules(const std::string& path);
+
+}  // namespace gopt

@@ -1,0 +1,52 @@
+// Proves rewrite rules from the operators' definitions, for every tensor size (docs/verifier.md). Verdicts depend on the
+// rule alone: limits are Z3's rlimit, not seconds.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gopt/rule.h"
+
+namespace gopt {
+
+enum class Verdict { Proved, Refuted, Unknown };
+std::string to_string(Verdict verdict);
+
+struct Counterexample {
+  std::map<std::string, int64_t> sizes;        // symbol name to value
+  std::map<std::string, Tensor> inputs;        // by variable
+  int output = 0;                              // output that differs
+  std::vector<int64_t> position;               // where
+  double left = 0, right = 0;                  // the interpreter's values there
+  std::string what;                            // for shape or validity differences, in words
+};
+
+struct Obligation {
+  std::string what;    // "equal class 2 of output 0"
+  std::string smtlib;  // the query, unsatisfiable when it holds
+};
+
+struct VerifyOptions {
+  unsigned rlimit = 20'000'000;  // Z3 resource units a query
+  int samples = 60;              // random size assignments tried before proving
+  uint64_t seed = 1;
+  bool keep_obligations = false;
+};
+
+struct Verification {
+  Verdict verdict = Verdict::Unknown;
+  Cond condition;                           // Proved: under which (at least the rule's own)
+  RuleMarks marks;                          // derived from what the proof used
+  std::optional<ProofRecord> proof;         // Proved
+  std::optional<Counterexample> counterexample;  // Refuted
+  std::string reason;                       // Unknown, Refuted
+  std::vector<Obligation> obligations;      // where kept
+};
+
+Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options = {});
+
+// Random testing alone: a counterexample that the interpreter confirms, if one is found.
+std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, int samples, uint64_t seed);
+
+}  // namespace gopt
