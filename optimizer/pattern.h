@@ -1,0 +1,68 @@
+// A rule compiled for matching: its two sides as flat arrays of nodes, rule symbols renamed so that they cannot be
+// taken for the model's, and the order in which nodes are found from the first root. See match.h, which walks it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gopt/rule.h"
+
+namespace gopt::optimizer {
+
+// An input of a pattern node or an output of a side: a variable, an output of a node, or nothing (a left-out input).
+struct PatternValue {
+  int variable = -1;
+  int node = -1;
+  int output = 0;
+};
+
+struct PatternNode {
+  OpKind op;
+  std::vector<PatternValue> inputs;
+  Attributes attributes;
+  std::vector<TensorType> outputs;
+  int attribute_rank = 0;   // rank that axis attributes count in
+  bool has_prefix = false;  // a variable with a prefix lies below
+  bool is_commutative = false;
+  Tensor tensor;  // Constant
+};
+
+struct PatternSide {
+  std::vector<PatternNode> nodes;  // each after what it uses
+  std::vector<PatternValue> outputs;
+};
+
+struct PatternVariable {
+  VariableKind kind;
+  ElementType element;
+  Shape shape;
+  bool has_prefix;
+};
+
+// One step of the walk. Descend: match `node` and all below it, at the candidate root (first step only). Climb: from
+// the bound value `from` to some user that matches nodes.front(), from that to a user that matches the next, up to a
+// root.
+struct WalkStep {
+  PatternValue from;
+  std::vector<int> nodes;
+};
+
+struct Pattern {
+  const RewriteRule* rule = nullptr;
+  std::string rule_hash;
+  std::vector<PatternVariable> variables;
+  PatternSide left, right;
+  Cond condition;
+  // Symbols of the variables' extents: the proof takes them as non-negative.
+  std::set<AtomId> extent_symbols;
+  std::vector<WalkStep> climbs;  // for roots that the first root's descent does not reach
+  int depth = 0;                 // longest path of the left side, in nodes
+
+  int first_root() const { return left.outputs.front().node; }
+};
+
+// Precondition: the rule outlives the pattern. Errors: a side that cannot be matched (a root that is a variable, roots
+// that share nothing), a symbol of the right side that the left does not bind.
+Result<Pattern> compile_pattern(const RewriteRule& rule);
+
+}  // namespace gopt::optimizer

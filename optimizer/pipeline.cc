@@ -1,0 +1,81 @@
+// The optimizer as straight text: what happens to a graph, in order. Each pass has its timer, its switch and its check.
+#include <chrono>
+
+#include "gopt/optimizer.h"
+#include "passes.h"
+#include "rule_selection.h"
+#include "search.h"
+
+namespace gopt {
+namespace {
+
+using namespace optimizer;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Pipeline {
+ public:
+  Pipeline(OptimizeResult& result, const SearchOptions& options)
+      : result_(result), disabled_(options.disabled_passes) {}
+
+  void run(const std::string& name, Graph (*pass)(const Graph&)) {
+    if (std::find(disabled_.begin(), disabled_.end(), name) != disabled_.end()) return;
+    const auto start = Clock::now();
+    const Graph after = pass(result_.graph);
+    const bool changed = !after.same_as(result_.graph);
+    result_.graph = after;
+    check(name);
+    result_.passes.push_back({name, changed, seconds_since(start)});
+  }
+
+  void search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options) {
+    result_.stop_reason = StopReason::Off;
+    if (options.search == SearchKind::None || patterns.empty()) return;
+    const auto start = Clock::now();
+    Found found = search_rewrites(result_.graph, patterns, costs, options);
+    const bool changed = !found.graph.same_as(result_.graph);
+    result_.graph = std::move(found.graph);
+    result_.applied.insert(result_.applied.end(), found.applied.begin(), found.applied.end());
+    result_.stop_reason = found.stop_reason;
+    result_.steps = found.steps;
+    result_.rules_tried = found.rules_tried;
+    result_.graphs_seen = found.graphs_seen;
+    check("search");
+    result_.passes.push_back({"search", changed, seconds_since(start)});
+  }
+
+ private:
+  void check(const std::string& name) const {
+    const Status status = validate(result_.graph);
+    GOPT_CHECK(status.ok(), "after pass " + name + ": " + status.error().message);
+  }
+
+  OptimizeResult& result_;
+  const std::vector<std::string>& disabled_;
+};
+
+}  // namespace
+
+Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRule>& rules, CostOracle& costs,
+                                const SearchOptions& options) {
+  const auto start = Clock::now();
+  GOPT_RETURN_IF_ERROR(check_pass_names(options.disabled_passes));
+  GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, select_patterns(rules, options));
+  OptimizeResult result;
+  result.graph = graph;
+  result.before = costs.estimate(graph);
+  Pipeline pipeline(result, options);
+  pipeline.run("merge-equal-nodes", merge_equal_nodes);
+  pipeline.run("drop-identities", drop_identities);
+  pipeline.run("fold-constants", fold_constants);
+  pipeline.run("merge-commuted-nodes", merge_commuted_nodes);
+  pipeline.search(patterns, costs, options);
+  pipeline.run("drop-identities", drop_identities);
+  pipeline.run("fold-constants", fold_constants);
+  result.after = costs.estimate(result.graph);
+  result.seconds = seconds_since(start);
+  return result;
+}
+
+}  // namespace gopt

@@ -1,0 +1,121 @@
+#include "rewrite.h"
+
+#include <fmt/core.h>
+
+#include "prefix.h"
+
+namespace gopt::optimizer {
+namespace {
+
+AttributeValue bound_value(AttributeValue value, const Substitution& symbols) {
+  if (auto* index = std::get_if<Index>(&value)) *index = substitute(*index, symbols);
+  if (auto* list = std::get_if<std::vector<Index>>(&value))
+    for (Index& index : *list) index = substitute(index, symbols);
+  return value;
+}
+
+Tensor with_element(const Tensor& tensor, ElementType floating) {
+  if (tensor.type() != ElementType::Float32 || floating == ElementType::Float32) return tensor;
+  return Tensor::from_values(floating, tensor.dims(), tensor.to_doubles());
+}
+
+std::string output_name(const Value& value) {
+  const auto& names = value.node->output_names;
+  return static_cast<size_t>(value.output) < names.size() ? names[value.output] : std::string();
+}
+
+// Builds the right side; what replaces a root inherits its names.
+class Instantiator {
+ public:
+  Instantiator(const Binding& binding, const std::vector<Value>& roots)
+      : binding_(binding), side_(binding.pattern->right), made_(side_.nodes.size()) {
+    for (size_t i = 0; i < roots.size(); i++)
+      if (side_.outputs[i].node >= 0) roots_of_[side_.outputs[i].node].emplace_back(side_.outputs[i].output, roots[i]);
+  }
+
+  Result<std::vector<Value>> build() {
+    for (size_t i = 0; i < side_.nodes.size(); i++) GOPT_RETURN_IF_ERROR(add(i));
+    std::vector<Value> outputs;
+    for (const PatternValue& output : side_.outputs) outputs.push_back(find(output));
+    return outputs;
+  }
+  std::vector<Hash128> made() const {
+    std::vector<Hash128> hashes;
+    for (const NodePtr& node : made_) hashes.push_back(node->hash);
+    for (const PatternValue& output : side_.outputs)
+      if (output.variable >= 0) hashes.push_back(binding_.variables[output.variable].node->hash);
+    return hashes;
+  }
+
+ private:
+  Value find(const PatternValue& value) const {
+    if (value.variable >= 0) return binding_.variables[value.variable];
+    if (value.node >= 0) return {made_[value.node], value.output};
+    return {};
+  }
+
+  Status add(size_t at) {
+    const PatternNode& node = side_.nodes[at];
+    if (node.op == OpKind::Constant) {
+      made_[at] = builder_.constant(with_element(node.tensor, binding_.floating)).node;
+      return Unit{};
+    }
+    std::vector<Value> inputs;
+    for (const PatternValue& input : node.inputs) inputs.push_back(find(input));
+    Attributes attributes;
+    for (const auto& [name, value] : node.attributes) attributes.emplace(name, bound_value(value, binding_.symbols));
+    std::string name;
+    std::vector<std::string> output_names(node.outputs.size());
+    if (const auto roots = roots_of_.find(static_cast<int>(at)); roots != roots_of_.end()) {
+      name = roots->second.front().second.node->name;
+      for (const auto& [output, root] : roots->second) output_names[output] = output_name(root);
+    }
+    GOPT_ASSIGN_OR_RETURN(made_[at],
+                          builder_.add(node.op, std::move(inputs), with_prefix(node, attributes, binding_.prefix),
+                                       static_cast<int>(node.outputs.size()), name, output_names));
+    return Unit{};
+  }
+
+  const Binding& binding_;
+  const PatternSide& side_;
+  GraphBuilder builder_;
+  std::vector<NodePtr> made_;
+  std::map<int, std::vector<std::pair<int, Value>>> roots_of_;
+};
+
+}  // namespace
+
+Result<Rewritten> apply_binding(const Graph& graph, const Graph& source, const Binding& binding) {
+  for (NodeId id : binding.nodes)
+    if (!graph.contains(source.node(id))) return Error{"a matched node is gone"};
+  std::vector<Value> roots;
+  for (size_t i = 0; i < binding.pattern->left.outputs.size(); i++) roots.push_back(binding.root(source, i));
+  Instantiator instantiator(binding, roots);
+  GOPT_ASSIGN_OR_RETURN(const std::vector<Value> values, instantiator.build());
+  std::map<Value, Value> replacements;
+  for (size_t i = 0; i < roots.size(); i++) {
+    if (!(values[i].type() == roots[i].type()))
+      return Error{fmt::format("output {} would be {} in place of {}", i, to_string(values[i].type()),
+                               to_string(roots[i].type()))};
+    replacements[roots[i]] = values[i];
+  }
+  GOPT_ASSIGN_OR_RETURN(Graph rewritten, replace_values(graph, replacements));
+  return Rewritten{std::move(rewritten), instantiator.made()};
+}
+
+std::vector<std::string> matched_names(const Graph& source, const Binding& binding) {
+  std::vector<std::string> names;
+  for (NodeId id : binding.nodes) {
+    const Node& node = *source.node(id);
+    if (node.is(OpKind::Constant)) continue;
+    if (!node.name.empty())
+      names.push_back(node.name);
+    else if (const std::string value = output_name({source.node(id), 0}); !value.empty())
+      names.push_back(value);
+    else
+      names.push_back(op_info(node.op).name);
+  }
+  return names;
+}
+
+}  // namespace gopt::optimizer

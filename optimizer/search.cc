@@ -1,0 +1,283 @@
+#include "search.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "rewrite.h"
+
+namespace gopt::optimizer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct HashOfHash {
+  size_t operator()(const Hash128& hash) const { return static_cast<size_t>(hash.low); }
+};
+
+// How a graph was reached; shared by all that was reached from it.
+struct Trail {
+  std::shared_ptr<const Trail> parent;
+  std::vector<AppliedRule> applied;
+};
+using TrailPtr = std::shared_ptr<const Trail>;
+
+// A graph that was taken from the queue.
+struct Site {
+  Graph graph;
+  double cost_ms;
+  TrailPtr trail;
+};
+using SitePtr = std::shared_ptr<const Site>;
+
+// What waits in the queue: bindings to be applied to a site (its graph is made again when taken, which is cheaper than
+// to keep thousands of graphs), or the rest of a site's single bindings.
+struct Entry {
+  double cost_ms;
+  bool is_rest;  // after fresh ones of the same cost
+  long sequence;
+  SitePtr site;
+  std::vector<Binding> bindings;
+  size_t next = 0;              // is_rest: first binding not tried yet
+  bool is_improvement = false;  // was the best when found: rewritten everywhere
+
+  bool operator<(const Entry& other) const {
+    return std::tie(cost_ms, is_rest, sequence) < std::tie(other.cost_ms, other.is_rest, other.sequence);
+  }
+};
+
+struct Applied {
+  Graph graph;
+  std::vector<const Binding*> bindings;
+  std::vector<Hash128> made;
+};
+
+uint32_t last_root(const Binding& binding) {
+  uint32_t last = 0;
+  for (const PatternValue& root : binding.pattern->left.outputs)
+    last = std::max(last, static_cast<uint32_t>(binding.nodes[root.node]));
+  return last;
+}
+
+// Bindings applied from the last root to the first: nodes before the root that is replaced stay as they are, so that
+// the remaining bindings still hold. One whose nodes are gone is left out.
+Applied apply_all(const Graph& graph, const std::vector<Binding>& bindings) {
+  std::vector<const Binding*> order;
+  for (const Binding& binding : bindings) order.push_back(&binding);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Binding* a, const Binding* b) { return last_root(*a) > last_root(*b); });
+  Applied applied{graph, {}, {}};
+  for (const Binding* binding : order) {
+    auto rewritten = apply_binding(applied.graph, graph, *binding);
+    if (!rewritten.ok()) continue;
+    applied.graph = rewritten->graph;
+    applied.made.insert(applied.made.end(), rewritten->made.begin(), rewritten->made.end());
+    applied.bindings.push_back(binding);
+  }
+  return applied;
+}
+
+class Search {
+ public:
+  Search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options)
+      : patterns_(patterns), costs_(costs), options_(options), started_(Clock::now()) {
+    for (const Pattern& pattern : patterns) depth_ = std::max(depth_, pattern.depth);
+  }
+
+  Found run(const Graph& graph) {
+    found_.graph = graph;
+    found_.cost = estimate(graph);
+    seen_.insert(graph.hash());
+    push({found_.cost.time_ms,
+          false,
+          sequence_++,
+          std::make_shared<Site>(Site{graph, found_.cost.time_ms, nullptr}),
+          {},
+          0,
+          true});
+    while (!queue_.empty() && !should_stop()) {
+      Entry entry = std::move(queue_.extract(queue_.begin()).value());
+      if (!is_kept(entry.cost_ms)) break;
+      found_.steps++;
+      if (entry.is_rest)
+        try_singles(std::move(entry));
+      else
+        expand(entry);
+      report();
+    }
+    collect_trail();
+    found_.graphs_seen = static_cast<long>(seen_.size());
+    return std::move(found_);
+  }
+
+ private:
+  bool is_greedy() const { return options_.search == SearchKind::Greedy; }
+  bool is_better(double cost_ms) const { return cost_ms < found_.cost.time_ms * (1 - 1e-9); }
+  bool is_kept(double cost_ms) const { return is_greedy() || cost_ms < options_.alpha * found_.cost.time_ms + 1e-12; }
+
+  bool should_stop() {
+    if (found_.stop_reason != StopReason::Saturated) return true;
+    if (options_.stop && options_.stop->load())
+      found_.stop_reason = StopReason::Interrupted;
+    else if (std::chrono::duration<double>(Clock::now() - started_).count() > options_.budget_seconds)
+      found_.stop_reason = StopReason::TimeLimit;
+    else if (found_.steps >= options_.max_steps)
+      found_.stop_reason = StopReason::StepLimit;
+    return found_.stop_reason != StopReason::Saturated;
+  }
+  bool is_out_of_time() {
+    const bool was_last_step = found_.steps >= options_.max_steps;
+    if (!was_last_step) return should_stop();
+    return (options_.stop && options_.stop->load()) ||
+           std::chrono::duration<double>(Clock::now() - started_).count() > options_.budget_seconds;
+  }
+
+  Cost estimate(const Graph& graph) {
+    const auto [entry, is_new] = cost_of_.try_emplace(graph.hash());
+    if (is_new) entry->second = costs_.estimate(graph);
+    return entry->second;
+  }
+
+  void push(Entry entry) {
+    queue_.insert(std::move(entry));
+    if (queue_.size() > static_cast<size_t>(std::max(options_.max_queue, 1))) queue_.erase(std::prev(queue_.end()));
+  }
+
+  TrailPtr extend(const Site& site, const Applied& applied, double cost_ms) const {
+    auto trail = std::make_shared<Trail>();
+    trail->parent = site.trail;
+    for (const Binding* binding : applied.bindings)
+      trail->applied.push_back({binding->pattern->rule->name, binding->pattern->rule_hash,
+                                matched_names(site.graph, *binding), site.cost_ms, cost_ms});
+    return trail;
+  }
+
+  // Applies bindings to a site and queues the outcome if it is new and cheap enough. Returns its cost, or nothing.
+  std::optional<double> consider(const SitePtr& site, const std::vector<Binding>& bindings) {
+    found_.rules_tried += static_cast<long>(bindings.size());
+    const Applied applied = apply_all(site->graph, bindings);
+    if (applied.bindings.empty()) return std::nullopt;
+    const Cost cost = estimate(applied.graph);
+    if (!seen_.insert(applied.graph.hash()).second) return cost.time_ms;
+    const bool improves = is_better(cost.time_ms);
+    if (improves) {
+      found_.graph = applied.graph;
+      found_.cost = cost;
+      best_trail_ = extend(*site, applied, cost.time_ms);
+      if (is_greedy()) queue_.clear();
+    }
+    if (improves || (!is_greedy() && is_kept(cost.time_ms)))
+      push({cost.time_ms, false, sequence_++, site, bindings, 0, improves});
+    return cost.time_ms;
+  }
+
+  // A graph's own turn: everywhere when it was the best, else near what made it.
+  void expand(const Entry& entry) {
+    SitePtr site = entry.site;
+    std::optional<Region> region;
+    if (!entry.bindings.empty()) {
+      const Applied applied = apply_all(site->graph, entry.bindings);
+      if (!entry.is_improvement) region = region_around(applied.graph, positions(applied), depth_);
+      site = std::make_shared<Site>(Site{applied.graph, entry.cost_ms, extend(*site, applied, entry.cost_ms)});
+    }
+    const MatchIndex index(site->graph);
+    Entry rest{entry.cost_ms, true, 0, site, {}, 0, false};
+    for (const Pattern& pattern : patterns_) {
+      if (is_out_of_time()) return;
+      std::vector<Binding> bindings = find_bindings(index, pattern, region ? &*region : nullptr);
+      if (!region && bindings.size() > 1) try_together(site, bindings);
+      std::move(bindings.begin(), bindings.end(), std::back_inserter(rest.bindings));
+    }
+    if (rest.bindings.empty()) return;
+    // Fresh graphs that are better go first; where none is, there is no reason to wait.
+    if (!queue_.empty() && queue_.begin()->cost_ms < entry.cost_ms) {
+      rest.sequence = sequence_++;
+      push(std::move(rest));
+    } else {
+      try_singles(std::move(rest));
+    }
+  }
+
+  std::vector<NodeId> positions(const Applied& applied) const {
+    const std::unordered_set<Hash128, HashOfHash> made(applied.made.begin(), applied.made.end());
+    std::vector<NodeId> ids;
+    for (size_t i = 0; i < applied.graph.nodes().size(); i++)
+      if (made.count(applied.graph.nodes()[i]->hash)) ids.push_back(static_cast<NodeId>(i));
+    return ids;
+  }
+
+  // All bindings of a rule at once; where that does not help, the halves that do.
+  void try_together(const SitePtr& site, const std::vector<Binding>& bindings) {
+    std::vector<Binding> helpful;
+    if (pick_helpful(site, bindings, kHalvings, helpful)) return;
+    if (helpful.size() > 1) consider(site, helpful);
+  }
+
+  bool pick_helpful(const SitePtr& site, const std::vector<Binding>& bindings, int halvings,
+                    std::vector<Binding>& helpful) {
+    if (is_out_of_time()) return false;
+    const auto cost_ms = consider(site, bindings);
+    if (cost_ms && *cost_ms < site->cost_ms * (1 - 1e-9)) {
+      helpful.insert(helpful.end(), bindings.begin(), bindings.end());
+      return true;
+    }
+    if (bindings.size() < 2 || halvings == 0) return false;
+    const auto middle = bindings.begin() + static_cast<std::ptrdiff_t>(bindings.size() / 2);
+    pick_helpful(site, {bindings.begin(), middle}, halvings - 1, helpful);
+    pick_helpful(site, {middle, bindings.end()}, halvings - 1, helpful);
+    return false;
+  }
+
+  // One binding at a time; after an improvement that one has its turn first.
+  void try_singles(Entry rest) {
+    while (rest.next < rest.bindings.size()) {
+      if (is_out_of_time()) return;
+      const double best_before = found_.cost.time_ms;
+      consider(rest.site, {rest.bindings[rest.next++]});
+      if (found_.cost.time_ms < best_before) break;
+    }
+    if (rest.next == rest.bindings.size() || !is_kept(rest.cost_ms) || is_greedy()) return;
+    rest.is_rest = true;
+    rest.sequence = sequence_++;
+    push(std::move(rest));
+  }
+
+  void report() {
+    if (!options_.progress) return;
+    options_.progress(fmt::format("step {}: best {:.4f} ms, {} graphs seen, {} waiting, {} rules tried", found_.steps,
+                                  found_.cost.time_ms, seen_.size(), queue_.size(), found_.rules_tried));
+  }
+
+  void collect_trail() {
+    std::vector<const Trail*> path;
+    for (const Trail* trail = best_trail_.get(); trail; trail = trail->parent.get()) path.push_back(trail);
+    for (size_t i = path.size(); i-- > 0;)
+      found_.applied.insert(found_.applied.end(), path[i]->applied.begin(), path[i]->applied.end());
+  }
+
+  static constexpr int kHalvings = 4;
+  const std::vector<Pattern>& patterns_;
+  CostOracle& costs_;
+  const SearchOptions& options_;
+  const Clock::time_point started_;
+  int depth_ = 1;
+  long sequence_ = 0;
+  Found found_;
+  TrailPtr best_trail_;
+  std::set<Entry> queue_;
+  std::unordered_set<Hash128, HashOfHash> seen_;
+  std::unordered_map<Hash128, Cost, HashOfHash> cost_of_;
+};
+
+}  // namespace
+
+Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
+                      const SearchOptions& options) {
+  return Search(patterns, costs, options).run(graph);
+}
+
+}  // namespace gopt::optimizer

@@ -1,0 +1,24 @@
+// TASO's backtracking search: graphs in a queue by cost, the cheapest is rewritten in every way, what costs less than
+// alpha times the best is kept. Two things make it quick on large graphs: a rule's bindings are first applied all
+// together, and a graph that is no improvement is only rewritten near what changed. Single-threaded; deterministic for
+// a step budget.
+#pragma once
+
+#include "gopt/optimizer.h"
+#include "pattern.h"
+
+namespace gopt::optimizer {
+
+struct Found {
+  Graph graph;
+  Cost cost;
+  std::vector<AppliedRule> applied;
+  StopReason stop_reason = StopReason::Saturated;
+  int steps = 0;
+  long rules_tried = 0, graphs_seen = 0;
+};
+
+Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
+                      const SearchOptions& options);
+
+}  // namespace gopt::optimizer

@@ -1,0 +1,16 @@
+#include "gopt/optimizer.h"
+
+namespace gopt {
+
+std::string to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::Saturated: return "saturated";
+    case StopReason::StepLimit: return "step limit";
+    case StopReason::TimeLimit: return "time limit";
+    case StopReason::Interrupted: return "interrupted";
+    case StopReason::Off: return "off";
+  }
+  return "unknown";
+}
+
+}  // namespace gopt

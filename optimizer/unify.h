@@ -1,0 +1,40 @@
+// Solves equations between a pattern's extents or attributes and the model's: rule symbols are bound to the model's
+// polynomials. An equation that binds one symbol linearly is solved at once, others wait until more is known.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "gopt/index.h"
+
+namespace gopt::optimizer {
+
+class SymbolBindings {
+ public:
+  // Adds pattern == actual. False: it contradicts what is bound.
+  bool unify(const Index& pattern, const Index& actual);
+  bool unify(const std::vector<Index>& pattern, const std::vector<Index>& actual);
+  // Solves what waits. False: a contradiction, or an equation that cannot be decided.
+  bool settle();
+  // Null: not bound.
+  const Index* find(AtomId symbol) const;
+  Substitution substitution() const;
+
+ private:
+  enum class Outcome { Holds, Contradicts, Waits };
+  Outcome solve(const Index& pattern, const Index& actual);
+
+  std::vector<std::pair<AtomId, Index>> bound_;
+  std::vector<std::pair<Index, Index>> waiting_;
+};
+
+// Quotient where `divisor` divides every part of `dividend`; nothing else is a quotient.
+std::optional<Index> divide_exactly(const Index& dividend, const Index& divisor);
+
+// True only where the index is non-negative for all values >= 0 of the model's symbols.
+bool is_surely_non_negative(const Index& index);
+// True only where the condition holds for all of them.
+bool is_surely_true(const Cond& cond);
+
+}  // namespace gopt::optimizer
