@@ -31,6 +31,9 @@ TensorExpr input_tensor(int input, const TensorType& type);
 struct Requirement {
   Cond cond;
   std::string what;  // "channels of x and w agree"
+  // Two extents are taken to be equal, where ONNX would also allow either to be 1. Rules enumerate which extents are 1; in a
+  // model with symbolic extents such an output has an unknown shape.
+  bool from_broadcast = false;
 };
 
 struct Definition {
@@ -69,9 +72,13 @@ struct Stage {
   Expr value;
 };
 // The stages of one output, the last is the output itself. Each reduction that does not depend on all axes, or is nested
-// in another and independent of its binders, becomes a stage of its own. Element type of such stages is Float64 for floats
-// when `wide`, else the type of the output.
-std::vector<Stage> stage(const TensorExpr& output, int input_count, bool wide);
+// in another and independent of its binders, becomes a stage of its own. Such stages are Int64 or Float64; `narrow` makes
+// the latter Float32.
+std::vector<Stage> stage(const TensorExpr& output, const std::vector<ElementType>& input_types, bool narrow);
+
+// Whether an expression is over integers (and bool) or reals; constants and sizes alone are either.
+enum class Domain { Either, Integer, Real };
+Domain domain_of(const Expr& expr, const std::vector<ElementType>& input_types);
 
 // Work of one output by its definition: scalar operations and elements read and written (each input element once).
 struct Work {

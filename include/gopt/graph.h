@@ -79,6 +79,10 @@ struct Metadata {
   std::map<std::string, std::string> properties;
   std::vector<std::string> functions;          // serialized local functions
   std::map<std::string, TensorType> declared;  // declared types of outputs, where more is known than inferred
+  // Private to the reader and writer of the format: declarations of inputs and outputs as the file had them, by name (doc
+  // strings, denotations, types that are no tensors), and whatever else it held beside its graph.
+  std::map<std::string, std::string> declarations;
+  std::string remainder;
 };
 
 class Graph {
@@ -108,6 +112,9 @@ class Graph {
 
 class GraphBuilder {
  public:
+  // For models, where two symbolic extents that meet in a broadcast may be equal or 1: outputs then have an unknown shape.
+  // For rules (the default) they are taken to be equal.
+  void set_broadcast_unknown(bool unknown) { broadcast_unknown_ = unknown; }
   Value input(std::string name, TensorType type);
   Value constant(Tensor tensor, std::string name = "");
   // A node with inferred types and canonical attributes; equal nodes are returned, not made again. Errors: as define().
@@ -119,10 +126,13 @@ class GraphBuilder {
                  std::string name = "", std::vector<std::string> output_names = {});
   void output(std::string name, Value value);
   Metadata& metadata() { return metadata_; }
+  // Makes the nodes of `graph` known, so that equal ones are returned instead of made again.
+  void adopt(const Graph& graph);
   Graph build() const;
 
  private:
   NodePtr intern(std::shared_ptr<Node> node);
+  bool broadcast_unknown_ = false;
   std::map<Hash128, NodePtr> interned_;
   std::vector<Value> inputs_;
   std::vector<GraphOutput> outputs_;

@@ -33,9 +33,17 @@ enum Trait : unsigned {
   kInternal = 1u << 6,      // no ONNX operator of that name
 };
 
+// A float attribute that a rule leaves open: scalar input number `slot` of the definition in which it occurs, so that the
+// definition's expressions hold read(slot, {}) where they would hold the number.
+struct FloatVariable {
+  std::string name;
+  int slot = 0;
+  friend bool operator==(const FloatVariable&, const FloatVariable&) = default;
+};
+
 // int: Index; ints: vector<Index>; both may hold symbols in rules.
-using AttributeValue =
-    std::variant<Index, std::vector<Index>, double, std::vector<double>, std::string, std::vector<std::string>, Tensor>;
+using AttributeValue = std::variant<Index, std::vector<Index>, double, std::vector<double>, std::string,
+                                    std::vector<std::string>, Tensor, FloatVariable>;
 // Sorted by name; equality is by value (tensors by content id).
 using Attributes = std::map<std::string, AttributeValue, std::less<>>;
 bool equal(const AttributeValue& a, const AttributeValue& b);

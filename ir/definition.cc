@@ -1,0 +1,211 @@
+#include "gopt/definition.h"
+
+#include <xxhash.h>
+
+#include "definitions/context.h"
+#include "gopt/graph.h"
+
+namespace gopt {
+
+// ---- DefineContext ----
+
+const TensorExpr& DefineContext::input(size_t i) const {
+  if (!has_input(i)) fail("input " + std::to_string(i) + " is missing");
+  return inputs_[i];
+}
+const AttributeValue* DefineContext::find(std::string_view name) const {
+  if (auto it = attributes_.find(name); it != attributes_.end()) return &it->second;
+  const AttributeSchema* schema = info_.find_attribute(name);
+  GOPT_CHECK(schema != nullptr, info_.name + " has no attribute " + std::string(name));
+  return schema->default_value ? &*schema->default_value : nullptr;
+}
+bool DefineContext::has(std::string_view name) const { return find(name) != nullptr; }
+
+template <class T>
+const T& DefineContext::get(std::string_view name) const {
+  const AttributeValue* value = find(name);
+  if (!value) fail("attribute " + std::string(name) + " is missing");
+  if (!std::holds_alternative<T>(*value)) fail("attribute " + std::string(name) + " is of the wrong kind");
+  return std::get<T>(*value);
+}
+Index DefineContext::integer(std::string_view name) const { return get<Index>(name); }
+int64_t DefineContext::number(std::string_view name) const {
+  const auto value = integer(name).as_constant();
+  if (!value) fail("attribute " + std::string(name) + " must be a number");
+  return *value;
+}
+std::vector<Index> DefineContext::integers(std::string_view name) const { return get<std::vector<Index>>(name); }
+std::vector<Index> DefineContext::integers_or(std::string_view name, std::vector<Index> otherwise) const {
+  if (!has(name)) return otherwise;
+  std::vector<Index> values = integers(name);
+  if (values.size() != otherwise.size())
+    fail("attribute " + std::string(name) + " has " + std::to_string(values.size()) + " entries, " +
+         std::to_string(otherwise.size()) + " are needed");
+  return values;
+}
+Expr DefineContext::real(std::string_view name) const {
+  const AttributeValue* value = find(name);
+  if (value && std::holds_alternative<FloatVariable>(*value)) return read(std::get<FloatVariable>(*value).slot, {});
+  return constant(get<double>(name));
+}
+std::string DefineContext::text(std::string_view name) const { return get<std::string>(name); }
+const Tensor& DefineContext::tensor(std::string_view name) const { return get<Tensor>(name); }
+
+size_t DefineContext::normalize_axis(const Index& axis, size_t rank, bool inclusive) const {
+  const auto value = axis.as_constant();
+  if (!value) fail("an axis must be a number");
+  const int64_t limit = static_cast<int64_t>(rank) + (inclusive ? 1 : 0);
+  const int64_t position = *value < 0 ? *value + limit : *value;
+  if (position < 0 || position >= limit) fail("axis " + std::to_string(*value) + " is out of range for rank " + std::to_string(rank));
+  return static_cast<size_t>(position);
+}
+size_t DefineContext::axis(std::string_view name, size_t rank, bool inclusive) const {
+  return normalize_axis(integer(name), rank, inclusive);
+}
+
+bool DefineContext::has_ceil_mode() const { return info_.find_attribute("ceil_mode") && number("ceil_mode") != 0; }
+
+void DefineContext::require(const Cond& cond, const std::string& what, bool from_broadcast) {
+  if (cond.is_true()) return;
+  if (cond.is_false()) fail(what + " does not hold");
+  definition_.requirements.push_back({cond, what, from_broadcast});
+}
+void DefineContext::fail(const std::string& what) const {
+  std::string shapes;
+  for (const TensorExpr& t : inputs_) shapes += (shapes.empty() ? "" : ", ") + (t.at ? to_string(TensorType{t.element, t.shape}) : "-");
+  throw DefinitionError(info_.name + "(" + shapes + "): " + what);
+}
+void DefineContext::output(ElementType element, Shape shape, ElementFunction at) {
+  definition_.outputs.push_back({element, std::move(shape), std::move(at)});
+}
+
+// ---- entry points ----
+
+TensorExpr input_tensor(int input, const TensorType& type) {
+  GOPT_CHECK(type.shape.has_value(), "input_tensor of unknown rank");
+  TensorExpr t{type.element, *type.shape, [input](const std::vector<Index>& s) { return read(input, s); }};
+  t.plain_input = input;
+  return t;
+}
+
+namespace {
+
+void dispatch(OpKind kind, DefineContext& c) {
+  switch (kind) {
+    case OpKind::Input:
+    case OpKind::Constant:
+    case OpKind::Opaque: GOPT_CHECK(false, "define of a node that applies no operator");
+#define GOPT_OP(name, ...) \
+  case OpKind::name: return define_##name(c);
+#include "gopt/op_table.def"
+#undef GOPT_OP
+  }
+}
+
+Status check_arity(const OpInfo& info, size_t inputs, const Attributes& attributes) {
+  const auto count = static_cast<int>(inputs);
+  if (count < info.min_inputs || (info.max_inputs >= 0 && count > info.max_inputs))
+    return Error{info.name + ": " + std::to_string(count) + " inputs, expected " + std::to_string(info.min_inputs) +
+                 (info.max_inputs == info.min_inputs ? "" : info.max_inputs < 0 ? " or more" : " to " + std::to_string(info.max_inputs))};
+  for (const auto& [name, value] : attributes)
+    if (!info.find_attribute(name)) return Error{info.name + ": unknown attribute " + name};
+  return Unit{};
+}
+
+}  // namespace
+
+Result<Definition> define(OpKind kind, const std::vector<TensorExpr>& inputs, const Attributes& attributes, int output_count) {
+  GOPT_RETURN_IF_ERROR(check_arity(op_info(kind), inputs.size(), attributes));
+  DefineContext c(kind, inputs, attributes, output_count);
+  try {
+    dispatch(kind, c);
+  } catch (const DefinitionError& e) {
+    return Error{e.what()};
+  } catch (const std::overflow_error& e) {
+    return Error{op_info(kind).name + ": " + e.what()};
+  }
+  Definition d = c.take();
+  if (static_cast<int>(d.outputs.size()) < output_count)
+    return Error{op_info(kind).name + ": " + std::to_string(output_count) + " outputs asked for, it has " + std::to_string(d.outputs.size())};
+  return d;
+}
+
+Result<InferredTypes> infer_types(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output_count) {
+  std::vector<TensorExpr> tensors;
+  for (size_t i = 0; i < inputs.size(); i++) {
+    if (inputs[i].element == ElementType::Undefined) {
+      tensors.emplace_back();
+      continue;
+    }
+    if (!inputs[i].shape) return Error{op_info(kind).name + ": input " + std::to_string(i) + " has an unknown rank"};
+    tensors.push_back(input_tensor(static_cast<int>(i), inputs[i]));
+  }
+  GOPT_ASSIGN_OR_RETURN(Definition d, define(kind, tensors, attributes, output_count));
+  InferredTypes types;
+  for (TensorExpr& t : d.outputs) types.outputs.push_back({t.element, std::move(t.shape)});
+  types.requirements = std::move(d.requirements);
+  return types;
+}
+
+namespace {
+
+// Attributes under which an operator can be defined on the probe's inputs.
+Attributes probe_attributes(const OpInfo& info) {
+  Attributes attributes;
+  for (const AttributeSchema& schema : info.attributes) {
+    if (!schema.required) continue;
+    if (schema.kind == AttributeKind::Int) attributes[schema.name] = Index(1);
+    if (schema.kind == AttributeKind::Float) attributes[schema.name] = 0.5;
+    if (schema.kind == AttributeKind::Ints) {
+      const bool whole = schema.name == "shape";
+      attributes[schema.name] = whole ? std::vector<Index>{2, 4, 6, 6} : std::vector<Index>{1, 1};
+    }
+  }
+  return attributes;
+}
+
+// Shapes of a probe: the first input's, and those that the other inputs share.
+struct ProbeShapes {
+  Shape first, others;
+};
+std::vector<ProbeShapes> probe_shapes() {
+  const Index a = symbol("probe_a"), b = symbol("probe_b"), c = symbol("probe_c"), d = symbol("probe_d");
+  const Shape image{2, 4, 6, 6}, symbolic{a, b, c, d};
+  return {{image, image},       {image, {4}},          {image, {4, 4, 3, 3}}, {{4, 4}, {4, 4}}, {{4, 4}, {4}}, {{}, {}},
+          {symbolic, symbolic}, {symbolic, {b}},       {symbolic, {d}},       {symbolic, {c, b, 3, 3}}, {{a, b}, {b, c}}};
+}
+
+// Text of an operator's definition on probes: what it says there stands for what it says.
+std::string probe(OpKind kind) {
+  const OpInfo& info = op_info(kind);
+  std::string text = info.name + "|" + std::to_string(info.traits);
+  for (const ProbeShapes& shapes : probe_shapes()) {
+    for (int count = info.min_inputs; count <= (info.max_inputs < 0 ? info.min_inputs + 1 : info.max_inputs); count++) {
+      std::vector<TensorExpr> inputs;
+      for (int i = 0; i < count; i++)
+        inputs.push_back(input_tensor(i, {ElementType::Float32, i == 0 ? shapes.first : shapes.others}));
+      Result<Definition> d = define(kind, inputs, probe_attributes(info));
+      if (!d) continue;
+      for (const TensorExpr& t : d->outputs) {
+        std::vector<Index> subscripts;
+        for (size_t k = 0; k < t.shape.size(); k++) subscripts.push_back(symbol("probe_i" + std::to_string(k)));
+        text += "|" + to_string(TensorType{t.element, t.shape}) + to_string(t.at(subscripts));
+      }
+      for (const Requirement& r : d->requirements) text += "|" + to_string(r.cond);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string definitions_hash() {
+  static const std::string hash = [] {
+    std::string text;
+    for (OpKind kind : all_ops()) text += probe(kind) + "\n";
+    return to_string(hash_bytes(text)).substr(0, 16);
+  }();
+  return hash;
+}
+
+}  // namespace gopt
