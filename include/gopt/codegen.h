@@ -27,11 +27,20 @@ Result<EmittedCode> emit(const Plan& plan);
 // not writable.
 Status write_emitted(const EmittedCode& code, const std::string& folder, bool force);
 
+// An input or output of a built model.
+struct ModelValue {
+  std::string name;
+  TensorType type;
+};
+
 // A built model, through its C ABI.
 class LoadedModel {
  public:
   // Builds the folder (cached by content) and loads it. Errors: no compiler, a build failure with its first lines.
   static Result<LoadedModel> build_and_load(const std::string& folder, int threads);
+  // In declared order, as the C ABI says them.
+  const std::vector<ModelValue>& inputs() const;
+  const std::vector<ModelValue>& outputs() const;
   // Outputs for inputs in declared order, types and shapes as in the graph. Errors: inputs that do not fit.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   // Milliseconds of each of `runs` runs on the same inputs.
