@@ -34,8 +34,14 @@ struct ExportOptions {
 // Errors: the file exists, the folder cannot be written, an operator that the model's opset cannot express.
 Status export_onnx(const Graph& graph, const std::string& path, const ExportOptions& options = {});
 
-// A tensor from / to a .pb file (TensorProto), and many from / to an .npz.
+// A tensor from / to a .pb file (TensorProto). What is written appears under its name only when it is whole.
 Result<Tensor> read_tensor_proto(const std::string& path, std::string* name = nullptr);
 Status write_tensor_proto(const Tensor& tensor, const std::string& name, const std::string& path);
+
+// Named tensors from / to NumPy's .npz. Reads stored and deflated entries, in either byte order and either axis order; writes
+// stored ones. Errors: no zip file, an entry that is no array of numbers, an element type that NumPy lacks.
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+Result<NamedTensors> read_npz(const std::string& path);
+Status write_npz(const NamedTensors& tensors, const std::string& path);
 
 }  // namespace gopt

@@ -1,0 +1,208 @@
+// One node as ONNX has it at the model's opset.
+#include <algorithm>
+#include <cmath>
+
+#include "export_state.h"
+#include "opaque.h"
+
+namespace gopt {
+namespace {
+
+bool is_symbolic(const AttributeValue& value) {
+  if (const auto* number = std::get_if<Index>(&value)) return !number->is_constant();
+  const auto* list = std::get_if<std::vector<Index>>(&value);
+  return list && std::any_of(list->begin(), list->end(), [](const Index& entry) { return !entry.is_constant(); });
+}
+
+// An attribute that not every opset has, and the value that means the same as its absence.
+struct Versioned {
+  std::string_view op, attribute;
+  int64_t since, until;  // the opsets that have it
+  int64_t neutral;
+};
+constexpr int64_t kForever = 1000;
+constexpr Versioned kVersioned[] = {
+    {"MaxPool", "ceil_mode", 10, kForever, 0},
+    {"MaxPool", "dilations", 10, kForever, 1},
+    {"MaxPool", "storage_order", 8, kForever, 0},
+    {"AveragePool", "ceil_mode", 10, kForever, 0},
+    {"AveragePool", "dilations", 19, kForever, 1},
+    {"BatchNormalization", "spatial", 7, 8, 1},
+    {"BatchNormalization", "training_mode", 14, kForever, 0},
+    {"Reshape", "allowzero", 14, kForever, 0},
+    {"Shape", "start", 15, kForever, 0},
+    {"ReduceSum", "noop_with_empty_axes", 13, kForever, 0},
+    {"ReduceMean", "noop_with_empty_axes", 18, kForever, 0},
+    {"ReduceMax", "noop_with_empty_axes", 18, kForever, 0},
+    {"ReduceMin", "noop_with_empty_axes", 18, kForever, 0},
+    {"ReduceProd", "noop_with_empty_axes", 18, kForever, 0},
+    {"ReduceL1", "noop_with_empty_axes", 18, kForever, 0},
+    {"ReduceL2", "noop_with_empty_axes", 18, kForever, 0},
+    {"ReduceSumSquare", "noop_with_empty_axes", 18, kForever, 0},
+    {"ReduceLogSum", "noop_with_empty_axes", 18, kForever, 0},
+    {"ReduceLogSumExp", "noop_with_empty_axes", 18, kForever, 0},
+};
+
+bool is_neutral(const AttributeValue& value, int64_t neutral) {
+  if (const auto* number = std::get_if<Index>(&value)) return *number == Index(neutral);
+  const auto* list = std::get_if<std::vector<Index>>(&value);
+  return list && std::all_of(list->begin(), list->end(), [&](const Index& entry) { return entry == Index(neutral); });
+}
+
+enum class Presence { Written, LeftOut, Impossible };
+
+// Whether an attribute is written at this opset.
+Presence presence_of(const Node& node, const OpInfo& info, const std::string& name, const AttributeValue& value,
+                     int64_t opset) {
+  if (name == "auto_pad" && std::get<std::string>(value) == "NOTSET") return Presence::LeftOut;
+  if (node.is(OpKind::Split) && name == "num_outputs") return Presence::LeftOut;  // the parts are written
+  if (node.is(OpKind::DepthToSpace) && name == "mode" && opset < 11)
+    return std::get<std::string>(value) == "DCR" ? Presence::LeftOut : Presence::Impossible;
+  for (const Versioned& row : kVersioned) {
+    if (row.op != info.name || row.attribute != name) continue;
+    if (opset >= row.since && opset <= row.until) return Presence::Written;
+    return is_neutral(value, row.neutral) ? Presence::LeftOut : Presence::Impossible;
+  }
+  if (node.is(OpKind::Shape) && name == "end" && opset < 15) return Presence::Impossible;
+  return Presence::Written;
+}
+
+// The element type of a float attribute that is written as an input, and the shape that the operator asks of integers.
+Result<std::string> export_input_attribute(ExportState& state, const Node& node, const AttributeValue& value) {
+  if (const auto* list = std::get_if<std::vector<Index>>(&value)) return export_integers(state, *list);
+  if (const auto* number = std::get_if<Index>(&value)) {
+    if (!number->is_constant()) return Error{"an attribute is symbolic"};
+    return state.constant(Tensor::from_values<int64_t>(ElementType::Int64, {}, {number->constant()}));
+  }
+  const ElementType type = node.inputs[0].type().element;
+  const double real = std::get<double>(value);
+  if (is_floating(type)) return state.constant(Tensor::from_values<double>(type, {}, {real}));
+  return state.constant(Tensor::from_values<int64_t>(type, {}, {static_cast<int64_t>(real)}));
+}
+
+// Reshape's symbolic entries, where ONNX's own 0 (the input's extent there) and -1 (what is left) can say them.
+std::vector<Index> short_reshape(const Node& node, std::vector<Index> shape) {
+  const auto& from = node.inputs[0].type().shape;
+  const auto holds = [&](int64_t number) {
+    return std::find(shape.begin(), shape.end(), Index(number)) != shape.end();
+  };
+  if (!from || holds(0)) return shape;
+  int open = holds(-1) ? 1 : 0;
+  for (size_t axis = 0; axis < shape.size(); axis++)
+    if (!shape[axis].is_constant() && axis < from->size() && (*from)[axis] == shape[axis]) shape[axis] = 0;
+  for (const Index& entry : shape) open += entry.is_constant() ? 0 : 1;
+  if (open > 1) return shape;
+  for (Index& entry : shape)
+    if (!entry.is_constant()) entry = -1;
+  return shape;
+}
+
+bool is_input_at(const OpInfo& info, const std::string& attribute, int64_t opset) {
+  return std::any_of(info.onnx_inputs.begin(), info.onnx_inputs.end(), [&](const OnnxInput& input) {
+    return input.attribute == attribute && input.since_opset <= opset;
+  });
+}
+
+// Attributes with what only some opsets can say brought to the form that this one has.
+Attributes written_attributes(const ExportState& state, const Node& node) {
+  Attributes attributes = node.attributes;
+  if (node.is(OpKind::Reshape)) {
+    auto& shape = attributes["shape"];
+    if (is_symbolic(shape) && std::get<Index>(attributes["allowzero"]) == Index(0))
+      shape = short_reshape(node, std::get<std::vector<Index>>(shape));
+    // Where the opset has no allowzero, a 0 means the input's extent: the same where that is 0.
+    const auto& from = node.inputs[0].type().shape;
+    const auto& to = std::get<std::vector<Index>>(shape);
+    bool same = from.has_value();
+    for (size_t axis = 0; same && axis < to.size(); axis++)
+      same = to[axis] != Index(0) || (axis < from->size() && (*from)[axis] == Index(0));
+    if (same && state.opset < 14) attributes["allowzero"] = Index(0);
+  }
+  // No axes at all: an empty list would mean all of them.
+  const auto axes = attributes.find("axes");
+  const bool reduces = axes != attributes.end() && attributes.contains("noop_with_empty_axes");
+  if (reduces && std::get<std::vector<Index>>(axes->second).empty()) attributes.erase(axes);
+  return attributes;
+}
+
+Status add_attribute_inputs(ExportState& state, const Node& node, const OpInfo& info, const Attributes& attributes,
+                            std::vector<std::string>& inputs) {
+  if (info.onnx_inputs.empty()) return Unit{};
+  inputs.resize(static_cast<size_t>(info.max_inputs));
+  for (const OnnxInput& input : info.onnx_inputs) {
+    if (input.since_opset > state.opset) break;
+    const auto it = attributes.find(input.attribute);
+    const bool is_default = node.is(OpKind::Pad) && input.attribute == "value" && it != attributes.end() &&
+                            std::get<double>(it->second) == 0;
+    if (it == attributes.end() || is_default) {
+      inputs.emplace_back();
+      continue;
+    }
+    GOPT_ASSIGN_OR_RETURN(std::string name, export_input_attribute(state, node, it->second));
+    inputs.push_back(std::move(name));
+  }
+  return Unit{};
+}
+
+Status lacks(const ExportState& state, const OpInfo& info, const std::string& what) {
+  return Error{info.name + what + " cannot be written in opset " + std::to_string(state.opset) + " of the model"};
+}
+
+void add_outputs(const ExportState& state, const Node& node, onnx::NodeProto& proto) {
+  for (const std::string& name : state.outputs_of(node)) proto.add_output(name);
+}
+
+Status export_plain(ExportState& state, const Node& node) {
+  const OpInfo& info = op_info(node.op);
+  const Attributes attributes = written_attributes(state, node);
+  std::vector<std::string> inputs;
+  for (const Value& input : node.inputs) inputs.push_back(state.name_of(input));
+  GOPT_RETURN_IF_ERROR(add_attribute_inputs(state, node, info, attributes, inputs));
+  while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
+  onnx::NodeProto proto;
+  proto.set_op_type(info.name);
+  proto.set_name(state.node_names.unique(node.name.empty() ? info.name : node.name));
+  for (const std::string& input : inputs) proto.add_input(input);
+  add_outputs(state, node, proto);
+  for (const auto& [name, value] : attributes) {
+    if (is_input_at(info, name, state.opset)) continue;
+    const Presence presence = presence_of(node, info, name, value, state.opset);
+    if (presence == Presence::Impossible) return lacks(state, info, " with " + name + "=" + to_string(value));
+    if (is_symbolic(value)) return lacks(state, info, " with the symbolic attribute " + name);
+    if (presence == Presence::Written) set_attribute(proto, name, value);
+  }
+  *state.message.add_node() = std::move(proto);
+  return Unit{};
+}
+
+Status export_opaque(ExportState& state, const Node& node) {
+  onnx::NodeProto proto;
+  GOPT_CHECK(proto.ParseFromString(node.opaque->payload), "an opaque node's payload is damaged");
+  const size_t captured = node.opaque->captured_names.size();
+  const size_t plain = node.inputs.size() - captured;
+  proto.clear_input();
+  for (size_t i = 0; i < plain; i++) proto.add_input(state.name_of(node.inputs[i]));
+  std::map<std::string, std::string> renamed;
+  for (size_t i = 0; i < captured; i++) renamed[node.opaque->captured_names[i]] = state.name_of(node.inputs[plain + i]);
+  rename_captures(proto, renamed);
+  proto.clear_output();
+  if (!node.name.empty()) proto.set_name(state.node_names.unique(node.name));
+  add_outputs(state, node, proto);
+  *state.message.add_node() = std::move(proto);
+  return Unit{};
+}
+
+}  // namespace
+
+Status export_node(ExportState& state, const Node& node) {
+  if (node.is(OpKind::Opaque)) return export_opaque(state, node);
+  const OpInfo& info = op_info(node.op);
+  const bool old_softmax = (node.is(OpKind::Softmax) || node.is(OpKind::LogSoftmax)) && state.opset < 13;
+  const bool old_gemm = node.is(OpKind::Gemm) && node.inputs.size() == 2 && state.opset < 11;
+  // Max and the like at opset 7 differ only in that they do not broadcast.
+  const bool missing = state.opset < info.since_opset && info.since_opset > 8;
+  if (info.has(kInternal) || old_softmax || old_gemm || missing) return export_expanded(state, node);
+  return export_plain(state, node);
+}
+
+}  // namespace gopt

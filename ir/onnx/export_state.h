@@ -1,0 +1,72 @@
+// What the parts of the ONNX writer share: names, the graph's message as it grows, and the tensors that will be
+// streamed after it. export_onnx.cc runs the whole; export_node.cc writes one node; stream.cc writes the file.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gopt/onnx.h"
+#include "proto.h"
+
+namespace gopt {
+
+// Names that are unique within the file, subgraphs included.
+class NameTable {
+ public:
+  bool reserve(const std::string& name) { return used_.insert(name).second; }
+  // `wanted` itself if it is free, else with a number after it.
+  std::string unique(const std::string& wanted);
+
+ private:
+  std::set<std::string> used_;
+  std::map<std::string, int> counts_;
+};
+
+// An initializer to be written: a tensor, or a value that is evaluated when its turn comes.
+struct PendingTensor {
+  std::string name;
+  Tensor tensor;
+  Value value;  // null where `tensor` is given
+
+  TensorType type() const { return value ? value.type() : tensor.tensor_type(); }
+};
+
+struct ExportState {
+  explicit ExportState(const Graph& exported) : graph(exported) {}
+
+  const Graph& graph;
+  int64_t opset = 0;
+  NameTable names;
+  NameTable node_names;
+  onnx::GraphProto message;
+  std::map<Value, std::string> value_names;
+  std::map<const Node*, std::vector<std::string>> output_names;  // of the nodes that are written, as above
+  std::set<const Node*> written;                                 // so far, inputs and initializers among them
+  std::vector<PendingTensor> tensors;
+
+  // The name of a small constant, made once for equal ones.
+  std::string constant(const Tensor& tensor);
+  // Adds a node with one output of that name (a new one where it is empty), and returns the output's name.
+  std::string add(const std::string& op_type, const std::vector<std::string>& inputs, const std::string& output = "",
+                  const std::map<std::string, AttributeValue>& attributes = {});
+  // The name of an input; empty for one that is left out.
+  std::string name_of(const Value& value) const;
+  const std::vector<std::string>& outputs_of(const Node& node) const { return output_names.at(&node); }
+
+ private:
+  std::map<std::string, std::string> constants_;  // by content
+};
+
+void set_attribute(onnx::NodeProto& node, const std::string& name, const AttributeValue& value);
+
+// Adds what writes `node` at the state's opset. Its outputs have names. Errors: an operator or attribute that the opset
+// does not have and that nothing it has can express.
+Status export_node(ExportState& state, const Node& node);
+// An operator of a later opset by those of this one. Errors: there is no such form.
+Status export_expanded(ExportState& state, const Node& node);
+// The name of a vector that holds the entries, computed from the extents of values where they are symbolic.
+Result<std::string> export_integers(ExportState& state, const std::vector<Index>& entries);
+
+}  // namespace gopt

@@ -1,0 +1,139 @@
+// Orders the nodes of a graph and imports them one by one.
+#include <algorithm>
+#include <queue>
+
+#include "import_state.h"
+#include "opaque.h"
+
+namespace gopt {
+namespace {
+
+using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+struct Order {
+  std::unordered_map<std::string, int> producers;  // by value name
+  std::vector<std::vector<std::string>> reads;     // by node
+};
+
+Result<Order> read_names(const Nodes& nodes, Scope& scope) {
+  Order order;
+  for (int i = 0; i < nodes.size(); i++) {
+    const onnx::NodeProto& node = nodes[i];
+    std::vector<std::string>& reads = order.reads.emplace_back();
+    for (const std::string& name : node.input())
+      if (!name.empty()) reads.push_back(name);
+    const std::set<std::string> captured = captured_names(node);
+    reads.insert(reads.end(), captured.begin(), captured.end());
+    scope.used.insert(reads.begin(), reads.end());
+    for (const std::string& name : node.output()) {
+      if (name.empty()) continue;
+      if (scope.values.contains(name))
+        return Error{describe(node) + " defines '" + name + "', which is an input or initializer already"};
+      const auto [it, added] = order.producers.emplace(name, i);
+      if (!added)
+        return Error{"value '" + name + "' is defined twice: by " + describe(nodes[it->second]) + " and by " +
+                     describe(node)};
+    }
+  }
+  for (int i = 0; i < nodes.size(); i++)
+    for (const std::string& name : order.reads[static_cast<size_t>(i)])
+      if (!order.producers.contains(name) && !scope.find(name))
+        return Error{describe(nodes[i]) + " reads '" + name + "', which nothing defines"};
+  return order;
+}
+
+// A cycle among nodes that could not be ordered, in words.
+std::string describe_cycle(const Nodes& nodes, const Order& order, const std::vector<int>& waiting) {
+  const auto blocked = [&](int i) { return waiting[static_cast<size_t>(i)] > 0; };
+  int at = 0;
+  while (!blocked(at)) at++;
+  std::vector<int> path;
+  while (std::find(path.begin(), path.end(), at) == path.end()) {
+    path.push_back(at);
+    for (const std::string& name : order.reads[static_cast<size_t>(at)]) {
+      const auto it = order.producers.find(name);
+      if (it == order.producers.end() || !blocked(it->second)) continue;
+      at = it->second;
+      break;
+    }
+  }
+  path.erase(path.begin(), std::find(path.begin(), path.end(), at));
+  std::string text;
+  for (size_t i = 0; i < std::min<size_t>(path.size(), 5); i++) text += (i ? " <- " : "") + describe(nodes[path[i]]);
+  return text + (path.size() > 5 ? " <- ..." : "") + " <- " + describe(nodes[at]);
+}
+
+// File order wherever that is valid already.
+Result<std::vector<int>> sort_nodes(const Nodes& nodes, const Order& order) {
+  std::vector<int> waiting(static_cast<size_t>(nodes.size()));
+  std::vector<std::vector<int>> users(waiting.size());
+  for (size_t i = 0; i < waiting.size(); i++)
+    for (const std::string& name : order.reads[i])
+      if (const auto it = order.producers.find(name); it != order.producers.end()) {
+        waiting[i]++;
+        users[static_cast<size_t>(it->second)].push_back(static_cast<int>(i));
+      }
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (size_t i = 0; i < waiting.size(); i++)
+    if (waiting[i] == 0) ready.push(static_cast<int>(i));
+  std::vector<int> sorted;
+  while (!ready.empty()) {
+    const int next = ready.top();
+    ready.pop();
+    sorted.push_back(next);
+    for (const int user : users[static_cast<size_t>(next)])
+      if (--waiting[static_cast<size_t>(user)] == 0) ready.push(user);
+  }
+  if (sorted.size() < waiting.size()) return Error{"the graph has a cycle: " + describe_cycle(nodes, order, waiting)};
+  return sorted;
+}
+
+// The type that the file declares must not contradict what was inferred.
+Status check_declared(const ImportState& state, const std::string& name, const TensorType& type) {
+  const auto it = state.declared.find(name);
+  if (it == state.declared.end()) return Unit{};
+  const TensorType& declared = it->second;
+  if (declared.element == ElementType::Undefined || type.element == ElementType::Undefined) return Unit{};
+  bool fits = declared.element == type.element;
+  if (fits && declared.shape && type.shape) {
+    fits = declared.shape->size() == type.shape->size();
+    for (size_t axis = 0; fits && axis < type.shape->size(); axis++) {
+      const Index& a = (*declared.shape)[axis];
+      const Index& b = (*type.shape)[axis];
+      fits = !a.is_constant() || !b.is_constant() || a == b;
+    }
+  }
+  if (fits) return Unit{};
+  return Error{"'" + name + "' is declared as " + to_string(declared) + ", but is " + to_string(type)};
+}
+
+Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::vector<Value>& values, Scope& scope) {
+  for (int i = 0; i < node.output_size(); i++) {
+    const std::string& name = node.output(i);
+    if (name.empty() || static_cast<size_t>(i) >= values.size() || !values[static_cast<size_t>(i)]) continue;
+    const Value& value = values[static_cast<size_t>(i)];
+    scope.values[name] = value;
+    if (scope.depth > 0) continue;
+    state.seen_types[name] = value.type();
+    GOPT_RETURN_IF_ERROR(check_declared(state, name, value.type()));
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+Status import_nodes(ImportState& state, Nodes& nodes, Scope& scope) {
+  GOPT_ASSIGN_OR_RETURN(const Order order, read_names(nodes, scope));
+  GOPT_ASSIGN_OR_RETURN(const std::vector<int> sorted, sort_nodes(nodes, order));
+  for (const int position : sorted) {
+    onnx::NodeProto& node = nodes[position];
+    auto values = import_node(state, node, position, scope);
+    if (!values.ok()) return Error{describe(node) + ": " + values.error().message};
+    if (const Status status = bind_outputs(state, node, *values, scope); !status.ok())
+      return Error{describe(node) + ": " + status.error().message};
+    node.Clear();  // its tensors have been taken; what is left would only cost memory
+  }
+  return Unit{};
+}
+
+}  // namespace gopt

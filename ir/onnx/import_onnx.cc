@@ -1,0 +1,294 @@
+// import_onnx: the whole file, from its inputs to its outputs.
+#include <algorithm>
+
+#include "import_state.h"
+#include "opaque.h"
+
+namespace gopt {
+namespace {
+
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
+
+using Extents = std::map<std::string, std::vector<int64_t>>;
+
+std::string extents_text(const std::vector<int64_t>& extents) {
+  std::string text;
+  for (const int64_t extent : extents) text += (text.empty() ? "" : ",") + std::to_string(extent);
+  return text;
+}
+
+std::set<std::string> initializer_names(const ModelFile& file) {
+  std::set<std::string> names;
+  for (const TensorSource& source : file.initializers) names.insert(source.proto.name());
+  for (const auto& sparse : file.model.graph().sparse_initializer()) names.insert(sparse.values().name());
+  return names;
+}
+
+// ---- --shape ----
+
+Status check_shape_option(const std::string& name, const std::vector<int64_t>& extents, const onnx::TypeProto& type) {
+  const std::string what = "--shape " + name + "=" + extents_text(extents) + ": ";
+  if (std::any_of(extents.begin(), extents.end(), [](int64_t extent) { return extent < 0; }))
+    return Error{what + "an extent is negative"};
+  if (!type.has_tensor_type()) return Error{what + "this input is no tensor"};
+  if (!type.tensor_type().has_shape()) return Unit{};
+  const int rank = type.tensor_type().shape().dim_size();
+  if (static_cast<size_t>(rank) != extents.size())
+    return Error{what + std::to_string(extents.size()) + " extents are given, the input has " + std::to_string(rank)};
+  return Unit{};
+}
+
+// Symbols that the options give a number. Errors: one symbol with two numbers.
+Status bind_symbols(ImportState& state, const std::string& name, const std::vector<int64_t>& extents,
+                    const onnx::TypeProto& type, std::map<std::string, std::string>& bound_by) {
+  const auto& dims = type.tensor_type().shape().dim();
+  for (int axis = 0; axis < dims.size(); axis++) {
+    const std::string& symbol_name = dims[axis].dim_param();
+    if (symbol_name.empty()) continue;
+    const int64_t extent = extents[static_cast<size_t>(axis)];
+    const auto [it, added] = state.fixed.emplace(symbol_atom(symbol_name), extent);
+    if (!added && it->second != Index(extent))
+      return Error{"--shape: dimension '" + symbol_name + "' is " + to_string(it->second) + " by input '" +
+                   bound_by[symbol_name] + "' and " + std::to_string(extent) + " by input '" + name + "'"};
+    bound_by[symbol_name] = name;
+  }
+  return Unit{};
+}
+
+Status apply_shape_options(ImportState& state) {
+  std::map<std::string, const onnx::TypeProto*> inputs;
+  const std::set<std::string> constants = initializer_names(state.file);
+  std::string known;
+  for (const auto& input : state.file.model.graph().input()) {
+    if (constants.contains(input.name())) continue;
+    inputs[input.name()] = &input.type();
+    known += (known.empty() ? "" : ", ") + input.name();
+  }
+  std::map<std::string, std::string> bound_by;
+  for (const auto& [name, extents] : state.options.shapes) {
+    const auto it = inputs.find(name);
+    if (it == inputs.end()) return Error{"--shape: the model has no input '" + name + "'; its inputs are: " + known};
+    GOPT_RETURN_IF_ERROR(check_shape_option(name, extents, *it->second));
+    GOPT_RETURN_IF_ERROR(bind_symbols(state, name, extents, *it->second, bound_by));
+  }
+  return Unit{};
+}
+
+// The options without those that change extents which the file gives as numbers; nothing where there is no such option.
+std::optional<ImportOptions> without_changed_extents(const ModelFile& file, const ImportOptions& options,
+                                                     std::vector<std::pair<int64_t, int64_t>>& changed) {
+  ImportOptions kept = options;
+  for (const auto& input : file.model.graph().input()) {
+    const auto it = kept.shapes.find(input.name());
+    if (it == kept.shapes.end() || !input.type().tensor_type().has_shape()) continue;
+    const auto& dims = input.type().tensor_type().shape().dim();
+    if (static_cast<size_t>(dims.size()) != it->second.size()) continue;
+    for (int axis = 0; axis < dims.size(); axis++) {
+      int64_t& extent = it->second[static_cast<size_t>(axis)];
+      if (!dims[axis].has_dim_value() || dims[axis].dim_value() < 0 || dims[axis].dim_value() == extent) continue;
+      changed.emplace_back(dims[axis].dim_value(), extent);
+      extent = dims[axis].dim_value();
+    }
+  }
+  return changed.empty() ? std::nullopt : std::optional(kept);
+}
+
+// ---- parts of the graph ----
+
+Status import_inputs(ImportState& state, Scope& scope, const std::set<std::string>& constants) {
+  for (const auto& input : state.file.model.graph().input()) {
+    if (input.name().empty()) return Error{"a graph input has no name"};
+    if (constants.contains(input.name())) {
+      if (state.file.model.ir_version() >= 4)
+        state.warn("input '" + input.name() + "' has a default value, which is taken as a constant");
+      continue;
+    }
+    if (scope.values.contains(input.name())) return Error{"two graph inputs are named '" + input.name() + "'"};
+    TensorType type = declared_type(state, input.type(), input.name());
+    if (const auto it = state.options.shapes.find(input.name()); it != state.options.shapes.end())
+      type.shape = Shape(it->second.begin(), it->second.end());
+    scope.values[input.name()] = state.builder.input(input.name(), type);
+    state.builder.metadata().declarations[input.name()] = input.SerializeAsString();
+  }
+  return Unit{};
+}
+
+// Types that the file declares for values; their shapes are void once --shape changes extents.
+void read_declared_types(ImportState& state) {
+  const onnx::GraphProto& graph = state.file.model.graph();
+  const auto take = [&](const onnx::ValueInfoProto& info) {
+    TensorType type = declared_type(state, info.type(), info.name());
+    if (state.original_types) type.shape.reset();
+    state.declared[info.name()] = std::move(type);
+  };
+  for (const auto& info : graph.value_info()) take(info);
+  for (const auto& info : graph.output()) take(info);
+}
+
+Status import_outputs(ImportState& state, const Scope& scope) {
+  std::set<std::string> names;
+  for (const auto& output : state.file.model.graph().output()) {
+    const Value* value = scope.find(output.name());
+    if (!value) return Error{"graph output '" + output.name() + "' is defined by nothing"};
+    if (!names.insert(output.name()).second) return Error{"two graph outputs are named '" + output.name() + "'"};
+    state.builder.output(output.name(), *value);
+    state.builder.metadata().declarations[output.name()] = output.SerializeAsString();
+    const TensorType& declared = state.declared[output.name()];
+    if (declared.shape) state.builder.metadata().declared[output.name()] = declared;
+  }
+  if (names.empty()) return Error{"the graph has no outputs"};
+  return Unit{};
+}
+
+Result<Opsets> read_opsets(ImportState& state) {
+  Opsets opsets;
+  for (const auto& opset : state.file.model.opset_import()) opsets[normal_domain(opset.domain())] = opset.version();
+  if (!opsets.contains(""))
+    return Error{"the file names no version of ONNX's operators (opset_import); it may be truncated"};
+  const int64_t opset = opsets[""];
+  if (opset < kOldestOpset)
+    state.warn("opset " + std::to_string(opset) + " is older than " + std::to_string(kOldestOpset) +
+               ": its operators are kept as they are");
+  if (opset > kNewestOpset)
+    state.warn("opset " + std::to_string(opset) + " is newer than " + std::to_string(kNewestOpset) +
+               ": what is not known of it is kept as it is");
+  return opsets;
+}
+
+// What is left of the model without all that is read from it: documentation of the graph, quantization annotations, and
+// fields of newer versions of the format, which the message classes carry along unseen.
+onnx::ModelProto remainder_of(onnx::ModelProto& model) {
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+  nodes.Swap(model.mutable_graph()->mutable_node());
+  onnx::ModelProto rest = model;
+  nodes.Swap(model.mutable_graph()->mutable_node());
+  rest.clear_opset_import();
+  rest.clear_metadata_props();
+  rest.clear_training_info();
+  rest.clear_functions();
+  onnx::GraphProto& graph = *rest.mutable_graph();
+  graph.clear_input();
+  graph.clear_output();
+  graph.clear_value_info();
+  graph.clear_sparse_initializer();
+  return rest;
+}
+
+// All of the model's own fields but its graph, and of the graph's but what this reader understands.
+void read_metadata(ImportState& state, const Opsets& opsets) {
+  onnx::ModelProto& model = state.file.model;
+  Metadata& metadata = state.builder.metadata();
+  metadata.name = model.graph().name();
+  metadata.doc_string = model.doc_string();
+  metadata.producer_name = model.producer_name();
+  metadata.producer_version = model.producer_version();
+  metadata.domain = model.domain();
+  metadata.model_version = model.model_version();
+  metadata.ir_version = model.ir_version();
+  metadata.opsets = opsets;
+  for (const auto& entry : model.metadata_props()) metadata.properties[entry.key()] = entry.value();
+  for (const auto& function : model.functions()) metadata.functions.push_back(function.SerializeAsString());
+  if (model.training_info_size() > 0) state.warn("the training information is left out");
+  metadata.remainder = remainder_of(model).SerializeAsString();
+}
+
+Result<Graph> import_model(ImportState& state) {
+  GOPT_RETURN_IF_ERROR(apply_shape_options(state));
+  state.builder.set_broadcast_unknown(true);
+  Scope scope;
+  GOPT_ASSIGN_OR_RETURN(scope.opsets, read_opsets(state));
+  read_metadata(state, scope.opsets);
+  for (const auto& function : state.file.model.functions())
+    state.functions[{normal_domain(function.domain()), function.name()}] = &function;
+  read_declared_types(state);
+  GOPT_RETURN_IF_ERROR(import_inputs(state, scope, initializer_names(state.file)));
+  for (TensorSource& source : state.file.initializers) {
+    const std::string name = source.proto.name();
+    auto tensor = take_tensor(source, state.file.external);
+    if (!tensor.ok()) return Error{"initializer '" + name + "' " + tensor.error().message};
+    if (scope.values.contains(name)) return Error{"two initializers are named '" + name + "'"};
+    scope.values[name] = state.builder.constant(*std::move(tensor), name);
+  }
+  onnx::GraphProto& graph = *state.file.model.mutable_graph();
+  GOPT_RETURN_IF_ERROR(import_initializers(state, graph, scope));
+  for (const auto& output : graph.output()) scope.used.insert(output.name());
+  GOPT_RETURN_IF_ERROR(import_nodes(state, *graph.mutable_node(), scope));
+  GOPT_RETURN_IF_ERROR(import_outputs(state, scope));
+  return state.builder.build();
+}
+
+}  // namespace
+
+const Value* Scope::find(const std::string& name) const {
+  for (const Scope* scope = this; scope; scope = scope->outer)
+    if (const auto it = scope->values.find(name); it != scope->values.end()) return &it->second;
+  return nullptr;
+}
+
+int64_t Scope::opset() const {
+  const auto it = opsets.find("");
+  return it == opsets.end() ? 0 : it->second;
+}
+
+void ImportState::warn(const std::string& text) {
+  if (std::find(warnings.begin(), warnings.end(), text) == warnings.end()) warnings.push_back(text);
+}
+
+TensorType declared_type(const ImportState& state, const onnx::TypeProto& type, const std::string& name) {
+  TensorType result;
+  if (!type.has_tensor_type()) return result;
+  result.element = static_cast<ElementType>(type.tensor_type().elem_type());
+  if (!type.tensor_type().has_shape()) return result;
+  Shape shape;
+  for (const auto& dim : type.tensor_type().shape().dim()) {
+    if (dim.has_dim_value() && dim.dim_value() >= 0) {
+      shape.emplace_back(dim.dim_value());
+    } else {
+      const bool named = !dim.dim_param().empty();
+      const Index extent = symbol(named ? dim.dim_param() : name + "_dim" + std::to_string(shape.size()));
+      shape.push_back(substitute(extent, state.fixed));
+    }
+  }
+  result.shape = std::move(shape);
+  return result;
+}
+
+Status import_initializers(ImportState& state, onnx::GraphProto& graph, Scope& scope) {
+  const auto define = [&](const std::string& name, Result<Tensor> tensor) -> Status {
+    if (!tensor.ok()) return Error{"initializer '" + name + "' " + tensor.error().message};
+    if (scope.values.contains(name)) return Error{"two initializers are named '" + name + "'"};
+    scope.values[name] = state.builder.constant(*std::move(tensor), name);
+    return Unit{};
+  };
+  for (auto& proto : *graph.mutable_initializer()) {
+    const std::string name = proto.name();
+    TensorSource source{std::move(proto), {}};
+    GOPT_RETURN_IF_ERROR(define(name, take_tensor(source, state.file.external)));
+  }
+  for (auto& sparse : *graph.mutable_sparse_initializer()) {
+    const std::string name = sparse.values().name();
+    GOPT_RETURN_IF_ERROR(define(name, take_sparse_tensor(sparse, state.file.external)));
+  }
+  return Unit{};
+}
+
+Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& options) {
+  GOPT_ASSIGN_OR_RETURN(ModelFile file, read_model_file(path));
+  std::map<std::string, TensorType> original_types;
+  std::vector<std::pair<int64_t, int64_t>> changed;
+  const auto kept = without_changed_extents(file, options, changed);
+  if (kept) {
+    ImportState original(file, *kept);
+    if (auto graph = import_model(original); !graph.ok()) return Error{path + ": " + graph.error().message};
+    original_types = std::move(original.seen_types);
+    GOPT_ASSIGN_OR_RETURN(file, read_model_file(path));
+  }
+  ImportState state(file, options);
+  if (kept) state.original_types = &original_types;
+  state.changed_extents = std::move(changed);
+  auto graph = import_model(state);
+  if (!graph.ok()) return Error{path + ": " + graph.error().message};
+  return ImportedModel{*std::move(graph), std::move(state.warnings)};
+}
+
+}  // namespace gopt

@@ -1,0 +1,80 @@
+#include "inline_bodies.h"
+
+#include "opaque.h"
+
+namespace gopt {
+namespace {
+
+constexpr int kDeepestBody = 32;  // functions that call themselves have no meaning in ONNX, but may be written
+
+// Puts the call's attributes where the body refers to them. False where one is neither given nor has a default.
+bool fill_attributes(onnx::NodeProto& node, const std::map<std::string, onnx::AttributeProto>& given) {
+  onnx::NodeProto filled = node;
+  filled.clear_attribute();
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_g() || attribute.graphs_size() > 0) return false;
+    if (attribute.ref_attr_name().empty()) {
+      *filled.add_attribute() = attribute;
+      continue;
+    }
+    const auto it = given.find(attribute.ref_attr_name());
+    if (it == given.end()) continue;  // absent here too, as the function says of optional attributes
+    onnx::AttributeProto& copy = *filled.add_attribute();
+    copy = it->second;
+    copy.set_name(attribute.name());
+  }
+  node = filled;
+  return true;
+}
+
+}  // namespace
+
+Result<MaybeValues> inline_if(ImportState& state, onnx::NodeProto& node, const NodeView& view) {
+  const Value condition = view.input(0);
+  const bool known = condition && condition.node->is(OpKind::Constant) && condition.node->tensor.count() == 1 &&
+                     is_computable(condition.type().element);
+  if (!known) return MaybeValues();
+  const std::string branch = condition.node->tensor.to_ints()[0] != 0 ? "then_branch" : "else_branch";
+  for (auto& attribute : *node.mutable_attribute()) {
+    if (attribute.name() != branch || !attribute.has_g()) continue;
+    onnx::GraphProto& body = *attribute.mutable_g();
+    Scope scope{&view.scope, view.scope.opsets, {}, {}, view.scope.depth + 1};
+    GOPT_RETURN_IF_ERROR(import_initializers(state, body, scope));
+    for (const auto& output : body.output()) scope.used.insert(output.name());
+    GOPT_RETURN_IF_ERROR(import_nodes(state, *body.mutable_node(), scope));
+    Values outputs;
+    for (const auto& output : body.output()) {
+      const Value* value = scope.find(output.name());
+      if (!value) return Error{branch + " gives '" + output.name() + "', which nothing defines"};
+      outputs.push_back(*value);
+    }
+    return MaybeValues(std::move(outputs));
+  }
+  return Error{"has no " + branch};
+}
+
+Result<MaybeValues> inline_function(ImportState& state, const NodeView& view, const onnx::FunctionProto& function) {
+  Opsets opsets = view.scope.opsets;
+  for (const auto& opset : function.opset_import()) opsets[normal_domain(opset.domain())] = opset.version();
+  std::map<std::string, onnx::AttributeProto> given;
+  for (const auto& attribute : view.node.attribute()) given[attribute.name()] = attribute;
+  auto nodes = function.node();
+  for (auto& node : nodes)
+    if (!fill_attributes(node, given)) return MaybeValues();
+  if (view.scope.depth >= kDeepestBody) return Error{"function calls are nested deeper than 32"};
+  Scope scope{nullptr, opsets, {}, {}, view.scope.depth + 1};
+  for (int i = 0; i < function.input_size(); i++) scope.values[function.input(i)] = view.input(static_cast<size_t>(i));
+  scope.used.insert(function.output().begin(), function.output().end());
+  const long opaque_before = state.opaque_count;
+  GOPT_RETURN_IF_ERROR(import_nodes(state, nodes, scope));
+  if (state.opaque_count != opaque_before) return MaybeValues();  // it may be of another opset, and the call says more
+  Values outputs;
+  for (const std::string& name : function.output()) {
+    const Value* value = scope.find(name);
+    if (!value) return Error{"function '" + function.name() + "' gives '" + name + "', which nothing defines"};
+    outputs.push_back(*value);
+  }
+  return MaybeValues(std::move(outputs));
+}
+
+}  // namespace gopt

@@ -1,0 +1,15 @@
+// Elements of small integer tensors as index expressions: shape arithmetic is carried through symbolically, so that
+// shapes computed from shapes become attributes, and constants where they are numbers.
+#pragma once
+
+#include "import_state.h"
+
+namespace gopt {
+
+// The elements of an integer or bool tensor of rank 0 or 1, where they are known.
+std::optional<std::vector<Index>> known_integers(ImportState& state, const Value& value);
+
+// Finds what is known of a new node's output from its inputs and keeps it in `state`.
+void learn_integers(ImportState& state, const Value& value);
+
+}  // namespace gopt

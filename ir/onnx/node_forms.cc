@@ -1,0 +1,141 @@
+#include "node_forms.h"
+
+#include <cmath>
+
+namespace gopt {
+namespace {
+
+bool is_constant_one(const Index& extent) { return extent == Index(1); }
+
+int64_t int_attribute(const NodeView& view, const std::string& name, int64_t otherwise) {
+  const onnx::AttributeProto* attribute = view.find(name);
+  return attribute ? attribute->i() : otherwise;
+}
+
+// Softmax and LogSoftmax before opset 13 normalize over all axes from `axis` on together.
+Result<MaybeValues> import_old_softmax(ImportState& state, const NodeView& view, OpKind kind) {
+  const Value x = view.input(0);
+  if (!x || !x.type().shape) return MaybeValues();
+  const Shape& shape = *x.type().shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  int64_t axis = int_attribute(view, "axis", 1);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis > rank || rank == 0) return MaybeValues();
+  std::vector<int64_t> wide;
+  for (int64_t i = axis; i < rank; i++)
+    if (!is_constant_one(shape[static_cast<size_t>(i)])) wide.push_back(i);
+  GraphBuilder& builder = state.builder;
+  if (wide.size() <= 1 && axis < rank) {
+    const int64_t only = wide.empty() ? axis : wide[0];
+    GOPT_ASSIGN_OR_RETURN(const Value y, builder.apply(kind, {x}, {{"axis", Index(only)}}));
+    return MaybeValues({y});
+  }
+  auto flat = builder.apply(OpKind::Flatten, {x}, {{"axis", Index(axis)}});
+  if (!flat.ok()) return MaybeValues();
+  auto soft = builder.apply(kind, {*flat}, {{"axis", Index(1)}});
+  if (!soft.ok()) return MaybeValues();
+  auto y = builder.apply(OpKind::Reshape, {*soft}, {{"shape", shape}, {"allowzero", Index(1)}});
+  if (!y.ok()) return MaybeValues();
+  return MaybeValues({*y});
+}
+
+// Clip whose bounds are computed.
+Result<MaybeValues> import_computed_clip(ImportState& state, const NodeView& view) {
+  Value y = view.input(0);
+  for (const auto& [position, kind] : {std::pair<size_t, OpKind>{1, OpKind::Max}, {2, OpKind::Min}}) {
+    if (!view.has(position)) continue;
+    auto bounded = state.builder.apply(kind, {y, view.input(position)});
+    if (!bounded.ok() || !(bounded->type() == view.input(0).type())) return MaybeValues();
+    y = *bounded;
+  }
+  return MaybeValues({y});
+}
+
+// A bound that a double holds exactly.
+bool is_plain_bound(const Value& value) {
+  if (!value) return true;
+  if (!value.node->is(OpKind::Constant) || !is_computable(value.type().element) || value.node->tensor.count() != 1)
+    return false;
+  const ElementType type = value.type().element;
+  if (type != ElementType::Int64 && type != ElementType::UInt64) return true;
+  const int64_t bound = value.node->tensor.to_ints()[0];
+  return std::abs(bound) <= int64_t{1} << 53;
+}
+
+template <class Field>
+std::vector<int64_t> one_axis(const Field& field) {
+  return {static_cast<int64_t>(field.size())};
+}
+
+}  // namespace
+
+const onnx::AttributeProto* NodeView::find(const std::string& name) const {
+  for (const auto& attribute : node.attribute())
+    if (attribute.name() == name) return &attribute;
+  return nullptr;
+}
+
+bool NodeView::output_used(int i) const {
+  if (i >= node.output_size() || node.output(i).empty()) return false;
+  return scope.is_used(node.output(i));
+}
+
+Form form_of(const NodeView& view, OpKind kind) {
+  switch (kind) {
+    case OpKind::Softmax:
+    case OpKind::LogSoftmax: return view.opset < 13 ? Form::Special : Form::Plain;
+    case OpKind::Clip:
+      return view.opset >= 11 && !(is_plain_bound(view.input(1)) && is_plain_bound(view.input(2))) ? Form::Special
+                                                                                                   : Form::Plain;
+    default: return Form::Plain;
+  }
+}
+
+Result<MaybeValues> import_special(ImportState& state, const NodeView& view, OpKind kind) {
+  return kind == OpKind::Clip ? import_computed_clip(state, view) : import_old_softmax(state, view, kind);
+}
+
+Result<MaybeValues> import_dropout(ImportState&, const NodeView& view) {
+  if (!view.has(0) || view.output_used(1)) return MaybeValues();
+  if (const Value training = view.input(2); view.opset >= 12 && training) {
+    const bool known = training.node->is(OpKind::Constant) && training.node->tensor.count() == 1;
+    if (!known || training.node->tensor.to_ints()[0] != 0) return MaybeValues();
+  }
+  return MaybeValues({view.input(0)});
+}
+
+Result<Value> import_constant_node(ImportState& state, onnx::NodeProto& node, int position, const Scope& scope) {
+  const std::string name = node.output_size() > 0 ? node.output(0) : "";
+  if (const auto it = state.file.node_values.find(position); scope.depth == 0 && it != state.file.node_values.end()) {
+    GOPT_ASSIGN_OR_RETURN(Tensor tensor, take_tensor(it->second, state.file.external));
+    return state.builder.constant(std::move(tensor), name);
+  }
+  if (node.attribute_size() != 1) return Error{"needs exactly one value, has " + std::to_string(node.attribute_size())};
+  onnx::AttributeProto& value = *node.mutable_attribute(0);
+  const std::string& kind = value.name();
+  Tensor tensor;
+  if (kind == "value" && value.has_t()) {
+    TensorSource source{std::move(*value.mutable_t()), {}};
+    GOPT_ASSIGN_OR_RETURN(tensor, take_tensor(source, state.file.external));
+  } else if (kind == "sparse_value") {
+    GOPT_ASSIGN_OR_RETURN(tensor, take_sparse_tensor(*value.mutable_sparse_tensor(), state.file.external));
+  } else if (kind == "value_float") {
+    tensor = Tensor::scalar_f32(value.f());
+  } else if (kind == "value_floats") {
+    const std::vector<double> values(value.floats().begin(), value.floats().end());
+    tensor = Tensor::from_values(ElementType::Float32, one_axis(value.floats()), values);
+  } else if (kind == "value_int") {
+    tensor = Tensor::from_values<int64_t>(ElementType::Int64, {}, {value.i()});
+  } else if (kind == "value_ints") {
+    tensor = Tensor::vector_i64({value.ints().begin(), value.ints().end()});
+  } else if (kind == "value_string") {
+    tensor = Tensor::from_strings({}, {value.s()});
+  } else if (kind == "value_strings") {
+    tensor = Tensor::from_strings(one_axis(value.strings()), {value.strings().begin(), value.strings().end()});
+  } else {
+    return Error{"has no value of a known kind ('" + kind + "')"};
+  }
+  return state.builder.constant(std::move(tensor), name);
+}
+
+}  // namespace gopt

@@ -1,0 +1,34 @@
+// Operators whose form in some opset differs from the operator table's: each is brought to the table's form here, or
+// left to be opaque (an empty result).
+#pragma once
+
+#include "import_state.h"
+
+namespace gopt {
+
+struct NodeView {
+  const onnx::NodeProto& node;
+  std::vector<Value> inputs;  // null where left out; no trailing nulls
+  Scope& scope;
+  int64_t opset;
+
+  const onnx::AttributeProto* find(const std::string& name) const;
+  Value input(size_t i) const { return i < inputs.size() ? inputs[i] : Value{}; }
+  bool has(size_t i) const { return i < inputs.size() && inputs[i]; }
+  // True where output i is named and somebody reads it.
+  bool output_used(int i) const;
+};
+
+using Values = std::vector<Value>;
+using MaybeValues = std::optional<Values>;
+
+// Where one of these applies, what it gives is final.
+enum class Form { Plain, Special };
+Form form_of(const NodeView& view, OpKind kind);
+Result<MaybeValues> import_special(ImportState& state, const NodeView& view, OpKind kind);
+
+// Dropout and `Constant`, which have no row in the table. `position`: of the node in the main graph.
+Result<MaybeValues> import_dropout(ImportState& state, const NodeView& view);
+Result<Value> import_constant_node(ImportState& state, onnx::NodeProto& node, int position, const Scope& scope);
+
+}  // namespace gopt
