@@ -10,7 +10,8 @@ bool kind_matches(AttributeKind kind, const AttributeValue& value) {
   switch (kind) {
     case AttributeKind::Int: return std::holds_alternative<Index>(value);
     case AttributeKind::Ints: return std::holds_alternative<std::vector<Index>>(value);
-    case AttributeKind::Float: return std::holds_alternative<double>(value) || std::holds_alternative<FloatVariable>(value);
+    case AttributeKind::Float:
+      return std::holds_alternative<double>(value) || std::holds_alternative<FloatVariable>(value);
     case AttributeKind::Floats: return std::holds_alternative<std::vector<double>>(value);
     case AttributeKind::String: return std::holds_alternative<std::string>(value);
     case AttributeKind::Tensor: return std::holds_alternative<Tensor>(value);
@@ -25,7 +26,8 @@ Status check_attributes(const OpInfo& info, const Attributes& attributes) {
     if (!kind_matches(schema->kind, value)) return Error{info.name + ": attribute " + name + " is of the wrong kind"};
   }
   for (const AttributeSchema& schema : info.attributes)
-    if (schema.required && !attributes.contains(schema.name)) return Error{info.name + ": attribute " + schema.name + " is missing"};
+    if (schema.required && !attributes.contains(schema.name))
+      return Error{info.name + ": attribute " + schema.name + " is missing"};
   return Unit{};
 }
 
@@ -94,7 +96,8 @@ void canonical_slice(DefineContext& c, Attributes& a) {
       const SliceRange r = resolve_slice(c, extent, start, end, steps[k].constant());
       start = r.start;
       end = r.start + r.extent * Index(r.step);
-      // The end lies a step past the last element, but within the axis; -1 would mean the last element: far below is "before 0".
+      // The end lies a step past the last element, but within the axis; -1 would mean the last element: far below is
+      // "before 0".
       if (r.step > 0) end = std::min(end.constant(), extent.constant());
       if (r.step < 0 && end.constant() < 0) end = -(extent + Index(1));
     }
@@ -118,7 +121,8 @@ void canonical_split(DefineContext& c, Attributes& a, int output_count) {
   define_Split(probe);
   std::vector<Index> parts;
   for (const TensorExpr& t : probe.take().outputs) parts.push_back(t.shape[axis]);
-  if (static_cast<int>(parts.size()) != output_count) c.fail("it has " + std::to_string(parts.size()) + " parts and " + std::to_string(output_count) + " outputs");
+  if (static_cast<int>(parts.size()) != output_count)
+    c.fail("it has " + std::to_string(parts.size()) + " parts and " + std::to_string(output_count) + " outputs");
   a["split"] = parts;
   a.erase("num_outputs");
 }
@@ -137,7 +141,8 @@ void canonical_pad(DefineContext& c, Attributes& a) {
   a.erase("axes");
 }
 
-// Extents that are numbers replace 0 and -1; in shapes with symbols those stay, since ONNX can say them in no other way.
+// Extents that are numbers replace 0 and -1; in shapes with symbols those stay, since ONNX can say them in no other
+// way.
 void canonical_reshape(DefineContext& c, Attributes& a) {
   const std::vector<Index> wanted = c.integers("shape");
   const Shape shape = resolve_reshape(c, c.input(0).shape, wanted, c.number("allowzero") != 0);
@@ -213,7 +218,8 @@ void canonicalize(OpKind kind, DefineContext& c, Attributes& a, int output_count
 
 }  // namespace
 
-Result<Attributes> canonical_attributes(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output_count) {
+Result<Attributes> canonical_attributes(OpKind kind, const std::vector<TensorType>& inputs,
+                                        const Attributes& attributes, int output_count) {
   const OpInfo& info = op_info(kind);
   GOPT_RETURN_IF_ERROR(check_attributes(info, attributes));
   Attributes canonical = attributes;

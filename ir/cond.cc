@@ -188,7 +188,8 @@ std::string to_string(const Cond& cond) {
         if (done[i]) continue;
         const Cond& part = cond.parts()[i];
         std::string text;
-        for (size_t j = i + 1; cond.kind() == CondKind::And && part.kind() == CondKind::NonNegative && j < cond.parts().size(); j++) {
+        for (size_t j = i + 1;
+             cond.kind() == CondKind::And && part.kind() == CondKind::NonNegative && j < cond.parts().size(); j++) {
           const Cond& other = cond.parts()[j];
           if (other.kind() != CondKind::NonNegative || other.index() != -part.index()) continue;
           done[j] = true;

@@ -56,7 +56,8 @@ size_t DefineContext::normalize_axis(const Index& axis, size_t rank, bool inclus
   if (!value) fail("an axis must be a number");
   const int64_t limit = static_cast<int64_t>(rank) + (inclusive ? 1 : 0);
   const int64_t position = *value < 0 ? *value + limit : *value;
-  if (position < 0 || position >= limit) fail("axis " + std::to_string(*value) + " is out of range for rank " + std::to_string(rank));
+  if (position < 0 || position >= limit)
+    fail("axis " + std::to_string(*value) + " is out of range for rank " + std::to_string(rank));
   return static_cast<size_t>(position);
 }
 size_t DefineContext::axis(std::string_view name, size_t rank, bool inclusive) const {
@@ -72,7 +73,8 @@ void DefineContext::require(const Cond& cond, const std::string& what, bool from
 }
 void DefineContext::fail(const std::string& what) const {
   std::string shapes;
-  for (const TensorExpr& t : inputs_) shapes += (shapes.empty() ? "" : ", ") + (t.at ? to_string(TensorType{t.element, t.shape}) : "-");
+  for (const TensorExpr& t : inputs_)
+    shapes += (shapes.empty() ? "" : ", ") + (t.at ? to_string(TensorType{t.element, t.shape}) : "-");
   throw DefinitionError(info_.name + "(" + shapes + "): " + what);
 }
 void DefineContext::output(ElementType element, Shape shape, ElementFunction at) {
@@ -96,7 +98,8 @@ void dispatch(OpKind kind, DefineContext& c) {
     case OpKind::Constant:
     case OpKind::Opaque: GOPT_CHECK(false, "define of a node that applies no operator");
 #define GOPT_OP(name, ...) \
-  case OpKind::name: return define_##name(c);
+  case OpKind::name:       \
+    return define_##name(c);
 #include "gopt/op_table.def"
 #undef GOPT_OP
   }
@@ -106,7 +109,9 @@ Status check_arity(const OpInfo& info, size_t inputs, const Attributes& attribut
   const auto count = static_cast<int>(inputs);
   if (count < info.min_inputs || (info.max_inputs >= 0 && count > info.max_inputs))
     return Error{info.name + ": " + std::to_string(count) + " inputs, expected " + std::to_string(info.min_inputs) +
-                 (info.max_inputs == info.min_inputs ? "" : info.max_inputs < 0 ? " or more" : " to " + std::to_string(info.max_inputs))};
+                 (info.max_inputs == info.min_inputs ? ""
+                  : info.max_inputs < 0              ? " or more"
+                                                     : " to " + std::to_string(info.max_inputs))};
   for (const auto& [name, value] : attributes)
     if (!info.find_attribute(name)) return Error{info.name + ": unknown attribute " + name};
   return Unit{};
@@ -114,7 +119,8 @@ Status check_arity(const OpInfo& info, size_t inputs, const Attributes& attribut
 
 }  // namespace
 
-Result<Definition> define(OpKind kind, const std::vector<TensorExpr>& inputs, const Attributes& attributes, int output_count) {
+Result<Definition> define(OpKind kind, const std::vector<TensorExpr>& inputs, const Attributes& attributes,
+                          int output_count) {
   GOPT_RETURN_IF_ERROR(check_arity(op_info(kind), inputs.size(), attributes));
   DefineContext c(kind, inputs, attributes, output_count);
   try {
@@ -126,11 +132,13 @@ Result<Definition> define(OpKind kind, const std::vector<TensorExpr>& inputs, co
   }
   Definition d = c.take();
   if (static_cast<int>(d.outputs.size()) < output_count)
-    return Error{op_info(kind).name + ": " + std::to_string(output_count) + " outputs asked for, it has " + std::to_string(d.outputs.size())};
+    return Error{op_info(kind).name + ": " + std::to_string(output_count) + " outputs asked for, it has " +
+                 std::to_string(d.outputs.size())};
   return d;
 }
 
-Result<InferredTypes> infer_types(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output_count) {
+Result<InferredTypes> infer_types(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes,
+                                  int output_count) {
   std::vector<TensorExpr> tensors;
   for (size_t i = 0; i < inputs.size(); i++) {
     if (inputs[i].element == ElementType::Undefined) {
@@ -171,8 +179,9 @@ struct ProbeShapes {
 std::vector<ProbeShapes> probe_shapes() {
   const Index a = symbol("probe_a"), b = symbol("probe_b"), c = symbol("probe_c"), d = symbol("probe_d");
   const Shape image{2, 4, 6, 6}, symbolic{a, b, c, d};
-  return {{image, image},       {image, {4}},          {image, {4, 4, 3, 3}}, {{4, 4}, {4, 4}}, {{4, 4}, {4}}, {{}, {}},
-          {symbolic, symbolic}, {symbolic, {b}},       {symbolic, {d}},       {symbolic, {c, b, 3, 3}}, {{a, b}, {b, c}}};
+  return {{image, image},  {image, {4}},         {image, {4, 4, 3, 3}}, {{4, 4}, {4, 4}}, {{4, 4}, {4}},
+          {{}, {}},        {symbolic, symbolic}, {symbolic, {b}},       {symbolic, {d}},  {symbolic, {c, b, 3, 3}},
+          {{a, b}, {b, c}}};
 }
 
 // Text of an operator's definition on probes: what it says there stands for what it says.

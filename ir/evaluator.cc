@@ -23,7 +23,8 @@ double apply_function(Function f, double x, double y) {
   using T = double;
   switch (f) {
 #define GOPT_FUNCTION(name, arity, text, numeric) \
-  case Function::name: return numeric;
+  case Function::name:                            \
+    return numeric;
 #include "gopt/function_table.def"
 #undef GOPT_FUNCTION
   }
@@ -49,7 +50,7 @@ struct CompiledAtom {
 struct CompiledTerm {
   int64_t coefficient;
   std::vector<CompiledAtom> atoms;
-  int lane_power = 0;       // plain occurrences of the lane symbol
+  int lane_power = 0;        // plain occurrences of the lane symbol
   bool lane_inside = false;  // the lane symbol below a division or load
 };
 
@@ -61,10 +62,12 @@ class CompiledIndex {
   std::vector<CompiledTerm> terms;
 
   bool affine_in_lane() const {
-    return std::all_of(terms.begin(), terms.end(), [](const CompiledTerm& t) { return !t.lane_inside && t.lane_power <= 1; });
+    return std::all_of(terms.begin(), terms.end(),
+                       [](const CompiledTerm& t) { return !t.lane_inside && t.lane_power <= 1; });
   }
   bool uses_lane() const {
-    return std::any_of(terms.begin(), terms.end(), [](const CompiledTerm& t) { return t.lane_inside || t.lane_power > 0; });
+    return std::any_of(terms.begin(), terms.end(),
+                       [](const CompiledTerm& t) { return t.lane_inside || t.lane_power > 0; });
   }
   int64_t value(const Slots& slots, std::span<const TensorView> inputs) const;
   // Coefficient of the lane symbol. Precondition: affine_in_lane().
@@ -82,7 +85,8 @@ int64_t flat_offset(const TensorView& t, std::span<const int64_t> subscripts) {
   int64_t offset = 0;
   for (size_t d = 0; d < subscripts.size(); d++) {
     if (subscripts[d] < 0 || subscripts[d] >= t.dims[d])
-      throw EvaluationError("index " + std::to_string(subscripts[d]) + " is out of bounds for an extent of " + std::to_string(t.dims[d]));
+      throw EvaluationError("index " + std::to_string(subscripts[d]) + " is out of bounds for an extent of " +
+                            std::to_string(t.dims[d]));
     offset = offset * t.dims[d] + subscripts[d];
   }
   return offset;
@@ -91,7 +95,8 @@ int64_t flat_offset(const TensorView& t, std::span<const int64_t> subscripts) {
 int64_t atom_value(const CompiledAtom& a, const Slots& slots, std::span<const TensorView> inputs) {
   switch (a.kind) {
     case AtomKind::Symbol: return slots[static_cast<size_t>(a.slot)];
-    case AtomKind::FloorDiv: return floor_quotient(a.numerator->value(slots, inputs), a.denominator->value(slots, inputs));
+    case AtomKind::FloorDiv:
+      return floor_quotient(a.numerator->value(slots, inputs), a.denominator->value(slots, inputs));
     case AtomKind::Load: {
       std::vector<int64_t> s;
       for (const CompiledIndex& i : a.subscripts) s.push_back(i.value(slots, inputs));
@@ -123,8 +128,10 @@ struct CompiledCond {
       case CondKind::True: return true;
       case CondKind::False: return false;
       case CondKind::NonNegative: return index.value(slots, inputs) >= 0;
-      case CondKind::And: return std::all_of(parts.begin(), parts.end(), [&](const auto& p) { return p.value(slots, inputs); });
-      case CondKind::Or: return std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return p.value(slots, inputs); });
+      case CondKind::And:
+        return std::all_of(parts.begin(), parts.end(), [&](const auto& p) { return p.value(slots, inputs); });
+      case CondKind::Or:
+        return std::any_of(parts.begin(), parts.end(), [&](const auto& p) { return p.value(slots, inputs); });
     }
     return false;
   }
@@ -185,8 +192,10 @@ class StageProgram {
       for (AtomId id : term.atoms) {
         t.atoms.push_back(compile_atom(id));
         const CompiledAtom& a = t.atoms.back();
-        if (a.kind == AtomKind::Symbol) t.lane_power += a.slot == lane_;
-        else t.lane_inside |= a.uses_lane;
+        if (a.kind == AtomKind::Symbol)
+          t.lane_power += a.slot == lane_;
+        else
+          t.lane_inside |= a.uses_lane;
       }
       c.terms.push_back(std::move(t));
     }
@@ -222,8 +231,13 @@ class StageProgram {
 
   int compile(const Expr& e) {
     if (auto it = known_.find(e.get()); it != known_.end()) return it->second;
-    CompiledExpr c{.kind = e->kind, .domain = domain_of(e, types_), .value = e->value, .input = e->input,
-                   .function = e->function, .type = e->type, .reduce = e->reduce};
+    CompiledExpr c{.kind = e->kind,
+                   .domain = domain_of(e, types_),
+                   .value = e->value,
+                   .input = e->input,
+                   .function = e->function,
+                   .type = e->type,
+                   .reduce = e->reduce};
     c.index = compile(e->index);
     for (const Index& s : e->subscripts) c.subscripts.push_back(compile(s));
     for (const Binder& b : e->binders) c.binders.emplace_back(slot_of(b.symbol), compile(b.extent));
@@ -270,9 +284,13 @@ class StageProgram {
   static int64_t divide(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }
   // NaN wins, as in ONNX Runtime and numpy.
   template <class T>
-  static T largest(T a, T b) { return a != a ? a : b != b ? b : a < b ? b : a; }
+  static T largest(T a, T b) {
+    return a != a ? a : b != b ? b : a < b ? b : a;
+  }
   template <class T>
-  static T smallest(T a, T b) { return a != a ? a : b != b ? b : b < a ? b : a; }
+  static T smallest(T a, T b) {
+    return a != a ? a : b != b ? b : b < a ? b : a;
+  }
 
   template <class From, class T>
   void converted(int id, const Mask* mask, T* out) {
@@ -282,7 +300,9 @@ class StageProgram {
       if constexpr (std::is_same_v<From, double>) {
         const double v = values[static_cast<size_t>(l)];
         out[l] = std::isnan(v) || (mask && !(*mask)[static_cast<size_t>(l)]) ? T(0)
-                 : v >= 9223372036854775808.0 ? INT64_MAX : v < -9223372036854775808.0 ? INT64_MIN : static_cast<T>(v);
+                 : v >= 9223372036854775808.0                                ? INT64_MAX
+                 : v < -9223372036854775808.0                                ? INT64_MIN
+                                                                             : static_cast<T>(v);
       } else {
         out[l] = static_cast<T>(values[static_cast<size_t>(l)]);
       }
@@ -296,7 +316,8 @@ class StageProgram {
     evaluate<T>(e.args[1], mask, b.data());
     if constexpr (std::is_same_v<T, int64_t>) {
       // Wraps around, as ONNX's integers do; lanes left out hold anything.
-      for (int l = 0; l < n_; l++) out[l] = mask && !(*mask)[static_cast<size_t>(l)] ? 0 : wrap(e.kind, out[l], b[static_cast<size_t>(l)], f);
+      for (int l = 0; l < n_; l++)
+        out[l] = mask && !(*mask)[static_cast<size_t>(l)] ? 0 : wrap(e.kind, out[l], b[static_cast<size_t>(l)], f);
     } else {
       for (int l = 0; l < n_; l++) out[l] = f(out[l], b[static_cast<size_t>(l)]);
     }
@@ -331,7 +352,8 @@ class StageProgram {
     std::array<double, kLanes> x, y{};
     evaluate<double>(e.args[0], mask, x.data());
     if (e.args.size() > 1) evaluate<double>(e.args[1], mask, y.data());
-    for (int l = 0; l < n_; l++) out[l] = static_cast<T>(apply_function(e.function, x[static_cast<size_t>(l)], y[static_cast<size_t>(l)]));
+    for (int l = 0; l < n_; l++)
+      out[l] = static_cast<T>(apply_function(e.function, x[static_cast<size_t>(l)], y[static_cast<size_t>(l)]));
   }
 
   // Through memory of the type converted to, so that every rounding and wrapping is the one that storing does.
@@ -339,19 +361,25 @@ class StageProgram {
   void convert_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
     std::byte cell[8];
     auto through = [&](auto v) {
-      if constexpr (std::is_same_v<decltype(v), double>) store_double(cell, e.type, 0, v);
-      else store_int(cell, e.type, 0, v);
-      if constexpr (std::is_same_v<T, double>) return load_double(cell, e.type, 0);
-      else return load_int(cell, e.type, 0);
+      if constexpr (std::is_same_v<decltype(v), double>)
+        store_double(cell, e.type, 0, v);
+      else
+        store_int(cell, e.type, 0, v);
+      if constexpr (std::is_same_v<T, double>)
+        return load_double(cell, e.type, 0);
+      else
+        return load_int(cell, e.type, 0);
     };
     if (node(e.args[0]).domain == Domain::Real) {
       std::array<double, kLanes> x;
       evaluate<double>(e.args[0], mask, x.data());
-      for (int l = 0; l < n_; l++) out[l] = mask && !(*mask)[static_cast<size_t>(l)] ? T(0) : through(x[static_cast<size_t>(l)]);
+      for (int l = 0; l < n_; l++)
+        out[l] = mask && !(*mask)[static_cast<size_t>(l)] ? T(0) : through(x[static_cast<size_t>(l)]);
     } else {
       std::array<int64_t, kLanes> x;
       evaluate<int64_t>(e.args[0], mask, x.data());
-      for (int l = 0; l < n_; l++) out[l] = mask && !(*mask)[static_cast<size_t>(l)] ? T(0) : through(x[static_cast<size_t>(l)]);
+      for (int l = 0; l < n_; l++)
+        out[l] = mask && !(*mask)[static_cast<size_t>(l)] ? T(0) : through(x[static_cast<size_t>(l)]);
     }
   }
 
@@ -377,7 +405,8 @@ class StageProgram {
       if (!e.subscripts[d].affine_in_lane()) return false;
       const int64_t at = e.subscripts[d].value(slots_, inputs_), s = e.subscripts[d].lane_step(slots_, inputs_, lane_);
       const int64_t last = at + s * (n_ - 1);
-      if (at < 0 || last < 0 || at >= t.dims[d] || last >= t.dims[d]) return false;  // some lane may still be masked out
+      if (at < 0 || last < 0 || at >= t.dims[d] || last >= t.dims[d])
+        return false;  // some lane may still be masked out
       offset = offset * t.dims[d] + at;
       step = step * t.dims[d] + s;
     }
@@ -402,8 +431,12 @@ class StageProgram {
     }
     set_lane(0);
   }
-  static void load_lanes_one(const TensorView& t, int64_t offset, double& out) { out = load_double(t.data, t.type, offset); }
-  static void load_lanes_one(const TensorView& t, int64_t offset, int64_t& out) { out = load_int(t.data, t.type, offset); }
+  static void load_lanes_one(const TensorView& t, int64_t offset, double& out) {
+    out = load_double(t.data, t.type, offset);
+  }
+  static void load_lanes_one(const TensorView& t, int64_t offset, int64_t& out) {
+    out = load_int(t.data, t.type, offset);
+  }
 
   template <class T>
   void load_lanes(const TensorView& t, int64_t offset, int64_t step, T* out) {
@@ -478,8 +511,10 @@ class StageProgram {
   void reduce_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
     T start = 0;
     if (e.reduce == ReduceKind::Product) start = 1;
-    if (e.reduce == ReduceKind::Max) start = std::is_same_v<T, double> ? static_cast<T>(-INFINITY) : std::numeric_limits<T>::min();
-    if (e.reduce == ReduceKind::Min) start = std::is_same_v<T, double> ? static_cast<T>(INFINITY) : std::numeric_limits<T>::max();
+    if (e.reduce == ReduceKind::Max)
+      start = std::is_same_v<T, double> ? static_cast<T>(-INFINITY) : std::numeric_limits<T>::min();
+    if (e.reduce == ReduceKind::Min)
+      start = std::is_same_v<T, double> ? static_cast<T>(INFINITY) : std::numeric_limits<T>::max();
     fill(out, n_, start);
     std::array<T, kLanes> term;
     reduce_over(e, 0, mask, out, term.data());
@@ -513,9 +548,13 @@ class StageProgram {
     }
   }
   static double sum(double a, double b) { return a + b; }
-  static int64_t sum(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+  static int64_t sum(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  }
   static double times(double a, double b) { return a * b; }
-  static int64_t times(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+  static int64_t times(int64_t a, int64_t b) {
+    return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  }
 
   std::span<const TensorView> inputs_;
   std::vector<ElementType> types_;
@@ -530,7 +569,8 @@ class StageProgram {
 };
 
 template <class T>
-void run_blocks(StageProgram& program, const Stage& stage, const std::vector<int64_t>& dims, size_t lane_axis, std::byte* out) {
+void run_blocks(StageProgram& program, const Stage& stage, const std::vector<int64_t>& dims, size_t lane_axis,
+                std::byte* out) {
   std::array<T, kLanes> block;
   std::vector<int64_t> position(dims.size(), 0);
   int64_t lane_stride = 1;
@@ -544,15 +584,19 @@ void run_blocks(StageProgram& program, const Stage& stage, const std::vector<int
       program.run<T>(position, first, n, block.data());
       for (int l = 0; l < n; l++) {
         const int64_t at = base + (first + l) * lane_stride;
-        if constexpr (std::is_same_v<T, double>) store_double(out, stage.element, at, block[static_cast<size_t>(l)]);
-        else store_int(out, stage.element, at, block[static_cast<size_t>(l)]);
+        if constexpr (std::is_same_v<T, double>)
+          store_double(out, stage.element, at, block[static_cast<size_t>(l)]);
+        else
+          store_int(out, stage.element, at, block[static_cast<size_t>(l)]);
       }
     }
     more = false;
     for (size_t d = dims.size(); d-- > 0 && !more;) {
       if (d == lane_axis) continue;
-      if (++position[d] < dims[d]) more = true;
-      else position[d] = 0;
+      if (++position[d] < dims[d])
+        more = true;
+      else
+        position[d] = 0;
     }
   }
 }
@@ -572,8 +616,10 @@ Status evaluate_stage(const Stage& stage, std::span<const TensorView> inputs, st
     if (dims[d] >= dims[lane_axis] || (d + 1 == dims.size() && dims[d] >= 64)) lane_axis = d;
   try {
     StageProgram program(stage, inputs, lane_axis);
-    if (program.integer()) run_blocks<int64_t>(program, stage, dims, lane_axis, out);
-    else run_blocks<double>(program, stage, dims, lane_axis, out);
+    if (program.integer())
+      run_blocks<int64_t>(program, stage, dims, lane_axis, out);
+    else
+      run_blocks<double>(program, stage, dims, lane_axis, out);
   } catch (const EvaluationError& e) {
     return Error{e.what()};
   }

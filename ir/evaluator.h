@@ -1,5 +1,5 @@
-// Evaluates one stage on concrete tensors, a block of elements ("lanes") along one axis at a time. See interpreter.cc for
-// who stages a node and owns the tensors.
+// Evaluates one stage on concrete tensors, a block of elements ("lanes") along one axis at a time. See interpreter.cc
+// for who stages a node and owns the tensors.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@ struct TensorView {
   const std::byte* data = nullptr;
 };
 
-// Fills `out`, which has room for the stage's elements. Errors: a read out of bounds (data-dependent indexes only, unless a
-// definition is wrong), a shape that is not static.
+// Fills `out`, which has room for the stage's elements. Errors: a read out of bounds (data-dependent indexes only,
+// unless a definition is wrong), a shape that is not static.
 Status evaluate_stage(const Stage& stage, std::span<const TensorView> inputs, std::byte* out);
 
 }  // namespace gopt

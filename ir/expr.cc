@@ -67,9 +67,10 @@ Expr Expr::make(Node node) {
 bool operator==(const Expr& a, const Expr& b) {
   if (a.get() == b.get()) return true;
   if (!a || !b) return false;
-  return a->hash == b->hash && a->kind == b->kind && std::bit_cast<uint64_t>(a->value) == std::bit_cast<uint64_t>(b->value) &&
-         a->index == b->index && a->input == b->input && a->subscripts == b->subscripts && a->function == b->function &&
-         a->cond == b->cond && a->type == b->type && a->reduce == b->reduce && a->args == b->args &&
+  return a->hash == b->hash && a->kind == b->kind &&
+         std::bit_cast<uint64_t>(a->value) == std::bit_cast<uint64_t>(b->value) && a->index == b->index &&
+         a->input == b->input && a->subscripts == b->subscripts && a->function == b->function && a->cond == b->cond &&
+         a->type == b->type && a->reduce == b->reduce && a->args == b->args &&
          std::equal(a->binders.begin(), a->binders.end(), b->binders.begin(), b->binders.end(), same);
 }
 
@@ -123,7 +124,8 @@ AtomId canonical_binder(int height, size_t position) {
 
 }  // namespace
 
-Expr reduce(ReduceKind kind, const std::vector<Index>& extents, const std::function<Expr(const std::vector<Index>&)>& body) {
+Expr reduce(ReduceKind kind, const std::vector<Index>& extents,
+            const std::function<Expr(const std::vector<Index>&)>& body) {
   std::vector<Index> subscripts;
   std::vector<Binder> binders;
   for (const Index& extent : extents) {
@@ -144,7 +146,10 @@ Expr reduce(ReduceKind kind, const std::vector<Index>& extents, const std::funct
     release_symbol(binders[i].symbol);
     binders[i].symbol = name;
   }
-  return Expr::make({.kind = ExprKind::Reduce, .args = {substitute(value, canonical)}, .reduce = kind, .binders = std::move(binders)});
+  return Expr::make({.kind = ExprKind::Reduce,
+                     .args = {substitute(value, canonical)},
+                     .reduce = kind,
+                     .binders = std::move(binders)});
 }
 
 }  // namespace gopt

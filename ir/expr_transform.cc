@@ -100,7 +100,8 @@ class ReadReplacer {
       return replaced ? replaced : e;
     }
     if (e->kind != ExprKind::Reduce) return rebuild(e, mapped(e->args, *this));
-    // Fresh binders before the body is replaced: a producer's own reductions may be as high as this one and use its names.
+    // Fresh binders before the body is replaced: a producer's own reductions may be as high as this one and use its
+    // names.
     std::vector<Index> extents;
     for (const Binder& b : e->binders) extents.push_back(b.extent);
     return reduce(e->reduce, extents, [&](const std::vector<Index>& subscripts) {
@@ -179,7 +180,8 @@ std::string to_string(const Expr& e) {
     case ExprKind::Reduce: {
       static constexpr const char* names[] = {"sum", "max", "min", "product"};
       std::string s = names[static_cast<int>(e->reduce)];
-      for (const Binder& b : e->binders) s += "{" + to_string(Index::from_atom(b.symbol)) + "<" + to_string(b.extent) + "}";
+      for (const Binder& b : e->binders)
+        s += "{" + to_string(Index::from_atom(b.symbol)) + "<" + to_string(b.extent) + "}";
       return s + "(" + to_string(e->args[0]) + ")";
     }
   }

@@ -9,7 +9,8 @@ namespace gopt {
 
 std::string to_string(const Hash128& hash) {
   char text[33];
-  snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high), static_cast<unsigned long long>(hash.low));
+  snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high),
+           static_cast<unsigned long long>(hash.low));
   return text;
 }
 Hash128 hash_bytes(std::string_view bytes) {
@@ -34,8 +35,10 @@ Hash128 structural_hash(const Node& node) {
   for (const auto& [name, value] : node.attributes) {
     append(key, name);
     append(key, value.index());
-    if (const auto* t = std::get_if<Tensor>(&value)) append(key, t->content_id());
-    else append(key, to_string(value));
+    if (const auto* t = std::get_if<Tensor>(&value))
+      append(key, t->content_id());
+    else
+      append(key, to_string(value));
   }
   for (const Value& v : node.inputs) {
     append(key, v ? v.node->hash.high : 0);
@@ -112,7 +115,8 @@ Graph::Graph(std::vector<Value> inputs, std::vector<GraphOutput> outputs, Metada
     for (const Value& v : node.inputs) {
       if (!v) continue;
       auto& users = data->users[static_cast<uint32_t>(data->ids[v.node.get()])];
-      if (users.empty() || users.back() != NodeId{static_cast<uint32_t>(i)}) users.push_back(NodeId{static_cast<uint32_t>(i)});
+      if (users.empty() || users.back() != NodeId{static_cast<uint32_t>(i)})
+        users.push_back(NodeId{static_cast<uint32_t>(i)});
     }
     data->weights_only.push_back(is_weights_only(node, [&](const Value& v) {
       return bool{data->weights_only[static_cast<uint32_t>(data->ids[v.node.get()])]};
@@ -191,9 +195,10 @@ std::vector<TensorExpr> typed_inputs(const std::vector<Value>& inputs) {
 
 }  // namespace
 
-Result<NodePtr> GraphBuilder::add(OpKind kind, std::vector<Value> inputs, Attributes attributes, int output_count, std::string name,
-                                  std::vector<std::string> output_names) {
-  GOPT_CHECK(kind != OpKind::Input && kind != OpKind::Constant && kind != OpKind::Opaque, "add of a node that applies no operator");
+Result<NodePtr> GraphBuilder::add(OpKind kind, std::vector<Value> inputs, Attributes attributes, int output_count,
+                                  std::string name, std::vector<std::string> output_names) {
+  GOPT_CHECK(kind != OpKind::Input && kind != OpKind::Constant && kind != OpKind::Opaque,
+             "add of a node that applies no operator");
   while (!inputs.empty() && !inputs.back()) inputs.pop_back();
   std::vector<TensorType> types;
   bool ranked = true;
@@ -224,8 +229,8 @@ Result<Value> GraphBuilder::apply(OpKind kind, std::vector<Value> inputs, Attrib
   return Value{std::move(node), 0};
 }
 
-NodePtr GraphBuilder::opaque(std::shared_ptr<const OpaqueOp> op, std::vector<Value> inputs, std::vector<TensorType> outputs, std::string name,
-                             std::vector<std::string> output_names) {
+NodePtr GraphBuilder::opaque(std::shared_ptr<const OpaqueOp> op, std::vector<Value> inputs,
+                             std::vector<TensorType> outputs, std::string name, std::vector<std::string> output_names) {
   auto node = std::make_shared<Node>();
   node->op = OpKind::Opaque;
   node->opaque = std::move(op);
@@ -251,7 +256,9 @@ namespace {
 // One replacement of values, bottom-up and without recursion.
 class Replacer {
  public:
-  Replacer(const Graph& graph, const std::map<Value, Value>& replacements) : replacements_(replacements) { builder_.adopt(graph); }
+  Replacer(const Graph& graph, const std::map<Value, Value>& replacements) : replacements_(replacements) {
+    builder_.adopt(graph);
+  }
 
   Result<Value> resolve(const Value& root) {
     std::vector<Value> stack{root};
@@ -303,7 +310,8 @@ class Replacer {
     if (changed && node->is(OpKind::Opaque)) {
       result = builder_.opaque(node->opaque, inputs, node->outputs, node->name, node->output_names);
     } else if (changed) {
-      auto made = builder_.add(node->op, inputs, node->attributes, static_cast<int>(node->outputs.size()), node->name, node->output_names);
+      auto made = builder_.add(node->op, inputs, node->attributes, static_cast<int>(node->outputs.size()), node->name,
+                               node->output_names);
       if (!made) return Error{"node " + node->name + ": " + made.error().message};
       result = *std::move(made);
     }
@@ -342,16 +350,19 @@ Status validate(const Graph& graph) {
     std::vector<TensorType> types;
     for (const Value& v : node->inputs) {
       if (v && !seen.contains(v.node.get())) return Error{where + "an input is used before it is made"};
-      if (v && v.output >= static_cast<int>(v.node->outputs.size())) return Error{where + "an input is an output that its node lacks"};
+      if (v && v.output >= static_cast<int>(v.node->outputs.size()))
+        return Error{where + "an input is an output that its node lacks"};
     }
     seen.insert(node.get());
     if (node->is(OpKind::Input) || node->is(OpKind::Constant) || node->is(OpKind::Opaque)) continue;
-    auto definition = define(node->op, typed_inputs(node->inputs), node->attributes, static_cast<int>(node->outputs.size()));
+    auto definition =
+        define(node->op, typed_inputs(node->inputs), node->attributes, static_cast<int>(node->outputs.size()));
     if (!definition) return Error{where + definition.error().message};
     for (size_t k = 0; k < node->outputs.size(); k++) {
       const TensorType inferred{definition->outputs[k].element, definition->outputs[k].shape};
       if (node->outputs[k].shape && inferred != node->outputs[k])
-        return Error{where + "output " + std::to_string(k) + " is " + to_string(node->outputs[k]) + ", inferred is " + to_string(inferred)};
+        return Error{where + "output " + std::to_string(k) + " is " + to_string(node->outputs[k]) + ", inferred is " +
+                     to_string(inferred)};
     }
   }
   for (const GraphOutput& o : graph.outputs())

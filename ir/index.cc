@@ -70,7 +70,8 @@ void append_key(std::string& key, const Index& index) {
 const Atom& atom(AtomId id) { return AtomTable::instance().get(id); }
 
 AtomId symbol_atom(std::string_view name) {
-  return AtomTable::instance().intern("s" + std::string(name), Atom{AtomKind::Symbol, std::string(name), {}, {}, 0, {}});
+  return AtomTable::instance().intern("s" + std::string(name),
+                                      Atom{AtomKind::Symbol, std::string(name), {}, {}, 0, {}});
 }
 Index symbol(std::string_view name) { return Index::from_atom(symbol_atom(name)); }
 
@@ -92,7 +93,8 @@ void release_symbol(AtomId id) { free_symbols.push_back(id); }
 Index load_index(int input, std::vector<Index> subscripts) {
   std::string key = "l" + std::to_string(input) + ":";
   for (const Index& s : subscripts) append_key(key, s);
-  return Index::from_atom(AtomTable::instance().intern(key, Atom{AtomKind::Load, "", {}, {}, input, std::move(subscripts)}));
+  return Index::from_atom(
+      AtomTable::instance().intern(key, Atom{AtomKind::Load, "", {}, {}, input, std::move(subscripts)}));
 }
 
 // ---- polynomials ----
@@ -107,7 +109,8 @@ std::optional<int64_t> Index::as_constant() const {
   return constant_;
 }
 std::optional<AtomId> Index::as_atom() const {
-  if (constant_ != 0 || terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].atoms.size() != 1) return std::nullopt;
+  if (constant_ != 0 || terms_.size() != 1 || terms_[0].coefficient != 1 || terms_[0].atoms.size() != 1)
+    return std::nullopt;
   return terms_[0].atoms[0];
 }
 
@@ -169,7 +172,8 @@ Index operator*(const Index& a, const Index& b) {
 
 namespace {
 
-// Splits a = quotient * b + remainder where whole terms of a are multiples of the monomial b. Nothing to split: quotient 0.
+// Splits a = quotient * b + remainder where whole terms of a are multiples of the monomial b. Nothing to split:
+// quotient 0.
 void split_multiples(const Index& a, const Index& b, Index& quotient, Index& remainder) {
   const bool constant_divisor = b.is_constant();
   const Index::Term divisor = constant_divisor ? Index::Term{{}, b.constant()} : b.terms()[0];
@@ -223,7 +227,8 @@ Index floor_div(const Index& a, const Index& b) {
     split_multiples(a, b, quotient, remainder);
     if (remainder == Index(0)) return quotient;
     // A remainder that is a constant in [0, b) vanishes.
-    if (b.is_constant() && remainder.is_constant() && remainder.constant() >= 0 && remainder.constant() < b.constant()) return quotient;
+    if (b.is_constant() && remainder.is_constant() && remainder.constant() >= 0 && remainder.constant() < b.constant())
+      return quotient;
     if (quotient != Index(0)) return quotient + floor_div(remainder, b);
   }
   std::string key = "d";
@@ -362,7 +367,8 @@ std::optional<Range> range_of_atom(AtomId id, const Ranges& ranges) {
 }
 
 Range multiply(Range a, Range b) {
-  const int64_t p[] = {checked_mul(a.low, b.low), checked_mul(a.low, b.high), checked_mul(a.high, b.low), checked_mul(a.high, b.high)};
+  const int64_t p[] = {checked_mul(a.low, b.low), checked_mul(a.low, b.high), checked_mul(a.high, b.low),
+                       checked_mul(a.high, b.high)};
   return {*std::min_element(p, p + 4), *std::max_element(p, p + 4)};
 }
 
@@ -409,7 +415,8 @@ Index simplify(const Index& index, const Ranges& ranges) {
           if (f.kind != AtomKind::FloorDiv || !f.denominator.is_constant()) return Index::from_atom(inner);
           auto fr = range_of(f.numerator, ranges);
           const int64_t fd = f.denominator.constant();
-          if (fr && floor_quotient(fr->low, fd) == floor_quotient(fr->high, fd)) return Index(floor_quotient(fr->low, fd));
+          if (fr && floor_quotient(fr->low, fd) == floor_quotient(fr->high, fd))
+            return Index(floor_quotient(fr->low, fd));
           return Index::from_atom(inner);
         });
       }
@@ -429,7 +436,8 @@ std::string atom_text(AtomId id) {
     case AtomKind::Symbol: return a.name;
     case AtomKind::FloorDiv: {
       auto wrap = [](const Index& i) {
-        const bool simple = i.is_constant() ? i.constant() >= 0 : i.as_atom() && atom(*i.as_atom()).kind == AtomKind::Symbol;
+        const bool simple =
+            i.is_constant() ? i.constant() >= 0 : i.as_atom() && atom(*i.as_atom()).kind == AtomKind::Symbol;
         return simple ? to_string(i) : "(" + to_string(i) + ")";
       };
       return "(" + wrap(a.numerator) + "//" + wrap(a.denominator) + ")";
@@ -462,7 +470,8 @@ std::string to_string(const Index& index) {
   std::string s;
   for (const auto& [text, coefficient] : terms) {
     if (!s.empty() || coefficient < 0) s += coefficient < 0 ? "-" : "+";
-    const uint64_t magnitude = coefficient < 0 ? 0 - static_cast<uint64_t>(coefficient) : static_cast<uint64_t>(coefficient);
+    const uint64_t magnitude =
+        coefficient < 0 ? 0 - static_cast<uint64_t>(coefficient) : static_cast<uint64_t>(coefficient);
     s += (magnitude != 1 ? std::to_string(magnitude) + "*" : "") + text;
   }
   if (index.constant() != 0 || s.empty()) {

@@ -42,7 +42,8 @@ Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<T
   std::vector<TensorView> views;
   for (size_t i = 0; i < inputs.size(); i++) {
     const bool missing = inputs[i].type() == ElementType::Undefined;
-    if (!missing && !is_computable(inputs[i].type())) return Error{describe(node) + ": elements of type " + to_string(inputs[i].type()) + " cannot be computed with"};
+    if (!missing && !is_computable(inputs[i].type()))
+      return Error{describe(node) + ": elements of type " + to_string(inputs[i].type()) + " cannot be computed with"};
     tensors.push_back(missing ? TensorExpr{} : input_tensor(static_cast<int>(i), inputs[i].tensor_type()));
     tensors.back().data = &inputs[i];
     views.push_back(missing ? TensorView{ElementType::Float32, {}, nullptr} : view_of(inputs[i]));

@@ -130,8 +130,10 @@ bool equal(const AttributeValue& a, const AttributeValue& b) {
   return std::visit(
       [&b]<class T>(const T& value) {
         const T& other = std::get<T>(b);
-        if constexpr (std::is_same_v<T, Tensor>) return value.content_id() == other.content_id();
-        else return value == other;
+        if constexpr (std::is_same_v<T, Tensor>)
+          return value.content_id() == other.content_id();
+        else
+          return value == other;
       },
       a);
 }
@@ -140,13 +142,20 @@ std::string to_string(const AttributeValue& value) {
   return std::visit(
       []<class T>(const T& v) -> std::string {
         auto index_text = [](const Index& i) { return to_string(i); };
-        if constexpr (std::is_same_v<T, Index>) return index_text(v);
-        else if constexpr (std::is_same_v<T, std::vector<Index>>) return list_text(v, index_text);
-        else if constexpr (std::is_same_v<T, double>) return number_text(v);
-        else if constexpr (std::is_same_v<T, std::vector<double>>) return list_text(v, number_text);
-        else if constexpr (std::is_same_v<T, std::string>) return quoted(v);
-        else if constexpr (std::is_same_v<T, std::vector<std::string>>) return list_text(v, quoted);
-        else if constexpr (std::is_same_v<T, FloatVariable>) return "$" + v.name;
+        if constexpr (std::is_same_v<T, Index>)
+          return index_text(v);
+        else if constexpr (std::is_same_v<T, std::vector<Index>>)
+          return list_text(v, index_text);
+        else if constexpr (std::is_same_v<T, double>)
+          return number_text(v);
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          return list_text(v, number_text);
+        else if constexpr (std::is_same_v<T, std::string>)
+          return quoted(v);
+        else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+          return list_text(v, quoted);
+        else if constexpr (std::is_same_v<T, FloatVariable>)
+          return "$" + v.name;
         else {
           std::string s = to_string(v.tensor_type()) + " {";
           for (int64_t i = 0; i < v.count(); i++) {

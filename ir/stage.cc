@@ -10,7 +10,8 @@ namespace gopt {
 Domain domain_of(const Expr& e, const std::vector<ElementType>& types) {
   auto of_type = [](ElementType t) { return is_floating(t) ? Domain::Real : Domain::Integer; };
   switch (e->kind) {
-    case ExprKind::Constant: return e->value == std::nearbyint(e->value) && std::fabs(e->value) < 9e15 ? Domain::Either : Domain::Real;
+    case ExprKind::Constant:
+      return e->value == std::nearbyint(e->value) && std::fabs(e->value) < 9e15 ? Domain::Either : Domain::Real;
     case ExprKind::Size: return Domain::Either;
     case ExprKind::Read: return of_type(types.at(static_cast<size_t>(e->input)));
     case ExprKind::Call: return e->function == Function::IsNan ? Domain::Integer : Domain::Real;
@@ -32,7 +33,8 @@ namespace {
 
 class Stager {
  public:
-  Stager(const TensorExpr& output, const std::vector<ElementType>& types, bool narrow) : types_(types), narrow_(narrow) {
+  Stager(const TensorExpr& output, const std::vector<ElementType>& types, bool narrow)
+      : types_(types), narrow_(narrow) {
     for (const Index& extent : output.shape) {
       axes_.push_back(symbol_atom("@" + std::to_string(axes_.size())));  // by position, so that no symbol is used up
       extents_[axes_.back()] = extent;
@@ -58,7 +60,8 @@ class Stager {
     std::vector<AtomId> needed;
     for (AtomId a : axes)
       if (free.contains(a)) needed.push_back(a);
-    const bool everywhere = std::all_of(axes.begin(), axes.end(), [&](AtomId a) { return free.contains(a) || extents_[a] == Index(1); });
+    const bool everywhere =
+        std::all_of(axes.begin(), axes.end(), [&](AtomId a) { return free.contains(a) || extents_[a] == Index(1); });
     if (!bound && (nested || !everywhere)) return staged(e, needed);
     std::set<AtomId> inner = binders;
     for (const Binder& b : e->binders) inner.insert(b.symbol);
@@ -108,7 +111,9 @@ std::vector<Stage> stage(const TensorExpr& output, const std::vector<ElementType
 
 namespace {
 
-double constant_extent(const Index& extent) { return static_cast<double>(std::max<int64_t>(0, extent.as_constant().value_or(1))); }
+double constant_extent(const Index& extent) {
+  return static_cast<double>(std::max<int64_t>(0, extent.as_constant().value_or(1)));
+}
 
 // Operations of one evaluation of e; reads of each input are noted.
 double operations(const Expr& e, std::set<int>& inputs) {

@@ -7,7 +7,8 @@
 namespace gopt {
 namespace {
 
-constexpr size_t kHashContentBelow = 64 * 1024;  // larger tensors are identified by where their bytes are: they are not read
+constexpr size_t kHashContentBelow =
+    64 * 1024;  // larger tensors are identified by where their bytes are: they are not read
 
 uint64_t identity_of(ElementType type, const std::vector<int64_t>& dims, std::span<const std::byte> bytes) {
   uint64_t seed = XXH3_64bits(dims.data(), dims.size() * sizeof(int64_t)) + static_cast<uint64_t>(type);
@@ -45,9 +46,7 @@ Tensor Tensor::from_strings(std::vector<int64_t> dims, std::vector<std::string> 
   return t;
 }
 
-TensorType Tensor::tensor_type() const {
-  return TensorType{type_, Shape(dims_.begin(), dims_.end())};
-}
+TensorType Tensor::tensor_type() const { return TensorType{type_, Shape(dims_.begin(), dims_.end())}; }
 
 std::vector<double> Tensor::to_doubles() const {
   std::vector<double> values(static_cast<size_t>(count()));

@@ -57,7 +57,9 @@ class GraphParser {
     const TensorType type = reader_.type();
     auto it = weights_.find(name);
     if (it == weights_.end()) reader_.fail("weight '" + name + "' has no data: text alone does not hold large tensors");
-    if (it->second.tensor_type() != type) reader_.fail("weight '" + name + "' is " + to_string(it->second.tensor_type()) + ", the text says " + to_string(type));
+    if (it->second.tensor_type() != type)
+      reader_.fail("weight '" + name + "' is " + to_string(it->second.tensor_type()) + ", the text says " +
+                   to_string(type));
     bind(name, builder_.constant(it->second, name));
   }
 

@@ -8,8 +8,9 @@
 namespace gopt {
 
 std::string name_text(const std::string& name) {
-  const bool plain = !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_') && name != "_" &&
-                     std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+  const bool plain =
+      !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_') && name != "_" &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
   return plain ? name : to_string(AttributeValue(name));
 }
 
@@ -37,7 +38,8 @@ class GraphPrinter {
     std::string s = "graph " + name_text(graph_.metadata().name.empty() ? "main" : graph_.metadata().name) + "\n";
     for (const Value& v : graph_.inputs()) s += "  input " + name_text(assign(v)) + " : " + to_string(v.type()) + "\n";
     for (const NodePtr& node : graph_.nodes()) s += line(node);
-    for (const GraphOutput& o : graph_.outputs()) s += "  output " + name_text(o.name) + " = " + name_text(names_.at(o.value)) + "\n";
+    for (const GraphOutput& o : graph_.outputs())
+      s += "  output " + name_text(o.name) + " = " + name_text(names_.at(o.value)) + "\n";
     return s + "end\n";
   }
 
@@ -53,18 +55,20 @@ class GraphPrinter {
   std::string line(const NodePtr& node) {
     if (node->is(OpKind::Input)) return "";
     std::string outputs, inputs;
-    for (size_t k = 0; k < node->outputs.size(); k++) outputs += (k ? ", " : "") + name_text(assign({node, static_cast<int>(k)}));
+    for (size_t k = 0; k < node->outputs.size(); k++)
+      outputs += (k ? ", " : "") + name_text(assign({node, static_cast<int>(k)}));
     if (node->is(OpKind::Constant)) {
       const bool small = node->tensor.count() <= kInlineElements && is_computable(node->tensor.type());
       return small ? "  constant " + outputs + " = " + tensor_text(node->tensor) + "\n"
                    : "  weight " + outputs + " : " + to_string(node->outputs[0]) + "\n";
     }
     for (const Value& v : node->inputs) inputs += (inputs.empty() ? "" : ", ") + (v ? name_text(names_.at(v)) : "_");
-    if (!node->is(OpKind::Opaque)) return "  " + outputs + " = " + op_info(node->op).name + "(" + inputs + ")" + attributes_text(*node) + "\n";
+    if (!node->is(OpKind::Opaque))
+      return "  " + outputs + " = " + op_info(node->op).name + "(" + inputs + ")" + attributes_text(*node) + "\n";
     std::string types;
     for (const TensorType& t : node->outputs) types += (types.empty() ? "" : ", ") + to_string(t);
-    return "  " + outputs + " = opaque " + to_string(AttributeValue(node->opaque->domain)) + " " + to_string(AttributeValue(node->opaque->op_type)) +
-           "(" + inputs + ") : " + types + "\n";
+    return "  " + outputs + " = opaque " + to_string(AttributeValue(node->opaque->domain)) + " " +
+           to_string(AttributeValue(node->opaque->op_type)) + "(" + inputs + ") : " + types + "\n";
   }
 
   const Graph& graph_;

@@ -55,6 +55,15 @@ void TextReader::end_line() {
   }
 }
 
+std::string TextReader::rest_of_line() {
+  const size_t begin = at_;
+  while (at_ < text_.size() && text_[at_] != '\n') at_++;
+  const std::string_view rest = text_.substr(begin, at_ - begin);
+  const size_t first = rest.find_first_not_of(" \t\r");
+  return first == std::string_view::npos ? ""
+                                         : std::string(rest.substr(first, rest.find_last_not_of(" \t\r") - first + 1));
+}
+
 bool TextReader::peek(std::string_view token) {
   skip_blanks();
   if (text_.substr(at_, token.size()) != token) return false;
@@ -105,7 +114,8 @@ int64_t TextReader::integer() {
   int64_t value = 0;
   const char* begin = text_.data() + at_;
   auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-  if (error != std::errc()) fail(error == std::errc::result_out_of_range ? "the integer exceeds 64 bits" : "expected an integer");
+  if (error != std::errc())
+    fail(error == std::errc::result_out_of_range ? "the integer exceeds 64 bits" : "expected an integer");
   at_ += static_cast<size_t>(end - begin);
   return value;
 }
@@ -127,9 +137,12 @@ Index TextReader::index() {
   try {
     Index sum = accept("-") ? -index_term() : index_term();
     while (true) {
-      if (accept("+")) sum += index_term();
-      else if (accept("-")) sum = sum - index_term();
-      else return sum;
+      if (accept("+"))
+        sum += index_term();
+      else if (accept("-"))
+        sum = sum - index_term();
+      else
+        return sum;
     }
   } catch (const std::overflow_error& e) {
     fail(e.what());
@@ -179,7 +192,8 @@ Cond TextReader::cond_not() {
       expect("(");
       const Cond inner = cond();
       expect(")");
-      if (!peek(">=") && !peek("<=") && !peek("==") && !peek("!=") && !peek("<") && !peek(">") && !peek("+") && !peek("-") && !peek("*") && !peek("/") && !peek("%"))
+      if (!peek(">=") && !peek("<=") && !peek("==") && !peek("!=") && !peek("<") && !peek(">") && !peek("+") &&
+          !peek("-") && !peek("*") && !peek("/") && !peek("%"))
         return inner;
     } catch (const TextError&) {
     }
@@ -222,21 +236,26 @@ TensorType TextReader::type(bool* prefix) {
 
 Tensor TextReader::tensor() {
   const TensorType t = type();
-  if (!t.has_static_shape() || !is_computable(t.element)) fail("a constant has a static shape and elements that are numbers");
+  if (!t.has_static_shape() || !is_computable(t.element))
+    fail("a constant has a static shape and elements that are numbers");
   std::vector<double> reals;
   std::vector<int64_t> integers;
   expect("{");
   while (!accept("}")) {
-    if (is_floating(t.element)) reals.push_back(number());
-    else integers.push_back(integer());
+    if (is_floating(t.element))
+      reals.push_back(number());
+    else
+      integers.push_back(integer());
     if (!peek("}")) expect(",");
   }
   const std::vector<int64_t> dims = t.static_shape();
   for (int64_t d : dims)
     if (d < 0) fail("a negative extent");
   const size_t count = is_floating(t.element) ? reals.size() : integers.size();
-  if (static_cast<int64_t>(count) != element_count(dims)) fail("the constant has " + std::to_string(count) + " elements, its shape " + std::to_string(element_count(dims)));
-  return is_floating(t.element) ? Tensor::from_values<double>(t.element, dims, reals) : Tensor::from_values<int64_t>(t.element, dims, integers);
+  if (static_cast<int64_t>(count) != element_count(dims))
+    fail("the constant has " + std::to_string(count) + " elements, its shape " + std::to_string(element_count(dims)));
+  return is_floating(t.element) ? Tensor::from_values<double>(t.element, dims, reals)
+                                : Tensor::from_values<int64_t>(t.element, dims, integers);
 }
 
 AttributeValue TextReader::attribute(OpKind kind, const std::string& name) {
@@ -303,7 +322,8 @@ void TextReader::node_line(GraphBuilder& builder, std::map<std::string, Value>& 
   auto node = builder.add(*kind, std::move(inputs), std::move(given), static_cast<int>(outputs.size()), "", outputs);
   if (!node) fail(node.error().message);
   for (size_t k = 0; k < outputs.size(); k++)
-    if (!values.emplace(outputs[k], Value{*node, static_cast<int>(k)}).second) fail("'" + outputs[k] + "' is defined twice");
+    if (!values.emplace(outputs[k], Value{*node, static_cast<int>(k)}).second)
+      fail("'" + outputs[k] + "' is defined twice");
 }
 
 }  // namespace gopt

@@ -14,14 +14,29 @@ struct TypeInfo {
   size_t bytes;
 };
 constexpr std::array<TypeInfo, 23> kTypes = {{
-    {ElementType::Undefined, "undefined", 0}, {ElementType::Float32, "f32", 4},  {ElementType::UInt8, "u8", 1},
-    {ElementType::Int8, "i8", 1},             {ElementType::UInt16, "u16", 2},   {ElementType::Int16, "i16", 2},
-    {ElementType::Int32, "i32", 4},           {ElementType::Int64, "i64", 8},    {ElementType::String, "string", 0},
-    {ElementType::Bool, "bool", 1},           {ElementType::Float16, "f16", 2},  {ElementType::Float64, "f64", 8},
-    {ElementType::UInt32, "u32", 4},          {ElementType::UInt64, "u64", 8},   {ElementType::Complex64, "c64", 8},
-    {ElementType::Complex128, "c128", 16},    {ElementType::BFloat16, "bf16", 2}, {ElementType::Float8E4M3FN, "f8e4m3fn", 1},
-    {ElementType::Float8E4M3FNUZ, "f8e4m3fnuz", 1}, {ElementType::Float8E5M2, "f8e5m2", 1},
-    {ElementType::Float8E5M2FNUZ, "f8e5m2fnuz", 1}, {ElementType::UInt4, "u4", 0}, {ElementType::Int4, "i4", 0},
+    {ElementType::Undefined, "undefined", 0},
+    {ElementType::Float32, "f32", 4},
+    {ElementType::UInt8, "u8", 1},
+    {ElementType::Int8, "i8", 1},
+    {ElementType::UInt16, "u16", 2},
+    {ElementType::Int16, "i16", 2},
+    {ElementType::Int32, "i32", 4},
+    {ElementType::Int64, "i64", 8},
+    {ElementType::String, "string", 0},
+    {ElementType::Bool, "bool", 1},
+    {ElementType::Float16, "f16", 2},
+    {ElementType::Float64, "f64", 8},
+    {ElementType::UInt32, "u32", 4},
+    {ElementType::UInt64, "u64", 8},
+    {ElementType::Complex64, "c64", 8},
+    {ElementType::Complex128, "c128", 16},
+    {ElementType::BFloat16, "bf16", 2},
+    {ElementType::Float8E4M3FN, "f8e4m3fn", 1},
+    {ElementType::Float8E4M3FNUZ, "f8e4m3fnuz", 1},
+    {ElementType::Float8E5M2, "f8e5m2", 1},
+    {ElementType::Float8E5M2FNUZ, "f8e5m2fnuz", 1},
+    {ElementType::UInt4, "u4", 0},
+    {ElementType::Int4, "i4", 0},
 }};
 
 double half_to_double(uint16_t bits) {
@@ -115,12 +130,15 @@ size_t size_bytes(ElementType type) {
   return i < kTypes.size() ? kTypes[i].bytes : 0;
 }
 bool is_floating(ElementType type) {
-  return type == ElementType::Float32 || type == ElementType::Float64 || type == ElementType::Float16 || type == ElementType::BFloat16;
+  return type == ElementType::Float32 || type == ElementType::Float64 || type == ElementType::Float16 ||
+         type == ElementType::BFloat16;
 }
 bool is_integer(ElementType type) {
   return type != ElementType::Bool && !is_floating(type) && visit_plain(type, [](auto) {});
 }
-bool is_computable(ElementType type) { return is_floating(type) || visit_plain(type, [](auto) {}); }
+bool is_computable(ElementType type) {
+  return is_floating(type) || visit_plain(type, [](auto) {});
+}
 
 bool TensorType::has_static_shape() const {
   if (!shape) return false;
@@ -161,16 +179,20 @@ double load_double(const std::byte* data, ElementType type, int64_t position) {
 int64_t load_int(const std::byte* data, ElementType type, int64_t position) {
   int64_t value = 0;
   const bool plain = visit_plain(type, [&]<class T>(T) {
-    if constexpr (std::is_floating_point_v<T>) value = to_integral<int64_t>(load_as<T>(data, position));
-    else value = static_cast<int64_t>(load_as<T>(data, position));
+    if constexpr (std::is_floating_point_v<T>)
+      value = to_integral<int64_t>(load_as<T>(data, position));
+    else
+      value = static_cast<int64_t>(load_as<T>(data, position));
   });
   return plain ? value : to_integral<int64_t>(load_double(data, type, position));
 }
 void store_double(std::byte* data, ElementType type, int64_t position, double value) {
   if (type == ElementType::Bool) return store_as<uint8_t>(data, position, value != 0);
   const bool plain = visit_plain(type, [&]<class T>(T) {
-    if constexpr (std::is_floating_point_v<T>) store_as<T>(data, position, static_cast<T>(value));
-    else store_as<T>(data, position, to_integral<T>(value));
+    if constexpr (std::is_floating_point_v<T>)
+      store_as<T>(data, position, static_cast<T>(value));
+    else
+      store_as<T>(data, position, to_integral<T>(value));
   });
   if (plain) return;
   if (type == ElementType::Float16) return store_as<uint16_t>(data, position, double_to_half(value));

@@ -6,16 +6,23 @@
 #include <algorithm>
 #include <set>
 
+namespace gopt {
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names = {"merge-equal-nodes", "drop-identities", "fold-constants",
+                                                 "merge-commuted-nodes"};
+  return names;
+}
+
+}  // namespace gopt
+
 namespace gopt::optimizer {
 namespace {
-
-const std::vector<std::string> kPassNames = {"merge-equal-nodes", "drop-identities", "fold-constants",
-                                             "merge-commuted-nodes"};
 
 Status check_rule_names(const std::set<std::string>& known, const std::vector<std::string>& names) {
   for (const std::string& name : names)
     if (!known.count(name))
-      return Error{fmt::format("no rule is named `{}`; `gopt rules list` shows those that there are", name)};
+      return Error{fmt::format("no rule or pass is named `{}`; `gopt rules` lists the rules", name)};
   return Unit{};
 }
 
@@ -27,8 +34,8 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
 
 Status check_pass_names(const std::vector<std::string>& names) {
   for (const std::string& name : names)
-    if (!holds(kPassNames, name))
-      return Error{fmt::format("no pass is named `{}`; the passes are {}", name, fmt::join(kPassNames, ", "))};
+    if (!holds(pass_names(), name))
+      return Error{fmt::format("no pass is named `{}`; the passes are {}", name, fmt::join(pass_names(), ", "))};
   return Unit{};
 }
 
@@ -41,11 +48,9 @@ Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rul
   for (const RewriteRule& rule : rules) {
     if (holds(options.disabled_rules, rule.name)) continue;
     if (!options.enabled_rules.empty() && !holds(options.enabled_rules, rule.name)) continue;
-    auto pattern = compile_pattern(rule);
-    if (pattern.ok())
-      patterns.push_back(*std::move(pattern));
-    else if (options.progress)
-      options.progress(fmt::format("rule `{}` is left out: {}", rule.name, pattern.error().message));
+    auto compiled = compile_rule(rule);
+    if (compiled.ok()) patterns.insert(patterns.end(), compiled->begin(), compiled->end());
+    else if (options.progress) options.progress(fmt::format("rule `{}` is left out: {}", rule.name, compiled.error().message));
   }
   return patterns;
 }

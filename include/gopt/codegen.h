@@ -1,5 +1,5 @@
-// Prints a plan as a self-contained folder: source, CMakeLists.txt, weights.bin, model.h with a C ABI, an example main. And
-// builds and loads such a folder.
+// Prints a plan as a self-contained folder: source, CMakeLists.txt, weights.bin, model.h with a C ABI, an example main.
+// And builds and loads such a folder.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ struct EmittedCode {
 // Source text of a plan for its target. Errors: an element type or operator that the target has no code for, by node.
 Result<EmittedCode> emit(const Plan& plan);
 
-// Writes files and weights (folded one at a time) to `folder`: beside it first, then renamed. Errors: exists without `force`,
-// not writable.
+// Writes files and weights (folded one at a time) to `folder`: beside it first, then renamed. Errors: exists without
+// `force`, not writable.
 Status write_emitted(const EmittedCode& code, const std::string& folder, bool force);
 
 // An input or output of a built model.

@@ -1,6 +1,6 @@
-// What an operator computes: define() gives each output's extents, element type and element expression over reads of the
-// inputs, and the requirements on extents and attributes under which that is meant. The interpreter, the prover, region
-// analysis, code generation and work estimates all start here; nothing else says what an operator does.
+// What an operator computes: define() gives each output's extents, element type and element expression over reads of
+// the inputs, and the requirements on extents and attributes under which that is meant. The interpreter, the prover,
+// region analysis, code generation and work estimates all start here; nothing else says what an operator does.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,8 @@ TensorExpr input_tensor(int input, const TensorType& type);
 struct Requirement {
   Cond cond;
   std::string what;  // "channels of x and w agree"
-  // Two extents are taken to be equal, where ONNX would also allow either to be 1. Rules enumerate which extents are 1; in a
-  // model with symbolic extents such an output has an unknown shape.
+  // Two extents are taken to be equal, where ONNX would also allow either to be 1. Rules enumerate which extents are 1;
+  // in a model with symbolic extents such an output has an unknown shape.
   bool from_broadcast = false;
 };
 
@@ -44,36 +44,40 @@ struct Definition {
 // The definition of `kind` applied to `inputs` (an input that is left out has element Undefined and no `at`).
 // `output_count` matters for operators with a variable number of outputs. Errors: wrong arity, unknown or ill-typed
 // attribute, ranks that do not fit, a requirement that is false. Precondition: `kind` is of the table.
-Result<Definition> define(OpKind kind, const std::vector<TensorExpr>& inputs, const Attributes& attributes, int output_count = 1);
+Result<Definition> define(OpKind kind, const std::vector<TensorExpr>& inputs, const Attributes& attributes,
+                          int output_count = 1);
 
-// Attributes with defaults filled in and forms that mean the same made equal: axes non-negative where the rank is known,
-// auto_pad resolved into pads, kernel_shape of convolutions dropped, perm, strides, dilations and pads explicit.
+// Attributes with defaults filled in and forms that mean the same made equal: axes non-negative where the rank is
+// known, auto_pad resolved into pads, kernel_shape of convolutions dropped, perm, strides, dilations and pads explicit.
 // Errors as define(), for attributes alone.
-Result<Attributes> canonical_attributes(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output_count);
+Result<Attributes> canonical_attributes(OpKind kind, const std::vector<TensorType>& inputs,
+                                        const Attributes& attributes, int output_count);
 
 // Output types by define(). An input of unknown shape gives outputs of unknown shape.
 struct InferredTypes {
   std::vector<TensorType> outputs;
   std::vector<Requirement> requirements;
 };
-Result<InferredTypes> infer_types(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output_count = 1);
+Result<InferredTypes> infer_types(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes,
+                                  int output_count = 1);
 
-// A 64-bit hash of the operator table and of probes of every definition, hexadecimal. Rules proved under another hash are stale.
+// A 64-bit hash of the operator table and of probes of every definition, hexadecimal. Rules proved under another hash
+// are stale.
 std::string definitions_hash();
 
 // ---- staging: reductions that an element shares with others, computed once ----
 
-// One tensor of a staged definition: its element expression over output symbols `axes` (one for each extent), which reads
-// inputs (0..n-1) and earlier stages (n..).
+// One tensor of a staged definition: its element expression over output symbols `axes` (one for each extent), which
+// reads inputs (0..n-1) and earlier stages (n..).
 struct Stage {
   ElementType element;
   Shape shape;
   std::vector<AtomId> axes;
   Expr value;
 };
-// The stages of one output, the last is the output itself. Each reduction that does not depend on all axes, or is nested
-// in another and independent of its binders, becomes a stage of its own. Such stages are Int64 or Float64; `narrow` makes
-// the latter Float32.
+// The stages of one output, the last is the output itself. Each reduction that does not depend on all axes, or is
+// nested in another and independent of its binders, becomes a stage of its own. Such stages are Int64 or Float64;
+// `narrow` makes the latter Float32.
 std::vector<Stage> stage(const TensorExpr& output, const std::vector<ElementType>& input_types, bool narrow);
 
 // Whether an expression is over integers (and bool) or reals; constants and sizes alone are either.

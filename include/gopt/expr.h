@@ -1,6 +1,7 @@
-// Scalar expressions: what one element of a tensor is. Read from inputs at Index subscripts, guards (Select over a Cond),
-// arithmetic, named functions, and reductions over ranges. Immutable and shared; equal expressions compare equal also when
-// they were built apart, since reductions name their binders by nesting height. See definition.h for who builds them.
+// Scalar expressions: what one element of a tensor is. Read from inputs at Index subscripts, guards (Select over a
+// Cond), arithmetic, named functions, and reductions over ranges. Immutable and shared; equal expressions compare equal
+// also when they were built apart, since reductions name their binders by nesting height. See definition.h for who
+// builds them.
 #pragma once
 
 #include <functional>
@@ -27,16 +28,22 @@ enum class ExprKind {
   Constant,  // value, the exact rational of its bits
   Size,      // an Index as a number
   Read,      // input number `input` at `subscripts`
-  Add, Subtract, Multiply, Divide,  // Divide is real division, except in integer expressions, where it truncates (ONNX Div)
-  Maximum, Minimum,
-  Less, Equal,       // 1 or 0
-  Call,      // named function of args
-  Select,    // cond ? args[0] : args[1], cond over indexes
-  Choose,    // args[0] != 0 ? args[1] : args[2]
-  Convert,   // args[0] as element type `type`; to integer types truncates toward zero, to bool compares with 0
-  Reduce,    // reduction of args[0] over binders
+  Add,
+  Subtract,
+  Multiply,
+  Divide,  // Divide is real division, except in integer expressions, where it truncates (ONNX Div)
+  Maximum,
+  Minimum,
+  Less,
+  Equal,    // 1 or 0
+  Call,     // named function of args
+  Select,   // cond ? args[0] : args[1], cond over indexes
+  Choose,   // args[0] != 0 ? args[1] : args[2]
+  Convert,  // args[0] as element type `type`; to integer types truncates toward zero, to bool compares with 0
+  Reduce,   // reduction of args[0] over binders
 };
-// Sum and Product of nothing are 0 and 1; Max and Min of nothing are not defined (definitions require non-empty ranges).
+// Sum and Product of nothing are 0 and 1; Max and Min of nothing are not defined (definitions require non-empty
+// ranges).
 enum class ReduceKind { Sum, Max, Min, Product };
 
 struct Binder {
@@ -93,7 +100,8 @@ Expr select(const Cond& cond, const Expr& then, const Expr& otherwise);
 Expr choose(const Expr& test, const Expr& then, const Expr& otherwise);
 Expr convert(ElementType type, const Expr& a);
 // Reduces body(k_0, ..., k_n) over 0 <= k_i < extents[i]. Binders of a constant extent 1 are replaced by 0.
-Expr reduce(ReduceKind kind, const std::vector<Index>& extents, const std::function<Expr(const std::vector<Index>&)>& body);
+Expr reduce(ReduceKind kind, const std::vector<Index>& extents,
+            const std::function<Expr(const std::vector<Index>&)>& body);
 
 Expr substitute(const Expr& expr, const Substitution& substitution);  // capture-avoiding
 // Replaces each read of an input by producer(input, subscripts); an empty result keeps the read.

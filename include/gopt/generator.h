@@ -10,10 +10,12 @@
 namespace gopt {
 
 struct GeneratorLimits {
-  int max_ops = 2;                    // applications that depend on an activation
+  int max_ops = 2;  // applications that depend on an activation
   int max_variables = 4;
   std::vector<std::string> families;  // empty: all
   uint64_t seed = 1;
+  std::string alphabet;       // text of the families (docs/generator.md); empty: the built-in one
+  std::string alphabet_name;  // named in errors
 };
 
 struct GeneratorStats {
@@ -21,13 +23,17 @@ struct GeneratorStats {
 };
 
 struct GeneratedCandidates {
-  std::vector<RewriteRule> rules;  // unproved
+  std::vector<RewriteRule> rules;  // as `accept` left them
   GeneratorStats stats;
 };
 
-// `accept` decides a candidate as soon as it is found (main passes the verifier), so that what is kept can prune what
-// follows; only accepted candidates are returned.
-GeneratedCandidates generate_rules(const GeneratorLimits& limits, const std::function<bool(RewriteRule&)>& accept,
-                                   const std::function<void(const std::string&)>& progress = {});
+// Decides a candidate as soon as it is found (main passes the verifier), so that what is kept can prune what follows.
+// May complete it: condition, marks, proof.
+using CandidateFunction = std::function<bool(RewriteRule&)>;
+
+// Only accepted candidates are returned; the same ones for the same limits and answers. Errors: an unknown family, a
+// malformed alphabet ("FILE:12: ...").
+Result<GeneratedCandidates> generate_rules(const GeneratorLimits& limits, const CandidateFunction& accept,
+                                           const std::function<void(const std::string&)>& progress = {});
 
 }  // namespace gopt

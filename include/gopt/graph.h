@@ -1,6 +1,6 @@
-// The graph: an immutable DAG of nodes that are hashed structurally, so that equal nodes are one node in every graph that a
-// builder makes. Names, metadata and the order of nodes are outside the hash. A rewrite builds a new graph that shares
-// every node it can. Analyses keep side tables by NodeId, the position in nodes().
+// The graph: an immutable DAG of nodes that are hashed structurally, so that equal nodes are one node in every graph
+// that a builder makes. Names, metadata and the order of nodes are outside the hash. A rewrite builds a new graph that
+// shares every node it can. Analyses keep side tables by NodeId, the position in nodes().
 #pragma once
 
 #include <compare>
@@ -53,9 +53,9 @@ class Node {
   std::vector<Value> inputs;
   Attributes attributes;  // canonical
   std::vector<TensorType> outputs;
-  Tensor tensor;                          // Constant
+  Tensor tensor;                           // Constant
   std::shared_ptr<const OpaqueOp> opaque;  // Opaque
-  Hash128 hash;                           // structural; unique for opaque nodes
+  Hash128 hash;                            // structural; unique for opaque nodes
   // Outside the hash:
   std::string name;                       // of the node; of the input for Input
   std::vector<std::string> output_names;  // empty strings where unnamed
@@ -79,8 +79,8 @@ struct Metadata {
   std::map<std::string, std::string> properties;
   std::vector<std::string> functions;          // serialized local functions
   std::map<std::string, TensorType> declared;  // declared types of outputs, where more is known than inferred
-  // Private to the reader and writer of the format: declarations of inputs and outputs as the file had them, by name (doc
-  // strings, denotations, types that are no tensors), and whatever else it held beside its graph.
+  // Private to the reader and writer of the format: declarations of inputs and outputs as the file had them, by name
+  // (doc strings, denotations, types that are no tensors), and whatever else it held beside its graph.
   std::map<std::string, std::string> declarations;
   std::string remainder;
 };
@@ -112,8 +112,8 @@ class Graph {
 
 class GraphBuilder {
  public:
-  // For models, where two symbolic extents that meet in a broadcast may be equal or 1: outputs then have an unknown shape.
-  // For rules (the default) they are taken to be equal.
+  // For models, where two symbolic extents that meet in a broadcast may be equal or 1: outputs then have an unknown
+  // shape. For rules (the default) they are taken to be equal.
   void set_broadcast_unknown(bool unknown) { broadcast_unknown_ = unknown; }
   Value input(std::string name, TensorType type);
   Value constant(Tensor tensor, std::string name = "");
@@ -139,8 +139,9 @@ class GraphBuilder {
   Metadata metadata_;
 };
 
-// The graph with each use of a key (and each output that is one) replaced by its value; shares what does not change, and is
-// the same graph when nothing does. Errors: types that do not fit, named with the node. Values must not depend on keys' users.
+// The graph with each use of a key (and each output that is one) replaced by its value; shares what does not change,
+// and is the same graph when nothing does. Errors: types that do not fit, named with the node. Values must not depend
+// on keys' users.
 Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements);
 
 // What is wrong with the graph, if anything: each node's types as inferred, inputs before use, outputs typed.

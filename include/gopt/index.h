@@ -33,7 +33,7 @@ class Index {
   static Index from_atom(AtomId atom);
 
   bool is_constant() const { return terms_.empty(); }
-  int64_t constant() const { return constant_; }  // the constant part
+  int64_t constant() const { return constant_; }             // the constant part
   const std::vector<Term>& terms() const { return terms_; }  // the rest, sorted by atoms
   std::optional<int64_t> as_constant() const;
   std::optional<AtomId> as_atom() const;  // when it is exactly one atom
@@ -55,10 +55,10 @@ enum class AtomKind { Symbol, FloorDiv, Load };
 
 struct Atom {
   AtomKind kind;
-  std::string name;            // Symbol
-  Index numerator;             // FloorDiv: floor(numerator / denominator); the denominator is positive by requirement
-  Index denominator;           // FloorDiv
-  int input = 0;               // Load: the element of integer input number `input` at `subscripts`
+  std::string name;   // Symbol
+  Index numerator;    // FloorDiv: floor(numerator / denominator); the denominator is positive by requirement
+  Index denominator;  // FloorDiv
+  int input = 0;      // Load: the element of integer input number `input` at `subscripts`
   std::vector<Index> subscripts;  // Load
 };
 

@@ -1,5 +1,6 @@
-// The reference: runs definitions as they stand, in double (floats), int64 (integers, bool). Everything else is compared
-// with it. Blocked over the innermost axis, so that small real models take seconds, but nothing more is done for speed.
+// The reference: runs definitions as they stand, in double (floats), int64 (integers, bool). Everything else is
+// compared with it. Blocked over the innermost axis, so that small real models take seconds, but nothing more is done
+// for speed.
 #pragma once
 
 #include <map>

@@ -11,8 +11,8 @@
 namespace gopt {
 
 struct ImportOptions {
-  // --shape: input name to extents. Fixes symbolic dimensions, or changes the batch of a static model (constants of Reshape
-  // and the like that follow from it are recomputed, and checked).
+  // --shape: input name to extents. Fixes symbolic dimensions, or changes the batch of a static model (constants of
+  // Reshape and the like that follow from it are recomputed, and checked).
   std::map<std::string, std::vector<int64_t>> shapes;
 };
 
@@ -21,12 +21,12 @@ struct ImportedModel {
   std::vector<std::string> warnings;
 };
 
-// Errors name the file, the node and what would mend it: not ONNX, truncated, a cycle, a missing or too short external file
-// or one outside the model's folder, contradictory shapes, a dimension of --shape that does not fit.
+// Errors name the file, the node and what would mend it: not ONNX, truncated, a cycle, a missing or too short external
+// file or one outside the model's folder, contradictory shapes, a dimension of --shape that does not fit.
 Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& options = {});
 
 struct ExportOptions {
-  bool force = false;             // overwrite an existing file
+  bool force = false;                // overwrite an existing file
   int64_t external_above = 1 << 30;  // total weight bytes above which weights go to PATH.data beside it
 };
 
@@ -38,8 +38,8 @@ Status export_onnx(const Graph& graph, const std::string& path, const ExportOpti
 Result<Tensor> read_tensor_proto(const std::string& path, std::string* name = nullptr);
 Status write_tensor_proto(const Tensor& tensor, const std::string& name, const std::string& path);
 
-// Named tensors from / to NumPy's .npz. Reads stored and deflated entries, in either byte order and either axis order; writes
-// stored ones. Errors: no zip file, an entry that is no array of numbers, an element type that NumPy lacks.
+// Named tensors from / to NumPy's .npz. Reads stored and deflated entries, in either byte order and either axis order;
+// writes stored ones. Errors: no zip file, an entry that is no array of numbers, an element type that NumPy lacks.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 Result<NamedTensors> read_npz(const std::string& path);
 Status write_npz(const NamedTensors& tensors, const std::string& path);

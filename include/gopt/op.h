@@ -33,8 +33,8 @@ enum Trait : unsigned {
   kInternal = 1u << 6,      // no ONNX operator of that name
 };
 
-// A float attribute that a rule leaves open: scalar input number `slot` of the definition in which it occurs, so that the
-// definition's expressions hold read(slot, {}) where they would hold the number.
+// A float attribute that a rule leaves open: scalar input number `slot` of the definition in which it occurs, so that
+// the definition's expressions hold read(slot, {}) where they would hold the number.
 struct FloatVariable {
   std::string name;
   int slot = 0;

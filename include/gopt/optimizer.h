@@ -1,4 +1,5 @@
-// Rewrites a graph with proved rules: TASO's backtracking search (SOSP'19, section 5) led by a cost, kept within a budget.
+// Rewrites a graph with proved rules: TASO's backtracking search (SOSP'19, section 5) led by a cost, kept within a
+// budget.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,8 @@ namespace gopt {
 
 struct Cost {
   double time_ms = 0;
-  double operations = 0;   // scalar operations of everything that runs
-  double bytes = 0;        // read and written by kernels
+  double operations = 0;  // scalar operations of everything that runs
+  double bytes = 0;       // read and written by kernels
   int kernels = 0;
 };
 
@@ -31,20 +32,20 @@ enum class SearchKind { Backtracking, Greedy, None };
 
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
-  double alpha = 1.05;         // keep graphs below alpha x best
-  int max_steps = 1000;        // graphs taken from the queue
+  double alpha = 1.05;   // keep graphs below alpha x best
+  int max_steps = 1000;  // graphs taken from the queue
   double budget_seconds = 60;
   int max_queue = 2000;
-  std::vector<std::string> disabled_rules;   // by name; unknown names are an error
-  std::vector<std::string> enabled_rules;    // when not empty: only these
+  std::vector<std::string> disabled_rules;  // by name; unknown names are an error
+  std::vector<std::string> enabled_rules;   // when not empty: only these
   std::vector<std::string> disabled_passes;
-  const std::atomic<bool>* stop = nullptr;   // set on Ctrl-C: the best so far is returned
+  const std::atomic<bool>* stop = nullptr;  // set on Ctrl-C: the best so far is returned
   std::function<void(const std::string&)> progress;
 };
 
 struct AppliedRule {
-  std::string rule;          // name, found in the database
-  std::string content_hash;  // of the rule
+  std::string rule;                        // name, found in the database
+  std::string content_hash;                // of the rule
   std::vector<std::string> matched_nodes;  // names of the nodes it replaced
   double cost_before_ms = 0, cost_after_ms = 0;
 };
@@ -68,6 +69,9 @@ struct OptimizeResult {
   long rules_tried = 0, graphs_seen = 0;
   double seconds = 0;
 };
+
+// Names of the passes around the search, in order; disabled_passes takes them.
+const std::vector<std::string>& pass_names();
 
 // Errors: an unknown rule or pass name in the options.
 Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRule>& rules, CostOracle& costs,

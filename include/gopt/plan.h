@@ -41,17 +41,17 @@ struct Buffer {
   Device device;
   BufferPlace place = BufferPlace::Arena;
   int64_t size_bytes = 0;  // with the layout's rounding
-  int64_t offset = 0;      // Arena: bytes from its start; Weight: bytes in the weights file; Input, Output: their number
+  int64_t offset = 0;  // Arena: bytes from its start; Weight: bytes in the weights file; Input, Output: their number
   // A view lies inside another buffer (an input of a concat made in place, a reshape): offset is relative to it.
   bool is_view = false;
   BufferId parent{};
 };
 
 enum class KernelKind {
-  Convolution,  // a library call: Conv and its epilogue
+  Convolution,    // a library call: Conv and its epilogue
   MatrixProduct,  // a library call: MatMul or Gemm and its epilogue
-  Generated,    // loops from the definitions of the nodes it covers, fused
-  Reorder,      // one layout to another
+  Generated,      // loops from the definitions of the nodes it covers, fused
+  Reorder,        // one layout to another
 };
 std::string to_string(KernelKind kind);
 
@@ -59,20 +59,20 @@ std::string to_string(KernelKind kind);
 struct Epilogue {
   enum class Kind { Bias, AddTensor, Activation };
   Kind kind;
-  NodePtr node;       // the node that it stands for (Activation: its operator and attributes)
+  NodePtr node;        // the node that it stands for (Activation: its operator and attributes)
   BufferId operand{};  // Bias: the vector; AddTensor: the tensor
 };
 
 struct Kernel {
   KernelKind kind;
-  std::string name;               // unique in the plan, a C identifier
-  std::vector<NodePtr> nodes;     // covered, in topological order
-  std::vector<Value> inputs;      // values read from buffers, parallel to input_buffers
+  std::string name;            // unique in the plan, a C identifier
+  std::vector<NodePtr> nodes;  // covered, in topological order
+  std::vector<Value> inputs;   // values read from buffers, parallel to input_buffers
   std::vector<BufferId> input_buffers;
-  std::vector<Value> outputs;     // values made, parallel to output_buffers
+  std::vector<Value> outputs;  // values made, parallel to output_buffers
   std::vector<BufferId> output_buffers;
   std::vector<Epilogue> epilogues;  // library kernels
-  std::string implementation;     // "direct", "winograd", ...; empty: the only one
+  std::string implementation;       // "direct", "winograd", ...; empty: the only one
   Device device;
   StreamId stream{};
   double estimated_ms = 0;
@@ -96,8 +96,8 @@ class KernelCosts {
   virtual double time_ms(const Plan& plan, const Kernel& kernel) = 0;
 };
 
-// Covers the graph by kernels at least estimated cost. Errors: what cannot be planned, with the node: an opaque operator, an
-// extent that is not static (say --shape), an element type without code.
+// Covers the graph by kernels at least estimated cost. Errors: what cannot be planned, with the node: an opaque
+// operator, an extent that is not static (say --shape), an element type without code.
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs);
 
 }  // namespace gopt

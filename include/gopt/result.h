@@ -62,9 +62,9 @@ using Status = Result<Unit>;
     if (auto status_ = (expr); !status_.ok()) return status_.error(); \
   } while (false)
 
-#define GOPT_CHECK(condition, message)                                                             \
-  do {                                                                                             \
-    if (!(condition))                                                                              \
+#define GOPT_CHECK(condition, message)                                                                      \
+  do {                                                                                                      \
+    if (!(condition))                                                                                       \
       throw ::gopt::InternalError(std::string(__FILE__ ":") + std::to_string(__LINE__) + ": " + (message)); \
   } while (false)
 

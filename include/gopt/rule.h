@@ -1,6 +1,6 @@
-// Rewrite rules: two graphs over the same variables that are equal wherever the condition holds. A candidate is unproved; a
-// rule in a database carries its proof record, and only those load. The text form is in docs/grammar.md; see verifier.h
-// for who proves and optimizer.h for who applies.
+// Rewrite rules: two graphs over the same variables that are equal wherever the condition holds. A candidate is
+// unproved; a rule in a database carries its proof record, and only those load. The text form is in docs/grammar.md;
+// see verifier.h for who proves and optimizer.h for who applies.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ struct RuleVariable {
   std::string name;
   VariableKind kind = VariableKind::Activation;
   TensorType type;
-  // The rule holds under any leading axes before those of `type`, the same for every variable so marked and for the outputs;
-  // in such rules axis attributes of nodes above these variables are negative. Written "f32[...,a,b]".
+  // The rule holds under any leading axes before those of `type`, the same for every variable so marked and for the
+  // outputs; in such rules axis attributes of nodes above these variables are negative. Written "f32[...,a,b]".
   bool has_prefix = false;
 };
 
@@ -58,12 +58,26 @@ struct RewriteRule {
   std::string content_hash() const;  // of everything but name, origin and proof
 };
 
+// Names of the float attribute variables ($eps) of the left side, in order of their slots.
+std::vector<std::string> float_variables(const RewriteRule& rule);
+// Slot of the first float variable; tensor variables are the inputs below it.
+inline constexpr int kFirstFloatSlot = 1000;
+
+// The rule with `prefix` before the shape of every variable that has one, and none open any more. Errors: an operator
+// above such a variable that is not pointwise in leading axes.
+Result<RewriteRule> with_prefix(const RewriteRule& rule, const Shape& prefix);
+
+// Whether variables are distinct, both sides are over them and have outputs of one type, and the left side binds every
+// symbol and float variable that the right side and the condition use.
+Status check_rule(const RewriteRule& rule);
+
 // Stanzas of a rules file. Errors: "FILE:12: rule `x`: ..." for grammar, unbound variables, arities, ill-typed sides.
 Result<std::vector<RewriteRule>> parse_rules(std::string_view text, const std::string& file_name);
 std::string print_rule(const RewriteRule& rule);
 std::string print_rules(const std::vector<RewriteRule>& rules);
 
-// Rules of a database file that may be applied: proved, under today's definitions. Others are left out, each with a warning.
+// Rules of a database file that may be applied: proved, under today's definitions. Others are left out, each with a
+// warning.
 struct RuleDatabase {
   std::vector<RewriteRule> rules;
   std::vector<std::string> warnings;

@@ -1,6 +1,6 @@
-// The text form of graphs: print_graph and parse_graph are inverses (structure, names and types). Large constants are written
-// as `weight` without their data, which the parser is given by name. Opaque nodes are printed, not parsed. Grammar:
-// docs/grammar.md.
+// The text form of graphs: print_graph and parse_graph are inverses (structure, names and types). Large constants are
+// written as `weight` without their data, which the parser is given by name. Opaque nodes are printed, not parsed.
+// Grammar: docs/grammar.md.
 #pragma once
 
 #include <map>

@@ -1,5 +1,6 @@
-// The grammar that graphs and rules share: names, indexes, conditions, types, attributes and node lines. text.h has graphs,
-// rule.h rules; docs/grammar.md is the grammar. A reader throws TextError; the entry points turn it into an Error.
+// The grammar that graphs and rules share: names, indexes, conditions, types, attributes and node lines. text.h has
+// graphs, rule.h rules; docs/grammar.md is the grammar. A reader throws TextError; the entry points turn it into an
+// Error.
 #pragma once
 
 #include <map>
@@ -22,27 +23,28 @@ class TextReader {
  public:
   explicit TextReader(std::string_view text) : text_(text) {}
 
-  bool at_end();         // nothing but blanks and comments is left
-  bool at_line_end();    // of this line; does not pass it
+  bool at_end();       // nothing but blanks and comments is left
+  bool at_line_end();  // of this line; does not pass it
   void skip_blank_lines();
-  void end_line();       // expects the line's end and passes it
+  void end_line();             // expects the line's end and passes it
+  std::string rest_of_line();  // what is left of this line as it stands, without blanks at its ends
   int line() const { return line_; }
   [[noreturn]] void fail(const std::string& what) const;  // "line 3, column 7: what"
 
-  bool peek(std::string_view token);        // the characters come next; words only whole
-  bool accept(std::string_view token);      // the same, and passes them
+  bool peek(std::string_view token);    // the characters come next; words only whole
+  bool accept(std::string_view token);  // the same, and passes them
   void expect(std::string_view token);
-  std::string word();                       // letters, digits, _ . - after a letter or _ (rule names hold hyphens)
-  std::string name();                       // [A-Za-z_][A-Za-z0-9_.]* or a "quoted string"
+  std::string word();  // letters, digits, _ . - after a letter or _ (rule names hold hyphens)
+  std::string name();  // [A-Za-z_][A-Za-z0-9_.]* or a "quoted string"
   std::string quoted();
   int64_t integer();
   double number();
 
-  Index index();                // a polynomial: + - * //, % and parentheses over integers and symbols
-  Cond cond();                  // comparisons joined by and, or, not, parentheses; true, false
+  Index index();                            // a polynomial: + - * //, % and parentheses over integers and symbols
+  Cond cond();                              // comparisons joined by and, or, not, parentheses; true, false
   TensorType type(bool* prefix = nullptr);  // f32[a,b], f32[?]; f32[...,a,b] where a prefix may be said
   AttributeValue attribute(OpKind kind, const std::string& name);
-  Tensor tensor();              // f32[2] {1.0, 2.0}
+  Tensor tensor();  // f32[2] {1.0, 2.0}
   // Float attribute variables, written $name, by name.
   void set_float_variables(std::map<std::string, int> slots) { float_slots_ = std::move(slots); }
 

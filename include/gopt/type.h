@@ -1,5 +1,5 @@
-// Element types, tensor types (extents may be symbolic, the shape may be unknown) and tensor data. Data is immutable and
-// shared: owned bytes, or a region of a mapped file that is never copied. See graph.h next.
+// Element types, tensor types (extents may be symbolic, the shape may be unknown) and tensor data. Data is immutable
+// and shared: owned bytes, or a region of a mapped file that is never copied. See graph.h next.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,32 @@ namespace gopt {
 
 // The numbering is ONNX's TensorProto.DataType.
 enum class ElementType : int {
-  Undefined = 0, Float32 = 1, UInt8 = 2, Int8 = 3, UInt16 = 4, Int16 = 5, Int32 = 6, Int64 = 7, String = 8, Bool = 9,
-  Float16 = 10, Float64 = 11, UInt32 = 12, UInt64 = 13, Complex64 = 14, Complex128 = 15, BFloat16 = 16,
-  Float8E4M3FN = 17, Float8E4M3FNUZ = 18, Float8E5M2 = 19, Float8E5M2FNUZ = 20, UInt4 = 21, Int4 = 22,
+  Undefined = 0,
+  Float32 = 1,
+  UInt8 = 2,
+  Int8 = 3,
+  UInt16 = 4,
+  Int16 = 5,
+  Int32 = 6,
+  Int64 = 7,
+  String = 8,
+  Bool = 9,
+  Float16 = 10,
+  Float64 = 11,
+  UInt32 = 12,
+  UInt64 = 13,
+  Complex64 = 14,
+  Complex128 = 15,
+  BFloat16 = 16,
+  Float8E4M3FN = 17,
+  Float8E4M3FNUZ = 18,
+  Float8E5M2 = 19,
+  Float8E5M2FNUZ = 20,
+  UInt4 = 21,
+  Int4 = 22,
 };
 
-std::string to_string(ElementType type);                              // "f32", "i64", "bool", ...
+std::string to_string(ElementType type);                               // "f32", "i64", "bool", ...
 std::optional<ElementType> parse_element_type(std::string_view text);  // the inverse
 size_t size_bytes(ElementType type);  // 0 for types without a fixed whole-byte size (strings, 4-bit)
 bool is_floating(ElementType type);
@@ -96,8 +116,10 @@ template <class T>
 Tensor Tensor::from_values(ElementType type, std::vector<int64_t> dims, const std::vector<T>& values) {
   std::vector<std::byte> bytes(values.size() * size_bytes(type));
   for (size_t i = 0; i < values.size(); i++) {
-    if constexpr (std::is_floating_point_v<T>) store_double(bytes.data(), type, static_cast<int64_t>(i), values[i]);
-    else store_int(bytes.data(), type, static_cast<int64_t>(i), static_cast<int64_t>(values[i]));
+    if constexpr (std::is_floating_point_v<T>)
+      store_double(bytes.data(), type, static_cast<int64_t>(i), values[i]);
+    else
+      store_int(bytes.data(), type, static_cast<int64_t>(i), static_cast<int64_t>(values[i]));
   }
   return from_bytes(type, std::move(dims), std::move(bytes));
 }

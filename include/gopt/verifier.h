@@ -1,7 +1,8 @@
-// Proves rewrite rules from the operators' definitions, for every tensor size (docs/verifier.md). Verdicts depend on the
-// rule alone: limits are Z3's rlimit, not seconds.
+// Proves rewrite rules from the operators' definitions, for every tensor size (docs/verifier.md). Verdicts depend on
+// the rule alone: limits are Z3's rlimit, not seconds.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,12 +15,12 @@ enum class Verdict { Proved, Refuted, Unknown };
 std::string to_string(Verdict verdict);
 
 struct Counterexample {
-  std::map<std::string, int64_t> sizes;        // symbol name to value
-  std::map<std::string, Tensor> inputs;        // by variable
-  int output = 0;                              // output that differs
-  std::vector<int64_t> position;               // where
-  double left = 0, right = 0;                  // the interpreter's values there
-  std::string what;                            // for shape or validity differences, in words
+  std::map<std::string, int64_t> sizes;  // symbol name to value
+  std::map<std::string, Tensor> inputs;  // by variable
+  int output = 0;                        // output that differs
+  std::vector<int64_t> position;         // where
+  double left = 0, right = 0;            // the interpreter's values there
+  std::string what;                      // for shape or validity differences, in words
 };
 
 struct Obligation {
@@ -36,17 +37,27 @@ struct VerifyOptions {
 
 struct Verification {
   Verdict verdict = Verdict::Unknown;
-  Cond condition;                           // Proved: under which (at least the rule's own)
-  RuleMarks marks;                          // derived from what the proof used
-  std::optional<ProofRecord> proof;         // Proved
+  Cond condition;                                // Proved: under which (at least the rule's own)
+  RuleMarks marks;                               // derived from what the proof used
+  std::optional<ProofRecord> proof;              // Proved
   std::optional<Counterexample> counterexample;  // Refuted
-  std::string reason;                       // Unknown, Refuted
-  std::vector<Obligation> obligations;      // where kept
+  std::string reason;                            // Unknown, Refuted
+  std::vector<Obligation> obligations;           // where kept
+  double milliseconds = 0;                       // for reports; never in a record
 };
 
 Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options = {});
 
 // Random testing alone: a counterexample that the interpreter confirms, if one is found.
 std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, int samples, uint64_t seed);
+
+// Verifies each rule in order and writes into it what was found: the proof, the condition under which it holds and its
+// marks. A rule that is not proved loses its proof. `progress` is called after each rule.
+std::vector<Verification> prove_rules(
+    std::vector<RewriteRule>& rules, const VerifyOptions& options = {},
+    const std::function<void(const RewriteRule&, const Verification&)>& progress = {});
+
+// Sizes, inputs and the two values in one line, for reports.
+std::string to_string(const Counterexample& counterexample);
 
 }  // namespace gopt

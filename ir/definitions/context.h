@@ -1,5 +1,6 @@
-// What a definition is written with: checked access to inputs and attributes, requirements, outputs. A definition that cannot
-// go on throws DefinitionError, which define() turns into an Error. One function define_<Op> a row of the operator table.
+// What a definition is written with: checked access to inputs and attributes, requirements, outputs. A definition that
+// cannot go on throws DefinitionError, which define() turns into an Error. One function define_<Op> a row of the
+// operator table.
 #pragma once
 
 #include <stdexcept>

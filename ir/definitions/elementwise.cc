@@ -14,7 +14,9 @@ Shape broadcast_shapes(DefineContext& c, const std::vector<const Shape*>& shapes
       const Index& extent = (*s)[k];
       Index& known = result[k + rank - s->size()];
       if (extent == Index(1) || extent == known) continue;
-      if (known != Index(1)) c.require(equal(known, extent), "extents " + to_string(known) + " and " + to_string(extent) + " are equal", true);
+      if (known != Index(1))
+        c.require(equal(known, extent), "extents " + to_string(known) + " and " + to_string(extent) + " are equal",
+                  true);
       // A number says more than a symbol that must equal it.
       if (known == Index(1) || extent.is_constant()) known = extent;
     }
@@ -25,12 +27,12 @@ Shape broadcast_shapes(DefineContext& c, const std::vector<const Shape*>& shapes
 Expr broadcast_at(const TensorExpr& t, const std::vector<Index>& subscripts) {
   std::vector<Index> own;
   const size_t skipped = subscripts.size() - t.shape.size();
-  for (size_t k = 0; k < t.shape.size(); k++) own.push_back(t.shape[k] == Index(1) ? Index(0) : subscripts[k + skipped]);
+  for (size_t k = 0; k < t.shape.size(); k++)
+    own.push_back(t.shape[k] == Index(1) ? Index(0) : subscripts[k + skipped]);
   return t.at(own);
 }
 
 namespace {
-
 
 void unary(DefineContext& c, const std::function<Expr(const Expr&)>& f, ElementType element = ElementType::Undefined) {
   const TensorExpr& x = c.input(0);
@@ -42,8 +44,8 @@ void function(DefineContext& c, Function f) {
 }
 
 // Folds all inputs, left to right, with f; `finish` sees the result.
-void fold(DefineContext& c, const std::function<Expr(const Expr&, const Expr&)>& f, ElementType element = ElementType::Undefined,
-          const std::function<Expr(const Expr&)>& finish = {}) {
+void fold(DefineContext& c, const std::function<Expr(const Expr&, const Expr&)>& f,
+          ElementType element = ElementType::Undefined, const std::function<Expr(const Expr&)>& finish = {}) {
   std::vector<TensorExpr> inputs;
   std::vector<const Shape*> shapes;
   for (size_t i = 0; i < c.input_count(); i++) inputs.push_back(c.input(i));
@@ -124,9 +126,8 @@ void define_Elu(DefineContext& c) {
 }
 void define_Selu(DefineContext& c) {
   const Expr alpha = c.real("alpha"), gamma = c.real("gamma");
-  unary(c, [alpha, gamma](const Expr& x) {
-    return gamma * choose(is_less(constant(0), x), x, alpha * exp_minus_one(x));
-  });
+  unary(c,
+        [alpha, gamma](const Expr& x) { return gamma * choose(is_less(constant(0), x), x, alpha * exp_minus_one(x)); });
 }
 void define_Celu(DefineContext& c) {
   const Expr alpha = c.real("alpha");
@@ -150,7 +151,8 @@ void define_HardSigmoid(DefineContext& c) {
   unary(c, [alpha, beta](const Expr& x) { return maximum(constant(0), minimum(constant(1), alpha * x + beta)); });
 }
 void define_HardSwish(DefineContext& c) {
-  unary(c, [](const Expr& x) { return x * maximum(constant(0), minimum(constant(1), x / constant(6) + constant(0.5))); });
+  unary(c,
+        [](const Expr& x) { return x * maximum(constant(0), minimum(constant(1), x / constant(6) + constant(0.5))); });
 }
 void define_Mish(DefineContext& c) {
   unary(c, [](const Expr& x) { return x * call(Function::Tanh, {softplus(x)}); });
@@ -163,7 +165,8 @@ void define_Sign(DefineContext& c) {
 }
 void define_Not(DefineContext& c) { unary(c, logical_not); }
 void define_IsNaN(DefineContext& c) {
-  unary(c, [](const Expr& x) { return call(Function::IsNan, {x}); }, ElementType::Bool);
+  unary(
+      c, [](const Expr& x) { return call(Function::IsNan, {x}); }, ElementType::Bool);
 }
 void define_Identity(DefineContext& c) {
   unary(c, [](const Expr& x) { return x; });
@@ -172,12 +175,16 @@ void define_Identity(DefineContext& c) {
 void define_Cast(DefineContext& c) {
   const auto to = static_cast<ElementType>(c.number("to"));
   const ElementType from = c.input(0).element;
-  if (!is_computable(to) || !is_computable(from)) c.fail("no conversion from " + to_string(from) + " to " + to_string(to));
+  if (!is_computable(to) || !is_computable(from))
+    c.fail("no conversion from " + to_string(from) + " to " + to_string(to));
   // Widening is exact, so it is the identity over the reals.
   const bool widens = is_floating(from) && is_floating(to) &&
                       (to == ElementType::Float64 || (to == ElementType::Float32 && from != ElementType::Float64));
-  if (from == to || widens) return unary(c, [](const Expr& x) { return x; }, to);
-  unary(c, [to](const Expr& x) { return convert(to, x); }, to);
+  if (from == to || widens)
+    return unary(
+        c, [](const Expr& x) { return x; }, to);
+  unary(
+      c, [to](const Expr& x) { return convert(to, x); }, to);
 }
 
 void define_Add(DefineContext& c) {
@@ -198,7 +205,8 @@ void define_Pow(DefineContext& c) {
   const TensorExpr base = c.input(0), exponent = c.input(1);
   Shape shape = broadcast_shapes(c, {&base.shape, &exponent.shape});
   double known = NAN;
-  if (exponent.data && exponent.data->count() == 1) known = load_double(exponent.data->bytes().data(), exponent.element, 0);
+  if (exponent.data && exponent.data->count() == 1)
+    known = load_double(exponent.data->bytes().data(), exponent.element, 0);
   const bool integer_base = integral(base), mixed = integral(base) != integral(exponent);
   c.output(base.element, std::move(shape), [=](const std::vector<Index>& i) {
     const Expr x = broadcast_at(base, i);
@@ -212,8 +220,7 @@ void define_Pow(DefineContext& c) {
 }
 
 void define_Mod(DefineContext& c) {
-  if (c.number("fmod") != 0)
-    return fold(c, [](const Expr& a, const Expr& b) { return call(Function::Fmod, {a, b}); });
+  if (c.number("fmod") != 0) return fold(c, [](const Expr& a, const Expr& b) { return call(Function::Fmod, {a, b}); });
   fold(c, [](const Expr& a, const Expr& b) {
     const Expr r = call(Function::Fmod, {a, b});
     return choose(is_less(r * b, constant(0)), r + b, r);
@@ -226,8 +233,9 @@ void define_Sum(DefineContext& c) {
 }
 void define_Mean(DefineContext& c) {
   const double count = static_cast<double>(c.input_count());
-  fold(c, [](const Expr& a, const Expr& b) { return a + b; }, ElementType::Undefined,
-       [count](const Expr& sum) { return sum / constant(count); });
+  fold(
+      c, [](const Expr& a, const Expr& b) { return a + b; }, ElementType::Undefined,
+      [count](const Expr& sum) { return sum / constant(count); });
 }
 void define_PRelu(DefineContext& c) {
   fold(c, [](const Expr& x, const Expr& slope) { return choose(is_less(x, constant(0)), slope * x, x); });
@@ -235,19 +243,23 @@ void define_PRelu(DefineContext& c) {
 void define_Equal(DefineContext& c) { fold(c, is_equal, ElementType::Bool); }
 void define_Less(DefineContext& c) { fold(c, is_less, ElementType::Bool); }
 void define_Greater(DefineContext& c) {
-  fold(c, [](const Expr& a, const Expr& b) { return is_less(b, a); }, ElementType::Bool);
+  fold(
+      c, [](const Expr& a, const Expr& b) { return is_less(b, a); }, ElementType::Bool);
 }
 // As "less or equal", not "not greater": the two differ on NaN.
 void define_GreaterOrEqual(DefineContext& c) {
-  fold(c, [](const Expr& a, const Expr& b) { return maximum(is_less(b, a), is_equal(a, b)); }, ElementType::Bool);
+  fold(
+      c, [](const Expr& a, const Expr& b) { return maximum(is_less(b, a), is_equal(a, b)); }, ElementType::Bool);
 }
 void define_LessOrEqual(DefineContext& c) {
-  fold(c, [](const Expr& a, const Expr& b) { return maximum(is_less(a, b), is_equal(a, b)); }, ElementType::Bool);
+  fold(
+      c, [](const Expr& a, const Expr& b) { return maximum(is_less(a, b), is_equal(a, b)); }, ElementType::Bool);
 }
 void define_And(DefineContext& c) { fold(c, minimum, ElementType::Bool); }
 void define_Or(DefineContext& c) { fold(c, maximum, ElementType::Bool); }
 void define_Xor(DefineContext& c) {
-  fold(c, [](const Expr& a, const Expr& b) { return logical_not(is_equal(a, b)); }, ElementType::Bool);
+  fold(
+      c, [](const Expr& a, const Expr& b) { return logical_not(is_equal(a, b)); }, ElementType::Bool);
 }
 
 void define_Where(DefineContext& c) {

@@ -56,7 +56,8 @@ void define_Split(DefineContext& c) {
     if (count < 1) c.fail("the number of outputs is positive");
     if (c.has("num_outputs") && extent.is_constant()) {
       const int64_t part = ceil_div(extent, Index(count)).constant();
-      for (int64_t k = 0; k < count; k++) sizes.emplace_back(std::clamp(extent.constant() - k * part, int64_t{0}, part));
+      for (int64_t k = 0; k < count; k++)
+        sizes.emplace_back(std::clamp(extent.constant() - k * part, int64_t{0}, part));
     } else {
       const Index part = floor_div(extent, Index(count));
       c.require(equal(part * Index(count), extent), "the axis is a multiple of the number of outputs");
@@ -204,7 +205,9 @@ Shape resolve_reshape(DefineContext& c, const Shape& from, const std::vector<Ind
     if (rest == Index(0)) c.fail("-1 cannot be inferred beside an extent of 0");
     shape[*open] = floor_div(total, rest);
   }
-  c.require(equal(product(shape, 0, shape.size()), total), "elements before, " + to_string(total) + ", are those after, " + to_string(product(shape, 0, shape.size())));
+  c.require(
+      equal(product(shape, 0, shape.size()), total),
+      "elements before, " + to_string(total) + ", are those after, " + to_string(product(shape, 0, shape.size())));
   return shape;
 }
 
@@ -212,7 +215,8 @@ namespace {
 
 void reshape(DefineContext& c, Shape shape) {
   const TensorExpr x = c.input(0);
-  c.output(x.element, shape, [x, shape](const std::vector<Index>& i) { return x.at(reshape_subscripts(x.shape, shape, i)); });
+  c.output(x.element, shape,
+           [x, shape](const std::vector<Index>& i) { return x.at(reshape_subscripts(x.shape, shape, i)); });
 }
 
 }  // namespace
@@ -266,7 +270,8 @@ void define_Expand(DefineContext& c) {
   const Shape wanted = c.integers("shape");
   for (const Index& e : wanted)
     if (e.is_constant() && e.constant() < 0) c.fail("shape has a negative extent");
-  c.output(x.element, broadcast_shapes(c, {&x.shape, &wanted}), [x](const std::vector<Index>& i) { return broadcast_at(x, i); });
+  c.output(x.element, broadcast_shapes(c, {&x.shape, &wanted}),
+           [x](const std::vector<Index>& i) { return broadcast_at(x, i); });
 }
 
 void define_Tile(DefineContext& c) {
@@ -280,7 +285,8 @@ void define_Tile(DefineContext& c) {
   }
   c.output(x.element, shape, [x, repeats](const std::vector<Index>& i) {
     std::vector<Index> s;
-    for (size_t k = 0; k < i.size(); k++) s.push_back(repeats[k] == Index(1) ? i[k] : x.shape[k] == Index(1) ? Index(0) : modulo(i[k], x.shape[k]));
+    for (size_t k = 0; k < i.size(); k++)
+      s.push_back(repeats[k] == Index(1) ? i[k] : x.shape[k] == Index(1) ? Index(0) : modulo(i[k], x.shape[k]));
     return x.at(s);
   });
 }
@@ -295,7 +301,8 @@ struct PadAxis {
 };
 
 // The element of x at subscripts s, where axes from `k` on may still lie in the border.
-Expr padded_at(const TensorExpr& x, const std::vector<PadAxis>& axes, const std::string& mode, const Expr& fill, std::vector<Index> s, size_t k) {
+Expr padded_at(const TensorExpr& x, const std::vector<PadAxis>& axes, const std::string& mode, const Expr& fill,
+               std::vector<Index> s, size_t k) {
   if (k == axes.size()) return x.at(s);
   const PadAxis& p = axes[k];
   const Index position = s[p.axis] - p.begin, extent = x.shape[p.axis];
@@ -314,7 +321,9 @@ Expr padded_at(const TensorExpr& x, const std::vector<PadAxis>& axes, const std:
   }
   const bool reflect = mode == "reflect";
   Expr value = with(position);
-  if (high) value = select(less(position, extent), value, with(reflect ? extent * Index(2) - Index(2) - position : extent - Index(1)));
+  if (high)
+    value = select(less(position, extent), value,
+                   with(reflect ? extent * Index(2) - Index(2) - position : extent - Index(1)));
   if (low) value = select(at_least(position, Index(0)), value, with(reflect ? -position : Index(0)));
   return value;
 }
@@ -324,7 +333,8 @@ Expr padded_at(const TensorExpr& x, const std::vector<PadAxis>& axes, const std:
 void define_Pad(DefineContext& c) {
   const TensorExpr x = c.input(0);
   const std::string mode = c.text("mode");
-  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap") c.fail("mode \"" + mode + "\" is not known");
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "wrap")
+    c.fail("mode \"" + mode + "\" is not known");
   std::vector<Index> axes;
   for (size_t k = 0; k < x.shape.size(); k++) axes.emplace_back(static_cast<int64_t>(k));
   if (c.has("axes")) axes = c.integers("axes");
@@ -338,7 +348,8 @@ void define_Pad(DefineContext& c) {
     shape[p.axis] = extent + p.begin + p.end;
     c.require(at_least(shape[p.axis], Index(0)), "negative pads leave something");
     if (p.begin == Index(0) && p.end == Index(0)) continue;
-    if (mode == "reflect") c.require(less(p.begin, extent) && less(p.end, extent), "reflected borders are smaller than the axis");
+    if (mode == "reflect")
+      c.require(less(p.begin, extent) && less(p.end, extent), "reflected borders are smaller than the axis");
     if (mode == "edge" || mode == "wrap") c.require(at_least(extent, Index(1)), "the axis is not empty");
     padded.push_back(p);
   }
@@ -397,7 +408,8 @@ void define_Gather(DefineContext& c) {
   Shape shape(x.shape.begin(), x.shape.begin() + static_cast<ptrdiff_t>(axis));
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
   shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(axis) + 1, x.shape.end());
-  if (indices.plain_input < 0 && !(indices.data && indices.data->count() == 1)) c.fail("the indices must be an input of their own");
+  if (indices.plain_input < 0 && !(indices.data && indices.data->count() == 1))
+    c.fail("the indices must be an input of their own");
   c.output(x.element, shape, [=](const std::vector<Index>& i) {
     const auto begin = i.begin() + static_cast<ptrdiff_t>(axis);
     const std::vector<Index> at_indices(begin, begin + static_cast<ptrdiff_t>(rank));
@@ -405,7 +417,8 @@ void define_Gather(DefineContext& c) {
     s.emplace_back(0);
     s.insert(s.end(), begin + static_cast<ptrdiff_t>(rank), i.end());
     const bool known = indices.data && indices.data->count() == 1;
-    const Index position = known ? Index(load_int(indices.data->bytes().data(), indices.element, 0)) : load_index(indices.plain_input, at_indices);
+    const Index position = known ? Index(load_int(indices.data->bytes().data(), indices.element, 0))
+                                 : load_index(indices.plain_input, at_indices);
     return gathered(x, axis, s, position);
   });
 }
@@ -418,7 +431,8 @@ void define_GatherElements(DefineContext& c) {
   const size_t axis = c.axis("axis", x.shape.size());
   for (size_t k = 0; k < x.shape.size(); k++)
     if (k != axis) c.require(at_least(x.shape[k], indices.shape[k]), "indices are no larger than x beside the axis");
-  c.output(x.element, indices.shape, [=](const std::vector<Index>& i) { return gathered(x, axis, i, load_index(indices.plain_input, i)); });
+  c.output(x.element, indices.shape,
+           [=](const std::vector<Index>& i) { return gathered(x, axis, i, load_index(indices.plain_input, i)); });
 }
 
 void define_Trilu(DefineContext& c) {

@@ -18,11 +18,15 @@ struct Moments {
 Moments moments(const TensorExpr& x, size_t first, const std::vector<Index>& i) {
   const std::vector<Index> extents(x.shape.begin() + static_cast<ptrdiff_t>(first), x.shape.end());
   const Expr count = size_of(product(x.shape, first, x.shape.size()));
-  const Expr mean = reduce(ReduceKind::Sum, extents, [&](const std::vector<Index>& k) { return x.at(with_tail(i, first, k)); }) / count;
-  const Expr variance = reduce(ReduceKind::Sum, extents, [&](const std::vector<Index>& k) {
-    const Expr centered = x.at(with_tail(i, first, k)) - mean;
-    return centered * centered;
-  }) / count;
+  const Expr mean =
+      reduce(ReduceKind::Sum, extents, [&](const std::vector<Index>& k) { return x.at(with_tail(i, first, k)); }) /
+      count;
+  const Expr variance = reduce(ReduceKind::Sum, extents,
+                               [&](const std::vector<Index>& k) {
+                                 const Expr centered = x.at(with_tail(i, first, k)) - mean;
+                                 return centered * centered;
+                               }) /
+                        count;
   return {mean, variance};
 }
 
@@ -43,11 +47,13 @@ void define_BatchNormalization(DefineContext& c) {
   if (c.number("training_mode") != 0) c.fail("training mode is not defined");
   if (c.number("spatial") != 1) c.fail("spatial=0 is not defined");
   const TensorExpr scale = channel_vector(c, 1, x.shape[1], "scale"), bias = channel_vector(c, 2, x.shape[1], "bias");
-  const TensorExpr mean = channel_vector(c, 3, x.shape[1], "mean"), variance = channel_vector(c, 4, x.shape[1], "variance");
+  const TensorExpr mean = channel_vector(c, 3, x.shape[1], "mean"),
+                   variance = channel_vector(c, 4, x.shape[1], "variance");
   const Expr epsilon = c.real("epsilon");
   c.output(x.element, x.shape, [=](const std::vector<Index>& i) {
     const std::vector<Index> channel{i[1]};
-    return (x.at(i) - mean.at(channel)) * (scale.at(channel) / square_root(variance.at(channel) + epsilon)) + bias.at(channel);
+    return (x.at(i) - mean.at(channel)) * (scale.at(channel) / square_root(variance.at(channel) + epsilon)) +
+           bias.at(channel);
   });
 }
 
@@ -103,7 +109,8 @@ SoftmaxParts softmax_parts(const TensorExpr& x, size_t axis, const std::vector<I
     s[axis] = k;
     return x.at(s);
   };
-  const Expr largest = reduce(ReduceKind::Max, {x.shape[axis]}, [&](const std::vector<Index>& k) { return along(k[0]); });
+  const Expr largest =
+      reduce(ReduceKind::Max, {x.shape[axis]}, [&](const std::vector<Index>& k) { return along(k[0]); });
   const Expr sum = reduce(ReduceKind::Sum, {x.shape[axis]},
                           [&](const std::vector<Index>& k) { return call(Function::Exp, {along(k[0]) - largest}); });
   return {x.at(i) - largest, sum};

@@ -7,9 +7,11 @@ namespace gopt {
 namespace {
 
 // Output extent with ceil_mode: rounded up, but the last window must start inside the input or its left padding.
-Index ceil_output(DefineContext& c, const Index& padded, const Index& reach, const Index& stride, const Index& extent, const Index& begin) {
+Index ceil_output(DefineContext& c, const Index& padded, const Index& reach, const Index& stride, const Index& extent,
+                  const Index& begin) {
   const Index out = ceil_div(padded - reach, stride) + Index(1);
-  if (!out.is_constant() || !stride.is_constant() || !extent.is_constant() || !begin.is_constant()) c.fail("ceil_mode needs static extents");
+  if (!out.is_constant() || !stride.is_constant() || !extent.is_constant() || !begin.is_constant())
+    c.fail("ceil_mode needs static extents");
   const bool outside = (out.constant() - 1) * stride.constant() >= extent.constant() + begin.constant();
   return outside ? out - Index(1) : out;
 }
@@ -18,9 +20,15 @@ Index ceil_output(DefineContext& c, const Index& padded, const Index& reach, con
 
 Window resolve_window(DefineContext& c, const Shape& spatial, std::vector<Index> kernel) {
   const size_t axes = spatial.size();
-  Window w{std::move(kernel), c.integers_or("strides", std::vector<Index>(axes, Index(1))),
-           c.integers_or("dilations", std::vector<Index>(axes, Index(1))), {}, {}, {}};
-  if (w.kernel.size() != axes) c.fail("kernel_shape has " + std::to_string(w.kernel.size()) + " entries for " + std::to_string(axes) + " spatial axes");
+  Window w{std::move(kernel),
+           c.integers_or("strides", std::vector<Index>(axes, Index(1))),
+           c.integers_or("dilations", std::vector<Index>(axes, Index(1))),
+           {},
+           {},
+           {}};
+  if (w.kernel.size() != axes)
+    c.fail("kernel_shape has " + std::to_string(w.kernel.size()) + " entries for " + std::to_string(axes) +
+           " spatial axes");
   const std::vector<Index> pads = c.integers_or("pads", std::vector<Index>(2 * axes, Index(0)));
   const std::string auto_pad = c.text("auto_pad");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER";
@@ -33,15 +41,19 @@ Window resolve_window(DefineContext& c, const Shape& spatial, std::vector<Index>
     const Index reach = (w.kernel[d] - Index(1)) * w.dilations[d] + Index(1);
     Index begin = auto_pad == "VALID" ? Index(0) : pads[d], end = auto_pad == "VALID" ? Index(0) : pads[axes + d];
     if (same) {
-      if (!spatial[d].is_constant() || !w.strides[d].is_constant() || !reach.is_constant()) c.fail("auto_pad needs static extents");
+      if (!spatial[d].is_constant() || !w.strides[d].is_constant() || !reach.is_constant())
+        c.fail("auto_pad needs static extents");
       const int64_t out = ceil_div(spatial[d], w.strides[d]).constant();
-      const int64_t total = std::max<int64_t>(0, (out - 1) * w.strides[d].constant() + reach.constant() - spatial[d].constant());
+      const int64_t total =
+          std::max<int64_t>(0, (out - 1) * w.strides[d].constant() + reach.constant() - spatial[d].constant());
       begin = Index(auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
       end = Index(total) - begin;
     }
     const Index padded = spatial[d] + begin + end;
-    c.require(at_least(padded, reach), "the window, " + to_string(reach) + ", fits the padded input, " + to_string(padded));
-    w.output.push_back(ceil ? ceil_output(c, padded, reach, w.strides[d], spatial[d], begin) : floor_div(padded - reach, w.strides[d]) + Index(1));
+    c.require(at_least(padded, reach),
+              "the window, " + to_string(reach) + ", fits the padded input, " + to_string(padded));
+    w.output.push_back(ceil ? ceil_output(c, padded, reach, w.strides[d], spatial[d], begin)
+                            : floor_div(padded - reach, w.strides[d]) + Index(1));
     w.pads_begin.push_back(begin);
     w.pads_end.push_back(end);
   }
@@ -56,7 +68,8 @@ struct PoolPosition {
   Cond counted;                   // of x with its padding (differs from all windows with ceil_mode only)
 };
 
-PoolPosition pool_position(const Shape& shape, const Window& w, const std::vector<Index>& i, const std::vector<Index>& k, bool ceil) {
+PoolPosition pool_position(const Shape& shape, const Window& w, const std::vector<Index>& i,
+                           const std::vector<Index>& k, bool ceil) {
   PoolPosition p{{i[0], i[1]}, {}, {}};
   for (size_t d = 0; d < w.kernel.size(); d++) {
     const Index position = i[2 + d] * w.strides[d] + k[d] * w.dilations[d] - w.pads_begin[d];
@@ -114,7 +127,8 @@ void define_AveragePool(DefineContext& c) {
       return select(count_padding ? p.counted : p.inside, constant(1), constant(0));
     });
     // Where every element counts, the count is the window's size.
-    const bool all = count->kind == ExprKind::Constant || (count->kind == ExprKind::Reduce && count->args[0]->kind == ExprKind::Constant);
+    const bool all = count->kind == ExprKind::Constant ||
+                     (count->kind == ExprKind::Reduce && count->args[0]->kind == ExprKind::Constant);
     return sum / (all ? size_of(product(w.kernel, 0, w.kernel.size())) : count);
   });
 }

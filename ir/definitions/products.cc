@@ -7,11 +7,13 @@ void define_MatMul(DefineContext& c) {
   const TensorExpr a = c.input(0), b = c.input(1);
   if (a.element != b.element) c.fail("element types differ");
   if (a.shape.empty() || b.shape.empty()) c.fail("operands need at least one axis");
-  const bool row = a.shape.size() == 1, column = b.shape.size() == 1;  // vectors, their extra axis dropped from the result
+  const bool row = a.shape.size() == 1,
+             column = b.shape.size() == 1;  // vectors, their extra axis dropped from the result
   const Index inner = a.shape.back();
   const Index other = column ? b.shape[0] : b.shape[b.shape.size() - 2];
   c.require(equal(inner, other), "inner extents " + to_string(inner) + " and " + to_string(other) + " are equal");
-  const Shape batch_a(a.shape.begin(), a.shape.end() - (row ? 1 : 2)), batch_b(b.shape.begin(), b.shape.end() - (column ? 1 : 2));
+  const Shape batch_a(a.shape.begin(), a.shape.end() - (row ? 1 : 2)),
+      batch_b(b.shape.begin(), b.shape.end() - (column ? 1 : 2));
   const Shape batch = broadcast_shapes(c, {&batch_a, &batch_b});
   Shape shape = batch;
   if (!row) shape.push_back(a.shape[a.shape.size() - 2]);
@@ -43,7 +45,8 @@ void define_Gemm(DefineContext& c) {
   const bool ta = c.number("transA") != 0, tb = c.number("transB") != 0;
   const Expr alpha = c.real("alpha"), beta = c.real("beta");
   const Index inner = a.shape[ta ? 0 : 1];
-  c.require(equal(inner, b.shape[tb ? 1 : 0]), "inner extents " + to_string(inner) + " and " + to_string(b.shape[tb ? 1 : 0]) + " are equal");
+  c.require(equal(inner, b.shape[tb ? 1 : 0]),
+            "inner extents " + to_string(inner) + " and " + to_string(b.shape[tb ? 1 : 0]) + " are equal");
   const Shape shape{a.shape[ta ? 1 : 0], b.shape[tb ? 0 : 1]};
   const TensorExpr bias = c.has_input(2) ? c.input(2) : TensorExpr{};
   if (bias.at) {
@@ -55,14 +58,14 @@ void define_Gemm(DefineContext& c) {
   }
   c.output(a.element, shape, [=](const std::vector<Index>& i) {
     const Expr sum = reduce(ReduceKind::Sum, {inner}, [&](const std::vector<Index>& k) {
-      return a.at(ta ? std::vector{k[0], i[0]} : std::vector{i[0], k[0]}) * b.at(tb ? std::vector{i[1], k[0]} : std::vector{k[0], i[1]});
+      return a.at(ta ? std::vector{k[0], i[0]} : std::vector{i[0], k[0]}) *
+             b.at(tb ? std::vector{i[1], k[0]} : std::vector{k[0], i[1]});
     });
     return bias.at ? alpha * sum + beta * broadcast_at(bias, i) : alpha * sum;
   });
 }
 
 namespace {
-
 
 TensorExpr conv_bias(DefineContext& c, const Index& channels) {
   if (!c.has_input(2)) return {};
@@ -81,7 +84,8 @@ void define_Conv(DefineContext& c) {
   const size_t axes = x.shape.size() - 2;
   const Index group = c.integer("group"), channels = w.shape[1], out_channels = w.shape[0];
   c.require(at_least(group, Index(1)), "group is positive");
-  c.require(equal(x.shape[1], channels * group), "channels of x, " + to_string(x.shape[1]) + ", are group x channels of w, " + to_string(channels * group));
+  c.require(equal(x.shape[1], channels * group),
+            "channels of x, " + to_string(x.shape[1]) + ", are group x channels of w, " + to_string(channels * group));
   const Index per_group = floor_div(out_channels, group);
   c.require(equal(per_group * group, out_channels), "output channels are a multiple of group");
   if (c.has("kernel_shape")) {
@@ -89,7 +93,8 @@ void define_Conv(DefineContext& c) {
     if (kernel.size() != axes) c.fail("kernel_shape has another rank");
     for (size_t k = 0; k < axes; k++) c.require(equal(kernel[k], w.shape[2 + k]), "kernel_shape is that of w");
   }
-  const Window window = resolve_window(c, Shape(x.shape.begin() + 2, x.shape.end()), Shape(w.shape.begin() + 2, w.shape.end()));
+  const Window window =
+      resolve_window(c, Shape(x.shape.begin() + 2, x.shape.end()), Shape(w.shape.begin() + 2, w.shape.end()));
   const TensorExpr bias = conv_bias(c, out_channels);
   Shape shape{x.shape[0], out_channels};
   shape.insert(shape.end(), window.output.begin(), window.output.end());
@@ -120,7 +125,12 @@ namespace {
 // Pads of ConvTranspose from its attributes; output_shape and auto_pad say them indirectly and need numbers.
 Window transpose_window(DefineContext& c, const Shape& spatial, const std::vector<Index>& kernel) {
   const size_t axes = spatial.size();
-  Window w{kernel, c.integers_or("strides", std::vector<Index>(axes, Index(1))), c.integers_or("dilations", std::vector<Index>(axes, Index(1))), {}, {}, {}};
+  Window w{kernel,
+           c.integers_or("strides", std::vector<Index>(axes, Index(1))),
+           c.integers_or("dilations", std::vector<Index>(axes, Index(1))),
+           {},
+           {},
+           {}};
   const std::vector<Index> extra = c.integers_or("output_padding", std::vector<Index>(axes, Index(0)));
   const std::vector<Index> pads = c.integers_or("pads", std::vector<Index>(2 * axes, Index(0)));
   const std::string auto_pad = c.text("auto_pad");
@@ -132,7 +142,8 @@ Window transpose_window(DefineContext& c, const Shape& spatial, const std::vecto
     c.require(at_least(w.strides[d], Index(1)), "strides are positive");
     c.require(at_least(w.dilations[d], Index(1)), "dilations are positive");
     c.require(at_least(spatial[d], Index(1)), "spatial extents are positive");
-    const Index full = w.strides[d] * (spatial[d] - Index(1)) + extra[d] + (kernel[d] - Index(1)) * w.dilations[d] + Index(1);
+    const Index full =
+        w.strides[d] * (spatial[d] - Index(1)) + extra[d] + (kernel[d] - Index(1)) * w.dilations[d] + Index(1);
     Index begin = pads[d], end = pads[axes + d];
     if (given || same) {
       const Index out = given ? wanted[d] : spatial[d] * w.strides[d];
@@ -165,7 +176,8 @@ void define_ConvTranspose(DefineContext& c) {
   c.require(equal(x.shape[1], w.shape[0]), "channels of x and w agree");
   const Index channels = floor_div(w.shape[0], group);
   c.require(equal(channels * group, w.shape[0]), "channels are a multiple of group");
-  const Window window = transpose_window(c, Shape(x.shape.begin() + 2, x.shape.end()), Shape(w.shape.begin() + 2, w.shape.end()));
+  const Window window =
+      transpose_window(c, Shape(x.shape.begin() + 2, x.shape.end()), Shape(w.shape.begin() + 2, w.shape.end()));
   const TensorExpr bias = conv_bias(c, per_group * group);
   Shape shape{x.shape[0], per_group * group};
   shape.insert(shape.end(), window.output.begin(), window.output.end());

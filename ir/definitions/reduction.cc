@@ -19,13 +19,14 @@ namespace {
 
 struct Reduction {
   ReduceKind kind = ReduceKind::Sum;
-  std::function<Expr(const Expr&)> before;                        // on each element
+  std::function<Expr(const Expr&)> before;                             // on each element
   std::function<Expr(const Expr& reduced, const Index& count)> after;  // on the result
-  bool needs_elements = false;                                    // of nothing it is not defined
+  bool needs_elements = false;                                         // of nothing it is not defined
 };
 
 // Output subscripts to input subscripts: k fills the reduced axes in order.
-std::vector<Index> joined(const std::vector<bool>& reduced, bool keep, const std::vector<Index>& i, const std::vector<Index>& k) {
+std::vector<Index> joined(const std::vector<bool>& reduced, bool keep, const std::vector<Index>& i,
+                          const std::vector<Index>& k) {
   std::vector<Index> s;
   size_t own = 0, inner = 0;
   for (bool r : reduced) {
@@ -99,7 +100,8 @@ void define_ReduceLogSumExp(DefineContext& c) {
   }
   c.require(at_least(count, Index(1)), "the reduced axes are not empty");
   c.output(x.element, shape, [=](const std::vector<Index>& i) {
-    const Expr largest = reduce(ReduceKind::Max, extents, [&](const std::vector<Index>& k) { return x.at(joined(reduced, keep, i, k)); });
+    const Expr largest = reduce(ReduceKind::Max, extents,
+                                [&](const std::vector<Index>& k) { return x.at(joined(reduced, keep, i, k)); });
     const Expr sum = reduce(ReduceKind::Sum, extents, [&](const std::vector<Index>& k) {
       return call(Function::Exp, {x.at(joined(reduced, keep, i, k)) - largest});
     });

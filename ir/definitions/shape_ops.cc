@@ -14,7 +14,8 @@ void define_Shape(DefineContext& c) {
   const Shape part(shape.begin() + start, shape.begin() + std::max(start, end));
   c.output(ElementType::Int64, {Index(static_cast<int64_t>(part.size()))}, [part](const std::vector<Index>& i) {
     Expr value = constant(0);
-    for (size_t k = part.size(); k-- > 0;) value = select(equal(i[0], Index(static_cast<int64_t>(k))), size_of(part[k]), value);
+    for (size_t k = part.size(); k-- > 0;)
+      value = select(equal(i[0], Index(static_cast<int64_t>(k))), size_of(part[k]), value);
     return value;
   });
 }
@@ -48,9 +49,8 @@ void define_Range(DefineContext& c) {
   if (delta == 0) c.fail("delta is 0");
   const double count = std::max(0.0, std::ceil((limit - start) / delta));
   if (!(count < 9e15)) c.fail("the range has no finite number of elements");
-  c.output(element, {Index(static_cast<int64_t>(count))}, [=](const std::vector<Index>& i) {
-    return constant(start) + size_of(i[0]) * constant(delta);
-  });
+  c.output(element, {Index(static_cast<int64_t>(count))},
+           [=](const std::vector<Index>& i) { return constant(start) + size_of(i[0]) * constant(delta); });
 }
 
 void define_FillLike(DefineContext& c) {

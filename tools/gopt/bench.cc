@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "model.h"
+#include "statistics.h"
+#include "write_file.h"
+
+namespace gopt::cli {
+namespace {
+
+struct BenchOptions {
+  std::vector<std::string> models;
+  int runs = 50, warmup = 3;
+  uint64_t seed = 0;
+  bool profile = false, force = false;
+  std::string json;
+  LoadOptions load;
+};
+
+struct Entry {
+  std::string path;
+  std::unique_ptr<Model> model;
+  std::map<std::string, Tensor> inputs;
+  std::vector<double> times;
+};
+
+// In turns, one run each, so that a drift of the machine's speed hits all alike.
+Status time_in_turns(std::vector<Entry>& entries, const BenchOptions& o) {
+  for (Entry& e : entries) {
+    GOPT_ASSIGN_OR_RETURN(auto ignored, e.model->time(e.inputs, o.warmup, 1));
+  }
+  for (int k = 0; k < o.runs; k++) {
+    for (Entry& e : entries) {
+      GOPT_ASSIGN_OR_RETURN(auto t, e.model->time(e.inputs, 0, 1));
+      e.times.push_back(t[0]);
+    }
+  }
+  return Unit{};
+}
+
+// Median over rounds of this entry's time over the first one's.
+double paired_ratio(const Entry& e, const Entry& first) {
+  std::vector<double> ratios;
+  for (size_t k = 0; k < e.times.size(); k++) ratios.push_back(first.times[k] / e.times[k]);
+  return median(ratios);
+}
+
+Status print_profile(Entry& e, const BenchOptions& o, nlohmann::json& json) {
+  GOPT_ASSIGN_OR_RETURN(auto kernels, e.model->profile(e.inputs, o.runs));
+  if (kernels.empty()) return Unit{};
+  std::stable_sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  double total = 0;
+  for (const auto& [name, ms] : kernels) total += ms;
+  fmt::print("  {:<56} {:>10} {:>7}\n", "kernel", "ms a run", "share");
+  for (const auto& [name, ms] : kernels) {
+    fmt::print("  {:<56} {:>10.4f} {:>6.1f}%\n", name, ms / o.runs, total > 0 ? 100 * ms / total : 0);
+    json["kernels"].push_back({{"name", name}, {"ms", ms / o.runs}});
+  }
+  return Unit{};
+}
+
+Status bench(const BenchOptions& o) {
+  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
+  std::vector<Entry> entries;
+  for (const std::string& path : o.models) {
+    GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, load_model(path, o.load));
+    GOPT_ASSIGN_OR_RETURN(auto inputs, model->draw(o.seed));
+    entries.push_back({path, std::move(model), std::move(inputs), {}});
+  }
+  GOPT_RETURN_IF_ERROR(time_in_turns(entries, o));
+  nlohmann::json rows = nlohmann::json::array();
+  fmt::print("{} runs in turns, {} thread(s), milliseconds\n", o.runs, o.load.threads);
+  fmt::print("{:<40} {:<11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>8}\n", "model", "engine", "min", "median", "mean",
+             "p99", "max", "runs/s", "speedup");
+  for (const Entry& e : entries) {
+    const Statistics s = statistics(e.times);
+    const double speedup = paired_ratio(e, entries[0]);
+    fmt::print("{:<40} {:<11} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>10.1f} {:>8.2f}\n", e.path,
+               e.model->engine(), s.min, s.median, s.mean, s.p99, s.max, 1000 / s.mean, speedup);
+    rows.push_back({{"model", e.path},
+                    {"engine", e.model->engine()},
+                    {"min_ms", s.min},
+                    {"median_ms", s.median},
+                    {"mean_ms", s.mean},
+                    {"p99_ms", s.p99},
+                    {"max_ms", s.max},
+                    {"speedup_over_first", speedup},
+                    {"times_ms", e.times}});
+  }
+  for (size_t k = 0; o.profile && k < entries.size(); k++) {
+    fmt::print("{}\n", entries[k].path);
+    GOPT_RETURN_IF_ERROR(print_profile(entries[k], o, rows[k]));
+  }
+  if (o.json.empty()) return Unit{};
+  return write_text(
+      o.json, nlohmann::json{{"threads", o.load.threads}, {"runs", o.runs}, {"models", rows}}.dump(1) + "\n", o.force);
+}
+
+}  // namespace
+
+Action add_bench(CLI::App& app) {
+  auto o = std::make_shared<BenchOptions>();
+  app.add_option("models", o->models, "ONNX files, or folders that --emit wrote; speedups are over the first")
+      ->required();
+  app.add_option("--runs", o->runs, "timed runs of each")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--warmup", o->warmup, "runs before")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--threads", o->load.threads, "threads")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--engine", o->load.engine, "auto, cpu or interpreter")
+      ->check(CLI::IsMember({"auto", "cpu", "interpreter"}));
+  app.add_option("--shape", o->load.shapes, "NAME=1x3x224x224: fixes an input's extents");
+  app.add_option("--seed", o->seed, "seed of the inputs")->capture_default_str();
+  app.add_flag("--profile", o->profile, "also a table of kernels");
+  app.add_option("--json", o->json, "write the figures to FILE");
+  app.add_flag("--force", o->force, "overwrite existing files");
+  return [o] { return bench(*o); };
+}
+
+}  // namespace gopt::cli

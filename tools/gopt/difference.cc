@@ -1,0 +1,64 @@
+#include "difference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace gopt::cli {
+namespace {
+
+void compare_values(Difference& d, const Tensor& reference, const Tensor& other) {
+  const std::vector<double> a = reference.to_doubles(), b = other.to_doubles();
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); i++) {
+    const bool same_special = (std::isnan(a[i]) && std::isnan(b[i])) || (std::isinf(a[i]) && a[i] == b[i]);
+    if (same_special) continue;
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
+      d.comparable = false;
+      d.note = fmt::format("element {}: {} against {}", i, a[i], b[i]);
+      return;
+    }
+    largest = std::max(largest, std::fabs(a[i]));
+    d.max_absolute = std::max(d.max_absolute, std::fabs(a[i] - b[i]));
+  }
+  d.max_relative = d.max_absolute == 0 ? 0 : largest == 0 ? INFINITY : d.max_absolute / largest;
+}
+
+}  // namespace
+
+Difference difference(const std::string& output, const Tensor& reference, const Tensor& other,
+                      const Tolerance& tolerance) {
+  Difference d{.output = output};
+  if (reference.type() != other.type() || reference.dims() != other.dims()) {
+    d.comparable = false;
+    d.note = to_string(reference.tensor_type()) + " against " + to_string(other.tensor_type());
+    return d;
+  }
+  if (!is_computable(reference.type())) {
+    d.comparable = false;
+    d.note = "elements of type " + to_string(reference.type()) + " are not compared";
+    return d;
+  }
+  compare_values(d, reference, other);
+  const bool exact = !is_floating(reference.type());
+  d.passed = d.comparable && (exact ? d.max_absolute == 0
+                                    : d.max_absolute <= tolerance.absolute || d.max_relative <= tolerance.relative);
+  return d;
+}
+
+bool print_differences(const std::vector<Difference>& differences) {
+  bool passed = true;
+  for (const Difference& d : differences) {
+    passed &= d.passed;
+    if (d.comparable)
+      fmt::print("{:<24} max abs {:.3g}  max rel {:.3g}  {}\n", d.output, d.max_absolute, d.max_relative,
+                 d.passed ? "ok" : "differs");
+    else
+      fmt::print("{:<24} {}\n", d.output, d.note);
+  }
+  fmt::print("{}\n", passed ? "PASSED" : "FAILED");
+  return passed;
+}
+
+}  // namespace gopt::cli

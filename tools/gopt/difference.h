@@ -1,0 +1,31 @@
+// How far two results are apart. A NaN on one side only, or a type or shape that differs, never passes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gopt/type.h"
+
+namespace gopt::cli {
+
+struct Tolerance {
+  double relative = 1e-4;  // of the largest magnitude of the reference
+  double absolute = 1e-5;
+};
+
+struct Difference {
+  std::string output;
+  double max_absolute = 0;
+  double max_relative = 0;  // max |a - b| / max |a|, a the reference; 0 where both are all zero
+  bool comparable = true;   // same type and shape, NaN and infinity in the same places
+  bool passed = false;
+  std::string note;  // why it is not comparable
+};
+
+Difference difference(const std::string& output, const Tensor& reference, const Tensor& other,
+                      const Tolerance& tolerance);
+
+// A line an output, and PASSED or FAILED; true when all passed.
+bool print_differences(const std::vector<Difference>& differences);
+
+}  // namespace gopt::cli

@@ -1,0 +1,223 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+
+#include "commands.h"
+#include "gopt/codegen.h"
+#include "gopt/onnx.h"
+#include "gopt/optimizer.h"
+#include "model.h"
+#include "report.h"
+#include "rule_files.h"
+#include "statistics.h"
+#include "write_file.h"
+
+namespace gopt::cli {
+namespace {
+
+struct OptimizeOptions {
+  std::string input, output, emit, report, target = "cpu", search = "backtracking", cost = "analytic", check = "auto",
+                                           budget = "60s";
+  std::vector<std::string> rules, shapes, enable, disable;
+  int threads = 1, steps = 1000, runs = 15;
+  double alpha = 1.05;
+  uint64_t seed = 0;
+  Tolerance tolerance;
+  bool dry_run = false, force = false, measure = true, quiet = false;
+};
+
+std::atomic<bool> interrupted{false};
+void on_interrupt(int) { interrupted = true; }
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+Result<double> parse_budget(const std::string& text) {
+  size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  const std::string unit = value < 0 ? "" : text.substr(used);
+  const double scale = unit == "ms"                  ? 1e-3
+                       : unit == "s" || unit.empty() ? 1
+                       : unit == "m"                 ? 60
+                       : unit == "h"                 ? 3600
+                                                     : 0;
+  if (value < 0 || scale == 0) return Error{"--budget " + text + ": expected a time such as 60s, 500ms or 2m"};
+  return value * scale;
+}
+
+// Everything that can be refused is refused before any work is done.
+Status check_outputs(const OptimizeOptions& o) {
+  if (!o.dry_run && o.output.empty() && o.emit.empty() && o.report.empty())
+    return Error{"nothing to write: give -o FILE.onnx, --emit DIR, --report FILE or --dry-run"};
+  for (const std::string& path : {o.output, o.emit, o.report})
+    if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
+  std::error_code error;
+  if (!o.output.empty() && std::filesystem::equivalent(o.input, o.output, error) && !error)
+    return Error{o.output + " is the input itself; write to another file"};
+  if (o.target == "onnx" && !o.emit.empty())
+    return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
+  return Unit{};
+}
+
+Result<SearchOptions> search_options(const OptimizeOptions& o) {
+  SearchOptions s;
+  s.search = o.search == "none"     ? SearchKind::None
+             : o.search == "greedy" ? SearchKind::Greedy
+                                    : SearchKind::Backtracking;
+  s.alpha = o.alpha;
+  s.max_steps = o.steps;
+  GOPT_ASSIGN_OR_RETURN(s.budget_seconds, parse_budget(o.budget));
+  const std::vector<std::string>& passes = pass_names();
+  auto is_pass = [&](const std::string& name) { return std::find(passes.begin(), passes.end(), name) != passes.end(); };
+  for (const std::string& name : o.disable) (is_pass(name) ? s.disabled_passes : s.disabled_rules).push_back(name);
+  for (const std::string& name : o.enable)
+    if (!is_pass(name)) s.enabled_rules.push_back(name);
+  s.stop = &interrupted;
+  if (!o.quiet && isatty(2)) s.progress = [](const std::string& line) { fmt::print(stderr, "\r\033[K{}", line); };
+  return s;
+}
+
+Target target_of(const OptimizeOptions& o) {
+  return {o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, o.threads};
+}
+
+// Original and optimized code, timed in turns on this machine.
+Result<MeasuredLatency> measure(const Graph& before, const Graph& after, const OptimizeOptions& o) {
+  const LoadOptions load{"cpu", o.threads, {}};
+  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> a, load_graph(before, o.input, load));
+  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> b, load_graph(after, o.input + ", optimized", load));
+  GOPT_ASSIGN_OR_RETURN(auto inputs, a->draw(o.seed));
+  GOPT_ASSIGN_OR_RETURN(auto warm_a, a->time(inputs, 2, 1));
+  GOPT_ASSIGN_OR_RETURN(auto warm_b, b->time(inputs, 2, 1));
+  std::vector<double> ta, tb, ratios;
+  for (int k = 0; k < o.runs; k++) {
+    GOPT_ASSIGN_OR_RETURN(auto one, a->time(inputs, 0, 1));
+    GOPT_ASSIGN_OR_RETURN(auto other, b->time(inputs, 0, 1));
+    ta.push_back(one[0]);
+    tb.push_back(other[0]);
+    ratios.push_back(one[0] / other[0]);
+  }
+  return MeasuredLatency{median(ta), median(tb), median(ratios)};
+}
+
+// Emits the faster of the two graphs; says which, and why where it was not measured.
+Status emit_code(const Graph& before, const OptimizeOptions& o, OptimizationReport& report) {
+  const Graph* chosen = &report.result.graph;
+  if (o.target == "cpu" && o.measure && !report.result.graph.same_as(before) &&
+      report.result.graph.hash() != before.hash()) {
+    auto latency = measure(before, report.result.graph, o);
+    if (latency.ok())
+      report.latency = *latency;
+    else
+      report.latency_note = "not measured: " + latency.error().message;
+    constexpr double kNoise = 0.98;  // medians of interleaved runs repeat within two in a hundred
+    if (report.latency && report.latency->speedup < kNoise) {
+      chosen = &before;
+      report.latency_note = "the unrewritten graph was faster and is what was emitted";
+    }
+  } else if (o.target == "cuda") {
+    report.latency_note = "not measured: CUDA code is timed on a machine with a GPU";
+  }
+  auto costs = analytic_kernel_costs({});
+  GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(*chosen, target_of(o), *costs));
+  GOPT_ASSIGN_OR_RETURN(EmittedCode code, emit(plan));
+  GOPT_RETURN_IF_ERROR(write_emitted(code, o.emit, o.force));
+  report.emitted = o.emit;
+  return Unit{};
+}
+
+Status write_outputs(const Graph& before, const OptimizeOptions& o, OptimizationReport& report) {
+  if (o.dry_run) return Unit{};
+  if (!o.output.empty()) {
+    GOPT_RETURN_IF_ERROR(export_onnx(report.result.graph, o.output, {.force = o.force}));
+    report.output = o.output;
+  }
+  if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(emit_code(before, o, report));
+  return Unit{};
+}
+
+Status optimize_model(const OptimizeOptions& o) {
+  const auto start = std::chrono::steady_clock::now();
+  GOPT_RETURN_IF_ERROR(check_outputs(o));
+  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(o.rules));
+  OptimizationReport report{.model = o.input, .rules = rules, .cost = o.cost};
+  GOPT_ASSIGN_OR_RETURN(report.search, search_options(o));
+  ImportOptions import;
+  GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
+  GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(o.input, import));
+  for (const std::string& warning : model.warnings) fmt::print(stderr, "gopt: warning: {}\n", warning);
+  report.before = model.graph;
+
+  std::signal(SIGINT, on_interrupt);
+  auto oracle = plan_cost_oracle(target_of(o), analytic_kernel_costs({}));
+  GOPT_ASSIGN_OR_RETURN(report.result, optimize(model.graph, rules, *oracle, report.search));
+  std::signal(SIGINT, SIG_DFL);
+  if (report.search.progress) fmt::print(stderr, "\r\033[K");
+
+  report.check = check_equal(model.graph, report.result.graph,
+                             {o.check, o.threads, o.seed + 1, o.tolerance, report.result.before.operations});
+  if (report.check.checked && !report.check.passed) {
+    print_report(report);
+    return Error{
+        "the optimized model does not agree with the original; nothing was written. `--disable RULE` finds the rule; "
+        "--rtol and --atol loosen the check"};
+  }
+  GOPT_RETURN_IF_ERROR(write_outputs(model.graph, o, report));
+  report.seconds = seconds_since(start);
+  if (!o.report.empty() && !o.dry_run) GOPT_RETURN_IF_ERROR(write_text(o.report, report_json(report), o.force));
+  print_report(report);
+  return Unit{};
+}
+
+}  // namespace
+
+Action add_optimize(CLI::App& app) {
+  auto o = std::make_shared<OptimizeOptions>();
+  app.add_option("model", o->input, "an ONNX file")->required();
+  app.add_option("-o,--output", o->output, "write the optimized model to FILE.onnx");
+  app.add_option("--emit", o->emit, "write code to the folder DIR");
+  app.add_option("--target", o->target, "cpu, cuda or onnx")
+      ->check(CLI::IsMember({"cpu", "cuda", "onnx"}))
+      ->capture_default_str();
+  app.add_option("--report", o->report, "write what was done to FILE.json");
+  app.add_option("--rules", o->rules, "rules files; those that gopt ships where none is given");
+  app.add_option("--search", o->search, "backtracking, greedy or none")
+      ->check(CLI::IsMember({"backtracking", "greedy", "none"}))
+      ->capture_default_str();
+  app.add_option("--budget", o->budget, "time for the search: 60s, 500ms, 2m")->capture_default_str();
+  app.add_option("--steps", o->steps, "graphs expanded at most")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--alpha", o->alpha, "keep graphs below alpha x the best cost")
+      ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--enable", o->enable, "only these rules");
+  app.add_option("--disable", o->disable, "without these rules or passes");
+  app.add_option("--threads", o->threads, "threads of the emitted code")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--shape", o->shapes, "NAME=1x3x224x224: fixes an input's symbolic extents, or changes its batch");
+  app.add_option("--check", o->check, "how the result is checked: auto, interpreter, cpu or off")
+      ->check(CLI::IsMember({"auto", "interpreter", "cpu", "off"}))
+      ->capture_default_str();
+  app.add_option("--seed", o->seed, "seed of the inputs that it is checked and timed on")->capture_default_str();
+  app.add_option("--rtol", o->tolerance.relative, "of the largest magnitude of an output")->capture_default_str();
+  app.add_option("--atol", o->tolerance.absolute, "absolute tolerance")->capture_default_str();
+  app.add_option("--runs", o->runs, "timed runs of original and optimized code each")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("!--no-measure", o->measure, "do not time the emitted code against the original's");
+  app.add_flag("--dry-run", o->dry_run, "write nothing");
+  app.add_flag("--force", o->force, "overwrite existing files");
+  return [o] { return optimize_model(*o); };
+}
+
+}  // namespace gopt::cli

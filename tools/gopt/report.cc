@@ -1,0 +1,161 @@
+#include "report.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace gopt::cli {
+namespace {
+
+struct Count {
+  int before = 0, after = 0;
+};
+
+// Operators that run: what depends on initializers alone is folded once.
+void count_operators(const Graph& graph, int Count::*side, std::map<std::string, Count>& counts) {
+  for (size_t k = 0; k < graph.nodes().size(); k++) {
+    const Node& node = *graph.nodes()[k];
+    if (node.is(OpKind::Input) || node.is(OpKind::Constant) ||
+        graph.depends_on_weights_only(NodeId{static_cast<uint32_t>(k)}))
+      continue;
+    counts[node.opaque ? node.opaque->op_type : op_info(node.op).name].*side += 1;
+  }
+}
+std::map<std::string, Count> operator_counts(const OptimizationReport& r) {
+  std::map<std::string, Count> counts;
+  count_operators(r.before, &Count::before, counts);
+  count_operators(r.result.graph, &Count::after, counts);
+  return counts;
+}
+
+const RewriteRule* find_rule(const OptimizationReport& r, const std::string& name) {
+  for (const RewriteRule& rule : r.rules)
+    if (rule.name == name) return &rule;
+  return nullptr;
+}
+
+void print_operators(const OptimizationReport& r) {
+  fmt::print("{:<28} {:>7} {:>7}\n", "operators", "before", "after");
+  Count total;
+  for (const auto& [name, count] : operator_counts(r)) {
+    fmt::print("  {:<26} {:>7} {:>7}\n", name, count.before, count.after);
+    total.before += count.before;
+    total.after += count.after;
+  }
+  fmt::print("  {:<26} {:>7} {:>7}\n", "together", total.before, total.after);
+}
+
+void print_applied(const OptimizationReport& r) {
+  std::vector<std::pair<std::string, int>> applied;  // in order of first use
+  for (const AppliedRule& a : r.result.applied) {
+    auto it = std::find_if(applied.begin(), applied.end(), [&](const auto& known) { return known.first == a.rule; });
+    if (it == applied.end())
+      applied.emplace_back(a.rule, 1);
+    else
+      it->second++;
+  }
+  fmt::print("rules applied: {}\n", applied.empty() ? "none" : "");
+  for (const auto& [name, times] : applied) {
+    const RewriteRule* rule = find_rule(r, name);
+    std::string proof = "no proof found";
+    if (rule && rule->proof)
+      proof = fmt::format("proved, {} obligations, {}", rule->proof->obligations, rule->proof->solver);
+    fmt::print("  {:<44} x{:<4} {}\n", name, times, proof);
+  }
+}
+
+std::string check_text(const CheckReport& c) {
+  if (!c.checked) return "not checked: " + c.why_not;
+  double worst = 0;
+  for (const Difference& d : c.differences) worst = std::max(worst, d.max_relative);
+  return fmt::format("{} (max |a-b| / max |a| = {:.2g}, {}, fresh random inputs)", c.passed ? "PASSED" : "FAILED",
+                     worst, c.engine);
+}
+
+}  // namespace
+
+void print_report(const OptimizationReport& r) {
+  print_operators(r);
+  print_applied(r);
+  fmt::print("search           {} ({}), {} steps, {} graphs seen, {:.1f} s\n",
+             r.search.search == SearchKind::None     ? "none"
+             : r.search.search == SearchKind::Greedy ? "greedy"
+                                                     : "backtracking",
+             to_string(r.result.stop_reason), r.result.steps, r.result.graphs_seen, r.result.seconds);
+  fmt::print("estimated        {:.3f} ms -> {:.3f} ms, {} -> {} kernels ({} cost)\n", r.result.before.time_ms,
+             r.result.after.time_ms, r.result.before.kernels, r.result.after.kernels, r.cost);
+  if (r.latency)
+    fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n", r.latency->before_ms,
+               r.latency->after_ms, r.latency->speedup);
+  if (!r.latency_note.empty()) fmt::print("measured         {}\n", r.latency_note);
+  fmt::print("accuracy         {}\n", check_text(r.check));
+  if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);
+  if (!r.emitted.empty()) fmt::print("emitted          {}\n", r.emitted);
+  fmt::print("seconds          {:.1f}\n", r.seconds);
+}
+
+std::string report_json(const OptimizationReport& r) {
+  using nlohmann::json;
+  json operators = json::object(), applied = json::array(), passes = json::array(), outputs = json::array();
+  for (const auto& [name, count] : operator_counts(r))
+    operators[name] = {{"before", count.before}, {"after", count.after}};
+  for (const AppliedRule& a : r.result.applied) {
+    json row = {{"rule", a.rule},
+                {"content_hash", a.content_hash},
+                {"matched", a.matched_nodes},
+                {"cost_before_ms", a.cost_before_ms},
+                {"cost_after_ms", a.cost_after_ms}};
+    const RewriteRule* rule = find_rule(r, a.rule);
+    if (rule && rule->proof)
+      row["proof"] = {{"definitions", rule->proof->definitions},
+                      {"obligations", rule->proof->obligations},
+                      {"solver", rule->proof->solver},
+                      {"digest", rule->proof->digest}};
+    applied.push_back(row);
+  }
+  for (const PassNote& p : r.result.passes)
+    passes.push_back({{"pass", p.pass}, {"changed", p.changed}, {"seconds", p.seconds}});
+  for (const Difference& d : r.check.differences)
+    outputs.push_back({{"output", d.output},
+                       {"max_absolute", d.max_absolute},
+                       {"max_relative", d.max_relative},
+                       {"passed", d.passed},
+                       {"note", d.note}});
+  json report = {{"model", r.model},
+                 {"output", r.output},
+                 {"emitted", r.emitted},
+                 {"operators", operators},
+                 {"applied", applied},
+                 {"passes", passes},
+                 {"search",
+                  {{"alpha", r.search.alpha},
+                   {"max_steps", r.search.max_steps},
+                   {"budget_seconds", r.search.budget_seconds},
+                   {"steps", r.result.steps},
+                   {"stop_reason", to_string(r.result.stop_reason)},
+                   {"rules_offered", r.rules.size()},
+                   {"rules_tried", r.result.rules_tried},
+                   {"graphs_seen", r.result.graphs_seen},
+                   {"seconds", r.result.seconds}}},
+                 {"cost",
+                  {{"kind", r.cost},
+                   {"before_ms", r.result.before.time_ms},
+                   {"after_ms", r.result.after.time_ms},
+                   {"before_kernels", r.result.before.kernels},
+                   {"after_kernels", r.result.after.kernels}}},
+                 {"check",
+                  {{"checked", r.check.checked},
+                   {"passed", r.check.passed},
+                   {"engine", r.check.engine},
+                   {"why_not", r.check.why_not},
+                   {"outputs", outputs}}},
+                 {"latency_note", r.latency_note},
+                 {"seconds", r.seconds}};
+  if (r.latency)
+    report["latency"] = {
+        {"before_ms", r.latency->before_ms}, {"after_ms", r.latency->after_ms}, {"speedup", r.latency->speedup}};
+  return report.dump(1) + "\n";
+}
+
+}  // namespace gopt::cli

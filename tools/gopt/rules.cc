@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "rule_files.h"
+
+namespace gopt::cli {
+namespace {
+
+struct RulesOptions {
+  std::vector<std::string> files;
+  std::string show, containing;
+};
+
+std::string marks_text(const RuleMarks& m) {
+  std::string s;
+  if (m.finite_only) s += " finite-only";
+  if (m.reassociates) s += " reassociates";
+  if (m.changes_rounding) s += " changes-rounding";
+  return s;
+}
+
+bool uses(const RewriteRule& rule, const std::string& text) {
+  if (text.empty() || rule.name.find(text) != std::string::npos || rule.origin.find(text) != std::string::npos)
+    return true;
+  for (const NodePtr& node : rule.left.nodes())
+    if (op_info(node->op).name == text) return true;
+  return marks_text(rule.marks).find(text) != std::string::npos;
+}
+
+Status list_rules(const RulesOptions& o) {
+  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(o.files));
+  if (!o.show.empty()) {
+    for (const RewriteRule& rule : rules) {
+      if (rule.name != o.show) continue;
+      fmt::print("{}", print_rule(rule));
+      return Unit{};
+    }
+    return Error{"there is no rule " + o.show + "; `gopt rules` lists them"};
+  }
+  int shown = 0;
+  for (const RewriteRule& rule : rules) {
+    if (!uses(rule, o.containing)) continue;
+    shown++;
+    fmt::print("{:<44} {}{}\n", rule.name, rule.content_hash().substr(0, 12), marks_text(rule.marks));
+  }
+  fmt::print("{} of {} rules, all proved\n", shown, rules.size());
+  return Unit{};
+}
+
+}  // namespace
+
+Action add_rules(CLI::App& app) {
+  auto o = std::make_shared<RulesOptions>();
+  app.add_option("--rules", o->files, "rules files; those that gopt ships where none is given");
+  app.add_option("--show", o->show, "print one rule with its condition and proof record");
+  app.add_option("--filter", o->containing,
+                 "only rules with this in their name, origin or marks, or with this operator on the left");
+  return [o] { return list_rules(*o); };
+}
+
+}  // namespace gopt::cli

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "gopt/onnx.h"
+#include "model.h"
+#include "write_file.h"
+
+namespace gopt::cli {
+namespace {
+
+struct RunOptions {
+  std::string model, output_file;
+  std::vector<std::string> inputs;
+  uint64_t seed = 0;
+  bool force = false;
+  LoadOptions load;
+};
+
+void print_summary(const std::string& name, const Tensor& t) {
+  std::string text;
+  if (is_computable(t.type())) {
+    const std::vector<double> values = t.to_doubles();
+    for (size_t i = 0; i < std::min<size_t>(values.size(), 6); i++) text += fmt::format(" {:.6g}", values[i]);
+    if (values.size() > 6) text += " ...";
+  }
+  fmt::print("{} {}:{}\n", name, to_string(t.tensor_type()), text);
+}
+
+Status run_model(const RunOptions& o) {
+  if (!o.output_file.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.output_file, o.force));
+  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, load_model(o.model, o.load));
+  GOPT_ASSIGN_OR_RETURN(auto given, read_inputs(o.inputs, model->inputs()));
+  if (given.size() < model->inputs().size()) {
+    if (!given.empty()) fmt::print("inputs that are not given are drawn with seed {}\n", o.seed);
+    GOPT_ASSIGN_OR_RETURN(auto drawn, model->draw(o.seed));
+    given.merge(drawn);
+  }
+  GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, model->run(given));
+  NamedTensors named;
+  for (size_t k = 0; k < outputs.size(); k++) {
+    named.emplace_back(model->outputs()[k].name, outputs[k]);
+    print_summary(named.back().first, outputs[k]);
+  }
+  if (o.output_file.empty()) return Unit{};
+  GOPT_RETURN_IF_ERROR(write_npz(named, o.output_file));
+  fmt::print("wrote {}\n", o.output_file);
+  return Unit{};
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  auto o = std::make_shared<RunOptions>();
+  app.add_option("model", o->model, "an ONNX file, or a folder that --emit wrote")->required();
+  app.add_option("--input,--inputs", o->inputs, "NAME=FILE.pb, or FILE.npz with all inputs; what is missing is drawn");
+  app.add_option("-o,--output", o->output_file, "write the outputs to FILE.npz");
+  app.add_option("--seed", o->seed, "seed of drawn inputs")->capture_default_str();
+  app.add_option("--engine", o->load.engine, "auto, cpu or interpreter")
+      ->check(CLI::IsMember({"auto", "cpu", "interpreter"}));
+  app.add_option("--threads", o->load.threads, "threads")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--shape", o->load.shapes, "NAME=1x3x224x224: fixes an input's extents");
+  app.add_flag("--force", o->force, "overwrite existing files");
+  return [o] { return run_model(*o); };
+}
+
+}  // namespace gopt::cli

@@ -1,0 +1,43 @@
+#include "write_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace gopt::cli {
+
+Status check_writable(const std::string& path, bool force) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !force) return Error{path + " exists; give --force to overwrite it"};
+  std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  if (!std::filesystem::is_directory(folder, error))
+    return Error{path + ": " + folder.string() + " is no folder; make it first"};
+  if (access(folder.c_str(), W_OK) != 0) return Error{path + ": the folder cannot be written: " + std::strerror(errno)};
+  return Unit{};
+}
+
+Status write_text(const std::string& path, std::string_view text, bool force) {
+  GOPT_RETURN_IF_ERROR(check_writable(path, force));
+  const std::string beside = path + ".tmp" + std::to_string(getpid());
+  {
+    std::ofstream file(beside, std::ios::binary);
+    file.write(text.data(), static_cast<std::streamsize>(text.size()));
+    file.close();
+    if (!file) {
+      const std::string reason = std::strerror(errno);
+      std::filesystem::remove(beside);
+      return Error{path + ": cannot be written: " + reason};
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(beside, path, error);
+  if (!error) return Unit{};
+  std::filesystem::remove(beside);
+  return Error{path + ": cannot be written: " + error.message()};
+}
+
+}  // namespace gopt::cli
