@@ -4,8 +4,6 @@
 #include <numeric>
 #include <set>
 
-#include "prefix.h"
-
 namespace gopt::optimizer {
 namespace {
 
@@ -24,10 +22,12 @@ struct State {
   std::vector<NodeId> nodes;
   std::vector<Value> variables;
   SymbolBindings symbols;
-  std::optional<Shape> prefix;
+  std::map<std::string, double> numbers;
   ElementType floating = ElementType::Undefined;
   std::vector<Goal> goals;  // taken from the back
 };
+
+int rank_of(const TensorType& type) { return type.shape ? static_cast<int>(type.shape->size()) : -1; }
 
 bool equal_numbers(double a, double b) { return a == b || static_cast<float>(a) == static_cast<float>(b); }
 
@@ -124,31 +124,12 @@ class Matcher {
     if (bound != kUnbound) return bound == id;
     if (pattern.op == OpKind::Constant && !equal_tensors(pattern.tensor, actual.tensor)) return false;
     if (actual.inputs.size() != pattern.inputs.size() || actual.outputs.size() != pattern.outputs.size()) return false;
-    if (!match_prefix(state, pattern.has_prefix, pattern.outputs.front().shape, actual.outputs.front().shape))
-      return false;
-    if (!match_attributes(state, pattern, actual.attributes)) return false;
+    if (rank_of(pattern.outputs.front()) != rank_of(actual.outputs.front())) return false;
+    if (pattern.attributes.size() != actual.attributes.size()) return false;
+    if (!unify_all(state, pattern.attributes, actual.attributes)) return false;
     bound = id;
     is_new_ = true;
     return true;
-  }
-
-  // The leading axes of `actual` beyond the pattern's rank must be the prefix: the same everywhere.
-  bool match_prefix(State& state, bool has_prefix, const std::optional<Shape>& pattern,
-                    const std::optional<Shape>& actual) {
-    if (!pattern) return true;
-    if (!actual || actual->size() < pattern->size()) return false;
-    const size_t extra = actual->size() - pattern->size();
-    if (!has_prefix) return extra == 0;
-    const auto end = actual->begin() + static_cast<std::ptrdiff_t>(extra);
-    if (!state.prefix) state.prefix = Shape(actual->begin(), end);
-    return state.prefix->size() == extra && std::equal(actual->begin(), end, state.prefix->begin());
-  }
-
-  bool match_attributes(State& state, const PatternNode& pattern, const Attributes& actual) {
-    if (pattern.attributes.size() != actual.size()) return false;
-    if (state.prefix && !state.prefix->empty() && pattern.has_prefix)
-      return unify_all(state, with_prefix(pattern, pattern.attributes, *state.prefix), actual);
-    return unify_all(state, pattern.attributes, actual);
   }
 
   bool unify_all(State& state, const Attributes& wanted, const Attributes& actual) {
@@ -158,6 +139,10 @@ class Matcher {
   }
 
   bool unify_attribute(State& state, const AttributeValue& wanted, const AttributeValue& actual) {
+    if (auto* variable = std::get_if<FloatVariable>(&wanted)) {
+      auto* number = std::get_if<double>(&actual);
+      return number && equal_numbers(state.numbers.try_emplace(variable->name, *number).first->second, *number);
+    }
     if (wanted.index() != actual.index()) return false;
     if (auto* index = std::get_if<Index>(&wanted)) return state.symbols.unify(*index, std::get<Index>(actual));
     if (auto* list = std::get_if<std::vector<Index>>(&wanted))
@@ -180,12 +165,7 @@ class Matcher {
     if (!actual || !actual.type().shape || !match_element(state, pattern.element, actual.type().element)) return false;
     if (pattern.kind == VariableKind::Weight && !graph_.depends_on_weights_only(graph_.id_of(actual.node)))
       return false;
-    const std::optional<Shape> wanted = pattern.shape;
-    if (!match_prefix(state, pattern.has_prefix, wanted, actual.type().shape)) return false;
-    const Shape& shape = *actual.type().shape;
-    const size_t extra = shape.size() - pattern.shape.size();
-    for (size_t axis = 0; axis < pattern.shape.size(); axis++)
-      if (!state.symbols.unify(pattern.shape[axis], shape[extra + axis])) return false;
+    if (!state.symbols.unify(pattern.shape, *actual.type().shape)) return false;
     bound = actual;
     return true;
   }
@@ -251,7 +231,6 @@ class Matcher {
     if (makes_cycle(state, root_nodes) || !is_first_order(roots)) return;
     Binding binding{&pattern_, std::move(state.nodes), std::move(state.variables), std::move(symbols),
                     {},        ElementType::Float32};
-    if (state.prefix) binding.prefix = *std::move(state.prefix);
     if (state.floating != ElementType::Undefined) binding.floating = state.floating;
     found_.push_back(std::move(binding));
   }

@@ -48,15 +48,10 @@ AttributeValue renamed(AttributeValue value, const Substitution& names) {
   return value;
 }
 
-int rank_of(const TensorType& type) { return type.shape ? static_cast<int>(type.shape->size()) : 0; }
-
 class SideBuilder {
  public:
   SideBuilder(const RewriteRule& rule, const Substitution& names) : names_(names) {
-    for (size_t i = 0; i < rule.variables.size(); i++) {
-      variable_of_[rule.variables[i].name] = static_cast<int>(i);
-      prefixed_variable_.push_back(rule.variables[i].has_prefix);
-    }
+    for (size_t i = 0; i < rule.variables.size(); i++) variable_of_[rule.variables[i].name] = static_cast<int>(i);
   }
 
   Result<PatternSide> build(const Graph& graph) {
@@ -72,21 +67,12 @@ class SideBuilder {
     if (value.node->is(OpKind::Input)) return {variable_of_.at(value.node->name), -1, 0};
     return {-1, position_.at(value.node.get()), value.output};
   }
-  bool is_prefixed(const PatternValue& value) const {
-    if (value.variable >= 0) return prefixed_variable_[value.variable];
-    return value.node >= 0 && side_.nodes[value.node].has_prefix;
-  }
 
   void add(const Node& node) {
     PatternNode made{.op = node.op, .inputs = {}, .attributes = {}, .outputs = {}, .tensor = node.tensor};
-    for (const Value& input : node.inputs) {
-      made.inputs.push_back(find(input));
-      made.has_prefix = made.has_prefix || is_prefixed(made.inputs.back());
-    }
+    for (const Value& input : node.inputs) made.inputs.push_back(find(input));
     for (const auto& [name, value] : node.attributes) made.attributes.emplace(name, renamed(value, names_));
     for (const TensorType& type : node.outputs) made.outputs.push_back(renamed(type, names_));
-    const bool counts_in_output = node.op == OpKind::Unsqueeze || node.inputs.empty() || !node.inputs.front();
-    made.attribute_rank = rank_of(counts_in_output ? node.outputs.front() : node.inputs.front().type());
     made.is_commutative = node.op != OpKind::Constant && op_info(node.op).has(kCommutative);
     position_[&node] = static_cast<int>(side_.nodes.size());
     side_.nodes.push_back(std::move(made));
@@ -94,7 +80,6 @@ class SideBuilder {
 
   const Substitution& names_;
   std::unordered_map<std::string, int> variable_of_;
-  std::vector<bool> prefixed_variable_;
   std::unordered_map<const Node*, int> position_;
   PatternSide side_;
 };
@@ -156,12 +141,9 @@ int depth_of(const PatternSide& side) {
   return deepest;
 }
 
-}  // namespace
-
+// Precondition: no variable of the rule has an open prefix.
 Result<Pattern> compile_pattern(const RewriteRule& rule) {
   Pattern pattern;
-  pattern.rule = &rule;
-  pattern.rule_hash = rule.content_hash();
   std::set<AtomId> left_symbols = symbols_of(rule.left), symbols = symbols_of(rule.right), condition_symbols;
   for (const RuleVariable& variable : rule.variables) collect_symbols(variable.type, left_symbols);
   gopt::collect_symbols(rule.condition, condition_symbols);
@@ -174,7 +156,7 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
     if (!variable.type.shape) return Error{fmt::format("variable `{}` has no rank", variable.name)};
     const TensorType type = renamed(variable.type, names);
     collect_symbols(type, pattern.extent_symbols);
-    pattern.variables.push_back({variable.kind, type.element, *type.shape, variable.has_prefix});
+    pattern.variables.push_back({variable.kind, type.element, *type.shape});
   }
   pattern.condition = substitute(rule.condition, names);
   GOPT_ASSIGN_OR_RETURN(pattern.left, SideBuilder(rule, names).build(rule.left));
@@ -184,6 +166,24 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
   GOPT_RETURN_IF_ERROR(plan_walk(pattern));
   pattern.depth = depth_of(pattern.left);
   return pattern;
+}
+
+}  // namespace
+
+Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix) {
+  const bool is_open = std::any_of(rule.variables.begin(), rule.variables.end(),
+                                   [](const RuleVariable& variable) { return variable.has_prefix; });
+  std::vector<Pattern> patterns;
+  Shape prefix;
+  for (int rank = 0; rank <= (is_open ? max_prefix : 0); rank++) {
+    GOPT_ASSIGN_OR_RETURN(const RewriteRule closed, is_open ? with_prefix(rule, prefix) : Result<RewriteRule>(rule));
+    GOPT_ASSIGN_OR_RETURN(Pattern pattern, compile_pattern(closed));
+    pattern.rule_name = rule.name;
+    pattern.rule_hash = rule.content_hash();
+    patterns.push_back(std::move(pattern));
+    prefix.push_back(symbol(fmt::format("?prefix{}", rank)));
+  }
+  return patterns;
 }
 
 }  // namespace gopt::optimizer

@@ -36,7 +36,6 @@ struct PatternVariable {
   VariableKind kind;
   ElementType element;
   Shape shape;
-  bool has_prefix;
 };
 
 // One step of the walk. Descend: match `node` and all below it, at the candidate root (first step only). Climb: from
@@ -48,8 +47,7 @@ struct WalkStep {
 };
 
 struct Pattern {
-  const RewriteRule* rule = nullptr;
-  std::string rule_hash;
+  std::string rule_name, rule_hash;
   std::vector<PatternVariable> variables;
   PatternSide left, right;
   Cond condition;

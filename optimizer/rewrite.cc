@@ -2,12 +2,12 @@
 
 #include <fmt/core.h>
 
-#include "prefix.h"
-
 namespace gopt::optimizer {
 namespace {
 
-AttributeValue bound_value(AttributeValue value, const Substitution& symbols) {
+AttributeValue bound_value(AttributeValue value, const Binding& binding) {
+  if (auto* variable = std::get_if<FloatVariable>(&value)) return binding.numbers.at(variable->name);
+  const Substitution& symbols = binding.symbols;
   if (auto* index = std::get_if<Index>(&value)) *index = substitute(*index, symbols);
   if (auto* list = std::get_if<std::vector<Index>>(&value))
     for (Index& index : *list) index = substitute(index, symbols);
@@ -29,6 +29,7 @@ class Instantiator {
  public:
   Instantiator(const Binding& binding, const std::vector<Value>& roots)
       : binding_(binding), side_(binding.pattern->right), made_(side_.nodes.size()) {
+    builder_.set_broadcast_unknown(true);
     for (size_t i = 0; i < roots.size(); i++)
       if (side_.outputs[i].node >= 0) roots_of_[side_.outputs[i].node].emplace_back(side_.outputs[i].output, roots[i]);
   }
@@ -63,7 +64,7 @@ class Instantiator {
     std::vector<Value> inputs;
     for (const PatternValue& input : node.inputs) inputs.push_back(find(input));
     Attributes attributes;
-    for (const auto& [name, value] : node.attributes) attributes.emplace(name, bound_value(value, binding_.symbols));
+    for (const auto& [name, value] : node.attributes) attributes.emplace(name, bound_value(value, binding_));
     std::string name;
     std::vector<std::string> output_names(node.outputs.size());
     if (const auto roots = roots_of_.find(static_cast<int>(at)); roots != roots_of_.end()) {
@@ -71,7 +72,7 @@ class Instantiator {
       for (const auto& [output, root] : roots->second) output_names[output] = output_name(root);
     }
     GOPT_ASSIGN_OR_RETURN(made_[at],
-                          builder_.add(node.op, std::move(inputs), with_prefix(node, attributes, binding_.prefix),
+                          builder_.add(node.op, std::move(inputs), std::move(attributes),
                                        static_cast<int>(node.outputs.size()), name, output_names));
     return Unit{};
   }

@@ -6,8 +6,8 @@
 
 namespace gopt::optimizer {
 
-// Patterns of the rules that the options leave on. Rules that cannot be matched (see compile_pattern) are left out.
-// Errors: a name in the options that no rule has. Precondition: `rules` outlives the patterns.
+// Patterns of the rules that the options leave on. Rules that cannot be matched (see compile_rule) are left out.
+// Errors: a name in the options that no rule has.
 Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rules, const SearchOptions& options);
 
 // Errors: a name that is no pass, with those that there are.

@@ -151,7 +151,7 @@ class Search {
     auto trail = std::make_shared<Trail>();
     trail->parent = site.trail;
     for (const Binding* binding : applied.bindings)
-      trail->applied.push_back({binding->pattern->rule->name, binding->pattern->rule_hash,
+      trail->applied.push_back({binding->pattern->rule_name, binding->pattern->rule_hash,
                                 matched_names(site.graph, *binding), site.cost_ms, cost_ms});
     return trail;
   }

@@ -1,0 +1,114 @@
+#include "candidate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <random>
+
+#include "world.h"
+
+namespace gopt::generator {
+namespace {
+
+Substitution random_sizes(const Family& family, std::mt19937_64& random) {
+  Substitution sizes;
+  for (const Size& size : family.sizes)
+    sizes[size.symbol] = size.low + static_cast<int64_t>(random() % static_cast<uint64_t>(size.high - size.low + 1));
+  return sizes;
+}
+
+const std::vector<std::string>& names_for(VariableKind kind) {
+  static const std::vector<std::string> activations{"x", "y", "z", "t"}, weights{"w", "u", "v", "s"};
+  return kind == VariableKind::Activation ? activations : weights;
+}
+
+// One side as a graph over the named variables.
+class SideWriter {
+ public:
+  SideWriter(const TermStore& terms, const std::vector<std::pair<int, int>>& variables,
+             const std::vector<RuleVariable>& names)
+      : terms_(terms) {
+    for (size_t i = 0; i < variables.size(); i++) inputs_[variables[i]] = builder_.input(names[i].name, names[i].type);
+  }
+
+  Result<Graph> write(TermId id) {
+    GOPT_ASSIGN_OR_RETURN(Value value, add(id));
+    builder_.output("out", std::move(value));
+    return builder_.build();
+  }
+
+ private:
+  Result<Value> add(TermId id) {
+    const Term& term = terms_.term(id);
+    if (term.is_variable()) return inputs_.at({term.variable_class, term.variable_number});
+    if (!term.is_application()) return builder_.constant(Tensor::scalar_f32(static_cast<float>(term.constant)));
+    std::vector<Value> inputs;
+    for (TermId arg : term.args) {
+      GOPT_ASSIGN_OR_RETURN(Value input, add(arg));
+      inputs.push_back(std::move(input));
+    }
+    const AlphabetOp& op = terms_.op(term.op);
+    GOPT_ASSIGN_OR_RETURN(NodePtr node, builder_.add(op.kind, std::move(inputs), op.attributes, op.outputs));
+    return Value{std::move(node), term.output};
+  }
+
+  const TermStore& terms_;
+  GraphBuilder builder_;
+  std::map<std::pair<int, int>, Value> inputs_;
+};
+
+// Operators of both sides in order, for a name that says what the rule is about.
+void collect_ops(const TermStore& terms, TermId id, std::string& text) {
+  const Term& term = terms.term(id);
+  if (!term.is_application()) return;
+  if (!text.empty()) text += '-';
+  for (char c : op_info(terms.op(term.op).kind).name)
+    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (TermId arg : term.args) collect_ops(terms, arg, text);
+}
+
+}  // namespace
+
+bool holds_in_fresh_worlds(TermStore& terms, const TermPair& pair, bool with_prefix, uint64_t seed, int trials) {
+  std::mt19937_64 random(seed);
+  int fitting = 0;
+  for (int attempt = 0; attempt < 40 * trials && fitting < trials; attempt++) {
+    std::vector<int64_t> prefix;
+    if (with_prefix) prefix.assign(1 + random() % 2, 2);
+    World world(terms, random_sizes(terms.family(), random), prefix, random());
+    const auto left = world.value(pair.left, true);
+    if (!left) continue;
+    const auto right = world.value(pair.right, true);
+    Fingerprint a, b;
+    if (!right) return false;
+    world.add_to(a, *left);
+    world.add_to(b, *right);
+    if (a != b) return false;
+    fitting++;
+  }
+  return fitting == trials;
+}
+
+Result<RewriteRule> make_candidate(const TermStore& terms, const TermPair& pair, bool with_prefix,
+                                   const std::string& origin) {
+  RewriteRule rule;
+  const auto variables = terms.variables_of(pair.left);
+  std::map<VariableKind, size_t> used;
+  for (const auto& [variable_class, number] : variables) {
+    const VariableClass& description = terms.family().classes[static_cast<size_t>(variable_class)];
+    const size_t at = used[description.kind]++;
+    const auto& names = names_for(description.kind);
+    rule.variables.push_back({at < names.size() ? names[at] : fmt::format("{}{}", names.front(), at), description.kind,
+                              description.type, with_prefix && description.has_prefix});
+  }
+  GOPT_ASSIGN_OR_RETURN(rule.left, SideWriter(terms, variables, rule.variables).write(pair.left));
+  GOPT_ASSIGN_OR_RETURN(rule.right, SideWriter(terms, variables, rule.variables).write(pair.right));
+  rule.origin = origin;
+  std::string left, right;
+  collect_ops(terms, pair.left, left);
+  collect_ops(terms, pair.right, right);
+  rule.name = left + "-to-" + (right.empty() ? "operand" : right);
+  return rule;
+}
+
+}  // namespace gopt::generator

@@ -1,0 +1,21 @@
+// From a pair of terms to a rewrite rule: named variables, symbolic types, both sides as graphs; and the test of a pair
+// in fresh worlds.
+#pragma once
+
+#include "term.h"
+
+namespace gopt::generator {
+
+struct TermPair {
+  TermId left, right;
+};
+
+// Whether the sides are equal for `trials` random sizes and values; `with_prefix` puts random leading axes before
+// variables whose class allows it. False also where too few random sizes fit.
+bool holds_in_fresh_worlds(TermStore& terms, const TermPair& pair, bool with_prefix, uint64_t seed, int trials = 4);
+
+// Errors: sides that a graph does not allow, which the caller takes as no candidate.
+Result<RewriteRule> make_candidate(const TermStore& terms, const TermPair& pair, bool with_prefix,
+                                   const std::string& origin);
+
+}  // namespace gopt::generator

@@ -1,0 +1,172 @@
+#include "scalar.h"
+
+#include <cmath>
+
+namespace gopt::generator {
+namespace {
+
+uint64_t reduced(uint64_t x) { return x >= kPrime ? x - kPrime : x; }
+
+uint64_t power(uint64_t base, uint64_t exponent) {
+  uint64_t result = 1;
+  for (; exponent; exponent >>= 1, base = multiply(base, base))
+    if (exponent & 1) result = multiply(result, base);
+  return result;
+}
+
+uint64_t residue_of(int64_t value) {
+  const uint64_t magnitude = static_cast<uint64_t>(value < 0 ? -value : value) % kPrime;
+  return value < 0 && magnitude ? kPrime - magnitude : magnitude;
+}
+
+// -1, 0, 1; where the doubles are too close to tell and the residues differ, `ok` becomes false.
+int compare(const Scalar& a, const Scalar& b, int lane, bool& ok) {
+  if (a.residue[lane] == b.residue[lane]) return 0;
+  const double x = a.approximate[lane], y = b.approximate[lane];
+  if (!(std::abs(x - y) > 1e-9 * (std::abs(x) + std::abs(y)))) ok = false;
+  return x < y ? -1 : 1;
+}
+
+Scalar truth(const std::array<bool, kLanes>& values) {
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) {
+    result.residue[lane] = values[lane] ? 1 : 0;
+    result.approximate[lane] = values[lane] ? 1 : 0;
+  }
+  return result;
+}
+
+double numeric(Function function, double x, [[maybe_unused]] double y) {
+  using T = double;
+  switch (function) {
+#define GOPT_FUNCTION(name, arity, text, numeric_expression) \
+  case Function::name:                                       \
+    return numeric_expression;
+#include "gopt/function_table.def"
+#undef GOPT_FUNCTION
+  }
+  return 0;
+}
+
+void copy_lane(const Scalar& from, int lane, Scalar& to) {
+  to.residue[lane] = from.residue[lane];
+  to.approximate[lane] = from.approximate[lane];
+}
+
+}  // namespace
+
+uint64_t mix(uint64_t x) {
+  x ^= x >> 32;
+  x *= 0xd6e8feb86659fd93ULL;
+  x ^= x >> 32;
+  x *= 0xd6e8feb86659fd93ULL;
+  return x ^ (x >> 32);
+}
+
+uint64_t multiply(uint64_t a, uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return reduced(static_cast<uint64_t>(product & kPrime) + static_cast<uint64_t>(product >> 61));
+}
+
+uint64_t inverse(uint64_t a) { return power(a, kPrime - 2); }
+
+Scalar scalar_from_double(double value) {
+  int64_t denominator = 1;
+  while (value * static_cast<double>(denominator) != std::floor(value * static_cast<double>(denominator)) &&
+         denominator < (int64_t{1} << 40))
+    denominator *= 2;
+  const auto numerator = static_cast<int64_t>(value * static_cast<double>(denominator));
+  Scalar result = scalar_from_ratio({numerator, numerator, numerator, numerator}, denominator);
+  result.approximate.fill(value);
+  return result;
+}
+
+Scalar scalar_from_ratio(const std::array<int64_t, kLanes>& numerators, int64_t denominator) {
+  const uint64_t by = inverse(residue_of(denominator));
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) {
+    result.residue[lane] = multiply(residue_of(numerators[lane]), by);
+    result.approximate[lane] = static_cast<double>(numerators[lane]) / static_cast<double>(denominator);
+  }
+  return result;
+}
+
+Scalar add(const Scalar& a, const Scalar& b) {
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) {
+    result.residue[lane] = reduced(a.residue[lane] + b.residue[lane]);
+    result.approximate[lane] = a.approximate[lane] + b.approximate[lane];
+  }
+  return result;
+}
+
+Scalar subtract(const Scalar& a, const Scalar& b) {
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) {
+    result.residue[lane] = reduced(a.residue[lane] + kPrime - b.residue[lane]);
+    result.approximate[lane] = a.approximate[lane] - b.approximate[lane];
+  }
+  return result;
+}
+
+Scalar multiply(const Scalar& a, const Scalar& b) {
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) {
+    result.residue[lane] = multiply(a.residue[lane], b.residue[lane]);
+    result.approximate[lane] = a.approximate[lane] * b.approximate[lane];
+  }
+  return result;
+}
+
+Scalar divide(const Scalar& a, const Scalar& b, bool& ok) {
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) {
+    if (b.residue[lane] == 0) ok = false;
+    result.residue[lane] = multiply(a.residue[lane], inverse(b.residue[lane]));
+    result.approximate[lane] = a.approximate[lane] / b.approximate[lane];
+  }
+  return result;
+}
+
+Scalar maximum(const Scalar& a, const Scalar& b, bool& ok) {
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) copy_lane(compare(a, b, lane, ok) < 0 ? b : a, lane, result);
+  return result;
+}
+
+Scalar minimum(const Scalar& a, const Scalar& b, bool& ok) {
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) copy_lane(compare(a, b, lane, ok) > 0 ? b : a, lane, result);
+  return result;
+}
+
+Scalar is_less(const Scalar& a, const Scalar& b, bool& ok) {
+  std::array<bool, kLanes> values;
+  for (int lane = 0; lane < kLanes; lane++) values[lane] = compare(a, b, lane, ok) < 0;
+  return truth(values);
+}
+
+Scalar is_equal(const Scalar& a, const Scalar& b) {
+  std::array<bool, kLanes> values;
+  for (int lane = 0; lane < kLanes; lane++) values[lane] = a.residue[lane] == b.residue[lane];
+  return truth(values);
+}
+
+Scalar choose(const Scalar& test, const Scalar& then, const Scalar& otherwise) {
+  Scalar result;
+  for (int lane = 0; lane < kLanes; lane++) copy_lane(test.residue[lane] ? then : otherwise, lane, result);
+  return result;
+}
+
+Scalar call(Function function, const Scalar& a, const Scalar& b, bool& ok) {
+  Scalar result;
+  const uint64_t key = mix(static_cast<uint64_t>(function) + 0x9e3779b97f4a7c15ULL);
+  for (int lane = 0; lane < kLanes; lane++) {
+    result.residue[lane] = mix(mix(a.residue[lane] ^ key) + b.residue[lane]) % kPrime;
+    result.approximate[lane] = numeric(function, a.approximate[lane], b.approximate[lane]);
+    if (!std::isfinite(result.approximate[lane])) ok = false;
+  }
+  return result;
+}
+
+}  // namespace gopt::generator

@@ -1,0 +1,51 @@
+// A world gives every size a number and every variable random elements; terms have values in it. Two worlds decide
+// equality while terms are enumerated, fresh ones test each hit again.
+#pragma once
+
+#include <memory>
+
+#include "tape.h"
+#include "term.h"
+
+namespace gopt::generator {
+
+struct Fingerprint {
+  uint64_t high = 0, low = 0;
+  friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
+};
+
+class World {
+ public:
+  // `prefix`: leading extents of the variables whose class has one.
+  World(TermStore& terms, Substitution sizes, std::vector<int64_t> prefix, uint64_t seed)
+      : terms_(terms), sizes_(std::move(sizes)), prefix_(std::move(prefix)), seed_(seed) {}
+
+  struct Tensor {
+    std::vector<int64_t> dims;
+    Values values;
+  };
+  // Null where the term has no value here: an operator does not fit, a number is not defined. Kept where `keep` says
+  // so.
+  std::shared_ptr<const Tensor> value(TermId id, bool keep);
+  // Adds dims and residues to the fingerprint.
+  void add_to(Fingerprint& fingerprint, const Tensor& tensor) const;
+  // What runs of it costs: operations and elements of each application that depends on an activation, and a fixed part.
+  double cost(TermId id);
+
+ private:
+  std::shared_ptr<const Tensor> variable(const Term& term) const;
+  std::shared_ptr<const Tensor> application(const Term& term);
+  const Tape* tape_for(int op, int output, const std::vector<std::shared_ptr<const Tensor>>& args);
+
+  TermStore& terms_;
+  const Substitution sizes_;
+  const std::vector<int64_t> prefix_;
+  const uint64_t seed_;
+  std::unordered_map<uint32_t, std::shared_ptr<const Tensor>> kept_;
+  std::map<std::pair<std::pair<int, int>, std::vector<std::vector<int64_t>>>, std::optional<Tape>> tapes_;
+};
+
+// Work of a fixed size that each application is taken to cost beside its operations.
+inline constexpr double kApplicationCost = 200;
+
+}  // namespace gopt::generator
