@@ -59,26 +59,36 @@ int64_t floor_quotient(int64_t a, int64_t b) { return a / b - ((a % b != 0) && (
 class CompiledIndex {
  public:
   int64_t constant = 0;
-  std::vector<CompiledTerm> terms;
+  std::vector<std::pair<int, int64_t>> linear;  // slot and coefficient: terms that are one symbol, nearly all there are
+  std::vector<CompiledTerm> terms;              // the rest
+  int64_t lane_coefficient = 0;                 // of the lane symbol among `linear`
 
   bool affine_in_lane() const {
     return std::all_of(terms.begin(), terms.end(),
                        [](const CompiledTerm& t) { return !t.lane_inside && t.lane_power <= 1; });
   }
   bool uses_lane() const {
-    return std::any_of(terms.begin(), terms.end(),
-                       [](const CompiledTerm& t) { return t.lane_inside || t.lane_power > 0; });
+    return lane_coefficient != 0 || std::any_of(terms.begin(), terms.end(), [](const CompiledTerm& t) {
+             return t.lane_inside || t.lane_power > 0;
+           });
   }
-  int64_t value(const Slots& slots, std::span<const TensorView> inputs) const;
+  int64_t value(const Slots& slots, std::span<const TensorView> inputs) const {
+    int64_t sum = constant;
+    for (const auto& [slot, coefficient] : linear) sum += coefficient * slots[static_cast<size_t>(slot)];
+    return terms.empty() ? sum : sum + nonlinear(slots, inputs);
+  }
   // Coefficient of the lane symbol. Precondition: affine_in_lane().
   int64_t lane_step(const Slots& slots, std::span<const TensorView> inputs, int lane) const {
-    if (!uses_lane()) return 0;
+    if (terms.empty()) return lane_coefficient;
     Slots at = slots;
     at[static_cast<size_t>(lane)] = 1;
-    const int64_t one = value(at, inputs);
+    const int64_t one = nonlinear(at, inputs);
     at[static_cast<size_t>(lane)] = 0;
-    return one - value(at, inputs);
+    return lane_coefficient + one - nonlinear(at, inputs);
   }
+
+ private:
+  int64_t nonlinear(const Slots& slots, std::span<const TensorView> inputs) const;
 };
 
 int64_t flat_offset(const TensorView& t, std::span<const int64_t> subscripts) {
@@ -107,8 +117,8 @@ int64_t atom_value(const CompiledAtom& a, const Slots& slots, std::span<const Te
   return 0;
 }
 
-int64_t CompiledIndex::value(const Slots& slots, std::span<const TensorView> inputs) const {
-  int64_t sum = constant;
+int64_t CompiledIndex::nonlinear(const Slots& slots, std::span<const TensorView> inputs) const {
+  int64_t sum = 0;
   for (const CompiledTerm& t : terms) {
     int64_t product = t.coefficient;
     for (const CompiledAtom& a : t.atoms) product *= atom_value(a, slots, inputs);
@@ -188,6 +198,12 @@ class StageProgram {
     CompiledIndex c;
     c.constant = index.constant();
     for (const Index::Term& term : index.terms()) {
+      if (term.atoms.size() == 1 && atom(term.atoms[0]).kind == AtomKind::Symbol) {
+        const int slot = slot_of(term.atoms[0]);
+        c.linear.emplace_back(slot, term.coefficient);
+        if (slot == lane_) c.lane_coefficient = term.coefficient;
+        continue;
+      }
       CompiledTerm t{term.coefficient, {}, 0, false};
       for (AtomId id : term.atoms) {
         t.atoms.push_back(compile_atom(id));
@@ -458,17 +474,43 @@ class StageProgram {
   void select_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
     if (!e.cond.uses_lane) return evaluate<T>(e.args[e.cond.value(slots_, inputs_) ? 0 : 1], mask, out);
     Mask then, otherwise;
+    holds(e.cond, then);
     int chosen = 0;
     for (int l = 0; l < n_; l++) {
-      set_lane(l);
       const auto i = static_cast<size_t>(l);
-      const bool active = !mask || (*mask)[i], holds = active && e.cond.value(slots_, inputs_);
-      then[i] = holds;
-      otherwise[i] = active && !holds;
-      chosen += holds;
+      const bool active = !mask || (*mask)[i];
+      then[i] = then[i] && active;
+      otherwise[i] = active && !then[i];
+      chosen += then[i];
+    }
+    merge(e.args[0], e.args[1], then, otherwise, chosen, out);
+  }
+
+  // In which lanes the condition holds.
+  void holds(const CompiledCond& cond, Mask& mask) {
+    const bool joins = cond.kind == CondKind::And || cond.kind == CondKind::Or;
+    if (cond.uses_lane && joins) {
+      holds(cond.parts[0], mask);
+      Mask other;
+      for (size_t k = 1; k < cond.parts.size(); k++) {
+        holds(cond.parts[k], other);
+        for (size_t l = 0; l < static_cast<size_t>(n_); l++)
+          mask[l] = cond.kind == CondKind::And ? mask[l] && other[l] : mask[l] || other[l];
+      }
+      return;
+    }
+    if (!cond.uses_lane) return fill(mask.data(), n_, cond.value(slots_, inputs_));
+    if (cond.index.affine_in_lane()) {
+      int64_t v = cond.index.value(slots_, inputs_);
+      const int64_t step = cond.index.lane_step(slots_, inputs_, lane_);
+      for (int l = 0; l < n_; l++, v += step) mask[static_cast<size_t>(l)] = v >= 0;
+      return;
+    }
+    for (int l = 0; l < n_; l++) {
+      set_lane(l);
+      mask[static_cast<size_t>(l)] = cond.value(slots_, inputs_);
     }
     set_lane(0);
-    merge(e.args[0], e.args[1], then, otherwise, chosen, out);
   }
 
   template <class T>
@@ -610,10 +652,11 @@ Status evaluate_stage(const Stage& stage, std::span<const TensorView> inputs, st
     dims.push_back(e.constant());
   }
   if (element_count(dims) == 0) return Unit{};
-  // The longest axis carries the lanes; the last of several, since it is contiguous.
-  size_t lane_axis = 0;
+  // The last axis carries the lanes, since it is contiguous; where it is short, the longest does.
+  size_t lane_axis = dims.empty() ? 0 : dims.size() - 1;
+  constexpr int64_t kLongEnough = 16;
   for (size_t d = 0; d < dims.size(); d++)
-    if (dims[d] >= dims[lane_axis] || (d + 1 == dims.size() && dims[d] >= 64)) lane_axis = d;
+    if (dims.back() < kLongEnough && dims[d] > dims[lane_axis]) lane_axis = d;
   try {
     StageProgram program(stage, inputs, lane_axis);
     if (program.integer())
