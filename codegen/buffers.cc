@@ -1,0 +1,43 @@
+#include "buffers.h"
+
+#include <algorithm>
+
+namespace gopt::codegen {
+
+Location locate(const Plan& plan, BufferId id) {
+  int64_t inside = 0;
+  while (plan.buffer(id).is_view) {
+    inside += plan.buffer(id).offset;
+    id = plan.buffer(id).parent;
+  }
+  const Buffer& root = plan.buffer(id);
+  if (root.place == BufferPlace::Input || root.place == BufferPlace::Output) return {root.place, inside, root.offset};
+  return {root.place, root.offset + inside, 0};
+}
+
+std::string pointer_text(const Location& location) {
+  const std::string plus = location.offset == 0 ? "" : " + " + std::to_string(location.offset);
+  switch (location.place) {
+    case BufferPlace::Weight: return "weights" + plus;
+    case BufferPlace::Arena: return "arena" + plus;
+    case BufferPlace::Input: return "(const char*)inputs[" + std::to_string(location.number) + "]" + plus;
+    case BufferPlace::Output: return "(char*)outputs[" + std::to_string(location.number) + "]" + plus;
+  }
+  return "";
+}
+
+std::vector<BufferId> weight_buffers(const Plan& plan) {
+  std::vector<BufferId> found;
+  for (uint32_t b = 0; b < plan.buffers.size(); b++)
+    if (plan.buffers[b].place == BufferPlace::Weight && !plan.buffers[b].is_view) found.push_back(BufferId{b});
+  std::sort(found.begin(), found.end(), [&](BufferId a, BufferId b) { return plan.buffer(a).offset < plan.buffer(b).offset; });
+  return found;
+}
+
+int64_t weights_file_size(const Plan& plan) {
+  int64_t size = 0;
+  for (BufferId id : weight_buffers(plan)) size = std::max(size, plan.buffer(id).offset + (plan.buffer(id).size_bytes + 63) / 64 * 64);
+  return size;
+}
+
+}  // namespace gopt::codegen

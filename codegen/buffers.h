@@ -1,0 +1,29 @@
+// Where a plan's buffers are at run time, as C++ expressions, and what lies in the weights file. The same for every target.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gopt/codegen.h"
+
+namespace gopt::codegen {
+
+struct Location {
+  BufferPlace place;
+  int64_t offset = 0;  // bytes; of Input and Output within the tensor
+  int64_t number = 0;  // Input, Output
+};
+Location locate(const Plan& plan, BufferId id);
+
+// "weights + 128", "arena + 0", "inputs[1]", "outputs[0] + 64": a char pointer.
+std::string pointer_text(const Location& location);
+
+// Weight buffers by offset.
+std::vector<BufferId> weight_buffers(const Plan& plan);
+int64_t weights_file_size(const Plan& plan);
+
+// The text of a file of runtime/ or TARGET/runtime/, by its name.
+std::string_view runtime_text(std::string_view file);
+
+}  // namespace gopt::codegen

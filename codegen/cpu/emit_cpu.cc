@@ -1,0 +1,141 @@
+#include "emit_cpu.h"
+
+#include <map>
+
+#include "../abi.h"
+#include "../buffers.h"
+#include "loops.h"
+
+namespace gopt::codegen {
+namespace {
+
+constexpr size_t kKernelFiles = 2;  // translation units, compiled at once
+
+class CpuEmitter {
+ public:
+  explicit CpuEmitter(const Plan& plan) : plan_(plan) {}
+
+  Result<EmittedCode> run() {
+    for (const Kernel& kernel : plan_.kernels) {
+      const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
+      if (library) {
+        GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
+        create_ += call.create;
+        step(kernel, call.run);
+      } else {
+        GOPT_RETURN_IF_ERROR(add_generated(kernel));
+      }
+    }
+    EmittedCode code;
+    code.plan = plan_;
+    for (const char* file : {"model.h", "gopt_math.h", "gopt_memory.h", "gopt_dnnl.h", "gopt_dnnl.cc", "CMakeLists.txt", "example.cc"})
+      code.files.push_back({file, std::string(runtime_text(file))});
+    code.files.push_back({"kernels.h", "// Generated loops, one function for each distinct kernel.\n#pragma once\n\n#include <cstdint>\n\n" + declarations_});
+    for (size_t i = 0; i < kKernelFiles; i++)
+      code.files.push_back({"kernels_" + std::to_string(i) + ".cc", "#include \"gopt_math.h\"\n#include \"kernels.h\"\n\n" + bodies_[i]});
+    code.files.push_back({"model.cc", model_text()});
+    return code;
+  }
+
+ private:
+  Status add_generated(const Kernel& kernel) {
+    auto body = lower_kernel(plan_, kernel);
+    if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
+    const std::string text = print_cpu_kernel(*body);
+    auto [it, inserted] = functions_.try_emplace(text, "gopt_kernel_" + std::to_string(functions_.size()));
+    if (inserted) {
+      declarations_ += "void " + it->second + text.substr(0, text.find(" {\n")) + ";\n";
+      bodies_[functions_.size() % kKernelFiles] += "void " + it->second + text + "\n";
+    }
+    std::string call = it->second + "(";
+    for (size_t i = 0; i < kernel.input_buffers.size(); i++) call += argument(kernel.input_buffers[i]) + ", ";
+    step(kernel, call + argument(kernel.output_buffers[0]) + ");");
+    return Unit{};
+  }
+
+  std::string argument(BufferId id) const {
+    static const std::map<ElementType, std::string> names{
+        {ElementType::Float32, "float"}, {ElementType::Float64, "double"},  {ElementType::Bool, "uint8_t"},   {ElementType::UInt8, "uint8_t"},
+        {ElementType::Int8, "int8_t"},   {ElementType::UInt16, "uint16_t"}, {ElementType::Int16, "int16_t"}, {ElementType::UInt32, "uint32_t"},
+        {ElementType::Int32, "int32_t"}, {ElementType::UInt64, "uint64_t"}, {ElementType::Int64, "int64_t"}};
+    const Location location = locate(plan_, id);
+    const bool constant = location.place == BufferPlace::Input || location.place == BufferPlace::Weight;
+    return std::string(constant ? "(const " : "(") + names.at(plan_.buffer(id).element) + "*)(" + pointer_text(location) + ")";
+  }
+
+  void step(const Kernel& kernel, const std::string& call) {
+    const auto number = static_cast<size_t>(&kernel - plan_.kernels.data());
+    run_ += call + "  // " + kernel.name + (kernel.implementation.empty() || kernel.implementation == "direct" ? "" : " " + kernel.implementation) +
+            "\nmark(" + std::to_string(number) + ");\n";
+  }
+
+  std::string model_text() const {
+    std::string text = "#include \"model.h\"\n\n#include <omp.h>\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_dnnl.h\"\n"
+                       "#include \"gopt_memory.h\"\n#include \"kernels.h\"\n\n" + print_tables(plan_);
+    text += "struct gopt_model {\n  gopt_runtime::Weights weights;\n  gopt_runtime::Block arena;\n  gopt_runtime::Library library;\n  int threads;\n"
+            "  std::string error;\n\n  gopt_model(const char* path, int count)\n      : weights(path, " + std::to_string(weights_file_size(plan_)) +
+            "), arena(" + std::to_string(plan_.arena_bytes) + "), library(count), threads(count) {}\n};\n\nnamespace {\n\n";
+    text += indented("void create_kernels(gopt_model& model) {\n[[maybe_unused]] const char* weights = model.weights.data();\n"
+                     "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
+                     "using namespace gopt_runtime;\n" + create_ + "library.finish();\n}\n\n");
+    text += indented("template <class Mark>\nvoid run_kernels(gopt_model& model, const void* const* inputs, void* const* outputs, Mark mark) {\n"
+                     "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = model.arena.data();\n"
+                     "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)inputs;\n(void)outputs;\n"
+                     "if (model.threads > 0) omp_set_num_threads(model.threads);\n" + run_ + "}\n");
+    return text + kInterface;
+  }
+
+  static constexpr const char* kInterface = R"(
+template <class Mark>
+int guarded_run(gopt_model* model, const void* const* inputs, void* const* outputs, Mark mark) {
+  try {
+    run_kernels(*model, inputs, outputs, mark);
+    return 0;
+  } catch (const std::exception& e) {
+    model->error = e.what();
+    return 1;
+  }
+}
+
+}  // namespace
+
+gopt_model* gopt_create(const char* weights_path, int threads, char* error, size_t error_size) {
+  try {
+    auto model = std::make_unique<gopt_model>(weights_path, threads);
+    create_kernels(*model);
+    return model.release();
+  } catch (const std::exception& e) {
+    if (error && error_size > 0) std::snprintf(error, error_size, "%s", e.what());
+    return nullptr;
+  }
+}
+
+int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
+  return guarded_run(model, inputs, outputs, [](int) {});
+}
+
+int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void*, double* milliseconds) {
+  double last = gopt_runtime::now_ms();
+  return guarded_run(model, inputs, outputs, [&](int kernel) {
+    const double now = gopt_runtime::now_ms();
+    milliseconds[kernel] += now - last;
+    last = now;
+  });
+}
+
+const char* gopt_error(const gopt_model* model) { return model->error.c_str(); }
+
+void gopt_destroy(gopt_model* model) { delete model; }
+)";
+
+  const Plan& plan_;
+  std::map<std::string, std::string> functions_;  // text to name
+  std::string declarations_, bodies_[kKernelFiles], create_, run_;
+  size_t primitives_ = 0;
+};
+
+}  // namespace
+
+Result<EmittedCode> emit_cpu(const Plan& plan) { return CpuEmitter(plan).run(); }
+
+}  // namespace gopt::codegen

@@ -1,0 +1,215 @@
+// Convolutions and matrix products as descriptions for the runtime's Library.
+#include <algorithm>
+#include <cmath>
+
+#include "../buffers.h"
+#include "emit_cpu.h"
+
+namespace gopt::codegen {
+namespace {
+
+std::string list(const std::vector<int64_t>& numbers) {
+  std::string s = "{";
+  for (size_t i = 0; i < numbers.size(); i++) s += (i ? ", " : "") + std::to_string(numbers[i]);
+  return s + "}";
+}
+
+std::string order(Layout layout) {
+  return layout == Layout::Blocked16 ? "Order::Blocked16" : layout == Layout::ChannelsLast ? "Order::ChannelsLast" : "Order::Plain";
+}
+
+std::string number(double value) {
+  char text[40];
+  snprintf(text, sizeof text, "%.9g", std::clamp(value, -3.4028234e38, 3.4028234e38));
+  std::string s = text;
+  if (s.find_first_of(".e") == std::string::npos) s += ".0";
+  return s + "f";
+}
+
+std::vector<int64_t> ints_or(const Node& node, const char* name, std::vector<int64_t> otherwise) {
+  auto it = node.attributes.find(name);
+  if (it == node.attributes.end()) return otherwise;
+  std::vector<int64_t> numbers;
+  for (const Index& i : std::get<std::vector<Index>>(it->second)) numbers.push_back(i.constant());
+  return numbers;
+}
+double real_or(const Node& node, const char* name, double otherwise) {
+  auto it = node.attributes.find(name);
+  if (it != node.attributes.end()) return std::get<double>(it->second);
+  const AttributeSchema* schema = op_info(node.op).find_attribute(name);
+  return schema && schema->default_value ? std::get<double>(*schema->default_value) : otherwise;
+}
+int64_t int_or(const Node& node, const char* name, int64_t otherwise) {
+  auto it = node.attributes.find(name);
+  return it == node.attributes.end() ? otherwise : std::get<Index>(it->second).constant();
+}
+
+std::string activation(const Node& node) {
+  auto post = [](const char* kind, const std::string& parameters = "") { return "{PostKind::" + std::string(kind) + parameters + "}"; };
+  switch (node.op) {
+    case OpKind::Relu: return post("Relu");
+    case OpKind::LeakyRelu: return post("Relu", ", " + number(real_or(node, "alpha", 0.01)));
+    case OpKind::Clip: return post("Clip", ", " + number(real_or(node, "min", -INFINITY)) + ", " + number(real_or(node, "max", INFINITY)));
+    case OpKind::Sigmoid: return post("Logistic");
+    case OpKind::Tanh: return post("Tanh");
+    case OpKind::Elu: return post("Elu", ", " + number(real_or(node, "alpha", 1)));
+    case OpKind::Gelu: {
+      auto it = node.attributes.find("approximate");
+      return post(it != node.attributes.end() && std::get<std::string>(it->second) == "tanh" ? "GeluTanh" : "GeluErf");
+    }
+    default: return "";
+  }
+}
+
+class CallPrinter {
+ public:
+  CallPrinter(const Plan& plan, const Kernel& kernel, size_t primitive)
+      : plan_(plan), kernel_(kernel), id_(std::to_string(primitive)), node_(*kernel.nodes[0]) {}
+
+  Result<LibraryCall> print() {
+    const bool convolution = kernel_.kind == KernelKind::Convolution;
+    if (!convolution) scale();
+    for (const Epilogue& e : kernel_.epilogues) add_epilogue(e);
+    LibraryCall call;
+    call.create = convolution ? convolution_text() : product_text();
+    const std::string bias = bias_.empty() ? "nullptr" : bias_;
+    call.create += "  library.add(d, " + fixed(kernel_.input_buffers[0]) + ", " + fixed(kernel_.input_buffers[1]) + ", " + bias + ", " +
+                   fixed(kernel_.output_buffers[0]) + ");\n}\n";
+    call.run = bind_text() + "library.run(" + id_ + ");";
+    return call;
+  }
+
+ private:
+  const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
+
+  bool moves(BufferId id) const {
+    const BufferPlace place = locate(plan_, id).place;
+    return place == BufferPlace::Input || place == BufferPlace::Output;
+  }
+  // The address where it is known when the model is made.
+  std::string fixed(BufferId id) const { return moves(id) ? "nullptr" : pointer_text(locate(plan_, id)); }
+
+  std::string bind_text() const {
+    const BufferId src = kernel_.input_buffers[0], weights = kernel_.input_buffers[1], dst = kernel_.output_buffers[0];
+    auto now = [&](BufferId id) { return moves(id) ? pointer_text(locate(plan_, id)) : "nullptr"; };
+    std::string text;
+    if (moves(src) || moves(weights) || moves(dst)) text = "library.bind(" + id_ + ", " + now(src) + ", " + now(weights) + ", " + now(dst) + "); ";
+    return text + bind_posts_;
+  }
+
+  // Gemm's alpha applies to the product alone; its bias then comes after it.
+  void scale() {
+    alpha_ = node_.is(OpKind::Gemm) ? real_or(node_, "alpha", 1) : 1;
+    if (alpha_ != 1) add_post("{PostKind::Linear, " + number(alpha_) + ", 0.0f}");
+  }
+
+  void add_post(const std::string& text) {
+    posts_ += "  d.posts.push_back(" + text + ");\n";
+    post_count_++;
+  }
+
+  void add_operand(BufferId operand, const std::vector<int64_t>& dims) {
+    if (moves(operand))
+      bind_posts_ += "library.bind_post(" + id_ + ", " + std::to_string(post_count_) + ", " + pointer_text(locate(plan_, operand)) + "); ";
+    add_post("{PostKind::Add, 0, 0, " + fixed(operand) + ", " + list(dims) + "}");
+  }
+
+  void add_epilogue(const Epilogue& e) {
+    switch (e.kind) {
+      case Epilogue::Kind::Bias: {
+        if (post_count_ == 0 && !moves(e.operand)) {
+          bias_ = pointer_text(locate(plan_, e.operand));
+          return;
+        }
+        const std::vector<int64_t>& out = buffer(kernel_.output_buffers[0]).dims;
+        std::vector<int64_t> dims(product_rank(), 1);
+        if (kernel_.kind == KernelKind::Convolution) dims[1] = out[1];
+        else dims.back() = out.back();
+        return add_operand(e.operand, dims);
+      }
+      case Epilogue::Kind::AddTensor: {
+        const Location from = locate(plan_, e.operand), to = locate(plan_, kernel_.output_buffers[0]);
+        if (from.place == to.place && from.offset == to.offset && from.number == to.number) return add_post("{PostKind::Sum}");
+        return add_operand(e.operand, kernel_.kind == KernelKind::Convolution ? std::vector<int64_t>{} : product_dims());
+      }
+      case Epilogue::Kind::Activation: return add_post(activation(*e.node));
+    }
+  }
+
+  std::string convolution_text() const {
+    const Buffer &x = buffer(kernel_.input_buffers[0]), &w = buffer(kernel_.input_buffers[1]), &y = buffer(kernel_.output_buffers[0]);
+    const std::vector<int64_t> pads = ints_or(node_, "pads", {0, 0, 0, 0});
+    std::string text = "{\n  Convolution d;\n  d.src = " + list(x.dims) + ";\n  d.weights = " + list(w.dims) + ";\n  d.dst = " + list(y.dims) + ";\n";
+    text += "  d.groups = " + std::to_string(int_or(node_, "group", 1)) + ";\n";
+    const std::vector<int64_t> strides = ints_or(node_, "strides", {1, 1}), dilations = ints_or(node_, "dilations", {1, 1});
+    for (int a = 0; a < 2; a++) {
+      const std::string at = "[" + std::to_string(a) + "] = ";
+      text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) + ", d.pads" + at + std::to_string(pads[a]) + ";\n";
+    }
+    text += "  d.src_order = " + order(x.layout) + ";\n  d.dst_order = " + order(y.layout) + ";\n";
+    if (kernel_.implementation == "winograd") text += "  d.winograd = true;\n";
+    return text + posts_;
+  }
+
+  // ---- matrix products: leading axes are rows where the right operand has none of them ----
+
+  bool is_flat() const {
+    const std::vector<int64_t>& b = buffer(kernel_.input_buffers[1]).dims;
+    return element_count(std::span(b).first(b.size() - 2)) == 1;
+  }
+  size_t product_rank() const {
+    if (kernel_.kind == KernelKind::Convolution) return 4;
+    return is_flat() ? 2 : buffer(kernel_.output_buffers[0]).dims.size();
+  }
+  std::vector<int64_t> flattened(std::vector<int64_t> dims) const {
+    if (!is_flat()) {
+      dims.insert(dims.begin(), product_rank() - dims.size(), 1);
+      return dims;
+    }
+    const int64_t last = dims.back();
+    dims.pop_back();
+    return {element_count(dims), last};
+  }
+  std::vector<int64_t> product_dims() const { return flattened(buffer(kernel_.output_buffers[0]).dims); }
+
+  // Extents and strides of an operand, its last two axes exchanged when it is used transposed.
+  static std::string operand_text(const std::string& name, std::vector<int64_t> dims, bool transposed, const std::string& strides_name) {
+    std::vector<int64_t> strides(dims.size(), 1);
+    for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
+    if (transposed) {
+      std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+      std::swap(strides[dims.size() - 1], strides[dims.size() - 2]);
+    }
+    return "  d." + name + " = " + list(dims) + ";\n  d." + strides_name + " = " + list(strides) + ";\n";
+  }
+
+  std::string product_text() const {
+    const Buffer &a = buffer(kernel_.input_buffers[0]), &b = buffer(kernel_.input_buffers[1]);
+    const bool gemm = node_.is(OpKind::Gemm);
+    std::vector<int64_t> right = b.dims;
+    if (is_flat()) right.erase(right.begin(), right.end() - 2);
+    else right = flattened(right);
+    std::string text = "{\n  MatrixProduct d;\n";
+    text += operand_text("src", flattened(a.dims), gemm && int_or(node_, "transA", 0) != 0, "src_strides");
+    text += operand_text("weights", right, gemm && int_or(node_, "transB", 0) != 0, "weight_strides");
+    text += "  d.dst = " + list(product_dims()) + ";\n";
+    if (locate(plan_, kernel_.input_buffers[1]).place == BufferPlace::Weight) text += "  d.constant_weights = true;\n";
+    return text + posts_;
+  }
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+  std::string id_;
+  const Node& node_;
+  double alpha_ = 1;
+  std::string posts_, bias_, bind_posts_;
+  int post_count_ = 0;
+};
+
+}  // namespace
+
+Result<LibraryCall> print_library_call(const Plan& plan, const Kernel& kernel, size_t primitive) {
+  return CallPrinter(plan, kernel, primitive).print();
+}
+
+}  // namespace gopt::codegen

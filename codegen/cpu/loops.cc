@@ -1,0 +1,201 @@
+#include "loops.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "../transform.h"
+#include "../writer.h"
+
+namespace gopt::codegen {
+namespace {
+
+// Scalar operations below which waking other threads costs more than they save.
+constexpr double kParallelWork = 30000;
+constexpr int64_t kEnoughChunks = 8;
+constexpr int64_t kTile = 256;
+
+Ranges ranges_of(const KernelBody& body) {
+  Ranges ranges;
+  for (const Loop& loop : body.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
+  return ranges;
+}
+
+double operations(const Expr& e, std::unordered_map<const Expr::Node*, double>& memo) {
+  if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
+  double n = e->kind == ExprKind::Call ? 10 : 1;
+  for (const Expr& a : e->args) n += operations(a, memo);
+  for (const Binder& b : e->binders) n *= static_cast<double>(b.extent.as_constant().value_or(1));
+  return memo[e.get()] = n;
+}
+
+double total_work(const KernelBody& body) {
+  std::unordered_map<const Expr::Node*, double> memo;
+  double work = operations(body.value, memo) + 1;
+  for (const Loop& loop : body.loops) work *= static_cast<double>(loop.extent());
+  return work;
+}
+
+// Symbols of each outermost reduction.
+void outer_reductions(const Expr& e, std::vector<std::set<AtomId>>& out, std::set<const Expr::Node*>& seen) {
+  if (!seen.insert(e.get()).second) return;
+  if (e->kind == ExprKind::Reduce) {
+    std::set<AtomId> symbols;
+    collect_symbols(e, symbols);
+    out.push_back(std::move(symbols));
+    return;
+  }
+  for (const Expr& a : e->args) outer_reductions(a, out, seen);
+}
+
+class BoxPrinter {
+ public:
+  BoxPrinter(KernelBody body, bool parallel) : body_(std::move(body)), parallel_(parallel), writer_(body_, ranges_of(body_)) {
+    std::set<const Expr::Node*> seen;
+    outer_reductions(body_.value, reductions_, seen);
+    order_loops();
+  }
+
+  std::string print() {
+    Scope& root = writer_.root();
+    if (body_.loops.empty()) {
+      const std::string text = element(root);
+      return parallel_ ? "#pragma omp single nowait\n{\n" + root.code + text + "}\n" : "{\n" + root.code + text + "}\n";
+    }
+    for (const Loop& loop : body_.loops) names_.push_back(writer_.fresh("i")), (void)loop;
+    choose_parallel_loops();
+    const std::string loops = print_loops(root);
+    if (parallel_ && collapse_ == 0) return "#pragma omp single nowait\n{\n" + root.code + loops + "}\n";
+    return "{\n" + root.code + loops + "}\n";
+  }
+
+ private:
+  // Loops that every reduction depends on go outside, so that a reduction is computed once and not again in loops that it does
+  // not know. The innermost loop stays.
+  void order_loops() {
+    if (body_.loops.size() < 3 || reductions_.empty()) return;
+    auto last = body_.loops.end() - 1;
+    std::stable_partition(body_.loops.begin(), last, [&](const Loop& loop) {
+      return std::all_of(reductions_.begin(), reductions_.end(), [&](const auto& symbols) { return symbols.contains(loop.symbol); });
+    });
+  }
+
+  void choose_parallel_loops() {
+    const size_t outer = body_.loops.size() - 1;
+    const Loop& lanes = body_.loops.back();
+    const bool lane_reduction = std::any_of(reductions_.begin(), reductions_.end(), [&](const auto& s) { return s.contains(lanes.symbol); });
+    tiled_ = lane_reduction && lanes.extent() > kTile;
+    if (!parallel_) return;
+    size_t limit = outer;
+    for (const auto& symbols : reductions_) {
+      size_t prefix = 0;
+      while (prefix < outer && symbols.contains(body_.loops[prefix].symbol)) prefix++;
+      // A reduction that knows no outer loop is computed before them all.
+      if (prefix > 0) limit = std::min(limit, prefix);
+    }
+    int64_t chunks = 1;
+    while (collapse_ < limit && chunks < kEnoughChunks) chunks *= body_.loops[collapse_++].extent();
+    if (chunks < kEnoughChunks && collapse_ == outer && lanes.extent() >= 2 * kTile) tiled_ = true;
+    if (tiled_ && collapse_ == outer && chunks < kEnoughChunks) tile_is_parallel_ = true, collapse_++;
+  }
+
+  std::string header(const std::string& name, int64_t low, int64_t high, int64_t step = 1) const {
+    return "for (int64_t " + name + " = " + std::to_string(low) + "; " + name + " < " + std::to_string(high) + "; " + name +
+           (step == 1 ? "++" : " += " + std::to_string(step)) + ") {\n";
+  }
+
+  std::string print_loops(Scope& root) {
+    const size_t outer = body_.loops.size() - 1;
+    std::vector<std::string> open;  // text that opens each scope
+    std::vector<Scope*> scopes{&root};
+    const size_t plain_parallel = collapse_ - (tile_is_parallel_ ? 1 : 0);
+    std::string together;
+    if (collapse_ > 0) together = "#pragma omp for schedule(static) nowait" + (collapse_ > 1 ? " collapse(" + std::to_string(collapse_) + ")" : "") + "\n";
+    auto enter = [&](const std::string& text) -> Scope& {
+      open.push_back(text);
+      scopes.push_back(&writer_.add_scope(*scopes.back()));
+      return *scopes.back();
+    };
+    Scope* parallel = nullptr;
+    for (size_t l = 0; l < plain_parallel; l++) together += header(names_[l], body_.loops[l].low, body_.loops[l].high);
+    const Loop& lanes = body_.loops.back();
+    const int64_t tile = tile_size();
+    if (tile_is_parallel_) together += header("tile", lanes.low, lanes.high, tile);
+    if (collapse_ > 0) {
+      parallel = &enter(together);
+      for (size_t l = 0; l < plain_parallel; l++) parallel->bound.push_back({body_.loops[l].symbol, names_[l]});
+      parallel->tile = tile_is_parallel_;
+    }
+    for (size_t l = plain_parallel; l < outer; l++) enter(header(names_[l], body_.loops[l].low, body_.loops[l].high)).bound = {{body_.loops[l].symbol, names_[l]}};
+    if (tiled_ && !tile_is_parallel_) enter(header("tile", lanes.low, lanes.high, tile)).tile = true;
+    if (tiled_) scopes.back()->code += "const int64_t tile_end = gopt_min<int64_t>(tile + " + std::to_string(tile) + ", " + std::to_string(lanes.high) + ");\n";
+
+    Scope& own = writer_.add_scope(*scopes.back());
+    own.lanes = true;
+    own.bound = {{lanes.symbol, names_.back()}};
+    own.low = tiled_ ? "tile" : std::to_string(lanes.low);
+    own.high = tiled_ ? "tile_end" : std::to_string(lanes.high);
+    own.lane_count = tiled_ ? tile : lanes.extent();
+    const std::string store = element(own);
+    std::string inner = own.has_loop ? "" : "#pragma omp simd\n";
+    inner += "for (int64_t " + names_.back() + " = " + own.low + "; " + names_.back() + " < " + own.high + "; " + names_.back() + "++) {\n" +
+             own.code + store + "}\n";
+    for (size_t s = scopes.size(); s-- > 1;) {
+      std::string closing;
+      const size_t loops = s == 1 && collapse_ > 0 ? collapse_ : 1;
+      for (size_t i = 0; i < loops; i++) closing += "}\n";
+      inner = open[s - 1] + scopes[s]->code + inner + closing;
+    }
+    return inner;
+  }
+
+  // Tiles that no array depends on are longer.
+  int64_t tile_size() const { return tile_is_parallel_ && reductions_.empty() ? std::max<int64_t>(kTile, body_.loops.back().extent() / 32 / 64 * 64) : kTile; }
+
+  std::string element(Scope& scope) {
+    const Scalar type = writer_.type_of(body_.value, scalar_of(body_.output));
+    const std::string value = writer_.value(body_.value, scope, type);
+    return "out[" + writer_.index_text(body_.offset, scope) + "] = " + stored(value, type, body_.output) + ";\n";
+  }
+
+  KernelBody body_;
+  bool parallel_;
+  Writer writer_;
+  std::vector<std::set<AtomId>> reductions_;
+  std::vector<std::string> names_;
+  size_t collapse_ = 0;
+  bool tiled_ = false, tile_is_parallel_ = false;
+};
+
+}  // namespace
+
+std::string print_cpu_kernel(const KernelBody& original) {
+  const KernelBody body = reshape_loops(original);
+  std::string text = "(";
+  for (size_t i = 0; i < body.inputs.size(); i++)
+    text += "const " + storage_name(body.inputs[i]) + "* __restrict in" + std::to_string(i) + ", ";
+  text += storage_name(body.output) + "* __restrict out) {\n";
+  const bool parallel = !body.loops.empty() && total_work(body) > kParallelWork;
+  if (parallel) text += "#pragma omp parallel\n{\n";
+  for (const KernelBody& box : split_into_boxes(body)) text += BoxPrinter(box, parallel).print();
+  if (parallel) text += "}\n";
+  return indented(text + "}\n");
+}
+
+std::string indented(const std::string& code) {
+  std::string result;
+  int depth = 0;
+  size_t at = 0;
+  while (at < code.size()) {
+    const size_t end = std::min(code.find('\n', at), code.size());
+    const std::string line = code.substr(at, end - at);
+    const int closes = !line.empty() && line[0] == '}';
+    if (!line.empty()) result += (line[0] == '#' ? "" : std::string(static_cast<size_t>(2 * std::max(0, depth - closes)), ' ')) + line;
+    result += '\n';
+    for (char c : line) depth += c == '{' ? 1 : c == '}' ? -1 : 0;
+    at = end + 1;
+  }
+  return result;
+}
+
+}  // namespace gopt::codegen

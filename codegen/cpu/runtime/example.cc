@@ -1,0 +1,48 @@
+// Runs the model on inputs that are all ones and prints the time and the first numbers of each output.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "model.h"
+
+int main(int argc, char** argv) {
+  char error[512] = "";
+  gopt_model* model = gopt_create(argc > 1 ? argv[1] : "weights.bin", argc > 2 ? std::atoi(argv[2]) : 0, error, sizeof error);
+  if (!model) {
+    std::fprintf(stderr, "error: %s\n", error);
+    return 1;
+  }
+  std::vector<std::vector<char>> inputs, outputs;
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (int i = 0; i < gopt_input_count(); i++) {
+    const gopt_tensor_info* info = gopt_input(i);
+    inputs.emplace_back(info->size_bytes);
+    if (info->element == 1)
+      for (size_t k = 0; k < info->size_bytes / sizeof(float); k++) reinterpret_cast<float*>(inputs.back().data())[k] = 1.0f;
+    in.push_back(inputs.back().data());
+  }
+  for (int i = 0; i < gopt_output_count(); i++) {
+    outputs.emplace_back(gopt_output(i)->size_bytes);
+    out.push_back(outputs.back().data());
+  }
+  double ms = 0;
+  for (int run = 0; run < 5; run++) {
+    const auto start = std::chrono::steady_clock::now();
+    if (gopt_run(model, in.data(), out.data(), nullptr) != 0) {
+      std::fprintf(stderr, "error: %s\n", gopt_error(model));
+      return 1;
+    }
+    ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+  std::printf("fifth run: %.3f ms\n", ms);
+  for (int i = 0; i < gopt_output_count(); i++) {
+    std::printf("%s:", gopt_output(i)->name);
+    if (gopt_output(i)->element == 1)
+      for (size_t k = 0; k < 5 && k < gopt_output(i)->size_bytes / sizeof(float); k++) std::printf(" %g", reinterpret_cast<float*>(out[i])[k]);
+    std::printf("\n");
+  }
+  gopt_destroy(model);
+  return 0;
+}

@@ -1,0 +1,69 @@
+// What an emitted model holds: the mapped weights file and one aligned block for everything between kernels.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace gopt_runtime {
+
+class Weights {
+ public:
+  Weights(const char* path, size_t expected) {
+    if (expected == 0) return;
+    const int file = open(path, O_RDONLY);
+    if (file < 0) throw std::runtime_error(std::string("cannot open the weights file ") + path);
+    struct stat status;
+    const bool fits = fstat(file, &status) == 0 && static_cast<size_t>(status.st_size) == expected;
+    void* at = fits ? mmap(nullptr, expected, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    close(file);
+    if (!fits) throw std::runtime_error(std::string("the weights file ") + path + " is not this model's: its size differs");
+    if (at == MAP_FAILED) throw std::runtime_error(std::string("cannot map the weights file ") + path);
+    data_ = static_cast<const char*>(at);
+    size_ = expected;
+  }
+  ~Weights() {
+    if (data_) munmap(const_cast<char*>(data_), size_);
+  }
+  Weights(const Weights&) = delete;
+  Weights& operator=(const Weights&) = delete;
+  const char* data() const { return data_; }
+
+ private:
+  const char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Zeroed, so that what no kernel writes is read as zero.
+class Block {
+ public:
+  explicit Block(size_t size) {
+    size_ = (size + 4095) / 4096 * 4096;
+    if (size_ == 0) return;
+    data_ = static_cast<char*>(std::aligned_alloc(4096, size_));
+    if (!data_) throw std::runtime_error("out of memory");
+    std::memset(data_, 0, size_);
+  }
+  ~Block() { std::free(data_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  char* data() const { return data_; }
+
+ private:
+  char* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+inline double now_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace gopt_runtime

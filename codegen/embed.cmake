@@ -1,0 +1,12 @@
+# gopt_embed(OUTPUT NAMESPACE_FUNCTION FILE...): a source file with `std::string_view FUNCTION(std::string_view file)` that
+# returns the text of each file by its name.
+function(gopt_embed output function)
+  set(cases "")
+  foreach(file ${ARGN})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    file(READ ${file} text)
+    get_filename_component(name ${file} NAME)
+    string(APPEND cases "  if (file == \"${name}\") return R\"_GOPT_(${text})_GOPT_\";\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${output} CONTENT "// Made by embed.cmake.\n#include <string_view>\n\nnamespace gopt::codegen {\n\nstd::string_view ${function}(std::string_view file) {\n@cases@  return {};\n}\n\n}  // namespace gopt::codegen\n" @ONLY)
+endfunction()

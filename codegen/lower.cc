@@ -1,0 +1,197 @@
+#include "lower.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "transform.h"
+
+namespace gopt::codegen {
+namespace {
+
+std::vector<Index> row_major_strides(const std::vector<int64_t>& dims) {
+  std::vector<Index> strides(dims.size());
+  int64_t stride = 1;
+  for (size_t d = dims.size(); d-- > 0;) {
+    strides[d] = Index(stride);
+    stride *= dims[d];
+  }
+  return strides;
+}
+
+}  // namespace
+
+Index memory_offset(const std::vector<int64_t>& dims, Layout layout, const std::vector<Index>& subscripts) {
+  std::vector<int64_t> extents = dims;
+  std::vector<Index> order = subscripts;
+  if (layout == Layout::Blocked16) {
+    extents[1] = (dims[1] + 15) / 16;
+    extents.push_back(16);
+    order[1] = floor_div(subscripts[1], Index(16));
+    order.push_back(modulo(subscripts[1], Index(16)));
+  } else if (layout == Layout::ChannelsLast) {
+    std::rotate(extents.begin() + 1, extents.begin() + 2, extents.end());
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  }
+  Index offset;
+  const std::vector<Index> strides = row_major_strides(extents);
+  for (size_t d = 0; d < order.size(); d++) offset += order[d] * strides[d];
+  return offset;
+}
+
+namespace {
+
+// Composes the definitions of a kernel's nodes. Elements are remembered by their subscripts, so that a value used twice is one
+// expression.
+class Composer {
+ public:
+  Composer(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel) {}
+
+  Result<TensorExpr> compose(const Value& value) {
+    const auto key = std::pair(value.node.get(), value.output);
+    if (auto it = done_.find(key); it != done_.end()) return it->second;
+    GOPT_ASSIGN_OR_RETURN(TensorExpr tensor, make(value));
+    return done_[key] = remember(std::move(tensor));
+  }
+
+ private:
+  Result<TensorExpr> make(const Value& value) {
+    const Node& node = *value.node;
+    for (size_t i = 0; i < kernel_.inputs.size(); i++) {
+      if (!(kernel_.inputs[i] == value)) continue;
+      TensorExpr tensor = input_tensor(static_cast<int>(i), value.type());
+      if (node.is(OpKind::Constant)) tensor.data = &node.tensor;
+      return tensor;
+    }
+    if (node.is(OpKind::Constant) && node.tensor.count() == 1) return small_constant(node.tensor);
+    if (!covered(node)) return input_tensor(-1, value.type());  // of operators that read no element of it
+    std::vector<TensorExpr> inputs;
+    for (const Value& in : node.inputs) {
+      if (!in) {
+        inputs.emplace_back();
+        continue;
+      }
+      GOPT_ASSIGN_OR_RETURN(TensorExpr tensor, compose(in));
+      inputs.push_back(std::move(tensor));
+    }
+    auto definition = define(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
+    if (!definition) return Error{"node `" + node.name + "`: " + definition.error().message};
+    return definition->outputs[static_cast<size_t>(value.output)];
+  }
+
+  bool covered(const Node& node) const {
+    return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const NodePtr& n) { return n.get() == &node; });
+  }
+
+  static TensorExpr small_constant(const Tensor& data) {
+    const bool real = is_floating(data.type());
+    const double number = real ? data.to_doubles()[0] : static_cast<double>(data.to_ints()[0]);
+    TensorExpr tensor;
+    tensor.element = data.type();
+    for (int64_t d : data.dims()) tensor.shape.push_back(Index(d));
+    tensor.at = [number](const std::vector<Index>&) { return constant(number); };
+    tensor.data = &data;
+    return tensor;
+  }
+
+  static TensorExpr remember(TensorExpr tensor) {
+    auto memo = std::make_shared<std::map<std::vector<Index>, Expr>>();
+    tensor.at = [memo, at = std::move(tensor.at)](const std::vector<Index>& subscripts) {
+      if (auto it = memo->find(subscripts); it != memo->end()) return it->second;
+      return memo->emplace(subscripts, at(subscripts)).first->second;
+    };
+    return tensor;
+  }
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+  std::map<std::pair<const Node*, int>, TensorExpr> done_;
+};
+
+// Replaces subscripts of reads and loads by offsets in memory.
+class Flattener {
+ public:
+  Flattener(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel) {}
+
+  Expr operator()(const Expr& e) {
+    return map_expr(e, [this](const Index& i) { return loads(i); }, [this](int input, const std::vector<Index>& s) { return flat(input, s); });
+  }
+
+ private:
+  const Buffer& buffer(int input) const { return plan_.buffer(kernel_.input_buffers[static_cast<size_t>(input)]); }
+
+  Expr flat(int input, const std::vector<Index>& subscripts) {
+    const Buffer& b = buffer(input);
+    std::vector<Index> inside;
+    for (size_t d = 0; d < subscripts.size(); d++) inside.push_back(bounded(loads(subscripts[d]), b.dims[d]));
+    return read(input, {memory_offset(b.dims, b.layout, inside)});
+  }
+
+  // A subscript that is itself a loaded number is kept within the tensor whatever the number.
+  static Index bounded(const Index& subscript, int64_t extent) {
+    const auto id = subscript.as_atom();
+    if (!id || atom(*id).kind != AtomKind::Load || atom(*id).subscripts.size() != 1) return subscript;
+    return load_index(atom(*id).input, {atom(*id).subscripts[0], Index(extent)});
+  }
+
+  Index loads(const Index& index) {
+    return map_loads(index, [this](int input, const std::vector<Index>& subscripts) {
+      const Buffer& b = buffer(input);
+      std::vector<Index> inner;
+      for (const Index& s : subscripts) inner.push_back(loads(s));
+      return load_index(input, {memory_offset(b.dims, b.layout, inner)});
+    });
+  }
+
+  const Plan& plan_;
+  const Kernel& kernel_;
+};
+
+// Loops in memory order and the subscripts that they stand for.
+struct Traversal {
+  std::vector<Loop> loops;
+  std::vector<Index> subscripts;
+  Cond inside;  // false in the padding of a blocked layout
+};
+
+Traversal traverse(const std::vector<int64_t>& dims, Layout layout) {
+  Traversal t;
+  std::vector<Loop> by_axis;
+  auto loop = [](const std::string& name, int64_t extent) { return Loop{symbol_atom("@" + name), 0, extent}; };
+  for (size_t d = 0; d < dims.size(); d++) {
+    const bool blocked = layout == Layout::Blocked16 && d == 1;
+    by_axis.push_back(loop("i" + std::to_string(d), blocked ? (dims[1] + 15) / 16 : dims[d]));
+    t.subscripts.push_back(Index::from_atom(by_axis[d].symbol));
+  }
+  t.loops = by_axis;
+  if (layout == Layout::ChannelsLast) std::rotate(t.loops.begin() + 1, t.loops.begin() + 2, t.loops.end());
+  if (layout == Layout::Blocked16) {
+    t.loops.push_back(loop("lane", 16));
+    t.subscripts[1] = Index(16) * t.subscripts[1] + Index::from_atom(t.loops.back().symbol);
+    if (dims[1] % 16 != 0) t.inside = less(t.subscripts[1], Index(dims[1]));
+  }
+  return t;
+}
+
+}  // namespace
+
+Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
+  const Buffer& out = plan.buffer(kernel.output_buffers[0]);
+  KernelBody body;
+  body.output = out.element;
+  for (BufferId b : kernel.input_buffers) body.inputs.push_back(plan.buffer(b).element);
+  Composer composer(plan, kernel);
+  GOPT_ASSIGN_OR_RETURN(const TensorExpr tensor, composer.compose(kernel.outputs[0]));
+  const Traversal t = traverse(out.dims, out.layout);
+  const Expr element = select(t.inside, tensor.at(t.subscripts), constant(0));
+  const Expr flat = Flattener(plan, kernel)(element);
+  Ranges ranges;
+  for (const Loop& loop : t.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
+  body.value = simplify(flat, ranges);
+  body.offset = simplify(memory_offset(out.dims, out.layout, t.subscripts), ranges);
+  for (const Loop& loop : t.loops)
+    if (loop.extent() != 1) body.loops.push_back(loop);
+  return body;
+}
+
+}  // namespace gopt::codegen

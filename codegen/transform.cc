@@ -1,0 +1,352 @@
+#include "transform.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace gopt::codegen {
+
+Cond map_cond(const Cond& cond, const IndexMap& index) {
+  switch (cond.kind()) {
+    case CondKind::True:
+    case CondKind::False: return cond;
+    case CondKind::NonNegative: return at_least(index(cond.index()), Index(0));
+    case CondKind::And:
+    case CondKind::Or: break;
+  }
+  const bool all = cond.kind() == CondKind::And;
+  Cond r = all ? Cond() : Cond::never();
+  for (const Cond& part : cond.parts()) r = all ? r && map_cond(part, index) : r || map_cond(part, index);
+  return r;
+}
+
+namespace {
+
+class Mapper {
+ public:
+  Mapper(const IndexMap& index, const ReadFunction& read) : index_(index), read_(read) {}
+
+  Expr operator()(const Expr& e) {
+    if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
+    Expr r = visit(e);
+    memo_.emplace(e.get(), r);
+    return r;
+  }
+
+ private:
+  Expr visit(const Expr& e) {
+    if (e->kind == ExprKind::Read) {
+      if (read_) return read_(e->input, e->subscripts);
+      std::vector<Index> subscripts;
+      for (const Index& s : e->subscripts) subscripts.push_back(index_(s));
+      return read(e->input, std::move(subscripts));
+    }
+    if (e->kind == ExprKind::Size) return size_of(index_(e->index));
+    if (e->kind == ExprKind::Select) {
+      const Cond cond = map_cond(e->cond, index_);
+      if (cond.is_true()) return (*this)(e->args[0]);
+      if (cond.is_false()) return (*this)(e->args[1]);
+      return select(cond, (*this)(e->args[0]), (*this)(e->args[1]));
+    }
+    if (e->args.empty()) return e;
+    Expr::Node node = *e;
+    for (Expr& a : node.args) a = (*this)(a);
+    for (Binder& b : node.binders) b.extent = index_(b.extent);
+    node.height = 0;
+    return Expr::make(std::move(node));
+  }
+
+  const IndexMap& index_;
+  const ReadFunction& read_;
+  std::unordered_map<const Expr::Node*, Expr> memo_;
+};
+
+}  // namespace
+
+Expr map_expr(const Expr& e, const IndexMap& index, const ReadFunction& read) { return Mapper(index, read)(e); }
+
+Index map_loads(const Index& index, const std::function<Index(int, const std::vector<Index>&)>& load) {
+  Index r(index.constant());
+  for (const Index::Term& term : index.terms()) {
+    Index product(term.coefficient);
+    for (AtomId id : term.atoms) {
+      const Atom& a = atom(id);
+      if (a.kind == AtomKind::Load) product = product * load(a.input, a.subscripts);
+      else if (a.kind == AtomKind::FloorDiv) product = product * floor_div(map_loads(a.numerator, load), map_loads(a.denominator, load));
+      else product = product * Index::from_atom(id);
+    }
+    r += product;
+  }
+  return r;
+}
+
+namespace {
+
+void add_binder_ranges(const Expr& e, Ranges& ranges) {
+  if (e->kind == ExprKind::Reduce)
+    for (const Binder& b : e->binders) {
+      const int64_t extent = b.extent.as_constant().value_or(0);
+      auto [it, inserted] = ranges.try_emplace(b.symbol, Range{0, extent - 1});
+      // Sibling reductions share names: the wider range holds for both.
+      if (!inserted) it->second.high = std::max(it->second.high, extent - 1);
+    }
+  for (const Expr& a : e->args) add_binder_ranges(a, ranges);
+}
+
+}  // namespace
+
+Expr simplify(const Expr& e, const Ranges& ranges) {
+  Ranges all = ranges;
+  add_binder_ranges(e, all);
+  // A binder's symbol with a range of one value must stay a symbol of its loop, which reduce() has removed already.
+  return map_expr(e, [&all](const Index& i) {
+    Index r = gopt::simplify(i, all);
+    for (int round = 0; round < 3; round++) {
+      Index again = gopt::simplify(r, all);
+      if (again == r) break;
+      r = std::move(again);
+    }
+    return r;
+  });
+}
+
+bool depends_on(const Index& index, AtomId symbol) {
+  std::set<AtomId> symbols;
+  collect_symbols(index, symbols);
+  return symbols.contains(symbol);
+}
+
+std::optional<int64_t> coefficient(const Index& index, AtomId symbol) {
+  int64_t found = 0;
+  for (const Index::Term& term : index.terms()) {
+    bool here = false;
+    for (AtomId id : term.atoms) here |= depends_on(Index::from_atom(id), symbol);
+    if (!here) continue;
+    if (term.atoms.size() != 1 || term.atoms[0] != symbol) return std::nullopt;
+    found = term.coefficient;
+  }
+  return found;
+}
+
+namespace {
+
+void visit_cond(const Cond& cond, const std::function<void(const Index&)>& visit) {
+  if (cond.kind() == CondKind::NonNegative) visit(cond.index());
+  for (const Cond& part : cond.parts()) visit_cond(part, visit);
+}
+
+void visit_indexes(const Expr& e, const std::function<void(const Index&)>& visit, std::set<const Expr::Node*>& seen) {
+  if (!seen.insert(e.get()).second) return;
+  if (e->kind == ExprKind::Read)
+    for (const Index& s : e->subscripts) visit(s);
+  if (e->kind == ExprKind::Size) visit(e->index);
+  if (e->kind == ExprKind::Select) visit_cond(e->cond, visit);
+  for (const Expr& a : e->args) visit_indexes(a, visit, seen);
+}
+
+void visit_reads(const Expr& e, const std::function<void(const Expr&)>& visit, std::set<const Expr::Node*>& seen) {
+  if (!seen.insert(e.get()).second) return;
+  if (e->kind == ExprKind::Read) visit(e);
+  for (const Expr& a : e->args) visit_reads(a, visit, seen);
+}
+
+}  // namespace
+
+void for_each_index(const Expr& e, const std::function<void(const Index&)>& visit) {
+  std::set<const Expr::Node*> seen;
+  visit_indexes(e, visit, seen);
+}
+void for_each_read(const Expr& e, const std::function<void(const Expr&)>& visit) {
+  std::set<const Expr::Node*> seen;
+  visit_reads(e, visit, seen);
+}
+
+namespace {
+
+// True where outer * extent + inner would serve every index as well as the two symbols do.
+bool walk_together(const std::vector<Index>& indexes, AtomId outer, AtomId inner, int64_t extent) {
+  for (const Index& i : indexes) {
+    const auto a = coefficient(i, outer), b = coefficient(i, inner);
+    if (!a || !b || *a != *b * extent) return false;
+  }
+  return true;
+}
+
+std::vector<Index> all_indexes(const Expr& e) {
+  std::vector<Index> indexes;
+  for_each_index(e, [&](const Index& i) { indexes.push_back(i); });
+  return indexes;
+}
+
+Expr without_symbol(const Expr& e, AtomId symbol) {
+  const Substitution zero{{symbol, Index(0)}};
+  return map_expr(e, [&](const Index& i) { return substitute(i, zero); });
+}
+
+// Binders of each reduction, merged where they walk together.
+Expr merge_binders(const Expr& e, std::unordered_map<const Expr::Node*, Expr>& memo) {
+  if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
+  Expr r = e;
+  if (!e->args.empty()) {
+    Expr::Node node = *e;
+    for (Expr& a : node.args) a = merge_binders(a, memo);
+    for (size_t i = 0; i + 1 < node.binders.size();) {
+      const auto outer = node.binders[i].extent.as_constant(), inner = node.binders[i + 1].extent.as_constant();
+      if (outer && inner && walk_together(all_indexes(node.args[0]), node.binders[i].symbol, node.binders[i + 1].symbol, *inner)) {
+        node.args[0] = without_symbol(node.args[0], node.binders[i].symbol);
+        node.binders[i + 1].extent = Index(*outer * *inner);
+        node.binders.erase(node.binders.begin() + static_cast<long>(i));
+      } else {
+        i++;
+      }
+    }
+    node.height = 0;
+    r = Expr::make(std::move(node));
+  }
+  memo.emplace(e.get(), r);
+  return r;
+}
+
+void merge_loops(KernelBody& body) {
+  for (size_t i = body.loops.size(); i-- > 1;) {
+    Loop &outer = body.loops[i - 1], &inner = body.loops[i];
+    if (outer.low != 0 || inner.low != 0) continue;
+    std::vector<Index> indexes = all_indexes(body.value);
+    indexes.push_back(body.offset);
+    if (!walk_together(indexes, outer.symbol, inner.symbol, inner.high)) continue;
+    const Substitution zero{{outer.symbol, Index(0)}};
+    body.value = without_symbol(body.value, outer.symbol);
+    body.offset = substitute(body.offset, zero);
+    inner.high *= outer.high;
+    body.loops.erase(body.loops.begin() + static_cast<long>(i - 1));
+  }
+}
+
+void collect_divisions(const Index& index, std::vector<const Atom*>& out) {
+  for (const Index::Term& term : index.terms())
+    for (AtomId id : term.atoms) {
+      const Atom& a = atom(id);
+      if (a.kind != AtomKind::FloorDiv) continue;
+      out.push_back(&a);
+      collect_divisions(a.numerator, out);
+    }
+}
+
+std::vector<const Atom*> divisions(const KernelBody& body) {
+  std::vector<const Atom*> found;
+  for_each_index(body.value, [&](const Index& i) { collect_divisions(i, found); });
+  return found;
+}
+
+int64_t gcd(int64_t a, int64_t b) { return b == 0 ? a : gcd(b, a % b); }
+
+Ranges ranges_of(const KernelBody& body) {
+  Ranges ranges;
+  for (const Loop& loop : body.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
+  return ranges;
+}
+
+// Splits a loop in two by a tile that turns some floor division into a plain symbol; false: nothing to gain.
+bool split_loop(KernelBody& body, int round) {
+  const std::vector<const Atom*> before = divisions(body);
+  for (const Atom* division : before) {
+    if (!division->denominator.is_constant()) continue;
+    for (size_t l = 0; l < body.loops.size(); l++) {
+      const Loop loop = body.loops[l];
+      const auto step = coefficient(division->numerator, loop.symbol);
+      if (!step || *step == 0 || loop.low != 0) continue;
+      const int64_t tile = division->denominator.constant() / gcd(division->denominator.constant(), std::abs(*step));
+      if (tile <= 1 || tile >= loop.high || loop.high % tile != 0) continue;
+      KernelBody split = body;
+      const Loop outer{symbol_atom("@s" + std::to_string(round)), 0, loop.high / tile}, inner{loop.symbol, 0, tile};
+      split.loops[l] = outer;
+      split.loops.insert(split.loops.begin() + static_cast<long>(l) + 1, inner);
+      const Substitution parts{{loop.symbol, Index(tile) * Index::from_atom(outer.symbol) + Index::from_atom(inner.symbol)}};
+      split.value = map_expr(body.value, [&](const Index& i) { return substitute(i, parts); });
+      split.value = simplify(split.value, ranges_of(split));
+      split.offset = gopt::simplify(substitute(body.offset, parts), ranges_of(split));
+      if (divisions(split).size() >= before.size()) continue;
+      body = std::move(split);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+KernelBody reshape_loops(KernelBody body) {
+  for (int round = 0; round < 4 && split_loop(body, round); round++) {
+  }
+  std::unordered_map<const Expr::Node*, Expr> memo;
+  body.value = merge_binders(body.value, memo);
+  merge_loops(body);
+  return body;
+}
+
+namespace {
+
+constexpr size_t kMaxBoxes = 16;
+
+void collect_guards(const Expr& e, std::vector<Index>& out, std::set<const Expr::Node*>& seen) {
+  if (e->kind == ExprKind::Reduce || !seen.insert(e.get()).second) return;
+  if (e->kind == ExprKind::Select) visit_cond(e->cond, [&](const Index& i) { out.push_back(i); });
+  for (const Expr& a : e->args) collect_guards(a, out, seen);
+}
+
+int64_t ceil_of(int64_t a, int64_t b) { return a / b + ((a % b != 0) && ((a < 0) == (b < 0))); }
+
+// Positions of the loop at which some guard becomes decided, or changes.
+std::set<int64_t> break_points(const KernelBody& body, const Loop& loop) {
+  std::vector<Index> guards;
+  std::set<const Expr::Node*> seen;
+  collect_guards(body.value, guards, seen);
+  Ranges others = ranges_of(body);
+  others.erase(loop.symbol);
+  std::set<int64_t> points;
+  for (const Index& guard : guards) {
+    const auto a = coefficient(guard, loop.symbol);
+    if (!a || *a == 0) continue;
+    const auto rest = range_of(guard - Index(*a) * Index::from_atom(loop.symbol), others);
+    if (!rest) continue;
+    for (int64_t r : {rest->low, rest->high}) {
+      // a * s + r >= 0 from this s on (a > 0), or up to just before it (a < 0).
+      const int64_t point = *a > 0 ? ceil_of(-r, *a) : ceil_of(r + 1, -*a);
+      if (point > loop.low && point < loop.high) points.insert(point);
+    }
+  }
+  return points;
+}
+
+void split_box(const KernelBody& body, size_t l, std::vector<KernelBody>& out) {
+  if (l == body.loops.size()) {
+    out.push_back(body);
+    return;
+  }
+  std::set<int64_t> points = break_points(body, body.loops[l]);
+  if (points.size() + 1 > kMaxBoxes || out.size() + points.size() + 1 > 2 * kMaxBoxes) points.clear();
+  points.insert(body.loops[l].high);
+  int64_t low = body.loops[l].low;
+  for (int64_t high : points) {
+    KernelBody part = body;
+    part.loops[l].low = low;
+    part.loops[l].high = high;
+    const Ranges ranges = ranges_of(part);
+    part.value = simplify(part.value, ranges);
+    split_box(part, l + 1, out);
+    low = high;
+  }
+}
+
+}  // namespace
+
+std::vector<KernelBody> split_into_boxes(const KernelBody& body) {
+  std::vector<Index> guards;
+  std::set<const Expr::Node*> seen;
+  collect_guards(body.value, guards, seen);
+  if (guards.empty()) return {body};
+  std::vector<KernelBody> boxes;
+  split_box(body, 0, boxes);
+  return boxes;
+}
+
+}  // namespace gopt::codegen

@@ -1,0 +1,40 @@
+// Rewriting of element expressions before they are printed: simplification under the ranges of loops, strides of reads, merging
+// of loops that walk memory together, and boxes in which guards are decided.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "gopt/expr.h"
+#include "lower.h"
+
+namespace gopt::codegen {
+
+using IndexMap = std::function<Index(const Index&)>;
+// Rebuilds an expression with indexes (also in guards) and reads replaced. Without a read map, subscripts go through the index map.
+Expr map_expr(const Expr& e, const IndexMap& index, const ReadFunction& read = {});
+Cond map_cond(const Cond& cond, const IndexMap& index);
+// Replaces each load within an index.
+Index map_loads(const Index& index, const std::function<Index(int input, const std::vector<Index>& subscripts)>& load);
+
+// With indexes and guards simplified under the ranges, those of binders included.
+Expr simplify(const Expr& e, const Ranges& ranges);
+
+// The constant a of index = a * symbol + rest, where rest does not depend on the symbol; nothing where it is not linear.
+std::optional<int64_t> coefficient(const Index& index, AtomId symbol);
+bool depends_on(const Index& index, AtomId symbol);
+
+// Every index of an expression: offsets of reads, sizes and guards (also those of reductions).
+void for_each_index(const Expr& e, const std::function<void(const Index&)>& visit);
+// Every read outside nested reductions that do not depend on the symbol.
+void for_each_read(const Expr& e, const std::function<void(const Expr&)>& visit);
+
+// Merges neighbouring loops and binders that every index walks as one, and splits loops where a floor division asks for it.
+KernelBody reshape_loops(KernelBody body);
+
+// The body on parts of its range, in each of which the guards outside reductions are decided, as far as that takes few parts.
+std::vector<KernelBody> split_into_boxes(const KernelBody& body);
+
+}  // namespace gopt::codegen

@@ -1,0 +1,69 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "buffers.h"
+#include "gopt/interpreter.h"
+
+namespace gopt {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One weight after another: each is evaluated, written and dropped, so that memory holds one at a time.
+Status write_weights(const Plan& plan, const fs::path& path) {
+  std::ofstream out(path, std::ios::binary);
+  if (!out) return Error{"cannot write " + path.string()};
+  int64_t written = 0;
+  auto pad_to = [&](int64_t offset) {
+    static constexpr char zeros[64] = {};
+    for (; written < offset; written += std::min<int64_t>(64, offset - written)) out.write(zeros, std::min<int64_t>(64, offset - written));
+  };
+  for (BufferId id : codegen::weight_buffers(plan)) {
+    const Buffer& buffer = plan.buffer(id);
+    GOPT_ASSIGN_OR_RETURN(const Tensor tensor, evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
+    GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
+    pad_to(buffer.offset);
+    out.write(reinterpret_cast<const char*>(tensor.bytes().data()), buffer.size_bytes);
+    written += buffer.size_bytes;
+  }
+  pad_to(codegen::weights_file_size(plan));
+  out.close();
+  if (!out) return Error{"cannot write " + path.string() + ": is the disk full?"};
+  return Unit{};
+}
+
+Status write_files(const EmittedCode& code, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return Error{"cannot make the folder " + folder.string() + ": " + error.message()};
+  for (const EmittedFile& file : code.files) {
+    std::ofstream out(folder / file.name, std::ios::binary);
+    out << file.text;
+    out.close();
+    if (!out) return Error{"cannot write " + (folder / file.name).string()};
+  }
+  return write_weights(code.plan, folder / "weights.bin");
+}
+
+}  // namespace
+
+Status write_emitted(const EmittedCode& code, const std::string& folder, bool force) {
+  std::error_code error;
+  fs::path target = fs::path(folder).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();
+  if (fs::exists(target, error) && !force) return Error{folder + " exists already; --force replaces it"};
+  if (fs::exists(target, error) && !fs::is_directory(target, error)) return Error{folder + " is not a folder"};
+  const fs::path beside = target.string() + ".part" + std::to_string(getpid());
+  Status written = write_files(code, beside);
+  if (written) {
+    fs::remove_all(target, error);
+    fs::rename(beside, target, error);
+    if (error) written = Error{"cannot rename " + beside.string() + " to " + target.string() + ": " + error.message()};
+  }
+  if (!written) fs::remove_all(beside, error);
+  return written;
+}
+
+}  // namespace gopt

@@ -1,0 +1,139 @@
+// Prints element expressions as C++ statements within nested loops. Each subexpression is computed in the outermost loop that
+// knows its symbols; what varies over the vector loop alone, and not over loops between, is kept in a small array. The
+// loops around are the target's business (cpu/loops.h); guards of reductions become loop bounds.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lower.h"
+
+namespace gopt::codegen {
+
+// What an expression is computed in.
+enum class Scalar { Bool, Int, Float, Double };
+std::string type_name(Scalar scalar);
+std::string storage_name(ElementType element);  // in memory: "float", "int64_t", "uint8_t" for bool
+Scalar scalar_of(ElementType element);
+std::string literal(double value, Scalar scalar);
+// An expression of one type as another.
+std::string converted(const std::string& text, Scalar from, Scalar to);
+std::string stored(const std::string& text, Scalar from, ElementType to);
+
+// One loop body, or the function's body, or a branch.
+struct Scope {
+  struct Entry {
+    Expr expr;
+    std::string name;
+    Scalar type;
+    bool array = false;  // over the lanes of the vector loop
+  };
+  Scope* parent = nullptr;
+  std::vector<std::pair<AtomId, std::string>> bound;  // symbols of its loops, and their names
+  std::string code;
+  std::unordered_multimap<size_t, Entry> known;
+  bool guard = false;     // a branch: reads must not move out of it
+  bool lanes = false;     // the body of the vector loop over bound[0]
+  bool tile = false;      // one tile of the vector loop: arrays over lanes live inside
+  bool has_loop = false;  // holds loops or branches: not to be vectorized
+  std::string low, high;  // of the vector loop
+  int64_t lane_count = 0;  // at most
+};
+
+class Writer {
+ public:
+  // `ranges` of the loops' symbols; those of binders are added.
+  Writer(const KernelBody& body, Ranges ranges);
+
+  Scope& root() { return *root_; }
+  Scope& add_scope(Scope& parent);
+  std::string fresh(const std::string& prefix) { return prefix + std::to_string(counter_++); }
+
+  // The name or literal of the value, computed where it belongs, as type `want`.
+  std::string value(const Expr& e, Scope& scope, Scalar want);
+  std::string index_text(const Index& index, const Scope& scope) const;
+  Scalar type_of(const Expr& e, Scalar otherwise);
+
+  static bool pragmas;  // whether vector loops are marked for OpenMP
+
+ private:
+  friend class ReductionWriter;
+  std::optional<Scalar> own_type(const Expr& e);
+  double fold(const Expr& e);
+  const std::set<AtomId>& free_symbols(const Expr& e);
+  bool reads(const Expr& e);
+  bool has_reduction(const Expr& e);
+  bool is_expensive(const Expr& e);
+  bool binds_any(const Scope& scope, const std::set<AtomId>& symbols) const;
+  Scope* target(const Expr& e, Scope& scope);
+  const Scope::Entry* find(const Expr& e, Scope& scope, Scope** where);
+  Scope* array_home(const Expr& e, Scope& lanes);
+  std::string entry_text(const Scope::Entry& entry, const Scope& scope) const;
+  const Scope& lanes_scope(const Scope& scope) const;
+  void remember(Scope& scope, const Expr& e, std::string name, Scalar type, bool array);
+
+  std::string compute(const Expr& e, Scope& scope, Scalar type);
+  std::string inline_text(const Expr& e, Scope& scope, Scalar want);
+  std::string operation(const Expr& e, Scalar type, const std::vector<std::string>& args);
+  std::vector<Scalar> argument_types(const Expr& e, Scalar type);
+  std::string branch(const Expr& e, Scope& scope, Scalar type);
+  std::string read_text(const Expr& e, const Scope& scope) const;
+  std::string cond_text(const Cond& cond, const Scope& scope) const;
+  std::string atom_text(AtomId id, const Scope& scope) const;
+  std::string array_value(const Expr& e, Scope& lanes, Scalar type);
+
+  const KernelBody& body_;
+  Ranges ranges_;
+  std::deque<Scope> scopes_;
+  Scope* root_;
+  int counter_ = 0;
+  std::unordered_map<const Expr::Node*, std::set<AtomId>> free_;
+  std::unordered_map<const Expr::Node*, std::optional<Scalar>> types_;
+  std::unordered_map<const Expr::Node*, bool> reads_, reductions_, expensive_;
+  std::vector<Expr> kept_;  // keeps the keys above alive
+};
+
+// Loops of one reduction, written into the scope where its value is needed.
+class ReductionWriter {
+ public:
+  ReductionWriter(Writer& writer, const Expr& e, Scalar type) : w_(writer), e_(e), type_(type) {}
+
+  // True where lanes of the vector loop walk memory better than the binders do.
+  bool prefers_lanes(AtomId lane, int64_t lane_count);
+  std::string write_scalar(Scope& scope);
+  // An array over the lanes, in `home`.
+  std::string write_array(Scope& home, const Scope& lanes);
+
+ private:
+  struct LoopPart {
+    Scope* scope;
+    AtomId symbol;
+    std::string name, low, high;
+    std::vector<std::string> lows, highs;  // tightened
+  };
+  void lift_guard();
+  void order_binders(std::optional<AtomId> lane);
+  bool unit_stride(AtomId symbol);
+  std::string combine(const std::string& a, const std::string& b) const;
+  std::string initial() const;
+  void add_binders(Scope& outer);
+  void tighten();
+  bool tighten_one(const Index& guard);
+  std::string close(const LoopPart& part, const std::string& pragma) const;
+  Expr guarded_body() const;
+
+  Writer& w_;
+  Expr e_;
+  Scalar type_;
+  std::vector<Binder> binders_;
+  std::vector<Index> guards_;
+  std::vector<Cond> rest_;
+  Expr body_;
+  std::vector<LoopPart> parts_;
+};
+
+}  // namespace gopt::codegen

@@ -1,0 +1,165 @@
+// Text of single operations, indexes and guards.
+#include "transform.h"
+#include "writer.h"
+
+namespace gopt::codegen {
+namespace {
+
+constexpr size_t kMaxInlineNodes = 24;
+
+size_t node_count(const Expr& e) {
+  size_t n = 1;
+  for (const Expr& a : e->args) {
+    n += node_count(a);
+    if (n > kMaxInlineNodes) return n;
+  }
+  return n;
+}
+
+}  // namespace
+
+std::string Writer::atom_text(AtomId id, const Scope& scope) const {
+  const Atom& a = atom(id);
+  switch (a.kind) {
+    case AtomKind::Symbol:
+      for (const Scope* s = &scope; s; s = s->parent)
+        for (const auto& [symbol, name] : s->bound)
+          if (symbol == id) return name;
+      GOPT_CHECK(false, "symbol " + a.name + " outside its loop");
+    case AtomKind::FloorDiv: {
+      const auto range = range_of(a.numerator, ranges_);
+      const std::string n = index_text(a.numerator, scope), d = index_text(a.denominator, scope);
+      if (range && range->low >= 0) return "((" + n + ") / " + d + ")";
+      return "gopt_floor_div(" + n + ", " + d + ")";
+    }
+    case AtomKind::Load: {
+      std::string text = "(int64_t)in" + std::to_string(a.input) + "[" + index_text(a.subscripts[0], scope) + "]";
+      if (a.subscripts.size() > 1) text = "gopt_clamp(" + text + ", " + index_text(a.subscripts[1], scope) + ")";
+      return text;
+    }
+  }
+  return "";
+}
+
+std::string Writer::index_text(const Index& index, const Scope& scope) const {
+  std::string text;
+  for (const Index::Term& term : index.terms()) {
+    std::string product;
+    if (term.coefficient != 1 && term.coefficient != -1) product = std::to_string(std::abs(term.coefficient));
+    for (AtomId id : term.atoms) product += (product.empty() ? "" : " * ") + atom_text(id, scope);
+    if (term.coefficient < 0) text += (text.empty() ? "-" : " - ") + product;
+    else text += (text.empty() ? "" : " + ") + product;
+  }
+  if (text.empty()) return std::to_string(index.constant());
+  if (index.constant() > 0) text += " + " + std::to_string(index.constant());
+  if (index.constant() < 0) text += " - " + std::to_string(-index.constant());
+  return text;
+}
+
+std::string Writer::cond_text(const Cond& cond, const Scope& scope) const {
+  switch (cond.kind()) {
+    case CondKind::True: return "true";
+    case CondKind::False: return "false";
+    case CondKind::NonNegative: return "(" + index_text(cond.index(), scope) + " >= 0)";
+    case CondKind::And:
+    case CondKind::Or: break;
+  }
+  std::string text;
+  for (const Cond& part : cond.parts())
+    text += (text.empty() ? "" : cond.kind() == CondKind::And ? " && " : " || ") + cond_text(part, scope);
+  return "(" + text + ")";
+}
+
+std::string Writer::read_text(const Expr& e, const Scope& scope) const {
+  return "in" + std::to_string(e->input) + "[" + index_text(e->subscripts[0], scope) + "]";
+}
+
+// What the arguments are computed in, for a result of that type.
+std::vector<Scalar> Writer::argument_types(const Expr& e, Scalar type) {
+  std::vector<Scalar> types(e->args.size(), type);
+  if (e->kind == ExprKind::Less || e->kind == ExprKind::Equal) {
+    const auto a = own_type(e->args[0]), b = own_type(e->args[1]);
+    const Scalar both = std::max(a.value_or(Scalar::Bool), b.value_or(Scalar::Bool));
+    // A comparison with a number that is no integer must not truncate it.
+    types.assign(2, both == Scalar::Bool ? Scalar::Int : both);
+  }
+  if (e->kind == ExprKind::Choose) types[0] = type_of(e->args[0], Scalar::Float);
+  if (e->kind == ExprKind::Convert) types[0] = type_of(e->args[0], Scalar::Double);
+  if (e->kind == ExprKind::Call && e->function == Function::IsNan) types[0] = type_of(e->args[0], Scalar::Float);
+  return types;
+}
+
+std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std::string>& a) {
+  const bool integer = type == Scalar::Int || type == Scalar::Bool;
+  switch (e->kind) {
+    case ExprKind::Add: return "(" + a[0] + " + " + a[1] + ")";
+    case ExprKind::Subtract: return "(" + a[0] + " - " + a[1] + ")";
+    case ExprKind::Multiply: return "(" + a[0] + " * " + a[1] + ")";
+    case ExprKind::Divide: return integer ? "gopt_divide(" + a[0] + ", " + a[1] + ")" : "(" + a[0] + " / " + a[1] + ")";
+    case ExprKind::Maximum: return "gopt_max(" + a[0] + ", " + a[1] + ")";
+    case ExprKind::Minimum: return "gopt_min(" + a[0] + ", " + a[1] + ")";
+    case ExprKind::Less: return "(" + a[0] + " < " + a[1] + ")";
+    case ExprKind::Equal: return "(" + a[0] + " == " + a[1] + ")";
+    case ExprKind::Choose: return "(" + a[0] + " != 0 ? " + a[1] + " : " + a[2] + ")";
+    case ExprKind::Convert: {
+      const Scalar from = type_of(e->args[0], Scalar::Double);
+      const std::string value = stored(a[0], from, e->type);
+      return type == Scalar::Int ? "(int64_t)" + value : value;
+    }
+    case ExprKind::Call: {
+      std::string text = "gopt_" + std::string(function_text(e->function)) + "(";
+      for (size_t i = 0; i < a.size(); i++) text += (i ? ", " : "") + a[i];
+      return text + ")";
+    }
+    default: GOPT_CHECK(false, "no operation: " + to_string(e));
+  }
+}
+
+// One expression whose arguments have names of their own.
+std::string Writer::compute(const Expr& e, Scope& scope, Scalar type) {
+  if (e->kind == ExprKind::Read) return read_text(e, scope);
+  if (e->kind == ExprKind::Size) return "(" + type_name(type) + ")(" + index_text(e->index, scope) + ")";
+  if (e->kind == ExprKind::Select) {
+    if (!has_reduction(e) && node_count(e) <= kMaxInlineNodes) return inline_text(e, scope, type);
+    return branch(e, scope, type);
+  }
+  if (e->kind == ExprKind::Reduce) return value(e, scope, type);
+  const std::vector<Scalar> types = argument_types(e, type);
+  std::vector<std::string> args;
+  for (size_t i = 0; i < e->args.size(); i++) args.push_back(value(e->args[i], scope, types[i]));
+  return operation(e, type, args);
+}
+
+// The same within one C++ expression: reads stay behind the guards around them.
+std::string Writer::inline_text(const Expr& e, Scope& scope, Scalar want) {
+  if (!reads(e)) return value(e, scope, want);
+  Scope* where = nullptr;
+  const Scalar type = type_of(e, want);
+  if (const Scope::Entry* entry = find(e, scope, &where)) return converted(entry_text(*entry, scope), entry->type, want);
+  if (e->kind == ExprKind::Read) return converted(read_text(e, scope), type, want);
+  if (e->kind == ExprKind::Select) {
+    const std::string text = "(" + cond_text(e->cond, scope) + " ? " + inline_text(e->args[0], scope, type) + " : " +
+                             inline_text(e->args[1], scope, type) + ")";
+    return converted(text, type, want);
+  }
+  if (e->kind == ExprKind::Size) return converted("(" + index_text(e->index, scope) + ")", Scalar::Int, want);
+  const std::vector<Scalar> types = argument_types(e, type);
+  std::vector<std::string> args;
+  for (size_t i = 0; i < e->args.size(); i++) args.push_back(inline_text(e->args[i], scope, types[i]));
+  return converted(operation(e, type, args), type, want);
+}
+
+std::string Writer::branch(const Expr& e, Scope& scope, Scalar type) {
+  const std::string name = fresh("s");
+  scope.code += type_name(type) + " " + name + ";\nif " + cond_text(e->cond, scope) + " {\n";
+  for (size_t side = 0; side < 2; side++) {
+    Scope& inside = add_scope(scope);
+    inside.guard = true;
+    const std::string text = value(e->args[side], inside, type);
+    scope.code += inside.code + name + " = " + text + ";\n" + (side == 0 ? "} else {\n" : "}\n");
+  }
+  scope.has_loop = true;
+  return name;
+}
+
+}  // namespace gopt::codegen

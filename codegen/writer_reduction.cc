@@ -1,0 +1,228 @@
+// Loops of reductions: guards become bounds, the binder that walks memory one by one is innermost and vectorized.
+#include <algorithm>
+#include <cmath>
+
+#include "transform.h"
+#include "writer.h"
+
+namespace gopt::codegen {
+namespace {
+
+double neutral_element(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::Sum: return 0;
+    case ReduceKind::Product: return 1;
+    case ReduceKind::Max: return -INFINITY;
+    case ReduceKind::Min: return INFINITY;
+  }
+  return 0;
+}
+
+bool is_constant(const Expr& e, double value) { return e->kind == ExprKind::Constant && e->value == value; }
+
+void conjuncts(const Cond& cond, std::vector<Index>& linear, std::vector<Cond>& rest) {
+  if (cond.kind() == CondKind::And) {
+    for (const Cond& part : cond.parts()) conjuncts(part, linear, rest);
+  } else if (cond.kind() == CondKind::NonNegative) {
+    linear.push_back(cond.index());
+  } else {
+    rest.push_back(cond);
+  }
+}
+
+}  // namespace
+
+std::string ReductionWriter::initial() const { return literal(neutral_element(e_->reduce), type_); }
+
+std::string ReductionWriter::combine(const std::string& a, const std::string& b) const {
+  switch (e_->reduce) {
+    case ReduceKind::Sum: return a + " + " + b;
+    case ReduceKind::Product: return a + " * " + b;
+    case ReduceKind::Max: return b + " > " + a + " ? " + b + " : " + a;
+    case ReduceKind::Min: return b + " < " + a + " ? " + b + " : " + a;
+  }
+  return "";
+}
+
+// Takes guards whose other side is the reduction's neutral element out of the body, also from within products.
+void ReductionWriter::lift_guard() {
+  body_ = e_->args[0];
+  while (true) {
+    if (body_->kind == ExprKind::Select && is_constant(body_->args[1], neutral_element(e_->reduce))) {
+      conjuncts(body_->cond, guards_, rest_);
+      body_ = body_->args[0];
+      continue;
+    }
+    const bool product = e_->reduce == ReduceKind::Sum && (body_->kind == ExprKind::Multiply || body_->kind == ExprKind::Divide);
+    if (!product) return;
+    size_t side = 2;
+    for (size_t i = 0; i < (body_->kind == ExprKind::Divide ? 1u : 2u); i++)
+      if (body_->args[i]->kind == ExprKind::Select && is_constant(body_->args[i]->args[1], 0)) side = i;
+    if (side == 2) return;
+    const Expr guarded = body_->args[side];
+    conjuncts(guarded->cond, guards_, rest_);
+    if (body_->kind == ExprKind::Divide) body_ = guarded->args[0] / body_->args[1];
+    else body_ = side == 0 ? guarded->args[0] * body_->args[1] : body_->args[0] * guarded->args[0];
+  }
+}
+
+bool ReductionWriter::unit_stride(AtomId symbol) {
+  bool unit = true, any = false;
+  for_each_read(e_->args[0], [&](const Expr& r) {
+    const auto c = coefficient(r->subscripts[0], symbol);
+    unit = unit && c && (*c == 0 || *c == 1);
+    any = any || (c && *c == 1);
+  });
+  return unit && any;
+}
+
+bool ReductionWriter::prefers_lanes(AtomId lane, int64_t lane_count) {
+  if (unit_stride(lane)) return true;
+  for (const Binder& b : e_->binders)
+    if (unit_stride(b.symbol) && b.extent.as_constant().value_or(0) >= 8) return false;
+  return lane_count >= 8;
+}
+
+// The vectorized binder goes innermost.
+void ReductionWriter::order_binders(std::optional<AtomId> lane) {
+  binders_ = e_->binders;
+  if (lane) return;
+  for (size_t i = 0; i < binders_.size(); i++) {
+    if (!unit_stride(binders_[i].symbol) || binders_[i].extent.as_constant().value_or(0) < 4) continue;
+    std::rotate(binders_.begin() + static_cast<long>(i), binders_.begin() + static_cast<long>(i) + 1, binders_.end());
+    return;
+  }
+}
+
+void ReductionWriter::add_binders(Scope& outer) {
+  Scope* parent = &outer;
+  for (const Binder& b : binders_) {
+    Scope& scope = w_.add_scope(*parent);
+    const std::string name = w_.fresh("r");
+    scope.bound = {{b.symbol, name}};
+    parts_.push_back({&scope, b.symbol, name, "0", w_.index_text(b.extent, *parent), {}, {}});
+    parent = &scope;
+  }
+}
+
+// A guard a * s + rest >= 0 bounds the innermost loop that it depends on.
+bool ReductionWriter::tighten_one(const Index& guard) {
+  for (size_t i = parts_.size(); i-- > 0;) {
+    LoopPart& part = parts_[i];
+    if (!depends_on(guard, part.symbol)) continue;
+    const auto a = coefficient(guard, part.symbol);
+    if (!a || has_load(guard)) return false;
+    const Index rest = guard - Index(*a) * Index::from_atom(part.symbol);
+    const Scope& outside = *part.scope->parent;
+    if (*a > 0) {
+      const std::string text = w_.index_text(-rest, outside);
+      part.lows.push_back(*a == 1 ? text : "gopt_ceil_div(" + text + ", " + std::to_string(*a) + ")");
+    } else {
+      const std::string text = w_.index_text(rest, outside);
+      part.highs.push_back((*a == -1 ? text : "gopt_floor_div(" + text + ", " + std::to_string(-*a) + ")") + " + 1");
+    }
+    return true;
+  }
+  return false;
+}
+
+void ReductionWriter::tighten() {
+  for (const Index& guard : guards_)
+    if (!tighten_one(guard)) rest_.push_back(at_least(guard, Index(0)));
+  for (LoopPart& part : parts_) {
+    for (const std::string& low : part.lows) part.low = "gopt_max<int64_t>(" + low + ", " + part.low + ")";
+    for (const std::string& high : part.highs) part.high = "gopt_min<int64_t>(" + high + ", " + part.high + ")";
+  }
+}
+
+Expr ReductionWriter::guarded_body() const {
+  Cond all;
+  for (const Cond& c : rest_) all = all && c;
+  return select(all, body_, constant(neutral_element(e_->reduce)));
+}
+
+std::string ReductionWriter::close(const LoopPart& part, const std::string& pragma) const {
+  const std::string low = part.name + "_low", high = part.name + "_high";
+  std::string text;
+  const bool tight = !part.lows.empty() || !part.highs.empty();
+  if (tight) text = "const int64_t " + low + " = " + part.low + ", " + high + " = " + part.high + ";\n";
+  text += pragma;
+  return text + "for (int64_t " + part.name + " = " + (tight ? low : part.low) + "; " + part.name + " < " + (tight ? high : part.high) + "; " +
+         part.name + "++) {\n" + part.scope->code + "}\n";
+}
+
+std::string ReductionWriter::write_scalar(Scope& scope) {
+  lift_guard();
+  order_binders(std::nullopt);
+  const std::string name = w_.fresh("t");
+  add_binders(scope);
+  tighten();
+  scope.has_loop = true;
+  const Expr body = guarded_body();
+  if (e_->reduce == ReduceKind::Sum && body->kind == ExprKind::Constant) {
+    // A count: the product of the loops' lengths, where none depends on another.
+    const bool apart = std::all_of(parts_.begin(), parts_.end(), [&](const LoopPart& p) {
+      for (const LoopPart& q : parts_)
+        if ((p.low + p.high).find(q.name) != std::string::npos) return false;
+      return true;
+    });
+    if (apart) {
+      std::string text = literal(body->value, type_);
+      for (const LoopPart& p : parts_) text += " * (" + type_name(type_) + ")gopt_max<int64_t>(0, " + p.high + " - (" + p.low + "))";
+      scope.code += "const " + type_name(type_) + " " + name + " = " + text + ";\n";
+      return name;
+    }
+  }
+  scope.code += type_name(type_) + " " + name + " = " + initial() + ";\n";
+  if (parts_.empty()) {
+    const std::string value = w_.value(body, scope, type_);
+    scope.code += name + " = " + combine(name, value) + ";\n";
+    return name;
+  }
+  Scope& inner = *parts_.back().scope;
+  const std::string value = w_.value(body, inner, type_);
+  const bool vector = !inner.has_loop && Writer::pragmas;
+  const char* operators[] = {"+", "max", "min", "*"};
+  const std::string pragma =
+      vector ? "#pragma omp simd reduction(" + std::string(operators[static_cast<int>(e_->reduce)]) + ":" + name + ")\n" : "";
+  inner.code += name + " = " + combine(name, value) + ";\n";
+  for (size_t i = parts_.size(); i-- > 0;) {
+    const std::string text = close(parts_[i], i + 1 == parts_.size() ? pragma : "");
+    Scope& outside = i == 0 ? scope : *parts_[i - 1].scope;
+    outside.code += text;
+    outside.has_loop = true;
+  }
+  return name;
+}
+
+std::string ReductionWriter::write_array(Scope& home, const Scope& lanes) {
+  lift_guard();
+  order_binders(lanes.bound[0].first);
+  const std::string name = w_.fresh("a");
+  add_binders(home);
+  Scope& innermost = parts_.empty() ? home : *parts_.back().scope;
+  Scope& own = w_.add_scope(innermost);
+  own.lanes = true;
+  own.bound = {{lanes.bound[0].first, w_.fresh("j")}};
+  own.low = lanes.low;
+  own.high = lanes.high;
+  own.lane_count = lanes.lane_count;
+  const std::string lane = own.bound[0].second, at = "[" + lane + (own.low == "0" ? "" : " - " + own.low) + "]";
+  parts_.push_back({&own, lanes.bound[0].first, lane, own.low, own.high, {}, {}});
+  tighten();
+  const std::string simd = Writer::pragmas ? "#pragma omp simd\n" : "";
+  const std::string count = std::to_string(lanes.lane_count);
+  home.code += "alignas(64) " + type_name(type_) + " " + name + "[" + count + "];\n";
+  home.code += simd + "for (int64_t z = 0; z < " + count + "; z++) " + name + "[z] = " + initial() + ";\n";
+  const std::string value = w_.value(guarded_body(), own, type_);
+  own.code += name + at + " = " + combine(name + at, value) + ";\n";
+  for (size_t i = parts_.size(); i-- > 0;) {
+    const std::string text = close(parts_[i], i + 1 == parts_.size() && !own.has_loop ? simd : "");
+    Scope& outside = i == 0 ? home : *parts_[i - 1].scope;
+    outside.code += text;
+    outside.has_loop = true;
+  }
+  return name;
+}
+
+}  // namespace gopt::codegen

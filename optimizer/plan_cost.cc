@@ -1,0 +1,175 @@
+// Analytic costs: a roofline over what a kernel reads, writes and computes, with efficiencies as measured for oneDNN's
+// kernels (DESIGN.md 9), and the cost of a graph as the sum over the kernels of its plan.
+#include <algorithm>
+
+#include "gopt/optimizer.h"
+#include "plan_buffers.h"
+
+namespace gopt {
+namespace {
+
+int64_t count_or(const TensorType& type, int64_t otherwise) {
+  return type.has_static_shape() ? element_count(type.static_shape()) : otherwise;
+}
+
+// Scalar operations of one covered node; `fallback` elements where its extents are symbolic.
+double node_operations(const Node& node, int64_t fallback) {
+  const OpInfo& info = op_info(node.op);
+  if (info.has(kDataMovement) || info.has(kShapeOnly)) return 0;
+  const auto out = static_cast<double>(count_or(node.outputs[0], fallback));
+  const double in =
+      node.inputs.empty() || !node.inputs[0] ? out : static_cast<double>(count_or(node.inputs[0].type(), fallback));
+  switch (node.op) {
+    case OpKind::MaxPool:
+    case OpKind::AveragePool: {
+      double window = 1;
+      for (const Index& extent : std::get<std::vector<Index>>(node.attributes.at("kernel_shape")))
+        window *= static_cast<double>(extent.constant());
+      return out * window;
+    }
+    case OpKind::Exp:
+    case OpKind::Log:
+    case OpKind::Tanh:
+    case OpKind::Sigmoid:
+    case OpKind::Erf:
+    case OpKind::Pow:
+    case OpKind::Elu:
+    case OpKind::Softplus:
+    case OpKind::Mish:
+    case OpKind::Gelu: return 12 * out;
+    case OpKind::Softmax:
+    case OpKind::LogSoftmax: return 30 * out;
+    case OpKind::LayerNormalization:
+    case OpKind::InstanceNormalization: return 8 * out;
+    default: return std::max(in, out);
+  }
+}
+
+// Multiply-adds of a product or convolution, counted two.
+double product_operations(const Plan& plan, const Kernel& kernel) {
+  const Buffer &out = plan.buffer(kernel.output_buffers[0]), &b = plan.buffer(kernel.input_buffers[1]);
+  const auto elements = static_cast<double>(element_count(out.dims));
+  if (kernel.kind == KernelKind::Convolution)
+    return 2 * elements * static_cast<double>(element_count(std::span(b.dims).subspan(1)));
+  const Buffer& a = plan.buffer(kernel.input_buffers[0]);
+  const Attributes& attributes = kernel.nodes[0]->attributes;
+  auto transposed = attributes.find("transA");
+  const bool ta = transposed != attributes.end() && std::get<Index>(transposed->second) != Index(0);
+  return 2 * elements * static_cast<double>(ta ? a.dims[a.dims.size() - 2] : a.dims.back());
+}
+
+// Share of the arithmetic peak that a library kernel reaches.
+double library_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Buffer &w = plan.buffer(kernel.input_buffers[1]), &out = plan.buffer(kernel.output_buffers[0]);
+  if (kernel.kind == KernelKind::MatrixProduct) {
+    const double rows =
+        static_cast<double>(element_count(out.dims)) / static_cast<double>(std::max<int64_t>(1, out.dims.back()));
+    const bool packed = w.place == BufferPlace::Weight;
+    return (packed ? 0.8 : 0.5) * std::min(1.0, (rows + 1) / 16);
+  }
+  const Buffer& x = plan.buffer(kernel.input_buffers[0]);
+  const bool grouped = w.dims[1] != x.dims[1];
+  if (grouped && w.dims[1] < 16) return 0.12;
+  if (out.layout == Layout::Plain) return 0.33;
+  const auto pixels = static_cast<double>(out.dims[0] * out.dims[2] * out.dims[3]);
+  const double small = std::min(1.0, pixels / 64 + 0.25);
+  if (kernel.implementation == "winograd") {
+    // Transforms cost what they save on few channels, and tiles of 4 x 4 waste the border of small images.
+    const double channels = static_cast<double>(std::min(w.dims[0], w.dims[1]));
+    const double fill = [&] {
+      auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
+      return covered(out.dims[2]) * covered(out.dims[3]);
+    }();
+    return small * 0.95 * 1.75 * fill * std::min(1.0, 0.35 + channels / 256);
+  }
+  return small * (w.dims[2] * w.dims[3] == 1 ? 0.82 : 0.95);
+}
+
+double kernel_operations(const Plan& plan, const Kernel& kernel) {
+  if (kernel.kind == KernelKind::Reorder) return 0;
+  if (kernel.kind != KernelKind::Generated) return product_operations(plan, kernel);
+  const int64_t out = element_count(plan.buffer(kernel.output_buffers[0]).dims);
+  double operations = 0;
+  for (const NodePtr& node : kernel.nodes) {
+    if (node->is(OpKind::Conv) || node->is(OpKind::ConvTranspose) || node->is(OpKind::MatMul) ||
+        node->is(OpKind::Gemm)) {
+      const int64_t weights = count_or(node->inputs[1].type(), out);
+      operations += 2 * static_cast<double>(out) * static_cast<double>(weights) / 16;
+    } else {
+      operations += node_operations(*node, out);
+    }
+  }
+  return operations;
+}
+
+double kernel_bytes(const Plan& plan, const Kernel& kernel) {
+  double bytes = 0;
+  for (BufferId b : kernel.input_buffers) {
+    const Buffer& in = plan.buffer(b);
+    auto size = static_cast<double>(in.size_bytes);
+    // Slices and gathers read no more than they write.
+    if (kernel.kind == KernelKind::Generated && kernel.nodes.size() == 1 &&
+        op_info(kernel.nodes[0]->op).has(kDataMovement))
+      size = std::min(size, static_cast<double>(plan.buffer(kernel.output_buffers[0]).size_bytes));
+    bytes += size;
+  }
+  for (BufferId b : kernel.output_buffers) bytes += static_cast<double>(plan.buffer(b).size_bytes);
+  return bytes;
+}
+
+// Loops of our own reach a fraction of the peak: one operation an instruction, functions by polynomials.
+constexpr double kGeneratedEfficiency = 0.1;
+
+class AnalyticCosts : public KernelCosts {
+ public:
+  explicit AnalyticCosts(const Roofline& roofline) : roofline_(roofline) {}
+
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
+    const double efficiency = library ? library_efficiency(plan, kernel) : kGeneratedEfficiency;
+    const double compute_ms = kernel_operations(plan, kernel) / (roofline_.gflops * efficiency * 1e6);
+    const double memory_ms = kernel_bytes(plan, kernel) / (roofline_.gbps * 1e6);
+    // The launch also breaks ties between plans of equal work in favour of fewer kernels.
+    return std::max(compute_ms, memory_ms) + roofline_.launch_us * 1e-3;
+  }
+
+ private:
+  Roofline roofline_;
+};
+
+class PlanOracle : public CostOracle {
+ public:
+  PlanOracle(const Target& target, std::unique_ptr<KernelCosts> costs) : costs_(std::move(costs)) {
+    options_.target = target;
+    options_.tolerant = true;
+  }
+
+  Cost estimate(const Graph& graph) override {
+    const Result<Plan> plan = planning::plan_once(graph, options_, *costs_);
+    GOPT_CHECK(plan.ok(), "a tolerant plan has no errors");
+    Cost cost;
+    for (const Kernel& kernel : plan->kernels) {
+      cost.time_ms += kernel.estimated_ms;
+      cost.operations += kernel_operations(*plan, kernel);
+      cost.bytes += kernel_bytes(*plan, kernel);
+      cost.kernels++;
+    }
+    return cost;
+  }
+
+ private:
+  planning::CoverOptions options_;
+  std::unique_ptr<KernelCosts> costs_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline) {
+  return std::make_unique<AnalyticCosts>(roofline);
+}
+
+std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs) {
+  return std::make_unique<PlanOracle>(target, std::move(kernel_costs));
+}
+
+}  // namespace gopt
