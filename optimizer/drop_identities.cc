@@ -61,7 +61,7 @@ Graph drop_identities(const Graph& graph) {
     }
     replacements.emplace_back(copy, original);
   }
-  return replace_each(graph, std::move(replacements));
+  return replace_each(graph, replacements);
 }
 
 }  // namespace gopt::optimizer

@@ -63,7 +63,7 @@ Graph fold_constants(const Graph& graph) {
       replacements.emplace_back(Value{node, static_cast<int>(output)}, builder.constant((*values)[output], name));
     }
   }
-  return replace_each(graph, std::move(replacements));
+  return replace_each(graph, replacements);
 }
 
 }  // namespace gopt::optimizer

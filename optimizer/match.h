@@ -17,7 +17,7 @@ struct Binding {
   std::vector<NodeId> nodes;     // of the graph, by pattern node
   std::vector<Value> variables;  // by pattern variable
   Substitution symbols;
-  std::map<std::string, double> numbers;  // by float attribute variable
+  std::map<std::string, double> numbers;        // by float attribute variable
   ElementType floating = ElementType::Float32;  // what f32 of the rule stands for
 
   Value root(const Graph& graph, size_t output) const;

@@ -25,7 +25,7 @@ Graph merge_equal_nodes(const Graph& graph) {
     const auto [entry, is_new] = first.try_emplace(node->hash, node);
     if (!is_new) add_outputs(node, entry->second, replacements);
   }
-  return replace_each(graph, std::move(replacements));
+  return replace_each(graph, replacements);
 }
 
 Graph merge_commuted_nodes(const Graph& graph) {
@@ -42,7 +42,7 @@ Graph merge_commuted_nodes(const Graph& graph) {
     if (!is_new && !has_attributes && entry->second->outputs == node->outputs)
       add_outputs(node, entry->second, replacements);
   }
-  return replace_each(graph, std::move(replacements));
+  return replace_each(graph, replacements);
 }
 
 }  // namespace gopt::optimizer

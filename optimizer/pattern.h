@@ -21,8 +21,6 @@ struct PatternNode {
   std::vector<PatternValue> inputs;
   Attributes attributes;
   std::vector<TensorType> outputs;
-  int attribute_rank = 0;   // rank that axis attributes count in
-  bool has_prefix = false;  // a variable with a prefix lies below
   bool is_commutative = false;
   Tensor tensor;  // Constant
 };
@@ -59,8 +57,9 @@ struct Pattern {
   int first_root() const { return left.outputs.front().node; }
 };
 
-// Precondition: the rule outlives the pattern. Errors: a side that cannot be matched (a root that is a variable, roots
-// that share nothing), a symbol of the right side that the left does not bind.
-Result<Pattern> compile_pattern(const RewriteRule& rule);
+// The patterns of a rule: one, or, where it holds under any leading axes, one for each number of them up to
+// `max_prefix`. Errors: a side that cannot be matched (a root that is a variable, roots that share nothing), a symbol
+// of the right side that the left does not bind.
+Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix = 5);
 
 }  // namespace gopt::optimizer

@@ -8,7 +8,8 @@
 
 namespace gopt::optimizer {
 
-// Replaces from the last key to the first, so that a value may itself depend on keys before it. Keys are of `graph`.
-Graph replace_each(const Graph& graph, std::vector<std::pair<Value, Value>> replacements);
+// Every key replaced by its value, also within other values. Precondition: types agree and no value depends on its own
+// key.
+Graph replace_each(const Graph& graph, const std::vector<std::pair<Value, Value>>& replacements);
 
 }  // namespace gopt::optimizer

@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <set>
+
 namespace gopt::optimizer {
 namespace {
 
@@ -71,9 +74,8 @@ class Instantiator {
       name = roots->second.front().second.node->name;
       for (const auto& [output, root] : roots->second) output_names[output] = output_name(root);
     }
-    GOPT_ASSIGN_OR_RETURN(made_[at],
-                          builder_.add(node.op, std::move(inputs), std::move(attributes),
-                                       static_cast<int>(node.outputs.size()), name, output_names));
+    GOPT_ASSIGN_OR_RETURN(made_[at], builder_.add(node.op, std::move(inputs), std::move(attributes),
+                                                  static_cast<int>(node.outputs.size()), name, output_names));
     return Unit{};
   }
 
@@ -84,13 +86,10 @@ class Instantiator {
   std::map<int, std::vector<std::pair<int, Value>>> roots_of_;
 };
 
-}  // namespace
-
-Result<Rewritten> apply_binding(const Graph& graph, const Graph& source, const Binding& binding) {
-  for (NodeId id : binding.nodes)
-    if (!graph.contains(source.node(id))) return Error{"a matched node is gone"};
+// Values in place of the roots of one binding. Errors: another type than the root's.
+Result<std::map<Value, Value>> replacements_of(const Graph& graph, const Binding& binding, std::vector<Hash128>& made) {
   std::vector<Value> roots;
-  for (size_t i = 0; i < binding.pattern->left.outputs.size(); i++) roots.push_back(binding.root(source, i));
+  for (size_t i = 0; i < binding.pattern->left.outputs.size(); i++) roots.push_back(binding.root(graph, i));
   Instantiator instantiator(binding, roots);
   GOPT_ASSIGN_OR_RETURN(const std::vector<Value> values, instantiator.build());
   std::map<Value, Value> replacements;
@@ -100,18 +99,44 @@ Result<Rewritten> apply_binding(const Graph& graph, const Graph& source, const B
                                to_string(roots[i].type()))};
     replacements[roots[i]] = values[i];
   }
-  GOPT_ASSIGN_OR_RETURN(Graph rewritten, replace_values(graph, replacements));
-  return Rewritten{std::move(rewritten), instantiator.made()};
+  for (const Hash128& hash : instantiator.made()) made.push_back(hash);
+  return replacements;
 }
 
-std::vector<std::string> matched_names(const Graph& source, const Binding& binding) {
+// Marks the binding's nodes as taken, unless one of them already is. Constants are shared.
+bool take_nodes(const Graph& graph, const Binding& binding, std::set<NodeId>& taken) {
+  const auto is_taken = [&](NodeId id) { return taken.count(id) > 0; };
+  if (std::any_of(binding.nodes.begin(), binding.nodes.end(), is_taken)) return false;
+  for (NodeId id : binding.nodes)
+    if (!graph.node(id)->is(OpKind::Constant)) taken.insert(id);
+  return true;
+}
+
+}  // namespace
+
+Result<Rewritten> apply_bindings(const Graph& graph, const std::vector<Binding>& bindings) {
+  Rewritten rewritten;
+  std::map<Value, Value> replacements;
+  std::set<NodeId> taken;
+  for (const Binding& binding : bindings) {
+    if (!take_nodes(graph, binding, taken)) continue;
+    auto own = replacements_of(graph, binding, rewritten.made);
+    if (!own.ok()) continue;
+    replacements.insert(own->begin(), own->end());
+    rewritten.applied.push_back(&binding);
+  }
+  GOPT_ASSIGN_OR_RETURN(rewritten.graph, replace_values(graph, replacements));
+  return rewritten;
+}
+
+std::vector<std::string> matched_names(const Graph& graph, const Binding& binding) {
   std::vector<std::string> names;
   for (NodeId id : binding.nodes) {
-    const Node& node = *source.node(id);
+    const Node& node = *graph.node(id);
     if (node.is(OpKind::Constant)) continue;
     if (!node.name.empty())
       names.push_back(node.name);
-    else if (const std::string value = output_name({source.node(id), 0}); !value.empty())
+    else if (const std::string value = output_name({graph.node(id), 0}); !value.empty())
       names.push_back(value);
     else
       names.push_back(op_info(node.op).name);

@@ -10,14 +10,15 @@ namespace gopt::optimizer {
 
 struct Rewritten {
   Graph graph;
-  std::vector<Hash128> made;  // nodes of the right side, or the variable's that is all of it
+  std::vector<const Binding*> applied;
+  std::vector<Hash128> made;  // nodes of the right sides, or the variable's that is all of one
 };
 
-// `source` is the graph that the binding was found in; `graph` may be a later one, in which earlier nodes are the same.
-// Errors: a matched node is gone from `graph`; the right side does not fit, which a proved rule never causes.
-Result<Rewritten> apply_binding(const Graph& graph, const Graph& source, const Binding& binding);
+// Applies bindings found in `graph`, in order, together. One that shares a node with an earlier one is left out, and so
+// is one that does not fit, which a proved rule never causes. Errors: together they would make a cycle.
+Result<Rewritten> apply_bindings(const Graph& graph, const std::vector<Binding>& bindings);
 
 // Names of the nodes that a binding matched, for the trace; the operator's name where a node has none.
-std::vector<std::string> matched_names(const Graph& source, const Binding& binding);
+std::vector<std::string> matched_names(const Graph& graph, const Binding& binding);
 
 }  // namespace gopt::optimizer

@@ -50,37 +50,6 @@ struct Entry {
   }
 };
 
-struct Applied {
-  Graph graph;
-  std::vector<const Binding*> bindings;
-  std::vector<Hash128> made;
-};
-
-uint32_t last_root(const Binding& binding) {
-  uint32_t last = 0;
-  for (const PatternValue& root : binding.pattern->left.outputs)
-    last = std::max(last, static_cast<uint32_t>(binding.nodes[root.node]));
-  return last;
-}
-
-// Bindings applied from the last root to the first: nodes before the root that is replaced stay as they are, so that
-// the remaining bindings still hold. One whose nodes are gone is left out.
-Applied apply_all(const Graph& graph, const std::vector<Binding>& bindings) {
-  std::vector<const Binding*> order;
-  for (const Binding& binding : bindings) order.push_back(&binding);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Binding* a, const Binding* b) { return last_root(*a) > last_root(*b); });
-  Applied applied{graph, {}, {}};
-  for (const Binding* binding : order) {
-    auto rewritten = apply_binding(applied.graph, graph, *binding);
-    if (!rewritten.ok()) continue;
-    applied.graph = rewritten->graph;
-    applied.made.insert(applied.made.end(), rewritten->made.begin(), rewritten->made.end());
-    applied.bindings.push_back(binding);
-  }
-  return applied;
-}
-
 class Search {
  public:
   Search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options)
@@ -147,10 +116,10 @@ class Search {
     if (queue_.size() > static_cast<size_t>(std::max(options_.max_queue, 1))) queue_.erase(std::prev(queue_.end()));
   }
 
-  TrailPtr extend(const Site& site, const Applied& applied, double cost_ms) const {
+  TrailPtr extend(const Site& site, const Rewritten& applied, double cost_ms) const {
     auto trail = std::make_shared<Trail>();
     trail->parent = site.trail;
-    for (const Binding* binding : applied.bindings)
+    for (const Binding* binding : applied.applied)
       trail->applied.push_back({binding->pattern->rule_name, binding->pattern->rule_hash,
                                 matched_names(site.graph, *binding), site.cost_ms, cost_ms});
     return trail;
@@ -159,8 +128,9 @@ class Search {
   // Applies bindings to a site and queues the outcome if it is new and cheap enough. Returns its cost, or nothing.
   std::optional<double> consider(const SitePtr& site, const std::vector<Binding>& bindings) {
     found_.rules_tried += static_cast<long>(bindings.size());
-    const Applied applied = apply_all(site->graph, bindings);
-    if (applied.bindings.empty()) return std::nullopt;
+    const auto rewritten = apply_bindings(site->graph, bindings);
+    if (!rewritten.ok() || rewritten->applied.empty()) return std::nullopt;
+    const Rewritten& applied = *rewritten;
     const Cost cost = estimate(applied.graph);
     if (!seen_.insert(applied.graph.hash()).second) return cost.time_ms;
     const bool improves = is_better(cost.time_ms);
@@ -180,7 +150,9 @@ class Search {
     SitePtr site = entry.site;
     std::optional<Region> region;
     if (!entry.bindings.empty()) {
-      const Applied applied = apply_all(site->graph, entry.bindings);
+      const auto rewritten = apply_bindings(site->graph, entry.bindings);
+      GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
+      const Rewritten& applied = *rewritten;
       if (!entry.is_improvement) region = region_around(applied.graph, positions(applied), depth_);
       site = std::make_shared<Site>(Site{applied.graph, entry.cost_ms, extend(*site, applied, entry.cost_ms)});
     }
@@ -202,7 +174,7 @@ class Search {
     }
   }
 
-  std::vector<NodeId> positions(const Applied& applied) const {
+  std::vector<NodeId> positions(const Rewritten& applied) const {
     const std::unordered_set<Hash128, HashOfHash> made(applied.made.begin(), applied.made.end());
     std::vector<NodeId> ids;
     for (size_t i = 0; i < applied.graph.nodes().size(); i++)
