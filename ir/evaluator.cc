@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <map>
+#include <optional>
+#include <thread>
 
 namespace gopt {
 namespace {
@@ -413,34 +416,46 @@ class StageProgram {
     set_lane(0);
   }
 
-  // Subscripts with their steps along the lanes; false where one is not affine.
-  bool affine_read(const CompiledExpr& e, int64_t& offset, int64_t& step) {
+  // A read whose subscripts are affine along the lanes: its flat offset and step, and the lanes that lie within the
+  // tensor.
+  struct AffineRead {
+    int64_t offset = 0, step = 0;
+    int begin = 0, end = 0;
+  };
+  std::optional<AffineRead> affine_read(const CompiledExpr& e) {
     const TensorView& t = inputs_[static_cast<size_t>(e.input)];
-    offset = step = 0;
+    AffineRead r{0, 0, 0, n_};
     for (size_t d = 0; d < e.subscripts.size(); d++) {
-      if (!e.subscripts[d].affine_in_lane()) return false;
-      const int64_t at = e.subscripts[d].value(slots_, inputs_), s = e.subscripts[d].lane_step(slots_, inputs_, lane_);
-      const int64_t last = at + s * (n_ - 1);
-      if (at < 0 || last < 0 || at >= t.dims[d] || last >= t.dims[d])
-        return false;  // some lane may still be masked out
-      offset = offset * t.dims[d] + at;
-      step = step * t.dims[d] + s;
+      if (!e.subscripts[d].affine_in_lane()) return std::nullopt;
+      const int64_t at = e.subscripts[d].value(slots_, inputs_),
+                    step = e.subscripts[d].lane_step(slots_, inputs_, lane_);
+      auto inside = [&](int l) { return at + step * l >= 0 && at + step * l < t.dims[d]; };
+      while (r.begin < r.end && !inside(r.begin)) r.begin++;
+      while (r.begin < r.end && !inside(r.end - 1)) r.end--;
+      r.offset = r.offset * t.dims[d] + at;
+      r.step = r.step * t.dims[d] + step;
     }
-    return true;
+    return r;
   }
 
   template <class T>
   void read_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
     const TensorView& t = inputs_[static_cast<size_t>(e.input)];
     GOPT_CHECK(t.dims.size() == e.subscripts.size(), "a read with another rank than its tensor");
-    int64_t offset, step;
-    if (affine_read(e, offset, step)) return load_lanes(t, offset, step, out);
+    auto active = [mask](int l) { return !mask || (*mask)[static_cast<size_t>(l)]; };
+    if (const auto r = affine_read(e)) {
+      bool covered = true;
+      for (int l = 0; l < n_; l++) {
+        if (l >= r->begin && l < r->end) continue;
+        covered &= !active(l);
+        out[l] = 0;
+      }
+      if (covered) return load_lanes(t, *r, out);
+    }
     std::vector<int64_t> s(e.subscripts.size());
     for (int l = 0; l < n_; l++) {
-      if (mask && !(*mask)[static_cast<size_t>(l)]) {
-        out[l] = 0;
-        continue;
-      }
+      out[l] = 0;
+      if (!active(l)) continue;
       set_lane(l);
       for (size_t d = 0; d < s.size(); d++) s[d] = e.subscripts[d].value(slots_, inputs_);
       load_lanes_one(t, flat_offset(t, s), out[l]);
@@ -455,19 +470,19 @@ class StageProgram {
   }
 
   template <class T>
-  void load_lanes(const TensorView& t, int64_t offset, int64_t step, T* out) {
+  void load_lanes(const TensorView& t, const AffineRead& r, T* out) {
     auto plain = [&]<class M>(M) {
-      const M* p = reinterpret_cast<const M*>(t.data) + offset;
-      for (int l = 0; l < n_; l++) {
+      const std::byte* p = t.data + (r.offset + r.begin * r.step) * static_cast<int64_t>(sizeof(M));
+      for (int l = r.begin; l < r.end; l++, p += r.step * static_cast<int64_t>(sizeof(M))) {
         M v;
-        std::memcpy(&v, p + l * step, sizeof v);  // mapped weights may lie unaligned
+        std::memcpy(&v, p, sizeof v);  // mapped weights may lie unaligned
         out[l] = static_cast<T>(v);
       }
     };
     if (t.type == ElementType::Float32) return plain(float{});
     if (t.type == ElementType::Float64) return plain(double{});
     if (t.type == ElementType::Int64) return plain(int64_t{});
-    for (int l = 0; l < n_; l++) load_lanes_one(t, offset + l * step, out[l]);
+    for (int l = r.begin; l < r.end; l++) load_lanes_one(t, r.offset + l * r.step, out[l]);
   }
 
   template <class T>
@@ -610,59 +625,91 @@ class StageProgram {
   int n_ = 1;
 };
 
+// The rows of a stage: all positions of the axes other than the one that carries the lanes.
+struct Rows {
+  const Stage& stage;
+  std::vector<int64_t> dims;
+  size_t lane_axis;
+
+  int64_t lanes() const { return dims.empty() ? 1 : dims[lane_axis]; }
+  int64_t count() const { return element_count(dims) / lanes(); }
+};
+
+// Evaluates rows [begin, end) of the output.
 template <class T>
-void run_blocks(StageProgram& program, const Stage& stage, const std::vector<int64_t>& dims, size_t lane_axis,
-                std::byte* out) {
+void run_rows(StageProgram& program, const Rows& rows, int64_t begin, int64_t end, std::byte* out) {
   std::array<T, kLanes> block;
-  std::vector<int64_t> position(dims.size(), 0);
+  std::vector<int64_t> position(rows.dims.size(), 0);
   int64_t lane_stride = 1;
-  for (size_t d = lane_axis + 1; d < dims.size(); d++) lane_stride *= dims[d];
-  const int64_t lanes = dims.empty() ? 1 : dims[lane_axis];
-  for (bool more = true; more;) {
-    int64_t base = 0;
-    for (size_t d = 0; d < dims.size(); d++) base = base * dims[d] + position[d];
-    for (int64_t first = 0; first < lanes; first += kLanes) {
-      const int n = static_cast<int>(std::min<int64_t>(kLanes, lanes - first));
+  for (size_t d = rows.lane_axis + 1; d < rows.dims.size(); d++) lane_stride *= rows.dims[d];
+  for (int64_t row = begin; row < end; row++) {
+    int64_t rest = row, base = 0;
+    for (size_t d = rows.dims.size(); d-- > 0;) {
+      if (d == rows.lane_axis) continue;
+      position[d] = rest % rows.dims[d];
+      rest /= rows.dims[d];
+    }
+    for (size_t d = 0; d < rows.dims.size(); d++) base = base * rows.dims[d] + (d == rows.lane_axis ? 0 : position[d]);
+    for (int64_t first = 0; first < rows.lanes(); first += kLanes) {
+      const int n = static_cast<int>(std::min<int64_t>(kLanes, rows.lanes() - first));
       program.run<T>(position, first, n, block.data());
       for (int l = 0; l < n; l++) {
         const int64_t at = base + (first + l) * lane_stride;
         if constexpr (std::is_same_v<T, double>)
-          store_double(out, stage.element, at, block[static_cast<size_t>(l)]);
+          store_double(out, rows.stage.element, at, block[static_cast<size_t>(l)]);
         else
-          store_int(out, stage.element, at, block[static_cast<size_t>(l)]);
+          store_int(out, rows.stage.element, at, block[static_cast<size_t>(l)]);
       }
     }
-    more = false;
-    for (size_t d = dims.size(); d-- > 0 && !more;) {
-      if (d == lane_axis) continue;
-      if (++position[d] < dims[d])
-        more = true;
-      else
-        position[d] = 0;
-    }
   }
+}
+
+void run_part(const Rows& rows, std::span<const TensorView> inputs, int64_t begin, int64_t end, std::byte* out) {
+  StageProgram program(rows.stage, inputs, rows.lane_axis);
+  if (program.integer())
+    run_rows<int64_t>(program, rows, begin, end, out);
+  else
+    run_rows<double>(program, rows, begin, end, out);
+}
+
+// Rows are independent: each thread takes a range of them, and has its own program.
+void run_parallel(const Rows& rows, std::span<const TensorView> inputs, std::byte* out) {
+  constexpr int64_t kElementsWorthAThread = 8192;
+  const int64_t count = rows.count();
+  const int64_t parts = std::min({count, static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency())),
+                                  1 + element_count(rows.dims) / kElementsWorthAThread});
+  std::vector<std::exception_ptr> failures(static_cast<size_t>(parts));
+  std::vector<std::thread> threads;
+  auto part = [&](int64_t k) {
+    try {
+      run_part(rows, inputs, count * k / parts, count * (k + 1) / parts, out);
+    } catch (...) {
+      failures[static_cast<size_t>(k)] = std::current_exception();
+    }
+  };
+  for (int64_t k = 1; k < parts; k++) threads.emplace_back(part, k);
+  part(0);
+  for (std::thread& t : threads) t.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
 
 Status evaluate_stage(const Stage& stage, std::span<const TensorView> inputs, std::byte* out) {
-  std::vector<int64_t> dims;
+  Rows rows{stage, {}, 0};
   for (const Index& e : stage.shape) {
     if (!e.is_constant()) return Error{"an extent, " + to_string(e) + ", is not known"};
-    dims.push_back(e.constant());
+    rows.dims.push_back(e.constant());
   }
-  if (element_count(dims) == 0) return Unit{};
+  if (element_count(rows.dims) == 0) return Unit{};
   // The last axis carries the lanes, since it is contiguous; where it is short, the longest does.
-  size_t lane_axis = dims.empty() ? 0 : dims.size() - 1;
   constexpr int64_t kLongEnough = 16;
-  for (size_t d = 0; d < dims.size(); d++)
-    if (dims.back() < kLongEnough && dims[d] > dims[lane_axis]) lane_axis = d;
+  if (!rows.dims.empty()) rows.lane_axis = rows.dims.size() - 1;
+  for (size_t d = 0; d < rows.dims.size(); d++)
+    if (rows.dims.back() < kLongEnough && rows.dims[d] > rows.lanes()) rows.lane_axis = d;
   try {
-    StageProgram program(stage, inputs, lane_axis);
-    if (program.integer())
-      run_blocks<int64_t>(program, stage, dims, lane_axis, out);
-    else
-      run_blocks<double>(program, stage, dims, lane_axis, out);
+    run_parallel(rows, inputs, out);
   } catch (const EvaluationError& e) {
     return Error{e.what()};
   }
