@@ -1,0 +1,31 @@
+#include <fstream>
+#include <sstream>
+
+#include "gopt/rule.h"
+
+namespace gopt {
+
+Result<RuleDatabase> load_rules(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{"cannot open rules file " + path};
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (file.bad()) return Error{"cannot read rules file " + path};
+  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, parse_rules(text.str(), path));
+  RuleDatabase database;
+  for (RewriteRule& rule : rules) {
+    if (!rule.proof) {
+      database.warnings.push_back(path + ": rule `" + rule.name +
+                                  "` has no proof and is left out; prove it with rulegen verify");
+    } else if (rule.proof->definitions != definitions_hash()) {
+      database.warnings.push_back(path + ": rule `" + rule.name + "` was proved under definitions " +
+                                  rule.proof->definitions + ", today's are " + definitions_hash() +
+                                  ": it is left out until rulegen verify proves it again");
+    } else {
+      database.rules.push_back(std::move(rule));
+    }
+  }
+  return database;
+}
+
+}  // namespace gopt

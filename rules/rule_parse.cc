@@ -1,0 +1,176 @@
+#include <set>
+
+#include "gopt/rule.h"
+#include "gopt/text_reader.h"
+
+namespace gopt {
+namespace {
+
+class RuleParser {
+ public:
+  explicit RuleParser(std::string_view text) : reader_(text) {}
+
+  std::vector<RewriteRule> parse() {
+    std::vector<RewriteRule> rules;
+    std::set<std::string> names;
+    while (!reader_.at_end()) {
+      rule_name_.clear();
+      reader_.expect("rule");
+      rule_name_ = reader_.word();
+      if (!names.insert(rule_name_).second) reader_.fail("the name is taken by an earlier rule");
+      reader_.end_line();
+      rules.push_back(stanza());
+    }
+    return rules;
+  }
+
+  // Of the rule being read, empty between rules.
+  const std::string& rule_name() const { return rule_name_; }
+
+ private:
+  RewriteRule stanza() {
+    RewriteRule rule;
+    rule.name = rule_name_;
+    float_slots_.clear();
+    std::set<std::string> seen;
+    while (true) {
+      reader_.skip_blank_lines();
+      if (reader_.accept("end")) break;
+      if (reader_.at_end()) reader_.fail("expected 'end'");
+      statement(rule, seen);
+    }
+    for (const char* part : {"left", "right"})
+      if (!seen.count(part)) reader_.fail(std::string("the rule has no ") + part + " side");
+    if (Status status = check_rule(rule); !status) reader_.fail(status.error().message);
+    reader_.end_line();
+    return rule;
+  }
+
+  void statement(RewriteRule& rule, std::set<std::string>& seen) {
+    const std::string keyword = reader_.word();
+    const bool repeats = keyword == "var" || keyword == "float" || keyword == "when";
+    if (!seen.insert(keyword).second && !repeats) reader_.fail("'" + keyword + "' is given twice");
+    if ((keyword == "var" || keyword == "float") && seen.count("left"))
+      reader_.fail("variables are declared before the sides");
+    if (keyword == "var") {
+      variable(rule);
+    } else if (keyword == "float") {
+      const std::string name = reader_.name();
+      const int slot = kFirstFloatSlot + static_cast<int>(float_slots_.size());
+      if (!float_slots_.emplace(name, slot).second) reader_.fail("float variable '" + name + "' is declared twice");
+      reader_.set_float_variables(float_slots_);
+    } else if (keyword == "left") {
+      rule.left = side(rule);
+      return;
+    } else if (keyword == "right") {
+      rule.right = side(rule);
+      return;
+    } else if (keyword == "when") {
+      rule.condition = rule.condition && reader_.cond();
+    } else if (keyword == "marks") {
+      marks(rule.marks);
+    } else if (keyword == "origin") {
+      rule.origin = reader_.rest_of_line();
+    } else if (keyword == "proof") {
+      rule.proof = proof();
+    } else {
+      reader_.fail("'" + keyword + "' is no part of a rule (var, float, left, right, when, marks, origin, proof, end)");
+    }
+    reader_.end_line();
+  }
+
+  void variable(RewriteRule& rule) {
+    RuleVariable variable;
+    variable.name = reader_.name();
+    variable.type = reader_.type(&variable.has_prefix);
+    if (!variable.type.shape) reader_.fail("a variable has a rank");
+    if (reader_.accept("weight")) variable.kind = VariableKind::Weight;
+    rule.variables.push_back(std::move(variable));
+  }
+
+  Graph side(const RewriteRule& rule) {
+    reader_.end_line();
+    GraphBuilder builder;
+    std::map<std::string, Value> values;
+    for (const RuleVariable& variable : rule.variables)
+      if (!values.emplace(variable.name, builder.input(variable.name, variable.type)).second)
+        reader_.fail("variable '" + variable.name + "' is declared twice");
+    while (true) {
+      reader_.skip_blank_lines();
+      if (reader_.accept("return")) break;
+      if (reader_.at_end() || reader_.peek("end")) reader_.fail("expected 'return'");
+      if (reader_.accept("constant")) {
+        const std::string name = reader_.name();
+        reader_.expect("=");
+        if (!values.emplace(name, builder.constant(reader_.tensor(), name)).second)
+          reader_.fail("'" + name + "' is defined twice");
+      } else {
+        reader_.node_line(builder, values);
+      }
+      reader_.end_line();
+    }
+    int count = 0;
+    do builder.output("out" + std::to_string(count++), reader_.value(values));
+    while (reader_.accept(","));
+    reader_.end_line();
+    return builder.build();
+  }
+
+  void marks(RuleMarks& marks) {
+    do {
+      const std::string mark = reader_.word();
+      if (mark == "finite-only")
+        marks.finite_only = true;
+      else if (mark == "reassociates")
+        marks.reassociates = true;
+      else if (mark == "changes-rounding")
+        marks.changes_rounding = true;
+      else
+        reader_.fail("'" + mark + "' is no mark (finite-only, reassociates, changes-rounding)");
+    } while (!reader_.at_line_end());
+  }
+
+  ProofRecord proof() {
+    ProofRecord record;
+    reader_.expect("definitions");
+    reader_.expect("=");
+    record.definitions = reader_.quoted();
+    reader_.expect("obligations");
+    reader_.expect("=");
+    const int64_t obligations = reader_.integer();
+    if (obligations < 0 || obligations > INT32_MAX) reader_.fail("the number of obligations is out of range");
+    record.obligations = static_cast<int>(obligations);
+    reader_.expect("solver");
+    reader_.expect("=");
+    record.solver = reader_.quoted();
+    reader_.expect("digest");
+    reader_.expect("=");
+    record.digest = reader_.quoted();
+    return record;
+  }
+
+  TextReader reader_;
+  std::map<std::string, int> float_slots_;
+  std::string rule_name_;
+};
+
+// "line 3, column 7: what" as "FILE:3: rule `x`: what".
+std::string located(const std::string& message, const std::string& file_name, const std::string& rule_name) {
+  const size_t comma = message.find(','), colon = message.find(": ");
+  const std::string line = message.substr(5, comma - 5);
+  return file_name + ":" + line + ": " + (rule_name.empty() ? "" : "rule `" + rule_name + "`: ") +
+         message.substr(colon + 2);
+}
+
+}  // namespace
+
+Result<std::vector<RewriteRule>> parse_rules(std::string_view text, const std::string& file_name) {
+  RuleParser parser(text);
+  try {
+    return parser.parse();
+  } catch (const TextError& e) {
+    return Error{located(e.what(), file_name, parser.rule_name())};
+  }
+}
+
+}  // namespace gopt

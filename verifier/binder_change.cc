@@ -1,0 +1,126 @@
+#include "binder_change.h"
+
+#include <algorithm>
+#include <set>
+
+namespace gopt {
+namespace {
+
+void collect_reads(const NormalForm& form, std::vector<const Factor*>& out) {
+  for (const Term& term : form) {
+    for (const Factor& factor : term.factors) {
+      if (factor.kind == FactorKind::Read) out.push_back(&factor);
+      for (const NormalForm& a : factor.args) collect_reads(a, out);
+      for (const Branch& b : factor.branches) collect_reads(b.value, out);
+    }
+  }
+}
+std::vector<const Factor*> reads_inside(const Factor& factor) {
+  std::vector<const Factor*> reads;
+  for (const NormalForm& a : factor.args) collect_reads(a, reads);
+  for (const Branch& b : factor.branches) collect_reads(b.value, reads);
+  return reads;
+}
+
+void append_differences(const Factor& known, const Factor& other, std::vector<Index>& equations) {
+  if (known.subscripts.size() != other.subscripts.size()) return;
+  for (size_t i = 0; i < known.subscripts.size(); i++) equations.push_back(other.subscripts[i] - known.subscripts[i]);
+}
+
+// Determinant of an integer matrix, by Bareiss's fraction-free elimination. Nothing on overflow.
+std::optional<int64_t> determinant(std::vector<std::vector<int64_t>> m) {
+  int64_t sign = 1, previous = 1;
+  for (size_t c = 0; c + 1 < m.size(); c++) {
+    size_t pivot = c;
+    while (pivot < m.size() && m[pivot][c] == 0) pivot++;
+    if (pivot == m.size()) return 0;
+    if (pivot != c) {
+      std::swap(m[pivot], m[c]);
+      sign = -sign;
+    }
+    for (size_t r = c + 1; r < m.size(); r++) {
+      for (size_t k = c + 1; k < m.size(); k++) {
+        int64_t a, b, difference;
+        if (__builtin_mul_overflow(m[r][k], m[c][c], &a) || __builtin_mul_overflow(m[r][c], m[c][k], &b) ||
+            __builtin_sub_overflow(a, b, &difference))
+          return std::nullopt;
+        m[r][k] = difference / previous;
+      }
+    }
+    previous = m[c][c];
+  }
+  return m.empty() ? 1 : sign * m.back().back();
+}
+
+}  // namespace
+
+void append_equations(const Factor& known, const Factor& other, std::vector<Index>& equations) {
+  if (known.kind == FactorKind::Read || known.kind == FactorKind::Size)
+    return append_differences(known, other, equations);
+  const std::vector<const Factor*> known_reads = reads_inside(known);
+  std::set<const Factor*> used;
+  for (const Factor* read : reads_inside(other)) {
+    auto it = std::find_if(known_reads.begin(), known_reads.end(),
+                           [&](const Factor* k) { return !used.count(k) && k->input == read->input; });
+    if (it == known_reads.end()) continue;
+    used.insert(*it);
+    append_differences(**it, *read, equations);
+  }
+}
+
+std::optional<Substitution> solve_binders(std::vector<Index> equations, const std::vector<AtomId>& unknowns,
+                                          const std::vector<AtomId>& targets, int alternative) {
+  std::vector<AtomId> open = unknowns;
+  Substitution solution;
+  auto put = [&](AtomId unknown, const Index& value) {
+    const Substitution step{{unknown, value}};
+    for (auto& [known, solved] : solution) solved = substitute(solved, step);
+    solution[unknown] = value;
+    for (Index& e : equations) e = substitute(e, step);
+    std::erase(open, unknown);
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t e = 0; e < equations.size() && !changed; e++) {
+      for (AtomId unknown : open) {
+        const auto split = split_linear(equations[e], unknown);
+        if (!split || (split->coefficient != 1 && split->coefficient != -1)) continue;
+        put(unknown, split->coefficient == 1 ? -split->rest : split->rest);
+        changed = true;
+        break;
+      }
+    }
+  }
+  if (open.empty()) return alternative == 0 ? std::optional(solution) : std::nullopt;
+  std::set<AtomId> used;
+  for (const auto& [unknown, value] : solution) collect_symbols(value, used);
+  std::vector<AtomId> unused;
+  for (AtomId target : targets)
+    if (!used.count(target)) unused.push_back(target);
+  if (unused.size() < open.size()) return std::nullopt;
+  std::sort(unused.begin(), unused.end());
+  for (int i = 0; i < alternative; i++)
+    if (!std::next_permutation(unused.begin(), unused.end())) return std::nullopt;
+  const std::vector<AtomId> rest = open;
+  for (size_t i = 0; i < rest.size(); i++) put(rest[i], Index::from_atom(unused[i]));
+  return solution;
+}
+
+bool is_unimodular(const std::vector<AtomId>& from, const std::vector<AtomId>& to, const Substitution& change) {
+  if (from.size() != to.size()) return false;
+  std::vector<std::vector<int64_t>> matrix(from.size(), std::vector<int64_t>(to.size(), 0));
+  for (size_t i = 0; i < from.size(); i++) {
+    auto it = change.find(from[i]);
+    if (it == change.end()) return false;
+    for (size_t j = 0; j < to.size(); j++) {
+      if (!depends_on(it->second, to[j])) continue;
+      const auto split = split_linear(it->second, to[j]);
+      if (!split) return false;
+      matrix[i][j] = split->coefficient;
+    }
+  }
+  const auto d = determinant(std::move(matrix));
+  return d == 1 || d == -1;
+}
+
+}  // namespace gopt

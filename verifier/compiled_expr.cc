@@ -1,0 +1,264 @@
+#include "compiled_expr.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace gopt {
+namespace {
+
+struct IndexTerm {
+  int64_t coefficient;
+  std::vector<int> atoms;
+};
+struct IndexCode {
+  int64_t constant = 0;
+  std::vector<IndexTerm> terms;
+};
+struct AtomCode {
+  AtomKind kind = AtomKind::Symbol;
+  IndexCode numerator, denominator;  // FloorDiv
+  int input = 0;                     // Load
+  std::vector<IndexCode> subscripts;
+};
+struct CondCode {
+  CondKind kind = CondKind::True;
+  IndexCode index;
+  std::vector<CondCode> parts;
+};
+struct ExprCode {
+  const Expr::Node* node = nullptr;
+  IndexCode index;
+  std::vector<IndexCode> subscripts;
+  std::vector<ExprCode> args;
+  CondCode cond;
+  std::vector<int> binders;
+  std::vector<IndexCode> extents;
+};
+
+double call_function(Function function, double x, double y) {
+  using T = double;
+  (void)y;
+  switch (function) {
+#define GOPT_FUNCTION(name, arity, text, numeric) \
+  case Function::name:                            \
+    return numeric;
+#include "gopt/function_table.def"
+#undef GOPT_FUNCTION
+  }
+  return std::nan("");
+}
+
+// NaN passes through maxima and minima.
+double largest(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+double smallest(double a, double b) { return std::isnan(a) || a < b ? a : b; }
+
+}  // namespace
+
+struct CompiledExpr::Program {
+  Expr source;  // keeps nodes alive
+  ExprCode root;
+  std::vector<AtomCode> atoms;
+  std::map<AtomId, int> numbers;
+
+  int number_of(AtomId id) {
+    if (auto it = numbers.find(id); it != numbers.end()) return it->second;
+    const Atom& a = atom(id);
+    AtomCode code;
+    code.kind = a.kind;
+    if (a.kind == AtomKind::FloorDiv) {
+      code.numerator = compile(a.numerator);
+      code.denominator = compile(a.denominator);
+    } else if (a.kind == AtomKind::Load) {
+      code.input = a.input;
+      for (const Index& s : a.subscripts) code.subscripts.push_back(compile(s));
+    }
+    atoms.push_back(std::move(code));
+    return numbers[id] = static_cast<int>(atoms.size()) - 1;
+  }
+  IndexCode compile(const Index& index) {
+    IndexCode code{index.constant(), {}};
+    for (const Index::Term& term : index.terms()) {
+      IndexTerm t{term.coefficient, {}};
+      for (AtomId id : term.atoms) t.atoms.push_back(number_of(id));
+      code.terms.push_back(std::move(t));
+    }
+    return code;
+  }
+  CondCode compile(const Cond& cond) {
+    CondCode code{cond.kind(), compile(cond.index()), {}};
+    for (const Cond& part : cond.parts()) code.parts.push_back(compile(part));
+    return code;
+  }
+  ExprCode compile(const Expr& e) {
+    ExprCode code;
+    code.node = e.get();
+    code.index = compile(e->index);
+    for (const Index& s : e->subscripts) code.subscripts.push_back(compile(s));
+    for (const Expr& a : e->args) code.args.push_back(compile(a));
+    if (e->kind == ExprKind::Select) code.cond = compile(e->cond);
+    for (const Binder& b : e->binders) {
+      code.binders.push_back(number_of(b.symbol));
+      code.extents.push_back(compile(b.extent));
+    }
+    return code;
+  }
+};
+
+namespace {
+
+class Evaluation {
+ public:
+  Evaluation(const std::vector<AtomCode>& atoms, std::vector<int64_t> values, const SampleInputs& inputs,
+             const CompiledExpr::Options& options)
+      : atoms_(atoms), values_(std::move(values)), inputs_(inputs), options_(options) {}
+
+  double operator()(const ExprCode& code) {
+    const double value = evaluate(code);
+    return options_.round_to_float ? static_cast<double>(static_cast<float>(value)) : value;
+  }
+
+ private:
+  int64_t index(const IndexCode& code) {
+    int64_t sum = code.constant;
+    for (const IndexTerm& term : code.terms) {
+      int64_t product = term.coefficient;
+      for (int a : term.atoms) product *= atom_value(a);
+      sum += product;
+    }
+    return sum;
+  }
+  int64_t atom_value(int number) {
+    const AtomCode& code = atoms_[static_cast<size_t>(number)];
+    switch (code.kind) {
+      case AtomKind::Symbol: return values_[static_cast<size_t>(number)];
+      case AtomKind::FloorDiv: {
+        const int64_t n = index(code.numerator), d = index(code.denominator);
+        return d < 1 ? 0 : n / d - (n % d < 0 ? 1 : 0);
+      }
+      case AtomKind::Load: {
+        const double value = element(code.input, code.subscripts);
+        return std::isnan(value) ? -1 : static_cast<int64_t>(value);
+      }
+    }
+    return 0;
+  }
+  bool holds(const CondCode& code) {
+    switch (code.kind) {
+      case CondKind::True: return true;
+      case CondKind::False: return false;
+      case CondKind::NonNegative: return index(code.index) >= 0;
+      case CondKind::And:
+        for (const CondCode& part : code.parts)
+          if (!holds(part)) return false;
+        return true;
+      case CondKind::Or:
+        for (const CondCode& part : code.parts)
+          if (holds(part)) return true;
+        return false;
+    }
+    return false;
+  }
+  double element(int input, const std::vector<IndexCode>& subscripts) {
+    auto it = inputs_.find(input);
+    if (it == inputs_.end()) return std::nan("");
+    const SampleTensor& tensor = it->second;
+    int64_t position = 0;
+    for (size_t k = 0; k < subscripts.size(); k++) {
+      const int64_t s = index(subscripts[k]);
+      if (s < 0 || s >= tensor.dims[k]) return std::nan("");
+      position = position * tensor.dims[k] + s;
+    }
+    return tensor.values[static_cast<size_t>(position)];
+  }
+
+  double evaluate(const ExprCode& code) {
+    auto arg = [&](size_t i) { return (*this)(code.args[i]); };
+    switch (code.node->kind) {
+      case ExprKind::Constant: return code.node->value;
+      case ExprKind::Size: return static_cast<double>(index(code.index));
+      case ExprKind::Read: return element(code.node->input, code.subscripts);
+      case ExprKind::Add: return arg(0) + arg(1);
+      case ExprKind::Subtract: return arg(0) - arg(1);
+      case ExprKind::Multiply: return arg(0) * arg(1);
+      case ExprKind::Divide: {
+        const double q = arg(0) / arg(1);
+        return options_.truncating_division ? std::trunc(q) : q;
+      }
+      case ExprKind::Maximum: return largest(arg(0), arg(1));
+      case ExprKind::Minimum: return smallest(arg(0), arg(1));
+      case ExprKind::Less: return arg(0) < arg(1) ? 1 : 0;
+      case ExprKind::Equal: return arg(0) == arg(1) ? 1 : 0;
+      case ExprKind::Call: return call_function(code.node->function, arg(0), code.args.size() > 1 ? arg(1) : 0);
+      case ExprKind::Select: return holds(code.cond) ? arg(0) : arg(1);
+      case ExprKind::Choose: return arg(0) != 0 ? arg(1) : arg(2);
+      case ExprKind::Convert: return converted(code.node->type, arg(0));
+      case ExprKind::Reduce: return reduced(code);
+    }
+    return std::nan("");
+  }
+
+  static double converted(ElementType type, double value) {
+    if (type == ElementType::Bool) return value != 0 ? 1 : 0;
+    if (is_integer(type)) return std::trunc(value);
+    return type == ElementType::Float64 ? value : static_cast<double>(static_cast<float>(value));
+  }
+
+  double reduced(const ExprCode& code) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    double result = 0;
+    switch (code.node->reduce) {
+      case ReduceKind::Sum: result = 0; break;
+      case ReduceKind::Product: result = 1; break;
+      case ReduceKind::Max: result = -kInfinity; break;
+      case ReduceKind::Min: result = kInfinity; break;
+    }
+    std::function<void(size_t)> loop = [&](size_t k) {
+      if (k == code.binders.size()) {
+        result = combined(code.node->reduce, result, (*this)(code.args[0]));
+        if (options_.round_to_float) result = static_cast<double>(static_cast<float>(result));
+        return;
+      }
+      const int64_t extent = index(code.extents[k]);
+      for (int64_t i = 0; i < extent; i++) {
+        values_[static_cast<size_t>(code.binders[k])] = i;
+        loop(k + 1);
+      }
+    };
+    loop(0);
+    return result;
+  }
+  static double combined(ReduceKind kind, double a, double b) {
+    switch (kind) {
+      case ReduceKind::Sum: return a + b;
+      case ReduceKind::Product: return a * b;
+      case ReduceKind::Max: return largest(a, b);
+      case ReduceKind::Min: return smallest(a, b);
+    }
+    return a;
+  }
+
+  const std::vector<AtomCode>& atoms_;
+  std::vector<int64_t> values_;
+  const SampleInputs& inputs_;
+  const CompiledExpr::Options& options_;
+};
+
+}  // namespace
+
+CompiledExpr::CompiledExpr(const Expr& expr) : program_(std::make_unique<Program>()) {
+  program_->source = expr;
+  program_->root = program_->compile(expr);
+}
+CompiledExpr::~CompiledExpr() = default;
+CompiledExpr::CompiledExpr(CompiledExpr&&) noexcept = default;
+
+double CompiledExpr::operator()(const Environment& environment, const SampleInputs& inputs,
+                                const Options& options) const {
+  std::vector<int64_t> values(program_->atoms.size(), 0);
+  for (const auto& [id, number] : program_->numbers)
+    if (auto it = environment.find(id); it != environment.end()) values[static_cast<size_t>(number)] = it->second;
+  return Evaluation(program_->atoms, std::move(values), inputs, options)(program_->root);
+}
+
+}  // namespace gopt

@@ -1,0 +1,39 @@
+// An expression compiled for many evaluations at small sizes: symbols are numbered, so that no map is looked up. In
+// double, or with every result rounded to float, so that what changes rounding shows.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "gopt/expr.h"
+
+namespace gopt {
+
+// Elements of one input, row-major.
+struct SampleTensor {
+  std::vector<int64_t> dims;
+  std::vector<double> values;
+};
+using SampleInputs = std::map<int, SampleTensor>;
+
+class CompiledExpr {
+ public:
+  explicit CompiledExpr(const Expr& expr);
+  ~CompiledExpr();
+  CompiledExpr(CompiledExpr&&) noexcept;
+
+  struct Options {
+    bool round_to_float = false;
+    bool truncating_division = false;
+  };
+  // The value where free symbols are as in `environment`. NaN where a read is out of bounds or a symbol has no value.
+  double operator()(const Environment& environment, const SampleInputs& inputs, const Options& options) const;
+
+ private:
+  struct Program;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace gopt

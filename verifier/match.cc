@@ -1,0 +1,220 @@
+#include "match.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "binder_change.h"
+#include "piecewise.h"
+#include "simplify.h"
+
+namespace gopt {
+namespace {
+
+constexpr int kMaxDepth = 8;          // of forms within forms
+constexpr size_t kMaxChanges = 4;     // binder changes kept for a pair of terms
+constexpr int kMaxAlternatives = 6;   // orders of free binders tried
+constexpr int kMaxCombinations = 16;  // choices of changes tried for a class
+
+class Matcher {
+ public:
+  explicit Matcher(ProofState& state) : state_(state) {}
+
+  bool equal_forms(const NormalForm& left, const NormalForm& right, const Cond& context, int depth) {
+    if (depth > kMaxDepth) return false;
+    std::vector<Term> terms;
+    for (const Term& term : simplify(left, context, state_)) terms.push_back(freshen(term, state_.pool));
+    for (Term term : simplify(right, context, state_)) {
+      term.coefficient = -term.coefficient;
+      terms.push_back(freshen(std::move(term), state_.pool));
+    }
+    return vanishes(terms, context, depth) || is_zero_piecewise(terms, context, state_);
+  }
+
+ private:
+  struct Member {
+    const Term* term;
+    std::vector<Substitution> changes;  // of its binders to the first member's
+  };
+
+  // Whether the terms sum to 0: they fall into classes of equal integrands, each of which sums to 0.
+  bool vanishes(const std::vector<Term>& terms, const Cond& context, int depth) {
+    std::vector<bool> done(terms.size(), false);
+    for (size_t i = 0; i < terms.size(); i++) {
+      if (done[i]) continue;
+      Substitution identity;
+      for (AtomId binder : terms[i].binders) identity[binder] = Index::from_atom(binder);
+      std::vector<Member> members{{&terms[i], {identity}}};
+      for (size_t j = i + 1; j < terms.size(); j++) {
+        if (done[j]) continue;
+        std::vector<Substitution> changes = binder_changes(terms[i], terms[j], context, depth);
+        if (changes.empty()) continue;
+        members.push_back({&terms[j], std::move(changes)});
+        done[j] = true;
+      }
+      done[i] = true;
+      if (!class_vanishes(members, context)) return false;
+    }
+    return true;
+  }
+
+  bool class_vanishes(const std::vector<Member>& members, const Cond& context) {
+    int64_t common = 1;
+    for (const Member& m : members) {
+      const int64_t denominator = m.term->coefficient.denominator();
+      common = (Rational(common) * Rational(denominator / std::gcd(common, denominator))).numerator();
+    }
+    std::vector<size_t> choice(members.size(), 0);
+    for (int tries = 0; tries < kMaxCombinations; tries++) {
+      std::vector<GuardedCount> counts;
+      for (size_t m = 0; m < members.size(); m++) {
+        const Rational scaled = members[m].term->coefficient * Rational(common);
+        counts.push_back({scaled.numerator(), substitute(members[m].term->guard, members[m].changes[choice[m]])});
+      }
+      if (state_.solver.sums_to_zero(context, counts)) return true;
+      size_t m = 0;
+      while (m < members.size() && ++choice[m] == members[m].changes.size()) choice[m++] = 0;
+      if (m == members.size()) return false;
+    }
+    return false;
+  }
+
+  static bool alike(const Factor& a, const Factor& b) {
+    return a.kind == b.kind && a.input == b.input && a.function == b.function && a.tag == b.tag &&
+           a.exponent == b.exponent && a.literal == b.literal && a.subscripts.size() == b.subscripts.size() &&
+           a.args.size() == b.args.size();
+  }
+
+  // Changes of t's binders to those of `first` under which the integrands are equal wherever t's guard holds.
+  std::vector<Substitution> binder_changes(const Term& first, const Term& t, const Cond& context, int depth) {
+    std::vector<Substitution> found;
+    const size_t count = t.factors.size();
+    if (first.factors.size() != count || first.binders.size() != t.binders.size()) return found;
+    std::vector<size_t> partner(count);
+    std::vector<bool> used(count, false);
+    std::function<void(size_t)> assign = [&](size_t i) {
+      if (found.size() >= kMaxChanges) return;
+      if (i == count) return try_assignment(first, t, partner, context, depth, found);
+      for (size_t j = 0; j < count; j++) {
+        if (used[j] || !alike(first.factors[i], t.factors[j])) continue;
+        used[j] = true;
+        partner[i] = j;
+        assign(i + 1);
+        used[j] = false;
+      }
+    };
+    assign(0);
+    return found;
+  }
+
+  void try_assignment(const Term& first, const Term& t, const std::vector<size_t>& partner, const Cond& context,
+                      int depth, std::vector<Substitution>& found) {
+    std::vector<Index> equations;
+    for (size_t i = 0; i < partner.size(); i++) append_equations(first.factors[i], t.factors[partner[i]], equations);
+    for (int alternative = 0; alternative < kMaxAlternatives && found.size() < kMaxChanges; alternative++) {
+      const auto change = solve_binders(equations, t.binders, first.binders, alternative);
+      if (!change) return;
+      if (!is_unimodular(t.binders, first.binders, *change)) continue;
+      const Cond inner = context && substitute(t.guard, *change);
+      bool equal = true;
+      for (size_t i = 0; i < partner.size() && equal; i++)
+        equal = equal_factors(first.factors[i], substitute(t.factors[partner[i]], *change), inner, depth);
+      if (equal) found.push_back(*change);
+    }
+  }
+
+  bool equal_indexes(const Index& a, const Index& b, const Cond& context) {
+    if (a == b) return true;
+    const Index x = simplify(a, context, state_), y = simplify(b, context, state_);
+    return x == y || state_.solver.entails(context, equal(x, y));
+  }
+
+  bool equal_factors(const Factor& a, const Factor& b, const Cond& context, int depth) {
+    for (size_t i = 0; i < a.subscripts.size(); i++)
+      if (!equal_indexes(a.subscripts[i], b.subscripts[i], context)) return false;
+    if (key(a) == key(b)) return true;
+    for (size_t i = 0; i < a.args.size(); i++)
+      if (!equal_forms(a.args[i], b.args[i], context, depth + 1)) return false;
+    if (a.kind == FactorKind::Maximum)
+      return covers(a.branches, b.branches, context, depth) && covers(b.branches, a.branches, context, depth);
+    if (a.kind == FactorKind::Product) return equal_products(a.branches[0], b.branches[0], context, depth);
+    return true;
+  }
+
+  // Whether every value of a branch of `inner` is a value of a branch of `outer`.
+  bool covers(const std::vector<Branch>& outer, const std::vector<Branch>& inner, const Cond& context, int depth) {
+    return std::all_of(inner.begin(), inner.end(),
+                       [&](const Branch& b) { return covers_branch(outer, b, context, depth); });
+  }
+  bool covers_branch(const std::vector<Branch>& outer, const Branch& inner, const Cond& context, int depth) {
+    const Cond own = context && inner.guard;
+    if (state_.solver.is_infeasible(own)) return true;
+    Factor known, other;
+    known.kind = other.kind = FactorKind::Opaque;
+    known.args = {inner.value};
+    Cond covered = Cond::never();
+    for (const Branch& candidate : outer) {
+      other.args = {candidate.value};
+      std::vector<Index> equations;
+      append_equations(known, other, equations);
+      const auto change = solve_binders(equations, candidate.binders, inner.binders, 0);
+      for (const Substitution& witness : witnesses(candidate, change, inner)) {
+        const Cond guard = substitute(candidate.guard, witness);
+        if (state_.solver.is_infeasible(own && guard)) continue;
+        if (equal_forms(inner.value, substitute(candidate.value, witness), own && guard, depth + 1))
+          covered = covered || guard;
+      }
+      if (state_.solver.entails(own, covered)) return true;
+    }
+    return state_.solver.entails(own, covered);
+  }
+
+  // Values of the candidate's binders to try: the solution of the reads' equations, else bounds of its guard, so that a
+  // branch whose value does not depend on its binders covers wherever its domain is seen not to be empty.
+  std::vector<Substitution> witnesses(const Branch& candidate, const std::optional<Substitution>& change,
+                                      const Branch&) {
+    if (change) return {*change};
+    std::vector<Substitution> result{{}};
+    for (AtomId binder : candidate.binders) {
+      std::vector<Index> values;
+      for (const Cond& literal : conjuncts(candidate.guard)) {
+        if (literal.kind() != CondKind::NonNegative) continue;
+        const auto split = split_linear(literal.index(), binder);
+        if (split && (split->coefficient == 1 || split->coefficient == -1))
+          values.push_back(split->coefficient == 1 ? -split->rest : split->rest);
+      }
+      std::vector<Substitution> extended;
+      for (const Substitution& partial : result)
+        for (const Index& value : values) {
+          Substitution next = partial;
+          next[binder] = substitute(value, partial);
+          extended.push_back(std::move(next));
+        }
+      result = std::move(extended);
+      constexpr size_t kMaxWitnesses = 64;
+      if (result.size() > kMaxWitnesses) result.resize(kMaxWitnesses);
+    }
+    return result;
+  }
+
+  // Products over equal multisets are equal; so are sums over them of any function of the values.
+  bool equal_products(const Branch& a, const Branch& b, const Cond& context, int depth) {
+    auto carried = [](const Branch& branch) {
+      Factor any_function;
+      any_function.kind = FactorKind::Opaque;
+      any_function.args = {branch.value};
+      return NormalForm{Term{Rational(1), branch.binders, branch.guard, {any_function}}};
+    };
+    return equal_forms(carried(a), carried(b), context, depth + 1);
+  }
+
+  ProofState& state_;
+};
+
+}  // namespace
+
+bool are_equal(const NormalForm& left, const NormalForm& right, const Cond& context, ProofState& state) {
+  return Matcher(state).equal_forms(left, right, context, 0);
+}
+
+}  // namespace gopt

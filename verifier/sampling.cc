@@ -1,0 +1,307 @@
+#include "sampling.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "compiled_expr.h"
+#include "gopt/interpreter.h"
+#include "size_sampler.h"
+
+namespace gopt {
+namespace {
+
+constexpr size_t kMaxPositions = 6;
+constexpr double kTolerance = 1e-7;
+
+bool is_integral_rule(const RewriteRule& rule) {
+  return std::none_of(rule.variables.begin(), rule.variables.end(),
+                      [](const RuleVariable& v) { return is_floating(v.type.element); });
+}
+
+// Finite values agree within rounding; where one side has no finite value, neither has the other.
+bool agree(double a, double b) {
+  if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) == std::isfinite(b);
+  return std::fabs(a - b) <= kTolerance * std::max({1.0, std::fabs(a), std::fabs(b)});
+}
+
+struct Side {
+  std::vector<CompiledExpr> values;
+  std::vector<std::vector<AtomId>> positions;  // symbols of each output's subscripts
+};
+
+std::vector<AtomId> position_symbols(size_t output, size_t rank) {
+  std::vector<AtomId> symbols;
+  for (size_t axis = 0; axis < rank; axis++)
+    symbols.push_back(symbol_atom("%o" + std::to_string(output) + "_" + std::to_string(axis)));
+  return symbols;
+}
+
+Side compile(const SideMeaning& meaning) {
+  Side side;
+  for (size_t o = 0; o < meaning.outputs.size(); o++) {
+    side.positions.push_back(position_symbols(o, meaning.outputs[o].shape.size()));
+    std::vector<Index> subscripts;
+    for (AtomId s : side.positions.back()) subscripts.push_back(Index::from_atom(s));
+    side.values.emplace_back(meaning.outputs[o].at(subscripts));
+  }
+  return side;
+}
+
+std::optional<std::vector<int64_t>> numbers(const Shape& shape, const Environment& sizes) {
+  std::vector<int64_t> dims;
+  for (const Index& extent : shape) {
+    const auto value = evaluate(extent, sizes);
+    if (!value || *value < 0) return std::nullopt;
+    dims.push_back(*value);
+  }
+  return dims;
+}
+
+// How inputs are drawn.
+enum class Values { Mixed, Positive, Rough, WithInfinities };
+
+class Sampler {
+ public:
+  Sampler(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right, const Cond& condition,
+          uint64_t seed)
+      : rule_(rule),
+        left_(left),
+        right_(right),
+        random_(seed),
+        floats_(float_variables(rule).size()),
+        sizes_(rule_symbols(rule), extent_symbols(rule), full_condition(rule, left, condition)),
+        left_side_(compile(left)),
+        right_side_(compile(right)) {}
+
+  bool draw_sizes() { return sizes_.draw(random_, environment_); }
+
+  void draw_values(Values kind) {
+    static constexpr double kScales[] = {1, 1, 4, 16};
+    const double scale = kind == Values::Mixed ? kScales[random_() % 4] : 1;
+    for (size_t i = 0; i < rule_.variables.size(); i++) {
+      const RuleVariable& variable = rule_.variables[i];
+      SampleTensor tensor{*numbers(*variable.type.shape, environment_), {}};
+      const bool special = kind == Values::WithInfinities && variable.kind == VariableKind::Activation;
+      // Beside infinite activations, weights are as trained ones are: finite, and no function of them is infinite.
+      const Values own = kind == Values::WithInfinities && !special ? Values::Positive : kind;
+      for (int64_t k = element_count(tensor.dims); k > 0; k--)
+        tensor.values.push_back(draw_value(variable.type.element, own, scale, special));
+      inputs_[static_cast<int>(i)] = std::move(tensor);
+    }
+    for (size_t k = 0; k < floats_; k++)
+      inputs_[kFirstFloatSlot + static_cast<int>(k)] = {
+          {},
+          {draw_value(ElementType::Float32, kind == Values::WithInfinities ? Values::Positive : kind, scale, false)}};
+  }
+
+  bool right_is_defined() const {
+    return std::all_of(right_.requirements.begin(), right_.requirements.end(),
+                       [&](const Requirement& r) { return evaluate(r.cond, environment_) == true; });
+  }
+  bool shapes_agree() const {
+    for (size_t o = 0; o < left_.outputs.size(); o++)
+      if (numbers(left_.outputs[o].shape, environment_) != numbers(right_.outputs[o].shape, environment_)) return false;
+    return true;
+  }
+
+  // Calls visit(output, position, left, right) at some positions of each output, until it returns false.
+  template <class F>
+  void visit_positions(const CompiledExpr::Options& options, const F& visit) {
+    for (size_t o = 0; o < left_.outputs.size(); o++) {
+      const auto dims = numbers(left_.outputs[o].shape, environment_);
+      if (!dims) continue;
+      const int64_t count = element_count(*dims);
+      for (size_t k = 0; k < std::min<size_t>(kMaxPositions, static_cast<size_t>(count)); k++) {
+        int64_t flat = count <= static_cast<int64_t>(kMaxPositions)
+                           ? static_cast<int64_t>(k)
+                           : static_cast<int64_t>(random_() % static_cast<uint64_t>(count));
+        std::vector<int64_t> position(dims->size());
+        for (size_t axis = dims->size(); axis-- > 0; flat /= (*dims)[axis]) position[axis] = flat % (*dims)[axis];
+        Environment at = environment_;
+        for (size_t axis = 0; axis < position.size(); axis++) at[left_side_.positions[o][axis]] = position[axis];
+        const double a = left_side_.values[o](at, inputs_, options), b = right_side_.values[o](at, inputs_, options);
+        if (!visit(o, position, a, b)) return;
+      }
+    }
+  }
+
+  Counterexample example(const std::string& what) const {
+    Counterexample c;
+    for (const auto& [symbol, value] : environment_) c.sizes[atom(symbol).name] = value;
+    for (size_t i = 0; i < rule_.variables.size(); i++) c.inputs[rule_.variables[i].name] = tensor_of(i);
+    const std::vector<std::string> names = float_variables(rule_);
+    for (size_t k = 0; k < floats_; k++)
+      c.inputs["$" + names[k]] = Tensor::from_values<double>(ElementType::Float64, {},
+                                                             inputs_.at(kFirstFloatSlot + static_cast<int>(k)).values);
+    c.what = what;
+    return c;
+  }
+
+  // The values of both sides at the position by the interpreter, where it runs both.
+  std::optional<std::pair<double, double>> replay(size_t output, const std::vector<int64_t>& position) const {
+    Substitution sizes;
+    for (const auto& [symbol, value] : environment_) sizes[symbol] = Index(value);
+    std::vector<double> floats;
+    for (size_t k = 0; k < floats_; k++) floats.push_back(inputs_.at(kFirstFloatSlot + static_cast<int>(k)).values[0]);
+    std::map<std::string, Tensor> inputs;
+    for (size_t i = 0; i < rule_.variables.size(); i++) inputs[rule_.variables[i].name] = tensor_of(i);
+    double values[2];
+    int side_number = 0;
+    for (const Graph* side : {&rule_.left, &rule_.right}) {
+      const auto graph = instantiate(*side, sizes, floats, ElementType::Float64);
+      if (!graph) return std::nullopt;
+      const auto outputs = interpret(*graph, inputs);
+      if (!outputs) return std::nullopt;
+      const Tensor& tensor = (*outputs)[output];
+      int64_t flat = 0;
+      for (size_t axis = 0; axis < position.size(); axis++) flat = flat * tensor.dims()[axis] + position[axis];
+      values[side_number++] = load_double(tensor.bytes().data(), tensor.type(), flat);
+    }
+    return std::pair{values[0], values[1]};
+  }
+
+ private:
+  static std::set<AtomId> extent_symbols(const RewriteRule& rule) {
+    std::set<AtomId> symbols;
+    for (const RuleVariable& variable : rule.variables)
+      for (const Index& extent : *variable.type.shape) collect_symbols(extent, symbols);
+    return symbols;
+  }
+  static Cond full_condition(const RewriteRule& rule, const SideMeaning& left, const Cond& condition) {
+    Cond all = variable_domain(rule) && condition;
+    for (const Requirement& r : left.requirements) all = all && r.cond;
+    return all;
+  }
+
+  double draw_value(ElementType type, Values kind, double scale, bool special) {
+    if (type == ElementType::Bool) return static_cast<double>(random_() % 2);
+    if (is_integer(type)) return static_cast<double>(random_() % 3);
+    static constexpr double kSpecial[] = {INFINITY, -INFINITY, NAN};
+    if (special && random_() % 3 == 0) return kSpecial[random_() % 3];
+    if (kind == Values::Rough)
+      return static_cast<double>(static_cast<float>(0.1 + static_cast<double>(random_() % 1000003) / 524288.0));
+    if (kind == Values::Positive) return 0.25 * static_cast<double>(1 + random_() % 8);
+    return scale * 0.25 * (static_cast<double>(random_() % 17) - 8);
+  }
+
+  Tensor tensor_of(size_t variable) const {
+    const ElementType type = rule_.variables[variable].type.element;
+    const SampleTensor& t = inputs_.at(static_cast<int>(variable));
+    return Tensor::from_values<double>(is_floating(type) ? ElementType::Float64 : type, t.dims, t.values);
+  }
+
+  const RewriteRule& rule_;
+  const SideMeaning &left_, &right_;
+  std::mt19937_64 random_;
+  size_t floats_;
+  SizeSampler sizes_;
+  Side left_side_, right_side_;
+  Environment environment_;
+  SampleInputs inputs_;
+};
+
+// Looks at one sample's values; returns false when a difference was found.
+bool compare_sample(Sampler& sampler, bool truncating, SamplingResult& result) {
+  bool same = true;
+  sampler.visit_positions({false, truncating},
+                          [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
+                            result.has_elements = true;
+                            result.left_is_finite_somewhere |= std::isfinite(a);
+                            if (!std::isfinite(a) && !result.never_finite) {
+                              result.never_finite = sampler.example("the left side has no finite value");
+                              result.never_finite->output = static_cast<int>(output);
+                              result.never_finite->position = position;
+                              result.never_finite->left = a;
+                              result.never_finite->right = b;
+                            }
+                            if (agree(a, b)) return true;
+                            const auto values = sampler.replay(output, position);
+                            if (!values || agree(values->first, values->second)) return true;
+                            result.difference = sampler.example("");
+                            result.difference->output = static_cast<int>(output);
+                            result.difference->position = position;
+                            result.difference->left = values->first;
+                            result.difference->right = values->second;
+                            return same = false;
+                          });
+  return same;
+}
+
+}  // namespace
+
+SamplingResult sample_rule(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
+                           const Cond& condition, int samples, uint64_t seed) {
+  SamplingResult result;
+  Sampler sampler(rule, left, right, condition, seed);
+  const bool truncating = is_integral_rule(rule);
+  for (int i = 0; i < samples; i++) {
+    if (!sampler.draw_sizes()) {
+      if (i > 2 && result.left_valid == 0) break;
+      continue;
+    }
+    result.left_valid++;
+    sampler.draw_values(i % 2 == 0 ? Values::Mixed : Values::Positive);
+    const bool defined = sampler.right_is_defined();
+    if (!defined || !sampler.shapes_agree()) {
+      if (!result.right_undefined)
+        result.right_undefined =
+            sampler.example(defined ? "the sides have different shapes" : "the right side is not defined");
+      continue;
+    }
+    result.both_valid++;
+    if (!compare_sample(sampler, truncating, result)) break;
+  }
+  return result;
+}
+
+namespace {
+
+// Named functions, division and constants of a side: where they differ, so does rounding, whatever the order of
+// operations.
+void collect_roundings(const Expr& e, std::set<std::string>& out) {
+  if (e->kind == ExprKind::Call) out.insert(std::string(function_text(e->function)));
+  if (e->kind == ExprKind::Divide) out.insert("/");
+  for (const Expr& a : e->args) collect_roundings(a, out);
+}
+std::set<std::string> roundings(const SideMeaning& meaning) {
+  std::set<std::string> out;
+  for (const TensorExpr& t : meaning.outputs) {
+    std::vector<Index> subscripts;
+    for (AtomId s : position_symbols(0, t.shape.size())) subscripts.push_back(Index::from_atom(s));
+    collect_roundings(t.at(subscripts), out);
+  }
+  return out;
+}
+
+bool same_class(double a, double b) { return std::isnan(a) == std::isnan(b) && std::isinf(a) == std::isinf(b); }
+
+}  // namespace
+
+RuleMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
+                         const Cond& condition, uint64_t seed) {
+  constexpr int kSamples = 24;
+  RuleMarks marks;
+  Sampler sampler(rule, left, right, condition, seed);
+  const bool truncating = is_integral_rule(rule);
+  bool rounds_differently = false;
+  for (int i = 0; i < kSamples; i++) {
+    if (!sampler.draw_sizes() || !sampler.right_is_defined() || !sampler.shapes_agree()) continue;
+    sampler.draw_values(Values::Rough);
+    sampler.visit_positions({true, truncating}, [&](size_t, const std::vector<int64_t>&, double a, double b) {
+      rounds_differently |= std::isfinite(a) && std::isfinite(b) && a != b;
+      return true;
+    });
+    sampler.draw_values(Values::WithInfinities);
+    sampler.visit_positions({false, truncating}, [&](size_t, const std::vector<int64_t>&, double a, double b) {
+      marks.finite_only |= !same_class(a, b);
+      return true;
+    });
+  }
+  const bool same_functions = roundings(left) == roundings(right);
+  marks.changes_rounding = rounds_differently && !same_functions;
+  marks.reassociates = rounds_differently && same_functions;
+  return marks;
+}
+
+}  // namespace gopt

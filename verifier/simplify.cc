@@ -1,0 +1,292 @@
+#include "simplify.h"
+
+#include <algorithm>
+#include <set>
+
+namespace gopt {
+namespace {
+
+void apply(Term& term, const Substitution& substitution) {
+  term.guard = substitute(term.guard, substitution);
+  for (Factor& factor : term.factors) factor = substitute(factor, substitution);
+}
+
+void collect_indexes(const NormalForm& form, std::vector<Index>& out);
+void collect_indexes(const Factor& factor, std::vector<Index>& out) {
+  out.insert(out.end(), factor.subscripts.begin(), factor.subscripts.end());
+  for (const NormalForm& a : factor.args) collect_indexes(a, out);
+  for (const Branch& b : factor.branches) collect_indexes(b.value, out);
+}
+void collect_indexes(const NormalForm& form, std::vector<Index>& out) {
+  for (const Term& term : form)
+    for (const Factor& factor : term.factors) collect_indexes(factor, out);
+}
+
+void collect_divisions(const Index& index, std::set<AtomId>& out) {
+  for (const Index::Term& term : index.terms()) {
+    for (AtomId id : term.atoms) {
+      const Atom& a = atom(id);
+      if (a.kind != AtomKind::FloorDiv) continue;
+      out.insert(id);
+      collect_divisions(a.numerator, out);
+      collect_divisions(a.denominator, out);
+    }
+  }
+}
+void collect_divisions(const Cond& cond, std::set<AtomId>& out) {
+  collect_divisions(cond.index(), out);
+  for (const Cond& part : cond.parts()) collect_divisions(part, out);
+}
+
+bool is_binder_of(const Term& term, const std::set<AtomId>& symbols) {
+  return std::any_of(term.binders.begin(), term.binders.end(), [&](AtomId b) { return symbols.count(b) > 0; });
+}
+
+// Parts of disjunctions in the guard that cannot hold are dropped.
+void prune_guard(Term& term, const Cond& context, ProofState& state) {
+  const std::vector<Cond> literals = conjuncts(term.guard);
+  if (std::none_of(literals.begin(), literals.end(), [](const Cond& c) { return c.kind() == CondKind::Or; })) return;
+  Cond pruned;
+  for (const Cond& literal : literals) {
+    if (literal.kind() != CondKind::Or) {
+      pruned = pruned && literal;
+      continue;
+    }
+    Cond kept = Cond::never();
+    for (const Cond& part : literal.parts())
+      if (!state.solver.is_infeasible(context && term.guard && part)) kept = kept || part;
+    pruned = pruned && kept;
+  }
+  term.guard = pruned;
+}
+
+// A binder k that is divided by d becomes k1 * d + k2 with 0 <= k2 < d.
+bool split_divided_binder(Term& term, const Cond& context, ProofState& state) {
+  std::set<AtomId> divisions;
+  std::vector<Index> indexes;
+  for (const Factor& factor : term.factors) collect_indexes(factor, indexes);
+  for (const Index& index : indexes) collect_divisions(index, divisions);
+  collect_divisions(term.guard, divisions);
+  for (AtomId division : divisions) {
+    const Atom& a = atom(division);
+    const auto dividend = a.numerator.as_atom();
+    auto binder = dividend ? std::find(term.binders.begin(), term.binders.end(), *dividend) : term.binders.end();
+    if (binder == term.binders.end()) continue;
+    std::set<AtomId> in_divisor;
+    collect_symbols(a.denominator, in_divisor);
+    if (is_binder_of(term, in_divisor) || !state.solver.entails(context, at_least(a.denominator, Index(1)))) continue;
+    const AtomId high = state.pool.fresh(), low = state.pool.fresh();
+    const Index divisor = a.denominator, low_index = Index::from_atom(low);
+    const Substitution split{{*binder, Index::from_atom(high) * divisor + low_index}};
+    *binder = high;
+    term.binders.push_back(low);
+    apply(term, split);
+    const Index quotient = floor_div(low_index, divisor);
+    if (auto remaining = quotient.as_atom()) replace_atom(term, *remaining, Index(0));
+    term.guard = term.guard && within(low_index, Index(0), divisor);
+    return true;
+  }
+  return false;
+}
+
+// The same constant ratio of the coefficients of k and l in every index that holds either, at least 2; 0 where there is
+// none.
+int64_t common_ratio(const std::vector<Index>& indexes, AtomId k, AtomId l) {
+  int64_t ratio = 0;
+  for (const Index& index : indexes) {
+    const bool has_k = depends_on(index, k), has_l = depends_on(index, l);
+    if (!has_k && !has_l) continue;
+    const auto of_k = split_linear(index, k), of_l = split_linear(index, l);
+    if (!of_k || !of_l || of_k->coefficient % of_l->coefficient != 0) return 0;
+    const int64_t found = of_k->coefficient / of_l->coefficient;
+    if (found < 2 || (ratio != 0 && found != ratio)) return 0;
+    ratio = found;
+  }
+  return ratio;
+}
+
+// Binders k and l that occur only as c*k + l with 0 <= l < c become one binder (Z x [0,c) is Z).
+bool merge_radix_binders(Term& term, const Cond& context, ProofState& state) {
+  if (term.binders.size() < 2) return false;
+  std::vector<Index> indexes;
+  for (const Factor& factor : term.factors) collect_indexes(factor, indexes);
+  for (AtomId k : term.binders) {
+    for (AtomId l : term.binders) {
+      if (k == l) continue;
+      const int64_t ratio = common_ratio(indexes, k, l);
+      if (ratio == 0 ||
+          !state.solver.entails(context && term.guard, within(Index::from_atom(l), Index(0), Index(ratio))))
+        continue;
+      const AtomId merged = state.pool.fresh();
+      const Index m = Index::from_atom(merged), quotient = floor_div(m, Index(ratio));
+      apply(term, {{k, quotient}, {l, m - Index(ratio) * quotient}});
+      std::erase_if(term.binders, [&](AtomId b) { return b == k || b == l; });
+      term.binders.push_back(merged);
+      return true;
+    }
+  }
+  return false;
+}
+
+struct Bounds {
+  std::vector<Index> lower, upper;  // binder >= lower, binder <= upper
+};
+Bounds bounds_of(const Cond& guard, AtomId binder) {
+  Bounds bounds;
+  for (const Cond& literal : conjuncts(guard)) {
+    if (literal.kind() != CondKind::NonNegative) continue;
+    const auto split = split_linear(literal.index(), binder);
+    if (split && split->coefficient == 1) bounds.lower.push_back(-split->rest);
+    if (split && split->coefficient == -1) bounds.upper.push_back(split->rest);
+  }
+  return bounds;
+}
+
+bool eliminate_determined(Term& term, size_t position, const Bounds& bounds, const Cond& context, ProofState& state) {
+  const AtomId binder = term.binders[position];
+  for (const Index& low : bounds.lower) {
+    const bool possible = std::any_of(bounds.upper.begin(), bounds.upper.end(), [&](const Index& high) {
+      const Index span = high - low;
+      return !span.is_constant() || span.constant() <= 0;
+    });
+    if (!possible || !state.solver.entails(context && term.guard, equal(Index::from_atom(binder), low))) continue;
+    term.binders.erase(term.binders.begin() + static_cast<ptrdiff_t>(position));
+    apply(term, {{binder, low}});
+    return true;
+  }
+  return false;
+}
+
+// A binder that no factor holds, with one lower and one upper bound, counts its range.
+bool eliminate_unused(Term& term, size_t position, const Bounds& bounds, const Cond& context, ProofState& state) {
+  const AtomId binder = term.binders[position];
+  if (bounds.lower.size() != 1 || bounds.upper.size() != 1) return false;
+  std::set<AtomId> used;
+  for (const Factor& factor : term.factors) collect_symbols(factor, used);
+  if (used.count(binder)) return false;
+  Cond rest;
+  int occurrences = 0;
+  for (const Cond& literal : conjuncts(term.guard)) {
+    if (depends_on(literal, binder)) {
+      occurrences++;
+    } else {
+      rest = rest && literal;
+    }
+  }
+  std::set<AtomId> in_bounds;
+  collect_symbols(bounds.lower[0], in_bounds);
+  collect_symbols(bounds.upper[0], in_bounds);
+  const Index count = bounds.upper[0] - bounds.lower[0] + Index(1);
+  if (occurrences != 2 || is_binder_of(term, in_bounds) ||
+      !state.solver.entails(context && rest, at_least(count, Index(0))))
+    return false;
+  multiply_by_size(term, count, 1);
+  term.guard = rest;
+  term.binders.erase(term.binders.begin() + static_cast<ptrdiff_t>(position));
+  return true;
+}
+
+void eliminate_binders(Term& term, const Cond& context, ProofState& state) {
+  for (size_t position = 0; position < term.binders.size();) {
+    const Bounds bounds = bounds_of(term.guard, term.binders[position]);
+    if (eliminate_determined(term, position, bounds, context, state) ||
+        eliminate_unused(term, position, bounds, context, state))
+      continue;
+    position++;
+  }
+}
+
+}  // namespace
+
+void multiply_by_size(Term& term, const Index& index, int exponent) {
+  auto append = [&](const Index& size) {
+    Factor factor;
+    factor.kind = FactorKind::Size;
+    factor.subscripts = {size};
+    factor.exponent = exponent;
+    term.factors.push_back(std::move(factor));
+  };
+  if (index.is_constant()) {
+    // The reciprocal of 0 is 0, as everywhere in normal forms.
+    const Rational value(index.constant());
+    term.coefficient = term.coefficient * (exponent > 0 || value.is_zero() ? value : value.inverse());
+    return;
+  }
+  if (index.terms().size() != 1 || index.constant() != 0) return append(index);
+  const Index::Term& monomial = index.terms()[0];
+  term.coefficient =
+      term.coefficient * (exponent > 0 ? Rational(monomial.coefficient) : Rational(1, monomial.coefficient));
+  for (AtomId id : monomial.atoms) append(Index::from_atom(id));
+}
+
+// size * 1/size is 1 only where the size is not 0; exponents of one sign, and those of exp, add up always.
+void merge_factors(Term& term, const Cond& context, ProofState& state) {
+  auto is_exponential = [](const Factor& f) { return f.kind == FactorKind::Call && f.function == Function::Exp; };
+  for (size_t i = 0; i < term.factors.size(); i++) {
+    Factor& kept = term.factors[i];
+    if (kept.kind != FactorKind::Size && !is_exponential(kept)) continue;
+    const std::string kept_key = key(kept, false);
+    for (size_t j = i + 1; j < term.factors.size();) {
+      const Factor& other = term.factors[j];
+      const bool alike = other.kind == kept.kind && key(other, false) == kept_key;
+      const bool free = alike && (is_exponential(kept) || (kept.exponent > 0) == (other.exponent > 0) ||
+                                  state.solver.entails(context, at_least(kept.subscripts[0], Index(1))));
+      if (!free) {
+        j++;
+        continue;
+      }
+      kept.exponent += other.exponent;
+      term.factors.erase(term.factors.begin() + static_cast<ptrdiff_t>(j));
+      if (kept.exponent == 0) break;
+    }
+  }
+  std::erase_if(term.factors, [](const Factor& f) { return f.exponent == 0; });
+}
+
+Index simplify(const Index& index, const Cond& context, ProofState& state) {
+  for (const Index::Term& term : index.terms()) {
+    for (AtomId id : term.atoms) {
+      const Atom& a = atom(id);
+      if (a.kind != AtomKind::FloorDiv) continue;
+      const Index numerator = simplify(a.numerator, context, state);
+      const Index quotient = floor_div(numerator, a.denominator);
+      std::optional<Index> resolved;
+      if (quotient != Index::from_atom(id)) resolved = quotient;
+      for (int64_t guess : {0, -1, 1, 2}) {
+        if (resolved) break;
+        if (state.solver.entails(context, within(numerator - a.denominator * Index(guess), Index(0), a.denominator)))
+          resolved = Index(guess);
+      }
+      if (!resolved) continue;
+      return simplify(replace_atom(index, id, *resolved), context, state);
+    }
+  }
+  return index;
+}
+
+bool simplify(Term& term, const Cond& context, ProofState& state) {
+  if (term.coefficient.is_zero() || term.guard.is_false() || state.solver.is_infeasible(context && term.guard))
+    return false;
+  prune_guard(term, context, state);
+  while (split_divided_binder(term, context, state)) {
+  }
+  while (merge_radix_binders(term, context, state)) {
+  }
+  eliminate_binders(term, context, state);
+  if (term.coefficient.is_zero() || term.guard.is_false() || state.solver.is_infeasible(context && term.guard))
+    return false;
+  const Cond inner = context && term.guard;
+  for (Factor& factor : term.factors)
+    for (Index& s : factor.subscripts) s = simplify(s, inner, state);
+  merge_factors(term, inner, state);
+  return true;
+}
+
+NormalForm simplify(const NormalForm& form, const Cond& context, ProofState& state) {
+  NormalForm r;
+  for (Term term : form)
+    if (simplify(term, context, state)) r.push_back(std::move(term));
+  return r;
+}
+
+}  // namespace gopt

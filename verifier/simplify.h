@@ -1,0 +1,20 @@
+// Simplification of normal forms under a context: terms that cannot occur vanish, binders that are divided are split,
+// binders that are determined or unused are eliminated, size factors and exponentials are merged. Every step keeps the
+// value.
+#pragma once
+
+#include "proof_state.h"
+
+namespace gopt {
+
+NormalForm simplify(const NormalForm& form, const Cond& context, ProofState& state);
+// False where the term is 0.
+bool simplify(Term& term, const Cond& context, ProofState& state);
+// Floor divisions resolved that the context decides.
+Index simplify(const Index& index, const Cond& context, ProofState& state);
+// Merges powers of equal factors where that holds for all values.
+void merge_factors(Term& term, const Cond& context, ProofState& state);
+// Multiplies by index^exponent, exponent 1 or -1.
+void multiply_by_size(Term& term, const Index& index, int exponent);
+
+}  // namespace gopt

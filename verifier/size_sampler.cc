@@ -1,0 +1,65 @@
+#include "size_sampler.h"
+
+#include <algorithm>
+
+#include "normal_form.h"
+
+namespace gopt {
+namespace {
+
+// Indexes that the condition says are 0.
+std::vector<Index> equations_of(const Cond& condition) {
+  std::vector<Index> equations;
+  const std::vector<Cond> literals = conjuncts(condition);
+  for (size_t i = 0; i < literals.size(); i++)
+    for (size_t j = i + 1; j < literals.size(); j++)
+      if (literals[i].kind() == CondKind::NonNegative && literals[j].kind() == CondKind::NonNegative &&
+          literals[j].index() == -literals[i].index())
+        equations.push_back(literals[i].index());
+  return equations;
+}
+
+int64_t random_extent(std::mt19937_64& random, int64_t largest) {
+  const auto roll = random() % 12;
+  return roll == 0 ? 0 : 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(largest));
+}
+int64_t random_attribute(std::mt19937_64& random) {
+  static constexpr int64_t kValues[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 3, -1};
+  return kValues[random() % std::size(kValues)];
+}
+
+}  // namespace
+
+SizeSampler::SizeSampler(std::vector<AtomId> symbols, const std::set<AtomId>& extents, const Cond& condition)
+    : symbols_(std::move(symbols)), extents_(extents), condition_(condition) {
+  std::set<AtomId> taken;
+  for (const Index& equation : equations_of(condition)) {
+    for (AtomId symbol : symbols_) {
+      const auto split = split_linear(equation, symbol);
+      if (taken.count(symbol) || !split || (split->coefficient != 1 && split->coefficient != -1)) continue;
+      // Values are taken in order, so what is given may not depend on what is given later.
+      std::set<AtomId> needed;
+      collect_symbols(split->rest, needed);
+      const bool circular = std::any_of(taken.begin(), taken.end(), [&](AtomId t) { return needed.count(t) > 0; });
+      if (circular) continue;
+      taken.insert(symbol);
+      solved_.push_back({symbol, split->coefficient == 1 ? -split->rest : split->rest});
+      break;
+    }
+  }
+}
+
+bool SizeSampler::draw(std::mt19937_64& random, Environment& sizes) const {
+  constexpr int kTries = 300;
+  for (int attempt = 0; attempt < kTries; attempt++) {
+    const int64_t largest = 1 + static_cast<int64_t>(random() % 4);
+    for (AtomId symbol : symbols_)
+      sizes[symbol] = extents_.count(symbol) ? random_extent(random, largest) : random_attribute(random);
+    for (const Solved& s : solved_)
+      if (auto value = evaluate(s.value, sizes)) sizes[s.symbol] = *value;
+    if (evaluate(condition_, sizes) == true) return true;
+  }
+  return false;
+}
+
+}  // namespace gopt

@@ -1,0 +1,415 @@
+#include "solver.h"
+
+#include <z3++.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "gopt/graph.h"
+#include "index_hash.h"
+#include "normal_form.h"
+#include "smt_text.h"
+
+namespace gopt {
+namespace {
+
+// Z3 terms of indexes and conditions. In linear mode a product of symbols is a variable of its own: what is proved so
+// holds for real products as well.
+class Encoder {
+ public:
+  // `numbers` names atoms by when they were first met, so that Z3 sees the same text in every process.
+  Encoder(z3::context& context, bool linear, std::map<AtomId, size_t>& numbers)
+      : context_(context), linear_(linear), numbers_(numbers) {}
+
+  z3::expr operator()(const Index& index) {
+    z3::expr sum = context_.int_val(index.constant());
+    bool first = index.constant() == 0;
+    for (const Index::Term& term : index.terms()) {
+      z3::expr value = product(term.atoms);
+      if (term.coefficient != 1) value = context_.int_val(term.coefficient) * value;
+      sum = first ? value : sum + value;
+      first = false;
+    }
+    return sum;
+  }
+  z3::expr operator()(const Cond& cond) {
+    switch (cond.kind()) {
+      case CondKind::True: return context_.bool_val(true);
+      case CondKind::False: return context_.bool_val(false);
+      case CondKind::NonNegative: return (*this)(cond.index()) >= 0;
+      case CondKind::And:
+      case CondKind::Or: {
+        z3::expr_vector parts(context_);
+        for (const Cond& part : cond.parts()) parts.push_back((*this)(part));
+        return cond.kind() == CondKind::And ? z3::mk_and(parts) : z3::mk_or(parts);
+      }
+    }
+    return context_.bool_val(false);
+  }
+
+  // Asserts d*q <= n < d*(q+1) for each floor division met, also for those in other divisions.
+  void define_divisions(z3::solver& solver) {
+    std::set<AtomId> done;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (AtomId id : std::set<AtomId>(atoms_)) {
+        const Atom& a = atom(id);
+        if (a.kind != AtomKind::FloorDiv || !done.insert(id).second) continue;
+        changed = true;
+        const Index remainder = a.numerator - a.denominator * Index::from_atom(id);
+        solver.add((*this)(remainder) >= 0);
+        solver.add((*this)(a.denominator - Index(1) - remainder) >= 0);
+      }
+    }
+  }
+
+  bool is_nonlinear() const { return !monomials_.empty(); }
+  const std::set<std::vector<AtomId>>& monomials() const { return monomials_; }
+  const std::set<AtomId>& atoms() const { return atoms_; }
+  z3::expr variable(AtomId id) {
+    atoms_.insert(id);
+    return context_.int_const(("v" + number(id)).c_str());
+  }
+
+ private:
+  std::string number(AtomId id) { return std::to_string(numbers_.try_emplace(id, numbers_.size()).first->second); }
+  z3::expr product(const std::vector<AtomId>& factors) {
+    if (factors.size() == 1) return variable(factors[0]);
+    monomials_.insert(factors);
+    z3::expr value = variable(factors[0]);
+    std::string name = "m" + number(factors[0]);
+    for (size_t i = 1; i < factors.size(); i++) {
+      const z3::expr factor = variable(factors[i]);
+      name += "_" + number(factors[i]);
+      if (!linear_) value = value * factor;
+    }
+    return linear_ ? context_.int_const(name.c_str()) : value;
+  }
+
+  z3::context& context_;
+  bool linear_;
+  std::map<AtomId, size_t>& numbers_;
+  std::set<AtomId> atoms_;
+  std::set<std::vector<AtomId>> monomials_;
+};
+
+using Negation = std::function<z3::expr(Encoder&)>;
+using Refutes = std::function<std::optional<bool>(const Assignment&)>;
+
+// Products of two hypotheses whose monomials already occur: with them most non-linear questions are linear.
+void add_products(const Cond& context, Encoder& encode, z3::solver& solver) {
+  constexpr int kMaxProducts = 400;
+  std::vector<Index> facts;
+  for (const Cond& literal : conjuncts(context))
+    if (literal.kind() == CondKind::NonNegative) facts.push_back(literal.index());
+  for (AtomId id : std::set<AtomId>(encode.atoms())) {
+    const Atom& a = atom(id);
+    if (a.kind != AtomKind::FloorDiv) continue;
+    const Index remainder = a.numerator - a.denominator * Index::from_atom(id);
+    facts.push_back(remainder);
+    facts.push_back(a.denominator - Index(1) - remainder);
+  }
+  const std::set<std::vector<AtomId>> known = encode.monomials();
+  int added = 0;
+  for (size_t i = 0; i < facts.size(); i++) {
+    for (size_t j = i; j < facts.size() && added < kMaxProducts; j++) {
+      if ((facts[i].terms().size() + 1) * (facts[j].terms().size() + 1) > 24) continue;
+      Index product;
+      try {
+        product = facts[i] * facts[j];
+      } catch (const std::overflow_error&) {
+        continue;
+      }
+      bool useful = false, closed = true;
+      for (const Index::Term& term : product.terms()) {
+        if (term.atoms.size() < 2) continue;
+        useful = true;
+        closed &= known.count(term.atoms) > 0;
+      }
+      if (!useful || !closed) continue;
+      solver.add(encode(product) >= 0);
+      added++;
+    }
+  }
+}
+
+}  // namespace
+
+struct Solver::State {
+  z3::context context;
+  z3::solver incremental{context};  // push and pop on one solver cost far less than a fresh one
+  std::map<AtomId, size_t> numbers;
+  std::unordered_map<CondPair, bool, CondPairHash> memo;
+  std::deque<Assignment> models;  // values that satisfied an earlier context; most contexts are decided by one of them
+
+  std::optional<Assignment> model_of(z3::solver& solver, Encoder& encode) {
+    Assignment assignment;
+    z3::model model = solver.get_model();
+    for (AtomId id : encode.atoms()) {
+      if (atom(id).kind != AtomKind::Symbol) continue;
+      int64_t value = 0;
+      z3::expr e = model.eval(encode.variable(id), true);
+      if (!e.is_numeral_i64(value)) return std::nullopt;
+      assignment[static_cast<uint32_t>(id)] = value;
+    }
+    return assignment;
+  }
+  void keep(const Assignment& model) {
+    models.push_front(model);
+    if (models.size() > 24) models.pop_back();
+  }
+  z3::check_result check(z3::solver& solver, unsigned rlimit) {
+    z3::params params(context);
+    params.set("rlimit", rlimit);
+    solver.set(params);
+    try {
+      return solver.check();
+    } catch (const z3::exception&) {
+      return z3::unknown;
+    }
+  }
+
+  // Whether context and negation cannot hold together. A model that `refutes` confirms ends it at once.
+  bool is_unsatisfiable(const Cond& hypothesis, const Negation& negation, const Refutes& refutes, unsigned rlimit) {
+    for (const Assignment& model : models)
+      if (truth_of(hypothesis, model) == true && refutes(model) == true) return false;
+    for (const bool linear : {true, false}) {
+      Encoder encode(context, linear, numbers);
+      incremental.push();
+      incremental.add(encode(hypothesis));
+      incremental.add(negation(encode));
+      encode.define_divisions(incremental);
+      const unsigned limit = linear ? rlimit / 8 : rlimit / 32;
+      z3::check_result result = check(incremental, limit);
+      bool refuted = found_model(result, incremental, encode, hypothesis, refutes);
+      if (linear && !refuted && result != z3::unsat && encode.is_nonlinear()) {
+        add_products(hypothesis, encode, incremental);
+        result = check(incremental, limit);
+        refuted = found_model(result, incremental, encode, hypothesis, refutes);
+      }
+      incremental.pop();
+      if (result == z3::unsat) return true;
+      if (refuted || !encode.is_nonlinear()) return false;
+      if (!linear && result == z3::sat) return false;
+    }
+    return is_unsatisfiable_afresh(hypothesis, negation, rlimit);
+  }
+
+  bool found_model(z3::check_result result, z3::solver& solver, Encoder& encode, const Cond& hypothesis,
+                   const Refutes& refutes) {
+    if (result != z3::sat) return false;
+    auto model = model_of(solver, encode);
+    if (!model || truth_of(hypothesis, *model) != true) return false;
+    keep(*model);
+    return refutes(*model) == true;
+  }
+
+  // A solver of its own runs Z3's tactics for non-linear arithmetic, which the incremental one does not.
+  bool is_unsatisfiable_afresh(const Cond& hypothesis, const Negation& negation, unsigned rlimit) {
+    Encoder encode(context, false, numbers);
+    z3::solver solver(context);
+    solver.add(encode(hypothesis));
+    solver.add(negation(encode));
+    encode.define_divisions(solver);
+    return check(solver, rlimit / 4) == z3::unsat;
+  }
+};
+
+Solver::Solver(const SolverOptions& options) : state_(std::make_unique<State>()), options_(options) {}
+Solver::~Solver() = default;
+
+std::string Solver::version() {
+  unsigned major, minor, build, revision;
+  Z3_get_version(&major, &minor, &build, &revision);
+  return "z3 " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
+}
+
+std::string Solver::digest() const { return to_string(hash_bytes(digest_state_)).substr(0, 16); }
+
+void Solver::record(const Cond& context, const std::string& negated_goal, const std::string& declarations) {
+  SmtText text;
+  const std::string hypothesis = text(context);
+  const std::string question = "(assert " + hypothesis + ")\n(assert " + negated_goal + ")\n";
+  digest_state_ = to_string(hash_bytes(digest_state_ + question));
+  obligation_count_++;
+  if (!options_.keep_obligations) return;
+  kept_.push_back({topic_, "(set-logic ALL)\n" + declarations + question + "(check-sat)\n"});
+}
+
+namespace {
+
+// Decided without a solver: the goal is a hypothesis, or exceeds one by what is plainly not negative.
+bool is_plainly_entailed(const std::vector<Cond>& hypotheses, const Cond& goal) {
+  if (goal.is_true()) return true;
+  for (const Cond& h : hypotheses)
+    if (h == goal) return true;
+  if (goal.kind() == CondKind::And) {
+    for (const Cond& part : goal.parts())
+      if (!is_plainly_entailed(hypotheses, part)) return false;
+    return true;
+  }
+  if (goal.kind() != CondKind::NonNegative) return false;
+  for (const Cond& h : hypotheses) {
+    if (h.kind() != CondKind::NonNegative) continue;
+    const Index difference = goal.index() - h.index();
+    if (difference.is_constant() && difference.constant() >= 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool Solver::entails(const Cond& context, const Cond& goal) {
+  if (goal.is_true() || context.is_false()) return true;
+  if (auto it = state_->memo.find({context, goal}); it != state_->memo.end()) return it->second;
+  const Cond negated = !goal;
+  bool holds = is_plainly_entailed(conjuncts(context), goal);
+  if (!holds)
+    holds = state_->is_unsatisfiable(
+        context, [&](Encoder& encode) { return encode(negated); },
+        [&](const Assignment& model) { return truth_of(negated, model); }, options_.rlimit);
+  state_->memo.emplace(CondPair{context, goal}, holds);
+  if (holds) {
+    SmtText text;
+    const std::string goal_text = text(negated);
+    if (options_.keep_obligations) text(context);
+    record(context, goal_text, options_.keep_obligations ? text.declarations() : "");
+  }
+  return holds;
+}
+
+bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& counts) {
+  auto negation = [&](Encoder& encode) {
+    z3::expr sum = state_->context.int_val(0);
+    for (const GuardedCount& c : counts)
+      sum = sum + z3::ite(encode(c.cond), state_->context.int_val(c.coefficient), state_->context.int_val(0));
+    return sum != 0;
+  };
+  auto refutes = [&](const Assignment& model) -> std::optional<bool> {
+    int64_t sum = 0;
+    for (const GuardedCount& c : counts) {
+      const auto truth = truth_of(c.cond, model);
+      if (!truth) return std::nullopt;
+      if (*truth) sum += c.coefficient;
+    }
+    return sum != 0;
+  };
+  if (!state_->is_unsatisfiable(context, negation, refutes, options_.rlimit)) return false;
+  SmtText text;
+  std::string sum;
+  for (const GuardedCount& c : counts)
+    sum += " (ite " + text(c.cond) + " " +
+           (c.coefficient < 0 ? "(- " + std::to_string(-c.coefficient) + ")" : std::to_string(c.coefficient)) + " 0)";
+  if (options_.keep_obligations) text(context);
+  record(context, "(not (= 0 (+ 0" + sum + ")))", options_.keep_obligations ? text.declarations() : "");
+  return true;
+}
+
+bool Solver::is_satisfiable(const Cond& cond) {
+  for (const Assignment& model : state_->models)
+    if (truth_of(cond, model) == true) return true;
+  Encoder encode(state_->context, false, state_->numbers);
+  z3::solver solver(state_->context);
+  solver.add(encode(cond));
+  encode.define_divisions(solver);
+  if (state_->check(solver, options_.rlimit / 4) != z3::sat) return false;
+  auto model = state_->model_of(solver, encode);
+  if (model && truth_of(cond, *model) == true) state_->keep(*model);
+  return true;
+}
+
+// ---- reals ----
+
+namespace {
+
+struct RealText {
+  SmtText index_text;
+  std::set<std::string> variables;
+
+  std::string operator()(const RealExpr& e) {
+    switch (e.kind) {
+      case RealExpr::Kind::Constant: {
+        const int64_t n = e.constant.numerator();
+        const std::string top = n < 0 ? "(- " + std::to_string(-n) + ".0)" : std::to_string(n) + ".0";
+        return "(/ " + top + " " + std::to_string(e.constant.denominator()) + ".0)";
+      }
+      case RealExpr::Kind::Variable: variables.insert(e.variable); return e.variable;
+      case RealExpr::Kind::Add: return nary("+", e);
+      case RealExpr::Kind::Multiply: return nary("*", e);
+      case RealExpr::Kind::Maximum: {
+        std::string r = (*this)(*e.parts[0]);
+        for (size_t i = 1; i < e.parts.size(); i++) {
+          const std::string part = (*this)(*e.parts[i]);
+          r = "(ite (> " + part + " " + r + ") " + part + " " + r + ")";
+        }
+        return r;
+      }
+      case RealExpr::Kind::IsLess: return "(ite (< " + (*this)(*e.parts[0]) + " " + (*this)(*e.parts[1]) + ") 1.0 0.0)";
+      case RealExpr::Kind::IsEqual:
+        return "(ite (= " + (*this)(*e.parts[0]) + " " + (*this)(*e.parts[1]) + ") 1.0 0.0)";
+      case RealExpr::Kind::Guarded: return "(ite " + index_text(e.cond) + " " + (*this)(*e.parts[0]) + " 0.0)";
+    }
+    return "";
+  }
+  std::string nary(const char* op, const RealExpr& e) {
+    std::string text = std::string("(") + op;
+    for (const RealExprPtr& part : e.parts) text += " " + (*this)(*part);
+    return text + ")";
+  }
+};
+
+z3::expr encode_real(const RealExpr& e, Encoder& encode, z3::context& context) {
+  auto part = [&](size_t i) { return encode_real(*e.parts[i], encode, context); };
+  const z3::expr zero = context.real_val(0), unit = context.real_val(1);
+  switch (e.kind) {
+    case RealExpr::Kind::Constant:
+      return context.real_val(
+          (std::to_string(e.constant.numerator()) + "/" + std::to_string(e.constant.denominator())).c_str());
+    case RealExpr::Kind::Variable: return context.real_const(e.variable.c_str());
+    case RealExpr::Kind::Add: {
+      z3::expr sum = part(0);
+      for (size_t i = 1; i < e.parts.size(); i++) sum = sum + part(i);
+      return sum;
+    }
+    case RealExpr::Kind::Multiply: {
+      z3::expr product = part(0);
+      for (size_t i = 1; i < e.parts.size(); i++) product = product * part(i);
+      return product;
+    }
+    case RealExpr::Kind::Maximum: {
+      z3::expr largest = part(0);
+      for (size_t i = 1; i < e.parts.size(); i++) {
+        const z3::expr next = part(i);
+        largest = z3::ite(next > largest, next, largest);
+      }
+      return largest;
+    }
+    case RealExpr::Kind::IsLess: return z3::ite(part(0) < part(1), unit, zero);
+    case RealExpr::Kind::IsEqual: return z3::ite(part(0) == part(1), unit, zero);
+    case RealExpr::Kind::Guarded: return z3::ite(encode(e.cond), part(0), zero);
+  }
+  return zero;
+}
+
+}  // namespace
+
+bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
+  Encoder encode(state_->context, true, state_->numbers);
+  z3::solver solver(state_->context);
+  solver.add(encode(context));
+  solver.add(encode_real(*value, encode, state_->context) != 0);
+  encode.define_divisions(solver);
+  if (state_->check(solver, options_.rlimit / 4) != z3::unsat) return false;
+  RealText text;
+  const std::string value_text = text(*value);
+  text.index_text(context);
+  std::string declarations = text.index_text.declarations();
+  for (const std::string& variable : text.variables) declarations += "(declare-const " + variable + " Real)\n";
+  record(context, "(not (= 0.0 " + value_text + "))", declarations);
+  return true;
+}
+
+}  // namespace gopt

@@ -1,0 +1,76 @@
+// Questions that the proof asks, in integers and reals, answered by Z3 (solver.cc is the only file that includes it). A
+// question is an implication that must hold for all integer values of its symbols; "no" may also mean that the limit
+// was reached. Limits are resource counts, so that answers are the same on every machine. Answered questions are kept
+// as SMT-LIB text and digest.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gopt/index.h"
+#include "gopt/verifier.h"
+#include "rational.h"
+
+namespace gopt {
+
+// coefficient where cond holds, else 0.
+struct GuardedCount {
+  int64_t coefficient;
+  Cond cond;
+};
+
+// A real number made of variables by the operations that stay piecewise polynomial.
+struct RealExpr;
+using RealExprPtr = std::shared_ptr<const RealExpr>;
+struct RealExpr {
+  enum class Kind { Constant, Variable, Add, Multiply, Maximum, IsLess, IsEqual, Guarded } kind;
+  Rational constant;               // Constant
+  std::string variable;            // Variable
+  std::vector<RealExprPtr> parts;  // the others; Guarded: parts[0] where cond holds, else 0
+  Cond cond;
+};
+
+struct SolverOptions {
+  unsigned rlimit = 20'000'000;
+  bool keep_obligations = false;
+};
+
+class Solver {
+ public:
+  explicit Solver(const SolverOptions& options);
+  ~Solver();
+  Solver(const Solver&) = delete;
+  Solver& operator=(const Solver&) = delete;
+
+  // What the questions asked next are about, for the obligations' names.
+  void set_topic(std::string topic) { topic_ = std::move(topic); }
+
+  // Whether `context` implies `goal`.
+  bool entails(const Cond& context, const Cond& goal);
+  bool is_infeasible(const Cond& context) { return entails(context, Cond::never()); }
+  // Whether the counts sum to 0 wherever `context` holds.
+  bool sums_to_zero(const Cond& context, const std::vector<GuardedCount>& counts);
+  // Whether the real is 0 for all values of its variables wherever `context` holds.
+  bool is_zero(const Cond& context, const RealExprPtr& value);
+  // Whether some values satisfy the condition (true only when such values are at hand).
+  bool is_satisfiable(const Cond& cond);
+
+  int obligations() const { return obligation_count_; }
+  const std::vector<Obligation>& kept() const { return kept_; }
+  std::string digest() const;
+  static std::string version();  // "z3 4.8.12"
+
+ private:
+  struct State;
+  void record(const Cond& context, const std::string& negated_goal, const std::string& declarations);
+  std::unique_ptr<State> state_;
+  SolverOptions options_;
+  std::string topic_;
+  int obligation_count_ = 0;
+  std::vector<Obligation> kept_;
+  std::string digest_state_;
+};
+
+}  // namespace gopt

@@ -1,0 +1,321 @@
+#include <algorithm>
+#include <chrono>
+
+#include "gopt/verifier.h"
+#include "match.h"
+#include "normalize.h"
+#include "sampling.h"
+
+namespace gopt {
+
+std::string to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Proved: return "proved";
+    case Verdict::Refuted: return "refuted";
+    case Verdict::Unknown: return "unknown";
+  }
+  return "";
+}
+
+namespace {
+
+Verification unknown(const std::string& reason) {
+  Verification v;
+  v.reason = reason;
+  return v;
+}
+Verification refuted(const std::string& reason, const std::optional<Counterexample>& counterexample) {
+  Verification v;
+  v.verdict = Verdict::Refuted;
+  v.reason = reason;
+  v.counterexample = counterexample;
+  return v;
+}
+
+// One way to write the subscripts of an output: plain symbols, or an axis of extent a*b as q*b + r.
+struct Position {
+  std::vector<Index> subscripts;
+  Cond range;
+};
+
+Index without_factor(const Index::Term& monomial, AtomId factor) {
+  Index rest(monomial.coefficient);
+  bool skipped = false;
+  for (AtomId id : monomial.atoms) {
+    if (id == factor && !skipped) {
+      skipped = true;
+    } else {
+      rest = rest * Index::from_atom(id);
+    }
+  }
+  return rest;
+}
+
+// `choice` says which factor of a product axis is the inner one; -1: no axis is split.
+Position position_of(const Shape& shape, size_t output, int choice) {
+  Position p;
+  for (size_t axis = 0; axis < shape.size(); axis++) {
+    const std::string name = "%o" + std::to_string(output) + "_" + std::to_string(axis);
+    const Index& extent = shape[axis];
+    const bool is_product = extent.constant() == 0 && extent.terms().size() == 1 && extent.terms()[0].atoms.size() >= 2;
+    if (!is_product || choice < 0) {
+      p.subscripts.push_back(symbol(name));
+      p.range = p.range && within(p.subscripts.back(), Index(0), extent);
+      continue;
+    }
+    const std::vector<AtomId>& factors = extent.terms()[0].atoms;
+    const AtomId inner = factors[static_cast<size_t>(choice) % factors.size()];
+    const Index outer = without_factor(extent.terms()[0], inner), q = symbol(name + "q"), r = symbol(name + "r");
+    p.subscripts.push_back(q * Index::from_atom(inner) + r);
+    p.range = p.range && within(q, Index(0), outer) && within(r, Index(0), Index::from_atom(inner));
+  }
+  return p;
+}
+int factor_choices(const Shape& shape) {
+  size_t choices = 0;
+  for (const Index& extent : shape)
+    if (extent.constant() == 0 && extent.terms().size() == 1 && extent.terms()[0].atoms.size() >= 2)
+      choices = std::max(choices, extent.terms()[0].atoms.size());
+  return static_cast<int>(choices);
+}
+
+bool is_over(const Cond& cond, const std::set<AtomId>& symbols) {
+  std::set<AtomId> used;
+  collect_symbols(cond, used);
+  return std::includes(symbols.begin(), symbols.end(), used.begin(), used.end());
+}
+
+// The verification of a rule without a prefix.
+class RuleVerifier {
+ public:
+  RuleVerifier(const RewriteRule& rule, const VerifyOptions& options)
+      : rule_(rule), options_(options), solver_({options.rlimit, options.keep_obligations}) {}
+
+  Verification run() {
+    if (Status status = check_rule(rule_); !status) return unknown(status.error().message);
+    auto left = meaning_of(rule_.left), right = meaning_of(rule_.right);
+    if (!left || !right) return unknown((left ? right : left).error().message);
+    left_ = *std::move(left);
+    right_ = *std::move(right);
+    for (const RuleVariable& v : rule_.variables) is_integral_ = is_integral_ && !is_floating(v.type.element);
+    try {
+      return decide();
+    } catch (const ProofLimit& e) {
+      return unknown(e.what());
+    } catch (const std::overflow_error& e) {
+      return unknown(e.what());
+    }
+  }
+
+  const Solver& solver() const { return solver_; }
+
+ private:
+  Verification decide() {
+    condition_ = rule_.condition;
+    if (auto verdict = judge_samples(options_.samples)) return *verdict;
+    solver_.set_topic("the left side is defined somewhere");
+    if (samples_.left_valid == 0 && !solver_.is_satisfiable(context()))
+      return refuted("the left side is never defined", std::nullopt);
+    const Cond given = condition_;
+    if (auto verdict = require_defined()) return *verdict;
+    if (auto verdict = require_shapes()) return *verdict;
+    if (!(given == condition_)) {
+      if (!solver_.is_satisfiable(context() && interior()))
+        return refuted("the right side is undefined, or of another shape, wherever the left side has elements",
+                       samples_.right_undefined);
+      if (auto verdict = judge_samples(options_.samples)) return *verdict;
+    }
+    for (size_t o = 0; o < left_.outputs.size(); o++)
+      if (!prove_output(o))
+        return unknown(reason_.empty() ? "output " + std::to_string(o) + ": no proof was found" : reason_);
+    return proved();
+  }
+
+  Verification proved() {
+    Verification v;
+    v.verdict = Verdict::Proved;
+    v.condition = condition_;
+    v.marks = observed_marks(rule_, left_, right_, condition_, options_.seed + 1);
+    return v;
+  }
+
+  // What the left side and the condition let us assume.
+  Cond context() const {
+    Cond all = variable_domain(rule_) && condition_;
+    for (const Requirement& r : left_.requirements) all = all && r.cond;
+    return all;
+  }
+  // No variable is empty: a condition that leaves only empty tensors is none.
+  Cond interior() const {
+    Cond all;
+    for (const RuleVariable& v : rule_.variables)
+      for (const Index& extent : *v.type.shape) all = all && at_least(extent, Index(1));
+    return all;
+  }
+
+  std::optional<Verification> judge_samples(int count) {
+    samples_ = sample_rule(rule_, left_, right_, condition_, count, options_.seed);
+    if (samples_.difference) return refuted("the sides differ", samples_.difference);
+    if (samples_.has_elements && !samples_.left_is_finite_somewhere && samples_.never_finite)
+      return refuted("the left side has no finite value", samples_.never_finite);
+    return std::nullopt;
+  }
+
+  // What the right side needs and the left does not give becomes the condition.
+  std::optional<Verification> require_defined() {
+    for (const Requirement& r : left_.requirements)
+      if (r.from_broadcast && !solver_.entails(variable_domain(rule_) && condition_, r.cond))
+        condition_ = condition_ && r.cond;
+    for (const Requirement& r : right_.requirements) {
+      solver_.set_topic("the right side is defined: " + r.what);
+      if (auto verdict = require(r.cond, r.what)) return verdict;
+    }
+    return std::nullopt;
+  }
+  std::optional<Verification> require_shapes() {
+    for (size_t o = 0; o < left_.outputs.size(); o++) {
+      for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++) {
+        const std::string what = "shapes of output " + std::to_string(o) + " agree on axis " + std::to_string(axis);
+        solver_.set_topic(what);
+        if (auto verdict = require(equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]), what))
+          return verdict;
+      }
+    }
+    return std::nullopt;
+  }
+  std::optional<Verification> require(const Cond& cond, const std::string& what) {
+    if (solver_.entails(context(), cond)) return std::nullopt;
+    if (cond.is_false()) return refuted(what + ": never", samples_.right_undefined);
+    const std::vector<AtomId> symbols = rule_symbols(rule_);
+    if (!is_over(cond, {symbols.begin(), symbols.end()}))
+      return unknown(what + ": " + to_string(cond) + " cannot be a condition");
+    condition_ = condition_ && cond;
+    return std::nullopt;
+  }
+
+  bool prove_output(size_t output) {
+    solver_.set_topic("output " + std::to_string(output) + " is equal");
+    const Shape& shape = left_.outputs[output].shape;
+    for (int choice = factor_choices(shape) - 1; choice >= -1; choice--) {
+      const Position position = position_of(shape, output, choice);
+      const Cond all = context() && position.range;
+      ProofState state{solver_, {}, {}, is_integral_};
+      const NormalForm left = normalize(left_.outputs[output].at(position.subscripts), all, state);
+      state.domains.start_right_side();
+      const NormalForm right = normalize(right_.outputs[output].at(position.subscripts), all, state);
+      if (!state.domains.missing().empty()) {
+        reason_ = "the right side needs what the left does not: " + state.domains.missing();
+        continue;
+      }
+      if (are_equal(left, right, all, state)) return true;
+    }
+    return false;
+  }
+
+  const RewriteRule& rule_;
+  VerifyOptions options_;
+  Solver solver_;
+  SideMeaning left_, right_;
+  bool is_integral_ = true;
+  Cond condition_;
+  SamplingResult samples_;
+  std::string reason_;
+};
+
+void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
+  std::string digests;
+  ProofRecord record{definitions_hash(), 0, Solver::version(), ""};
+  for (const Solver* s : solvers) {
+    record.obligations += s->obligations();
+    digests += s->digest();
+    v.obligations.insert(v.obligations.end(), s->kept().begin(), s->kept().end());
+  }
+  record.digest = solvers.size() == 1 ? digests : to_string(hash_bytes(digests)).substr(0, 16);
+  if (v.verdict == Verdict::Proved) v.proof = record;
+}
+
+Verification verify_plain(const RewriteRule& rule, const VerifyOptions& options) {
+  RuleVerifier verifier(rule, options);
+  Verification v = verifier.run();
+  attach_proof(v, {&verifier.solver()});
+  return v;
+}
+
+// Operators that are pointwise in leading axes: what holds under none and under one holds under any number, since
+// several leading axes are one, numbered row by row (docs/verifier.md).
+Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& options) {
+  const auto none = with_prefix(rule, {}), one = with_prefix(rule, {symbol("prefix")});
+  if (!none || !one) return unknown((none ? one : none).error().message);
+  RuleVerifier first(*none, options), second(*one, options);
+  Verification v = first.run();
+  if (v.verdict != Verdict::Proved) return v;
+  Verification w = second.run();
+  if (w.verdict != Verdict::Proved) {
+    w.reason = "under a prefix: " + w.reason;
+    return w;
+  }
+  std::set<AtomId> symbols;
+  collect_symbols(w.condition, symbols);
+  if (symbols.count(symbol_atom("prefix")))
+    return unknown("the condition under a prefix speaks of the prefix: " + to_string(w.condition));
+  v.condition = v.condition && w.condition;
+  v.marks = {v.marks.finite_only || w.marks.finite_only, v.marks.reassociates || w.marks.reassociates,
+             v.marks.changes_rounding || w.marks.changes_rounding};
+  attach_proof(v, {&first.solver(), &second.solver()});
+  return v;
+}
+
+bool has_prefix(const RewriteRule& rule) {
+  return std::any_of(rule.variables.begin(), rule.variables.end(), [](const RuleVariable& v) { return v.has_prefix; });
+}
+
+}  // namespace
+
+Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  Verification v = has_prefix(candidate) ? verify_prefixed(candidate, options) : verify_plain(candidate, options);
+  v.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return v;
+}
+
+std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, int samples, uint64_t seed) {
+  const auto rule = with_prefix(candidate, {});
+  if (!rule) return std::nullopt;
+  const auto left = meaning_of(rule->left), right = meaning_of(rule->right);
+  if (!left || !right) return std::nullopt;
+  return sample_rule(*rule, *left, *right, rule->condition, samples, seed).difference;
+}
+
+std::vector<Verification> prove_rules(std::vector<RewriteRule>& rules, const VerifyOptions& options,
+                                      const std::function<void(const RewriteRule&, const Verification&)>& progress) {
+  std::vector<Verification> results;
+  for (RewriteRule& rule : rules) {
+    Verification v = verify_rule(rule, options);
+    rule.proof = v.proof;
+    if (v.verdict == Verdict::Proved) {
+      rule.condition = v.condition;
+      rule.marks = v.marks;
+    }
+    if (progress) progress(rule, v);
+    results.push_back(std::move(v));
+  }
+  return results;
+}
+
+std::string to_string(const Counterexample& c) {
+  std::string text;
+  for (const auto& [name, size] : c.sizes) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
+  for (const auto& [name, tensor] : c.inputs) {
+    text += (text.empty() ? "" : " ") + name + "=";
+    text += tensor.count() <= 16 ? to_string(AttributeValue(tensor)) : to_string(tensor.tensor_type());
+  }
+  if (!c.what.empty()) text += ": " + c.what;
+  if (c.position.empty() && !c.what.empty() && c.left == 0 && c.right == 0) return text;
+  text += " at output " + std::to_string(c.output) + "[";
+  for (size_t k = 0; k < c.position.size(); k++) text += (k ? "," : "") + std::to_string(c.position[k]);
+  char values[80];
+  snprintf(values, sizeof values, "]: %.9g against %.9g", c.left, c.right);
+  return text + values;
+}
+
+}  // namespace gopt
