@@ -30,9 +30,9 @@ std::string output_name(const Value& value) {
 // Builds the right side; what replaces a root inherits its names.
 class Instantiator {
  public:
-  Instantiator(const Binding& binding, const std::vector<Value>& roots)
-      : binding_(binding), side_(binding.pattern->right), made_(side_.nodes.size()) {
-    builder_.set_broadcast_unknown(true);
+  // Nodes that `builder` has are taken, not made again.
+  Instantiator(GraphBuilder& builder, const Binding& binding, const std::vector<Value>& roots)
+      : builder_(builder), binding_(binding), side_(binding.pattern->right), made_(side_.nodes.size()) {
     for (size_t i = 0; i < roots.size(); i++)
       if (side_.outputs[i].node >= 0) roots_of_[side_.outputs[i].node].emplace_back(side_.outputs[i].output, roots[i]);
   }
@@ -79,18 +79,19 @@ class Instantiator {
     return Unit{};
   }
 
+  GraphBuilder& builder_;
   const Binding& binding_;
   const PatternSide& side_;
-  GraphBuilder builder_;
   std::vector<NodePtr> made_;
   std::map<int, std::vector<std::pair<int, Value>>> roots_of_;
 };
 
 // Values in place of the roots of one binding. Errors: another type than the root's.
-Result<std::map<Value, Value>> replacements_of(const Graph& graph, const Binding& binding, std::vector<Hash128>& made) {
+Result<std::map<Value, Value>> replacements_of(GraphBuilder& builder, const Graph& graph, const Binding& binding,
+                                                std::vector<Hash128>& made) {
   std::vector<Value> roots;
   for (size_t i = 0; i < binding.pattern->left.outputs.size(); i++) roots.push_back(binding.root(graph, i));
-  Instantiator instantiator(binding, roots);
+  Instantiator instantiator(builder, binding, roots);
   GOPT_ASSIGN_OR_RETURN(const std::vector<Value> values, instantiator.build());
   std::map<Value, Value> replacements;
   for (size_t i = 0; i < roots.size(); i++) {
@@ -116,11 +117,14 @@ bool take_nodes(const Graph& graph, const Binding& binding, std::set<NodeId>& ta
 
 Result<Rewritten> apply_bindings(const Graph& graph, const std::vector<Binding>& bindings) {
   Rewritten rewritten;
+  GraphBuilder builder;
+  builder.set_broadcast_unknown(true);
+  builder.adopt(graph);
   std::map<Value, Value> replacements;
   std::set<NodeId> taken;
   for (const Binding& binding : bindings) {
     if (!take_nodes(graph, binding, taken)) continue;
-    auto own = replacements_of(graph, binding, rewritten.made);
+    auto own = replacements_of(builder, graph, binding, rewritten.made);
     if (!own.ok()) continue;
     replacements.insert(own->begin(), own->end());
     rewritten.applied.push_back(&binding);
