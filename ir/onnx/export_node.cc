@@ -31,6 +31,7 @@ constexpr Versioned kVersioned[] = {
     {"BatchNormalization", "training_mode", 14, kForever, 0},
     {"Reshape", "allowzero", 14, kForever, 0},
     {"Shape", "start", 15, kForever, 0},
+    {"Slice", "steps", 10, kForever, 1},
     {"ReduceSum", "noop_with_empty_axes", 13, kForever, 0},
     {"ReduceMean", "noop_with_empty_axes", 18, kForever, 0},
     {"ReduceMax", "noop_with_empty_axes", 18, kForever, 0},

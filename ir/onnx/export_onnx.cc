@@ -1,6 +1,7 @@
 // export_onnx: what is folded, names, declarations, and the order in which all is written.
 #include <algorithm>
 
+#include "declarations.h"
 #include "export_state.h"
 #include "opaque.h"
 #include "stream.h"
@@ -77,30 +78,6 @@ Plan plan_export(const Graph& graph) {
 }
 
 // ---- declarations ----
-
-void write_dim(const Index& extent, onnx::TensorShapeProto::Dimension& dim) {
-  dim.clear_value();
-  if (const auto number = extent.as_constant()) {
-    dim.set_dim_value(*number);
-  } else if (const auto id = extent.as_atom(); id && atom(*id).kind == AtomKind::Symbol) {
-    dim.set_dim_param(atom(*id).name);
-  }
-}
-
-// Writes what is known of the type over what `info` says already; extents that it left open stay so.
-void write_type(const TensorType& type, onnx::ValueInfoProto& info) {
-  if (type.element == ElementType::Undefined) return;
-  auto& tensor = *info.mutable_type()->mutable_tensor_type();
-  tensor.set_elem_type(static_cast<int>(type.element));
-  if (!type.shape) return;
-  const bool keep = tensor.has_shape() && static_cast<size_t>(tensor.shape().dim_size()) == type.shape->size();
-  if (!keep) tensor.mutable_shape()->clear_dim();
-  for (size_t axis = 0; axis < type.shape->size(); axis++) {
-    auto& dim =
-        keep ? *tensor.mutable_shape()->mutable_dim(static_cast<int>(axis)) : *tensor.mutable_shape()->add_dim();
-    if (!keep || (*type.shape)[axis].is_constant()) write_dim((*type.shape)[axis], dim);
-  }
-}
 
 // An input or output as the file declared it, with its type of today.
 onnx::ValueInfoProto declaration(const Graph& graph, const std::string& name, const TensorType& type) {

@@ -124,7 +124,34 @@ std::optional<int> count_outputs(const NodeView& view, const OpInfo& info) {
   return std::min(count, info.outputs);
 }
 
-bool is_contradiction(const Error& error) { return error.message.find("does not hold") != std::string::npos; }
+// True for extents that contradict each other. An empty reduction is none: newer opsets give it a meaning.
+bool is_contradiction(const Error& error) {
+  return error.message.ends_with("does not hold") && error.message.find("not empty") == std::string::npos;
+}
+
+bool is_symbolic(const AttributeValue& value) {
+  if (const auto* number = std::get_if<Index>(&value)) return !number->is_constant();
+  const auto* list = std::get_if<std::vector<Index>>(&value);
+  return list && std::any_of(list->begin(), list->end(), [](const Index& entry) { return !entry.is_constant(); });
+}
+
+// Attributes that have come to depend on symbols (pads of SAME), but that ONNX has as numbers only.
+bool has_unwritable_attribute(const Node& node, const OpInfo& info, int64_t opset) {
+  return std::any_of(node.attributes.begin(), node.attributes.end(), [&](const auto& attribute) {
+    const auto is_input = [&](const OnnxInput& input) {
+      return input.attribute == attribute.first && input.since_opset <= opset;
+    };
+    return is_symbolic(attribute.second) && std::none_of(info.onnx_inputs.begin(), info.onnx_inputs.end(), is_input);
+  });
+}
+
+// Where a symbolic extent may be smaller than a range or not a multiple of parts, ONNX clamps; the definition does not.
+bool may_clamp(const Node& node) {
+  if (!node.is(OpKind::Slice) && !node.is(OpKind::Split)) return false;
+  const auto types =
+      infer_types(node.op, {node.inputs[0].type()}, node.attributes, static_cast<int>(node.outputs.size()));
+  return !types.ok() || !types->requirements.empty();
+}
 
 Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKind kind) {
   const OpInfo& info = op_info(kind);
@@ -142,6 +169,7 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
     if (is_contradiction(node.error())) return node.error();
     return MaybeValues();
   }
+  if (has_unwritable_attribute(**node, info, view.opset) || may_clamp(**node)) return MaybeValues();
   Values values;
   for (int i = 0; i < *outputs; i++) values.push_back({*node, i});
   return MaybeValues(std::move(values));
@@ -197,7 +225,7 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
   if (node.op_type() == "Dropout" && view.opset >= 7) return import_dropout(state, view);
   if (node.op_type() == "Identity" && view.has(0)) return MaybeValues({view.input(0)});
   const auto kind = find_op(node.op_type());
-  if (!kind || op_info(*kind).has(kInternal) || view.opset < 7) {
+  if (!kind || op_info(*kind).has(kInternal) || !has_table_form(*kind, view.opset)) {
     if (view.opset > kNewestOpset)
       state.warn("operator " + node.op_type() + " of opset " + std::to_string(view.opset) +
                  " is not known and is kept as it is");

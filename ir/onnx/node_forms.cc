@@ -1,5 +1,6 @@
 #include "node_forms.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace gopt {
@@ -30,11 +31,12 @@ Result<MaybeValues> import_old_softmax(ImportState& state, const NodeView& view,
     GOPT_ASSIGN_OR_RETURN(const Value y, builder.apply(kind, {x}, {{"axis", Index(only)}}));
     return MaybeValues({y});
   }
+  const bool empty = std::find(shape.begin(), shape.end(), Index(0)) != shape.end();
   auto flat = builder.apply(OpKind::Flatten, {x}, {{"axis", Index(axis)}});
   if (!flat.ok()) return MaybeValues();
   auto soft = builder.apply(kind, {*flat}, {{"axis", Index(1)}});
   if (!soft.ok()) return MaybeValues();
-  auto y = builder.apply(OpKind::Reshape, {*soft}, {{"shape", shape}, {"allowzero", Index(1)}});
+  auto y = builder.apply(OpKind::Reshape, {*soft}, {{"shape", shape}, {"allowzero", Index(empty ? 1 : 0)}});
   if (!y.ok()) return MaybeValues();
   return MaybeValues({*y});
 }
@@ -78,6 +80,59 @@ const onnx::AttributeProto* NodeView::find(const std::string& name) const {
 bool NodeView::output_used(int i) const {
   if (i >= node.output_size() || node.output(i).empty()) return false;
   return scope.is_used(node.output(i));
+}
+
+bool has_table_form(OpKind kind, int64_t opset) {
+  constexpr int64_t kOldestOpset = 7;
+  if (opset >= kOldestOpset) return true;
+  // Operators that opset 7 left as they were, with the opset that made them so.
+  static const std::map<OpKind, int64_t> since = {{OpKind::Abs, 6},
+                                                  {OpKind::Ceil, 6},
+                                                  {OpKind::Concat, 4},
+                                                  {OpKind::Conv, 1},
+                                                  {OpKind::Elu, 6},
+                                                  {OpKind::Exp, 6},
+                                                  {OpKind::Floor, 6},
+                                                  {OpKind::Gather, 1},
+                                                  {OpKind::GlobalAveragePool, 1},
+                                                  {OpKind::GlobalMaxPool, 1},
+                                                  {OpKind::HardSigmoid, 6},
+                                                  {OpKind::InstanceNormalization, 6},
+                                                  {OpKind::LeakyRelu, 6},
+                                                  {OpKind::Log, 6},
+                                                  {OpKind::LogSoftmax, 1},
+                                                  {OpKind::MaxPool, 1},
+                                                  {OpKind::Neg, 6},
+                                                  {OpKind::Not, 1},
+                                                  {OpKind::Reciprocal, 6},
+                                                  {OpKind::ReduceL1, 1},
+                                                  {OpKind::ReduceL2, 1},
+                                                  {OpKind::ReduceLogSum, 1},
+                                                  {OpKind::ReduceLogSumExp, 1},
+                                                  {OpKind::ReduceMax, 1},
+                                                  {OpKind::ReduceMean, 1},
+                                                  {OpKind::ReduceMin, 1},
+                                                  {OpKind::ReduceProd, 1},
+                                                  {OpKind::ReduceSum, 1},
+                                                  {OpKind::ReduceSumSquare, 1},
+                                                  {OpKind::Relu, 6},
+                                                  {OpKind::Reshape, 5},
+                                                  {OpKind::Selu, 6},
+                                                  {OpKind::Shape, 1},
+                                                  {OpKind::Sigmoid, 6},
+                                                  {OpKind::Size, 1},
+                                                  {OpKind::Slice, 1},
+                                                  {OpKind::Softmax, 1},
+                                                  {OpKind::Softplus, 1},
+                                                  {OpKind::Softsign, 1},
+                                                  {OpKind::Split, 2},
+                                                  {OpKind::Sqrt, 6},
+                                                  {OpKind::Squeeze, 1},
+                                                  {OpKind::Tanh, 6},
+                                                  {OpKind::Transpose, 1},
+                                                  {OpKind::Unsqueeze, 1}};
+  const auto it = since.find(kind);
+  return it != since.end() && opset >= it->second;
 }
 
 Form form_of(const NodeView& view, OpKind kind) {

@@ -22,6 +22,9 @@ struct NodeView {
 using Values = std::vector<Value>;
 using MaybeValues = std::optional<Values>;
 
+// False for operators of opsets before 7 whose form or meaning was another.
+bool has_table_form(OpKind kind, int64_t opset);
+
 // Where one of these applies, what it gives is final.
 enum class Form { Plain, Special };
 Form form_of(const NodeView& view, OpKind kind);

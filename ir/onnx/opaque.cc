@@ -1,5 +1,6 @@
 #include "opaque.h"
 
+#include "opaque_types.h"
 #include "tensor_proto.h"
 
 namespace gopt {
@@ -110,10 +111,12 @@ Result<NodePtr> import_opaque(ImportState& state, const onnx::NodeProto& node, c
   onnx::NodeProto kept = node;
   GOPT_RETURN_IF_ERROR(internalize(kept, state.file.external));
   kept.SerializeToString(&op->payload);
-  std::vector<TensorType> types;
-  for (const std::string& name : node.output()) {
-    const auto it = scope.outer ? state.declared.end() : state.declared.find(name);
-    types.push_back(it == state.declared.end() ? TensorType{} : it->second);
+  std::vector<std::string> names(node.input().begin(), node.input().end());
+  names.insert(names.end(), op->captured_names.begin(), op->captured_names.end());
+  std::vector<TensorType> types = infer_opaque_types(state, node, names, all, scope);
+  for (int i = 0; i < node.output_size(); i++) {
+    const auto it = state.declared.find(node.output(i));
+    if (scope.depth == 0 && it != state.declared.end() && it->second.shape) types[static_cast<size_t>(i)] = it->second;
   }
   state.opaque_count++;
   return state.builder.opaque(std::move(op), std::move(all), std::move(types), node.name(),

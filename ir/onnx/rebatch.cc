@@ -32,17 +32,20 @@ int64_t product(const Dims& dims, size_t end) {
 }
 
 // The axis of a reshape's result `to` that holds the batch `batch`, which has `outer` elements before it. In row-major
-// order the batch keeps its place: an axis that starts there, best one that is the batch alone, else one that spans the
-// place.
-std::optional<size_t> find_batch_axis(const Dims& to, int64_t outer, int64_t batch) {
-  std::optional<size_t> starts, spans;
+// order the batch keeps its place: it is an axis of its own there, or was merged into one that starts, spans or ends
+// there. The last axis holds features: where another one ends at its start, the batch went into that. Where the batch
+// was merged with other extents before, it may lie anywhere up to `farthest`.
+std::optional<size_t> find_batch_axis(const Dims& to, int64_t outer, int64_t farthest, int64_t batch) {
+  std::optional<size_t> starts, spans, ends;
   for (size_t axis = 0; axis < to.size(); axis++) {
-    const int64_t before = product(to, axis);
-    if (before == outer && to[axis] == batch) return axis;
+    const int64_t before = product(to, axis), after = before * to[axis];
+    if (before >= outer && before <= farthest && to[axis] == batch) return axis;
     if (to[axis] % batch != 0 || to[axis] == 1) continue;
     if (before == outer && !starts) starts = axis;
-    if (before < outer && outer < before * to[axis] && !spans) spans = axis;
+    if (before < outer && outer < after && !spans) spans = axis;
+    if (after == outer) ends = axis;
   }
+  if (ends && starts == to.size() - 1) return ends;
   return starts ? starts : spans;
 }
 
@@ -52,7 +55,8 @@ std::optional<Dims> follow_reshape(const ImportState& state, const Dims& before,
   if (!axis) return std::nullopt;
   for (const auto& [old_extent, new_extent] : state.changed_extents) {
     if (old_extent == 0 || after[*axis] * old_extent != before[*axis] * new_extent) continue;
-    const auto target = find_batch_axis(to, product(before, *axis), old_extent);
+    const int64_t outer = product(before, *axis);
+    const auto target = find_batch_axis(to, outer, outer * (before[*axis] / old_extent), old_extent);
     if (!target) continue;
     to[*target] = to[*target] / old_extent * new_extent;
     return to;

@@ -1,0 +1,98 @@
+#include "opaque_types.h"
+
+#include <onnx/defs/schema.h>
+#include <onnx/shape_inference/implementation.h>
+
+#include <algorithm>
+
+#include "declarations.h"
+
+namespace gopt {
+namespace {
+
+constexpr int64_t kDataBelow = 1024;  // elements of constants that inference may look at (sizes, axes, scales)
+constexpr int64_t kNewestKnown = 17;  // opset of libonnx 1.12
+
+std::string type_text(ElementType type) {
+  static const std::map<ElementType, std::string> texts = {
+      {ElementType::Float32, "float"},     {ElementType::Float64, "double"}, {ElementType::Float16, "float16"},
+      {ElementType::BFloat16, "bfloat16"}, {ElementType::Int8, "int8"},      {ElementType::Int16, "int16"},
+      {ElementType::Int32, "int32"},       {ElementType::Int64, "int64"},    {ElementType::UInt8, "uint8"},
+      {ElementType::UInt16, "uint16"},     {ElementType::UInt32, "uint32"},  {ElementType::UInt64, "uint64"},
+      {ElementType::Bool, "bool"},         {ElementType::String, "string"}};
+  const auto it = texts.find(type);
+  return it == texts.end() ? "" : "tensor(" + it->second + ")";
+}
+
+// True where libonnx's operator has all that the node says.
+bool is_covered(const onnx::NodeProto& node, const std::vector<Value>& inputs, int64_t opset) {
+  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), static_cast<int>(opset), "");
+  if (!schema) return false;
+  if (opset <= kNewestKnown) return true;
+  for (const auto& attribute : node.attribute())
+    if (!schema->attributes().contains(attribute.name())) return false;
+  if (node.input_size() > schema->max_input() || schema->inputs().empty()) return false;
+  for (size_t i = 0; i < static_cast<size_t>(node.input_size()); i++) {
+    if (!inputs[i]) continue;
+    const auto& allowed = schema->inputs()[std::min(i, schema->inputs().size() - 1)].GetTypes();
+    const std::string text = type_text(inputs[i].type().element);
+    if (std::none_of(allowed.begin(), allowed.end(), [&](const auto* type) { return *type == text; })) return false;
+  }
+  return true;
+}
+
+onnx::GraphProto graph_of(const onnx::NodeProto& node, const std::vector<std::string>& names,
+                          const std::vector<Value>& inputs) {
+  onnx::GraphProto graph;
+  std::set<std::string> seen;
+  for (size_t i = 0; i < names.size(); i++) {
+    if (names[i].empty() || !inputs[i] || !seen.insert(names[i]).second) continue;
+    const Node& producer = *inputs[i].node;
+    onnx::ValueInfoProto& info = *graph.add_input();
+    info.set_name(names[i]);
+    write_type(inputs[i].type(), info);
+    if (producer.is(OpKind::Constant) && producer.tensor.count() <= kDataBelow)
+      *graph.add_initializer() = tensor_message(producer.tensor, names[i]);
+  }
+  *graph.add_node() = node;
+  for (const std::string& name : node.output())
+    if (!name.empty()) graph.add_output()->set_name(name);
+  return graph;
+}
+
+// Names that inference makes up for extents mean nothing beyond this one node: they are taken out again.
+void forget_invented_names(onnx::GraphProto& graph) {
+  std::set<std::string> known;
+  for (const auto& input : graph.input())
+    for (const auto& dim : input.type().tensor_type().shape().dim()) known.insert(dim.dim_param());
+  for (auto& output : *graph.mutable_output()) {
+    if (!output.type().has_tensor_type() || !output.type().tensor_type().has_shape()) continue;
+    for (auto& dim : *output.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+      if (!dim.has_dim_value() && !known.contains(dim.dim_param())) dim.clear_value();
+  }
+}
+
+}  // namespace
+
+std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx::NodeProto& node,
+                                           const std::vector<std::string>& names, const std::vector<Value>& inputs,
+                                           const Scope& scope) {
+  std::vector<TensorType> types(static_cast<size_t>(node.output_size()));
+  if (!normal_domain(node.domain()).empty() || !is_covered(node, inputs, scope.opset())) return types;
+  onnx::GraphProto graph = graph_of(node, names, inputs);
+  std::unordered_map<std::string, int> opsets;
+  for (const auto& [domain, version] : scope.opsets) opsets[domain] = static_cast<int>(version);
+  try {
+    onnx::shape_inference::InferShapes(&graph, opsets);
+  } catch (const std::exception&) {
+    return types;  // what libonnx cannot make sense of stays unknown
+  }
+  forget_invented_names(graph);
+  for (const auto& output : graph.output()) {
+    const auto position = std::find(node.output().begin(), node.output().end(), output.name()) - node.output().begin();
+    types[static_cast<size_t>(position)] = declared_type(state, output.type(), output.name());
+  }
+  return types;
+}
+
+}  // namespace gopt
