@@ -6,8 +6,6 @@
 
 namespace gopt::codegen {
 
-bool Writer::pragmas = true;
-
 std::string type_name(Scalar scalar) {
   switch (scalar) {
     case Scalar::Bool: return "int";

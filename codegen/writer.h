@@ -40,6 +40,7 @@ struct Scope {
   bool lanes = false;     // the body of the vector loop over bound[0]
   bool tile = false;      // one tile of the vector loop: arrays over lanes live inside
   bool has_loop = false;  // holds loops or branches: not to be vectorized
+  bool shared = false;    // entered by all threads of a CUDA block together: they divide its reductions
   std::string low, high;  // of the vector loop
   int64_t lane_count = 0;  // at most
 };
@@ -58,7 +59,7 @@ class Writer {
   std::string index_text(const Index& index, const Scope& scope) const;
   Scalar type_of(const Expr& e, Scalar otherwise);
 
-  static bool pragmas;  // whether vector loops are marked for OpenMP
+  bool pragmas = true;  // whether vector loops are marked for OpenMP
 
  private:
   friend class ReductionWriter;
@@ -118,12 +119,13 @@ class ReductionWriter {
   void lift_guard();
   void order_binders(std::optional<AtomId> lane);
   bool unit_stride(AtomId symbol);
+  void share();
   std::string combine(const std::string& a, const std::string& b) const;
   std::string initial() const;
   void add_binders(Scope& outer);
   void tighten();
   bool tighten_one(const Index& guard);
-  std::string close(const LoopPart& part, const std::string& pragma) const;
+  std::string close(const LoopPart& part, const std::string& pragma, bool divided = false) const;
   Expr guarded_body() const;
 
   Writer& w_;

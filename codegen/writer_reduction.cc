@@ -141,19 +141,28 @@ Expr ReductionWriter::guarded_body() const {
   return select(all, body_, constant(neutral_element(e_->reduce)));
 }
 
-std::string ReductionWriter::close(const LoopPart& part, const std::string& pragma) const {
+std::string ReductionWriter::close(const LoopPart& part, const std::string& pragma, bool divided) const {
   const std::string low = part.name + "_low", high = part.name + "_high";
   std::string text;
   const bool tight = !part.lows.empty() || !part.highs.empty();
   if (tight) text = "const int64_t " + low + " = " + part.low + ", " + high + " = " + part.high + ";\n";
   text += pragma;
-  return text + "for (int64_t " + part.name + " = " + (tight ? low : part.low) + "; " + part.name + " < " + (tight ? high : part.high) + "; " +
-         part.name + "++) {\n" + part.scope->code + "}\n";
+  const std::string first = (tight ? low : part.low) + (divided ? " + threadIdx.x" : ""), step = divided ? " += blockDim.x" : "++";
+  return text + "for (int64_t " + part.name + " = " + first + "; " + part.name + " < " + (tight ? high : part.high) + "; " +
+         part.name + step + ") {\n" + part.scope->code + "}\n";
+}
+
+// Threads of a block divide the innermost loop: the longest goes there.
+void ReductionWriter::share() {
+  auto extent = [](const Binder& b) { return b.extent.as_constant().value_or(0); };
+  auto longest = std::max_element(binders_.begin(), binders_.end(), [&](const Binder& a, const Binder& b) { return extent(a) < extent(b); });
+  if (longest != binders_.end() && extent(binders_.back()) < 32) std::rotate(longest, longest + 1, binders_.end());
 }
 
 std::string ReductionWriter::write_scalar(Scope& scope) {
   lift_guard();
   order_binders(std::nullopt);
+  if (scope.shared) share();
   const std::string name = w_.fresh("t");
   add_binders(scope);
   tighten();
@@ -181,17 +190,19 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
   }
   Scope& inner = *parts_.back().scope;
   const std::string value = w_.value(body, inner, type_);
-  const bool vector = !inner.has_loop && Writer::pragmas;
+  const bool vector = !inner.has_loop && w_.pragmas;
   const char* operators[] = {"+", "max", "min", "*"};
   const std::string pragma =
       vector ? "#pragma omp simd reduction(" + std::string(operators[static_cast<int>(e_->reduce)]) + ":" + name + ")\n" : "";
   inner.code += name + " = " + combine(name, value) + ";\n";
   for (size_t i = parts_.size(); i-- > 0;) {
-    const std::string text = close(parts_[i], i + 1 == parts_.size() ? pragma : "");
+    const bool innermost = i + 1 == parts_.size();
+    const std::string text = close(parts_[i], innermost ? pragma : "", innermost && scope.shared);
     Scope& outside = i == 0 ? scope : *parts_[i - 1].scope;
     outside.code += text;
     outside.has_loop = true;
   }
+  if (scope.shared) scope.code += name + " = gopt_block_reduce(" + name + ", [](auto a, auto b) { return " + combine("a", "b") + "; });\n";
   return name;
 }
 
@@ -210,7 +221,7 @@ std::string ReductionWriter::write_array(Scope& home, const Scope& lanes) {
   const std::string lane = own.bound[0].second, at = "[" + lane + (own.low == "0" ? "" : " - " + own.low) + "]";
   parts_.push_back({&own, lanes.bound[0].first, lane, own.low, own.high, {}, {}});
   tighten();
-  const std::string simd = Writer::pragmas ? "#pragma omp simd\n" : "";
+  const std::string simd = w_.pragmas ? "#pragma omp simd\n" : "";
   const std::string count = std::to_string(lanes.lane_count);
   home.code += "alignas(64) " + type_name(type_) + " " + name + "[" + count + "];\n";
   home.code += simd + "for (int64_t z = 0; z < " + count + "; z++) " + name + "[z] = " + initial() + ";\n";
