@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -71,6 +72,14 @@ std::string check_text(const CheckReport& c) {
   for (const Difference& d : c.differences) worst = std::max(worst, d.max_relative);
   return fmt::format("{} (max |a-b| / max |a| = {:.2g}, {}, fresh random inputs)", c.passed ? "PASSED" : "FAILED",
                      worst, c.engine);
+}
+
+// High-water mark of this process' resident memory; 0 where the system does not say.
+double peak_memory_mb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmHWM:", 0) == 0) return std::stod(line.substr(6)) / 1024;
+  return 0;
 }
 
 }  // namespace
@@ -151,7 +160,8 @@ std::string report_json(const OptimizationReport& r) {
                    {"why_not", r.check.why_not},
                    {"outputs", outputs}}},
                  {"latency_note", r.latency_note},
-                 {"seconds", r.seconds}};
+                 {"seconds", r.seconds},
+                 {"peak_memory_mb", peak_memory_mb()}};
   if (r.latency)
     report["latency"] = {
         {"before_ms", r.latency->before_ms}, {"after_ms", r.latency->after_ms}, {"speedup", r.latency->speedup}};

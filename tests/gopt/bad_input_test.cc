@@ -1,0 +1,208 @@
+// Bad input: one clear error, exit status 1, nothing half written. A row each.
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+
+#include <functional>
+
+#include "program.h"
+
+namespace gopt {
+namespace {
+
+onnx::ModelProto small_model() {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  onnx::GraphProto& graph = *model.mutable_graph();
+  graph.set_name("g");
+  auto declare = [](onnx::ValueInfoProto& v, const std::string& name) {
+    v.set_name(name);
+    auto& type = *v.mutable_type()->mutable_tensor_type();
+    type.set_elem_type(1);
+    for (int64_t d : {2, 3}) type.mutable_shape()->add_dim()->set_dim_value(d);
+  };
+  declare(*graph.add_input(), "x");
+  declare(*graph.add_output(), "y");
+  return model;
+}
+onnx::NodeProto& add_node(onnx::ModelProto& model, const std::string& op, std::vector<std::string> inputs,
+                          const std::string& output) {
+  onnx::NodeProto& node = *model.mutable_graph()->add_node();
+  node.set_op_type(op);
+  node.set_name(op + "_" + output);
+  for (const std::string& i : inputs) node.add_input(i);
+  node.add_output(output);
+  return node;
+}
+void add_external(onnx::ModelProto& model, const std::string& location) {
+  onnx::TensorProto& t = *model.mutable_graph()->add_initializer();
+  t.set_name("w");
+  t.set_data_type(1);
+  t.add_dims(2);
+  t.add_dims(3);
+  t.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto& entry = *t.add_external_data();
+  entry.set_key("location");
+  entry.set_value(location);
+  add_node(model, "Add", {"x", "w"}, "y");
+}
+std::string relu_model() {
+  onnx::ModelProto model = small_model();
+  add_node(model, "Relu", {"x"}, "y");
+  return model.SerializeAsString();
+}
+
+struct Row {
+  const char* name;
+  // Prepares files in the folder; what the program is run with, {} standing for the folder.
+  std::function<void(const std::string& folder)> prepare;
+  const char* arguments;
+  const char* message;  // part of it
+};
+std::ostream& operator<<(std::ostream& os, const Row& row) { return os << row.name; }
+
+std::string with_folder(std::string text, const std::string& folder) {
+  for (size_t at; (at = text.find("{}")) != std::string::npos;) text.replace(at, 2, folder);
+  return text;
+}
+
+class BadInputTest : public testing::TestWithParam<Row> {};
+
+TEST_P(BadInputTest, GivesOneErrorAndWritesNothing) {
+  TemporaryFolder folder;
+  GetParam().prepare(folder.path().string());
+  const size_t before = folder.count();
+  const Outcome outcome = run_program(with_folder(GetParam().arguments, folder.path().string()));
+  EXPECT_EQ(outcome.status, 1) << outcome.text;
+  EXPECT_NE(outcome.text.find(with_folder(GetParam().message, folder.path().string())), std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(folder.count(), before) << "files were left behind";
+  EXPECT_EQ(outcome.text.find("internal error"), std::string::npos) << outcome.text;
+}
+
+const Row kRows[] = {
+    {"MissingFile", [](const std::string&) {}, "optimize {}/none.onnx -o {}/y.onnx", "none.onnx"},
+    {"Truncated",
+     [](const std::string& f) {
+       const std::string bytes = relu_model();
+       write_file(f + "/m.onnx", bytes.substr(0, bytes.size() - 9));
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "m.onnx"},
+    {"NotOnnx", [](const std::string& f) { write_file(f + "/m.onnx", "this is a text, not a model\n"); },
+     "optimize {}/m.onnx -o {}/y.onnx", "m.onnx"},
+    {"Empty", [](const std::string& f) { write_file(f + "/m.onnx", ""); }, "optimize {}/m.onnx -o {}/y.onnx", "m.onnx"},
+    {"Cycle",
+     [](const std::string& f) {
+       onnx::ModelProto m = small_model();
+       add_node(m, "Add", {"x", "b"}, "a");
+       add_node(m, "Relu", {"a"}, "b");
+       add_node(m, "Relu", {"b"}, "y");
+       write_file(f + "/m.onnx", m.SerializeAsString());
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "b"},
+    {"MissingExternalFile",
+     [](const std::string& f) {
+       onnx::ModelProto m = small_model();
+       add_external(m, "w.bin");
+       write_file(f + "/m.onnx", m.SerializeAsString());
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "w.bin"},
+    {"ShortExternalFile",
+     [](const std::string& f) {
+       onnx::ModelProto m = small_model();
+       add_external(m, "w.bin");
+       write_file(f + "/m.onnx", m.SerializeAsString());
+       write_file(f + "/w.bin", "12345678");
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "w.bin"},
+    {"ExternalFileOutside",
+     [](const std::string& f) {
+       onnx::ModelProto m = small_model();
+       add_external(m, "../w.bin");
+       std::filesystem::create_directory(f + "/in");
+       write_file(f + "/in/m.onnx", m.SerializeAsString());
+       write_file(f + "/w.bin", std::string(24, 'x'));
+     },
+     "optimize {}/in/m.onnx -o {}/y.onnx", "../w.bin"},
+    {"ContradictoryShapes",
+     [](const std::string& f) {
+       onnx::ModelProto m = small_model();
+       add_node(m, "MatMul", {"x", "x"}, "y");
+       write_file(f + "/m.onnx", m.SerializeAsString());
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "MatMul_y"},
+    {"MalformedRules",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       write_file(f + "/bad.rules", "rule a\n  var x f32[a]\n  left\n    y = Relux(x)\n");
+     },
+     "optimize {}/m.onnx -o {}/y.onnx --rules {}/bad.rules", "bad.rules:4"},
+    {"MissingRules", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --rules {}/none.rules", "none.rules"},
+    {"UnknownRule", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --disable no-such-rule", "no-such-rule"},
+    {"UnknownRuleEnabled", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --enable no-such-rule", "no-such-rule"},
+    {"OutputExists",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       write_file(f + "/y.onnx", "mine");
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "--force"},
+    {"EmitFolderExists",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       std::filesystem::create_directory(f + "/code");
+     },
+     "optimize {}/m.onnx --emit {}/code", "--force"},
+    {"OutputFolderMissing", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/no/such/y.onnx", "{}/no/such"},
+    {"OutputFolderUnwritable", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o /proc/gopt-y.onnx", "/proc"},
+    {"EmitFolderUnwritable", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx --no-measure --emit /proc/gopt-code", "/proc"},
+    {"OutputIsInput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/m.onnx --force", "is the input itself"},
+    {"NothingToWrite", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); }, "optimize {}/m.onnx",
+     "nothing to write"},
+    {"BadShape", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --shape x=2xq", "--shape"},
+    {"ShapeOfUnknownInput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --shape z=2x3", "z"},
+    {"BadBudget", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --budget fast", "--budget"},
+    {"UnknownFlag", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --fast", "--fast"},
+    {"MissingInputFile", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "run {}/m.onnx --input x={}/none.pb --engine interpreter", "none.pb"},
+    {"UnknownInput",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       (void)write_tensor_proto(Tensor::scalar_f32(1), "q", f + "/q.pb");
+     },
+     "run {}/m.onnx --input q={}/q.pb --engine interpreter", "no input 'q'"},
+    {"InputOfAnotherShape",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       (void)write_tensor_proto(Tensor::scalar_f32(1), "x", f + "/x.pb");
+     },
+     "run {}/m.onnx --input x={}/x.pb --engine interpreter", "expected f32[2,3]"},
+    {"NoSuchRuleToShow", [](const std::string&) {}, "rules --show no-such-rule", "no-such-rule"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Rows, BadInputTest, testing::ValuesIn(kRows),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(BadInput, AnExistingFileKeepsItsContents) {
+  TemporaryFolder folder;
+  write_file(folder.file("m.onnx"), relu_model());
+  write_file(folder.file("y.onnx"), "mine");
+  EXPECT_EQ(run_program("optimize " + folder.file("m.onnx") + " -o " + folder.file("y.onnx")).status, 1);
+  EXPECT_EQ(read_file(folder.file("y.onnx")), "mine");
+  const Outcome forced = run_program("optimize " + folder.file("m.onnx") + " -o " + folder.file("y.onnx") + " --force");
+  EXPECT_EQ(forced.status, 0) << forced.text;
+  EXPECT_NE(read_file(folder.file("y.onnx")), "mine");
+}
+
+}  // namespace
+}  // namespace gopt

@@ -1,0 +1,144 @@
+// The program on models that are right: what it prints, what it writes, and that the result computes the same.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+
+#include "gopt/interpreter.h"
+#include "program.h"
+
+namespace gopt {
+namespace {
+
+constexpr const char* kTrigonometric = R"(graph trigonometric
+  input x : f32[4,8]
+  s = Sin(x)
+  c = Cos(x)
+  s2 = Mul(s, s)
+  c2 = Mul(c, c)
+  y = Add(s2, c2)
+  output y = y
+end
+)";
+
+constexpr const char* kConvolutions = R"(graph convolutions
+  input x : f32[1,3,8,8]
+  constant k = f32[4,3,1,1] {1, -2, 3, 0.5, 1, 2, -1, 1, 4, 0.25, -3, 1}
+  constant scale = f32[4] {1, 2, 0.5, 1}
+  constant shift = f32[4] {0, 1, -1, 2}
+  constant mean = f32[4] {0.5, -0.5, 0, 1}
+  constant variance = f32[4] {1, 4, 0.25, 2}
+  c = Conv(x, k)
+  b = BatchNormalization(c, scale, shift, mean, variance)
+  r = Relu(b)
+  y = MaxPool(r) {kernel_shape=[2,2], strides=[2,2]}
+  output y = y
+end
+)";
+
+std::map<std::string, std::pair<int, int>> operators(const nlohmann::json& report) {
+  std::map<std::string, std::pair<int, int>> counts;
+  for (const auto& [name, count] : report["operators"].items()) counts[name] = {count["before"], count["after"]};
+  return counts;
+}
+
+TEST(Optimize, SineAndCosineSquaredBecomeOne) {
+  TemporaryFolder folder;
+  write_model(kTrigonometric, folder.file("f.onnx"));
+  const Outcome outcome = run_program("optimize " + folder.file("f.onnx") + " -o " + folder.file("y.onnx") +
+                                      " --report " + folder.file("r.json"));
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  auto optimized = import_onnx(folder.file("y.onnx"));
+  ASSERT_TRUE(optimized.ok()) << optimized.error().message;
+  for (const NodePtr& node : optimized->graph.nodes()) EXPECT_FALSE(node->is(OpKind::Sin) || node->is(OpKind::Cos));
+  const nlohmann::json report = nlohmann::json::parse(read_file(folder.file("r.json")));
+  ASSERT_FALSE(report["applied"].empty());
+  const std::string rule = report["applied"][0]["rule"];
+  const Outcome shown = run_program("rules --show " + rule);
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_NE(shown.text.find("finite-only"), std::string::npos) << shown.text;
+  EXPECT_NE(shown.text.find("proof"), std::string::npos) << shown.text;
+  auto values =
+      interpret(optimized->graph,
+                {{"x", Tensor::from_values<double>(ElementType::Float32, {4, 8}, std::vector<double>(32, 0.7))}});
+  ASSERT_TRUE(values.ok()) << values.error().message;
+  for (double v : (*values)[0].to_doubles()) EXPECT_EQ(v, 1.0);
+}
+
+TEST(Optimize, BatchNormalizationIsFolded) {
+  TemporaryFolder folder;
+  write_model(kConvolutions, folder.file("f.onnx"));
+  const Outcome outcome = run_program("optimize " + folder.file("f.onnx") + " -o " + folder.file("y.onnx") +
+                                      " --report " + folder.file("r.json"));
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("PASSED"), std::string::npos) << outcome.text;
+  const auto counts = operators(nlohmann::json::parse(read_file(folder.file("r.json"))));
+  EXPECT_EQ(counts.at("BatchNormalization"), std::pair(1, 0));
+  EXPECT_EQ(counts.at("Conv"), std::pair(1, 1));
+  const Outcome compared = run_program("compare " + folder.file("f.onnx") + " " + folder.file("y.onnx") +
+                                       " --engine interpreter --seed 5 --repeats 2");
+  EXPECT_EQ(compared.status, 0) << compared.text;
+}
+
+TEST(Optimize, ADisabledRuleIsNotApplied) {
+  TemporaryFolder folder;
+  write_model(kConvolutions, folder.file("f.onnx"));
+  const Outcome outcome = run_program("optimize " + folder.file("f.onnx") + " --dry-run --search none");
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("rules applied: none"), std::string::npos) << outcome.text;
+  EXPECT_EQ(folder.count(), 1u) << "--dry-run writes nothing";
+}
+
+TEST(Optimize, TheSameTwice) {
+  TemporaryFolder folder;
+  write_model(kConvolutions, folder.file("f.onnx"));
+  for (const char* name : {"a.onnx", "b.onnx"})
+    ASSERT_EQ(run_program("optimize " + folder.file("f.onnx") + " -o " + folder.file(name)).status, 0);
+  EXPECT_EQ(read_file(folder.file("a.onnx")), read_file(folder.file("b.onnx")));
+}
+
+TEST(Compare, FailsOnModelsThatDiffer) {
+  TemporaryFolder folder;
+  write_model("graph a\ninput x : f32[8]\ny = Sin(x)\noutput y = y\nend", folder.file("a.onnx"));
+  write_model("graph b\ninput x : f32[8]\ny = Cos(x)\noutput y = y\nend", folder.file("b.onnx"));
+  const Outcome outcome =
+      run_program("compare " + folder.file("a.onnx") + " " + folder.file("b.onnx") + " --engine interpreter");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.text.find("FAILED"), std::string::npos) << outcome.text;
+}
+
+TEST(Compare, ANanNeverPasses) {
+  TemporaryFolder folder;
+  write_model("graph a\ninput x : f32[8]\nc = Abs(x)\ny = Sqrt(c)\noutput y = y\nend", folder.file("a.onnx"));
+  write_model("graph b\ninput x : f32[8]\ny = Sqrt(x)\noutput y = y\nend", folder.file("b.onnx"));
+  EXPECT_EQ(run_program("compare " + folder.file("a.onnx") + " " + folder.file("b.onnx") +
+                        " --engine interpreter --atol 1000")
+                .status,
+            1);
+}
+
+// Emission, the build of what was emitted, run, compare and bench, on one small model: one compilation.
+TEST(Emit, CodeAgreesWithTheInterpreter) {
+  TemporaryFolder folder;
+  write_model(kConvolutions, folder.file("f.onnx"));
+  const Outcome emitted =
+      run_program("optimize " + folder.file("f.onnx") + " --no-measure --emit " + folder.file("code"));
+  ASSERT_EQ(emitted.status, 0) << emitted.text;
+  for (const char* name : {"CMakeLists.txt", "model.h", "weights.bin"})
+    EXPECT_TRUE(std::filesystem::exists(folder.file("code") + "/" + name)) << name;
+  const Outcome compared = run_program("compare " + folder.file("f.onnx") + " " + folder.file("code"));
+  EXPECT_EQ(compared.status, 0) << compared.text;
+  const Outcome timed =
+      run_program("bench " + folder.file("code") + " --runs 3 --profile --json " + folder.file("b.json"));
+  EXPECT_EQ(timed.status, 0) << timed.text;
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder.file("b.json")))["models"][0]["times_ms"].size(), 3u);
+  const Outcome ran = run_program("run " + folder.file("code") + " --seed 3 -o " + folder.file("out.npz"));
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  auto outputs = read_npz(folder.file("out.npz"));
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  EXPECT_EQ((*outputs)[0].first, "y");
+  EXPECT_EQ((*outputs)[0].second.dims(), (std::vector<int64_t>{1, 4, 4, 4}));
+}
+
+}  // namespace
+}  // namespace gopt
