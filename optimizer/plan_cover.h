@@ -47,7 +47,7 @@ struct ValueCover {
 
 struct CoverOptions {
   Target target;
-  bool convolution_layout = true;  // blocked (CPU) or channels-last (CUDA) convolutions; false: everything plain
+  bool convolution_layout = true;  // blocked convolutions (CPU); false: everything plain
   // Costs of graphs that cannot be run as they are: opaque nodes are left out, and a symbolic extent counts as 1 where
   // the symbol is the leading extent of a graph input (a batch), else as 64.
   bool tolerant = false;

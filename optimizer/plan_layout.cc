@@ -1,13 +1,9 @@
-// Layouts: convolutions make and take blocked (CPU) or channels-last (CUDA) tensors, and what lies between convolutions
-// and works in any order keeps theirs, so that conversions are left at the borders only.
+// Layouts: convolutions on the CPU make and take blocked tensors, and what lies between convolutions and works in any
+// order keeps theirs, so that conversions are left at the borders only. On CUDA everything is plain.
 #include "plan_cover.h"
 
 namespace gopt::planning {
 namespace {
-
-Layout convolution_layout(const Target& target) {
-  return target.kind == TargetKind::Cuda ? Layout::ChannelsLast : Layout::Blocked16;
-}
 
 // Operators whose result may lie as their 4-D input does: a position of the output reads nearby positions of the same
 // channel.
@@ -34,8 +30,8 @@ bool follows_layout(OpKind op) {
 }  // namespace
 
 void choose_layouts(Cover& cover) {
-  if (!cover.options.convolution_layout || cover.options.target.kind == TargetKind::Onnx) return;
-  const Layout layout = convolution_layout(cover.options.target);
+  if (!cover.options.convolution_layout || cover.options.target.kind != TargetKind::Cpu) return;
+  constexpr Layout layout = Layout::Blocked16;
   for (uint32_t id = 0; id < cover.nodes.size(); id++) {
     const NodeCover& own = cover.nodes[id];
     const Node& node = cover.node(id);
