@@ -245,8 +245,18 @@ Ranges ranges_of(const KernelBody& body) {
   return ranges;
 }
 
-// Splits a loop in two by a tile that turns some floor division into a plain symbol; false: nothing to gain.
-bool split_loop(KernelBody& body, int round) {
+// The body with a loop's symbol replaced.
+KernelBody with_symbol(KernelBody body, AtomId symbol, const Index& value) {
+  const Substitution parts{{symbol, value}};
+  body.value = map_expr(body.value, [&](const Index& i) { return substitute(i, parts); });
+  body.value = simplify(body.value, ranges_of(body));
+  body.offset = gopt::simplify(substitute(body.offset, parts), ranges_of(body));
+  return body;
+}
+
+// Splits a loop in two by a tile that turns some floor division into a plain symbol, and what is left over into a body of its
+// own. Empty: nothing to gain.
+std::vector<KernelBody> split_loop(const KernelBody& body, int round) {
   const std::vector<const Atom*> before = divisions(body);
   for (const Atom* division : before) {
     if (!division->denominator.is_constant()) continue;
@@ -255,32 +265,40 @@ bool split_loop(KernelBody& body, int round) {
       const auto step = coefficient(division->numerator, loop.symbol);
       if (!step || *step == 0 || loop.low != 0) continue;
       const int64_t tile = division->denominator.constant() / gcd(division->denominator.constant(), std::abs(*step));
-      if (tile <= 1 || tile >= loop.high || loop.high % tile != 0) continue;
-      KernelBody split = body;
+      if (tile <= 1 || tile >= loop.high) continue;
+      KernelBody main = body;
       const Loop outer{symbol_atom("@s" + std::to_string(round)), 0, loop.high / tile}, inner{loop.symbol, 0, tile};
-      split.loops[l] = outer;
-      split.loops.insert(split.loops.begin() + static_cast<long>(l) + 1, inner);
-      const Substitution parts{{loop.symbol, Index(tile) * Index::from_atom(outer.symbol) + Index::from_atom(inner.symbol)}};
-      split.value = map_expr(body.value, [&](const Index& i) { return substitute(i, parts); });
-      split.value = simplify(split.value, ranges_of(split));
-      split.offset = gopt::simplify(substitute(body.offset, parts), ranges_of(split));
-      if (divisions(split).size() >= before.size()) continue;
-      body = std::move(split);
-      return true;
+      main.loops[l] = outer;
+      main.loops.insert(main.loops.begin() + static_cast<long>(l) + 1, inner);
+      main = with_symbol(std::move(main), loop.symbol, Index(tile) * Index::from_atom(outer.symbol) + Index::from_atom(inner.symbol));
+      if (divisions(main).size() >= before.size()) continue;
+      if (loop.high % tile == 0) return {main};
+      KernelBody rest = body;
+      rest.loops[l] = {loop.symbol, 0, loop.high % tile};
+      const int64_t start = loop.high / tile * tile;
+      return {main, with_symbol(std::move(rest), loop.symbol, Index(start) + Index::from_atom(loop.symbol))};
     }
   }
-  return false;
+  return {};
+}
+
+void split_loops(const KernelBody& body, int round, std::vector<KernelBody>& out) {
+  const std::vector<KernelBody> parts = round < 4 ? split_loop(body, round) : std::vector<KernelBody>{};
+  for (const KernelBody& part : parts) split_loops(part, round + 1, out);
+  if (parts.empty()) out.push_back(body);
 }
 
 }  // namespace
 
-KernelBody reshape_loops(KernelBody body) {
-  for (int round = 0; round < 4 && split_loop(body, round); round++) {
+std::vector<KernelBody> reshape_loops(const KernelBody& body) {
+  std::vector<KernelBody> parts;
+  split_loops(body, 0, parts);
+  for (KernelBody& part : parts) {
+    std::unordered_map<const Expr::Node*, Expr> memo;
+    part.value = merge_binders(part.value, memo);
+    merge_loops(part);
   }
-  std::unordered_map<const Expr::Node*, Expr> memo;
-  body.value = merge_binders(body.value, memo);
-  merge_loops(body);
-  return body;
+  return parts;
 }
 
 namespace {

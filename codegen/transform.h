@@ -31,8 +31,9 @@ void for_each_index(const Expr& e, const std::function<void(const Index&)>& visi
 // Every read outside nested reductions that do not depend on the symbol.
 void for_each_read(const Expr& e, const std::function<void(const Expr&)>& visit);
 
-// Merges neighbouring loops and binders that every index walks as one, and splits loops where a floor division asks for it.
-KernelBody reshape_loops(KernelBody body);
+// Splits loops where a floor division asks for it (what is left over is a body of its own), and merges neighbouring loops and
+// binders that every index walks as one.
+std::vector<KernelBody> reshape_loops(const KernelBody& body);
 
 // The body on parts of its range, in each of which the guards outside reductions are decided, as far as that takes few parts.
 std::vector<KernelBody> split_into_boxes(const KernelBody& body);

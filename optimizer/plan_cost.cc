@@ -74,13 +74,13 @@ double library_efficiency(const Plan& plan, const Kernel& kernel) {
   const auto pixels = static_cast<double>(out.dims[0] * out.dims[2] * out.dims[3]);
   const double small = std::min(1.0, pixels / 64 + 0.25);
   if (kernel.implementation == "winograd") {
-    // Transforms cost what they save on few channels, and tiles of 4 x 4 waste the border of small images.
+    // Transforms cost more of what they save on few channels, and tiles of 4 x 4 waste the border of small images.
     const double channels = static_cast<double>(std::min(w.dims[0], w.dims[1]));
     const double fill = [&] {
       auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
       return covered(out.dims[2]) * covered(out.dims[3]);
     }();
-    return small * 0.95 * 1.75 * fill * std::min(1.0, 0.35 + channels / 256);
+    return small * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
   }
   return small * (w.dims[2] * w.dims[3] == 1 ? 0.82 : 0.95);
 }

@@ -41,6 +41,11 @@ class LibraryChooser {
     const Node& node = cover_.node(id);
     if (!node.is(OpKind::MatMul) && !node.is(OpKind::Gemm)) return false;
     const ValueCover &a = cover_.of(node.inputs[0]), &b = cover_.of(node.inputs[1]);
+    // A few rows are a matter of memory, not of arithmetic: loops of our own take what is around them in.
+    constexpr int64_t kFewRows = 2;
+    const bool transposed = node.is(OpKind::Gemm) && node.attributes.contains("transA") &&
+                            std::get<Index>(node.attributes.at("transA")) != Index(0);
+    if (cover_.options.target.kind == TargetKind::Cpu && is_weight(node.inputs[1]) && b.dims.size() == 2 && !transposed && a.count() <= kFewRows * a.dims.back()) return false;
     if (!is_f32(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.count() == 0 || b.count() == 0)
       return false;
     if (node.is(OpKind::MatMul)) return true;

@@ -169,15 +169,15 @@ class BoxPrinter {
 
 }  // namespace
 
-std::string print_cpu_kernel(const KernelBody& original) {
-  const KernelBody body = reshape_loops(original);
+std::string print_cpu_kernel(const KernelBody& body) {
   std::string text = "(";
   for (size_t i = 0; i < body.inputs.size(); i++)
     text += "const " + storage_name(body.inputs[i]) + "* __restrict in" + std::to_string(i) + ", ";
   text += storage_name(body.output) + "* __restrict out) {\n";
   const bool parallel = !body.loops.empty() && total_work(body) > kParallelWork;
   if (parallel) text += "#pragma omp parallel\n{\n";
-  for (const KernelBody& box : split_into_boxes(body)) text += BoxPrinter(box, parallel).print();
+  for (const KernelBody& part : reshape_loops(body))
+    for (const KernelBody& box : split_into_boxes(part)) text += BoxPrinter(box, parallel).print();
   if (parallel) text += "}\n";
   return indented(text + "}\n");
 }
