@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <climits>
+#include <set>
 
 #include "definitions/context.h"
 
@@ -42,7 +43,7 @@ bool all_constant(const std::vector<Index>& values) {
 }
 
 // One rewriting of attributes `a`, seen through context c (which reads the attributes as they came).
-void canonical_window(DefineContext& c, Attributes& a, std::vector<Index> kernel, bool keep_kernel) {
+void canonical_window(DefineContext& c, Attributes& a, std::vector<Index> kernel) {
   const Shape& x = c.input(0).shape;
   if (x.size() < 3) c.fail("x has at least three axes");
   const Window w = resolve_window(c, Shape(x.begin() + 2, x.end()), std::move(kernel));
@@ -50,12 +51,22 @@ void canonical_window(DefineContext& c, Attributes& a, std::vector<Index> kernel
   a["dilations"] = w.dilations;
   a["pads"] = doubled(w.pads_begin, w.pads_end);
   a["auto_pad"] = std::string("NOTSET");
-  if (!keep_kernel) a.erase("kernel_shape");
+}
+
+// The kernel's extents are those of w: the attribute goes where it says the same, and stays where symbols leave that
+// open.
+void drop_kernel_shape(DefineContext& c, Attributes& a) {
+  const Shape& w = c.input(1).shape;
+  if (!c.has("kernel_shape") || w.size() < 3) return;
+  const std::vector<Index> kernel = c.integers("kernel_shape");
+  if (kernel == std::vector<Index>(w.begin() + 2, w.end())) a.erase("kernel_shape");
 }
 
 void canonical_conv_transpose(DefineContext& c, Attributes& a) {
-  const size_t axes = c.input(0).shape.size() - 2;
-  a.erase("kernel_shape");
+  const size_t rank = c.input(0).shape.size();
+  if (rank < 3) c.fail("x has at least three axes");
+  const size_t axes = rank - 2;
+  drop_kernel_shape(c, a);
   a["strides"] = c.integers_or("strides", std::vector<Index>(axes, Index(1)));
   a["dilations"] = c.integers_or("dilations", std::vector<Index>(axes, Index(1)));
   if (c.text("auto_pad") != "NOTSET" || c.has("output_shape")) return;
@@ -112,7 +123,7 @@ void canonical_slice(DefineContext& c, Attributes& a) {
   a["steps"] = new_steps;
 }
 
-void canonical_split(DefineContext& c, Attributes& a, int output_count) {
+void canonical_split(DefineContext& c, Attributes& a) {
   const Shape& x = c.input(0).shape;
   const size_t axis = c.axis("axis", x.size());
   a["axis"] = as_index(axis);
@@ -121,8 +132,6 @@ void canonical_split(DefineContext& c, Attributes& a, int output_count) {
   define_Split(probe);
   std::vector<Index> parts;
   for (const TensorExpr& t : probe.take().outputs) parts.push_back(t.shape[axis]);
-  if (static_cast<int>(parts.size()) != output_count)
-    c.fail("it has " + std::to_string(parts.size()) + " parts and " + std::to_string(output_count) + " outputs");
   a["split"] = parts;
   a.erase("num_outputs");
 }
@@ -132,6 +141,7 @@ void canonical_pad(DefineContext& c, Attributes& a) {
   if (!a.contains("axes")) return;
   const std::vector<Index> axes = normalized(c, c.integers("axes"), rank), pads = c.integers("pads");
   if (pads.size() != 2 * axes.size()) c.fail("pads has two entries an axis");
+  if (std::set<Index>(axes.begin(), axes.end()).size() != axes.size()) c.fail("an axis is given twice");
   std::vector<Index> full(2 * rank, Index(0));
   for (size_t k = 0; k < axes.size(); k++) {
     full[static_cast<size_t>(axes[k].constant())] = pads[k];
@@ -167,16 +177,17 @@ void canonical_squeeze(DefineContext& c, Attributes& a) {
   a["axes"] = axes;
 }
 
-void canonicalize(OpKind kind, DefineContext& c, Attributes& a, int output_count) {
+void canonicalize(OpKind kind, DefineContext& c, Attributes& a) {
   const size_t rank = c.has_input(0) ? c.input(0).shape.size() : 0;
   switch (kind) {
     case OpKind::Conv: {
       const Shape& w = c.input(1).shape;
       if (w.size() < 3) c.fail("w has at least three axes");
-      return canonical_window(c, a, Shape(w.begin() + 2, w.end()), false);
+      drop_kernel_shape(c, a);
+      return canonical_window(c, a, Shape(w.begin() + 2, w.end()));
     }
     case OpKind::MaxPool:
-    case OpKind::AveragePool: return canonical_window(c, a, c.integers("kernel_shape"), true);
+    case OpKind::AveragePool: return canonical_window(c, a, c.integers("kernel_shape"));
     case OpKind::ConvTranspose: return canonical_conv_transpose(c, a);
     case OpKind::ReduceSum:
     case OpKind::ReduceMean:
@@ -196,7 +207,7 @@ void canonicalize(OpKind kind, DefineContext& c, Attributes& a, int output_count
     case OpKind::GatherElements: a["axis"] = as_index(c.axis("axis", rank)); return;
     case OpKind::Flatten: a["axis"] = as_index(c.axis("axis", rank, true)); return;
     case OpKind::Slice: return canonical_slice(c, a);
-    case OpKind::Split: return canonical_split(c, a, output_count);
+    case OpKind::Split: return canonical_split(c, a);
     case OpKind::Pad: return canonical_pad(c, a);
     case OpKind::Reshape: return canonical_reshape(c, a);
     case OpKind::Squeeze: return canonical_squeeze(c, a);
@@ -233,7 +244,7 @@ Result<Attributes> canonical_attributes(OpKind kind, const std::vector<TensorTyp
   }
   DefineContext c(kind, tensors, attributes, output_count);
   try {
-    canonicalize(kind, c, canonical, output_count);
+    canonicalize(kind, c, canonical);
   } catch (const DefinitionError& e) {
     return Error{e.what()};
   } catch (const std::overflow_error& e) {

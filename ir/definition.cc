@@ -55,7 +55,7 @@ size_t DefineContext::normalize_axis(const Index& axis, size_t rank, bool inclus
   const auto value = axis.as_constant();
   if (!value) fail("an axis must be a number");
   const int64_t limit = static_cast<int64_t>(rank) + (inclusive ? 1 : 0);
-  const int64_t position = *value < 0 ? *value + limit : *value;
+  const int64_t position = *value < 0 ? *value + static_cast<int64_t>(rank) : *value;
   if (position < 0 || position >= limit)
     fail("axis " + std::to_string(*value) + " is out of range for rank " + std::to_string(rank));
   return static_cast<size_t>(position);
@@ -114,6 +114,9 @@ Status check_arity(const OpInfo& info, size_t inputs, const Attributes& attribut
                                                      : " to " + std::to_string(info.max_inputs))};
   for (const auto& [name, value] : attributes)
     if (!info.find_attribute(name)) return Error{info.name + ": unknown attribute " + name};
+  for (const AttributeSchema& schema : info.attributes)
+    if (schema.required && !attributes.contains(schema.name))
+      return Error{info.name + ": attribute " + schema.name + " is missing"};
   return Unit{};
 }
 

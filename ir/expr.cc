@@ -122,6 +122,21 @@ AtomId canonical_binder(int height, size_t position) {
   return symbol_atom("$" + std::to_string(height) + "_" + std::to_string(position));
 }
 
+// The height to name binders by: the reduction's own, above that of any binder of another reduction that is free in the
+// body (an expression taken out of a reduction has such).
+int free_height(const Expr& body, size_t binders) {
+  std::set<AtomId> free;
+  collect_symbols(body, free);
+  int height = body->height + 1;
+  auto taken = [&] {
+    for (size_t position = 0; position < binders; position++)
+      if (free.contains(canonical_binder(height, position))) return true;
+    return false;
+  };
+  while (taken()) height++;
+  return height;
+}
+
 }  // namespace
 
 Expr reduce(ReduceKind kind, const std::vector<Index>& extents,
@@ -139,7 +154,7 @@ Expr reduce(ReduceKind kind, const std::vector<Index>& extents,
   Expr value = body(subscripts);
   if (binders.empty()) return value;
   Substitution canonical;
-  const int height = value->height + 1;
+  const int height = free_height(value, binders.size());
   for (size_t i = 0; i < binders.size(); i++) {
     const AtomId name = canonical_binder(height, i);
     canonical[binders[i].symbol] = Index::from_atom(name);

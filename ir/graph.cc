@@ -269,9 +269,9 @@ class Replacer {
         continue;
       }
       std::vector<Value> needed;
-      const auto it = replacements_.find(v);
-      if (it != replacements_.end()) {
-        needed.push_back(it->second);
+      const Value* replacement = replacement_of(v);
+      if (replacement) {
+        needed.push_back(*replacement);
       } else {
         for (const Value& i : v.node->inputs)
           if (i) needed.push_back(i);
@@ -289,8 +289,8 @@ class Replacer {
       }
       open_.erase(v);
       stack.pop_back();
-      if (it != replacements_.end()) {
-        done_[v] = done_.at(it->second);
+      if (replacement) {
+        done_[v] = done_.at(*replacement);
       } else {
         GOPT_RETURN_IF_ERROR(rebuild(v.node));
       }
@@ -299,6 +299,12 @@ class Replacer {
   }
 
  private:
+  // What stands for v, if it is something else.
+  const Value* replacement_of(const Value& v) const {
+    const auto it = replacements_.find(v);
+    return it == replacements_.end() || it->second == v ? nullptr : &it->second;
+  }
+
   Status rebuild(const NodePtr& node) {
     std::vector<Value> inputs;
     bool changed = false;
@@ -317,7 +323,7 @@ class Replacer {
     }
     for (int k = 0; k < static_cast<int>(node->outputs.size()); k++) {
       const Value old{node, k};
-      if (!replacements_.contains(old)) done_[old] = {result, k};
+      if (!replacement_of(old)) done_[old] = {result, k};
     }
     return Unit{};
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <shared_mutex>
@@ -428,12 +430,33 @@ Index simplify(const Index& index, const Ranges& ranges) {
 
 // ---- text ----
 
+std::string quoted(std::string_view text) {
+  std::string s = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') s += '\\';
+    s += c == '\n' ? "\\n" : std::string(1, c);
+  }
+  return s + "\"";
+}
+
+std::string name_text(std::string_view name) {
+  static constexpr std::string_view kWords[] = {"_",   "graph", "input", "constant", "weight", "output",
+                                                "end", "true",  "false", "not",      "and",    "or"};
+  const bool plain =
+      !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_') &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+  return plain && std::find(std::begin(kWords), std::end(kWords), name) == std::end(kWords) ? std::string(name)
+                                                                                            : quoted(name);
+}
+
 namespace {
 
 std::string atom_text(AtomId id) {
   const Atom& a = atom(id);
   switch (a.kind) {
-    case AtomKind::Symbol: return a.name;
+    // Names of binders and the like begin with a sign that no text can spell: they are not quoted, for nobody reads
+    // them.
+    case AtomKind::Symbol: return !a.name.empty() && std::strchr("$@'", a.name[0]) ? a.name : name_text(a.name);
     case AtomKind::FloorDiv: {
       auto wrap = [](const Index& i) {
         const bool simple =

@@ -7,6 +7,16 @@ namespace {
 
 TensorView view_of(const Tensor& t) { return {t.type(), t.dims(), t.bytes().data()}; }
 
+// Bytes for a tensor. Attributes can ask for more than any machine has.
+Result<std::vector<std::byte>> room_for(ElementType element, const std::vector<int64_t>& dims) {
+  try {
+    return std::vector<std::byte>(static_cast<size_t>(element_count(dims)) * size_bytes(element));
+  } catch (const std::exception&) {
+    return Error{"there is no memory for a tensor of " +
+                 to_string(TensorType{element, Shape(dims.begin(), dims.end())})};
+  }
+}
+
 // Runs the stages of one output; the last one's bytes are the result.
 Result<Tensor> evaluate_output(const TensorExpr& output, std::vector<TensorView> views) {
   std::vector<ElementType> types;
@@ -19,7 +29,7 @@ Result<Tensor> evaluate_output(const TensorExpr& output, std::vector<TensorView>
       if (!e.is_constant()) return Error{"an extent, " + to_string(e) + ", is not known"};
       dims.push_back(e.constant());
     }
-    std::vector<std::byte> bytes(static_cast<size_t>(element_count(dims)) * size_bytes(s.element));
+    GOPT_ASSIGN_OR_RETURN(std::vector<std::byte> bytes, room_for(s.element, dims));
     GOPT_RETURN_IF_ERROR(evaluate_stage(s, views, bytes.data()));
     temporaries.push_back(Tensor::from_bytes(s.element, dims, std::move(bytes)));
     views.push_back(view_of(temporaries.back()));

@@ -75,19 +75,6 @@ std::string number_text(double value) {
   return s;
 }
 
-std::string quoted(const std::string& text) {
-  std::string s = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') s += '\\';
-    if (c == '\n') {
-      s += "\\n";
-    } else {
-      s += c;
-    }
-  }
-  return s + "\"";
-}
-
 template <class T, class F>
 std::string list_text(const std::vector<T>& items, const F& text) {
   std::string s = "[";
@@ -153,7 +140,7 @@ std::string to_string(const AttributeValue& value) {
         else if constexpr (std::is_same_v<T, std::string>)
           return quoted(v);
         else if constexpr (std::is_same_v<T, std::vector<std::string>>)
-          return list_text(v, quoted);
+          return list_text(v, [](const std::string& item) { return quoted(item); });
         else if constexpr (std::is_same_v<T, FloatVariable>)
           return "$" + v.name;
         else {

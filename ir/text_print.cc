@@ -1,18 +1,9 @@
-#include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "gopt/text.h"
 #include "gopt/text_reader.h"
 
 namespace gopt {
-
-std::string name_text(const std::string& name) {
-  const bool plain =
-      !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_') && name != "_" &&
-      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
-  return plain ? name : to_string(AttributeValue(name));
-}
 
 std::string tensor_text(const Tensor& tensor) { return to_string(AttributeValue(tensor)); }
 

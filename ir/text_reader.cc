@@ -121,7 +121,7 @@ int64_t TextReader::integer() {
 }
 double TextReader::number() {
   skip_blanks();
-  for (const auto& [text, value] : {std::pair{"-inf", -INFINITY}, {"inf", INFINITY}, {"-nan", NAN}, {"nan", NAN}})
+  for (const auto& [text, value] : {std::pair{"-inf", -INFINITY}, {"inf", INFINITY}, {"-nan", -NAN}, {"nan", NAN}})
     if (accept(text)) return value;
   double value = 0;
   const char* begin = text_.data() + at_;
@@ -133,8 +133,33 @@ double TextReader::number() {
 
 // ---- indexes and conditions ----
 
-Index TextReader::index() {
+class TextReader::Nesting {
+ public:
+  explicit Nesting(TextReader& reader) : reader_(reader) {
+    if (reader.depth_ >= kLimit) reader.fail("this is nested too deeply");
+    reader.depth_++;
+  }
+  ~Nesting() { reader_.depth_--; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  static constexpr int kLimit = 200;
+  TextReader& reader_;
+};
+
+template <class F>
+auto TextReader::checked(const F& arithmetic) const {
   try {
+    return arithmetic();
+  } catch (const std::overflow_error& e) {
+    fail(e.what());
+  }
+}
+
+Index TextReader::index() {
+  const Nesting nesting(*this);
+  return checked([this] {
     Index sum = accept("-") ? -index_term() : index_term();
     while (true) {
       if (accept("+"))
@@ -144,9 +169,7 @@ Index TextReader::index() {
       else
         return sum;
     }
-  } catch (const std::overflow_error& e) {
-    fail(e.what());
-  }
+  });
 }
 Index TextReader::index_term() {
   Index product = index_factor();
@@ -166,8 +189,9 @@ Index TextReader::index_factor() {
     expect(")");
     return inner;
   }
+  const Nesting nesting(*this);
   if (accept("-")) return -index_factor();
-  if (starts_name(next_char())) return symbol(name());
+  if (starts_name(next_char()) || next_char() == '"') return symbol(name());
   return Index(integer());
 }
 
@@ -182,6 +206,7 @@ Cond TextReader::cond_and() {
   return all;
 }
 Cond TextReader::cond_not() {
+  const Nesting nesting(*this);
   if (accept("not")) return !cond_not();
   if (accept("true")) return Cond();
   if (accept("false")) return Cond::never();
@@ -200,13 +225,15 @@ Cond TextReader::cond_not() {
     at_ = at;
   }
   const Index left = index();
-  if (accept(">=")) return at_least(left, index());
-  if (accept("<=")) return at_least(index(), left);
-  if (accept("==")) return equal(left, index());
-  if (accept("!=")) return !equal(left, index());
-  if (accept("<")) return less(left, index());
-  if (accept(">")) return less(index(), left);
-  fail("expected a comparison");
+  return checked([&]() -> Cond {
+    if (accept(">=")) return at_least(left, index());
+    if (accept("<=")) return at_least(index(), left);
+    if (accept("==")) return equal(left, index());
+    if (accept("!=")) return !equal(left, index());
+    if (accept("<")) return less(left, index());
+    if (accept(">")) return less(index(), left);
+    fail("expected a comparison");
+  });
 }
 
 // ---- types, tensors, attributes ----
@@ -231,6 +258,8 @@ TensorType TextReader::type(bool* prefix) {
     type.shape->push_back(index());
     if (!peek("]")) expect(",");
   }
+  for (const Index& extent : *type.shape)
+    if (extent.is_constant() && extent.constant() < 0) fail("a negative extent");
   return type;
 }
 
@@ -249,11 +278,10 @@ Tensor TextReader::tensor() {
     if (!peek("}")) expect(",");
   }
   const std::vector<int64_t> dims = t.static_shape();
-  for (int64_t d : dims)
-    if (d < 0) fail("a negative extent");
-  const size_t count = is_floating(t.element) ? reals.size() : integers.size();
-  if (static_cast<int64_t>(count) != element_count(dims))
-    fail("the constant has " + std::to_string(count) + " elements, its shape " + std::to_string(element_count(dims)));
+  const auto count = static_cast<int64_t>(is_floating(t.element) ? reals.size() : integers.size());
+  const int64_t expected = checked([&] { return element_count(dims); });
+  if (count != expected)
+    fail("the constant has " + std::to_string(count) + " elements, its shape " + std::to_string(expected));
   return is_floating(t.element) ? Tensor::from_values<double>(t.element, dims, reals)
                                 : Tensor::from_values<int64_t>(t.element, dims, integers);
 }

@@ -1,5 +1,6 @@
 #include "gopt/type.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -50,25 +51,28 @@ double half_to_double(uint16_t bits) {
   return bits & 0x8000 ? -value : value;
 }
 
-// Rounds to nearest even at the precision of half; overflow becomes infinity.
-uint16_t double_to_half(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+// A 16-bit float format, and the bits of a value rounded to it once, to nearest even; overflow becomes infinity.
+struct NarrowFloat {
+  int mantissa_bits, exponent_bits;
+};
+constexpr NarrowFloat kHalf{10, 5}, kBrain{7, 8};
+
+uint16_t double_to_narrow(double value, NarrowFloat format) {
+  const uint32_t sign = std::signbit(value) ? 0x8000 : 0;
+  const uint32_t infinity = ((1U << format.exponent_bits) - 1) << format.mantissa_bits,
+                 hidden = 1U << format.mantissa_bits;
   const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return 0x7e00;
-  if (magnitude >= 65520.0) return sign | 0x7c00;
+  if (std::isnan(value)) return static_cast<uint16_t>(infinity | hidden >> 1);
+  if (std::isinf(value)) return static_cast<uint16_t>(sign | infinity);
+  if (magnitude == 0) return static_cast<uint16_t>(sign);
   int exponent = 0;
   std::frexp(magnitude, &exponent);
-  const int scale = std::max(exponent - 11, -24);
-  const double units = std::nearbyint(std::ldexp(magnitude, -scale));
-  const auto mantissa = static_cast<uint32_t>(units);
-  if (scale == -24) return static_cast<uint16_t>(sign + mantissa);  // subnormal, or carried into the smallest normal
-  return static_cast<uint16_t>(sign + ((scale + 25) << 10) + (mantissa - 1024));
-}
-
-uint16_t double_to_bfloat(double value) {
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (std::isnan(value)) return 0x7fc0;
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  const int smallest = 2 - (1 << (format.exponent_bits - 1)) - format.mantissa_bits;  // of the subnormals' unit
+  const int scale = std::max(exponent - format.mantissa_bits - 1, smallest);
+  const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, -scale)));
+  // A mantissa that was rounded up to the next power of two carries into the exponent by itself.
+  const uint32_t bits = (static_cast<uint32_t>(scale - smallest) << format.mantissa_bits) + units;
+  return static_cast<uint16_t>(sign | std::min(bits, infinity));
 }
 
 template <class T>
@@ -195,8 +199,8 @@ void store_double(std::byte* data, ElementType type, int64_t position, double va
       store_as<T>(data, position, to_integral<T>(value));
   });
   if (plain) return;
-  if (type == ElementType::Float16) return store_as<uint16_t>(data, position, double_to_half(value));
-  if (type == ElementType::BFloat16) return store_as<uint16_t>(data, position, double_to_bfloat(value));
+  if (type == ElementType::Float16) return store_as<uint16_t>(data, position, double_to_narrow(value, kHalf));
+  if (type == ElementType::BFloat16) return store_as<uint16_t>(data, position, double_to_narrow(value, kBrain));
   GOPT_CHECK(false, "store_double of " + to_string(type));
 }
 void store_int(std::byte* data, ElementType type, int64_t position, int64_t value) {

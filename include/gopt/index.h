@@ -99,6 +99,9 @@ std::optional<Range> range_of(const Index& index, const Ranges& ranges);
 Index simplify(const Index& index, const Ranges& ranges);
 
 std::string to_string(const Index& index);
+// Text in double quotes; a name as the text form has it: quoted where it is no plain word or is a word of the grammar.
+std::string quoted(std::string_view text);
+std::string name_text(std::string_view name);
 
 // ---- conditions ----
 

@@ -56,6 +56,9 @@ class TextReader {
  private:
   void skip_blanks();
   char next_char();
+  class Nesting;  // one level of what is being read; the reader fails where there are too many
+  template <class F>
+  auto checked(const F& arithmetic) const;  // its result; fails where it exceeds 64 bits
   Index index_term();
   Index index_factor();
   Cond cond_and();
@@ -66,11 +69,10 @@ class TextReader {
   size_t at_ = 0;
   int line_ = 1;
   size_t line_start_ = 0;
+  int depth_ = 0;  // of what is being read
   std::map<std::string, int> float_slots_;
 };
 
-// A name as name() reads it: quoted where it has to be.
-std::string name_text(const std::string& name);
 // "{axis=1, split=[2,3]}" with a blank before it, or nothing; attributes at their defaults are left out.
 std::string attributes_text(const Node& node);
 // "f32[2] {1.0, 2.0}"

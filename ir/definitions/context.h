@@ -97,4 +97,8 @@ SliceRange resolve_slice(DefineContext& c, const Index& extent, const Index& sta
 
 Index product(const Shape& shape, size_t begin, size_t end);
 
+// floor_div and modulo of a subscript by an extent. An axis of extent 0 has no element to ask for, so any answer does.
+Index block_of(const Index& subscript, const Index& extent);
+Index place_in_block(const Index& subscript, const Index& extent);
+
 }  // namespace gopt

@@ -12,6 +12,13 @@ Index product(const Shape& shape, size_t begin, size_t end) {
   return p;
 }
 
+Index block_of(const Index& subscript, const Index& extent) {
+  return extent == Index(0) ? Index(0) : floor_div(subscript, extent);
+}
+Index place_in_block(const Index& subscript, const Index& extent) {
+  return extent == Index(0) ? Index(0) : modulo(subscript, extent);
+}
+
 void define_Concat(DefineContext& c) {
   std::vector<TensorExpr> parts;
   for (size_t k = 0; k < c.input_count(); k++) parts.push_back(c.input(k));
@@ -54,6 +61,8 @@ void define_Split(DefineContext& c) {
   } else {
     const int64_t count = c.has("num_outputs") ? c.number("num_outputs") : c.output_count();
     if (count < 1) c.fail("the number of outputs is positive");
+    if (count != c.output_count())
+      c.fail("num_outputs is " + std::to_string(count) + ", it has " + std::to_string(c.output_count()) + " outputs");
     if (c.has("num_outputs") && extent.is_constant()) {
       const int64_t part = ceil_div(extent, Index(count)).constant();
       for (int64_t k = 0; k < count; k++)
@@ -173,8 +182,8 @@ std::vector<Index> reshape_subscripts(const Shape& from, const Shape& to, const 
       if (k == a) {
         group[0] = position;
       } else {
-        group[k - a] = modulo(position, from[k]);
-        position = floor_div(position, from[k]);
+        group[k - a] = place_in_block(position, from[k]);
+        position = block_of(position, from[k]);
       }
     }
     s.insert(s.end(), group.begin(), group.end());
@@ -286,7 +295,7 @@ void define_Tile(DefineContext& c) {
   c.output(x.element, shape, [x, repeats](const std::vector<Index>& i) {
     std::vector<Index> s;
     for (size_t k = 0; k < i.size(); k++)
-      s.push_back(repeats[k] == Index(1) ? i[k] : x.shape[k] == Index(1) ? Index(0) : modulo(i[k], x.shape[k]));
+      s.push_back(repeats[k] == Index(1) ? i[k] : x.shape[k] == Index(1) ? Index(0) : place_in_block(i[k], x.shape[k]));
     return x.at(s);
   });
 }
@@ -342,8 +351,11 @@ void define_Pad(DefineContext& c) {
   if (pads.size() != 2 * axes.size()) c.fail("pads has two entries an axis");
   std::vector<PadAxis> padded;
   Shape shape = x.shape;
+  std::vector<bool> seen(x.shape.size(), false);
   for (size_t k = 0; k < axes.size(); k++) {
     const PadAxis p{c.normalize_axis(axes[k], x.shape.size()), pads[k], pads[axes.size() + k]};
+    if (seen[p.axis]) c.fail("axis " + std::to_string(p.axis) + " is given twice");
+    seen[p.axis] = true;
     const Index& extent = x.shape[p.axis];
     shape[p.axis] = extent + p.begin + p.end;
     c.require(at_least(shape[p.axis], Index(0)), "negative pads leave something");
@@ -353,6 +365,7 @@ void define_Pad(DefineContext& c) {
     if (mode == "edge" || mode == "wrap") c.require(at_least(extent, Index(1)), "the axis is not empty");
     padded.push_back(p);
   }
+  std::sort(padded.begin(), padded.end(), [](const PadAxis& a, const PadAxis& b) { return a.axis < b.axis; });
   const Expr fill = c.real("value");
   c.output(x.element, shape, [=](const std::vector<Index>& i) { return padded_at(x, padded, mode, fill, i, 0); });
 }
@@ -362,10 +375,11 @@ void define_Pad(DefineContext& c) {
 void define_DepthToSpace(DefineContext& c) {
   const TensorExpr x = c.input(0);
   if (x.shape.size() != 4) c.fail("x has four axes");
-  const Index b = c.integer("blocksize"), channels = floor_div(x.shape[1], b * b);
+  const Index b = c.integer("blocksize");
   const std::string mode = c.text("mode");
   if (mode != "DCR" && mode != "CRD") c.fail("mode \"" + mode + "\" is not known");
   c.require(at_least(b, Index(1)), "blocksize is positive");
+  const Index channels = floor_div(x.shape[1], b * b);
   c.require(equal(channels * b * b, x.shape[1]), "channels are a multiple of blocksize squared");
   c.output(x.element, {x.shape[0], channels, x.shape[2] * b, x.shape[3] * b}, [=](const std::vector<Index>& i) {
     const Index block = modulo(i[2], b) * b + modulo(i[3], b);
@@ -381,8 +395,8 @@ void define_SpaceToDepth(DefineContext& c) {
   const Index h = floor_div(x.shape[2], b), w = floor_div(x.shape[3], b);
   c.require(equal(h * b, x.shape[2]) && equal(w * b, x.shape[3]), "spatial extents are multiples of blocksize");
   c.output(x.element, {x.shape[0], channels * b * b, h, w}, [=](const std::vector<Index>& i) {
-    const Index block = floor_div(i[1], channels);
-    return x.at({i[0], modulo(i[1], channels), i[2] * b + floor_div(block, b), i[3] * b + modulo(block, b)});
+    const Index block = block_of(i[1], channels);
+    return x.at({i[0], place_in_block(i[1], channels), i[2] * b + floor_div(block, b), i[3] * b + modulo(block, b)});
   });
 }
 

@@ -67,6 +67,13 @@ void define_Gemm(DefineContext& c) {
 
 namespace {
 
+void check_kernel_shape(DefineContext& c, const Shape& w) {
+  if (!c.has("kernel_shape")) return;
+  const std::vector<Index> kernel = c.integers("kernel_shape");
+  if (kernel.size() != w.size() - 2) c.fail("kernel_shape has another rank");
+  for (size_t k = 0; k < kernel.size(); k++) c.require(equal(kernel[k], w[2 + k]), "kernel_shape is that of w");
+}
+
 TensorExpr conv_bias(DefineContext& c, const Index& channels) {
   if (!c.has_input(2)) return {};
   const TensorExpr bias = c.input(2);
@@ -88,11 +95,7 @@ void define_Conv(DefineContext& c) {
             "channels of x, " + to_string(x.shape[1]) + ", are group x channels of w, " + to_string(channels * group));
   const Index per_group = floor_div(out_channels, group);
   c.require(equal(per_group * group, out_channels), "output channels are a multiple of group");
-  if (c.has("kernel_shape")) {
-    const std::vector<Index> kernel = c.integers("kernel_shape");
-    if (kernel.size() != axes) c.fail("kernel_shape has another rank");
-    for (size_t k = 0; k < axes; k++) c.require(equal(kernel[k], w.shape[2 + k]), "kernel_shape is that of w");
-  }
+  check_kernel_shape(c, w.shape);
   const Window window =
       resolve_window(c, Shape(x.shape.begin() + 2, x.shape.end()), Shape(w.shape.begin() + 2, w.shape.end()));
   const TensorExpr bias = conv_bias(c, out_channels);
@@ -102,7 +105,7 @@ void define_Conv(DefineContext& c) {
   c.output(x.element, std::move(shape), [=](const std::vector<Index>& i) {
     std::vector<Index> extents{channels};
     extents.insert(extents.end(), window.kernel.begin(), window.kernel.end());
-    const Index first_channel = floor_div(i[1], per_group) * channels;
+    const Index first_channel = block_of(i[1], per_group) * channels;
     const Expr sum = reduce(ReduceKind::Sum, extents, [&](const std::vector<Index>& k) {
       std::vector<Index> at_x{i[0], group == Index(1) ? k[0] : first_channel + k[0]}, at_w{i[1], k[0]};
       Cond inside;
@@ -174,6 +177,7 @@ void define_ConvTranspose(DefineContext& c) {
   const Index group = c.integer("group"), per_group = w.shape[1];
   c.require(at_least(group, Index(1)), "group is positive");
   c.require(equal(x.shape[1], w.shape[0]), "channels of x and w agree");
+  check_kernel_shape(c, w.shape);
   const Index channels = floor_div(w.shape[0], group);
   c.require(equal(channels * group, w.shape[0]), "channels are a multiple of group");
   const Window window =
@@ -186,7 +190,7 @@ void define_ConvTranspose(DefineContext& c) {
   c.output(x.element, std::move(shape), [=](const std::vector<Index>& i) {
     std::vector<Index> extents{channels};
     extents.insert(extents.end(), window.kernel.begin(), window.kernel.end());
-    const Index first_channel = floor_div(i[1], per_group) * channels, own_channel = modulo(i[1], per_group);
+    const Index first_channel = block_of(i[1], per_group) * channels, own_channel = place_in_block(i[1], per_group);
     const Expr sum = reduce(ReduceKind::Sum, extents, [&](const std::vector<Index>& k) {
       const Index channel = group == Index(1) ? k[0] : first_channel + k[0];
       std::vector<Index> at_x{i[0], channel}, at_w{channel, group == Index(1) ? i[1] : own_channel};

@@ -31,52 +31,111 @@ TEST_P(InterpreterTest, GivesHandComputedValues) {
 }
 
 const Row kRows[] = {
-    {"Add", "constant a = f32[2] {1, 2}\nconstant b = f32[2,1] {10, 20}\ny = Add(a, b)\noutput y = y", {11, 12, 21, 22}},
-    {"DivTruncatesIntegers", "constant a = i64[2] {7, -7}\nconstant b = i64[] {2}\ny = Div(a, b)\noutput y = y", {3, -3}},
+    {"Add",
+     "constant a = f32[2] {1, 2}\nconstant b = f32[2,1] {10, 20}\ny = Add(a, b)\noutput y = y",
+     {11, 12, 21, 22}},
+    {"DivTruncatesIntegers",
+     "constant a = i64[2] {7, -7}\nconstant b = i64[] {2}\ny = Div(a, b)\noutput y = y",
+     {3, -3}},
     {"ModFollowsDivisor", "constant a = i64[2] {7, -7}\nconstant b = i64[] {3}\ny = Mod(a, b)\noutput y = y", {1, 2}},
-    {"Where", "constant c = bool[2] {1, 0}\nconstant a = f32[2] {1, 2}\nconstant b = f32[] {9}\ny = Where(c, a, b)\noutput y = y", {1, 9}},
+    {"Where",
+     "constant c = bool[2] {1, 0}\nconstant a = f32[2] {1, 2}\nconstant b = f32[] {9}\ny = Where(c, a, b)\noutput y = "
+     "y",
+     {1, 9}},
     {"CastTruncates", "constant a = f32[3] {1.9, -1.9, 2}\ny = Cast(a) {to=7}\noutput y = y", {1, -1, 2}},
     {"Clip", "constant a = f32[3] {-1, 3, 9}\ny = Clip(a) {min=0, max=6}\noutput y = y", {0, 3, 6}},
-    {"MatMul", "constant a = f32[2,2] {1, 2, 3, 4}\nconstant b = f32[2,1] {5, 6}\ny = MatMul(a, b)\noutput y = y", {17, 39}},
-    {"GemmTransposed", "constant a = f32[2,1] {1, 2}\nconstant b = f32[2,2] {3, 4, 5, 6}\nconstant c = f32[2] {1, 1}\ny = Gemm(a, b, c) {alpha=2, beta=10, transA=1, transB=1}\noutput y = y", {32, 44}},
-    {"ConvPadded", "constant x = f32[1,1,3] {1, 2, 3}\nconstant w = f32[1,1,3] {1, 10, 100}\ny = Conv(x, w) {pads=[1,1]}\noutput y = y", {210, 321, 32}},
-    {"ConvStridedDilated", "constant x = f32[1,1,5] {1, 2, 3, 4, 5}\nconstant w = f32[1,1,2] {1, 10}\ny = Conv(x, w) {strides=[2], dilations=[2]}\noutput y = y", {31, 53}},
-    {"ConvGrouped", "constant x = f32[1,2,1] {3, 5}\nconstant w = f32[2,1,1] {10, 100}\nconstant b = f32[2] {1, 2}\ny = Conv(x, w, b) {group=2}\noutput y = y", {31, 502}},
-    {"ConvTransposeStrided", "constant x = f32[1,1,2] {1, 2}\nconstant w = f32[1,1,3] {1, 10, 100}\ny = ConvTranspose(x, w) {strides=[2]}\noutput y = y", {1, 10, 102, 20, 200}},
-    {"MaxPoolPadded", "constant x = f32[1,1,3] {-1, -2, -3}\ny = MaxPool(x) {kernel_shape=[3], pads=[1,1]}\noutput y = y", {-1, -1, -2}},
-    {"MaxPoolCeil", "constant x = f32[1,1,4] {1, 2, 3, 4}\ny = MaxPool(x) {kernel_shape=[3], strides=[2], ceil_mode=1}\noutput y = y", {3, 4}},
-    {"AveragePoolWithoutPadding", "constant x = f32[1,1,2] {2, 4}\ny = AveragePool(x) {kernel_shape=[3], pads=[1,1]}\noutput y = y", {3, 3}},
-    {"AveragePoolWithPadding", "constant x = f32[1,1,2] {3, 6}\ny = AveragePool(x) {kernel_shape=[3], pads=[1,1], count_include_pad=1}\noutput y = y", {3, 3}},
+    {"MatMul",
+     "constant a = f32[2,2] {1, 2, 3, 4}\nconstant b = f32[2,1] {5, 6}\ny = MatMul(a, b)\noutput y = y",
+     {17, 39}},
+    {"GemmTransposed",
+     "constant a = f32[2,1] {1, 2}\nconstant b = f32[2,2] {3, 4, 5, 6}\nconstant c = f32[2] {1, 1}\ny = Gemm(a, b, c) "
+     "{alpha=2, beta=10, transA=1, transB=1}\noutput y = y",
+     {32, 44}},
+    {"ConvPadded",
+     "constant x = f32[1,1,3] {1, 2, 3}\nconstant w = f32[1,1,3] {1, 10, 100}\ny = Conv(x, w) {pads=[1,1]}\noutput y = "
+     "y",
+     {210, 321, 32}},
+    {"ConvStridedDilated",
+     "constant x = f32[1,1,5] {1, 2, 3, 4, 5}\nconstant w = f32[1,1,2] {1, 10}\ny = Conv(x, w) {strides=[2], "
+     "dilations=[2]}\noutput y = y",
+     {31, 53}},
+    {"ConvGrouped",
+     "constant x = f32[1,2,1] {3, 5}\nconstant w = f32[2,1,1] {10, 100}\nconstant b = f32[2] {1, 2}\ny = Conv(x, w, b) "
+     "{group=2}\noutput y = y",
+     {31, 502}},
+    {"ConvTransposeStrided",
+     "constant x = f32[1,1,2] {1, 2}\nconstant w = f32[1,1,3] {1, 10, 100}\ny = ConvTranspose(x, w) "
+     "{strides=[2]}\noutput y = y",
+     {1, 10, 102, 20, 200}},
+    {"MaxPoolPadded",
+     "constant x = f32[1,1,3] {-1, -2, -3}\ny = MaxPool(x) {kernel_shape=[3], pads=[1,1]}\noutput y = y",
+     {-1, -1, -2}},
+    {"MaxPoolCeil",
+     "constant x = f32[1,1,4] {1, 2, 3, 4}\ny = MaxPool(x) {kernel_shape=[3], strides=[2], ceil_mode=1}\noutput y = y",
+     {3, 4}},
+    {"AveragePoolWithoutPadding",
+     "constant x = f32[1,1,2] {2, 4}\ny = AveragePool(x) {kernel_shape=[3], pads=[1,1]}\noutput y = y",
+     {3, 3}},
+    {"AveragePoolWithPadding",
+     "constant x = f32[1,1,2] {3, 6}\ny = AveragePool(x) {kernel_shape=[3], pads=[1,1], count_include_pad=1}\noutput y "
+     "= y",
+     {3, 3}},
     {"GlobalAveragePool", "constant x = f32[1,2,1,2] {1, 3, 5, 9}\ny = GlobalAveragePool(x)\noutput y = y", {2, 7}},
-    {"BatchNormalization", "constant x = f32[1,2,1] {3, 5}\nconstant s = f32[2] {2, 1}\nconstant b = f32[2] {1, 0}\nconstant m = f32[2] {1, 5}\nconstant v = f32[2] {3, 0}\ny = BatchNormalization(x, s, b, m, v) {epsilon=1.0}\noutput y = y", {3, 0}},
-    {"LayerNormalization", "constant x = f32[1,2] {1, 3}\nconstant s = f32[2] {1, 2}\ny = LayerNormalization(x, s) {epsilon=0.0}\noutput y = y", {-1, 2}},
+    {"BatchNormalization",
+     "constant x = f32[1,2,1] {3, 5}\nconstant s = f32[2] {2, 1}\nconstant b = f32[2] {1, 0}\nconstant m = f32[2] {1, "
+     "5}\nconstant v = f32[2] {3, 0}\ny = BatchNormalization(x, s, b, m, v) {epsilon=1.0}\noutput y = y",
+     {3, 0}},
+    {"LayerNormalization",
+     "constant x = f32[1,2] {1, 3}\nconstant s = f32[2] {1, 2}\ny = LayerNormalization(x, s) {epsilon=0.0}\noutput y = "
+     "y",
+     {-1, 2}},
     {"Softmax", "constant x = f32[2,2] {0, 0, 1000, 1000}\ny = Softmax(x)\noutput y = y", {0.5, 0.5, 0.5, 0.5}},
     {"SoftmaxOverRows", "constant x = f32[2,1] {0, 1.0986122887}\ny = Softmax(x) {axis=0}\noutput y = y", {0.25, 0.75}},
-    {"ReduceMean", "constant x = f32[2,2] {1, 2, 3, 6}\ny = ReduceMean(x) {axes=[1], keepdims=0}\noutput y = y", {1.5, 4.5}},
+    {"ReduceMean",
+     "constant x = f32[2,2] {1, 2, 3, 6}\ny = ReduceMean(x) {axes=[1], keepdims=0}\noutput y = y",
+     {1.5, 4.5}},
     {"ReduceMaxAll", "constant x = f32[2,2] {1, 7, 3, 6}\ny = ReduceMax(x)\noutput y = y", {7}},
-    {"Concat", "constant a = f32[1,2] {1, 2}\nconstant b = f32[1,1] {3}\ny = Concat(a, b) {axis=1}\noutput y = y", {1, 2, 3}},
+    {"Concat",
+     "constant a = f32[1,2] {1, 2}\nconstant b = f32[1,1] {3}\ny = Concat(a, b) {axis=1}\noutput y = y",
+     {1, 2, 3}},
     {"SplitSecondPart", "constant x = f32[3] {1, 2, 3}\na, b = Split(x) {split=[1,2]}\noutput y = b", {2, 3}},
-    {"SliceBackward", "constant x = f32[4] {1, 2, 3, 4}\ny = Slice(x) {starts=[-1], ends=[-9], axes=[0], steps=[-2]}\noutput y = y", {4, 2}},
+    {"SliceBackward",
+     "constant x = f32[4] {1, 2, 3, 4}\ny = Slice(x) {starts=[-1], ends=[-9], axes=[0], steps=[-2]}\noutput y = y",
+     {4, 2}},
     {"Transpose", "constant x = f32[2,3] {1, 2, 3, 4, 5, 6}\ny = Transpose(x)\noutput y = y", {1, 4, 2, 5, 3, 6}},
-    {"ReshapeInfers", "constant x = f32[2,3] {1, 2, 3, 4, 5, 6}\nr = Reshape(x) {shape=[3,-1]}\ny = Transpose(r)\noutput y = y", {1, 3, 5, 2, 4, 6}},
+    {"ReshapeInfers",
+     "constant x = f32[2,3] {1, 2, 3, 4, 5, 6}\nr = Reshape(x) {shape=[3,-1]}\ny = Transpose(r)\noutput y = y",
+     {1, 3, 5, 2, 4, 6}},
     {"Expand", "constant x = f32[2,1] {1, 2}\ny = Expand(x) {shape=[2,2]}\noutput y = y", {1, 1, 2, 2}},
     {"PadConstant", "constant x = f32[2] {1, 2}\ny = Pad(x) {pads=[1,1], value=9}\noutput y = y", {9, 1, 2, 9}},
-    {"PadReflect", "constant x = f32[3] {1, 2, 3}\ny = Pad(x) {mode=\"reflect\", pads=[2,1]}\noutput y = y", {3, 2, 1, 2, 3, 2}},
+    {"PadReflect",
+     "constant x = f32[3] {1, 2, 3}\ny = Pad(x) {mode=\"reflect\", pads=[2,1]}\noutput y = y",
+     {3, 2, 1, 2, 3, 2}},
     {"PadCrops", "constant x = f32[3] {1, 2, 3}\ny = Pad(x) {pads=[-1,0]}\noutput y = y", {2, 3}},
-    {"GatherNegative", "constant x = f32[3] {1, 2, 3}\nconstant i = i64[2] {-1, 0}\ny = Gather(x, i)\noutput y = y", {3, 1}},
-    {"GatherElements", "constant x = f32[2,2] {1, 2, 3, 4}\nconstant i = i64[2,1] {1, 0}\ny = GatherElements(x, i) {axis=1}\noutput y = y", {2, 3}},
+    {"GatherNegative",
+     "constant x = f32[3] {1, 2, 3}\nconstant i = i64[2] {-1, 0}\ny = Gather(x, i)\noutput y = y",
+     {3, 1}},
+    {"GatherElements",
+     "constant x = f32[2,2] {1, 2, 3, 4}\nconstant i = i64[2,1] {1, 0}\ny = GatherElements(x, i) {axis=1}\noutput y = "
+     "y",
+     {2, 3}},
     {"Shape", "constant x = f32[2,3] {1, 2, 3, 4, 5, 6}\ny = Shape(x)\noutput y = y", {2, 3}},
-    {"Range", "constant a = i64[] {5}\nconstant b = i64[] {0}\nconstant d = i64[] {-2}\ny = Range(a, b, d)\noutput y = y", {5, 3, 1}},
+    {"Range",
+     "constant a = i64[] {5}\nconstant b = i64[] {0}\nconstant d = i64[] {-2}\ny = Range(a, b, d)\noutput y = y",
+     {5, 3, 1}},
     {"ConstantOfShape", "y = ConstantOfShape() {shape=[2], value=i64[1] {7}}\noutput y = y", {7, 7}},
     {"Erf", "constant x = f32[2] {0, 1}\ny = Erf(x)\noutput y = y", {0, 0.8427007929}},
     {"Gelu", "constant x = f32[2] {0, 1}\ny = Gelu(x)\noutput y = y", {0, 0.8413447461}},
-    {"DepthToSpace", "constant x = f32[1,4,1,1] {1, 2, 3, 4}\ny = DepthToSpace(x) {blocksize=2}\noutput y = y", {1, 2, 3, 4}},
+    {"DepthToSpace",
+     "constant x = f32[1,4,1,1] {1, 2, 3, 4}\ny = DepthToSpace(x) {blocksize=2}\noutput y = y",
+     {1, 2, 3, 4}},
     {"Trilu", "constant x = f32[2,2] {1, 2, 3, 4}\ny = Trilu(x)\noutput y = y", {1, 2, 0, 4}},
     {"FillLike", "constant x = f32[2] {1, 2}\ny = FillLike(x) {value=3}\noutput y = y", {3, 3}},
     {"EmptySum", "constant x = f32[2,0] {}\ny = ReduceSum(x) {axes=[1], keepdims=0}\noutput y = y", {0, 0}},
 };
 
-INSTANTIATE_TEST_SUITE_P(Operators, InterpreterTest, testing::ValuesIn(kRows), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Operators, InterpreterTest, testing::ValuesIn(kRows),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(Interpreter, LongAxesRunInBlocks) {
   std::vector<double> x(1000);
@@ -92,7 +151,9 @@ TEST(Interpreter, LongAxesRunInBlocks) {
 }
 
 TEST(Interpreter, SaysWhatIsWrong) {
-  auto graph = parse_graph("graph g\ninput x : f32[2]\nconstant i = i64[1] {5}\ny = Gather(x, i)\nconstant j = i64[2] {0, 5}\nz = Gather(x, j)\noutput y = z\nend");
+  auto graph = parse_graph(
+      "graph g\ninput x : f32[2]\nconstant i = i64[1] {5}\ny = Gather(x, i)\nconstant j = i64[2] {0, 5}\nz = Gather(x, "
+      "j)\noutput y = z\nend");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   auto missing = interpret(*graph, {});
   ASSERT_FALSE(missing.ok());
@@ -102,7 +163,19 @@ TEST(Interpreter, SaysWhatIsWrong) {
   EXPECT_EQ(shape.error().message, "input x is f32[3], expected f32[2]");
   auto bounds = interpret(*graph, {{"x", Tensor::from_values<double>(ElementType::Float32, {2}, {1, 2})}});
   ASSERT_FALSE(bounds.ok());
-  EXPECT_NE(bounds.error().message.find("index 5 is out of bounds for an extent of 2"), std::string::npos) << bounds.error().message;
+  EXPECT_NE(bounds.error().message.find("index 5 is out of bounds for an extent of 2"), std::string::npos)
+      << bounds.error().message;
+}
+
+TEST(Interpreter, ATensorBeyondAllMemoryIsAnError) {
+  for (const char* shape : {"1099511627776,1048576", "4294967296,4294967296", "1073741824,1073741824,16"}) {
+    auto graph = parse_graph("graph g\ny = ConstantOfShape() {shape=[" + std::string(shape) + "]}\noutput y = y\nend");
+    ASSERT_TRUE(graph.ok()) << graph.error().message;
+    auto outputs = interpret(*graph, {});
+    ASSERT_FALSE(outputs.ok());
+    EXPECT_NE(outputs.error().message.find("there is no memory for a tensor of f32["), std::string::npos)
+        << outputs.error().message;
+  }
 }
 
 }  // namespace
