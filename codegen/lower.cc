@@ -32,6 +32,9 @@ Index memory_offset(const std::vector<int64_t>& dims, Layout layout, const std::
   } else if (layout == Layout::ChannelsLast) {
     std::rotate(extents.begin() + 1, extents.begin() + 2, extents.end());
     std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  } else if (layout == Layout::Transposed) {
+    std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
+    std::swap(order[order.size() - 1], order[order.size() - 2]);
   }
   Index offset;
   const std::vector<Index> strides = row_major_strides(extents);

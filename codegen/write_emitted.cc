@@ -1,7 +1,10 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "buffers.h"
 #include "gopt/interpreter.h"
@@ -10,6 +13,25 @@ namespace gopt {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The last two axes exchanged, of elements of a fixed size.
+std::vector<char> transposed(const Tensor& tensor) {
+  const std::vector<int64_t>& dims = tensor.dims();
+  const int64_t rows = dims[dims.size() - 2], columns = dims.back(), count = rows * columns == 0 ? 0 : tensor.count() / (rows * columns);
+  const size_t size = size_bytes(tensor.type());
+  std::vector<char> result(tensor.bytes().size());
+  const char* from = reinterpret_cast<const char*>(tensor.bytes().data());
+  constexpr int64_t kBlock = 32;  // square blocks stay in the cache
+  for (int64_t matrix = 0; matrix < count; matrix++) {
+    const int64_t start = matrix * rows * columns;
+    for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
+      for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
+        for (int64_t c = c0; c < std::min(c0 + kBlock, columns); c++)
+          for (int64_t r = r0; r < std::min(r0 + kBlock, rows); r++)
+            std::memcpy(&result[static_cast<size_t>(start + c * rows + r) * size], from + static_cast<size_t>(start + r * columns + c) * size, size);
+  }
+  return result;
+}
 
 // One weight after another: each is evaluated, written and dropped, so that memory holds one at a time.
 Status write_weights(const Plan& plan, const fs::path& path) {
@@ -25,7 +47,8 @@ Status write_weights(const Plan& plan, const fs::path& path) {
     GOPT_ASSIGN_OR_RETURN(const Tensor tensor, evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
     GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
     pad_to(buffer.offset);
-    out.write(reinterpret_cast<const char*>(tensor.bytes().data()), buffer.size_bytes);
+    if (buffer.layout == Layout::Transposed) out.write(transposed(tensor).data(), buffer.size_bytes);
+    else out.write(reinterpret_cast<const char*>(tensor.bytes().data()), buffer.size_bytes);
     written += buffer.size_bytes;
   }
   pad_to(codegen::weights_file_size(plan));

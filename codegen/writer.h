@@ -115,6 +115,7 @@ class ReductionWriter {
     AtomId symbol;
     std::string name, low, high;
     std::vector<std::string> lows, highs;  // tightened
+    int64_t step = 1;
   };
   void lift_guard();
   void order_binders(std::optional<AtomId> lane);
@@ -127,6 +128,8 @@ class ReductionWriter {
   bool tighten_one(const Index& guard);
   std::string close(const LoopPart& part, const std::string& pragma, bool divided = false) const;
   Expr guarded_body() const;
+  void unroll(Scope& lanes);
+  void accumulate(Scope& lanes, const std::string& sum);
 
   Writer& w_;
   Expr e_;

@@ -147,7 +147,7 @@ std::string ReductionWriter::close(const LoopPart& part, const std::string& prag
   const bool tight = !part.lows.empty() || !part.highs.empty();
   if (tight) text = "const int64_t " + low + " = " + part.low + ", " + high + " = " + part.high + ";\n";
   text += pragma;
-  const std::string first = (tight ? low : part.low) + (divided ? " + threadIdx.x" : ""), step = divided ? " += blockDim.x" : "++";
+  const std::string first = (tight ? low : part.low) + (divided ? " + threadIdx.x" : ""), step = divided ? " += blockDim.x" : part.step > 1 ? " += " + std::to_string(part.step) : "++";
   return text + "for (int64_t " + part.name + " = " + first + "; " + part.name + " < " + (tight ? high : part.high) + "; " +
          part.name + step + ") {\n" + part.scope->code + "}\n";
 }
@@ -206,6 +206,39 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
   return name;
 }
 
+// Several steps of the innermost binder at once, so that a lane's sum is loaded and stored once for them, and memory is read
+// in several streams.
+void ReductionWriter::unroll(Scope& lanes) {
+  if (parts_.size() < 2) return;
+  LoopPart &part = parts_[parts_.size() - 2], &lane = parts_.back();
+  const int64_t extent = binders_.back().extent.as_constant().value_or(0);
+  const bool depends = (lane.low + lane.high).find(part.name) != std::string::npos;
+  if (!part.lows.empty() || !part.highs.empty() || depends || lanes.has_loop) return;
+  for (int64_t step : {4, 3, 2})
+    if (extent > 0 && extent % step == 0) {
+      part.step = step;
+      return;
+    }
+}
+
+// Adds the body to a lane's sum, once for each unrolled step.
+void ReductionWriter::accumulate(Scope& lanes, const std::string& sum) {
+  const Expr body = guarded_body();
+  const int64_t steps = parts_.size() < 2 ? 1 : parts_[parts_.size() - 2].step;
+  std::string so_far = sum;
+  for (int64_t i = 0; i < steps; i++) {
+    Expr step = body;
+    if (i > 0) {
+      const Substitution next{{binders_.back().symbol, Index::from_atom(binders_.back().symbol) + Index(i)}};
+      step = map_expr(body, [&](const Index& index) { return substitute(index, next); });
+    }
+    const std::string value = w_.value(step, lanes, type_), name = w_.fresh("u");
+    lanes.code += "const " + type_name(type_) + " " + name + " = " + combine(so_far, value) + ";\n";
+    so_far = name;
+  }
+  lanes.code += sum + " = " + so_far + ";\n";
+}
+
 std::string ReductionWriter::write_array(Scope& home, const Scope& lanes) {
   lift_guard();
   order_binders(lanes.bound[0].first);
@@ -225,8 +258,8 @@ std::string ReductionWriter::write_array(Scope& home, const Scope& lanes) {
   const std::string count = std::to_string(lanes.lane_count);
   home.code += "alignas(64) " + type_name(type_) + " " + name + "[" + count + "];\n";
   home.code += simd + "for (int64_t z = 0; z < " + count + "; z++) " + name + "[z] = " + initial() + ";\n";
-  const std::string value = w_.value(guarded_body(), own, type_);
-  own.code += name + at + " = " + combine(name + at, value) + ";\n";
+  unroll(own);
+  accumulate(own, name + at);
   for (size_t i = parts_.size(); i-- > 0;) {
     const std::string text = close(parts_[i], i + 1 == parts_.size() && !own.has_loop ? simd : "");
     Scope& outside = i == 0 ? home : *parts_[i - 1].scope;

@@ -9,6 +9,7 @@ std::string to_string(Layout layout) {
     case Layout::Plain: return "plain";
     case Layout::Blocked16: return "blocked16";
     case Layout::ChannelsLast: return "channels-last";
+    case Layout::Transposed: return "transposed";
   }
   return "";
 }

@@ -85,21 +85,39 @@ double library_efficiency(const Plan& plan, const Kernel& kernel) {
   return small * (w.dims[2] * w.dims[3] == 1 ? 0.82 : 0.95);
 }
 
+bool is_product(const Node& node) {
+  return node.is(OpKind::Conv) || node.is(OpKind::ConvTranspose) || node.is(OpKind::MatMul) || node.is(OpKind::Gemm);
+}
+
+// Products and convolutions that a generated kernel computes in loops.
+struct Products {
+  int count = 0;
+  double operations = 0;
+};
+Products covered_products(const Plan& plan, const Kernel& kernel) {
+  Products products;
+  const int64_t out = element_count(plan.buffer(kernel.output_buffers[0]).dims);
+  for (const NodePtr& node : kernel.nodes) {
+    if (!is_product(*node)) continue;
+    products.count++;
+    const int64_t made = count_or(node->outputs[0], out), weights = count_or(node->inputs[1].type(), out);
+    int64_t columns = 1;
+    if (node->outputs[0].has_static_shape() && !node->outputs[0].static_shape().empty()) {
+      const std::vector<int64_t> dims = node->outputs[0].static_shape();
+      columns = node->is(OpKind::Conv) || node->is(OpKind::ConvTranspose) ? dims[1] : dims.back();
+    }
+    products.operations += 2 * static_cast<double>(made) * static_cast<double>(weights) / static_cast<double>(std::max<int64_t>(1, columns));
+  }
+  return products;
+}
+
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder) return 0;
   if (kernel.kind != KernelKind::Generated) return product_operations(plan, kernel);
   const int64_t out = element_count(plan.buffer(kernel.output_buffers[0]).dims);
   double operations = 0;
-  for (const NodePtr& node : kernel.nodes) {
-    if (node->is(OpKind::Conv) || node->is(OpKind::ConvTranspose) || node->is(OpKind::MatMul) ||
-        node->is(OpKind::Gemm)) {
-      const int64_t weights = count_or(node->inputs[1].type(), out);
-      operations += 2 * static_cast<double>(out) * static_cast<double>(weights) / 16;
-    } else {
-      operations += node_operations(*node, out);
-    }
-  }
-  return operations;
+  for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : node_operations(*node, out);
+  return operations + covered_products(plan, kernel).operations;
 }
 
 double kernel_bytes(const Plan& plan, const Kernel& kernel) {
@@ -119,6 +137,7 @@ double kernel_bytes(const Plan& plan, const Kernel& kernel) {
 
 // Loops of our own reach a fraction of the peak: one operation an instruction, functions by polynomials.
 constexpr double kGeneratedEfficiency = 0.1;
+constexpr double kGeneratedProductEfficiency = 0.2;
 
 class AnalyticCosts : public KernelCosts {
  public:
@@ -127,10 +146,13 @@ class AnalyticCosts : public KernelCosts {
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
     const double efficiency = library ? library_efficiency(plan, kernel) : kGeneratedEfficiency;
-    const double compute_ms = kernel_operations(plan, kernel) / (roofline_.gflops * efficiency * 1e6);
+    const Products products = kernel.kind == KernelKind::Generated ? covered_products(plan, kernel) : Products{};
+    const double compute_ms = (kernel_operations(plan, kernel) - products.operations) / (roofline_.gflops * efficiency * 1e6) +
+                              products.operations / (roofline_.gflops * kGeneratedProductEfficiency * 1e6);
     const double memory_ms = kernel_bytes(plan, kernel) / (roofline_.gbps * 1e6);
-    // The launch also breaks ties between plans of equal work in favour of fewer kernels.
-    return std::max(compute_ms, memory_ms) + roofline_.launch_us * 1e-3;
+    // The launch also breaks ties between plans of equal work in favour of fewer kernels; a product within a kernel starts
+    // streams of its own.
+    return std::max(compute_ms, memory_ms) + roofline_.launch_us * 1e-3 * (1 + 0.5 * products.count);
   }
 
  private:

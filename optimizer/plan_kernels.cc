@@ -213,9 +213,24 @@ class KernelBuilder {
         collect(in, k, covered, seen);
       } else if (seen.insert(cover_.index_of(in)).second && !op_info(value.node->op).has(kShapeOnly)) {
         k.inputs.push_back(in);
-        k.input_buffers.push_back(buffer_of(in));
+        k.input_buffers.push_back(is_transposed_weight(*value.node, i) ? transposed_buffer(in) : buffer_of(in));
       }
     }
+  }
+
+  // The weights of Gemm(transB) in loops of ours: the loops run along memory when they lie the other way around.
+  bool is_transposed_weight(const Node& node, size_t position) const {
+    if (plan_.target.kind != TargetKind::Cpu || !node.is(OpKind::Gemm) || position != 1) return false;
+    const auto transposed = node.attributes.find("transB");
+    if (transposed == node.attributes.end() || std::get<Index>(transposed->second) == Index(0)) return false;
+    const Value& weights = node.inputs[1];
+    return cover_.nodes[cover_.id_of(weights.node.get())].weight_only && cover_.of(weights).uses.size() == 1;
+  }
+
+  BufferId transposed_buffer(const Value& weights) {
+    const BufferId id = buffer_of(weights);
+    plan_.buffers[static_cast<uint32_t>(id)].layout = Layout::Transposed;
+    return id;
   }
 
   void finish_output(size_t i) {

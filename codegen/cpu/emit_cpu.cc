@@ -41,7 +41,7 @@ class CpuEmitter {
   Status add_generated(const Kernel& kernel) {
     auto body = lower_kernel(plan_, kernel);
     if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
-    const std::string text = print_cpu_kernel(*body);
+    const std::string text = print_cpu_kernel(*body, plan_.target.threads);
     auto [it, inserted] = functions_.try_emplace(text, "gopt_kernel_" + std::to_string(functions_.size()));
     if (inserted) {
       declarations_ += "void " + it->second + text.substr(0, text.find(" {\n")) + ";\n";

@@ -12,8 +12,9 @@ namespace {
 
 // Scalar operations below which waking other threads costs more than they save.
 constexpr double kParallelWork = 30000;
-constexpr int64_t kEnoughChunks = 8;
-constexpr int64_t kTile = 256;
+constexpr int64_t kChunksOfThread = 4;
+constexpr int64_t kTile = 1024;     // lanes of arrays where other loops are shared among threads
+constexpr int64_t kMaxTile = 4096;  // lanes of arrays at all
 
 Ranges ranges_of(const KernelBody& body) {
   Ranges ranges;
@@ -50,7 +51,8 @@ void outer_reductions(const Expr& e, std::vector<std::set<AtomId>>& out, std::se
 
 class BoxPrinter {
  public:
-  BoxPrinter(KernelBody body, bool parallel) : body_(std::move(body)), parallel_(parallel), writer_(body_, ranges_of(body_)) {
+  BoxPrinter(KernelBody body, bool parallel, int threads)
+      : body_(std::move(body)), parallel_(parallel), threads_(threads), writer_(body_, ranges_of(body_)) {
     std::set<const Expr::Node*> seen;
     outer_reductions(body_.value, reductions_, seen);
     order_loops();
@@ -84,19 +86,29 @@ class BoxPrinter {
     const size_t outer = body_.loops.size() - 1;
     const Loop& lanes = body_.loops.back();
     const bool lane_reduction = std::any_of(reductions_.begin(), reductions_.end(), [&](const auto& s) { return s.contains(lanes.symbol); });
-    tiled_ = lane_reduction && lanes.extent() > kTile;
-    if (!parallel_) return;
-    size_t limit = outer;
-    for (const auto& symbols : reductions_) {
-      size_t prefix = 0;
-      while (prefix < outer && symbols.contains(body_.loops[prefix].symbol)) prefix++;
-      // A reduction that knows no outer loop is computed before them all.
-      if (prefix > 0) limit = std::min(limit, prefix);
+    tile_ = lane_reduction ? kTile : lanes.extent();
+    if (parallel_) {
+      size_t limit = outer;
+      for (const auto& symbols : reductions_) {
+        size_t prefix = 0;
+        while (prefix < outer && symbols.contains(body_.loops[prefix].symbol)) prefix++;
+        // A reduction that knows no outer loop is computed before them all.
+        if (prefix > 0) limit = std::min(limit, prefix);
+      }
+      int64_t chunks = 1;
+      while (collapse_ < limit && chunks < kChunksOfThread * threads_) chunks *= body_.loops[collapse_++].extent();
+      if (chunks < 2 * threads_ && collapse_ == outer && lanes.extent() >= 128) share_lanes(lanes.extent(), chunks, lane_reduction);
     }
-    int64_t chunks = 1;
-    while (collapse_ < limit && chunks < kEnoughChunks) chunks *= body_.loops[collapse_++].extent();
-    if (chunks < kEnoughChunks && collapse_ == outer && lanes.extent() >= 2 * kTile) tiled_ = true;
-    if (tiled_ && collapse_ == outer && chunks < kEnoughChunks) tile_is_parallel_ = true, collapse_++;
+    tiled_ = tile_ < lanes.extent();
+  }
+
+  // Too few outer iterations: threads divide the lanes, each in as long a run as there is.
+  void share_lanes(int64_t extent, int64_t chunks, bool lane_reduction) {
+    const int64_t parts = std::max<int64_t>(1, (lane_reduction ? 1 : kChunksOfThread) * threads_ / chunks);
+    tile_ = std::min(((extent + parts - 1) / parts + 63) / 64 * 64, lane_reduction ? kMaxTile : extent);
+    if (tile_ >= extent) return;
+    tile_is_parallel_ = true;
+    collapse_++;
   }
 
   std::string header(const std::string& name, int64_t low, int64_t high, int64_t step = 1) const {
@@ -119,7 +131,7 @@ class BoxPrinter {
     Scope* parallel = nullptr;
     for (size_t l = 0; l < plain_parallel; l++) together += header(names_[l], body_.loops[l].low, body_.loops[l].high);
     const Loop& lanes = body_.loops.back();
-    const int64_t tile = tile_size();
+    const int64_t tile = tile_;
     if (tile_is_parallel_) together += header("tile", lanes.low, lanes.high, tile);
     if (collapse_ > 0) {
       parallel = &enter(together);
@@ -149,9 +161,6 @@ class BoxPrinter {
     return inner;
   }
 
-  // Tiles that no array depends on are longer.
-  int64_t tile_size() const { return tile_is_parallel_ && reductions_.empty() ? std::max<int64_t>(kTile, body_.loops.back().extent() / 32 / 64 * 64) : kTile; }
-
   std::string element(Scope& scope) {
     const Scalar type = writer_.type_of(body_.value, scalar_of(body_.output));
     const std::string value = writer_.value(body_.value, scope, type);
@@ -160,6 +169,8 @@ class BoxPrinter {
 
   KernelBody body_;
   bool parallel_;
+  int threads_;
+  int64_t tile_ = 0;
   Writer writer_;
   std::vector<std::set<AtomId>> reductions_;
   std::vector<std::string> names_;
@@ -169,15 +180,15 @@ class BoxPrinter {
 
 }  // namespace
 
-std::string print_cpu_kernel(const KernelBody& body) {
+std::string print_cpu_kernel(const KernelBody& body, int threads) {
   std::string text = "(";
   for (size_t i = 0; i < body.inputs.size(); i++)
     text += "const " + storage_name(body.inputs[i]) + "* __restrict in" + std::to_string(i) + ", ";
   text += storage_name(body.output) + "* __restrict out) {\n";
-  const bool parallel = !body.loops.empty() && total_work(body) > kParallelWork;
+  const bool parallel = threads != 1 && !body.loops.empty() && total_work(body) > kParallelWork;
   if (parallel) text += "#pragma omp parallel\n{\n";
   for (const KernelBody& part : reshape_loops(body))
-    for (const KernelBody& box : split_into_boxes(part)) text += BoxPrinter(box, parallel).print();
+    for (const KernelBody& box : split_into_boxes(part)) text += BoxPrinter(box, parallel, threads > 0 ? threads : 16).print();
   if (parallel) text += "}\n";
   return indented(text + "}\n");
 }

@@ -9,7 +9,7 @@ namespace gopt::codegen {
 
 // The function's text from its parameter list on, without its name, so that equal kernels can share one function:
 // "(const float* __restrict in0, ..., float* __restrict out) {...}".
-std::string print_cpu_kernel(const KernelBody& body);
+std::string print_cpu_kernel(const KernelBody& body, int threads);
 
 // Indents by braces.
 std::string indented(const std::string& code);

@@ -18,8 +18,8 @@ struct Target {
 };
 
 // Order of elements in memory. Blocked16: N, C/16, spatial..., 16 channels (channels rounded up, the rest zero);
-// ChannelsLast: N, spatial..., C.
-enum class Layout { Plain, Blocked16, ChannelsLast };
+// ChannelsLast: N, spatial..., C. Transposed: the last two axes exchanged (weights only).
+enum class Layout { Plain, Blocked16, ChannelsLast, Transposed };
 std::string to_string(Layout layout);
 
 struct Device {
