@@ -1,4 +1,5 @@
 #include "cpu/emit_cpu.h"
+#include "cuda/emit_cuda.h"
 #include "gopt/codegen.h"
 
 namespace gopt {
@@ -6,10 +7,10 @@ namespace gopt {
 Result<EmittedCode> emit(const Plan& plan) {
   switch (plan.target.kind) {
     case TargetKind::Cpu: return codegen::emit_cpu(plan);
-    case TargetKind::Cuda:
+    case TargetKind::Cuda: return codegen::emit_cuda(plan);
     case TargetKind::Onnx: break;
   }
-  return Error{"no code is printed for this target; --target cpu is"};
+  return Error{"no code is printed for this target; --target cpu and --target cuda are"};
 }
 
 }  // namespace gopt

@@ -1,6 +1,7 @@
 /* The C interface of an emitted model, the same for every target. Fixed shapes: what the tensors are, the functions below say.
- * Pointers are to host memory on the CPU and to device memory on a GPU; tensors are dense, row-major, bool one byte. A model
- * may be run by one thread at a time; `stream` is a cudaStream_t on a GPU and unused (null) on the CPU. */
+ * Tensors are dense, row-major, bool one byte. A model may be run by one thread at a time. On the CPU pointers are to host memory
+ * and `stream` is unused. On a GPU pointers are to host or device memory and `stream` is a cudaStream_t: a run is queued on it;
+ * with a null stream the call returns when the outputs are there. */
 #ifndef GOPT_MODEL_H
 #define GOPT_MODEL_H
 
