@@ -1,0 +1,19 @@
+// Convolutions and matrix products of a CUDA plan as descriptions for the runtime's Library, and what the libraries cannot do.
+#pragma once
+
+#include <string>
+
+#include "gopt/plan.h"
+
+namespace gopt::codegen {
+
+// False: cuDNN or cuBLASLt has no call for it (pads that differ between the sides), and a kernel is generated instead.
+bool has_library_call(const Plan& plan, const Kernel& kernel);
+
+// What makes the library kernel number `primitive` of the model, as a statement of its creation, and what runs it.
+struct CudaLibraryCall {
+  std::string create, run;
+};
+CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive);
+
+}  // namespace gopt::codegen

@@ -1,0 +1,64 @@
+// Convolutions by cuDNN and matrix products by cuBLASLt, in true fp32. The first run of each measures the library's
+// algorithms, with what follows the product fused where the library can, and keeps the fastest; later runs only launch.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace gopt_runtime {
+
+enum class ActivationKind { None, Relu, LeakyRelu, Clip, Sigmoid, Tanh, Elu, GeluErf, GeluTanh };
+struct Activation {
+  ActivationKind kind = ActivationKind::None;
+  float alpha = 0, beta = 0;  // Clip: lowest and highest; LeakyRelu, Elu: alpha
+};
+
+struct Convolution {
+  std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, h, w]
+  int64_t groups = 1;
+  int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
+  Activation activation;
+};
+
+// dst[b] = left[b] right[b], row-major; with `transposed` an operand lies as its transpose.
+struct MatrixProduct {
+  // Matrices of a batch, outermost axis first: count, and steps in elements (0: the same matrix again).
+  struct Axis {
+    int64_t count, left_step, right_step;
+  };
+  int64_t rows = 0, columns = 0, depth = 0;
+  bool left_transposed = false, right_transposed = false;
+  float scale = 1;
+  std::vector<Axis> batch;
+  Activation activation;
+};
+
+struct Operands {
+  const void* src = nullptr;
+  const void* weights = nullptr;
+  const void* bias = nullptr;    // a vector, or null
+  const void* addend = nullptr;  // of dst's shape, may be dst itself, or null
+  void* dst = nullptr;
+};
+
+class Library {
+ public:
+  Library();
+  ~Library();
+  void add(const Convolution& convolution);
+  void add(const MatrixProduct& product);
+  void run(size_t number, const Operands& operands, cudaStream_t stream);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// dst = activation(dst + bias + addend); the bias's element of position i is i / inner mod channels.
+void apply_epilogue(float* dst, int64_t count, const float* bias, int64_t channels, int64_t inner, const float* addend,
+                    const Activation& activation, cudaStream_t stream);
+
+}  // namespace gopt_runtime

@@ -1,0 +1,72 @@
+// Scalar functions of generated kernels on the device, under the names that the printed expressions use, and the reduction over
+// the threads of a block.
+#pragma once
+
+#include <cstdint>
+
+template <class T>
+__device__ inline T gopt_max(T a, T b) { return b > a ? b : a; }
+template <class T>
+__device__ inline T gopt_min(T a, T b) { return b < a ? b : a; }
+
+__device__ inline int64_t gopt_floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+__device__ inline int64_t gopt_ceil_div(int64_t a, int64_t b) { return -gopt_floor_div(-a, b); }
+__device__ inline int64_t gopt_clamp(int64_t i, int64_t bound) { return i < 0 ? 0 : i >= bound ? bound - 1 : i; }
+// ONNX Div of integers truncates; by zero it is undefined, and 0 here.
+__device__ inline int64_t gopt_divide(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; }
+
+// Truncates; out of range is the nearest, not-a-number 0.
+__device__ inline int64_t gopt_to_int(double x) {
+  return x != x ? 0 : x >= 9.2233720368547758e18 ? INT64_MAX : x <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)x;
+}
+
+#define GOPT_LIBM(name, single, both)                                   \
+  __device__ inline double gopt_##name(double x) { return both(x); }    \
+  __device__ inline float gopt_##name(float x) { return single(x); }
+GOPT_LIBM(exp, expf, exp)
+GOPT_LIBM(log, logf, log)
+GOPT_LIBM(sqrt, sqrtf, sqrt)
+GOPT_LIBM(sin, sinf, sin)
+GOPT_LIBM(cos, cosf, cos)
+GOPT_LIBM(tan, tanf, tan)
+GOPT_LIBM(asin, asinf, asin)
+GOPT_LIBM(acos, acosf, acos)
+GOPT_LIBM(atan, atanf, atan)
+GOPT_LIBM(sinh, sinhf, sinh)
+GOPT_LIBM(cosh, coshf, cosh)
+GOPT_LIBM(asinh, asinhf, asinh)
+GOPT_LIBM(acosh, acoshf, acosh)
+GOPT_LIBM(atanh, atanhf, atanh)
+GOPT_LIBM(tanh, tanhf, tanh)
+GOPT_LIBM(erf, erff, erf)
+GOPT_LIBM(floor, floorf, floor)
+GOPT_LIBM(ceil, ceilf, ceil)
+GOPT_LIBM(round, nearbyintf, nearbyint)
+GOPT_LIBM(trunc, truncf, trunc)
+#undef GOPT_LIBM
+__device__ inline float gopt_narrow(float x) { return x; }
+__device__ inline double gopt_narrow(double x) { return (float)x; }
+__device__ inline int gopt_isnan(float x) { return x != x; }
+__device__ inline int gopt_isnan(double x) { return x != x; }
+__device__ inline int gopt_isnan(int64_t) { return 0; }
+__device__ inline float gopt_pow(float x, float y) { return powf(x, y); }
+__device__ inline double gopt_pow(double x, double y) { return pow(x, y); }
+__device__ inline int64_t gopt_pow(int64_t x, int64_t y) { return gopt_to_int(pow((double)x, (double)y)); }
+__device__ inline float gopt_fmod(float x, float y) { return fmodf(x, y); }
+__device__ inline double gopt_fmod(double x, double y) { return fmod(x, y); }
+__device__ inline int64_t gopt_fmod(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }
+
+// The values of all threads of the block combined, in an order that is always the same; every thread gets the result.
+// Blocks are whole warps, and all their threads come here.
+template <class T, class Combine>
+__device__ inline T gopt_block_reduce(T value, Combine combine) {
+  __shared__ T of_warp[32];
+  for (int step = 16; step > 0; step /= 2) value = combine(value, (T)__shfl_xor_sync(0xffffffffu, value, step));
+  if (blockDim.x == 32) return value;
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = value;
+  __syncthreads();
+  value = of_warp[0];
+  for (unsigned warp = 1; warp < blockDim.x / 32; warp++) value = combine(value, of_warp[warp]);
+  __syncthreads();
+  return value;
+}

@@ -1,0 +1,146 @@
+#include "thread_loops.h"
+
+#include <algorithm>
+#include <set>
+
+#include "../cpu/loops.h"
+#include "../transform.h"
+#include "../writer.h"
+
+namespace gopt::codegen {
+namespace {
+
+constexpr int64_t kThreads = 256, kWarp = 32;
+constexpr int64_t kMaxBlocks = 16384;      // loops over the grid do the rest
+constexpr int64_t kManyElements = 65536;   // enough of them to fill a device with a thread each
+constexpr int64_t kMaxNarrow = 1LL << 31;  // elements counted in 32 bits
+
+// Symbols and extent of each outermost reduction.
+struct Reduction {
+  std::set<AtomId> symbols;
+  int64_t extent = 1;
+};
+
+void outer_reductions(const Expr& e, std::vector<Reduction>& out, std::set<const Expr::Node*>& seen) {
+  if (!seen.insert(e.get()).second) return;
+  if (e->kind == ExprKind::Reduce) {
+    Reduction r;
+    collect_symbols(e, r.symbols);
+    for (const Binder& b : e->binders) r.extent *= b.extent.as_constant().value_or(1);
+    out.push_back(std::move(r));
+    return;
+  }
+  for (const Expr& a : e->args) outer_reductions(a, out, seen);
+}
+
+int64_t count_of(const std::vector<Loop>& loops) {
+  int64_t count = 1;
+  for (const Loop& loop : loops) count *= loop.extent();
+  return count;
+}
+
+Ranges ranges_of(const KernelBody& body) {
+  Ranges ranges;
+  for (const Loop& loop : body.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
+  return ranges;
+}
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const KernelBody& body, bool overlaps) : body_(body), overlaps_(overlaps), writer_(body_, ranges_of(body_)) {
+    writer_.pragmas = false;
+    divide();
+  }
+
+  CudaKernel print() {
+    Scope& root = writer_.root();
+    root.shared = shared_;
+    Scope& rows = writer_.add_scope(root);
+    rows.shared = shared_;
+    const std::string decode_rows = decode(rows_, "row", rows);
+    Scope& own = lanes_.empty() ? rows : writer_.add_scope(rows);
+    const std::string decode_lanes = lanes_.empty() ? "" : decode(lanes_, "lane", own);
+    std::string store = element(own);
+    if (lanes_.empty() && shared_) store = "if (threadIdx.x == 0) {\n" + store + "}\n";
+    std::string text = decode_rows + rows.code;
+    if (lanes_.empty()) text += store;
+    else text += for_each("lane", count_of(lanes_), shared_ ? "threadIdx.x" : "0", shared_ ? "blockDim.x" : "1") + decode_lanes + own.code + store + "}\n";
+    const int64_t rows_count = count_of(rows_);
+    kernel_.blocks = std::min(kMaxBlocks, shared_ ? rows_count : (rows_count + kernel_.threads - 1) / kernel_.threads);
+    const std::string wide = index_type(rows_count);
+    const std::string first = shared_ ? "blockIdx.x" : "blockIdx.x * (" + wide + ")blockDim.x + threadIdx.x";
+    text = for_each("row", rows_count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x") + text + "}\n";
+    kernel_.parameters = parameters();
+    kernel_.body = indented("{\n" + root.code + text + "}\n");
+    return std::move(kernel_);
+  }
+
+ private:
+  // Rows are what some reduction depends on; the other loops are lanes within a row.
+  void divide() {
+    std::vector<Reduction> reductions;
+    std::set<const Expr::Node*> seen;
+    outer_reductions(body_.value, reductions, seen);
+    int64_t longest = 1;
+    for (const Reduction& r : reductions) longest = std::max(longest, r.extent);
+    for (const Loop& loop : body_.loops) {
+      const bool row = reductions.empty() || std::any_of(reductions.begin(), reductions.end(),
+                                                         [&](const Reduction& r) { return r.symbols.contains(loop.symbol); });
+      (row ? rows_ : lanes_).push_back(loop);
+    }
+    shared_ = longest >= kWarp && (!lanes_.empty() || count_of(rows_) < kManyElements);
+    if (!shared_) return;
+    kernel_.threads = kWarp;
+    while (kernel_.threads < kThreads && kernel_.threads < std::max(longest, count_of(lanes_))) kernel_.threads *= 2;
+  }
+
+  static std::string index_type(int64_t count) { return count < kMaxNarrow ? "uint32_t" : "uint64_t"; }
+
+  static std::string for_each(const std::string& name, int64_t count, const std::string& first, const std::string& step) {
+    return "for (" + index_type(count) + " " + name + " = " + first + "; " + name + " < " + std::to_string(count) + "; " + name + " += " + step + ") {\n";
+  }
+
+  // The loops' symbols from one number, the last loop fastest.
+  std::string decode(const std::vector<Loop>& loops, const std::string& from, Scope& scope) {
+    std::string text, rest = from;
+    for (size_t l = loops.size(); l-- > 0;) {
+      const std::string name = writer_.fresh("i"), extent = std::to_string(loops[l].extent());
+      scope.bound.push_back({loops[l].symbol, name});
+      const std::string low = loops[l].low == 0 ? "" : " + " + std::to_string(loops[l].low);
+      text += "const int64_t " + name + " = " + (l == 0 ? rest : rest + " % " + extent) + low + ";\n";
+      rest = l == 0 ? rest : "(" + rest + " / " + extent + ")";
+    }
+    return text;
+  }
+
+  std::string element(Scope& scope) {
+    const Scalar type = writer_.type_of(body_.value, scalar_of(body_.output));
+    const std::string value = writer_.value(body_.value, scope, type);
+    return "out[" + writer_.index_text(body_.offset, scope) + "] = " + stored(value, type, body_.output) + ";\n";
+  }
+
+  std::string parameters() const {
+    const std::string restrict = overlaps_ ? "" : " __restrict__";
+    std::string text;
+    for (size_t i = 0; i < body_.inputs.size(); i++)
+      text += "const " + storage_name(body_.inputs[i]) + "*" + restrict + " in" + std::to_string(i) + ", ";
+    return text + storage_name(body_.output) + "*" + restrict + " out";
+  }
+
+  const KernelBody& body_;
+  bool overlaps_;
+  Writer writer_;
+  CudaKernel kernel_;
+  std::vector<Loop> rows_, lanes_;
+  bool shared_ = false;
+};
+
+}  // namespace
+
+std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps) {
+  std::vector<CudaKernel> kernels;
+  for (const KernelBody& part : reshape_loops(body)) kernels.push_back(KernelPrinter(part, overlaps).print());
+  return kernels;
+}
+
+}  // namespace gopt::codegen
