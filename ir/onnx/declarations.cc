@@ -1,5 +1,7 @@
 #include "declarations.h"
 
+#include <algorithm>
+
 namespace gopt {
 namespace {
 
@@ -27,6 +29,23 @@ void write_type(const TensorType& type, onnx::ValueInfoProto& info) {
         keep ? *tensor.mutable_shape()->mutable_dim(static_cast<int>(axis)) : *tensor.mutable_shape()->add_dim();
     if (!keep || (*type.shape)[axis].is_constant()) write_dim((*type.shape)[axis], dim);
   }
+}
+
+std::vector<Index> short_reshape(const TensorType& input, const std::vector<Index>& shape) {
+  const auto holds = [&](int64_t number) {
+    return std::find(shape.begin(), shape.end(), Index(number)) != shape.end();
+  };
+  if (!input.shape || holds(0)) return shape;
+  std::vector<Index> entries = shape;
+  for (size_t axis = 0; axis < shape.size() && axis < input.shape->size(); axis++)
+    if (!shape[axis].is_constant() && (*input.shape)[axis] == shape[axis]) entries[axis] = 0;
+  int open = holds(-1) ? 1 : 0;
+  for (Index& entry : entries) {
+    if (entry.is_constant()) continue;
+    entry = -1;
+    open++;
+  }
+  return open > 1 ? shape : entries;
 }
 
 }  // namespace gopt

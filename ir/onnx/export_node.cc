@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "declarations.h"
 #include "export_state.h"
 #include "opaque.h"
 
@@ -81,23 +82,6 @@ Result<std::string> export_input_attribute(ExportState& state, const Node& node,
   return state.constant(Tensor::from_values<int64_t>(type, {}, {static_cast<int64_t>(real)}));
 }
 
-// Reshape's symbolic entries, where ONNX's own 0 (the input's extent there) and -1 (what is left) can say them.
-std::vector<Index> short_reshape(const Node& node, std::vector<Index> shape) {
-  const auto& from = node.inputs[0].type().shape;
-  const auto holds = [&](int64_t number) {
-    return std::find(shape.begin(), shape.end(), Index(number)) != shape.end();
-  };
-  if (!from || holds(0)) return shape;
-  int open = holds(-1) ? 1 : 0;
-  for (size_t axis = 0; axis < shape.size(); axis++)
-    if (!shape[axis].is_constant() && axis < from->size() && (*from)[axis] == shape[axis]) shape[axis] = 0;
-  for (const Index& entry : shape) open += entry.is_constant() ? 0 : 1;
-  if (open > 1) return shape;
-  for (Index& entry : shape)
-    if (!entry.is_constant()) entry = -1;
-  return shape;
-}
-
 bool is_input_at(const OpInfo& info, const std::string& attribute, int64_t opset) {
   return std::any_of(info.onnx_inputs.begin(), info.onnx_inputs.end(), [&](const OnnxInput& input) {
     return input.attribute == attribute && input.since_opset <= opset;
@@ -110,7 +94,7 @@ Attributes written_attributes(const ExportState& state, const Node& node) {
   if (node.is(OpKind::Reshape)) {
     auto& shape = attributes["shape"];
     if (is_symbolic(shape) && std::get<Index>(attributes["allowzero"]) == Index(0))
-      shape = short_reshape(node, std::get<std::vector<Index>>(shape));
+      shape = short_reshape(node.inputs[0].type(), std::get<std::vector<Index>>(shape));
     // Where the opset has no allowzero, a 0 means the input's extent: the same where that is 0.
     const auto& from = node.inputs[0].type().shape;
     const auto& to = std::get<std::vector<Index>>(shape);

@@ -1,6 +1,7 @@
 // One node: by the operator table where it has a row for it, else opaque.
 #include <algorithm>
 
+#include "declarations.h"
 #include "gopt/interpreter.h"
 #include "inline_bodies.h"
 #include "integer_values.h"
@@ -153,6 +154,14 @@ bool may_clamp(const Node& node) {
   return !types.ok() || !types->requirements.empty();
 }
 
+// Shapes that are computed from the input's own are those that ONNX can say in numbers.
+void shorten_shape(const Value& input, Attributes& attributes) {
+  const auto zero = attributes.find("allowzero");
+  auto* shape = attributes.contains("shape") ? std::get_if<std::vector<Index>>(&attributes["shape"]) : nullptr;
+  const bool keeps_zero = zero != attributes.end() && !(std::get<Index>(zero->second) == Index(0));
+  if (shape && input && !keeps_zero) *shape = short_reshape(input.type(), *shape);
+}
+
 Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKind kind) {
   const OpInfo& info = op_info(kind);
   const auto outputs = count_outputs(view, info);
@@ -161,6 +170,7 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
   auto attributes = read_attributes(state, view, info);
   Values inputs = view.inputs;
   if (!attributes || !take_input_attributes(state, view, info, inputs, *attributes)) return MaybeValues();
+  if (kind == OpKind::Reshape) shorten_shape(inputs[0], *attributes);
   if (state.original_types) GOPT_RETURN_IF_ERROR(rebatch_node(state, view, kind, inputs, *attributes));
   auto node = state.builder.add(kind, inputs, *attributes, *outputs, view.node.name(),
                                 {view.node.output().begin(), view.node.output().end()});

@@ -107,6 +107,7 @@ Status import_inputs(ImportState& state, Scope& scope, const std::set<std::strin
     TensorType type = declared_type(state, input.type(), input.name());
     if (const auto it = state.options.shapes.find(input.name()); it != state.options.shapes.end())
       type.shape = Shape(it->second.begin(), it->second.end());
+    state.seen_types[input.name()] = type;
     scope.values[input.name()] = state.builder.input(input.name(), type);
     state.builder.metadata().declarations[input.name()] = input.SerializeAsString();
   }
@@ -143,8 +144,12 @@ Status import_outputs(ImportState& state, const Scope& scope) {
 Result<Opsets> read_opsets(ImportState& state) {
   Opsets opsets;
   for (const auto& opset : state.file.model.opset_import()) opsets[normal_domain(opset.domain())] = opset.version();
-  if (!opsets.contains(""))
+  const auto& nodes = state.file.model.graph().node();
+  const bool needed = std::any_of(nodes.begin(), nodes.end(),
+                                  [](const onnx::NodeProto& node) { return normal_domain(node.domain()).empty(); });
+  if (!opsets.contains("") && needed)
     return Error{"the file names no version of ONNX's operators (opset_import); it may be truncated"};
+  if (!opsets.contains("")) return opsets;
   const int64_t opset = opsets[""];
   if (opset < kOldestOpset)
     state.warn("opset " + std::to_string(opset) + " is older than " + std::to_string(kOldestOpset) +

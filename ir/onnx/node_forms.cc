@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "declarations.h"
+
 namespace gopt {
 namespace {
 
@@ -36,7 +38,8 @@ Result<MaybeValues> import_old_softmax(ImportState& state, const NodeView& view,
   if (!flat.ok()) return MaybeValues();
   auto soft = builder.apply(kind, {*flat}, {{"axis", Index(1)}});
   if (!soft.ok()) return MaybeValues();
-  auto y = builder.apply(OpKind::Reshape, {*soft}, {{"shape", shape}, {"allowzero", Index(empty ? 1 : 0)}});
+  auto y = builder.apply(OpKind::Reshape, {*soft},
+                         {{"shape", short_reshape(soft->type(), shape)}, {"allowzero", Index(empty ? 1 : 0)}});
   if (!y.ok()) return MaybeValues();
   return MaybeValues({*y});
 }

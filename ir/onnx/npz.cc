@@ -280,6 +280,7 @@ std::string central_header(const std::string& local, uint64_t offset, const std:
 }
 
 uint32_t checksum(uint32_t crc, const void* data, size_t size) {
+  if (size == 0) return crc;  // zlib takes a null pointer for a request to start anew
   return static_cast<uint32_t>(::crc32_z(crc, static_cast<const Bytef*>(data), size));
 }
 
