@@ -77,17 +77,40 @@ class Run {
   Status step(const NodePtr& node) {
     std::vector<Tensor> inputs;
     for (const Value& v : node->inputs) inputs.push_back(v ? values_.at(v) : Tensor());
-    GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, interpret_node(*node, inputs));
+    GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, interpret_node(bound(*node), inputs));
     for (size_t k = 0; k < outputs.size(); k++) values_[{node, static_cast<int>(k)}] = std::move(outputs[k]);
     for (const Value& v : node->inputs)
       if (v && --uses_[v] == 0) values_.erase(v);
     return Unit{};
   }
   void set(const Value& v, Tensor t) { values_[v] = std::move(t); }
+  // Symbolic extents of an input's type are those of its tensor. Errors: one symbol with two extents.
+  Status bind(const TensorType& type, const Tensor& t) {
+    if (!type.shape || type.shape->size() != t.dims().size()) return Unit{};  // an error by itself, found elsewhere
+    for (size_t d = 0; d < t.dims().size(); d++) {
+      const auto symbol = (*type.shape)[d].as_atom();
+      if (!symbol || symbols_.try_emplace(*symbol, t.dims()[d]).first->second == Index(t.dims()[d])) continue;
+      return Error{"extent " + to_string((*type.shape)[d]) + " is " + to_string(symbols_.at(*symbol)) +
+                   " by one input and " + std::to_string(t.dims()[d]) + " by another"};
+    }
+    return Unit{};
+  }
   void use(const Value& v) { uses_[v]++; }
   const Tensor& at(const Value& v) const { return values_.at(v); }
 
  private:
+  // The node with symbols in its attributes replaced by what they are bound to.
+  Node bound(const Node& node) const {
+    Node copy = node;
+    for (auto& [name, value] : copy.attributes) {
+      if (auto* number = std::get_if<Index>(&value)) *number = substitute(*number, symbols_);
+      if (auto* list = std::get_if<std::vector<Index>>(&value))
+        for (Index& entry : *list) entry = substitute(entry, symbols_);
+    }
+    return copy;
+  }
+
+  Substitution symbols_;
   std::map<Value, Tensor> values_;
   std::map<Value, int> uses_;
 };
@@ -113,6 +136,8 @@ Result<std::vector<Tensor>> interpret(const Graph& graph, const std::map<std::st
     for (const Value& v : node->inputs)
       if (v) run.use(v);
   for (const GraphOutput& o : graph.outputs()) run.use(o.value);
+  for (const Value& v : graph.inputs())
+    if (auto it = inputs.find(v.node->name); it != inputs.end()) GOPT_RETURN_IF_ERROR(run.bind(v.type(), it->second));
   for (const NodePtr& node : graph.nodes()) {
     if (!node->is(OpKind::Input)) {
       GOPT_RETURN_IF_ERROR(run.step(node));
