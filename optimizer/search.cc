@@ -85,12 +85,7 @@ class Search {
 
  private:
   bool is_greedy() const { return options_.search == SearchKind::Greedy; }
-  // In equal time, less work is better: what is bound by memory costs the same with more arithmetic.
-  bool is_better(const Cost& cost) const {
-    const Cost& best = found_.cost;
-    if (cost.time_ms < best.time_ms * (1 - 1e-9)) return true;
-    return cost.time_ms <= best.time_ms * (1 + 1e-9) && cost.operations < best.operations * (1 - 1e-9);
-  }
+  bool is_better(double cost_ms) const { return cost_ms < found_.cost.time_ms * (1 - 1e-9); }
   bool is_kept(double cost_ms) const { return is_greedy() || cost_ms < options_.alpha * found_.cost.time_ms + 1e-12; }
 
   bool should_stop() {
@@ -138,7 +133,7 @@ class Search {
     const Rewritten& applied = *rewritten;
     const Cost cost = estimate(applied.graph);
     if (!seen_.insert(applied.graph.hash()).second) return cost.time_ms;
-    const bool improves = is_better(cost);
+    const bool improves = is_better(cost.time_ms);
     if (improves) {
       found_.graph = applied.graph;
       found_.cost = cost;
