@@ -440,7 +440,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string name_text(std::string_view name) {
-  static constexpr std::string_view kWords[] = {"_",   "graph", "input", "constant", "weight", "output",
+  static constexpr std::string_view kWords[] = {"_",   "graph", "input", "constant", "weight", "output", "return",
                                                 "end", "true",  "false", "not",      "and",    "or"};
   const bool plain =
       !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_') &&
