@@ -40,7 +40,8 @@ class CudaEmitter {
     EmittedCode code;
     code.plan = plan_;
     for (const char* file : {"model.h", "gopt_memory.h", "example.cc"}) code.files.push_back({file, std::string(runtime_text(file))});
-    for (const char* file : {"gopt_device.h", "gopt_device.cc", "gopt_library.h", "gopt_library.cc", "gopt_epilogue.cu", "gopt_math.cuh", "CMakeLists.txt"})
+    for (const char* file : {"gopt_device.h", "gopt_device.cc", "gopt_library.h", "gopt_library.cc", "gopt_primitive.h", "gopt_convolution.cc",
+                             "gopt_product.cc", "gopt_kernels.cu", "gopt_math.cuh", "CMakeLists.txt"})
       code.files.push_back({file, std::string(cuda_runtime_text(file))});
     code.files.push_back({"kernels.h", "// Launches of generated kernels, one function for each distinct kernel.\n#pragma once\n\n#include "
                                        "<cuda_runtime.h>\n\n#include <cstdint>\n\n" + declarations_});

@@ -104,7 +104,11 @@ bool has_library_call(const Plan& plan, const Kernel& kernel) {
       if (plan.buffer(id).layout != Layout::Plain) return false;
   if (kernel.kind == KernelKind::MatrixProduct) return true;
   const std::vector<int64_t> pads = ints_or(*kernel.nodes[0], "pads", {0, 0, 0, 0});
-  return pads[0] == pads[2] && pads[1] == pads[3] && pads[0] >= 0 && pads[1] >= 0;
+  if (pads[0] == pads[2] && pads[1] == pads[3] && pads[0] >= 0 && pads[1] >= 0) return true;
+  // The runtime unfolds other windows into at most 256 MiB.
+  const std::vector<int64_t>&w = plan.buffer(kernel.input_buffers[1]).dims, &x = plan.buffer(kernel.input_buffers[0]).dims,
+                            &y = plan.buffer(kernel.output_buffers[0]).dims;
+  return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
 }
 
 CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive) {

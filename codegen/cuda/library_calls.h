@@ -7,7 +7,7 @@
 
 namespace gopt::codegen {
 
-// False: cuDNN or cuBLASLt has no call for it (pads that differ between the sides), and a kernel is generated instead.
+// False: the runtime has no call for it (a large convolution whose pads differ between the sides); a kernel is generated.
 bool has_library_call(const Plan& plan, const Kernel& kernel);
 
 // What makes the library kernel number `primitive` of the model, as a statement of its creation, and what runs it.

@@ -1,5 +1,5 @@
-// Convolutions by cuDNN and matrix products by cuBLASLt, in true fp32. The first run of each measures the library's
-// algorithms, with what follows the product fused where the library can, and keeps the fastest; later runs only launch.
+// Convolutions by cuDNN or cuBLASLt and matrix products by cuBLASLt, in true fp32. The first run of each measures the
+// libraries' algorithms, with what follows fused where a library can, and keeps the fastest; later runs only launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -56,9 +56,5 @@ class Library {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// dst = activation(dst + bias + addend); the bias's element of position i is i / inner mod channels.
-void apply_epilogue(float* dst, int64_t count, const float* bias, int64_t channels, int64_t inner, const float* addend,
-                    const Activation& activation, cudaStream_t stream);
 
 }  // namespace gopt_runtime

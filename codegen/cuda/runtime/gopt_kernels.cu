@@ -1,5 +1,6 @@
-#include "gopt_library.h"
+// Kernels that go with library calls: what follows them, and windows unfolded into columns.
 #include "gopt_math.cuh"
+#include "gopt_primitive.h"
 
 namespace gopt_runtime {
 namespace {
@@ -43,6 +44,22 @@ __global__ void row_epilogue_kernel(float* dst, int64_t count, const float* bias
   }
 }
 
+struct Windows {
+  uint32_t height, width, rows, columns, kernel_height, kernel_width;
+  int32_t strides[2], dilations[2], pads[2];
+};
+
+__global__ void unfold_kernel(float* dst, const float* src, Windows w, uint32_t count) {
+  for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
+    const uint32_t x = i % w.columns, above = i / w.columns, y = above % w.rows, window = above / w.rows;
+    const uint32_t kx = window % w.kernel_width, outer = window / w.kernel_width, ky = outer % w.kernel_height, image = outer / w.kernel_height;
+    const int32_t row = (int32_t)y * w.strides[0] + (int32_t)ky * w.dilations[0] - w.pads[0];
+    const int32_t column = (int32_t)x * w.strides[1] + (int32_t)kx * w.dilations[1] - w.pads[1];
+    const bool inside = row >= 0 && row < (int32_t)w.height && column >= 0 && column < (int32_t)w.width;
+    dst[i] = inside ? src[(image * w.height + row) * w.width + column] : 0.0f;
+  }
+}
+
 constexpr int64_t kThreads = 256, kMaxBlocks = 16384;
 unsigned blocks_for(int64_t count) { return static_cast<unsigned>(count < kThreads * kMaxBlocks ? (count + kThreads - 1) / kThreads : kMaxBlocks); }
 
@@ -57,6 +74,18 @@ void apply_epilogue(float* dst, int64_t count, const float* bias, int64_t channe
   } else {
     row_epilogue_kernel<<<blocks_for(count), kThreads, 0, stream>>>(dst, count, bias, static_cast<uint32_t>(channels), addend, activation);
   }
+}
+
+void unfold(float* dst, const float* src, const Convolution& c, cudaStream_t stream) {
+  auto narrow = [](int64_t i) { return static_cast<uint32_t>(i); };
+  Windows w{narrow(c.src[2]), narrow(c.src[3]), narrow(c.dst[2]), narrow(c.dst[3]), narrow(c.weights[2]), narrow(c.weights[3]), {}, {}, {}};
+  for (int a = 0; a < 2; a++) {
+    w.strides[a] = static_cast<int32_t>(c.strides[a]);
+    w.dilations[a] = static_cast<int32_t>(c.dilations[a]);
+    w.pads[a] = static_cast<int32_t>(c.pads[a]);
+  }
+  const int64_t count = c.src[0] * c.src[1] * c.weights[2] * c.weights[3] * c.dst[2] * c.dst[3];
+  unfold_kernel<<<blocks_for(count), kThreads, 0, stream>>>(dst, src, w, narrow(count));
 }
 
 }  // namespace gopt_runtime

@@ -1,0 +1,196 @@
+// Convolutions: by cuDNN's algorithms, or as a matrix product over unfolded windows, whichever is faster.
+#include <utility>
+
+#include "gopt_primitive.h"
+
+namespace gopt_runtime {
+namespace {
+
+using TensorDescriptor = Handle<cudnnTensorDescriptor_t, cudnnStatus_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using FilterDescriptor = Handle<cudnnFilterDescriptor_t, cudnnStatus_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
+using ConvolutionDescriptor =
+    Handle<cudnnConvolutionDescriptor_t, cudnnStatus_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
+using ActivationDescriptor =
+    Handle<cudnnActivationDescriptor_t, cudnnStatus_t, cudnnCreateActivationDescriptor, cudnnDestroyActivationDescriptor>;
+
+// What follows the convolution, by a kernel of ours.
+void finish(const Convolution& c, const Operands& o, const void* addend, cudaStream_t stream) {
+  if (o.bias || addend || c.activation.kind != ActivationKind::None)
+    apply_epilogue(static_cast<float*>(o.dst), c.dst[0] * c.dst[1] * c.dst[2] * c.dst[3], static_cast<const float*>(o.bias), c.dst[1],
+                   c.dst[2] * c.dst[3], static_cast<const float*>(addend), c.activation, stream);
+}
+
+// ---- cuDNN ----
+
+void describe(cudnnTensorDescriptor_t descriptor, const std::vector<int64_t>& dims) {
+  auto at = [&](size_t i) { return static_cast<int>(dims[i]); };
+  check(cudnnSetTensor4dDescriptor(descriptor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, at(0), at(1), at(2), at(3)));
+}
+
+class DnnConvolution : public Primitive {
+ public:
+  DnnConvolution(Shared& shared, const Convolution& c) : handle_(shared.dnn), workspace_(shared.workspace), c_(c) {
+    auto number = [](int64_t i) { return static_cast<int>(i); };
+    describe(src_, c.src);
+    describe(dst_, c.dst);
+    describe(bias_, {1, c.dst[1], 1, 1});
+    check(cudnnSetFilter4dDescriptor(weights_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, number(c.weights[0]), number(c.weights[1]),
+                                     number(c.weights[2]), number(c.weights[3])));
+    check(cudnnSetConvolution2dDescriptor(convolution_, number(c.pads[0]), number(c.pads[1]), number(c.strides[0]), number(c.strides[1]),
+                                          number(c.dilations[0]), number(c.dilations[1]), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    check(cudnnSetConvolutionGroupCount(convolution_, number(c.groups)));
+    check(cudnnSetConvolutionMathType(convolution_, CUDNN_FMA_MATH));
+    check(cudnnSetActivationDescriptor(relu_, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0));
+  }
+
+  // cuDNN pads both sides alike; what lies beyond the last window does not matter.
+  static bool can_do(const Convolution& c) {
+    for (size_t a = 0; a < 2; a++) {
+      const int64_t window = c.dilations[a] * (c.weights[2 + a] - 1) + 1;
+      if (c.pads[a] < 0 || (c.src[2 + a] + 2 * c.pads[a] - window) / c.strides[a] + 1 != c.dst[2 + a]) return false;
+    }
+    return true;
+  }
+
+  bool choose(const Operands& operands, cudaStream_t stream) override {
+    float best = -1;
+    Algorithm kept;
+    for (int a = 0; a < CUDNN_CONVOLUTION_FWD_ALGO_COUNT; a++) {
+      const auto kind = static_cast<cudnnConvolutionFwdAlgo_t>(a);
+      size_t size = 0;
+      const auto status = cudnnGetConvolutionForwardWorkspaceSize(handle_, src_, weights_, convolution_, dst_, kind, &size);
+      if (status != CUDNN_STATUS_SUCCESS || size > kMaxWorkspace) continue;
+      workspace_.at_least(size);
+      for (const bool fused : {false, true}) {
+        if (fused && !can_fuse(operands)) continue;
+        algorithm_ = {kind, fused, size};
+        const float time = time_launch([&](cudaStream_t s) { return launch(operands, s); }, stream);
+        if (time < 0 || (best >= 0 && time >= best)) continue;
+        best = time;
+        kept = algorithm_;
+      }
+    }
+    algorithm_ = kept;
+    return best >= 0;
+  }
+
+  bool launch(const Operands& o, cudaStream_t stream) override {
+    const float one = 1, zero = 0;
+    const auto [kind, fused, size] = algorithm_;
+    void* space = workspace_.at_least(size);
+    check(cudnnSetStream(handle_, stream));
+    if (fused)
+      return cudnnConvolutionBiasActivationForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind, space, size,
+                                                   o.addend ? &one : &zero, dst_, o.addend ? o.addend : o.dst, bias_, o.bias, relu_, dst_,
+                                                   o.dst) == CUDNN_STATUS_SUCCESS;
+    // An addend that lies in dst is added by the convolution itself.
+    const bool in_place = o.addend == o.dst;
+    if (cudnnConvolutionForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind, space, size, in_place ? &one : &zero,
+                                dst_, o.dst) != CUDNN_STATUS_SUCCESS)
+      return false;
+    finish(c_, o, in_place ? nullptr : o.addend, stream);
+    return cudaGetLastError() == cudaSuccess;
+  }
+
+ private:
+  struct Algorithm {
+    cudnnConvolutionFwdAlgo_t kind{};
+    bool fused = false;
+    size_t workspace = 0;
+  };
+
+  // cuDNN's fused form always has a bias, and only ReLU after it.
+  bool can_fuse(const Operands& o) const { return o.bias && c_.activation.kind == ActivationKind::Relu; }
+
+  const Dnn& handle_;
+  Workspace& workspace_;
+  Convolution c_;
+  TensorDescriptor src_, dst_, bias_;
+  FilterDescriptor weights_;
+  ConvolutionDescriptor convolution_;
+  ActivationDescriptor relu_;
+  Algorithm algorithm_;
+};
+
+// ---- products ----
+
+// weights [out, in / groups * h * w] times windows [in / groups * h * w, positions], for each image and group. At batch 1 the
+// product fills the device better than a convolution's tiles do.
+class UnfoldedConvolution : public Primitive {
+ public:
+  UnfoldedConvolution(Shared& shared, const Convolution& c) : unfolded_(shared.unfolded), c_(c), product_(make_product(shared, product_of(c))) {}
+
+  static int64_t unfolded_bytes(const Convolution& c) {
+    return is_pointwise(c) ? 0 : c.src[0] * c.src[1] * c.weights[2] * c.weights[3] * c.dst[2] * c.dst[3] * static_cast<int64_t>(sizeof(float));
+  }
+
+  bool choose(const Operands& operands, cudaStream_t stream) override { return product_->choose(product_operands(operands), stream); }
+
+  bool launch(const Operands& operands, cudaStream_t stream) override {
+    const Operands o = product_operands(operands);
+    if (!is_pointwise(c_)) unfold(static_cast<float*>(windows()), static_cast<const float*>(operands.src), c_, stream);
+    if (!product_->launch(o, stream)) return false;
+    finish(c_, operands, nullptr, stream);
+    return cudaGetLastError() == cudaSuccess;
+  }
+
+ private:
+  // A 1x1 kernel at every position: the source is its own windows.
+  static bool is_pointwise(const Convolution& c) {
+    bool plain = true;
+    for (size_t a = 0; a < 2; a++) plain = plain && c.weights[2 + a] == 1 && c.strides[a] == 1 && c.pads[a] == 0 && c.src[2 + a] == c.dst[2 + a];
+    return plain;
+  }
+
+  static MatrixProduct product_of(const Convolution& c) {
+    MatrixProduct p;
+    p.rows = c.weights[0] / c.groups;
+    p.columns = c.dst[2] * c.dst[3];
+    p.depth = c.weights[1] * c.weights[2] * c.weights[3];
+    if (c.src[0] > 1) p.batch.push_back({c.src[0], 0, c.groups * p.depth * p.columns});
+    if (c.groups > 1) p.batch.push_back({c.groups, p.rows * p.depth, p.depth * p.columns});
+    return p;
+  }
+
+  void* windows() const { return unfolded_.at_least(static_cast<size_t>(unfolded_bytes(c_))); }
+
+  Operands product_operands(const Operands& o) const { return {o.weights, is_pointwise(c_) ? o.src : windows(), nullptr, o.addend, o.dst}; }
+
+  Workspace& unfolded_;
+  Convolution c_;
+  std::unique_ptr<Primitive> product_;
+};
+
+class Fastest : public Primitive {
+ public:
+  explicit Fastest(std::vector<std::unique_ptr<Primitive>> candidates) : candidates_(std::move(candidates)) {}
+
+  bool choose(const Operands& operands, cudaStream_t stream) override {
+    float best = -1;
+    for (const auto& candidate : candidates_) {
+      if (!candidate->choose(operands, stream)) continue;
+      const float time = time_launch([&](cudaStream_t s) { return candidate->launch(operands, s); }, stream);
+      if (time < 0 || (best >= 0 && time >= best)) continue;
+      best = time;
+      kept_ = candidate.get();
+    }
+    return kept_ != nullptr;
+  }
+  bool launch(const Operands& operands, cudaStream_t stream) override { return kept_->launch(operands, stream); }
+
+ private:
+  std::vector<std::unique_ptr<Primitive>> candidates_;
+  Primitive* kept_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& c) {
+  std::vector<std::unique_ptr<Primitive>> candidates;
+  if (DnnConvolution::can_do(c)) candidates.push_back(std::make_unique<DnnConvolution>(shared, c));
+  if (UnfoldedConvolution::unfolded_bytes(c) <= static_cast<int64_t>(kMaxWorkspace))
+    candidates.push_back(std::make_unique<UnfoldedConvolution>(shared, c));
+  return std::make_unique<Fastest>(std::move(candidates));
+}
+
+}  // namespace gopt_runtime

@@ -1,0 +1,77 @@
+// What the runtime's library calls share: handles, device memory that they use in turn, and the timing of a launch. See
+// gopt_library.h for what they do.
+#pragma once
+
+#include <cublasLt.h>
+#include <cudnn.h>
+
+#include <functional>
+#include <memory>
+
+#include "gopt_library.h"
+
+namespace gopt_runtime {
+
+constexpr size_t kMaxWorkspace = size_t{256} << 20;
+
+void check(cudnnStatus_t status);
+void check(cublasStatus_t status);
+
+// A library's object with its functions to make and to destroy it.
+template <class T, class Status, Status (*create)(T*), Status (*destroy)(T)>
+class Handle {
+ public:
+  Handle() { check(create(&object_)); }
+  ~Handle() { destroy(object_); }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  operator T() const { return object_; }
+
+ private:
+  T object_{};
+};
+using Dnn = Handle<cudnnHandle_t, cudnnStatus_t, cudnnCreate, cudnnDestroy>;
+using Blas = Handle<cublasLtHandle_t, cublasStatus_t, cublasLtCreate, cublasLtDestroy>;
+
+// Device memory that grows while algorithms are chosen; one call after another uses it.
+class Workspace {
+ public:
+  Workspace() = default;
+  ~Workspace() { cudaFree(data_); }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  void* at_least(size_t size);
+
+ private:
+  void* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+struct Shared {
+  Dnn dnn;
+  Blas blas;
+  Workspace workspace, unfolded;
+};
+
+// Milliseconds of one launch; negative: it cannot be launched.
+float time_launch(const std::function<bool(cudaStream_t)>& launch, cudaStream_t stream);
+
+class Primitive {
+ public:
+  virtual ~Primitive() = default;
+  // Chooses an algorithm; false: there is none.
+  virtual bool choose(const Operands& operands, cudaStream_t stream) = 0;
+  virtual bool launch(const Operands& operands, cudaStream_t stream) = 0;
+};
+
+std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& convolution);
+std::unique_ptr<Primitive> make_product(Shared& shared, const MatrixProduct& product);
+
+// dst = activation(dst + bias + addend); the bias's element of position i is i / inner mod channels.
+void apply_epilogue(float* dst, int64_t count, const float* bias, int64_t channels, int64_t inner, const float* addend,
+                    const Activation& activation, cudaStream_t stream);
+
+// Every window of the source as a column: dst[image, channel, ky, kx, y, x].
+void unfold(float* dst, const float* src, const Convolution& convolution, cudaStream_t stream);
+
+}  // namespace gopt_runtime
