@@ -122,16 +122,24 @@ class CompiledModel : public Model {
   std::optional<Graph> graph_;
 };
 
-Result<std::unique_ptr<Model>> compile(const Graph& graph, const LoadOptions& options) {
-  auto costs = analytic_kernel_costs({});
-  GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(graph, {TargetKind::Cpu, options.threads}, *costs));
+}  // namespace
+
+Result<std::unique_ptr<Model>> compile_plan(const Plan& plan, int threads) {
   GOPT_ASSIGN_OR_RETURN(EmittedCode code, emit(plan));
   TemporaryFolder folder;
   if (folder.path().empty()) return Error{"no temporary folder can be made; set TMPDIR"};
   const std::string inside = folder.path() + "/model";
   GOPT_RETURN_IF_ERROR(write_emitted(code, inside, false));
-  GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(inside, options.threads));
-  return std::unique_ptr<Model>(std::make_unique<CompiledModel>(std::move(model), graph));
+  GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(inside, threads));
+  return std::unique_ptr<Model>(std::make_unique<CompiledModel>(std::move(model), plan.graph));
+}
+
+namespace {
+
+Result<std::unique_ptr<Model>> compile(const Graph& graph, const LoadOptions& options) {
+  auto costs = analytic_kernel_costs({});
+  GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(graph, {TargetKind::Cpu, options.threads}, *costs));
+  return compile_plan(plan, options.threads);
 }
 
 }  // namespace

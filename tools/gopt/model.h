@@ -37,6 +37,9 @@ Result<std::unique_ptr<Model>> load_model(const std::string& path, const LoadOpt
 // The same for a graph that is in memory; `name` stands in messages.
 Result<std::unique_ptr<Model>> load_graph(const Graph& graph, const std::string& name, const LoadOptions& options);
 
+// Builds and loads a plan's code. Errors: those of emission and of the compiler.
+Result<std::unique_ptr<Model>> compile_plan(const Plan& plan, int threads);
+
 // NAME=1x3x224x224 parsed. Errors say what is expected.
 Result<std::map<std::string, std::vector<int64_t>>> parse_shapes(const std::vector<std::string>& shapes);
 

@@ -5,12 +5,14 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 
 #include "commands.h"
 #include "gopt/codegen.h"
 #include "gopt/onnx.h"
 #include "gopt/optimizer.h"
+#include "measured_costs.h"
 #include "model.h"
 #include "report.h"
 #include "rule_files.h"
@@ -22,7 +24,7 @@ namespace {
 
 struct OptimizeOptions {
   std::string input, output, emit, report, target = "cpu", search = "backtracking", cost = "analytic", check = "auto",
-                                           budget = "60s";
+                                           budget = "60s", cache;
   std::vector<std::string> rules, shapes, enable, disable;
   int threads = 1, steps = 1000, runs = 15;
   double alpha = 1.05;
@@ -87,6 +89,17 @@ Result<SearchOptions> search_options(const OptimizeOptions& o) {
   return s;
 }
 
+// Makes kernel costs as --cost asks; with measured ones, the cache and the plan that calibrates what it lacks.
+struct CostSource {
+  std::shared_ptr<KernelCache> cache;
+  std::optional<Plan> calibration;
+
+  std::unique_ptr<KernelCosts> make() const {
+    auto analytic = analytic_kernel_costs({});
+    return cache ? cached_kernel_costs(cache, std::move(analytic), *calibration) : std::move(analytic);
+  }
+};
+
 Target target_of(const OptimizeOptions& o) {
   return {o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, o.threads};
 }
@@ -111,7 +124,7 @@ Result<MeasuredLatency> measure(const Graph& before, const Graph& after, const O
 }
 
 // Emits the faster of the two graphs; says which, and why where it was not measured.
-Status emit_code(const Graph& before, const OptimizeOptions& o, OptimizationReport& report) {
+Status emit_code(const Graph& before, const OptimizeOptions& o, const CostSource& source, OptimizationReport& report) {
   const Graph* chosen = &report.result.graph;
   if (o.target == "cpu" && o.measure && !report.result.graph.same_as(before) &&
       report.result.graph.hash() != before.hash()) {
@@ -128,7 +141,7 @@ Status emit_code(const Graph& before, const OptimizeOptions& o, OptimizationRepo
   } else if (o.target == "cuda") {
     report.latency_note = "not measured: CUDA code is timed on a machine with a GPU";
   }
-  auto costs = analytic_kernel_costs({});
+  const auto costs = source.make();
   GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(*chosen, target_of(o), *costs));
   GOPT_ASSIGN_OR_RETURN(EmittedCode code, emit(plan));
   GOPT_RETURN_IF_ERROR(write_emitted(code, o.emit, o.force));
@@ -136,13 +149,60 @@ Status emit_code(const Graph& before, const OptimizeOptions& o, OptimizationRepo
   return Unit{};
 }
 
-Status write_outputs(const Graph& before, const OptimizeOptions& o, OptimizationReport& report) {
+Status write_outputs(const Graph& before, const OptimizeOptions& o, const CostSource& source,
+                     OptimizationReport& report) {
   if (o.dry_run) return Unit{};
   if (!o.output.empty()) {
     GOPT_RETURN_IF_ERROR(export_onnx(report.result.graph, o.output, {.force = o.force}));
     report.output = o.output;
   }
-  if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(emit_code(before, o, report));
+  if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(emit_code(before, o, source, report));
+  return Unit{};
+}
+
+// The --cache file, or the default one, whose folder is made.
+Result<std::string> cache_path(const std::string& given) {
+  if (!given.empty()) return given;
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (!cache && !home) return Error{"no folder for measured times: set HOME, or give --cache FILE"};
+  const std::filesystem::path folder =
+      (cache ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache") / "gopt";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{folder.string() + " cannot be made: " + error.message() + "; give --cache FILE"};
+  return (folder / "kernel_times").string();
+}
+
+// With measured costs: the original's kernels, measured, calibrate the rest.
+Result<CostSource> cost_source(const Graph& graph, const OptimizeOptions& o) {
+  CostSource source;
+  if (o.cost != "measured") return source;
+  if (o.target != "cpu") return Error{"--cost measured times kernels on this machine's CPU; use it with --target cpu"};
+  GOPT_ASSIGN_OR_RETURN(const std::string path, cache_path(o.cache));
+  GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(path, machine_name()));
+  auto analytic = analytic_kernel_costs({});
+  GOPT_ASSIGN_OR_RETURN(const int added, measure_kernels(graph, target_of(o), *analytic, cache, o.seed));
+  if (added > 0) GOPT_RETURN_IF_ERROR(cache.save());
+  source.cache = std::make_shared<KernelCache>(std::move(cache));
+  GOPT_ASSIGN_OR_RETURN(source.calibration, make_plan(graph, target_of(o), *analytic));
+  return source;
+}
+
+// One search; with measured costs, again as long as its result has kernels that were never timed: a result stands on
+// measured kernels alone, or on what a few rounds could measure.
+Status search(const Graph& graph, const std::vector<RewriteRule>& rules, const OptimizeOptions& o,
+              const CostSource& source, OptimizationReport& report) {
+  constexpr int kRounds = 4;
+  for (int round = 0; round < kRounds; round++) {
+    auto oracle = plan_cost_oracle(target_of(o), source.make());
+    GOPT_ASSIGN_OR_RETURN(report.result, optimize(graph, rules, *oracle, report.search));
+    if (!source.cache || interrupted) break;
+    const auto costs = source.make();
+    GOPT_ASSIGN_OR_RETURN(const int added,
+                          measure_kernels(report.result.graph, target_of(o), *costs, *source.cache, o.seed));
+    if (added == 0) break;
+    GOPT_RETURN_IF_ERROR(source.cache->save());
+  }
   return Unit{};
 }
 
@@ -159,8 +219,8 @@ Status optimize_model(const OptimizeOptions& o) {
   report.before = model.graph;
 
   std::signal(SIGINT, on_interrupt);
-  auto oracle = plan_cost_oracle(target_of(o), analytic_kernel_costs({}));
-  GOPT_ASSIGN_OR_RETURN(report.result, optimize(model.graph, rules, *oracle, report.search));
+  GOPT_ASSIGN_OR_RETURN(CostSource source, cost_source(model.graph, o));
+  GOPT_RETURN_IF_ERROR(search(model.graph, rules, o, source, report));
   std::signal(SIGINT, SIG_DFL);
   if (report.search.progress) fmt::print(stderr, "\r\033[K");
 
@@ -172,7 +232,7 @@ Status optimize_model(const OptimizeOptions& o) {
         "the optimized model does not agree with the original; nothing was written. `--disable RULE` finds the rule; "
         "--rtol and --atol loosen the check"};
   }
-  GOPT_RETURN_IF_ERROR(write_outputs(model.graph, o, report));
+  GOPT_RETURN_IF_ERROR(write_outputs(model.graph, o, source, report));
   report.seconds = seconds_since(start);
   if (!o.report.empty() && !o.dry_run) GOPT_RETURN_IF_ERROR(write_text(o.report, report_json(report), o.force));
   print_report(report);
@@ -201,6 +261,11 @@ Action add_optimize(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--enable", o->enable, "only these rules");
   app.add_option("--disable", o->disable, "without these rules or passes");
+  app.add_option("--cost", o->cost, "analytic, or measured: kernels are built and timed here, once each")
+      ->check(CLI::IsMember({"analytic", "measured"}))
+      ->capture_default_str();
+  app.add_option("--cache", o->cache,
+                 "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
   app.add_option("--threads", o->threads, "threads of the emitted code")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
