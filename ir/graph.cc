@@ -152,6 +152,28 @@ bool Graph::depends_on_weights_only(NodeId id) const { return data_->weights_onl
 
 // ---- GraphBuilder ----
 
+namespace {
+
+// Nodes release their inputs one after another, not by recursion: chains are deeper than stacks.
+void release(Node* node) {
+  static thread_local std::vector<Value>* pending = nullptr;
+  std::vector<Value> inputs = std::move(node->inputs);
+  delete node;
+  if (pending) {
+    std::move(inputs.begin(), inputs.end(), std::back_inserter(*pending));
+    return;
+  }
+  pending = &inputs;
+  while (!inputs.empty()) {
+    const Value last = std::move(inputs.back());
+    inputs.pop_back();
+  }
+  pending = nullptr;
+}
+std::shared_ptr<Node> new_node() { return {new Node, release}; }
+
+}  // namespace
+
 NodePtr GraphBuilder::intern(std::shared_ptr<Node> node) {
   node->hash = structural_hash(*node);
   auto [it, inserted] = interned_.try_emplace(node->hash, node);
@@ -159,7 +181,7 @@ NodePtr GraphBuilder::intern(std::shared_ptr<Node> node) {
 }
 
 Value GraphBuilder::input(std::string name, TensorType type) {
-  auto node = std::make_shared<Node>();
+  auto node = new_node();
   node->op = OpKind::Input;
   node->name = name;
   node->outputs = {std::move(type)};
@@ -169,7 +191,7 @@ Value GraphBuilder::input(std::string name, TensorType type) {
 }
 
 Value GraphBuilder::constant(Tensor tensor, std::string name) {
-  auto node = std::make_shared<Node>();
+  auto node = new_node();
   node->op = OpKind::Constant;
   node->outputs = {tensor.tensor_type()};
   node->tensor = std::move(tensor);
@@ -206,7 +228,7 @@ Result<NodePtr> GraphBuilder::add(OpKind kind, std::vector<Value> inputs, Attrib
     types.push_back(v ? v.type() : TensorType{});
     ranked &= !v || v.type().shape.has_value();
   }
-  auto node = std::make_shared<Node>();
+  auto node = new_node();
   GOPT_ASSIGN_OR_RETURN(node->attributes, canonical_attributes(kind, types, attributes, output_count));
   if (!ranked) return Error{op_info(kind).name + ": an input has an unknown rank"};
   GOPT_ASSIGN_OR_RETURN(Definition definition, define(kind, typed_inputs(inputs), node->attributes, output_count));
@@ -231,7 +253,7 @@ Result<Value> GraphBuilder::apply(OpKind kind, std::vector<Value> inputs, Attrib
 
 NodePtr GraphBuilder::opaque(std::shared_ptr<const OpaqueOp> op, std::vector<Value> inputs,
                              std::vector<TensorType> outputs, std::string name, std::vector<std::string> output_names) {
-  auto node = std::make_shared<Node>();
+  auto node = new_node();
   node->op = OpKind::Opaque;
   node->opaque = std::move(op);
   node->inputs = std::move(inputs);
