@@ -20,11 +20,46 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string>& compile_flags() {
-  static const std::vector<std::string> flags{"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-fPIC"};
-  return flags;
+struct Toolchain {
+  std::string compiler;
+  std::vector<std::string> compile_flags, link_flags, libraries;
+  std::string hint;  // how to get it
+};
+
+const Toolchain& cpu_toolchain() {
+  static const Toolchain tools{"g++",
+                               {"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-fPIC"},
+                               {"-shared", "-fopenmp", "-Wl,-Bsymbolic"},
+                               {"-ldnnl"},
+                               "a C++ compiler is needed to build emitted code (Debian: apt install g++ libdnnl-dev)"};
+  return tools;
 }
-constexpr const char* kCompiler = "g++";
+
+// nvcc of the path, or where $CUDA_HOME or the toolkit's installer puts it.
+std::string find_nvcc() {
+  const char* path = getenv("PATH");
+  std::istringstream folders(path ? path : "");
+  std::error_code error;
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (fs::exists(fs::path(folder) / "nvcc", error)) return (fs::path(folder) / "nvcc").string();
+  const char* home = getenv("CUDA_HOME");
+  return (fs::path(home ? home : "/usr/local/cuda") / "bin" / "nvcc").string();
+}
+
+const Toolchain& cuda_toolchain() {
+  static const Toolchain tools = [] {
+    const std::string nvcc = find_nvcc(), root = fs::path(nvcc).parent_path().parent_path().string();
+    return Toolchain{nvcc,
+                     {"-std=c++17", "-O3", "-arch=sm_90", "-Xcompiler=-fPIC"},
+                     {"-shared", "-cudart=shared", "-Xlinker=-Bsymbolic", "-L" + root + "/lib64", "-Xlinker=-rpath=" + root + "/lib64"},
+                     {"-lcublasLt", "-lcudnn"},
+                     "the CUDA toolkit with cuDNN is needed to build emitted CUDA code; nvcc is sought in PATH and in $CUDA_HOME/bin"};
+  }();
+  return tools;
+}
+
+bool is_cuda(const Source& source) { return source.name.ends_with(".cu"); }
+bool is_header(const Source& source) { return source.name.ends_with(".h") || source.name.ends_with(".cuh"); }
 
 std::string read_text(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -45,7 +80,7 @@ Result<fs::path> cache_folder() {
 }
 
 // A child process whose output goes to a file.
-Result<pid_t> start(const std::vector<std::string>& command, const std::string& output) {
+Result<pid_t> start(const std::vector<std::string>& command, const std::string& output, const Toolchain& tools) {
   std::vector<char*> argv;
   for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -56,7 +91,7 @@ Result<pid_t> start(const std::vector<std::string>& command, const std::string& 
   pid_t child = 0;
   const int failed = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failed) return Error{"cannot start " + command[0] + ": a C++ compiler is needed to build emitted code (Debian: apt install g++ libdnnl-dev)"};
+  if (failed) return Error{"cannot start " + command[0] + ": " + tools.hint};
   return child;
 }
 
@@ -75,18 +110,18 @@ std::string first_lines(const std::string& file) {
 }
 
 // What the compiler and the processor are: objects made for others are not reused.
-Result<std::string> toolchain(const fs::path& cache) {
+Result<std::string> describe(const Toolchain& tools, const fs::path& cache) {
   const std::string output = (cache / ("version" + std::to_string(getpid()))).string();
-  GOPT_ASSIGN_OR_RETURN(const pid_t child, start({kCompiler, "--version"}, output));
+  GOPT_ASSIGN_OR_RETURN(const pid_t child, start({tools.compiler, "--version"}, output, tools));
   const bool ok = succeeded(child);
   std::string text = read_text(output);
   fs::remove(output);
-  if (!ok) return Error{std::string(kCompiler) + " does not work:\n" + text};
+  if (!ok) return Error{tools.compiler + " does not work:\n" + text};
   std::ifstream cpu("/proc/cpuinfo");
   for (std::string line; std::getline(cpu, line);)
     if (line.starts_with("model name") || line.starts_with("flags")) text += line + "\n";
     else if (line.empty()) break;
-  for (const std::string& flag : compile_flags()) text += flag + " ";
+  for (const std::string& flag : tools.compile_flags) text += flag + " ";
   return text;
 }
 
@@ -108,14 +143,15 @@ Status finish(Job& job) {
 }
 
 // Compiles what the cache does not hold, as many at once as there are processors.
-Status compile(const std::vector<Source>& sources, const fs::path& cache, const std::string& key, std::vector<fs::path>& objects) {
+Status compile(const std::vector<Source>& sources, const Toolchain& tools, const fs::path& cache, const std::string& key,
+               std::vector<fs::path>& objects) {
   const fs::path work = cache / ("work" + std::to_string(getpid()) + "_" + to_string(hash_bytes(key)).substr(0, 8));
   std::error_code error;
   fs::create_directories(work, error);
   std::string headers;
   for (const Source& s : sources) {
     std::ofstream(work / s.name, std::ios::binary) << s.text;
-    if (s.name.ends_with(".h")) headers += s.name + "\n" + s.text;
+    if (is_header(s)) headers += s.name + "\n" + s.text;
   }
   const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   std::vector<Job> running;
@@ -126,16 +162,16 @@ Status compile(const std::vector<Source>& sources, const fs::path& cache, const 
     if (!done && result) result = done;
   };
   for (const Source& s : sources) {
-    if (!s.name.ends_with(".cc") || s.name == "example.cc") continue;
+    if (is_header(s) || s.name == "example.cc") continue;
     const fs::path object = cache / (to_string(hash_bytes(key + headers + s.text)) + ".o");
     objects.push_back(object);
     if (fs::exists(object, error)) continue;
     if (running.size() >= at_once) wait_for_first();
     Job job{object, (work / (s.name + ".o")).string(), (work / (s.name + ".log")).string(), s.name};
-    std::vector<std::string> command{kCompiler};
-    command.insert(command.end(), compile_flags().begin(), compile_flags().end());
+    std::vector<std::string> command{tools.compiler};
+    command.insert(command.end(), tools.compile_flags.begin(), tools.compile_flags.end());
     command.insert(command.end(), {"-c", (work / s.name).string(), "-o", job.temporary});
-    auto child = start(command, job.log);
+    auto child = start(command, job.log, tools);
     if (!child) return child.error();
     job.child = *child;
     running.push_back(std::move(job));
@@ -147,23 +183,27 @@ Status compile(const std::vector<Source>& sources, const fs::path& cache, const 
 
 }  // namespace
 
-Result<std::string> build_sources(const std::vector<Source>& sources, const std::vector<std::string>& link_arguments) {
+Result<std::string> build_sources(const std::vector<Source>& sources) {
+  const Toolchain& tools = std::any_of(sources.begin(), sources.end(), is_cuda) ? cuda_toolchain() : cpu_toolchain();
   GOPT_ASSIGN_OR_RETURN(const fs::path cache, cache_folder());
-  GOPT_ASSIGN_OR_RETURN(const std::string key, toolchain(cache));
+  GOPT_ASSIGN_OR_RETURN(const std::string key, describe(tools, cache));
   std::vector<fs::path> objects;
-  GOPT_RETURN_IF_ERROR(compile(sources, cache, key, objects));
+  GOPT_RETURN_IF_ERROR(compile(sources, tools, cache, key, objects));
   std::string linked = key;
   for (const fs::path& o : objects) linked += o.filename().string();
-  for (const std::string& a : link_arguments) linked += " " + a;
+  for (const auto* arguments : {&tools.link_flags, &tools.libraries})
+    for (const std::string& a : *arguments) linked += " " + a;
   const fs::path library = cache / ("lib" + to_string(hash_bytes(linked)) + ".so");
   std::error_code error;
   if (fs::exists(library, error)) return library.string();
   const std::string temporary = library.string() + "." + std::to_string(getpid());
-  std::vector<std::string> command{kCompiler, "-shared", "-fopenmp", "-Wl,-Bsymbolic", "-o", temporary};
+  std::vector<std::string> command{tools.compiler};
+  command.insert(command.end(), tools.link_flags.begin(), tools.link_flags.end());
+  command.insert(command.end(), {"-o", temporary});
   for (const fs::path& o : objects) command.push_back(o.string());
-  command.insert(command.end(), link_arguments.begin(), link_arguments.end());
+  command.insert(command.end(), tools.libraries.begin(), tools.libraries.end());
   Job job{library, temporary, temporary + ".log", "the library"};
-  GOPT_ASSIGN_OR_RETURN(job.child, start(command, job.log));
+  GOPT_ASSIGN_OR_RETURN(job.child, start(command, job.log, tools));
   GOPT_RETURN_IF_ERROR(finish(job));
   return library.string();
 }
@@ -173,11 +213,12 @@ Result<std::string> build_folder(const std::string& folder) {
   std::vector<Source> sources;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.ends_with(".cc") || name.ends_with(".h")) sources.push_back({name, read_text(entry.path())});
+    const std::string extension = entry.path().extension().string();
+    if (extension == ".cc" || extension == ".h" || extension == ".cu" || extension == ".cuh") sources.push_back({name, read_text(entry.path())});
   }
   if (error || sources.empty()) return Error{folder + " is no folder of emitted code"};
   std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.name < b.name; });
-  return build_sources(sources, {"-ldnnl"});
+  return build_sources(sources);
 }
 
 }  // namespace gopt::codegen

@@ -1,4 +1,4 @@
-// Compiles an emitted folder into a shared library with the system's C++ compiler. Objects and libraries are kept in a cache
+// Compiles an emitted folder into a shared library with the system's C++ compiler, or nvcc where it holds CUDA. Objects and libraries are kept in a cache
 // folder ($XDG_CACHE_HOME/gopt, else ~/.cache/gopt), under a hash of all that they are made of.
 #pragma once
 
@@ -12,10 +12,10 @@ namespace gopt::codegen {
 // Path of the library. Errors: no compiler, the first lines of what it said.
 Result<std::string> build_folder(const std::string& folder);
 
-// The same for sources by name and text, with extra arguments for the link: what build_folder does after reading.
+// The same for sources by name and text: what build_folder does after reading.
 struct Source {
   std::string name, text;
 };
-Result<std::string> build_sources(const std::vector<Source>& sources, const std::vector<std::string>& link_arguments);
+Result<std::string> build_sources(const std::vector<Source>& sources);
 
 }  // namespace gopt::codegen

@@ -1,5 +1,6 @@
 #include "emit_cuda.h"
 
+#include <algorithm>
 #include <map>
 
 #include "../abi.h"
@@ -15,7 +16,7 @@ std::string_view cuda_runtime_text(std::string_view file);
 
 namespace {
 
-constexpr size_t kKernelFiles = 2;  // translation units, compiled at once
+constexpr size_t kKernelsInFile = 16, kMaxFiles = 8;  // translation units, compiled at once
 
 class CudaEmitter {
  public:
@@ -45,8 +46,12 @@ class CudaEmitter {
       code.files.push_back({file, std::string(cuda_runtime_text(file))});
     code.files.push_back({"kernels.h", "// Launches of generated kernels, one function for each distinct kernel.\n#pragma once\n\n#include "
                                        "<cuda_runtime.h>\n\n#include <cstdint>\n\n" + declarations_});
-    for (size_t i = 0; i < kKernelFiles; i++)
-      code.files.push_back({"kernels_" + std::to_string(i) + ".cu", "#include \"gopt_math.cuh\"\n#include \"kernels.h\"\n\n" + bodies_[i]});
+    const size_t file_count = std::min(kMaxFiles, (bodies_.size() + kKernelsInFile - 1) / kKernelsInFile);
+    for (size_t f = 0; f < file_count; f++) {
+      std::string text = "#include \"gopt_math.cuh\"\n#include \"kernels.h\"\n\n";
+      for (size_t i = f; i < bodies_.size(); i += file_count) text += bodies_[i];
+      code.files.push_back({"kernels_" + std::to_string(f) + ".cu", text});
+    }
     code.files.push_back({"model.cc", model_text()});
     return code;
   }
@@ -84,9 +89,9 @@ class CudaEmitter {
     declarations_ += head + ";\n";
     std::string passed;
     for (size_t i = 0; kernel.parameters.find(" in" + std::to_string(i) + ",") != std::string::npos; i++) passed += "in" + std::to_string(i) + ", ";
-    bodies_[functions_.size() % kKernelFiles] +=
+    bodies_.push_back(
         "static __global__ void __launch_bounds__(" + std::to_string(kernel.threads) + ") " + name + "_body(" + kernel.parameters + ") " +
-        kernel.body + "\n" + head + " {\n  " + name + "_body<<<" + grid + ", 0, stream>>>(" + passed + "out);\n}\n\n";
+        kernel.body + "\n" + head + " {\n  " + name + "_body<<<" + grid + ", 0, stream>>>(" + passed + "out);\n}\n\n");
     return name;
   }
 
@@ -197,7 +202,8 @@ void gopt_destroy(gopt_model* model) { delete model; }
 
   const Plan& plan_;
   std::map<std::string, std::string> functions_;  // text to name
-  std::string declarations_, bodies_[kKernelFiles], create_, run_;
+  std::vector<std::string> bodies_;
+  std::string declarations_, create_, run_;
   size_t primitives_ = 0;
 };
 

@@ -1,0 +1,50 @@
+#include "gopt_math.cuh"
+#include "kernels.h"
+
+static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __restrict__ in0, float* __restrict__ out) {
+  for (uint32_t row = blockIdx.x; row < 24; row += gridDim.x) {
+    const int64_t i0 = row;
+    float t3 = (-__builtin_inff());
+    for (int64_t r4 = 0 + threadIdx.x; r4 < 128; r4 += blockDim.x) {
+      const float v5 = in0[128 * i0 + r4];
+      t3 = v5 > t3 ? v5 : t3;
+    }
+    t3 = gopt_block_reduce(t3, [](auto a, auto b) { return b > a ? b : a; });
+    float t8 = 0.0f;
+    for (int64_t r9 = 0 + threadIdx.x; r9 < 128; r9 += blockDim.x) {
+      const float v10 = in0[128 * i0 + r9];
+      const float v11 = (v10 - t3);
+      const float v12 = gopt_exp(v11);
+      t8 = t8 + v12;
+    }
+    t8 = gopt_block_reduce(t8, [](auto a, auto b) { return a + b; });
+    for (uint32_t lane = threadIdx.x; lane < 128; lane += blockDim.x) {
+      const int64_t i1 = lane;
+      const float v2 = in0[128 * i0 + i1];
+      const float v6 = (v2 - t3);
+      const float v7 = gopt_exp(v6);
+      const float v13 = (v7 / t8);
+      out[128 * i0 + i1] = v13;
+    }
+  }
+}
+
+void gopt_kernel_0(const float* __restrict__ in0, float* __restrict__ out, cudaStream_t stream) {
+  gopt_kernel_0_body<<<24, 128, 0, stream>>>(in0, out);
+}
+
+static __global__ void __launch_bounds__(256) gopt_kernel_1_body(const float* __restrict__ in0, float* __restrict__ out) {
+  for (uint32_t row = blockIdx.x * (uint32_t)blockDim.x + threadIdx.x; row < 3072; row += gridDim.x * (uint32_t)blockDim.x) {
+    const int64_t i0 = row % 12;
+    const int64_t i1 = (row / 12) % 128;
+    const int64_t i2 = ((row / 12) / 128);
+    const float v3 = in0[1536 * i2 + i1 + 128 * i0];
+    const float v4 = gopt_exp(v3);
+    out[1536 * i2 + 12 * i1 + i0] = v4;
+  }
+}
+
+void gopt_kernel_1(const float* __restrict__ in0, float* __restrict__ out, cudaStream_t stream) {
+  gopt_kernel_1_body<<<12, 256, 0, stream>>>(in0, out);
+}
+
