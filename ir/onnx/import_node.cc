@@ -229,6 +229,7 @@ void fold_values(ImportState& state, const NodeView& view, Values& values) {
 
 Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node, const NodeView& view) {
   const auto function = state.functions.find({normal_domain(node.domain()), node.op_type()});
+  if (function != state.functions.end() && !function->second) return MaybeValues();
   if (function != state.functions.end()) return inline_function(state, view, *function->second);
   if (!normal_domain(node.domain()).empty()) return MaybeValues();
   if (node.op_type() == "If") return inline_if(state, node, view);
@@ -260,6 +261,8 @@ Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node
     fold_values(state, view, *values);
     return *std::move(values);
   }
+  if (state.original_types)
+    state.warn("operator " + node.op_type() + " is kept as it is and may hold extents that --shape changes");
   GOPT_ASSIGN_OR_RETURN(const NodePtr opaque, import_opaque(state, node, opaque_inputs, scope));
   Values outputs;
   for (int i = 0; i < node.output_size(); i++) outputs.push_back({opaque, i});

@@ -203,8 +203,11 @@ Result<Graph> import_model(ImportState& state) {
   Scope scope;
   GOPT_ASSIGN_OR_RETURN(scope.opsets, read_opsets(state));
   read_metadata(state, scope.opsets);
-  for (const auto& function : state.file.model.functions())
-    state.functions[{normal_domain(function.domain()), function.name()}] = &function;
+  for (const auto& function : state.file.model.functions()) {
+    const auto [it, added] =
+        state.functions.emplace(std::pair(normal_domain(function.domain()), function.name()), &function);
+    if (!added) it->second = nullptr;  // overloads, which these message classes cannot tell apart: calls stay calls
+  }
   read_declared_types(state);
   GOPT_RETURN_IF_ERROR(import_inputs(state, scope, initializer_names(state.file)));
   for (TensorSource& source : state.file.initializers) {
@@ -219,6 +222,9 @@ Result<Graph> import_model(ImportState& state) {
   for (const auto& output : graph.output()) scope.used.insert(output.name());
   GOPT_RETURN_IF_ERROR(import_nodes(state, *graph.mutable_node(), scope));
   GOPT_RETURN_IF_ERROR(import_outputs(state, scope));
+  if (state.shapes_changed > 0)
+    state.warn("--shape: " + std::to_string(state.shapes_changed) +
+               " constants that held the old extents follow the new ones; compare the results with the original's");
   return state.builder.build();
 }
 

@@ -35,7 +35,8 @@ struct ImportState {
   const ImportOptions& options;
   GraphBuilder builder;
   std::vector<std::string> warnings;
-  std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*> functions;  // by domain and name
+  std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*>
+      functions;                                 // by domain and name; null: ambiguous
   Substitution fixed;                            // symbols whose value --shape gives
   std::map<std::string, TensorType> declared;    // types by value name, of the main graph
   std::map<Value, std::vector<Index>> integers;  // elements of small integer tensors, where known
@@ -44,6 +45,7 @@ struct ImportState {
   std::vector<std::pair<int64_t, int64_t>> changed_extents;  // old and new
   std::map<std::string, TensorType> seen_types;              // by value name
   long opaque_count = 0;
+  long shapes_changed = 0;  // constants that were made to follow --shape
 
   void warn(const std::string& text);
 };

@@ -15,6 +15,14 @@ int64_t int_attribute(const NodeView& view, const std::string& name, int64_t oth
   return attribute ? attribute->i() : otherwise;
 }
 
+// A node of one output that takes the names of the one it stands for.
+Result<Value> apply_named(ImportState& state, const NodeView& view, OpKind kind, Values inputs, Attributes attributes) {
+  GOPT_ASSIGN_OR_RETURN(NodePtr node,
+                        state.builder.add(kind, std::move(inputs), std::move(attributes), 1, view.node.name(),
+                                          {view.node.output().begin(), view.node.output().end()}));
+  return Value{std::move(node), 0};
+}
+
 // Softmax and LogSoftmax before opset 13 normalize over all axes from `axis` on together.
 Result<MaybeValues> import_old_softmax(ImportState& state, const NodeView& view, OpKind kind) {
   const Value x = view.input(0);
@@ -30,7 +38,7 @@ Result<MaybeValues> import_old_softmax(ImportState& state, const NodeView& view,
   GraphBuilder& builder = state.builder;
   if (wide.size() <= 1 && axis < rank) {
     const int64_t only = wide.empty() ? axis : wide[0];
-    GOPT_ASSIGN_OR_RETURN(const Value y, builder.apply(kind, {x}, {{"axis", Index(only)}}));
+    GOPT_ASSIGN_OR_RETURN(const Value y, apply_named(state, view, kind, {x}, {{"axis", Index(only)}}));
     return MaybeValues({y});
   }
   const bool empty = std::find(shape.begin(), shape.end(), Index(0)) != shape.end();
@@ -38,8 +46,8 @@ Result<MaybeValues> import_old_softmax(ImportState& state, const NodeView& view,
   if (!flat.ok()) return MaybeValues();
   auto soft = builder.apply(kind, {*flat}, {{"axis", Index(1)}});
   if (!soft.ok()) return MaybeValues();
-  auto y = builder.apply(OpKind::Reshape, {*soft},
-                         {{"shape", short_reshape(soft->type(), shape)}, {"allowzero", Index(empty ? 1 : 0)}});
+  const Attributes attributes{{"shape", short_reshape(soft->type(), shape)}, {"allowzero", Index(empty ? 1 : 0)}};
+  auto y = apply_named(state, view, OpKind::Reshape, {*soft}, attributes);
   if (!y.ok()) return MaybeValues();
   return MaybeValues({*y});
 }
@@ -49,7 +57,9 @@ Result<MaybeValues> import_computed_clip(ImportState& state, const NodeView& vie
   Value y = view.input(0);
   for (const auto& [position, kind] : {std::pair<size_t, OpKind>{1, OpKind::Max}, {2, OpKind::Min}}) {
     if (!view.has(position)) continue;
-    auto bounded = state.builder.apply(kind, {y, view.input(position)});
+    const bool last = position == 2 || !view.has(2);
+    auto bounded = last ? apply_named(state, view, kind, {y, view.input(position)}, {})
+                        : state.builder.apply(kind, {y, view.input(position)});
     if (!bounded.ok() || !(bounded->type() == view.input(0).type())) return MaybeValues();
     y = *bounded;
   }

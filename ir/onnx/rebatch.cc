@@ -64,7 +64,7 @@ std::optional<Dims> follow_reshape(const ImportState& state, const Dims& before,
   return std::nullopt;
 }
 
-void rebatch_reshape(const ImportState& state, const NodeView& view, const Values& inputs, Attributes& attributes) {
+void rebatch_reshape(ImportState& state, const NodeView& view, const Values& inputs, Attributes& attributes) {
   const auto before = original_dims(state, view.node.input(0)), to = original_dims(state, view.node.output(0));
   if (!before || !to || !inputs[0].type().has_static_shape()) return;
   const Dims after = inputs[0].type().static_shape();
@@ -76,12 +76,14 @@ void rebatch_reshape(const ImportState& state, const NodeView& view, const Value
     for (const Index& entry : *given) count = count * entry;
     if (count == Index(product(after, after.size()))) return;  // it was computed from the new extents
   }
-  if (const auto shape = follow_reshape(state, *before, after, *to))
-    attributes["shape"] = std::vector<Index>(shape->begin(), shape->end());
+  const auto shape = follow_reshape(state, *before, after, *to);
+  if (!shape) return;
+  attributes["shape"] = std::vector<Index>(shape->begin(), shape->end());
+  state.shapes_changed++;
 }
 
 // Entries of Expand's shape that named an extent which has changed.
-void rebatch_expand(const ImportState& state, const NodeView& view, const Values& inputs, Attributes& attributes) {
+void rebatch_expand(ImportState& state, const NodeView& view, const Values& inputs, Attributes& attributes) {
   const auto before = original_dims(state, view.node.input(0));
   auto* shape = std::get_if<std::vector<Index>>(&attributes["shape"]);
   if (!before || !shape || !inputs[0].type().has_static_shape()) return;
@@ -89,7 +91,9 @@ void rebatch_expand(const ImportState& state, const NodeView& view, const Values
   for (size_t back = 1; back <= std::min(after.size(), shape->size()); back++) {
     const int64_t was = (*before)[before->size() - back], is = after[after.size() - back];
     Index& entry = (*shape)[shape->size() - back];
-    if (was != is && entry == Index(was)) entry = is;
+    if (was == is || entry != Index(was)) continue;
+    entry = is;
+    state.shapes_changed++;
   }
 }
 
