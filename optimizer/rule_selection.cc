@@ -49,8 +49,10 @@ Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rul
     if (holds(options.disabled_rules, rule.name)) continue;
     if (!options.enabled_rules.empty() && !holds(options.enabled_rules, rule.name)) continue;
     auto compiled = compile_rule(rule);
-    if (compiled.ok()) patterns.insert(patterns.end(), compiled->begin(), compiled->end());
-    else if (options.progress) options.progress(fmt::format("rule `{}` is left out: {}", rule.name, compiled.error().message));
+    if (compiled.ok())
+      patterns.insert(patterns.end(), compiled->begin(), compiled->end());
+    else if (options.progress)
+      options.progress(fmt::format("rule `{}` is left out: {}", rule.name, compiled.error().message));
   }
   return patterns;
 }

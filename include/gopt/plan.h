@@ -100,4 +100,7 @@ class KernelCosts {
 // operator, an extent that is not static (say --shape), an element type without code.
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs);
 
+// What is wrong with a plan, if anything: live buffers that overlap, views that stick out, reads before writes.
+Status check_plan(const Plan& plan);
+
 }  // namespace gopt
