@@ -91,13 +91,14 @@ std::vector<Scalar> Writer::argument_types(const Expr& e, Scalar type) {
 
 std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std::string>& a) {
   const bool integer = type == Scalar::Int || type == Scalar::Bool;
+  const std::string deduced = integer ? "<" + type_name(type) + ">" : "";  // a literal integer is an int
   switch (e->kind) {
     case ExprKind::Add: return "(" + a[0] + " + " + a[1] + ")";
     case ExprKind::Subtract: return "(" + a[0] + " - " + a[1] + ")";
     case ExprKind::Multiply: return "(" + a[0] + " * " + a[1] + ")";
     case ExprKind::Divide: return integer ? "gopt_divide(" + a[0] + ", " + a[1] + ")" : "(" + a[0] + " / " + a[1] + ")";
-    case ExprKind::Maximum: return "gopt_max(" + a[0] + ", " + a[1] + ")";
-    case ExprKind::Minimum: return "gopt_min(" + a[0] + ", " + a[1] + ")";
+    case ExprKind::Maximum: return "gopt_max" + deduced + "(" + a[0] + ", " + a[1] + ")";
+    case ExprKind::Minimum: return "gopt_min" + deduced + "(" + a[0] + ", " + a[1] + ")";
     case ExprKind::Less: return "(" + a[0] + " < " + a[1] + ")";
     case ExprKind::Equal: return "(" + a[0] + " == " + a[1] + ")";
     case ExprKind::Choose: return "(" + a[0] + " != 0 ? " + a[1] + " : " + a[2] + ")";
@@ -132,7 +133,7 @@ std::string Writer::compute(const Expr& e, Scope& scope, Scalar type) {
 
 // The same within one C++ expression: reads stay behind the guards around them.
 std::string Writer::inline_text(const Expr& e, Scope& scope, Scalar want) {
-  if (!reads(e)) return value(e, scope, want);
+  if (!reads(e) && e->kind != ExprKind::Select) return value(e, scope, want);
   Scope* where = nullptr;
   const Scalar type = type_of(e, want);
   if (const Scope::Entry* entry = find(e, scope, &where)) return converted(entry_text(*entry, scope), entry->type, want);

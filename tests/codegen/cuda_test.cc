@@ -99,6 +99,16 @@ TEST(Golden, CudaKernelsAreAsReviewed) {
   EXPECT_EQ(text, reviewed.str()) << "see the opening comment of golden_test.cc";
 }
 
+TEST(EmittedCuda, EveryOperatorHasCode) {
+  for (const BatchCase& c : operator_cases()) {
+    LayoutCosts costs(false);
+    const auto plan = make_plan(c.graph, {TargetKind::Cuda, 1}, costs);
+    ASSERT_TRUE(plan.ok()) << c.name << ": " << plan.error().message;
+    const auto code = emit(*plan);
+    EXPECT_TRUE(code.ok()) << c.name << ": " << code.error().message;
+  }
+}
+
 void expect_agreement(const std::vector<BatchCase>& cases) {
   for (const std::string& line : run_batch(cases, false, {TargetKind::Cuda, 1})) ADD_FAILURE() << line;
 }
