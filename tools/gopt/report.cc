@@ -56,7 +56,7 @@ void print_applied(const OptimizationReport& r) {
     else
       it->second++;
   }
-  fmt::print("rules applied: {}\n", applied.empty() ? "none" : "");
+  fmt::print("rules applied:{}\n", applied.empty() ? " none" : "");
   for (const auto& [name, times] : applied) {
     const RewriteRule* rule = find_rule(r, name);
     std::string proof = "no proof found";
@@ -92,7 +92,7 @@ void print_report(const OptimizationReport& r) {
              : r.search.search == SearchKind::Greedy ? "greedy"
                                                      : "backtracking",
              to_string(r.result.stop_reason), r.result.steps, r.result.graphs_seen, r.result.seconds);
-  fmt::print("estimated        {:.3f} ms -> {:.3f} ms, {} -> {} kernels ({} cost)\n", r.result.before.time_ms,
+  fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} kernels ({} cost)\n", r.result.before.time_ms,
              r.result.after.time_ms, r.result.before.kernels, r.result.after.kernels, r.cost);
   if (r.latency)
     fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n", r.latency->before_ms,
