@@ -1,6 +1,7 @@
 // Analytic costs: a roofline over what a kernel reads, writes and computes, with efficiencies as measured for oneDNN's
 // kernels (DESIGN.md 9), and the cost of a graph as the sum over the kernels of its plan.
 #include <algorithm>
+#include <map>
 
 #include "gopt/optimizer.h"
 #include "plan_buffers.h"
@@ -12,37 +13,24 @@ int64_t count_or(const TensorType& type, int64_t otherwise) {
   return type.has_static_shape() ? element_count(type.static_shape()) : otherwise;
 }
 
-// Scalar operations of one covered node; `fallback` elements where its extents are symbolic.
-double node_operations(const Node& node, int64_t fallback) {
-  const OpInfo& info = op_info(node.op);
-  if (info.has(kDataMovement) || info.has(kShapeOnly)) return 0;
-  const auto out = static_cast<double>(count_or(node.outputs[0], fallback));
-  const double in =
-      node.inputs.empty() || !node.inputs[0] ? out : static_cast<double>(count_or(node.inputs[0].type(), fallback));
-  switch (node.op) {
-    case OpKind::MaxPool:
-    case OpKind::AveragePool: {
-      double window = 1;
-      for (const Index& extent : std::get<std::vector<Index>>(node.attributes.at("kernel_shape")))
-        window *= static_cast<double>(extent.constant());
-      return out * window;
-    }
-    case OpKind::Exp:
-    case OpKind::Log:
-    case OpKind::Tanh:
-    case OpKind::Sigmoid:
-    case OpKind::Erf:
-    case OpKind::Pow:
-    case OpKind::Elu:
-    case OpKind::Softplus:
-    case OpKind::Mish:
-    case OpKind::Gelu: return 12 * out;
-    case OpKind::Softmax:
-    case OpKind::LogSoftmax: return 30 * out;
-    case OpKind::LayerNormalization:
-    case OpKind::InstanceNormalization: return 8 * out;
-    default: return std::max(in, out);
+// Scalar operations of one covered node, by its definition; symbolic extents count one. Kept by structural hash: the
+// search asks for the same nodes again and again.
+double node_operations(const Node& node) {
+  if (op_info(node.op).has(kDataMovement) || op_info(node.op).has(kShapeOnly)) return 0;
+  thread_local std::map<Hash128, double> known;
+  const auto [it, is_new] = known.try_emplace(node.hash, 0);
+  if (!is_new) return it->second;
+  std::vector<TensorExpr> inputs;
+  for (size_t k = 0; k < node.inputs.size(); k++) {
+    const Value& v = node.inputs[k];
+    const bool has_shape = v && v.type().shape;
+    inputs.push_back(has_shape ? input_tensor(static_cast<int>(k), v.type()) : TensorExpr{});
+    if (v && v.node->is(OpKind::Constant)) inputs.back().data = &v.node->tensor;
   }
+  const auto definition = define(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
+  for (size_t k = 0; definition.ok() && k < node.outputs.size(); k++)
+    it->second += estimate_work(definition->outputs[k]).operations;
+  return it->second;
 }
 
 // Multiply-adds of a product or convolution, counted two.
@@ -106,7 +94,8 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
       const std::vector<int64_t> dims = node->outputs[0].static_shape();
       columns = node->is(OpKind::Conv) || node->is(OpKind::ConvTranspose) ? dims[1] : dims.back();
     }
-    products.operations += 2 * static_cast<double>(made) * static_cast<double>(weights) / static_cast<double>(std::max<int64_t>(1, columns));
+    products.operations += 2 * static_cast<double>(made) * static_cast<double>(weights) /
+                           static_cast<double>(std::max<int64_t>(1, columns));
   }
   return products;
 }
@@ -114,9 +103,8 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder) return 0;
   if (kernel.kind != KernelKind::Generated) return product_operations(plan, kernel);
-  const int64_t out = element_count(plan.buffer(kernel.output_buffers[0]).dims);
   double operations = 0;
-  for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : node_operations(*node, out);
+  for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : node_operations(*node);
   return operations + covered_products(plan, kernel).operations;
 }
 
@@ -139,7 +127,8 @@ double kernel_bytes(const Plan& plan, const Kernel& kernel) {
 constexpr double kGeneratedEfficiency = 0.1;
 constexpr double kGeneratedProductEfficiency = 0.2;
 
-// Of a data-center GPU in fp32: a kernel in a graph costs a launch and the ramp of a grid that fills little of the device.
+// Of a data-center GPU in fp32: a kernel in a graph costs a launch and the ramp of a grid that fills little of the
+// device.
 constexpr Roofline kGpuRoofline{.gflops = 40000, .gbps = 3500, .launch_us = 3};
 
 class AnalyticCosts : public KernelCosts {
@@ -151,8 +140,9 @@ class AnalyticCosts : public KernelCosts {
     const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
     const double efficiency = library ? library_efficiency(plan, kernel) : kGeneratedEfficiency;
     const Products products = kernel.kind == KernelKind::Generated ? covered_products(plan, kernel) : Products{};
-    const double compute_ms = (kernel_operations(plan, kernel) - products.operations) / (roofline.gflops * efficiency * 1e6) +
-                              products.operations / (roofline.gflops * kGeneratedProductEfficiency * 1e6);
+    const double compute_ms =
+        (kernel_operations(plan, kernel) - products.operations) / (roofline.gflops * efficiency * 1e6) +
+        products.operations / (roofline.gflops * kGeneratedProductEfficiency * 1e6);
     const double memory_ms = kernel_bytes(plan, kernel) / (roofline.gbps * 1e6);
     // Arithmetic and memory overlap, but never wholly: a tenth of the smaller shows, so that less of either is always
     // better. The launch favours fewer kernels; a product within a kernel starts streams of its own.
