@@ -40,12 +40,17 @@ class CudaEmitter {
   EmittedCode folder() const {
     EmittedCode code;
     code.plan = plan_;
-    for (const char* file : {"model.h", "gopt_memory.h", "example.cc"}) code.files.push_back({file, std::string(runtime_text(file))});
-    for (const char* file : {"gopt_device.h", "gopt_device.cc", "gopt_library.h", "gopt_library.cc", "gopt_primitive.h", "gopt_convolution.cc",
-                             "gopt_product.cc", "gopt_kernels.cu", "gopt_math.cuh", "CMakeLists.txt"})
+    for (const char* file : {"model.h", "gopt_memory.h", "example.cc"})
+      code.files.push_back({file, std::string(runtime_text(file))});
+    for (const char* file :
+         {"gopt_device.h", "gopt_device.cc", "gopt_library.h", "gopt_library.cc", "gopt_primitive.h",
+          "gopt_convolution.cc", "gopt_product.cc", "gopt_kernels.cu", "gopt_math.cuh", "CMakeLists.txt"})
       code.files.push_back({file, std::string(cuda_runtime_text(file))});
-    code.files.push_back({"kernels.h", "// Launches of generated kernels, one function for each distinct kernel.\n#pragma once\n\n#include "
-                                       "<cuda_runtime.h>\n\n#include <cstdint>\n\n" + declarations_});
+    code.files.push_back(
+        {"kernels.h",
+         "// Launches of generated kernels, one function for each distinct kernel.\n#pragma once\n\n#include "
+         "<cuda_runtime.h>\n\n#include <cstdint>\n\n" +
+             declarations_});
     const size_t file_count = std::min(kMaxFiles, (bodies_.size() + kKernelsInFile - 1) / kKernelsInFile);
     for (size_t f = 0; f < file_count; f++) {
       std::string text = "#include \"gopt_math.cuh\"\n#include \"kernels.h\"\n\n";
@@ -82,23 +87,26 @@ class CudaEmitter {
   // The function that launches it: "void NAME(PARAMETERS, cudaStream_t stream)".
   std::string function_for(const CudaKernel& kernel) {
     const std::string grid = std::to_string(kernel.blocks) + ", " + std::to_string(kernel.threads);
-    auto [it, inserted] = functions_.try_emplace(grid + kernel.parameters + kernel.body, "gopt_kernel_" + std::to_string(functions_.size()));
+    auto [it, inserted] = functions_.try_emplace(grid + kernel.parameters + kernel.body,
+                                                 "gopt_kernel_" + std::to_string(functions_.size()));
     const std::string& name = it->second;
     if (!inserted) return name;
     const std::string head = "void " + name + "(" + kernel.parameters + ", cudaStream_t stream)";
     declarations_ += head + ";\n";
     std::string passed;
-    for (size_t i = 0; kernel.parameters.find(" in" + std::to_string(i) + ",") != std::string::npos; i++) passed += "in" + std::to_string(i) + ", ";
-    bodies_.push_back(
-        "static __global__ void __launch_bounds__(" + std::to_string(kernel.threads) + ") " + name + "_body(" + kernel.parameters + ") " +
-        kernel.body + "\n" + head + " {\n  " + name + "_body<<<" + grid + ", 0, stream>>>(" + passed + "out);\n}\n\n");
+    for (size_t i = 0; kernel.parameters.find(" in" + std::to_string(i) + ",") != std::string::npos; i++)
+      passed += "in" + std::to_string(i) + ", ";
+    bodies_.push_back("static __global__ void __launch_bounds__(" + std::to_string(kernel.threads) + ") " + name +
+                      "_body(" + kernel.parameters + ") " + kernel.body + "\n" + head + " {\n  " + name + "_body<<<" +
+                      grid + ", 0, stream>>>(" + passed + "out);\n}\n\n");
     return name;
   }
 
   std::string argument(BufferId id) const {
     const Location location = locate(plan_, id);
     const bool constant = location.place == BufferPlace::Input || location.place == BufferPlace::Weight;
-    return std::string(constant ? "(const " : "(") + storage_name(plan_.buffer(id).element) + "*)(" + pointer_text(location) + ")";
+    return std::string(constant ? "(const " : "(") + storage_name(plan_.buffer(id).element) + "*)(" +
+           pointer_text(location) + ")";
   }
 
   void step(const Kernel& kernel, const std::string& call) {
@@ -107,16 +115,24 @@ class CudaEmitter {
   }
 
   std::string model_text() const {
-    std::string text = "#include \"model.h\"\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_device.h\"\n#include \"gopt_library.h\"\n"
-                       "#include \"gopt_memory.h\"\n#include \"kernels.h\"\n\n" + print_tables(plan_);
+    std::string text =
+        "#include \"model.h\"\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_device.h\"\n#include "
+        "\"gopt_library.h\"\n"
+        "#include \"gopt_memory.h\"\n#include \"kernels.h\"\n\n" +
+        print_tables(plan_);
     text += "namespace {\n\nconstexpr size_t kWeightBytes = " + std::to_string(weights_file_size(plan_)) +
             ", kArenaBytes = " + std::to_string(plan_.arena_bytes) + ";\n\n}  // namespace\n" + kModel;
-    text += indented("void create_kernels(gopt_runtime::Library& library) {\n(void)library;\nusing namespace gopt_runtime;\n" + create_ + "}\n\n");
-    text += indented("template <class Mark>\nvoid launch_kernels(gopt_model& model, cudaStream_t stream, Mark mark) {\n"
-                     "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = model.arena.data();\n"
-                     "[[maybe_unused]] void* const* inputs = model.inputs.data();\n[[maybe_unused]] void* const* outputs = model.outputs.data();\n"
-                     "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)stream;\n(void)mark;\n" + run_ +
-                     "gopt_runtime::check(cudaGetLastError(), \"a kernel cannot be launched\");\n}\n");
+    text += indented(
+        "void create_kernels(gopt_runtime::Library& library) {\n(void)library;\nusing namespace gopt_runtime;\n" +
+        create_ + "}\n\n");
+    text += indented(
+        "template <class Mark>\nvoid launch_kernels(gopt_model& model, cudaStream_t stream, Mark mark) {\n"
+        "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = "
+        "model.arena.data();\n"
+        "[[maybe_unused]] void* const* inputs = model.inputs.data();\n[[maybe_unused]] void* const* outputs = "
+        "model.outputs.data();\n"
+        "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)stream;\n(void)mark;\n" +
+        run_ + "gopt_runtime::check(cudaGetLastError(), \"a kernel cannot be launched\");\n}\n");
     return text + kInterface;
   }
 

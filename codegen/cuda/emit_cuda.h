@@ -1,4 +1,5 @@
-// The folder of a CUDA model: model.cc with the launches in order, kernels_N.cu with generated kernels, and the runtime's files.
+// The folder of a CUDA model: model.cc with the launches in order, kernels_N.cu with generated kernels, and the
+// runtime's files.
 #pragma once
 
 #include "gopt/codegen.h"

@@ -16,7 +16,9 @@ std::string activation_text(const Node& node) {
   switch (node.op) {
     case OpKind::Relu: return text("Relu");
     case OpKind::LeakyRelu: return text("LeakyRelu", ", " + number(real_or(node, "alpha", 0.01)));
-    case OpKind::Clip: return text("Clip", ", " + number(real_or(node, "min", -INFINITY)) + ", " + number(real_or(node, "max", INFINITY)));
+    case OpKind::Clip:
+      return text("Clip",
+                  ", " + number(real_or(node, "min", -INFINITY)) + ", " + number(real_or(node, "max", INFINITY)));
     case OpKind::Sigmoid: return text("Sigmoid");
     case OpKind::Tanh: return text("Tanh");
     case OpKind::Elu: return text("Elu", ", " + number(real_or(node, "alpha", 1)));
@@ -39,24 +41,28 @@ std::string pointer(const Plan& plan, BufferId id) { return pointer_text(locate(
 std::string convolution_text(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
   auto dims = [&](BufferId id) { return list(plan.buffer(id).dims); };
-  std::string text = "  Convolution d;\n  d.src = " + dims(kernel.input_buffers[0]) + ";\n  d.weights = " + dims(kernel.input_buffers[1]) +
-                     ";\n  d.dst = " + dims(kernel.output_buffers[0]) + ";\n  d.groups = " + std::to_string(int_or(node, "group", 1)) + ";\n";
+  std::string text = "  Convolution d;\n  d.src = " + dims(kernel.input_buffers[0]) +
+                     ";\n  d.weights = " + dims(kernel.input_buffers[1]) +
+                     ";\n  d.dst = " + dims(kernel.output_buffers[0]) +
+                     ";\n  d.groups = " + std::to_string(int_or(node, "group", 1)) + ";\n";
   const std::vector<int64_t> strides = ints_or(node, "strides", {1, 1}), dilations = ints_or(node, "dilations", {1, 1}),
                              pads = ints_or(node, "pads", {0, 0, 0, 0});
   for (size_t a = 0; a < 2; a++) {
     const std::string at = "[" + std::to_string(a) + "] = ";
-    text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) + ", d.pads" + at +
-            std::to_string(pads[a]) + ";\n";
+    text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) +
+            ", d.pads" + at + std::to_string(pads[a]) + ";\n";
   }
   return text;
 }
 
-// A batch as axes of matrices, each operand's steps 0 where it is broadcast; axes that both operands walk as one are merged.
+// A batch as axes of matrices, each operand's steps 0 where it is broadcast; axes that both operands walk as one are
+// merged.
 struct BatchAxis {
   int64_t count, left_step, right_step;
 };
 
-std::vector<BatchAxis> batch_axes(const std::vector<int64_t>& left, const std::vector<int64_t>& right, const std::vector<int64_t>& out) {
+std::vector<BatchAxis> batch_axes(const std::vector<int64_t>& left, const std::vector<int64_t>& right,
+                                  const std::vector<int64_t>& out) {
   std::vector<BatchAxis> axes;
   int64_t left_step = left[left.size() - 2] * left.back(), right_step = right[right.size() - 2] * right.back();
   for (size_t back = 3; back <= out.size(); back++) {
@@ -68,8 +74,10 @@ std::vector<BatchAxis> batch_axes(const std::vector<int64_t>& left, const std::v
     if (count == 1) continue;
     const bool merges = !axes.empty() && axis.left_step == axes.back().left_step * axes.back().count &&
                         axis.right_step == axes.back().right_step * axes.back().count;
-    if (merges) axes.back().count *= count;
-    else axes.push_back(axis);
+    if (merges)
+      axes.back().count *= count;
+    else
+      axes.push_back(axis);
   }
   std::reverse(axes.begin(), axes.end());
   return axes;
@@ -78,21 +86,25 @@ std::vector<BatchAxis> batch_axes(const std::vector<int64_t>& left, const std::v
 std::string product_text(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
   const bool gemm = node.is(OpKind::Gemm);
-  const bool left_transposed = gemm && int_or(node, "transA", 0) != 0, right_transposed = gemm && int_or(node, "transB", 0) != 0;
-  const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims, &right = plan.buffer(kernel.input_buffers[1]).dims,
-                            &out = plan.buffer(kernel.output_buffers[0]).dims;
-  const int64_t columns = right[right.size() - (right_transposed ? 2 : 1)], depth = right[right.size() - (right_transposed ? 1 : 2)];
+  const bool left_transposed = gemm && int_or(node, "transA", 0) != 0,
+             right_transposed = gemm && int_or(node, "transB", 0) != 0;
+  const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims,
+        &right = plan.buffer(kernel.input_buffers[1]).dims, &out = plan.buffer(kernel.output_buffers[0]).dims;
+  const int64_t columns = right[right.size() - (right_transposed ? 2 : 1)],
+                depth = right[right.size() - (right_transposed ? 1 : 2)];
   // Where the right operand is one matrix, the left one's leading axes are rows.
   const bool flat = element_count(std::span(right).first(right.size() - 2)) == 1;
   const int64_t rows = flat ? element_count(left) / depth : left[left.size() - 2];
-  std::string text = "  MatrixProduct d;\n  d.rows = " + std::to_string(rows) + ", d.columns = " + std::to_string(columns) +
-                     ", d.depth = " + std::to_string(depth) + ";\n";
+  std::string text = "  MatrixProduct d;\n  d.rows = " + std::to_string(rows) +
+                     ", d.columns = " + std::to_string(columns) + ", d.depth = " + std::to_string(depth) + ";\n";
   if (left_transposed) text += "  d.left_transposed = true;\n";
   if (right_transposed) text += "  d.right_transposed = true;\n";
-  if (const double alpha = gemm ? real_or(node, "alpha", 1) : 1; alpha != 1) text += "  d.scale = " + number(alpha) + ";\n";
+  if (const double alpha = gemm ? real_or(node, "alpha", 1) : 1; alpha != 1)
+    text += "  d.scale = " + number(alpha) + ";\n";
   if (flat) return text;
   std::string axes;
-  for (const BatchAxis& a : batch_axes(left, right, out)) axes += (axes.empty() ? "" : ", ") + list({a.count, a.left_step, a.right_step});
+  for (const BatchAxis& a : batch_axes(left, right, out))
+    axes += (axes.empty() ? "" : ", ") + list({a.count, a.left_step, a.right_step});
   return text + "  d.batch = {" + axes + "};\n";
 }
 
@@ -106,22 +118,24 @@ bool has_library_call(const Plan& plan, const Kernel& kernel) {
   const std::vector<int64_t> pads = ints_or(*kernel.nodes[0], "pads", {0, 0, 0, 0});
   if (pads[0] == pads[2] && pads[1] == pads[3] && pads[0] >= 0 && pads[1] >= 0) return true;
   // The runtime unfolds other windows into at most 256 MiB.
-  const std::vector<int64_t>&w = plan.buffer(kernel.input_buffers[1]).dims, &x = plan.buffer(kernel.input_buffers[0]).dims,
-                            &y = plan.buffer(kernel.output_buffers[0]).dims;
+  const std::vector<int64_t>&w = plan.buffer(kernel.input_buffers[1]).dims,
+        &x = plan.buffer(kernel.input_buffers[0]).dims, &y = plan.buffer(kernel.output_buffers[0]).dims;
   return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
 }
 
 CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive) {
   const bool convolution = kernel.kind == KernelKind::Convolution;
   CudaLibraryCall call;
-  call.create = "{\n" + (convolution ? convolution_text(plan, kernel) : product_text(plan, kernel)) + epilogue_text(kernel) + "  library.add(d);\n}\n";
+  call.create = "{\n" + (convolution ? convolution_text(plan, kernel) : product_text(plan, kernel)) +
+                epilogue_text(kernel) + "  library.add(d);\n}\n";
   std::string bias = "nullptr", addend = "nullptr";
   for (const Epilogue& e : kernel.epilogues) {
     if (e.kind == Epilogue::Kind::Bias) bias = pointer(plan, e.operand);
     if (e.kind == Epilogue::Kind::AddTensor) addend = pointer(plan, e.operand);
   }
   call.run = "library.run(" + std::to_string(primitive) + ", {" + pointer(plan, kernel.input_buffers[0]) + ", " +
-             pointer(plan, kernel.input_buffers[1]) + ", " + bias + ", " + addend + ", " + pointer(plan, kernel.output_buffers[0]) + "}, stream);";
+             pointer(plan, kernel.input_buffers[1]) + ", " + bias + ", " + addend + ", " +
+             pointer(plan, kernel.output_buffers[0]) + "}, stream);";
   return call;
 }
 

@@ -47,7 +47,8 @@ Ranges ranges_of(const KernelBody& body) {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const KernelBody& body, bool overlaps) : body_(body), overlaps_(overlaps), writer_(body_, ranges_of(body_)) {
+  KernelPrinter(const KernelBody& body, bool overlaps)
+      : body_(body), overlaps_(overlaps), writer_(body_, ranges_of(body_)) {
     writer_.pragmas = false;
     divide();
   }
@@ -63,13 +64,17 @@ class KernelPrinter {
     std::string store = element(own);
     if (lanes_.empty() && shared_) store = "if (threadIdx.x == 0) {\n" + store + "}\n";
     std::string text = decode_rows + rows.code;
-    if (lanes_.empty()) text += store;
-    else text += for_each("lane", count_of(lanes_), shared_ ? "threadIdx.x" : "0", shared_ ? "blockDim.x" : "1") + decode_lanes + own.code + store + "}\n";
+    if (lanes_.empty())
+      text += store;
+    else
+      text += for_each("lane", count_of(lanes_), shared_ ? "threadIdx.x" : "0", shared_ ? "blockDim.x" : "1") +
+              decode_lanes + own.code + store + "}\n";
     const int64_t rows_count = count_of(rows_);
     kernel_.blocks = std::min(kMaxBlocks, shared_ ? rows_count : (rows_count + kernel_.threads - 1) / kernel_.threads);
     const std::string wide = index_type(rows_count);
     const std::string first = shared_ ? "blockIdx.x" : "blockIdx.x * (" + wide + ")blockDim.x + threadIdx.x";
-    text = for_each("row", rows_count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x") + text + "}\n";
+    text = for_each("row", rows_count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x") + text +
+           "}\n";
     kernel_.parameters = parameters();
     kernel_.body = indented("{\n" + root.code + text + "}\n");
     return std::move(kernel_);
@@ -84,8 +89,9 @@ class KernelPrinter {
     int64_t longest = 1;
     for (const Reduction& r : reductions) longest = std::max(longest, r.extent);
     for (const Loop& loop : body_.loops) {
-      const bool row = reductions.empty() || std::any_of(reductions.begin(), reductions.end(),
-                                                         [&](const Reduction& r) { return r.symbols.contains(loop.symbol); });
+      const bool row = reductions.empty() || std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& r) {
+                         return r.symbols.contains(loop.symbol);
+                       });
       (row ? rows_ : lanes_).push_back(loop);
     }
     shared_ = longest >= kWarp && (!lanes_.empty() || count_of(rows_) < kManyElements);
@@ -96,8 +102,10 @@ class KernelPrinter {
 
   static std::string index_type(int64_t count) { return count < kMaxNarrow ? "uint32_t" : "uint64_t"; }
 
-  static std::string for_each(const std::string& name, int64_t count, const std::string& first, const std::string& step) {
-    return "for (" + index_type(count) + " " + name + " = " + first + "; " + name + " < " + std::to_string(count) + "; " + name + " += " + step + ") {\n";
+  static std::string for_each(const std::string& name, int64_t count, const std::string& first,
+                              const std::string& step) {
+    return "for (" + index_type(count) + " " + name + " = " + first + "; " + name + " < " + std::to_string(count) +
+           "; " + name + " += " + step + ") {\n";
   }
 
   // The loops' symbols from one number, the last loop fastest.

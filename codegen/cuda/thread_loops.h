@@ -1,5 +1,5 @@
-// A generated kernel as a CUDA kernel: a thread for each element of the output, or a block for each row whose reductions (of a
-// softmax, a normalization, a pooling over everything) its threads divide among themselves.
+// A generated kernel as a CUDA kernel: a thread for each element of the output, or a block for each row whose
+// reductions (of a softmax, a normalization, a pooling over everything) its threads divide among themselves.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace gopt::codegen {
 
-// One launch. `parameters` and `body` hold the kernel's text without its name, so that equal kernels can share one function.
+// One launch. `parameters` and `body` hold the kernel's text without its name, so that equal kernels can share one
+// function.
 struct CudaKernel {
   std::string parameters;  // "const float* __restrict__ in0, float* __restrict__ out"
   std::string body;        // "{...}"
   int64_t blocks = 1, threads = 256;
 };
 
-// One launch for each part that the loops are split into; they write different elements. With `overlaps` the output may lie
-// where an input does, which then is read by the thread alone that writes it.
+// One launch for each part that the loops are split into; they write different elements. With `overlaps` the output may
+// lie where an input does, which then is read by the thread alone that writes it.
 std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps);
 
 }  // namespace gopt::codegen

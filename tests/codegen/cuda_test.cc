@@ -1,5 +1,5 @@
-// The CUDA target: what is written, that it compiles and links wherever nvcc is, and, where there is a device, that it agrees
-// with the interpreter on the graphs and operators that the CPU's code is tested on.
+// The CUDA target: what is written, that it compiles and links wherever nvcc is, and, where there is a device, that it
+// agrees with the interpreter on the graphs and operators that the CPU's code is tested on.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -41,19 +41,25 @@ const Obstacles& obstacles() {
     const auto model = LoadedModel::build_and_load(folder, 1);
     if (model.ok()) return o;
     const std::string& said = model.error().message;
-    if (said.find("CUDA device") != std::string::npos) o.run = said;
-    else if (said.find("nvcc is sought") != std::string::npos) o.build = said;
-    else ADD_FAILURE() << said;
+    if (said.find("CUDA device") != std::string::npos)
+      o.run = said;
+    else if (said.find("nvcc is sought") != std::string::npos)
+      o.build = said;
+    else
+      ADD_FAILURE() << said;
     return o;
   }();
   return found;
 }
 
 TEST(CudaFolder, HoldsAllThatABuildNeeds) {
-  auto code = cuda_code("input x : f32[1,4,8,8]\ninput w1 : f32[4,4,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\nb = Softmax(a) {axis=-1}\noutput y = b");
+  auto code = cuda_code(
+      "input x : f32[1,4,8,8]\ninput w1 : f32[4,4,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\nb = Softmax(a) "
+      "{axis=-1}\noutput y = b");
   ASSERT_TRUE(code.ok()) << code.error().message;
-  for (const char* file : {"model.h", "model.cc", "kernels.h", "kernels_0.cu", "gopt_library.cc", "gopt_convolution.cc",
-                           "gopt_product.cc", "gopt_kernels.cu", "gopt_device.cc", "gopt_math.cuh", "CMakeLists.txt", "example.cc"})
+  for (const char* file :
+       {"model.h", "model.cc", "kernels.h", "kernels_0.cu", "gopt_library.cc", "gopt_convolution.cc", "gopt_product.cc",
+        "gopt_kernels.cu", "gopt_device.cc", "gopt_math.cuh", "CMakeLists.txt", "example.cc"})
     EXPECT_NE(text_of(*code, file), "") << file;
   for (const Buffer& b : code->plan.buffers) EXPECT_EQ(b.layout, Layout::Plain);
 }
@@ -75,21 +81,27 @@ TEST_P(CudaCallTest, IsDescribed) {
 const CallRow kCalls[] = {
     {"RowsOfAllLeadingAxes", "input x : f32[2,3,8]\ninput w1 : f32[8,5]\ny = MatMul(x, w1)\noutput y = y",
      "d.rows = 6, d.columns = 5, d.depth = 8;"},
-    {"ABatchIsOneAxis", "input x : f32[2,3,4,8]\ninput z : f32[2,3,8,5]\ny = MatMul(x, z)\noutput y = y", "d.batch = {{6, 32, 40}};"},
+    {"ABatchIsOneAxis", "input x : f32[2,3,4,8]\ninput z : f32[2,3,8,5]\ny = MatMul(x, z)\noutput y = y",
+     "d.batch = {{6, 32, 40}};"},
     {"ABroadcastOperandStandsStill", "input x : f32[2,3,4,8]\ninput z : f32[3,8,5]\ny = MatMul(x, z)\noutput y = y",
      "d.batch = {{2, 96, 0}, {3, 32, 40}};"},
-    {"TransposedWeights", "input x : f32[4,8]\ninput w1 : f32[5,8]\ny = Gemm(x, w1) {transB=1, alpha=0.5}\noutput y = y",
+    {"TransposedWeights",
+     "input x : f32[4,8]\ninput w1 : f32[5,8]\ny = Gemm(x, w1) {transB=1, alpha=0.5}\noutput y = y",
      "d.right_transposed = true;\n      d.scale = 0.5f;"},
     {"ActivationOfAConvolution",
-     "input x : f32[1,4,8,8]\ninput w1 : f32[4,1,3,3]\na = Conv(x, w1) {group=4, strides=[2,2], pads=[0,0,1,1]}\nb = LeakyRelu(a) {alpha=0.25}\noutput y = b",
+     "input x : f32[1,4,8,8]\ninput w1 : f32[4,1,3,3]\na = Conv(x, w1) {group=4, strides=[2,2], pads=[0,0,1,1]}\nb = "
+     "LeakyRelu(a) {alpha=0.25}\noutput y = b",
      "d.activation = {ActivationKind::LeakyRelu, 0.25f};"},
     {"ALargeConvolutionOfUnequalPadsIsGenerated",
-     "input x : f32[1,64,256,256]\ninput w1 : f32[2,64,5,5]\ny = Conv(x, w1) {pads=[0,0,1,2]}\noutput y = y", "gopt_kernel_0("},
+     "input x : f32[1,64,256,256]\ninput w1 : f32[2,64,5,5]\ny = Conv(x, w1) {pads=[0,0,1,2]}\noutput y = y",
+     "gopt_kernel_0("},
 };
-INSTANTIATE_TEST_SUITE_P(Table, CudaCallTest, testing::ValuesIn(kCalls), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Table, CudaCallTest, testing::ValuesIn(kCalls),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Golden, CudaKernelsAreAsReviewed) {
-  auto code = cuda_code("input x : f32[2,12,128]\na = Softmax(x) {axis=-1}\nb = Transpose(a) {perm=[0,2,1]}\nc = Exp(b)\noutput y = c");
+  auto code = cuda_code(
+      "input x : f32[2,12,128]\na = Softmax(x) {axis=-1}\nb = Transpose(a) {perm=[0,2,1]}\nc = Exp(b)\noutput y = c");
   ASSERT_TRUE(code.ok()) << code.error().message;
   const std::string text = text_of(*code, "kernels_"), path = std::string(GOPT_GOLDEN_FOLDER) + "/cuda_softmax.cu";
   if (getenv("GOPT_REFRESH_GOLDEN")) std::ofstream(path) << text;
@@ -117,9 +129,15 @@ TEST(EmittedCuda, CompilesAndLinks) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the tests below build and run";
   const std::vector<BatchCase> cases{
-      make_case("convolutions", "input x : f32[1,8,9,9]\ninput w1 : f32[8,8,3,3]\na = Conv(x, w1) {pads=[0,0,1,1]}\nb = Clip(a) {min=0.0, max=6.0}\n"
-                                "c = MaxPool(b) {kernel_shape=[3,3]}\noutput y = c", 1),
-      make_case("attention", "input q : f32[2,4,8]\ninput k : f32[2,8,4]\na = MatMul(q, k)\nb = Softmax(a) {axis=-1}\nc = LogSoftmax(b) {axis=1}\noutput y = c", 2),
+      make_case("convolutions",
+                "input x : f32[1,8,9,9]\ninput w1 : f32[8,8,3,3]\na = Conv(x, w1) {pads=[0,0,1,1]}\nb = Clip(a) "
+                "{min=0.0, max=6.0}\n"
+                "c = MaxPool(b) {kernel_shape=[3,3]}\noutput y = c",
+                1),
+      make_case("attention",
+                "input q : f32[2,4,8]\ninput k : f32[2,8,4]\na = MatMul(q, k)\nb = Softmax(a) {axis=-1}\nc = "
+                "LogSoftmax(b) {axis=1}\noutput y = c",
+                2),
       make_case("integers", "input x : i64[7]\na = Div(x, x)\nb = Cast(a) {to=11}\nc = Tanh(b)\noutput y = c", 3)};
   const std::vector<std::string> said = run_batch(cases, false, {TargetKind::Cuda, 1});
   ASSERT_EQ(said.size(), 1u);

@@ -6,18 +6,21 @@
 namespace gopt_runtime {
 namespace {
 
-using TensorDescriptor = Handle<cudnnTensorDescriptor_t, cudnnStatus_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
-using FilterDescriptor = Handle<cudnnFilterDescriptor_t, cudnnStatus_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
-using ConvolutionDescriptor =
-    Handle<cudnnConvolutionDescriptor_t, cudnnStatus_t, cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor>;
-using ActivationDescriptor =
-    Handle<cudnnActivationDescriptor_t, cudnnStatus_t, cudnnCreateActivationDescriptor, cudnnDestroyActivationDescriptor>;
+using TensorDescriptor =
+    Handle<cudnnTensorDescriptor_t, cudnnStatus_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using FilterDescriptor =
+    Handle<cudnnFilterDescriptor_t, cudnnStatus_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
+using ConvolutionDescriptor = Handle<cudnnConvolutionDescriptor_t, cudnnStatus_t, cudnnCreateConvolutionDescriptor,
+                                     cudnnDestroyConvolutionDescriptor>;
+using ActivationDescriptor = Handle<cudnnActivationDescriptor_t, cudnnStatus_t, cudnnCreateActivationDescriptor,
+                                    cudnnDestroyActivationDescriptor>;
 
 // What follows the convolution, by a kernel of ours.
 void finish(const Convolution& c, const Operands& o, const void* addend, cudaStream_t stream) {
   if (o.bias || addend || c.activation.kind != ActivationKind::None)
-    apply_epilogue(static_cast<float*>(o.dst), c.dst[0] * c.dst[1] * c.dst[2] * c.dst[3], static_cast<const float*>(o.bias), c.dst[1],
-                   c.dst[2] * c.dst[3], static_cast<const float*>(addend), c.activation, stream);
+    apply_epilogue(static_cast<float*>(o.dst), c.dst[0] * c.dst[1] * c.dst[2] * c.dst[3],
+                   static_cast<const float*>(o.bias), c.dst[1], c.dst[2] * c.dst[3], static_cast<const float*>(addend),
+                   c.activation, stream);
 }
 
 // ---- cuDNN ----
@@ -34,10 +37,11 @@ class DnnConvolution : public Primitive {
     describe(src_, c.src);
     describe(dst_, c.dst);
     describe(bias_, {1, c.dst[1], 1, 1});
-    check(cudnnSetFilter4dDescriptor(weights_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, number(c.weights[0]), number(c.weights[1]),
-                                     number(c.weights[2]), number(c.weights[3])));
-    check(cudnnSetConvolution2dDescriptor(convolution_, number(c.pads[0]), number(c.pads[1]), number(c.strides[0]), number(c.strides[1]),
-                                          number(c.dilations[0]), number(c.dilations[1]), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    check(cudnnSetFilter4dDescriptor(weights_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, number(c.weights[0]),
+                                     number(c.weights[1]), number(c.weights[2]), number(c.weights[3])));
+    check(cudnnSetConvolution2dDescriptor(convolution_, number(c.pads[0]), number(c.pads[1]), number(c.strides[0]),
+                                          number(c.strides[1]), number(c.dilations[0]), number(c.dilations[1]),
+                                          CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     check(cudnnSetConvolutionGroupCount(convolution_, number(c.groups)));
     check(cudnnSetConvolutionMathType(convolution_, CUDNN_FMA_MATH));
     check(cudnnSetActivationDescriptor(relu_, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0));
@@ -58,7 +62,8 @@ class DnnConvolution : public Primitive {
     for (int a = 0; a < CUDNN_CONVOLUTION_FWD_ALGO_COUNT; a++) {
       const auto kind = static_cast<cudnnConvolutionFwdAlgo_t>(a);
       size_t size = 0;
-      const auto status = cudnnGetConvolutionForwardWorkspaceSize(handle_, src_, weights_, convolution_, dst_, kind, &size);
+      const auto status =
+          cudnnGetConvolutionForwardWorkspaceSize(handle_, src_, weights_, convolution_, dst_, kind, &size);
       if (status != CUDNN_STATUS_SUCCESS || size > kMaxWorkspace) continue;
       workspace_.at_least(size);
       for (const bool fused : {false, true}) {
@@ -80,13 +85,14 @@ class DnnConvolution : public Primitive {
     void* space = workspace_.at_least(size);
     check(cudnnSetStream(handle_, stream));
     if (fused)
-      return cudnnConvolutionBiasActivationForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind, space, size,
-                                                   o.addend ? &one : &zero, dst_, o.addend ? o.addend : o.dst, bias_, o.bias, relu_, dst_,
+      return cudnnConvolutionBiasActivationForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind,
+                                                   space, size, o.addend ? &one : &zero, dst_,
+                                                   o.addend ? o.addend : o.dst, bias_, o.bias, relu_, dst_,
                                                    o.dst) == CUDNN_STATUS_SUCCESS;
     // An addend that lies in dst is added by the convolution itself.
     const bool in_place = o.addend == o.dst;
-    if (cudnnConvolutionForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind, space, size, in_place ? &one : &zero,
-                                dst_, o.dst) != CUDNN_STATUS_SUCCESS)
+    if (cudnnConvolutionForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind, space, size,
+                                in_place ? &one : &zero, dst_, o.dst) != CUDNN_STATUS_SUCCESS)
       return false;
     finish(c_, o, in_place ? nullptr : o.addend, stream);
     return cudaGetLastError() == cudaSuccess;
@@ -114,17 +120,22 @@ class DnnConvolution : public Primitive {
 
 // ---- products ----
 
-// weights [out, in / groups * h * w] times windows [in / groups * h * w, positions], for each image and group. At batch 1 the
-// product fills the device better than a convolution's tiles do.
+// weights [out, in / groups * h * w] times windows [in / groups * h * w, positions], for each image and group. At batch
+// 1 the product fills the device better than a convolution's tiles do.
 class UnfoldedConvolution : public Primitive {
  public:
-  UnfoldedConvolution(Shared& shared, const Convolution& c) : unfolded_(shared.unfolded), c_(c), product_(make_product(shared, product_of(c))) {}
+  UnfoldedConvolution(Shared& shared, const Convolution& c)
+      : unfolded_(shared.unfolded), c_(c), product_(make_product(shared, product_of(c))) {}
 
   static int64_t unfolded_bytes(const Convolution& c) {
-    return is_pointwise(c) ? 0 : c.src[0] * c.src[1] * c.weights[2] * c.weights[3] * c.dst[2] * c.dst[3] * static_cast<int64_t>(sizeof(float));
+    return is_pointwise(c) ? 0
+                           : c.src[0] * c.src[1] * c.weights[2] * c.weights[3] * c.dst[2] * c.dst[3] *
+                                 static_cast<int64_t>(sizeof(float));
   }
 
-  bool choose(const Operands& operands, cudaStream_t stream) override { return product_->choose(product_operands(operands), stream); }
+  bool choose(const Operands& operands, cudaStream_t stream) override {
+    return product_->choose(product_operands(operands), stream);
+  }
 
   bool launch(const Operands& operands, cudaStream_t stream) override {
     const Operands o = product_operands(operands);
@@ -138,7 +149,8 @@ class UnfoldedConvolution : public Primitive {
   // A 1x1 kernel at every position: the source is its own windows.
   static bool is_pointwise(const Convolution& c) {
     bool plain = true;
-    for (size_t a = 0; a < 2; a++) plain = plain && c.weights[2 + a] == 1 && c.strides[a] == 1 && c.pads[a] == 0 && c.src[2 + a] == c.dst[2 + a];
+    for (size_t a = 0; a < 2; a++)
+      plain = plain && c.weights[2 + a] == 1 && c.strides[a] == 1 && c.pads[a] == 0 && c.src[2 + a] == c.dst[2 + a];
     return plain;
   }
 
@@ -154,7 +166,9 @@ class UnfoldedConvolution : public Primitive {
 
   void* windows() const { return unfolded_.at_least(static_cast<size_t>(unfolded_bytes(c_))); }
 
-  Operands product_operands(const Operands& o) const { return {o.weights, is_pointwise(c_) ? o.src : windows(), nullptr, o.addend, o.dst}; }
+  Operands product_operands(const Operands& o) const {
+    return {o.weights, is_pointwise(c_) ? o.src : windows(), nullptr, o.addend, o.dst};
+  }
 
   Workspace& unfolded_;
   Convolution c_;

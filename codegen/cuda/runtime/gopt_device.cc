@@ -5,7 +5,8 @@ namespace gopt_runtime {
 void require_device() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) throw std::runtime_error(std::string("no CUDA device can be used: ") + cudaGetErrorString(status));
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string("no CUDA device can be used: ") + cudaGetErrorString(status));
   if (count == 0) throw std::runtime_error("there is no CUDA device");
 }
 
@@ -22,12 +23,14 @@ Ports::~Ports() {
 
 void Ports::copy_in(const void* const* from, cudaStream_t stream) const {
   for (size_t i = 0; i < sizes_.size(); i++)
-    if (sizes_[i] > 0) check(cudaMemcpyAsync(buffers_[i], from[i], sizes_[i], cudaMemcpyDefault, stream), "cannot copy an input");
+    if (sizes_[i] > 0)
+      check(cudaMemcpyAsync(buffers_[i], from[i], sizes_[i], cudaMemcpyDefault, stream), "cannot copy an input");
 }
 
 void Ports::copy_out(void* const* to, cudaStream_t stream) const {
   for (size_t i = 0; i < sizes_.size(); i++)
-    if (sizes_[i] > 0) check(cudaMemcpyAsync(to[i], buffers_[i], sizes_[i], cudaMemcpyDefault, stream), "cannot copy an output");
+    if (sizes_[i] > 0)
+      check(cudaMemcpyAsync(to[i], buffers_[i], sizes_[i], cudaMemcpyDefault, stream), "cannot copy an output");
 }
 
 Recording::~Recording() {

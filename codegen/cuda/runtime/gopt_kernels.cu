@@ -21,8 +21,8 @@ __device__ float activate(float x, Activation a) {
 }
 
 // A block works within one position of the bias's axis.
-__global__ void epilogue_kernel(float* dst, int64_t inner, const float* bias, int64_t channels, const float* addend, Activation activation,
-                                int64_t vectors) {
+__global__ void epilogue_kernel(float* dst, int64_t inner, const float* bias, int64_t channels, const float* addend,
+                                Activation activation, int64_t vectors) {
   for (int64_t vector = blockIdx.y; vector < vectors; vector += gridDim.y) {
     const float b = bias ? bias[vector % channels] : 0.0f;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < inner; i += (int64_t)gridDim.x * blockDim.x) {
@@ -35,7 +35,8 @@ __global__ void epilogue_kernel(float* dst, int64_t inner, const float* bias, in
 }
 
 // The bias's axis is the innermost one, or there is no bias.
-__global__ void row_epilogue_kernel(float* dst, int64_t count, const float* bias, uint32_t channels, const float* addend, Activation activation) {
+__global__ void row_epilogue_kernel(float* dst, int64_t count, const float* bias, uint32_t channels,
+                                    const float* addend, Activation activation) {
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x) {
     float x = dst[i];
     if (bias) x += bias[i % channels];
@@ -52,7 +53,8 @@ struct Windows {
 __global__ void unfold_kernel(float* dst, const float* src, Windows w, uint32_t count) {
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
     const uint32_t x = i % w.columns, above = i / w.columns, y = above % w.rows, window = above / w.rows;
-    const uint32_t kx = window % w.kernel_width, outer = window / w.kernel_width, ky = outer % w.kernel_height, image = outer / w.kernel_height;
+    const uint32_t kx = window % w.kernel_width, outer = window / w.kernel_width, ky = outer % w.kernel_height,
+                   image = outer / w.kernel_height;
     const int32_t row = (int32_t)y * w.strides[0] + (int32_t)ky * w.dilations[0] - w.pads[0];
     const int32_t column = (int32_t)x * w.strides[1] + (int32_t)kx * w.dilations[1] - w.pads[1];
     const bool inside = row >= 0 && row < (int32_t)w.height && column >= 0 && column < (int32_t)w.width;
@@ -61,7 +63,9 @@ __global__ void unfold_kernel(float* dst, const float* src, Windows w, uint32_t 
 }
 
 constexpr int64_t kThreads = 256, kMaxBlocks = 16384;
-unsigned blocks_for(int64_t count) { return static_cast<unsigned>(count < kThreads * kMaxBlocks ? (count + kThreads - 1) / kThreads : kMaxBlocks); }
+unsigned blocks_for(int64_t count) {
+  return static_cast<unsigned>(count < kThreads * kMaxBlocks ? (count + kThreads - 1) / kThreads : kMaxBlocks);
+}
 
 }  // namespace
 
@@ -72,13 +76,22 @@ void apply_epilogue(float* dst, int64_t count, const float* bias, int64_t channe
     const dim3 grid(blocks_for(inner), static_cast<unsigned>(vectors < 65535 ? vectors : 65535));
     epilogue_kernel<<<grid, kThreads, 0, stream>>>(dst, inner, bias, channels, addend, activation, vectors);
   } else {
-    row_epilogue_kernel<<<blocks_for(count), kThreads, 0, stream>>>(dst, count, bias, static_cast<uint32_t>(channels), addend, activation);
+    row_epilogue_kernel<<<blocks_for(count), kThreads, 0, stream>>>(dst, count, bias, static_cast<uint32_t>(channels),
+                                                                    addend, activation);
   }
 }
 
 void unfold(float* dst, const float* src, const Convolution& c, cudaStream_t stream) {
   auto narrow = [](int64_t i) { return static_cast<uint32_t>(i); };
-  Windows w{narrow(c.src[2]), narrow(c.src[3]), narrow(c.dst[2]), narrow(c.dst[3]), narrow(c.weights[2]), narrow(c.weights[3]), {}, {}, {}};
+  Windows w{narrow(c.src[2]),
+            narrow(c.src[3]),
+            narrow(c.dst[2]),
+            narrow(c.dst[3]),
+            narrow(c.weights[2]),
+            narrow(c.weights[3]),
+            {},
+            {},
+            {}};
   for (int a = 0; a < 2; a++) {
     w.strides[a] = static_cast<int32_t>(c.strides[a]);
     w.dilations[a] = static_cast<int32_t>(c.dilations[a]);

@@ -12,7 +12,8 @@ void check(cudnnStatus_t status) {
   if (status != CUDNN_STATUS_SUCCESS) throw std::runtime_error(std::string("cuDNN: ") + cudnnGetErrorString(status));
 }
 void check(cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string("cuBLASLt: ") + cublasLtGetStatusString(status));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string("cuBLASLt: ") + cublasLtGetStatusString(status));
 }
 
 void* Workspace::at_least(size_t size) {

@@ -1,27 +1,35 @@
-// Scalar functions of generated kernels on the device, under the names that the printed expressions use, and the reduction over
-// the threads of a block.
+// Scalar functions of generated kernels on the device, under the names that the printed expressions use, and the
+// reduction over the threads of a block.
 #pragma once
 
 #include <cstdint>
 
 template <class T>
-__device__ inline T gopt_max(T a, T b) { return b > a ? b : a; }
+__device__ inline T gopt_max(T a, T b) {
+  return b > a ? b : a;
+}
 template <class T>
-__device__ inline T gopt_min(T a, T b) { return b < a ? b : a; }
+__device__ inline T gopt_min(T a, T b) {
+  return b < a ? b : a;
+}
 
-__device__ inline int64_t gopt_floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+__device__ inline int64_t gopt_floor_div(int64_t a, int64_t b) {
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
 __device__ inline int64_t gopt_ceil_div(int64_t a, int64_t b) { return -gopt_floor_div(-a, b); }
 __device__ inline int64_t gopt_clamp(int64_t i, int64_t bound) { return i < 0 ? 0 : i >= bound ? bound - 1 : i; }
 // ONNX Div of integers truncates; by zero it is undefined, and 0 here.
-__device__ inline int64_t gopt_divide(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; }
+__device__ inline int64_t gopt_divide(int64_t a, int64_t b) {
+  return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
 
 // Truncates; out of range is the nearest, not-a-number 0.
 __device__ inline int64_t gopt_to_int(double x) {
   return x != x ? 0 : x >= 9.2233720368547758e18 ? INT64_MAX : x <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)x;
 }
 
-#define GOPT_LIBM(name, single, both)                                   \
-  __device__ inline double gopt_##name(double x) { return both(x); }    \
+#define GOPT_LIBM(name, single, both)                                \
+  __device__ inline double gopt_##name(double x) { return both(x); } \
   __device__ inline float gopt_##name(float x) { return single(x); }
 GOPT_LIBM(exp, expf, exp)
 GOPT_LIBM(log, logf, log)
@@ -49,9 +57,17 @@ __device__ inline double gopt_narrow(double x) { return (float)x; }
 __device__ inline int gopt_isnan(float x) { return x != x; }
 __device__ inline int gopt_isnan(double x) { return x != x; }
 __device__ inline int gopt_isnan(int64_t) { return 0; }
-__device__ inline float gopt_pow(float x, float y) { return powf(x, y); }
-__device__ inline double gopt_pow(double x, double y) { return pow(x, y); }
-__device__ inline int64_t gopt_pow(int64_t x, int64_t y) { return gopt_to_int(pow((double)x, (double)y)); }
+// The device's pow is off by an ulp or two where the host's is exact: a power of whole numbers is rounded to one, since
+// what truncates it afterwards would see one less.
+__device__ inline double gopt_pow(double x, double y) {
+  const double power = pow(x, y);
+  return y >= 0 && x == trunc(x) && y == trunc(y) && fabs(power) < 9007199254740992.0 ? rint(power) : power;
+}
+__device__ inline float gopt_pow(float x, float y) {
+  const float power = powf(x, y);
+  return y >= 0 && x == truncf(x) && y == truncf(y) && fabsf(power) < 16777216.0f ? rintf(power) : power;
+}
+__device__ inline int64_t gopt_pow(int64_t x, int64_t y) { return gopt_to_int(gopt_pow((double)x, (double)y)); }
 __device__ inline float gopt_fmod(float x, float y) { return fmodf(x, y); }
 __device__ inline double gopt_fmod(double x, double y) { return fmod(x, y); }
 __device__ inline int64_t gopt_fmod(int64_t x, int64_t y) { return y == 0 || y == -1 ? 0 : x % y; }

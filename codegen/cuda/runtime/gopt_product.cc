@@ -7,7 +7,8 @@ namespace {
 class MatrixLayout {
  public:
   MatrixLayout(int64_t rows, int64_t columns, int32_t count, int64_t step) {
-    check(cublasLtMatrixLayoutCreate(&layout_, CUDA_R_32F, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), rows));
+    check(cublasLtMatrixLayoutCreate(&layout_, CUDA_R_32F, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
+                                     rows));
     check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
     check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step));
   }
@@ -33,12 +34,17 @@ uint32_t alignment_of(const void* pointer, const std::vector<int64_t>& steps) {
 class LtProduct : public Primitive {
  public:
   LtProduct(Shared& shared, const MatrixProduct& p)
-      : handle_(shared.blas), workspace_(shared.workspace), p_(p), inner_(p.batch.empty() ? MatrixProduct::Axis{1, 0, 0} : p.batch.back()),
-        right_(p.right_transposed ? p.depth : p.columns, p.right_transposed ? p.columns : p.depth, count(), inner_.right_step),
+      : handle_(shared.blas),
+        workspace_(shared.workspace),
+        p_(p),
+        inner_(p.batch.empty() ? MatrixProduct::Axis{1, 0, 0} : p.batch.back()),
+        right_(p.right_transposed ? p.depth : p.columns, p.right_transposed ? p.columns : p.depth, count(),
+               inner_.right_step),
         left_(p.left_transposed ? p.rows : p.depth, p.left_transposed ? p.depth : p.rows, count(), inner_.left_step),
         dst_(p.columns, p.rows, count(), p.rows * p.columns) {
     check(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
-    const cublasOperation_t right = p.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, left = p.left_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t right = p.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                            left = p.left_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     set(CUBLASLT_MATMUL_DESC_TRANSA, right);
     set(CUBLASLT_MATMUL_DESC_TRANSB, left);
     if (!p_.batch.empty()) p_.batch.pop_back();
@@ -61,13 +67,15 @@ class LtProduct : public Primitive {
     for (size_t i = 0; i < offsets_.size(); i++) {
       float* dst = static_cast<float*>(o.dst) + static_cast<int64_t>(i) * size;
       const float* addend = o.addend ? static_cast<const float*>(o.addend) + static_cast<int64_t>(i) * size : dst;
-      if (cublasLtMatmul(handle_, description_, &p_.scale, right(o, offsets_[i]), right_, left(o, offsets_[i]), left_, &beta, addend, dst_,
-                         dst, dst_, &algorithm_, space, workspace_size_, stream) != CUBLAS_STATUS_SUCCESS)
+      if (cublasLtMatmul(handle_, description_, &p_.scale, right(o, offsets_[i]), right_, left(o, offsets_[i]), left_,
+                         &beta, addend, dst_, dst, dst_, &algorithm_, space, workspace_size_,
+                         stream) != CUBLAS_STATUS_SUCCESS)
         return false;
     }
     if (bias_left_ || activation_left_)
       apply_epilogue(static_cast<float*>(o.dst), size * static_cast<int64_t>(offsets_.size()),
-                     bias_left_ ? static_cast<const float*>(o.bias) : nullptr, p_.columns, 1, nullptr, p_.activation, stream);
+                     bias_left_ ? static_cast<const float*>(o.bias) : nullptr, p_.columns, 1, nullptr, p_.activation,
+                     stream);
     return cudaGetLastError() == cudaSuccess;
   }
 
@@ -97,8 +105,10 @@ class LtProduct : public Primitive {
     const ActivationKind kind = p_.activation.kind;
     const bool relu = kind == ActivationKind::Relu, gelu = kind == ActivationKind::GeluTanh;
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    if (o.bias) epilogue = relu ? CUBLASLT_EPILOGUE_RELU_BIAS : gelu ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
-    else if (relu || gelu) epilogue = relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_GELU;
+    if (o.bias)
+      epilogue = relu ? CUBLASLT_EPILOGUE_RELU_BIAS : gelu ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+    else if (relu || gelu)
+      epilogue = relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_GELU;
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
     if (o.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
     activation_left_ = !relu && !gelu && kind != ActivationKind::None;
@@ -140,19 +150,22 @@ class LtProduct : public Primitive {
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
     std::vector<int64_t> left_steps{inner_.left_step}, right_steps{inner_.right_step};
     const std::vector<int64_t> dst_steps{p_.batch.empty() && inner_.count == 1 ? 0 : p_.rows * p_.columns};
-    for (const MatrixProduct::Axis& axis : p_.batch) left_steps.push_back(axis.left_step), right_steps.push_back(axis.right_step);
+    for (const MatrixProduct::Axis& axis : p_.batch)
+      left_steps.push_back(axis.left_step), right_steps.push_back(axis.right_step);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(o.weights, right_steps));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(o.src, left_steps));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(o.addend ? o.addend : o.dst, dst_steps));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(o.dst, dst_steps));
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(handle_, description_, right_, left_, dst_, dst_, preference, limit, candidates, &found);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, description_, right_, left_, dst_, dst_,
+                                                                 preference, limit, candidates, &found);
     cublasLtMatmulPreferenceDestroy(preference);
     return status == CUBLAS_STATUS_SUCCESS && found > 0;
   }
 
   const float* left(const Operands& o, const Offsets& at) const { return static_cast<const float*>(o.src) + at.left; }
-  const float* right(const Operands& o, const Offsets& at) const { return static_cast<const float*>(o.weights) + at.right; }
+  const float* right(const Operands& o, const Offsets& at) const {
+    return static_cast<const float*>(o.weights) + at.right;
+  }
 
   const Blas& handle_;
   Workspace& workspace_;
@@ -168,6 +181,8 @@ class LtProduct : public Primitive {
 
 }  // namespace
 
-std::unique_ptr<Primitive> make_product(Shared& shared, const MatrixProduct& product) { return std::make_unique<LtProduct>(shared, product); }
+std::unique_ptr<Primitive> make_product(Shared& shared, const MatrixProduct& product) {
+  return std::make_unique<LtProduct>(shared, product);
+}
 
 }  // namespace gopt_runtime
