@@ -1,6 +1,7 @@
 #include "laws.h"
 
 #include <algorithm>
+#include <map>
 
 namespace gopt {
 
@@ -104,12 +105,31 @@ bool apply_pythagoras(NormalForm& form) {
   return false;
 }
 
+// Whether every term is a product of squares and of what is never negative.
+bool is_plainly_nonnegative(const Factor& factor) {
+  if (factor.kind == FactorKind::Size) return true;
+  if (factor.kind == FactorKind::Call)
+    return factor.function == Function::Exp || factor.function == Function::Cosh || factor.function == Function::Sqrt;
+  return factor.kind == FactorKind::Maximum &&
+         std::any_of(factor.branches.begin(), factor.branches.end(),
+                     [](const Branch& b) { return b.value.empty() && b.guard.is_true(); });
+}
+bool is_plainly_nonnegative(const NormalForm& form) {
+  return std::all_of(form.begin(), form.end(), [](const Term& term) {
+    std::map<std::string, int> odd;
+    for (const Factor& factor : term.factors)
+      if (!is_plainly_nonnegative(factor)) odd[key(factor)] ^= 1;
+    return term.coefficient.numerator() > 0 &&
+           std::all_of(odd.begin(), odd.end(), [](const auto& o) { return o.second == 0; });
+  });
+}
+
 bool apply_square_root(NormalForm& form, ProofState& state) {
   for (size_t i = 0; i < form.size(); i++) {
     const auto roots = find_square(form[i], Function::Sqrt);
     if (!roots) continue;
     const NormalForm radicand = form[i].factors[roots->first].args[0];
-    if (!state.domains.admits("sqrt " + key(radicand))) continue;
+    if (!is_plainly_nonnegative(radicand)) continue;
     const Term rest = without(form[i], *roots);
     form.erase(form.begin() + static_cast<ptrdiff_t>(i));
     for (const Term& part : radicand) {

@@ -167,7 +167,7 @@ class Normalizer {
     const bool trivial = form.size() == 1 && form[0].binders.empty() && form[0].factors.empty() &&
                          state_.solver.entails(context, form[0].guard);
     if (!trivial) {
-      if (!is_positive(form)) state_.domains.demand("divisor " + key(form));
+      if (!is_positive(form)) state_.domains.demand("divisor", form);
       Factor factor;
       factor.kind = FactorKind::Reciprocal;
       factor.exponent = -1;
@@ -184,7 +184,7 @@ class Normalizer {
     if (!merges) {
       Factor bare = factor;
       bare.exponent = std::abs(factor.exponent);
-      state_.domains.demand("divisor " + key(NormalForm{Term{Rational(1), {}, Cond(), {bare}}}));
+      state_.domains.demand("divisor", as_form(std::move(bare)));
     }
     factor.exponent = -factor.exponent;
     term.factors.push_back(std::move(factor));
@@ -236,7 +236,7 @@ class Normalizer {
       if (parity_of(e->function) == Parity::Odd) r[0].coefficient = -1;
     }
     if ((e->function == Function::Sqrt || e->function == Function::Log) && !is_positive(args[0]))
-      state_.domains.demand(std::string(function_text(e->function)) + " " + key(args[0]));
+      state_.domains.demand(std::string(function_text(e->function)), args[0]);
     r[0].factors.push_back(make_call(e->function, std::move(args)));
     return r;
   }
@@ -267,10 +267,10 @@ class Normalizer {
     }
     if (exponent == Rational(-1)) return reciprocal(args[0], context);
     if (exponent == Rational(1, 2)) {
-      if (!is_positive(args[0])) state_.domains.demand("sqrt " + key(args[0]));
+      if (!is_positive(args[0])) state_.domains.demand("sqrt", args[0]);
       return as_form(make_call(Function::Sqrt, {args[0]}));
     }
-    state_.domains.demand("pow " + key(args[0]) + key(args[1]));
+    state_.domains.demand("pow " + key(args[1]), args[0]);
     return as_form(make_call(Function::Pow, std::move(args)));
   }
 

@@ -5,8 +5,10 @@
 
 namespace gopt {
 
+namespace {
+
 // Binders are numbered by first appearance, since both sides draw them from one pool.
-std::string Domains::without_binder_names(const std::string& text) {
+std::string without_binder_names(const std::string& text) {
   std::string r;
   std::map<std::string, size_t> numbers;
   for (size_t i = 0; i < text.size();) {
@@ -20,6 +22,17 @@ std::string Domains::without_binder_names(const std::string& text) {
     i = end;
   }
   return r;
+}
+
+}  // namespace
+
+void Domains::demand(std::string function, NormalForm argument) {
+  const std::string text = without_binder_names(function + " " + key(argument));
+  if (!right_side_) {
+    if (left_keys_.insert(text).second) left_.push_back({std::move(function), std::move(argument)});
+  } else if (!left_keys_.count(text)) {
+    open_.push_back({std::move(function), std::move(argument)});
+  }
 }
 
 }  // namespace gopt

@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "normal_form.h"
 #include "solver.h"
@@ -17,28 +18,26 @@ class ProofLimit : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Where partial functions are defined. The left side may assume that its own divisors are not 0 and its own radicands
-// not negative, since it has no value otherwise; the right side may assume, and need, no more than that.
+// A partial function's argument: a divisor that must not be 0, the argument of a root, logarithm or power.
+struct Demand {
+  std::string function;
+  NormalForm argument;
+};
+
+// The demands of both sides. The left side has no value where its own are not met; the right side may need, and assume,
+// no more.
 class Domains {
  public:
   void start_right_side() { right_side_ = true; }
-  // Notes that a side needs `text`; whether the left side needed it too (always for the left side itself).
-  bool admits(const std::string& text) {
-    const std::string canonical = without_binder_names(text);
-    if (!right_side_) needed_.insert(canonical);
-    return needed_.count(canonical) > 0;
-  }
-  void demand(const std::string& text) {
-    if (!admits(text)) missing_ = text;
-  }
-  // A demand of the right side that the left does not make; empty if there is none.
-  const std::string& missing() const { return missing_; }
+  void demand(std::string function, NormalForm argument);
+  // Demands of the right side that are not written alike on the left.
+  const std::vector<Demand>& open() const { return open_; }
+  const std::vector<Demand>& of_left() const { return left_; }
 
  private:
-  static std::string without_binder_names(const std::string& text);
-  std::set<std::string> needed_;
-  std::string missing_;
   bool right_side_ = false;
+  std::set<std::string> left_keys_;
+  std::vector<Demand> left_, open_;
 };
 
 struct ProofState {

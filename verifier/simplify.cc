@@ -74,7 +74,10 @@ bool split_divided_binder(Term& term, const Cond& context, ProofState& state) {
     if (binder == term.binders.end()) continue;
     std::set<AtomId> in_divisor;
     collect_symbols(a.denominator, in_divisor);
-    if (is_binder_of(term, in_divisor) || !state.solver.entails(context, at_least(a.denominator, Index(1)))) continue;
+    // Where the divisor is not positive, the guard must be false: then both sums are empty.
+    if (is_binder_of(term, in_divisor) ||
+        !state.solver.entails(context && term.guard, at_least(a.denominator, Index(1))))
+      continue;
     const AtomId high = state.pool.fresh(), low = state.pool.fresh();
     const Index divisor = a.denominator, low_index = Index::from_atom(low);
     const Substitution split{{*binder, Index::from_atom(high) * divisor + low_index}};

@@ -203,13 +203,24 @@ class RuleVerifier {
       const NormalForm left = normalize(left_.outputs[output].at(position.subscripts), all, state);
       state.domains.start_right_side();
       const NormalForm right = normalize(right_.outputs[output].at(position.subscripts), all, state);
-      if (!state.domains.missing().empty()) {
-        reason_ = "the right side needs what the left does not: " + state.domains.missing();
-        continue;
-      }
+      if (!meets_demands(all, state)) continue;
       if (are_equal(left, right, all, state)) return true;
     }
     return false;
+  }
+
+  // Whether each partial function of the right side is applied to a value to which the left side applies it too.
+  bool meets_demands(const Cond& context, ProofState& state) {
+    for (const Demand& open : state.domains.open()) {
+      const auto& known = state.domains.of_left();
+      const bool met = std::any_of(known.begin(), known.end(), [&](const Demand& d) {
+        return d.function == open.function && are_equal(d.argument, open.argument, context, state);
+      });
+      if (met) continue;
+      reason_ = "the right side applies a partial function (" + open.function + ") where the left side does not";
+      return false;
+    }
+    return true;
   }
 
   const RewriteRule& rule_;
