@@ -170,7 +170,7 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
   auto attributes = read_attributes(state, view, info);
   Values inputs = view.inputs;
   if (!attributes || !take_input_attributes(state, view, info, inputs, *attributes)) return MaybeValues();
-  if (kind == OpKind::Reshape) shorten_shape(inputs[0], *attributes);
+  if (kind == OpKind::Reshape && !inputs.empty()) shorten_shape(inputs[0], *attributes);
   if (state.original_types) GOPT_RETURN_IF_ERROR(rebatch_node(state, view, kind, inputs, *attributes));
   auto node = state.builder.add(kind, inputs, *attributes, *outputs, view.node.name(),
                                 {view.node.output().begin(), view.node.output().end()});

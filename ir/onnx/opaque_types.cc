@@ -1,5 +1,6 @@
 #include "opaque_types.h"
 
+#include <onnx/checker.h>
 #include <onnx/defs/schema.h>
 #include <onnx/shape_inference/implementation.h>
 
@@ -22,6 +23,67 @@ std::string type_text(ElementType type) {
       {ElementType::Bool, "bool"},         {ElementType::String, "string"}};
   const auto it = texts.find(type);
   return it == texts.end() ? "" : "tensor(" + it->second + ")";
+}
+
+// Inference of windowed operators trusts the lengths and signs of their attributes; it crashes where they are wrong.
+bool has_sound_window(const onnx::NodeProto& node, const std::vector<Value>& inputs) {
+  static const std::set<std::string> per_axis = {"kernel_shape", "strides", "dilations", "output_shape"};
+  if (inputs.empty() || !inputs[0] || !inputs[0].type().shape) return true;
+  const auto rank = static_cast<int>(inputs[0].type().shape->size());
+  for (const auto& attribute : node.attribute()) {
+    const bool pads = attribute.name() == "pads" || attribute.name() == "output_padding";
+    if (!per_axis.contains(attribute.name()) && !pads) continue;
+    const int axes = attribute.name() == "pads" ? 2 * (rank - 2) : rank - 2;
+    if (attribute.ints_size() != axes) return false;
+    const int64_t lowest = pads ? 0 : 1;
+    for (const int64_t value : attribute.ints())
+      if (value < lowest || value > INT32_MAX) return false;
+  }
+  const bool weighted = node.op_type().find("Conv") != std::string::npos;
+  for (size_t i = 1; weighted && i < inputs.size(); i++) {
+    const bool weight = inputs[i] && inputs[i].type().shape && inputs[i].type().shape->size() > 1;
+    if (weight && static_cast<int>(inputs[i].type().shape->size()) != rank) return false;
+  }
+  return rank >= 3;
+}
+
+bool is_windowed(const std::string& op) {
+  return op.find("Conv") != std::string::npos || op.find("Pool") != std::string::npos;
+}
+
+// Where both branches of an If declare an output alike, it is so; of other subgraphs nothing is concluded.
+std::vector<TensorType> branch_types(const ImportState& state, const onnx::NodeProto& node, const std::string& suffix) {
+  std::vector<TensorType> types(static_cast<size_t>(node.output_size()));
+  if (node.op_type() != "If" || node.attribute_size() != 2) return types;
+  const onnx::GraphProto &one = node.attribute(0).g(), &other = node.attribute(1).g();
+  for (int i = 0; i < node.output_size() && i < one.output_size() && i < other.output_size(); i++) {
+    const std::string name = node.output(i) + suffix;
+    const TensorType type = declared_type(state, one.output(i).type(), name);
+    if (type == declared_type(state, other.output(i).type(), name)) types[static_cast<size_t>(i)] = type;
+  }
+  return types;
+}
+
+bool has_subgraph(const onnx::NodeProto& node) {
+  return std::any_of(node.attribute().begin(), node.attribute().end(), [](const onnx::AttributeProto& attribute) {
+    return attribute.has_g() || attribute.graphs_size() > 0;
+  });
+}
+
+// The form of the node, by libonnx's checker: what does not pass is only not looked at.
+bool is_well_formed(const onnx::NodeProto& node, const Scope& scope) {
+  onnx::checker::CheckerContext context;
+  context.set_ir_version(8);
+  std::unordered_map<std::string, int> opsets;
+  for (const auto& [domain, version] : scope.opsets) opsets[domain] = static_cast<int>(version);
+  context.set_opset_imports(opsets);
+  onnx::checker::LexicalScopeContext names;
+  try {
+    onnx::checker::check_node(node, context, names);
+  } catch (const std::exception&) {
+    return false;
+  }
+  return true;
 }
 
 // True where libonnx's operator has all that the node says.
@@ -77,8 +139,12 @@ void forget_invented_names(onnx::GraphProto& graph) {
 std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx::NodeProto& node,
                                            const std::vector<std::string>& names, const std::vector<Value>& inputs,
                                            const Scope& scope) {
+  // Open extents are named after the value; names of inlined bodies may repeat.
+  const std::string suffix = scope.depth > 0 ? "_" + std::to_string(state.opaque_count) : "";
+  if (has_subgraph(node)) return branch_types(state, node, suffix);
   std::vector<TensorType> types(static_cast<size_t>(node.output_size()));
   if (!normal_domain(node.domain()).empty() || !is_covered(node, inputs, scope.opset())) return types;
+  if (!is_well_formed(node, scope) || (is_windowed(node.op_type()) && !has_sound_window(node, inputs))) return types;
   onnx::GraphProto graph = graph_of(node, names, inputs);
   std::unordered_map<std::string, int> opsets;
   for (const auto& [domain, version] : scope.opsets) opsets[domain] = static_cast<int>(version);
@@ -90,7 +156,7 @@ std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx:
   forget_invented_names(graph);
   for (const auto& output : graph.output()) {
     const auto position = std::find(node.output().begin(), node.output().end(), output.name()) - node.output().begin();
-    types[static_cast<size_t>(position)] = declared_type(state, output.type(), output.name());
+    types[static_cast<size_t>(position)] = declared_type(state, output.type(), output.name() + suffix);
   }
   return types;
 }
