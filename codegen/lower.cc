@@ -48,7 +48,7 @@ namespace {
 // expression.
 class Composer {
  public:
-  Composer(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel) {}
+  explicit Composer(const Kernel& kernel) : kernel_(kernel) {}
 
   Result<TensorExpr> compose(const Value& value) {
     const auto key = std::pair(value.node.get(), value.output);
@@ -106,7 +106,6 @@ class Composer {
     return tensor;
   }
 
-  const Plan& plan_;
   const Kernel& kernel_;
   std::map<std::pair<const Node*, int>, TensorExpr> done_;
 };
@@ -183,7 +182,7 @@ Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
   KernelBody body;
   body.output = out.element;
   for (BufferId b : kernel.input_buffers) body.inputs.push_back(plan.buffer(b).element);
-  Composer composer(plan, kernel);
+  Composer composer(kernel);
   GOPT_ASSIGN_OR_RETURN(const TensorExpr tensor, composer.compose(kernel.outputs[0]));
   const Traversal t = traverse(out.dims, out.layout);
   const Expr element = select(t.inside, tensor.at(t.subscripts), constant(0));

@@ -306,8 +306,9 @@ Status write_npz(const NamedTensors& tensors, const std::string& path) {
   GOPT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create(path));
   std::string directory;
   for (const auto& [name, tensor] : tensors) {
+    const ElementType element = tensor.type();
     const auto* type = std::find_if(std::begin(kNumpyTypes), std::end(kNumpyTypes),
-                                    [&](const NumpyType& row) { return row.type == tensor.type(); });
+                                    [element](const NumpyType& row) { return row.type == element; });
     if (type == std::end(kNumpyTypes))
       return Error{path + ": tensor '" + name + "' has elements of " + to_string(tensor.type()) +
                    ", which NumPy lacks"};
