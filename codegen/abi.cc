@@ -5,7 +5,8 @@ namespace gopt::codegen {
 std::string quoted(const std::string& text) {
   std::string s = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') s += '\\', s += c;
+    if (c == '"' || c == '\\')
+      s += '\\', s += c;
     else if (static_cast<unsigned char>(c) < 32) {
       char code[8];
       snprintf(code, sizeof code, "\\%03o", static_cast<unsigned>(static_cast<unsigned char>(c)));
@@ -26,8 +27,8 @@ std::string print_infos(const std::string& what, const std::vector<std::pair<std
     dims += "const int64_t k" + what + std::to_string(i) + "[] = {";
     for (int64_t d : shape) dims += std::to_string(d) + ", ";
     dims += "0};\n";
-    infos += "    {" + quoted(values[i].first) + ", " + std::to_string(static_cast<int>(values[i].second.element)) + ", " + std::to_string(shape.size()) +
-             ", k" + what + std::to_string(i) + ", " +
+    infos += "    {" + quoted(values[i].first) + ", " + std::to_string(static_cast<int>(values[i].second.element)) +
+             ", " + std::to_string(shape.size()) + ", k" + what + std::to_string(i) + ", " +
              std::to_string(static_cast<size_t>(element_count(shape)) * size_bytes(values[i].second.element)) + "},\n";
   }
   return dims + "const gopt_tensor_info k" + what + "s[] = {\n" + infos + "    {nullptr, 0, 0, nullptr, 0}};\n";
@@ -41,12 +42,14 @@ std::string print_tables(const Plan& plan) {
   for (const GraphOutput& o : plan.graph.outputs()) outputs.emplace_back(o.name, o.value.type());
   std::string names;
   for (const Kernel& k : plan.kernels) names += "    " + quoted(k.name) + ",\n";
-  const std::string in = std::to_string(inputs.size()), out = std::to_string(outputs.size()), kernels = std::to_string(plan.kernels.size());
+  const std::string in = std::to_string(inputs.size()), out = std::to_string(outputs.size()),
+                    kernels = std::to_string(plan.kernels.size());
   auto bounded = [](const std::string& table, const std::string& count, const std::string& none) {
     return "number >= 0 && number < " + count + " ? " + table + "[number] : " + none;
   };
-  return "namespace {\n" + print_infos("Input", inputs) + print_infos("Output", outputs) + "const char* const kKernelNames[] = {\n" + names +
-         "    nullptr};\n}  // namespace\n\n" + "int gopt_input_count(void) { return " + in + "; }\nint gopt_output_count(void) { return " + out +
+  return "namespace {\n" + print_infos("Input", inputs) + print_infos("Output", outputs) +
+         "const char* const kKernelNames[] = {\n" + names + "    nullptr};\n}  // namespace\n\n" +
+         "int gopt_input_count(void) { return " + in + "; }\nint gopt_output_count(void) { return " + out +
          "; }\nint gopt_kernel_count(void) { return " + kernels + "; }\n" +
          "const gopt_tensor_info* gopt_input(int number) { return " + bounded("&kInputs", in, "nullptr") + "; }\n" +
          "const gopt_tensor_info* gopt_output(int number) { return " + bounded("&kOutputs", out, "nullptr") + "; }\n" +

@@ -1,5 +1,5 @@
-// The part of an emitted model's source that is the same for every target: tables of what the tensors and kernels are, behind
-// the functions of runtime/model.h that return them.
+// The part of an emitted model's source that is the same for every target: tables of what the tensors and kernels are,
+// behind the functions of runtime/model.h that return them.
 #pragma once
 
 #include <string>

@@ -30,13 +30,15 @@ std::vector<BufferId> weight_buffers(const Plan& plan) {
   std::vector<BufferId> found;
   for (uint32_t b = 0; b < plan.buffers.size(); b++)
     if (plan.buffers[b].place == BufferPlace::Weight && !plan.buffers[b].is_view) found.push_back(BufferId{b});
-  std::sort(found.begin(), found.end(), [&](BufferId a, BufferId b) { return plan.buffer(a).offset < plan.buffer(b).offset; });
+  std::sort(found.begin(), found.end(),
+            [&](BufferId a, BufferId b) { return plan.buffer(a).offset < plan.buffer(b).offset; });
   return found;
 }
 
 int64_t weights_file_size(const Plan& plan) {
   int64_t size = 0;
-  for (BufferId id : weight_buffers(plan)) size = std::max(size, plan.buffer(id).offset + (plan.buffer(id).size_bytes + 63) / 64 * 64);
+  for (BufferId id : weight_buffers(plan))
+    size = std::max(size, plan.buffer(id).offset + (plan.buffer(id).size_bytes + 63) / 64 * 64);
   return size;
 }
 

@@ -1,4 +1,5 @@
-// Where a plan's buffers are at run time, as C++ expressions, and what lies in the weights file. The same for every target.
+// Where a plan's buffers are at run time, as C++ expressions, and what lies in the weights file. The same for every
+// target.
 #pragma once
 
 #include <string>

@@ -27,11 +27,12 @@ struct Toolchain {
 };
 
 const Toolchain& cpu_toolchain() {
-  static const Toolchain tools{"g++",
-                               {"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-fPIC"},
-                               {"-shared", "-fopenmp", "-Wl,-Bsymbolic"},
-                               {"-ldnnl"},
-                               "a C++ compiler is needed to build emitted code (Debian: apt install g++ libdnnl-dev)"};
+  static const Toolchain tools{
+      "g++",
+      {"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-fPIC"},
+      {"-shared", "-fopenmp", "-Wl,-Bsymbolic"},
+      {"-ldnnl"},
+      "a C++ compiler is needed to build emitted code (Debian: apt install g++ libdnnl-dev)"};
   return tools;
 }
 
@@ -51,9 +52,11 @@ const Toolchain& cuda_toolchain() {
     const std::string nvcc = find_nvcc(), root = fs::path(nvcc).parent_path().parent_path().string();
     return Toolchain{nvcc,
                      {"-std=c++17", "-O3", "-arch=sm_90", "-Xcompiler=-fPIC"},
-                     {"-shared", "-cudart=shared", "-Xlinker=-Bsymbolic", "-L" + root + "/lib64", "-Xlinker=-rpath=" + root + "/lib64"},
+                     {"-shared", "-cudart=shared", "-Xlinker=-Bsymbolic", "-L" + root + "/lib64",
+                      "-Xlinker=-rpath=" + root + "/lib64"},
                      {"-lcublasLt", "-lcudnn"},
-                     "the CUDA toolkit with cuDNN is needed to build emitted CUDA code; nvcc is sought in PATH and in $CUDA_HOME/bin"};
+                     "the CUDA toolkit with cuDNN is needed to build emitted CUDA code; nvcc is sought in PATH and in "
+                     "$CUDA_HOME/bin"};
   }();
   return tools;
 }
@@ -71,7 +74,9 @@ std::string read_text(const fs::path& path) {
 Result<fs::path> cache_folder() {
   const char* cache = getenv("XDG_CACHE_HOME");
   const char* home = getenv("HOME");
-  fs::path folder = cache && *cache ? fs::path(cache) : home && *home ? fs::path(home) / ".cache" : fs::temp_directory_path();
+  fs::path folder = cache && *cache ? fs::path(cache)
+                    : home && *home ? fs::path(home) / ".cache"
+                                    : fs::temp_directory_path();
   folder /= "gopt";
   std::error_code error;
   fs::create_directories(folder, error);
@@ -119,8 +124,10 @@ Result<std::string> describe(const Toolchain& tools, const fs::path& cache) {
   if (!ok) return Error{tools.compiler + " does not work:\n" + text};
   std::ifstream cpu("/proc/cpuinfo");
   for (std::string line; std::getline(cpu, line);)
-    if (line.starts_with("model name") || line.starts_with("flags")) text += line + "\n";
-    else if (line.empty()) break;
+    if (line.starts_with("model name") || line.starts_with("flags"))
+      text += line + "\n";
+    else if (line.empty())
+      break;
   for (const std::string& flag : tools.compile_flags) text += flag + " ";
   return text;
 }
@@ -143,8 +150,8 @@ Status finish(Job& job) {
 }
 
 // Compiles what the cache does not hold, as many at once as there are processors.
-Status compile(const std::vector<Source>& sources, const Toolchain& tools, const fs::path& cache, const std::string& key,
-               std::vector<fs::path>& objects) {
+Status compile(const std::vector<Source>& sources, const Toolchain& tools, const fs::path& cache,
+               const std::string& key, std::vector<fs::path>& objects) {
   const fs::path work = cache / ("work" + std::to_string(getpid()) + "_" + to_string(hash_bytes(key)).substr(0, 8));
   std::error_code error;
   fs::create_directories(work, error);
@@ -214,7 +221,8 @@ Result<std::string> build_folder(const std::string& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     const std::string extension = entry.path().extension().string();
-    if (extension == ".cc" || extension == ".h" || extension == ".cu" || extension == ".cuh") sources.push_back({name, read_text(entry.path())});
+    if (extension == ".cc" || extension == ".h" || extension == ".cu" || extension == ".cuh")
+      sources.push_back({name, read_text(entry.path())});
   }
   if (error || sources.empty()) return Error{folder + " is no folder of emitted code"};
   std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.name < b.name; });

@@ -1,5 +1,6 @@
-// Compiles an emitted folder into a shared library with the system's C++ compiler, or nvcc where it holds CUDA. Objects and libraries are kept in a cache
-// folder ($XDG_CACHE_HOME/gopt, else ~/.cache/gopt), under a hash of all that they are made of.
+// Compiles an emitted folder into a shared library with the system's C++ compiler, or nvcc where it holds CUDA. Objects
+// and libraries are kept in a cache folder ($XDG_CACHE_HOME/gopt, else ~/.cache/gopt), under a hash of all that they
+// are made of.
 #pragma once
 
 #include <string>

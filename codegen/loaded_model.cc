@@ -59,17 +59,20 @@ struct Call {
   std::vector<void*> outputs;
 };
 
-Result<Call> prepare(const std::vector<ModelValue>& wanted, const std::vector<ModelValue>& made, const std::vector<Tensor>& inputs) {
+Result<Call> prepare(const std::vector<ModelValue>& wanted, const std::vector<ModelValue>& made,
+                     const std::vector<Tensor>& inputs) {
   if (inputs.size() != wanted.size())
     return Error{std::to_string(inputs.size()) + " inputs given, the model has " + std::to_string(wanted.size())};
   Call call;
   for (size_t i = 0; i < inputs.size(); i++) {
     if (!(inputs[i].tensor_type() == wanted[i].type))
-      return Error{"input `" + wanted[i].name + "` is " + to_string(inputs[i].tensor_type()) + ", the model wants " + to_string(wanted[i].type)};
+      return Error{"input `" + wanted[i].name + "` is " + to_string(inputs[i].tensor_type()) + ", the model wants " +
+                   to_string(wanted[i].type)};
     call.inputs.push_back(inputs[i].bytes().data());
   }
   for (const ModelValue& output : made) {
-    call.bytes.emplace_back(static_cast<size_t>(element_count(output.type.static_shape())) * size_bytes(output.type.element));
+    call.bytes.emplace_back(static_cast<size_t>(element_count(output.type.static_shape())) *
+                            size_bytes(output.type.element));
     call.outputs.push_back(call.bytes.back().data());
   }
   return call;
@@ -104,10 +107,12 @@ const std::vector<ModelValue>& LoadedModel::outputs() const { return state_->out
 
 Result<std::vector<Tensor>> LoadedModel::run(const std::vector<Tensor>& inputs) {
   GOPT_ASSIGN_OR_RETURN(Call call, prepare(state_->inputs, state_->outputs, inputs));
-  if (state_->run(state_->model, call.inputs.data(), call.outputs.data(), nullptr) != 0) return Error{state_->error(state_->model)};
+  if (state_->run(state_->model, call.inputs.data(), call.outputs.data(), nullptr) != 0)
+    return Error{state_->error(state_->model)};
   std::vector<Tensor> results;
   for (size_t i = 0; i < call.bytes.size(); i++)
-    results.push_back(Tensor::from_bytes(state_->outputs[i].type.element, state_->outputs[i].type.static_shape(), std::move(call.bytes[i])));
+    results.push_back(Tensor::from_bytes(state_->outputs[i].type.element, state_->outputs[i].type.static_shape(),
+                                         std::move(call.bytes[i])));
   return results;
 }
 
@@ -116,8 +121,10 @@ Result<std::vector<double>> LoadedModel::time(const std::vector<Tensor>& inputs,
   std::vector<double> times;
   for (int i = -warmup; i < runs; i++) {
     const auto start = std::chrono::steady_clock::now();
-    if (state_->run(state_->model, call.inputs.data(), call.outputs.data(), nullptr) != 0) return Error{state_->error(state_->model)};
-    if (i >= 0) times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    if (state_->run(state_->model, call.inputs.data(), call.outputs.data(), nullptr) != 0)
+      return Error{state_->error(state_->model)};
+    if (i >= 0)
+      times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   return times;
 }
@@ -129,7 +136,8 @@ Result<std::vector<std::pair<std::string, double>>> LoadedModel::profile(const s
     if (state_->profile(state_->model, call.inputs.data(), call.outputs.data(), nullptr, milliseconds.data()) != 0)
       return Error{state_->error(state_->model)};
   std::vector<std::pair<std::string, double>> table;
-  for (size_t i = 0; i < milliseconds.size(); i++) table.emplace_back(state_->kernel_name(static_cast<int>(i)), milliseconds[i]);
+  for (size_t i = 0; i < milliseconds.size(); i++)
+    table.emplace_back(state_->kernel_name(static_cast<int>(i)), milliseconds[i]);
   return table;
 }
 

@@ -44,8 +44,8 @@ Index memory_offset(const std::vector<int64_t>& dims, Layout layout, const std::
 
 namespace {
 
-// Composes the definitions of a kernel's nodes. Elements are remembered by their subscripts, so that a value used twice is one
-// expression.
+// Composes the definitions of a kernel's nodes. Elements are remembered by their subscripts, so that a value used twice
+// is one expression.
 class Composer {
  public:
   explicit Composer(const Kernel& kernel) : kernel_(kernel) {}
@@ -116,7 +116,9 @@ class Flattener {
   Flattener(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel) {}
 
   Expr operator()(const Expr& e) {
-    return map_expr(e, [this](const Index& i) { return loads(i); }, [this](int input, const std::vector<Index>& s) { return flat(input, s); });
+    return map_expr(
+        e, [this](const Index& i) { return loads(i); },
+        [this](int input, const std::vector<Index>& s) { return flat(input, s); });
   }
 
  private:

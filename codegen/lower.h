@@ -1,5 +1,6 @@
-// A generated kernel as one element expression over memory offsets: the definitions of the nodes that it covers, composed, with
-// every read at an offset into its buffer in that buffer's layout. Target-independent; see writer.h for how it is printed.
+// A generated kernel as one element expression over memory offsets: the definitions of the nodes that it covers,
+// composed, with every read at an offset into its buffer in that buffer's layout. Target-independent; see writer.h for
+// how it is printed.
 #pragma once
 
 #include <string>
@@ -21,7 +22,8 @@ struct KernelBody {
   Index offset;             // of the output element, in elements
   ElementType output = ElementType::Undefined;
   std::vector<ElementType> inputs;
-  // Reads are read(i, {offset}). Loads within indexes are load(i, {offset}) or load(i, {offset, bound}): clamped to [0, bound).
+  // Reads are read(i, {offset}). Loads within indexes are load(i, {offset}) or load(i, {offset, bound}): clamped to [0,
+  // bound).
   Expr value;
 };
 

@@ -70,9 +70,12 @@ Index map_loads(const Index& index, const std::function<Index(int, const std::ve
     Index product(term.coefficient);
     for (AtomId id : term.atoms) {
       const Atom& a = atom(id);
-      if (a.kind == AtomKind::Load) product = product * load(a.input, a.subscripts);
-      else if (a.kind == AtomKind::FloorDiv) product = product * floor_div(map_loads(a.numerator, load), map_loads(a.denominator, load));
-      else product = product * Index::from_atom(id);
+      if (a.kind == AtomKind::Load)
+        product = product * load(a.input, a.subscripts);
+      else if (a.kind == AtomKind::FloorDiv)
+        product = product * floor_div(map_loads(a.numerator, load), map_loads(a.denominator, load));
+      else
+        product = product * Index::from_atom(id);
     }
     r += product;
   }
@@ -191,7 +194,8 @@ Expr merge_binders(const Expr& e, std::unordered_map<const Expr::Node*, Expr>& m
     for (Expr& a : node.args) a = merge_binders(a, memo);
     for (size_t i = 0; i + 1 < node.binders.size();) {
       const auto outer = node.binders[i].extent.as_constant(), inner = node.binders[i + 1].extent.as_constant();
-      if (outer && inner && walk_together(all_indexes(node.args[0]), node.binders[i].symbol, node.binders[i + 1].symbol, *inner)) {
+      if (outer && inner &&
+          walk_together(all_indexes(node.args[0]), node.binders[i].symbol, node.binders[i + 1].symbol, *inner)) {
         node.args[0] = without_symbol(node.args[0], node.binders[i].symbol);
         node.binders[i + 1].extent = Index(*outer * *inner);
         node.binders.erase(node.binders.begin() + static_cast<long>(i));
@@ -254,8 +258,8 @@ KernelBody with_symbol(KernelBody body, AtomId symbol, const Index& value) {
   return body;
 }
 
-// Splits a loop in two by a tile that turns some floor division into a plain symbol, and what is left over into a body of its
-// own. Empty: nothing to gain.
+// Splits a loop in two by a tile that turns some floor division into a plain symbol, and what is left over into a body
+// of its own. Empty: nothing to gain.
 std::vector<KernelBody> split_loop(const KernelBody& body, int round) {
   const std::vector<const Atom*> before = divisions(body);
   for (const Atom* division : before) {
@@ -270,7 +274,8 @@ std::vector<KernelBody> split_loop(const KernelBody& body, int round) {
       const Loop outer{symbol_atom("@s" + std::to_string(round)), 0, loop.high / tile}, inner{loop.symbol, 0, tile};
       main.loops[l] = outer;
       main.loops.insert(main.loops.begin() + static_cast<long>(l) + 1, inner);
-      main = with_symbol(std::move(main), loop.symbol, Index(tile) * Index::from_atom(outer.symbol) + Index::from_atom(inner.symbol));
+      main = with_symbol(std::move(main), loop.symbol,
+                         Index(tile) * Index::from_atom(outer.symbol) + Index::from_atom(inner.symbol));
       if (divisions(main).size() >= before.size()) continue;
       if (loop.high % tile == 0) return {main};
       KernelBody rest = body;

@@ -1,5 +1,5 @@
-// Rewriting of element expressions before they are printed: simplification under the ranges of loops, strides of reads, merging
-// of loops that walk memory together, and boxes in which guards are decided.
+// Rewriting of element expressions before they are printed: simplification under the ranges of loops, strides of reads,
+// merging of loops that walk memory together, and boxes in which guards are decided.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,8 @@
 namespace gopt::codegen {
 
 using IndexMap = std::function<Index(const Index&)>;
-// Rebuilds an expression with indexes (also in guards) and reads replaced. Without a read map, subscripts go through the index map.
+// Rebuilds an expression with indexes (also in guards) and reads replaced. Without a read map, subscripts go through
+// the index map.
 Expr map_expr(const Expr& e, const IndexMap& index, const ReadFunction& read = {});
 Cond map_cond(const Cond& cond, const IndexMap& index);
 // Replaces each load within an index.
@@ -22,7 +23,8 @@ Index map_loads(const Index& index, const std::function<Index(int input, const s
 // With indexes and guards simplified under the ranges, those of binders included.
 Expr simplify(const Expr& e, const Ranges& ranges);
 
-// The constant a of index = a * symbol + rest, where rest does not depend on the symbol; nothing where it is not linear.
+// The constant a of index = a * symbol + rest, where rest does not depend on the symbol; nothing where it is not
+// linear.
 std::optional<int64_t> coefficient(const Index& index, AtomId symbol);
 bool depends_on(const Index& index, AtomId symbol);
 
@@ -31,11 +33,12 @@ void for_each_index(const Expr& e, const std::function<void(const Index&)>& visi
 // Every read outside nested reductions that do not depend on the symbol.
 void for_each_read(const Expr& e, const std::function<void(const Expr&)>& visit);
 
-// Splits loops where a floor division asks for it (what is left over is a body of its own), and merges neighbouring loops and
-// binders that every index walks as one.
+// Splits loops where a floor division asks for it (what is left over is a body of its own), and merges neighbouring
+// loops and binders that every index walks as one.
 std::vector<KernelBody> reshape_loops(const KernelBody& body);
 
-// The body on parts of its range, in each of which the guards outside reductions are decided, as far as that takes few parts.
+// The body on parts of its range, in each of which the guards outside reductions are decided, as far as that takes few
+// parts.
 std::vector<KernelBody> split_into_boxes(const KernelBody& body);
 
 }  // namespace gopt::codegen

@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 // The last two axes exchanged, of elements of a fixed size.
 std::vector<char> transposed(const Tensor& tensor) {
   const std::vector<int64_t>& dims = tensor.dims();
-  const int64_t rows = dims[dims.size() - 2], columns = dims.back(), count = rows * columns == 0 ? 0 : tensor.count() / (rows * columns);
+  const int64_t rows = dims[dims.size() - 2], columns = dims.back(),
+                count = rows * columns == 0 ? 0 : tensor.count() / (rows * columns);
   const size_t size = size_bytes(tensor.type());
   std::vector<char> result(tensor.bytes().size());
   const char* from = reinterpret_cast<const char*>(tensor.bytes().data());
@@ -28,7 +29,8 @@ std::vector<char> transposed(const Tensor& tensor) {
       for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
         for (int64_t c = c0; c < std::min(c0 + kBlock, columns); c++)
           for (int64_t r = r0; r < std::min(r0 + kBlock, rows); r++)
-            std::memcpy(&result[static_cast<size_t>(start + c * rows + r) * size], from + static_cast<size_t>(start + r * columns + c) * size, size);
+            std::memcpy(&result[static_cast<size_t>(start + c * rows + r) * size],
+                        from + static_cast<size_t>(start + r * columns + c) * size, size);
   }
   return result;
 }
@@ -40,15 +42,19 @@ Status write_weights(const Plan& plan, const fs::path& path) {
   int64_t written = 0;
   auto pad_to = [&](int64_t offset) {
     static constexpr char zeros[64] = {};
-    for (; written < offset; written += std::min<int64_t>(64, offset - written)) out.write(zeros, std::min<int64_t>(64, offset - written));
+    for (; written < offset; written += std::min<int64_t>(64, offset - written))
+      out.write(zeros, std::min<int64_t>(64, offset - written));
   };
   for (BufferId id : codegen::weight_buffers(plan)) {
     const Buffer& buffer = plan.buffer(id);
-    GOPT_ASSIGN_OR_RETURN(const Tensor tensor, evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
+    GOPT_ASSIGN_OR_RETURN(const Tensor tensor,
+                          evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
     GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
     pad_to(buffer.offset);
-    if (buffer.layout == Layout::Transposed) out.write(transposed(tensor).data(), buffer.size_bytes);
-    else out.write(reinterpret_cast<const char*>(tensor.bytes().data()), buffer.size_bytes);
+    if (buffer.layout == Layout::Transposed)
+      out.write(transposed(tensor).data(), buffer.size_bytes);
+    else
+      out.write(reinterpret_cast<const char*>(tensor.bytes().data()), buffer.size_bytes);
     written += buffer.size_bytes;
   }
   pad_to(codegen::weights_file_size(plan));

@@ -49,7 +49,8 @@ std::string literal(double value, Scalar scalar) {
   const bool single = scalar == Scalar::Float;
   if (single) value = static_cast<float>(value);
   if (std::isnan(value)) return single ? "__builtin_nanf(\"\")" : "__builtin_nan(\"\")";
-  if (std::isinf(value)) return std::string(value < 0 ? "(-" : "(") + (single ? "__builtin_inff())" : "__builtin_inf())");
+  if (std::isinf(value))
+    return std::string(value < 0 ? "(-" : "(") + (single ? "__builtin_inff())" : "__builtin_inf())");
   char text[40];
   snprintf(text, sizeof text, single ? "%.9g" : "%.17g", value);
   std::string s = text;
@@ -110,7 +111,8 @@ namespace {
 Scalar join(Scalar a, Scalar b) { return std::max(a, b); }
 
 template <class F>
-bool any_node(const Expr& e, std::unordered_map<const Expr::Node*, bool>& memo, std::vector<Expr>& kept, const F& test) {
+bool any_node(const Expr& e, std::unordered_map<const Expr::Node*, bool>& memo, std::vector<Expr>& kept,
+              const F& test) {
   if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
   bool found = test(e);
   for (const Expr& a : e->args) found = any_node(a, memo, kept, test) || found;
@@ -130,7 +132,9 @@ bool Writer::has_reduction(const Expr& e) {
   return any_node(e, reductions_, kept_, [](const Expr& x) { return x->kind == ExprKind::Reduce; });
 }
 bool Writer::is_expensive(const Expr& e) {
-  return any_node(e, expensive_, kept_, [](const Expr& x) { return x->kind == ExprKind::Call || x->kind == ExprKind::Divide || x->kind == ExprKind::Reduce; });
+  return any_node(e, expensive_, kept_, [](const Expr& x) {
+    return x->kind == ExprKind::Call || x->kind == ExprKind::Divide || x->kind == ExprKind::Reduce;
+  });
 }
 
 std::optional<Scalar> Writer::own_type(const Expr& e) {
@@ -157,8 +161,10 @@ std::optional<Scalar> Writer::own_type(const Expr& e) {
   if (e->kind == ExprKind::Select && !type) type = Scalar::Float;
   if (e->kind == ExprKind::Reduce) type = !type ? Scalar::Float : *type == Scalar::Bool ? Scalar::Int : *type;
   if (e->kind == ExprKind::Call && type && e->function != Function::Fmod && e->function != Function::Pow) {
-    if (e->function == Function::IsNan) type = Scalar::Bool;
-    else if (*type != Scalar::Float) type = Scalar::Double;
+    if (e->function == Function::IsNan)
+      type = Scalar::Bool;
+    else if (*type != Scalar::Float)
+      type = Scalar::Double;
   }
   kept_.push_back(e);
   return types_[e.get()] = type;
@@ -188,7 +194,8 @@ double Writer::fold(const Expr& e) {
   [[maybe_unused]] const T y = e->args.size() > 1 ? arg(1) : 0;
   switch (e->function) {
 #define GOPT_FUNCTION(name, arity, text, numeric) \
-  case Function::name: return numeric;
+  case Function::name:                            \
+    return numeric;
 #include "gopt/function_table.def"
 #undef GOPT_FUNCTION
   }
@@ -256,7 +263,8 @@ std::string Writer::value(const Expr& e, Scope& scope, Scalar want) {
   const std::optional<Scalar> own = own_type(e);
   if (!own) return literal(fold(e), want);
   Scope* where = nullptr;
-  if (const Scope::Entry* entry = find(e, scope, &where)) return converted(entry_text(*entry, scope), entry->type, want);
+  if (const Scope::Entry* entry = find(e, scope, &where))
+    return converted(entry_text(*entry, scope), entry->type, want);
   Scope* home = target(e, scope);
   std::string name;
   if (home->lanes && free_symbols(e).contains(home->bound[0].first)) name = array_value(e, *home, *own);
@@ -294,8 +302,8 @@ std::string Writer::array_value(const Expr& e, Scope& lanes, Scalar type) {
     const std::string text = compute(e, own, type), lane = own.bound[0].second;
     home->code += "alignas(64) " + type_name(type) + " " + name + "[" + std::to_string(lanes.lane_count) + "];\n";
     if (!own.has_loop && pragmas) home->code += "#pragma omp simd\n";
-    home->code += "for (int64_t " + lane + " = " + own.low + "; " + lane + " < " + own.high + "; " + lane + "++) {\n" + own.code + name +
-                  "[" + lane + " - " + own.low + "] = " + text + ";\n}\n";
+    home->code += "for (int64_t " + lane + " = " + own.low + "; " + lane + " < " + own.high + "; " + lane + "++) {\n" +
+                  own.code + name + "[" + lane + " - " + own.low + "] = " + text + ";\n}\n";
     home->has_loop = true;
   }
   remember(*home, e, name, type, true);

@@ -1,6 +1,6 @@
-// Prints element expressions as C++ statements within nested loops. Each subexpression is computed in the outermost loop that
-// knows its symbols; what varies over the vector loop alone, and not over loops between, is kept in a small array. The
-// loops around are the target's business (cpu/loops.h); guards of reductions become loop bounds.
+// Prints element expressions as C++ statements within nested loops. Each subexpression is computed in the outermost
+// loop that knows its symbols; what varies over the vector loop alone, and not over loops between, is kept in a small
+// array. The loops around are the target's business (cpu/loops.h); guards of reductions become loop bounds.
 #pragma once
 
 #include <deque>
@@ -36,12 +36,12 @@ struct Scope {
   std::vector<std::pair<AtomId, std::string>> bound;  // symbols of its loops, and their names
   std::string code;
   std::unordered_multimap<size_t, Entry> known;
-  bool guard = false;     // a branch: reads must not move out of it
-  bool lanes = false;     // the body of the vector loop over bound[0]
-  bool tile = false;      // one tile of the vector loop: arrays over lanes live inside
-  bool has_loop = false;  // holds loops or branches: not to be vectorized
-  bool shared = false;    // entered by all threads of a CUDA block together: they divide its reductions
-  std::string low, high;  // of the vector loop
+  bool guard = false;      // a branch: reads must not move out of it
+  bool lanes = false;      // the body of the vector loop over bound[0]
+  bool tile = false;       // one tile of the vector loop: arrays over lanes live inside
+  bool has_loop = false;   // holds loops or branches: not to be vectorized
+  bool shared = false;     // entered by all threads of a CUDA block together: they divide its reductions
+  std::string low, high;   // of the vector loop
   int64_t lane_count = 0;  // at most
 };
 

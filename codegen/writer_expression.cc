@@ -47,8 +47,10 @@ std::string Writer::index_text(const Index& index, const Scope& scope) const {
     std::string product;
     if (term.coefficient != 1 && term.coefficient != -1) product = std::to_string(std::abs(term.coefficient));
     for (AtomId id : term.atoms) product += (product.empty() ? "" : " * ") + atom_text(id, scope);
-    if (term.coefficient < 0) text += (text.empty() ? "-" : " - ") + product;
-    else text += (text.empty() ? "" : " + ") + product;
+    if (term.coefficient < 0)
+      text += (text.empty() ? "-" : " - ") + product;
+    else
+      text += (text.empty() ? "" : " + ") + product;
   }
   if (text.empty()) return std::to_string(index.constant());
   if (index.constant() > 0) text += " + " + std::to_string(index.constant());
@@ -136,7 +138,8 @@ std::string Writer::inline_text(const Expr& e, Scope& scope, Scalar want) {
   if (!reads(e) && e->kind != ExprKind::Select) return value(e, scope, want);
   Scope* where = nullptr;
   const Scalar type = type_of(e, want);
-  if (const Scope::Entry* entry = find(e, scope, &where)) return converted(entry_text(*entry, scope), entry->type, want);
+  if (const Scope::Entry* entry = find(e, scope, &where))
+    return converted(entry_text(*entry, scope), entry->type, want);
   if (e->kind == ExprKind::Read) return converted(read_text(e, scope), type, want);
   if (e->kind == ExprKind::Select) {
     const std::string text = "(" + cond_text(e->cond, scope) + " ? " + inline_text(e->args[0], scope, type) + " : " +

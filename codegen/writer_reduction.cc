@@ -53,7 +53,8 @@ void ReductionWriter::lift_guard() {
       body_ = body_->args[0];
       continue;
     }
-    const bool product = e_->reduce == ReduceKind::Sum && (body_->kind == ExprKind::Multiply || body_->kind == ExprKind::Divide);
+    const bool product =
+        e_->reduce == ReduceKind::Sum && (body_->kind == ExprKind::Multiply || body_->kind == ExprKind::Divide);
     if (!product) return;
     size_t side = 2;
     for (size_t i = 0; i < (body_->kind == ExprKind::Divide ? 1u : 2u); i++)
@@ -61,8 +62,10 @@ void ReductionWriter::lift_guard() {
     if (side == 2) return;
     const Expr guarded = body_->args[side];
     conjuncts(guarded->cond, guards_, rest_);
-    if (body_->kind == ExprKind::Divide) body_ = guarded->args[0] / body_->args[1];
-    else body_ = side == 0 ? guarded->args[0] * body_->args[1] : body_->args[0] * guarded->args[0];
+    if (body_->kind == ExprKind::Divide)
+      body_ = guarded->args[0] / body_->args[1];
+    else
+      body_ = side == 0 ? guarded->args[0] * body_->args[1] : body_->args[0] * guarded->args[0];
   }
 }
 
@@ -147,15 +150,19 @@ std::string ReductionWriter::close(const LoopPart& part, const std::string& prag
   const bool tight = !part.lows.empty() || !part.highs.empty();
   if (tight) text = "const int64_t " + low + " = " + part.low + ", " + high + " = " + part.high + ";\n";
   text += pragma;
-  const std::string first = (tight ? low : part.low) + (divided ? " + threadIdx.x" : ""), step = divided ? " += blockDim.x" : part.step > 1 ? " += " + std::to_string(part.step) : "++";
-  return text + "for (int64_t " + part.name + " = " + first + "; " + part.name + " < " + (tight ? high : part.high) + "; " +
-         part.name + step + ") {\n" + part.scope->code + "}\n";
+  const std::string first = (tight ? low : part.low) + (divided ? " + threadIdx.x" : ""),
+                    step = divided         ? " += blockDim.x"
+                           : part.step > 1 ? " += " + std::to_string(part.step)
+                                           : "++";
+  return text + "for (int64_t " + part.name + " = " + first + "; " + part.name + " < " + (tight ? high : part.high) +
+         "; " + part.name + step + ") {\n" + part.scope->code + "}\n";
 }
 
 // Threads of a block divide the innermost loop: the longest goes there.
 void ReductionWriter::share() {
   auto extent = [](const Binder& b) { return b.extent.as_constant().value_or(0); };
-  auto longest = std::max_element(binders_.begin(), binders_.end(), [&](const Binder& a, const Binder& b) { return extent(a) < extent(b); });
+  auto longest = std::max_element(binders_.begin(), binders_.end(),
+                                  [&](const Binder& a, const Binder& b) { return extent(a) < extent(b); });
   if (longest != binders_.end() && extent(binders_.back()) < 32) std::rotate(longest, longest + 1, binders_.end());
 }
 
@@ -177,7 +184,8 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
     });
     if (apart) {
       std::string text = literal(body->value, type_);
-      for (const LoopPart& p : parts_) text += " * (" + type_name(type_) + ")gopt_max<int64_t>(0, " + p.high + " - (" + p.low + "))";
+      for (const LoopPart& p : parts_)
+        text += " * (" + type_name(type_) + ")gopt_max<int64_t>(0, " + p.high + " - (" + p.low + "))";
       scope.code += "const " + type_name(type_) + " " + name + " = " + text + ";\n";
       return name;
     }
@@ -193,7 +201,8 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
   const bool vector = !inner.has_loop && w_.pragmas;
   const char* operators[] = {"+", "max", "min", "*"};
   const std::string pragma =
-      vector ? "#pragma omp simd reduction(" + std::string(operators[static_cast<int>(e_->reduce)]) + ":" + name + ")\n" : "";
+      vector ? "#pragma omp simd reduction(" + std::string(operators[static_cast<int>(e_->reduce)]) + ":" + name + ")\n"
+             : "";
   inner.code += name + " = " + combine(name, value) + ";\n";
   for (size_t i = parts_.size(); i-- > 0;) {
     const bool innermost = i + 1 == parts_.size();
@@ -202,12 +211,14 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
     outside.code += text;
     outside.has_loop = true;
   }
-  if (scope.shared) scope.code += name + " = gopt_block_reduce(" + name + ", [](auto a, auto b) { return " + combine("a", "b") + "; });\n";
+  if (scope.shared)
+    scope.code +=
+        name + " = gopt_block_reduce(" + name + ", [](auto a, auto b) { return " + combine("a", "b") + "; });\n";
   return name;
 }
 
-// Several steps of the innermost binder at once, so that a lane's sum is loaded and stored once for them, and memory is read
-// in several streams.
+// Several steps of the innermost binder at once, so that a lane's sum is loaded and stored once for them, and memory is
+// read in several streams.
 void ReductionWriter::unroll(Scope& lanes) {
   if (parts_.size() < 2) return;
   LoopPart &part = parts_[parts_.size() - 2], &lane = parts_.back();

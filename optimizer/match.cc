@@ -229,8 +229,8 @@ class Matcher {
     }
     if (!is_surely_true(substitute(pattern_.condition, symbols))) return;
     if (makes_cycle(state, root_nodes) || !is_first_order(roots)) return;
-    Binding binding{&pattern_, std::move(state.nodes), std::move(state.variables), std::move(symbols),
-                    std::move(state.numbers), ElementType::Float32};
+    Binding binding{&pattern_,          std::move(state.nodes),   std::move(state.variables),
+                    std::move(symbols), std::move(state.numbers), ElementType::Float32};
     if (state.floating != ElementType::Undefined) binding.floating = state.floating;
     found_.push_back(std::move(binding));
   }

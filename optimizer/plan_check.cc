@@ -1,5 +1,5 @@
-// What must hold of a plan: buffers alive at the same time do not overlap, views lie inside what they view, nothing is read
-// before it is written.
+// What must hold of a plan: buffers alive at the same time do not overlap, views lie inside what they view, nothing is
+// read before it is written.
 #include <cctype>
 #include <set>
 
@@ -32,10 +32,12 @@ class PlanChecker {
     for (size_t b = 0; b < plan_.buffers.size(); b++) {
       const Buffer& buffer = plan_.buffers[b];
       const std::string name = "buffer " + std::to_string(b);
-      if (buffer.size_bytes != planning::layout_bytes(buffer.dims, buffer.element, buffer.layout)) return Error{name + " has a wrong size"};
+      if (buffer.size_bytes != planning::layout_bytes(buffer.dims, buffer.element, buffer.layout))
+        return Error{name + " has a wrong size"};
       if (!buffer.is_view) continue;
       if (static_cast<uint32_t>(buffer.parent) >= plan_.buffers.size()) return Error{name + " views no buffer"};
-      if (buffer.offset < 0 || buffer.offset + buffer.size_bytes > plan_.buffer(buffer.parent).size_bytes) return Error{name + " sticks out of what it views"};
+      if (buffer.offset < 0 || buffer.offset + buffer.size_bytes > plan_.buffer(buffer.parent).size_bytes)
+        return Error{name + " sticks out of what it views"};
     }
     return Unit{};
   }
@@ -47,11 +49,14 @@ class PlanChecker {
       const Kernel& kernel = plan_.kernels[k];
       if (!names.insert(kernel.name).second) return Error{"two kernels are named " + kernel.name};
       for (char c : kernel.name)
-        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return Error{"kernel name " + kernel.name + " is no identifier"};
+        if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_')
+          return Error{"kernel name " + kernel.name + " is no identifier"};
       for (BufferId b : kernel.input_buffers) {
         const uint32_t root = root_of(b);
-        const bool made_here = plan_.buffers[root].place == BufferPlace::Arena || plan_.buffers[root].place == BufferPlace::Output;
-        if (made_here && !written.contains(root)) return Error{"kernel " + kernel.name + " reads a buffer that no kernel has written"};
+        const bool made_here =
+            plan_.buffers[root].place == BufferPlace::Arena || plan_.buffers[root].place == BufferPlace::Output;
+        if (made_here && !written.contains(root))
+          return Error{"kernel " + kernel.name + " reads a buffer that no kernel has written"};
         touch(root, static_cast<int>(k));
       }
       for (BufferId b : kernel.output_buffers) {
@@ -75,7 +80,8 @@ class PlanChecker {
       if (!lies_in_arena(a)) continue;
       const Buffer& x = plan_.buffers[a];
       if (x.offset % 64 != 0) return Error{"buffer " + std::to_string(a) + " is not aligned"};
-      if (x.offset + x.size_bytes > plan_.arena_bytes) return Error{"buffer " + std::to_string(a) + " sticks out of the arena"};
+      if (x.offset + x.size_bytes > plan_.arena_bytes)
+        return Error{"buffer " + std::to_string(a) + " sticks out of the arena"};
       for (size_t b = a + 1; b < plan_.buffers.size(); b++) {
         if (!lies_in_arena(b)) continue;
         const Buffer& y = plan_.buffers[b];

@@ -45,7 +45,9 @@ class LibraryChooser {
     constexpr int64_t kFewRows = 2;
     const bool transposed = node.is(OpKind::Gemm) && node.attributes.contains("transA") &&
                             std::get<Index>(node.attributes.at("transA")) != Index(0);
-    if (cover_.options.target.kind == TargetKind::Cpu && is_weight(node.inputs[1]) && b.dims.size() == 2 && !transposed && a.count() <= kFewRows * a.dims.back()) return false;
+    if (cover_.options.target.kind == TargetKind::Cpu && is_weight(node.inputs[1]) && b.dims.size() == 2 &&
+        !transposed && a.count() <= kFewRows * a.dims.back())
+      return false;
     if (!is_f32(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.count() == 0 || b.count() == 0)
       return false;
     if (node.is(OpKind::MatMul)) return true;

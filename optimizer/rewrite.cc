@@ -88,7 +88,7 @@ class Instantiator {
 
 // Values in place of the roots of one binding. Errors: another type than the root's.
 Result<std::map<Value, Value>> replacements_of(GraphBuilder& builder, const Graph& graph, const Binding& binding,
-                                                std::vector<Hash128>& made) {
+                                               std::vector<Hash128>& made) {
   std::vector<Value> roots;
   for (size_t i = 0; i < binding.pattern->left.outputs.size(); i++) roots.push_back(binding.root(graph, i));
   Instantiator instantiator(builder, binding, roots);

@@ -28,11 +28,16 @@ class CpuEmitter {
     }
     EmittedCode code;
     code.plan = plan_;
-    for (const char* file : {"model.h", "gopt_math.h", "gopt_memory.h", "gopt_dnnl.h", "gopt_dnnl.cc", "CMakeLists.txt", "example.cc"})
+    for (const char* file :
+         {"model.h", "gopt_math.h", "gopt_memory.h", "gopt_dnnl.h", "gopt_dnnl.cc", "CMakeLists.txt", "example.cc"})
       code.files.push_back({file, std::string(runtime_text(file))});
-    code.files.push_back({"kernels.h", "// Generated loops, one function for each distinct kernel.\n#pragma once\n\n#include <cstdint>\n\n" + declarations_});
+    code.files.push_back(
+        {"kernels.h",
+         "// Generated loops, one function for each distinct kernel.\n#pragma once\n\n#include <cstdint>\n\n" +
+             declarations_});
     for (size_t i = 0; i < kKernelFiles; i++)
-      code.files.push_back({"kernels_" + std::to_string(i) + ".cc", "#include \"gopt_math.h\"\n#include \"kernels.h\"\n\n" + bodies_[i]});
+      code.files.push_back({"kernels_" + std::to_string(i) + ".cc",
+                            "#include \"gopt_math.h\"\n#include \"kernels.h\"\n\n" + bodies_[i]});
     code.files.push_back({"model.cc", model_text()});
     return code;
   }
@@ -55,33 +60,47 @@ class CpuEmitter {
 
   std::string argument(BufferId id) const {
     static const std::map<ElementType, std::string> names{
-        {ElementType::Float32, "float"}, {ElementType::Float64, "double"},  {ElementType::Bool, "uint8_t"},   {ElementType::UInt8, "uint8_t"},
-        {ElementType::Int8, "int8_t"},   {ElementType::UInt16, "uint16_t"}, {ElementType::Int16, "int16_t"}, {ElementType::UInt32, "uint32_t"},
-        {ElementType::Int32, "int32_t"}, {ElementType::UInt64, "uint64_t"}, {ElementType::Int64, "int64_t"}};
+        {ElementType::Float32, "float"},   {ElementType::Float64, "double"},  {ElementType::Bool, "uint8_t"},
+        {ElementType::UInt8, "uint8_t"},   {ElementType::Int8, "int8_t"},     {ElementType::UInt16, "uint16_t"},
+        {ElementType::Int16, "int16_t"},   {ElementType::UInt32, "uint32_t"}, {ElementType::Int32, "int32_t"},
+        {ElementType::UInt64, "uint64_t"}, {ElementType::Int64, "int64_t"}};
     const Location location = locate(plan_, id);
     const bool constant = location.place == BufferPlace::Input || location.place == BufferPlace::Weight;
-    return std::string(constant ? "(const " : "(") + names.at(plan_.buffer(id).element) + "*)(" + pointer_text(location) + ")";
+    return std::string(constant ? "(const " : "(") + names.at(plan_.buffer(id).element) + "*)(" +
+           pointer_text(location) + ")";
   }
 
   void step(const Kernel& kernel, const std::string& call) {
     const auto number = static_cast<size_t>(&kernel - plan_.kernels.data());
-    run_ += call + "  // " + kernel.name + (kernel.implementation.empty() || kernel.implementation == "direct" ? "" : " " + kernel.implementation) +
+    run_ += call + "  // " + kernel.name +
+            (kernel.implementation.empty() || kernel.implementation == "direct" ? "" : " " + kernel.implementation) +
             "\nmark(" + std::to_string(number) + ");\n";
   }
 
   std::string model_text() const {
-    std::string text = "#include \"model.h\"\n\n#include <omp.h>\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_dnnl.h\"\n"
-                       "#include \"gopt_memory.h\"\n#include \"kernels.h\"\n\n" + print_tables(plan_);
-    text += "struct gopt_model {\n  gopt_runtime::Weights weights;\n  gopt_runtime::Block arena;\n  gopt_runtime::Library library;\n  int threads;\n"
-            "  std::string error;\n\n  gopt_model(const char* path, int count)\n      : weights(path, " + std::to_string(weights_file_size(plan_)) +
-            "), arena(" + std::to_string(plan_.arena_bytes) + "), library(count), threads(count) {}\n};\n\nnamespace {\n\n";
-    text += indented("void create_kernels(gopt_model& model) {\n[[maybe_unused]] const char* weights = model.weights.data();\n"
-                     "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
-                     "using namespace gopt_runtime;\n" + create_ + "library.finish();\n}\n\n");
-    text += indented("template <class Mark>\nvoid run_kernels(gopt_model& model, const void* const* inputs, void* const* outputs, Mark mark) {\n"
-                     "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = model.arena.data();\n"
-                     "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)inputs;\n(void)outputs;\n"
-                     "if (model.threads > 0) omp_set_num_threads(model.threads);\n" + run_ + "}\n");
+    std::string text =
+        "#include \"model.h\"\n\n#include <omp.h>\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_dnnl.h\"\n"
+        "#include \"gopt_memory.h\"\n#include \"kernels.h\"\n\n" +
+        print_tables(plan_);
+    text +=
+        "struct gopt_model {\n  gopt_runtime::Weights weights;\n  gopt_runtime::Block arena;\n  gopt_runtime::Library "
+        "library;\n  int threads;\n"
+        "  std::string error;\n\n  gopt_model(const char* path, int count)\n      : weights(path, " +
+        std::to_string(weights_file_size(plan_)) + "), arena(" + std::to_string(plan_.arena_bytes) +
+        "), library(count), threads(count) {}\n};\n\nnamespace {\n\n";
+    text += indented(
+        "void create_kernels(gopt_model& model) {\n[[maybe_unused]] const char* weights = model.weights.data();\n"
+        "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
+        "using namespace gopt_runtime;\n" +
+        create_ + "library.finish();\n}\n\n");
+    text += indented(
+        "template <class Mark>\nvoid run_kernels(gopt_model& model, const void* const* inputs, void* const* outputs, "
+        "Mark mark) {\n"
+        "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = "
+        "model.arena.data();\n"
+        "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)inputs;\n(void)outputs;\n"
+        "if (model.threads > 0) omp_set_num_threads(model.threads);\n" +
+        run_ + "}\n");
     return text + kInterface;
   }
 

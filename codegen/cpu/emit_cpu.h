@@ -1,4 +1,5 @@
-// The folder of a CPU model: model.cc with the run in order, kernels_N.cc with generated loops, and the runtime's files.
+// The folder of a CPU model: model.cc with the run in order, kernels_N.cc with generated loops, and the runtime's
+// files.
 #pragma once
 
 #include <string>

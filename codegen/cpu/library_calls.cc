@@ -9,15 +9,21 @@ namespace gopt::codegen {
 namespace {
 
 std::string order(Layout layout) {
-  return layout == Layout::Blocked16 ? "Order::Blocked16" : layout == Layout::ChannelsLast ? "Order::ChannelsLast" : "Order::Plain";
+  return layout == Layout::Blocked16      ? "Order::Blocked16"
+         : layout == Layout::ChannelsLast ? "Order::ChannelsLast"
+                                          : "Order::Plain";
 }
 
 std::string activation(const Node& node) {
-  auto post = [](const char* kind, const std::string& parameters = "") { return "{PostKind::" + std::string(kind) + parameters + "}"; };
+  auto post = [](const char* kind, const std::string& parameters = "") {
+    return "{PostKind::" + std::string(kind) + parameters + "}";
+  };
   switch (node.op) {
     case OpKind::Relu: return post("Relu");
     case OpKind::LeakyRelu: return post("Relu", ", " + number(real_or(node, "alpha", 0.01)));
-    case OpKind::Clip: return post("Clip", ", " + number(real_or(node, "min", -INFINITY)) + ", " + number(real_or(node, "max", INFINITY)));
+    case OpKind::Clip:
+      return post("Clip",
+                  ", " + number(real_or(node, "min", -INFINITY)) + ", " + number(real_or(node, "max", INFINITY)));
     case OpKind::Sigmoid: return post("Logistic");
     case OpKind::Tanh: return post("Tanh");
     case OpKind::Elu: return post("Elu", ", " + number(real_or(node, "alpha", 1)));
@@ -41,8 +47,8 @@ class CallPrinter {
     LibraryCall call;
     call.create = convolution ? convolution_text() : product_text();
     const std::string bias = bias_.empty() ? "nullptr" : bias_;
-    call.create += "  library.add(d, " + fixed(kernel_.input_buffers[0]) + ", " + fixed(kernel_.input_buffers[1]) + ", " + bias + ", " +
-                   fixed(kernel_.output_buffers[0]) + ");\n}\n";
+    call.create += "  library.add(d, " + fixed(kernel_.input_buffers[0]) + ", " + fixed(kernel_.input_buffers[1]) +
+                   ", " + bias + ", " + fixed(kernel_.output_buffers[0]) + ");\n}\n";
     call.run = bind_text() + "library.run(" + id_ + ");";
     return call;
   }
@@ -61,7 +67,8 @@ class CallPrinter {
     const BufferId src = kernel_.input_buffers[0], weights = kernel_.input_buffers[1], dst = kernel_.output_buffers[0];
     auto now = [&](BufferId id) { return moves(id) ? pointer_text(locate(plan_, id)) : "nullptr"; };
     std::string text;
-    if (moves(src) || moves(weights) || moves(dst)) text = "library.bind(" + id_ + ", " + now(src) + ", " + now(weights) + ", " + now(dst) + "); ";
+    if (moves(src) || moves(weights) || moves(dst))
+      text = "library.bind(" + id_ + ", " + now(src) + ", " + now(weights) + ", " + now(dst) + "); ";
     return text + bind_posts_;
   }
 
@@ -78,7 +85,8 @@ class CallPrinter {
 
   void add_operand(BufferId operand, const std::vector<int64_t>& dims) {
     if (moves(operand))
-      bind_posts_ += "library.bind_post(" + id_ + ", " + std::to_string(post_count_) + ", " + pointer_text(locate(plan_, operand)) + "); ";
+      bind_posts_ += "library.bind_post(" + id_ + ", " + std::to_string(post_count_) + ", " +
+                     pointer_text(locate(plan_, operand)) + "); ";
     add_post("{PostKind::Add, 0, 0, " + fixed(operand) + ", " + list(dims) + "}");
   }
 
@@ -91,28 +99,36 @@ class CallPrinter {
         }
         const std::vector<int64_t>& out = buffer(kernel_.output_buffers[0]).dims;
         std::vector<int64_t> dims(product_rank(), 1);
-        if (kernel_.kind == KernelKind::Convolution) dims[1] = out[1];
-        else dims.back() = out.back();
+        if (kernel_.kind == KernelKind::Convolution)
+          dims[1] = out[1];
+        else
+          dims.back() = out.back();
         return add_operand(e.operand, dims);
       }
       case Epilogue::Kind::AddTensor: {
         const Location from = locate(plan_, e.operand), to = locate(plan_, kernel_.output_buffers[0]);
-        if (from.place == to.place && from.offset == to.offset && from.number == to.number) return add_post("{PostKind::Sum}");
-        return add_operand(e.operand, kernel_.kind == KernelKind::Convolution ? std::vector<int64_t>{} : product_dims());
+        if (from.place == to.place && from.offset == to.offset && from.number == to.number)
+          return add_post("{PostKind::Sum}");
+        return add_operand(e.operand,
+                           kernel_.kind == KernelKind::Convolution ? std::vector<int64_t>{} : product_dims());
       }
       case Epilogue::Kind::Activation: return add_post(activation(*e.node));
     }
   }
 
   std::string convolution_text() const {
-    const Buffer &x = buffer(kernel_.input_buffers[0]), &w = buffer(kernel_.input_buffers[1]), &y = buffer(kernel_.output_buffers[0]);
+    const Buffer &x = buffer(kernel_.input_buffers[0]), &w = buffer(kernel_.input_buffers[1]),
+                 &y = buffer(kernel_.output_buffers[0]);
     const std::vector<int64_t> pads = ints_or(node_, "pads", {0, 0, 0, 0});
-    std::string text = "{\n  Convolution d;\n  d.src = " + list(x.dims) + ";\n  d.weights = " + list(w.dims) + ";\n  d.dst = " + list(y.dims) + ";\n";
+    std::string text = "{\n  Convolution d;\n  d.src = " + list(x.dims) + ";\n  d.weights = " + list(w.dims) +
+                       ";\n  d.dst = " + list(y.dims) + ";\n";
     text += "  d.groups = " + std::to_string(int_or(node_, "group", 1)) + ";\n";
-    const std::vector<int64_t> strides = ints_or(node_, "strides", {1, 1}), dilations = ints_or(node_, "dilations", {1, 1});
+    const std::vector<int64_t> strides = ints_or(node_, "strides", {1, 1}),
+                               dilations = ints_or(node_, "dilations", {1, 1});
     for (int a = 0; a < 2; a++) {
       const std::string at = "[" + std::to_string(a) + "] = ";
-      text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) + ", d.pads" + at + std::to_string(pads[a]) + ";\n";
+      text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) +
+              ", d.pads" + at + std::to_string(pads[a]) + ";\n";
     }
     text += "  d.src_order = " + order(x.layout) + ";\n  d.dst_order = " + order(y.layout) + ";\n";
     if (kernel_.implementation == "winograd") text += "  d.winograd = true;\n";
@@ -141,7 +157,8 @@ class CallPrinter {
   std::vector<int64_t> product_dims() const { return flattened(buffer(kernel_.output_buffers[0]).dims); }
 
   // Extents and strides of an operand, its last two axes exchanged when it is used transposed.
-  static std::string operand_text(const std::string& name, std::vector<int64_t> dims, bool transposed, const std::string& strides_name) {
+  static std::string operand_text(const std::string& name, std::vector<int64_t> dims, bool transposed,
+                                  const std::string& strides_name) {
     std::vector<int64_t> strides(dims.size(), 1);
     for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
     if (transposed) {
@@ -155,8 +172,10 @@ class CallPrinter {
     const Buffer &a = buffer(kernel_.input_buffers[0]), &b = buffer(kernel_.input_buffers[1]);
     const bool gemm = node_.is(OpKind::Gemm);
     std::vector<int64_t> right = b.dims;
-    if (is_flat()) right.erase(right.begin(), right.end() - 2);
-    else right = flattened(right);
+    if (is_flat())
+      right.erase(right.begin(), right.end() - 2);
+    else
+      right = flattened(right);
     std::string text = "{\n  MatrixProduct d;\n";
     text += operand_text("src", flattened(a.dims), gemm && int_or(node_, "transA", 0) != 0, "src_strides");
     text += operand_text("weights", right, gemm && int_or(node_, "transB", 0) != 0, "weight_strides");

@@ -72,20 +72,22 @@ class BoxPrinter {
   }
 
  private:
-  // Loops that every reduction depends on go outside, so that a reduction is computed once and not again in loops that it does
-  // not know. The innermost loop stays.
+  // Loops that every reduction depends on go outside, so that a reduction is computed once and not again in loops that
+  // it does not know. The innermost loop stays.
   void order_loops() {
     if (body_.loops.size() < 3 || reductions_.empty()) return;
     auto last = body_.loops.end() - 1;
     std::stable_partition(body_.loops.begin(), last, [&](const Loop& loop) {
-      return std::all_of(reductions_.begin(), reductions_.end(), [&](const auto& symbols) { return symbols.contains(loop.symbol); });
+      return std::all_of(reductions_.begin(), reductions_.end(),
+                         [&](const auto& symbols) { return symbols.contains(loop.symbol); });
     });
   }
 
   void choose_parallel_loops() {
     const size_t outer = body_.loops.size() - 1;
     const Loop& lanes = body_.loops.back();
-    const bool lane_reduction = std::any_of(reductions_.begin(), reductions_.end(), [&](const auto& s) { return s.contains(lanes.symbol); });
+    const bool lane_reduction =
+        std::any_of(reductions_.begin(), reductions_.end(), [&](const auto& s) { return s.contains(lanes.symbol); });
     tile_ = lane_reduction ? kTile : lanes.extent();
     if (parallel_) {
       size_t limit = outer;
@@ -97,7 +99,8 @@ class BoxPrinter {
       }
       int64_t chunks = 1;
       while (collapse_ < limit && chunks < kChunksOfThread * threads_) chunks *= body_.loops[collapse_++].extent();
-      if (chunks < 2 * threads_ && collapse_ == outer && lanes.extent() >= 128) share_lanes(lanes.extent(), chunks, lane_reduction);
+      if (chunks < 2 * threads_ && collapse_ == outer && lanes.extent() >= 128)
+        share_lanes(lanes.extent(), chunks, lane_reduction);
     }
     tiled_ = tile_ < lanes.extent();
   }
@@ -112,8 +115,8 @@ class BoxPrinter {
   }
 
   std::string header(const std::string& name, int64_t low, int64_t high, int64_t step = 1) const {
-    return "for (int64_t " + name + " = " + std::to_string(low) + "; " + name + " < " + std::to_string(high) + "; " + name +
-           (step == 1 ? "++" : " += " + std::to_string(step)) + ") {\n";
+    return "for (int64_t " + name + " = " + std::to_string(low) + "; " + name + " < " + std::to_string(high) + "; " +
+           name + (step == 1 ? "++" : " += " + std::to_string(step)) + ") {\n";
   }
 
   std::string print_loops(Scope& root) {
@@ -122,7 +125,9 @@ class BoxPrinter {
     std::vector<Scope*> scopes{&root};
     const size_t plain_parallel = collapse_ - (tile_is_parallel_ ? 1 : 0);
     std::string together;
-    if (collapse_ > 0) together = "#pragma omp for schedule(static) nowait" + (collapse_ > 1 ? " collapse(" + std::to_string(collapse_) + ")" : "") + "\n";
+    if (collapse_ > 0)
+      together = "#pragma omp for schedule(static) nowait" +
+                 (collapse_ > 1 ? " collapse(" + std::to_string(collapse_) + ")" : "") + "\n";
     auto enter = [&](const std::string& text) -> Scope& {
       open.push_back(text);
       scopes.push_back(&writer_.add_scope(*scopes.back()));
@@ -138,9 +143,12 @@ class BoxPrinter {
       for (size_t l = 0; l < plain_parallel; l++) parallel->bound.push_back({body_.loops[l].symbol, names_[l]});
       parallel->tile = tile_is_parallel_;
     }
-    for (size_t l = plain_parallel; l < outer; l++) enter(header(names_[l], body_.loops[l].low, body_.loops[l].high)).bound = {{body_.loops[l].symbol, names_[l]}};
+    for (size_t l = plain_parallel; l < outer; l++)
+      enter(header(names_[l], body_.loops[l].low, body_.loops[l].high)).bound = {{body_.loops[l].symbol, names_[l]}};
     if (tiled_ && !tile_is_parallel_) enter(header("tile", lanes.low, lanes.high, tile)).tile = true;
-    if (tiled_) scopes.back()->code += "const int64_t tile_end = gopt_min<int64_t>(tile + " + std::to_string(tile) + ", " + std::to_string(lanes.high) + ");\n";
+    if (tiled_)
+      scopes.back()->code += "const int64_t tile_end = gopt_min<int64_t>(tile + " + std::to_string(tile) + ", " +
+                             std::to_string(lanes.high) + ");\n";
 
     Scope& own = writer_.add_scope(*scopes.back());
     own.lanes = true;
@@ -150,8 +158,8 @@ class BoxPrinter {
     own.lane_count = tiled_ ? tile : lanes.extent();
     const std::string store = element(own);
     std::string inner = own.has_loop ? "" : "#pragma omp simd\n";
-    inner += "for (int64_t " + names_.back() + " = " + own.low + "; " + names_.back() + " < " + own.high + "; " + names_.back() + "++) {\n" +
-             own.code + store + "}\n";
+    inner += "for (int64_t " + names_.back() + " = " + own.low + "; " + names_.back() + " < " + own.high + "; " +
+             names_.back() + "++) {\n" + own.code + store + "}\n";
     for (size_t s = scopes.size(); s-- > 1;) {
       std::string closing;
       const size_t loops = s == 1 && collapse_ > 0 ? collapse_ : 1;
@@ -188,7 +196,8 @@ std::string print_cpu_kernel(const KernelBody& body, int threads) {
   const bool parallel = threads != 1 && !body.loops.empty() && total_work(body) > kParallelWork;
   if (parallel) text += "#pragma omp parallel\n{\n";
   for (const KernelBody& part : reshape_loops(body))
-    for (const KernelBody& box : split_into_boxes(part)) text += BoxPrinter(box, parallel, threads > 0 ? threads : 16).print();
+    for (const KernelBody& box : split_into_boxes(part))
+      text += BoxPrinter(box, parallel, threads > 0 ? threads : 16).print();
   if (parallel) text += "}\n";
   return indented(text + "}\n");
 }
@@ -201,7 +210,8 @@ std::string indented(const std::string& code) {
     const size_t end = std::min(code.find('\n', at), code.size());
     const std::string line = code.substr(at, end - at);
     const int closes = !line.empty() && line[0] == '}';
-    if (!line.empty()) result += (line[0] == '#' ? "" : std::string(static_cast<size_t>(2 * std::max(0, depth - closes)), ' ')) + line;
+    if (!line.empty())
+      result += (line[0] == '#' ? "" : std::string(static_cast<size_t>(2 * std::max(0, depth - closes)), ' ')) + line;
     result += '\n';
     for (char c : line) depth += c == '{' ? 1 : c == '}' ? -1 : 0;
     at = end + 1;

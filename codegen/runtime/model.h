@@ -1,7 +1,7 @@
-/* The C interface of an emitted model, the same for every target. Fixed shapes: what the tensors are, the functions below say.
- * Tensors are dense, row-major, bool one byte. A model may be run by one thread at a time. On the CPU pointers are to host memory
- * and `stream` is unused. On a GPU pointers are to host or device memory and `stream` is a cudaStream_t: a run is queued on it;
- * with a null stream the call returns when the outputs are there. */
+/* The C interface of an emitted model, the same for every target. Fixed shapes: what the tensors are, the functions
+ * below say. Tensors are dense, row-major, bool one byte. A model may be run by one thread at a time. On the CPU
+ * pointers are to host memory and `stream` is unused. On a GPU pointers are to host or device memory and `stream` is a
+ * cudaStream_t: a run is queued on it; with a null stream the call returns when the outputs are there. */
 #ifndef GOPT_MODEL_H
 #define GOPT_MODEL_H
 
@@ -36,7 +36,8 @@ const char* gopt_error(const gopt_model* model);
 int gopt_kernel_count(void);
 const char* gopt_kernel_name(int number);
 /* As gopt_run, and adds the milliseconds of each kernel to its entry. */
-int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream, double* milliseconds);
+int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream,
+                 double* milliseconds);
 
 void gopt_destroy(gopt_model* model);
 

@@ -8,7 +8,8 @@
 
 int main(int argc, char** argv) {
   char error[512] = "";
-  gopt_model* model = gopt_create(argc > 1 ? argv[1] : "weights.bin", argc > 2 ? std::atoi(argv[2]) : 0, error, sizeof error);
+  gopt_model* model =
+      gopt_create(argc > 1 ? argv[1] : "weights.bin", argc > 2 ? std::atoi(argv[2]) : 0, error, sizeof error);
   if (!model) {
     std::fprintf(stderr, "error: %s\n", error);
     return 1;
@@ -20,7 +21,8 @@ int main(int argc, char** argv) {
     const gopt_tensor_info* info = gopt_input(i);
     inputs.emplace_back(info->size_bytes);
     if (info->element == 1)
-      for (size_t k = 0; k < info->size_bytes / sizeof(float); k++) reinterpret_cast<float*>(inputs.back().data())[k] = 1.0f;
+      for (size_t k = 0; k < info->size_bytes / sizeof(float); k++)
+        reinterpret_cast<float*>(inputs.back().data())[k] = 1.0f;
     in.push_back(inputs.back().data());
   }
   for (int i = 0; i < gopt_output_count(); i++) {
@@ -40,7 +42,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < gopt_output_count(); i++) {
     std::printf("%s:", gopt_output(i)->name);
     if (gopt_output(i)->element == 1)
-      for (size_t k = 0; k < 5 && k < gopt_output(i)->size_bytes / sizeof(float); k++) std::printf(" %g", reinterpret_cast<float*>(out[i])[k]);
+      for (size_t k = 0; k < 5 && k < gopt_output(i)->size_bytes / sizeof(float); k++)
+        std::printf(" %g", reinterpret_cast<float*>(out[i])[k]);
     std::printf("\n");
   }
   gopt_destroy(model);

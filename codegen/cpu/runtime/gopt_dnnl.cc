@@ -51,7 +51,8 @@ dnnl::primitive_attr attributes(const std::vector<Post>& posts, const memory::de
     if (post.kind == PostKind::Sum) {
       ops.append_sum(1.0f);
     } else if (post.kind == PostKind::Add) {
-      ops.append_binary(dnnl::algorithm::binary_add, post.dims.empty() ? dst : memory::desc(dims_of(post.dims), kFloat, row_major(post.dims)));
+      ops.append_binary(dnnl::algorithm::binary_add,
+                        post.dims.empty() ? dst : memory::desc(dims_of(post.dims), kFloat, row_major(post.dims)));
     } else {
 #if DNNL_VERSION_MAJOR >= 3
       ops.append_eltwise(algorithm_of(post.kind), post.alpha, post.beta);
@@ -80,7 +81,8 @@ Joined join_groups(const Convolution& c, const float* weights) {
   joined.weights.assign(static_cast<size_t>(c.weights[0] * 16 * area), 0.0f);
   for (int64_t o = 0; o < c.weights[0]; o++) {
     const int64_t group = o / out % joined.factor;
-    std::memcpy(&joined.weights[static_cast<size_t>((o * 16 + group * in) * area)], weights + o * in * area, static_cast<size_t>(in * area) * sizeof(float));
+    std::memcpy(&joined.weights[static_cast<size_t>((o * 16 + group * in) * area)], weights + o * in * area,
+                static_cast<size_t>(in * area) * sizeof(float));
   }
   return joined;
 }
@@ -119,8 +121,11 @@ struct Library::State {
     p.scratch_desc = pd.scratchpad_desc();
     for (size_t i = 0; i < posts.size(); i++) {
       if (posts[i].kind != PostKind::Add) continue;
-      const memory::desc desc = posts[i].dims.empty() ? pd.dst_desc() : memory::desc(dims_of(posts[i].dims), kFloat, row_major(posts[i].dims));
-      p.posts.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1, at(desc, posts[i].operand));
+      const memory::desc desc = posts[i].dims.empty()
+                                    ? pd.dst_desc()
+                                    : memory::desc(dims_of(posts[i].dims), kFloat, row_major(posts[i].dims));
+      p.posts.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
+                           at(desc, posts[i].operand));
     }
     primitives.push_back(std::move(p));
   }
@@ -141,18 +146,20 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   const memory::desc src_desc = image(c.src, c.src_order), dst_desc = image(c.dst, c.dst_order);
   const memory::desc any(wd, kFloat, Tag::any), plain(wd, kFloat, groups > 1 ? Tag::goihw : Tag::oihw);
   const memory::desc bias_desc = bias ? memory::desc({c.weights[0]}, kFloat, Tag::x) : memory::desc();
-  const memory::dims strides{c.strides[0], c.strides[1]}, dilations{c.dilations[0] - 1, c.dilations[1] - 1}, before{c.pads[0], c.pads[1]};
+  const memory::dims strides{c.strides[0], c.strides[1]}, dilations{c.dilations[0] - 1, c.dilations[1] - 1},
+      before{c.pads[0], c.pads[1]};
   memory::dims after;
   for (int d = 0; d < 2; d++)
-    after.push_back((c.dst[2 + d] - 1) * c.strides[d] + (c.weights[2 + d] - 1) * c.dilations[d] + 1 - c.src[2 + d] - c.pads[d]);
+    after.push_back((c.dst[2 + d] - 1) * c.strides[d] + (c.weights[2 + d] - 1) * c.dilations[d] + 1 - c.src[2 + d] -
+                    c.pads[d]);
   const dnnl::primitive_attr attr = attributes(c.posts, dst_desc);
   auto describe = [&](dnnl::algorithm algorithm) {
 #if DNNL_VERSION_MAJOR >= 3
-    return dnnl::convolution_forward::primitive_desc(s.engine, dnnl::prop_kind::forward_inference, algorithm, src_desc, any, bias_desc, dst_desc,
-                                                     strides, dilations, before, after, attr);
+    return dnnl::convolution_forward::primitive_desc(s.engine, dnnl::prop_kind::forward_inference, algorithm, src_desc,
+                                                     any, bias_desc, dst_desc, strides, dilations, before, after, attr);
 #else
-    const dnnl::convolution_forward::desc d(dnnl::prop_kind::forward_inference, algorithm, src_desc, any, bias_desc, dst_desc, strides, dilations,
-                                            before, after);
+    const dnnl::convolution_forward::desc d(dnnl::prop_kind::forward_inference, algorithm, src_desc, any, bias_desc,
+                                            dst_desc, strides, dilations, before, after);
     return dnnl::convolution_forward::primitive_desc(d, attr, s.engine);
 #endif
   };
@@ -178,7 +185,8 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
 
 void Library::add(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst) {
   State& s = *state_;
-  const memory::desc src_desc(dims_of(m.src), kFloat, dims_of(m.src_strides)), dst_desc(dims_of(m.dst), kFloat, row_major(m.dst));
+  const memory::desc src_desc(dims_of(m.src), kFloat, dims_of(m.src_strides)),
+      dst_desc(dims_of(m.dst), kFloat, row_major(m.dst));
   const memory::desc given(dims_of(m.weights), kFloat, dims_of(m.weight_strides));
   const memory::desc weight_desc = m.constant_weights ? memory::desc(dims_of(m.weights), kFloat, Tag::any) : given;
   memory::desc bias_desc;
@@ -191,7 +199,8 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::matmul::primitive_desc pd(s.engine, src_desc, weight_desc, bias_desc, dst_desc, attr);
 #else
-  const dnnl::matmul::desc d = bias ? dnnl::matmul::desc(src_desc, weight_desc, bias_desc, dst_desc) : dnnl::matmul::desc(src_desc, weight_desc, dst_desc);
+  const dnnl::matmul::desc d = bias ? dnnl::matmul::desc(src_desc, weight_desc, bias_desc, dst_desc)
+                                    : dnnl::matmul::desc(src_desc, weight_desc, dst_desc);
   const dnnl::matmul::primitive_desc pd(d, attr, s.engine);
 #endif
   State::Primitive p;
@@ -238,7 +247,8 @@ void Library::bind_post(size_t primitive, int post, const void* operand) {
 
 void Library::run(size_t primitive) {
   State::Primitive& p = state_->primitives[primitive];
-  const dnnl_status_t status = dnnl_primitive_execute(p.primitive.get(), state_->stream.get(), static_cast<int>(p.args.size()), p.args.data());
+  const dnnl_status_t status =
+      dnnl_primitive_execute(p.primitive.get(), state_->stream.get(), static_cast<int>(p.args.size()), p.args.data());
   if (status != dnnl_success) throw std::runtime_error("oneDNN: primitive " + std::to_string(primitive) + " failed");
 }
 

@@ -1,4 +1,5 @@
-// Convolutions and matrix products by oneDNN: made once, weights reordered once into the form that the primitive asks for.
+// Convolutions and matrix products by oneDNN: made once, weights reordered once into the form that the primitive asks
+// for.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ class Library {
   // Pointers may be null where they are given before each run by bind().
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
-  void finish();  // after the last
+  void finish();                                                                 // after the last
   void bind(size_t primitive, const void* src, const void* weights, void* dst);  // null: as it is
   void bind_post(size_t primitive, int post, const void* operand);
   void run(size_t primitive);

@@ -1,5 +1,5 @@
-// Scalar functions of generated kernels. The float forms of exp, tanh and erf have no branches and no calls, so that loops
-// over them vectorize; their relative error is a few 1e-7. Everything else is libm's.
+// Scalar functions of generated kernels. The float forms of exp, tanh and erf have no branches and no calls, so that
+// loops over them vectorize; their relative error is a few 1e-7. Everything else is libm's.
 #pragma once
 
 #include <cmath>
@@ -8,15 +8,21 @@
 #include <limits>
 
 template <class T>
-static inline T gopt_max(T a, T b) { return b > a ? b : a; }
+static inline T gopt_max(T a, T b) {
+  return b > a ? b : a;
+}
 template <class T>
-static inline T gopt_min(T a, T b) { return b < a ? b : a; }
+static inline T gopt_min(T a, T b) {
+  return b < a ? b : a;
+}
 
 static inline int64_t gopt_floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
 static inline int64_t gopt_ceil_div(int64_t a, int64_t b) { return -gopt_floor_div(-a, b); }
 static inline int64_t gopt_clamp(int64_t i, int64_t bound) { return i < 0 ? 0 : i >= bound ? bound - 1 : i; }
 // ONNX Div of integers truncates; by zero it is undefined, and 0 here.
-static inline int64_t gopt_divide(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b; }
+static inline int64_t gopt_divide(int64_t a, int64_t b) {
+  return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
 
 // Truncates; out of range is the nearest, not-a-number 0.
 static inline int64_t gopt_to_int(double x) {

@@ -25,7 +25,8 @@ class Weights {
     const bool fits = fstat(file, &status) == 0 && static_cast<size_t>(status.st_size) == expected;
     void* at = fits ? mmap(nullptr, expected, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
     close(file);
-    if (!fits) throw std::runtime_error(std::string("the weights file ") + path + " is not this model's: its size differs");
+    if (!fits)
+      throw std::runtime_error(std::string("the weights file ") + path + " is not this model's: its size differs");
     if (at == MAP_FAILED) throw std::runtime_error(std::string("cannot map the weights file ") + path);
     data_ = static_cast<const char*>(at);
     size_ = expected;
