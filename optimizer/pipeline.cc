@@ -61,7 +61,7 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
                                 const SearchOptions& options) {
   const auto start = Clock::now();
   GOPT_RETURN_IF_ERROR(check_pass_names(options.disabled_passes));
-  GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, select_patterns(rules, options));
+  GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, select_patterns(rules, options, graph));
   OptimizeResult result;
   result.graph = graph;
   result.before = costs.estimate(graph);

@@ -30,6 +30,42 @@ bool holds(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+std::set<OpKind> operators_of(const Graph& graph) {
+  std::set<OpKind> ops;
+  for (const NodePtr& node : graph.nodes())
+    if (!node->is(OpKind::Input)) ops.insert(node->op);
+  return ops;
+}
+
+int max_rank(const Graph& graph) {
+  size_t rank = 0;
+  for (const NodePtr& node : graph.nodes())
+    for (const TensorType& type : node->outputs)
+      if (type.shape) rank = std::max(rank, type.shape->size());
+  return static_cast<int>(rank);
+}
+
+// Rules whose left sides hold only operators that the graph has or that other such rules make, in their order.
+std::vector<const RewriteRule*> relevant_rules(const std::vector<const RewriteRule*>& rules, const Graph& graph) {
+  std::set<OpKind> available = operators_of(graph);
+  std::vector<std::set<OpKind>> needed;
+  for (const RewriteRule* rule : rules) needed.push_back(operators_of(rule->left));
+  std::vector<bool> is_relevant(rules.size());
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (size_t i = 0; i < rules.size(); i++) {
+      if (is_relevant[i] || !std::includes(available.begin(), available.end(), needed[i].begin(), needed[i].end()))
+        continue;
+      is_relevant[i] = grown = true;
+      available.merge(operators_of(rules[i]->right));
+    }
+  }
+  std::vector<const RewriteRule*> relevant;
+  for (size_t i = 0; i < rules.size(); i++)
+    if (is_relevant[i]) relevant.push_back(rules[i]);
+  return relevant;
+}
+
 }  // namespace
 
 Status check_pass_names(const std::vector<std::string>& names) {
@@ -39,20 +75,25 @@ Status check_pass_names(const std::vector<std::string>& names) {
   return Unit{};
 }
 
-Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rules, const SearchOptions& options) {
+Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rules, const SearchOptions& options,
+                                             const Graph& graph) {
   std::set<std::string> known;
   for (const RewriteRule& rule : rules) known.insert(rule.name);
   GOPT_RETURN_IF_ERROR(check_rule_names(known, options.disabled_rules));
   GOPT_RETURN_IF_ERROR(check_rule_names(known, options.enabled_rules));
-  std::vector<Pattern> patterns;
+  std::vector<const RewriteRule*> enabled;
   for (const RewriteRule& rule : rules) {
     if (holds(options.disabled_rules, rule.name)) continue;
-    if (!options.enabled_rules.empty() && !holds(options.enabled_rules, rule.name)) continue;
-    auto compiled = compile_rule(rule);
+    if (options.enabled_rules.empty() || holds(options.enabled_rules, rule.name)) enabled.push_back(&rule);
+  }
+  std::vector<Pattern> patterns;
+  const int max_prefix = max_rank(graph);
+  for (const RewriteRule* rule : relevant_rules(enabled, graph)) {
+    auto compiled = compile_rule(*rule, max_prefix);
     if (compiled.ok())
       patterns.insert(patterns.end(), compiled->begin(), compiled->end());
     else if (options.progress)
-      options.progress(fmt::format("rule `{}` is left out: {}", rule.name, compiled.error().message));
+      options.progress(fmt::format("rule `{}` is left out: {}", rule->name, compiled.error().message));
   }
   return patterns;
 }

@@ -6,9 +6,11 @@
 
 namespace gopt::optimizer {
 
-// Patterns of the rules that the options leave on. Rules that cannot be matched (see compile_rule) are left out.
+// Patterns of the rules that the options leave on and that may come to match: left out are rules with an operator that
+// neither the graph has nor another rule's right side makes, and rules that cannot be matched (see compile_rule).
 // Errors: a name in the options that no rule has.
-Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rules, const SearchOptions& options);
+Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rules, const SearchOptions& options,
+                                             const Graph& graph);
 
 // Errors: a name that is no pass, with those that there are.
 Status check_pass_names(const std::vector<std::string>& names);

@@ -29,70 +29,70 @@ TEST_P(PassTest, GivesTheExpectedGraph) {
   CountCost costs;
   const auto result = optimize(graph, {}, costs, options);
   ASSERT_TRUE(result.ok()) << result.error().message;
-  EXPECT_EQ(result->graph.hash(), expected.hash()) << print_graph(result->graph) << "expected\n" << print_graph(expected);
+  EXPECT_EQ(result->graph.hash(), expected.hash()) << print_graph(result->graph) << "expected\n"
+                                                   << print_graph(expected);
   EXPECT_EQ(result->graph.same_as(graph), row.expected.empty());
   EXPECT_EQ(result->stop_reason, StopReason::Off);
   for (const PassNote& note : result->passes) EXPECT_EQ(note.pass, row.pass);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, PassTest,
-                         testing::Values(
-                             Row{"Identity", "drop-identities", R"(
+                         testing::Values(Row{"Identity", "drop-identities", R"(
   input x : f32[3]
   a = Identity(x)
   b = Identity(a)
   c = Relu(b)
   output y = c
 )",
-                                 R"(
+                                             R"(
   input x : f32[3]
   c = Relu(x)
   output y = c
 )"},
-                             Row{"IdentityThatIsAnOutputOfAnInput", "drop-identities", R"(
+                                         Row{"IdentityThatIsAnOutputOfAnInput", "drop-identities", R"(
   input x : f32[3]
   a = Identity(x)
   output y = a
 )",
-                                 ""},
-                             Row{"IdentityThatIsAnOutput", "drop-identities", R"(
+                                             ""},
+                                         Row{"IdentityThatIsAnOutput", "drop-identities", R"(
   input x : f32[3]
   a = Relu(x)
   b = Identity(a)
   output y = b
 )",
-                                 R"(
+                                             R"(
   input x : f32[3]
   a = Relu(x)
   output y = a
 )"},
-                             Row{"SecondOutputKeepsItsIdentity", "drop-identities", R"(
+                                         Row{"SecondOutputKeepsItsIdentity", "drop-identities", R"(
   input x : f32[3]
   a = Relu(x)
   b = Identity(a)
   output y = b
   output z = a
 )",
-                                 ""},
-                             Row{"TransposeThatPermutesNothing", "drop-identities", R"(
+                                             ""},
+                                         Row{"TransposeThatPermutesNothing", "drop-identities", R"(
   input x : f32[3,4]
   a = Transpose(x) {perm=[0,1]}
   b = Relu(a)
   output y = b
 )",
-                                 R"(
+                                             R"(
   input x : f32[3,4]
   b = Relu(x)
   output y = b
 )"},
-                             Row{"SquareTransposeStays", "drop-identities", R"(
+                                         Row{"SquareTransposeStays", "drop-identities", R"(
   input x : f32[3,3]
   a = Transpose(x) {perm=[1,0]}
   b = Relu(a)
   output y = b
 )",
-                                 ""},
-                             Row{"SliceOfAllReshapeToItselfConcatOfOne", "drop-identities", R"(
+                                             ""},
+                                         Row{"SliceOfAllReshapeToItselfConcatOfOne", "drop-identities", R"(
   input x : f32[n,4]
   a = Slice(x) {starts=[0], ends=[4], axes=[1]}
   b = Reshape(a) {shape=[n,4]}
@@ -100,19 +100,19 @@ INSTANTIATE_TEST_SUITE_P(Table, PassTest,
   d = Relu(c)
   output y = d
 )",
-                                 R"(
+                                             R"(
   input x : f32[n,4]
   d = Relu(x)
   output y = d
 )"},
-                             Row{"SliceInReverseStays", "drop-identities", R"(
+                                         Row{"SliceInReverseStays", "drop-identities", R"(
   input x : f32[4]
   a = Slice(x) {starts=[-1], ends=[-5], axes=[0], steps=[-1]}
   b = Relu(a)
   output y = b
 )",
-                                 ""},
-                             Row{"SmallConstants", "fold-constants", R"(
+                                             ""},
+                                         Row{"SmallConstants", "fold-constants", R"(
   input x : f32[2]
   constant c = f32[2] {1,2}
   constant d = f32[2] {10,20}
@@ -120,36 +120,36 @@ INSTANTIATE_TEST_SUITE_P(Table, PassTest,
   b = Mul(x, a)
   output y = b
 )",
-                                 R"(
+                                             R"(
   input x : f32[2]
   constant a = f32[2] {11,22}
   b = Mul(x, a)
   output y = b
 )"},
-                             Row{"ShapeOfAnInput", "fold-constants", R"(
+                                         Row{"ShapeOfAnInput", "fold-constants", R"(
   input x : f32[2,5]
   a = Shape(x)
   output y = a
 )",
-                                 R"(
+                                             R"(
   input x : f32[2,5]
   constant a = i64[2] {2,5}
   output y = a
 )"},
-                             Row{"SymbolicShapeStays", "fold-constants", R"(
+                                         Row{"SymbolicShapeStays", "fold-constants", R"(
   input x : f32[n,5]
   a = Shape(x)
   output y = a
 )",
-                                 ""},
-                             Row{"LargeConstantsStay", "fold-constants", R"(
+                                             ""},
+                                         Row{"LargeConstantsStay", "fold-constants", R"(
   input x : f32[100,100]
   a = ConstantOfShape() {shape=[100,100]}
   b = Mul(x, a)
   output y = b
 )",
-                                 ""},
-                             Row{"CommutedSums", "merge-commuted-nodes", R"(
+                                             ""},
+                                         Row{"CommutedSums", "merge-commuted-nodes", R"(
   input x : f32[2]
   input z : f32[2]
   a = Add(x, z)
@@ -157,14 +157,14 @@ INSTANTIATE_TEST_SUITE_P(Table, PassTest,
   c = Mul(a, b)
   output y = c
 )",
-                                 R"(
+                                             R"(
   input x : f32[2]
   input z : f32[2]
   a = Add(x, z)
   c = Mul(a, a)
   output y = c
 )"},
-                             Row{"CommutedDifferencesStay", "merge-commuted-nodes", R"(
+                                         Row{"CommutedDifferencesStay", "merge-commuted-nodes", R"(
   input x : f32[2]
   input z : f32[2]
   a = Sub(x, z)
@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Table, PassTest,
   c = Mul(a, b)
   output y = c
 )",
-                                 ""}),
+                                             ""}),
                          [](const testing::TestParamInfo<Row>& info) { return info.param.name; });
 
 }  // namespace

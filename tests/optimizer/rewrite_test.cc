@@ -33,7 +33,8 @@ TEST_P(RewriteTest, GivesTheExpectedGraph) {
   options.disabled_passes = {"drop-identities", "fold-constants", "merge-commuted-nodes"};
   const auto result = optimize(graph, *rules, costs, options);
   ASSERT_TRUE(result.ok()) << result.error().message;
-  EXPECT_EQ(result->graph.hash(), expected.hash()) << print_graph(result->graph) << "expected\n" << print_graph(expected);
+  EXPECT_EQ(result->graph.hash(), expected.hash()) << print_graph(result->graph) << "expected\n"
+                                                   << print_graph(expected);
   EXPECT_EQ(result->applied.empty(), row.expected.empty());
   EXPECT_TRUE(validate(result->graph).ok());
 }
@@ -115,21 +116,19 @@ const char* const kElu = R"(
     return c
 )";
 
-INSTANTIATE_TEST_SUITE_P(
-    Table, RewriteTest,
-    testing::Values(
-        Row{"AnyRankByPrefix", kReluTwice, R"(
+INSTANTIATE_TEST_SUITE_P(Table, RewriteTest,
+                         testing::Values(Row{"AnyRankByPrefix", kReluTwice, R"(
   input x : f32[2,3,4]
   a = Relu(x)
   b = Relu(a)
   output y = b
 )",
-            R"(
+                                             R"(
   input x : f32[2,3,4]
   a = Relu(x)
   output y = a
 )"},
-        Row{"ChainShrinksToOne", kReluTwice, R"(
+                                         Row{"ChainShrinksToOne", kReluTwice, R"(
   input x : f32[5]
   a = Relu(x)
   b = Relu(a)
@@ -137,54 +136,54 @@ INSTANTIATE_TEST_SUITE_P(
   d = Relu(c)
   output y = d
 )",
-            R"(
+                                             R"(
   input x : f32[5]
   a = Relu(x)
   output y = a
 )"},
-        Row{"AnyFloatingType", kReluTwice, R"(
+                                         Row{"AnyFloatingType", kReluTwice, R"(
   input x : f16[5]
   a = Relu(x)
   b = Relu(a)
   output y = b
 )",
-            R"(
+                                             R"(
   input x : f16[5]
   a = Relu(x)
   output y = a
 )"},
-        Row{"NoIntegers", kReluTwice, R"(
+                                         Row{"NoIntegers", kReluTwice, R"(
   input x : i32[5]
   a = Relu(x)
   b = Relu(a)
   output y = b
 )",
-            ""},
-        Row{"SymbolicExtents", kReluTwice, R"(
+                                             ""},
+                                         Row{"SymbolicExtents", kReluTwice, R"(
   input x : f32[batch,7]
   a = Relu(x)
   b = Relu(a)
   output y = b
 )",
-            R"(
+                                             R"(
   input x : f32[batch,7]
   a = Relu(x)
   output y = a
 )"},
-        Row{"InnerNodeWithAnotherUserIsKept", kReluTwice, R"(
+                                         Row{"InnerNodeWithAnotherUserIsKept", kReluTwice, R"(
   input x : f32[5]
   a = Relu(x)
   b = Relu(a)
   output y = b
   output z = a
 )",
-            R"(
+                                             R"(
   input x : f32[5]
   a = Relu(x)
   output y = a
   output z = a
 )"},
-        Row{"SiblingsThroughTheSharedOperand", kMergeMatMuls, R"(
+                                         Row{"SiblingsThroughTheSharedOperand", kMergeMatMuls, R"(
   input x : f32[2,3,4]
   constant u = f32[4,2] {1,2,3,4,5,6,7,8}
   constant v = f32[4,1] {1,2,3,4}
@@ -193,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(
   output y = a
   output z = b
 )",
-            R"(
+                                             R"(
   input x : f32[2,3,4]
   constant u = f32[4,2] {1,2,3,4,5,6,7,8}
   constant v = f32[4,1] {1,2,3,4}
@@ -203,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
   output y = b
   output z = c
 )"},
-        Row{"SiblingsNeedWeights", kMergeMatMuls, R"(
+                                         Row{"SiblingsNeedWeights", kMergeMatMuls, R"(
   input x : f32[2,3,4]
   input u : f32[4,2]
   constant v = f32[4,1] {1,2,3,4}
@@ -212,16 +211,16 @@ INSTANTIATE_TEST_SUITE_P(
   output y = a
   output z = b
 )",
-            ""},
-        Row{"SiblingThatDependsOnTheOtherMakesNoCycle", kMergeMatMuls, R"(
+                                             ""},
+                                         Row{"SiblingThatDependsOnTheOtherMakesNoCycle", kMergeMatMuls, R"(
   input x : f32[4,4]
   constant u = f32[4,4] {1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8}
   a = MatMul(x, u)
   b = MatMul(a, u)
   output y = b
 )",
-            ""},
-        Row{"CommutativeOperandsInAnyOrder", kDistribute, R"(
+                                             ""},
+                                         Row{"CommutativeOperandsInAnyOrder", kDistribute, R"(
   input p : f32[3]
   input q : f32[3]
   input r : f32[3]
@@ -230,7 +229,7 @@ INSTANTIATE_TEST_SUITE_P(
   c = Add(b, a)
   output y = c
 )",
-            R"(
+                                             R"(
   input p : f32[3]
   input q : f32[3]
   input r : f32[3]
@@ -238,7 +237,7 @@ INSTANTIATE_TEST_SUITE_P(
   b = Mul(p, a)
   output y = b
 )"},
-        Row{"OneShapeForAllPrefixedVariables", kDistribute, R"(
+                                         Row{"OneShapeForAllPrefixedVariables", kDistribute, R"(
   input p : f32[3]
   input q : f32[3]
   input r : f32[2,3]
@@ -247,76 +246,76 @@ INSTANTIATE_TEST_SUITE_P(
   c = Add(b, a)
   output y = c
 )",
-            ""},
-        Row{"LinearExtentIsSolved", kSliceOfSlice, R"(
+                                             ""},
+                                         Row{"LinearExtentIsSolved", kSliceOfSlice, R"(
   input x : f32[7,2]
   a = Slice(x) {starts=[0], ends=[3], axes=[0]}
   b = Relu(a)
   c = Relu(b)
   output y = c
 )",
-            R"(
+                                             R"(
   input x : f32[7,2]
   a = Slice(x) {starts=[0], ends=[3], axes=[0]}
   b = Relu(a)
   output y = b
 )"},
-        Row{"LinearExtentWithoutSolution", kSliceOfSlice, R"(
+                                         Row{"LinearExtentWithoutSolution", kSliceOfSlice, R"(
   input x : f32[8,2]
   a = Slice(x) {starts=[0], ends=[3], axes=[0]}
   b = Relu(a)
   c = Relu(b)
   output y = c
 )",
-            ""},
-        Row{"AttributeContradictsExtent", kSliceOfSlice, R"(
+                                             ""},
+                                         Row{"AttributeContradictsExtent", kSliceOfSlice, R"(
   input x : f32[7,2]
   a = Slice(x) {starts=[0], ends=[2], axes=[0]}
   b = Relu(a)
   c = Relu(b)
   output y = c
 )",
-            ""},
-        Row{"ConditionHolds", kWideSoftmax, R"(
+                                             ""},
+                                         Row{"ConditionHolds", kWideSoftmax, R"(
   input x : f32[4,2]
   a = Neg(x)
   b = Neg(a)
   c = Exp(b)
   output y = c
 )",
-            R"(
+                                             R"(
   input x : f32[4,2]
   c = Exp(x)
   output y = c
 )"},
-        Row{"ConditionFails", kWideSoftmax, R"(
+                                         Row{"ConditionFails", kWideSoftmax, R"(
   input x : f32[3,2]
   a = Neg(x)
   b = Neg(a)
   c = Exp(b)
   output y = c
 )",
-            ""},
-        Row{"ConditionUndecided", kWideSoftmax, R"(
+                                             ""},
+                                         Row{"ConditionUndecided", kWideSoftmax, R"(
   input x : f32[batch,2]
   a = Neg(x)
   b = Neg(a)
   c = Exp(b)
   output y = c
 )",
-            ""},
-        Row{"FloatAttributeVariable", kElu, R"(
+                                             ""},
+                                         Row{"FloatAttributeVariable", kElu, R"(
   input x : f32[3]
   a = Elu(x) {alpha=0.25}
   b = Relu(a)
   output y = b
 )",
-            R"(
+                                             R"(
   input x : f32[3]
   b = Relu(x)
   output y = b
 )"}),
-    [](const testing::TestParamInfo<Row>& info) { return info.param.name; });
+                         [](const testing::TestParamInfo<Row>& info) { return info.param.name; });
 
 TEST(Rewrite, KeepsTheNamesOfWhatItReplaces) {
   const auto rules = parse_rules(std::string("rule r\n") + kReluTwice + "end\n", "test");

@@ -1,0 +1,220 @@
+// The search: what it finds, when it stops, what its options do.
+#include <gtest/gtest.h>
+
+#include "count_cost.h"
+#include "gopt/text.h"
+
+namespace gopt {
+namespace {
+
+std::vector<RewriteRule> rules_of(const std::string& text) {
+  auto rules = parse_rules(text, "test");
+  EXPECT_TRUE(rules.ok()) << (rules.ok() ? "" : rules.error().message);
+  return rules.ok() ? *rules : std::vector<RewriteRule>();
+}
+
+// relu(relu(x)) is cheaper at once; exp(neg(x)) must first become dearer: reciprocal(exp(x)), one more step away.
+const char* const kRules = R"(
+rule relu-twice
+  var x f32[...]
+  left
+    a = Relu(x)
+    b = Relu(a)
+    return b
+  right
+    c = Relu(x)
+    return c
+end
+rule uphill
+  var x f32[...]
+  left
+    a = Tanh(x)
+    return a
+  right
+    a = Neg(x)
+    b = Tanh(a)
+    c = Neg(b)
+    return c
+end
+rule downhill
+  var x f32[...]
+  left
+    a = Neg(x)
+    b = Tanh(a)
+    c = Neg(b)
+    d = Exp(c)
+    return d
+  right
+    a = Sigmoid(x)
+    return a
+end
+)";
+
+Graph relu_chain(int pairs) {
+  GraphBuilder builder;
+  Value x = builder.input("x", {ElementType::Float32, Shape{3}});
+  for (int i = 0; i < pairs; i++) {
+    x = *builder.apply(OpKind::Relu, {*builder.apply(OpKind::Relu, {x})});
+    x = *builder.apply(OpKind::Exp, {x});
+  }
+  builder.output("y", x);
+  return builder.build();
+}
+
+Graph tanh_exp() {
+  GraphBuilder builder;
+  const Value x = builder.input("x", {ElementType::Float32, Shape{3}});
+  builder.output("y", *builder.apply(OpKind::Exp, {*builder.apply(OpKind::Tanh, {x})}));
+  return builder.build();
+}
+
+OptimizeResult run(const Graph& graph, const SearchOptions& options) {
+  CountCost costs;
+  auto result = optimize(graph, rules_of(kRules), costs, options);
+  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
+  return result.ok() ? *result : OptimizeResult();
+}
+
+SearchOptions without_uphill() {
+  SearchOptions options;
+  options.disabled_rules = {"uphill"};
+  return options;
+}
+
+TEST(Search, AppliesOneRuleEverywhereInFewSteps) {
+  CountCost costs;
+  const auto result = optimize(relu_chain(100), rules_of(kRules), costs, without_uphill());
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->after.kernels, 200);
+  EXPECT_EQ(result->applied.size(), 100u);
+  EXPECT_EQ(result->stop_reason, StopReason::Saturated);
+  EXPECT_LT(result->steps, 5);
+  EXPECT_LT(costs.calls, 20);
+}
+
+TEST(Search, GoesUphillWithinAlpha) {
+  SearchOptions options;
+  options.alpha = 3;
+  const OptimizeResult wide = run(tanh_exp(), options);
+  EXPECT_EQ(wide.after.kernels, 1);
+  ASSERT_EQ(wide.applied.size(), 2u);
+  EXPECT_EQ(wide.applied[0].rule, "uphill");
+  EXPECT_EQ(wide.applied[1].rule, "downhill");
+  EXPECT_GT(wide.applied[0].cost_after_ms, wide.applied[0].cost_before_ms);
+
+  options.alpha = 1.1;
+  const OptimizeResult narrow = run(tanh_exp(), options);
+  EXPECT_EQ(narrow.after.kernels, 2);
+  EXPECT_TRUE(narrow.applied.empty());
+}
+
+TEST(Search, GreedyTakesOnlyWhatImproves) {
+  SearchOptions options;
+  options.search = SearchKind::Greedy;
+  options.alpha = 3;
+  EXPECT_EQ(run(tanh_exp(), options).after.kernels, 2);
+  EXPECT_EQ(run(relu_chain(4), options).after.kernels, 8);
+}
+
+TEST(Search, NoneLeavesTheGraph) {
+  SearchOptions options;
+  options.search = SearchKind::None;
+  const Graph graph = relu_chain(2);
+  const OptimizeResult result = run(graph, options);
+  EXPECT_TRUE(result.graph.same_as(graph));
+  EXPECT_EQ(result.stop_reason, StopReason::Off);
+}
+
+TEST(Search, StopsAtItsLimits) {
+  SearchOptions steps;
+  steps.max_steps = 3;
+  steps.alpha = 10;
+  EXPECT_EQ(run(tanh_exp(), steps).stop_reason, StopReason::StepLimit);
+  EXPECT_EQ(run(tanh_exp(), steps).steps, 3);
+
+  SearchOptions no_time;
+  no_time.budget_seconds = 0;
+  EXPECT_EQ(run(relu_chain(2), no_time).stop_reason, StopReason::TimeLimit);
+
+  const std::atomic<bool> stop{true};
+  SearchOptions interrupted;
+  interrupted.stop = &stop;
+  EXPECT_EQ(run(relu_chain(2), interrupted).stop_reason, StopReason::Interrupted);
+}
+
+TEST(Search, TheQueueStaysSmall) {
+  SearchOptions options;
+  options.alpha = 10;
+  options.max_queue = 2;
+  options.max_steps = 40;
+  EXPECT_EQ(run(tanh_exp(), options).after.kernels, 1);
+}
+
+TEST(Search, IsDeterministicForAStepBudget) {
+  SearchOptions options;
+  options.alpha = 4;
+  options.max_steps = 30;
+  GraphBuilder builder;
+  Value x = builder.input("x", {ElementType::Float32, Shape{3}});
+  for (int i = 0; i < 3; i++) x = *builder.apply(OpKind::Exp, {*builder.apply(OpKind::Tanh, {x})});
+  builder.output("y", x);
+  const OptimizeResult first = run(builder.build(), options), second = run(builder.build(), options);
+  EXPECT_EQ(first.graph.hash(), second.graph.hash());
+  EXPECT_EQ(first.rules_tried, second.rules_tried);
+  EXPECT_EQ(first.graphs_seen, second.graphs_seen);
+  ASSERT_EQ(first.applied.size(), second.applied.size());
+}
+
+TEST(Search, TwiceEqualsOnce) {
+  SearchOptions options;
+  options.alpha = 3;
+  for (const Graph& graph : {relu_chain(3), tanh_exp()}) {
+    const OptimizeResult once = run(graph, options);
+    const OptimizeResult twice = run(once.graph, options);
+    EXPECT_EQ(once.graph.hash(), twice.graph.hash());
+    EXPECT_TRUE(twice.applied.empty());
+  }
+}
+
+TEST(Options, EnabledRulesAreTheOnlyOnes) {
+  SearchOptions options;
+  options.enabled_rules = {"uphill", "downhill"};
+  options.alpha = 3;
+  EXPECT_EQ(run(relu_chain(2), options).after.kernels, 6);
+  EXPECT_EQ(run(tanh_exp(), options).after.kernels, 1);
+}
+
+struct BadOptions {
+  std::string name;
+  SearchOptions options;
+  std::string part;  // of the error
+};
+std::ostream& operator<<(std::ostream& out, const BadOptions& row) { return out << row.name; }
+
+SearchOptions with_names(std::vector<std::string> disabled, std::vector<std::string> enabled,
+                         std::vector<std::string> passes) {
+  SearchOptions options;
+  options.disabled_rules = std::move(disabled);
+  options.enabled_rules = std::move(enabled);
+  options.disabled_passes = std::move(passes);
+  return options;
+}
+
+class BadOptionsTest : public testing::TestWithParam<BadOptions> {};
+
+TEST_P(BadOptionsTest, AreAnErrorThatNamesThem) {
+  CountCost costs;
+  const auto result = optimize(relu_chain(1), rules_of(kRules), costs, GetParam().options);
+  ASSERT_FALSE(result.ok());
+  EXPECT_NE(result.error().message.find(GetParam().part), std::string::npos) << result.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadOptionsTest,
+    testing::Values(BadOptions{"UnknownDisabledRule", with_names({"relu-twin"}, {}, {}), "`relu-twin`"},
+                    BadOptions{"UnknownEnabledRule", with_names({}, {"downhil"}, {}), "`downhil`"},
+                    BadOptions{"UnknownPass", with_names({}, {}, {"fold-constant"}), "fold-constants"}),
+    [](const testing::TestParamInfo<BadOptions>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace gopt
