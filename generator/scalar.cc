@@ -23,6 +23,7 @@ uint64_t residue_of(int64_t value) {
 int compare(const Scalar& a, const Scalar& b, int lane, bool& ok) {
   if (a.residue[lane] == b.residue[lane]) return 0;
   const double x = a.approximate[lane], y = b.approximate[lane];
+  if (std::isinf(x) || std::isinf(y)) return x < y ? -1 : 1;
   if (!(std::abs(x - y) > 1e-9 * (std::abs(x) + std::abs(y)))) ok = false;
   return x < y ? -1 : 1;
 }
@@ -71,6 +72,12 @@ uint64_t multiply(uint64_t a, uint64_t b) {
 uint64_t inverse(uint64_t a) { return power(a, kPrime - 2); }
 
 Scalar scalar_from_double(double value) {
+  if (std::isinf(value)) {  // the start of a maximum: no number, so any residue that no draw gives
+    Scalar infinite;
+    infinite.residue.fill(mix(value < 0 ? 1 : 2) % kPrime);
+    infinite.approximate.fill(value);
+    return infinite;
+  }
   int64_t denominator = 1;
   while (value * static_cast<double>(denominator) != std::floor(value * static_cast<double>(denominator)) &&
          denominator < (int64_t{1} << 40))

@@ -23,7 +23,7 @@ struct Scalar {
   std::array<double, kLanes> approximate;
 };
 
-Scalar scalar_from_double(double value);  // precondition: a number with at most 61 bits before and after the point
+Scalar scalar_from_double(double value);  // infinite, or with few bits after the point
 Scalar scalar_from_ratio(const std::array<int64_t, kLanes>& numerators, int64_t denominator);
 
 Scalar add(const Scalar& a, const Scalar& b);

@@ -9,12 +9,21 @@ TensorType static_type(const std::vector<int64_t>& dims) {
   return {ElementType::Float32, Shape(dims.begin(), dims.end())};
 }
 
+enum class Signs { Mixed, Positive, Negative };
+
+// Half of the lanes of a variable have one sign throughout: the largest of many mixed numbers is never negative.
+Signs signs_of(uint64_t key) {
+  const uint64_t bits = mix(key) & 3;
+  return bits == 0 ? Signs::Positive : bits == 1 ? Signs::Negative : Signs::Mixed;
+}
+
 // An integer over 256, not 0, of mixed magnitude, so that no term dominates a sum's sign.
-int64_t random_numerator(uint64_t key) {
+int64_t random_numerator(uint64_t key, Signs signs) {
   const uint64_t bits = mix(key);
   const int magnitude = static_cast<int>(bits & 7) + 5;
   const auto value = static_cast<int64_t>((bits >> 8) & ((uint64_t{1} << magnitude) - 1)) + 1;
-  return (bits >> 7) & 1 ? -value : value;
+  const bool is_negative = signs == Signs::Negative || (signs == Signs::Mixed && ((bits >> 7) & 1));
+  return is_negative ? -value : value;
 }
 
 }  // namespace
@@ -33,7 +42,8 @@ std::shared_ptr<const World::Tensor> World::variable(const Term& term) const {
   for (int64_t element = 0; element < count; element++) {
     std::array<int64_t, kLanes> numerators;
     for (int lane = 0; lane < kLanes; lane++)
-      numerators[static_cast<size_t>(lane)] = random_numerator(name + static_cast<uint64_t>(element * kLanes + lane));
+      numerators[static_cast<size_t>(lane)] = random_numerator(name + static_cast<uint64_t>(element * kLanes + lane),
+                                                               signs_of(name ^ static_cast<uint64_t>(lane + 1)));
     tensor->values.push_back(scalar_from_ratio(numerators, 256));
   }
   return tensor;
