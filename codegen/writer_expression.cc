@@ -1,4 +1,6 @@
 // Text of single operations, indexes and guards.
+#include <algorithm>
+
 #include "transform.h"
 #include "writer.h"
 
@@ -41,18 +43,23 @@ std::string Writer::atom_text(AtomId id, const Scope& scope) const {
   return "";
 }
 
+// Terms in the order of their text: that of atoms depends on what was made before.
 std::string Writer::index_text(const Index& index, const Scope& scope) const {
-  std::string text;
+  std::vector<std::pair<bool, std::string>> terms;  // negative ones last
   for (const Index::Term& term : index.terms()) {
+    std::vector<std::string> factors;
+    for (AtomId id : term.atoms) factors.push_back(atom_text(id, scope));
+    std::sort(factors.begin(), factors.end());
     std::string product;
     if (term.coefficient != 1 && term.coefficient != -1) product = std::to_string(std::abs(term.coefficient));
-    for (AtomId id : term.atoms) product += (product.empty() ? "" : " * ") + atom_text(id, scope);
-    if (term.coefficient < 0)
-      text += (text.empty() ? "-" : " - ") + product;
-    else
-      text += (text.empty() ? "" : " + ") + product;
+    for (const std::string& factor : factors) product += (product.empty() ? "" : " * ") + factor;
+    terms.emplace_back(term.coefficient < 0, std::move(product));
   }
-  if (text.empty()) return std::to_string(index.constant());
+  if (terms.empty()) return std::to_string(index.constant());
+  std::sort(terms.begin(), terms.end());
+  std::string text;
+  for (const auto& [negative, product] : terms)
+    text += negative ? (text.empty() ? "-" : " - ") + product : (text.empty() ? "" : " + ") + product;
   if (index.constant() > 0) text += " + " + std::to_string(index.constant());
   if (index.constant() < 0) text += " - " + std::to_string(-index.constant());
   return text;

@@ -38,9 +38,9 @@ static __global__ void __launch_bounds__(256) gopt_kernel_1_body(const float* __
     const int64_t i0 = row % 12;
     const int64_t i1 = (row / 12) % 128;
     const int64_t i2 = ((row / 12) / 128);
-    const float v3 = in0[1536 * i2 + i1 + 128 * i0];
+    const float v3 = in0[128 * i0 + 1536 * i2 + i1];
     const float v4 = gopt_exp(v3);
-    out[1536 * i2 + 12 * i1 + i0] = v4;
+    out[12 * i1 + 1536 * i2 + i0] = v4;
   }
 }
 

@@ -1,0 +1,44 @@
+// Many small graphs as one: emitted, built and run together, so that the compiler starts once, and compared with the
+// interpreter one by one.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gopt/codegen.h"
+#include "gopt/interpreter.h"
+
+namespace gopt {
+
+struct BatchCase {
+  std::string name;
+  Graph graph;
+  std::map<std::string, Tensor> inputs;  // by the graph's names
+};
+
+// A graph from text whose inputs with names that begin with `w` become constants; all data are drawn with the seed,
+// integers within [0, integer_limit).
+BatchCase make_case(const std::string& name, const std::string& text, uint64_t seed, int64_t integer_limit = 3);
+
+// Kernel costs that make every plan equal but for the layout that they charge for.
+class LayoutCosts : public KernelCosts {
+ public:
+  explicit LayoutCosts(bool plain) : plain_(plain) {}
+  double time_ms(const Plan& plan, const Kernel& kernel) override;
+
+ private:
+  bool plain_;
+};
+
+// What went wrong, a line a case; empty: all agree with the interpreter within 1e-4 of the largest magnitude.
+std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, bool plain, const Target& target);
+
+// The small graphs of graphs_test.cc, and random nodes of every operator (operators_test.cc).
+std::vector<BatchCase> graph_cases();
+std::vector<BatchCase> operator_cases();
+
+// A folder of this process for emitted code, removed at exit.
+std::string scratch_folder(const std::string& name);
+
+}  // namespace gopt

@@ -1,0 +1,219 @@
+// Fused kernels, library kernels, views and layouts: small graphs as text, compared with the interpreter.
+#include <gtest/gtest.h>
+
+#include "batch.h"
+
+namespace gopt {
+namespace {
+
+struct Row {
+  const char* name;
+  const char* text;
+};
+
+const Row kRows[] = {
+    {"ElementwiseChain", "input x : f32[2,3,37]\na = Exp(x)\nb = Sigmoid(a)\nc = Sub(b, x)\nd = Tanh(c)\noutput y = d"},
+    {"Broadcast", "input x : f32[4,1,9]\ninput z : f32[5,1]\na = Add(x, z)\nb = Mul(a, x)\noutput y = b"},
+    {"LongVector", "input x : f32[100000]\na = Erf(x)\nb = Mul(a, x)\noutput y = b"},
+    {"TwoUsers", "input x : f32[3,50]\na = Relu(x)\nb = Exp(a)\nc = Neg(a)\nd = Add(b, c)\noutput y = d\noutput z = b"},
+    {"SoftmaxLast", "input x : f32[3,4,70]\ny = Softmax(x) {axis=-1}\noutput y = y"},
+    {"SoftmaxMiddle", "input x : f32[3,40,7]\ny = Softmax(x) {axis=1}\noutput y = y"},
+    {"SoftmaxFirst", "input x : f32[30,5]\ny = Softmax(x) {axis=0}\noutput y = y"},
+    {"SoftmaxWide", "input x : f32[2,8,3000]\ny = Softmax(x) {axis=1}\noutput y = y"},
+    {"SoftmaxMasked",
+     "input x : f32[2,3,8,8]\ninput m : f32[2,1,1,8]\na = Add(x, m)\ny = Softmax(a) {axis=-1}\nz = Mul(y, x)\noutput y "
+     "= z"},
+    {"LogSoftmax", "input x : f32[5,33]\ny = LogSoftmax(x) {axis=1}\noutput y = y"},
+    {"LayerNorm",
+     "input x : f32[2,5,64]\ninput r : f32[2,5,64]\ninput w1 : f32[64]\ninput w2 : f32[64]\na = Add(x, r)\n"
+     "y = LayerNormalization(a, w1, w2) {axis=-1}\noutput y = y"},
+    {"ReduceMiddle",
+     "input x : f32[3,17,20]\ny = ReduceMean(x) {axes=[1], keepdims=0}\nz = ReduceMax(x) {axes=[0,2], "
+     "keepdims=1}\noutput y = y\noutput z = z"},
+    {"ReduceAll", "input x : f32[30,40]\ny = ReduceSum(x) {keepdims=0}\noutput y = y"},
+    {"ReduceThenMap",
+     "input x : f32[6,300]\na = ReduceSumSquare(x) {axes=[1], keepdims=1}\nb = Sqrt(a)\nc = Div(x, b)\noutput y = c"},
+    {"TransposeReshape",
+     "input x : f32[1,6,40]\na = Reshape(x) {shape=[1,6,4,10]}\nb = Transpose(a) {perm=[0,2,1,3]}\nc = Relu(b)\n"
+     "d = Transpose(c) {perm=[0,2,1,3]}\ne = Reshape(d) {shape=[6,40]}\noutput y = e"},
+    {"ConcatGenerated",
+     "input x : f32[4,7]\ninput z : f32[4,9]\na = Exp(x)\nb = Neg(z)\nc = Concat(a, b, x) {axis=1}\nd = "
+     "Relu(c)\noutput y = d"},
+    {"SplitUses",
+     "input x : f32[4,12]\na, b, c = Split(x) {axis=1, split=[2,4,6]}\nd = Exp(b)\ne = Tanh(c)\noutput p = a\noutput q "
+     "= d\noutput r = e"},
+    {"SliceViews",
+     "input x : f32[8,10]\na = Relu(x)\nb = Slice(a) {starts=[2], ends=[6], axes=[0], steps=[1]}\nc = Slice(a) "
+     "{starts=[1], ends=[9], axes=[1], steps=[2]}\n"
+     "d = Reshape(b) {shape=[40]}\noutput y = d\noutput z = c"},
+    {"GatherRows", "input x : f32[3,16]\ninput i : i64[2,5]\ny = Gather(x, i) {axis=0}\nz = Mul(y, y)\noutput y = z"},
+    {"GatherThenEmbed",
+     "input w1 : f32[3,24]\ninput w2 : f32[2,24]\ninput i : i64[1,7]\na = Gather(w1, i) {axis=0}\nb = Slice(w2) "
+     "{starts=[0], ends=[1], axes=[0]}\n"
+     "c = Add(a, b)\noutput y = c"},
+    {"WhereMask",
+     "input m : bool[3,1,5]\ninput x : f32[3,4,5]\ninput k : i64[3,1,5]\nconstant c = f32[] {-100}\ny = Where(m, x, "
+     "c)\nz = Cast(k) {to=1}\nu = Mul(y, z)\noutput y = u"},
+    {"IntegerArithmetic",
+     "input x : i64[20]\ninput z : i64[20]\na = Add(x, z)\nb = Mul(a, x)\nc = Equal(a, z)\nd = Cast(b) {to=6}\noutput "
+     "y = b\noutput e = c\noutput f = d"},
+    {"PadModes",
+     "input x : f32[1,2,5,6]\na = Pad(x) {pads=[0,0,1,2,0,0,3,1], value=0.5}\nb = Pad(x) {mode=\"reflect\", "
+     "pads=[0,0,1,2,0,0,2,1]}\noutput y = a\noutput z = b"},
+    {"DoublePrecision", "input x : f64[3,8]\na = Exp(x)\ny = Softmax(a) {axis=1}\noutput y = y"},
+    {"MatMulBias",
+     "input x : f32[6,20]\ninput w1 : f32[20,33]\ninput w2 : f32[33]\na = MatMul(x, w1)\nb = Add(a, w2)\nc = "
+     "Gelu(b)\noutput y = c"},
+    {"MatMulResidual",
+     "input x : f32[2,5,24]\ninput r : f32[2,5,24]\ninput w1 : f32[24,24]\ninput w2 : f32[24]\na = MatMul(x, w1)\nb = "
+     "Add(w2, a)\n"
+     "c = Add(r, b)\nd = Exp(c)\noutput y = d"},
+    {"MatMulBatched", "input x : f32[2,3,5,8]\ninput z : f32[2,3,8,6]\ny = MatMul(x, z)\noutput y = y"},
+    {"MatMulBroadcast", "input x : f32[2,1,5,8]\ninput z : f32[3,8,6]\ny = MatMul(x, z)\nu = Relu(y)\noutput y = u"},
+    {"MatMulOneRow",
+     "input x : f32[1,32]\ninput w1 : f32[32,48]\ninput w2 : f32[32,48]\na = MatMul(x, w1)\nb = MatMul(x, w2)\nc = "
+     "Sigmoid(a)\nd = Mul(c, b)\noutput y = d"},
+    {"MatMulOneRowLong", "input x : f32[1,200]\ninput w1 : f32[200,900]\na = MatMul(x, w1)\ny = Tanh(a)\noutput y = y"},
+    {"MatMulVectors", "input x : f32[12]\ninput z : f32[12,5]\ny = MatMul(x, z)\noutput y = y"},
+    {"GemmForms",
+     "input x : f32[7,9]\ninput w1 : f32[9,7]\ninput w2 : f32[11,9]\ninput c : f32[7,11]\na = Gemm(x, w2, c) "
+     "{alpha=0.5, transB=1}\n"
+     "b = Gemm(w1, w2) {transA=1, transB=1}\nd = Gemm(x, w2, c) {alpha=2, beta=3, transB=1}\noutput y = a\noutput z = "
+     "b\noutput u = d"},
+    {"GemmOneRow",
+     "input x : f32[1,90]\ninput w1 : f32[40,90]\ninput w2 : f32[40]\na = Gemm(x, w1, w2) {transB=1}\ny = "
+     "Relu(a)\noutput y = y"},
+    {"ConvRelu",
+     "input x : f32[1,3,20,20]\ninput w1 : f32[32,3,3,3]\ninput w2 : f32[32]\na = Conv(x, w1, w2) {pads=[1,1,1,1], "
+     "strides=[2,2]}\ny = Relu(a)\noutput y = y"},
+    {"ConvWinograd",
+     "input x : f32[1,16,18,18]\ninput w0 : f32[32,16,1,1]\ninput w1 : f32[32,32,3,3]\ninput w2 : f32[32]\na = Conv(x, "
+     "w0)\n"
+     "b = Conv(a, w1, w2) {pads=[1,1,1,1]}\ny = Relu(b)\noutput y = y"},
+    {"ConvOddChannels",
+     "input x : f32[2,5,9,9]\ninput w1 : f32[7,5,3,3]\ninput w2 : f32[21,7,1,1]\na = Conv(x, w1) {pads=[1,1,1,1]}\nb = "
+     "Sigmoid(a)\nc = Conv(b, w2)\n"
+     "d = Exp(c)\noutput y = d\noutput z = c"},
+    {"ConvResidual",
+     "input x : f32[1,32,8,8]\ninput w1 : f32[32,32,3,3]\ninput w2 : f32[32]\ninput w3 : f32[32,32,1,1]\na = Conv(x, "
+     "w3)\nb = Relu(a)\n"
+     "c = Conv(b, w1, w2) {pads=[1,1,1,1]}\nd = Add(c, b)\ne = Relu(d)\noutput y = e"},
+    {"ConvResidualKept",
+     "input x : f32[1,32,8,8]\ninput w1 : f32[32,32,3,3]\ninput w3 : f32[32,32,1,1]\na = Conv(x, w3)\nb = Conv(a, w1) "
+     "{pads=[1,1,1,1]}\n"
+     "c = Add(a, b)\nd = Add(c, a)\ne = Conv(d, w3)\noutput y = e"},
+    {"ConvBatchNorm",
+     "input x : f32[1,16,7,7]\ninput w1 : f32[40,16,3,3]\ninput w2 : f32[40]\ninput w3 : f32[40]\ninput w4 : "
+     "f32[40]\ninput v : f32[40]\n"
+     "a = Conv(x, w1)\nb = Mul(v, v)\nc = BatchNormalization(a, w2, w3, w4, b)\ny = Relu(c)\noutput y = y"},
+    {"ConvDepthwise",
+     "input x : f32[1,24,10,10]\ninput w0 : f32[24,24,1,1]\ninput w1 : f32[24,1,3,3]\na = Conv(x, w0)\nb = Clip(a) "
+     "{min=0, max=6}\n"
+     "c = Conv(b, w1) {group=24, pads=[1,1,1,1], strides=[2,2]}\nd = Clip(c) {min=0, max=6}\noutput y = d"},
+    {"ConvGrouped",
+     "input x : f32[1,32,6,6]\ninput w0 : f32[32,32,1,1]\ninput w1 : f32[32,4,3,3]\na = Conv(x, w0)\ny = Conv(a, w1) "
+     "{group=8, pads=[1,1,1,1]}\noutput y = y"},
+    {"ConvGroupedOdd",
+     "input x : f32[1,12,6,6]\ninput w1 : f32[18,4,3,3]\ny = Conv(x, w1) {group=3, pads=[1,0,0,1]}\noutput y = y"},
+    {"ConvDilated",
+     "input x : f32[1,16,12,12]\ninput w1 : f32[16,16,3,3]\ny = Conv(x, w1) {dilations=[2,2], pads=[2,2,2,2]}\noutput "
+     "y = y"},
+    {"ConvRectangular",
+     "input x : f32[1,16,12,12]\ninput w1 : f32[16,16,1,7]\ny = Conv(x, w1) {pads=[0,3,0,3]}\noutput y = y"},
+    {"Conv1d",
+     "input x : f32[2,3,30]\ninput w1 : f32[4,3,5]\ninput w2 : f32[4]\ny = Conv(x, w1, w2) {pads=[2,2]}\noutput y = y"},
+    {"ConvOfActivations",
+     "input x : f32[1,3,8,8]\ninput z : f32[4,3,3,3]\ny = Conv(x, z) {pads=[1,1,1,1]}\noutput y = y"},
+    {"ConvTranspose2d",
+     "input x : f32[1,4,6,6]\ninput w1 : f32[4,5,3,3]\ny = ConvTranspose(x, w1) {strides=[2,2], "
+     "pads=[1,1,1,1]}\noutput y = y"},
+    {"PoolsOnBlocks",
+     "input x : f32[1,3,21,21]\ninput w1 : f32[20,3,3,3]\na = Conv(x, w1)\nb = MaxPool(a) {kernel_shape=[3,3], "
+     "strides=[2,2], pads=[1,1,1,1]}\n"
+     "c = AveragePool(b) {kernel_shape=[3,3], pads=[1,1,1,1]}\nd = AveragePool(b) {kernel_shape=[2,2], strides=[2,2], "
+     "ceil_mode=1}\n"
+     "e = AveragePool(b) {kernel_shape=[3,3], pads=[1,1,1,1], count_include_pad=1}\noutput y = c\noutput z = d\noutput "
+     "u = e"},
+    {"GlobalPoolFlatten",
+     "input x : f32[1,3,9,9]\ninput w1 : f32[24,3,3,3]\na = Conv(x, w1)\nb = GlobalAveragePool(a)\nc = Flatten(b) "
+     "{axis=1}\noutput y = c"},
+    {"GlobalPoolGemm",
+     "input x : f32[1,3,9,9]\ninput w1 : f32[32,3,3,3]\ninput w2 : f32[10,32]\na = Conv(x, w1)\nr = Relu(a)\nb = "
+     "ReduceMean(r) {axes=[2,3], keepdims=1}\n"
+     "c = Reshape(b) {shape=[1,32]}\nd = Gemm(c, w2) {transB=1}\noutput y = d"},
+    {"SqueezeExcite",
+     "input x : f32[1,32,6,6]\ninput w1 : f32[32,32,3,3]\ninput w2 : f32[8,32,1,1]\ninput w3 : f32[32,8,1,1]\na = "
+     "Conv(x, w1) {pads=[1,1,1,1]}\n"
+     "b = GlobalAveragePool(a)\nc = Conv(b, w2)\nd = Relu(c)\ne = Conv(d, w3)\nf = Sigmoid(e)\ng = Mul(a, f)\nh = "
+     "Conv(g, w1)\noutput y = h"},
+    {"ConcatInPlace",
+     "input x : f32[1,16,9,9]\ninput w1 : f32[16,16,1,1]\ninput w2 : f32[32,16,3,3]\ninput w3 : f32[24,48,1,1]\na = "
+     "Conv(x, w1)\nb = Relu(a)\nc = Conv(b, w1)\n"
+     "d = Conv(b, w2) {pads=[1,1,1,1]}\ne = Concat(c, d) {axis=1}\nf = Conv(e, w3)\noutput y = f"},
+    {"ConcatNested",
+     "input x : f32[1,16,6,6]\ninput w1 : f32[16,16,1,1]\ninput w2 : f32[16,32,1,1]\ninput w3 : f32[16,48,1,1]\na = "
+     "Conv(x, w1)\nb = Conv(a, w1)\n"
+     "c = Concat(a, b) {axis=1}\nd = Conv(c, w2)\ne = Concat(a, b, d) {axis=1}\nf = Conv(e, w3)\ng = Relu(e)\noutput y "
+     "= f\noutput z = g"},
+    {"ConcatUnaligned",
+     "input x : f32[1,16,6,6]\ninput w1 : f32[10,16,1,1]\ninput w2 : f32[20,16,1,1]\ninput w3 : f32[16,30,1,1]\na = "
+     "Conv(x, w1)\nb = Conv(x, w2)\n"
+     "c = Concat(a, b) {axis=1}\nd = Conv(c, w3)\noutput y = d"},
+    {"ConcatBatch2",
+     "input x : f32[2,16,6,6]\ninput w1 : f32[16,16,1,1]\ninput w3 : f32[16,32,1,1]\na = Conv(x, w1)\nb = Relu(a)\nc = "
+     "Conv(b, w1)\nd = Concat(b, c) {axis=1}\n"
+     "e = Conv(d, w3)\noutput y = e"},
+    {"ChannelSplit",
+     "input x : f32[1,16,6,6]\ninput w1 : f32[48,16,1,1]\ninput w2 : f32[16,16,3,3]\na = Conv(x, w1)\nb, c = Split(a) "
+     "{axis=1, split=[32,16]}\n"
+     "d = Conv(c, w2) {pads=[1,1,1,1]}\ne = Relu(b)\noutput y = d\noutput z = e"},
+    {"PatchEmbedding",
+     "input x : f32[1,3,32,32]\ninput w1 : f32[48,3,8,8]\ninput w2 : f32[48,48]\na = Conv(x, w1) {strides=[8,8]}\nb = "
+     "Reshape(a) {shape=[1,48,16]}\n"
+     "c = Transpose(b) {perm=[0,2,1]}\nd = MatMul(c, w2)\noutput y = d"},
+    {"Attention",
+     "input x : f32[1,12,32]\ninput w1 : f32[32,32]\ninput w2 : f32[32,32]\ninput w3 : f32[32,32]\ninput w4 : "
+     "f32[32,32]\nq = MatMul(x, w1)\nk = MatMul(x, w2)\nv = MatMul(x, w3)\n"
+     "q4 = Reshape(q) {shape=[1,12,4,8]}\nk4 = Reshape(k) {shape=[1,12,4,8]}\nv4 = Reshape(v) {shape=[1,12,4,8]}\nqt = "
+     "Transpose(q4) {perm=[0,2,1,3]}\n"
+     "kt = Transpose(k4) {perm=[0,2,3,1]}\nvt = Transpose(v4) {perm=[0,2,1,3]}\ns = MatMul(qt, kt)\nconstant c = f32[] "
+     "{0.35}\nt = Mul(s, c)\np = Softmax(t) {axis=-1}\n"
+     "o = MatMul(p, vt)\not = Transpose(o) {perm=[0,2,1,3]}\nor = Reshape(ot) {shape=[1,12,32]}\ny = MatMul(or, w4)\nz "
+     "= Add(y, x)\noutput y = z"},
+    {"InstanceNormBlocks",
+     "input x : f32[1,3,8,8]\ninput w1 : f32[20,3,3,3]\ninput w2 : f32[20]\ninput w3 : f32[20]\na = Conv(x, w1)\nb = "
+     "InstanceNormalization(a, w2, w3)\ny = Relu(b)\noutput y = y"},
+    {"WeightArithmetic",
+     "input x : f32[3,4]\ninput w1 : f32[4,5]\ninput w2 : f32[4,5]\na = Mul(w1, w2)\nb = Exp(a)\nc = MatMul(x, b)\nd = "
+     "ReduceSum(a) {axes=[0], keepdims=0}\n"
+     "e = Add(c, d)\noutput y = e\noutput z = b"},
+    {"OutputIsInput", "input x : f32[3,4]\ny = Identity(x)\nz = Reshape(x) {shape=[12]}\noutput y = y\noutput z = z"},
+    {"OutputTwice",
+     "input x : f32[3,4]\na = Exp(x)\nb = Identity(a)\nc = Reshape(a) {shape=[4,3]}\noutput y = a\noutput z = "
+     "b\noutput u = c"},
+    {"DepthToSpaceOps",
+     "input x : f32[1,8,3,4]\na = DepthToSpace(x) {blocksize=2}\nb = SpaceToDepth(a) {blocksize=2}\noutput y = "
+     "a\noutput z = b"},
+    {"ExpandTile",
+     "input x : f32[1,4,1]\na = Expand(x) {shape=[3,4,5]}\nb = Tile(x) {repeats=[2,2,3]}\noutput y = a\noutput z = b"},
+    {"ShapesOfThings",
+     "input x : f32[3,4]\na = Shape(x)\nb = FillLike(x) {value=2.5}\nc = Add(b, x)\noutput y = a\noutput z = c"},
+};
+
+void expect_all_agree(bool plain, int threads) {
+  for (const std::string& line : run_batch(graph_cases(), plain, {TargetKind::Cpu, threads})) ADD_FAILURE() << line;
+}
+
+TEST(EmittedGraphs, AgreeWithTheInterpreterInBlocks) { expect_all_agree(false, 2); }
+TEST(EmittedGraphs, AgreeWithTheInterpreterPlain) { expect_all_agree(true, 1); }
+
+}  // namespace
+
+std::vector<BatchCase> graph_cases() {
+  std::vector<BatchCase> cases;
+  uint64_t seed = 1;
+  for (const Row& row : kRows) cases.push_back(make_case(row.name, row.text, seed++));
+  return cases;
+}
+
+}  // namespace gopt

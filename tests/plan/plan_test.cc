@@ -1,0 +1,139 @@
+// Which kernels cover a graph, which nodes cost nothing, and where buffers lie.
+#include "gopt/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "gopt/optimizer.h"
+#include "gopt/text.h"
+
+namespace gopt {
+namespace {
+
+Result<Plan> plan_of(const std::string& text) {
+  auto graph = parse_graph("graph g\n" + text + "\nend");
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
+  if (!graph) return graph.error();
+  auto costs = analytic_kernel_costs({});
+  // Inputs named w are weights.
+  GraphBuilder builder;
+  std::map<Value, Value> weights;
+  std::vector<Value> inputs;
+  for (const Value& input : graph->inputs()) {
+    if (input.node->name[0] != 'w') {
+      inputs.push_back(input);
+      continue;
+    }
+    const std::vector<int64_t> dims = input.type().static_shape();
+    weights[input] = builder.constant(Tensor::from_values(ElementType::Float32, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 0.5)));
+  }
+  auto replaced = replace_values(*graph, weights);
+  EXPECT_TRUE(replaced.ok());
+  return make_plan(Graph(inputs, replaced->outputs(), {}), {TargetKind::Cpu, 2}, *costs);
+}
+
+struct CoverRow {
+  const char* name;
+  const char* text;
+  std::vector<std::string> kernels;  // their names without the number
+};
+std::ostream& operator<<(std::ostream& os, const CoverRow& row) { return os << row.name; }
+
+class CoverTest : public testing::TestWithParam<CoverRow> {};
+
+TEST_P(CoverTest, HasTheseKernels) {
+  auto plan = plan_of(GetParam().text);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  auto checked = check_plan(*plan);
+  EXPECT_TRUE(checked.ok()) << (checked.ok() ? "" : checked.error().message);
+  std::vector<std::string> names;
+  for (const Kernel& k : plan->kernels) names.push_back(k.name.substr(k.name.find('_') + 1));
+  EXPECT_EQ(names, GetParam().kernels);
+}
+
+const CoverRow kCoverRows[] = {
+    {"ElementwiseChainIsOne", "input x : f32[9]\na = Exp(x)\nb = Neg(a)\nc = Tanh(b)\noutput y = c", {"Exp_Neg_Tanh"}},
+    {"ConvTakesBiasAddAndRelu",
+     "input x : f32[1,32,8,8]\ninput w : f32[32,32,1,1]\na = Conv(x, w)\nb = Relu(a)\nc = Conv(b, w)\nd = Add(c, b)\ne = Relu(d)\nf = Conv(e, w)\noutput y = f",
+     {"Conv_Relu", "Conv_Add_Relu", "Conv"}},
+    {"MatMulTakesBiasAndGelu",
+     "input x : f32[8,16]\ninput w : f32[16,16]\ninput w2 : f32[16]\na = MatMul(x, w)\nb = Add(a, w2)\nc = Gelu(b)\noutput y = c", {"MatMul_Add_Gelu"}},
+    {"ReshapeIsAView", "input x : f32[2,6]\na = Exp(x)\nb = Reshape(a) {shape=[3,4]}\nc = Softmax(b) {axis=1}\nd = Flatten(c) {axis=0}\noutput y = d", {"Exp", "Softmax"}},
+    {"ContiguousSplitIsAView",
+     "input x : f32[4,6]\na = Softmax(x) {axis=1}\nb, c = Split(a) {axis=0, split=[1,3]}\nd = Exp(b)\ne = Exp(c)\noutput y = d\noutput z = e", {"Softmax", "Exp", "Exp"}},
+    {"ConcatOfConvolutionsIsInPlace",
+     "input x : f32[1,3,8,8]\ninput w : f32[16,3,1,1]\ninput w2 : f32[32,3,3,3]\ninput w3 : f32[16,48,1,1]\na = Conv(x, w)\nb = Conv(x, w2) {pads=[1,1,1,1]}\n"
+     "c = Concat(a, b) {axis=1}\nd = Conv(c, w3)\ne = Relu(d)\nf = GlobalAveragePool(e)\noutput y = f", {"Conv", "Conv", "Conv_Relu", "GlobalAveragePool"}},
+    {"SoftmaxIsNotComputedTwice", "input x : f32[4,6]\na = Softmax(x) {axis=1}\nb = Exp(a)\nc = Transpose(a) {perm=[1,0]}\noutput y = b\noutput z = c",
+     {"Softmax", "Exp", "Transpose"}},
+    {"ReductionIsNotInlinedIntoABroadcast", "input x : f32[4,6]\na = ReduceMax(x) {axes=[1], keepdims=1}\nb = Sub(x, a)\noutput y = b", {"ReduceMax", "Sub"}},
+    {"WeightsAreNoKernels", "input x : f32[4]\ninput w : f32[4]\na = Exp(w)\nb = Add(x, a)\noutput y = b", {"Add"}},
+};
+INSTANTIATE_TEST_SUITE_P(Rows, CoverTest, testing::ValuesIn(kCoverRows), [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Plan, ResidualIsAddedInPlace) {
+  auto plan = plan_of("input x : f32[1,3,8,8]\ninput w : f32[32,3,1,1]\ninput w2 : f32[32,32,1,1]\na = Conv(x, w)\nb = Relu(a)\nc = Conv(b, w2)\nd = Conv(c, w2)\n"
+                      "e = Add(d, b)\nf = GlobalAveragePool(e)\noutput y = f");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const Kernel* adds = nullptr;
+  for (const Kernel& k : plan->kernels)
+    if (k.name.ends_with("Conv_Add")) adds = &k;
+  ASSERT_NE(adds, nullptr);
+  const Buffer& out = plan->buffer(adds->output_buffers[0]);
+  ASSERT_TRUE(out.is_view);
+  EXPECT_EQ(out.parent, adds->epilogues.back().operand);
+}
+
+TEST(Plan, SourceIsNeverOverwrittenByItsResidual) {
+  // The convolution reads what it adds: the sum must go elsewhere.
+  auto plan = plan_of("input x : f32[1,3,8,8]\ninput w : f32[32,3,1,1]\ninput w2 : f32[32,32,3,3]\na = Conv(x, w)\nb = Conv(a, w2) {pads=[1,1,1,1]}\nc = Add(b, a)\n"
+                      "d = GlobalAveragePool(c)\noutput y = d");
+  ASSERT_TRUE(plan.ok());
+  for (const Kernel& k : plan->kernels)
+    if (k.name.ends_with("Conv_Add")) {
+      EXPECT_FALSE(plan->buffer(k.output_buffers[0]).is_view);
+    }
+}
+
+TEST(Plan, MemoryIsReused) {
+  std::string text = "input x : f32[1000]\na0 = Softmax(x) {axis=0}\n";
+  for (int i = 1; i < 9; i++) text += "a" + std::to_string(i) + " = Softmax(a" + std::to_string(i - 1) + ") {axis=0}\n";
+  auto plan = plan_of(text + "output y = a8");
+  ASSERT_TRUE(plan.ok());
+  EXPECT_LE(plan->arena_bytes, 2 * 4032);
+}
+
+TEST(Plan, SymbolicExtentsAreAnErrorThatSaysShape) {
+  auto plan = plan_of("input x : f32[n,4]\na = Exp(x)\noutput y = a");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("--shape"), std::string::npos) << plan.error().message;
+}
+
+TEST(Plan, OpaqueNodesAreAnErrorByName) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", {ElementType::Float32, Shape{Index(4)}});
+  auto op = std::make_shared<OpaqueOp>(OpaqueOp{"custom", "Frobnicate", "", {}});
+  builder.output("y", {builder.opaque(op, {x}, {{ElementType::Float32, Shape{Index(4)}}}, "frob"), 0});
+  auto costs = analytic_kernel_costs({});
+  auto plan = make_plan(builder.build(), {TargetKind::Cpu, 1}, *costs);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("node `frob` (custom::Frobnicate)"), std::string::npos) << plan.error().message;
+}
+
+TEST(Plan, HalfPrecisionIsAnErrorByName) {
+  auto plan = plan_of("input x : f16[4]\na = Exp(x)\noutput y = a");
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("no code for tensors of type f16"), std::string::npos) << plan.error().message;
+}
+
+TEST(PlanCheck, FindsOverlaps) {
+  auto plan = plan_of("input x : f32[1000]\na = Softmax(x) {axis=0}\nb = Softmax(a) {axis=0}\nc = Softmax(b) {axis=0}\noutput y = c");
+  ASSERT_TRUE(plan.ok());
+  Plan broken = *plan;
+  ASSERT_TRUE(check_plan(broken).ok());
+  for (Buffer& b : broken.buffers)
+    if (b.place == BufferPlace::Arena) b.offset = 0;
+  EXPECT_FALSE(check_plan(broken).ok());
+}
+
+}  // namespace
+}  // namespace gopt
