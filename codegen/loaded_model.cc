@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <chrono>
 
@@ -80,9 +81,21 @@ Result<Call> prepare(const std::vector<ModelValue>& wanted, const std::vector<Mo
 
 }  // namespace
 
+namespace {
+
+// OpenMP's threads spin before they sleep, by default for milliseconds. Where others use the processors as well, that keeps
+// the thread that is waited for from running: one run in 28 ms became 730 ms. Spinning for some 25 us covers the gaps
+// between kernels. libgomp reads this once, when it is loaded with the first model; what the user has set stays.
+void limit_spinning() {
+  if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "500", 0);
+}
+
+}  // namespace
+
 Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int threads) {
   GOPT_ASSIGN_OR_RETURN(const std::string path, codegen::build_folder(folder));
   auto state = std::make_shared<State>();
+  limit_spinning();
   state->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!state->library) return Error{std::string("cannot load the built library: ") + dlerror()};
   decltype(&gopt_create) create;

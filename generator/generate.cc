@@ -43,25 +43,30 @@ class FamilyRun {
   std::unique_ptr<TermStore> take_terms() { return std::move(terms_); }
 
  private:
-  // The most general form first: under any leading axes where the variables allow them.
+  enum class Answer { NoCandidate, Rejected, Kept };
+
+  // The most general form first: under any leading axes where the variables allow them. One that is a candidate and is
+  // rejected would be rejected without them too.
   bool offer(const TermPair& pair) {
     bool has_prefix = false;
     for (const auto& [variable_class, number] : terms_->variables_of(pair.left))
       has_prefix = has_prefix || family_.classes[static_cast<size_t>(variable_class)].has_prefix;
-    return (has_prefix && offer(pair, true)) || offer(pair, false);
+    Answer answer = has_prefix ? offer(pair, true) : Answer::NoCandidate;
+    if (answer == Answer::NoCandidate) answer = offer(pair, false);
+    return answer == Answer::Kept;
   }
 
-  bool offer(const TermPair& pair, bool with_prefix) {
-    if (!holds_in_fresh_worlds(*terms_, pair, with_prefix, mix(limits_.seed + 17))) return false;
+  Answer offer(const TermPair& pair, bool with_leading_axes) {
+    if (!holds_in_fresh_worlds(*terms_, pair, with_leading_axes, mix(limits_.seed + 17))) return Answer::NoCandidate;
     const std::string origin =
         fmt::format("generator seed={} max-ops={} family={}", limits_.seed, limits_.max_ops, family_.name);
-    auto rule = make_candidate(*terms_, pair, with_prefix, origin);
-    if (!rule.ok()) return false;
+    auto rule = make_candidate(*terms_, pair, with_leading_axes, origin);
+    if (!rule.ok() || !with_prefix(*rule, Shape{2}).ok()) return Answer::NoCandidate;
     RewriteRule candidate = *std::move(rule);
     complete_name(candidate);
-    if (!accept_(candidate)) return false;
+    if (!accept_(candidate)) return Answer::Rejected;
     result_.rules.push_back(std::move(candidate));
-    return true;
+    return Answer::Kept;
   }
 
   const Family& family_;

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -6,6 +7,8 @@
 namespace gopt {
 
 Result<RuleDatabase> load_rules(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return Error{"rules file " + path + " is a folder"};
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{"cannot open rules file " + path};
   std::ostringstream text;
@@ -21,6 +24,9 @@ Result<RuleDatabase> load_rules(const std::string& path) {
       database.warnings.push_back(path + ": rule `" + rule.name + "` was proved under definitions " +
                                   rule.proof->definitions + ", today's are " + definitions_hash() +
                                   ": it is left out until rulegen verify proves it again");
+    } else if (rule.proof->rule != rule.content_hash()) {
+      database.warnings.push_back(path + ": rule `" + rule.name +
+                                  "` is not the rule that its proof is of (it was edited): it is left out until rulegen verify proves it");
     } else {
       database.rules.push_back(std::move(rule));
     }

@@ -82,6 +82,8 @@ class RuleParser {
   void variable(RewriteRule& rule) {
     RuleVariable variable;
     variable.name = reader_.name();
+    for (const RuleVariable& known : rule.variables)
+      if (known.name == variable.name) reader_.fail("variable '" + variable.name + "' is declared twice");
     variable.type = reader_.type(&variable.has_prefix);
     if (!variable.type.shape) reader_.fail("a variable has a rank");
     if (reader_.accept("weight")) variable.kind = VariableKind::Weight;
@@ -93,8 +95,7 @@ class RuleParser {
     GraphBuilder builder;
     std::map<std::string, Value> values;
     for (const RuleVariable& variable : rule.variables)
-      if (!values.emplace(variable.name, builder.input(variable.name, variable.type)).second)
-        reader_.fail("variable '" + variable.name + "' is declared twice");
+      values.emplace(variable.name, builder.input(variable.name, variable.type));
     while (true) {
       reader_.skip_blank_lines();
       if (reader_.accept("return")) break;
@@ -146,6 +147,10 @@ class RuleParser {
     reader_.expect("digest");
     reader_.expect("=");
     record.digest = reader_.quoted();
+    if (reader_.accept("rule")) {
+      reader_.expect("=");
+      record.rule = reader_.quoted();
+    }
     return record;
   }
 

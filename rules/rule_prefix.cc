@@ -110,10 +110,10 @@ Result<Graph> side_with_prefix(const Graph& side, const std::vector<RuleVariable
   GraphBuilder builder;
   std::map<Value, Prefixed> values;
   for (size_t i = 0; i < variables.size(); i++) {
-    TensorType type = variables[i].type;
-    const size_t rank = type.shape->size();
-    if (variables[i].has_prefix) type.shape->insert(type.shape->begin(), prefix.begin(), prefix.end());
-    values[side.inputs()[i]] = {builder.input(variables[i].name, type), variables[i].has_prefix, rank};
+    const RuleVariable& variable = variables[i];
+    const Shape& own = *variable.type.shape;
+    const TensorType type{variable.type.element, variable.has_prefix ? prepended(prefix, own) : own};
+    values[side.inputs()[i]] = {builder.input(variable.name, type), variable.has_prefix, own.size()};
   }
   for (const NodePtr& node : side.nodes()) {
     if (node->is(OpKind::Input)) continue;
@@ -148,7 +148,7 @@ Result<RewriteRule> with_prefix(const RewriteRule& rule, const Shape& prefix) {
   GOPT_ASSIGN_OR_RETURN(r.right, side_with_prefix(rule.right, rule.variables, prefix));
   for (RuleVariable& variable : r.variables) {
     if (!variable.has_prefix) continue;
-    variable.type.shape->insert(variable.type.shape->begin(), prefix.begin(), prefix.end());
+    variable.type.shape = prepended(prefix, *variable.type.shape);
     variable.has_prefix = false;
   }
   return r;

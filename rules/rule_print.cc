@@ -74,7 +74,7 @@ std::string verified_text(const RewriteRule& rule) {
   if (rule.proof)
     text += "  proof definitions=" + quoted(rule.proof->definitions) +
             " obligations=" + std::to_string(rule.proof->obligations) + " solver=" + quoted(rule.proof->solver) +
-            " digest=" + quoted(rule.proof->digest) + "\n";
+            " digest=" + quoted(rule.proof->digest) + " rule=" + quoted(rule.proof->rule) + "\n";
   return text;
 }
 

@@ -107,7 +107,6 @@ bool apply_pythagoras(NormalForm& form) {
 
 // Whether every term is a product of squares and of what is never negative.
 bool is_plainly_nonnegative(const Factor& factor) {
-  if (factor.kind == FactorKind::Size) return true;
   if (factor.kind == FactorKind::Call)
     return factor.function == Function::Exp || factor.function == Function::Cosh || factor.function == Function::Sqrt;
   return factor.kind == FactorKind::Maximum &&

@@ -134,15 +134,38 @@ class Normalizer {
     return product(numerator, reciprocal(denominator, context), context);
   }
 
-  // Whether the form is a sum of positive numbers: exponentials and sizes with positive coefficients.
-  static bool is_positive(const NormalForm& form) {
-    return std::all_of(form.begin(), form.end(), [](const Term& term) {
+  // Whether the form is a sum of numbers that are not negative, exponentials and sizes, with one at least that is
+  // positive.
+  bool is_positive(const NormalForm& form, const Cond& context) {
+    const bool nonnegative = std::all_of(form.begin(), form.end(), [&](const Term& term) {
       return term.coefficient.numerator() > 0 &&
-             std::all_of(term.factors.begin(), term.factors.end(), [](const Factor& f) {
-               return f.kind == FactorKind::Size ||
-                      (f.kind == FactorKind::Call && (f.function == Function::Exp || f.function == Function::Cosh));
+             std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& f) {
+               if (f.kind == FactorKind::Size)
+                 return state_.solver.entails(context, at_least(f.subscripts[0], Index(0)));
+               return f.kind == FactorKind::Call && (f.function == Function::Exp || f.function == Function::Cosh);
              });
     });
+    return nonnegative &&
+           std::any_of(form.begin(), form.end(), [&](const Term& term) { return occurs(term, context); });
+  }
+
+  // Whether the term is seen to have a value of its binders, each at a lower bound, where it counts and no size in it
+  // is 0.
+  bool occurs(const Term& term, const Cond& context) {
+    Cond needed = term.guard;
+    for (const Factor& f : term.factors)
+      if (f.kind == FactorKind::Size) needed = needed && at_least(f.subscripts[0], Index(1));
+    for (AtomId binder : term.binders) {
+      std::optional<Index> lower;
+      for (const Cond& literal : conjuncts(needed)) {
+        if (literal.kind() != CondKind::NonNegative) continue;
+        const auto split = split_linear(literal.index(), binder);
+        if (split && split->coefficient == 1) lower = -split->rest;
+      }
+      if (!lower) return false;
+      needed = substitute(needed, {{binder, *lower}});
+    }
+    return state_.solver.entails(context, needed);
   }
 
   // 1 / (c * f * rest) = 1/c * 1/f * 1/rest, for every factor f that all terms share.
@@ -167,7 +190,7 @@ class Normalizer {
     const bool trivial = form.size() == 1 && form[0].binders.empty() && form[0].factors.empty() &&
                          state_.solver.entails(context, form[0].guard);
     if (!trivial) {
-      if (!is_positive(form)) state_.domains.demand("divisor", form);
+      if (!is_positive(form, context)) state_.domains.demand("divisor", form);
       Factor factor;
       factor.kind = FactorKind::Reciprocal;
       factor.exponent = -1;
@@ -235,7 +258,7 @@ class Normalizer {
       args[0] = negated(args[0]);
       if (parity_of(e->function) == Parity::Odd) r[0].coefficient = -1;
     }
-    if ((e->function == Function::Sqrt || e->function == Function::Log) && !is_positive(args[0]))
+    if ((e->function == Function::Sqrt || e->function == Function::Log) && !is_positive(args[0], context))
       state_.domains.demand(std::string(function_text(e->function)), args[0]);
     r[0].factors.push_back(make_call(e->function, std::move(args)));
     return r;
@@ -267,7 +290,7 @@ class Normalizer {
     }
     if (exponent == Rational(-1)) return reciprocal(args[0], context);
     if (exponent == Rational(1, 2)) {
-      if (!is_positive(args[0])) state_.domains.demand("sqrt", args[0]);
+      if (!is_positive(args[0], context)) state_.domains.demand("sqrt", args[0]);
       return as_form(make_call(Function::Sqrt, {args[0]}));
     }
     state_.domains.demand("pow " + key(args[1]), args[0]);

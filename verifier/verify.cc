@@ -85,6 +85,17 @@ bool is_over(const Cond& cond, const std::set<AtomId>& symbols) {
   return std::includes(symbols.begin(), symbols.end(), used.begin(), used.end());
 }
 
+// Whether a node other than one that moves elements or reads shapes has an integer input.
+bool computes_with_integers(const Graph& graph) {
+  for (const NodePtr& node : graph.nodes()) {
+    const OpInfo& info = op_info(node->op);
+    if (info.has(kDataMovement) || info.has(kShapeOnly) || node->is(OpKind::Identity)) continue;
+    for (const Value& v : node->inputs)
+      if (v && is_integer(v.type().element)) return true;
+  }
+  return false;
+}
+
 // The verification of a rule without a prefix.
 class RuleVerifier {
  public:
@@ -98,6 +109,8 @@ class RuleVerifier {
     left_ = *std::move(left);
     right_ = *std::move(right);
     for (const RuleVariable& v : rule_.variables) is_integral_ = is_integral_ && !is_floating(v.type.element);
+    if (computes_with_integers(rule_.left) || computes_with_integers(rule_.right))
+      return unknown("it computes with integers, which wrap around at their width; the proof is over unbounded numbers");
     try {
       return decide();
     } catch (const ProofLimit& e) {
@@ -235,7 +248,7 @@ class RuleVerifier {
 
 void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   std::string digests;
-  ProofRecord record{definitions_hash(), 0, Solver::version(), ""};
+  ProofRecord record{definitions_hash(), 0, Solver::version(), "", ""};
   for (const Solver* s : solvers) {
     record.obligations += s->obligations();
     digests += s->digest();
@@ -285,6 +298,12 @@ bool has_prefix(const RewriteRule& rule) {
 Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Verification v = has_prefix(candidate) ? verify_prefixed(candidate, options) : verify_plain(candidate, options);
+  if (v.proof) {
+    RewriteRule proved = candidate;
+    proved.condition = v.condition;
+    proved.marks = v.marks;
+    v.proof->rule = proved.content_hash();
+  }
   v.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return v;
 }

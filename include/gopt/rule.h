@@ -41,6 +41,7 @@ struct ProofRecord {
   int obligations = 0;      // number of solver queries answered
   std::string solver;       // "z3 4.8.12"
   std::string digest;       // hash of the obligations' text
+  std::string rule;         // content hash of the rule that was proved: an edited rule does not keep its proof
   friend bool operator==(const ProofRecord&, const ProofRecord&) = default;
 };
 

@@ -38,6 +38,7 @@ Window resolve_window(DefineContext& c, const Shape& spatial, std::vector<Index>
     c.require(at_least(w.strides[d], Index(1)), "strides are positive");
     c.require(at_least(w.dilations[d], Index(1)), "dilations are positive");
     c.require(at_least(w.kernel[d], Index(1)), "kernel extents are positive");
+    c.require(at_least(pads[d], Index(0)) && at_least(pads[axes + d], Index(0)), "pads are not negative");
     const Index reach = (w.kernel[d] - Index(1)) * w.dilations[d] + Index(1);
     Index begin = auto_pad == "VALID" ? Index(0) : pads[d], end = auto_pad == "VALID" ? Index(0) : pads[axes + d];
     if (same) {

@@ -65,7 +65,7 @@ Action add_compare(CLI::App& app) {
       ->check(engines)
       ->capture_default_str();
   app.add_option("--engine", o->other_engine, "auto, cpu or interpreter")->check(engines)->capture_default_str();
-  app.add_option("--threads", o->threads, "threads")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--threads", o->threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--shape", o->shapes, "NAME=1x3x224x224: fixes an input's extents of the reference");
   app.add_option("--seed", o->seed, "seed of drawn inputs")->capture_default_str();
   app.add_option("--repeats", o->repeats, "draws, each with the next seed")

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -53,12 +54,15 @@ Result<double> parse_budget(const std::string& text) {
                        : unit == "m"                 ? 60
                        : unit == "h"                 ? 3600
                                                      : 0;
-  if (value < 0 || scale == 0) return Error{"--budget " + text + ": expected a time such as 60s, 500ms or 2m"};
+  if (!(value >= 0) || !(value < 1e9) || scale == 0) return Error{"--budget " + text + ": expected a time such as 60s, 500ms or 2m"};
   return value * scale;
 }
 
 // Everything that can be refused is refused before any work is done.
 Status check_outputs(const OptimizeOptions& o) {
+  auto is_tolerance = [](double t) { return std::isfinite(t) && t >= 0; };
+  if (!is_tolerance(o.tolerance.relative) || !is_tolerance(o.tolerance.absolute)) return Error{"--rtol and --atol are numbers, not negative"};
+  if (!std::isfinite(o.alpha) || o.alpha < 1) return Error{"--alpha is a number, 1 or more"};
   if (!o.dry_run && o.output.empty() && o.emit.empty() && o.report.empty())
     return Error{"nothing to write: give -o FILE.onnx, --emit DIR, --report FILE or --dry-run"};
   for (const std::string& path : {o.output, o.emit, o.report})
@@ -267,7 +271,7 @@ Action add_optimize(CLI::App& app) {
   app.add_option("--cache", o->cache,
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
   app.add_option("--threads", o->threads, "threads of the emitted code")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--shape", o->shapes, "NAME=1x3x224x224: fixes an input's symbolic extents, or changes its batch");
   app.add_option("--check", o->check, "how the result is checked: auto, interpreter, cpu or off")

@@ -57,7 +57,7 @@ Action add_run(CLI::App& app) {
   app.add_option("--seed", o->seed, "seed of drawn inputs")->capture_default_str();
   app.add_option("--engine", o->load.engine, "auto, cpu or interpreter")
       ->check(CLI::IsMember({"auto", "cpu", "interpreter"}));
-  app.add_option("--threads", o->load.threads, "threads")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--threads", o->load.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--shape", o->load.shapes, "NAME=1x3x224x224: fixes an input's extents");
   app.add_flag("--force", o->force, "overwrite existing files");
   return [o] { return run_model(*o); };

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -20,6 +21,8 @@ struct VerifyCommandOptions {
 };
 
 Result<std::string> read_text(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return Error{path + " is a folder, not a rules file"};
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
@@ -36,26 +39,6 @@ nlohmann::json row(const RewriteRule& rule, const Verification& v) {
   if (v.counterexample) r["counterexample"] = to_string(*v.counterexample);
   if (v.proof) r["obligations"] = v.proof->obligations;
   return r;
-}
-
-// The file's text with each stanza printed anew; what stands between stanzas stays.
-std::string rewritten(const std::string& text, const std::vector<RewriteRule>& rules) {
-  std::istringstream lines(text);
-  std::string result;
-  size_t next = 0;
-  bool inside = false;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string word;
-    words >> word;
-    if (!inside && word == "rule" && next < rules.size()) {
-      inside = true;
-      result += print_rule(rules[next++]);
-    }
-    if (!inside) result += line + "\n";
-    if (word == "end") inside = false;
-  }
-  return result;
 }
 
 Result<VerdictCounts> verify_file(const std::string& path, const VerifyCommandOptions& o, nlohmann::json& rows) {
@@ -80,7 +63,7 @@ Result<VerdictCounts> verify_file(const std::string& path, const VerifyCommandOp
   if (isatty(2)) fmt::print(stderr, "\r\033[K");
   GOPT_RETURN_IF_ERROR(written);
   fmt::print("{}: {}\n", path, counts.text());
-  if (o.write) GOPT_RETURN_IF_ERROR(write_text(path, rewritten(text, rules), true));
+  if (o.write) GOPT_RETURN_IF_ERROR(write_text(path, update_rules_text(text, rules), true));
   return counts;
 }
 

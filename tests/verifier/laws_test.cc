@@ -1,0 +1,73 @@
+// Each law of the table, numerically.
+#include "laws.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace gopt {
+namespace {
+
+double value(Function function, double x, double y = 0) {
+  using T = double;
+  (void)y;
+  switch (function) {
+#define GOPT_FUNCTION(name, arity, text, numeric) \
+  case Function::name:                            \
+    return numeric;
+#include "gopt/function_table.def"
+#undef GOPT_FUNCTION
+  }
+  return NAN;
+}
+const std::vector<Function>& functions() {
+  static const std::vector<Function> all{
+#define GOPT_FUNCTION(name, arity, text, numeric) Function::name,
+#include "gopt/function_table.def"
+#undef GOPT_FUNCTION
+  };
+  return all;
+}
+
+TEST(Laws, ValuesAtZero) {
+  for (Function f : functions()) {
+    const auto expected = value_at_zero(f);
+    if (!expected) continue;
+    EXPECT_EQ(value(f, 0), static_cast<double>(expected->numerator())) << function_text(f);
+  }
+}
+
+TEST(Laws, Parities) {
+  for (Function f : functions()) {
+    if (parity_of(f) == Parity::None) continue;
+    const double sign = parity_of(f) == Parity::Odd ? -1 : 1;
+    for (double x : {0.125, 0.3, 0.7, 0.99}) EXPECT_NEAR(value(f, -x), sign * value(f, x), 1e-12) << function_text(f);
+  }
+}
+
+TEST(Laws, Exponentials) {
+  for (double a : {-2.0, -0.3, 0.0, 1.7})
+    for (double b : {-1.1, 0.4, 2.5}) {
+      EXPECT_NEAR(value(Function::Exp, a + b), value(Function::Exp, a) * value(Function::Exp, b), 1e-9);
+      EXPECT_NEAR(1 / value(Function::Exp, a), value(Function::Exp, -a), 1e-9);
+    }
+}
+
+TEST(Laws, Squares) {
+  for (double x : {-3.0, -0.4, 0.0, 0.9, 12.0}) {
+    EXPECT_NEAR(std::pow(value(Function::Sin, x), 2) + std::pow(value(Function::Cos, x), 2), 1, 1e-12);
+    EXPECT_NEAR(std::pow(value(Function::Sqrt, x * x), 2), x * x, 1e-9);
+  }
+}
+
+TEST(Laws, Powers) {
+  for (double x : {0.3, 1.0, 2.5}) {
+    EXPECT_NEAR(value(Function::Pow, x, 0), 1, 1e-12);
+    EXPECT_NEAR(value(Function::Pow, x, 3), x * x * x, 1e-9);
+    EXPECT_NEAR(value(Function::Pow, x, -1), 1 / x, 1e-9);
+    EXPECT_NEAR(value(Function::Pow, x, 0.5), std::sqrt(x), 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace gopt

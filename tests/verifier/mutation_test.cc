@@ -1,0 +1,35 @@
+// No right side with a small change is proved although evaluation tells it apart. The proof is asked alone, without the
+// samples that refute most mutants first.
+#include "rule_files.h"
+
+namespace gopt {
+namespace {
+
+TEST(Mutation, NoMutantIsProvedThatEvaluationTellsApart) {
+  constexpr int kMutants = 120;
+  std::vector<RewriteRule> rules = rules_of(GOPT_TEST_RULES "/true.rules");
+  for (RewriteRule& rule : rules_of(GOPT_SHIPPED_RULES "/hand.rules")) rules.push_back(std::move(rule));
+  VerifyOptions options;
+  options.samples = 0;
+  options.rlimit = 1'000'000;
+  int made = 0, proved = 0, refutable = 0;
+  for (uint64_t seed = 0; made < kMutants; seed++) {
+    const auto mutant = mutate_right_side(rules[seed % rules.size()], 7'000'003 + seed);
+    if (!mutant) continue;
+    made++;
+    const Verification v = verify_rule(*mutant, options);
+    RewriteRule conditional = *mutant;
+    if (v.verdict == Verdict::Proved) conditional.condition = v.condition;
+    const auto counterexample = find_counterexample(conditional, 60, seed);
+    refutable += counterexample.has_value();
+    if (v.verdict != Verdict::Proved) continue;
+    proved++;
+    EXPECT_FALSE(counterexample.has_value()) << print_rule(conditional) << to_string(*counterexample);
+  }
+  // The audit is worth something only where most mutants are wrong and some are right.
+  EXPECT_GT(refutable, kMutants / 2);
+  EXPECT_GT(proved, 0);
+}
+
+}  // namespace
+}  // namespace gopt
