@@ -83,9 +83,9 @@ Result<Call> prepare(const std::vector<ModelValue>& wanted, const std::vector<Mo
 
 namespace {
 
-// OpenMP's threads spin before they sleep, by default for milliseconds. Where others use the processors as well, that keeps
-// the thread that is waited for from running: one run in 28 ms became 730 ms. Spinning for some 25 us covers the gaps
-// between kernels. libgomp reads this once, when it is loaded with the first model; what the user has set stays.
+// OpenMP's threads spin before they sleep, by default for milliseconds. Where others use the processors as well, that
+// keeps the thread that is waited for from running: one run in 28 ms became 730 ms. Spinning for some 25 us covers the
+// gaps between kernels. libgomp reads this once, when it is loaded with the first model; what the user has set stays.
 void limit_spinning() {
   if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "500", 0);
 }
