@@ -25,8 +25,9 @@ Result<RuleDatabase> load_rules(const std::string& path) {
                                   rule.proof->definitions + ", today's are " + definitions_hash() +
                                   ": it is left out until rulegen verify proves it again");
     } else if (rule.proof->rule != rule.content_hash()) {
-      database.warnings.push_back(path + ": rule `" + rule.name +
-                                  "` is not the rule that its proof is of (it was edited): it is left out until rulegen verify proves it");
+      database.warnings.push_back(
+          path + ": rule `" + rule.name +
+          "` is not the rule that its proof is of (it was edited): it is left out until rulegen verify proves it");
     } else {
       database.rules.push_back(std::move(rule));
     }

@@ -110,7 +110,8 @@ class RuleVerifier {
     right_ = *std::move(right);
     for (const RuleVariable& v : rule_.variables) is_integral_ = is_integral_ && !is_floating(v.type.element);
     if (computes_with_integers(rule_.left) || computes_with_integers(rule_.right))
-      return unknown("it computes with integers, which wrap around at their width; the proof is over unbounded numbers");
+      return unknown(
+          "it computes with integers, which wrap around at their width; the proof is over unbounded numbers");
     try {
       return decide();
     } catch (const ProofLimit& e) {

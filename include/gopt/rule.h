@@ -76,8 +76,8 @@ Status check_rule(const RewriteRule& rule);
 Result<std::vector<RewriteRule>> parse_rules(std::string_view text, const std::string& file_name);
 std::string print_rule(const RewriteRule& rule);
 std::string print_rules(const std::vector<RewriteRule>& rules);
-// The text of a rules file with each stanza's condition, marks and proof as in the rule of its name; all else, comments too,
-// stays as it is written.
+// The text of a rules file with each stanza's condition, marks and proof as in the rule of its name; all else, comments
+// too, stays as it is written.
 std::string update_rules_text(std::string_view text, const std::vector<RewriteRule>& rules);
 
 // Rules of a database file that may be applied: proved, under today's definitions. Others are left out, each with a

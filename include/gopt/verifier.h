@@ -57,8 +57,8 @@ std::vector<Verification> prove_rules(
     std::vector<RewriteRule>& rules, const VerifyOptions& options = {},
     const std::function<void(const RewriteRule&, const Verification&)>& progress = {});
 
-// The rule with one small change of its right side (an operator, an attribute, an input), for audits; most such rules are wrong.
-// Nothing where the change that the seed picks cannot be made.
+// The rule with one small change of its right side (an operator, an attribute, an input), for audits; most such rules
+// are wrong. Nothing where the change that the seed picks cannot be made.
 std::optional<RewriteRule> mutate_right_side(const RewriteRule& rule, uint64_t seed);
 
 // Sizes, inputs and the two values in one line, for reports.

@@ -33,7 +33,8 @@ TEST(PlanCost, SymbolicExtentsHaveACost) {
 TEST(PlanCost, OpaqueNodesCostNothing) {
   GraphBuilder builder;
   const Value x = builder.input("x", {ElementType::Float32, Shape{Index(4)}});
-  const NodePtr opaque = builder.opaque(std::make_shared<OpaqueOp>(OpaqueOp{"custom", "Frobnicate", "", {}}), {x}, {{ElementType::Float32, Shape{Index(4)}}});
+  const NodePtr opaque = builder.opaque(std::make_shared<OpaqueOp>(OpaqueOp{"custom", "Frobnicate", "", {}}), {x},
+                                        {{ElementType::Float32, Shape{Index(4)}}});
   builder.output("y", *builder.apply(OpKind::Exp, {{opaque, 0}}));
   const Cost cost = plan_cost_oracle({TargetKind::Cpu, 1}, analytic_kernel_costs({}))->estimate(builder.build());
   EXPECT_EQ(cost.kernels, 1);
@@ -56,7 +57,8 @@ TEST(PlanCost, IsFast) {
   for (int i = 0; i < 5; i++) {
     const auto start = std::chrono::steady_clock::now();
     oracle->estimate(*graph);
-    best_ms = std::min(best_ms, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    best_ms =
+        std::min(best_ms, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   EXPECT_LT(best_ms, 100) << "a bound for busy and sanitized builds; a few milliseconds are usual";
 }

@@ -24,7 +24,8 @@ Result<Plan> plan_of(const std::string& text) {
       continue;
     }
     const std::vector<int64_t> dims = input.type().static_shape();
-    weights[input] = builder.constant(Tensor::from_values(ElementType::Float32, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 0.5)));
+    weights[input] = builder.constant(Tensor::from_values(
+        ElementType::Float32, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 0.5)));
   }
   auto replaced = replace_values(*graph, weights);
   EXPECT_TRUE(replaced.ok());
@@ -53,26 +54,43 @@ TEST_P(CoverTest, HasTheseKernels) {
 const CoverRow kCoverRows[] = {
     {"ElementwiseChainIsOne", "input x : f32[9]\na = Exp(x)\nb = Neg(a)\nc = Tanh(b)\noutput y = c", {"Exp_Neg_Tanh"}},
     {"ConvTakesBiasAddAndRelu",
-     "input x : f32[1,32,8,8]\ninput w : f32[32,32,1,1]\na = Conv(x, w)\nb = Relu(a)\nc = Conv(b, w)\nd = Add(c, b)\ne = Relu(d)\nf = Conv(e, w)\noutput y = f",
+     "input x : f32[1,32,8,8]\ninput w : f32[32,32,1,1]\na = Conv(x, w)\nb = Relu(a)\nc = Conv(b, w)\nd = Add(c, b)\ne "
+     "= Relu(d)\nf = Conv(e, w)\noutput y = f",
      {"Conv_Relu", "Conv_Add_Relu", "Conv"}},
     {"MatMulTakesBiasAndGelu",
-     "input x : f32[8,16]\ninput w : f32[16,16]\ninput w2 : f32[16]\na = MatMul(x, w)\nb = Add(a, w2)\nc = Gelu(b)\noutput y = c", {"MatMul_Add_Gelu"}},
-    {"ReshapeIsAView", "input x : f32[2,6]\na = Exp(x)\nb = Reshape(a) {shape=[3,4]}\nc = Softmax(b) {axis=1}\nd = Flatten(c) {axis=0}\noutput y = d", {"Exp", "Softmax"}},
+     "input x : f32[8,16]\ninput w : f32[16,16]\ninput w2 : f32[16]\na = MatMul(x, w)\nb = Add(a, w2)\nc = "
+     "Gelu(b)\noutput y = c",
+     {"MatMul_Add_Gelu"}},
+    {"ReshapeIsAView",
+     "input x : f32[2,6]\na = Exp(x)\nb = Reshape(a) {shape=[3,4]}\nc = Softmax(b) {axis=1}\nd = Flatten(c) "
+     "{axis=0}\noutput y = d",
+     {"Exp", "Softmax"}},
     {"ContiguousSplitIsAView",
-     "input x : f32[4,6]\na = Softmax(x) {axis=1}\nb, c = Split(a) {axis=0, split=[1,3]}\nd = Exp(b)\ne = Exp(c)\noutput y = d\noutput z = e", {"Softmax", "Exp", "Exp"}},
+     "input x : f32[4,6]\na = Softmax(x) {axis=1}\nb, c = Split(a) {axis=0, split=[1,3]}\nd = Exp(b)\ne = "
+     "Exp(c)\noutput y = d\noutput z = e",
+     {"Softmax", "Exp", "Exp"}},
     {"ConcatOfConvolutionsIsInPlace",
-     "input x : f32[1,3,8,8]\ninput w : f32[16,3,1,1]\ninput w2 : f32[32,3,3,3]\ninput w3 : f32[16,48,1,1]\na = Conv(x, w)\nb = Conv(x, w2) {pads=[1,1,1,1]}\n"
-     "c = Concat(a, b) {axis=1}\nd = Conv(c, w3)\ne = Relu(d)\nf = GlobalAveragePool(e)\noutput y = f", {"Conv", "Conv", "Conv_Relu", "GlobalAveragePool"}},
-    {"SoftmaxIsNotComputedTwice", "input x : f32[4,6]\na = Softmax(x) {axis=1}\nb = Exp(a)\nc = Transpose(a) {perm=[1,0]}\noutput y = b\noutput z = c",
+     "input x : f32[1,3,8,8]\ninput w : f32[16,3,1,1]\ninput w2 : f32[32,3,3,3]\ninput w3 : f32[16,48,1,1]\na = "
+     "Conv(x, w)\nb = Conv(x, w2) {pads=[1,1,1,1]}\n"
+     "c = Concat(a, b) {axis=1}\nd = Conv(c, w3)\ne = Relu(d)\nf = GlobalAveragePool(e)\noutput y = f",
+     {"Conv", "Conv", "Conv_Relu", "GlobalAveragePool"}},
+    {"SoftmaxIsNotComputedTwice",
+     "input x : f32[4,6]\na = Softmax(x) {axis=1}\nb = Exp(a)\nc = Transpose(a) {perm=[1,0]}\noutput y = b\noutput z = "
+     "c",
      {"Softmax", "Exp", "Transpose"}},
-    {"ReductionIsNotInlinedIntoABroadcast", "input x : f32[4,6]\na = ReduceMax(x) {axes=[1], keepdims=1}\nb = Sub(x, a)\noutput y = b", {"ReduceMax", "Sub"}},
+    {"ReductionIsNotInlinedIntoABroadcast",
+     "input x : f32[4,6]\na = ReduceMax(x) {axes=[1], keepdims=1}\nb = Sub(x, a)\noutput y = b",
+     {"ReduceMax", "Sub"}},
     {"WeightsAreNoKernels", "input x : f32[4]\ninput w : f32[4]\na = Exp(w)\nb = Add(x, a)\noutput y = b", {"Add"}},
 };
-INSTANTIATE_TEST_SUITE_P(Rows, CoverTest, testing::ValuesIn(kCoverRows), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Rows, CoverTest, testing::ValuesIn(kCoverRows),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Plan, ResidualIsAddedInPlace) {
-  auto plan = plan_of("input x : f32[1,3,8,8]\ninput w : f32[32,3,1,1]\ninput w2 : f32[32,32,1,1]\na = Conv(x, w)\nb = Relu(a)\nc = Conv(b, w2)\nd = Conv(c, w2)\n"
-                      "e = Add(d, b)\nf = GlobalAveragePool(e)\noutput y = f");
+  auto plan = plan_of(
+      "input x : f32[1,3,8,8]\ninput w : f32[32,3,1,1]\ninput w2 : f32[32,32,1,1]\na = Conv(x, w)\nb = Relu(a)\nc = "
+      "Conv(b, w2)\nd = Conv(c, w2)\n"
+      "e = Add(d, b)\nf = GlobalAveragePool(e)\noutput y = f");
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   const Kernel* adds = nullptr;
   for (const Kernel& k : plan->kernels)
@@ -85,8 +103,10 @@ TEST(Plan, ResidualIsAddedInPlace) {
 
 TEST(Plan, SourceIsNeverOverwrittenByItsResidual) {
   // The convolution reads what it adds: the sum must go elsewhere.
-  auto plan = plan_of("input x : f32[1,3,8,8]\ninput w : f32[32,3,1,1]\ninput w2 : f32[32,32,3,3]\na = Conv(x, w)\nb = Conv(a, w2) {pads=[1,1,1,1]}\nc = Add(b, a)\n"
-                      "d = GlobalAveragePool(c)\noutput y = d");
+  auto plan = plan_of(
+      "input x : f32[1,3,8,8]\ninput w : f32[32,3,1,1]\ninput w2 : f32[32,32,3,3]\na = Conv(x, w)\nb = Conv(a, w2) "
+      "{pads=[1,1,1,1]}\nc = Add(b, a)\n"
+      "d = GlobalAveragePool(c)\noutput y = d");
   ASSERT_TRUE(plan.ok());
   for (const Kernel& k : plan->kernels)
     if (k.name.ends_with("Conv_Add")) {
@@ -126,7 +146,8 @@ TEST(Plan, HalfPrecisionIsAnErrorByName) {
 }
 
 TEST(PlanCheck, FindsOverlaps) {
-  auto plan = plan_of("input x : f32[1000]\na = Softmax(x) {axis=0}\nb = Softmax(a) {axis=0}\nc = Softmax(b) {axis=0}\noutput y = c");
+  auto plan = plan_of(
+      "input x : f32[1000]\na = Softmax(x) {axis=0}\nb = Softmax(a) {axis=0}\nc = Softmax(b) {axis=0}\noutput y = c");
   ASSERT_TRUE(plan.ok());
   Plan broken = *plan;
   ASSERT_TRUE(check_plan(broken).ok());

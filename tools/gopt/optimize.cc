@@ -54,14 +54,16 @@ Result<double> parse_budget(const std::string& text) {
                        : unit == "m"                 ? 60
                        : unit == "h"                 ? 3600
                                                      : 0;
-  if (!(value >= 0) || !(value < 1e9) || scale == 0) return Error{"--budget " + text + ": expected a time such as 60s, 500ms or 2m"};
+  if (!(value >= 0) || !(value < 1e9) || scale == 0)
+    return Error{"--budget " + text + ": expected a time such as 60s, 500ms or 2m"};
   return value * scale;
 }
 
 // Everything that can be refused is refused before any work is done.
 Status check_outputs(const OptimizeOptions& o) {
   auto is_tolerance = [](double t) { return std::isfinite(t) && t >= 0; };
-  if (!is_tolerance(o.tolerance.relative) || !is_tolerance(o.tolerance.absolute)) return Error{"--rtol and --atol are numbers, not negative"};
+  if (!is_tolerance(o.tolerance.relative) || !is_tolerance(o.tolerance.absolute))
+    return Error{"--rtol and --atol are numbers, not negative"};
   if (!std::isfinite(o.alpha) || o.alpha < 1) return Error{"--alpha is a number, 1 or more"};
   if (!o.dry_run && o.output.empty() && o.emit.empty() && o.report.empty())
     return Error{"nothing to write: give -o FILE.onnx, --emit DIR, --report FILE or --dry-run"};
