@@ -26,7 +26,7 @@ def tour(readme: pathlib.Path) -> list[tuple[str, list[str]]]:
 
 
 def masked(lines: list[str]) -> list[str]:
-    text = [re.sub(r'"[0-9a-f]{16}"', '"#"', line) for line in lines]
+    text = [re.sub(r'"[0-9a-f]{16,32}"', '"#"', line) for line in lines]
     text = [re.sub(r"\d+(\.\d+)*(e[-+]?\d+)?", "#", line) for line in text]
     return [" ".join(line.split()) for line in text if line.strip()]
 
