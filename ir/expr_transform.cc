@@ -40,10 +40,12 @@ Expr rebuild(const Expr& e, std::vector<Expr> args) {
   return Expr::make(std::move(node));
 }
 
-// One substitution with its memo: shared subexpressions are visited once.
-class Substituter {
+// Puts indexes in place of symbols, and what a producer gives in place of reads. Shared subexpressions are visited
+// once.
+class Rebuilder {
  public:
-  explicit Substituter(const Substitution& substitution) : substitution_(substitution) {}
+  Rebuilder(const Substitution& substitution, const ReadFunction& producer)
+      : substitution_(substitution), producer_(producer) {}
 
   Expr operator()(const Expr& e) {
     if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
@@ -54,63 +56,39 @@ class Substituter {
 
  private:
   Expr visit(const Expr& e) {
-    if (e->kind == ExprKind::Reduce) return visit_reduce(e);
-    auto map = [this](const Index& i) { return substitute(i, substitution_); };
-    if (e->kind == ExprKind::Read) return read(e->input, mapped(e->subscripts, map));
-    if (e->kind == ExprKind::Size) return size_of(map(e->index));
-    if (e->kind == ExprKind::Select) {
-      const Cond cond = substitute(e->cond, substitution_);
-      if (cond.is_true()) return (*this)(e->args[0]);
-      if (cond.is_false()) return (*this)(e->args[1]);
-      return select(cond, (*this)(e->args[0]), (*this)(e->args[1]));
+    switch (e->kind) {
+      case ExprKind::Reduce: return visit_reduce(e);
+      case ExprKind::Read: return visit_read(e);
+      case ExprKind::Size: return size_of(substitute(e->index, substitution_));
+      case ExprKind::Select: break;
+      default: return rebuild(e, mapped(e->args, *this));
     }
-    return rebuild(e, mapped(e->args, *this));
+    const Cond cond = substitute(e->cond, substitution_);
+    if (cond.is_true()) return (*this)(e->args[0]);
+    if (cond.is_false()) return (*this)(e->args[1]);
+    return select(cond, (*this)(e->args[0]), (*this)(e->args[1]));
   }
 
-  // Goes through reduce(), which gives fresh binders first: what is put in may mention the old ones.
+  Expr visit_read(const Expr& e) {
+    std::vector<Index> subscripts =
+        mapped(e->subscripts, [this](const Index& i) { return substitute(i, substitution_); });
+    Expr replaced = producer_ ? producer_(e->input, subscripts) : Expr();
+    return replaced ? replaced : read(e->input, std::move(subscripts));
+  }
+
+  // Goes through reduce(), which gives fresh binders first: what is put in may mention the old ones, and a producer's
+  // own reductions may be as high as this one and use its names.
   Expr visit_reduce(const Expr& e) {
     std::vector<Index> extents;
     for (const Binder& b : e->binders) extents.push_back(substitute(b.extent, substitution_));
     return reduce(e->reduce, extents, [&](const std::vector<Index>& subscripts) {
       Substitution inner = substitution_;
       for (size_t i = 0; i < subscripts.size(); i++) inner[e->binders[i].symbol] = subscripts[i];
-      return Substituter(inner)(e->args[0]);
+      return Rebuilder(inner, producer_)(e->args[0]);
     });
   }
 
   const Substitution& substitution_;
-  std::unordered_map<const Expr::Node*, Expr> memo_;
-};
-
-class ReadReplacer {
- public:
-  explicit ReadReplacer(const ReadFunction& producer) : producer_(producer) {}
-
-  Expr operator()(const Expr& e) {
-    if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
-    Expr r = visit(e);
-    memo_.emplace(e.get(), r);
-    return r;
-  }
-
- private:
-  Expr visit(const Expr& e) {
-    if (e->kind == ExprKind::Read) {
-      Expr replaced = producer_(e->input, e->subscripts);
-      return replaced ? replaced : e;
-    }
-    if (e->kind != ExprKind::Reduce) return rebuild(e, mapped(e->args, *this));
-    // Fresh binders before the body is replaced: a producer's own reductions may be as high as this one and use its
-    // names.
-    std::vector<Index> extents;
-    for (const Binder& b : e->binders) extents.push_back(b.extent);
-    return reduce(e->reduce, extents, [&](const std::vector<Index>& subscripts) {
-      Substitution fresh;
-      for (size_t i = 0; i < subscripts.size(); i++) fresh[e->binders[i].symbol] = subscripts[i];
-      return ReadReplacer(producer_)(substitute(e->args[0], fresh));
-    });
-  }
-
   const ReadFunction& producer_;
   std::unordered_map<const Expr::Node*, Expr> memo_;
 };
@@ -119,10 +97,10 @@ class ReadReplacer {
 
 Expr substitute(const Expr& expr, const Substitution& substitution) {
   if (substitution.empty()) return expr;
-  return Substituter(substitution)(expr);
+  return Rebuilder(substitution, nullptr)(expr);
 }
 
-Expr replace_reads(const Expr& expr, const ReadFunction& producer) { return ReadReplacer(producer)(expr); }
+Expr replace_reads(const Expr& expr, const ReadFunction& producer) { return Rebuilder({}, producer)(expr); }
 
 namespace {
 
