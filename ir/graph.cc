@@ -150,6 +150,15 @@ const std::vector<std::vector<NodeId>>& Graph::users() const { return data_->use
 const Hash128& Graph::hash() const { return data_->hash; }
 bool Graph::depends_on_weights_only(NodeId id) const { return data_->weights_only[static_cast<uint32_t>(id)]; }
 
+std::set<AtomId> input_symbols(const Graph& graph) {
+  std::set<AtomId> symbols;
+  for (const Value& input : graph.inputs())
+    if (input.type().shape)
+      for (const Index& extent : *input.type().shape)
+        if (const auto symbol = extent.as_atom()) symbols.insert(*symbol);
+  return symbols;
+}
+
 // ---- GraphBuilder ----
 
 namespace {

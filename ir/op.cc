@@ -156,4 +156,10 @@ std::string to_string(const AttributeValue& value) {
       value);
 }
 
+void collect_symbols(const AttributeValue& value, std::set<AtomId>& out) {
+  if (const auto* index = std::get_if<Index>(&value)) collect_symbols(*index, out);
+  if (const auto* list = std::get_if<std::vector<Index>>(&value))
+    for (const Index& index : *list) collect_symbols(index, out);
+}
+
 }  // namespace gopt

@@ -15,22 +15,16 @@ Substitution rename_symbols(const std::set<AtomId>& symbols) {
   return renamed;
 }
 
-void collect_symbols(const AttributeValue& value, std::set<AtomId>& out) {
-  if (auto* index = std::get_if<Index>(&value)) gopt::collect_symbols(*index, out);
-  if (auto* list = std::get_if<std::vector<Index>>(&value))
-    for (const Index& index : *list) gopt::collect_symbols(index, out);
-}
-
-void collect_symbols(const TensorType& type, std::set<AtomId>& out) {
+void collect_type_symbols(const TensorType& type, std::set<AtomId>& out) {
   if (!type.shape) return;
-  for (const Index& extent : *type.shape) gopt::collect_symbols(extent, out);
+  for (const Index& extent : *type.shape) collect_symbols(extent, out);
 }
 
 std::set<AtomId> symbols_of(const Graph& side) {
   std::set<AtomId> symbols;
   for (const NodePtr& node : side.nodes()) {
     for (const auto& [name, value] : node->attributes) collect_symbols(value, symbols);
-    for (const TensorType& type : node->outputs) collect_symbols(type, symbols);
+    for (const TensorType& type : node->outputs) collect_type_symbols(type, symbols);
   }
   return symbols;
 }
@@ -145,7 +139,7 @@ int depth_of(const PatternSide& side) {
 Result<Pattern> compile_pattern(const RewriteRule& rule) {
   Pattern pattern;
   std::set<AtomId> left_symbols = symbols_of(rule.left), symbols = symbols_of(rule.right), condition_symbols;
-  for (const RuleVariable& variable : rule.variables) collect_symbols(variable.type, left_symbols);
+  for (const RuleVariable& variable : rule.variables) collect_type_symbols(variable.type, left_symbols);
   gopt::collect_symbols(rule.condition, condition_symbols);
   symbols.insert(condition_symbols.begin(), condition_symbols.end());
   for (AtomId id : symbols)
@@ -155,7 +149,7 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
   for (const RuleVariable& variable : rule.variables) {
     if (!variable.type.shape) return Error{fmt::format("variable `{}` has no rank", variable.name)};
     const TensorType type = renamed(variable.type, names);
-    collect_symbols(type, pattern.extent_symbols);
+    collect_type_symbols(type, pattern.extent_symbols);
     pattern.variables.push_back({variable.kind, type.element, *type.shape});
   }
   pattern.condition = substitute(rule.condition, names);

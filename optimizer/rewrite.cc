@@ -27,12 +27,25 @@ std::string output_name(const Value& value) {
   return static_cast<size_t>(value.output) < names.size() ? names[value.output] : std::string();
 }
 
+// Whether the value is over these symbols. Others are extents that only some node of the model knows, which another
+// rewrite may remove.
+bool is_over(const AttributeValue& value, const std::set<AtomId>& symbols) {
+  std::set<AtomId> used;
+  collect_symbols(value, used);
+  return std::includes(symbols.begin(), symbols.end(), used.begin(), used.end());
+}
+
 // Builds the right side; what replaces a root inherits its names.
 class Instantiator {
  public:
   // Nodes that `builder` has are taken, not made again.
-  Instantiator(GraphBuilder& builder, const Binding& binding, const std::vector<Value>& roots)
-      : builder_(builder), binding_(binding), side_(binding.pattern->right), made_(side_.nodes.size()) {
+  Instantiator(GraphBuilder& builder, const Binding& binding, const std::vector<Value>& roots,
+               const std::set<AtomId>& symbols)
+      : builder_(builder),
+        binding_(binding),
+        symbols_(symbols),
+        side_(binding.pattern->right),
+        made_(side_.nodes.size()) {
     for (size_t i = 0; i < roots.size(); i++)
       if (side_.outputs[i].node >= 0) roots_of_[side_.outputs[i].node].emplace_back(side_.outputs[i].output, roots[i]);
   }
@@ -67,7 +80,11 @@ class Instantiator {
     std::vector<Value> inputs;
     for (const PatternValue& input : node.inputs) inputs.push_back(find(input));
     Attributes attributes;
-    for (const auto& [name, value] : node.attributes) attributes.emplace(name, bound_value(value, binding_));
+    for (const auto& [name, value] : node.attributes) {
+      AttributeValue bound = bound_value(value, binding_);
+      if (!is_over(bound, symbols_)) return Error{"attribute " + name + " would need an extent that no input has"};
+      attributes.emplace(name, std::move(bound));
+    }
     std::string name;
     std::vector<std::string> output_names(node.outputs.size());
     if (const auto roots = roots_of_.find(static_cast<int>(at)); roots != roots_of_.end()) {
@@ -81,6 +98,7 @@ class Instantiator {
 
   GraphBuilder& builder_;
   const Binding& binding_;
+  const std::set<AtomId>& symbols_;
   const PatternSide& side_;
   std::vector<NodePtr> made_;
   std::map<int, std::vector<std::pair<int, Value>>> roots_of_;
@@ -88,10 +106,10 @@ class Instantiator {
 
 // Values in place of the roots of one binding. Errors: another type than the root's.
 Result<std::map<Value, Value>> replacements_of(GraphBuilder& builder, const Graph& graph, const Binding& binding,
-                                               std::vector<Hash128>& made) {
+                                               const std::set<AtomId>& symbols, std::vector<Hash128>& made) {
   std::vector<Value> roots;
   for (size_t i = 0; i < binding.pattern->left.outputs.size(); i++) roots.push_back(binding.root(graph, i));
-  Instantiator instantiator(builder, binding, roots);
+  Instantiator instantiator(builder, binding, roots, symbols);
   GOPT_ASSIGN_OR_RETURN(const std::vector<Value> values, instantiator.build());
   std::map<Value, Value> replacements;
   for (size_t i = 0; i < roots.size(); i++) {
@@ -122,9 +140,10 @@ Result<Rewritten> apply_bindings(const Graph& graph, const std::vector<Binding>&
   builder.adopt(graph);
   std::map<Value, Value> replacements;
   std::set<NodeId> taken;
+  const std::set<AtomId> symbols = input_symbols(graph);
   for (const Binding& binding : bindings) {
     if (!take_nodes(graph, binding, taken)) continue;
-    auto own = replacements_of(builder, graph, binding, rewritten.made);
+    auto own = replacements_of(builder, graph, binding, symbols, rewritten.made);
     if (!own.ok()) continue;
     replacements.insert(own->begin(), own->end());
     rewritten.applied.push_back(&binding);

@@ -11,11 +11,7 @@ namespace {
 
 void collect_attribute_symbols(const Graph& graph, std::set<AtomId>& out) {
   for (const NodePtr& node : graph.nodes()) {
-    for (const auto& [name, value] : node->attributes) {
-      if (const auto* index = std::get_if<Index>(&value)) collect_symbols(*index, out);
-      if (const auto* list = std::get_if<std::vector<Index>>(&value))
-        for (const Index& index : *list) collect_symbols(index, out);
-    }
+    for (const auto& [name, value] : node->attributes) collect_symbols(value, out);
   }
 }
 

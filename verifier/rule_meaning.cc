@@ -32,12 +32,6 @@ Result<TensorExpr> constant_tensor(const Tensor& tensor) {
   return t;
 }
 
-void collect_symbols_of(const AttributeValue& value, std::set<AtomId>& out) {
-  if (const auto* index = std::get_if<Index>(&value)) collect_symbols(*index, out);
-  if (const auto* list = std::get_if<std::vector<Index>>(&value))
-    for (const Index& index : *list) collect_symbols(index, out);
-}
-
 }  // namespace
 
 Result<SideMeaning> meaning_of(const Graph& side) {
@@ -84,7 +78,7 @@ std::vector<AtomId> rule_symbols(const RewriteRule& rule) {
   for (const RuleVariable& variable : rule.variables)
     for (const Index& extent : *variable.type.shape) collect_symbols(extent, symbols);
   for (const NodePtr& node : rule.left.nodes())
-    for (const auto& [name, value] : node->attributes) collect_symbols_of(value, symbols);
+    for (const auto& [name, value] : node->attributes) collect_symbols(value, symbols);
   std::vector<AtomId> sorted(symbols.begin(), symbols.end());
   std::sort(sorted.begin(), sorted.end(), [](AtomId a, AtomId b) { return atom(a).name < atom(b).name; });
   return sorted;

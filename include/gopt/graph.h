@@ -144,6 +144,9 @@ class GraphBuilder {
 // on keys' users.
 Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements);
 
+// Symbols that are extents of the graph's inputs: only what is over these can be computed wherever it is needed.
+std::set<AtomId> input_symbols(const Graph& graph);
+
 // What is wrong with the graph, if anything: each node's types as inferred, inputs before use, outputs typed.
 Status validate(const Graph& graph);
 

@@ -48,6 +48,7 @@ using AttributeValue = std::variant<Index, std::vector<Index>, double, std::vect
 using Attributes = std::map<std::string, AttributeValue, std::less<>>;
 bool equal(const AttributeValue& a, const AttributeValue& b);
 std::string to_string(const AttributeValue& value);
+void collect_symbols(const AttributeValue& value, std::set<AtomId>& out);
 
 enum class AttributeKind { Int, Ints, Float, Floats, String, Tensor };
 struct AttributeSchema {

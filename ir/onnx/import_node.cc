@@ -69,6 +69,13 @@ std::optional<Attributes> read_attributes(ImportState& state, const NodeView& vi
   return attributes;
 }
 
+// Other symbols are extents of some value in the middle, which a rewrite may remove: what needs them stays as it is.
+bool is_over_inputs(const ImportState& state, const std::vector<Index>& entries) {
+  std::set<AtomId> used;
+  for (const Index& entry : entries) collect_symbols(entry, used);
+  return std::includes(state.input_symbols.begin(), state.input_symbols.end(), used.begin(), used.end());
+}
+
 // An attribute that this opset passes as an input; nothing where that is not known.
 std::optional<AttributeValue> input_attribute(ImportState& state, const Value& value, AttributeKind kind) {
   if (kind == AttributeKind::Ints || kind == AttributeKind::Int) {
@@ -78,7 +85,7 @@ std::optional<AttributeValue> input_attribute(ImportState& state, const Value& v
       const std::vector<int64_t> numbers = value.node->tensor.to_ints();
       entries.emplace(numbers.begin(), numbers.end());
     }
-    if (!entries) return std::nullopt;
+    if (!entries || !is_over_inputs(state, *entries)) return std::nullopt;
     if (kind == AttributeKind::Ints) return *std::move(entries);
     return entries->size() == 1 ? std::optional<AttributeValue>((*entries)[0]) : std::nullopt;
   }

@@ -1,5 +1,6 @@
 // import_onnx: the whole file, from its inputs to its outputs.
 #include <algorithm>
+#include <cctype>
 
 #include "import_state.h"
 #include "opaque.h"
@@ -24,6 +25,19 @@ std::set<std::string> initializer_names(const ModelFile& file) {
   return names;
 }
 
+// ---- symbolic dimensions ----
+
+// Some exporters write "?" or "None" for every extent that they do not know: these are no names, and not one extent.
+bool names_dimension(const std::string& text) {
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  return std::any_of(text.begin(), text.end(), is_letter) && text != "None" && text != "none";
+}
+
+// Symbols of rules and of loops begin with other signs than letters; a model's do not.
+AtomId dimension_symbol(const std::string& name) {
+  return symbol_atom(std::isalnum(static_cast<unsigned char>(name[0])) || name[0] == '_' ? name : "dim " + name);
+}
+
 // ---- --shape ----
 
 Status check_shape_option(const std::string& name, const std::vector<int64_t>& extents, const onnx::TypeProto& type) {
@@ -44,9 +58,9 @@ Status bind_symbols(ImportState& state, const std::string& name, const std::vect
   const auto& dims = type.tensor_type().shape().dim();
   for (int axis = 0; axis < dims.size(); axis++) {
     const std::string& symbol_name = dims[axis].dim_param();
-    if (symbol_name.empty()) continue;
+    if (!names_dimension(symbol_name)) continue;
     const int64_t extent = extents[static_cast<size_t>(axis)];
-    const auto [it, added] = state.fixed.emplace(symbol_atom(symbol_name), extent);
+    const auto [it, added] = state.fixed.emplace(dimension_symbol(symbol_name), extent);
     if (!added && it->second != Index(extent))
       return Error{"--shape: dimension '" + symbol_name + "' is " + to_string(it->second) + " by input '" +
                    bound_by[symbol_name] + "' and " + std::to_string(extent) + " by input '" + name + "'"};
@@ -107,6 +121,8 @@ Status import_inputs(ImportState& state, Scope& scope, const std::set<std::strin
     TensorType type = declared_type(state, input.type(), input.name());
     if (const auto it = state.options.shapes.find(input.name()); it != state.options.shapes.end())
       type.shape = Shape(it->second.begin(), it->second.end());
+    if (type.shape)
+      for (const Index& extent : *type.shape) collect_symbols(extent, state.input_symbols);
     state.seen_types[input.name()] = type;
     scope.values[input.name()] = state.builder.input(input.name(), type);
     state.builder.metadata().declarations[input.name()] = input.SerializeAsString();
@@ -255,9 +271,10 @@ TensorType declared_type(const ImportState& state, const onnx::TypeProto& type, 
     if (dim.has_dim_value() && dim.dim_value() >= 0) {
       shape.emplace_back(dim.dim_value());
     } else {
-      const bool named = !dim.dim_param().empty();
-      const Index extent = symbol(named ? dim.dim_param() : name + "_dim" + std::to_string(shape.size()));
-      shape.push_back(substitute(extent, state.fixed));
+      const bool named = names_dimension(dim.dim_param());
+      const AtomId extent =
+          named ? dimension_symbol(dim.dim_param()) : symbol_atom(name + "_dim" + std::to_string(shape.size()));
+      shape.push_back(substitute(Index::from_atom(extent), state.fixed));
     }
   }
   result.shape = std::move(shape);

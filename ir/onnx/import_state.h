@@ -38,6 +38,7 @@ struct ImportState {
   std::map<std::pair<std::string, std::string>, const onnx::FunctionProto*>
       functions;                                 // by domain and name; null: ambiguous
   Substitution fixed;                            // symbols whose value --shape gives
+  std::set<AtomId> input_symbols;                // extents of the model's inputs
   std::map<std::string, TensorType> declared;    // types by value name, of the main graph
   std::map<Value, std::vector<Index>> integers;  // elements of small integer tensors, where known
   // When static extents are changed by --shape: the types that the file's own extents give, by value name.

@@ -1,6 +1,8 @@
 // Shapes that a file declares: where ONNX's own inference was once wrong, the file still runs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gopt/onnx.h"
 #include "model_builder.h"
 #include "temporary_folder.h"
@@ -47,6 +49,43 @@ TEST(DeclaredShape, CeilModeThatIsDeclaredRightIsSilent) {
   const auto imported = import_onnx(folder.file("m.onnx"));
   ASSERT_TRUE(imported.ok()) << imported.error().message;
   EXPECT_TRUE(imported->warnings.empty());
+}
+
+TEST(DeclaredShape, QuestionMarksAreNoNameOfOneExtent) {
+  const TemporaryFolder folder;
+  TestModel model;
+  model.input("x", {std::string("?"), 3, std::string("?"), std::string("None")});
+  model.node("Relu", {"x"}, {"y"});
+  model.output("y", {std::string("?"), 3, std::string("?"), std::string("None")});
+  model.save(folder.file("m.onnx"));
+  const auto open = import_onnx(folder.file("m.onnx"));
+  ASSERT_TRUE(open.ok()) << open.error().message;
+  EXPECT_EQ(to_string(open->graph.inputs()[0].type()), "f32[x_dim0,3,x_dim2,x_dim3]");
+  const auto fixed = import_onnx(folder.file("m.onnx"), {.shapes = {{"x", {1, 3, 4, 5}}}});
+  ASSERT_TRUE(fixed.ok()) << fixed.error().message;
+  EXPECT_EQ(to_string(fixed->graph.outputs()[0].value.type()), "f32[1,3,4,5]");
+}
+
+// The extent of an opaque node's output is known by name alone: what needs it must go on reading it from that output.
+TEST(DeclaredShape, ExtentsOfTheMiddleAreReadAtRunTime) {
+  const TemporaryFolder folder;
+  TestModel model;
+  model.input("x", {2, 1});
+  model.node("NonZero", {"x"}, {"places"}).name("nonzero");
+  model.value("places", {2, std::string("found")}, kInt64);
+  model.node("Shape", {"places"}, {"extents"});
+  model.node("Expand", {"x", "extents"}, {"y"}).name("expand");
+  model.output("y", {2, std::string("found")});
+  model.save(folder.file("m.onnx"));
+  const auto imported = import_onnx(folder.file("m.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  ASSERT_TRUE(export_onnx(imported->graph, folder.file("out.onnx")).ok());
+  const auto again = import_onnx(folder.file("out.onnx"));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  const Graph& graph = again->graph;
+  EXPECT_TRUE(std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const NodePtr& node) {
+    return node->is(OpKind::Opaque) && node->opaque->op_type == "NonZero";
+  }));
 }
 
 }  // namespace

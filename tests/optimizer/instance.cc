@@ -3,16 +3,10 @@
 namespace gopt {
 namespace {
 
-void collect_symbols(const AttributeValue& value, std::set<AtomId>& out) {
-  if (auto* index = std::get_if<Index>(&value)) gopt::collect_symbols(*index, out);
-  if (auto* list = std::get_if<std::vector<Index>>(&value))
-    for (const Index& index : *list) gopt::collect_symbols(index, out);
-}
-
 std::set<AtomId> symbols_of(const RewriteRule& rule) {
   std::set<AtomId> symbols;
   for (const RuleVariable& variable : rule.variables)
-    for (const Index& extent : *variable.type.shape) gopt::collect_symbols(extent, symbols);
+    for (const Index& extent : *variable.type.shape) collect_symbols(extent, symbols);
   for (const NodePtr& node : rule.left.nodes())
     for (const auto& [name, value] : node->attributes) collect_symbols(value, symbols);
   return symbols;

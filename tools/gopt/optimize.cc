@@ -155,13 +155,22 @@ Status emit_code(const Graph& before, const OptimizeOptions& o, const CostSource
   return Unit{};
 }
 
+// The optimized model; the unrewritten one where a rewrite made what the model's own opset cannot say.
+Status write_onnx(const Graph& before, const OptimizeOptions& o, OptimizationReport& report) {
+  const Status written = export_onnx(report.result.graph, o.output, {.force = o.force});
+  report.output = o.output;
+  if (written.ok() || report.result.graph.hash() == before.hash()) return written;
+  GOPT_RETURN_IF_ERROR(export_onnx(before, o.output, {.force = o.force}));
+  fmt::print(stderr, "gopt: warning: {}; the unrewritten model was written\n", written.error().message);
+  report.result.graph = before;
+  report.result.applied.clear();
+  return Unit{};
+}
+
 Status write_outputs(const Graph& before, const OptimizeOptions& o, const CostSource& source,
                      OptimizationReport& report) {
   if (o.dry_run) return Unit{};
-  if (!o.output.empty()) {
-    GOPT_RETURN_IF_ERROR(export_onnx(report.result.graph, o.output, {.force = o.force}));
-    report.output = o.output;
-  }
+  if (!o.output.empty()) GOPT_RETURN_IF_ERROR(write_onnx(before, o, report));
   if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(emit_code(before, o, source, report));
   return Unit{};
 }
