@@ -105,7 +105,6 @@ bool apply_pythagoras(NormalForm& form) {
   return false;
 }
 
-// Whether every term is a product of squares and of what is never negative.
 bool is_plainly_nonnegative(const Factor& factor) {
   if (factor.kind == FactorKind::Call)
     return factor.function == Function::Exp || factor.function == Function::Cosh || factor.function == Function::Sqrt;
@@ -113,6 +112,8 @@ bool is_plainly_nonnegative(const Factor& factor) {
          std::any_of(factor.branches.begin(), factor.branches.end(),
                      [](const Branch& b) { return b.value.empty() && b.guard.is_true(); });
 }
+}  // namespace
+
 bool is_plainly_nonnegative(const NormalForm& form) {
   return std::all_of(form.begin(), form.end(), [](const Term& term) {
     std::map<std::string, int> odd;
@@ -122,6 +123,8 @@ bool is_plainly_nonnegative(const NormalForm& form) {
            std::all_of(odd.begin(), odd.end(), [](const auto& o) { return o.second == 0; });
   });
 }
+
+namespace {
 
 bool apply_square_root(NormalForm& form, ProofState& state) {
   for (size_t i = 0; i < form.size(); i++) {

@@ -1,9 +1,10 @@
 // The table of what the proof may use of named functions; all else is uninterpreted. Each row is tested numerically.
 //   exp(a + b) = exp(a) exp(b), 1/exp(a) = exp(-a), exp(0) = 1     everywhere
-//   sqrt(x) * sqrt(x) = x                                          where x >= 0 (elsewhere the square root is not a
-//   number) sin(x)^2 + cos(x)^2 = 1                                        for finite x f(0) as in kZeroValues
-//   everywhere erf, sin, tan, asin, atan, sinh, asinh, atanh, tanh are odd, cos and cosh even pow(x, n) is the product
-//   of n factors for small n, sqrt(x) for 0.5, 1/x for -1
+//   sqrt(x) * sqrt(x) = x                                          where x >= 0 (elsewhere the root is not a number)
+//   sin(x)^2 + cos(x)^2 = 1                                        for finite x
+//   f(0) as in value_at_zero                                       everywhere
+//   erf, sin, tan, asin, atan, sinh, asinh, atanh, tanh are odd, cos and cosh even
+//   pow(x, n) is the product of n factors for small n, sqrt(x) for 0.5, 1/x for -1
 #pragma once
 
 #include <optional>
@@ -16,6 +17,9 @@ namespace gopt {
 std::optional<Rational> value_at_zero(Function function);
 enum class Parity { None, Odd, Even };
 Parity parity_of(Function function);
+
+// Whether every term is a product of squares and of what is never negative.
+bool is_plainly_nonnegative(const NormalForm& form);
 
 // Applies sin^2 + cos^2 = 1 and sqrt * sqrt wherever they make the form smaller; true where the form changed.
 bool apply_product_laws(NormalForm& form, ProofState& state);

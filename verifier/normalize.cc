@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "laws.h"
+#include "positivity.h"
 #include "select_hoisting.h"
 #include "simplify.h"
 
@@ -134,44 +135,11 @@ class Normalizer {
     return product(numerator, reciprocal(denominator, context), context);
   }
 
-  // Whether the form is a sum of numbers that are not negative, exponentials and sizes, with one at least that is
-  // positive.
-  bool is_positive(const NormalForm& form, const Cond& context) {
-    const bool nonnegative = std::all_of(form.begin(), form.end(), [&](const Term& term) {
-      return term.coefficient.numerator() > 0 &&
-             std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& f) {
-               if (f.kind == FactorKind::Size)
-                 return state_.solver.entails(context, at_least(f.subscripts[0], Index(0)));
-               return f.kind == FactorKind::Call && (f.function == Function::Exp || f.function == Function::Cosh);
-             });
-    });
-    return nonnegative &&
-           std::any_of(form.begin(), form.end(), [&](const Term& term) { return occurs(term, context); });
-  }
-
-  // Whether the term is seen to have a value of its binders, each at a lower bound, where it counts and no size in it
-  // is 0.
-  bool occurs(const Term& term, const Cond& context) {
-    Cond needed = term.guard;
-    for (const Factor& f : term.factors)
-      if (f.kind == FactorKind::Size) needed = needed && at_least(f.subscripts[0], Index(1));
-    for (AtomId binder : term.binders) {
-      std::optional<Index> lower;
-      for (const Cond& literal : conjuncts(needed)) {
-        if (literal.kind() != CondKind::NonNegative) continue;
-        const auto split = split_linear(literal.index(), binder);
-        if (split && split->coefficient == 1) lower = -split->rest;
-      }
-      if (!lower) return false;
-      needed = substitute(needed, {{binder, *lower}});
-    }
-    return state_.solver.entails(context, needed);
-  }
-
   // 1 / (c * f * rest) = 1/c * 1/f * 1/rest, for every factor f that all terms share.
   NormalForm reciprocal(NormalForm form, const Cond& context) {
     if (form.empty()) throw ProofLimit("a divisor is 0 everywhere");
     NormalForm r = one();
+    const bool is_size = is_positive_size(form, context, state_);
     if (form.size() == 1) {
       r[0].coefficient = form[0].coefficient.inverse();
       form[0].coefficient = Rational(1);
@@ -185,12 +153,12 @@ class Normalizer {
       Factor inverse = form[0].factors[i];
       for (size_t t = 0; t < form.size(); t++)
         form[t].factors.erase(form[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
-      append_inverse(r[0], std::move(inverse));
+      append_inverse(r[0], std::move(inverse), is_size || is_positive_size(inverse, context, state_), context);
     }
     const bool trivial = form.size() == 1 && form[0].binders.empty() && form[0].factors.empty() &&
                          state_.solver.entails(context, form[0].guard);
     if (!trivial) {
-      if (!is_positive(form, context)) state_.domains.demand("divisor", form);
+      if (!is_positive(form, context, state_)) state_.domains.demand("divisor", form, context);
       Factor factor;
       factor.kind = FactorKind::Reciprocal;
       factor.exponent = -1;
@@ -201,13 +169,11 @@ class Normalizer {
     return r;
   }
 
-  void append_inverse(Term& term, Factor factor) {
-    const bool merges =
-        factor.kind == FactorKind::Size || (factor.kind == FactorKind::Call && factor.function == Function::Exp);
-    if (!merges) {
+  void append_inverse(Term& term, Factor factor, bool is_size, const Cond& context) {
+    if (!is_size && !is_never_zero(factor, context, state_)) {
       Factor bare = factor;
       bare.exponent = std::abs(factor.exponent);
-      state_.domains.demand("divisor", as_form(std::move(bare)));
+      state_.domains.demand("divisor", as_form(std::move(bare)), context);
     }
     factor.exponent = -factor.exponent;
     term.factors.push_back(std::move(factor));
@@ -258,8 +224,10 @@ class Normalizer {
       args[0] = negated(args[0]);
       if (parity_of(e->function) == Parity::Odd) r[0].coefficient = -1;
     }
-    if ((e->function == Function::Sqrt || e->function == Function::Log) && !is_positive(args[0], context))
-      state_.domains.demand(std::string(function_text(e->function)), args[0]);
+    const bool is_partial =
+        e->function == Function::Log || (e->function == Function::Sqrt && !is_plainly_nonnegative(args[0]));
+    if (is_partial && !is_positive(args[0], context, state_))
+      state_.domains.demand(std::string(function_text(e->function)), args[0], context);
     r[0].factors.push_back(make_call(e->function, std::move(args)));
     return r;
   }
@@ -290,10 +258,11 @@ class Normalizer {
     }
     if (exponent == Rational(-1)) return reciprocal(args[0], context);
     if (exponent == Rational(1, 2)) {
-      if (!is_positive(args[0], context)) state_.domains.demand("sqrt", args[0]);
+      if (!is_plainly_nonnegative(args[0]) && !is_positive(args[0], context, state_))
+        state_.domains.demand("sqrt", args[0], context);
       return as_form(make_call(Function::Sqrt, {args[0]}));
     }
-    state_.domains.demand("pow " + key(args[1]), args[0]);
+    state_.domains.demand("pow " + key(args[1]), args[0], context);
     return as_form(make_call(Function::Pow, std::move(args)));
   }
 

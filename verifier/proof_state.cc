@@ -1,5 +1,6 @@
 #include "proof_state.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 
@@ -8,7 +9,7 @@ namespace gopt {
 namespace {
 
 // Binders are numbered by first appearance, since both sides draw them from one pool.
-std::string without_binder_names(const std::string& text) {
+std::string without_binder_names(const std::string& text, std::vector<AtomId>& binders) {
   std::string r;
   std::map<std::string, size_t> numbers;
   for (size_t i = 0; i < text.size();) {
@@ -18,7 +19,10 @@ std::string without_binder_names(const std::string& text) {
     }
     size_t end = i + 2;
     while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) end++;
-    r += "#" + std::to_string(numbers.try_emplace(text.substr(i, end - i), numbers.size()).first->second);
+    const std::string name = text.substr(i, end - i);
+    const auto [it, is_new] = numbers.try_emplace(name, numbers.size());
+    if (is_new) binders.push_back(symbol_atom(name));
+    r += "#" + std::to_string(it->second);
     i = end;
   }
   return r;
@@ -26,13 +30,14 @@ std::string without_binder_names(const std::string& text) {
 
 }  // namespace
 
-void Domains::demand(std::string function, NormalForm argument) {
-  const std::string text = without_binder_names(function + " " + key(argument));
-  if (!right_side_) {
-    if (left_keys_.insert(text).second) left_.push_back({std::move(function), std::move(argument)});
-  } else if (!left_keys_.count(text)) {
-    open_.push_back({std::move(function), std::move(argument)});
-  }
+void Domains::demand(std::string function, NormalForm argument, const Cond& context) {
+  Demand made{std::move(function), std::move(argument), context, "", {}};
+  made.text = without_binder_names(made.function + " " + key(made.argument), made.binders);
+  std::vector<Demand>& known = right_side_ ? right_ : left_;
+  const bool is_known = std::any_of(known.begin(), known.end(), [&](const Demand& d) {
+    return d.text == made.text && d.binders == made.binders && d.context == made.context;
+  });
+  if (!is_known) known.push_back(std::move(made));
 }
 
 }  // namespace gopt

@@ -18,26 +18,27 @@ class ProofLimit : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A partial function's argument: a divisor that must not be 0, the argument of a root, logarithm or power.
+// A partial function's argument: a divisor that must not be 0, the argument of a root, logarithm or power. It is
+// applied where the context holds, for some values of the binders of sums around it: over nothing, it is not applied.
 struct Demand {
   std::string function;
   NormalForm argument;
+  Cond context;
+  std::string text;               // of function and argument, binders numbered by first appearance
+  std::vector<AtomId> binders{};  // free ones of the argument, in that order
 };
 
-// The demands of both sides. The left side has no value where its own are not met; the right side may need, and assume,
-// no more.
+// The demands of both sides. A side has no value where its own are not met, so both must make the same.
 class Domains {
  public:
   void start_right_side() { right_side_ = true; }
-  void demand(std::string function, NormalForm argument);
-  // Demands of the right side that are not written alike on the left.
-  const std::vector<Demand>& open() const { return open_; }
+  void demand(std::string function, NormalForm argument, const Cond& context);
   const std::vector<Demand>& of_left() const { return left_; }
+  const std::vector<Demand>& of_right() const { return right_; }
 
  private:
   bool right_side_ = false;
-  std::set<std::string> left_keys_;
-  std::vector<Demand> left_, open_;
+  std::vector<Demand> left_, right_;
 };
 
 struct ProofState {

@@ -59,7 +59,7 @@ std::optional<std::vector<int64_t>> numbers(const Shape& shape, const Environmen
 }
 
 // How inputs are drawn.
-enum class Values { Mixed, Positive, Rough, WithInfinities };
+enum class Values { Mixed, Positive, Zeros, Rough, WithInfinities };
 
 class Sampler {
  public:
@@ -83,10 +83,11 @@ class Sampler {
       const RuleVariable& variable = rule_.variables[i];
       SampleTensor tensor{*numbers(*variable.type.shape, environment_), {}};
       const bool special = kind == Values::WithInfinities && variable.kind == VariableKind::Activation;
+      const bool zero = kind == Values::Zeros && random_() % 2 == 0;
       // Beside infinite activations, weights are as trained ones are: finite, and no function of them is infinite.
       const Values own = kind == Values::WithInfinities && !special ? Values::Positive : kind;
       for (int64_t k = element_count(tensor.dims); k > 0; k--)
-        tensor.values.push_back(draw_value(variable.type.element, own, scale, special));
+        tensor.values.push_back(zero ? 0 : draw_value(variable.type.element, own, scale, special));
       inputs_[static_cast<int>(i)] = std::move(tensor);
     }
     for (size_t k = 0; k < floats_; k++)
@@ -241,7 +242,9 @@ SamplingResult sample_rule(const RewriteRule& rule, const SideMeaning& left, con
       continue;
     }
     result.left_valid++;
-    sampler.draw_values(i % 2 == 0 ? Values::Mixed : Values::Positive);
+    static constexpr Values kKinds[] = {Values::Mixed, Values::Positive, Values::Mixed, Values::Positive,
+                                        Values::Zeros};
+    sampler.draw_values(kKinds[i % std::size(kKinds)]);
     const bool defined = sampler.right_is_defined();
     if (!defined || !sampler.shapes_agree()) {
       if (!result.right_undefined)

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
+#include "demands.h"
 #include "gopt/verifier.h"
 #include "match.h"
 #include "normalize.h"
@@ -126,7 +128,11 @@ class RuleVerifier {
  private:
   Verification decide() {
     condition_ = rule_.condition;
-    if (auto verdict = judge_samples(options_.samples)) return *verdict;
+    std::optional<Verification> unless_excluded;
+    if (auto verdict = judge_samples(options_.samples)) {
+      if (!is_undefined_over_nothing(*verdict)) return *verdict;
+      unless_excluded = verdict;
+    }
     solver_.set_topic("the left side is defined somewhere");
     if (samples_.left_valid == 0 && !solver_.is_satisfiable(context()))
       return refuted("the left side is never defined", std::nullopt);
@@ -139,10 +145,25 @@ class RuleVerifier {
                        samples_.right_undefined);
       if (auto verdict = judge_samples(options_.samples)) return *verdict;
     }
-    for (size_t o = 0; o < left_.outputs.size(); o++)
-      if (!prove_output(o))
-        return unknown(reason_.empty() ? "output " + std::to_string(o) + ": no proof was found" : reason_);
+    const Cond sampled = unless_excluded ? given : condition_;
+    for (size_t o = 0; o < left_.outputs.size(); o++) {
+      if (prove_output(o)) continue;
+      return unless_excluded
+                 ? *unless_excluded
+                 : unknown(reason_.empty() ? "output " + std::to_string(o) + ": no proof was found" : reason_);
+    }
+    if (unless_excluded && given == condition_) return *unless_excluded;
+    if (!(sampled == condition_))
+      if (auto verdict = judge_samples(options_.samples)) return *verdict;
     return proved();
+  }
+
+  // Whether only one side has a value, at a size of 0: what it divides by, say, the other side divides by nowhere
+  // there. A condition on sizes may exclude that.
+  static bool is_undefined_over_nothing(const Verification& v) {
+    const auto& c = v.counterexample;
+    return c && std::isfinite(c->left) != std::isfinite(c->right) &&
+           std::any_of(c->sizes.begin(), c->sizes.end(), [](const auto& size) { return size.second == 0; });
   }
 
   Verification proved() {
@@ -217,24 +238,31 @@ class RuleVerifier {
       const NormalForm left = normalize(left_.outputs[output].at(position.subscripts), all, state);
       state.domains.start_right_side();
       const NormalForm right = normalize(right_.outputs[output].at(position.subscripts), all, state);
-      if (!meets_demands(all, state)) continue;
+      if (!meets_demands(state)) {
+        // The condition that was added is part of what is given from here on.
+        if (const Cond extended = context() && position.range; !(extended == all)) choice++;
+        continue;
+      }
       if (are_equal(left, right, all, state)) return true;
     }
     return false;
   }
 
-  // Whether each partial function of the right side is applied to a value to which the left side applies it too.
-  bool meets_demands(const Cond& context, ProofState& state) {
-    for (const Demand& open : state.domains.open()) {
-      const auto& known = state.domains.of_left();
-      const bool met = std::any_of(known.begin(), known.end(), [&](const Demand& d) {
-        return d.function == open.function && are_equal(d.argument, open.argument, context, state);
-      });
-      if (met) continue;
-      reason_ = "the right side applies a partial function (" + open.function + ") where the left side does not";
-      return false;
+  // Whether both sides apply partial functions to the same values. Where that is so under a condition on the rule's
+  // symbols, the condition is added.
+  bool meets_demands(ProofState& state) {
+    const auto unmet = find_unmet_demand(state);
+    if (!unmet) return true;
+    const std::vector<AtomId> symbols = rule_symbols(rule_);
+    const Cond extended = condition_ && unmet->missing;
+    const bool is_condition = !unmet->missing.is_false() && is_over(unmet->missing, {symbols.begin(), symbols.end()}) &&
+                              solver_.is_satisfiable(context() && interior() && unmet->missing);
+    if (is_condition) {
+      condition_ = extended;
+    } else {
+      reason_ = unmet->what;
     }
-    return true;
+    return false;
   }
 
   const RewriteRule& rule_;

@@ -1,0 +1,68 @@
+// Partial functions: at every size, and at every position, both sides must apply them to the same values.
+#include "rule_files.h"
+
+namespace gopt {
+namespace {
+
+RewriteRule rule(const std::string& variables, const std::string& left, const std::string& right) {
+  return rule_of("rule x\n" + variables + "\nleft\n" + left + "\nright\n" + right + "\nend\n");
+}
+// The proof alone, without the samples.
+Verification proved_alone(const RewriteRule& r) {
+  VerifyOptions options;
+  options.samples = 0;
+  return verify_rule(r, options);
+}
+
+const RewriteRule sum_of_quotients =
+    rule("var x f32[n]\nvar c f32[]", "y = Div(x,c)\nz = ReduceSum(y) {axes=[0]}\nreturn z",
+         "s = ReduceSum(x) {axes=[0]}\nz = Div(s,c)\nreturn z");
+
+// Over no element nothing is divided on the left, so that c may be 0 there.
+TEST(Demands, QuotientsOfASumNeedAnElement) {
+  for (const Verification& v : {verify_rule(sum_of_quotients), proved_alone(sum_of_quotients)}) {
+    EXPECT_EQ(v.verdict, Verdict::Proved) << v.reason;
+    EXPECT_EQ(to_string(v.condition), "n >= 1");
+  }
+}
+TEST(Demands, QuotientOfASumNeedsAnElement) {
+  RewriteRule turned = sum_of_quotients;
+  std::swap(turned.left, turned.right);
+  for (const Verification& v : {verify_rule(turned), proved_alone(turned)}) {
+    EXPECT_EQ(v.verdict, Verdict::Proved) << v.reason;
+    EXPECT_EQ(to_string(v.condition), "n >= 1");
+  }
+}
+TEST(Demands, RootOfASumNeedsAnElement) {
+  const Verification v = proved_alone(rule("var x f32[m,k]\nvar u f32[k,n]\nvar c f32[]",
+                                           "r = Sqrt(c)\ny = Mul(x,r)\nz = MatMul(y,u)\nreturn z",
+                                           "r = Sqrt(c)\ny = MatMul(x,u)\nz = Mul(y,r)\nreturn z"));
+  EXPECT_EQ(v.verdict, Verdict::Proved) << v.reason;
+  EXPECT_EQ(to_string(v.condition), "k >= 1");
+}
+
+// The second part of the left side divides by nothing.
+TEST(Demands, QuotientInAnotherPartIsNotEnough) {
+  const RewriteRule r =
+      rule("var x f32[n]\nvar y f32[m]\nvar c f32[]",
+           "q = Div(x,c)\no = FillLike(y) {value=0}\nz = Concat(q,o) {axis=0}\nreturn z",
+           "q = Div(x,c)\no = FillLike(y) {value=0}\np = Div(o,c)\nz = Concat(q,p) {axis=0}\nreturn z");
+  EXPECT_EQ(verify_rule(r).verdict, Verdict::Refuted);
+  EXPECT_NE(proved_alone(r).verdict, Verdict::Proved);
+}
+TEST(Demands, QuotientInPaddingIsNotEnough) {
+  const RewriteRule r = rule("var x f32[n]\nvar c f32[]", "q = Div(x,c)\nz = Pad(q) {pads=[1,1]}\nreturn z",
+                             "p = Pad(x) {pads=[1,1]}\nz = Div(p,c)\nreturn z");
+  EXPECT_EQ(verify_rule(r).verdict, Verdict::Refuted);
+  EXPECT_NE(proved_alone(r).verdict, Verdict::Proved);
+}
+TEST(Demands, DivisionByACountThatMayBeZero) {
+  const RewriteRule r = rule("var x f32[n]\nvar y f32[m]", "z = FillLike(y) {value=0}\nt = Identity(x)\nreturn z, t",
+                             "f = FillLike(x) {value=1}\nc = ReduceSum(f) {axes=[0]}\no = FillLike(y) {value=0}\n"
+                             "z = Div(o,c)\nt = Identity(x)\nreturn z, t");
+  EXPECT_EQ(verify_rule(r).verdict, Verdict::Refuted);
+  EXPECT_NE(proved_alone(r).verdict, Verdict::Proved);
+}
+
+}  // namespace
+}  // namespace gopt

@@ -1,0 +1,25 @@
+// Where the right side of a rule applies a partial function (a quotient, a root, a logarithm), the left side must apply
+// it to the same value, at every size: over an empty axis nothing is divided. proof_state.h collects what is applied
+// where.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "proof_state.h"
+
+namespace gopt {
+
+struct UnmetDemand {
+  std::string what;
+  Cond missing;  // would be enough (never, where nothing known would)
+};
+
+// The first demand of a side that those of the other do not cover, if there is one.
+std::optional<UnmetDemand> find_unmet_demand(ProofState& state);
+
+// Whether the left side applies `function` to the value wherever `context` holds.
+bool is_demanded_by_left(const std::string& function, const NormalForm& argument, const Cond& context,
+                         ProofState& state);
+
+}  // namespace gopt

@@ -1,0 +1,19 @@
+// What is seen to be positive, or never 0: what a quotient, a root or a logarithm may be applied to without a demand,
+// and what may be divided out. "No" means only that it was not seen. laws.h says which squares are not negative.
+#pragma once
+
+#include "proof_state.h"
+
+namespace gopt {
+
+// Whether the form is a sum of numbers that are not negative, exponentials and sizes, with one at least that is
+// positive wherever the context holds.
+bool is_positive(const NormalForm& form, const Cond& context, ProofState& state);
+
+// Whether a size, or a product of sizes, is stated, or follows, to be positive.
+bool is_positive_size(const Factor& factor, const Cond& context, ProofState& state);
+bool is_positive_size(const NormalForm& form, const Cond& context, ProofState& state);
+
+bool is_never_zero(const Factor& factor, const Cond& context, ProofState& state);
+
+}  // namespace gopt
