@@ -201,7 +201,8 @@ std::string key_of(const Cond& cond, const Names& names) {
 }
 
 Names extended(Names names, const std::vector<AtomId>& binders, int depth) {
-  for (size_t i = 0; i < binders.size(); i++) names[binders[i]] = "B" + std::to_string(depth) + "_" + std::to_string(i);
+  for (size_t i = 0; i < binders.size(); i++)
+    names[binders[i]] = "%B" + std::to_string(depth) + "_" + std::to_string(i);
   return names;
 }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "arithmetic.h"
 #include "laws.h"
+#include "maximum.h"
 #include "positivity.h"
 #include "select_hoisting.h"
 #include "simplify.h"
@@ -12,22 +14,6 @@ namespace gopt {
 namespace {
 
 enum OpaqueTag { kTruncatingDivision = 1, kConversion = 1000 };
-
-// Whether the form is one factor of this kind with coefficient and guard 1.
-const Factor* sole_factor(const NormalForm& form, FactorKind kind, const Cond& context, ProofState& state) {
-  if (form.size() != 1 || !(form[0].coefficient == Rational(1)) || !form[0].binders.empty()) return nullptr;
-  if (form[0].factors.size() != 1 || form[0].factors[0].kind != kind || form[0].factors[0].exponent != 1)
-    return nullptr;
-  return state.solver.entails(context, form[0].guard) ? &form[0].factors[0] : nullptr;
-}
-
-// The form as a rational number, if it is one.
-std::optional<Rational> as_number(const NormalForm& form) {
-  if (form.empty()) return Rational(0);
-  if (form.size() != 1 || !form[0].binders.empty() || !form[0].factors.empty() || !form[0].guard.is_true())
-    return std::nullopt;
-  return form[0].coefficient;
-}
 
 class Normalizer {
  public:
@@ -50,10 +36,14 @@ class Normalizer {
         return product(a, (*this)(e->args[1], context), context);
       }
       case ExprKind::Divide: return quotient(e, context);
-      case ExprKind::Maximum: return maximum_of({(*this)(e->args[0], context), (*this)(e->args[1], context)}, context);
-      case ExprKind::Minimum:
-        return negated(
-            maximum_of({negated((*this)(e->args[0], context)), negated((*this)(e->args[1], context))}, context));
+      case ExprKind::Maximum: {
+        const NormalForm a = simplified((*this)(e->args[0], context), context);
+        return maximum(a, simplified((*this)(e->args[1], context), context), context, state_);
+      }
+      case ExprKind::Minimum: {
+        const NormalForm a = simplified((*this)(e->args[0], context), context);
+        return minimum(a, simplified((*this)(e->args[1], context), context), context, state_);
+      }
       case ExprKind::Less: return comparison(FactorKind::IsLess, e, context);
       case ExprKind::Equal: return comparison(FactorKind::IsEqual, e, context);
       case ExprKind::Call: return call_form(e, context);
@@ -98,28 +88,9 @@ class Normalizer {
     return as_form(std::move(factor));
   }
 
-  NormalForm sum(NormalForm a, const NormalForm& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    apply_product_laws(a, state_);
-    return a;
-  }
-
+  NormalForm sum(NormalForm a, const NormalForm& b) { return add(std::move(a), b, state_); }
   NormalForm product(const NormalForm& a, const NormalForm& b, const Cond& context) {
-    NormalForm r;
-    for (const Term& x : a) {
-      for (const Term& other : b) {
-        Term y = freshen(other, state_.pool);
-        y.coefficient = x.coefficient * y.coefficient;
-        y.binders.insert(y.binders.begin(), x.binders.begin(), x.binders.end());
-        y.guard = x.guard && y.guard;
-        y.factors.insert(y.factors.begin(), x.factors.begin(), x.factors.end());
-        if (y.guard.is_false()) continue;
-        merge_factors(y, context && y.guard, state_);
-        r.push_back(std::move(y));
-      }
-    }
-    apply_product_laws(r, state_);
-    return r;
+    return multiply(a, b, context, state_);
   }
 
   NormalForm quotient(const Expr& e, const Cond& context) {
@@ -218,7 +189,8 @@ class Normalizer {
     if (e->function == Function::Pow) return power(std::move(args), context);
     if (args.size() == 1 && args[0].empty())
       if (auto value = value_at_zero(e->function)) return value->is_zero() ? NormalForm{} : one();
-    if (e->function == Function::Exp) return exponential(args[0], context);
+    if (e->function == Function::Exp) return exponential(args[0], context, state_);
+    if (e->function == Function::Log) return logarithm(std::move(args[0]), context);
     NormalForm r = one();
     if (args.size() == 1 && parity_of(e->function) != Parity::None && is_negative(args[0])) {
       args[0] = negated(args[0]);
@@ -230,6 +202,30 @@ class Normalizer {
       state_.domains.demand(std::string(function_text(e->function)), args[0], context);
     r[0].factors.push_back(make_call(e->function, std::move(args)));
     return r;
+  }
+
+  // ln(e^a b) = a + ln b, for every exponential that all terms share.
+  NormalForm logarithm(NormalForm argument, const Cond& context) {
+    if (!is_positive(argument, context, state_)) state_.domains.demand("log", argument, context);
+    NormalForm outside;
+    for (size_t i = 0; !argument.empty() && i < argument[0].factors.size();) {
+      const bool is_exponential =
+          argument[0].factors[i].kind == FactorKind::Call && argument[0].factors[i].function == Function::Exp;
+      const auto positions = is_exponential ? shared_positions(argument, i) : std::nullopt;
+      if (!positions) {
+        i++;
+        continue;
+      }
+      const Factor shared = argument[0].factors[i];
+      for (size_t t = 0; t < argument.size(); t++)
+        argument[t].factors.erase(argument[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
+      for (Term term : shared.args[0]) {
+        term.coefficient = term.coefficient * Rational(shared.exponent);
+        outside.push_back(std::move(term));
+      }
+    }
+    if (as_number(argument) == Rational(1)) return outside;
+    return sum(as_form(make_call(Function::Log, {std::move(argument)})), outside);
   }
 
   // Which of x and -x stands for both: the sign of the term whose key comes first.
@@ -266,27 +262,6 @@ class Normalizer {
     return as_form(make_call(Function::Pow, std::move(args)));
   }
 
-  // exp of a sum is a product of exps, one a term; the sign of a term is an exponent.
-  NormalForm exponential(const NormalForm& form, const Cond& context) {
-    NormalForm r = one();
-    for (Term term : form) {
-      int exponent = 1;
-      if (term.coefficient.numerator() < 0) {
-        exponent = -1;
-        term.coefficient = -term.coefficient;
-      }
-      Cond guard;
-      for (const Cond& literal : conjuncts(term.guard))
-        if (!term.binders.empty() || !state_.solver.entails(context, literal)) guard = guard && literal;
-      term.guard = guard;
-      Factor factor = make_call(Function::Exp, {NormalForm{std::move(term)}});
-      factor.exponent = exponent;
-      r[0].factors.push_back(std::move(factor));
-    }
-    merge_factors(r[0], context, state_);
-    return r;
-  }
-
   NormalForm select_form(const Expr& e, const Cond& context) {
     NormalForm r;
     for (int side = 0; side < 2; side++) {
@@ -315,61 +290,6 @@ class Normalizer {
       test = sum(one(), negated(as_form(std::move(is_zero))));
     }
     return sum(b, product(test, sum(a, negated(b)), context));
-  }
-
-  // ---- maxima ----
-
-  static Branch plain_branch(NormalForm value) { return Branch{{}, Cond(), std::move(value)}; }
-
-  NormalForm maximum_of(std::vector<NormalForm> values, const Cond& context) {
-    std::vector<Branch> branches;
-    for (NormalForm& value : values) add_branch(branches, plain_branch(simplified(value, context)), context);
-    return maximum_form(std::move(branches));
-  }
-
-  // Appends the branch, or the branches of the maximum that it consists of.
-  void add_branch(std::vector<Branch>& branches, Branch branch, const Cond& context) {
-    const Factor* inner = sole_factor(branch.value, FactorKind::Maximum, context && branch.guard, state_);
-    if (!inner) {
-      branches.push_back(std::move(branch));
-      return;
-    }
-    for (Branch nested : inner->branches) {
-      nested.binders.insert(nested.binders.end(), branch.binders.begin(), branch.binders.end());
-      nested.guard = nested.guard && branch.guard;
-      branches.push_back(std::move(nested));
-    }
-  }
-
-  NormalForm maximum_form(std::vector<Branch> branches) {
-    if (branches.empty()) throw ProofLimit("a maximum of nothing");
-    std::vector<Branch> distinct;
-    std::set<std::string> seen;
-    for (Branch& b : branches) {
-      Factor alone;
-      alone.kind = FactorKind::Maximum;
-      alone.branches = {b};
-      if (seen.insert(key(alone)).second) distinct.push_back(std::move(b));
-    }
-    if (distinct.size() == 1 && distinct[0].binders.empty() && distinct[0].guard.is_true()) return distinct[0].value;
-    NormalForm outside;
-    // max_k (x_k + c) = c + max_k x_k over a non-empty range, which definitions ensure.
-    if (distinct.size() == 1) {
-      Branch& only = distinct[0];
-      NormalForm inside;
-      for (Term& term : only.value) {
-        std::set<AtomId> symbols;
-        collect_symbols(NormalForm{term}, symbols);
-        const bool depends =
-            std::any_of(only.binders.begin(), only.binders.end(), [&](AtomId b) { return symbols.count(b) > 0; });
-        (depends ? inside : outside).push_back(std::move(term));
-      }
-      only.value = std::move(inside);
-    }
-    Factor factor;
-    factor.kind = FactorKind::Maximum;
-    factor.branches = std::move(distinct);
-    return sum(as_form(std::move(factor)), outside);
   }
 
   // ---- reductions ----
@@ -422,44 +342,28 @@ class Normalizer {
       if (state_.solver.is_infeasible(inner)) continue;
       NormalForm value = simplified((*this)(substitute(part.value, domain.renamed), inner), inner);
       std::vector<Branch> parts;
-      add_branch(parts, Branch{domain.binders, guard, negate ? negated(std::move(value)) : std::move(value)}, context);
+      add_branch(parts, Branch{domain.binders, guard, negate ? negated(std::move(value)) : std::move(value)}, context,
+                 state_);
       for (Branch& b : parts)
-        if (simplify_branch(b, context)) branches.push_back(std::move(b));
+        if (simplify_branch(b, context, state_)) branches.push_back(std::move(b));
     }
-    return maximum_form(std::move(branches));
-  }
-
-  // Eliminates binders as in a sum: the value is carried through as the argument of one factor. A maximum does not
-  // count: a sum would multiply by the size of an unused binder's range, which is allowed here only where that size is
-  // positive.
-  bool simplify_branch(Branch& branch, const Cond& context) {
-    Term carrier;
-    carrier.binders = branch.binders;
-    carrier.guard = branch.guard;
-    Factor value;
-    value.kind = FactorKind::Opaque;
-    value.args = {branch.value};
-    carrier.factors = {value};
-    if (!simplify(carrier, context, state_)) return false;
-    for (size_t i = 1; i < carrier.factors.size(); i++) {
-      const Factor& size = carrier.factors[i];
-      if (size.kind != FactorKind::Size || !state_.solver.entails(context, at_least(size.subscripts[0], Index(1))))
-        return true;
-    }
-    if (carrier.factors[0].kind != FactorKind::Opaque) return true;
-    branch.binders = carrier.binders;
-    branch.guard = carrier.guard;
-    branch.value = carrier.factors[0].args[0];
-    return true;
+    return maximum_over(std::move(branches), state_);
   }
 
   NormalForm product_reduction(const Expr& e, const Cond& context) {
     const Domain domain = domain_of(e);
     const Cond inner = context && domain.guard;
+    Branch all{domain.binders, domain.guard, simplified((*this)(substitute(e->args[0], domain.renamed), inner), inner)};
+    // A product of products is one over both ranges.
+    if (const Factor* product = sole_factor(all.value, FactorKind::Product, inner, state_)) {
+      const Branch nested = product->branches[0];
+      all.binders.insert(all.binders.end(), nested.binders.begin(), nested.binders.end());
+      all.guard = all.guard && nested.guard;
+      all.value = nested.value;
+    }
     Factor factor;
     factor.kind = FactorKind::Product;
-    factor.branches = {Branch{domain.binders, domain.guard,
-                              simplified((*this)(substitute(e->args[0], domain.renamed), inner), inner)}};
+    factor.branches = {std::move(all)};
     return as_form(std::move(factor));
   }
 

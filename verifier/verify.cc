@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 
@@ -87,6 +88,11 @@ bool is_over(const Cond& cond, const std::set<AtomId>& symbols) {
   return std::includes(symbols.begin(), symbols.end(), used.begin(), used.end());
 }
 
+// Names made by the proof (of positions and of binders) are no plain names, so that no symbol of a rule is one of them.
+bool is_plain_name(const std::string& name) {
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+}
+
 // Whether a node other than one that moves elements or reads shapes has an integer input.
 bool computes_with_integers(const Graph& graph) {
   for (const NodePtr& node : graph.nodes()) {
@@ -106,6 +112,8 @@ class RuleVerifier {
 
   Verification run() {
     if (Status status = check_rule(rule_); !status) return unknown(status.error().message);
+    for (AtomId id : rule_symbols(rule_))
+      if (!is_plain_name(atom(id).name)) return unknown("the symbol " + quoted(atom(id).name) + " is no plain name");
     auto left = meaning_of(rule_.left), right = meaning_of(rule_.right);
     if (!left || !right) return unknown((left ? right : left).error().message);
     left_ = *std::move(left);

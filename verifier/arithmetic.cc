@@ -1,0 +1,92 @@
+#include "arithmetic.h"
+
+#include <algorithm>
+
+#include "laws.h"
+#include "simplify.h"
+
+namespace gopt {
+
+NormalForm add(NormalForm a, const NormalForm& b, ProofState& state) {
+  a.insert(a.end(), b.begin(), b.end());
+  apply_product_laws(a, state);
+  return a;
+}
+
+NormalForm multiply(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
+  NormalForm r;
+  for (const Term& x : a) {
+    for (const Term& other : b) {
+      Term y = freshen(other, state.pool);
+      y.coefficient = x.coefficient * y.coefficient;
+      y.binders.insert(y.binders.begin(), x.binders.begin(), x.binders.end());
+      y.guard = x.guard && y.guard;
+      y.factors.insert(y.factors.begin(), x.factors.begin(), x.factors.end());
+      if (y.guard.is_false()) continue;
+      merge_factors(y, context && y.guard, state);
+      r.push_back(std::move(y));
+    }
+  }
+  apply_product_laws(r, state);
+  return r;
+}
+
+namespace {
+
+// The argument, where the term is a logarithm alone: e^(ln x) is x, wherever there is a logarithm.
+const NormalForm* argument_of_logarithm(const Term& term) {
+  const bool is_logarithm = term.coefficient == Rational(1) && term.binders.empty() && term.guard.is_true() &&
+                            term.factors.size() == 1 && term.factors[0].kind == FactorKind::Call &&
+                            term.factors[0].function == Function::Log && term.factors[0].exponent == 1;
+  return is_logarithm ? &term.factors[0].args[0] : nullptr;
+}
+
+}  // namespace
+
+NormalForm exponential(const NormalForm& form, const Cond& context, ProofState& state) {
+  NormalForm r = one();
+  for (Term term : form) {
+    int exponent = 1;
+    if (term.coefficient.numerator() < 0) {
+      exponent = -1;
+      term.coefficient = -term.coefficient;
+    }
+    Cond guard;
+    for (const Cond& literal : conjuncts(term.guard))
+      if (!term.binders.empty() || !state.solver.entails(context, literal)) guard = guard && literal;
+    term.guard = guard;
+    if (const NormalForm* argument = argument_of_logarithm(term)) {
+      if (exponent > 0) {
+        r = multiply(r, *argument, context, state);
+        continue;
+      }
+      Factor inverse;
+      inverse.kind = FactorKind::Reciprocal;
+      inverse.exponent = -1;
+      inverse.args = {*argument};
+      for (Term& t : r) t.factors.push_back(inverse);
+      continue;
+    }
+    Factor factor = make_call(Function::Exp, {NormalForm{std::move(term)}});
+    factor.exponent = exponent;
+    for (Term& t : r) t.factors.push_back(factor);
+  }
+  for (Term& t : r) merge_factors(t, context && t.guard, state);
+  return r;
+}
+
+const Factor* sole_factor(const NormalForm& form, FactorKind kind, const Cond& context, ProofState& state) {
+  if (form.size() != 1 || !(form[0].coefficient == Rational(1)) || !form[0].binders.empty()) return nullptr;
+  if (form[0].factors.size() != 1 || form[0].factors[0].kind != kind || form[0].factors[0].exponent != 1)
+    return nullptr;
+  return state.solver.entails(context, form[0].guard) ? &form[0].factors[0] : nullptr;
+}
+
+std::optional<Rational> as_number(const NormalForm& form) {
+  if (form.empty()) return Rational(0);
+  if (form.size() != 1 || !form[0].binders.empty() || !form[0].factors.empty() || !form[0].guard.is_true())
+    return std::nullopt;
+  return form[0].coefficient;
+}
+
+}  // namespace gopt

@@ -1,0 +1,21 @@
+// Sums, products and exponentials of normal forms. normalize.h builds forms with them, rearrange.h changes them.
+#pragma once
+
+#include <optional>
+
+#include "proof_state.h"
+
+namespace gopt {
+
+NormalForm add(NormalForm a, const NormalForm& b, ProofState& state);
+// Sums are multiplied out.
+NormalForm multiply(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state);
+// exp of a sum is a product of exponentials, one a term.
+NormalForm exponential(const NormalForm& form, const Cond& context, ProofState& state);
+
+// Whether the form is one factor of this kind with coefficient and guard 1.
+const Factor* sole_factor(const NormalForm& form, FactorKind kind, const Cond& context, ProofState& state);
+// The form as a rational number, if it is one.
+std::optional<Rational> as_number(const NormalForm& form);
+
+}  // namespace gopt

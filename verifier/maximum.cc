@@ -1,0 +1,155 @@
+#include "maximum.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "arithmetic.h"
+#include "positivity.h"
+#include "simplify.h"
+
+namespace gopt {
+namespace {
+
+constexpr size_t kMaxDistributed = 8;  // branches of a maximum that a minimum is moved into
+
+Branch plain_branch(NormalForm value) { return Branch{{}, Cond(), std::move(value)}; }
+
+void scale(NormalForm& form, const Rational& by) {
+  for (Term& term : form) term.coefficient = term.coefficient * by;
+}
+
+// The maximum that the form is a positive multiple of, if it is one.
+const Factor* scaled_maximum(const NormalForm& form, const Cond& context, ProofState& state) {
+  if (form.size() != 1 || form[0].coefficient.numerator() <= 0) return nullptr;
+  if (form[0].coefficient == Rational(1)) return sole_factor(form, FactorKind::Maximum, context, state);
+  NormalForm unscaled = form;
+  unscaled[0].coefficient = 1;
+  return sole_factor(unscaled, FactorKind::Maximum, context, state) ? &form[0].factors[0] : nullptr;
+}
+
+// Of branches that are numbers only the largest counts.
+void keep_largest_number(std::vector<Branch>& branches) {
+  std::optional<Rational> largest;
+  std::erase_if(branches, [&](const Branch& b) {
+    const auto number = b.binders.empty() && b.guard.is_true() ? as_number(b.value) : std::nullopt;
+    if (!number) return false;
+    if (!largest || (*number + -*largest).numerator() > 0) largest = number;
+    return true;
+  });
+  if (!largest) return;
+  NormalForm value = one();
+  value[0].coefficient = *largest;
+  if (largest->is_zero()) value.clear();
+  branches.push_back(plain_branch(std::move(value)));
+}
+
+// The largest positive number that divides all coefficients.
+Rational content_of(const std::vector<Branch>& branches) {
+  int64_t numerator = 0, denominator = 1;
+  for (const Branch& b : branches) {
+    for (const Term& term : b.value) {
+      numerator = std::gcd(numerator, term.coefficient.numerator());
+      const int64_t own = term.coefficient.denominator();
+      denominator = (Rational(denominator) * Rational(own / std::gcd(denominator, own))).numerator();
+    }
+  }
+  return numerator == 0 ? Rational(1) : Rational(numerator, denominator);
+}
+
+// max_k (x_k + c) = c + max_k x_k over a non-empty range, which definitions ensure. Takes c out.
+NormalForm taken_out(Branch& only) {
+  NormalForm inside, outside;
+  for (Term& term : only.value) {
+    std::set<AtomId> symbols;
+    collect_symbols(NormalForm{term}, symbols);
+    const bool depends =
+        std::any_of(only.binders.begin(), only.binders.end(), [&](AtomId b) { return symbols.count(b) > 0; });
+    (depends ? inside : outside).push_back(std::move(term));
+  }
+  only.value = std::move(inside);
+  return outside;
+}
+
+}  // namespace
+
+NormalForm maximum(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
+  std::vector<Branch> branches;
+  for (const NormalForm* value : {&a, &b}) add_branch(branches, plain_branch(*value), context, state);
+  return maximum_over(std::move(branches), state);
+}
+
+NormalForm minimum(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
+  for (const auto& [first, second] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+    const Factor* inner = scaled_maximum(*first, context, state);
+    if (!inner || inner->branches.size() > kMaxDistributed) continue;
+    std::vector<Branch> branches;
+    for (Branch branch : inner->branches) {
+      scale(branch.value, (*first)[0].coefficient);
+      branch.value = minimum(branch.value, *second, context && branch.guard, state);
+      add_branch(branches, std::move(branch), context, state);
+    }
+    return maximum_over(std::move(branches), state);
+  }
+  return negated(maximum(negated(a), negated(b), context, state));
+}
+
+void add_branch(std::vector<Branch>& branches, Branch branch, const Cond& context, ProofState& state) {
+  const Factor* inner = scaled_maximum(branch.value, context && branch.guard, state);
+  if (!inner) {
+    branches.push_back(std::move(branch));
+    return;
+  }
+  for (Branch nested : inner->branches) {
+    scale(nested.value, branch.value[0].coefficient);
+    nested.binders.insert(nested.binders.end(), branch.binders.begin(), branch.binders.end());
+    nested.guard = nested.guard && branch.guard;
+    branches.push_back(std::move(nested));
+  }
+}
+
+// The value is carried through as the argument of one factor. A maximum does not count: a sum would multiply by the
+// size of an unused binder's range, which is allowed here only where that size is positive.
+bool simplify_branch(Branch& branch, const Cond& context, ProofState& state) {
+  Term carrier;
+  carrier.binders = branch.binders;
+  carrier.guard = branch.guard;
+  Factor value;
+  value.kind = FactorKind::Opaque;
+  value.args = {branch.value};
+  carrier.factors = {value};
+  if (!simplify(carrier, context, state)) return false;
+  for (size_t i = 1; i < carrier.factors.size(); i++)
+    if (!is_positive_size(carrier.factors[i], context, state)) return true;
+  if (carrier.factors[0].kind != FactorKind::Opaque) return true;
+  branch.binders = carrier.binders;
+  branch.guard = carrier.guard;
+  branch.value = carrier.factors[0].args[0];
+  return true;
+}
+
+NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
+  if (branches.empty()) throw ProofLimit("a maximum of nothing");
+  keep_largest_number(branches);
+  std::vector<Branch> distinct;
+  std::set<std::string> seen;
+  for (Branch& b : branches) {
+    Factor alone;
+    alone.kind = FactorKind::Maximum;
+    alone.branches = {b};
+    if (seen.insert(key(alone)).second) distinct.push_back(std::move(b));
+  }
+  if (distinct.size() == 1 && distinct[0].binders.empty() && distinct[0].guard.is_true()) return distinct[0].value;
+  NormalForm outside;
+  if (distinct.size() == 1) outside = taken_out(distinct[0]);
+  // max c x = c max x, for c > 0.
+  const Rational content = content_of(distinct);
+  for (Branch& b : distinct) scale(b.value, content.inverse());
+  Factor factor;
+  factor.kind = FactorKind::Maximum;
+  factor.branches = std::move(distinct);
+  NormalForm form = as_form(std::move(factor));
+  scale(form, content);
+  return add(std::move(form), outside, state);
+}
+
+}  // namespace gopt
