@@ -13,6 +13,9 @@ NormalForm multiply(const NormalForm& a, const NormalForm& b, const Cond& contex
 // exp of a sum is a product of exponentials, one a term.
 NormalForm exponential(const NormalForm& form, const Cond& context, ProofState& state);
 
+// Terms that differ in their coefficients alone are one term.
+NormalForm with_like_terms_merged(const NormalForm& form);
+
 // Whether the form is one factor of this kind with coefficient and guard 1.
 const Factor* sole_factor(const NormalForm& form, FactorKind kind, const Cond& context, ProofState& state);
 // The form as a rational number, if it is one.

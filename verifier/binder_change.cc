@@ -22,8 +22,46 @@ std::vector<const Factor*> reads_inside(const Factor& factor) {
   return reads;
 }
 
+// What the index multiplies the binder by, where that is no number.
+std::optional<Index> symbolic_coefficient(const Index& index, AtomId binder) {
+  Index coefficient(0);
+  for (const Index::Term& term : index.terms()) {
+    Index rest(term.coefficient);
+    int64_t power = 0;
+    for (AtomId id : term.atoms) {
+      if (id == binder) {
+        power++;
+      } else {
+        rest = rest * Index::from_atom(id);
+      }
+    }
+    if (power > 1) return std::nullopt;
+    if (power == 1) coefficient += rest;
+  }
+  return coefficient.is_constant() ? std::nullopt : std::optional(coefficient);
+}
+
+// Binders that one symbolic number multiplies in both indexes correspond.
+void append_pairs(const Index& known, const Index& other, std::vector<Index>& equations) {
+  std::set<AtomId> in_known, in_other;
+  collect_symbols(known, in_known);
+  collect_symbols(other, in_other);
+  for (AtomId b : in_other) {
+    if (in_known.count(b)) continue;
+    const auto wanted = symbolic_coefficient(other, b);
+    if (!wanted) continue;
+    for (AtomId a : in_known) {
+      if (in_other.count(a) || symbolic_coefficient(known, a) != wanted) continue;
+      equations.push_back(Index::from_atom(b) - Index::from_atom(a));
+      break;
+    }
+  }
+}
+
 void append_differences(const Factor& known, const Factor& other, std::vector<Index>& equations) {
   if (known.subscripts.size() != other.subscripts.size()) return;
+  for (size_t i = 0; i < known.subscripts.size(); i++)
+    append_pairs(known.subscripts[i], other.subscripts[i], equations);
   for (size_t i = 0; i < known.subscripts.size(); i++) equations.push_back(other.subscripts[i] - known.subscripts[i]);
 }
 
@@ -68,42 +106,74 @@ void append_equations(const Factor& known, const Factor& other, std::vector<Inde
   }
 }
 
-std::optional<Substitution> solve_binders(std::vector<Index> equations, const std::vector<AtomId>& unknowns,
-                                          const std::vector<AtomId>& targets, int alternative) {
-  std::vector<AtomId> open = unknowns;
-  Substitution solution;
-  auto put = [&](AtomId unknown, const Index& value) {
-    const Substitution step{{unknown, value}};
-    for (auto& [known, solved] : solution) solved = substitute(solved, step);
-    solution[unknown] = value;
-    for (Index& e : equations) e = substitute(e, step);
-    std::erase(open, unknown);
-  };
+namespace {
+
+void put(PartialSolution& solution, std::vector<Index>& equations, AtomId unknown, const Index& value) {
+  const Substitution step{{unknown, value}};
+  for (auto& [known, solved] : solution.values) solved = substitute(solved, step);
+  solution.values[unknown] = value;
+  for (Index& e : equations) e = substitute(e, step);
+  std::erase(solution.open, unknown);
+}
+
+}  // namespace
+
+PartialSolution solve_partially(std::vector<Index> equations, const std::vector<AtomId>& unknowns) {
+  PartialSolution solution{{}, unknowns};
   for (bool changed = true; changed;) {
     changed = false;
     for (size_t e = 0; e < equations.size() && !changed; e++) {
-      for (AtomId unknown : open) {
+      for (AtomId unknown : solution.open) {
         const auto split = split_linear(equations[e], unknown);
         if (!split || (split->coefficient != 1 && split->coefficient != -1)) continue;
-        put(unknown, split->coefficient == 1 ? -split->rest : split->rest);
+        put(solution, equations, unknown, split->coefficient == 1 ? -split->rest : split->rest);
         changed = true;
         break;
       }
     }
   }
-  if (open.empty()) return alternative == 0 ? std::optional(solution) : std::nullopt;
+  return solution;
+}
+
+std::optional<Substitution> solve_binders(const std::vector<Index>& equations, const std::vector<AtomId>& unknowns,
+                                          const std::vector<AtomId>& targets, int alternative) {
+  PartialSolution solution = solve_partially(equations, unknowns);
+  if (solution.open.empty()) return alternative == 0 ? std::optional(solution.values) : std::nullopt;
   std::set<AtomId> used;
-  for (const auto& [unknown, value] : solution) collect_symbols(value, used);
+  for (const auto& [unknown, value] : solution.values) collect_symbols(value, used);
   std::vector<AtomId> unused;
   for (AtomId target : targets)
     if (!used.count(target)) unused.push_back(target);
-  if (unused.size() < open.size()) return std::nullopt;
+  if (unused.size() < solution.open.size()) return std::nullopt;
   std::sort(unused.begin(), unused.end());
   for (int i = 0; i < alternative; i++)
     if (!std::next_permutation(unused.begin(), unused.end())) return std::nullopt;
-  const std::vector<AtomId> rest = open;
-  for (size_t i = 0; i < rest.size(); i++) put(rest[i], Index::from_atom(unused[i]));
-  return solution;
+  const std::vector<AtomId> rest = solution.open;
+  std::vector<Index> none;
+  for (size_t i = 0; i < rest.size(); i++) put(solution, none, rest[i], Index::from_atom(unused[i]));
+  return solution.values;
+}
+
+// Each lower bound is at most each upper one: exact for integers, as the binder's coefficients are 1 or -1.
+Cond where_some(const Cond& cond, AtomId binder) {
+  std::vector<Index> lower, upper;
+  Cond rest;
+  for (const Cond& literal : conjuncts(cond)) {
+    if (!depends_on(literal, binder)) {
+      rest = rest && literal;
+      continue;
+    }
+    const auto split = literal.kind() == CondKind::NonNegative ? split_linear(literal.index(), binder) : std::nullopt;
+    if (!split || (split->coefficient != 1 && split->coefficient != -1)) return Cond::never();
+    if (split->coefficient == 1) {
+      lower.push_back(-split->rest);
+    } else {
+      upper.push_back(split->rest);
+    }
+  }
+  for (const Index& low : lower)
+    for (const Index& high : upper) rest = rest && at_least(high, low);
+  return rest;
 }
 
 bool is_unimodular(const std::vector<AtomId>& from, const std::vector<AtomId>& to, const Substitution& change) {

@@ -8,10 +8,20 @@ namespace gopt {
 // Subscript differences that must vanish for the two factors to be equal.
 void append_equations(const Factor& known, const Factor& other, std::vector<Index>& equations);
 
+// Unknowns that equations == 0 determine, by each other and what else the equations hold; the rest is open.
+struct PartialSolution {
+  Substitution values;
+  std::vector<AtomId> open;
+};
+PartialSolution solve_partially(std::vector<Index> equations, const std::vector<AtomId>& unknowns);
+
 // Solves equations == 0 for `unknowns` over `targets`; unknowns that stay free take unused targets, in the order
 // numbered `alternative`. Nothing where that fails.
-std::optional<Substitution> solve_binders(std::vector<Index> equations, const std::vector<AtomId>& unknowns,
+std::optional<Substitution> solve_binders(const std::vector<Index>& equations, const std::vector<AtomId>& unknowns,
                                           const std::vector<AtomId>& targets, int alternative);
+
+// Where some integer value of the binder satisfies the condition; never where that is not seen.
+Cond where_some(const Cond& cond, AtomId binder);
 
 // Whether `change`, from binders `from` to indexes over binders `to`, is affine with an integer matrix of determinant 1
 // or -1.

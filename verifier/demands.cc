@@ -74,8 +74,13 @@ std::optional<UnmetDemand> find_unmet_demand(ProofState& state) {
 
 bool is_demanded_by_left(const std::string& function, const NormalForm& argument, const Cond& context,
                          ProofState& state) {
-  const Demand wanted{function, argument, context, function + " " + key(argument), {}};
-  return missing_for(wanted, state.domains.of_left(), state).is_true();
+  const std::string text = function + " " + key(argument);
+  const std::vector<Cond> given = conjuncts(context);
+  const Demand wanted{function, argument, context, text, {}};
+  Cond covered = Cond::never();
+  for (const Demand& known : state.domains.of_left())
+    if (known.text == text) covered = covered || where_made(known, wanted, given);
+  return !covered.is_false() && state.solver.entails(context, covered);
 }
 
 }  // namespace gopt

@@ -6,15 +6,19 @@
 
 #include "binder_change.h"
 #include "piecewise.h"
+#include "rearrange.h"
 #include "simplify.h"
 
 namespace gopt {
 namespace {
 
-constexpr int kMaxDepth = 8;          // of forms within forms
-constexpr size_t kMaxChanges = 4;     // binder changes kept for a pair of terms
-constexpr int kMaxAlternatives = 6;   // orders of free binders tried
-constexpr int kMaxCombinations = 16;  // choices of changes tried for a class
+constexpr int kMaxDepth = 8;         // of forms within forms
+constexpr size_t kMaxChanges = 4;    // binder changes kept for a pair of terms
+constexpr int kMaxAlternatives = 6;  // orders of free binders tried
+constexpr unsigned kShareOfGuesses = 16;
+constexpr int kMaxRearrangedDepth = 2;
+constexpr int kMaxRearrangements = 60, kMaxCases = 24;  // tried in one comparison
+constexpr int kMaxCombinations = 16;                    // choices of changes tried for a class
 
 class Matcher {
  public:
@@ -28,10 +32,50 @@ class Matcher {
       term.coefficient = -term.coefficient;
       terms.push_back(freshen(std::move(term), state_.pool));
     }
-    return vanishes(terms, context, depth) || is_zero_piecewise(terms, context, state_);
+    if (is_zero(terms, context, depth)) return true;
+    const unsigned share = state_.solver.share();
+    state_.solver.set_share(kShareOfGuesses);
+    const bool found = is_zero_rearranged(terms, context, depth) || is_zero_by_cases(terms, context, depth);
+    state_.solver.set_share(share);
+    return found;
   }
 
  private:
+  bool is_zero(const NormalForm& terms, const Cond& context, int depth) {
+    return vanishes(terms, context, depth) || is_zero_piecewise(terms, context, state_);
+  }
+
+  // Whether the sum is seen to be 0 once it is written in another way.
+  bool is_zero_rearranged(const NormalForm& terms, const Cond& context, int depth) {
+    if (depth > kMaxRearrangedDepth || rearrangements_ >= kMaxRearrangements) return false;
+    auto is_zero_now = [&](const NormalForm& form) {
+      rearrangements_++;
+      return rearrangements_ < kMaxRearrangements && is_zero(form, context, depth);
+    };
+    const std::string before = key(terms);
+    const NormalForm plain = without_denominators(with_functions_expanded(terms, context, state_), context, state_);
+    if (key(plain) != before && is_zero_now(plain)) return true;
+    std::vector<NormalForm> forms{plain};
+    for (const Index& inner : range_factors(plain, context)) {
+      forms.push_back(with_ranges_split(plain, inner, context, state_));
+      if (is_zero_now(forms.back())) return true;
+    }
+    for (const NormalForm& form : forms) {
+      const NormalForm written_out = with_short_sums_expanded(form, context, state_);
+      if (key(written_out) != key(form) && is_zero_now(written_out)) return true;
+    }
+    return false;
+  }
+
+  // Whether the sum is 0 where a condition of its guards holds, and where it does not.
+  bool is_zero_by_cases(const NormalForm& terms, const Cond& context, int depth) {
+    if (depth > kMaxRearrangedDepth || cases_ >= kMaxCases) return false;
+    const auto guard = undecided_guard(terms, context, state_);
+    if (!guard) return false;
+    cases_++;
+    return equal_forms(terms, {}, context && *guard, depth) && equal_forms(terms, {}, context && !*guard, depth);
+  }
+
   struct Member {
     const Term* term;
     std::vector<Substitution> changes;  // of its binders to the first member's
@@ -157,23 +201,44 @@ class Matcher {
       other.args = {candidate.value};
       std::vector<Index> equations;
       append_equations(known, other, equations);
-      const auto change = solve_binders(equations, candidate.binders, inner.binders, 0);
-      for (const Substitution& witness : witnesses(candidate, change, inner)) {
-        const Cond guard = substitute(candidate.guard, witness);
-        if (state_.solver.is_infeasible(own && guard)) continue;
-        if (equal_forms(inner.value, substitute(candidate.value, witness), own && guard, depth + 1))
-          covered = covered || guard;
+      for (const Cover& cover : possible_covers(candidate, inner, equations)) {
+        const Cond here = own && cover.guard;
+        if (state_.solver.is_infeasible(here)) continue;
+        if (equal_forms(inner.value, substitute(candidate.value, cover.binders), here, depth + 1))
+          covered = covered || cover.where;
       }
       if (state_.solver.entails(own, covered)) return true;
     }
     return state_.solver.entails(own, covered);
   }
 
-  // Values of the candidate's binders to try: the solution of the reads' equations, else bounds of its guard, so that a
-  // branch whose value does not depend on its binders covers wherever its domain is seen not to be empty.
-  std::vector<Substitution> witnesses(const Branch& candidate, const std::optional<Substitution>& change,
-                                      const Branch&) {
-    if (change) return {*change};
+  // Values of a branch's binders, some perhaps left open; the branch's guard there; where some open values satisfy it.
+  struct Cover {
+    Substitution binders;
+    Cond guard, where;
+  };
+
+  // What to try: the solution of the reads' equations, else bounds of the guard, so that a branch whose value does not
+  // depend on its binders covers wherever its domain is seen not to be empty.
+  static std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner,
+                                            const std::vector<Index>& equations) {
+    auto at = [&](const Substitution& binders) {
+      const Cond guard = substitute(candidate.guard, binders);
+      return Cover{binders, guard, guard};
+    };
+    if (const auto change = solve_binders(equations, candidate.binders, inner.binders, 0)) return {at(*change)};
+    std::vector<Cover> covers;
+    const PartialSolution solution = solve_partially(equations, candidate.binders);
+    if (!solution.values.empty()) {
+      Cover open = at(solution.values);
+      for (AtomId binder : solution.open) open.where = where_some(open.where, binder);
+      covers.push_back(std::move(open));
+    }
+    for (const Substitution& witness : bounds_of(candidate)) covers.push_back(at(witness));
+    return covers;
+  }
+
+  static std::vector<Substitution> bounds_of(const Branch& candidate) {
     std::vector<Substitution> result{{}};
     for (AtomId binder : candidate.binders) {
       std::vector<Index> values;
@@ -209,6 +274,7 @@ class Matcher {
   }
 
   ProofState& state_;
+  int rearrangements_ = 0, cases_ = 0;
 };
 
 }  // namespace

@@ -129,6 +129,7 @@ bool simplify_branch(Branch& branch, const Cond& context, ProofState& state) {
 
 NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
   if (branches.empty()) throw ProofLimit("a maximum of nothing");
+  for (Branch& b : branches) b.value = with_like_terms_merged(b.value);
   keep_largest_number(branches);
   std::vector<Branch> distinct;
   std::set<std::string> seen;

@@ -256,6 +256,12 @@ std::vector<Cond> conjuncts(const Cond& cond) {
   return {cond};
 }
 
+std::vector<AtomId> sorted_by_name(std::vector<AtomId> symbols) {
+  auto text = [](AtomId id) { return to_string(Index::from_atom(id)); };
+  std::sort(symbols.begin(), symbols.end(), [&](AtomId a, AtomId b) { return text(a) < text(b); });
+  return symbols;
+}
+
 bool depends_on(const Index& index, AtomId symbol) {
   for (const Index::Term& term : index.terms()) {
     for (AtomId id : term.atoms) {

@@ -88,6 +88,8 @@ std::string key(const NormalForm& form);
 
 // Parts of a conjunction (none for true).
 std::vector<Cond> conjuncts(const Cond& cond);
+// So that what is tried first does not depend on which symbols the process made before.
+std::vector<AtomId> sorted_by_name(std::vector<AtomId> symbols);
 bool depends_on(const Index& index, AtomId symbol);
 bool depends_on(const Cond& cond, AtomId symbol);
 // The integer coefficient of `symbol` where the index is coefficient * symbol + rest and rest is free of it.

@@ -46,6 +46,7 @@ struct ProofState {
   BinderPool pool;
   Domains domains;
   bool truncating_division = false;  // Divide is the integers'
+  bool sides_are_defined = false;    // the demands of the left side are met: what it divides by is not 0
 };
 
 }  // namespace gopt

@@ -60,6 +60,30 @@ void prune_guard(Term& term, const Cond& context, ProofState& state) {
   term.guard = pruned;
 }
 
+// Bounds of k = high * d + low by multiples of d, as bounds of high: exact where 0 <= low < d.
+Cond with_bounds_of_high(const Cond& guard, AtomId high, const Index& divisor, const Index& low) {
+  const Index h = Index::from_atom(high), k = h * divisor + low;
+  auto multiple = [&](const Index& index) -> std::optional<Index> {
+    const Index quotient = floor_div(index, divisor);
+    return quotient * divisor == index ? std::optional(quotient) : std::nullopt;
+  };
+  Cond r;
+  for (const Cond& literal : conjuncts(guard)) {
+    if (literal.kind() == CondKind::NonNegative && depends_on(literal.index(), high)) {
+      if (const auto from = multiple(literal.index() - k)) {
+        r = r && at_least(h + *from, Index(0));
+        continue;
+      }
+      if (const auto below = multiple(literal.index() + k + Index(1))) {
+        r = r && less(h, *below);
+        continue;
+      }
+    }
+    r = r && literal;
+  }
+  return r;
+}
+
 // A binder k that is divided by d becomes k1 * d + k2 with 0 <= k2 < d.
 bool split_divided_binder(Term& term, const Cond& context, ProofState& state) {
   std::set<AtomId> divisions;
@@ -86,7 +110,7 @@ bool split_divided_binder(Term& term, const Cond& context, ProofState& state) {
     apply(term, split);
     const Index quotient = floor_div(low_index, divisor);
     if (auto remaining = quotient.as_atom()) replace_atom(term, *remaining, Index(0));
-    term.guard = term.guard && within(low_index, Index(0), divisor);
+    term.guard = with_bounds_of_high(term.guard, high, divisor, low_index) && within(low_index, Index(0), divisor);
     return true;
   }
   return false;
@@ -246,6 +270,82 @@ void merge_factors(Term& term, const Cond& context, ProofState& state) {
   std::erase_if(term.factors, [](const Factor& f) { return f.exponent == 0; });
 }
 
+namespace {
+
+bool has_division(const Index& index) {
+  std::set<AtomId> divisions;
+  collect_divisions(index, divisions);
+  return !divisions.empty();
+}
+
+// n = quotient * d + rest, for a d of several terms, by its first one.
+std::optional<Index> quotient_by_sum(Index numerator, const Index& denominator) {
+  const size_t summands = denominator.terms().size() + (denominator.constant() != 0 ? 1 : 0);
+  if (summands < 2) return std::nullopt;
+  auto degree_and_name = [](const Index::Term& term) {
+    std::string name;
+    for (AtomId id : sorted_by_name(term.atoms)) name += to_string(Index::from_atom(id)) + " ";
+    return std::pair{-static_cast<int>(term.atoms.size()), name};
+  };
+  const Index::Term& lead =
+      *std::min_element(denominator.terms().begin(), denominator.terms().end(),
+                        [&](const auto& a, const auto& b) { return degree_and_name(a) < degree_and_name(b); });
+  if (lead.coefficient != 1) return std::nullopt;
+  Index quotient(0), divisor(1);
+  for (AtomId id : lead.atoms) divisor = divisor * Index::from_atom(id);
+  constexpr int kMaxSteps = 8;
+  for (int step = 0; step < kMaxSteps; step++) {
+    std::optional<Index> part;
+    for (const Index::Term& term : numerator.terms()) {
+      Index monomial(term.coefficient);
+      for (AtomId id : term.atoms) monomial = monomial * Index::from_atom(id);
+      const Index divided = floor_div(monomial, divisor);
+      if (divided * divisor == monomial) part = divided;
+    }
+    if (!part) break;
+    quotient += *part;
+    numerator = numerator - *part * denominator;
+  }
+  return quotient == Index(0) ? std::nullopt : std::optional(quotient);
+}
+
+// n // (a b) as (n // b) // a, for a factor b by which n is seen to be divided without a rest that counts.
+std::optional<Index> divided_in_steps(const Index& numerator, const Index& denominator, const Cond& context,
+                                      ProofState& state) {
+  if (denominator.constant() != 0 || denominator.terms().size() != 1) return std::nullopt;
+  const Index::Term& monomial = denominator.terms()[0];
+  if (monomial.atoms.size() + (monomial.coefficient != 1 ? 1 : 0) < 2) return std::nullopt;
+  for (AtomId id : sorted_by_name(monomial.atoms)) {
+    const Index factor = Index::from_atom(id), rest = floor_div(denominator, factor);
+    if (!state.solver.entails(context, at_least(factor, Index(1)) && at_least(rest, Index(1)))) continue;
+    const Index inner = simplify(floor_div(numerator, factor), context, state);
+    if (!has_division(inner)) return floor_div(inner, rest);
+  }
+  return std::nullopt;
+}
+
+Cond simplify(const Cond& cond, const Cond& context, ProofState& state) {
+  switch (cond.kind()) {
+    case CondKind::True:
+    case CondKind::False: return cond;
+    case CondKind::NonNegative:
+      return has_division(cond.index()) ? at_least(simplify(cond.index(), context, state), Index(0)) : cond;
+    case CondKind::And: {
+      Cond r;
+      for (const Cond& part : cond.parts()) r = r && simplify(part, context, state);
+      return r;
+    }
+    case CondKind::Or: {
+      Cond r = Cond::never();
+      for (const Cond& part : cond.parts()) r = r || simplify(part, context, state);
+      return r;
+    }
+  }
+  return cond;
+}
+
+}  // namespace
+
 Index simplify(const Index& index, const Cond& context, ProofState& state) {
   for (const Index::Term& term : index.terms()) {
     for (AtomId id : term.atoms) {
@@ -260,6 +360,10 @@ Index simplify(const Index& index, const Cond& context, ProofState& state) {
         if (state.solver.entails(context, within(numerator - a.denominator * Index(guess), Index(0), a.denominator)))
           resolved = Index(guess);
       }
+      if (const auto part = resolved ? std::nullopt : quotient_by_sum(numerator, a.denominator);
+          part && state.solver.entails(context, at_least(a.denominator, Index(1))))
+        resolved = *part + floor_div(numerator - *part * a.denominator, a.denominator);
+      if (!resolved) resolved = divided_in_steps(numerator, a.denominator, context, state);
       if (!resolved) continue;
       return simplify(replace_atom(index, id, *resolved), context, state);
     }
@@ -270,6 +374,7 @@ Index simplify(const Index& index, const Cond& context, ProofState& state) {
 bool simplify(Term& term, const Cond& context, ProofState& state) {
   if (term.coefficient.is_zero() || term.guard.is_false() || state.solver.is_infeasible(context && term.guard))
     return false;
+  term.guard = simplify(term.guard, context, state);
   prune_guard(term, context, state);
   while (split_divided_binder(term, context, state)) {
   }
@@ -283,6 +388,15 @@ bool simplify(Term& term, const Cond& context, ProofState& state) {
     for (Index& s : factor.subscripts) s = simplify(s, inner, state);
   merge_factors(term, inner, state);
   return true;
+}
+
+size_t count_divisions(const NormalForm& form) {
+  std::set<AtomId> divisions;
+  std::vector<Index> indexes;
+  collect_indexes(form, indexes);
+  for (const Index& index : indexes) collect_divisions(index, divisions);
+  for (const Term& term : form) collect_divisions(term.guard, divisions);
+  return divisions.size();
 }
 
 NormalForm simplify(const NormalForm& form, const Cond& context, ProofState& state) {

@@ -270,7 +270,7 @@ bool Solver::entails(const Cond& context, const Cond& goal) {
   if (!holds)
     holds = state_->is_unsatisfiable(
         context, [&](Encoder& encode) { return encode(negated); },
-        [&](const Assignment& model) { return truth_of(negated, model); }, options_.rlimit);
+        [&](const Assignment& model) { return truth_of(negated, model); }, options_.rlimit / share_);
   state_->memo.emplace(CondPair{context, goal}, holds);
   if (holds) {
     SmtText text;
@@ -297,7 +297,7 @@ bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& 
     }
     return sum != 0;
   };
-  if (!state_->is_unsatisfiable(context, negation, refutes, options_.rlimit)) return false;
+  if (!state_->is_unsatisfiable(context, negation, refutes, options_.rlimit / share_)) return false;
   SmtText text;
   std::string sum;
   for (const GuardedCount& c : counts)
@@ -315,7 +315,7 @@ bool Solver::is_satisfiable(const Cond& cond) {
   z3::solver solver(state_->context);
   solver.add(encode(cond));
   encode.define_divisions(solver);
-  if (state_->check(solver, options_.rlimit / 4) != z3::sat) return false;
+  if (state_->check(solver, options_.rlimit / share_ / 4) != z3::sat) return false;
   auto model = state_->model_of(solver, encode);
   if (model && truth_of(cond, *model) == true) state_->keep(*model);
   return true;
@@ -402,7 +402,7 @@ bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
   solver.add(encode(context));
   solver.add(encode_real(*value, encode, state_->context) != 0);
   encode.define_divisions(solver);
-  if (state_->check(solver, options_.rlimit / 4) != z3::unsat) return false;
+  if (state_->check(solver, options_.rlimit / share_ / 4) != z3::unsat) return false;
   RealText text;
   const std::string value_text = text(*value);
   text.index_text(context);

@@ -47,6 +47,10 @@ class Solver {
   // What the questions asked next are about, for the obligations' names.
   void set_topic(std::string topic) { topic_ = std::move(topic); }
 
+  // Guesses of how a proof may go on are worth less: each question gets a share of the limit only.
+  void set_share(unsigned share) { share_ = share; }
+  unsigned share() const { return share_; }
+
   // Whether `context` implies `goal`.
   bool entails(const Cond& context, const Cond& goal);
   bool is_infeasible(const Cond& context) { return entails(context, Cond::never()); }
@@ -69,6 +73,7 @@ class Solver {
   SolverOptions options_;
   std::string topic_;
   int obligation_count_ = 0;
+  unsigned share_ = 1;  // 1/share_ of the limit
   std::vector<Obligation> kept_;
   std::string digest_state_;
 };

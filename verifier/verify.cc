@@ -2,12 +2,14 @@
 #include <cctype>
 #include <chrono>
 #include <cmath>
+#include <memory>
 
 #include "demands.h"
 #include "gopt/verifier.h"
 #include "match.h"
 #include "normalize.h"
 #include "sampling.h"
+#include "simplify.h"
 
 namespace gopt {
 
@@ -66,7 +68,7 @@ Position position_of(const Shape& shape, size_t output, int choice) {
       p.range = p.range && within(p.subscripts.back(), Index(0), extent);
       continue;
     }
-    const std::vector<AtomId>& factors = extent.terms()[0].atoms;
+    const std::vector<AtomId> factors = sorted_by_name(extent.terms()[0].atoms);
     const AtomId inner = factors[static_cast<size_t>(choice) % factors.size()];
     const Index outer = without_factor(extent.terms()[0], inner), q = symbol(name + "q"), r = symbol(name + "r");
     p.subscripts.push_back(q * Index::from_atom(inner) + r);
@@ -236,22 +238,41 @@ class RuleVerifier {
     return std::nullopt;
   }
 
+  // Both sides of an output, its subscripts written in one way.
+  struct Attempt {
+    Cond given;
+    std::unique_ptr<ProofState> state;
+    NormalForm left, right;
+    size_t divisions = 0;
+  };
+
+  Attempt attempt(size_t output, int choice) {
+    const Position position = position_of(left_.outputs[output].shape, output, choice);
+    Attempt a{context() && position.range, nullptr, {}, {}};
+    a.state = std::make_unique<ProofState>(ProofState{solver_, {}, {}, is_integral_, false});
+    a.left = normalize(left_.outputs[output].at(position.subscripts), a.given, *a.state);
+    a.state->domains.start_right_side();
+    a.right = normalize(right_.outputs[output].at(position.subscripts), a.given, *a.state);
+    a.divisions = count_divisions(a.left) + count_divisions(a.right);
+    return a;
+  }
+
   bool prove_output(size_t output) {
     solver_.set_topic("output " + std::to_string(output) + " is equal");
-    const Shape& shape = left_.outputs[output].shape;
-    for (int choice = factor_choices(shape) - 1; choice >= -1; choice--) {
-      const Position position = position_of(shape, output, choice);
-      const Cond all = context() && position.range;
-      ProofState state{solver_, {}, {}, is_integral_};
-      const NormalForm left = normalize(left_.outputs[output].at(position.subscripts), all, state);
-      state.domains.start_right_side();
-      const NormalForm right = normalize(right_.outputs[output].at(position.subscripts), all, state);
-      if (!meets_demands(state)) {
-        // The condition that was added is part of what is given from here on.
-        if (const Cond extended = context() && position.range; !(extended == all)) choice++;
-        continue;
+    std::vector<Attempt> attempts;
+    for (int choice = factor_choices(left_.outputs[output].shape) - 1; choice >= -1; choice--)
+      attempts.push_back(attempt(output, choice));
+    // The fewer divisions are left, the more is understood.
+    std::stable_sort(attempts.begin(), attempts.end(),
+                     [](const Attempt& a, const Attempt& b) { return a.divisions < b.divisions; });
+    for (Attempt& a : attempts) {
+      const Cond before = condition_;
+      if (!meets_demands(*a.state)) {
+        if (before == condition_) continue;
+        return prove_output(output);  // under the condition that was found
       }
-      if (are_equal(left, right, all, state)) return true;
+      a.state->sides_are_defined = true;
+      if (are_equal(a.left, a.right, a.given, *a.state)) return true;
     }
     return false;
   }

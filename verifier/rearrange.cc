@@ -1,0 +1,338 @@
+#include "rearrange.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "arithmetic.h"
+#include "demands.h"
+#include "positivity.h"
+#include "simplify.h"
+
+namespace gopt {
+namespace {
+
+constexpr size_t kMaxTerms = 96;       // of a form that is made
+constexpr int64_t kMaxShortRange = 9;  // elements of a sum that is written out
+constexpr int kMaxDenominators = 6;
+
+bool holds_binder(const Term& term, const std::set<AtomId>& symbols) {
+  return std::any_of(term.binders.begin(), term.binders.end(), [&](AtomId b) { return symbols.count(b) > 0; });
+}
+bool holds_binder(const Term& term, const Factor& factor) {
+  std::set<AtomId> symbols;
+  collect_symbols(factor, symbols);
+  return holds_binder(term, symbols);
+}
+
+// ---- functions ----
+
+// A size that is no single symbol as the sum of its terms.
+NormalForm expanded_size(const Index& size) {
+  NormalForm form;
+  for (const Index::Term& monomial : size.terms()) {
+    Term term;
+    term.coefficient = monomial.coefficient;
+    for (AtomId id : monomial.atoms) multiply_by_size(term, Index::from_atom(id), 1);
+    form.push_back(std::move(term));
+  }
+  if (size.constant() != 0) {
+    form.emplace_back();
+    form.back().coefficient = size.constant();
+  }
+  return form;
+}
+
+// tanh x = 1 - 2 / (1 + e^2x).
+NormalForm expanded_tangent(const NormalForm& argument, const Cond& context, ProofState& state) {
+  NormalForm doubled = argument;
+  for (Term& term : doubled) term.coefficient = term.coefficient * Rational(2);
+  Factor inverse;
+  inverse.kind = FactorKind::Reciprocal;
+  inverse.exponent = -1;
+  inverse.args = {add(one(), exponential(doubled, context, state), state)};
+  NormalForm form = as_form(std::move(inverse));
+  form[0].coefficient = -2;
+  return add(one(), form, state);
+}
+
+std::optional<NormalForm> expanded(const Factor& factor, const Cond& context, ProofState& state) {
+  if (factor.kind == FactorKind::Size && factor.exponent > 0 && !factor.subscripts[0].as_atom()) {
+    NormalForm form = one();
+    for (int i = 0; i < factor.exponent; i++)
+      form = multiply(form, expanded_size(factor.subscripts[0]), context, state);
+    return form;
+  }
+  if (factor.kind == FactorKind::Call && factor.function == Function::Tanh && factor.exponent == 1)
+    return expanded_tangent(factor.args[0], context, state);
+  return std::nullopt;
+}
+
+// 1/(a b) as one divisor, whatever the order in which it was divided.
+void join_divisors(Term& term) {
+  Index joined(1);
+  std::erase_if(term.factors, [&](const Factor& f) {
+    if (f.kind != FactorKind::Size || f.exponent >= 0 || f.subscripts[0].as_atom()) return false;
+    for (int i = f.exponent; i < 0; i++) joined = joined * f.subscripts[0];
+    return true;
+  });
+  if (joined == Index(1)) return;
+  Factor divisor;
+  divisor.kind = FactorKind::Size;
+  divisor.subscripts = {joined};
+  divisor.exponent = -1;
+  term.factors.push_back(std::move(divisor));
+}
+
+}  // namespace
+
+NormalForm with_functions_expanded(const NormalForm& form, const Cond& context, ProofState& state) {
+  NormalForm r;
+  for (const Term& term : form) {
+    Term rest = term;
+    rest.factors.clear();
+    NormalForm product{rest};
+    for (const Factor& factor : term.factors) {
+      const Cond inner = context && term.guard;
+      const auto instead = expanded(factor, inner, state);
+      product = multiply(product, instead ? *instead : as_form(factor), inner, state);
+      if (product.size() > kMaxTerms) return form;
+    }
+    for (Term& made : product) {
+      join_divisors(made);
+      r.push_back(std::move(made));
+    }
+  }
+  return r.size() > kMaxTerms ? form : r;
+}
+
+// ---- denominators ----
+
+namespace {
+
+// What a factor divides by: it is the inverse of this.
+NormalForm divisor_of(const Factor& factor) {
+  if (factor.kind == FactorKind::Reciprocal) return factor.args[0];
+  Factor plain = factor;
+  plain.exponent = 1;
+  return as_form(std::move(plain));
+}
+
+bool is_not_zero(const Factor& factor, const Cond& context, ProofState& state) {
+  const NormalForm divisor = divisor_of(factor);
+  if (factor.kind == FactorKind::Size) {
+    Factor plain = factor;
+    plain.exponent = 1;
+    if (is_positive_size(plain, context, state)) return true;
+  }
+  return is_positive(divisor, context, state) ||
+         (state.sides_are_defined && is_demanded_by_left("divisor", divisor, context, state));
+}
+
+// A factor that divides a term, is the same for all its binders and divides by nothing that may be 0.
+const Factor* find_divisor(const NormalForm& form, const Cond& context, ProofState& state,
+                           std::set<std::string>& refused) {
+  for (const Term& term : form) {
+    for (const Factor& f : term.factors) {
+      const bool is_exponential = f.kind == FactorKind::Call && f.function == Function::Exp;
+      if (f.exponent >= 0 || is_exponential || holds_binder(term, f)) continue;
+      const std::string text = key(f, false);
+      if (refused.count(text)) continue;
+      if (is_not_zero(f, context, state)) return &f;
+      refused.insert(text);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+NormalForm without_denominators(NormalForm form, const Cond& context, ProofState& state) {
+  std::set<std::string> refused;
+  for (int step = 0; step < kMaxDenominators; step++) {
+    const Factor* found = find_divisor(form, context, state, refused);
+    if (!found) break;
+    const Factor divisor = *found;
+    const std::string text = key(divisor, false);
+    const NormalForm by = divisor_of(divisor);
+    NormalForm r;
+    for (Term& term : form) {
+      auto it = std::find_if(term.factors.begin(), term.factors.end(),
+                             [&](const Factor& f) { return f.exponent < 0 && key(f, false) == text; });
+      if (it == term.factors.end()) {
+        for (Term& product : multiply({term}, by, context, state)) r.push_back(std::move(product));
+        continue;
+      }
+      if (++it->exponent == 0) term.factors.erase(it);
+      r.push_back(std::move(term));
+    }
+    form = simplify(r, context, state);
+    if (form.size() > kMaxTerms) break;
+  }
+  return form;
+}
+
+// ---- ranges ----
+
+namespace {
+
+// lower <= binder <= upper as the guard states it, once each.
+struct BinderRange {
+  Index lower, upper;
+  Cond rest;  // of the guard
+};
+std::optional<BinderRange> range_of(const Term& term, AtomId binder) {
+  std::optional<Index> lower, upper;
+  Cond rest;
+  for (const Cond& literal : conjuncts(term.guard)) {
+    const auto split = literal.kind() == CondKind::NonNegative ? split_linear(literal.index(), binder) : std::nullopt;
+    if (split && split->coefficient == 1 && !lower && (-split->rest).is_constant()) {
+      lower = -split->rest;
+    } else if (split && split->coefficient == -1 && !upper && !depends_on(split->rest, binder)) {
+      std::set<AtomId> symbols;
+      collect_symbols(split->rest, symbols);
+      if (holds_binder(term, symbols)) {
+        rest = rest && literal;
+      } else {
+        upper = split->rest;
+      }
+    } else {
+      rest = rest && literal;
+    }
+  }
+  if (!lower || !upper) return std::nullopt;
+  return BinderRange{*lower, *upper, rest};
+}
+
+// The product of which `extent` consists: one monomial of two factors at least.
+bool is_product(const Index& extent) {
+  if (extent.constant() != 0 || extent.terms().size() != 1) return false;
+  const Index::Term& monomial = extent.terms()[0];
+  return monomial.atoms.size() + (monomial.coefficient > 1 ? 1 : 0) >= 2 && monomial.coefficient >= 1;
+}
+
+// The product without one factor, if it has it.
+std::optional<Index> divided(const Index& product, const Index& factor) {
+  const Index::Term& monomial = product.terms()[0];
+  const auto atom = factor.as_atom();
+  if (!atom) {
+    if (factor != Index(monomial.coefficient) || monomial.coefficient == 1) return std::nullopt;
+    Index rest(1);
+    for (AtomId id : monomial.atoms) rest = rest * Index::from_atom(id);
+    return rest;
+  }
+  Index rest(monomial.coefficient);
+  bool found = false;
+  for (AtomId id : monomial.atoms) {
+    if (id == *atom && !found) {
+      found = true;
+    } else {
+      rest = rest * Index::from_atom(id);
+    }
+  }
+  return found ? std::optional(rest) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Index> range_factors(const NormalForm& form, const Cond&) {
+  std::vector<Index> factors;
+  auto note = [&](const Index& factor) {
+    if (std::find(factors.begin(), factors.end(), factor) == factors.end()) factors.push_back(factor);
+  };
+  for (const Term& term : form) {
+    for (AtomId binder : term.binders) {
+      const auto range = range_of(term, binder);
+      if (!range || range->lower != Index(0)) continue;
+      const Index extent = range->upper + Index(1);
+      if (!is_product(extent)) continue;
+      const Index::Term& monomial = extent.terms()[0];
+      for (AtomId id : sorted_by_name(monomial.atoms)) note(Index::from_atom(id));
+      if (monomial.coefficient > 1) note(Index(monomial.coefficient));
+    }
+  }
+  constexpr size_t kMaxFactors = 4;
+  if (factors.size() > kMaxFactors) factors.resize(kMaxFactors);
+  return factors;
+}
+
+// 0 <= k < a*b is k = q*b + r with 0 <= q < a and 0 <= r < b, for b >= 0: where b is 0, both ranges are empty.
+NormalForm with_ranges_split(const NormalForm& form, const Index& inner, const Cond& context, ProofState& state) {
+  if (!state.solver.entails(context, at_least(inner, Index(0)))) return form;
+  NormalForm r;
+  for (Term term : form) {
+    for (size_t i = 0; i < term.binders.size(); i++) {
+      const AtomId binder = term.binders[i];
+      const auto range = range_of(term, binder);
+      if (!range || range->lower != Index(0)) continue;
+      const Index extent = range->upper + Index(1);
+      if (!is_product(extent)) continue;
+      const auto outer = divided(extent, inner);
+      if (!outer) continue;
+      const AtomId high = state.pool.fresh(), low = state.pool.fresh();
+      const Index q = Index::from_atom(high), rest = Index::from_atom(low);
+      const Substitution split{{binder, q * inner + rest}};
+      term.guard = substitute(range->rest, split) && within(q, Index(0), *outer) && within(rest, Index(0), inner);
+      for (Factor& factor : term.factors) factor = substitute(factor, split);
+      term.binders[i] = high;
+      term.binders.push_back(low);
+    }
+    r.push_back(std::move(term));
+  }
+  return simplify(r, context, state);
+}
+
+NormalForm with_short_sums_expanded(const NormalForm& form, const Cond& context, ProofState& state) {
+  NormalForm r;
+  std::function<bool(Term)> expand = [&](Term term) {
+    for (size_t i = 0; i < term.binders.size(); i++) {
+      const AtomId binder = term.binders[i];
+      const auto range = range_of(term, binder);
+      if (!range || !range->upper.is_constant()) continue;
+      const int64_t low = range->lower.constant(), high = range->upper.constant();
+      if (high - low >= kMaxShortRange) continue;
+      term.binders.erase(term.binders.begin() + static_cast<ptrdiff_t>(i));
+      for (int64_t value = low; value <= high; value++) {
+        const Substitution at{{binder, Index(value)}};
+        Term element = freshen(term, state.pool);
+        element.guard = substitute(element.guard, at);
+        for (Factor& factor : element.factors) factor = substitute(factor, at);
+        if (!element.guard.is_false() && !expand(std::move(element))) return false;
+      }
+      return true;
+    }
+    if (r.size() >= kMaxTerms) return false;
+    r.push_back(std::move(term));
+    return true;
+  };
+  for (const Term& term : form)
+    if (!expand(term)) return form;
+  return simplify(r, context, state);
+}
+
+// ---- cases ----
+
+namespace {
+
+std::optional<Cond> undecided(const Cond& cond, const Term& term, const Cond& context, ProofState& state) {
+  if (cond.kind() == CondKind::And || cond.kind() == CondKind::Or) {
+    for (const Cond& part : cond.parts())
+      if (auto found = undecided(part, term, context, state)) return found;
+    return std::nullopt;
+  }
+  if (cond.kind() != CondKind::NonNegative) return std::nullopt;
+  std::set<AtomId> symbols;
+  collect_symbols(cond, symbols);
+  if (holds_binder(term, symbols)) return std::nullopt;
+  if (state.solver.entails(context, cond) || state.solver.is_infeasible(context && cond)) return std::nullopt;
+  return cond;
+}
+
+}  // namespace
+
+std::optional<Cond> undecided_guard(const NormalForm& form, const Cond& context, ProofState& state) {
+  for (const Term& term : form)
+    if (auto found = undecided(term.guard, term, context, state)) return found;
+  return std::nullopt;
+}
+
+}  // namespace gopt

@@ -1,0 +1,23 @@
+// Other ways to write a sum of terms that is to be shown to be 0, for match.h to try where the terms do not cancel as
+// they are. Each keeps whether the sum is 0 wherever the context holds.
+#pragma once
+
+#include <optional>
+
+#include "proof_state.h"
+
+namespace gopt {
+
+// Sizes multiplied out, hyperbolic tangents as exponentials.
+NormalForm with_functions_expanded(const NormalForm& form, const Cond& context, ProofState& state);
+// Multiplied by every divisor that is known not to be 0.
+NormalForm without_denominators(NormalForm form, const Cond& context, ProofState& state);
+// Factors of products a*b that bound binders: a binder may be written as k * factor + l.
+std::vector<Index> range_factors(const NormalForm& form, const Cond& context);
+NormalForm with_ranges_split(const NormalForm& form, const Index& inner, const Cond& context, ProofState& state);
+// Sums over few elements written out.
+NormalForm with_short_sums_expanded(const NormalForm& form, const Cond& context, ProofState& state);
+// A condition of the guards, free of binders, that the context does not decide.
+std::optional<Cond> undecided_guard(const NormalForm& form, const Cond& context, ProofState& state);
+
+}  // namespace gopt
