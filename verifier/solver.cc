@@ -143,6 +143,7 @@ struct Solver::State {
   z3::solver incremental{context};  // push and pop on one solver cost far less than a fresh one
   std::map<AtomId, size_t> numbers;
   std::unordered_map<CondPair, bool, CondPairHash> memo;
+  int questions = 0;
   std::deque<Assignment> models;  // values that satisfied an earlier context; most contexts are decided by one of them
 
   std::optional<Assignment> model_of(z3::solver& solver, Encoder& encode) {
@@ -162,6 +163,7 @@ struct Solver::State {
     if (models.size() > 24) models.pop_back();
   }
   z3::check_result check(z3::solver& solver, unsigned rlimit) {
+    questions++;
     z3::params params(context);
     params.set("rlimit", rlimit);
     solver.set(params);
@@ -226,6 +228,8 @@ std::string Solver::version() {
   Z3_get_version(&major, &minor, &build, &revision);
   return "z3 " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
 }
+
+int Solver::questions() const { return state_->questions; }
 
 std::string Solver::digest() const { return to_string(hash_bytes(digest_state_)).substr(0, 16); }
 

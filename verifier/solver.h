@@ -62,6 +62,7 @@ class Solver {
   bool is_satisfiable(const Cond& cond);
 
   int obligations() const { return obligation_count_; }
+  int questions() const;  // asked of Z3, whatever the answer
   const std::vector<Obligation>& kept() const { return kept_; }
   std::string digest() const;
   static std::string version();  // "z3 4.8.12"

@@ -309,6 +309,7 @@ void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   ProofRecord record{definitions_hash(), 0, Solver::version(), "", ""};
   for (const Solver* s : solvers) {
     record.obligations += s->obligations();
+    v.questions += s->questions();
     digests += s->digest();
     v.obligations.insert(v.obligations.end(), s->kept().begin(), s->kept().end());
   }

@@ -43,6 +43,7 @@ struct Verification {
   std::optional<Counterexample> counterexample;  // Refuted
   std::string reason;                            // Unknown, Refuted
   std::vector<Obligation> obligations;           // where kept
+  int questions = 0;                             // asked of the solver; none where samples refute
   double milliseconds = 0;                       // for reports; never in a record
 };
 
