@@ -1,4 +1,5 @@
 // A corpus of rules by topic: those of corpus/true hold for every size, those of corpus/false do not. One test a file.
+#include <cmath>
 #include <filesystem>
 
 #include "rule_files.h"
@@ -34,12 +35,15 @@ TEST_P(FalseCorpus, IsRefuted) {
     EXPECT_EQ(to_string(v.verdict), "refuted") << rule.name << ": " << v.reason;
   }
 }
-// What sampling finds costs no question to the solver.
+// What sampling finds costs no question to the solver, unless a condition might exclude it: where one side alone has a
+// value.
 TEST_P(FalseCorpus, IsCheapToRefute) {
   const VerifyOptions options;
-  for (const RewriteRule& rule : rules_of(GetParam()))
-    if (find_counterexample(rule, options.samples, options.seed))
-      EXPECT_EQ(verify_rule(rule, options).questions, 0) << rule.name;
+  for (const RewriteRule& rule : rules_of(GetParam())) {
+    const auto c = find_counterexample(rule, options.samples, options.seed);
+    if (!c || std::isfinite(c->left) != std::isfinite(c->right)) continue;
+    EXPECT_EQ(verify_rule(rule, options).questions, 0) << rule.name;
+  }
 }
 // The proof alone accepts none, or under a condition that excludes what is wrong.
 TEST_P(FalseCorpus, IsNotProvedWithoutSampling) {
@@ -65,8 +69,8 @@ TEST(Corpus, HoldsTheRulesOfTheProbe) {
     for (const std::string& path : paths) {
       for (const RewriteRule& rule : rules_of(path)) {
         EXPECT_TRUE(names.insert(rule.name).second) << rule.name << " is stated twice";
-        if (rule.origin.compare(0, 6, "probe ") == 0)
-          EXPECT_TRUE(origins.insert(rule.origin).second) << rule.name << ": " << rule.origin;
+        if (rule.origin.compare(0, 6, "probe ") != 0) continue;
+        EXPECT_TRUE(origins.insert(rule.origin).second) << rule.name << ": " << rule.origin;
       }
     }
     EXPECT_EQ(origins.size(), expected) << kind;
