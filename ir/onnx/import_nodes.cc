@@ -1,6 +1,7 @@
 // Orders the nodes of a graph and imports them one by one.
 #include <algorithm>
 #include <queue>
+#include <stdexcept>
 
 #include "import_state.h"
 #include "opaque.h"
@@ -134,6 +135,18 @@ Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::
   return Unit{};
 }
 
+// Extents whose product no integer holds are the file's error, or that of --shape.
+Result<std::vector<Value>> import_in_range(ImportState& state, onnx::NodeProto& node, int position, Scope& scope) {
+  try {
+    GOPT_ASSIGN_OR_RETURN(std::vector<Value> values, import_node(state, node, position, scope));
+    for (const Value& value : values)
+      if (value && value.type().has_static_shape()) element_count(value.type().static_shape());
+    return values;
+  } catch (const std::overflow_error& e) {
+    return Error{e.what()};
+  }
+}
+
 }  // namespace
 
 Status import_nodes(ImportState& state, Nodes& nodes, Scope& scope) {
@@ -141,7 +154,7 @@ Status import_nodes(ImportState& state, Nodes& nodes, Scope& scope) {
   GOPT_ASSIGN_OR_RETURN(const std::vector<int> sorted, sort_nodes(nodes, order));
   for (const int position : sorted) {
     onnx::NodeProto& node = nodes[position];
-    auto values = import_node(state, node, position, scope);
+    auto values = import_in_range(state, node, position, scope);
     if (!values.ok()) return Error{describe(node) + ": " + values.error().message};
     if (const Status status = bind_outputs(state, node, *values, scope); !status.ok())
       return Error{describe(node) + ": " + status.error().message};

@@ -143,6 +143,10 @@ const Row kRows[] = {
      "optimize {}/m.onnx -o {}/y.onnx --disable no-such-rule", "no-such-rule"},
     {"UnknownRuleEnabled", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --enable no-such-rule", "no-such-rule"},
+    {"InputLargerThanMemory", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "run {}/m.onnx --shape x=9999999999x9999", "input x"},
+    {"MoreElementsThanIntegers", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "run {}/m.onnx --shape x=9999999999x9999999999", "2^63"},
     {"OutputExists",
      [](const std::string& f) {
        write_file(f + "/m.onnx", relu_model());

@@ -1,5 +1,7 @@
 #include "draw_inputs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <random>
 
@@ -36,6 +38,17 @@ uint64_t name_seed(const std::string& name, uint64_t seed) {
   return hash_bytes(name).low ^ (seed * 0x9e3779b97f4a7c15ULL);
 }
 
+Status check_fits_memory(const std::string& name, const TensorType& type) {
+  double bytes = sizeof(double);  // values are drawn in double precision
+  for (const int64_t extent : type.static_shape()) bytes *= static_cast<double>(extent);
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes <= memory) return Unit{};
+  char size[32];
+  snprintf(size, sizeof size, "%.3g GB", bytes / 1e9);
+  return Error{"input " + name + " is " + to_string(type) + ", " + size +
+               " to draw, which is more than this machine has; say smaller extents with --shape"};
+}
+
 }  // namespace
 
 Result<Tensor> draw_tensor(const std::string& name, const TensorType& type, int64_t limit, uint64_t seed) {
@@ -45,6 +58,7 @@ Result<Tensor> draw_tensor(const std::string& name, const TensorType& type, int6
   if (!type.has_static_shape())
     return Error{"input " + name + " is " + to_string(type) + ": say its extents with --shape " + name + "=..."};
   const std::vector<int64_t> dims = type.static_shape();
+  GOPT_RETURN_IF_ERROR(check_fits_memory(name, type));
   std::mt19937_64 engine(name_seed(name, seed));
   if (is_floating(type.element)) {
     std::vector<double> values(static_cast<size_t>(element_count(dims)));
