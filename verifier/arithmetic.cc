@@ -32,6 +32,23 @@ NormalForm multiply(const NormalForm& a, const NormalForm& b, const Cond& contex
   return r;
 }
 
+NormalForm with_like_terms_merged(const NormalForm& form) {
+  NormalForm r;
+  std::map<std::string, size_t> places;
+  for (const Term& term : form) {
+    Term unit = term;
+    unit.coefficient = 1;
+    const auto [it, is_new] = places.try_emplace(key(NormalForm{std::move(unit)}), r.size());
+    if (is_new) {
+      r.push_back(term);
+    } else {
+      r[it->second].coefficient = r[it->second].coefficient + term.coefficient;
+    }
+  }
+  std::erase_if(r, [](const Term& term) { return term.coefficient.is_zero(); });
+  return r;
+}
+
 namespace {
 
 // The argument, where the term is a logarithm alone: e^(ln x) is x, wherever there is a logarithm.
@@ -46,7 +63,7 @@ const NormalForm* argument_of_logarithm(const Term& term) {
 
 NormalForm exponential(const NormalForm& form, const Cond& context, ProofState& state) {
   NormalForm r = one();
-  for (Term term : form) {
+  for (Term term : with_like_terms_merged(form)) {
     int exponent = 1;
     if (term.coefficient.numerator() < 0) {
       exponent = -1;
@@ -81,23 +98,6 @@ const Factor* sole_factor(const NormalForm& form, FactorKind kind, const Cond& c
   if (form[0].factors.size() != 1 || form[0].factors[0].kind != kind || form[0].factors[0].exponent != 1)
     return nullptr;
   return state.solver.entails(context, form[0].guard) ? &form[0].factors[0] : nullptr;
-}
-
-NormalForm with_like_terms_merged(const NormalForm& form) {
-  NormalForm r;
-  std::map<std::string, size_t> places;
-  for (const Term& term : form) {
-    Term unit = term;
-    unit.coefficient = 1;
-    const auto [it, is_new] = places.try_emplace(key(NormalForm{std::move(unit)}), r.size());
-    if (is_new) {
-      r.push_back(term);
-    } else {
-      r[it->second].coefficient = r[it->second].coefficient + term.coefficient;
-    }
-  }
-  std::erase_if(r, [](const Term& term) { return term.coefficient.is_zero(); });
-  return r;
 }
 
 std::optional<Rational> as_number(const NormalForm& form) {

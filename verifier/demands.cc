@@ -66,21 +66,30 @@ std::optional<UnmetDemand> find_unmet_demand(ProofState& state) {
       return UnmetDemand{"the right side applies a partial function (" + wanted.function + ") where the left does not",
                          missing};
   for (const Demand& wanted : left)
-    if (const Cond missing = missing_for(wanted, right, state); !missing.is_true())
+    if (const Cond missing = missing_for(wanted, right, state); !missing.is_true() && !missing.is_false())
       return UnmetDemand{"the left side applies a partial function (" + wanted.function + ") where the right does not",
                          missing};
   return std::nullopt;
 }
 
-bool is_demanded_by_left(const std::string& function, const NormalForm& argument, const Cond& context,
+bool left_demands_more(ProofState& state) {
+  const auto &left = state.domains.of_left(), &right = state.domains.of_right();
+  return std::any_of(left.begin(), left.end(),
+                     [&](const Demand& wanted) { return missing_for(wanted, right, state).is_false(); });
+}
+
+bool is_demanded_by_both(const std::string& function, const NormalForm& argument, const Cond& context,
                          ProofState& state) {
   const std::string text = function + " " + key(argument);
   const std::vector<Cond> given = conjuncts(context);
   const Demand wanted{function, argument, context, text, {}};
-  Cond covered = Cond::never();
-  for (const Demand& known : state.domains.of_left())
-    if (known.text == text) covered = covered || where_made(known, wanted, given);
-  return !covered.is_false() && state.solver.entails(context, covered);
+  auto is_covered = [&](const std::vector<Demand>& demands) {
+    Cond covered = Cond::never();
+    for (const Demand& known : demands)
+      if (known.text == text) covered = covered || where_made(known, wanted, given);
+    return !covered.is_false() && state.solver.entails(context, covered);
+  };
+  return is_covered(state.domains.of_left()) && is_covered(state.domains.of_right());
 }
 
 }  // namespace gopt

@@ -1,6 +1,7 @@
 // Where the right side of a rule applies a partial function (a quotient, a root, a logarithm), the left side must apply
-// it to the same value, at every size: over an empty axis nothing is divided. proof_state.h collects what is applied
-// where.
+// it to the same value, at every size: over an empty axis nothing is divided. What the left side applies and the right
+// side does not leaves the left side without a value; but where both do, they must at the same sizes. proof_state.h
+// collects what is applied where.
 #pragma once
 
 #include <optional>
@@ -17,9 +18,11 @@ struct UnmetDemand {
 
 // The first demand of a side that those of the other do not cover, if there is one.
 std::optional<UnmetDemand> find_unmet_demand(ProofState& state);
+// Whether the left side makes a demand that the right side makes nowhere.
+bool left_demands_more(ProofState& state);
 
-// Whether the left side applies `function` to the value wherever `context` holds.
-bool is_demanded_by_left(const std::string& function, const NormalForm& argument, const Cond& context,
+// Whether both sides apply `function` to the value wherever `context` holds.
+bool is_demanded_by_both(const std::string& function, const NormalForm& argument, const Cond& context,
                          ProofState& state);
 
 }  // namespace gopt

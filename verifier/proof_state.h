@@ -28,7 +28,7 @@ struct Demand {
   std::vector<AtomId> binders{};  // free ones of the argument, in that order
 };
 
-// The demands of both sides. A side has no value where its own are not met, so both must make the same.
+// The demands of both sides. A side has no value where its own are not met.
 class Domains {
  public:
   void start_right_side() { right_side_ = true; }
@@ -46,7 +46,7 @@ struct ProofState {
   BinderPool pool;
   Domains domains;
   bool truncating_division = false;  // Divide is the integers'
-  bool sides_are_defined = false;    // the demands of the left side are met: what it divides by is not 0
+  bool sides_are_defined = false;    // demands that both sides make are met: what they divide by is not 0
 };
 
 }  // namespace gopt

@@ -125,7 +125,7 @@ bool is_not_zero(const Factor& factor, const Cond& context, ProofState& state) {
     if (is_positive_size(plain, context, state)) return true;
   }
   return is_positive(divisor, context, state) ||
-         (state.sides_are_defined && is_demanded_by_left("divisor", divisor, context, state));
+         (state.sides_are_defined && is_demanded_by_both("divisor", divisor, context, state));
 }
 
 // A factor that divides a term, is the same for all its binders and divides by nothing that may be 0.

@@ -163,8 +163,11 @@ class RuleVerifier {
                  : unknown(reason_.empty() ? "output " + std::to_string(o) + ": no proof was found" : reason_);
     }
     if (unless_excluded && given == condition_) return *unless_excluded;
-    if (!(sampled == condition_))
-      if (auto verdict = judge_samples(options_.samples)) return *verdict;
+    // Where the left side alone has no value, only samples tell what arithmetic makes of it.
+    constexpr int kMoreSamples = 5;
+    const int samples = left_demands_more_ ? kMoreSamples * options_.samples : options_.samples;
+    if (left_demands_more_ || !(sampled == condition_))
+      if (auto verdict = judge_samples(samples)) return *verdict;
     return proved();
   }
 
@@ -272,13 +275,15 @@ class RuleVerifier {
         return prove_output(output);  // under the condition that was found
       }
       a.state->sides_are_defined = true;
-      if (are_equal(a.left, a.right, a.given, *a.state)) return true;
+      if (!are_equal(a.left, a.right, a.given, *a.state)) continue;
+      left_demands_more_ = left_demands_more_ || left_demands_more(*a.state);
+      return true;
     }
     return false;
   }
 
-  // Whether both sides apply partial functions to the same values. Where that is so under a condition on the rule's
-  // symbols, the condition is added.
+  // Whether the sides apply partial functions to the same values (demands.h). Where that is so under a condition on the
+  // rule's symbols, the condition is added.
   bool meets_demands(ProofState& state) {
     const auto unmet = find_unmet_demand(state);
     if (!unmet) return true;
@@ -300,6 +305,7 @@ class RuleVerifier {
   SideMeaning left_, right_;
   bool is_integral_ = true;
   Cond condition_;
+  bool left_demands_more_ = false;
   SamplingResult samples_;
   std::string reason_;
 };
