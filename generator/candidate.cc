@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "world.h"
 
@@ -31,9 +32,11 @@ class SideWriter {
     for (size_t i = 0; i < variables.size(); i++) inputs_[variables[i]] = builder_.input(names[i].name, names[i].type);
   }
 
-  Result<Graph> write(TermId id) {
-    GOPT_ASSIGN_OR_RETURN(Value value, add(id));
-    builder_.output("out", std::move(value));
+  Result<Graph> write(const std::vector<TermId>& roots) {
+    for (size_t i = 0; i < roots.size(); i++) {
+      GOPT_ASSIGN_OR_RETURN(Value value, add(roots[i]));
+      builder_.output(i == 0 ? "out" : fmt::format("out{}", i), std::move(value));
+    }
     return builder_.build();
   }
 
@@ -58,16 +61,41 @@ class SideWriter {
 };
 
 // Operators of both sides in order, for a name that says what the rule is about.
-void collect_ops(const TermStore& terms, TermId id, std::string& text) {
+void collect_ops(const TermStore& terms, TermId id, std::set<std::pair<int, std::vector<TermId>>>& seen,
+                 std::string& text) {
   const Term& term = terms.term(id);
-  if (!term.is_application()) return;
+  if (!term.is_application() || !seen.insert({term.op, term.args}).second) return;
   if (!text.empty()) text += '-';
   for (char c : op_info(terms.op(term.op).kind).name)
     text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (TermId arg : term.args) collect_ops(terms, arg, text);
+  for (TermId arg : term.args) collect_ops(terms, arg, seen, text);
+}
+
+std::string ops_of(const TermStore& terms, const std::vector<TermId>& roots) {
+  std::set<std::pair<int, std::vector<TermId>>> seen;
+  std::string text;
+  for (TermId root : roots) collect_ops(terms, root, seen, text);
+  return text.empty() ? "operand" : text;
+}
+
+bool have_equal_values(World& world, TermId left, TermId right) {
+  const auto a = world.value(left, true), b = world.value(right, true);
+  if (!a || !b) return !a && !b;
+  Fingerprint own, other;
+  world.add_to(own, *a);
+  world.add_to(other, *b);
+  return own == other;
 }
 
 }  // namespace
+
+std::vector<std::pair<int, int>> variables_of(const TermStore& terms, const std::vector<TermId>& roots) {
+  std::vector<std::pair<int, int>> all;
+  for (TermId root : roots)
+    for (const auto& name : terms.variables_of(root))
+      if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+  return all;
+}
 
 bool holds_in_fresh_worlds(TermStore& terms, const TermPair& pair, bool with_prefix, uint64_t seed, int trials) {
   std::mt19937_64 random(seed);
@@ -76,14 +104,10 @@ bool holds_in_fresh_worlds(TermStore& terms, const TermPair& pair, bool with_pre
     std::vector<int64_t> prefix;
     if (with_prefix) prefix.assign(1 + random() % 2, 2);
     World world(terms, random_sizes(terms.family(), random), prefix, random());
-    const auto left = world.value(pair.left, true);
-    if (!left) continue;
-    const auto right = world.value(pair.right, true);
-    Fingerprint a, b;
-    if (!right) return false;
-    world.add_to(a, *left);
-    world.add_to(b, *right);
-    if (a != b) return false;
+    const bool fits = std::all_of(pair.left.begin(), pair.left.end(), [&](TermId id) { return world.value(id, true); });
+    if (!fits) continue;
+    for (size_t i = 0; i < pair.left.size(); i++)
+      if (!have_equal_values(world, pair.left[i], pair.right[i])) return false;
     fitting++;
   }
   return fitting == trials;
@@ -92,7 +116,7 @@ bool holds_in_fresh_worlds(TermStore& terms, const TermPair& pair, bool with_pre
 Result<RewriteRule> make_candidate(const TermStore& terms, const TermPair& pair, bool with_prefix,
                                    const std::string& origin) {
   RewriteRule rule;
-  const auto variables = terms.variables_of(pair.left);
+  const auto variables = variables_of(terms, pair.left);
   std::map<VariableKind, size_t> used;
   for (const auto& [variable_class, number] : variables) {
     const VariableClass& description = terms.family().classes[static_cast<size_t>(variable_class)];
@@ -104,10 +128,7 @@ Result<RewriteRule> make_candidate(const TermStore& terms, const TermPair& pair,
   GOPT_ASSIGN_OR_RETURN(rule.left, SideWriter(terms, variables, rule.variables).write(pair.left));
   GOPT_ASSIGN_OR_RETURN(rule.right, SideWriter(terms, variables, rule.variables).write(pair.right));
   rule.origin = origin;
-  std::string left, right;
-  collect_ops(terms, pair.left, left);
-  collect_ops(terms, pair.right, right);
-  rule.name = left + "-to-" + (right.empty() ? "operand" : right);
+  rule.name = ops_of(terms, pair.left) + "-to-" + ops_of(terms, pair.right);
   return rule;
 }
 

@@ -6,9 +6,14 @@
 
 namespace gopt::generator {
 
+// As many outputs on both sides.
 struct TermPair {
-  TermId left, right;
+  std::vector<TermId> left, right;
+  friend auto operator<=>(const TermPair&, const TermPair&) = default;
 };
+
+// Variables of several terms in order of first occurrence.
+std::vector<std::pair<int, int>> variables_of(const TermStore& terms, const std::vector<TermId>& roots);
 
 // Whether the sides are equal for `trials` random sizes and values; `with_prefix` puts random leading axes before
 // variables whose class allows it. False also where too few random sizes fit.

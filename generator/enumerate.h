@@ -1,19 +1,86 @@
-// Builds terms bottom-up: every operator on every combination of representatives, up to the names of variables. Whoever
-// takes a term says whether it represents a new class; only those are built upon.
+// Fills the space level by level: every operator on every combination of representatives, up to the names of variables.
+// A level has two phases: threads emit fingerprints and applications, which are then sorted, and the least application
+// of each new fingerprint becomes a representative; so the space does not depend on threads.
 #pragma once
 
-#include <functional>
-
-#include "term.h"
+#include "space.h"
 
 namespace gopt::generator {
 
 struct EnumerationLimits {
-  int max_ops, max_weight_ops, max_variables;
+  int max_ops, max_weight_ops;
+  // Operators on weights beside so many that depend on an activation; -1: none such.
+  int weight_ops_beside(int activation_ops) const;
 };
 
-// Terms in order of size. `take` returns whether the term represents its class; `level_done` is told the sizes.
-void enumerate_terms(TermStore& terms, const EnumerationLimits& limits, const std::function<bool(TermId)>& take,
-                     const std::function<void(int activation_ops, int weight_ops, size_t representatives)>& level_done);
+// An application whose value is that of a representative.
+struct EqualApplication {
+  Application application;
+  Named equal;
+};
+
+struct Level {
+  size_t candidates = 0;
+  std::vector<uint32_t> representatives;  // new ones
+  std::vector<EqualApplication> equal;  // in order; a representative that equals itself under other names is among them
+};
+
+class Enumerator {
+ public:
+  Enumerator(Space& space, const EnumerationLimits& limits, int threads);
+
+  Level leaves();
+  Level build(int activation_ops, int weight_ops);
+
+ private:
+  struct Group {  // representatives that are alike to operators
+    int activation_ops, weight_ops;
+    TypeId type;
+    bool is_weight;
+    std::vector<uint32_t> reps;
+  };
+  struct Output {
+    const Kernel* kernel;
+    uint64_t type_key;
+    uint32_t size;
+  };
+  struct Job {
+    int op;
+    size_t big;
+    std::vector<size_t> groups;
+    std::vector<Output> outputs;
+  };
+  struct Record {
+    Fingerprint least;  // among the permutations of its variables
+    Application application;
+    uint32_t permutation = 0;  // that gives the least one
+    uint32_t symmetries = 0;   // bit i: permutation i changes nothing
+    Output output;
+  };
+  struct Findings {
+    size_t candidates = 0;
+    std::vector<Record> records;
+    std::vector<EqualApplication> equal;
+  };
+  class Worker;
+
+  std::vector<Job> jobs(int activation_ops, int weight_ops);
+  void choose_groups(Job& job, int activation_ops, int weight_ops, bool weights_only, std::vector<Job>& jobs);
+  void complete(Job& job, bool weights_only, std::vector<Job>& jobs);
+  void add_classes(std::vector<Record>& records, Level& level, int activation_ops, int weight_ops);
+  void add_class(const Record* begin, const Record* end, const std::vector<std::pair<Naming, Fingerprint>>& images,
+                 Representative rep, Level& level);
+  Representative representative_of(const Record& record);
+  void compute_images(Representative& rep, const Record& record, Evaluator& evaluator,
+                      std::vector<std::pair<Naming, Fingerprint>>& images) const;
+  void add_to_group(uint32_t rep);
+  bool is_final(int activation_ops) const { return activation_ops >= limits_.max_ops; }
+
+  Space& space_;
+  const EnumerationLimits limits_;
+  const int threads_;
+  std::vector<int> ops_;
+  std::vector<Group> groups_;
+};
 
 }  // namespace gopt::generator

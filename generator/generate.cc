@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "classes.h"
-#include "enumerate.h"
+#include "finder.h"
 #include "gopt/generator.h"
 
 namespace gopt {
@@ -11,70 +10,54 @@ namespace {
 
 using namespace generator;
 
-// Names unique by the content that they stand for, so that they do not depend on what else is found.
-void complete_name(RewriteRule& rule) { rule.name += "-" + rule.content_hash().substr(0, 6); }
-
+// One family's space and rules.
 class FamilyRun {
  public:
   FamilyRun(const Family& family, const GeneratorLimits& limits, const CandidateFunction& accept,
-            std::vector<KeptRule>& kept, GeneratedCandidates& result)
-      : family_(family),
-        limits_(limits),
-        accept_(accept),
+            std::deque<KeptRule>& kept, GeneratedCandidates& result)
+      : limits_(limits),
+        ops_{std::min(limits.max_ops, family.max_ops), family.max_weight_ops},
         result_(result),
         terms_(std::make_unique<TermStore>(family)),
-        classes_(*terms_, limits.seed, kept, result.stats, [this](const TermPair& pair) { return offer(pair); }) {}
+        kernels_(*terms_),
+        space_(*terms_, kernels_, limits.max_variables, limits.seed),
+        enumerator_(space_, ops_, limits.threads),
+        finder_(space_, limits, accept, kept, result) {}
 
   void run(const std::function<void(const std::string&)>& progress) {
-    const EnumerationLimits limits{std::min(limits_.max_ops, family_.max_ops), family_.max_weight_ops,
-                                   limits_.max_variables};
-    enumerate_terms(
-        *terms_, limits, [this](TermId id) { return classes_.take(id); },
-        [&](int activation_ops, int weight_ops, size_t representatives) {
-          classes_.decide_pairs();
-          if (!progress) return;
-          progress(fmt::format(
-              "{} {}+{} ops: {} representatives; {} candidates, {} classes, {} pairs, {} offered, {} kept",
-              family_.name, activation_ops, weight_ops, representatives, result_.stats.candidates,
-              result_.stats.classes, result_.stats.equal_pairs, result_.stats.after_derivable, result_.rules.size()));
-        });
+    finder_.take(enumerator_.leaves(), false);
+    for (int total = 1; total <= ops_.max_ops + ops_.max_weight_ops; total++)
+      for (int activation_ops = 0; activation_ops <= std::min(total, ops_.max_ops); activation_ops++) {
+        const int weight_ops = total - activation_ops;
+        if (weight_ops > ops_.weight_ops_beside(activation_ops)) continue;
+        const Level level = enumerator_.build(activation_ops, weight_ops);
+        if (progress) report("found", activation_ops, weight_ops, level, progress);
+        finder_.take(level, activation_ops == ops_.max_ops);
+        if (progress) report("decided", activation_ops, weight_ops, level, progress);
+      }
   }
 
   std::unique_ptr<TermStore> take_terms() { return std::move(terms_); }
 
  private:
-  enum class Answer { NoCandidate, Rejected, Kept };
-
-  // The most general form first: under any leading axes where the variables allow them. One that is a candidate and is
-  // rejected would be rejected without them too.
-  bool offer(const TermPair& pair) {
-    bool has_prefix = false;
-    for (const auto& [variable_class, number] : terms_->variables_of(pair.left))
-      has_prefix = has_prefix || family_.classes[static_cast<size_t>(variable_class)].has_prefix;
-    Answer answer = has_prefix ? offer(pair, true) : Answer::NoCandidate;
-    if (answer == Answer::NoCandidate) answer = offer(pair, false);
-    return answer == Answer::Kept;
+  void report(const std::string& stage, int activation_ops, int weight_ops, const Level& level,
+              const std::function<void(const std::string&)>& progress) const {
+    const GeneratorStats& s = result_.stats;
+    progress(fmt::format(
+        "{} {}+{} {}: {} candidates, {} classes, {} pairs; in all {} derived away, {} tested, "
+        "{} offered, {} kept",
+        terms_->family().name, activation_ops, weight_ops, stage, level.candidates, level.representatives.size(),
+        level.equal.size(), s.after_renaming - s.after_derivable, s.after_subgraph, s.offered, result_.rules.size()));
   }
 
-  Answer offer(const TermPair& pair, bool with_leading_axes) {
-    if (!holds_in_fresh_worlds(*terms_, pair, with_leading_axes, mix(limits_.seed + 17))) return Answer::NoCandidate;
-    const std::string origin =
-        fmt::format("generator seed={} max-ops={} family={}", limits_.seed, limits_.max_ops, family_.name);
-    auto rule = make_candidate(*terms_, pair, with_leading_axes, origin);
-    if (!rule.ok() || !with_prefix(*rule, Shape{2}).ok()) return Answer::NoCandidate;
-    RewriteRule candidate = *std::move(rule);
-    complete_name(candidate);
-    if (!accept_(candidate)) return Answer::Rejected;
-    result_.rules.push_back(std::move(candidate));
-    return Answer::Kept;
-  }
-
-  const Family& family_;
   const GeneratorLimits& limits_;
-  const CandidateFunction& accept_;
+  const EnumerationLimits ops_;
   GeneratedCandidates& result_;
   std::unique_ptr<TermStore> terms_;
-  Classes classes_;
+  Kernels kernels_;
+  Space space_;
+  Enumerator enumerator_;
+  RuleFinder finder_;
 };
 
 bool is_wanted(const Family& family, const std::vector<std::string>& names) {
@@ -103,7 +86,7 @@ Result<GeneratedCandidates> generate_rules(const GeneratorLimits& limits, const 
   GOPT_RETURN_IF_ERROR(check_families(families, limits.families));
   GeneratedCandidates result;
   std::vector<std::unique_ptr<TermStore>> stores;  // kept rules point into them
-  std::vector<KeptRule> kept;
+  std::deque<KeptRule> kept;
   for (const Family& family : families) {
     if (!is_wanted(family, limits.families)) continue;
     FamilyRun run(family, limits, accept, kept, result);

@@ -5,7 +5,7 @@
 namespace gopt::generator {
 namespace {
 
-uint64_t reduced(uint64_t x) { return x >= kPrime ? x - kPrime : x; }
+uint64_t below_prime(uint64_t x) { return x >= kPrime ? x - kPrime : x; }
 
 uint64_t power(uint64_t base, uint64_t exponent) {
   uint64_t result = 1;
@@ -64,11 +64,6 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 32);
 }
 
-uint64_t multiply(uint64_t a, uint64_t b) {
-  const auto product = static_cast<unsigned __int128>(a) * b;
-  return reduced(static_cast<uint64_t>(product & kPrime) + static_cast<uint64_t>(product >> 61));
-}
-
 uint64_t inverse(uint64_t a) { return power(a, kPrime - 2); }
 
 Scalar scalar_from_double(double value) {
@@ -101,7 +96,7 @@ Scalar scalar_from_ratio(const std::array<int64_t, kLanes>& numerators, int64_t 
 Scalar add(const Scalar& a, const Scalar& b) {
   Scalar result;
   for (int lane = 0; lane < kLanes; lane++) {
-    result.residue[lane] = reduced(a.residue[lane] + b.residue[lane]);
+    result.residue[lane] = below_prime(a.residue[lane] + b.residue[lane]);
     result.approximate[lane] = a.approximate[lane] + b.approximate[lane];
   }
   return result;
@@ -110,7 +105,7 @@ Scalar add(const Scalar& a, const Scalar& b) {
 Scalar subtract(const Scalar& a, const Scalar& b) {
   Scalar result;
   for (int lane = 0; lane < kLanes; lane++) {
-    result.residue[lane] = reduced(a.residue[lane] + kPrime - b.residue[lane]);
+    result.residue[lane] = below_prime(a.residue[lane] + kPrime - b.residue[lane]);
     result.approximate[lane] = a.approximate[lane] - b.approximate[lane];
   }
   return result;

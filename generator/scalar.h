@@ -14,9 +14,17 @@ namespace gopt::generator {
 constexpr int kLanes = 4;
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 
-uint64_t mix(uint64_t x);                   // a bijection that scatters bits
-uint64_t multiply(uint64_t a, uint64_t b);  // modulo kPrime; also for what follows
-uint64_t inverse(uint64_t a);               // precondition: not 0
+uint64_t mix(uint64_t x);      // a bijection that scatters bits
+uint64_t inverse(uint64_t a);  // modulo kPrime; precondition: not 0
+
+// Any 128-bit number modulo kPrime.
+inline uint64_t reduced(unsigned __int128 x) {
+  const uint64_t once =
+      static_cast<uint64_t>(x & kPrime) + static_cast<uint64_t>((x >> 61) & kPrime) + static_cast<uint64_t>(x >> 122);
+  const uint64_t twice = (once & kPrime) + (once >> 61);
+  return twice >= kPrime ? twice - kPrime : twice;
+}
+inline uint64_t multiply(uint64_t a, uint64_t b) { return reduced(static_cast<unsigned __int128>(a) * b); }
 
 struct Scalar {
   std::array<uint64_t, kLanes> residue;

@@ -56,12 +56,13 @@ class TapeCompiler {
     }
     std::vector<Operand> args;
     for (const Expr& arg : expr->args) args.push_back(emit(arg));
-    args.resize(3, Operand{Tape::Place::Constant, 0, zero()});
+    args.resize(3, Operand{Tape::kConstants, zero()});
     return append(expr->kind, args[0], args[1], args[2], expr->function);
   }
 
   // All values of the binders from number `binder` on, combined.
   Operand reduce(const Expr::Node& node, size_t binder) {
+    if (node.reduce == ReduceKind::Sum) return sum_of_products(node);
     if (binder == node.binders.size()) return emit(node.args[0]);
     const auto [symbol, extent] = node.binders[binder];
     const int64_t count = number(extent);
@@ -76,6 +77,46 @@ class TapeCompiler {
     return constant(node.reduce == ReduceKind::Product ? 1 : 0);
   }
 
+  Operand sum_of_products(const Expr::Node& node) {
+    std::vector<std::pair<Operand, Operand>> parts;
+    bool has_product = false;
+    collect_parts(node, 0, parts, has_product);
+    if (parts.empty()) return constant(0);
+    if (!has_product) {
+      Operand total = parts.front().first;
+      for (size_t i = 1; i < parts.size(); i++) total = append(ExprKind::Add, total, parts[i].first);
+      return total;
+    }
+    const auto begin = static_cast<uint32_t>(tape_.products_.size());
+    tape_.products_.insert(tape_.products_.end(), parts.begin(), parts.end());
+    tape_.operations_ += 2 * static_cast<double>(parts.size()) - 2;
+    return append(ExprKind::Reduce, {0, begin}, {0, static_cast<uint32_t>(tape_.products_.size())});
+  }
+
+  // The summands that are not 0, each as a product (by 1 where it is none).
+  void collect_parts(const Expr::Node& node, size_t binder, std::vector<std::pair<Operand, Operand>>& parts,
+                     bool& has_product) {
+    if (binder < node.binders.size()) {
+      const auto [symbol, extent] = node.binders[binder];
+      const int64_t count = number(extent);
+      for (int64_t k = 0; k < count; k++) {
+        environment_[symbol] = k;
+        collect_parts(node, binder + 1, parts, has_product);
+      }
+      return;
+    }
+    const Expr* body = &node.args[0];
+    while ((*body)->kind == ExprKind::Select) body = &(*body)->args[holds((*body)->cond) ? 0 : 1];
+    const bool is_product = (*body)->kind == ExprKind::Multiply;
+    const Operand a = emit(is_product ? (*body)->args[0] : *body);
+    if (is_zero(a)) return;
+    const Operand b = is_product ? emit((*body)->args[1]) : constant(1);
+    if (is_zero(b)) return;
+    has_product = has_product || is_product;
+    parts.emplace_back(a, b);
+  }
+  bool is_zero(const Operand& operand) { return operand.source == Tape::kConstants && operand.position == zero(); }
+
   static ExprKind combining(ReduceKind kind) {
     switch (kind) {
       case ReduceKind::Sum: return ExprKind::Add;
@@ -88,7 +129,8 @@ class TapeCompiler {
 
   Operand append(ExprKind kind, Operand a, Operand b, Operand c = {}, Function function = Function::Exp) {
     tape_.code_.push_back({kind, function, a, b, c});
-    return {Tape::Place::Register, 0, static_cast<uint32_t>(tape_.code_.size() - 1)};
+    tape_.operations_ += 1;
+    return {Tape::kRegisters, static_cast<uint32_t>(tape_.code_.size() - 1)};
   }
 
   Operand read(const Expr::Node& node) {
@@ -99,13 +141,13 @@ class TapeCompiler {
       if (at < 0 || at >= dims[axis]) throw NotATape{"a read out of bounds"};
       position = position * dims[axis] + at;
     }
-    return {Tape::Place::Input, static_cast<uint8_t>(node.input), static_cast<uint32_t>(position)};
+    return {static_cast<uint32_t>(node.input), static_cast<uint32_t>(position)};
   }
 
   Operand constant(double value) {
     const auto [entry, is_new] = constants_.try_emplace(value, static_cast<uint32_t>(tape_.constants_.size()));
     if (is_new) tape_.constants_.push_back(scalar_from_double(value));
-    return {Tape::Place::Constant, 0, entry->second};
+    return {Tape::kConstants, entry->second};
   }
   uint32_t zero() { return constant(0).position; }
 
@@ -128,6 +170,7 @@ class TapeCompiler {
 
 Result<Tape> Tape::make(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output,
                         int output_count) {
+  if (inputs.size() > kMaxInputs) return Error{"more inputs than a tape reads"};
   std::vector<TensorExpr> tensors;
   for (size_t i = 0; i < inputs.size(); i++) tensors.push_back(input_tensor(static_cast<int>(i), inputs[i]));
   GOPT_ASSIGN_OR_RETURN(const Definition definition, define(kind, tensors, attributes, output_count));
@@ -135,6 +178,7 @@ Result<Tape> Tape::make(OpKind kind, const std::vector<TensorType>& inputs, cons
   const TensorExpr& tensor = definition.outputs[static_cast<size_t>(output)];
   if (!TensorType{tensor.element, tensor.shape}.has_static_shape()) return Error{"an extent is not static"};
   Tape tape;
+  tape.input_count_ = inputs.size();
   try {
     TapeCompiler(tape, inputs).compile(tensor);
   } catch (const NotATape& reason) {
@@ -143,42 +187,63 @@ Result<Tape> Tape::make(OpKind kind, const std::vector<TensorType>& inputs, cons
   return tape;
 }
 
-const Scalar& Tape::value(const Operand& operand, const std::vector<const Values*>& inputs,
-                          const Values& registers) const {
-  switch (operand.place) {
-    case Place::Input: return (*inputs[operand.input])[operand.position];
-    case Place::Constant: return constants_[operand.position];
-    case Place::Register: return registers[operand.position];
-  }
-  return constants_.front();
-}
+namespace {
 
-std::optional<Values> Tape::run(const std::vector<const Values*>& inputs) const {
-  Values registers(code_.size());
+// Products are below 2^122, so that as many fit into 128 bits.
+constexpr uint32_t kProductsAtOnce = 32;
+
+}  // namespace
+
+bool Tape::run(const Scalar* const* inputs, Scalar* output, Values& registers) const {
+  if (registers.size() < code_.size()) registers.resize(code_.size());
+  std::array<const Scalar*, kRegisters + 1> sources{};
+  for (size_t i = 0; i < input_count_; i++) sources[i] = inputs[i];
+  sources[kConstants] = constants_.data();
+  sources[kRegisters] = registers.data();
+  const auto value = [&](const Operand& operand) -> const Scalar& { return sources[operand.source][operand.position]; };
+  const auto sum = [&](uint32_t begin, uint32_t end, Scalar& result) {
+    for (int lane = 0; lane < kLanes; lane++) {
+      unsigned __int128 total = 0;
+      double approximate = 0;
+      for (uint32_t at = begin; at < end; at++) {
+        const Scalar &a = value(products_[at].first), &b = value(products_[at].second);
+        total += static_cast<unsigned __int128>(a.residue[lane]) * b.residue[lane];
+        approximate += a.approximate[lane] * b.approximate[lane];
+        if ((at - begin) % kProductsAtOnce == kProductsAtOnce - 1) total = reduced(total);
+      }
+      result.residue[lane] = reduced(total);
+      result.approximate[lane] = approximate;
+    }
+  };
   bool ok = true;
   for (size_t i = 0; i < code_.size() && ok; i++) {
     const Instruction& at = code_[i];
-    const Scalar& a = value(at.a, inputs, registers);
-    const Scalar& b = value(at.b, inputs, registers);
     Scalar& result = registers[i];
     switch (at.kind) {
-      case ExprKind::Add: result = add(a, b); break;
-      case ExprKind::Subtract: result = subtract(a, b); break;
-      case ExprKind::Multiply: result = multiply(a, b); break;
-      case ExprKind::Divide: result = divide(a, b, ok); break;
-      case ExprKind::Maximum: result = maximum(a, b, ok); break;
-      case ExprKind::Minimum: result = minimum(a, b, ok); break;
-      case ExprKind::Less: result = is_less(a, b, ok); break;
-      case ExprKind::Equal: result = is_equal(a, b); break;
-      case ExprKind::Choose: result = choose(a, b, value(at.c, inputs, registers)); break;
-      case ExprKind::Call: result = call(at.function, a, b, ok); break;
+      case ExprKind::Add: result = add(value(at.a), value(at.b)); break;
+      case ExprKind::Subtract: result = subtract(value(at.a), value(at.b)); break;
+      case ExprKind::Multiply: result = multiply(value(at.a), value(at.b)); break;
+      case ExprKind::Divide: result = divide(value(at.a), value(at.b), ok); break;
+      case ExprKind::Maximum: result = maximum(value(at.a), value(at.b), ok); break;
+      case ExprKind::Minimum: result = minimum(value(at.a), value(at.b), ok); break;
+      case ExprKind::Less: result = is_less(value(at.a), value(at.b), ok); break;
+      case ExprKind::Equal: result = is_equal(value(at.a), value(at.b)); break;
+      case ExprKind::Choose: result = choose(value(at.a), value(at.b), value(at.c)); break;
+      case ExprKind::Call: result = call(at.function, value(at.a), value(at.b), ok); break;
+      case ExprKind::Reduce: sum(at.a.position, at.b.position, result); break;
       default: GOPT_CHECK(false, "an expression that the compiler resolves");
     }
   }
-  if (!ok) return std::nullopt;
-  Values result;
-  result.reserve(outputs_.size());
-  for (const Operand& operand : outputs_) result.push_back(value(operand, inputs, registers));
+  if (!ok) return false;
+  for (size_t i = 0; i < outputs_.size(); i++) output[i] = value(outputs_[i]);
+  return true;
+}
+
+std::optional<Values> Tape::run(const std::vector<const Values*>& inputs) const {
+  std::vector<const Scalar*> starts;
+  for (const Values* input : inputs) starts.push_back(input->data());
+  Values result(size()), registers;
+  if (!run(starts.data(), result.data(), registers)) return std::nullopt;
   return result;
 }
 

@@ -1,5 +1,6 @@
 // An operator's definition at given static shapes, unrolled once into straight code over scalars: every index is
-// computed and every guard decided when the tape is made, so that evaluating a term costs arithmetic alone.
+// computed and every guard decided when the tape is made, so that evaluating a term costs arithmetic alone. Sums of
+// products are one instruction.
 #pragma once
 
 #include <vector>
@@ -16,30 +17,35 @@ class Tape {
   // Errors: as define(); also a requirement that the shapes leave undecided, or data-dependent indexes.
   static Result<Tape> make(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output,
                            int output_count);
-  // Elements of the output. Nothing where some value is not defined or not comparable.
+  // Writes size() elements of the output. False where some value is not defined or not comparable. `registers` is room
+  // that calls may share.
+  bool run(const Scalar* const* inputs, Scalar* output, Values& registers) const;
   std::optional<Values> run(const std::vector<const Values*>& inputs) const;
-  double operations() const { return static_cast<double>(code_.size()); }
+
+  size_t size() const { return outputs_.size(); }
+  double operations() const { return operations_; }
   const std::vector<int64_t>& dims() const { return dims_; }
 
  private:
   friend class TapeCompiler;
-  enum class Place : uint8_t { Input, Constant, Register };
+  // Element `position` of an input, or of the constants (source kConstants) or registers (kRegisters).
   struct Operand {
-    Place place;
-    uint8_t input;
-    uint32_t position;
+    uint32_t source, position;
   };
+  static constexpr uint32_t kMaxInputs = 8, kConstants = kMaxInputs, kRegisters = kMaxInputs + 1;
   struct Instruction {
-    ExprKind kind;
+    ExprKind kind;  // Reduce: the sum of products [a.position, b.position)
     Function function;
     Operand a, b, c;
   };
-  const Scalar& value(const Operand& operand, const std::vector<const Values*>& inputs, const Values& registers) const;
 
   std::vector<Instruction> code_;  // each writes the register of its own number
+  std::vector<std::pair<Operand, Operand>> products_;
   std::vector<Operand> outputs_;
   Values constants_;
   std::vector<int64_t> dims_;
+  size_t input_count_ = 0;
+  double operations_ = 0;
 };
 
 }  // namespace gopt::generator

@@ -90,6 +90,28 @@ int TermStore::add_op(const AlphabetOp& op) {
   return entry->second;
 }
 
+int TermStore::class_for(const TensorType& type, VariableKind kind, bool has_prefix) {
+  for (size_t i = 0; i < family_.classes.size(); i++) {
+    const VariableClass& known = family_.classes[i];
+    if (known.kind == kind && known.has_prefix == has_prefix && known.type == type) return static_cast<int>(i);
+  }
+  family_.classes.push_back({kind, 0, type, has_prefix});
+  return static_cast<int>(family_.classes.size()) - 1;
+}
+
+void TermStore::add_size_like(AtomId symbol, const Index& extent, AtomId model) {
+  Size made{symbol, {0, 0}, 1, 5};
+  for (const Size& size : family_.sizes) {
+    if (size.symbol == symbol) return;
+    if (size.symbol == model) {
+      made.low = size.low;
+      made.high = size.high;
+    }
+  }
+  for (int assignment : {0, 1}) made.values[assignment] = substitute(extent, sizes_of(family_, assignment)).constant();
+  family_.sizes.push_back(made);
+}
+
 std::optional<std::vector<TypeId>> TermStore::infer(int op, const std::vector<TypeId>& inputs) {
   const auto [entry, is_new] = inferred_.try_emplace({op, inputs});
   if (!is_new) return entry->second;

@@ -35,11 +35,12 @@ using Renaming = std::map<std::pair<int, int>, int>;  // (class, number) to numb
 
 class TermStore {
  public:
-  explicit TermStore(const Family& family) : family_(family) {}
+  explicit TermStore(Family family) : family_(std::move(family)) {}
   const Family& family() const { return family_; }
   const Term& term(TermId id) const { return terms_[static_cast<uint32_t>(id)]; }
   const TensorType& type(TermId id) const { return types_[static_cast<uint32_t>(term(id).type)]; }
   const TensorType& type(TypeId id) const { return types_[static_cast<uint32_t>(id)]; }
+  uint32_t type_count() const { return static_cast<uint32_t>(types_.size()); }
   const AlphabetOp& op(int number) const { return ops_[static_cast<size_t>(number)]; }
 
   TermId variable(int variable_class, int number);
@@ -47,6 +48,13 @@ class TermStore {
   int add_op(const AlphabetOp& op);  // the same number for equal ones
   // Nothing where the types do not fit, symbolically and in both assignments.
   std::optional<TermId> apply(int op, int output, const std::vector<TermId>& args);
+
+  // Types of an operator's outputs. Nothing as for apply().
+  std::optional<std::vector<TypeId>> infer(int op, const std::vector<TypeId>& inputs);
+  // A class of variables of that type and kind beside the family's own, which patterns may use.
+  int class_for(const TensorType& type, VariableKind kind, bool has_prefix);
+  // Makes `symbol` a size with the values of `extent`, drawn as `model` is.
+  void add_size_like(AtomId symbol, const Index& extent, AtomId model);
 
   TermId rename(TermId id, const Renaming& renaming);
   // Variables in order of first occurrence.
@@ -58,12 +66,11 @@ class TermStore {
 
  private:
   TermId intern(Term term);
-  std::optional<std::vector<TypeId>> infer(int op, const std::vector<TypeId>& inputs);
   TypeId intern(const TensorType& type);
   void collect_variables(TermId id, std::vector<std::pair<int, int>>& out) const;
   std::vector<std::string> spellings(TermId id) const;
 
-  const Family& family_;
+  Family family_;
   std::vector<Term> terms_;
   std::vector<TensorType> types_;
   std::map<std::string, TypeId> type_of_;

@@ -1,7 +1,5 @@
 #include "world.h"
 
-#include <set>
-
 namespace gopt::generator {
 namespace {
 
@@ -102,32 +100,6 @@ void World::add_to(Fingerprint& fingerprint, const Tensor& tensor) const {
   for (int64_t dim : tensor.dims) absorb(static_cast<uint64_t>(dim));
   for (const Scalar& scalar : tensor.values)
     for (uint64_t residue : scalar.residue) absorb(residue);
-}
-
-double World::cost(TermId id) {
-  double total = 0;
-  std::set<std::pair<int, std::vector<TermId>>> counted;
-  std::vector<TermId> open{id};
-  while (!open.empty()) {
-    const Term term = terms_.term(open.back());
-    open.pop_back();
-    // Outputs of one application share its cost.
-    if (!term.is_application() || term.is_weight || !counted.insert({term.op, term.args}).second) continue;
-    std::vector<std::shared_ptr<const Tensor>> args;
-    total += kApplicationCost;
-    bool has_values = true;
-    for (TermId arg : term.args) {
-      args.push_back(value(arg, true));
-      has_values = has_values && args.back();
-      if (has_values) total += static_cast<double>(args.back()->values.size());
-      open.push_back(arg);
-    }
-    if (!has_values) continue;
-    for (int output = 0; output < terms_.op(term.op).outputs; output++)
-      if (const Tape* tape = tape_for(term.op, output, args))
-        total += tape->operations() + static_cast<double>(element_count(tape->dims()));
-  }
-  return total;
 }
 
 }  // namespace gopt::generator

@@ -29,8 +29,6 @@ class World {
   std::shared_ptr<const Tensor> value(TermId id, bool keep);
   // Adds dims and residues to the fingerprint.
   void add_to(Fingerprint& fingerprint, const Tensor& tensor) const;
-  // What runs of it costs: operations and elements of each application that depends on an activation, and a fixed part.
-  double cost(TermId id);
 
  private:
   std::shared_ptr<const Tensor> variable(const Term& term) const;
@@ -44,8 +42,5 @@ class World {
   std::unordered_map<uint32_t, std::shared_ptr<const Tensor>> kept_;
   std::map<std::pair<std::pair<int, int>, std::vector<std::vector<int64_t>>>, std::optional<Tape>> tapes_;
 };
-
-// Work of a fixed size that each application is taken to cost beside its operations.
-inline constexpr double kApplicationCost = 200;
 
 }  // namespace gopt::generator

@@ -9,9 +9,19 @@
 
 namespace gopt {
 
+// What is dropped of the equal pairs; each level drops what those before it do.
+enum class Pruning {
+  None,
+  Renaming,   // pairs that differ by the names of variables and the order of commutative inputs
+  Subgraph,   // instances of pairs in which what both sides share is a variable
+  Derivable,  // pairs that follow from rules kept so far
+};
+
 struct GeneratorLimits {
   int max_ops = 2;  // applications that depend on an activation
   int max_variables = 4;
+  int threads = 1;  // changes nothing but the time
+  Pruning pruning = Pruning::Derivable;
   std::vector<std::string> families;  // empty: all
   uint64_t seed = 1;
   std::string alphabet;       // text of the families (docs/generator.md); empty: the built-in one
@@ -19,7 +29,13 @@ struct GeneratorLimits {
 };
 
 struct GeneratorStats {
-  long candidates = 0, classes = 0, equal_pairs = 0, after_renaming = 0, after_subgraph = 0, after_derivable = 0;
+  long candidates = 0, classes = 0;
+  long equal_pairs = 0;      // under every naming of the variables
+  long after_renaming = 0;
+  long after_derivable = 0;  // left when rules of smaller terms have been tried
+  long after_subgraph = 0;   // and instances of more general pairs are gone
+  long false_pairs = 0;      // of these, told apart by fresh sizes and values
+  long offered = 0;          // rules; a pair may give one in each direction
 };
 
 struct GeneratedCandidates {
@@ -27,9 +43,9 @@ struct GeneratedCandidates {
   GeneratorStats stats;
 };
 
-// Decides a candidate as soon as it is found (main passes the verifier), so that what is kept can prune what follows.
-// May complete it: condition, marks, proof.
-using CandidateFunction = std::function<bool(RewriteRule&)>;
+// Decides candidates as soon as they are found (main passes the verifier), so that what is kept can prune what follows:
+// which of them are rules. Candidates of one call do not depend on each other. May complete them: condition, marks, proof.
+using CandidateFunction = std::function<std::vector<bool>(std::vector<RewriteRule>&)>;
 
 // Only accepted candidates are returned; the same ones for the same limits and answers. Errors: an unknown family, a
 // malformed alphabet ("FILE:12: ...").

@@ -9,7 +9,7 @@
 namespace gopt {
 namespace {
 
-const auto accept_all = [](RewriteRule&) { return true; };
+const auto accept_all = [](std::vector<RewriteRule>& rules) { return std::vector<bool>(rules.size(), true); };
 
 GeneratedCandidates generate(const GeneratorLimits& limits) {
   auto found = generate_rules(limits, accept_all);
@@ -107,7 +107,8 @@ TEST(Generate, CandidatesSurviveSampling) {
 TEST(Generate, WhatIsKeptPrunesWhatFollows) {
   GeneratorLimits limits;
   limits.families = {"elementwise"};
-  const auto none = generate_rules(limits, [](RewriteRule&) { return false; });
+  const auto none =
+      generate_rules(limits, [](std::vector<RewriteRule>& rules) { return std::vector<bool>(rules.size(), false); });
   ASSERT_TRUE(none.ok()) << none.error().message;
   EXPECT_TRUE(none->rules.empty());
   EXPECT_GT(none->stats.after_derivable, generate(limits).stats.after_derivable);

@@ -1,0 +1,295 @@
+#include "equations.h"
+
+#include <algorithm>
+
+#include "node_matcher.h"
+
+namespace gopt::generator {
+namespace {
+
+constexpr NodeId kNone = ~0U;
+
+// An operator's text with its integers left out, and the integers.
+std::string form_of(const AlphabetOp& op, std::vector<Index>& numbers) {
+  std::string form = op_info(op.kind).name + "/" + std::to_string(op.inputs) + "/" + std::to_string(op.outputs);
+  for (const auto& [name, value] : op.attributes) {
+    form += " " + name;
+    if (auto* index = std::get_if<Index>(&value)) {
+      numbers.push_back(*index);
+    } else if (auto* list = std::get_if<std::vector<Index>>(&value)) {
+      form += "[" + std::to_string(list->size()) + "]";
+      numbers.insert(numbers.end(), list->begin(), list->end());
+    } else {
+      form += "=" + gopt::to_string(value);
+    }
+  }
+  return form;
+}
+
+}  // namespace
+
+// Flattens one direction of a rule's output.
+class RewritingCompiler {
+ public:
+  RewritingCompiler(Equations& equations, const TermStore& terms) : equations_(equations), terms_(terms) {}
+
+  // Nothing where the left side does not bind all that the right side uses.
+  std::optional<Equations::Rewriting> compile(TermId from, TermId to, const Cond& condition) {
+    if (!terms_.term(from).is_application()) return std::nullopt;
+    may_bind_ = true;
+    if (!add(from, made_.from)) return std::nullopt;
+    may_bind_ = false;
+    if (!add(to, made_.to)) return std::nullopt;
+    made_.condition = condition;
+    std::set<AtomId> used;
+    collect_symbols(condition, used);
+    for (AtomId symbol : used)
+      if (std::find(made_.symbols.begin(), made_.symbols.end(), symbol) == made_.symbols.end()) return std::nullopt;
+    return std::move(made_);
+  }
+
+ private:
+  using Step = Equations::Step;
+
+  bool pattern_of(const Index& index, Equations::IndexPattern& out) {
+    out = {-1, index};
+    const auto single = index.as_atom();
+    if (single && atom(*single).kind == AtomKind::Symbol) {
+      const auto known = std::find(made_.symbols.begin(), made_.symbols.end(), *single);
+      out.slot = static_cast<int>(known - made_.symbols.begin());
+      if (known == made_.symbols.end()) {
+        if (!may_bind_) return false;
+        made_.symbols.push_back(*single);
+      }
+      return true;
+    }
+    if (may_bind_) return true;  // what is bound is known once all of the left side is matched
+    std::set<AtomId> used;
+    collect_symbols(index, used);
+    return std::all_of(used.begin(), used.end(), [&](AtomId symbol) {
+      return std::find(made_.symbols.begin(), made_.symbols.end(), symbol) != made_.symbols.end();
+    });
+  }
+
+  bool add(TermId id, std::vector<Step>& steps) {
+    const Term& term = terms_.term(id);
+    const size_t at = steps.size();
+    Step step;
+    if (term.is_variable()) {
+      step.kind = Step::Kind::Variable;
+      if (!variable(term, step.variable)) return false;
+      steps.push_back(std::move(step));
+      return true;
+    }
+    if (!term.is_application()) {
+      step.kind = Step::Kind::Constant;
+      step.constant = term.constant;
+      steps.push_back(std::move(step));
+      return true;
+    }
+    step.kind = Step::Kind::Application;
+    step.output = static_cast<uint8_t>(term.output);
+    const AlphabetOp& op = terms_.op(term.op);
+    step.commutes = op.inputs == 2 && op_info(op.kind).has(kCommutative);
+    std::vector<Index> numbers;
+    const std::string form = form_of(op, numbers);
+    for (const Index& number : numbers) {
+      step.attributes.emplace_back();
+      if (!pattern_of(number, step.attributes.back())) return false;
+    }
+    const auto op_count = static_cast<int>(equations_.space_.terms().family().ops.size());
+    for (int own = 0; own < op_count; own++) step.ops.push_back(equations_.family_op(own).form == form);
+    if (std::find(step.ops.begin(), step.ops.end(), true) == step.ops.end()) return false;
+    steps.push_back(std::move(step));
+    for (TermId arg : term.args) {
+      steps[at].children.push_back(steps.size());
+      if (!add(arg, steps)) return false;
+    }
+    return true;
+  }
+
+  bool variable(const Term& term, int& number) {
+    const auto [entry, is_new] =
+        variables_.try_emplace({term.variable_class, term.variable_number}, static_cast<int>(made_.variables.size()));
+    number = entry->second;
+    if (!is_new) return true;
+    if (!may_bind_) return false;
+    const VariableClass& description = terms_.family().classes[static_cast<size_t>(term.variable_class)];
+    Equations::VariablePattern pattern{description.kind == VariableKind::Weight, description.has_prefix, {}};
+    for (const Index& extent : *description.type.shape) {
+      pattern.extents.emplace_back();
+      if (!pattern_of(extent, pattern.extents.back())) return false;
+    }
+    made_.variables.push_back(std::move(pattern));
+    return true;
+  }
+
+  Equations& equations_;
+  const TermStore& terms_;
+  Equations::Rewriting made_;
+  std::map<std::pair<int, int>, int> variables_;
+  bool may_bind_ = true;
+};
+
+int Equations::number_of(const Index& index) {
+  const auto [entry, is_new] = numbers_.try_emplace(index, static_cast<int>(indexes_.size()));
+  if (is_new) indexes_.push_back(index);
+  return entry->second;
+}
+
+const Equations::FamilyOp& Equations::family_op(int op) {
+  while (family_ops_.size() <= static_cast<size_t>(op)) {
+    std::vector<Index> numbers;
+    FamilyOp made{form_of(space_.terms().op(static_cast<int>(family_ops_.size())), numbers), {}};
+    for (const Index& number : numbers) made.numbers.push_back(number_of(number));
+    family_ops_.push_back(std::move(made));
+  }
+  return family_ops_[static_cast<size_t>(op)];
+}
+
+void Equations::learn_types() {
+  for (auto type = static_cast<uint32_t>(type_extents_.size()); type < space_.terms().type_count(); type++) {
+    std::vector<int> extents;
+    for (const Index& extent : *space_.terms().type(static_cast<TypeId>(type)).shape)
+      extents.push_back(number_of(extent));
+    type_extents_.push_back(std::move(extents));
+  }
+}
+
+void Equations::add_rule(const KeptRule& rule) {
+  const size_t op_count = space_.terms().family().ops.size();
+  by_root_.resize(op_count);
+  for (size_t output = 0; output < rule.left.size(); output++)
+    for (bool reversed : {false, true}) {
+      const TermId from = reversed ? rule.right[output] : rule.left[output];
+      const TermId to = reversed ? rule.left[output] : rule.right[output];
+      auto made = RewritingCompiler(*this, *rule.terms).compile(from, to, rule.condition);
+      if (!made) continue;
+      for (size_t op = 0; op < op_count; op++)
+        if (made->from.front().ops[op]) by_root_[op].push_back(rewritings_.size());
+      rewritings_.push_back(*std::move(made));
+    }
+}
+
+void Equations::forget_rules(size_t first) {
+  rewritings_.resize(first);
+  for (auto& rules : by_root_)
+    while (!rules.empty() && rules.back() >= first) rules.pop_back();
+}
+
+std::optional<NodeId> Equations::find_node(const Application& application) const {
+  if (slots_.empty()) return std::nullopt;
+  const size_t mask = slots_.size() - 1;
+  for (size_t at = hash_of(application) & mask; slots_[at] != kNone; at = (at + 1) & mask)
+    if (nodes_[slots_[at]].content.application == application) return slots_[at];
+  return std::nullopt;
+}
+
+const EqualApplication* Equations::find(const Application& application) const {
+  const auto id = find_node(application);
+  return id ? &nodes_[*id].content : nullptr;
+}
+
+NodeId Equations::add_level(const Level& level, bool is_final) {
+  learn_types();
+  const auto first = node_count();
+  const auto add = [&](const Application& application, const Named& equal) {
+    nodes_.push_back({{application, equal}, node_count()});
+    return node_count() - 1;
+  };
+  const auto add_representative = [&](uint32_t rep) {
+    space_.rep(rep).node = add(space_.rep(rep).application, {rep, space_.signature_of(rep).identity});
+  };
+  if (!is_final)
+    for (uint32_t rep : level.representatives) add_representative(rep);
+  // Of the last levels, which nothing is built on, only those matter that something is equal to.
+  for (const EqualApplication& equal : level.equal)
+    if (space_.rep(equal.equal.rep).node == kNone) add_representative(equal.equal.rep);
+  for (const EqualApplication& equal : level.equal) {
+    const NodeId id = add(equal.application, equal.equal);
+    nodes_[id].is_symmetry = space_.rep(equal.equal.rep).application == equal.application;
+  }
+  size_t size = std::max<size_t>(slots_.size(), 1024);
+  while (size < 2 * nodes_.size()) size *= 2;
+  const size_t mask = size - 1;
+  const auto place = [&](NodeId id) {
+    size_t at = hash_of(nodes_[id].content.application) & mask;
+    while (slots_[at] != kNone) at = (at + 1) & mask;
+    slots_[at] = id;
+  };
+  NodeId from = first;
+  if (size != slots_.size()) {
+    slots_.assign(size, kNone);
+    from = 0;
+  }
+  for (NodeId id = from; id < node_count(); id++)
+    if (nodes_[id].content.application.op >= 0 && !nodes_[id].is_symmetry) place(id);
+  members_.resize(space_.rep_count());
+  for (uint32_t rep : level.representatives)
+    if (space_.rep(rep).leaf_class < 0 && space_.rep(rep).application.op < 0) constants_.push_back(rep);
+  for (uint32_t rep : level.representatives)
+    if (!is_final) members_[rep].push_back(space_.rep(rep).node);
+  return first;
+}
+
+void Equations::derive(NodeId id, size_t first_rule, std::vector<Derived>& out) const {
+  const Application& application = nodes_[id].content.application;
+  if (static_cast<size_t>(application.op) >= by_root_.size()) return;
+  const auto& rules = by_root_[static_cast<size_t>(application.op)];
+  for (auto rule = std::lower_bound(rules.begin(), rules.end(), first_rule); rule != rules.end(); ++rule)
+    NodeMatcher(*this, rewritings_[*rule], out).match(application);
+}
+
+NodeId Equations::root(NodeId id) const {
+  while (nodes_[id].parent != id) id = nodes_[id].parent;
+  return id;
+}
+
+bool Equations::is_joined(NodeId id) const {
+  if (nodes_[id].is_symmetry) return nodes_[id].is_derived;
+  return root(id) == root(space_.rep(nodes_[id].content.equal.rep).node);
+}
+
+void Equations::join_to_representative(NodeId id) {
+  if (nodes_[id].is_symmetry)
+    nodes_[id].is_derived = true;
+  else
+    nodes_[root(id)].parent = root(space_.rep(nodes_[id].content.equal.rep).node);
+}
+
+void Equations::join(NodeId id, const std::vector<Derived>& derived) {
+  Node& node = nodes_[id];
+  if (!node.is_symmetry) {
+    for (const Derived& own : derived)
+      if (nodes_[own.node].content.equal.rep == node.content.equal.rep) nodes_[root(id)].parent = root(own.node);
+    return;
+  }
+  // The exchange that it stands for has to be made of those that are derived and those that are plain to see.
+  const Signature& signature = space_.signature_of(node.content.equal.rep);
+  std::vector<NameMap> generators;
+  const Application& application = node.content.application;
+  space_.normalized(application.op, application.output, application.args.data(), application.arity, &generators);
+  for (const Derived& own : derived)
+    if (own.result.rep == node.content.equal.rep) generators.push_back(signature.map_of(own.result.naming));
+  std::vector<Naming> group{signature.identity};
+  for (size_t i = 0; i < group.size(); i++)
+    for (const NameMap& generator : generators) {
+      const Naming next = signature.renamed(group[i], generator);
+      if (std::find(group.begin(), group.end(), next) == group.end()) group.push_back(next);
+    }
+  node.is_derived = std::find(group.begin(), group.end(), node.content.equal.naming) != group.end();
+}
+
+void Equations::settle(NodeId first, NodeId end) {
+  for (Node& node : nodes_) node.parent = root(node.parent);
+  for (NodeId id = first; id < end; id++) {
+    const Node& node = nodes_[id];
+    const uint32_t rep = node.content.equal.rep;
+    if (node.is_symmetry || space_.rep(rep).is_final || space_.rep(rep).node == id || !is_joined(id)) continue;
+    // Variables that the value does not depend on could be anything.
+    if (space_.classes_of(node.content.application).size() == space_.signature_of(rep).count)
+      members_[rep].push_back(id);
+  }
+}
+
+}  // namespace gopt::generator

@@ -1,0 +1,108 @@
+// What is derivable in a space: applications that are equal to representatives are nodes, joined where a proved rule
+// leads from one to the other. A rule is matched at a node's root; below, a representative stands for all nodes that
+// are joined to it, so that derivations through equal subterms are found too (as by saturation, within the space).
+#pragma once
+
+#include <set>
+
+#include "enumerate.h"
+#include "gopt/rule.h"
+
+namespace gopt::generator {
+
+// A proved rule, in the store of the family that it was found in; as many outputs on both sides.
+struct KeptRule {
+  const TermStore* terms;
+  std::vector<TermId> left, right;
+  Cond condition;
+};
+
+using NodeId = uint32_t;
+
+class Equations {
+ public:
+  explicit Equations(Space& space) : space_(space) {}
+
+  // Every output of a rule is used in both directions, as far as the variables allow.
+  void add_rule(const KeptRule& rule);
+  size_t rule_count() const { return rewritings_.size(); }
+  void forget_rules(size_t first);
+
+  // Nodes for what a level brought: representatives, then equal applications (ids in that order, from `first`).
+  NodeId add_level(const Level& level, bool is_final);
+  NodeId node_count() const { return static_cast<NodeId>(nodes_.size()); }
+  const EqualApplication& node(NodeId id) const { return nodes_[id].content; }
+  const EqualApplication* find(const Application& application) const;
+  std::optional<NodeId> find_node(const Application& application) const;
+
+  // What rules number `first_rule` on make of a node at its root. May run in parallel with itself.
+  struct Derived {
+    NodeId node;   // whose value is that of
+    Named result;  // its representative under this naming, in the node's variables
+  };
+  void derive(NodeId id, size_t first_rule, std::vector<Derived>& out) const;
+
+  // Joins what was derived. A node that stands for a symmetry of its representative is joined to nothing else.
+  void join(NodeId id, const std::vector<Derived>& derived);
+  void join_to_representative(NodeId id);
+  bool is_joined(NodeId id) const;
+  NodeId root(NodeId id) const;
+  // Nodes joined to a representative can stand for it from here on.
+  void settle(NodeId first, NodeId end);
+
+ private:
+  friend class RewritingCompiler;
+  friend class NodeMatcher;
+  struct IndexPattern {
+    int slot;  // of a bare symbol; else -1
+    Index index;
+  };
+  struct VariablePattern {
+    bool is_weight, has_prefix;
+    std::vector<IndexPattern> extents;
+  };
+  struct Step {
+    enum class Kind : uint8_t { Variable, Constant, Application } kind;
+    int variable = 0;
+    double constant = 0;
+    bool commutes = false;
+    uint8_t output = 0;
+    std::vector<bool> ops;  // those of the family that it may be
+    std::vector<IndexPattern> attributes;
+    std::vector<size_t> children;
+  };
+  struct Rewriting {
+    std::vector<Step> from, to;  // each after what applies it
+    std::vector<VariablePattern> variables;
+    std::vector<AtomId> symbols;
+    Cond condition;
+  };
+  struct Node {
+    EqualApplication content;
+    NodeId parent;
+    bool is_symmetry = false;  // equal to itself under other names
+    bool is_derived = false;   // a symmetry that follows
+  };
+  struct FamilyOp {
+    std::string form;  // all but the numbers
+    std::vector<int> numbers;
+  };
+
+  int number_of(const Index& index);
+  void learn_types();
+  const FamilyOp& family_op(int op);
+
+  Space& space_;
+  std::vector<Rewriting> rewritings_;
+  std::vector<std::vector<size_t>> by_root_;  // rewritings by the family's operator
+  std::vector<Node> nodes_;
+  std::vector<NodeId> slots_;                 // a hash table of nodes by application
+  std::vector<std::vector<NodeId>> members_;  // of each representative
+  std::vector<uint32_t> constants_;           // representatives
+  std::map<Index, int> numbers_;
+  std::vector<Index> indexes_;
+  std::vector<std::vector<int>> type_extents_;
+  std::vector<FamilyOp> family_ops_;
+};
+
+}  // namespace gopt::generator

@@ -1,0 +1,64 @@
+// From the levels of a family's space to its rules: what follows from rules kept so far is dropped, the rest is made as
+// general as it holds, tested afresh and offered, the most general pairs first, in rounds: what may follow from a pair
+// of the same round waits for its verdict.
+#pragma once
+
+#include <set>
+
+#include "candidate.h"
+#include "equations.h"
+#include "gopt/generator.h"
+
+namespace gopt::generator {
+
+class RuleFinder {
+ public:
+  // `kept` are the rules of earlier families, and grow.
+  RuleFinder(Space& space, const GeneratorLimits& limits, const CandidateFunction& accept, std::deque<KeptRule>& kept,
+             GeneratedCandidates& result);
+
+  void take(const Level& level, bool is_final);
+
+ private:
+  struct Candidate {
+    std::vector<NodeId> nodes;  // that it was found at
+    TermPair pair;              // as an equation
+    std::vector<RewriteRule> rules;
+  };
+  struct Pending {
+    NodeId node;
+    int generality;
+    friend auto operator<=>(const Pending&, const Pending&) = default;
+  };
+
+  std::vector<Pending> pending_nodes(NodeId first, NodeId end);
+  void derive_all(std::vector<Pending>& pending, size_t first_rule, bool only_test);
+  bool may_be_left(const Application& application, const Named& equal) const;
+  void find_joint_rules(NodeId first, NodeId end);
+  std::optional<Candidate> joint_candidate(NodeId node);
+  void decide(std::vector<Pending> pending);
+  std::optional<Candidate> candidate_at(NodeId node);
+  std::vector<TermPair> directions(const TermPair& pair, bool is_symmetry);
+  TermPair generalised(TermPair pair);
+  std::optional<TermPair> once_generalised(const TermPair& pair);
+  bool have_equal_values(TermId left, TermId right);
+  const Values* value(TermId id);
+  std::optional<RewriteRule> rule_of(const TermPair& pair);
+  std::optional<RewriteRule> tested_rule(const TermPair& pair, bool with_prefix);
+  TermPair renamed(const TermPair& pair);
+  void offer(std::vector<Candidate>& candidates);
+
+  Space& space_;
+  TermStore& terms_;
+  const GeneratorLimits& limits_;
+  const CandidateFunction& accept_;
+  std::deque<KeptRule>& kept_;
+  GeneratedCandidates& result_;
+  GeneratorStats& stats_;
+  Equations equations_;
+  std::unordered_map<uint32_t, std::optional<Values>> values_;
+  Values registers_;
+  std::map<TermPair, bool> offered_;  // whether kept
+};
+
+}  // namespace gopt::generator

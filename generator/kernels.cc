@@ -1,0 +1,75 @@
+#include "kernels.h"
+
+#include <set>
+
+namespace gopt::generator {
+
+bool Kernel::run(const Scalar* const* inputs, Scalar* output, Values& registers) const {
+  if (!tapes[0].run(inputs, output, registers)) return false;
+  std::array<const Scalar*, 8> second{};
+  for (size_t i = 0; i < first_sizes.size(); i++) second[i] = inputs[i] + first_sizes[i];
+  return tapes[1].run(second.data(), output + tapes[0].size(), registers);
+}
+
+std::array<size_t, 2> Kernels::sizes(TypeId type) {
+  const auto number = static_cast<size_t>(type);
+  if (sizes_.size() <= number) sizes_.resize(number + 1);
+  auto& known = sizes_[number];
+  if (!known) {
+    known.emplace();
+    for (int assignment : {0, 1}) {
+      const TensorType own = substituted(terms_.type(type), sizes_of(terms_.family(), assignment));
+      (*known)[static_cast<size_t>(assignment)] = static_cast<size_t>(element_count(own.static_shape()));
+    }
+  }
+  return *known;
+}
+
+const Kernel* Kernels::find(int op, int output, const std::vector<TypeId>& inputs) {
+  const auto [entry, is_new] = kernels_.try_emplace({{op, output}, inputs});
+  if (!is_new) return entry->second.get();
+  const auto types = terms_.infer(op, inputs);
+  if (!types) return nullptr;
+  auto kernel = std::make_unique<Kernel>();
+  kernel->type = (*types)[static_cast<size_t>(output)];
+  for (TypeId input : inputs) kernel->first_sizes.push_back(first_size(input));
+  const AlphabetOp& description = terms_.op(op);
+  for (int assignment : {0, 1}) {
+    const Substitution sizes = sizes_of(terms_.family(), assignment);
+    std::vector<TensorType> own;
+    for (TypeId input : inputs) own.push_back(substituted(terms_.type(input), sizes));
+    auto tape =
+        Tape::make(description.kind, own, substituted(description.attributes, sizes), output, description.outputs);
+    if (!tape.ok()) return nullptr;
+    kernel->tapes[assignment] = *std::move(tape);
+  }
+  entry->second = std::move(kernel);
+  return entry->second.get();
+}
+
+std::array<double, 2> Kernels::cost(const std::vector<TermId>& roots) {
+  std::array<double, 2> total{};
+  std::set<std::pair<int, std::vector<TermId>>> counted;
+  std::vector<TermId> open = roots;
+  while (!open.empty()) {
+    const Term term = terms_.term(open.back());
+    open.pop_back();
+    // Outputs of one application share its cost.
+    if (!term.is_application() || term.is_weight || !counted.insert({term.op, term.args}).second) continue;
+    std::vector<TypeId> types;
+    for (TermId arg : term.args) types.push_back(terms_.term(arg).type);
+    for (size_t assignment : {0, 1}) {
+      total[assignment] += kApplicationCost;
+      for (TypeId type : types) total[assignment] += static_cast<double>(sizes(type)[assignment]);
+      for (int output = 0; output < terms_.op(term.op).outputs; output++)
+        if (const Kernel* kernel = find(term.op, output, types)) {
+          const Tape& tape = kernel->tapes[assignment];
+          total[assignment] += tape.operations() + static_cast<double>(tape.size());
+        }
+    }
+    open.insert(open.end(), term.args.begin(), term.args.end());
+  }
+  return total;
+}
+
+}  // namespace gopt::generator

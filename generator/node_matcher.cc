@@ -1,0 +1,207 @@
+#include "node_matcher.h"
+
+#include <algorithm>
+
+namespace gopt::generator {
+
+NodeMatcher::NodeMatcher(const Equations& equations, const Equations::Rewriting& rule,
+                         std::vector<Equations::Derived>& out)
+    : equations_(equations), space_(equations.space_), rule_(rule), out_(out) {
+  symbols_.fill(-1);
+}
+
+void NodeMatcher::match(const Application& application) {
+  if (rule_.from.size() > kMaxSteps || rule_.variables.size() > variables_.size() ||
+      rule_.symbols.size() > symbols_.size())
+    return;
+  enter(0, application, nullptr);
+}
+
+bool NodeMatcher::unify(const Equations::IndexPattern& pattern, int number) {
+  if (pattern.slot >= 0) {
+    int& bound = symbols_[static_cast<size_t>(pattern.slot)];
+    if (bound < 0) {
+      bound = number;
+      trail_.push_back(static_cast<size_t>(pattern.slot));
+    }
+    return bound == number;
+  }
+  if (pattern.index.is_constant()) return equations_.indexes_[static_cast<size_t>(number)] == pattern.index;
+  waiting_.emplace_back(&pattern.index, number);
+  return true;
+}
+
+// Goes on with the arguments of an application in the place of step `at`; `map` renames them.
+void NodeMatcher::enter(size_t at, const Application& application, const NameMap* map) {
+  const Step& step = rule_.from[at];
+  if (!step.ops[static_cast<size_t>(application.op)] || step.output != application.output) return;
+  const size_t trail = trail_.size(), waiting = waiting_.size();
+  bool fits = true;
+  const auto& numbers = equations_.family_ops_[static_cast<size_t>(application.op)].numbers;
+  for (size_t i = 0; fits && i < numbers.size(); i++) fits = unify(step.attributes[i], numbers[i]);
+  if (fits) {
+    for (bool exchanged : {false, true}) {
+      if (exchanged && (!step.commutes || application.args[0] == application.args[1])) break;
+      for (size_t i = 0; i < step.children.size(); i++) {
+        const Named& arg = application.args[exchanged ? 1 - i : i];
+        targets_[step.children[i]] = map ? space_.renamed(arg, *map) : arg;
+      }
+      this->step(at + 1);
+    }
+  }
+  while (trail_.size() > trail) {
+    symbols_[trail_.back()] = -1;
+    trail_.pop_back();
+  }
+  waiting_.resize(waiting);
+}
+
+bool NodeMatcher::bind(const Step& step, Named target) {
+  const Equations::VariablePattern& pattern = rule_.variables[static_cast<size_t>(step.variable)];
+  const Representative& rep = space_.rep(target.rep);
+  if (pattern.is_weight && !rep.is_weight) return false;
+  const auto& extents = equations_.type_extents_[static_cast<size_t>(rep.type)];
+  if (extents.size() < pattern.extents.size()) return false;
+  const size_t leading = extents.size() - pattern.extents.size();
+  if (leading > 0 && !pattern.has_prefix) return false;
+  if (pattern.has_prefix) {
+    if (has_prefix_ && (prefix_.size() != leading || !std::equal(prefix_.begin(), prefix_.end(), extents.begin())))
+      return false;
+    prefix_.assign(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(leading));
+    has_prefix_ = true;
+  }
+  for (size_t i = 0; i < pattern.extents.size(); i++)
+    if (!unify(pattern.extents[i], extents[leading + i])) return false;
+  variables_[static_cast<size_t>(step.variable)] = target;
+  return true;
+}
+
+void NodeMatcher::step(size_t at) {
+  if (at == rule_.from.size()) return finish();
+  const Step& step = rule_.from[at];
+  const Named target = targets_[at];
+  switch (step.kind) {
+    case Step::Kind::Variable: {
+      const Named named = space_.canonical(target);
+      const auto number = static_cast<size_t>(step.variable);
+      if (is_bound_[number]) {
+        if (variables_[number] == named) this->step(at + 1);
+        return;
+      }
+      const size_t trail = trail_.size(), waiting = waiting_.size();
+      const bool had_prefix = has_prefix_;
+      const std::vector<int> prefix = prefix_;
+      if (bind(step, named)) {
+        is_bound_[number] = true;
+        this->step(at + 1);
+        is_bound_[number] = false;
+      }
+      while (trail_.size() > trail) {
+        symbols_[trail_.back()] = -1;
+        trail_.pop_back();
+      }
+      waiting_.resize(waiting);
+      has_prefix_ = had_prefix;
+      prefix_ = prefix;
+      return;
+    }
+    case Step::Kind::Constant: {
+      const Representative& rep = space_.rep(target.rep);
+      if (rep.leaf_class < 0 && rep.application.op < 0 && rep.constant == step.constant) this->step(at + 1);
+      return;
+    }
+    case Step::Kind::Application: {
+      const Signature& signature = space_.signature_of(target.rep);
+      for (NodeId member : equations_.members_[target.rep]) {
+        const EqualApplication& content = equations_.nodes_[member].content;
+        if (content.application.op < 0 || !step.ops[static_cast<size_t>(content.application.op)]) continue;
+        NameMap map = NameMap::nothing();
+        for (unsigned i = 0; i < signature.count; i++) {
+          uint32_t& own = map.of_class[signature.classes[i]];
+          own = with_nibble(own, nibble(content.equal.naming, i), nibble(target.naming, i));
+        }
+        enter(at, content.application, &map);
+      }
+      return;
+    }
+  }
+}
+
+Substitution NodeMatcher::substitution() const {
+  Substitution made;
+  for (size_t i = 0; i < rule_.symbols.size(); i++)
+    if (symbols_[i] >= 0) made[rule_.symbols[i]] = equations_.indexes_[static_cast<size_t>(symbols_[i])];
+  return made;
+}
+
+bool NodeMatcher::is_settled() const {
+  if (std::any_of(symbols_.begin(), symbols_.begin() + static_cast<std::ptrdiff_t>(rule_.symbols.size()),
+                  [](int number) { return number < 0; }))
+    return false;
+  if (waiting_.empty() && rule_.condition.is_true()) return true;
+  substitution_ = substitution();
+  return substitute(rule_.condition, *substitution_).is_true() &&
+         std::all_of(waiting_.begin(), waiting_.end(), [&](const auto& equation) {
+           return substitute(*equation.first, *substitution_) ==
+                  equations_.indexes_[static_cast<size_t>(equation.second)];
+         });
+}
+
+void NodeMatcher::finish() {
+  substitution_.reset();
+  if (!is_settled()) return;
+  std::optional<NodeId> node;
+  const auto result = build(0, node);
+  if (result && node) out_.push_back({*node, *result});
+}
+
+bool NodeMatcher::is_op(const Step& step, int op) const {
+  const auto& numbers = equations_.family_ops_[static_cast<size_t>(op)].numbers;
+  for (size_t i = 0; i < numbers.size(); i++) {
+    const Equations::IndexPattern& pattern = step.attributes[i];
+    if (pattern.slot >= 0) {
+      if (symbols_[static_cast<size_t>(pattern.slot)] != numbers[i]) return false;
+      continue;
+    }
+    if (!substitution_) substitution_ = substitution();
+    if (substitute(pattern.index, *substitution_) != equations_.indexes_[static_cast<size_t>(numbers[i])]) return false;
+  }
+  return true;
+}
+
+// The right side's step `at` under the instance; `node` is the one that applies it.
+std::optional<Named> NodeMatcher::build(size_t at, std::optional<NodeId>& node) const {
+  const Step& step = rule_.to[at];
+  if (step.kind == Step::Kind::Variable) {
+    const Named named = variables_[static_cast<size_t>(step.variable)];
+    node = space_.rep(named.rep).node;
+    return named;
+  }
+  if (step.kind == Step::Kind::Constant) {
+    for (uint32_t id : equations_.constants_)
+      if (space_.rep(id).constant == step.constant) {
+        node = space_.rep(id).node;
+        return Named{id, 0};
+      }
+    return std::nullopt;
+  }
+  std::array<Named, kMaxArguments> args{};
+  for (size_t i = 0; i < step.children.size(); i++) {
+    std::optional<NodeId> below;
+    const auto arg = build(step.children[i], below);
+    // What is not joined to its representative may not be taken for it.
+    if (!arg || !below || !equations_.is_joined(*below)) return std::nullopt;
+    args[i] = space_.canonical(*arg);
+  }
+  for (size_t op = 0; op < step.ops.size(); op++) {
+    if (!step.ops[op] || !is_op(step, static_cast<int>(op))) continue;
+    const auto arity = static_cast<int>(step.children.size());
+    const Space::Normal normal = space_.normalized(static_cast<int>(op), step.output, args.data(), arity);
+    node = equations_.find_node(normal.application);
+    if (!node) return std::nullopt;
+    return space_.renamed(equations_.nodes_[*node].content.equal, normal.back);
+  }
+  return std::nullopt;
+}
+
+}  // namespace gopt::generator

@@ -1,0 +1,43 @@
+// Matches one direction of a rule at a node of the space, and finds the node that it leads to. See equations.h.
+#pragma once
+
+#include "equations.h"
+
+namespace gopt::generator {
+
+class NodeMatcher {
+ public:
+  NodeMatcher(const Equations& equations, const Equations::Rewriting& rule, std::vector<Equations::Derived>& out);
+  // Appends what every instance at the application's root leads to.
+  void match(const Application& application);
+
+ private:
+  using Step = Equations::Step;
+  static constexpr size_t kMaxSteps = 24;
+
+  void step(size_t at);
+  void enter(size_t at, const Application& application, const NameMap* map);
+  bool unify(const Equations::IndexPattern& pattern, int number);
+  bool bind(const Step& step, Named target);
+  bool is_settled() const;
+  Substitution substitution() const;
+  void finish();
+  std::optional<Named> build(size_t at, std::optional<NodeId>& node) const;
+  bool is_op(const Step& step, int op) const;
+
+  const Equations& equations_;
+  const Space& space_;
+  const Equations::Rewriting& rule_;
+  std::vector<Equations::Derived>& out_;
+  std::array<Named, kMaxSteps> targets_{};
+  std::array<Named, 8> variables_{};
+  std::array<bool, 8> is_bound_{};
+  std::array<int, 32> symbols_{};
+  std::vector<size_t> trail_;                          // symbols bound so far
+  std::vector<std::pair<const Index*, int>> waiting_;  // equations that need all symbols
+  std::vector<int> prefix_;
+  bool has_prefix_ = false;
+  mutable std::optional<Substitution> substitution_;
+};
+
+}  // namespace gopt::generator

@@ -1,0 +1,142 @@
+#include "trial.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "gopt/interpreter.h"
+
+namespace gopt::generator {
+namespace {
+
+constexpr int kValidTrials = 10, kMaxTrials = 60;
+constexpr double kTolerance = 1e-7;
+
+void collect_symbols(const AttributeValue& value, std::set<AtomId>& out) {
+  if (auto* index = std::get_if<Index>(&value)) gopt::collect_symbols(*index, out);
+  if (auto* list = std::get_if<std::vector<Index>>(&value))
+    for (const Index& index : *list) gopt::collect_symbols(index, out);
+}
+
+Attributes with_sizes(Attributes attributes, const Substitution& sizes) {
+  for (auto& [name, value] : attributes) {
+    if (auto* index = std::get_if<Index>(&value)) *index = substitute(*index, sizes);
+    if (auto* list = std::get_if<std::vector<Index>>(&value))
+      for (Index& index : *list) index = substitute(index, sizes);
+  }
+  return attributes;
+}
+
+class Trials {
+ public:
+  Trials(const RewriteRule& rule, uint64_t seed) : rule_(rule), random_(seed) {
+    for (const RuleVariable& variable : rule.variables)
+      for (const Index& extent : *variable.type.shape) gopt::collect_symbols(extent, extents_);
+    for (const Graph* side : {&rule.left, &rule.right})
+      for (const NodePtr& node : side->nodes())
+        for (const auto& [name, value] : node->attributes) collect_symbols(value, attributes_);
+  }
+
+  bool run() {
+    int valid = 0;
+    for (int trial = 0; trial < kMaxTrials && valid < kValidTrials; trial++) {
+      draw_sizes();
+      const auto left = instantiated(rule_.left), right = instantiated(rule_.right);
+      if (!left.ok() || !right.ok()) continue;
+      draw_values(valid % 3);
+      const auto a = interpret(*left, inputs_), b = interpret(*right, inputs_);
+      if (!a.ok() || !b.ok()) continue;
+      valid++;
+      if (!agree(*a, *b)) return false;
+    }
+    return true;
+  }
+
+ private:
+  void draw_sizes() {
+    static constexpr int64_t kAttributes[] = {1, 1, 1, 1, 1, 2, 2, 0, 0, 3};
+    const uint64_t largest = 1 + random_() % 3;
+    sizes_.clear();
+    for (AtomId symbol : attributes_) sizes_[symbol] = kAttributes[random_() % std::size(kAttributes)];
+    for (AtomId symbol : extents_)
+      sizes_[symbol] = random_() % 12 == 0 ? 0 : 1 + static_cast<int64_t>(random_() % largest);
+  }
+
+  Result<Graph> instantiated(const Graph& side) {
+    GraphBuilder builder;
+    std::map<const Node*, NodePtr> made;
+    for (const Value& input : side.inputs()) {
+      TensorType type{ElementType::Float64, *input.type().shape};
+      for (Index& extent : *type.shape) {
+        extent = substitute(extent, sizes_);
+        if (!extent.as_constant() || *extent.as_constant() < 0) return Error{"an extent is negative"};
+      }
+      made[input.node.get()] = builder.input(input.node->name, type).node;
+    }
+    for (const NodePtr& node : side.nodes()) {
+      if (node->is(OpKind::Input)) continue;
+      if (node->is(OpKind::Constant)) {
+        made[node.get()] =
+            builder.constant(Tensor::from_values(ElementType::Float64, node->tensor.dims(), node->tensor.to_doubles()))
+                .node;
+        continue;
+      }
+      std::vector<Value> inputs;
+      for (const Value& input : node->inputs) inputs.push_back({made.at(input.node.get()), input.output});
+      GOPT_ASSIGN_OR_RETURN(made[node.get()], builder.add(node->op, inputs, with_sizes(node->attributes, sizes_),
+                                                          static_cast<int>(node->outputs.size())));
+    }
+    for (const GraphOutput& output : side.outputs())
+      builder.output(output.name, {made.at(output.value.node.get()), output.value.output});
+    return builder.build();
+  }
+
+  // Small multiples of a quarter: mixed, positive, or with many zeros.
+  void draw_values(int kind) {
+    inputs_.clear();
+    for (const RuleVariable& variable : rule_.variables) {
+      std::vector<int64_t> dims;
+      for (const Index& extent : *variable.type.shape) dims.push_back(substitute(extent, sizes_).constant());
+      std::vector<double> values(static_cast<size_t>(element_count(dims)));
+      for (double& value : values) {
+        const auto draw = static_cast<double>(random_() % 17);
+        value = kind == 0 ? 0.25 * (draw - 8) : kind == 1 ? 0.25 * (1 + draw) : random_() % 2 ? 0 : 0.5 * (draw - 8);
+      }
+      inputs_[variable.name] = Tensor::from_values(ElementType::Float64, dims, values);
+    }
+  }
+
+  static bool agree(double a, double b) {
+    if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) == std::isfinite(b);
+    return std::fabs(a - b) <= kTolerance * std::max({1.0, std::fabs(a), std::fabs(b)});
+  }
+  static bool agree(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+    for (size_t output = 0; output < a.size(); output++) {
+      if (a[output].dims() != b[output].dims()) continue;  // where they may differ is for the verifier to say
+      const auto left = a[output].to_doubles(), right = b[output].to_doubles();
+      for (size_t i = 0; i < left.size(); i++)
+        if (!agree(left[i], right[i])) return false;
+    }
+    return true;
+  }
+
+  const RewriteRule& rule_;
+  std::mt19937_64 random_;
+  std::set<AtomId> extents_, attributes_;
+  Substitution sizes_;
+  std::map<std::string, Tensor> inputs_;
+};
+
+}  // namespace
+
+bool survives_trials(const RewriteRule& rule, uint64_t seed) {
+  for (const Shape& prefix : {Shape{}, Shape{2}}) {
+    const auto plain = with_prefix(rule, prefix);
+    if (!plain.ok()) return false;
+    if (!Trials(*plain, seed).run()) return false;
+  }
+  return true;
+}
+
+}  // namespace gopt::generator
