@@ -129,19 +129,22 @@ Result<AttributeValue> read_attribute(LineReader& line, AttributeKind kind) {
       GOPT_ASSIGN_OR_RETURN(std::string value, line.word());
       return AttributeValue{std::move(value)};
     }
-    case AttributeKind::Floats:
-    case AttributeKind::Tensor: break;
+    case AttributeKind::Tensor: {
+      GOPT_ASSIGN_OR_RETURN(const double value, line.number());
+      return AttributeValue{Tensor::from_values<double>(ElementType::Float32, {1}, {value})};
+    }
+    case AttributeKind::Floats: break;
   }
-  return line.expected("an attribute of integers, a number or a word");
+  return line.expected("an attribute that is a number, integers or a word");
 }
 
-// op NAME [weights-only] [inputs=N] [outputs=N] [attribute=value ...]
+// op NAME [weights-only] [inputs=N] [outputs=N] [weights-from=N] [attribute=value ...]
 Status read_op(LineReader& line, Family& family) {
   GOPT_ASSIGN_OR_RETURN(const std::string name, line.word());
   const auto kind = find_op(name);
   if (!kind) return line.expected("an operator of the table, not `" + name + "`, before");
   const OpInfo& info = op_info(*kind);
-  AlphabetOp op{*kind, {}, info.min_inputs, std::max(info.outputs, 1), false};
+  AlphabetOp op{*kind, {}, info.min_inputs, std::max(info.outputs, 1)};
   while (!line.at_end()) {
     GOPT_ASSIGN_OR_RETURN(const std::string attribute, line.word());
     if (attribute == "weights-only") {
@@ -149,9 +152,11 @@ Status read_op(LineReader& line, Family& family) {
       continue;
     }
     if (!line.accept('=')) return line.expected("`=`");
-    if (attribute == "inputs" || attribute == "outputs") {
+    if (attribute == "inputs" || attribute == "outputs" || attribute == "weights-from") {
       GOPT_ASSIGN_OR_RETURN(const int64_t count, line.integer());
-      (attribute == "inputs" ? op.inputs : op.outputs) = static_cast<int>(count);
+      (attribute == "inputs"    ? op.inputs
+       : attribute == "outputs" ? op.outputs
+                                : op.weights_from) = static_cast<int>(count);
       continue;
     }
     const AttributeSchema* schema = info.find_attribute(attribute);

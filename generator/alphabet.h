@@ -32,6 +32,7 @@ struct AlphabetOp {
   Attributes attributes;
   int inputs = 1, outputs = 1;
   bool on_weights_only = false;
+  int weights_from = 99;  // inputs from this one on are weights
 };
 
 struct Family {

@@ -60,30 +60,34 @@ class Enumerator::Worker {
       big_images_.clear();
       const Signature& signature = space_.signature_of(rep);
       args_[job.big] = {rep, signature.identity};
-      choose(0, signature.used, signature.count, signature.count > 0);
+      choose(0, signature.used, signature.count, is_more_than_scalar(rep));
     }
   }
 
  private:
+  bool is_more_than_scalar(uint32_t rep) const {
+    return space_.rep(rep).leaf_class >= 0 || space_.rep(rep).application.op >= 0;
+  }
+
   // Fills argument `at` and those after it.
-  void choose(size_t at, const std::array<uint8_t, kMaxClasses>& used, int variables, bool has_variable) {
+  void choose(size_t at, const std::array<uint8_t, kMaxClasses>& used, int variables, bool has_tensor) {
     if (at == job_->groups.size()) {
-      // What constants alone give is a constant.
-      if (has_variable) candidate();
+      // What scalar constants alone give is one.
+      if (has_tensor) candidate();
       return;
     }
-    if (at == job_->big) return choose(at + 1, used, variables, has_variable);
+    if (at == job_->big) return choose(at + 1, used, variables, has_tensor);
     for (uint32_t rep : owner_.groups_[job_->groups[at]].reps) {
       if (commutes_ && (at == 1 ? args_[0].rep < rep : rep < args_[1].rep)) continue;
       args_[at] = {rep, 0};
-      name(at, 0, used, variables, has_variable || space_.signature_of(rep).count > 0);
+      name(at, 0, used, variables, has_tensor || is_more_than_scalar(rep));
     }
   }
 
   // Names variable `local` of argument `at` and those after it: one in use, or the next new one.
-  void name(size_t at, unsigned local, const std::array<uint8_t, kMaxClasses>& used, int variables, bool has_variable) {
+  void name(size_t at, unsigned local, const std::array<uint8_t, kMaxClasses>& used, int variables, bool has_tensor) {
     const Signature& signature = space_.signature_of(args_[at].rep);
-    if (local == signature.count) return choose(at + 1, used, variables, has_variable);
+    if (local == signature.count) return choose(at + 1, used, variables, has_tensor);
     const uint8_t variable_class = signature.classes[local];
     const unsigned in_use = used[variable_class];
     for (unsigned number = 0; number <= in_use && number < space_.pool(variable_class); number++) {
@@ -94,11 +98,11 @@ class Enumerator::Worker {
       if (is_taken) continue;
       args_[at].naming = with_nibble(args_[at].naming, local, number);
       if (number < in_use) {
-        name(at, local + 1, used, variables, has_variable);
+        name(at, local + 1, used, variables, has_tensor);
       } else {
         auto more = used;
         more[variable_class]++;
-        name(at, local + 1, more, variables + 1, has_variable);
+        name(at, local + 1, more, variables + 1, has_tensor);
       }
     }
     args_[at].naming = with_nibble(args_[at].naming, local, 0);
@@ -224,6 +228,20 @@ Level Enumerator::leaves() {
     rep.images.push_back(value_of(id));
     add(std::move(rep));
   }
+  // Operators of no input are constants too.
+  Values registers;
+  for (int op : ops_) {
+    if (space_.terms().op(op).inputs != 0) continue;
+    const Kernel* kernel = space_.kernels().find(op, 0, {});
+    if (!kernel) continue;
+    Representative rep;
+    rep.application.op = static_cast<int16_t>(op);
+    rep.kernel = kernel;
+    rep.type = kernel->type;
+    rep.signature = space_.intern_signature({});
+    rep.images.emplace_back(kernel->tapes[0].size() + kernel->tapes[1].size());
+    if (kernel->run(nullptr, rep.images[0].data(), registers)) add(std::move(rep));
+  }
   return level;
 }
 
@@ -231,7 +249,7 @@ std::vector<Enumerator::Job> Enumerator::jobs(int activation_ops, int weight_ops
   std::vector<Job> jobs;
   const bool weights_only = activation_ops == 0;
   for (int op : ops_) {
-    if (space_.terms().op(op).on_weights_only && !weights_only) continue;
+    if (space_.terms().op(op).inputs == 0 || (space_.terms().op(op).on_weights_only && !weights_only)) continue;
     Job job{op, 0, {}, {}};
     // What is left for the arguments once the application itself is counted.
     choose_groups(job, weights_only ? 0 : activation_ops - 1, weights_only ? weight_ops - 1 : weight_ops, weights_only,
@@ -250,7 +268,8 @@ void Enumerator::choose_groups(Job& job, int activation_ops, int weight_ops, boo
   for (size_t g = 0; g < groups_.size(); g++) {
     const Group& group = groups_[g];
     if (group.activation_ops > activation_ops || group.weight_ops > weight_ops) continue;
-    if (weights_only && !group.is_weight) continue;
+    const bool is_weight_input = static_cast<int>(job.groups.size()) >= space_.terms().op(job.op).weights_from;
+    if ((weights_only || is_weight_input) && !group.is_weight) continue;
     job.groups.push_back(g);
     choose_groups(job, activation_ops - group.activation_ops, weight_ops - group.weight_ops, weights_only, jobs);
     job.groups.pop_back();
@@ -397,6 +416,7 @@ void Enumerator::add_class(const Record* begin, const Record* end,
     space_.add(std::move(rep));
     if (!final) add_to_group(id);
     level.representatives.push_back(id);
+    add_symmetries(*begin, id, level);
   } else {
     level.equal.push_back({begin->application, first});
   }
@@ -405,6 +425,23 @@ void Enumerator::add_class(const Record* begin, const Record* end,
     const Signature& theirs = space_.signature(space_.intern_signature(space_.classes_of(record->application)));
     const NameMap map = then(to_least, inverse(theirs.permutations[record->permutation]));
     level.equal.push_back({record->application, space_.renamed(first, map)});
+  }
+}
+
+// Exchanges of variables that change nothing, other than those that commuting and arguments' own explain:
+// (x+y)+z = (x+z)+y.
+void Enumerator::add_symmetries(const Record& record, uint32_t id, Level& level) {
+  if (record.symmetries == 0) return;
+  const Application& application = record.application;
+  std::vector<NameMap> plain;
+  space_.normalized(application.op, application.output, application.args.data(), application.arity, &plain);
+  const Signature& signature = space_.signature_of(id);
+  for (size_t p = 1; p < signature.permutations.size() && p < 32; p++) {
+    const Naming naming = signature.renamed(signature.identity, signature.permutations[p]);
+    const bool is_plain = std::any_of(plain.begin(), plain.end(), [&](const NameMap& map) {
+      return signature.renamed(signature.identity, map) == naming;
+    });
+    if (record.symmetries >> p & 1 && !is_plain) level.equal.push_back({application, {id, naming}});
   }
 }
 

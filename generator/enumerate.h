@@ -70,6 +70,7 @@ class Enumerator {
   void add_classes(std::vector<Record>& records, Level& level, int activation_ops, int weight_ops);
   void add_class(const Record* begin, const Record* end, const std::vector<std::pair<Naming, Fingerprint>>& images,
                  Representative rep, Level& level);
+  void add_symmetries(const Record& record, uint32_t id, Level& level);
   Representative representative_of(const Record& record);
   void compute_images(Representative& rep, const Record& record, Evaluator& evaluator,
                       std::vector<std::pair<Naming, Fingerprint>>& images) const;

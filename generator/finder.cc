@@ -54,6 +54,12 @@ int weight_ops(const TermStore& terms, const std::vector<TermId>& roots) {
   return total;
 }
 
+int activation_ops(const TermStore& terms, const std::vector<TermId>& roots) {
+  int total = 0;
+  for (TermId root : roots) total += terms.term(root).activation_ops;
+  return total;
+}
+
 // A model's weights are folded, so that a left side which applies something to weights would find nothing.
 bool can_be_left(const TermStore& terms, const std::vector<TermId>& from, const std::vector<TermId>& to) {
   for (TermId root : from) {
@@ -104,7 +110,7 @@ void RuleFinder::take(const Level& level, bool is_final) {
         space_.signature(space_.intern_signature(space_.classes_of(equal.application))).permutations.size());
   const NodeId first = equations_.add_level(level, is_final), end = equations_.node_count();
   std::vector<Pending> pending = pending_nodes(first, end);
-  if (limits_.pruning == Pruning::Derivable) derive_all(pending, 0, false);
+  if (limits_.pruning == Pruning::Derivable) derive_all(pending, 0);
   find_joint_rules(first, end);
   std::vector<Pending> left;
   for (const Pending& own : pending) {
@@ -155,30 +161,56 @@ bool RuleFinder::may_be_left(const Application& application, const Named& equal)
          space_.signature_of(equal.rep).count == space_.classes_of(application).size();
 }
 
-void RuleFinder::derive_all(std::vector<Pending>& pending, size_t first_rule, bool only_test) {
+void RuleFinder::derive_all(std::vector<Pending>& pending, size_t first_rule) {
   constexpr size_t kAtOnce = 64;
   std::vector<std::vector<Equations::Derived>> derived(pending.size());
   parallel_for(limits_.threads, (pending.size() + kAtOnce - 1) / kAtOnce, [&](int, size_t chunk) {
     for (size_t i = chunk * kAtOnce; i < std::min(pending.size(), (chunk + 1) * kAtOnce); i++)
       equations_.derive(pending[i].node, first_rule, derived[i]);
   });
-  if (only_test) return;
   for (size_t i = 0; i < pending.size(); i++) equations_.join(pending[i].node, derived[i]);
 }
 
 // ---- rules with several outputs ----
 
-// Parts of a term that are equal to other terms each: (r0, r1) => split(e).
+// Parts of a term that are equal to other terms each: (r0, r1) => split(e). The most general first; what follows from
+// one of them waits for its verdict.
 void RuleFinder::find_joint_rules(NodeId first, NodeId end) {
-  std::vector<Candidate> candidates;
+  std::vector<Candidate> pending;
   std::set<TermPair> seen;
   for (NodeId id = first; id < end; id++) {
     const EqualApplication& node = equations_.node(id);
     if (node.application.op < 0 || node.application.output != 0 || terms_.op(node.application.op).outputs < 2) continue;
     auto candidate = joint_candidate(id);
-    if (candidate && seen.insert(renamed(candidate->pair)).second) candidates.push_back(*std::move(candidate));
+    if (candidate && seen.insert(renamed(candidate->pair)).second) pending.push_back(*std::move(candidate));
   }
-  offer(candidates);
+  std::stable_sort(pending.begin(), pending.end(), [](const Candidate& a, const Candidate& b) {
+    return a.rules[0].variables.size() > b.rules[0].variables.size();
+  });
+  while (!pending.empty()) {
+    const size_t mark = equations_.rule_count();
+    std::vector<Candidate> candidates, deferred;
+    for (Candidate& own : pending) {
+      const bool follows =
+          limits_.pruning == Pruning::Derivable &&
+          std::all_of(own.nodes.begin(), own.nodes.end(), [&](NodeId node) { return leads_on(node, mark); });
+      if (!follows) equations_.add_rule({&terms_, own.pair.left, own.pair.right, {}});
+      (follows ? deferred : candidates).push_back(std::move(own));
+    }
+    equations_.forget_rules(mark);
+    offer(candidates);
+    pending.clear();
+    for (Candidate& own : deferred)
+      if (!std::all_of(own.nodes.begin(), own.nodes.end(), [&](NodeId node) { return leads_on(node, mark); }))
+        pending.push_back(std::move(own));
+  }
+}
+
+// Whether rules number `first_rule` on make anything of the node.
+bool RuleFinder::leads_on(NodeId node, size_t first_rule) const {
+  std::vector<Equations::Derived> derived;
+  equations_.derive(node, first_rule, derived);
+  return !derived.empty();
 }
 
 std::optional<RuleFinder::Candidate> RuleFinder::joint_candidate(NodeId id) {
@@ -221,9 +253,7 @@ void RuleFinder::decide(std::vector<Pending> pending) {
     for (const Pending& own : pending) {
       if (derives && equations_.is_joined(own.node)) continue;
       if (derives) {
-        std::vector<Equations::Derived> derived;
-        equations_.derive(own.node, mark, derived);
-        if (!derived.empty() || open.count(equations_.root(own.node))) {
+        if (leads_on(own.node, mark) || open.count(equations_.root(own.node))) {
           deferred.push_back(own);
           continue;
         }
@@ -236,7 +266,7 @@ void RuleFinder::decide(std::vector<Pending> pending) {
     }
     equations_.forget_rules(mark);
     offer(candidates);
-    if (derives) derive_all(deferred, mark, false);
+    if (derives) derive_all(deferred, mark);
     pending = std::move(deferred);
   }
 }
@@ -288,6 +318,11 @@ std::vector<TermPair> RuleFinder::directions(const TermPair& pair, bool is_symme
   if (!is_cheaper && can_be_left(terms_, pair.left, pair.right)) wanted.push_back(pair);
   const bool goes_back = is_cheaper || (!is_dearer && !is_symmetry && (!is_equal || may_go_both_ways(terms_, pair)));
   if (goes_back && can_be_left(terms_, back.left, back.right)) wanted.push_back(back);
+  // What is dearer but cannot be left because weights are folded in it: a step that others may follow.
+  for (const TermPair& up : {pair, back})
+    if (wanted.empty() && weight_ops(terms_, up.right) > 0 && can_be_left(terms_, up.left, up.right) &&
+        activation_ops(terms_, up.right) <= activation_ops(terms_, up.left))
+      wanted.push_back(up);
   return wanted;
 }
 

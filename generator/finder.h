@@ -32,7 +32,8 @@ class RuleFinder {
   };
 
   std::vector<Pending> pending_nodes(NodeId first, NodeId end);
-  void derive_all(std::vector<Pending>& pending, size_t first_rule, bool only_test);
+  void derive_all(std::vector<Pending>& pending, size_t first_rule);
+  bool leads_on(NodeId node, size_t first_rule) const;
   bool may_be_left(const Application& application, const Named& equal) const;
   void find_joint_rules(NodeId first, NodeId end);
   std::optional<Candidate> joint_candidate(NodeId node);

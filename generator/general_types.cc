@@ -115,20 +115,22 @@ class TypeGeneralizer {
     return inferred->outputs[static_cast<size_t>(term.output)];
   }
 
-  // Replaces a symbol that occurs once, with factor 1 or -1.
+  // Replaces the latest symbol that occurs once, with factor 1 or -1. The order is that of the variables, since symbols
+  // themselves are in an order that depends on what was made before.
   bool solve(const Index& equation) {
-    for (const Index::Term& term : equation.terms()) {
-      if (term.atoms.size() != 1 || (term.coefficient != 1 && term.coefficient != -1)) continue;
-      const AtomId symbol = term.atoms[0];
-      if (std::find(fresh_.begin(), fresh_.end(), symbol) == fresh_.end()) continue;
-      const Index rest = equation - Index(term.coefficient) * Index::from_atom(symbol);
-      std::set<AtomId> others;
-      collect_symbols(rest, others);
-      if (others.count(symbol)) continue;
-      const Substitution replacement{{symbol, term.coefficient == 1 ? -rest : rest}};
-      for (auto& [name, shape] : shapes_)
-        for (Index& extent : shape) extent = substitute(extent, replacement);
-      return true;
+    for (size_t i = fresh_.size(); i-- > 0;) {
+      for (const Index::Term& term : equation.terms()) {
+        if (term.atoms.size() != 1 || term.atoms[0] != fresh_[i]) continue;
+        if (term.coefficient != 1 && term.coefficient != -1) continue;
+        const Index rest = equation - Index(term.coefficient) * Index::from_atom(fresh_[i]);
+        std::set<AtomId> others;
+        collect_symbols(rest, others);
+        if (others.count(fresh_[i])) continue;
+        const Substitution replacement{{fresh_[i], term.coefficient == 1 ? -rest : rest}};
+        for (auto& [name, shape] : shapes_)
+          for (Index& extent : shape) extent = substitute(extent, replacement);
+        return true;
+      }
     }
     return false;
   }
@@ -164,12 +166,10 @@ class TypeGeneralizer {
   }
 
   Index named(const Index& origin, std::set<std::string>& taken) {
-    const std::set<AtomId> symbols = [&] {
-      std::set<AtomId> all;
-      collect_symbols(origin, all);
-      return all;
-    }();
-    const AtomId model = *symbols.begin();
+    std::set<AtomId> symbols;
+    collect_symbols(origin, symbols);
+    const AtomId model = *std::min_element(symbols.begin(), symbols.end(),
+                                           [](AtomId a, AtomId b) { return atom(a).name < atom(b).name; });
     const std::string stem = atom(model).name;
     std::string name = stem;
     for (int number = 2; !taken.insert(name).second; number++) name = stem + std::to_string(number);

@@ -160,11 +160,24 @@ Scalar choose(const Scalar& test, const Scalar& then, const Scalar& otherwise) {
   return result;
 }
 
+namespace {
+
+// A point of the unit circle that the number picks, so that the squares of sine and cosine add up to 1.
+uint64_t circle_point(uint64_t angle, bool is_sine) {
+  const uint64_t t = mix(angle ^ 0x51ed270b7a1ce9d3ULL) % kPrime, square = multiply(t, t);
+  const uint64_t over = inverse(below_prime(1 + square));
+  return multiply(is_sine ? below_prime(t + t) : below_prime(1 + kPrime - square), over);
+}
+
+}  // namespace
+
 Scalar call(Function function, const Scalar& a, const Scalar& b, bool& ok) {
   Scalar result;
   const uint64_t key = mix(static_cast<uint64_t>(function) + 0x9e3779b97f4a7c15ULL);
   for (int lane = 0; lane < kLanes; lane++) {
-    result.residue[lane] = mix(mix(a.residue[lane] ^ key) + b.residue[lane]) % kPrime;
+    const bool is_circular = function == Function::Sin || function == Function::Cos;
+    result.residue[lane] = is_circular ? circle_point(a.residue[lane], function == Function::Sin)
+                                       : mix(mix(a.residue[lane] ^ key) + b.residue[lane]) % kPrime;
     result.approximate[lane] = numeric(function, a.approximate[lane], b.approximate[lane]);
     if (!std::isfinite(result.approximate[lane])) ok = false;
   }

@@ -142,6 +142,7 @@ Space::Normal Space::normalized(int op, int output, const Named* args, int arity
   made.op = static_cast<int16_t>(op);
   made.output = static_cast<uint8_t>(output);
   made.arity = static_cast<uint8_t>(arity);
+  if (arity == 0) return {made, NameMap::nothing()};
   const auto count = static_cast<size_t>(arity);
   const auto offer = [&](const Namer& namer) {
     if (has_best && best.application < made) return;

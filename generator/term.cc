@@ -142,7 +142,7 @@ std::optional<TermId> TermStore::apply(int op, int output, const std::vector<Ter
     made.activation_ops += term(arg).activation_ops;
     made.weight_ops += term(arg).weight_ops;
   }
-  (made.is_weight ? made.weight_ops : made.activation_ops)++;
+  if (!args.empty()) (made.is_weight ? made.weight_ops : made.activation_ops)++;
   return intern(std::move(made));
 }
 

@@ -10,7 +10,7 @@
 namespace gopt::generator {
 namespace {
 
-constexpr int kValidTrials = 10, kMaxTrials = 60;
+constexpr int kValidTrials = 24, kMaxTrials = 120;
 constexpr double kTolerance = 1e-7;
 
 void collect_symbols(const AttributeValue& value, std::set<AtomId>& out) {
@@ -19,11 +19,17 @@ void collect_symbols(const AttributeValue& value, std::set<AtomId>& out) {
     for (const Index& index : *list) gopt::collect_symbols(index, out);
 }
 
-Attributes with_sizes(Attributes attributes, const Substitution& sizes) {
+// Nothing where an index has no value.
+std::optional<Attributes> with_sizes(Attributes attributes, const Environment& sizes) {
+  const auto settle = [&](Index& index) {
+    const auto value = evaluate(index, sizes);
+    if (value) index = Index(*value);
+    return value.has_value();
+  };
   for (auto& [name, value] : attributes) {
-    if (auto* index = std::get_if<Index>(&value)) *index = substitute(*index, sizes);
+    if (auto* index = std::get_if<Index>(&value); index && !settle(*index)) return std::nullopt;
     if (auto* list = std::get_if<std::vector<Index>>(&value))
-      for (Index& index : *list) index = substitute(index, sizes);
+      if (!std::all_of(list->begin(), list->end(), settle)) return std::nullopt;
   }
   return attributes;
 }
@@ -44,7 +50,7 @@ class Trials {
       draw_sizes();
       const auto left = instantiated(rule_.left), right = instantiated(rule_.right);
       if (!left.ok() || !right.ok()) continue;
-      draw_values(valid % 3);
+      draw_values(valid % 6);
       const auto a = interpret(*left, inputs_), b = interpret(*right, inputs_);
       if (!a.ok() || !b.ok()) continue;
       valid++;
@@ -55,12 +61,12 @@ class Trials {
 
  private:
   void draw_sizes() {
-    static constexpr int64_t kAttributes[] = {1, 1, 1, 1, 1, 2, 2, 0, 0, 3};
+    static constexpr int64_t kAttributes[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 3, -1};
     const uint64_t largest = 1 + random_() % 3;
     sizes_.clear();
     for (AtomId symbol : attributes_) sizes_[symbol] = kAttributes[random_() % std::size(kAttributes)];
     for (AtomId symbol : extents_)
-      sizes_[symbol] = random_() % 12 == 0 ? 0 : 1 + static_cast<int64_t>(random_() % largest);
+      sizes_[symbol] = random_() % 8 == 0 ? 0 : 1 + static_cast<int64_t>(random_() % largest);
   }
 
   Result<Graph> instantiated(const Graph& side) {
@@ -69,8 +75,9 @@ class Trials {
     for (const Value& input : side.inputs()) {
       TensorType type{ElementType::Float64, *input.type().shape};
       for (Index& extent : *type.shape) {
-        extent = substitute(extent, sizes_);
-        if (!extent.as_constant() || *extent.as_constant() < 0) return Error{"an extent is negative"};
+        const auto value = evaluate(extent, sizes_);
+        if (!value || *value < 0) return Error{"an extent is no size"};
+        extent = Index(*value);
       }
       made[input.node.get()] = builder.input(input.node->name, type).node;
     }
@@ -84,7 +91,9 @@ class Trials {
       }
       std::vector<Value> inputs;
       for (const Value& input : node->inputs) inputs.push_back({made.at(input.node.get()), input.output});
-      GOPT_ASSIGN_OR_RETURN(made[node.get()], builder.add(node->op, inputs, with_sizes(node->attributes, sizes_),
+      auto attributes = with_sizes(node->attributes, sizes_);
+      if (!attributes) return Error{"an attribute has no value"};
+      GOPT_ASSIGN_OR_RETURN(made[node.get()], builder.add(node->op, inputs, *std::move(attributes),
                                                           static_cast<int>(node->outputs.size())));
     }
     for (const GraphOutput& output : side.outputs())
@@ -92,16 +101,23 @@ class Trials {
     return builder.build();
   }
 
-  // Small multiples of a quarter: mixed, positive, or with many zeros.
+  // Small integers, so that sums and differences are often 0; multiples of a quarter, mixed, positive or mostly zeros.
   void draw_values(int kind) {
+    static constexpr double kScales[] = {1, 1, 4, 32};
+    const double scale = kScales[random_() % std::size(kScales)];
+    const auto draw = [&](int count) { return static_cast<double>(random_() % static_cast<uint64_t>(count)); };
     inputs_.clear();
     for (const RuleVariable& variable : rule_.variables) {
       std::vector<int64_t> dims;
-      for (const Index& extent : *variable.type.shape) dims.push_back(substitute(extent, sizes_).constant());
+      for (const Index& extent : *variable.type.shape) dims.push_back(evaluate(extent, sizes_).value_or(0));
       std::vector<double> values(static_cast<size_t>(element_count(dims)));
       for (double& value : values) {
-        const auto draw = static_cast<double>(random_() % 17);
-        value = kind == 0 ? 0.25 * (draw - 8) : kind == 1 ? 0.25 * (1 + draw) : random_() % 2 ? 0 : 0.5 * (draw - 8);
+        switch (kind) {
+          case 0: value = scale * 0.25 * (draw(17) - 8); break;
+          case 1: value = scale * 0.25 * (1 + draw(17)); break;
+          case 2: value = random_() % 2 ? 0 : scale * (draw(17) - 8); break;
+          default: value = draw(5) - 2;
+        }
       }
       inputs_[variable.name] = Tensor::from_values(ElementType::Float64, dims, values);
     }
@@ -124,7 +140,7 @@ class Trials {
   const RewriteRule& rule_;
   std::mt19937_64 random_;
   std::set<AtomId> extents_, attributes_;
-  Substitution sizes_;
+  Environment sizes_;
   std::map<std::string, Tensor> inputs_;
 };
 

@@ -18,9 +18,9 @@ Signs signs_of(uint64_t key) {
 // An integer over 256, not 0, of mixed magnitude, so that no term dominates a sum's sign.
 int64_t random_numerator(uint64_t key, Signs signs) {
   const uint64_t bits = mix(key);
-  const int magnitude = static_cast<int>(bits & 7) + 5;
-  const auto value = static_cast<int64_t>((bits >> 8) & ((uint64_t{1} << magnitude) - 1)) + 1;
-  const bool is_negative = signs == Signs::Negative || (signs == Signs::Mixed && ((bits >> 7) & 1));
+  const int magnitude = static_cast<int>(bits % 11) + 5;
+  const auto value = static_cast<int64_t>((bits >> 12) & ((uint64_t{1} << magnitude) - 1)) + 1;
+  const bool is_negative = signs == Signs::Negative || (signs == Signs::Mixed && ((bits >> 11) & 1));
   return is_negative ? -value : value;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "gopt/generator.h"
 #include "gopt/verifier.h"
@@ -24,7 +25,7 @@ GeneratorLimits with_alphabet(const std::string& text) {
   return limits;
 }
 
-// Operators of a side from its root down, as "Relu(Add)".
+// Operators of a side from its root down, as "Relu(x)".
 std::string outline(const Value& value) {
   const Node& node = *value.node;
   if (node.is(OpKind::Input)) return node.name;
@@ -34,9 +35,13 @@ std::string outline(const Value& value) {
   return text + ")";
 }
 
-std::string outline(const RewriteRule& rule) {
-  return outline(rule.left.outputs()[0].value) + " = " + outline(rule.right.outputs()[0].value);
+std::string outline(const Graph& side) {
+  std::string text;
+  for (const GraphOutput& output : side.outputs()) text += (text.empty() ? "" : ", ") + outline(output.value);
+  return text;
 }
+
+std::string outline(const RewriteRule& rule) { return outline(rule.left) + " = " + outline(rule.right); }
 
 bool has(const GeneratedCandidates& found, const std::string& wanted) {
   return std::any_of(found.rules.begin(), found.rules.end(),
@@ -51,6 +56,7 @@ std::string listing(const GeneratedCandidates& found) {
 
 struct Row {
   std::string name, family, wanted;
+  int max_ops = 2;
 };
 std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
 
@@ -59,6 +65,7 @@ class FoundInBuiltInAlphabet : public testing::TestWithParam<Row> {};
 TEST_P(FoundInBuiltInAlphabet, IsFound) {
   GeneratorLimits limits;
   limits.families = {GetParam().family};
+  limits.max_ops = GetParam().max_ops;
   const GeneratedCandidates found = generate(limits);
   EXPECT_TRUE(has(found, GetParam().wanted)) << listing(found);
 }
@@ -72,9 +79,28 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"WeightsOfTwoProducts", "dense", "MatMul(MatMul(x,w),u) = MatMul(x,MatMul(w,u))"},
                     Row{"BiasIntoConvolution", "convolution", "Add(Conv(x,w),u) = Conv(x,w,Squeeze(u))"},
                     Row{"ScaleIntoConvolution", "convolution", "Mul(Conv(x,w),u) = Conv(x,Mul(Unsqueeze(u),w))"},
-                    Row{"SoftmaxShift", "normalization", "Softmax(Add(w,x)) = Softmax(x)"},
+                    Row{"SoftmaxShift", "normalization", "Softmax(Add(x,y)) = Softmax(y)"},
                     Row{"ReluAndMaxPool", "pooling", "MaxPool(Relu(x)) = Relu(MaxPool(x))"},
-                    Row{"SplitOfConcat", "movement", "Split(Concat(x,y)) = x"}),
+                    Row{"SplitOfConcat", "parts", "Split(Concat(x,y)) = x"},
+                    Row{"ProductsThatShareAnInput", "merge",
+                        "MatMul(x,w), MatMul(x,u) = Split(MatMul(x,Concat(w,u))), Split(MatMul(x,Concat(w,u)))"},
+                    Row{"ConvolutionsThatShareAnInput", "convolution-merge",
+                        "Conv(x,w), Conv(x,u) = Split(Conv(x,Concat(w,u))), Split(Conv(x,Concat(w,u)))"},
+                    Row{"OneByOneAfterConvolution", "convolution-compose",
+                        "Conv(Conv(x,w),u) = Conv(x,Reshape(MatMul(Squeeze(u),Reshape(w))))"},
+                    Row{"PadIntoConvolution", "convolution-enlarge", "Conv(Pad(x),y) = Conv(x,y)"},
+                    Row{"KernelsMadeEqual", "convolution-enlarge",
+                        "Conv(x,w), Conv(x,u) = Split(Conv(x,Concat(Pad(w),u))), Split(Conv(x,Concat(Pad(w),u)))", 3},
+                    Row{"AveragePoolIsDepthwise", "depthwise",
+                        "AveragePool(x) = Conv(x,Div(ConstantOfShape(),ReduceSum(ConstantOfShape())))"},
+                    Row{"SumIsAProductWithOnes", "reduction", "MatMul(x,ConstantOfShape()) = ReduceSum(x)"},
+                    Row{"BatchedProduct", "batched", "Reshape(MatMul(x,y)) = MatMul(Reshape(x),y)"},
+                    Row{"SumOfProductsByInnerExtent", "merge",
+                        "Add(MatMul(x,w),MatMul(y,u)) = MatMul(Concat(y,x),Concat(u,w))", 3},
+                    Row{"SumOfConvolutionsByChannels", "convolution-merge",
+                        "Add(Conv(x,w),Conv(y,u)) = Conv(Concat(y,x),Concat(u,w))", 3},
+                    Row{"ParallelConvolutionsAsGroups", "convolution-groups",
+                        "Concat(Conv(x,w),Conv(y,u)) = Conv(Concat(x,y),Concat(w,u))", 3}),
     [](const testing::TestParamInfo<Row>& info) { return info.param.name; });
 
 TEST(Generate, TheSameForASeed) {
@@ -83,6 +109,34 @@ TEST(Generate, TheSameForASeed) {
   const GeneratedCandidates first = generate(limits), second = generate(limits);
   EXPECT_EQ(print_rules(first.rules), print_rules(second.rules));
   EXPECT_GT(first.rules.size(), 20u);
+}
+
+TEST(Generate, TheSameForAnyNumberOfThreads) {
+  GeneratorLimits limits;
+  limits.families = {"matrix", "convolution-merge", "parts"};
+  limits.max_ops = 3;
+  const GeneratedCandidates one = generate(limits);
+  for (int threads : {2, 4}) {
+    limits.threads = threads;
+    const GeneratedCandidates several = generate(limits);
+    EXPECT_EQ(print_rules(one.rules), print_rules(several.rules));
+    EXPECT_EQ(one.stats.classes, several.stats.classes);
+  }
+}
+
+// Pruning drops pairs, never classes.
+TEST(Generate, TheSameClassesForAnyPruning) {
+  GeneratorLimits limits;
+  limits.families = {"merge"};
+  const GeneratedCandidates pruned = generate(limits);
+  size_t most = pruned.rules.size();
+  for (Pruning pruning : {Pruning::Subgraph, Pruning::Renaming, Pruning::None}) {
+    limits.pruning = pruning;
+    const GeneratedCandidates found = generate(limits);
+    EXPECT_EQ(found.stats.classes, pruned.stats.classes);
+    EXPECT_GE(found.rules.size(), most);
+    most = found.rules.size();
+  }
 }
 
 TEST(Generate, AnotherSeedFindsTheSameClasses) {
@@ -112,6 +166,28 @@ TEST(Generate, WhatIsKeptPrunesWhatFollows) {
   ASSERT_TRUE(none.ok()) << none.error().message;
   EXPECT_TRUE(none->rules.empty());
   EXPECT_GT(none->stats.after_derivable, generate(limits).stats.after_derivable);
+}
+
+// What is found with two shapes where three may differ is offered for three.
+TEST(Generate, TypesAreAsGeneralAsTheOperatorsAllow) {
+  const GeneratedCandidates found = generate(with_alphabet(R"(
+family f
+size m 2 3
+size n 3 2
+activation 3 [m,n]
+op Concat inputs=2 axis=0
+)"));
+  ASSERT_FALSE(found.rules.empty());
+  std::set<std::string> types;
+  for (const RuleVariable& variable : found.rules[0].variables) types.insert(to_string(variable.type));
+  EXPECT_EQ(types.size(), 3u) << print_rule(found.rules[0]);
+}
+
+// x / x = 1 holds for all values but one.
+TEST(Generate, ZeroDivisorsAreTried) {
+  const GeneratedCandidates found = generate(with_alphabet("family f\nactivation 1 [...]\nconstant 0 1\nop Div\n"));
+  EXPECT_FALSE(has(found, "Div(x,x) = c")) << listing(found);
+  EXPECT_FALSE(has(found, "Div(c,x) = c")) << listing(found);
 }
 
 // A commutative operator gives no rule x + y = y + x; associativity is one rule, not one an order.

@@ -1,18 +1,16 @@
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 
 #include "commands.h"
 #include "gopt/generator.h"
-#include "prove.h"
+#include "prover.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -20,7 +18,7 @@ namespace {
 
 struct GenerateOptions {
   GeneratorLimits limits;
-  std::string out, report, alphabet;
+  std::string out, report, alphabet, checkpoint;
   bool force = false, verbose = false;
 };
 
@@ -51,91 +49,90 @@ void show_progress(const std::string& line) {
   if (isatty(2)) fmt::print(stderr, "\r\033[K{}", line);
 }
 
-// Proves batches of candidates, on several threads; a verdict depends on its rule alone.
-class Prover {
- public:
-  Prover(int threads, std::function<void(const std::string&)> progress)
-      : threads_(threads), progress_(std::move(progress)) {}
+// Every verdict is in the checkpoint as soon as it is known, so that nothing is left to write.
+void say_interrupted(int) {
+  constexpr char kText[] = "\ninterrupted: the same command goes on from the checkpoint\n";
+  if (write(2, kText, sizeof kText - 1) < 0) _exit(1);
+  _exit(130);
+}
 
-  std::vector<bool> prove(std::vector<RewriteRule>& rules) {
-    const auto begin = std::chrono::steady_clock::now();
-    std::vector<Verification> found(rules.size());
-    std::atomic<size_t> next{0}, done{0};
-    const auto work = [&](bool shows) {
-      for (size_t i = next++; i < rules.size(); i = next++) {
-        found[i] = verify_rule(rules[i]);
-        done++;
-        if (shows) show(done, rules.size(), begin);
-      }
-    };
-    std::vector<std::thread> others;
-    for (int thread = 1; thread < std::min(threads_, static_cast<int>(rules.size())); thread++)
-      others.emplace_back(work, false);
-    work(true);
-    for (std::thread& other : others) other.join();
-    std::vector<bool> answers;
-    for (size_t i = 0; i < rules.size(); i++) answers.push_back(take(rules[i], found[i]));
-    seconds_ += seconds_since(begin);
-    return answers;
-  }
-
-  const VerdictCounts& counts() const { return counts_; }
-  double seconds() const { return seconds_; }
-  const nlohmann::json& rejected() const { return rejected_; }
-
- private:
-  bool take(RewriteRule& rule, const Verification& v) {
-    counts_.add(v.verdict);
-    if (v.verdict != Verdict::Proved) {
-      rejected_.push_back({{"rule", print_rule(rule)},
-                           {"verdict", to_string(v.verdict)},
-                           {"reason", v.reason},
-                           {"milliseconds", v.milliseconds},
-                           {"counterexample", v.counterexample ? to_string(*v.counterexample) : ""}});
-      return false;
-    }
-    rule.condition = v.condition;
-    rule.marks = v.marks;
-    rule.proof = v.proof;
-    return true;
-  }
-  void show(size_t done, size_t of, std::chrono::steady_clock::time_point begin) const {
-    const double so_far = seconds_since(begin);
-    progress_(fmt::format("proving {}/{}: {}; {:.0f} s left", done, of, counts_.text(),
-                          so_far / static_cast<double>(done) * static_cast<double>(of - done)));
-  }
-
-  int threads_;
-  std::function<void(const std::string&)> progress_;
-  VerdictCounts counts_;
-  double seconds_ = 0;
-  nlohmann::json rejected_ = nlohmann::json::array();
+struct Run {
+  GeneratedCandidates found;
+  VerdictCounts counts;
+  nlohmann::json rejected;
+  double proving = 0, seconds = 0;
 };
 
-std::string report_json(const GenerateOptions& o, const GeneratedCandidates& found, const Prover& prover,
-                        double seconds) {
-  const GeneratorStats& s = found.stats;
-  return nlohmann::json{{"max_ops", o.limits.max_ops},
-                        {"families", o.limits.families},
-                        {"seed", o.limits.seed},
-                        {"candidates", s.candidates},
-                        {"classes", s.classes},
-                        {"equal_pairs", s.equal_pairs},
-                        {"after_renaming", s.after_renaming},
-                        {"after_derivability", s.after_derivable},
-                        {"after_common_subgraph", s.after_subgraph},
-                        {"told_apart_afresh", s.false_pairs},
-                        {"offered", s.offered},
-                        {"proved", prover.counts().proved},
-                        {"refuted", prover.counts().refuted},
-                        {"unknown", prover.counts().unknown},
-                        {"rules", found.rules.size()},
-                        {"proving_seconds", prover.seconds()},
-                        {"seconds", seconds},
-                        {"megabytes", memory_mb()},
-                        {"rejected", prover.rejected()}}
-             .dump(1) +
-         "\n";
+Result<Run> run_generator(const GenerateOptions& o) {
+  const auto start = std::chrono::steady_clock::now();
+  Prover prover(o.limits.threads, show_progress);
+  if (!o.checkpoint.empty()) {
+    GOPT_RETURN_IF_ERROR(prover.keep_in(o.checkpoint));
+    signal(SIGINT, say_interrupted);
+  }
+  const auto stage_done = [&](const std::string& line) {
+    const std::string text =
+        fmt::format("{:.1f} s, {} MB, {}; {}", seconds_since(start), memory_mb(), line, prover.counts().text());
+    if (o.verbose)
+      fmt::print(stderr, "{}{}\n", isatty(2) ? "\r\033[K" : "", text);
+    else
+      show_progress(text);
+  };
+  Run run;
+  GOPT_ASSIGN_OR_RETURN(
+      run.found, generate_rules(
+                     o.limits, [&](std::vector<RewriteRule>& rules) { return prover.prove(rules); }, stage_done));
+  show_progress("");
+  run.counts = prover.counts();
+  run.rejected = prover.rejected();
+  run.proving = prover.seconds();
+  run.seconds = seconds_since(start);
+  return run;
+}
+
+nlohmann::json report_of(const GenerateOptions& o, const Run& run) {
+  const GeneratorStats& s = run.found.stats;
+  return {{"max_ops", o.limits.max_ops},
+          {"families", o.limits.families},
+          {"seed", o.limits.seed},
+          {"candidates", s.candidates},
+          {"classes", s.classes},
+          {"equal_pairs", s.equal_pairs},
+          {"after_renaming", s.after_renaming},
+          {"after_derivability", s.after_derivable},
+          {"after_common_subgraph", s.after_subgraph},
+          {"told_apart_afresh", s.false_pairs},
+          {"offered", s.offered},
+          {"proved", run.counts.proved},
+          {"refuted", run.counts.refuted},
+          {"unknown", run.counts.unknown},
+          {"rules", run.found.rules.size()},
+          {"proving_seconds", run.proving},
+          {"seconds", run.seconds},
+          {"megabytes", memory_mb()},
+          {"rejected", run.rejected}};
+}
+
+// The funnel, a column a run.
+void print_funnel(const std::vector<Run>& runs) {
+  const auto row = [&](const char* name, auto value) {
+    fmt::print("{:<22}", name);
+    for (const Run& run : runs) fmt::print(" {:>11}", value(run));
+    fmt::print("\n");
+  };
+  row("graphs considered", [](const Run& r) { return r.found.stats.candidates; });
+  row("classes", [](const Run& r) { return r.found.stats.classes; });
+  row("equal pairs", [](const Run& r) { return r.found.stats.equal_pairs; });
+  row("after renaming", [](const Run& r) { return r.found.stats.after_renaming; });
+  row("after derivability", [](const Run& r) { return r.found.stats.after_derivable; });
+  row("after common subgraph", [](const Run& r) { return r.found.stats.after_subgraph; });
+  row("told apart afresh", [](const Run& r) { return r.found.stats.false_pairs; });
+  row("candidate rules", [](const Run& r) { return r.found.stats.offered; });
+  row("proved", [](const Run& r) { return r.counts.proved; });
+  row("refuted", [](const Run& r) { return r.counts.refuted; });
+  row("unknown", [](const Run& r) { return r.counts.unknown; });
+  row("seconds", [](const Run& r) { return fmt::format("{:.1f}", r.seconds); });
+  row("of them proving", [](const Run& r) { return fmt::format("{:.1f}", r.proving); });
 }
 
 Result<int> generate(GenerateOptions& o) {
@@ -143,65 +140,74 @@ Result<int> generate(GenerateOptions& o) {
   for (const std::string& path : {o.out, o.report})
     if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
   GOPT_RETURN_IF_ERROR(read_alphabet(o));
-  const auto start = std::chrono::steady_clock::now();
-  Prover prover(o.limits.threads, show_progress);
-  const auto stage_done = [&](const std::string& line) {
-    if (o.verbose)
-      fmt::print(stderr, "{:7.1f} s {:5} MB {}\n", seconds_since(start), memory_mb(), line);
-    else
-      show_progress(line);
-  };
-  GOPT_ASSIGN_OR_RETURN(
-      GeneratedCandidates found,
-      generate_rules(
-          o.limits, [&](std::vector<RewriteRule>& rules) { return prover.prove(rules); }, stage_done));
-  show_progress("");
-  const double seconds = seconds_since(start);
+  std::vector<Run> runs(1);
+  GOPT_ASSIGN_OR_RETURN(runs[0], run_generator(o));
   std::string families;
   for (const std::string& f : o.limits.families) families += " --family " + f;
   const std::string header =
       fmt::format("# Made by: rulegen --max-ops {} --seed {}{}{}. Every rule carries its proof.\n\n", o.limits.max_ops,
                   o.limits.seed, families, o.alphabet.empty() ? "" : " --alphabet " + o.alphabet);
-  GOPT_RETURN_IF_ERROR(write_text(o.out, header + print_rules(found.rules), o.force));
-  if (!o.report.empty()) GOPT_RETURN_IF_ERROR(write_text(o.report, report_json(o, found, prover, seconds), o.force));
-  const GeneratorStats& s = found.stats;
-  fmt::print(
-      "graphs considered      {:>9}\nclasses                {:>9}\nequal pairs            {:>9}\nafter renaming        "
-      " {:>9}\n"
-      "after derivability     {:>9}\nafter common subgraph  {:>9}\ntold apart afresh      {:>9}\n",
-      s.candidates, s.classes, s.equal_pairs, s.after_renaming, s.after_derivable, s.after_subgraph, s.false_pairs);
-  fmt::print("{}\n{} rules in {}, {:.1f} s, {:.1f} of them proving, {} MB\n", prover.counts().text(),
-             found.rules.size(), o.out, seconds, prover.seconds(), memory_mb());
+  GOPT_RETURN_IF_ERROR(write_text(o.out, header + print_rules(runs[0].found.rules), o.force));
+  if (!o.report.empty()) GOPT_RETURN_IF_ERROR(write_text(o.report, report_of(o, runs[0]).dump(1) + "\n", o.force));
+  print_funnel(runs);
+  fmt::print("{} rules in {}, {} MB\n", runs[0].found.rules.size(), o.out, memory_mb());
   return 0;
 }
 
-}  // namespace
+// The funnel for 1 to max-ops applications.
+Result<int> stats(GenerateOptions& o) {
+  GOPT_RETURN_IF_ERROR(read_alphabet(o));
+  std::vector<Run> runs;
+  nlohmann::json reports = nlohmann::json::array();
+  for (int max_ops = 1, last = o.limits.max_ops; max_ops <= last; max_ops++) {
+    o.limits.max_ops = max_ops;
+    GOPT_ASSIGN_OR_RETURN(Run run, run_generator(o));
+    reports.push_back(report_of(o, run));
+    runs.push_back(std::move(run));
+  }
+  fmt::print("{:<22}", "max-ops");
+  for (size_t i = 0; i < runs.size(); i++) fmt::print(" {:>11}", i + 1);
+  fmt::print("\n");
+  print_funnel(runs);
+  fmt::print("{} MB\n", memory_mb());
+  if (!o.report.empty()) GOPT_RETURN_IF_ERROR(write_text(o.report, reports.dump(1) + "\n", o.force));
+  return 0;
+}
 
-Command add_generate(CLI::App& app) {
-  auto o = std::make_shared<GenerateOptions>();
-  app.add_option("--max-ops", o->limits.max_ops, "applications that depend on an activation, on each side")
+void add_limits(CLI::App& app, GenerateOptions& o) {
+  app.add_option("--max-ops", o.limits.max_ops, "applications that depend on an activation, on each side")
       ->check(CLI::Range(1, 8))
       ->capture_default_str();
-  app.add_option("--out", o->out, "write the proved rules to FILE.rules");
-  app.add_option("--family", o->limits.families, "only these families of operators")->delimiter(',');
-  app.add_option("--max-vars", o->limits.max_variables, "variables of a rule at most")
+  app.add_option("--family", o.limits.families, "only these families of operators")->delimiter(',');
+  app.add_option("--max-vars", o.limits.max_variables, "variables of a rule at most")
       ->check(CLI::Range(1, 8))
       ->capture_default_str();
-  app.add_option("--seed", o->limits.seed, "seed of the random values")->capture_default_str();
-  app.add_option("--threads", o->limits.threads, "threads; the rules do not depend on them")
+  app.add_option("--seed", o.limits.seed, "seed of the random values")->capture_default_str();
+  app.add_option("--threads", o.limits.threads, "threads; the rules do not depend on them")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  app.add_option("--prune", o->limits.pruning, "which equal pairs to drop: none, renaming, subgraph or derivable")
+  app.add_option("--prune", o.limits.pruning, "which equal pairs to drop: none, renaming, subgraph or derivable")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Pruning>{{"none", Pruning::None},
                                                                          {"renaming", Pruning::Renaming},
                                                                          {"subgraph", Pruning::Subgraph},
                                                                          {"derivable", Pruning::Derivable}},
                                           CLI::ignore_case));
-  app.add_flag("--verbose", o->verbose, "a line for each level and stage");
-  app.add_option("--alphabet", o->alphabet, "operators and shapes to enumerate, as text (docs/generator.md)");
-  app.add_option("--report", o->report, "write the counts to FILE.json");
-  app.add_flag("--force", o->force, "overwrite existing files");
-  return [o] { return generate(*o); };
+  app.add_option("--alphabet", o.alphabet, "operators and shapes to enumerate, as text (docs/generator.md)");
+  app.add_option("--report", o.report, "write the counts, and what is not proved, to FILE.json");
+  app.add_option("--checkpoint", o.checkpoint, "keep verdicts in DIR: a command that was stopped goes on from there");
+  app.add_flag("--verbose", o.verbose, "a line for each level and stage");
+  app.add_flag("--force", o.force, "overwrite existing files");
+}
+
+}  // namespace
+
+Command add_generate(CLI::App& app) {
+  auto o = std::make_shared<GenerateOptions>(), counted = std::make_shared<GenerateOptions>();
+  app.add_option("--out", o->out, "write the proved rules to FILE.rules");
+  add_limits(app, *o);
+  CLI::App* stats_app = app.add_subcommand("stats", "print how many pairs each stage leaves, for 1 to --max-ops");
+  add_limits(*stats_app, *counted);
+  return [o, counted, stats_app] { return stats_app->parsed() ? stats(*counted) : generate(*o); };
 }
 
 }  // namespace gopt::cli
