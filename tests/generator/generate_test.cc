@@ -113,15 +113,13 @@ TEST(Generate, TheSameForASeed) {
 
 TEST(Generate, TheSameForAnyNumberOfThreads) {
   GeneratorLimits limits;
-  limits.families = {"matrix", "convolution-merge", "parts"};
+  limits.families = {"matrix", "merge"};
   limits.max_ops = 3;
   const GeneratedCandidates one = generate(limits);
-  for (int threads : {2, 4}) {
-    limits.threads = threads;
-    const GeneratedCandidates several = generate(limits);
-    EXPECT_EQ(print_rules(one.rules), print_rules(several.rules));
-    EXPECT_EQ(one.stats.classes, several.stats.classes);
-  }
+  limits.threads = 3;
+  const GeneratedCandidates several = generate(limits);
+  EXPECT_EQ(print_rules(one.rules), print_rules(several.rules));
+  EXPECT_EQ(one.stats.classes, several.stats.classes);
 }
 
 // Pruning drops pairs, never classes.
