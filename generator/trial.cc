@@ -10,7 +10,7 @@
 namespace gopt::generator {
 namespace {
 
-constexpr int kValidTrials = 24, kMaxTrials = 120;
+constexpr size_t kRandomTrials = 12, kTriesEach = 5;
 constexpr double kTolerance = 1e-7;
 
 void collect_symbols(const AttributeValue& value, std::set<AtomId>& out) {
@@ -45,12 +45,14 @@ class Trials {
   }
 
   bool run() {
-    int valid = 0;
-    for (int trial = 0; trial < kMaxTrials && valid < kValidTrials; trial++) {
+    size_t valid = 0;
+    const size_t wanted = kRandomTrials + special_count();
+    for (size_t trial = 0; trial < kTriesEach * wanted && valid < wanted; trial++) {
       draw_sizes();
       const auto left = instantiated(rule_.left), right = instantiated(rule_.right);
       if (!left.ok() || !right.ok()) continue;
-      draw_values(valid % 6);
+      draw_values(valid < kRandomTrials ? static_cast<int>(valid % 4) : 1);
+      if (valid >= kRandomTrials) make_special(valid - kRandomTrials);
       const auto a = interpret(*left, inputs_), b = interpret(*right, inputs_);
       if (!a.ok() || !b.ok()) continue;
       valid++;
@@ -123,6 +125,22 @@ class Trials {
     }
   }
 
+  // What makes a divisor 0: each variable 0, each two equal, each two opposite.
+  size_t special_count() const { return rule_.variables.size() * rule_.variables.size(); }
+  void make_special(size_t number) {
+    const size_t count = rule_.variables.size(), first = number / count, second = number % count;
+    const Tensor& model = inputs_[rule_.variables[first].name];
+    Tensor& changed = inputs_[rule_.variables[second].name];
+    std::vector<double> values(static_cast<size_t>(changed.count()), 0);
+    if (first != second) {
+      if (changed.dims() != model.dims()) return;
+      values = model.to_doubles();
+      if (first > second)
+        for (double& value : values) value = -value;
+    }
+    changed = Tensor::from_values(ElementType::Float64, changed.dims(), values);
+  }
+
   static bool agree(double a, double b) {
     if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) == std::isfinite(b);
     return std::fabs(a - b) <= kTolerance * std::max({1.0, std::fabs(a), std::fabs(b)});
@@ -147,7 +165,10 @@ class Trials {
 }  // namespace
 
 bool survives_trials(const RewriteRule& rule, uint64_t seed) {
+  const bool has_prefix =
+      std::any_of(rule.variables.begin(), rule.variables.end(), [](const RuleVariable& v) { return v.has_prefix; });
   for (const Shape& prefix : {Shape{}, Shape{2}}) {
+    if (!prefix.empty() && !has_prefix) break;
     const auto plain = with_prefix(rule, prefix);
     if (!plain.ok()) return false;
     if (!Trials(*plain, seed).run()) return false;
