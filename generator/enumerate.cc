@@ -1,6 +1,7 @@
 #include "enumerate.h"
 
 #include <algorithm>
+#include <set>
 
 #include "parallel.h"
 
@@ -60,8 +61,36 @@ class Enumerator::Worker {
       big_images_.clear();
       const Signature& signature = space_.signature_of(rep);
       args_[job.big] = {rep, signature.identity};
+      subterms_.clear();
+      owner_.collect_subterms(args_[job.big], subterms_);
       choose(0, signature.used, signature.count, is_more_than_scalar(rep));
     }
+  }
+
+  // A binary operator on a representative and each part of it.
+  void run_shared(int op, uint32_t rep, const SharedKernels& kernels) {
+    const AlphabetOp& description = space_.terms().op(op);
+    big_values_.reset();
+    big_images_.clear();
+    const Named whole{rep, space_.signature_of(rep).identity};
+    std::vector<Named> parts;
+    owner_.collect_subterms(whole, parts);
+    Job job{op, 0, {0, 0}, {}};
+    job_ = &job;
+    commutes_ = is_commutative(description);
+    for (const Named& part : parts)
+      for (bool is_second : {true, false}) {
+        if (!is_second && (commutes_ || part == whole)) continue;
+        job.big = is_second ? 0 : 1;
+        args_[job.big] = whole;
+        args_[1 - job.big] = part;
+        const std::pair<TypeId, TypeId> types{space_.rep(args_[0].rep).type, space_.rep(args_[1].rep).type};
+        const auto kernel = kernels.find({op, types});
+        if (kernel == kernels.end()) continue;
+        job.outputs = {kernel->second};
+        candidate();
+      }
+    job_ = nullptr;
   }
 
  private:
@@ -72,8 +101,8 @@ class Enumerator::Worker {
   // Fills argument `at` and those after it.
   void choose(size_t at, const std::array<uint8_t, kMaxClasses>& used, int variables, bool has_tensor) {
     if (at == job_->groups.size()) {
-      // What scalar constants alone give is one.
-      if (has_tensor) candidate();
+      // What scalar constants alone give is one. What shares an argument comes where it is counted once.
+      if (has_tensor && !has_shared()) candidate();
       return;
     }
     if (at == job_->big) return choose(at + 1, used, variables, has_tensor);
@@ -106,6 +135,12 @@ class Enumerator::Worker {
       }
     }
     args_[at].naming = with_nibble(args_[at].naming, local, 0);
+  }
+
+  bool has_shared() const {
+    for (size_t i = 0; i < job_->groups.size(); i++)
+      if (i != job_->big && std::find(subterms_.begin(), subterms_.end(), args_[i]) != subterms_.end()) return true;
+    return false;
   }
 
   void candidate() {
@@ -165,6 +200,7 @@ class Enumerator::Worker {
   const Job* job_ = nullptr;
   bool commutes_ = false;
   std::array<Named, kMaxArguments> args_{};
+  std::vector<Named> subterms_;  // of the big argument
   Signatures signatures_;
   Evaluator small_, big_values_;
   std::vector<std::pair<Naming, const Scalar*>> big_images_;
@@ -300,6 +336,59 @@ void Enumerator::complete(Job& job, bool weights_only, std::vector<Job>& jobs) {
   jobs.push_back(job);
 }
 
+// Kernels of binary operators on whatever has one application less, and on its parts.
+Enumerator::SharedKernels Enumerator::shared_kernels(int activation_ops, int weight_ops) {
+  SharedKernels kernels;
+  std::set<TypeId> wholes, parts;
+  for (const Group& group : groups_) {
+    if (group.is_weight || group.activation_ops == 0) continue;
+    if (group.activation_ops == activation_ops - 1 && group.weight_ops == weight_ops) wholes.insert(group.type);
+    parts.insert(group.type);
+  }
+  for (int op : ops_) {
+    const AlphabetOp& description = space_.terms().op(op);
+    if (description.inputs != 2 || description.outputs != 1 || description.on_weights_only ||
+        description.weights_from < 2)
+      continue;
+    for (TypeId whole : wholes)
+      for (TypeId part : parts)
+        for (const auto& types : {std::pair{whole, part}, std::pair{part, whole}})
+          if (const Kernel* kernel = space_.kernels().find(op, 0, {types.first, types.second}))
+            kernels[{op, types}] = {kernel, space_.type_key(kernel->type),
+                                    static_cast<uint32_t>(kernel->tapes[0].size() + kernel->tapes[1].size())};
+  }
+  return kernels;
+}
+
+// Applications that depend on an activation, each once, and other outputs of the same ones.
+void Enumerator::collect_subterms(Named named, std::vector<Named>& out) const {
+  named = space_.canonical(named);
+  const Representative& rep = space_.rep(named.rep);
+  if (rep.is_weight || rep.application.op < 0 || std::find(out.begin(), out.end(), named) != out.end()) return;
+  out.push_back(named);
+  const NameMap map = space_.signature_of(named.rep).map_of(named.naming);
+  Application other = rep.application;
+  for (int output = 0; output < space_.terms().op(other.op).outputs; output++) {
+    other.output = static_cast<uint8_t>(output);
+    if (output == rep.application.output) continue;
+    if (const auto known = parts_.find(other); known != parts_.end()) {
+      const Named part = space_.canonical(space_.renamed(known->second, map));
+      if (std::find(out.begin(), out.end(), part) == out.end()) out.push_back(part);
+    }
+  }
+  for (size_t i = 0; i < rep.application.arity; i++)
+    collect_subterms(space_.renamed(rep.application.args[i], map), out);
+}
+
+void Enumerator::learn_parts(const Level& level) {
+  const auto learn = [&](const Application& application, Named equal) {
+    if (application.op >= 0 && space_.terms().op(application.op).outputs > 1) parts_[application] = equal;
+  };
+  for (uint32_t rep : level.representatives)
+    learn(space_.rep(rep).application, {rep, space_.signature_of(rep).identity});
+  for (const EqualApplication& equal : level.equal) learn(equal.application, equal.equal);
+}
+
 Level Enumerator::build(int activation_ops, int weight_ops) {
   const std::vector<Job> all = jobs(activation_ops, weight_ops);
   struct Chunk {
@@ -312,12 +401,22 @@ Level Enumerator::build(int activation_ops, int weight_ops) {
     for (size_t begin = 0; begin < count; begin += kBigsAtOnce)
       chunks.push_back({&job, begin, std::min(count, begin + kBigsAtOnce)});
   }
+  std::vector<uint32_t> wholes;
+  for (const Group& group : groups_)
+    if (!group.is_weight && group.activation_ops > 0 && group.activation_ops == activation_ops - 1 &&
+        group.weight_ops == weight_ops)
+      wholes.insert(wholes.end(), group.reps.begin(), group.reps.end());
+  const SharedKernels shared = wholes.empty() ? SharedKernels() : shared_kernels(activation_ops, weight_ops);
   std::vector<Findings> findings(static_cast<size_t>(threads_));
   std::vector<Worker> workers;
   for (Findings& own : findings) workers.emplace_back(*this, own);
   parallel_for(threads_, chunks.size(), [&](int thread, size_t item) {
     const Chunk& chunk = chunks[item];
     workers[static_cast<size_t>(thread)].run(*chunk.job, chunk.begin, chunk.end);
+  });
+  parallel_for(threads_, shared.empty() ? 0 : wholes.size(), [&](int thread, size_t item) {
+    for (int op : ops_)
+      if (space_.terms().op(op).inputs == 2) workers[static_cast<size_t>(thread)].run_shared(op, wholes[item], shared);
   });
   Level level;
   std::vector<Record> records;
@@ -330,6 +429,7 @@ Level Enumerator::build(int activation_ops, int weight_ops) {
   add_classes(records, level, activation_ops, weight_ops);
   std::sort(level.equal.begin(), level.equal.end(),
             [](const auto& a, const auto& b) { return a.application < b.application; });
+  learn_parts(level);
   return level;
 }
 
@@ -343,10 +443,7 @@ Representative Enumerator::representative_of(const Record& record) {
   for (size_t i = 0; i < record.application.arity; i++) {
     const Representative& arg = space_.rep(record.application.args[i].rep);
     rep.is_weight = rep.is_weight && arg.is_weight;
-    rep.activation_ops = static_cast<uint8_t>(rep.activation_ops + arg.activation_ops);
-    rep.weight_ops = static_cast<uint8_t>(rep.weight_ops + arg.weight_ops);
   }
-  (rep.is_weight ? rep.weight_ops : rep.activation_ops)++;
   const Signature& signature = space_.signature(rep.signature);
   for (size_t p = 1; p < signature.permutations.size() && p < 32; p++) {
     if (!(record.symmetries >> p & 1)) continue;
@@ -465,7 +562,6 @@ void Enumerator::add_classes(std::vector<Record>& records, Level& level, int act
     return a.variables != b.variables ? a.variables < b.variables : a.begin->application < b.begin->application;
   });
   const bool final = is_final(activation_ops);
-  (void)weight_ops;
   constexpr size_t kAtOnce = 4096;
   std::vector<Representative> reps(kAtOnce);
   std::vector<std::vector<std::pair<Naming, Fingerprint>>> images(kAtOnce);
@@ -474,6 +570,8 @@ void Enumerator::add_classes(std::vector<Record>& records, Level& level, int act
     const size_t count = std::min(kAtOnce, classes.size() - start);
     for (size_t i = 0; i < count; i++) {
       reps[i] = representative_of(*classes[start + i].begin);
+      reps[i].activation_ops = static_cast<uint8_t>(activation_ops);
+      reps[i].weight_ops = static_cast<uint8_t>(weight_ops);
       reps[i].is_final = final;
       images[i].clear();
     }

@@ -1,4 +1,5 @@
 // Fills the space level by level: every operator on every combination of representatives, up to the names of variables.
+// An argument that is part of another costs nothing, so that x * x counts x once, however large it is.
 // A level has two phases: threads emit fingerprints and applications, which are then sorted, and the least application
 // of each new fingerprint becomes a representative; so the space does not depend on threads.
 #pragma once
@@ -63,8 +64,12 @@ class Enumerator {
     std::vector<EqualApplication> equal;
   };
   class Worker;
+  using SharedKernels = std::map<std::pair<int, std::pair<TypeId, TypeId>>, Output>;  // by operator and types
 
   std::vector<Job> jobs(int activation_ops, int weight_ops);
+  SharedKernels shared_kernels(int activation_ops, int weight_ops);
+  void collect_subterms(Named named, std::vector<Named>& out) const;
+  void learn_parts(const Level& level);
   void choose_groups(Job& job, int activation_ops, int weight_ops, bool weights_only, std::vector<Job>& jobs);
   void complete(Job& job, bool weights_only, std::vector<Job>& jobs);
   void add_classes(std::vector<Record>& records, Level& level, int activation_ops, int weight_ops);
@@ -82,6 +87,7 @@ class Enumerator {
   const int threads_;
   std::vector<int> ops_;
   std::vector<Group> groups_;
+  std::map<Application, Named> parts_;  // outputs of operators that have several
 };
 
 }  // namespace gopt::generator

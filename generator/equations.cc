@@ -156,7 +156,7 @@ void Equations::learn_types() {
   }
 }
 
-void Equations::add_rule(const KeptRule& rule) {
+void Equations::add_rule(const KeptRule& rule, size_t number) {
   const size_t op_count = space_.terms().family().ops.size();
   by_root_.resize(op_count);
   for (size_t output = 0; output < rule.left.size(); output++)
@@ -165,6 +165,8 @@ void Equations::add_rule(const KeptRule& rule) {
       const TermId to = reversed ? rule.left[output] : rule.right[output];
       auto made = RewritingCompiler(*this, *rule.terms).compile(from, to, rule.condition);
       if (!made) continue;
+      made->rule = number;
+      made->is_reversed = reversed;
       for (size_t op = 0; op < op_count; op++)
         if (made->from.front().ops[op]) by_root_[op].push_back(rewritings_.size());
       rewritings_.push_back(*std::move(made));
@@ -232,12 +234,12 @@ NodeId Equations::add_level(const Level& level, bool is_final) {
   return first;
 }
 
-void Equations::derive(NodeId id, size_t first_rule, std::vector<Derived>& out) const {
+void Equations::derive(NodeId id, size_t first_rule, std::vector<Derived>& out, bool only_representatives) const {
   const Application& application = nodes_[id].content.application;
   if (static_cast<size_t>(application.op) >= by_root_.size()) return;
   const auto& rules = by_root_[static_cast<size_t>(application.op)];
   for (auto rule = std::lower_bound(rules.begin(), rules.end(), first_rule); rule != rules.end(); ++rule)
-    NodeMatcher(*this, rewritings_[*rule], out).match(application);
+    NodeMatcher(*this, rewritings_[*rule], only_representatives, out).match(application);
 }
 
 NodeId Equations::root(NodeId id) const {

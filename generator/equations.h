@@ -18,13 +18,14 @@ struct KeptRule {
 };
 
 using NodeId = uint32_t;
+constexpr size_t kNoNumber = ~size_t{0};
 
 class Equations {
  public:
   explicit Equations(Space& space) : space_(space) {}
 
-  // Every output of a rule is used in both directions, as far as the variables allow.
-  void add_rule(const KeptRule& rule);
+  // Every output of a rule is used in both directions, as far as the variables allow. `number` is for the caller.
+  void add_rule(const KeptRule& rule, size_t number = kNoNumber);
   size_t rule_count() const { return rewritings_.size(); }
   void forget_rules(size_t first);
 
@@ -35,12 +36,15 @@ class Equations {
   const EqualApplication* find(const Application& application) const;
   std::optional<NodeId> find_node(const Application& application) const;
 
-  // What rules number `first_rule` on make of a node at its root. May run in parallel with itself.
+  // What rules number `first_rule` on make of a node at its root; below it, joined nodes count only where not
+  // `only_representatives`. May run in parallel with itself.
   struct Derived {
     NodeId node;   // whose value is that of
     Named result;  // its representative under this naming, in the node's variables
+    size_t rule;   // its number
+    bool is_reversed;
   };
-  void derive(NodeId id, size_t first_rule, std::vector<Derived>& out) const;
+  void derive(NodeId id, size_t first_rule, std::vector<Derived>& out, bool only_representatives = false) const;
 
   // Joins what was derived. A node that stands for a symmetry of its representative is joined to nothing else.
   void join(NodeId id, const std::vector<Derived>& derived);
@@ -76,6 +80,8 @@ class Equations {
     std::vector<VariablePattern> variables;
     std::vector<AtomId> symbols;
     Cond condition;
+    size_t rule = kNoNumber;
+    bool is_reversed = false;
   };
   struct Node {
     EqualApplication content;

@@ -303,6 +303,7 @@ std::optional<RuleFinder::Candidate> RuleFinder::candidate_at(NodeId node) {
   candidate.rules.push_back(*rule);
   if (wanted.size() > 1)
     if (auto back = tested_rule(wanted[1], with_leading_axes)) candidate.rules.push_back(*std::move(back));
+  candidate.starts_at_node = wanted.front() == candidate.pair;
   candidate.pair = wanted.front();
   return candidate;
 }
@@ -449,20 +450,44 @@ void RuleFinder::offer(std::vector<Candidate>& candidates) {
   const std::vector<bool> answers = accept_(rules);
   size_t at = 0;
   for (Candidate& candidate : candidates) {
-    bool is_kept = false;
+    Found found{candidate.nodes.front(), candidate.starts_at_node, {}};
     Cond condition;
     for (size_t i = 0; i < candidate.rules.size(); i++, at++) {
       if (!answers[at]) continue;
-      if (!is_kept) condition = rules[at].condition;
-      is_kept = true;
+      if (found.names.empty()) condition = rules[at].condition;
+      found.names[i > 0] = rules[at].name;
       result_.rules.push_back(std::move(rules[at]));
     }
-    if (!is_kept) continue;
-    if (candidate.pair.left.size() == 1) offered_[renamed(candidate.pair)] = true;
+    if (found.names.empty()) continue;
+    const bool is_single = candidate.pair.left.size() == 1;
     kept_.push_back({&terms_, candidate.pair.left, candidate.pair.right, condition});
-    equations_.add_rule(kept_.back());
+    equations_.add_rule(kept_.back(), is_single ? found_.size() : kNoNumber);
     for (NodeId node : candidate.nodes) equations_.join_to_representative(node);
+    if (!is_single) continue;
+    offered_[renamed(candidate.pair)] = true;
+    found_.push_back(std::move(found));
   }
+}
+
+// A rule found among small terms, x + x say, may be an instance of one that needs larger ones, x + y. One step of that
+// other rule, in a direction that it was kept in, then does the same.
+void RuleFinder::drop_instances() {
+  std::set<std::string> dropped;
+  for (size_t number = 0; number < found_.size(); number++) {
+    const Found& own = found_[number];
+    const EqualApplication& node = equations_.node(own.node);
+    std::vector<Equations::Derived> derived;
+    equations_.derive(own.node, 0, derived, true);
+    for (const Equations::Derived& step : derived) {
+      if (step.rule == kNoNumber || step.rule <= number || step.node != space_.rep(node.equal.rep).node) continue;
+      if (space_.canonical(step.result) != space_.canonical(node.equal)) continue;
+      for (const auto& [is_back, name] : own.names) {
+        const bool from_node = own.starts_at_node != is_back;
+        if (found_[step.rule].names.count(step.is_reversed == from_node)) dropped.insert(name);
+      }
+    }
+  }
+  std::erase_if(result_.rules, [&](const RewriteRule& rule) { return dropped.count(rule.name) > 0; });
 }
 
 }  // namespace gopt::generator

@@ -18,12 +18,21 @@ class RuleFinder {
              GeneratedCandidates& result);
 
   void take(const Level& level, bool is_final);
+  // Drops rules that are instances of rules found after them.
+  void drop_instances();
 
  private:
   struct Candidate {
     std::vector<NodeId> nodes;  // that it was found at
     TermPair pair;              // as an equation
+    bool starts_at_node = true;
     std::vector<RewriteRule> rules;
+  };
+  // A rule of this family with one output, and which of its directions were kept.
+  struct Found {
+    NodeId node;
+    bool starts_at_node;                // else at its representative
+    std::map<bool, std::string> names;  // by whether it is the pair reversed
   };
   struct Pending {
     NodeId node;
@@ -57,6 +66,7 @@ class RuleFinder {
   GeneratedCandidates& result_;
   GeneratorStats& stats_;
   Equations equations_;
+  std::vector<Found> found_;
   std::unordered_map<uint32_t, std::optional<Values>> values_;
   Values registers_;
   std::map<TermPair, bool> offered_;  // whether kept

@@ -35,6 +35,7 @@ class FamilyRun {
         finder_.take(level, activation_ops == ops_.max_ops);
         if (progress) report("decided", activation_ops, weight_ops, level, progress);
       }
+    finder_.drop_instances();
   }
 
   std::unique_ptr<TermStore> take_terms() { return std::move(terms_); }

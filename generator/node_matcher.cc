@@ -4,9 +4,13 @@
 
 namespace gopt::generator {
 
-NodeMatcher::NodeMatcher(const Equations& equations, const Equations::Rewriting& rule,
+NodeMatcher::NodeMatcher(const Equations& equations, const Equations::Rewriting& rule, bool only_representatives,
                          std::vector<Equations::Derived>& out)
-    : equations_(equations), space_(equations.space_), rule_(rule), out_(out) {
+    : equations_(equations),
+      space_(equations.space_),
+      rule_(rule),
+      only_representatives_(only_representatives),
+      out_(out) {
   symbols_.fill(-1);
 }
 
@@ -113,6 +117,7 @@ void NodeMatcher::step(size_t at) {
     case Step::Kind::Application: {
       const Signature& signature = space_.signature_of(target.rep);
       for (NodeId member : equations_.members_[target.rep]) {
+        if (only_representatives_ && member != space_.rep(target.rep).node) break;
         const EqualApplication& content = equations_.nodes_[member].content;
         if (content.application.op < 0 || !step.ops[static_cast<size_t>(content.application.op)]) continue;
         NameMap map = NameMap::nothing();
@@ -152,7 +157,7 @@ void NodeMatcher::finish() {
   if (!is_settled()) return;
   std::optional<NodeId> node;
   const auto result = build(0, node);
-  if (result && node) out_.push_back({*node, *result});
+  if (result && node) out_.push_back({*node, *result, rule_.rule, rule_.is_reversed});
 }
 
 bool NodeMatcher::is_op(const Step& step, int op) const {

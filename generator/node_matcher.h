@@ -7,7 +7,8 @@ namespace gopt::generator {
 
 class NodeMatcher {
  public:
-  NodeMatcher(const Equations& equations, const Equations::Rewriting& rule, std::vector<Equations::Derived>& out);
+  NodeMatcher(const Equations& equations, const Equations::Rewriting& rule, bool only_representatives,
+              std::vector<Equations::Derived>& out);
   // Appends what every instance at the application's root leads to.
   void match(const Application& application);
 
@@ -28,6 +29,7 @@ class NodeMatcher {
   const Equations& equations_;
   const Space& space_;
   const Equations::Rewriting& rule_;
+  const bool only_representatives_;
   std::vector<Equations::Derived>& out_;
   std::array<Named, kMaxSteps> targets_{};
   std::array<Named, 8> variables_{};

@@ -73,7 +73,7 @@ TEST_P(FoundInBuiltInAlphabet, IsFound) {
 INSTANTIATE_TEST_SUITE_P(
     Table, FoundInBuiltInAlphabet,
     testing::Values(Row{"ReluTwice", "elementwise", "Relu(Relu(x)) = Relu(x)"},
-                    Row{"AddIsAssociative", "elementwise", "Add(Add(x,y),z) = Add(Add(x,z),y)"},
+                    Row{"AddIsAssociative", "elementwise", "Add(Add(x,y),z) = Add(Add(y,z),x)"},
                     Row{"MaxOfZeroIsRelu", "elementwise", "Max(c,x) = Relu(x)"},
                     Row{"TransposeTwice", "matrix", "Transpose(Transpose(x)) = x"},
                     Row{"WeightsOfTwoProducts", "dense", "MatMul(MatMul(x,w),u) = MatMul(x,MatMul(w,u))"},
@@ -99,6 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
                         "Add(MatMul(x,w),MatMul(y,u)) = MatMul(Concat(y,x),Concat(u,w))", 3},
                     Row{"SumOfConvolutionsByChannels", "convolution-merge",
                         "Add(Conv(x,w),Conv(y,u)) = Conv(Concat(y,x),Concat(u,w))", 3},
+                    Row{"SquaresOfSineAndCosine", "functions", "Sub(c,Mul(Sin(x),Sin(x))) = Mul(Cos(x),Cos(x))", 3},
                     Row{"ParallelConvolutionsAsGroups", "convolution-groups",
                         "Concat(Conv(x,w),Conv(y,u)) = Conv(Concat(x,y),Concat(w,u))", 3}),
     [](const testing::TestParamInfo<Row>& info) { return info.param.name; });
@@ -186,6 +187,26 @@ TEST(Generate, ZeroDivisorsAreTried) {
   const GeneratedCandidates found = generate(with_alphabet("family f\nactivation 1 [...]\nconstant 0 1\nop Div\n"));
   EXPECT_FALSE(has(found, "Div(x,x) = c")) << listing(found);
   EXPECT_FALSE(has(found, "Div(c,x) = c")) << listing(found);
+}
+
+// An argument that occurs twice is counted once.
+TEST(Generate, SharedArguments) {
+  const GeneratedCandidates two = generate(with_alphabet("family f\nactivation 2 [...]\nop Relu\nop Neg\nop Add\n"));
+  EXPECT_TRUE(has(two, "Add(Neg(x),Neg(x)) = Neg(Add(x,x))")) << listing(two);
+}
+
+// A sum of one tensor with itself is an instance of a sum of two, and goes once that is found.
+TEST(Generate, InstancesOfWhatIsFoundLaterGo) {
+  GeneratorLimits limits =
+      with_alphabet("family f\nactivation 2 [...,m]\nsize m 2 3\nop ReduceSum axes=[-1]\nop Add\n");
+  const std::string instance = "Add(ReduceSum(x),ReduceSum(x)) = ReduceSum(Add(x,x))",
+                    general = "Add(ReduceSum(x),ReduceSum(y)) = ReduceSum(Add(x,y))";
+  const GeneratedCandidates two = generate(limits);
+  EXPECT_TRUE(has(two, instance) || has(two, "ReduceSum(Add(x,x)) = Add(ReduceSum(x),ReduceSum(x))")) << listing(two);
+  limits.max_ops = 3;
+  const GeneratedCandidates three = generate(limits);
+  EXPECT_TRUE(has(three, general)) << listing(three);
+  EXPECT_FALSE(has(three, instance)) << listing(three);
 }
 
 // A commutative operator gives no rule x + y = y + x; associativity is one rule, not one an order.
