@@ -8,6 +8,7 @@ namespace gopt::generator {
 namespace {
 
 constexpr NodeId kNone = ~0U;
+constexpr size_t kMaxMembers = 32;  // nodes that a representative stands for in matches
 
 // An operator's text with its integers left out, and the integers.
 std::string form_of(const AlphabetOp& op, std::vector<Index>& numbers) {
@@ -98,8 +99,9 @@ class RewritingCompiler {
       if (!pattern_of(number, step.attributes.back())) return false;
     }
     const auto op_count = static_cast<int>(equations_.space_.terms().family().ops.size());
-    for (int own = 0; own < op_count; own++) step.ops.push_back(equations_.family_op(own).form == form);
-    if (std::find(step.ops.begin(), step.ops.end(), true) == step.ops.end()) return false;
+    for (int own = 0; own < op_count; own++)
+      if (equations_.family_op(own).form == form) step.ops |= uint64_t{1} << own;
+    if (step.ops == 0) return false;
     steps.push_back(std::move(step));
     for (TermId arg : term.args) {
       steps[at].children.push_back(steps.size());
@@ -168,7 +170,7 @@ void Equations::add_rule(const KeptRule& rule, size_t number) {
       made->rule = number;
       made->is_reversed = reversed;
       for (size_t op = 0; op < op_count; op++)
-        if (made->from.front().ops[op]) by_root_[op].push_back(rewritings_.size());
+        if (made->from.front().ops >> op & 1) by_root_[op].push_back(rewritings_.size());
       rewritings_.push_back(*std::move(made));
     }
 }
@@ -227,19 +229,41 @@ NodeId Equations::add_level(const Level& level, bool is_final) {
   for (NodeId id = from; id < node_count(); id++)
     if (nodes_[id].content.application.op >= 0 && !nodes_[id].is_symmetry) place(id);
   members_.resize(space_.rep_count());
+  member_ops_.resize(space_.rep_count());
   for (uint32_t rep : level.representatives)
     if (space_.rep(rep).leaf_class < 0 && space_.rep(rep).application.op < 0) constants_.push_back(rep);
   for (uint32_t rep : level.representatives)
-    if (!is_final) members_[rep].push_back(space_.rep(rep).node);
+    if (!is_final) add_member(rep, space_.rep(rep).node);
   return first;
 }
 
+void Equations::add_member(uint32_t rep, NodeId node) {
+  members_[rep].push_back(node);
+  const int op = nodes_[node].content.application.op;
+  if (op >= 0) member_ops_[rep] |= uint64_t{1} << op;
+}
+
+bool Equations::may_fit(const Rewriting& rule, const Step& step, const Application& application, bool exchanged) const {
+  for (size_t i = 0; i < step.children.size(); i++) {
+    const Step& child = rule.from[step.children[i]];
+    const uint32_t rep = application.args[exchanged ? 1 - i : i].rep;
+    if (child.kind == Step::Kind::Application && (child.ops & member_ops_[rep]) == 0) return false;
+  }
+  return true;
+}
+
 void Equations::derive(NodeId id, size_t first_rule, std::vector<Derived>& out, bool only_representatives) const {
-  const Application& application = nodes_[id].content.application;
+  const Node& node = nodes_[id];
+  const Application& application = node.content.application;
   if (static_cast<size_t>(application.op) >= by_root_.size()) return;
   const auto& rules = by_root_[static_cast<size_t>(application.op)];
-  for (auto rule = std::lower_bound(rules.begin(), rules.end(), first_rule); rule != rules.end(); ++rule)
-    NodeMatcher(*this, rewritings_[*rule], only_representatives, out).match(application);
+  for (auto rule = std::lower_bound(rules.begin(), rules.end(), first_rule); rule != rules.end(); ++rule) {
+    const Rewriting& own = rewritings_[*rule];
+    const Step& step = own.from.front();
+    if (!may_fit(own, step, application, false) && !(step.commutes && may_fit(own, step, application, true))) continue;
+    const bool is_joined = NodeMatcher(*this, own, only_representatives, out).match(application);
+    if (is_joined && !node.is_symmetry) return;
+  }
 }
 
 NodeId Equations::root(NodeId id) const {
@@ -289,8 +313,9 @@ void Equations::settle(NodeId first, NodeId end) {
     const uint32_t rep = node.content.equal.rep;
     if (node.is_symmetry || space_.rep(rep).is_final || space_.rep(rep).node == id || !is_joined(id)) continue;
     // Variables that the value does not depend on could be anything.
-    if (space_.classes_of(node.content.application).size() == space_.signature_of(rep).count)
-      members_[rep].push_back(id);
+    if (members_[rep].size() < kMaxMembers &&
+        space_.classes_of(node.content.application).size() == space_.signature_of(rep).count)
+      add_member(rep, id);
   }
 }
 

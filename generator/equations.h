@@ -71,7 +71,7 @@ class Equations {
     double constant = 0;
     bool commutes = false;
     uint8_t output = 0;
-    std::vector<bool> ops;  // those of the family that it may be
+    uint64_t ops = 0;  // bit i: it may be operator i of the family
     std::vector<IndexPattern> attributes;
     std::vector<size_t> children;
   };
@@ -94,7 +94,10 @@ class Equations {
     std::vector<int> numbers;
   };
 
+  // Whether members of the arguments may be what a step's arguments are to be.
+  bool may_fit(const Rewriting& rule, const Step& step, const Application& application, bool exchanged) const;
   int number_of(const Index& index);
+  void add_member(uint32_t rep, NodeId node);
   void learn_types();
   const FamilyOp& family_op(int op);
 
@@ -104,6 +107,7 @@ class Equations {
   std::vector<Node> nodes_;
   std::vector<NodeId> slots_;                 // a hash table of nodes by application
   std::vector<std::vector<NodeId>> members_;  // of each representative
+  std::vector<uint64_t> member_ops_;          // their operators
   std::vector<uint32_t> constants_;           // representatives
   std::map<Index, int> numbers_;
   std::vector<Index> indexes_;

@@ -14,11 +14,13 @@ NodeMatcher::NodeMatcher(const Equations& equations, const Equations::Rewriting&
   symbols_.fill(-1);
 }
 
-void NodeMatcher::match(const Application& application) {
+bool NodeMatcher::match(const Application& application) {
   if (rule_.from.size() > kMaxSteps || rule_.variables.size() > variables_.size() ||
       rule_.symbols.size() > symbols_.size())
-    return;
+    return false;
+  const size_t before = out_.size();
   enter(0, application, nullptr);
+  return is_done_ && out_.size() > before;
 }
 
 bool NodeMatcher::unify(const Equations::IndexPattern& pattern, int number) {
@@ -38,7 +40,9 @@ bool NodeMatcher::unify(const Equations::IndexPattern& pattern, int number) {
 // Goes on with the arguments of an application in the place of step `at`; `map` renames them.
 void NodeMatcher::enter(size_t at, const Application& application, const NameMap* map) {
   const Step& step = rule_.from[at];
-  if (!step.ops[static_cast<size_t>(application.op)] || step.output != application.output) return;
+  if (!(step.ops >> application.op & 1) || step.output != application.output) return;
+  is_done_ = is_done_ || visits_++ == kMaxVisits;
+  if (is_done_) return;
   const size_t trail = trail_.size(), waiting = waiting_.size();
   bool fits = true;
   const auto& numbers = equations_.family_ops_[static_cast<size_t>(application.op)].numbers;
@@ -46,6 +50,7 @@ void NodeMatcher::enter(size_t at, const Application& application, const NameMap
   if (fits) {
     for (bool exchanged : {false, true}) {
       if (exchanged && (!step.commutes || application.args[0] == application.args[1])) break;
+      if (!equations_.may_fit(rule_, step, application, exchanged)) continue;
       for (size_t i = 0; i < step.children.size(); i++) {
         const Named& arg = application.args[exchanged ? 1 - i : i];
         targets_[step.children[i]] = map ? space_.renamed(arg, *map) : arg;
@@ -117,9 +122,10 @@ void NodeMatcher::step(size_t at) {
     case Step::Kind::Application: {
       const Signature& signature = space_.signature_of(target.rep);
       for (NodeId member : equations_.members_[target.rep]) {
+        if (is_done_) return;
         if (only_representatives_ && member != space_.rep(target.rep).node) break;
         const EqualApplication& content = equations_.nodes_[member].content;
-        if (content.application.op < 0 || !step.ops[static_cast<size_t>(content.application.op)]) continue;
+        if (content.application.op < 0 || !(step.ops >> content.application.op & 1)) continue;
         NameMap map = NameMap::nothing();
         for (unsigned i = 0; i < signature.count; i++) {
           uint32_t& own = map.of_class[signature.classes[i]];
@@ -157,7 +163,9 @@ void NodeMatcher::finish() {
   if (!is_settled()) return;
   std::optional<NodeId> node;
   const auto result = build(0, node);
-  if (result && node) out_.push_back({*node, *result, rule_.rule, rule_.is_reversed});
+  if (!result || !node) return;
+  out_.push_back({*node, *result, rule_.rule, rule_.is_reversed});
+  is_done_ = !only_representatives_ && equations_.is_joined(*node);
 }
 
 bool NodeMatcher::is_op(const Step& step, int op) const {
@@ -198,8 +206,8 @@ std::optional<Named> NodeMatcher::build(size_t at, std::optional<NodeId>& node) 
     if (!arg || !below || !equations_.is_joined(*below)) return std::nullopt;
     args[i] = space_.canonical(*arg);
   }
-  for (size_t op = 0; op < step.ops.size(); op++) {
-    if (!step.ops[op] || !is_op(step, static_cast<int>(op))) continue;
+  for (size_t op = 0; op < equations_.family_ops_.size(); op++) {
+    if (!(step.ops >> op & 1) || !is_op(step, static_cast<int>(op))) continue;
     const auto arity = static_cast<int>(step.children.size());
     const Space::Normal normal = space_.normalized(static_cast<int>(op), step.output, args.data(), arity);
     node = equations_.find_node(normal.application);

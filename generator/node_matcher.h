@@ -9,12 +9,14 @@ class NodeMatcher {
  public:
   NodeMatcher(const Equations& equations, const Equations::Rewriting& rule, bool only_representatives,
               std::vector<Equations::Derived>& out);
-  // Appends what every instance at the application's root leads to.
-  void match(const Application& application);
+  // Appends what instances at the application's root lead to, until one is joined to its representative. Whether one
+  // is.
+  bool match(const Application& application);
 
  private:
   using Step = Equations::Step;
   static constexpr size_t kMaxSteps = 24;
+  static constexpr int kMaxVisits = 2000;  // of applications
 
   void step(size_t at);
   void enter(size_t at, const Application& application, const NameMap* map);
@@ -35,6 +37,8 @@ class NodeMatcher {
   std::array<Named, 8> variables_{};
   std::array<bool, 8> is_bound_{};
   std::array<int, 32> symbols_{};
+  int visits_ = 0;
+  bool is_done_ = false;
   std::vector<size_t> trail_;                          // symbols bound so far
   std::vector<std::pair<const Index*, int>> waiting_;  // equations that need all symbols
   std::vector<int> prefix_;
