@@ -13,12 +13,6 @@ namespace {
 constexpr size_t kRandomTrials = 12, kTriesEach = 5;
 constexpr double kTolerance = 1e-7;
 
-void collect_symbols(const AttributeValue& value, std::set<AtomId>& out) {
-  if (auto* index = std::get_if<Index>(&value)) gopt::collect_symbols(*index, out);
-  if (auto* list = std::get_if<std::vector<Index>>(&value))
-    for (const Index& index : *list) gopt::collect_symbols(index, out);
-}
-
 // Nothing where an index has no value.
 std::optional<Attributes> with_sizes(Attributes attributes, const Environment& sizes) {
   const auto settle = [&](Index& index) {
