@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "binder_change.h"
+#include "covers.h"
 #include "piecewise.h"
 #include "rearrange.h"
 #include "simplify.h"
@@ -56,7 +57,7 @@ class Matcher {
     const NormalForm plain = without_denominators(with_functions_expanded(terms, context, state_), context, state_);
     if (key(plain) != before && is_zero_now(plain)) return true;
     std::vector<NormalForm> forms{plain};
-    for (const Index& inner : range_factors(plain, context)) {
+    for (const Index& inner : range_factors(plain)) {
       forms.push_back(with_ranges_split(plain, inner, context, state_));
       if (is_zero_now(forms.back())) return true;
     }
@@ -179,10 +180,22 @@ class Matcher {
     if (key(a) == key(b)) return true;
     for (size_t i = 0; i < a.args.size(); i++)
       if (!equal_forms(a.args[i], b.args[i], context, depth + 1)) return false;
-    if (a.kind == FactorKind::Maximum)
-      return covers(a.branches, b.branches, context, depth) && covers(b.branches, a.branches, context, depth);
+    if (a.kind == FactorKind::Maximum) return equal_maxima(a.branches, b.branches, context, depth);
     if (a.kind == FactorKind::Product) return equal_products(a.branches[0], b.branches[0], context, depth);
     return true;
+  }
+
+  // Whether each covers the other, as they are or with their windows written as windows of windows.
+  bool equal_maxima(const std::vector<Branch>& a, const std::vector<Branch>& b, const Cond& context, int depth) {
+    if (covers(a, b, context, depth) && covers(b, a, context, depth)) return true;
+    std::vector<Branch> all = a;
+    all.insert(all.end(), b.begin(), b.end());
+    for (const Index& inner : range_factors(all)) {
+      if (rearrangements_++ >= kMaxRearrangements) return false;
+      const auto x = with_ranges_split(a, inner, context, state_), y = with_ranges_split(b, inner, context, state_);
+      if (covers(x, y, context, depth) && covers(y, x, context, depth)) return true;
+    }
+    return false;
   }
 
   // Whether every value of a branch of `inner` is a value of a branch of `outer`.
@@ -197,7 +210,8 @@ class Matcher {
     known.kind = other.kind = FactorKind::Opaque;
     known.args = {inner.value};
     Cond covered = Cond::never();
-    for (const Branch& candidate : outer) {
+    for (const Branch& branch : outer) {
+      const Branch candidate = freshen(branch, state_.pool);
       other.args = {candidate.value};
       std::vector<Index> equations;
       append_equations(known, other, equations);
@@ -210,56 +224,6 @@ class Matcher {
       if (state_.solver.entails(own, covered)) return true;
     }
     return state_.solver.entails(own, covered);
-  }
-
-  // Values of a branch's binders, some perhaps left open; the branch's guard there; where some open values satisfy it.
-  struct Cover {
-    Substitution binders;
-    Cond guard, where;
-  };
-
-  // What to try: the solution of the reads' equations, else bounds of the guard, so that a branch whose value does not
-  // depend on its binders covers wherever its domain is seen not to be empty.
-  static std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner,
-                                            const std::vector<Index>& equations) {
-    auto at = [&](const Substitution& binders) {
-      const Cond guard = substitute(candidate.guard, binders);
-      return Cover{binders, guard, guard};
-    };
-    if (const auto change = solve_binders(equations, candidate.binders, inner.binders, 0)) return {at(*change)};
-    std::vector<Cover> covers;
-    const PartialSolution solution = solve_partially(equations, candidate.binders);
-    if (!solution.values.empty()) {
-      Cover open = at(solution.values);
-      for (AtomId binder : solution.open) open.where = where_some(open.where, binder);
-      covers.push_back(std::move(open));
-    }
-    for (const Substitution& witness : bounds_of(candidate)) covers.push_back(at(witness));
-    return covers;
-  }
-
-  static std::vector<Substitution> bounds_of(const Branch& candidate) {
-    std::vector<Substitution> result{{}};
-    for (AtomId binder : candidate.binders) {
-      std::vector<Index> values;
-      for (const Cond& literal : conjuncts(candidate.guard)) {
-        if (literal.kind() != CondKind::NonNegative) continue;
-        const auto split = split_linear(literal.index(), binder);
-        if (split && (split->coefficient == 1 || split->coefficient == -1))
-          values.push_back(split->coefficient == 1 ? -split->rest : split->rest);
-      }
-      std::vector<Substitution> extended;
-      for (const Substitution& partial : result)
-        for (const Index& value : values) {
-          Substitution next = partial;
-          next[binder] = substitute(value, partial);
-          extended.push_back(std::move(next));
-        }
-      result = std::move(extended);
-      constexpr size_t kMaxWitnesses = 64;
-      if (result.size() > kMaxWitnesses) result.resize(kMaxWitnesses);
-    }
-    return result;
   }
 
   // Products over equal multisets are equal; so are sums over them of any function of the values.

@@ -234,7 +234,7 @@ std::optional<Index> divided(const Index& product, const Index& factor) {
 
 }  // namespace
 
-std::vector<Index> range_factors(const NormalForm& form, const Cond&) {
+std::vector<Index> range_factors(const NormalForm& form) {
   std::vector<Index> factors;
   auto note = [&](const Index& factor) {
     if (std::find(factors.begin(), factors.end(), factor) == factors.end()) factors.push_back(factor);
@@ -256,28 +256,29 @@ std::vector<Index> range_factors(const NormalForm& form, const Cond&) {
 }
 
 // 0 <= k < a*b is k = q*b + r with 0 <= q < a and 0 <= r < b, for b >= 0: where b is 0, both ranges are empty.
+void split_ranges(Term& term, const Index& inner, ProofState& state) {
+  for (size_t i = 0; i < term.binders.size(); i++) {
+    const AtomId binder = term.binders[i];
+    const auto range = range_of(term, binder);
+    if (!range || range->lower != Index(0)) continue;
+    const Index extent = range->upper + Index(1);
+    if (!is_product(extent)) continue;
+    const auto outer = divided(extent, inner);
+    if (!outer) continue;
+    const AtomId high = state.pool.fresh(), low = state.pool.fresh();
+    const Index q = Index::from_atom(high), rest = Index::from_atom(low);
+    const Substitution split{{binder, q * inner + rest}};
+    term.guard = substitute(range->rest, split) && within(q, Index(0), *outer) && within(rest, Index(0), inner);
+    for (Factor& factor : term.factors) factor = substitute(factor, split);
+    term.binders[i] = high;
+    term.binders.push_back(low);
+  }
+}
+
 NormalForm with_ranges_split(const NormalForm& form, const Index& inner, const Cond& context, ProofState& state) {
   if (!state.solver.entails(context, at_least(inner, Index(0)))) return form;
-  NormalForm r;
-  for (Term term : form) {
-    for (size_t i = 0; i < term.binders.size(); i++) {
-      const AtomId binder = term.binders[i];
-      const auto range = range_of(term, binder);
-      if (!range || range->lower != Index(0)) continue;
-      const Index extent = range->upper + Index(1);
-      if (!is_product(extent)) continue;
-      const auto outer = divided(extent, inner);
-      if (!outer) continue;
-      const AtomId high = state.pool.fresh(), low = state.pool.fresh();
-      const Index q = Index::from_atom(high), rest = Index::from_atom(low);
-      const Substitution split{{binder, q * inner + rest}};
-      term.guard = substitute(range->rest, split) && within(q, Index(0), *outer) && within(rest, Index(0), inner);
-      for (Factor& factor : term.factors) factor = substitute(factor, split);
-      term.binders[i] = high;
-      term.binders.push_back(low);
-    }
-    r.push_back(std::move(term));
-  }
+  NormalForm r = form;
+  for (Term& term : r) split_ranges(term, inner, state);
   return simplify(r, context, state);
 }
 

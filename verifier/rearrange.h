@@ -13,7 +13,8 @@ NormalForm with_functions_expanded(const NormalForm& form, const Cond& context, 
 // Multiplied by every divisor that is known not to be 0.
 NormalForm without_denominators(NormalForm form, const Cond& context, ProofState& state);
 // Factors of products a*b that bound binders: a binder may be written as k * factor + l.
-std::vector<Index> range_factors(const NormalForm& form, const Cond& context);
+std::vector<Index> range_factors(const NormalForm& form);
+void split_ranges(Term& term, const Index& inner, ProofState& state);
 NormalForm with_ranges_split(const NormalForm& form, const Index& inner, const Cond& context, ProofState& state);
 // Sums over few elements written out.
 NormalForm with_short_sums_expanded(const NormalForm& form, const Cond& context, ProofState& state);

@@ -43,17 +43,14 @@ struct Position {
   Cond range;
 };
 
-Index without_factor(const Index::Term& monomial, AtomId factor) {
-  Index rest(monomial.coefficient);
-  bool skipped = false;
-  for (AtomId id : monomial.atoms) {
-    if (id == factor && !skipped) {
-      skipped = true;
-    } else {
-      rest = rest * Index::from_atom(id);
-    }
-  }
-  return rest;
+// The factors of an extent that is a product, by name; a number comes first.
+std::vector<Index> factors_of(const Index& extent) {
+  if (extent.constant() != 0 || extent.terms().size() != 1 || extent.terms()[0].coefficient < 1) return {};
+  const Index::Term& monomial = extent.terms()[0];
+  std::vector<Index> factors;
+  if (monomial.coefficient > 1) factors.emplace_back(monomial.coefficient);
+  for (AtomId id : sorted_by_name(monomial.atoms)) factors.push_back(Index::from_atom(id));
+  return factors.size() >= 2 ? factors : std::vector<Index>{};
 }
 
 // `choice` says which factor of a product axis is the inner one; -1: no axis is split.
@@ -62,25 +59,26 @@ Position position_of(const Shape& shape, size_t output, int choice) {
   for (size_t axis = 0; axis < shape.size(); axis++) {
     const std::string name = "%o" + std::to_string(output) + "_" + std::to_string(axis);
     const Index& extent = shape[axis];
-    const bool is_product = extent.constant() == 0 && extent.terms().size() == 1 && extent.terms()[0].atoms.size() >= 2;
-    if (!is_product || choice < 0) {
+    const std::vector<Index> factors = factors_of(extent);
+    if (factors.empty() || choice < 0) {
       p.subscripts.push_back(symbol(name));
       p.range = p.range && within(p.subscripts.back(), Index(0), extent);
       continue;
     }
-    const std::vector<AtomId> factors = sorted_by_name(extent.terms()[0].atoms);
-    const AtomId inner = factors[static_cast<size_t>(choice) % factors.size()];
-    const Index outer = without_factor(extent.terms()[0], inner), q = symbol(name + "q"), r = symbol(name + "r");
-    p.subscripts.push_back(q * Index::from_atom(inner) + r);
-    p.range = p.range && within(q, Index(0), outer) && within(r, Index(0), Index::from_atom(inner));
+    const size_t chosen = static_cast<size_t>(choice) % factors.size();
+    const Index& inner = factors[chosen];
+    Index outer(1);
+    for (size_t k = 0; k < factors.size(); k++)
+      if (k != chosen) outer = outer * factors[k];
+    const Index q = symbol(name + "q"), r = symbol(name + "r");
+    p.subscripts.push_back(q * inner + r);
+    p.range = p.range && within(q, Index(0), outer) && within(r, Index(0), inner);
   }
   return p;
 }
 int factor_choices(const Shape& shape) {
   size_t choices = 0;
-  for (const Index& extent : shape)
-    if (extent.constant() == 0 && extent.terms().size() == 1 && extent.terms()[0].atoms.size() >= 2)
-      choices = std::max(choices, extent.terms()[0].atoms.size());
+  for (const Index& extent : shape) choices = std::max(choices, factors_of(extent).size());
   return static_cast<int>(choices);
 }
 
@@ -260,26 +258,34 @@ class RuleVerifier {
     return a;
   }
 
+  enum class Outcome { Equal, Open, ConditionAdded };
+  Outcome conclude(Attempt& a) {
+    const Cond before = condition_;
+    if (!meets_demands(*a.state)) return before == condition_ ? Outcome::Open : Outcome::ConditionAdded;
+    a.state->sides_are_defined = true;
+    if (!are_equal(a.left, a.right, a.given, *a.state)) return Outcome::Open;
+    left_demands_more_ = left_demands_more_ || left_demands_more(*a.state);
+    return Outcome::Equal;
+  }
+
   bool prove_output(size_t output) {
     solver_.set_topic("output " + std::to_string(output) + " is equal");
-    std::vector<Attempt> attempts;
-    for (int choice = factor_choices(left_.outputs[output].shape) - 1; choice >= -1; choice--)
-      attempts.push_back(attempt(output, choice));
-    // The fewer divisions are left, the more is understood.
-    std::stable_sort(attempts.begin(), attempts.end(),
-                     [](const Attempt& a, const Attempt& b) { return a.divisions < b.divisions; });
-    for (Attempt& a : attempts) {
-      const Cond before = condition_;
-      if (!meets_demands(*a.state)) {
-        if (before == condition_) continue;
-        return prove_output(output);  // under the condition that was found
+    std::vector<Attempt> later;
+    Outcome outcome = Outcome::Open;
+    for (int choice = factor_choices(left_.outputs[output].shape) - 1; choice >= -1 && outcome == Outcome::Open;
+         choice--) {
+      Attempt a = attempt(output, choice);
+      if (a.divisions == 0) {
+        outcome = conclude(a);
+      } else {
+        later.push_back(std::move(a));
       }
-      a.state->sides_are_defined = true;
-      if (!are_equal(a.left, a.right, a.given, *a.state)) continue;
-      left_demands_more_ = left_demands_more_ || left_demands_more(*a.state);
-      return true;
     }
-    return false;
+    // The fewer divisions are left, the more is understood.
+    std::stable_sort(later.begin(), later.end(),
+                     [](const Attempt& a, const Attempt& b) { return a.divisions < b.divisions; });
+    for (size_t k = 0; k < later.size() && outcome == Outcome::Open; k++) outcome = conclude(later[k]);
+    return outcome == Outcome::ConditionAdded ? prove_output(output) : outcome == Outcome::Equal;
   }
 
   // Whether the sides apply partial functions to the same values (demands.h). Where that is so under a condition on the
