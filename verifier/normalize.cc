@@ -124,7 +124,8 @@ class Normalizer {
       Factor inverse = form[0].factors[i];
       for (size_t t = 0; t < form.size(); t++)
         form[t].factors.erase(form[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
-      append_inverse(r[0], std::move(inverse), is_size || is_positive_size(inverse, context, state_), context);
+      const bool counts = is_size || is_positive_size(inverse, context, state_);
+      append_inverse(r[0], std::move(inverse), counts, context);
     }
     const bool trivial = form.size() == 1 && form[0].binders.empty() && form[0].factors.empty() &&
                          state_.solver.entails(context, form[0].guard);
