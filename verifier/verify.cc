@@ -141,6 +141,8 @@ class RuleVerifier {
       if (!is_undefined_over_nothing(*verdict)) return *verdict;
       unless_excluded = verdict;
     }
+    if (auto verdict = judge_where_right_is_defined(options_.samples); verdict && !is_undefined_over_nothing(*verdict))
+      return *verdict;
     solver_.set_topic("the left side is defined somewhere");
     if (samples_.left_valid == 0 && !solver_.is_satisfiable(context()))
       return refuted("the left side is never defined", std::nullopt);
@@ -204,6 +206,20 @@ class RuleVerifier {
     if (samples_.difference) return refuted("the sides differ", samples_.difference);
     if (samples_.has_elements && !samples_.left_is_finite_somewhere && samples_.never_finite)
       return refuted("the left side has no finite value", samples_.never_finite);
+    return std::nullopt;
+  }
+
+  // Where the right side needs more than the left, few of the left side's samples look at both; these all do, so that
+  // what is false is seen to be before the solver is asked.
+  std::optional<Verification> judge_where_right_is_defined(int count) {
+    if (count == 0 || 2 * samples_.both_valid > samples_.left_valid) return std::nullopt;
+    Cond both = condition_;
+    for (const Requirement& r : right_.requirements) both = both && r.cond;
+    for (size_t o = 0; o < left_.outputs.size(); o++)
+      for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++)
+        both = both && equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]);
+    const SamplingResult found = sample_rule(rule_, left_, right_, both, count, options_.seed);
+    if (found.difference) return refuted("the sides differ", found.difference);
     return std::nullopt;
   }
 
@@ -387,16 +403,21 @@ std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, 
   return sample_rule(*rule, *left, *right, rule->condition, samples, seed).difference;
 }
 
+Verification prove_rule(RewriteRule& rule, const VerifyOptions& options) {
+  Verification v = verify_rule(rule, options);
+  rule.proof = v.proof;
+  if (v.verdict == Verdict::Proved) {
+    rule.condition = v.condition;
+    rule.marks = v.marks;
+  }
+  return v;
+}
+
 std::vector<Verification> prove_rules(std::vector<RewriteRule>& rules, const VerifyOptions& options,
                                       const std::function<void(const RewriteRule&, const Verification&)>& progress) {
   std::vector<Verification> results;
   for (RewriteRule& rule : rules) {
-    Verification v = verify_rule(rule, options);
-    rule.proof = v.proof;
-    if (v.verdict == Verdict::Proved) {
-      rule.condition = v.condition;
-      rule.marks = v.marks;
-    }
+    Verification v = prove_rule(rule, options);
     if (progress) progress(rule, v);
     results.push_back(std::move(v));
   }

@@ -49,11 +49,14 @@ struct Verification {
 
 Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options = {});
 
+// Verifies the rule and writes into it what was found: the proof, the condition under which it holds and its marks. A
+// rule that is not proved loses its proof.
+Verification prove_rule(RewriteRule& rule, const VerifyOptions& options = {});
+
 // Random testing alone: a counterexample that the interpreter confirms, if one is found.
 std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, int samples, uint64_t seed);
 
-// Verifies each rule in order and writes into it what was found: the proof, the condition under which it holds and its
-// marks. A rule that is not proved loses its proof. `progress` is called after each rule.
+// prove_rule() of each rule in order. `progress` is called after each.
 std::vector<Verification> prove_rules(
     std::vector<RewriteRule>& rules, const VerifyOptions& options = {},
     const std::function<void(const RewriteRule&, const Verification&)>& progress = {});

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "write_file.h"
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <thread>
 
 namespace gopt::cli {
 
@@ -15,19 +18,73 @@ void VerdictCounts::add(Verdict verdict) {
     case Verdict::Unknown: unknown++; return;
   }
 }
+void VerdictCounts::add(const VerdictCounts& other) {
+  proved += other.proved;
+  refuted += other.refuted;
+  unknown += other.unknown;
+}
 std::string VerdictCounts::text() const {
   return fmt::format("{} proved, {} refuted, {} unknown", proved, refuted, unknown);
 }
 
-Status write_obligations(const std::string& folder, const RewriteRule& rule, const Verification& verification) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return Error{folder + " cannot be made: " + error.message()};
-  int number = 0;
-  for (const Obligation& o : verification.obligations)
-    GOPT_RETURN_IF_ERROR(write_text(fmt::format("{}/{}-{:03}.smt2", folder, rule.name, number++),
-                                    "; " + o.what + "\n" + o.smtlib, true));
-  return Unit{};
+std::vector<Verification> prove_on_threads(std::vector<RewriteRule>& rules, const VerifyOptions& options, int threads,
+                                           const std::function<void(const RewriteRule&, const Verification&)>& report) {
+  std::vector<std::optional<Verification>> found(rules.size());
+  std::atomic<size_t> next{0};
+  size_t reported = 0;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  auto work = [&] {
+    for (size_t i; (i = next++) < rules.size();) {
+      try {
+        Verification v = prove_rule(rules[i], options);
+        const std::lock_guard lock(mutex);
+        found[i] = std::move(v);
+        for (; reported < rules.size() && found[reported]; reported++) report(rules[reported], *found[reported]);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        failure = std::current_exception();
+        next = rules.size();
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < threads; t++) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+  std::vector<Verification> results;
+  for (std::optional<Verification>& v : found) results.push_back(*std::move(v));
+  return results;
+}
+
+std::string times_text(double seconds, std::vector<double> milliseconds) {
+  if (milliseconds.empty()) return fmt::format("{:.1f} s", seconds);
+  std::sort(milliseconds.begin(), milliseconds.end());
+  auto quantile = [&](double q) {
+    const auto rank = static_cast<size_t>(std::ceil(q * static_cast<double>(milliseconds.size())));
+    return milliseconds[std::max<size_t>(rank, 1) - 1];
+  };
+  return fmt::format("{:.1f} s, median {:.1f} ms, p99 {:.1f} ms a rule", seconds, quantile(0.5), quantile(0.99));
+}
+
+std::vector<std::string> condition_texts(const Cond& condition) {
+  if (condition.is_true()) return {};
+  if (condition.kind() != CondKind::And) return {to_string(condition)};
+  std::vector<std::string> texts;
+  std::vector<bool> done(condition.parts().size(), false);
+  for (size_t i = 0; i < done.size(); i++) {
+    if (done[i]) continue;
+    Cond whole = condition.parts()[i];
+    for (size_t j = i + 1; j < done.size() && whole.kind() == CondKind::NonNegative; j++) {
+      const Cond& other = condition.parts()[j];
+      if (done[j] || other.kind() != CondKind::NonNegative || other.index() != -whole.index()) continue;
+      done[j] = true;
+      whole = whole && other;
+    }
+    texts.push_back(to_string(whole));
+  }
+  return texts;
 }
 
 }  // namespace gopt::cli

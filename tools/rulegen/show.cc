@@ -1,37 +1,58 @@
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 
+#include "algebra.h"
 #include "commands.h"
 #include "gopt/verifier.h"
+#include "rule_input.h"
+#include "shipped_rules.h"
 
 namespace gopt::cli {
 namespace {
 
 struct ShowOptions {
-  std::string name, file;
+  std::string name, format = "rules";
+  std::vector<std::string> files;
 };
 
+std::string marks_text(const RuleMarks& m) {
+  std::string s;
+  if (m.finite_only) s += " finite-only";
+  if (m.reassociates) s += " reassociates";
+  if (m.changes_rounding) s += " changes-rounding";
+  return s.empty() ? s : ", marks" + s;
+}
+
+// The condition that is shown is the one under which the rule was proved.
+void show_rule(RewriteRule rule) {
+  const Verification v = prove_rule(rule);
+  fmt::print("rule {}{}\n{}", rule.name, rule.origin.empty() ? "" : " (" + rule.origin + ")", algebra_text(rule));
+  fmt::print("{}{}", to_string(v.verdict), v.reason.empty() ? "" : ": " + v.reason);
+  if (v.proof)
+    fmt::print(": {} obligations, {}, digest {}, definitions {}{}", v.proof->obligations, v.proof->solver,
+               v.proof->digest, v.proof->definitions, marks_text(v.marks));
+  fmt::print(", {:.0f} ms\n", v.milliseconds);
+  if (v.counterexample) fmt::print("counterexample: {}\n", to_string(*v.counterexample));
+}
+
 Result<int> show(const ShowOptions& o) {
-  std::ifstream file(o.file);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Error{o.file + ": cannot be read"};
-  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, parse_rules(text.str(), o.file));
-  for (const RewriteRule& rule : rules) {
-    if (rule.name != o.name) continue;
-    fmt::print("{}", print_rule(rule));
-    const Verification v = verify_rule(rule);
-    fmt::print("\n{}{}\n", to_string(v.verdict), v.reason.empty() ? "" : ": " + v.reason);
-    if (v.verdict == Verdict::Proved)
-      fmt::print("condition: {}\n{} obligations, {}, {:.0f} ms\n", to_string(v.condition), v.proof->obligations,
-                 v.proof->solver, v.milliseconds);
-    if (v.counterexample) fmt::print("counterexample: {}\n", to_string(*v.counterexample));
-    return 0;
+  std::vector<std::string> files = o.files;
+  if (files.empty()) {
+    GOPT_ASSIGN_OR_RETURN(files, shipped_rule_files());
   }
-  return Error{o.file + " has no rule " + o.name};
+  const RuleFormat format = o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson;
+  std::string looked_in;
+  for (const std::string& path : files) {
+    GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, format));
+    looked_in += (looked_in.empty() ? "" : ", ") + path;
+    for (RewriteRule& rule : file.rules) {
+      if (rule.name != o.name) continue;
+      show_rule(std::move(rule));
+      return 0;
+    }
+  }
+  return Error{"no rule " + o.name + " in " + looked_in};
 }
 
 }  // namespace
@@ -39,7 +60,10 @@ Result<int> show(const ShowOptions& o) {
 Command add_show(CLI::App& app) {
   auto o = std::make_shared<ShowOptions>();
   app.add_option("name", o->name, "a rule's name")->required();
-  app.add_option("--rules", o->file, "the file it is in")->required();
+  app.add_option("--rules", o->files, "the files it may be in; those that are shipped where none is given");
+  app.add_option("--format", o->format, "the files' form: rules, or taso-json")
+      ->check(CLI::IsMember({"rules", "taso-json"}))
+      ->capture_default_str();
   return [o] { return show(*o); };
 }
 

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "commands.h"
+#include "obligations.h"
+#include "progress.h"
 #include "prove.h"
+#include "rule_input.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -16,24 +16,16 @@ namespace {
 
 struct VerifyCommandOptions {
   std::vector<std::string> files;
-  std::string json, smt2;
-  bool write = false, force = false;
+  std::string json, smt2, log, format = "rules";
+  int threads = 1;
+  unsigned cross_check_rlimit = 2'000'000;
+  bool write = false, force = false, cross_check = false;
 };
-
-Result<std::string> read_text(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return Error{path + " is a folder, not a rules file"};
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Error{path + ": cannot be read"};
-  return text.str();
-}
 
 nlohmann::json row(const RewriteRule& rule, const Verification& v) {
   nlohmann::json r = {{"name", rule.name},
                       {"verdict", to_string(v.verdict)},
-                      {"conditions", to_string(v.condition)},
+                      {"conditions", condition_texts(v.condition)},
                       {"milliseconds", v.milliseconds}};
   if (!v.reason.empty()) r["reason"] = v.reason;
   if (v.counterexample) r["counterexample"] = to_string(*v.counterexample);
@@ -41,42 +33,77 @@ nlohmann::json row(const RewriteRule& rule, const Verification& v) {
   return r;
 }
 
-Result<VerdictCounts> verify_file(const std::string& path, const VerifyCommandOptions& o, nlohmann::json& rows) {
-  GOPT_ASSIGN_OR_RETURN(const std::string text, read_text(path));
-  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, parse_rules(text, path));
+// What a run over several files found.
+struct Findings {
   VerdictCounts counts;
-  Status written = Unit{};
+  nlohmann::json rows = nlohmann::json::array();
+  std::vector<double> milliseconds;
+  CrossCheck cross_check;
+  Status status = Unit{};  // the first error in writing or in cvc5
+};
+
+void keep_first(Status& status, Status next) {
+  if (status && !next) status = std::move(next);
+}
+
+void note(const RewriteRule& rule, const Verification& v, const VerifyCommandOptions& o, Findings& findings) {
+  findings.rows.push_back(row(rule, v));
+  findings.milliseconds.push_back(v.milliseconds);
+  if (!findings.status) return;
+  if (!o.smt2.empty()) keep_first(findings.status, write_obligations(o.smt2, rule, v));
+  if (!o.cross_check || v.verdict != Verdict::Proved) return;
+  auto checked = cross_check(rule, v, o.cross_check_rlimit);
+  if (checked)
+    findings.cross_check.add(*checked);
+  else
+    keep_first(findings.status, checked.error());
+}
+
+Status verify_file(const std::string& path, const VerifyCommandOptions& o, Findings& findings) {
+  const RuleFormat format = o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson;
+  GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, format));
   VerifyOptions options;
-  options.keep_obligations = !o.smt2.empty();
-  size_t done = 0;
-  prove_rules(rules, options, [&](const RewriteRule& rule, const Verification& v) {
+  options.keep_obligations = !o.smt2.empty() || o.cross_check;
+  VerdictCounts counts;
+  std::vector<double> milliseconds;
+  Progress progress(file.rules.size());
+  const auto start = std::chrono::steady_clock::now();
+  prove_on_threads(file.rules, options, o.threads, [&](const RewriteRule& rule, const Verification& v) {
     counts.add(v.verdict);
-    rows.push_back(row(rule, v));
-    if (isatty(2)) fmt::print(stderr, "\r\033[K[{}/{}] {}", ++done, rules.size(), rule.name);
+    milliseconds.push_back(v.milliseconds);
+    note(rule, v, o, findings);
     if (v.verdict != Verdict::Proved) {
-      if (isatty(2)) fmt::print(stderr, "\r\033[K");
+      progress.clear();
       fmt::print("{}: {}: {}: {}{}\n", path, rule.name, to_string(v.verdict), v.reason,
                  v.counterexample ? ": " + to_string(*v.counterexample) : "");
     }
-    if (!o.smt2.empty() && written.ok()) written = write_obligations(o.smt2, rule, v);
+    progress.step(rule.name);
   });
-  if (isatty(2)) fmt::print(stderr, "\r\033[K");
-  GOPT_RETURN_IF_ERROR(written);
-  fmt::print("{}: {}\n", path, counts.text());
-  if (o.write) GOPT_RETURN_IF_ERROR(write_text(path, update_rules_text(text, rules), true));
-  return counts;
+  progress.clear();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print("{}: {} ({})\n", path, counts.text(), times_text(seconds, milliseconds));
+  findings.counts.add(counts);
+  GOPT_RETURN_IF_ERROR(findings.status);
+  if (o.write) GOPT_RETURN_IF_ERROR(write_text(path, update_rules_text(file.text, file.rules), true));
+  return Unit{};
+}
+
+void print_cross_check(const CrossCheck& found) {
+  for (const std::string& what : found.disagreed) fmt::print("cvc5 disagrees: {}\n", what);
+  for (const std::string& what : found.undecided) fmt::print("cvc5 undecided: {}\n", what);
+  fmt::print("{}\n", found.text());
 }
 
 Result<int> verify(const VerifyCommandOptions& o) {
+  if (o.write && o.format != "rules") return Error{"--write is for files in this project's own form"};
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
-  nlohmann::json rows = nlohmann::json::array();
-  bool refuted = false;
-  for (const std::string& path : o.files) {
-    GOPT_ASSIGN_OR_RETURN(const VerdictCounts counts, verify_file(path, o, rows));
-    refuted |= counts.refuted > 0;
-  }
-  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, rows.dump(1) + "\n", o.force));
-  return refuted ? 1 : 0;
+  if (o.cross_check) GOPT_RETURN_IF_ERROR(check_cvc5());
+  Findings findings;
+  for (const std::string& path : o.files) GOPT_RETURN_IF_ERROR(verify_file(path, o, findings));
+  if (o.files.size() > 1) fmt::print("together: {}\n", findings.counts.text());
+  if (o.cross_check) print_cross_check(findings.cross_check);
+  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, findings.rows.dump(1) + "\n", o.force));
+  return findings.counts.refuted > 0 || !findings.cross_check.disagreed.empty() ? 1 : 0;
 }
 
 }  // namespace
@@ -84,8 +111,17 @@ Result<int> verify(const VerifyCommandOptions& o) {
 Command add_verify(CLI::App& app) {
   auto o = std::make_shared<VerifyCommandOptions>();
   app.add_option("files", o->files, "rules files; their proofs are made again from nothing")->required();
+  app.add_option("--format", o->format, "the files' form: rules, or taso-json (TASO's rules as JSON)")
+      ->check(CLI::IsMember({"rules", "taso-json"}))
+      ->capture_default_str();
   app.add_option("--json", o->json, "write name, verdict, conditions and milliseconds of each rule to FILE");
-  app.add_option("--smt2", o->smt2, "write every obligation to DIR, for other solvers");
+  app.add_option("--smt2", o->smt2, "write every obligation to DIR as RULE.K.smt2, for other solvers");
+  app.add_flag("--cross-check", o->cross_check, "ask cvc5 about every obligation of the rules that are proved");
+  app.add_option("--cross-check-rlimit", o->cross_check_rlimit, "cvc5's resource units for one obligation")
+      ->capture_default_str();
+  app.add_option("--threads", o->threads, "rules proved at the same time")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_flag("--write", o->write, "write the rules back with their new conditions and proofs");
   app.add_flag("--force", o->force, "overwrite an existing --json file");
   return [o] { return verify(*o); };

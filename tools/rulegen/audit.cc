@@ -1,0 +1,143 @@
+// The prover against evaluation: right sides are changed at random, and whatever is proved must compute the same.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "commands.h"
+#include "progress.h"
+#include "prove.h"
+#include "rule_input.h"
+
+namespace gopt::cli {
+namespace {
+
+struct AuditOptions {
+  std::vector<std::string> files;
+  uint64_t mutants = 1000, seed = 1;
+  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  int samples = 200;
+  bool prover_alone = false;
+};
+
+// Mixes numbers into a seed (splitmix64), so that mutant k is the same whichever thread makes it.
+uint64_t mixed(uint64_t seed, uint64_t number) {
+  uint64_t z = seed + 0x9e3779b97f4a7c15ULL * (number + 1);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+std::optional<RewriteRule> mutant_of(const std::vector<RewriteRule>& rules, uint64_t seed, uint64_t number) {
+  constexpr uint64_t kTries = 200;
+  for (uint64_t attempt = 0; attempt < kTries; attempt++) {
+    const uint64_t own = mixed(mixed(seed, number), attempt);
+    if (auto mutant = mutate_right_side(rules[own % rules.size()], mixed(own, 1))) return mutant;
+  }
+  return std::nullopt;
+}
+
+struct AuditResult {
+  VerdictCounts counts;
+  int not_made = 0;
+  std::map<uint64_t, std::string> wrong;  // mutants that are proved and differ, by number
+};
+
+// A mutant that is proved is evaluated under the condition of its proof, with inputs that the proof has not seen.
+void judge(const AuditOptions& o, uint64_t number, const std::optional<RewriteRule>& mutant, AuditResult& result,
+           std::mutex& mutex) {
+  if (!mutant) {
+    const std::lock_guard lock(mutex);
+    result.not_made++;
+    return;
+  }
+  VerifyOptions options;
+  if (o.prover_alone) {
+    options.samples = 0;
+    options.rlimit = 1'000'000;
+  }
+  const Verification v = verify_rule(*mutant, options);
+  std::string difference;
+  if (v.verdict == Verdict::Proved) {
+    RewriteRule conditional = *mutant;
+    conditional.condition = v.condition;
+    if (auto found = find_counterexample(conditional, o.samples, mixed(o.seed, number)))
+      difference = print_rule(conditional) + "proved, yet " + to_string(*found) + "\n";
+  }
+  const std::lock_guard lock(mutex);
+  result.counts.add(v.verdict);
+  if (!difference.empty()) result.wrong[number] = difference;
+}
+
+AuditResult audit_rules(const std::vector<RewriteRule>& rules, const AuditOptions& o) {
+  AuditResult result;
+  std::atomic<uint64_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  Progress progress(o.mutants);
+  auto work = [&] {
+    for (uint64_t k; (k = next++) < o.mutants;) {
+      try {
+        judge(o, k, mutant_of(rules, o.seed, k), result, mutex);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        failure = std::current_exception();
+        next = o.mutants;
+      }
+      const std::lock_guard lock(mutex);
+      progress.step(result.counts.text());
+    }
+  };
+  std::vector<std::thread> others;
+  for (int t = 1; t < o.threads; t++) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
+  return result;
+}
+
+Result<int> audit(const AuditOptions& o) {
+  std::vector<RewriteRule> rules;
+  for (const std::string& path : o.files) {
+    GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, RuleFormat::Rules));
+    for (RewriteRule& rule : file.rules) rules.push_back(std::move(rule));
+  }
+  if (rules.empty()) return Error{"there are no rules to change"};
+  const auto start = std::chrono::steady_clock::now();
+  const AuditResult result = audit_rules(rules, o);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  for (const auto& [number, text] : result.wrong) fmt::print("mutant {}:\n{}\n", number, text);
+  const VerdictCounts& c = result.counts;
+  fmt::print("{} mutants of {} rules, seed {}: {} refuted, {} unknown, {} proved and equal, {} proved and different\n",
+             c.proved + c.refuted + c.unknown, rules.size(), o.seed, c.refuted, c.unknown,
+             static_cast<size_t>(c.proved) - result.wrong.size(), result.wrong.size());
+  if (result.not_made > 0) fmt::print("{} mutants could not be made\n", result.not_made);
+  fmt::print(stderr, "{:.1f} s, {:.0f} mutants a second on {} threads\n", seconds,
+             static_cast<double>(o.mutants) / std::max(seconds, 1e-9), o.threads);
+  return result.wrong.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+Command add_audit(CLI::App& app) {
+  auto o = std::make_shared<AuditOptions>();
+  app.add_option("files", o->files, "rules files whose rules are changed")->required();
+  app.add_option("--mutants", o->mutants, "how many changed rules")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+  app.add_option("--seed", o->seed, "seed of the changes and of the inputs")->capture_default_str();
+  app.add_option("--samples", o->samples, "samples by which a mutant that is proved is evaluated")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--threads", o->threads, "worker threads; what is found does not depend on them")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--prover-alone", o->prover_alone, "do not let samples refute a mutant before the prover sees it");
+  return [o] { return audit(*o); };
+}
+
+}  // namespace gopt::cli

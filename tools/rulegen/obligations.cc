@@ -1,0 +1,129 @@
+#include "obligations.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+
+#include "write_file.h"
+
+namespace gopt::cli {
+namespace {
+
+std::string on_one_line(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  return text;
+}
+
+// The query with a comment that says what it is about, and what a solver should answer.
+std::string script_of(const RewriteRule& rule, const Obligation& obligation) {
+  const std::string::size_type logic_end = obligation.smtlib.find('\n') + 1;
+  return "; rule " + on_one_line(rule.name) + ": " + on_one_line(obligation.what) + "\n" +
+         obligation.smtlib.substr(0, logic_end) + "(set-info :status unsat)\n" + obligation.smtlib.substr(logic_end);
+}
+
+struct Answer {
+  int status = -1;
+  std::string text;
+};
+Answer run_command(const std::string& command) {
+  Answer answer;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (!pipe) return answer;
+  std::array<char, 4096> buffer;
+  for (size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) answer.text.append(buffer.data(), n);
+  const int status = pclose(pipe);
+  if (WIFEXITED(status)) answer.status = WEXITSTATUS(status);
+  return answer;
+}
+
+// A file that goes away with its owner.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text) {
+    path_ = (std::filesystem::temp_directory_path() / "rulegen-XXXXXX").string();
+    const int file = mkstemp(path_.data());
+    if (file >= 0) close(file);
+    FILE* out = file >= 0 ? fopen(path_.c_str(), "w") : nullptr;
+    ok_ = out && fwrite(text.data(), 1, text.size(), out) == text.size();
+    if (out) ok_ = fclose(out) == 0 && ok_;
+  }
+  ~TemporaryFile() { unlink(path_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  bool ok() const { return ok_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool ok_ = false;
+};
+
+}  // namespace
+
+Status write_obligations(const std::string& folder, const RewriteRule& rule, const Verification& verification) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{folder + " cannot be made: " + error.message()};
+  int number = 0;
+  for (const Obligation& o : verification.obligations)
+    GOPT_RETURN_IF_ERROR(
+        write_text(fmt::format("{}/{}.{}.smt2", folder, rule.name, number++), script_of(rule, o), true));
+  return Unit{};
+}
+
+void CrossCheck::add(const CrossCheck& other) {
+  agreed += other.agreed;
+  undecided.insert(undecided.end(), other.undecided.begin(), other.undecided.end());
+  disagreed.insert(disagreed.end(), other.disagreed.begin(), other.disagreed.end());
+}
+std::string CrossCheck::text() const {
+  return fmt::format("cvc5 agrees on {} of {} obligations, {} undecided within its limit, {} disagree", agreed,
+                     static_cast<size_t>(agreed) + undecided.size() + disagreed.size(), undecided.size(),
+                     disagreed.size());
+}
+
+Status check_cvc5() {
+  if (run_command("cvc5 --version 2>/dev/null").status == 0) return Unit{};
+  return Error{"--cross-check needs cvc5 on the PATH (Debian's package cvc5), and it is not there"};
+}
+
+Result<CrossCheck> cross_check(const RewriteRule& rule, const Verification& verification, unsigned rlimit) {
+  CrossCheck result;
+  if (verification.obligations.empty()) return result;
+  // One process a rule; each question starts from nothing.
+  std::string script;
+  for (const Obligation& o : verification.obligations) script += script_of(rule, o) + "(reset)\n";
+  const TemporaryFile file(script);
+  if (!file.ok()) return Error{"a temporary file cannot be written"};
+  const Answer answer = run_command(fmt::format("cvc5 --lang=smt2 --rlimit-per={} {} 2>&1", rlimit, file.path()));
+  std::istringstream lines(answer.text);
+  std::string line;
+  size_t k = 0;
+  while (k < verification.obligations.size() && std::getline(lines, line)) {
+    const std::string what = fmt::format("{}.{}: {}", rule.name, k, verification.obligations[k].what);
+    if (line == "unsat") {
+      result.agreed++;
+    } else if (line == "sat") {
+      result.disagreed.push_back(what);
+    } else if (line == "unknown") {
+      result.undecided.push_back(what);
+    } else if (line.find("interrupted") == std::string::npos) {
+      return Error{"cvc5 says of " + what + ": " + line};
+    } else {
+      result.undecided.push_back(what);
+    }
+    k++;
+  }
+  // A solver that ran out of its limit may end altogether.
+  for (; k < verification.obligations.size(); k++)
+    result.undecided.push_back(fmt::format("{}.{}: {}", rule.name, k, verification.obligations[k].what));
+  return result;
+}
+
+}  // namespace gopt::cli

@@ -1,0 +1,53 @@
+#include "program.h"
+
+#include <fmt/format.h>
+
+#include <new>
+
+namespace gopt::cli {
+namespace {
+
+// CLI11 says of an unknown word only that a subcommand is required, or that the word was not expected.
+Status check_subcommand(const Program& program, int argc, char** argv) {
+  const std::string word = argc > 1 ? argv[1] : "";
+  if (word.empty() || word[0] == '-' || program.commands.count(word)) return Unit{};
+  std::string names;
+  for (const CLI::App* sub : program.app.get_subcommands({})) names += (names.empty() ? "" : ", ") + sub->get_name();
+  return Error{"there is no subcommand '" + word + "'; the subcommands are " + names};
+}
+
+int run_parsed(const Program& program, int argc, char** argv) {
+  const std::string name = program.app.get_name();
+  if (Status known = check_subcommand(program, argc, argv); !known) {
+    fmt::print(stderr, "{}: {}\n", name, known.error().message);
+    return 1;
+  }
+  try {
+    program.app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return program.app.exit(e) == 0 ? 0 : 1;
+  }
+  const auto chosen = program.app.get_subcommands();
+  const Result<int> status = chosen.empty() ? program.otherwise() : program.commands.at(chosen[0]->get_name())();
+  if (status.ok()) return *status;
+  fmt::print(stderr, "{}: {}\n", name, status.error().message);
+  return 1;
+}
+
+}  // namespace
+
+int run_program(const Program& program, int argc, char** argv) {
+  const std::string name = program.app.get_name();
+  program.app.require_subcommand(program.otherwise ? 0 : 1, 1);
+  try {
+    return run_parsed(program, argc, argv);
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "{}: out of memory\n", name);
+    return 1;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: internal error: {}\nPlease report it with {}.\n", name, e.what(), program.bug_report);
+    return 2;
+  }
+}
+
+}  // namespace gopt::cli

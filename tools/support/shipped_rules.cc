@@ -1,0 +1,34 @@
+#include "shipped_rules.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+namespace gopt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string shipped_folder() {
+  if (const char* folder = std::getenv("GOPT_RULES")) return folder;
+  std::error_code error;
+  const fs::path installed =
+      fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "gopt" / "rules";
+  if (!error && fs::is_directory(installed, error)) return installed.string();
+  return GOPT_RULES_FOLDER;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> shipped_rule_files() {
+  const std::string folder = shipped_folder();
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".rules") files.push_back(entry.path().string());
+  if (files.empty()) return Error{"no rules in " + folder + "; give --rules FILE or set GOPT_RULES to their folder"};
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace gopt::cli
