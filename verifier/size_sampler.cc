@@ -1,11 +1,26 @@
 #include "size_sampler.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "normal_form.h"
 
 namespace gopt {
 namespace {
+
+// The index without a factor that all its coefficients share, which changes nothing where it must be 0.
+Index primitive(const Index& index) {
+  int64_t divisor = index.constant();
+  for (const Index::Term& term : index.terms()) divisor = std::gcd(divisor, term.coefficient);
+  if (divisor == 0 || divisor == 1) return index;
+  Index r(index.constant() / divisor);
+  for (const Index::Term& term : index.terms()) {
+    Index product(term.coefficient / divisor);
+    for (AtomId id : term.atoms) product = product * Index::from_atom(id);
+    r += product;
+  }
+  return r;
+}
 
 // Indexes that the condition says are 0.
 std::vector<Index> equations_of(const Cond& condition) {
@@ -15,7 +30,7 @@ std::vector<Index> equations_of(const Cond& condition) {
     for (size_t j = i + 1; j < literals.size(); j++)
       if (literals[i].kind() == CondKind::NonNegative && literals[j].kind() == CondKind::NonNegative &&
           literals[j].index() == -literals[i].index())
-        equations.push_back(literals[i].index());
+        equations.push_back(primitive(literals[i].index()));
   return equations;
 }
 
