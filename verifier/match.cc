@@ -33,48 +33,66 @@ class Matcher {
       term.coefficient = -term.coefficient;
       terms.push_back(freshen(std::move(term), state_.pool));
     }
-    if (is_zero(terms, context, depth)) return true;
+    if (is_zero(left, right, terms, context, depth)) return true;
     const unsigned share = state_.solver.share();
     state_.solver.set_share(kShareOfGuesses);
-    const bool found = is_zero_rearranged(terms, context, depth) || is_zero_by_cases(terms, context, depth);
+    bool found = false;
+    if (const auto form = rearranged_to_zero(terms, context, depth)) {
+      found = true;
+      if (state_.log) state_.log->equal_rearranged(context, left, right, *form);
+    } else if (const auto guard = zero_by_cases_of(terms, context, depth)) {
+      found = true;
+      if (state_.log) state_.log->equal_either_way(context, left, right, terms, *guard);
+    }
     state_.solver.set_share(share);
     return found;
   }
 
  private:
-  bool is_zero(const NormalForm& terms, const Cond& context, int depth) {
-    return vanishes(terms, context, depth) || is_zero_piecewise(terms, context, state_);
+  // Whether the terms, which are what left - right consists of, sum to 0.
+  bool is_zero(const NormalForm& left, const NormalForm& right, const NormalForm& terms, const Cond& context,
+               int depth) {
+    std::vector<ProofLog::Class> classes;
+    if (vanishes(terms, context, depth, classes)) {
+      if (state_.log) state_.log->equal(context, left, right, terms, classes);
+      return true;
+    }
+    if (!is_zero_piecewise(terms, context, state_)) return false;
+    if (state_.log) state_.log->equal_by_cases(context, left, right, terms);
+    return true;
   }
 
-  // Whether the sum is seen to be 0 once it is written in another way.
-  bool is_zero_rearranged(const NormalForm& terms, const Cond& context, int depth) {
-    if (depth > kMaxRearrangedDepth || rearrangements_ >= kMaxRearrangements) return false;
+  // Another way to write the sum (perhaps without its denominators) in which it is seen to be 0.
+  std::optional<NormalForm> rearranged_to_zero(const NormalForm& terms, const Cond& context, int depth) {
+    if (depth > kMaxRearrangedDepth || rearrangements_ >= kMaxRearrangements) return std::nullopt;
     auto is_zero_now = [&](const NormalForm& form) {
       rearrangements_++;
-      return rearrangements_ < kMaxRearrangements && is_zero(form, context, depth);
+      return rearrangements_ < kMaxRearrangements && is_zero(form, {}, form, context, depth);
     };
     const std::string before = key(terms);
     const NormalForm plain = without_denominators(with_functions_expanded(terms, context, state_), context, state_);
-    if (key(plain) != before && is_zero_now(plain)) return true;
+    if (key(plain) != before && is_zero_now(plain)) return plain;
     std::vector<NormalForm> forms{plain};
     for (const Index& inner : range_factors(plain)) {
       forms.push_back(with_ranges_split(plain, inner, context, state_));
-      if (is_zero_now(forms.back())) return true;
+      if (is_zero_now(forms.back())) return forms.back();
     }
     for (const NormalForm& form : forms) {
       const NormalForm written_out = with_short_sums_expanded(form, context, state_);
-      if (key(written_out) != key(form) && is_zero_now(written_out)) return true;
+      if (key(written_out) != key(form) && is_zero_now(written_out)) return written_out;
     }
-    return false;
+    return std::nullopt;
   }
 
-  // Whether the sum is 0 where a condition of its guards holds, and where it does not.
-  bool is_zero_by_cases(const NormalForm& terms, const Cond& context, int depth) {
-    if (depth > kMaxRearrangedDepth || cases_ >= kMaxCases) return false;
+  // A condition of the sum's guards where it is 0 where the condition holds, and where it does not.
+  std::optional<Cond> zero_by_cases_of(const NormalForm& terms, const Cond& context, int depth) {
+    if (depth > kMaxRearrangedDepth || cases_ >= kMaxCases) return std::nullopt;
     const auto guard = undecided_guard(terms, context, state_);
-    if (!guard) return false;
+    if (!guard) return std::nullopt;
     cases_++;
-    return equal_forms(terms, {}, context && *guard, depth) && equal_forms(terms, {}, context && !*guard, depth);
+    if (!equal_forms(terms, {}, context && *guard, depth) || !equal_forms(terms, {}, context && !*guard, depth))
+      return std::nullopt;
+    return guard;
   }
 
   struct Member {
@@ -83,7 +101,7 @@ class Matcher {
   };
 
   // Whether the terms sum to 0: they fall into classes of equal integrands, each of which sums to 0.
-  bool vanishes(const std::vector<Term>& terms, const Cond& context, int depth) {
+  bool vanishes(const std::vector<Term>& terms, const Cond& context, int depth, std::vector<ProofLog::Class>& classes) {
     std::vector<bool> done(terms.size(), false);
     for (size_t i = 0; i < terms.size(); i++) {
       if (done[i]) continue;
@@ -98,12 +116,18 @@ class Matcher {
         done[j] = true;
       }
       done[i] = true;
-      if (!class_vanishes(members, context)) return false;
+      const auto choice = vanishing_choice(members, context);
+      if (!choice) return false;
+      ProofLog::Class chosen;
+      for (size_t m = 0; m < members.size(); m++)
+        chosen.push_back({static_cast<size_t>(members[m].term - terms.data()), members[m].changes[(*choice)[m]]});
+      classes.push_back(std::move(chosen));
     }
     return true;
   }
 
-  bool class_vanishes(const std::vector<Member>& members, const Cond& context) {
+  // Which change of each member makes the class sum to 0, if any do.
+  std::optional<std::vector<size_t>> vanishing_choice(const std::vector<Member>& members, const Cond& context) {
     int64_t common = 1;
     for (const Member& m : members) {
       const int64_t denominator = m.term->coefficient.denominator();
@@ -116,12 +140,12 @@ class Matcher {
         const Rational scaled = members[m].term->coefficient * Rational(common);
         counts.push_back({scaled.numerator(), substitute(members[m].term->guard, members[m].changes[choice[m]])});
       }
-      if (state_.solver.sums_to_zero(context, counts)) return true;
+      if (state_.solver.sums_to_zero(context, counts)) return choice;
       size_t m = 0;
       while (m < members.size() && ++choice[m] == members[m].changes.size()) choice[m++] = 0;
-      if (m == members.size()) return false;
+      if (m == members.size()) return std::nullopt;
     }
-    return false;
+    return std::nullopt;
   }
 
   static bool alike(const Factor& a, const Factor& b) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "normal_form.h"
+#include "proof_log.h"
 #include "solver.h"
 
 namespace gopt {
@@ -47,6 +48,7 @@ struct ProofState {
   Domains domains;
   bool truncating_division = false;  // Divide is the integers'
   bool sides_are_defined = false;    // demands that both sides make are met: what they divide by is not 0
+  ProofLog* log = nullptr;           // where steps are written, if anywhere
 };
 
 }  // namespace gopt

@@ -277,6 +277,7 @@ bool Solver::entails(const Cond& context, const Cond& goal) {
         [&](const Assignment& model) { return truth_of(negated, model); }, options_.rlimit / share_);
   state_->memo.emplace(CondPair{context, goal}, holds);
   if (holds) {
+    if (options_.log) options_.log->entailed(topic_, context, goal);
     SmtText text;
     const std::string goal_text = text(negated);
     if (options_.keep_obligations) text(context);
@@ -302,6 +303,11 @@ bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& 
     return sum != 0;
   };
   if (!state_->is_unsatisfiable(context, negation, refutes, options_.rlimit / share_)) return false;
+  if (options_.log) {
+    std::vector<std::pair<int64_t, Cond>> logged;
+    for (const GuardedCount& c : counts) logged.push_back({c.coefficient, c.cond});
+    options_.log->sums_to_zero(topic_, context, logged);
+  }
   SmtText text;
   std::string sum;
   for (const GuardedCount& c : counts)

@@ -11,6 +11,7 @@
 
 #include "gopt/index.h"
 #include "gopt/verifier.h"
+#include "proof_log.h"
 #include "rational.h"
 
 namespace gopt {
@@ -35,6 +36,7 @@ struct RealExpr {
 struct SolverOptions {
   unsigned rlimit = 20'000'000;
   bool keep_obligations = false;
+  ProofLog* log = nullptr;  // where settled questions are written, if anywhere
 };
 
 class Solver {

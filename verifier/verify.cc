@@ -108,7 +108,11 @@ bool computes_with_integers(const Graph& graph) {
 class RuleVerifier {
  public:
   RuleVerifier(const RewriteRule& rule, const VerifyOptions& options)
-      : rule_(rule), options_(options), solver_({options.rlimit, options.keep_obligations}) {}
+      : rule_(rule),
+        options_(options),
+        solver_({options.rlimit, options.keep_obligations, options.keep_log ? &log_ : nullptr}) {
+    if (options.keep_log) log_.begin(rule.name);
+  }
 
   Verification run() {
     if (Status status = check_rule(rule_); !status) return unknown(status.error().message);
@@ -132,6 +136,7 @@ class RuleVerifier {
   }
 
   const Solver& solver() const { return solver_; }
+  const ProofLog& log() const { return log_; }
 
  private:
   Verification decide() {
@@ -183,8 +188,16 @@ class RuleVerifier {
     Verification v;
     v.verdict = Verdict::Proved;
     v.condition = condition_;
+    if (options_.keep_log) log_requirements();
     v.marks = observed_marks(rule_, left_, right_, condition_, options_.seed + 1);
     return v;
+  }
+
+  void log_requirements() {
+    for (const Requirement& r : right_.requirements) log_.required(r.what, context(), r.cond);
+    for (size_t o = 0; o < left_.outputs.size(); o++)
+      for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++)
+        log_.required("shapes agree", context(), equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]));
   }
 
   // What the left side and the condition let us assume.
@@ -259,28 +272,36 @@ class RuleVerifier {
   struct Attempt {
     Cond given;
     std::unique_ptr<ProofState> state;
+    Expr left_value, right_value;
     NormalForm left, right;
     size_t divisions = 0;
   };
 
   Attempt attempt(size_t output, int choice) {
     const Position position = position_of(left_.outputs[output].shape, output, choice);
-    Attempt a{context() && position.range, nullptr, {}, {}};
-    a.state = std::make_unique<ProofState>(ProofState{solver_, {}, {}, is_integral_, false});
-    a.left = normalize(left_.outputs[output].at(position.subscripts), a.given, *a.state);
+    Attempt a{context() && position.range,
+              nullptr,
+              left_.outputs[output].at(position.subscripts),
+              right_.outputs[output].at(position.subscripts),
+              {},
+              {}};
+    a.state = std::make_unique<ProofState>(
+        ProofState{solver_, {}, {}, is_integral_, false, options_.keep_log ? &log_ : nullptr});
+    a.left = normalize(a.left_value, a.given, *a.state);
     a.state->domains.start_right_side();
-    a.right = normalize(right_.outputs[output].at(position.subscripts), a.given, *a.state);
+    a.right = normalize(a.right_value, a.given, *a.state);
     a.divisions = count_divisions(a.left) + count_divisions(a.right);
     return a;
   }
 
   enum class Outcome { Equal, Open, ConditionAdded };
-  Outcome conclude(Attempt& a) {
+  Outcome conclude(size_t output, Attempt& a) {
     const Cond before = condition_;
     if (!meets_demands(*a.state)) return before == condition_ ? Outcome::Open : Outcome::ConditionAdded;
     a.state->sides_are_defined = true;
     if (!are_equal(a.left, a.right, a.given, *a.state)) return Outcome::Open;
     left_demands_more_ = left_demands_more_ || left_demands_more(*a.state);
+    if (options_.keep_log) log_.output(output, a.given, a.left_value, a.left, a.right_value, a.right);
     return Outcome::Equal;
   }
 
@@ -292,7 +313,7 @@ class RuleVerifier {
          choice--) {
       Attempt a = attempt(output, choice);
       if (a.divisions == 0) {
-        outcome = conclude(a);
+        outcome = conclude(output, a);
       } else {
         later.push_back(std::move(a));
       }
@@ -300,7 +321,7 @@ class RuleVerifier {
     // The fewer divisions are left, the more is understood.
     std::stable_sort(later.begin(), later.end(),
                      [](const Attempt& a, const Attempt& b) { return a.divisions < b.divisions; });
-    for (size_t k = 0; k < later.size() && outcome == Outcome::Open; k++) outcome = conclude(later[k]);
+    for (size_t k = 0; k < later.size() && outcome == Outcome::Open; k++) outcome = conclude(output, later[k]);
     return outcome == Outcome::ConditionAdded ? prove_output(output) : outcome == Outcome::Equal;
   }
 
@@ -323,6 +344,7 @@ class RuleVerifier {
 
   const RewriteRule& rule_;
   VerifyOptions options_;
+  ProofLog log_;
   Solver solver_;
   SideMeaning left_, right_;
   bool is_integral_ = true;
@@ -349,6 +371,7 @@ Verification verify_plain(const RewriteRule& rule, const VerifyOptions& options)
   RuleVerifier verifier(rule, options);
   Verification v = verifier.run();
   attach_proof(v, {&verifier.solver()});
+  if (v.proof) v.log = verifier.log().text();
   return v;
 }
 
@@ -373,6 +396,7 @@ Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& optio
   v.marks = {v.marks.finite_only || w.marks.finite_only, v.marks.reassociates || w.marks.reassociates,
              v.marks.changes_rounding || w.marks.changes_rounding};
   attach_proof(v, {&first.solver(), &second.solver()});
+  v.log = first.log().text() + second.log().text();
   return v;
 }
 

@@ -33,6 +33,7 @@ struct VerifyOptions {
   int samples = 60;              // random size assignments tried before proving
   uint64_t seed = 1;
   bool keep_obligations = false;
+  bool keep_log = false;  // of the proof's steps, for check_proof_log() (proof_check.h)
 };
 
 struct Verification {
@@ -44,6 +45,7 @@ struct Verification {
   std::string reason;                            // Unknown, Refuted
   std::vector<Obligation> obligations;           // where kept
   int questions = 0;                             // asked of the solver; none where samples refute
+  std::string log;                               // Proved, where kept
   double milliseconds = 0;                       // for reports; never in a record
 };
 

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
   const std::pair<const char*, std::pair<const char*, Command (*)(CLI::App&)>> commands[] = {
       {"verify", {"prove rules files again", add_verify}},
       {"show", {"print a rule as algebra, with its proof or counterexample", add_show}},
+      {"check-log", {"check logs of proofs, without the prover", add_check_log}},
       {"audit", {"change right sides at random and look for a wrong rule that is proved", add_audit}},
   };
   for (const auto& [name, command] : commands)

@@ -21,10 +21,12 @@ std::string on_one_line(std::string text) {
 }
 
 // The query with a comment that says what it is about, and what a solver should answer.
-std::string script_of(const RewriteRule& rule, const Obligation& obligation) {
+std::string script_of(const std::string& rule, const Obligation& obligation) {
   const std::string::size_type logic_end = obligation.smtlib.find('\n') + 1;
-  return "; rule " + on_one_line(rule.name) + ": " + on_one_line(obligation.what) + "\n" +
-         obligation.smtlib.substr(0, logic_end) + "(set-info :status unsat)\n" + obligation.smtlib.substr(logic_end);
+  const std::string status =
+      obligation.smtlib.find("(set-info :status") == std::string::npos ? "(set-info :status unsat)\n" : "";
+  return "; rule " + on_one_line(rule) + ": " + on_one_line(obligation.what) + "\n" +
+         obligation.smtlib.substr(0, logic_end) + status + obligation.smtlib.substr(logic_end);
 }
 
 struct Answer {
@@ -66,14 +68,14 @@ class TemporaryFile {
 
 }  // namespace
 
-Status write_obligations(const std::string& folder, const RewriteRule& rule, const Verification& verification) {
+Status write_obligations(const std::string& folder, const std::string& rule,
+                         const std::vector<Obligation>& obligations) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Error{folder + " cannot be made: " + error.message()};
   int number = 0;
-  for (const Obligation& o : verification.obligations)
-    GOPT_RETURN_IF_ERROR(
-        write_text(fmt::format("{}/{}.{}.smt2", folder, rule.name, number++), script_of(rule, o), true));
+  for (const Obligation& o : obligations)
+    GOPT_RETURN_IF_ERROR(write_text(fmt::format("{}/{}.{}.smt2", folder, rule, number++), script_of(rule, o), true));
   return Unit{};
 }
 
@@ -93,20 +95,20 @@ Status check_cvc5() {
   return Error{"--cross-check needs cvc5 on the PATH (Debian's package cvc5), and it is not there"};
 }
 
-Result<CrossCheck> cross_check(const RewriteRule& rule, const Verification& verification, unsigned rlimit) {
+Result<CrossCheck> cross_check(const std::string& rule, const std::vector<Obligation>& obligations, unsigned rlimit) {
   CrossCheck result;
-  if (verification.obligations.empty()) return result;
+  if (obligations.empty()) return result;
   // One process a rule; each question starts from nothing.
   std::string script;
-  for (const Obligation& o : verification.obligations) script += script_of(rule, o) + "(reset)\n";
+  for (const Obligation& o : obligations) script += script_of(rule, o) + "(reset)\n";
   const TemporaryFile file(script);
   if (!file.ok()) return Error{"a temporary file cannot be written"};
   const Answer answer = run_command(fmt::format("cvc5 --lang=smt2 --rlimit-per={} {} 2>&1", rlimit, file.path()));
   std::istringstream lines(answer.text);
   std::string line;
   size_t k = 0;
-  while (k < verification.obligations.size() && std::getline(lines, line)) {
-    const std::string what = fmt::format("{}.{}: {}", rule.name, k, verification.obligations[k].what);
+  while (k < obligations.size() && std::getline(lines, line)) {
+    const std::string what = fmt::format("{}.{}: {}", rule, k, obligations[k].what);
     if (line == "unsat") {
       result.agreed++;
     } else if (line == "sat") {
@@ -121,8 +123,8 @@ Result<CrossCheck> cross_check(const RewriteRule& rule, const Verification& veri
     k++;
   }
   // A solver that ran out of its limit may end altogether.
-  for (; k < verification.obligations.size(); k++)
-    result.undecided.push_back(fmt::format("{}.{}: {}", rule.name, k, verification.obligations[k].what));
+  for (; k < obligations.size(); k++)
+    result.undecided.push_back(fmt::format("{}.{}: {}", rule, k, obligations[k].what));
   return result;
 }
 

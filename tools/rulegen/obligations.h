@@ -8,8 +8,9 @@
 
 namespace gopt::cli {
 
-// Writes a verification's obligations as DIR/RULE.K.smt2. Errors: the folder cannot be made or written.
-Status write_obligations(const std::string& folder, const RewriteRule& rule, const Verification& verification);
+// Writes a rule's obligations as DIR/RULE.K.smt2. Errors: the folder cannot be made or written.
+Status write_obligations(const std::string& folder, const std::string& rule,
+                         const std::vector<Obligation>& obligations);
 
 // What cvc5 said of obligations, each of which should be unsatisfiable.
 struct CrossCheck {
@@ -23,6 +24,8 @@ struct CrossCheck {
 Status check_cvc5();
 // Asks cvc5 about all of a rule's obligations, with a limit in its resource units for each, so that the answer is the
 // same on every machine. Errors: cvc5 fails to run or to read what it is given.
-Result<CrossCheck> cross_check(const RewriteRule& rule, const Verification& verification, unsigned rlimit);
+Result<CrossCheck> cross_check(const std::string& rule, const std::vector<Obligation>& obligations, unsigned rlimit);
+
+inline constexpr unsigned kCrossCheckRlimit = 2'000'000;
 
 }  // namespace gopt::cli

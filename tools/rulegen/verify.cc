@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,7 @@ struct VerifyCommandOptions {
   std::vector<std::string> files;
   std::string json, smt2, log, format = "rules";
   int threads = 1;
-  unsigned cross_check_rlimit = 2'000'000;
+  unsigned cross_check_rlimit = kCrossCheckRlimit;
   bool write = false, force = false, cross_check = false;
 };
 
@@ -46,13 +47,21 @@ void keep_first(Status& status, Status next) {
   if (status && !next) status = std::move(next);
 }
 
+Status write_log(const std::string& folder, const std::string& rule, const std::string& log) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{folder + " cannot be made: " + error.message()};
+  return write_text(folder + "/" + rule + ".log", log, true);
+}
+
 void note(const RewriteRule& rule, const Verification& v, const VerifyCommandOptions& o, Findings& findings) {
   findings.rows.push_back(row(rule, v));
   findings.milliseconds.push_back(v.milliseconds);
   if (!findings.status) return;
-  if (!o.smt2.empty()) keep_first(findings.status, write_obligations(o.smt2, rule, v));
+  if (!o.smt2.empty()) keep_first(findings.status, write_obligations(o.smt2, rule.name, v.obligations));
+  if (!o.log.empty() && v.verdict == Verdict::Proved) keep_first(findings.status, write_log(o.log, rule.name, v.log));
   if (!o.cross_check || v.verdict != Verdict::Proved) return;
-  auto checked = cross_check(rule, v, o.cross_check_rlimit);
+  auto checked = cross_check(rule.name, v.obligations, o.cross_check_rlimit);
   if (checked)
     findings.cross_check.add(*checked);
   else
@@ -63,6 +72,7 @@ Status verify_file(const std::string& path, const VerifyCommandOptions& o, Findi
   const RuleFormat format = o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson;
   GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, format));
   VerifyOptions options;
+  options.keep_log = !o.log.empty();
   options.keep_obligations = !o.smt2.empty() || o.cross_check;
   VerdictCounts counts;
   std::vector<double> milliseconds;
@@ -116,6 +126,7 @@ Command add_verify(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--json", o->json, "write name, verdict, conditions and milliseconds of each rule to FILE");
   app.add_option("--smt2", o->smt2, "write every obligation to DIR as RULE.K.smt2, for other solvers");
+  app.add_option("--log", o->log, "write the steps of each proof to DIR as RULE.log, for check-log");
   app.add_flag("--cross-check", o->cross_check, "ask cvc5 about every obligation of the rules that are proved");
   app.add_option("--cross-check-rlimit", o->cross_check_rlimit, "cvc5's resource units for one obligation")
       ->capture_default_str();

@@ -1,0 +1,429 @@
+// From the outputs down: each step is looked at when one that rests on it is.
+#include <algorithm>
+#include <numeric>
+
+#include "evaluate.h"
+#include "gopt/proof_check.h"
+#include "smt.h"
+
+namespace gopt {
+namespace check {
+namespace {
+
+constexpr int kSamples = 6;
+
+// A change of binders is a bijection of Z^n if it is affine with determinant 1 or -1.
+__int128 determinant(const std::vector<std::vector<int64_t>>& m, std::vector<bool>& used, size_t row) {
+  if (row == m.size()) return 1;
+  __int128 sum = 0;
+  int sign = 1;
+  for (size_t column = 0; column < m.size(); column++) {
+    if (used[column]) continue;
+    if (m[row][column] != 0) {
+      used[column] = true;
+      sum += sign * static_cast<__int128>(m[row][column]) * determinant(m, used, row + 1);
+      used[column] = false;
+    }
+    sign = -sign;
+  }
+  return sum;
+}
+
+bool is_bijection(const std::vector<std::string>& from, const std::vector<std::string>& to,
+                  const PolySubstitution& change) {
+  constexpr size_t kMaxBinders = 8;
+  if (from.size() != to.size() || from.size() != change.size() || from.size() > kMaxBinders) return false;
+  std::vector<std::vector<int64_t>> matrix;
+  for (const std::string& binder : from) {
+    auto it = change.find(binder);
+    if (it == change.end()) return false;
+    std::vector<int64_t> row(to.size(), 0);
+    Poly rest = it->second;
+    for (size_t k = 0; k < to.size(); k++) {
+      for (const auto& [monomial, c] : it->second.terms())
+        if (monomial.size() == 1 && monomial[0]->text == to[k]) row[k] = c;
+      rest = rest - Poly::of_text(to[k]) * Poly(row[k]);
+    }
+    std::set<std::string> left;
+    collect_symbols(rest, left);
+    for (const std::string& k : to)
+      if (left.count(k)) return false;
+    for (const std::string& k : from)
+      if (left.count(k)) return false;
+    matrix.push_back(std::move(row));
+  }
+  std::vector<bool> used(to.size(), false);
+  const __int128 d = determinant(matrix, used, 0);
+  return d == 1 || d == -1;
+}
+
+struct Implication {
+  std::string what;
+  Condition context, goal;
+  std::set<std::string> hypotheses;
+};
+struct Cancellation {
+  std::string what;
+  Condition context;
+  Counts counts;
+  std::set<std::string> hypotheses;
+};
+struct Member {
+  size_t term = 0;
+  PolySubstitution change;
+};
+struct Equality {
+  Condition context;
+  Form left, right, terms;
+  bool by_cases = false;
+  std::vector<std::vector<Member>> classes;
+  std::set<std::string> hypotheses;
+  enum class State { Open, Busy, Accepted } state = State::Open;
+};
+
+std::set<std::string> hypotheses_of(const Condition& context) {
+  std::set<std::string> texts;
+  for (const Condition& c : context.conjuncts()) texts.insert(c.text());
+  texts.erase("true");
+  return texts;
+}
+bool includes(const std::set<std::string>& all, const std::set<std::string>& some) {
+  return all.count("false") > 0 || std::includes(all.begin(), all.end(), some.begin(), some.end());
+}
+
+std::string key_of(const Counts& counts) {
+  std::vector<std::string> parts;
+  for (const auto& [c, condition] : counts) parts.push_back(std::to_string(c) + " " + condition.text());
+  std::sort(parts.begin(), parts.end());
+  std::string key;
+  for (const std::string& p : parts) key += p + ";";
+  return key;
+}
+
+class LogChecker {
+ public:
+  LogReport run(const std::vector<Sexpr>& lines) {
+    size_t outputs = 0;
+    for (const Sexpr& line : lines) read(line);
+    for (const Sexpr& line : lines) {
+      const std::string& head = line.head();
+      if (head == "output") outputs++;
+      if (head != "output" && head != "required") continue;
+      try {
+        head == "output" ? check_output(line) : check_required(line);
+      } catch (const Fault& fault) {
+        report_.faults.push_back(head + " " + line.at(1).word + ": " + fault.what());
+      }
+    }
+    if (outputs == 0) report_.faults.push_back("the log proves no output");
+    return std::move(report_);
+  }
+
+ private:
+  // ---- reading ----
+
+  void read(const Sexpr& line) {
+    const std::string& head = line.head();
+    if (head == "rule") {
+      report_.rule = line.at(1).word;
+    } else if (head == "implies") {
+      Implication i{line.at(1).word, Condition::parse(line.at(2)), Condition::parse(line.at(3)), {}};
+      i.hypotheses = hypotheses_of(i.context);
+      implications_[i.goal.text()].push_back(std::move(i));
+    } else if (head == "cancels") {
+      Cancellation c{line.at(1).word, Condition::parse(line.at(2)), {}, {}};
+      for (size_t i = 3; i < line.size(); i++)
+        c.counts.push_back({line.at(i).at(0).integer(), Condition::parse(line.at(i).at(1))});
+      c.hypotheses = hypotheses_of(c.context);
+      cancellations_[key_of(c.counts)].push_back(std::move(c));
+    } else if (head == "equal" || head == "cases") {
+      read_equality(line);
+    } else if (head != "output" && head != "required") {
+      throw Fault("'" + head + "' is no step");
+    }
+  }
+
+  void read_equality(const Sexpr& line) {
+    Equality e{Condition::parse(line.at(1)),
+               parse_form(line.at(2)),
+               parse_form(line.at(3)),
+               parse_form(line.at(4)),
+               line.head() == "cases",
+               {},
+               {},
+               Equality::State::Open};
+    for (size_t c = 5; c < line.size(); c++) {
+      std::vector<Member> members;
+      for (size_t m = 1; m < line.at(c).size(); m++) {
+        const Sexpr& text = line.at(c).at(m);
+        Member member{static_cast<size_t>(text.at(0).integer()), {}};
+        for (size_t k = 1; k < text.size(); k++)
+          member.change[Poly::parse(text.at(k).at(0)).terms().begin()->first.at(0)->text] =
+              Poly::parse(text.at(k).at(1));
+        members.push_back(std::move(member));
+      }
+      e.classes.push_back(std::move(members));
+    }
+    e.hypotheses = hypotheses_of(e.context);
+    equalities_[equality_key(e.left, e.right)].push_back(std::move(e));
+  }
+  static std::string equality_key(const Form& left, const Form& right) {
+    return text_of(left) + " = " + text_of(right);
+  }
+
+  // ---- steps ----
+
+  void check_output(const Sexpr& line) {
+    const Condition context = Condition::parse(line.at(2));
+    const Expression left = Expression::parse(line.at(3)), right = Expression::parse(line.at(5));
+    const Form left_form = parse_form(line.at(4)), right_form = parse_form(line.at(6));
+    must_evaluate_alike(context, left, left_form, "the left side's normal form");
+    must_evaluate_alike(context, right, right_form, "the right side's normal form");
+    if (!are_equal(context, left_form, right_form)) throw Fault("no step shows that the two normal forms are equal");
+    must_evaluate_alike(context, left, right, "the two sides");
+  }
+
+  void check_required(const Sexpr& line) {
+    const Condition context = Condition::parse(line.at(2)), goal = Condition::parse(line.at(3));
+    if (!implied(hypotheses_of(context), goal)) throw Fault("nothing shows that " + goal.text() + " follows");
+    report_.by_algebra++;
+  }
+
+  bool implied(const std::set<std::string>& hypotheses, const Condition& goal) {
+    const std::string text = goal.text();
+    if (text == "true" || hypotheses.count(text) || hypotheses.count("false")) return true;
+    for (const Implication& i : implications_[text]) {
+      if (!includes(hypotheses, i.hypotheses)) continue;
+      use(i);
+      return true;
+    }
+    if (goal.kind != Condition::Kind::And) return false;
+    return std::all_of(goal.parts.begin(), goal.parts.end(),
+                       [&](const Condition& part) { return implied(hypotheses, part); });
+  }
+
+  // By reflexivity or by a step of the log; a step may not rest on itself.
+  bool are_equal(const Condition& context, const Form& left, const Form& right) {
+    if (text_of(left) == text_of(right)) return true;
+    const std::set<std::string> hypotheses = hypotheses_of(context);
+    for (Equality& e : equalities_[equality_key(left, right)]) {
+      if (!includes(hypotheses, e.hypotheses) || e.state == Equality::State::Busy) continue;
+      if (e.state == Equality::State::Accepted) return true;
+      e.state = Equality::State::Busy;
+      check_equality(e);
+      e.state = Equality::State::Accepted;
+      return true;
+    }
+    return false;
+  }
+
+  void check_equality(const Equality& e) {
+    Form difference = e.left;
+    for (Term term : e.right) {
+      term.numerator = -term.numerator;
+      difference.push_back(std::move(term));
+    }
+    if (text_of(difference) == text_of(e.terms))
+      report_.by_algebra++;
+    else
+      must_evaluate_alike(e.context, difference, e.terms, "what two forms differ by");
+    if (e.by_cases) return check_cases(e);
+    std::vector<bool> seen(e.terms.size(), false);
+    for (const std::vector<Member>& members : e.classes) {
+      for (const Member& m : members) {
+        if (m.term >= seen.size() || seen[m.term]) throw Fault("a term is in no class or in two");
+        seen[m.term] = true;
+      }
+      check_class(e, members);
+    }
+    if (std::find(seen.begin(), seen.end(), false) != seen.end()) throw Fault("a term is left out of all classes");
+  }
+
+  void check_class(const Equality& e, const std::vector<Member>& members) {
+    if (members.empty()) return;
+    const Term& first = e.terms[members[0].term];
+    int64_t common = 1;
+    for (const Member& m : members) common = std::lcm(common, e.terms[m.term].denominator);
+    Counts counts;
+    for (const Member& m : members) {
+      const Term& term = e.terms[m.term];
+      if (!is_bijection(term.binders, first.binders, m.change)) throw Fault("a change of binders is no bijection");
+      const Term changed = substitute(term, m.change);
+      check_factors(first, changed, conjunction(e.context, changed.guard));
+      counts.push_back({term.numerator * (common / term.denominator), changed.guard});
+    }
+    const std::set<std::string> hypotheses = hypotheses_of(e.context);
+    for (const Cancellation& c : cancellations_[key_of(counts)]) {
+      if (!includes(hypotheses, c.hypotheses)) continue;
+      use(c);
+      report_.by_algebra++;
+      return;
+    }
+    throw Fault("nothing shows that the terms of a class sum to 0");
+  }
+
+  void check_factors(const Term& first, const Term& changed, const Condition& context) {
+    if (first.factors.size() != changed.factors.size()) throw Fault("two terms of a class have unlike factors");
+    std::vector<const Factor*> open;
+    std::vector<const Factor*> others;
+    for (const Factor& f : changed.factors) others.push_back(&f);
+    for (const Factor& f : first.factors) {
+      const std::string text = text_of(f);
+      auto it = std::find_if(others.begin(), others.end(), [&](const Factor* o) { return text_of(*o) == text; });
+      if (it == others.end())
+        open.push_back(&f);
+      else
+        others.erase(it);
+    }
+    for (const Factor* f : open) {
+      auto it =
+          std::find_if(others.begin(), others.end(), [&](const Factor* o) { return equal_factors(*f, *o, context); });
+      if (it == others.end())
+        it = std::find_if(others.begin(), others.end(),
+                          [&](const Factor* o) { return is_alike(*f, *o) && evaluate_alike(context, *f, *o); });
+      if (it == others.end()) throw Fault("two terms of a class have unlike factors: " + text_of(*f).substr(0, 200));
+      others.erase(it);
+    }
+  }
+
+  static bool is_alike(const Factor& a, const Factor& b) {
+    return a.kind == b.kind && a.exponent == b.exponent && a.number == b.number && a.name == b.name &&
+           a.literal == b.literal && a.subscripts.size() == b.subscripts.size() && a.args.size() == b.args.size();
+  }
+
+  // Indexes are equal by arithmetic or by an obligation, arguments by a step.
+  bool equal_factors(const Factor& a, const Factor& b, const Condition& context) {
+    if (!is_alike(a, b) || !a.branches.empty()) return false;
+    const std::set<std::string> hypotheses = hypotheses_of(context);
+    for (size_t i = 0; i < a.subscripts.size(); i++) {
+      const Poly difference = a.subscripts[i] - b.subscripts[i];
+      const Condition both{
+          Condition::Kind::And,
+          {},
+          {{Condition::Kind::AtLeastZero, difference, {}}, {Condition::Kind::AtLeastZero, Poly(0) - difference, {}}}};
+      if (!implied(hypotheses, both)) return false;
+    }
+    for (size_t i = 0; i < a.args.size(); i++)
+      if (!are_equal(context, a.args[i], b.args[i])) return false;
+    return true;
+  }
+
+  void check_cases(const Equality& e) {
+    must_evaluate_alike(e.context, e.terms, Form{}, "a sum of cases");
+    report_.obligations.push_back({"cases", smt_of_zero(e.context, e.terms)});
+  }
+
+  // ---- obligations ----
+
+  // A question that a step rests on; before it is left to a solver, small numbers may refute it.
+  void use(const Implication& i) {
+    if (!used_.insert(&i).second) return;
+    try_to_refute(i.context, [&](const Values& values, uint64_t seed) { return holds(i.goal, values, seed); }, i.goal,
+                  {});
+    report_.obligations.push_back({i.what, smt_of_implication(i.context, i.goal)});
+  }
+  void use(const Cancellation& c) {
+    if (!used_.insert(&c).second) return;
+    auto is_zero = [&](const Values& values, uint64_t seed) {
+      int64_t sum = 0;
+      for (const auto& [coefficient, condition] : c.counts) sum += holds(condition, values, seed) ? coefficient : 0;
+      return sum == 0;
+    };
+    // Random binders rarely meet a guard; each guard in turn is assumed.
+    for (const auto& [coefficient, condition] : c.counts)
+      try_to_refute(conjunction(c.context, condition), is_zero, {}, c.counts);
+    report_.obligations.push_back({c.what, smt_of_cancellation(c.context, c.counts)});
+  }
+
+  template <class F>
+  void try_to_refute(const Condition& context, const F& claim, const Condition& goal, const Counts& counts) {
+    std::set<std::string> symbols;
+    collect_symbols(context, symbols);
+    collect_symbols(goal, symbols);
+    for (const auto& [coefficient, condition] : counts) collect_symbols(condition, symbols);
+    Values values;
+    for (int i = 0; i < kSamples; i++) {
+      const uint64_t seed = random_();
+      if (!draw_assignment(symbols, context, random_, values, seed)) return;
+      bool held = true;
+      try {
+        held = claim(values, seed);
+      } catch (const Fault&) {
+        continue;  // a division without meaning at these values
+      }
+      if (!held) throw Fault("an obligation is false at small numbers");
+    }
+  }
+
+  // ---- evaluation ----
+
+  template <class A, class B>
+  void must_evaluate_alike(const Condition& context, const A& a, const B& b, const std::string& what) {
+    if (!evaluate_alike(context, a, b)) throw Fault(what + ": not the same at small sizes, or never to be evaluated");
+  }
+
+  static bool is_rational_factor(const Factor& f) { return is_rational(Form{Term{1, 1, {}, {}, {f}}}); }
+  static bool exact(const Expression& e) { return is_rational(e); }
+  static bool exact(const Form& form) { return is_rational(form); }
+  static bool exact(const Factor& f) { return is_rational_factor(f); }
+  static void symbols_of(const Expression& e, std::set<std::string>& out) { collect_symbols(e, out); }
+  static void symbols_of(const Form& form, std::set<std::string>& out) { collect_symbols(form, out); }
+  static void symbols_of(const Factor& f, std::set<std::string>& out) {
+    collect_symbols(Form{Term{1, 1, {}, {}, {f}}}, out);
+  }
+  // Where the first has no value nothing is claimed; where it has one the second must have it.
+  static bool is_total(const Expression&) { return false; }
+  static bool is_total(const Form&) { return true; }
+  static bool is_total(const Factor&) { return true; }
+
+  template <class A, class B>
+  bool evaluate_alike(const Condition& context, const A& a, const B& b) {
+    std::set<std::string> symbols;
+    collect_symbols(context, symbols);
+    symbols_of(a, symbols);
+    symbols_of(b, symbols);
+    EvaluationInputs inputs;
+    inputs.exact = exact(a) && exact(b);
+    int seen = 0;
+    for (int attempt = 0; attempt < 4 * kSamples && seen < kSamples; attempt++) {
+      inputs.seed = random_();
+      inputs.positive = attempt % 2 == 1;
+      Values values;
+      if (!draw_assignment(symbols, context, random_, values, inputs.seed)) continue;
+      const Values drawn = values;
+      try {
+        const auto x = evaluate(a, values, inputs);
+        if (!x) continue;
+        values = drawn;
+        const auto y = evaluate(b, values, inputs);
+        if (!y && is_total(b)) continue;
+        if (!y || !agree(*x, *y)) return false;
+        seen++;
+      } catch (const TooLarge&) {
+        continue;
+      }
+    }
+    if (seen > 0) report_.by_evaluation++;
+    return seen > 0;
+  }
+
+  LogReport report_;
+  std::mt19937_64 random_{20260101};
+  std::map<std::string, std::vector<Implication>> implications_;
+  std::map<std::string, std::vector<Cancellation>> cancellations_;
+  std::map<std::string, std::vector<Equality>> equalities_;
+  std::set<const void*> used_;
+};
+
+}  // namespace
+}  // namespace check
+
+Result<LogReport> check_proof_log(std::string_view text) {
+  try {
+    return check::LogChecker().run(check::parse_sexprs(text));
+  } catch (const check::Fault& fault) {
+    return Error{std::string("this is no log of a proof: ") + fault.what()};
+  }
+}
+
+}  // namespace gopt

@@ -1,0 +1,31 @@
+// Exact evaluation over the field of 2^61 - 1 elements, where there are only sums, products and quotients; in double
+// elsewhere. Inputs are endless tensors of random elements, so that a read that a guard should have kept out shows.
+#pragma once
+
+#include "assignments.h"
+#include "terms.h"
+
+namespace gopt::check {
+
+inline constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
+
+// A value of the field, or a double: which of them depends on what is compared.
+struct Scalar {
+  bool is_exact = false;
+  uint64_t residue = 0;
+  double real = 0;
+};
+bool agree(const Scalar& a, const Scalar& b);  // residues alike; reals within 1e-6 of the larger
+
+struct EvaluationInputs {
+  uint64_t seed = 0;
+  bool exact = false;
+  bool positive = false;  // reals: all inputs are
+};
+
+// Nothing where the expression has no value there (a divisor that is 0, a root of a negative number). Throws Fault.
+std::optional<Scalar> evaluate(const Expression& e, Values& values, const EvaluationInputs& inputs);
+std::optional<Scalar> evaluate(const Form& form, Values& values, const EvaluationInputs& inputs);
+std::optional<Scalar> evaluate(const Factor& factor, Values& values, const EvaluationInputs& inputs);
+
+}  // namespace gopt::check

@@ -1,0 +1,46 @@
+// The steps of a proof as text, for the separate checker (checker/, docs/verifier.md): what each output is by the
+// definitions, its normal forms, the equalities that the matcher found with their changes of binders, and the questions
+// that the solver settled. One step a list, one list a line.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "normal_form.h"
+
+namespace gopt {
+
+class ProofLog {
+ public:
+  // A term of a class and the change of its binders to those of the class's first term.
+  using Member = std::pair<size_t, Substitution>;
+  using Class = std::vector<Member>;
+
+  void begin(const std::string& rule);
+  void entailed(const std::string& what, const Cond& context, const Cond& goal);
+  void sums_to_zero(const std::string& what, const Cond& context, const std::vector<std::pair<int64_t, Cond>>& counts);
+  void required(const std::string& what, const Cond& context, const Cond& goal);
+  // left - right consists of `terms`, which sum to 0 class by class, or by the cases of their maxima.
+  void equal(const Cond& context, const NormalForm& left, const NormalForm& right, const std::vector<Term>& terms,
+             const std::vector<Class>& classes);
+  void equal_by_cases(const Cond& context, const NormalForm& left, const NormalForm& right,
+                      const std::vector<Term>& terms);
+  // left - right is 0 where `form` is, which is another way to write it, perhaps multiplied by its denominators.
+  void equal_rearranged(const Cond& context, const NormalForm& left, const NormalForm& right, const NormalForm& form);
+  // left - right consists of `terms`, which sum to 0 where the guard holds and where it does not.
+  void equal_either_way(const Cond& context, const NormalForm& left, const NormalForm& right,
+                        const std::vector<Term>& terms, const Cond& guard);
+  void output(size_t number, const Cond& context, const Expr& left, const NormalForm& left_form, const Expr& right,
+              const NormalForm& right_form);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void add(const std::string& line);
+  std::string text_;
+  std::set<std::string> seen_;  // a step is written once
+};
+
+}  // namespace gopt
