@@ -60,59 +60,80 @@ Interval interval_of(const Poly& poly, const Values& values, const Intervals& op
   return {clamped(low), clamped(high)};
 }
 
-// The symbol that is the only open thing in the monomial, and what multiplies it.
-std::optional<std::pair<std::string, int64_t>> sole_open(const Monomial& monomial, int64_t c, const Values& values,
-                                                         const Intervals& open) {
-  std::string found;
-  for (const AtomPtr& a : monomial) {
-    const Interval i = interval_of(*a, values, open);
-    if (a->kind == AtomNode::Kind::Symbol && open.count(a->text)) {
-      if (!found.empty()) return std::nullopt;
-      found = a->text;
-    } else if (i.low == i.high) {
-      c = clamped(static_cast<__int128>(c) * i.low);
-    } else {
-      return std::nullopt;
-    }
-  }
-  if (found.empty() || c == 0) return std::nullopt;
-  return std::pair{found, c};
-}
+// What a literal "poly >= 0" says of the intervals of open symbols, one monomial at a time.
+class Narrowing {
+ public:
+  Narrowing(const Values& values, Intervals& open) : values_(values), open_(open) {}
 
-// Narrows the intervals by what each literal says of each open symbol. False where one is empty.
-bool propagate(const std::vector<Condition>& literals, const Values& values, Intervals& open) {
-  constexpr int kRounds = 12;
-  bool changed = true;
-  for (int round = 0; changed && round < kRounds; round++) {
-    changed = false;
-    for (const Condition& literal : literals) {
-      if (literal.kind != Condition::Kind::AtLeastZero) continue;
-      for (const auto& [monomial, c] : literal.poly.terms()) {
-        const auto sole = sole_open(monomial, c, values, open);
-        if (!sole) continue;
-        __int128 rest = 0;  // the most that the other monomials can be
-        for (const auto& [other, d] : literal.poly.terms()) {
-          if (&other == &monomial) continue;
-          const Interval i = interval_of(other, d, values, open);
-          if (i.high == kInfinite) rest = kInfinite;
-          if (rest != kInfinite) rest += i.high;
-        }
-        if (rest >= kInfinite) continue;
-        Interval& own = open.at(sole->first);
-        const int64_t most = clamped(rest), factor = sole->second;
-        if (factor > 0 && -floor_divide(most, factor) > own.low) {
-          own.low = -floor_divide(most, factor);
-          changed = true;
-        }
-        if (factor < 0 && floor_divide(most, -factor) < own.high) {
-          own.high = floor_divide(most, -factor);
-          changed = true;
-        }
-        if (own.low > own.high) return false;
+  // False where an interval is empty.
+  bool run(const std::vector<Condition>& literals) {
+    constexpr int kRounds = 12;
+    changed_ = true;
+    for (int round = 0; changed_ && possible_ && round < kRounds; round++) {
+      changed_ = false;
+      for (const Condition& literal : literals)
+        if (literal.kind == Condition::Kind::AtLeastZero) narrow(literal.poly, 0);
+    }
+    return possible_;
+  }
+
+ private:
+  void narrow(const Poly& poly, int depth) {
+    for (const auto& [monomial, c] : poly.terms()) {
+      __int128 rest = 0;  // the most that the other monomials can be
+      for (const auto& [other, d] : poly.terms()) {
+        if (&other == &monomial) continue;
+        const Interval i = interval_of(other, d, values_, open_);
+        rest = i.high == kInfinite || rest == kInfinite ? kInfinite : rest + i.high;
       }
+      if (rest < kInfinite) narrow(monomial, c, clamped(rest), depth);
     }
   }
-  return true;
+
+  // monomial * c >= -most
+  void narrow(const Monomial& monomial, int64_t c, int64_t most, int depth) {
+    const AtomNode* sole = nullptr;
+    for (const AtomPtr& a : monomial) {
+      const Interval i = interval_of(*a, values_, open_);
+      const bool is_open = a->kind == AtomNode::Kind::Symbol ? open_.count(a->text) > 0 : i.low != i.high;
+      if (is_open && sole) return;
+      if (is_open)
+        sole = a.get();
+      else if (i.low == i.high)
+        c = clamped(static_cast<__int128>(c) * i.low);
+      else
+        return;
+    }
+    if (!sole || c == 0) return;
+    if (sole->kind == AtomNode::Kind::Symbol) return narrow(sole->text, c, most);
+    constexpr int kMaxDepth = 4;
+    if (sole->kind != AtomNode::Kind::Quotient || depth >= kMaxDepth) return;
+    // floor(a / b) >= m is a - b m >= 0; floor(a / b) <= m is b m + b - 1 - a >= 0.
+    const Poly &a = sole->parts[0], &b = sole->parts[1];
+    if (c > 0) narrow(a - b * Poly(-floor_divide(most, c)), depth + 1);
+    if (c < 0) narrow(b * Poly(floor_divide(most, -c)) + b - Poly(1) - a, depth + 1);
+  }
+
+  void narrow(const std::string& symbol, int64_t factor, int64_t most) {
+    Interval& own = open_.at(symbol);
+    if (factor > 0 && -floor_divide(most, factor) > own.low) {
+      own.low = -floor_divide(most, factor);
+      changed_ = true;
+    }
+    if (factor < 0 && floor_divide(most, -factor) < own.high) {
+      own.high = floor_divide(most, -factor);
+      changed_ = true;
+    }
+    possible_ = possible_ && own.low <= own.high;
+  }
+
+  const Values& values_;
+  Intervals& open_;
+  bool changed_ = false, possible_ = true;
+};
+
+bool propagate(const std::vector<Condition>& literals, const Values& values, Intervals& open) {
+  return Narrowing(values, open).run(literals);
 }
 
 class Enumerator {

@@ -486,13 +486,25 @@ class RuleTranslator {
     return resolved;
   }
 
-  // An extent that the target narrowed is a symbol of its own again, and what it must be is the rule's condition.
+  // An extent that the target narrowed is a symbol of its own again, and what it must be is the rule's condition; but
+  // an extent that alone binds a symbol stays as it is.
   void open_narrowed(const std::map<int, TensorType>& before) {
     const std::map<int, TensorType> after = resolved_variables();
+    std::map<AtomId, int> occurrences;
+    for (const auto& [number, type] : after)
+      for (const Index& extent : *type.shape) {
+        std::set<AtomId> symbols;
+        collect_symbols(extent, symbols);
+        for (AtomId s : symbols) occurrences[s]++;
+      }
     for (const auto& [number, type] : variables_) {
       for (size_t axis = 0; axis < type.shape->size(); axis++) {
         const Index &was = (*before.at(number).shape)[axis], &is = (*after.at(number).shape)[axis];
-        if (was == is) continue;
+        std::set<AtomId> symbols;
+        collect_symbols(is, symbols);
+        const bool binds_alone =
+            std::any_of(symbols.begin(), symbols.end(), [&](AtomId s) { return occurrences[s] == 1; });
+        if (was == is || binds_alone) continue;
         const Index& extent = (*type.shape)[axis];
         shapes_.reopen(*extent.as_atom());
         condition_ = condition_ && equal(extent, is);

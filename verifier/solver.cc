@@ -365,6 +365,7 @@ struct RealText {
     return "";
   }
   std::string nary(const char* op, const RealExpr& e) {
+    if (e.parts.size() == 1) return (*this)(*e.parts[0]);
     std::string text = std::string("(") + op;
     for (const RealExprPtr& part : e.parts) text += " " + (*this)(*part);
     return text + ")";

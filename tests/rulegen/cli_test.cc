@@ -1,0 +1,187 @@
+// The commands of rulegen: what they print and write, and their exit statuses.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace gopt {
+namespace {
+
+constexpr const char* kTrue = R"(rule associate
+  var a f32[n,m]
+  var b f32[m,k]
+  var c f32[k,l]
+  left
+    x = MatMul(a, b)
+    y = MatMul(x, c)
+    return y
+  right
+    x = MatMul(b, c)
+    y = MatMul(a, x)
+    return y
+end
+
+rule add-broadcasts
+  var a f32[n]
+  var b f32[m]
+  left
+    x = Concat(a, b) {axis=0}
+    y = Relu(x)
+    return y
+  right
+    x = Relu(a)
+    y = Relu(b)
+    z = Concat(x, y) {axis=0}
+    return z
+end
+
+rule same-extent
+  var a f32[n]
+  var b f32[m]
+  left
+    x = Relu(a)
+    y = Relu(b)
+    return x, y
+  right
+    s = Add(a, b)
+    t = Sub(s, b)
+    x = Relu(t)
+    y = Relu(b)
+    return x, y
+end
+)";
+constexpr const char* kFalse = R"(rule commute
+  var a f32[n,n]
+  var b f32[n,n]
+  left
+    x = MatMul(a, b)
+    return x
+  right
+    x = MatMul(b, a)
+    return x
+end
+)";
+
+class RulegenTest : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text) { return write_file(folder_.file(name), text); }
+  TemporaryFolder folder_;
+};
+
+TEST_F(RulegenTest, AnUnknownSubcommandIsNamed) {
+  const Outcome outcome = run_rulegen("frob");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.text.find("'frob'"), std::string::npos) << outcome.text;
+  for (const char* name : {"verify", "show", "audit", "check-log"})
+    EXPECT_NE(outcome.text.find(name), std::string::npos) << outcome.text;
+}
+
+TEST_F(RulegenTest, VerifySumsUpAndSaysWhatIsNotProved) {
+  const Outcome good = run_rulegen("verify " + write("t.rules", kTrue));
+  EXPECT_EQ(good.status, 0) << good.text;
+  EXPECT_NE(good.text.find("3 proved, 0 refuted, 0 unknown"), std::string::npos) << good.text;
+  EXPECT_NE(good.text.find("median"), std::string::npos) << good.text;
+  EXPECT_NE(good.text.find("p99"), std::string::npos) << good.text;
+  EXPECT_EQ(good.text.find('\r'), std::string::npos) << "no bar outside a terminal";
+  const Outcome bad = run_rulegen("verify " + write("f.rules", kFalse));
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_NE(bad.text.find("commute: refuted: "), std::string::npos) << bad.text;
+  EXPECT_NE(bad.text.find(" against "), std::string::npos) << bad.text;
+}
+
+TEST_F(RulegenTest, JsonHasARowForEachRuleInFileOrder) {
+  const std::string json = folder_.file("out.json");
+  const Outcome outcome =
+      run_rulegen("verify --threads 2 --json " + json + " " + write("t.rules", kTrue) + " " + write("f.rules", kFalse));
+  EXPECT_EQ(outcome.status, 1) << outcome.text;
+  const nlohmann::json rows = nlohmann::json::parse(read_file(json));
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0]["name"], "associate");
+  EXPECT_EQ(rows[0]["verdict"], "proved");
+  EXPECT_TRUE(rows[0]["conditions"].is_array());
+  EXPECT_TRUE(rows[0]["conditions"].empty());
+  EXPECT_TRUE(rows[0]["milliseconds"].is_number());
+  EXPECT_EQ(rows[2]["name"], "same-extent");
+  EXPECT_EQ(rows[2]["conditions"], nlohmann::json::array({"n == m"}));
+  EXPECT_EQ(rows[3]["verdict"], "refuted");
+  EXPECT_TRUE(rows[3].contains("counterexample"));
+  EXPECT_EQ(run_rulegen("verify --json " + json + " " + folder_.file("t.rules")).status, 1) << "nothing is overwritten";
+}
+
+TEST_F(RulegenTest, VerdictsDoNotDependOnThreads) {
+  const std::string rules = std::string(GOPT_RULES_FOLDER) + "/hand.rules";
+  for (const char* threads : {"1", "2"}) {
+    const std::string copy = write(std::string(threads) + ".rules", read_file(rules));
+    ASSERT_EQ(run_rulegen("verify --write --threads " + std::string(threads) + " " + copy).status, 0);
+  }
+  EXPECT_EQ(read_file(folder_.file("1.rules")), read_file(folder_.file("2.rules")));
+}
+
+TEST_F(RulegenTest, ShowPrintsAlgebra) {
+  const std::string rules = write("t.rules", kTrue);
+  const Outcome outcome = run_rulegen("show associate --rules " + rules);
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("MatMul(MatMul(a, b), c) = MatMul(a, MatMul(b, c))"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("a: f32[n,m]"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("proved: "), std::string::npos) << outcome.text;
+  EXPECT_NE(run_rulegen("show same-extent --rules " + rules).text.find("if n == m"), std::string::npos);
+  const Outcome refuted = run_rulegen("show commute --rules " + write("f.rules", kFalse));
+  EXPECT_NE(refuted.text.find("counterexample: "), std::string::npos) << refuted.text;
+  EXPECT_EQ(run_rulegen("show nothing --rules " + rules).status, 1);
+  const Outcome shipped = run_rulegen("show sin-cos-squares");
+  EXPECT_EQ(shipped.status, 0) << shipped.text;
+  EXPECT_NE(shipped.text.find("x: f32[...]"), std::string::npos) << shipped.text;
+}
+
+TEST_F(RulegenTest, ObligationsStandAlone) {
+  const std::string smt = folder_.file("smt");
+  ASSERT_EQ(run_rulegen("verify --smt2 " + smt + " " + write("t.rules", kTrue)).status, 0);
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(smt)) {
+    files++;
+    const std::string text = read_file(entry.path().string());
+    EXPECT_EQ(text.rfind("; rule ", 0), 0u) << text;
+    EXPECT_NE(text.find("(set-logic "), std::string::npos);
+    EXPECT_NE(text.find("(set-info :status unsat)"), std::string::npos);
+    EXPECT_NE(text.find("(check-sat)"), std::string::npos);
+  }
+  EXPECT_GT(files, 0u);
+  EXPECT_TRUE(std::filesystem::exists(smt + "/associate.0.smt2"));
+}
+
+TEST_F(RulegenTest, AnotherSolverAgrees) {
+  if (!has_cvc5()) GTEST_SKIP() << "cvc5 is not installed";
+  const std::string logs = folder_.file("logs");
+  const Outcome outcome = run_rulegen("verify --cross-check --log " + logs + " " + write("t.rules", kTrue));
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("0 undecided within its limit, 0 disagree"), std::string::npos) << outcome.text;
+  const Outcome checked = run_rulegen("check-log --cross-check " + logs + "/*.log");
+  EXPECT_EQ(checked.status, 0) << checked.text;
+  EXPECT_NE(checked.text.find("0 undecided within its limit, 0 disagree"), std::string::npos) << checked.text;
+}
+
+TEST_F(RulegenTest, AMissingSolverIsSaid) {
+  const Outcome outcome = run_rulegen("verify --cross-check " + write("t.rules", kTrue), "2>&1; true");
+  if (has_cvc5()) GTEST_SKIP() << "cvc5 is installed";
+  EXPECT_NE(outcome.text.find("needs cvc5"), std::string::npos) << outcome.text;
+}
+
+TEST_F(RulegenTest, LogsAreWrittenAndChecked) {
+  const std::string logs = folder_.file("logs");
+  ASSERT_EQ(run_rulegen("verify --log " + logs + " " + write("t.rules", kTrue)).status, 0);
+  const Outcome checked = run_rulegen("check-log --verbose " + logs + "/*.log");
+  EXPECT_EQ(checked.status, 0) << checked.text;
+  EXPECT_NE(checked.text.find("associate: accepted"), std::string::npos) << checked.text;
+  EXPECT_NE(checked.text.find("3 logs accepted, 0 rejected"), std::string::npos) << checked.text;
+  std::string text = read_file(logs + "/associate.log");
+  const size_t at = text.find("(cancels");
+  ASSERT_NE(at, std::string::npos);
+  write_file(logs + "/associate.log", text.erase(at, text.find('\n', at) + 1 - at));
+  const Outcome tampered = run_rulegen("check-log " + logs + "/associate.log");
+  EXPECT_EQ(tampered.status, 1);
+  EXPECT_NE(tampered.text.find("associate: rejected"), std::string::npos) << tampered.text;
+  EXPECT_EQ(run_rulegen("check-log " + write("t.log", "no log")).status, 1);
+}
+
+}  // namespace
+}  // namespace gopt
