@@ -220,8 +220,13 @@ struct Solver::State {
   }
 };
 
-Solver::Solver(const SolverOptions& options) : state_(std::make_unique<State>()), options_(options) {}
+Solver::Solver(const SolverOptions& options) : options_(options) {}
 Solver::~Solver() = default;
+
+Solver::State& Solver::state() {
+  if (!state_) state_ = std::make_unique<State>();
+  return *state_;
+}
 
 std::string Solver::version() {
   unsigned major, minor, build, revision;
@@ -268,14 +273,14 @@ bool is_plainly_entailed(const std::vector<Cond>& hypotheses, const Cond& goal) 
 
 bool Solver::entails(const Cond& context, const Cond& goal) {
   if (goal.is_true() || context.is_false()) return true;
-  if (auto it = state_->memo.find({context, goal}); it != state_->memo.end()) return it->second;
+  if (auto it = state().memo.find({context, goal}); it != state().memo.end()) return it->second;
   const Cond negated = !goal;
   bool holds = is_plainly_entailed(conjuncts(context), goal);
   if (!holds)
-    holds = state_->is_unsatisfiable(
+    holds = state().is_unsatisfiable(
         context, [&](Encoder& encode) { return encode(negated); },
         [&](const Assignment& model) { return truth_of(negated, model); }, options_.rlimit / share_);
-  state_->memo.emplace(CondPair{context, goal}, holds);
+  state().memo.emplace(CondPair{context, goal}, holds);
   if (holds) {
     if (options_.log) options_.log->entailed(topic_, context, goal);
     SmtText text;
@@ -288,9 +293,9 @@ bool Solver::entails(const Cond& context, const Cond& goal) {
 
 bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& counts) {
   auto negation = [&](Encoder& encode) {
-    z3::expr sum = state_->context.int_val(0);
+    z3::expr sum = state().context.int_val(0);
     for (const GuardedCount& c : counts)
-      sum = sum + z3::ite(encode(c.cond), state_->context.int_val(c.coefficient), state_->context.int_val(0));
+      sum = sum + z3::ite(encode(c.cond), state().context.int_val(c.coefficient), state().context.int_val(0));
     return sum != 0;
   };
   auto refutes = [&](const Assignment& model) -> std::optional<bool> {
@@ -302,7 +307,7 @@ bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& 
     }
     return sum != 0;
   };
-  if (!state_->is_unsatisfiable(context, negation, refutes, options_.rlimit / share_)) return false;
+  if (!state().is_unsatisfiable(context, negation, refutes, options_.rlimit / share_)) return false;
   if (options_.log) {
     std::vector<std::pair<int64_t, Cond>> logged;
     for (const GuardedCount& c : counts) logged.push_back({c.coefficient, c.cond});
@@ -319,15 +324,15 @@ bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& 
 }
 
 bool Solver::is_satisfiable(const Cond& cond) {
-  for (const Assignment& model : state_->models)
+  for (const Assignment& model : state().models)
     if (truth_of(cond, model) == true) return true;
-  Encoder encode(state_->context, false, state_->numbers);
-  z3::solver solver(state_->context);
+  Encoder encode(state().context, false, state().numbers);
+  z3::solver solver(state().context);
   solver.add(encode(cond));
   encode.define_divisions(solver);
-  if (state_->check(solver, options_.rlimit / share_ / 4) != z3::sat) return false;
-  auto model = state_->model_of(solver, encode);
-  if (model && truth_of(cond, *model) == true) state_->keep(*model);
+  if (state().check(solver, options_.rlimit / share_ / 4) != z3::sat) return false;
+  auto model = state().model_of(solver, encode);
+  if (model && truth_of(cond, *model) == true) state().keep(*model);
   return true;
 }
 
@@ -408,12 +413,12 @@ z3::expr encode_real(const RealExpr& e, Encoder& encode, z3::context& context) {
 }  // namespace
 
 bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
-  Encoder encode(state_->context, true, state_->numbers);
-  z3::solver solver(state_->context);
+  Encoder encode(state().context, true, state().numbers);
+  z3::solver solver(state().context);
   solver.add(encode(context));
-  solver.add(encode_real(*value, encode, state_->context) != 0);
+  solver.add(encode_real(*value, encode, state().context) != 0);
   encode.define_divisions(solver);
-  if (state_->check(solver, options_.rlimit / share_ / 4) != z3::unsat) return false;
+  if (state().check(solver, options_.rlimit / share_ / 4) != z3::unsat) return false;
   RealText text;
   const std::string value_text = text(*value);
   text.index_text(context);

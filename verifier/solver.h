@@ -72,7 +72,9 @@ class Solver {
  private:
   struct State;
   void record(const Cond& context, const std::string& negated_goal, const std::string& declarations);
-  std::unique_ptr<State> state_;
+  State& state();
+  std::unique_ptr<State>
+      state_;  // made by the first question: Z3 takes milliseconds to start, most false rules ask none
   SolverOptions options_;
   std::string topic_;
   int obligation_count_ = 0;

@@ -41,36 +41,53 @@ std::optional<RewriteRule> mutant_of(const std::vector<RewriteRule>& rules, uint
   return std::nullopt;
 }
 
+// What was found of one mutant. Rules are few and changes small, so that most mutants come more than once.
+struct Judgement {
+  Verdict verdict = Verdict::Unknown;
+  std::string difference;  // of a mutant that is proved
+};
+
 struct AuditResult {
   VerdictCounts counts;
   int not_made = 0;
-  std::map<uint64_t, std::string> wrong;  // mutants that are proved and differ, by number
+  std::map<std::string, Judgement> known;  // by the mutant's text
+  std::map<uint64_t, std::string> wrong;   // mutants that are proved and differ, by number
 };
 
 // A mutant that is proved is evaluated under the condition of its proof, with inputs that the proof has not seen.
-void judge(const AuditOptions& o, uint64_t number, const std::optional<RewriteRule>& mutant, AuditResult& result,
-           std::mutex& mutex) {
-  if (!mutant) {
-    const std::lock_guard lock(mutex);
-    result.not_made++;
-    return;
-  }
+Judgement judge(const AuditOptions& o, const RewriteRule& mutant, const std::string& text) {
   VerifyOptions options;
   if (o.prover_alone) {
     options.samples = 0;
     options.rlimit = 1'000'000;
   }
-  const Verification v = verify_rule(*mutant, options);
-  std::string difference;
-  if (v.verdict == Verdict::Proved) {
-    RewriteRule conditional = *mutant;
-    conditional.condition = v.condition;
-    if (auto found = find_counterexample(conditional, o.samples, mixed(o.seed, number)))
-      difference = print_rule(conditional) + "proved, yet " + to_string(*found) + "\n";
+  const Verification v = verify_rule(mutant, options);
+  if (v.verdict != Verdict::Proved) return {v.verdict, ""};
+  RewriteRule conditional = mutant;
+  conditional.condition = v.condition;
+  // The seed is the mutant's own, so that what is found does not depend on who comes first.
+  const auto found = find_counterexample(conditional, o.samples, mixed(o.seed, std::hash<std::string>()(text)));
+  return {v.verdict, found ? print_rule(conditional) + "proved, yet " + to_string(*found) + "\n" : ""};
+}
+
+void audit_mutant(const std::vector<RewriteRule>& rules, const AuditOptions& o, uint64_t number, AuditResult& result,
+                  std::mutex& mutex) {
+  const auto mutant = mutant_of(rules, o.seed, number);
+  const std::string text = mutant ? print_rule(*mutant) : "";
+  std::unique_lock lock(mutex);
+  if (!mutant) {
+    result.not_made++;
+    return;
   }
-  const std::lock_guard lock(mutex);
-  result.counts.add(v.verdict);
-  if (!difference.empty()) result.wrong[number] = difference;
+  auto known = result.known.find(text);
+  if (known == result.known.end()) {
+    lock.unlock();
+    Judgement found = judge(o, *mutant, text);
+    lock.lock();
+    known = result.known.try_emplace(text, std::move(found)).first;
+  }
+  result.counts.add(known->second.verdict);
+  if (!known->second.difference.empty()) result.wrong[number] = known->second.difference;
 }
 
 AuditResult audit_rules(const std::vector<RewriteRule>& rules, const AuditOptions& o) {
@@ -82,7 +99,7 @@ AuditResult audit_rules(const std::vector<RewriteRule>& rules, const AuditOption
   auto work = [&] {
     for (uint64_t k; (k = next++) < o.mutants;) {
       try {
-        judge(o, k, mutant_of(rules, o.seed, k), result, mutex);
+        audit_mutant(rules, o, k, result, mutex);
       } catch (...) {
         const std::lock_guard lock(mutex);
         failure = std::current_exception();
@@ -112,9 +129,11 @@ Result<int> audit(const AuditOptions& o) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   for (const auto& [number, text] : result.wrong) fmt::print("mutant {}:\n{}\n", number, text);
   const VerdictCounts& c = result.counts;
-  fmt::print("{} mutants of {} rules, seed {}: {} refuted, {} unknown, {} proved and equal, {} proved and different\n",
-             c.proved + c.refuted + c.unknown, rules.size(), o.seed, c.refuted, c.unknown,
-             static_cast<size_t>(c.proved) - result.wrong.size(), result.wrong.size());
+  fmt::print(
+      "{} mutants ({} distinct) of {} rules, seed {}: {} refuted, {} unknown, {} proved and equal, {} proved and "
+      "different\n",
+      c.proved + c.refuted + c.unknown, result.known.size(), rules.size(), o.seed, c.refuted, c.unknown,
+      static_cast<size_t>(c.proved) - result.wrong.size(), result.wrong.size());
   if (result.not_made > 0) fmt::print("{} mutants could not be made\n", result.not_made);
   fmt::print(stderr, "{:.1f} s, {:.0f} mutants a second on {} threads\n", seconds,
              static_cast<double>(o.mutants) / std::max(seconds, 1e-9), o.threads);
