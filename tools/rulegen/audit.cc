@@ -21,6 +21,7 @@ struct AuditOptions {
   uint64_t mutants = 1000, seed = 1;
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   int samples = 200;
+  unsigned rlimit = 1'000'000;  // what is hard to decide is rarely proved
   bool prover_alone = false;
 };
 
@@ -57,10 +58,8 @@ struct AuditResult {
 // A mutant that is proved is evaluated under the condition of its proof, with inputs that the proof has not seen.
 Judgement judge(const AuditOptions& o, const RewriteRule& mutant, const std::string& text) {
   VerifyOptions options;
-  if (o.prover_alone) {
-    options.samples = 0;
-    options.rlimit = 1'000'000;
-  }
+  options.rlimit = o.rlimit;
+  if (o.prover_alone) options.samples = 0;
   const Verification v = verify_rule(mutant, options);
   if (v.verdict != Verdict::Proved) return {v.verdict, ""};
   RewriteRule conditional = mutant;
@@ -152,6 +151,7 @@ Command add_audit(CLI::App& app) {
   app.add_option("--samples", o->samples, "samples by which a mutant that is proved is evaluated")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  app.add_option("--rlimit", o->rlimit, "Z3's resource units for one question")->capture_default_str();
   app.add_option("--threads", o->threads, "worker threads; what is found does not depend on them")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
