@@ -76,7 +76,8 @@ struct Member {
 struct Equality {
   Condition context;
   Form left, right, terms;
-  bool by_cases = false;
+  enum class Way { ByClasses, ByCases, Rearranged, EitherWay } way = Way::ByClasses;
+  Condition guard;  // EitherWay
   std::vector<std::vector<Member>> classes;
   std::set<std::string> hypotheses;
   enum class State { Open, Busy, Accepted } state = State::Open;
@@ -137,7 +138,7 @@ class LogChecker {
         c.counts.push_back({line.at(i).at(0).integer(), Condition::parse(line.at(i).at(1))});
       c.hypotheses = hypotheses_of(c.context);
       cancellations_[key_of(c.counts)].push_back(std::move(c));
-    } else if (head == "equal" || head == "cases") {
+    } else if (head == "equal" || head == "cases" || head == "rearranged" || head == "either") {
       read_equality(line);
     } else if (head != "output" && head != "required") {
       throw Fault("'" + head + "' is no step");
@@ -145,28 +146,34 @@ class LogChecker {
   }
 
   void read_equality(const Sexpr& line) {
-    Equality e{Condition::parse(line.at(1)),
-               parse_form(line.at(2)),
-               parse_form(line.at(3)),
-               parse_form(line.at(4)),
-               line.head() == "cases",
-               {},
-               {},
-               Equality::State::Open};
-    for (size_t c = 5; c < line.size(); c++) {
-      std::vector<Member> members;
-      for (size_t m = 1; m < line.at(c).size(); m++) {
-        const Sexpr& text = line.at(c).at(m);
-        Member member{static_cast<size_t>(text.at(0).integer()), {}};
-        for (size_t k = 1; k < text.size(); k++)
-          member.change[Poly::parse(text.at(k).at(0)).terms().begin()->first.at(0)->text] =
-              Poly::parse(text.at(k).at(1));
-        members.push_back(std::move(member));
-      }
-      e.classes.push_back(std::move(members));
-    }
+    Equality e;
+    e.context = Condition::parse(line.at(1));
+    e.left = parse_form(line.at(2));
+    e.right = parse_form(line.at(3));
+    e.terms = parse_form(line.at(4));
+    const std::string& head = line.head();
+    e.way = head == "equal"        ? Equality::Way::ByClasses
+            : head == "cases"      ? Equality::Way::ByCases
+            : head == "rearranged" ? Equality::Way::Rearranged
+                                   : Equality::Way::EitherWay;
+    if (head == "either") e.guard = Condition::parse(line.at(5));
+    for (size_t c = 5; c < line.size() && head == "equal"; c++) e.classes.push_back(parse_class(line.at(c)));
     e.hypotheses = hypotheses_of(e.context);
     equalities_[equality_key(e.left, e.right)].push_back(std::move(e));
+  }
+  static std::vector<Member> parse_class(const Sexpr& text) {
+    std::vector<Member> members;
+    for (size_t m = 1; m < text.size(); m++) {
+      Member member{static_cast<size_t>(text.at(m).at(0).integer()), {}};
+      for (size_t k = 1; k < text.at(m).size(); k++) {
+        std::set<std::string> binder;
+        collect_symbols(Poly::parse(text.at(m).at(k).at(0)), binder);
+        if (binder.size() != 1) throw Fault("a change of what is no binder");
+        member.change[*binder.begin()] = Poly::parse(text.at(m).at(k).at(1));
+      }
+      members.push_back(std::move(member));
+    }
+    return members;
   }
   static std::string equality_key(const Form& left, const Form& right) {
     return text_of(left) + " = " + text_of(right);
@@ -250,11 +257,24 @@ class LogChecker {
       term.numerator = -term.numerator;
       difference.push_back(std::move(term));
     }
+    if (e.way == Equality::Way::Rearranged) {
+      // Perhaps without denominators, so that the form itself need not be the difference.
+      must_evaluate_alike(e.context, difference, Form{}, "what two forms differ by");
+      if (!are_equal(e.context, e.terms, {})) throw Fault("nothing shows that a rearranged sum is 0");
+      return;
+    }
     if (text_of(difference) == text_of(e.terms))
       report_.by_algebra++;
     else
       must_evaluate_alike(e.context, difference, e.terms, "what two forms differ by");
-    if (e.by_cases) return check_cases(e);
+    if (e.way == Equality::Way::ByCases) return check_cases(e);
+    if (e.way == Equality::Way::EitherWay) {
+      for (const Condition& guard : {e.guard, negation(e.guard)})
+        if (!are_equal(conjunction(e.context, guard), e.terms, {}))
+          throw Fault("nothing shows that a sum is 0 in both cases of a guard");
+      report_.by_algebra++;
+      return;
+    }
     std::vector<bool> seen(e.terms.size(), false);
     for (const std::vector<Member>& members : e.classes) {
       for (const Member& m : members) {

@@ -234,7 +234,7 @@ std::string Solver::version() {
   return "z3 " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
 }
 
-int Solver::questions() const { return state_->questions; }
+int Solver::questions() const { return state_ ? state_->questions : 0; }
 
 std::string Solver::digest() const { return to_string(hash_bytes(digest_state_)).substr(0, 16); }
 
