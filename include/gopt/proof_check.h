@@ -1,5 +1,5 @@
-// A second opinion on proofs: reads the log that `rulegen verify --log` writes and checks each of its steps with code of
-// its own (parser, polynomials, terms, evaluation); nothing of the prover, of Z3 or of the operators' definitions is
+// A second opinion on proofs: reads the log that `rulegen verify --log` writes and checks each of its steps with code
+// of its own (parser, polynomials, terms, evaluation); nothing of the prover, of Z3 or of the operators' definitions is
 // used. What it trusts, and how far each check goes, is in docs/verifier.md.
 #pragma once
 

@@ -30,6 +30,8 @@ TEST_P(AcceptedLog, OfEveryRuleThatIsProved) {
 INSTANTIATE_TEST_SUITE_P(Hand, AcceptedLog, ::testing::ValuesIn(named_rules(GOPT_SHIPPED_RULES "/hand.rules")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(True, AcceptedLog, ::testing::ValuesIn(named_rules(GOPT_TEST_RULES "/true.rules")), test_name);
+INSTANTIATE_TEST_SUITE_P(Hard, AcceptedLog, ::testing::ValuesIn(named_rules(GOPT_TEST_RULES "/corpus/true/hard.rules")),
+                         test_name);
 
 // ---- logs that were changed ----
 
