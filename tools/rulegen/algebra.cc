@@ -10,7 +10,7 @@ namespace {
 // Terms of one side. A node whose outputs are used more than once gets a name, unless it is a variable.
 class SideText {
  public:
-  SideText(const Graph& side, size_t& names) : side_(side), names_(names) {
+  SideText(const Graph& side, size_t& names) : names_(names) {
     for (const NodePtr& node : side.nodes())
       for (const Value& input : node->inputs)
         if (input) uses_[input.node.get()]++;
@@ -42,7 +42,6 @@ class SideText {
     return text + ")" + attributes;
   }
 
-  const Graph& side_;
   size_t& names_;
   std::map<const Node*, int> uses_;
   std::map<const Node*, std::string> shared_;
