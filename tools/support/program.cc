@@ -10,9 +10,12 @@ namespace {
 // CLI11 says of an unknown word only that a subcommand is required, or that the word was not expected.
 Status check_subcommand(const Program& program, int argc, char** argv) {
   const std::string word = argc > 1 ? argv[1] : "";
-  if (word.empty() || word[0] == '-' || program.commands.count(word)) return Unit{};
+  if (word.empty() || word[0] == '-') return Unit{};
   std::string names;
-  for (const CLI::App* sub : program.app.get_subcommands({})) names += (names.empty() ? "" : ", ") + sub->get_name();
+  for (const CLI::App* sub : program.app.get_subcommands({})) {
+    if (sub->get_name() == word) return Unit{};
+    names += (names.empty() ? "" : ", ") + sub->get_name();
+  }
   return Error{"there is no subcommand '" + word + "'; the subcommands are " + names};
 }
 
@@ -28,7 +31,8 @@ int run_parsed(const Program& program, int argc, char** argv) {
     return program.app.exit(e) == 0 ? 0 : 1;
   }
   const auto chosen = program.app.get_subcommands();
-  const Result<int> status = chosen.empty() ? program.otherwise() : program.commands.at(chosen[0]->get_name())();
+  const auto command = chosen.empty() ? program.commands.end() : program.commands.find(chosen[0]->get_name());
+  const Result<int> status = command == program.commands.end() ? program.otherwise() : command->second();
   if (status.ok()) return *status;
   fmt::print(stderr, "{}: {}\n", name, status.error().message);
   return 1;

@@ -11,8 +11,9 @@ namespace gopt::cli {
 
 using Command = std::function<Result<int>()>;
 
-// Runs what the subcommand that was given stands for, or `otherwise` where none was; without `otherwise` a subcommand
-// is required. `bug_report` says what a report of a bug should hold: "the model and the command line".
+// Runs what the subcommand that was given stands for, or `otherwise` where none was or it is not among `commands`;
+// without `otherwise` a subcommand is required. `bug_report` says what a report of a bug should hold: "the model and
+// the command line".
 struct Program {
   CLI::App& app;
   std::map<std::string, Command> commands;
