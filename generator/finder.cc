@@ -4,83 +4,17 @@
 
 #include <algorithm>
 
-#include "general_types.h"
+#include "orientation.h"
 #include "parallel.h"
 #include "trial.h"
 
 namespace gopt::generator {
 namespace {
 
-constexpr size_t kMaxKeptValues = 20000;
-
 NameMap same_names() {
   NameMap map;
   map.of_class.fill(0x76543210);
   return map;
-}
-
-bool is_within(const TermStore& terms, TermId part, TermId whole) {
-  if (part == whole) return true;
-  const auto& args = terms.term(whole).args;
-  return std::any_of(args.begin(), args.end(), [&](TermId arg) { return is_within(terms, part, arg); });
-}
-
-void collect_applications(const TermStore& terms, TermId id, std::vector<TermId>& out) {
-  if (!terms.term(id).is_application()) return;
-  out.push_back(id);
-  for (TermId arg : terms.term(id).args) collect_applications(terms, arg, out);
-}
-
-TermId replaced(TermStore& terms, TermId id, const std::map<TermId, TermId>& replacements) {
-  if (const auto by = replacements.find(id); by != replacements.end()) return by->second;
-  const Term term = terms.term(id);
-  if (!term.is_application()) return id;
-  std::vector<TermId> args;
-  for (TermId arg : term.args) args.push_back(replaced(terms, arg, replacements));
-  const auto made = terms.apply(term.op, term.output, args);
-  return made ? *made : id;
-}
-
-bool has_prefix(const TermStore& terms, const std::vector<TermId>& roots) {
-  const auto variables = variables_of(terms, roots);
-  return std::any_of(variables.begin(), variables.end(), [&](const auto& name) {
-    return terms.family().classes[static_cast<size_t>(name.first)].has_prefix;
-  });
-}
-
-int weight_ops(const TermStore& terms, const std::vector<TermId>& roots) {
-  int total = 0;
-  for (TermId root : roots) total += terms.term(root).weight_ops;
-  return total;
-}
-
-int activation_ops(const TermStore& terms, const std::vector<TermId>& roots) {
-  int total = 0;
-  for (TermId root : roots) total += terms.term(root).activation_ops;
-  return total;
-}
-
-// A model's weights are folded, so that a left side which applies something to weights would find nothing.
-bool can_be_left(const TermStore& terms, const std::vector<TermId>& from, const std::vector<TermId>& to) {
-  for (TermId root : from) {
-    const Term& term = terms.term(root);
-    if (!term.is_application() || term.is_weight || term.weight_ops > 0) return false;
-  }
-  const auto left = variables_of(terms, from), right = variables_of(terms, to);
-  return std::all_of(right.begin(), right.end(),
-                     [&](const auto& name) { return std::find(left.begin(), left.end(), name) != left.end(); });
-}
-
-// Pairs of equal cost are kept both ways where tensors are moved or summed over, since what becomes cheap next to them
-// differs; elementwise ones only towards the class's representative.
-bool may_go_both_ways(const TermStore& terms, const TermPair& pair) {
-  std::vector<TermId> parts;
-  for (const auto* side : {&pair.left, &pair.right})
-    for (TermId root : *side) collect_applications(terms, root, parts);
-  return std::any_of(parts.begin(), parts.end(), [&](TermId part) {
-    const Term& term = terms.term(part);
-    return !term.is_weight && !op_info(terms.op(term.op).kind).has(kElementwise);
-  });
 }
 
 // Names unique by the content that they stand for, so that they do not depend on what else is found.
@@ -97,7 +31,8 @@ RuleFinder::RuleFinder(Space& space, const GeneratorLimits& limits, const Candid
       kept_(kept),
       result_(result),
       stats_(result.stats),
-      equations_(space) {
+      equations_(space),
+      generalizer_(terms_, space.kernels(), space.seed()) {
   for (const KeptRule& rule : kept_) equations_.add_rule(rule);
 }
 
@@ -182,7 +117,7 @@ void RuleFinder::find_joint_rules(NodeId first, NodeId end) {
     const EqualApplication& node = equations_.node(id);
     if (node.application.op < 0 || node.application.output != 0 || terms_.op(node.application.op).outputs < 2) continue;
     auto candidate = joint_candidate(id);
-    if (candidate && seen.insert(renamed(candidate->pair)).second) pending.push_back(*std::move(candidate));
+    if (candidate && seen.insert(renamed(terms_, candidate->pair)).second) pending.push_back(*std::move(candidate));
   }
   std::stable_sort(pending.begin(), pending.end(), [](const Candidate& a, const Candidate& b) {
     return a.rules[0].variables.size() > b.rules[0].variables.size();
@@ -276,15 +211,11 @@ std::optional<RuleFinder::Candidate> RuleFinder::candidate_at(NodeId node) {
   Candidate candidate;
   candidate.nodes = {node};
   candidate.pair = {{space_.term_of(content.application, same_names())}, {space_.term_of(content.equal)}};
-  if (limits_.pruning >= Pruning::Subgraph) {
-    candidate.pair = generalised(std::move(candidate.pair));
-    const auto general = with_general_types(terms_, candidate.pair);
-    if (general && have_equal_values(general->left[0], general->right[0])) candidate.pair = *general;
-  }
+  if (limits_.pruning >= Pruning::Subgraph) candidate.pair = generalizer_.generalised(std::move(candidate.pair));
   const bool is_symmetry = content.application == space_.rep(content.equal.rep).application;
-  const auto wanted = directions(candidate.pair, is_symmetry);
+  const auto wanted = directions(terms_, space_.kernels(), candidate.pair, is_symmetry);
   if (wanted.empty()) return std::nullopt;
-  const TermPair key = renamed(wanted.front());
+  const TermPair key = renamed(terms_, wanted.front());
   if (limits_.pruning >= Pruning::Renaming) {
     const auto [known, is_new] = offered_.try_emplace(key, false);
     if (!is_new) {
@@ -306,119 +237,6 @@ std::optional<RuleFinder::Candidate> RuleFinder::candidate_at(NodeId node) {
   candidate.starts_at_node = wanted.front() == candidate.pair;
   candidate.pair = wanted.front();
   return candidate;
-}
-
-// Which of the two sides a rule starts from; the dearer one, or both where it depends on sizes.
-std::vector<TermPair> RuleFinder::directions(const TermPair& pair, bool is_symmetry) {
-  const TermPair back{pair.right, pair.left};
-  const auto cost = space_.kernels().cost(pair.left), other = space_.kernels().cost(pair.right);
-  const bool is_cheaper = cost[0] < other[0] && cost[1] < other[1];
-  const bool is_dearer = cost[0] > other[0] && cost[1] > other[1];
-  const bool is_equal = cost == other;
-  std::vector<TermPair> wanted;
-  if (!is_cheaper && can_be_left(terms_, pair.left, pair.right)) wanted.push_back(pair);
-  const bool goes_back = is_cheaper || (!is_dearer && !is_symmetry && (!is_equal || may_go_both_ways(terms_, pair)));
-  if (goes_back && can_be_left(terms_, back.left, back.right)) wanted.push_back(back);
-  // What is dearer but cannot be left because weights are folded in it: a step that others may follow.
-  for (const TermPair& up : {pair, back})
-    if (wanted.empty() && weight_ops(terms_, up.right) > 0 && can_be_left(terms_, up.left, up.right) &&
-        activation_ops(terms_, up.right) <= activation_ops(terms_, up.left))
-      wanted.push_back(up);
-  return wanted;
-}
-
-// Numbered by first occurrence, so that pairs which differ by names are one.
-TermPair RuleFinder::renamed(const TermPair& pair) {
-  Renaming renaming;
-  std::map<int, int> used;
-  for (const auto& name : variables_of(terms_, pair.left)) renaming[name] = used[name.first]++;
-  TermPair result;
-  for (TermId root : pair.left) result.left.push_back(terms_.rename(root, renaming));
-  for (TermId root : pair.right) result.right.push_back(terms_.rename(root, renaming));
-  return result;
-}
-
-TermPair RuleFinder::generalised(TermPair pair) {
-  while (auto general = once_generalised(pair)) pair = *std::move(general);
-  // Where nothing is folded, weights may as well be activations.
-  if (weight_ops(terms_, pair.left) + weight_ops(terms_, pair.right) > 0) return pair;
-  std::map<TermId, TermId> replacements;
-  std::map<int, int> used;
-  for (const auto* side : {&pair.left, &pair.right})
-    for (const auto& [variable_class, number] : variables_of(terms_, *side))
-      used[variable_class] = std::max(used[variable_class], number + 1);
-  for (const auto& [variable_class, number] : variables_of(terms_, pair.left)) {
-    const VariableClass description = terms_.family().classes[static_cast<size_t>(variable_class)];
-    if (description.kind != VariableKind::Weight) continue;
-    const TermId variable = terms_.variable(variable_class, number);
-    const int general = terms_.class_for(terms_.type(variable), VariableKind::Activation, description.has_prefix);
-    replacements[variable] = terms_.variable(general, used[general]++);
-  }
-  TermPair result;
-  for (TermId root : pair.left) result.left.push_back(replaced(terms_, root, replacements));
-  for (TermId root : pair.right) result.right.push_back(replaced(terms_, root, replacements));
-  return result;
-}
-
-// The pair with a subterm of both sides replaced by a variable, where it still holds.
-std::optional<TermPair> RuleFinder::once_generalised(const TermPair& pair) {
-  std::vector<TermId> parts;
-  collect_applications(terms_, pair.left[0], parts);
-  for (TermId part : parts) {
-    if (part == pair.left[0] || !is_within(terms_, part, pair.right[0])) continue;
-    const Term term = terms_.term(part);
-    const int variable_class =
-        terms_.class_for(TensorType(terms_.type(part)),
-                         term.is_weight ? VariableKind::Weight : VariableKind::Activation, has_prefix(terms_, {part}));
-    int number = 0;
-    for (const auto& name : variables_of(terms_, pair.left))
-      if (name.first == variable_class) number = std::max(number, name.second + 1);
-    const std::map<TermId, TermId> replacements{{part, terms_.variable(variable_class, number)}};
-    const TermPair general{{replaced(terms_, pair.left[0], replacements)},
-                           {replaced(terms_, pair.right[0], replacements)}};
-    if (have_equal_values(general.left[0], general.right[0])) return general;
-  }
-  return std::nullopt;
-}
-
-const Values* RuleFinder::value(TermId id) {
-  const auto [entry, is_new] = values_.try_emplace(static_cast<uint32_t>(id));
-  if (!is_new) return entry->second ? &*entry->second : nullptr;
-  const Term term = terms_.term(id);
-  std::optional<Values> made;
-  if (!term.is_application()) {
-    made.emplace();
-    for (int assignment : {0, 1}) {  // a world each time, since the family's sizes grow
-      World world(terms_, sizes_of(terms_.family(), assignment), {},
-                  mix(space_.seed() + static_cast<uint64_t>(assignment)));
-      const auto own = world.value(id, false);
-      made->insert(made->end(), own->values.begin(), own->values.end());
-    }
-  } else {
-    std::vector<TypeId> types;
-    std::vector<const Scalar*> inputs;
-    for (TermId arg : term.args) {
-      const Values* input = value(arg);
-      if (!input) return nullptr;
-      inputs.push_back(input->data());
-      types.push_back(terms_.term(arg).type);
-    }
-    if (const Kernel* kernel = space_.kernels().find(term.op, term.output, types)) {
-      made.emplace(kernel->tapes[0].size() + kernel->tapes[1].size());
-      if (!kernel->run(inputs.data(), made->data(), registers_)) made.reset();
-    }
-  }
-  auto& kept = values_[static_cast<uint32_t>(id)];
-  kept = std::move(made);
-  return kept ? &*kept : nullptr;
-}
-
-bool RuleFinder::have_equal_values(TermId left, TermId right) {
-  if (values_.size() > kMaxKeptValues) values_.clear();
-  const Values *a = value(left), *b = value(right);
-  return a && b && a->size() == b->size() &&
-         std::equal(a->begin(), a->end(), b->begin(),
-                    [](const Scalar& x, const Scalar& y) { return x.residue == y.residue; });
 }
 
 // The most general form first: under any leading axes where the variables allow them. One that is a candidate and is
@@ -464,7 +282,7 @@ void RuleFinder::offer(std::vector<Candidate>& candidates) {
     equations_.add_rule(kept_.back(), is_single ? found_.size() : kNoNumber);
     for (NodeId node : candidate.nodes) equations_.join_to_representative(node);
     if (!is_single) continue;
-    offered_[renamed(candidate.pair)] = true;
+    offered_[renamed(terms_, candidate.pair)] = true;
     found_.push_back(std::move(found));
   }
 }

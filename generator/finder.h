@@ -7,6 +7,7 @@
 
 #include "candidate.h"
 #include "equations.h"
+#include "general_pair.h"
 #include "gopt/generator.h"
 
 namespace gopt::generator {
@@ -48,14 +49,8 @@ class RuleFinder {
   std::optional<Candidate> joint_candidate(NodeId node);
   void decide(std::vector<Pending> pending);
   std::optional<Candidate> candidate_at(NodeId node);
-  std::vector<TermPair> directions(const TermPair& pair, bool is_symmetry);
-  TermPair generalised(TermPair pair);
-  std::optional<TermPair> once_generalised(const TermPair& pair);
-  bool have_equal_values(TermId left, TermId right);
-  const Values* value(TermId id);
   std::optional<RewriteRule> rule_of(const TermPair& pair);
   std::optional<RewriteRule> tested_rule(const TermPair& pair, bool with_prefix);
-  TermPair renamed(const TermPair& pair);
   void offer(std::vector<Candidate>& candidates);
 
   Space& space_;
@@ -66,9 +61,8 @@ class RuleFinder {
   GeneratedCandidates& result_;
   GeneratorStats& stats_;
   Equations equations_;
+  PairGeneralizer generalizer_;
   std::vector<Found> found_;
-  std::unordered_map<uint32_t, std::optional<Values>> values_;
-  Values registers_;
   std::map<TermPair, bool> offered_;  // whether kept
 };
 
