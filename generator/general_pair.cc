@@ -110,6 +110,7 @@ const Values* PairGeneralizer::value(TermId id) {
     for (int assignment : {0, 1}) {  // a world each time, since the family's sizes grow
       World world(terms_, sizes_of(terms_.family(), assignment), {}, mix(seed_ + static_cast<uint64_t>(assignment)));
       const auto own = world.value(id, false);
+      if (!own) return nullptr;  // an extent that is no size here
       made->insert(made->end(), own->values.begin(), own->values.end());
     }
   } else {

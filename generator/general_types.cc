@@ -135,7 +135,8 @@ class TypeGeneralizer {
     return false;
   }
 
-  // Symbols that are left take the name that they come from, with a number where it is taken.
+  // Symbols that are left take the name that they come from, with a number where it is taken: "m_2", which no family
+  // has.
   std::optional<TermPair> rebuilt(const TermPair& pair) {
     std::set<AtomId> left_over;
     for (const auto& [name, shape] : shapes_)
@@ -172,7 +173,7 @@ class TypeGeneralizer {
                                            [](AtomId a, AtomId b) { return atom(a).name < atom(b).name; });
     const std::string stem = atom(model).name;
     std::string name = stem;
-    for (int number = 2; !taken.insert(name).second; number++) name = stem + std::to_string(number);
+    for (int number = 2; !taken.insert(name).second; number++) name = stem + "_" + std::to_string(number);
     terms_.add_size_like(symbol_atom(name), origin, model);
     return symbol(name);
   }

@@ -120,11 +120,16 @@ Scalar multiply(const Scalar& a, const Scalar& b) {
   return result;
 }
 
+// One inversion for all lanes: the inverse of the product, times the other divisors.
 Scalar divide(const Scalar& a, const Scalar& b, bool& ok) {
+  std::array<uint64_t, kLanes + 1> product{1};
+  for (int lane = 0; lane < kLanes; lane++) product[lane + 1] = multiply(product[lane], b.residue[lane]);
+  if (product[kLanes] == 0) ok = false;
+  uint64_t rest = inverse(product[kLanes]);
   Scalar result;
-  for (int lane = 0; lane < kLanes; lane++) {
-    if (b.residue[lane] == 0) ok = false;
-    result.residue[lane] = multiply(a.residue[lane], inverse(b.residue[lane]));
+  for (int lane = kLanes - 1; lane >= 0; lane--) {
+    result.residue[lane] = multiply(a.residue[lane], multiply(rest, product[lane]));
+    rest = multiply(rest, b.residue[lane]);
     result.approximate[lane] = a.approximate[lane] / b.approximate[lane];
   }
   return result;
