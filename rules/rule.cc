@@ -62,6 +62,12 @@ Status check_symbols(const RewriteRule& rule) {
   collect_attribute_symbols(rule.left, bound);
   collect_attribute_symbols(rule.right, used);
   collect_symbols(rule.condition, used);
+  for (const std::vector<Box>& boxes : rule.regions)
+    for (const Box& box : boxes)
+      for (const AxisRange& range : box) {
+        collect_symbols(range.low, used);
+        collect_symbols(range.high, used);
+      }
   for (AtomId symbol : used)
     if (!bound.count(symbol)) return Error{"symbol '" + atom(symbol).name + "' does not occur on the left side"};
   const std::map<int, std::string> left = float_slots(rule.left);
@@ -70,7 +76,30 @@ Status check_symbols(const RewriteRule& rule) {
   return Unit{};
 }
 
+Status check_regions(const RewriteRule& rule) {
+  if (!rule.is_partial()) return Unit{};
+  if (rule.regions.size() != rule.left.outputs().size())
+    return Error{"regions are given for another number of outputs"};
+  for (size_t o = 0; o < rule.regions.size(); o++) {
+    const size_t rank = rule.left.outputs()[o].value.type().shape->size();
+    for (const Box& box : rule.regions[o])
+      if (box.size() != rank)
+        return Error{"a region of output " + std::to_string(o) + " has " + std::to_string(box.size()) +
+                     " ranges, the output has " + std::to_string(rank) + " axes"};
+  }
+  for (const RuleVariable& variable : rule.variables)
+    if (variable.has_prefix) return Error{"a partial rule has no open prefix of axes"};
+  return Unit{};
+}
+
 }  // namespace
+
+std::string to_string(const Box& box) {
+  std::string text;
+  for (const AxisRange& range : box)
+    text += (text.empty() ? "" : ", ") + to_string(range.low) + ":" + to_string(range.high);
+  return "[" + text + "]";
+}
 
 std::vector<std::string> float_variables(const RewriteRule& rule) {
   std::vector<std::string> names;
@@ -81,6 +110,7 @@ std::vector<std::string> float_variables(const RewriteRule& rule) {
 Status check_rule(const RewriteRule& rule) {
   GOPT_RETURN_IF_ERROR(check_variables(rule));
   GOPT_RETURN_IF_ERROR(check_outputs(rule));
+  GOPT_RETURN_IF_ERROR(check_regions(rule));
   return check_symbols(rule);
 }
 

@@ -28,6 +28,8 @@ Result<RuleDatabase> load_rules(const std::string& path) {
       database.warnings.push_back(
           path + ": rule `" + rule.name +
           "` is not the rule that its proof is of (it was edited): it is left out until rulegen verify proves it");
+    } else if (rule.is_partial()) {
+      database.partial_rules.push_back(std::move(rule));
     } else {
       database.rules.push_back(std::move(rule));
     }

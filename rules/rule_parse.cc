@@ -48,7 +48,7 @@ class RuleParser {
 
   void statement(RewriteRule& rule, std::set<std::string>& seen) {
     const std::string keyword = reader_.word();
-    const bool repeats = keyword == "var" || keyword == "float" || keyword == "when";
+    const bool repeats = keyword == "var" || keyword == "float" || keyword == "when" || keyword == "region";
     if (!seen.insert(keyword).second && !repeats) reader_.fail("'" + keyword + "' is given twice");
     if ((keyword == "var" || keyword == "float") && seen.count("left"))
       reader_.fail("variables are declared before the sides");
@@ -67,6 +67,9 @@ class RuleParser {
       return;
     } else if (keyword == "when") {
       rule.condition = rule.condition && reader_.cond();
+    } else if (keyword == "region") {
+      if (!seen.count("left")) reader_.fail("a region is said after the sides");
+      region(rule);
     } else if (keyword == "marks") {
       marks(rule.marks);
     } else if (keyword == "origin") {
@@ -74,7 +77,8 @@ class RuleParser {
     } else if (keyword == "proof") {
       rule.proof = proof();
     } else {
-      reader_.fail("'" + keyword + "' is no part of a rule (var, float, left, right, when, marks, origin, proof, end)");
+      reader_.fail("'" + keyword +
+                   "' is no part of a rule (var, float, left, right, region, when, marks, origin, proof, end)");
     }
     reader_.end_line();
   }
@@ -115,6 +119,24 @@ class RuleParser {
     while (reader_.accept(","));
     reader_.end_line();
     return builder.build();
+  }
+
+  void region(RewriteRule& rule) {
+    const int64_t output = reader_.integer();
+    const size_t outputs = rule.left.outputs().size();
+    if (output < 0 || static_cast<size_t>(output) >= outputs) reader_.fail("the left side has no such output");
+    rule.regions.resize(outputs);
+    Box box;
+    reader_.expect("[");
+    while (!reader_.accept("]")) {
+      if (!box.empty()) reader_.expect(",");
+      AxisRange range;
+      range.low = reader_.index();
+      reader_.expect(":");
+      range.high = reader_.index();
+      box.push_back(std::move(range));
+    }
+    rule.regions[static_cast<size_t>(output)].push_back(std::move(box));
   }
 
   void marks(RuleMarks& marks) {

@@ -121,6 +121,8 @@ std::string print_rule(const RewriteRule& rule) {
   for (const std::string& name : float_variables(rule)) text += "  float " + name_text(name) + "\n";
   text += "  left\n" + SidePrinter(rule.left).print();
   text += "  right\n" + SidePrinter(rule.right).print();
+  for (size_t o = 0; o < rule.regions.size(); o++)
+    for (const Box& box : rule.regions[o]) text += "  region " + std::to_string(o) + " " + to_string(box) + "\n";
   if (!rule.origin.empty()) text += "  origin " + rule.origin + "\n";
   text += verified_text(rule);
   return text + "end\n";

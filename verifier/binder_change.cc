@@ -1,6 +1,8 @@
 #include "binder_change.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 #include <set>
 
 namespace gopt {
@@ -56,6 +58,20 @@ void append_pairs(const Index& known, const Index& other, std::vector<Index>& eq
       break;
     }
   }
+}
+
+// The index divided by what divides all its coefficients: 2i - 2j == 0 says that i == j.
+Index without_common_factor(const Index& index) {
+  int64_t common = std::abs(index.constant());
+  for (const Index::Term& term : index.terms()) common = std::gcd(common, term.coefficient);
+  if (common <= 1) return index;
+  Index r(index.constant() / common);
+  for (const Index::Term& term : index.terms()) {
+    Index product(term.coefficient / common);
+    for (AtomId id : term.atoms) product = product * Index::from_atom(id);
+    r += product;
+  }
+  return r;
 }
 
 void append_differences(const Factor& known, const Factor& other, std::vector<Index>& equations) {
@@ -122,6 +138,7 @@ PartialSolution solve_partially(std::vector<Index> equations, const std::vector<
   PartialSolution solution{{}, unknowns};
   for (bool changed = true; changed;) {
     changed = false;
+    for (Index& e : equations) e = without_common_factor(e);
     for (size_t e = 0; e < equations.size() && !changed; e++) {
       for (AtomId unknown : solution.open) {
         const auto split = split_linear(equations[e], unknown);

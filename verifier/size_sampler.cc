@@ -38,6 +38,9 @@ int64_t random_extent(std::mt19937_64& random, int64_t largest) {
   const auto roll = random() % 12;
   return roll == 0 ? 0 : 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(largest));
 }
+int64_t random_within(std::mt19937_64& random, Range range) {
+  return range.low + static_cast<int64_t>(random() % static_cast<uint64_t>(range.high - range.low + 1));
+}
 int64_t random_attribute(std::mt19937_64& random) {
   static constexpr int64_t kValues[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 3, -1};
   return kValues[random() % std::size(kValues)];
@@ -68,8 +71,12 @@ bool SizeSampler::draw(std::mt19937_64& random, Environment& sizes) const {
   constexpr int kTries = 300;
   for (int attempt = 0; attempt < kTries; attempt++) {
     const int64_t largest = 1 + static_cast<int64_t>(random() % 4);
-    for (AtomId symbol : symbols_)
-      sizes[symbol] = extents_.count(symbol) ? random_extent(random, largest) : random_attribute(random);
+    for (AtomId symbol : symbols_) {
+      const bool is_extent = extents_.count(symbol) > 0;
+      sizes[symbol] = !is_extent       ? random_attribute(random)
+                      : !extent_range_ ? random_extent(random, largest)
+                                       : random_within(random, *extent_range_);
+    }
     for (const Solved& s : solved_)
       if (auto value = evaluate(s.value, sizes)) sizes[s.symbol] = *value;
     if (evaluate(condition_, sizes) == true) return true;

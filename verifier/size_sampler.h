@@ -2,6 +2,7 @@
 // drawn again until it holds.
 #pragma once
 
+#include <optional>
 #include <random>
 #include <set>
 #include <vector>
@@ -14,6 +15,8 @@ class SizeSampler {
  public:
   // `extents` are symbols of tensor extents (drawn from 0 to 4), other symbols are attributes (from -1 to 3).
   SizeSampler(std::vector<AtomId> symbols, const std::set<AtomId>& extents, const Cond& condition);
+  // Other extents than 0 to 4.
+  void set_extents(Range range) { extent_range_ = range; }
   // False where no try satisfied the condition.
   bool draw(std::mt19937_64& random, Environment& sizes) const;
 
@@ -26,6 +29,7 @@ class SizeSampler {
   std::set<AtomId> extents_;
   Cond condition_;
   std::vector<Solved> solved_;
+  std::optional<Range> extent_range_;
 };
 
 }  // namespace gopt

@@ -45,6 +45,14 @@ struct ProofRecord {
   friend bool operator==(const ProofRecord&, const ProofRecord&) = default;
 };
 
+// Places [low, high) along one axis of an output; a box has one such range for each axis.
+struct AxisRange {
+  Index low, high;
+  friend bool operator==(const AxisRange&, const AxisRange&) = default;
+};
+using Box = std::vector<AxisRange>;
+std::string to_string(const Box& box);  // "[0:n, 1:h-1]"
+
 struct RewriteRule {
   std::string name;
   std::vector<RuleVariable> variables;
@@ -52,10 +60,14 @@ struct RewriteRule {
   Graph left, right;
   // Over symbols of the variables' types and the attributes; beyond what the left side's own requirements say.
   Cond condition;
+  // A partial rule's sides are equal on these boxes of each output, and need not be elsewhere; an output without a box
+  // is equal everywhere. Empty: a full rule, the only kind that may be applied as it stands.
+  std::vector<std::vector<Box>> regions;
   RuleMarks marks;
   std::string origin;  // "hand", or "generator seed=1 max-ops=2 family=dense"
   std::optional<ProofRecord> proof;
 
+  bool is_partial() const { return !regions.empty(); }
   std::string content_hash() const;  // of everything but name, origin and proof
 };
 
@@ -81,9 +93,9 @@ std::string print_rules(const std::vector<RewriteRule>& rules);
 std::string update_rules_text(std::string_view text, const std::vector<RewriteRule>& rules);
 
 // Rules of a database file that may be applied: proved, under today's definitions. Others are left out, each with a
-// warning.
+// warning. Partial rules are apart: what applies one has to correct the result outside its region.
 struct RuleDatabase {
-  std::vector<RewriteRule> rules;
+  std::vector<RewriteRule> rules, partial_rules;
   std::vector<std::string> warnings;
 };
 Result<RuleDatabase> load_rules(const std::string& path);

@@ -39,6 +39,7 @@ struct VerifyOptions {
 struct Verification {
   Verdict verdict = Verdict::Unknown;
   Cond condition;                                // Proved: under which (at least the rule's own)
+  std::vector<Cond> conditions;                  // its clauses, for printing: all must hold
   RuleMarks marks;                               // derived from what the proof used
   std::optional<ProofRecord> proof;              // Proved
   std::optional<Counterexample> counterexample;  // Refuted
@@ -54,6 +55,22 @@ Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& opti
 // Verifies the rule and writes into it what was found: the proof, the condition under which it holds and its marks. A
 // rule that is not proved loses its proof.
 Verification prove_rule(RewriteRule& rule, const VerifyOptions& options = {});
+
+// The most general forms of the rule that are proved: numbers in attributes and extents become symbols, linked where
+// they depend on each other, scalar constants become variables, and leading axes are left open, one form for each set
+// of variables that may have them (docs/verifier.md). A rule that is not proved comes back alone, without a proof.
+std::vector<RewriteRule> generalise(const RewriteRule& rule, const VerifyOptions& options = {});
+
+// Where two sides that are not equal agree: for each output boxes on which they are proved equal.
+struct PartialVerification {
+  RewriteRule rule;           // with regions, condition, marks and proof
+  Verification verification;  // of that
+  // Every place at which the sides agreed on all samples lies in a box: then no larger region holds at those sizes.
+  bool is_exact = false;
+};
+// Derives and proves the region of a rule that does not hold everywhere (docs/verifier.md). Errors: no region was
+// found, or none was proved; the sides agree everywhere, or have different shapes.
+Result<PartialVerification> prove_partial(const RewriteRule& candidate, const VerifyOptions& options = {});
 
 // Random testing alone: a counterexample that the interpreter confirms, if one is found.
 std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, int samples, uint64_t seed);

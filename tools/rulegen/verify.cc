@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "further.h"
 #include "obligations.h"
 #include "progress.h"
 #include "prove.h"
@@ -20,7 +21,7 @@ struct VerifyCommandOptions {
   std::string json, smt2, log, format = "rules";
   int threads = 1;
   unsigned cross_check_rlimit = kCrossCheckRlimit;
-  bool write = false, force = false, cross_check = false;
+  bool write = false, force = false, cross_check = false, partial = false, generalise = false;
 };
 
 nlohmann::json row(const RewriteRule& rule, const Verification& v) {
@@ -86,6 +87,7 @@ Status verify_file(const std::string& path, const VerifyCommandOptions& o, Findi
       progress.clear();
       fmt::print("{}: {}: {}: {}{}\n", path, rule.name, to_string(v.verdict), v.reason,
                  v.counterexample ? ": " + to_string(*v.counterexample) : "");
+      if (o.partial && v.verdict == Verdict::Refuted) fmt::print("{}: {}: {}\n", path, rule.name, partial_text(rule));
     }
     progress.step(rule.name);
   });
@@ -94,7 +96,10 @@ Status verify_file(const std::string& path, const VerifyCommandOptions& o, Findi
   fmt::print("{}: {} ({})\n", path, counts.text(), times_text(seconds, milliseconds));
   findings.counts.add(counts);
   GOPT_RETURN_IF_ERROR(findings.status);
-  if (o.write) GOPT_RETURN_IF_ERROR(write_text(path, update_rules_text(file.text, file.rules), true));
+  if (!o.generalise) return o.write ? write_text(path, update_rules_text(file.text, file.rules), true) : Status(Unit{});
+  const std::string forms = print_rules(generalised(file.rules));
+  if (o.write) return write_text(path, forms, true);
+  fmt::print("{}", forms);
   return Unit{};
 }
 
@@ -134,6 +139,9 @@ Command add_verify(CLI::App& app) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_flag("--write", o->write, "write the rules back with their new conditions and proofs");
+  app.add_flag("--partial", o->partial, "say of each refuted rule where its sides agree");
+  app.add_flag("--generalise", o->generalise,
+               "print the rules in their most general forms; with --write, the file holds these, without its comments");
   app.add_flag("--force", o->force, "overwrite an existing --json file");
   return [o] { return verify(*o); };
 }

@@ -1,0 +1,32 @@
+// Deriving the condition under which a rule holds, where it does not hold for all sizes: a table over sizes says for
+// which it does, and the smallest formula of the language of conditions that says the same is taken. It is a guess
+// until verify_rule proves the rule under it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "condition_atoms.h"
+#include "size_table.h"
+
+namespace gopt {
+
+// A condition with its cases: it holds where one of them does.
+struct DerivedCondition {
+  Cond condition;
+  std::vector<Cond> cases;
+};
+
+// The formula that is true on the rows that hold and false on the others, if the language has one of few clauses.
+std::optional<DerivedCondition> find_condition(const std::vector<SizeRow>& rows,
+                                               const std::vector<ConditionAtom>& atoms,
+                                               const std::vector<ConditionAtom>& emptiness);
+
+// What must hold of the sizes, beside the rule's own condition, for the sides to be equal. Nothing where the rule
+// holds on degenerate sizes alone, or where the language does not say on which it does. `wrong` are sizes at which it
+// is known not to hold.
+std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const SideMeaning& left,
+                                                 const SideMeaning& right, const std::vector<SizeRow>& wrong,
+                                                 uint64_t seed);
+
+}  // namespace gopt

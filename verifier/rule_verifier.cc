@@ -1,0 +1,454 @@
+#include "rule_verifier.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+
+#include "demands.h"
+#include "match.h"
+#include "normal_form.h"
+#include "normalize.h"
+#include "output_position.h"
+#include "region_search.h"
+#include "simplify.h"
+#include "solve_equations.h"
+
+namespace gopt {
+namespace {
+
+bool is_over(const Cond& cond, const std::set<AtomId>& symbols) {
+  std::set<AtomId> used;
+  collect_symbols(cond, used);
+  return std::includes(symbols.begin(), symbols.end(), used.begin(), used.end());
+}
+
+// Names made by the proof (of positions and of binders) are no plain names, so that no symbol of a rule is one of them.
+bool is_plain_name(const std::string& name) {
+  return std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
+}
+
+// Whether only one side has a value, at a size of 0: what it divides by, say, the other side divides by nowhere there.
+// A condition on sizes may exclude that.
+bool is_undefined_over_nothing(const Counterexample& c) {
+  return std::isfinite(c.left) != std::isfinite(c.right) &&
+         std::any_of(c.sizes.begin(), c.sizes.end(), [](const auto& size) { return size.second == 0; });
+}
+
+// Whether a node other than one that moves elements or reads shapes has an integer input.
+bool computes_with_integers(const Graph& graph) {
+  for (const NodePtr& node : graph.nodes()) {
+    const OpInfo& info = op_info(node->op);
+    if (info.has(kDataMovement) || info.has(kShapeOnly) || node->is(OpKind::Identity)) continue;
+    for (const Value& v : node->inputs)
+      if (v && is_integer(v.type().element)) return true;
+  }
+  return false;
+}
+
+SizeRow failing_row(const RewriteRule& rule, const Counterexample& counterexample) {
+  SizeRow row{{}, false, true};
+  for (AtomId symbol : rule_symbols(rule)) row.sizes[symbol] = counterexample.sizes.at(atom(symbol).name);
+  return row;
+}
+
+// What divides in a condition, below its comparisons: the condition means something only where all of it is positive.
+void collect_divisors(const Index& index, std::vector<Index>& out) {
+  for (const Index::Term& term : index.terms()) {
+    for (AtomId id : term.atoms) {
+      const Atom& a = atom(id);
+      if (a.kind != AtomKind::FloorDiv) continue;
+      out.push_back(a.denominator);
+      collect_divisors(a.numerator, out);
+    }
+  }
+}
+void collect_divisors(const Cond& cond, std::vector<Index>& out) {
+  collect_divisors(cond.index(), out);
+  for (const Cond& part : cond.parts()) collect_divisors(part, out);
+}
+
+// Whether the sample agrees at all positions of the box (of the output, where it has no ranges).
+bool agrees_on(const Box& box, const RegionSample& sample) {
+  for (size_t flat = 0; flat < sample.agrees.size(); flat++)
+    if (!sample.agrees[flat] && (box.empty() || contains(box, position_at(sample, flat), sample.sizes))) return false;
+  return true;
+}
+
+Counterexample example_of(const RegionSample& sample, size_t output) {
+  Counterexample c;
+  for (const auto& [symbol, value] : sample.sizes) c.sizes[atom(symbol).name] = value;
+  c.output = static_cast<int>(output);
+  c.what = "a position of output " + std::to_string(output) + " in its region differs";
+  return c;
+}
+
+constexpr int kTimes = 5;  // as many samples where the proof leaves a part to them
+
+}  // namespace
+
+// Both sides of an output, its subscripts written in one way.
+struct RuleVerifier::Attempt {
+  Cond given;
+  std::unique_ptr<ProofState> state;
+  Expr left_value, right_value;
+  NormalForm left, right;
+  size_t divisions = 0;
+};
+
+Verification unknown_verdict(const std::string& reason) {
+  Verification v;
+  v.reason = reason;
+  return v;
+}
+Verification refuted_verdict(const std::string& reason, const std::optional<Counterexample>& counterexample) {
+  Verification v;
+  v.verdict = Verdict::Refuted;
+  v.reason = reason;
+  v.counterexample = counterexample;
+  return v;
+}
+
+RuleVerifier::RuleVerifier(const RewriteRule& rule, const VerifyOptions& options)
+    : rule_(rule),
+      options_(options),
+      solver_({options.rlimit, options.keep_obligations, options.keep_log ? &log_ : nullptr}) {
+  if (options.keep_log) log_.begin(rule.name);
+}
+
+Verification RuleVerifier::run() {
+  if (Status status = check_rule(rule_); !status) return unknown_verdict(status.error().message);
+  for (AtomId id : rule_symbols(rule_))
+    if (!is_plain_name(atom(id).name))
+      return unknown_verdict("the symbol " + quoted(atom(id).name) + " is no plain name");
+  auto left = meaning_of(rule_.left), right = meaning_of(rule_.right);
+  if (!left || !right) return unknown_verdict((left ? right : left).error().message);
+  left_ = *std::move(left);
+  right_ = *std::move(right);
+  for (const RuleVariable& v : rule_.variables) is_integral_ = is_integral_ && !is_floating(v.type.element);
+  if (computes_with_integers(rule_.left) || computes_with_integers(rule_.right))
+    return unknown_verdict(
+        "it computes with integers, which wrap around at their width; the proof is over unbounded numbers");
+  try {
+    return rule_.is_partial() ? decide_partial() : decide();
+  } catch (const ProofLimit& e) {
+    return unknown_verdict(e.what());
+  } catch (const std::overflow_error& e) {
+    return unknown_verdict(e.what());
+  }
+}
+
+Verification RuleVerifier::decide() {
+  condition_ = rule_.condition;
+  Judgement first = judge_samples(options_.samples);
+  if (first.verdict) return *first.verdict;
+  if (!first.counterexample) first = judge_where_right_is_defined();
+  std::optional<Verification> unless_excluded;
+  if (first.counterexample) {
+    Verification v = prove_conditionally(*first.counterexample);
+    if (v.verdict == Verdict::Proved || !is_undefined_over_nothing(*first.counterexample)) return v;
+    unless_excluded = std::move(v);
+    condition_ = rule_.condition;
+  }
+  solver_.set_topic("the left side is defined somewhere");
+  if (samples_.left_valid == 0 && !solver_.is_satisfiable(context(condition_)))
+    return refuted_verdict("the left side is never defined", std::nullopt);
+  if (auto verdict = require_what_is_missing()) return *verdict;
+  if (!(rule_.condition == condition_)) {
+    if (!solver_.is_satisfiable(context(condition_) && interior()))
+      return refuted_verdict("the right side is undefined, or of another shape, wherever the left side has elements",
+                             samples_.right_undefined);
+    Judgement second = judge_samples(options_.samples);
+    if (second.verdict) return *second.verdict;
+    if (second.counterexample) return prove_conditionally(*second.counterexample);
+    prefer_plain_condition();
+  }
+  return prove_outputs(unless_excluded);
+}
+
+Verification RuleVerifier::decide_partial() {
+  constexpr size_t kSamples = 20;
+  condition_ = rule_.condition;
+  for (size_t o = 0; o < left_.outputs.size(); o++) {
+    for (const RegionSample& sample : sample_region(rule_, left_, right_, o, 0, 5, kSamples, options_.seed + 7)) {
+      const auto outside = std::find_if(rule_.regions[o].begin(), rule_.regions[o].end(),
+                                        [&](const Box& box) { return !agrees_on(box, sample); });
+      if (!rule_.regions[o].empty() && outside == rule_.regions[o].end()) continue;
+      if (rule_.regions[o].empty() && agrees_on(Box(), sample)) continue;
+      return refuted_verdict("the sides differ inside the region", example_of(sample, o));
+    }
+  }
+  if (auto verdict = require_what_is_missing()) return *verdict;
+  if (!solver_.is_satisfiable(context(condition_) && interior()))
+    return refuted_verdict("the right side is undefined, or of another shape, wherever the left side has elements",
+                           std::nullopt);
+  for (size_t o = 0; o < left_.outputs.size(); o++) {
+    const std::vector<Box> whole{Box()};
+    for (const Box& box : rule_.regions[o].empty() ? whole : rule_.regions[o])
+      if (!prove_box(o, condition_, box))
+        return unknown_verdict("output " + std::to_string(o) + ": no proof was found on " +
+                               (box.empty() ? "all of it" : to_string(box)));
+  }
+  if (left_demands_more_) return unknown_verdict("the left side alone divides, or applies a partial function");
+  return proved();
+}
+
+RuleVerifier::Judgement RuleVerifier::judge_samples(int count) {
+  samples_ = sample_rule(rule_, left_, right_, condition_, count, options_.seed);
+  if (samples_.difference) return {std::nullopt, samples_.difference};
+  if (samples_.has_elements && !samples_.left_is_finite_somewhere && samples_.never_finite)
+    return {refuted_verdict("the left side has no finite value", samples_.never_finite), std::nullopt};
+  return {};
+}
+
+// Where the right side needs more than the left, few of the left side's samples look at both; these all do, so that
+// what is false is seen to be before the solver is asked.
+RuleVerifier::Judgement RuleVerifier::judge_where_right_is_defined() {
+  if (options_.samples == 0 || 2 * samples_.both_valid > samples_.left_valid) return {};
+  Cond both = condition_;
+  for (const Requirement& r : right_.requirements) both = both && r.cond;
+  for (size_t o = 0; o < left_.outputs.size(); o++)
+    for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++)
+      both = both && equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]);
+  return {std::nullopt, sample_rule(rule_, left_, right_, both, options_.samples, options_.seed).difference};
+}
+
+// Requirements that round say what an atom of the language may say more plainly: (a+b)//2 == a is a == b or
+// a == b + 1. Taken where the solver agrees that it is the same.
+void RuleVerifier::prefer_plain_condition() {
+  std::vector<Index> divisors;
+  collect_divisors(condition_, divisors);
+  if (divisors.empty() || options_.samples == 0) return;
+  const auto derived = derive_condition(rule_, left_, right_, {}, options_.seed);
+  if (!derived) return;
+  const Cond plain = rule_.condition && derived->condition;
+  divisors.clear();
+  collect_divisors(plain, divisors);
+  for (const Index& divisor : divisors)
+    if (!divisor.is_constant()) return;
+  solver_.set_topic("the condition in plainer words");
+  if (to_string(plain).size() < to_string(condition_).size() && solver_.entails(context(plain), condition_) &&
+      solver_.entails(context(condition_), plain))
+    condition_ = plain;
+}
+
+// What the right side needs and the left does not give becomes the condition.
+std::optional<Verification> RuleVerifier::require_what_is_missing() {
+  for (const Requirement& r : left_.requirements)
+    if (r.from_broadcast && !solver_.entails(variable_domain(rule_) && condition_, r.cond))
+      condition_ = condition_ && r.cond;
+  for (const Requirement& r : right_.requirements) {
+    solver_.set_topic("the right side is defined: " + r.what);
+    if (auto verdict = require(r.cond, r.what)) return verdict;
+  }
+  for (size_t o = 0; o < left_.outputs.size(); o++) {
+    for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++) {
+      const std::string what = "shapes of output " + std::to_string(o) + " agree on axis " + std::to_string(axis);
+      solver_.set_topic(what);
+      if (auto verdict = require(equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]), what))
+        return verdict;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Verification> RuleVerifier::require(const Cond& cond, const std::string& what) {
+  if (solver_.entails(context(condition_), cond)) return std::nullopt;
+  if (cond.is_false()) return refuted_verdict(what + ": never", samples_.right_undefined);
+  const std::vector<AtomId> symbols = rule_symbols(rule_);
+  if (!is_over(cond, {symbols.begin(), symbols.end()}))
+    return unknown_verdict(what + ": " + to_string(cond) + " cannot be a condition");
+  condition_ = condition_ && cond;
+  return std::nullopt;
+}
+
+Verification RuleVerifier::prove_outputs(const std::optional<Verification>& unless_excluded) {
+  constexpr int kMaxConditions = 8;
+  const Cond given = condition_;
+  int added = 0;
+  for (size_t o = 0; o < left_.outputs.size();) {
+    missing_.reset();
+    if (prove_output(o, condition_)) {
+      o++;
+      continue;
+    }
+    if (missing_ && added++ < kMaxConditions) {
+      condition_ = condition_ && *missing_;
+      continue;
+    }
+    if (unless_excluded) return *unless_excluded;
+    const std::string reason = reason_.empty() ? "output " + std::to_string(o) + ": no proof was found" : reason_;
+    if (options_.samples == 0) return unknown_verdict(reason);
+    // Rare sizes may stand in the way, which the first samples have missed.
+    constexpr int kMoreSamples = 20;
+    samples_ = sample_rule(rule_, left_, right_, condition_, kMoreSamples * options_.samples, options_.seed + 2);
+    return samples_.difference ? prove_conditionally(*samples_.difference) : unknown_verdict(reason);
+  }
+  if (unless_excluded && condition_ == rule_.condition) return *unless_excluded;
+  // Where the left side alone has no value, only samples tell what arithmetic makes of it.
+  if (left_demands_more_ || unless_excluded || !(given == condition_)) {
+    const Judgement last = judge_samples(left_demands_more_ ? kTimes * options_.samples : options_.samples);
+    if (last.verdict) return *last.verdict;
+    if (last.counterexample) return prove_conditionally(*last.counterexample);
+  }
+  return proved();
+}
+
+Verification RuleVerifier::prove_conditionally(const Counterexample& counterexample) {
+  constexpr int kRounds = 3;
+  std::vector<SizeRow> wrong{failing_row(rule_, counterexample)};
+  for (int round = 0; round < kRounds; round++) {
+    const auto derived = derive_condition(rule_, left_, right_, wrong, options_.seed);
+    if (!derived) break;
+    condition_ = rule_.condition && derived->condition;
+    Judgement judgement = judge_samples(options_.samples);
+    if (judgement.verdict) break;
+    if (judgement.counterexample) {
+      wrong.push_back(failing_row(rule_, *judgement.counterexample));
+      continue;
+    }
+    if (!holds_under(*derived)) break;
+    if (left_demands_more_ && judge_samples(kTimes * options_.samples).counterexample) break;
+    return proved();
+  }
+  return refuted_verdict("the sides differ", counterexample);
+}
+
+bool RuleVerifier::holds_under(const DerivedCondition& derived) {
+  std::vector<Index> divisors;
+  collect_divisors(derived.condition, divisors);
+  solver_.set_topic("the condition is defined");
+  for (const Index& divisor : divisors)
+    if (!solver_.entails(context(rule_.condition), at_least(divisor, Index(1)))) return false;
+  for (const Cond& part : derived.cases) {
+    const Cond assumed = context(rule_.condition && part);
+    for (const Requirement& r : left_.requirements) {
+      solver_.set_topic("the broadcast is one: " + r.what);
+      if (r.from_broadcast && !solver_.entails(variable_domain(rule_) && rule_.condition && part, r.cond)) return false;
+    }
+    for (const Requirement& r : right_.requirements) {
+      solver_.set_topic("the right side is defined: " + r.what);
+      if (!solver_.entails(assumed, r.cond)) return false;
+    }
+    for (size_t o = 0; o < left_.outputs.size(); o++) {
+      for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++) {
+        solver_.set_topic("shapes of output " + std::to_string(o) + " agree on axis " + std::to_string(axis));
+        if (!solver_.entails(assumed, equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]))) return false;
+      }
+      if (!prove_output(o, rule_.condition && part)) return false;
+    }
+  }
+  return true;
+}
+
+void RuleVerifier::log_requirements() {
+  for (const Requirement& r : right_.requirements) log_.required(r.what, context(condition_), r.cond);
+  for (size_t o = 0; o < left_.outputs.size(); o++)
+    for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++)
+      log_.required("shapes agree", context(condition_),
+                    equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]));
+}
+
+Verification RuleVerifier::proved() {
+  if (options_.keep_log) log_requirements();
+  Verification v;
+  v.verdict = Verdict::Proved;
+  v.condition = condition_;
+  v.conditions = conjuncts(condition_);
+  v.marks = observed_marks(rule_, left_, right_, condition_, options_.seed + 1);
+  return v;
+}
+
+Cond RuleVerifier::context(const Cond& condition) const {
+  Cond all = variable_domain(rule_) && condition;
+  for (const Requirement& r : left_.requirements) all = all && r.cond;
+  return all;
+}
+
+// No variable is empty: a condition that leaves only empty tensors is none.
+Cond RuleVerifier::interior() const {
+  Cond all;
+  for (const RuleVariable& v : rule_.variables)
+    for (const Index& extent : *v.type.shape) all = all && at_least(extent, Index(1));
+  return all;
+}
+
+bool RuleVerifier::prove_output(size_t output, const Cond& part) {
+  if (prove_output_in(output, part)) return true;
+  const std::set<AtomId> extents = extent_symbols(rule_);
+  Cond full = part;
+  for (AtomId s : extents) full = full && at_least(Index::from_atom(s), Index(1));
+  try {
+    // Where a direct proof fails with all extents positive, emptiness is not what stands in the way.
+    if (!prove_output_in(output, full)) return false;
+    return std::all_of(extents.begin(), extents.end(),
+                       [&](AtomId s) { return prove_output_in(output, part && equal(Index::from_atom(s), Index(0))); });
+  } catch (const ProofLimit&) {
+    return false;
+  }
+}
+
+bool RuleVerifier::prove_output_in(size_t output, const Cond& part) { return prove_box(output, part, {}); }
+
+// The same for the positions of a box; of all where it has no ranges.
+bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box) {
+  solver_.set_topic("output " + std::to_string(output) + " is equal");
+  const Substitution solved = part == rule_.condition ? Substitution{} : solve_equations(part);
+  const Cond assumed = substitute(context(part), solved);
+  Shape shape = left_.outputs[output].shape;
+  for (Index& extent : shape) extent = substitute(extent, solved);
+  std::vector<Attempt> later;
+  for (int choice = factor_choices(shape) - 1; choice >= -1; choice--) {
+    const OutputPosition position = position_of(shape, output, choice);
+    Attempt a{assumed && position.range, nullptr, {}, {}, {}, {}};
+    for (size_t axis = 0; axis < box.size(); axis++)
+      a.given = a.given && within(position.subscripts[axis], substitute(box[axis].low, solved),
+                                  substitute(box[axis].high, solved));
+    if (solver_.is_infeasible(a.given)) return true;
+    a.state = std::make_unique<ProofState>(ProofState{solver_, {}, {}, is_integral_, false, options_.keep_log ? &log_ : nullptr});
+    a.left_value = substitute(left_.outputs[output].at(position.subscripts), solved);
+    a.right_value = substitute(right_.outputs[output].at(position.subscripts), solved);
+    a.left = normalize(a.left_value, a.given, *a.state);
+    a.state->domains.start_right_side();
+    a.right = normalize(a.right_value, a.given, *a.state);
+    a.divisions = count_divisions(a.left) + count_divisions(a.right);
+    if (a.divisions > 0) {
+      later.push_back(std::move(a));
+    } else if (conclude(output, a, part)) {
+      return true;
+    }
+  }
+  // The fewer divisions are left, the more is understood.
+  std::stable_sort(later.begin(), later.end(),
+                   [](const Attempt& a, const Attempt& b) { return a.divisions < b.divisions; });
+  return std::any_of(later.begin(), later.end(), [&](Attempt& a) { return conclude(output, a, part); });
+}
+
+bool RuleVerifier::conclude(size_t output, Attempt& attempt, const Cond& part) {
+  if (!meets_demands(*attempt.state, part)) return false;
+  attempt.state->sides_are_defined = true;
+  if (!are_equal(attempt.left, attempt.right, attempt.given, *attempt.state)) return false;
+  left_demands_more_ = left_demands_more_ || left_demands_more(*attempt.state);
+  if (options_.keep_log)
+    log_.output(output, attempt.given, attempt.left_value, attempt.left, attempt.right_value, attempt.right);
+  return true;
+}
+
+// Whether the sides apply partial functions to the same values (demands.h). Where that is so under a condition on the
+// rule's symbols, the condition is kept.
+bool RuleVerifier::meets_demands(ProofState& state, const Cond& part) {
+  const auto unmet = find_unmet_demand(state);
+  if (!unmet) return true;
+  const std::vector<AtomId> symbols = rule_symbols(rule_);
+  const bool is_condition = !unmet->missing.is_false() && is_over(unmet->missing, {symbols.begin(), symbols.end()}) &&
+                            solver_.is_satisfiable(context(part) && interior() && unmet->missing);
+  if (is_condition) {
+    missing_ = unmet->missing;
+  } else {
+    reason_ = unmet->what;
+  }
+  return false;
+}
+
+}  // namespace gopt

@@ -1,0 +1,71 @@
+// The verification of one rule that has no open prefix of axes: samples, obligations, the condition that is missing,
+// and equality output by output. verify.cc is what calls it.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "condition_search.h"
+#include "gopt/verifier.h"
+#include "proof_log.h"
+#include "sampling.h"
+#include "solver.h"
+
+namespace gopt {
+
+Verification unknown_verdict(const std::string& reason);
+Verification refuted_verdict(const std::string& reason, const std::optional<Counterexample>& counterexample);
+
+class RuleVerifier {
+ public:
+  RuleVerifier(const RewriteRule& rule, const VerifyOptions& options);
+  Verification run();
+  const Solver& solver() const { return solver_; }
+  const ProofLog& log() const { return log_; }  // empty unless it is to be kept
+
+ private:
+  struct Judgement {
+    std::optional<Verification> verdict;           // decided without a proof
+    std::optional<Counterexample> counterexample;  // the sides differ there
+  };
+  Verification decide();
+  Verification decide_partial();  // of a rule with regions
+  Judgement judge_samples(int count);
+  Judgement judge_where_right_is_defined();
+  std::optional<Verification> require_what_is_missing();
+  void prefer_plain_condition();
+  Verification prove_outputs(const std::optional<Verification>& unless_excluded);
+  // The rule differs at the counterexample: a condition that excludes it, and the proof under that, or else refuted.
+  Verification prove_conditionally(const Counterexample& counterexample);
+  bool holds_under(const DerivedCondition& derived);
+  Verification proved();
+  void log_requirements();
+
+  Cond context(const Cond& condition) const;  // what the left side and the condition let us assume
+  Cond interior() const;
+  std::optional<Verification> require(const Cond& cond, const std::string& what);
+  // Whether the output is equal wherever the left side is defined and `part` holds; if no proof is found, once more
+  // with empty tensors as cases of their own.
+  bool prove_output(size_t output, const Cond& part);
+  bool prove_output_in(size_t output, const Cond& part);
+  bool prove_box(size_t output, const Cond& part, const Box& box);
+  struct Attempt;
+  bool conclude(size_t output, Attempt& attempt, const Cond& part);
+  bool meets_demands(struct ProofState& state, const Cond& part);
+
+  const RewriteRule& rule_;
+  VerifyOptions options_;
+  ProofLog log_;
+  Solver solver_;
+  SideMeaning left_, right_;
+  bool is_integral_ = true;
+  Cond condition_;
+  bool left_demands_more_ = false;
+  SamplingResult samples_;
+  std::optional<Cond> missing_;  // would let both sides apply partial functions to the same values
+  std::string reason_;
+};
+
+}  // namespace gopt

@@ -1,0 +1,83 @@
+#include "solve_equations.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "normal_form.h"
+
+namespace gopt {
+namespace {
+
+// Indexes that the condition says are 0.
+std::vector<Index> equations_of(const Cond& condition) {
+  std::vector<Index> equations;
+  const std::vector<Cond> literals = conjuncts(condition);
+  for (size_t i = 0; i < literals.size(); i++)
+    for (size_t j = i + 1; j < literals.size(); j++)
+      if (literals[i].kind() == CondKind::NonNegative && literals[j].kind() == CondKind::NonNegative &&
+          literals[j].index() == -literals[i].index())
+        equations.push_back(literals[i].index());
+  return equations;
+}
+
+struct Solution {
+  AtomId symbol;
+  Index value;
+};
+
+// A symbol that the equation "index == 0" gives by others.
+std::optional<Solution> solve_linear(const Index& index) {
+  std::set<AtomId> used;
+  collect_symbols(index, used);
+  std::vector<AtomId> symbols(used.begin(), used.end());
+  std::sort(symbols.begin(), symbols.end(), [](AtomId a, AtomId b) { return atom(a).name < atom(b).name; });
+  for (AtomId symbol : symbols) {
+    const auto split = split_linear(index, symbol);
+    if (!split || (split->coefficient != 1 && split->coefficient != -1)) continue;
+    if (depends_on(split->rest, symbol)) continue;
+    return Solution{symbol, split->coefficient == 1 ? -split->rest : split->rest};
+  }
+  return std::nullopt;
+}
+
+// "n - d floor(n/d) - r == 0" for a symbol s in n: n is d q + r.
+std::optional<Solution> solve_residue(const Index& index) {
+  std::set<AtomId> divisions;
+  for (const Index::Term& term : index.terms())
+    for (AtomId id : term.atoms)
+      if (atom(id).kind == AtomKind::FloorDiv) divisions.insert(id);
+  for (AtomId id : divisions) {
+    const Atom& division = atom(id);
+    const Index difference = division.numerator - division.denominator * Index::from_atom(id);
+    for (const Index& equation : {index, -index}) {
+      const Index rest = difference - equation;  // n - d q is this where the equation holds
+      if (!rest.is_constant()) continue;
+      const auto linear = solve_linear(division.numerator);
+      if (!linear) continue;
+      const auto split = split_linear(division.numerator, linear->symbol);
+      const Index q = symbol("%q" + atom(linear->symbol).name);
+      const Index value = division.denominator * q + rest - split->rest;
+      return Solution{linear->symbol, split->coefficient == 1 ? value : -value};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Substitution solve_equations(const Cond& condition) {
+  Substitution solved;
+  std::vector<Index> equations = equations_of(condition);
+  for (size_t i = 0; i < equations.size(); i++) {
+    auto solution = solve_linear(equations[i]);
+    if (!solution) solution = solve_residue(equations[i]);
+    if (!solution) continue;
+    const Substitution step{{solution->symbol, solution->value}};
+    for (auto& [symbol, value] : solved) value = substitute(value, step);
+    solved[solution->symbol] = solution->value;
+    for (Index& equation : equations) equation = substitute(equation, step);
+  }
+  return solved;
+}
+
+}  // namespace gopt

@@ -1,0 +1,13 @@
+// Equations of a condition solved for symbols, so that a proof under the condition has fewer: a == b replaces one by
+// the other, h % 2 == 1 replaces h by 2q + 1 with a new symbol q.
+#pragma once
+
+#include "gopt/index.h"
+
+namespace gopt {
+
+// Wherever the condition holds, symbols have these values for some values of the new ones. New symbols are named by
+// the symbol that they replace, so that a proof is the same in every process.
+Substitution solve_equations(const Cond& condition);
+
+}  // namespace gopt
