@@ -406,7 +406,8 @@ bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box) {
       a.given = a.given && within(position.subscripts[axis], substitute(box[axis].low, solved),
                                   substitute(box[axis].high, solved));
     if (solver_.is_infeasible(a.given)) return true;
-    a.state = std::make_unique<ProofState>(ProofState{solver_, {}, {}, is_integral_, false, options_.keep_log ? &log_ : nullptr});
+    a.state = std::make_unique<ProofState>(
+        ProofState{solver_, {}, {}, is_integral_, false, options_.keep_log ? &log_ : nullptr});
     a.left_value = substitute(left_.outputs[output].at(position.subscripts), solved);
     a.right_value = substitute(right_.outputs[output].at(position.subscripts), solved);
     a.left = normalize(a.left_value, a.given, *a.state);

@@ -30,7 +30,7 @@ struct GeneratorLimits {
 
 struct GeneratorStats {
   long candidates = 0, classes = 0;
-  long equal_pairs = 0;      // under every naming of the variables
+  long equal_pairs = 0;  // under every naming of the variables
   long after_renaming = 0;
   long after_derivable = 0;  // left when rules of smaller terms have been tried
   long after_subgraph = 0;   // and instances of more general pairs are gone
@@ -44,7 +44,8 @@ struct GeneratedCandidates {
 };
 
 // Decides candidates as soon as they are found (main passes the verifier), so that what is kept can prune what follows:
-// which of them are rules. Candidates of one call do not depend on each other. May complete them: condition, marks, proof.
+// which of them are rules. Candidates of one call do not depend on each other. May complete them: condition, marks,
+// proof.
 using CandidateFunction = std::function<std::vector<bool>(std::vector<RewriteRule>&)>;
 
 // Only accepted candidates are returned; the same ones for the same limits and answers. Errors: an unknown family, a
