@@ -15,8 +15,7 @@ class FamilyRun {
  public:
   FamilyRun(const Family& family, const GeneratorLimits& limits, const CandidateFunction& accept,
             std::deque<KeptRule>& kept, GeneratedCandidates& result)
-      : limits_(limits),
-        ops_{std::min(limits.max_ops, family.max_ops), family.max_weight_ops},
+      : ops_{std::min(limits.max_ops, family.max_ops), family.max_weight_ops},
         result_(result),
         terms_(std::make_unique<TermStore>(family)),
         kernels_(*terms_),
@@ -51,7 +50,6 @@ class FamilyRun {
         level.equal.size(), s.after_renaming - s.after_derivable, s.after_subgraph, s.offered, result_.rules.size()));
   }
 
-  const GeneratorLimits& limits_;
   const EnumerationLimits ops_;
   GeneratedCandidates& result_;
   std::unique_ptr<TermStore> terms_;

@@ -1,7 +1,7 @@
 // Where the right side of a rule applies a partial function (a quotient, a root, a logarithm), the left side must apply
-// it to the same value, at every size: over an empty axis nothing is divided. What the left side applies and the right
-// side does not leaves the left side without a value; but where both do, they must at the same sizes. proof_state.h
-// collects what is applied where.
+// it to the same value, at every size: over an empty axis nothing is divided. What the left side alone applies leaves
+// it without a value in some places. Where it is applied to an element as it is, these are known, and samples look at
+// them; anything else that it alone applies is not proved. proof_state.h collects what is applied where.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ struct UnmetDemand {
 
 // The first demand of a side that those of the other do not cover, if there is one.
 std::optional<UnmetDemand> find_unmet_demand(ProofState& state);
-// Whether the left side makes a demand that the right side makes nowhere.
+// Whether the left side makes a demand that the right side makes nowhere, so that more samples must agree.
 bool left_demands_more(ProofState& state);
 
 // Whether both sides apply `function` to the value wherever `context` holds.

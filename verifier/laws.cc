@@ -35,6 +35,18 @@ std::optional<Rational> value_at_zero(Function function) {
   return std::nullopt;
 }
 
+bool has_partial_domain(Function function) {
+  switch (function) {
+    case Function::Sqrt:
+    case Function::Asin:
+    case Function::Acos:
+    case Function::Acosh:
+    case Function::Atanh:
+    case Function::Fmod: return true;
+    default: return false;
+  }
+}
+
 Parity parity_of(Function function) {
   switch (function) {
     case Function::Sin:

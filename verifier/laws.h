@@ -15,6 +15,8 @@ namespace gopt {
 
 // f(0), where it is rational.
 std::optional<Rational> value_at_zero(Function function);
+// Whether the function has no value for some last argument. (Log and Pow are taken apart before this is asked.)
+bool has_partial_domain(Function function);
 enum class Parity { None, Odd, Even };
 Parity parity_of(Function function);
 

@@ -197,10 +197,10 @@ class Normalizer {
       args[0] = negated(args[0]);
       if (parity_of(e->function) == Parity::Odd) r[0].coefficient = -1;
     }
-    const bool is_partial =
-        e->function == Function::Log || (e->function == Function::Sqrt && !is_plainly_nonnegative(args[0]));
-    if (is_partial && !is_positive(args[0], context, state_))
-      state_.domains.demand(std::string(function_text(e->function)), args[0], context);
+    const bool is_root_in_domain =
+        e->function == Function::Sqrt && (is_plainly_nonnegative(args[0]) || is_positive(args[0], context, state_));
+    if (has_partial_domain(e->function) && !is_root_in_domain)
+      state_.domains.demand(std::string(function_text(e->function)), args.back(), context);
     r[0].factors.push_back(make_call(e->function, std::move(args)));
     return r;
   }

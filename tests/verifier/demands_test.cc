@@ -66,5 +66,40 @@ TEST(Demands, DivisionByACountThatMayBeZero) {
   EXPECT_NE(proved_alone(r).verdict, Verdict::Proved);
 }
 
+// What the left side alone applies fails where no sample looks: at 37.3, below -1000, from ten elements on.
+TEST(Demands, WhatFailsFarFromSamplesIsNotProved) {
+  const std::string x = "var x f32[]", xy = "var x f32[]\nvar y f32[]";
+  const RewriteRule rules[] = {
+      rule(x, "constant c = f32[] {37.3}\nd = Sub(x,c)\nq = Reciprocal(d)\nz = Sub(q,q)\nreturn z",
+           "z = FillLike(x) {value=0}\nreturn z"),
+      rule(x, "constant c = f32[] {1000.0}\nd = Add(x,c)\nl = Log(d)\nz = Exp(l)\nreturn z",
+           "constant c = f32[] {1000.0}\nz = Add(x,c)\nreturn z"),
+      rule(xy, "constant c = f32[] {1000.0}\nd = Add(x,c)\nl = Log(d)\na = Add(y,l)\nz = Sub(a,l)\nreturn z",
+           "z = Identity(y)\nreturn z"),
+      rule(x, "constant c = f32[] {1000.0}\nd = Add(x,c)\ns = Sqrt(d)\nz = Sub(s,s)\nreturn z",
+           "z = FillLike(x) {value=0}\nreturn z"),
+      rule(x, "constant c = f32[] {0.001}\nd = Mul(x,c)\na = Asin(d)\nz = Sub(a,a)\nreturn z",
+           "z = FillLike(x) {value=0}\nreturn z"),
+      rule("var x f32[n]\nvar y f32[]",
+           "constant c = f32[] {9.5}\nf = FillLike(x) {value=1}\ns = ReduceSum(f) {axes=[0], keepdims=0}\n"
+           "d = Sub(c,s)\nr = Sqrt(d)\no = Sub(r,r)\nz = Add(o,y)\nreturn z",
+           "z = Identity(y)\nreturn z"),
+  };
+  for (const RewriteRule& r : rules) {
+    EXPECT_NE(verify_rule(r).verdict, Verdict::Proved) << print_rule(r);
+    EXPECT_NE(proved_alone(r).verdict, Verdict::Proved) << print_rule(r);
+  }
+}
+TEST(Demands, QuotientsOfElementsAreLeftToSamples) {
+  const std::string xyw = "var x f32[]\nvar y f32[]\nvar w f32[]";
+  EXPECT_EQ(
+      verify_rule(rule(xyw, "q = Div(y,w)\nz = Div(x,q)\nreturn z", "p = Mul(x,w)\nz = Div(p,y)\nreturn z")).verdict,
+      Verdict::Proved);
+  EXPECT_EQ(
+      verify_rule(rule("var x f32[]\nvar y f32[]", "p = Mul(x,y)\nz = Div(p,y)\nreturn z", "z = Identity(x)\nreturn z"))
+          .verdict,
+      Verdict::Refuted);
+}
+
 }  // namespace
 }  // namespace gopt
