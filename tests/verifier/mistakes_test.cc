@@ -70,10 +70,10 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"SumOverNothingIsNotTheElement", "var x f32[m,1]\nvar y f32[n]",
             "e = Expand(x) {shape=[m,n]}\no = FillLike(e) {value=1}\nc = ReduceSum(o) {axes=[1]}\ns = ReduceSum(e) "
             "{axes=[1]}\nz = Div(s,c)\nt = Identity(y)\nreturn z, t",
-            "z = Identity(x)\nt = Identity(y)\nreturn z, t", kRefuted},
+            "z = Identity(x)\nt = Identity(y)\nreturn z, t", kProved, "n >= 1 or (m == 0)"},
         Row{"CountOverItself", "var x f32[n]\nvar y f32[m]",
             "o = FillLike(x) {value=1}\nc = ReduceSum(o) {axes=[0]}\nq = Div(c,c)\nz = Mul(y,q)\nreturn z",
-            "z = Identity(y)\nt = Identity(x)\nreturn z", kRefuted},
+            "z = Identity(y)\nt = Identity(x)\nreturn z", kProved, "n >= 1 or (m == 0)"},
         Row{"MeanOfNothingMoved", "var x f32[m,1]\nvar y f32[n]", "z = Identity(x)\nt = Identity(y)\nreturn z, t",
             "e = Expand(x) {shape=[m,n]}\nz = ReduceMean(e) {axes=[1]}\nt = Identity(y)\nreturn z, t", kProved,
             "n >= 1"},
