@@ -53,13 +53,10 @@ Status Prover::keep_in(const std::string& folder) {
 }
 
 Prover::Found Prover::found_now(const RewriteRule& rule) const {
-  Verification v = verify_rule(rule);
+  RewriteRule proved = rule;
+  const Verification v = prove_rule(proved);
   Found found{v.verdict, v.reason, v.counterexample ? to_string(*v.counterexample) : "", {}, v.milliseconds};
-  if (v.verdict != Verdict::Proved) return found;
-  found.rule = rule;
-  found.rule->condition = v.condition;
-  found.rule->marks = v.marks;
-  found.rule->proof = std::move(v.proof);
+  if (v.verdict == Verdict::Proved) found.rule = std::move(proved);
   return found;
 }
 
