@@ -11,6 +11,9 @@ namespace gopt::generator {
 namespace {
 
 constexpr size_t kRandomTrials = 12, kTriesEach = 5;
+// Numbers drawn for a rule in all: a divisor of few numbers is 0 in one draw of many, so that what reads few is tried
+// more often.
+constexpr size_t kWantedNumbers = 192;
 constexpr double kSpecialValues[] = {0, 1, -1, 2, -2};
 constexpr double kTolerance = 1e-7;
 
@@ -40,23 +43,47 @@ class Trials {
   }
 
   bool run() {
-    size_t valid = 0;
-    const size_t wanted = kRandomTrials + special_count();
-    for (size_t trial = 0; trial < kTriesEach * wanted && valid < wanted; trial++) {
-      draw_sizes();
-      const auto left = instantiated(rule_.left), right = instantiated(rule_.right);
-      if (!left.ok() || !right.ok()) continue;
-      draw_values(valid < kRandomTrials ? static_cast<int>(valid % 4) : 1);
-      if (valid >= kRandomTrials) make_special(valid - kRandomTrials);
-      const auto a = interpret(*left, inputs_), b = interpret(*right, inputs_);
-      if (!a.ok() || !b.ok()) continue;
-      if (!agree(*a, *b)) return false;
-      if (valid < kRandomTrials || has_elements(*a)) valid++;
+    size_t valid = 0, numbers = 0;
+    for (size_t tries = 0; tries < kTriesEach * (kRandomTrials + numbers); tries++) {
+      if (valid >= kRandomTrials && numbers >= kWantedNumbers) break;
+      const auto outcome = trial(static_cast<int>(valid % 4), std::nullopt);
+      if (outcome && !outcome->agree) return false;
+      if (outcome) valid++, numbers += std::max<size_t>(count_of_inputs(), 1);
+    }
+    size_t special = 0;
+    for (size_t tries = 0; special < special_count() && tries < kTriesEach * special_count(); tries++) {
+      const auto outcome = trial(1, special);
+      if (outcome && !outcome->agree) return false;
+      if (outcome && outcome->has_elements) special++;
     }
     return true;
   }
-
  private:
+  struct Outcome {
+    bool agree, has_elements;
+  };
+
+  // Nothing where a side does not fit the sizes drawn.
+  std::optional<Outcome> trial(int kind, std::optional<size_t> special) {
+    if (!sides_ || !extents_.empty() || !attributes_.empty()) {
+      draw_sizes();
+      auto left = instantiated(rule_.left), right = instantiated(rule_.right);
+      if (!left.ok() || !right.ok()) return std::nullopt;
+      sides_ = {*std::move(left), *std::move(right)};
+    }
+    draw_values(kind);
+    if (special) make_special(*special);
+    const auto left = interpret(sides_->first, inputs_), right = interpret(sides_->second, inputs_);
+    if (!left.ok() || !right.ok()) return std::nullopt;
+    return Outcome{agree(*left, *right), has_elements(*left)};
+  }
+
+  size_t count_of_inputs() const {
+    size_t count = 0;
+    for (const auto& [name, tensor] : inputs_) count += static_cast<size_t>(tensor.count());
+    return count;
+  }
+
   void draw_sizes() {
     static constexpr int64_t kAttributes[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 3, -1};
     const uint64_t largest = 1 + random_() % 3;
@@ -98,7 +125,8 @@ class Trials {
     return builder.build();
   }
 
-  // Small integers, so that sums and differences are often 0; multiples of a quarter, mixed, positive or mostly zeros.
+  // Halves of small integers, so that sums and differences are often 0; multiples of a quarter, mixed, positive or
+  // mostly zeros.
   void draw_values(int kind) {
     static constexpr double kScales[] = {1, 1, 4, 32};
     const double scale = kScales[random_() % std::size(kScales)];
@@ -113,7 +141,7 @@ class Trials {
           case 0: value = scale * 0.25 * (draw(17) - 8); break;
           case 1: value = scale * 0.25 * (1 + draw(17)); break;
           case 2: value = random_() % 2 ? 0 : scale * (draw(17) - 8); break;
-          default: value = draw(5) - 2;
+          default: value = 0.5 * (draw(9) - 4);
         }
       }
       inputs_[variable.name] = Tensor::from_values(ElementType::Float64, dims, values);
@@ -159,6 +187,7 @@ class Trials {
   std::mt19937_64 random_;
   std::set<AtomId> extents_, attributes_;
   Environment sizes_;
+  std::optional<std::pair<Graph, Graph>> sides_;  // for these sizes
   std::map<std::string, Tensor> inputs_;
 };
 
