@@ -11,6 +11,7 @@
 #include "gopt/graph.h"
 #include "index_hash.h"
 #include "normal_form.h"
+#include "real_cells.h"
 #include "smt_text.h"
 
 namespace gopt {
@@ -413,12 +414,21 @@ z3::expr encode_real(const RealExpr& e, Encoder& encode, z3::context& context) {
 }  // namespace
 
 bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
-  Encoder encode(state().context, true, state().numbers);
-  z3::solver solver(state().context);
-  solver.add(encode(context));
-  solver.add(encode_real(*value, encode, state().context) != 0);
-  encode.define_divisions(solver);
-  if (state().check(solver, options_.rlimit / share_ / 4) != z3::unsat) return false;
+  // A cell that is hard to find empty is given up early: the others of the value would be no easier.
+  const unsigned limit = options_.rlimit / share_ / 32;
+  const auto is_empty = [&](const std::vector<RealSign>& cell, const RealExprPtr& rest) {
+    Encoder encode(state().context, true, state().numbers);
+    z3::solver solver(state().context);
+    solver.add(encode(context));
+    for (const RealSign& sign : cell) {
+      const z3::expr own = encode_real(*sign.value, encode, state().context);
+      solver.add(sign.is_strict ? own > 0 : own >= 0);
+    }
+    solver.add(encode_real(*rest, encode, state().context) != 0);
+    encode.define_divisions(solver);
+    return state().check(solver, limit) == z3::unsat;
+  };
+  if (!is_zero_in_cells(value, is_empty)) return false;
   RealText text;
   const std::string value_text = text(*value);
   text.index_text(context);

@@ -1,0 +1,24 @@
+// A piecewise polynomial by cells: each maximum and comparison is settled one way, and what is left is a polynomial,
+// which is 0 or whose cell the solver has to find empty. Many small questions instead of one that non-linear solvers
+// take minutes for.
+#pragma once
+
+#include <functional>
+
+#include "solver.h"
+
+namespace gopt {
+
+// `value` is positive, or at least 0.
+struct RealSign {
+  RealExprPtr value;
+  bool is_strict;
+};
+
+// Whether nothing satisfies the signs where the value is not 0.
+using CellQuestion = std::function<bool(const std::vector<RealSign>& cell, const RealExprPtr& value)>;
+
+// Whether the value is 0 in every cell. False also where there are too many cells.
+bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty);
+
+}  // namespace gopt
