@@ -138,6 +138,12 @@ Result<AttributeValue> read_attribute(LineReader& line, AttributeKind kind) {
   return line.expected("an attribute that is a number, integers or a word");
 }
 
+bool have_equal_texts(const Attributes& a, const Attributes& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& own, const auto& other) {
+    return own.first == other.first && gopt::to_string(own.second) == gopt::to_string(other.second);
+  });
+}
+
 // op NAME [weights-only] [inputs=N] [outputs=N] [weights-from=N] [attribute=value ...]
 Status read_op(LineReader& line, Family& family) {
   GOPT_ASSIGN_OR_RETURN(const std::string name, line.word());
@@ -164,6 +170,10 @@ Status read_op(LineReader& line, Family& family) {
     GOPT_ASSIGN_OR_RETURN(AttributeValue value, read_attribute(line, schema->kind));
     op.attributes.emplace(attribute, std::move(value));
   }
+  for (const AlphabetOp& other : family.ops)
+    if (other.kind == op.kind && other.inputs == op.inputs && other.outputs == op.outputs &&
+        have_equal_texts(other.attributes, op.attributes))
+      return line.expected("each operator once in a family, not " + name + " with these attributes again, before");
   family.ops.push_back(std::move(op));
   return Unit{};
 }
@@ -227,8 +237,12 @@ Status read_line(LineReader& line, std::vector<Family>& families) {
     (keyword == "max-ops" ? family.max_ops : family.max_weight_ops) = static_cast<int>(value);
     return Unit{};
   }
-  return line.expected("family, size, activation, weight, constant, op, max-ops or max-weight-ops, not `" + keyword +
-                       "`, before");
+  if (keyword == "partial") {
+    family.is_partial = true;
+    return Unit{};
+  }
+  return line.expected("family, size, activation, weight, constant, op, partial, max-ops or max-weight-ops, not `" +
+                       keyword + "`, before");
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ struct AlphabetOp {
 
 struct Family {
   std::string name;
-  int max_ops = 9;         // its own limit, where more is not worth its price
-  int max_weight_ops = 1;  // operators on weights alone
+  int max_ops = 9;          // its own limit, where more is not worth its price
+  int max_weight_ops = 1;   // operators on weights alone
+  bool is_partial = false;  // pairs that agree on a part of their elements are looked for
   std::vector<Size> sizes;
   std::vector<VariableClass> classes;
   std::vector<double> constants;  // scalars

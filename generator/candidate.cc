@@ -132,4 +132,6 @@ Result<RewriteRule> make_candidate(const TermStore& terms, const TermPair& pair,
   return rule;
 }
 
+void complete_name(RewriteRule& rule) { rule.name += "-" + rule.content_hash().substr(0, 6); }
+
 }  // namespace gopt::generator

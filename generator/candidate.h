@@ -23,4 +23,7 @@ bool holds_in_fresh_worlds(TermStore& terms, const TermPair& pair, bool with_pre
 Result<RewriteRule> make_candidate(const TermStore& terms, const TermPair& pair, bool with_prefix,
                                    const std::string& origin);
 
+// Ends the rule's name in the content that it stands for, so that names are distinct.
+void complete_name(RewriteRule& rule);
+
 }  // namespace gopt::generator

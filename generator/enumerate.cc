@@ -4,7 +4,7 @@
 #include <set>
 
 #include "enumerator_worker.h"
-#include "parallel.h"
+#include "gopt/parallel.h"
 
 namespace gopt::generator {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "enumerate.h"
-#include "parallel.h"
+#include "gopt/parallel.h"
 
 namespace gopt::generator {
 namespace {

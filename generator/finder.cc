@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "gopt/parallel.h"
 #include "orientation.h"
-#include "parallel.h"
 #include "trial.h"
 
 namespace gopt::generator {
@@ -16,9 +16,6 @@ NameMap same_names() {
   map.of_class.fill(0x76543210);
   return map;
 }
-
-// Names unique by the content that they stand for, so that they do not depend on what else is found.
-void complete_name(RewriteRule& rule) { rule.name += "-" + rule.content_hash().substr(0, 6); }
 
 }  // namespace
 

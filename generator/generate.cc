@@ -4,6 +4,7 @@
 
 #include "finder.h"
 #include "gopt/generator.h"
+#include "partial_pairs.h"
 
 namespace gopt {
 namespace {
@@ -16,6 +17,7 @@ class FamilyRun {
   FamilyRun(const Family& family, const GeneratorLimits& limits, const CandidateFunction& accept,
             std::deque<KeptRule>& kept, GeneratedCandidates& result)
       : ops_{std::min(limits.max_ops, family.max_ops), family.max_weight_ops},
+        limits_(limits),
         result_(result),
         terms_(std::make_unique<TermStore>(family)),
         kernels_(*terms_),
@@ -35,6 +37,9 @@ class FamilyRun {
         if (progress) report("decided", activation_ops, weight_ops, level, progress);
       }
     finder_.drop_instances();
+    if (!terms_->family().is_partial) return;
+    std::vector<RewriteRule> partial = find_partial_pairs(space_, limits_);
+    std::move(partial.begin(), partial.end(), std::back_inserter(result_.partial));
   }
 
   std::unique_ptr<TermStore> take_terms() { return std::move(terms_); }
@@ -51,6 +56,7 @@ class FamilyRun {
   }
 
   const EnumerationLimits ops_;
+  const GeneratorLimits& limits_;
   GeneratedCandidates& result_;
   std::unique_ptr<TermStore> terms_;
   Kernels kernels_;

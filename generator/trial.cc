@@ -58,6 +58,7 @@ class Trials {
     }
     return true;
   }
+
  private:
   struct Outcome {
     bool agree, has_elements;

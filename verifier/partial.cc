@@ -43,10 +43,27 @@ std::optional<Region> find_region(const RewriteRule& rule, const SideMeaning& le
   return region;
 }
 
-// The rule as it stands, and under each parity of each symbol: where indexes differ by a stride, sides agree for some
-// sizes only.
+bool has_division(const Index& index) {
+  return std::any_of(index.terms().begin(), index.terms().end(), [](const Index::Term& term) {
+    return std::any_of(term.atoms.begin(), term.atoms.end(),
+                       [](AtomId id) { return atom(id).kind == AtomKind::FloorDiv; });
+  });
+}
+
+bool has_division(const Graph& side) {
+  for (const NodePtr& node : side.nodes())
+    for (const TensorType& type : node->outputs)
+      if (type.shape &&
+          std::any_of(type.shape->begin(), type.shape->end(), [](const Index& extent) { return has_division(extent); }))
+        return true;
+  return false;
+}
+
+// The rule as it stands, and under each parity of each symbol where a stride rounds an extent: then sides may agree for
+// some sizes only.
 std::vector<RewriteRule> variants(const RewriteRule& rule) {
   std::vector<RewriteRule> all{rule};
+  if (!has_division(rule.left) && !has_division(rule.right)) return all;
   for (AtomId id : rule_symbols(rule)) {
     for (int64_t residue : {0, 1}) {
       RewriteRule under = rule;

@@ -40,6 +40,9 @@ struct GeneratorStats {
 
 struct GeneratedCandidates {
   std::vector<RewriteRule> rules;  // as `accept` left them
+  // Pairs that agree on a part of their elements, of the families that look for such: candidates, each without the
+  // region that prove_partial() finds (verifier.h).
+  std::vector<RewriteRule> partial;
   GeneratorStats stats;
 };
 

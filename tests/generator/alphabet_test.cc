@@ -46,6 +46,14 @@ op LeakyRelu alpha=0.25
   EXPECT_EQ(std::get<double>(family.ops[3].attributes.at("alpha")), 0.25);
 }
 
+TEST(Alphabet, AnOperatorStandsOnce) {
+  const auto families =
+      parse_alphabet("family f\nop Add\nop Softmax axis=-1\nop Softmax axis=-1 weights-only\n", "text");
+  ASSERT_FALSE(families.ok());
+  EXPECT_NE(families.error().message.find("text:4: "), std::string::npos) << families.error().message;
+  EXPECT_NE(families.error().message.find("Softmax"), std::string::npos) << families.error().message;
+}
+
 TEST(Alphabet, TheBuiltInOneIsWellFormed) {
   const auto families = parse_alphabet(built_in_alphabet(), "alphabet.txt");
   ASSERT_TRUE(families.ok()) << families.error().message;

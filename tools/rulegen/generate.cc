@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "gopt/generator.h"
+#include "partial.h"
 #include "prover.h"
 #include "write_file.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 struct GenerateOptions {
   GeneratorLimits limits;
-  std::string out, report, alphabet, checkpoint;
+  std::string out, partial, report, alphabet, checkpoint;
   bool force = false, verbose = false;
 };
 
@@ -59,6 +60,7 @@ void say_interrupted(int) {
 struct Run {
   GeneratedCandidates found;
   VerdictCounts counts;
+  PartialRules partial;
   nlohmann::json rejected;
   double proving = 0, seconds = 0;
 };
@@ -82,6 +84,7 @@ Result<Run> run_generator(const GenerateOptions& o) {
   GOPT_ASSIGN_OR_RETURN(
       run.found, generate_rules(
                      o.limits, [&](std::vector<RewriteRule>& rules) { return prover.prove(rules); }, stage_done));
+  if (!o.partial.empty()) run.partial = prove_partial_rules(run.found.partial, o.limits.threads, show_progress);
   show_progress("");
   run.counts = prover.counts();
   run.rejected = prover.rejected();
@@ -92,6 +95,9 @@ Result<Run> run_generator(const GenerateOptions& o) {
 
 nlohmann::json report_of(const GenerateOptions& o, const Run& run) {
   const GeneratorStats& s = run.found.stats;
+  auto without_region = nlohmann::json::array();
+  for (const auto& [name, reason] : run.partial.rejected)
+    without_region.push_back({{"rule", name}, {"reason", reason}});
   return {{"max_ops", o.limits.max_ops},
           {"families", o.limits.families},
           {"seed", o.limits.seed},
@@ -110,6 +116,9 @@ nlohmann::json report_of(const GenerateOptions& o, const Run& run) {
           {"proving_seconds", run.proving},
           {"seconds", run.seconds},
           {"megabytes", memory_mb()},
+          {"partial_candidates", run.found.partial.size()},
+          {"partial_rules", run.partial.rules.size()},
+          {"without_region", without_region},
           {"rejected", run.rejected}};
 }
 
@@ -137,7 +146,7 @@ void print_funnel(const std::vector<Run>& runs) {
 
 Result<int> generate(GenerateOptions& o) {
   if (o.out.empty()) return Error{"say where the rules go: --out FILE.rules"};
-  for (const std::string& path : {o.out, o.report})
+  for (const std::string& path : {o.out, o.partial, o.report})
     if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
   GOPT_RETURN_IF_ERROR(read_alphabet(o));
   std::vector<Run> runs(1);
@@ -148,8 +157,13 @@ Result<int> generate(GenerateOptions& o) {
       fmt::format("# Made by: rulegen --max-ops {} --seed {}{}{}. Every rule carries its proof.\n\n", o.limits.max_ops,
                   o.limits.seed, families, o.alphabet.empty() ? "" : " --alphabet " + o.alphabet);
   GOPT_RETURN_IF_ERROR(write_text(o.out, header + print_rules(runs[0].found.rules), o.force));
+  if (!o.partial.empty())
+    GOPT_RETURN_IF_ERROR(write_text(o.partial, header + print_rules(runs[0].partial.rules), o.force));
   if (!o.report.empty()) GOPT_RETURN_IF_ERROR(write_text(o.report, report_of(o, runs[0]).dump(1) + "\n", o.force));
   print_funnel(runs);
+  if (!o.partial.empty())
+    fmt::print("{} of {} pairs that agree in part have a proved region: {}\n", runs[0].partial.rules.size(),
+               runs[0].found.partial.size(), o.partial);
   fmt::print("{} rules in {}, {} MB\n", runs[0].found.rules.size(), o.out, memory_mb());
   return 0;
 }
@@ -204,6 +218,8 @@ void add_limits(CLI::App& app, GenerateOptions& o) {
 Command add_generate(CLI::App& app) {
   auto o = std::make_shared<GenerateOptions>(), counted = std::make_shared<GenerateOptions>();
   app.add_option("--out", o->out, "write the proved rules to FILE.rules");
+  app.add_option("--partial", o->partial,
+                 "write what is proved equal on a part of the output, each with its region, to FILE.rules");
   add_limits(app, *o);
   CLI::App* stats_app = app.add_subcommand("stats", "print how many pairs each stage leaves, for 1 to --max-ops");
   add_limits(*stats_app, *counted);
