@@ -4,7 +4,6 @@
 #include <set>
 
 #include "enumerator_worker.h"
-#include "gopt/parallel.h"
 
 namespace gopt::generator {
 namespace {
@@ -21,8 +20,8 @@ int EnumerationLimits::weight_ops_beside(int activation_ops) const {
   return std::min(most, std::max(total - activation_ops, 0));
 }
 
-Enumerator::Enumerator(Space& space, const EnumerationLimits& limits, int threads)
-    : space_(space), limits_(limits), threads_(threads) {
+Enumerator::Enumerator(Space& space, const EnumerationLimits& limits, const Team& team)
+    : space_(space), limits_(limits), team_(team) {
   for (const AlphabetOp& op : space.terms().family().ops) ops_.push_back(space.terms().add_op(op));
 }
 
@@ -127,6 +126,14 @@ void Enumerator::choose_groups(Job& job, int activation_ops, int weight_ops, boo
   }
 }
 
+Enumerator::Output Enumerator::output_of(const Kernel* kernel) {
+  const auto [entry, is_new] = output_numbers_.try_emplace(kernel, static_cast<uint32_t>(outputs_.size()));
+  if (is_new)
+    outputs_.push_back({kernel, space_.type_key(kernel->type),
+                        static_cast<uint32_t>(kernel->tapes[0].size() + kernel->tapes[1].size()), entry->second});
+  return outputs_[entry->second];
+}
+
 void Enumerator::complete(Job& job, bool weights_only, std::vector<Job>& jobs) {
   const auto total = [&](size_t g) { return groups_[g].activation_ops + groups_[g].weight_ops; };
   std::vector<TypeId> types;
@@ -145,8 +152,7 @@ void Enumerator::complete(Job& job, bool weights_only, std::vector<Job>& jobs) {
   for (int output = 0; output < op.outputs; output++) {
     const Kernel* kernel = space_.kernels().find(job.op, output, types);
     if (!kernel) return;
-    job.outputs.push_back({kernel, space_.type_key(kernel->type),
-                           static_cast<uint32_t>(kernel->tapes[0].size() + kernel->tapes[1].size())});
+    job.outputs.push_back(output_of(kernel));
   }
   jobs.push_back(job);
 }
@@ -169,8 +175,7 @@ Enumerator::SharedKernels Enumerator::shared_kernels(int activation_ops, int wei
       for (TypeId part : parts)
         for (const auto& types : {std::pair{whole, part}, std::pair{part, whole}})
           if (const Kernel* kernel = space_.kernels().find(op, 0, {types.first, types.second}))
-            kernels[{op, types}] = {kernel, space_.type_key(kernel->type),
-                                    static_cast<uint32_t>(kernel->tapes[0].size() + kernel->tapes[1].size())};
+            kernels.try_emplace({op, types}, output_of(kernel));
   }
   return kernels;
 }
@@ -204,7 +209,8 @@ void Enumerator::learn_parts(const Level& level) {
   for (const EqualApplication& equal : level.equal) learn(equal.application, equal.equal);
 }
 
-Level Enumerator::build(int activation_ops, int weight_ops) {
+// Phase one of a level, by all ranks.
+Enumerator::Findings Enumerator::find_all(int activation_ops, int weight_ops) {
   const std::vector<Job> all = jobs(activation_ops, weight_ops);
   struct Chunk {
     const Job* job;
@@ -222,28 +228,41 @@ Level Enumerator::build(int activation_ops, int weight_ops) {
         group.weight_ops == weight_ops)
       wholes.insert(wholes.end(), group.reps.begin(), group.reps.end());
   const SharedKernels shared = wholes.empty() ? SharedKernels() : shared_kernels(activation_ops, weight_ops);
-  std::vector<Findings> findings(static_cast<size_t>(threads_));
+  std::vector<Findings> findings(static_cast<size_t>(team_.threads));
   std::vector<Worker> workers;
   for (Findings& own : findings) workers.emplace_back(*this, own);
-  parallel_for(threads_, chunks.size(), [&](int thread, size_t item) {
+  team_.for_own(chunks.size(), [&](int thread, size_t item) {
     const Chunk& chunk = chunks[item];
     workers[static_cast<size_t>(thread)].run(*chunk.job, chunk.begin, chunk.end);
   });
-  parallel_for(threads_, shared.empty() ? 0 : wholes.size(), [&](int thread, size_t item) {
+  team_.for_own(shared.empty() ? 0 : wholes.size(), [&](int thread, size_t item) {
     for (int op : ops_)
       if (space_.terms().op(op).inputs == 2) workers[static_cast<size_t>(thread)].run_shared(op, wholes[item], shared);
   });
-  Level level;
-  std::vector<Record> records;
+  Findings total;
   for (Findings& own : findings) {
-    level.candidates += own.candidates;
-    level.equal.insert(level.equal.end(), own.equal.begin(), own.equal.end());
-    records.insert(records.end(), own.records.begin(), own.records.end());
+    total.candidates += own.candidates;
+    total.equal.insert(total.equal.end(), own.equal.begin(), own.equal.end());
+    total.records.insert(total.records.end(), own.records.begin(), own.records.end());
     own = {};
   }
-  add_classes(records, level, activation_ops, weight_ops);
-  std::sort(level.equal.begin(), level.equal.end(),
-            [](const auto& a, const auto& b) { return a.application < b.application; });
+  total.equal = gathered(team_.ranks, std::move(total.equal));
+  total.records = gathered(team_.ranks, std::move(total.records));
+  size_t candidates = 0;
+  for (size_t count : gathered(team_.ranks, std::vector<size_t>{total.candidates})) candidates += count;
+  total.candidates = candidates;
+  return total;
+}
+
+Level Enumerator::build(int activation_ops, int weight_ops) {
+  Findings findings = find_all(activation_ops, weight_ops);
+  Level level;
+  level.candidates = findings.candidates;
+  level.equal = std::move(findings.equal);
+  add_classes(findings.records, level, activation_ops, weight_ops);
+  // Symmetries of one application stay in the order of their permutations.
+  std::stable_sort(level.equal.begin(), level.equal.end(),
+                   [](const auto& a, const auto& b) { return a.application < b.application; });
   learn_parts(level);
   return level;
 }

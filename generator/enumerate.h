@@ -1,9 +1,11 @@
 // Fills the space level by level: every operator on every combination of representatives, up to the names of variables.
 // An argument that is part of another costs nothing, so that x * x counts x once, however large it is.
-// A level has two phases: threads emit fingerprints and applications, which are then sorted, and the least application
-// of each new fingerprint becomes a representative; so the space does not depend on threads.
+// A level has two phases: threads of all ranks emit fingerprints and applications, which all ranks get and sort, and
+// the least application of each new fingerprint becomes a representative; so the space, which every rank has whole,
+// depends on neither.
 #pragma once
 
+#include "parallel.h"
 #include "space.h"
 
 namespace gopt::generator {
@@ -28,7 +30,7 @@ struct Level {
 
 class Enumerator {
  public:
-  Enumerator(Space& space, const EnumerationLimits& limits, int threads);
+  Enumerator(Space& space, const EnumerationLimits& limits, const Team& team);
 
   Level leaves();
   Level build(int activation_ops, int weight_ops);
@@ -44,6 +46,7 @@ class Enumerator {
     const Kernel* kernel;
     uint64_t type_key;
     uint32_t size;
+    uint32_t number;  // among all of them, the same on every rank
   };
   struct Job {
     int op;
@@ -51,21 +54,27 @@ class Enumerator {
     std::vector<size_t> groups;
     std::vector<Output> outputs;
   };
-  struct Record {
+  struct Record {  // plain, since it travels between ranks
     Fingerprint least;  // among the permutations of its variables
     Application application;
     uint32_t permutation = 0;  // that gives the least one
     uint32_t symmetries = 0;   // bit i: permutation i changes nothing
-    Output output;
+    uint32_t output;           // its number
   };
   struct Findings {
     size_t candidates = 0;
     std::vector<Record> records;
     std::vector<EqualApplication> equal;
   };
+  struct Image {
+    Naming naming;
+    Fingerprint fingerprint;
+  };
   class Worker;
   using SharedKernels = std::map<std::pair<int, std::pair<TypeId, TypeId>>, Output>;  // by operator and types
 
+  Output output_of(const Kernel* kernel);
+  Findings find_all(int activation_ops, int weight_ops);
   std::vector<Job> jobs(int activation_ops, int weight_ops);
   SharedKernels shared_kernels(int activation_ops, int weight_ops);
   void collect_subterms(Named named, std::vector<Named>& out) const;
@@ -73,20 +82,23 @@ class Enumerator {
   void choose_groups(Job& job, int activation_ops, int weight_ops, bool weights_only, std::vector<Job>& jobs);
   void complete(Job& job, bool weights_only, std::vector<Job>& jobs);
   void add_classes(std::vector<Record>& records, Level& level, int activation_ops, int weight_ops);
-  void add_class(const Record* begin, const Record* end, const std::vector<std::pair<Naming, Fingerprint>>& images,
-                 Representative rep, Level& level);
+  void add_class(const Record* begin, const Record* end, const std::vector<Image>& images, Representative rep,
+                 Level& level);
   void add_symmetries(const Record& record, uint32_t id, Level& level);
   Representative representative_of(const Record& record);
   void compute_images(Representative& rep, const Record& record, Evaluator& evaluator,
-                      std::vector<std::pair<Naming, Fingerprint>>& images) const;
+                      std::vector<Image>& images) const;
+  void exchange_images(size_t count, std::vector<std::vector<Image>>& images) const;
   void add_to_group(uint32_t rep);
   bool is_final(int activation_ops) const { return activation_ops >= limits_.max_ops; }
 
   Space& space_;
   const EnumerationLimits limits_;
-  const int threads_;
+  const Team team_;
   std::vector<int> ops_;
   std::vector<Group> groups_;
+  std::vector<Output> outputs_;
+  std::map<const Kernel*, uint32_t> output_numbers_;
   std::map<Application, Named> parts_;  // outputs of operators that have several
 };
 

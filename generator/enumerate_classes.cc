@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "enumerate.h"
-#include "gopt/parallel.h"
 
 namespace gopt::generator {
 namespace {
@@ -36,9 +35,10 @@ NameMap then(const NameMap& first, const NameMap& second) {
 Representative Enumerator::representative_of(const Record& record) {
   Representative rep;
   rep.application = record.application;
-  rep.kernel = record.output.kernel;
-  rep.type = record.output.kernel->type;
-  rep.size = record.output.size;
+  const Output& output = outputs_[record.output];
+  rep.kernel = output.kernel;
+  rep.type = output.kernel->type;
+  rep.size = output.size;
   rep.signature = space_.intern_signature(space_.classes_of(record.application));
   for (size_t i = 0; i < record.application.arity; i++) {
     const Representative& arg = space_.rep(record.application.args[i].rep);
@@ -59,7 +59,7 @@ Representative Enumerator::representative_of(const Record& record) {
 }
 
 void Enumerator::compute_images(Representative& rep, const Record& record, Evaluator& evaluator,
-                                std::vector<std::pair<Naming, Fingerprint>>& images) const {
+                                std::vector<Image>& images) const {
   const Signature& signature = space_.signature(rep.signature);
   const bool is_kept = rep.total_ops() <= kKeptOps;
   if (is_kept) rep.images.resize(space_.image_count(signature));
@@ -83,13 +83,26 @@ void Enumerator::compute_images(Representative& rep, const Record& record, Evalu
     for (size_t i = 0; i < rep.application.arity; i++) args[i] = space_.renamed(rep.application.args[i], map);
     const Scalar* value = evaluator.apply(*rep.kernel, rep.size, args.data(), rep.application.arity);
     if (!value) continue;
-    images.emplace_back(naming, space_.fingerprint(record.output.type_key, value, rep.size));
+    images.push_back({naming, space_.fingerprint(outputs_[record.output].type_key, value, rep.size)});
     if (is_kept) rep.images[space_.image_number(signature, naming)].assign(value, value + rep.size);
   }
 }
 
-void Enumerator::add_class(const Record* begin, const Record* end,
-                           const std::vector<std::pair<Naming, Fingerprint>>& images, Representative rep,
+// Images that each rank has computed of its classes, to all.
+void Enumerator::exchange_images(size_t count, std::vector<std::vector<Image>>& images) const {
+  struct Row {
+    uint32_t item;
+    Image image;
+  };
+  std::vector<Row> rows;
+  for (size_t item = 0; item < count; item++)
+    if (team_.owns(item))
+      for (const Image& image : images[item]) rows.push_back({static_cast<uint32_t>(item), image});
+  for (const Row& row : gathered(team_.ranks, std::move(rows)))
+    if (!team_.owns(row.item)) images[row.item].push_back(row.image);
+}
+
+void Enumerator::add_class(const Record* begin, const Record* end, const std::vector<Image>& images, Representative rep,
                            Level& level) {
   const uint32_t id = space_.rep_count();
   const Signature& signature = space_.signature(rep.signature);
@@ -164,8 +177,10 @@ void Enumerator::add_classes(std::vector<Record>& records, Level& level, int act
   const bool final = is_final(activation_ops);
   constexpr size_t kAtOnce = 4096;
   std::vector<Representative> reps(kAtOnce);
-  std::vector<std::vector<std::pair<Naming, Fingerprint>>> images(kAtOnce);
-  std::vector<Evaluator> evaluators(static_cast<size_t>(threads_), Evaluator(space_));
+  std::vector<std::vector<Image>> images(kAtOnce);
+  std::vector<Evaluator> evaluators(static_cast<size_t>(team_.threads), Evaluator(space_));
+  // Values that are kept are needed everywhere.
+  const bool is_split = team_.rank_count() > 1 && activation_ops + weight_ops > kKeptOps;
   for (size_t start = 0; start < classes.size(); start += kAtOnce) {
     const size_t count = std::min(kAtOnce, classes.size() - start);
     for (size_t i = 0; i < count; i++) {
@@ -175,10 +190,15 @@ void Enumerator::add_classes(std::vector<Record>& records, Level& level, int act
       reps[i].is_final = final;
       images[i].clear();
     }
-    if (!final)
-      parallel_for(threads_, count, [&](int thread, size_t i) {
-        compute_images(reps[i], *classes[start + i].begin, evaluators[static_cast<size_t>(thread)], images[i]);
-      });
+    const auto compute = [&](int thread, size_t i) {
+      compute_images(reps[i], *classes[start + i].begin, evaluators[static_cast<size_t>(thread)], images[i]);
+    };
+    if (!final && is_split) {
+      team_.for_own(count, compute);
+      exchange_images(count, images);
+    } else if (!final) {
+      parallel_for(team_.threads, count, compute);
+    }
     for (size_t i = 0; i < count; i++)
       add_class(classes[start + i].begin, classes[start + i].end, images[i], std::move(reps[i]), level);
   }

@@ -127,7 +127,7 @@ class Enumerator::Worker {
       findings_.equal.push_back({application, *known});
       return;
     }
-    Record record{*identity, application, 0, 0, output};
+    Record record{*identity, application, 0, 0, output.number};
     for (size_t i = 1; i < signature.permutations.size(); i++) {
       const auto own = fingerprint(output, signature.permutations[i]);
       if (!own) return;

@@ -17,13 +17,18 @@ NameMap same_names() {
   return map;
 }
 
+// Pairs that are tested at a time. Part of what is found (what is tested in vain can make sizes known that later draws
+// use), so it depends on nothing.
+constexpr size_t kAtOnce = 32;
+
 }  // namespace
 
-RuleFinder::RuleFinder(Space& space, const GeneratorLimits& limits, const CandidateFunction& accept,
+RuleFinder::RuleFinder(Space& space, const GeneratorLimits& limits, const Team& team, const CandidateFunction& accept,
                        std::deque<KeptRule>& kept, GeneratedCandidates& result)
     : space_(space),
       terms_(space.terms()),
       limits_(limits),
+      team_(team),
       accept_(accept),
       kept_(kept),
       result_(result),
@@ -94,12 +99,24 @@ bool RuleFinder::may_be_left(const Application& application, const Named& equal)
 }
 
 void RuleFinder::derive_all(std::vector<Pending>& pending, size_t first_rule) {
-  constexpr size_t kAtOnce = 64;
-  std::vector<std::vector<Equations::Derived>> derived(pending.size());
-  parallel_for(limits_.threads, (pending.size() + kAtOnce - 1) / kAtOnce, [&](int, size_t chunk) {
-    for (size_t i = chunk * kAtOnce; i < std::min(pending.size(), (chunk + 1) * kAtOnce); i++)
-      equations_.derive(pending[i].node, first_rule, derived[i]);
+  constexpr size_t kNodesAtOnce = 64;
+  struct Step {
+    size_t item;
+    Equations::Derived derived;
+  };
+  std::vector<std::vector<Step>> by_thread(static_cast<size_t>(team_.threads));
+  team_.for_own((pending.size() + kNodesAtOnce - 1) / kNodesAtOnce, [&](int thread, size_t chunk) {
+    std::vector<Equations::Derived> derived;
+    for (size_t i = chunk * kNodesAtOnce; i < std::min(pending.size(), (chunk + 1) * kNodesAtOnce); i++) {
+      derived.clear();
+      equations_.derive(pending[i].node, first_rule, derived);
+      for (const auto& own : derived) by_thread[static_cast<size_t>(thread)].push_back({i, own});
+    }
   });
+  std::vector<Step> own;
+  for (std::vector<Step>& steps : by_thread) own.insert(own.end(), steps.begin(), steps.end());
+  std::vector<std::vector<Equations::Derived>> derived(pending.size());
+  for (const Step& step : gathered(team_.ranks, std::move(own))) derived[step.item].push_back(step.derived);
   for (size_t i = 0; i < pending.size(); i++) equations_.join(pending[i].node, derived[i]);
 }
 
@@ -108,17 +125,7 @@ void RuleFinder::derive_all(std::vector<Pending>& pending, size_t first_rule) {
 // Parts of a term that are equal to other terms each: (r0, r1) => split(e). The most general first; what follows from
 // one of them waits for its verdict.
 void RuleFinder::find_joint_rules(NodeId first, NodeId end) {
-  std::vector<Candidate> pending;
-  std::set<TermPair> seen;
-  for (NodeId id = first; id < end; id++) {
-    const EqualApplication& node = equations_.node(id);
-    if (node.application.op < 0 || node.application.output != 0 || terms_.op(node.application.op).outputs < 2) continue;
-    auto candidate = joint_candidate(id);
-    if (candidate && seen.insert(renamed(terms_, candidate->pair)).second) pending.push_back(*std::move(candidate));
-  }
-  std::stable_sort(pending.begin(), pending.end(), [](const Candidate& a, const Candidate& b) {
-    return a.rules[0].variables.size() > b.rules[0].variables.size();
-  });
+  std::vector<Candidate> pending = joint_candidates(first, end);
   while (!pending.empty()) {
     const size_t mark = equations_.rule_count();
     std::vector<Candidate> candidates, deferred;
@@ -145,8 +152,30 @@ bool RuleFinder::leads_on(NodeId node, size_t first_rule) const {
   return !derived.empty();
 }
 
-std::optional<RuleFinder::Candidate> RuleFinder::joint_candidate(NodeId id) {
-  Candidate candidate;
+std::vector<RuleFinder::Candidate> RuleFinder::joint_candidates(NodeId first, NodeId end) {
+  std::vector<Proposal> proposals;
+  std::set<TermPair> seen;
+  for (NodeId id = first; id < end; id++) {
+    const EqualApplication& node = equations_.node(id);
+    if (node.application.op < 0 || node.application.output != 0 || terms_.op(node.application.op).outputs < 2) continue;
+    auto proposal = joint_proposal(id);
+    if (proposal && seen.insert(proposal->key).second) proposals.push_back(*std::move(proposal));
+  }
+  std::vector<Proposal*> tested;
+  for (Proposal& own : proposals) tested.push_back(&own);
+  test(std::move(tested));
+  std::vector<Candidate> candidates;
+  for (const Proposal& own : proposals)
+    if (auto rule = written_rule(own.pair, own.form))
+      candidates.push_back({own.nodes, own.pair, true, {*std::move(rule)}});
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.rules[0].variables.size() > b.rules[0].variables.size();
+  });
+  return candidates;
+}
+
+std::optional<RuleFinder::Proposal> RuleFinder::joint_proposal(NodeId id) {
+  Proposal proposal;
   Application application = equations_.node(id).application;
   bool is_joined = true;
   int left_ops = 0, right_ops = 1;
@@ -160,97 +189,158 @@ std::optional<RuleFinder::Candidate> RuleFinder::joint_candidate(NodeId id) {
     if (rep.application.op < 0 || rep.application.op == application.op || rep.node == *node) return std::nullopt;
     is_joined = is_joined && equations_.is_joined(*node);
     left_ops += rep.activation_ops;
-    candidate.nodes.push_back(*node);
-    candidate.pair.left.push_back(space_.term_of(equal));
-    candidate.pair.right.push_back(space_.term_of(application, same_names()));
+    proposal.nodes.push_back(*node);
+    proposal.pair.left.push_back(space_.term_of(equal));
+    proposal.pair.right.push_back(space_.term_of(application, same_names()));
   }
   // The split itself is free.
-  if (is_joined || right_ops - 1 > left_ops || !can_be_left(terms_, candidate.pair.left, candidate.pair.right))
+  if (is_joined || right_ops - 1 > left_ops || !can_be_left(terms_, proposal.pair.left, proposal.pair.right))
     return std::nullopt;
-  auto rule = rule_of(candidate.pair);
-  if (!rule) return std::nullopt;
-  candidate.rules.push_back(*std::move(rule));
-  return candidate;
+  proposal.wanted = {proposal.pair};
+  proposal.key = renamed(terms_, proposal.pair);
+  return proposal;
 }
 
 // ---- rules with one output ----
 
 void RuleFinder::decide(std::vector<Pending> pending) {
-  const bool derives = limits_.pruning == Pruning::Derivable;
   while (!pending.empty()) {
-    const size_t mark = equations_.rule_count();
-    std::vector<Candidate> candidates;
-    std::vector<Pending> deferred;
-    std::set<NodeId> open;  // roots of what is offered in this round
-    for (const Pending& own : pending) {
-      if (derives && equations_.is_joined(own.node)) continue;
-      if (derives) {
-        if (leads_on(own.node, mark) || open.count(equations_.root(own.node))) {
-          deferred.push_back(own);
-          continue;
-        }
-      }
-      auto candidate = candidate_at(own.node);
-      if (!candidate) continue;
-      open.insert(equations_.root(own.node));
-      if (derives) equations_.add_rule({&terms_, candidate->pair.left, candidate->pair.right, {}});
-      candidates.push_back(*std::move(candidate));
-    }
-    equations_.forget_rules(mark);
-    offer(candidates);
-    if (derives) derive_all(deferred, mark);
-    pending = std::move(deferred);
+    Round round{equations_.rule_count(), {}, {}, {}};
+    for (size_t start = 0; start < pending.size(); start += kAtOnce)
+      decide_some(std::span(pending).subspan(start, std::min(kAtOnce, pending.size() - start)), round);
+    equations_.forget_rules(round.mark);
+    offer(round.candidates);
+    if (limits_.pruning == Pruning::Derivable) derive_all(round.deferred, round.mark);
+    pending = std::move(round.deferred);
   }
 }
 
-std::optional<RuleFinder::Candidate> RuleFinder::candidate_at(NodeId node) {
+// What candidates of the round so far leave is tested side by side; then, in order, what candidates that are new by then
+// leave becomes one.
+void RuleFinder::decide_some(std::span<const Pending> pending, Round& round) {
+  const bool derives = limits_.pruning == Pruning::Derivable;
+  std::vector<char> follows(pending.size(), 0);
+  if (derives)
+    parallel_for(team_.threads, pending.size(), [&](int, size_t i) {
+      const NodeId node = pending[i].node;
+      follows[i] = equations_.is_joined(node) || round.open.count(equations_.root(node)) || leads_on(node, round.mark);
+    });
+  std::vector<std::optional<Proposal>> proposals(pending.size());
+  std::vector<Proposal*> tested;
+  std::set<TermPair> keys;
+  for (size_t i = 0; i < pending.size(); i++) {
+    if (follows[i]) continue;
+    proposals[i] = proposal_at(pending[i].node);
+    if (!proposals[i]) continue;
+    const bool is_known = offered_.count(proposals[i]->key) > 0 || !keys.insert(proposals[i]->key).second;
+    if (limits_.pruning < Pruning::Renaming || !is_known) tested.push_back(&*proposals[i]);
+  }
+  test(std::move(tested));
+  size_t first_new = equations_.rule_count();
+  for (size_t i = 0; i < pending.size(); i++) {
+    const NodeId node = pending[i].node;
+    if (derives) {
+      if (equations_.is_joined(node)) continue;
+      if (follows[i] || leads_on(node, first_new) || round.open.count(equations_.root(node))) {
+        round.deferred.push_back(pending[i]);
+        continue;
+      }
+    }
+    if (!proposals[i]) continue;
+    auto candidate = candidate_from(node, *proposals[i]);
+    // What has been joined since can lead others on.
+    if (equations_.is_joined(node)) first_new = round.mark;
+    if (!candidate) continue;
+    round.open.insert(equations_.root(node));
+    if (derives) equations_.add_rule({&terms_, candidate->pair.left, candidate->pair.right, {}});
+    round.candidates.push_back(*std::move(candidate));
+  }
+}
+
+std::optional<RuleFinder::Proposal> RuleFinder::proposal_at(NodeId node) {
   const EqualApplication content = equations_.node(node);
-  Candidate candidate;
-  candidate.nodes = {node};
-  candidate.pair = {{space_.term_of(content.application, same_names())}, {space_.term_of(content.equal)}};
-  if (limits_.pruning >= Pruning::Subgraph) candidate.pair = generalizer_.generalised(std::move(candidate.pair));
+  Proposal proposal;
+  proposal.nodes = {node};
+  proposal.pair = {{space_.term_of(content.application, same_names())}, {space_.term_of(content.equal)}};
+  if (limits_.pruning >= Pruning::Subgraph) proposal.pair = generalizer_.generalised(std::move(proposal.pair));
   const bool is_symmetry = content.application == space_.rep(content.equal.rep).application;
-  const auto wanted = directions(terms_, space_.kernels(), candidate.pair, is_symmetry);
-  if (wanted.empty()) return std::nullopt;
-  const TermPair key = renamed(terms_, wanted.front());
+  proposal.wanted = directions(terms_, space_.kernels(), proposal.pair, is_symmetry);
+  if (proposal.wanted.empty()) return std::nullopt;
+  proposal.key = renamed(terms_, proposal.wanted.front());
+  return proposal;
+}
+
+std::optional<RuleFinder::Candidate> RuleFinder::candidate_from(NodeId node, Proposal& proposal) {
   if (limits_.pruning >= Pruning::Renaming) {
-    const auto [known, is_new] = offered_.try_emplace(key, false);
+    const auto [known, is_new] = offered_.try_emplace(proposal.key, false);
     if (!is_new) {
       if (known->second) equations_.join_to_representative(node);
       return std::nullopt;
     }
   }
   stats_.after_subgraph++;
-  const auto rule = rule_of(wanted.front());
+  if (!proposal.is_tested) test(proposal);  // the one like it that was is not new any more
+  auto rule = written_rule(proposal.wanted.front(), proposal.form);
   if (!rule) {
     stats_.false_pairs++;
     return std::nullopt;
   }
-  const bool with_leading_axes =
-      std::any_of(rule->variables.begin(), rule->variables.end(), [](const auto& v) { return v.has_prefix; });
-  candidate.rules.push_back(*rule);
-  if (wanted.size() > 1)
-    if (auto back = tested_rule(wanted[1], with_leading_axes)) candidate.rules.push_back(*std::move(back));
-  candidate.starts_at_node = wanted.front() == candidate.pair;
-  candidate.pair = wanted.front();
+  Candidate candidate{{node}, proposal.wanted.front(), proposal.wanted.front() == proposal.pair, {*std::move(rule)}};
+  if (proposal.wanted.size() > 1)
+    if (auto back = written_rule(proposal.wanted[1], proposal.back_form)) candidate.rules.push_back(*std::move(back));
   return candidate;
+}
+
+// ---- trials ----
+
+void RuleFinder::test(std::vector<Proposal*> proposals) const {
+  struct Outcome {
+    size_t item;
+    Form form, back_form;
+  };
+  std::vector<std::vector<Outcome>> by_thread(static_cast<size_t>(team_.threads));
+  team_.for_own(proposals.size(), [&](int thread, size_t i) {
+    test(*proposals[i]);
+    by_thread[static_cast<size_t>(thread)].push_back({i, proposals[i]->form, proposals[i]->back_form});
+  });
+  std::vector<Outcome> own;
+  for (const auto& outcomes : by_thread) own.insert(own.end(), outcomes.begin(), outcomes.end());
+  for (const Outcome& outcome : gathered(team_.ranks, std::move(own))) {
+    Proposal& tested = *proposals[outcome.item];
+    tested.is_tested = true;
+    tested.form = outcome.form;
+    tested.back_form = outcome.back_form;
+  }
+}
+
+void RuleFinder::test(Proposal& proposal) const {
+  proposal.is_tested = true;
+  proposal.form = tested_form(proposal.wanted.front());
+  if (proposal.wanted.size() > 1 && proposal.form != Form::None && tested_rule(proposal.wanted[1], proposal.form))
+    proposal.back_form = proposal.form;
 }
 
 // The most general form first: under any leading axes where the variables allow them. One that is a candidate and is
 // rejected would be rejected without them too.
-std::optional<RewriteRule> RuleFinder::rule_of(const TermPair& pair) {
-  if (has_prefix(terms_, pair.left))
-    if (auto rule = tested_rule(pair, true)) return rule;
-  return tested_rule(pair, false);
+RuleFinder::Form RuleFinder::tested_form(const TermPair& pair) const {
+  if (has_prefix(terms_, pair.left) && tested_rule(pair, Form::UnderLeadingAxes)) return Form::UnderLeadingAxes;
+  return tested_rule(pair, Form::Plain) ? Form::Plain : Form::None;
 }
 
-std::optional<RewriteRule> RuleFinder::tested_rule(const TermPair& pair, bool with_leading_axes) {
-  if (!holds_in_fresh_worlds(terms_, pair, with_leading_axes, mix(limits_.seed + 17))) return std::nullopt;
+std::optional<RewriteRule> RuleFinder::tested_rule(const TermPair& pair, Form form) const {
+  if (!holds_in_fresh_worlds(terms_, pair, form == Form::UnderLeadingAxes, mix(limits_.seed + 17))) return std::nullopt;
+  auto rule = written_rule(pair, form);
+  if (!rule || !with_prefix(*rule, Shape{2}).ok() || !check_rule(*rule).ok()) return std::nullopt;
+  if (!survives_trials(*rule, mix(limits_.seed + 18))) return std::nullopt;
+  return rule;
+}
+
+std::optional<RewriteRule> RuleFinder::written_rule(const TermPair& pair, Form form) const {
+  if (form == Form::None) return std::nullopt;
   const std::string origin =
       fmt::format("generator seed={} max-ops={} family={}", limits_.seed, limits_.max_ops, terms_.family().name);
-  auto rule = make_candidate(terms_, pair, with_leading_axes, origin);
-  if (!rule.ok() || !with_prefix(*rule, Shape{2}).ok() || !check_rule(*rule).ok()) return std::nullopt;
-  if (!survives_trials(*rule, mix(limits_.seed + 18))) return std::nullopt;
+  auto rule = make_candidate(terms_, pair, form == Form::UnderLeadingAxes, origin);
+  if (!rule.ok()) return std::nullopt;
   RewriteRule made = *std::move(rule);
   complete_name(made);
   return made;

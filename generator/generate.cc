@@ -14,7 +14,7 @@ using namespace generator;
 // One family's space and rules.
 class FamilyRun {
  public:
-  FamilyRun(const Family& family, const GeneratorLimits& limits, const CandidateFunction& accept,
+  FamilyRun(const Family& family, const GeneratorLimits& limits, const Team& team, const CandidateFunction& accept,
             std::deque<KeptRule>& kept, GeneratedCandidates& result)
       : ops_{std::min(limits.max_ops, family.max_ops), family.max_weight_ops},
         limits_(limits),
@@ -22,8 +22,8 @@ class FamilyRun {
         terms_(std::make_unique<TermStore>(family)),
         kernels_(*terms_),
         space_(*terms_, kernels_, limits.max_variables, limits.seed),
-        enumerator_(space_, ops_, limits.threads),
-        finder_(space_, limits, accept, kept, result) {}
+        enumerator_(space_, ops_, team),
+        finder_(space_, limits, team, accept, kept, result) {}
 
   void run(const std::function<void(const std::string&)>& progress) {
     finder_.take(enumerator_.leaves(), false);
@@ -89,12 +89,14 @@ Result<GeneratedCandidates> generate_rules(const GeneratorLimits& limits, const 
                         parse_alphabet(is_given ? limits.alphabet : built_in_alphabet(),
                                        is_given ? limits.alphabet_name : "alphabet.txt"));
   GOPT_RETURN_IF_ERROR(check_families(families, limits.families));
+  Ranks alone;
+  const Team team{std::max(limits.threads, 1), limits.ranks ? *limits.ranks : alone};
   GeneratedCandidates result;
   std::vector<std::unique_ptr<TermStore>> stores;  // kept rules point into them
   std::deque<KeptRule> kept;
   for (const Family& family : families) {
     if (!is_wanted(family, limits.families)) continue;
-    FamilyRun run(family, limits, accept, kept, result);
+    FamilyRun run(family, limits, team, accept, kept, result);
     run.run(progress);
     stores.push_back(run.take_terms());
   }

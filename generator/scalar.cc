@@ -84,7 +84,8 @@ Scalar scalar_from_double(double value) {
 }
 
 Scalar scalar_from_ratio(const std::array<int64_t, kLanes>& numerators, int64_t denominator) {
-  const uint64_t by = inverse(residue_of(denominator));
+  static const uint64_t kOver256 = inverse(256);  // what random draws are over
+  const uint64_t by = denominator == 256 ? kOver256 : inverse(residue_of(denominator));
   Scalar result;
   for (int lane = 0; lane < kLanes; lane++) {
     result.residue[lane] = multiply(residue_of(numerators[lane]), by);

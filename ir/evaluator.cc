@@ -59,9 +59,10 @@ void run_part(const Rows& rows, std::span<const TensorView> inputs, int64_t begi
 // Rows are independent: each thread takes a range of them, and has its own program.
 void run_parallel(const Rows& rows, std::span<const TensorView> inputs, std::byte* out) {
   constexpr int64_t kElementsWorthAThread = 8192;
+  // Asked once: it reads a file, which costs more than a small stage.
+  static const auto kThreads = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const int64_t count = rows.count();
-  const int64_t parts = std::min({count, static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency())),
-                                  1 + element_count(rows.dims) / kElementsWorthAThread});
+  const int64_t parts = std::min({count, kThreads, 1 + element_count(rows.dims) / kElementsWorthAThread});
   std::vector<std::exception_ptr> failures(static_cast<size_t>(parts));
   std::vector<std::thread> threads;
   auto part = [&](int64_t k) {

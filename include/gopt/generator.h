@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gopt/ranks.h"
 #include "gopt/rule.h"
 
 namespace gopt {
@@ -20,7 +21,8 @@ enum class Pruning {
 struct GeneratorLimits {
   int max_ops = 2;  // applications that depend on an activation
   int max_variables = 4;
-  int threads = 1;  // changes nothing but the time
+  int threads = 1;         // of each rank; changes nothing but the time
+  Ranks* ranks = nullptr;  // processes that share the work, which change nothing else either; null: this one alone
   Pruning pruning = Pruning::Derivable;
   std::vector<std::string> families;  // empty: all
   uint64_t seed = 1;
