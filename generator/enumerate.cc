@@ -231,10 +231,13 @@ Enumerator::Findings Enumerator::find_all(int activation_ops, int weight_ops) {
   std::vector<Findings> findings(static_cast<size_t>(team_.threads));
   std::vector<Worker> workers;
   for (Findings& own : findings) workers.emplace_back(*this, own);
-  team_.for_own(chunks.size(), [&](int thread, size_t item) {
-    const Chunk& chunk = chunks[item];
-    workers[static_cast<size_t>(thread)].run(*chunk.job, chunk.begin, chunk.end);
-  });
+  team_.for_own(
+      chunks.size(),
+      [&](int thread, size_t item) {
+        const Chunk& chunk = chunks[item];
+        workers[static_cast<size_t>(thread)].run(*chunk.job, chunk.begin, chunk.end);
+      },
+      "enumerating");
   team_.for_own(shared.empty() ? 0 : wholes.size(), [&](int thread, size_t item) {
     for (int op : ops_)
       if (space_.terms().op(op).inputs == 2) workers[static_cast<size_t>(thread)].run_shared(op, wholes[item], shared);

@@ -54,7 +54,7 @@ class Enumerator {
     std::vector<size_t> groups;
     std::vector<Output> outputs;
   };
-  struct Record {  // plain, since it travels between ranks
+  struct Record {       // plain, since it travels between ranks
     Fingerprint least;  // among the permutations of its variables
     Application application;
     uint32_t permutation = 0;  // that gives the least one

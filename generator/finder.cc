@@ -105,14 +105,16 @@ void RuleFinder::derive_all(std::vector<Pending>& pending, size_t first_rule) {
     Equations::Derived derived;
   };
   std::vector<std::vector<Step>> by_thread(static_cast<size_t>(team_.threads));
-  team_.for_own((pending.size() + kNodesAtOnce - 1) / kNodesAtOnce, [&](int thread, size_t chunk) {
-    std::vector<Equations::Derived> derived;
-    for (size_t i = chunk * kNodesAtOnce; i < std::min(pending.size(), (chunk + 1) * kNodesAtOnce); i++) {
-      derived.clear();
-      equations_.derive(pending[i].node, first_rule, derived);
-      for (const auto& own : derived) by_thread[static_cast<size_t>(thread)].push_back({i, own});
-    }
-  });
+  team_.for_own((pending.size() + kNodesAtOnce - 1) / kNodesAtOnce,
+                [&](int thread, size_t chunk) {
+                  std::vector<Equations::Derived> derived;
+                  for (size_t i = chunk * kNodesAtOnce; i < std::min(pending.size(), (chunk + 1) * kNodesAtOnce); i++) {
+                    derived.clear();
+                    equations_.derive(pending[i].node, first_rule, derived);
+                    for (const auto& own : derived) by_thread[static_cast<size_t>(thread)].push_back({i, own});
+                  }
+                },
+                "matching");
   std::vector<Step> own;
   for (std::vector<Step>& steps : by_thread) own.insert(own.end(), steps.begin(), steps.end());
   std::vector<std::vector<Equations::Derived>> derived(pending.size());
@@ -206,8 +208,10 @@ std::optional<RuleFinder::Proposal> RuleFinder::joint_proposal(NodeId id) {
 void RuleFinder::decide(std::vector<Pending> pending) {
   while (!pending.empty()) {
     Round round{equations_.rule_count(), {}, {}, {}};
-    for (size_t start = 0; start < pending.size(); start += kAtOnce)
+    for (size_t start = 0; start < pending.size(); start += kAtOnce) {
       decide_some(std::span(pending).subspan(start, std::min(kAtOnce, pending.size() - start)), round);
+      if (team_.step) team_.step("testing", std::min(start + kAtOnce, pending.size()), pending.size());
+    }
     equations_.forget_rules(round.mark);
     offer(round.candidates);
     if (limits_.pruning == Pruning::Derivable) derive_all(round.deferred, round.mark);
@@ -215,8 +219,8 @@ void RuleFinder::decide(std::vector<Pending> pending) {
   }
 }
 
-// What candidates of the round so far leave is tested side by side; then, in order, what candidates that are new by then
-// leave becomes one.
+// What candidates of the round so far leave is tested side by side; then, in order, what candidates that are new by
+// then leave becomes one.
 void RuleFinder::decide_some(std::span<const Pending> pending, Round& round) {
   const bool derives = limits_.pruning == Pruning::Derivable;
   std::vector<char> follows(pending.size(), 0);

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "finder.h"
 #include "gopt/generator.h"
@@ -11,31 +12,64 @@ namespace {
 
 using namespace generator;
 
+using ProgressFunction = std::function<void(const GeneratorProgress&)>;
+
+// Says how far a stage of a level is, a few times a second.
+class Steps {
+ public:
+  explicit Steps(const ProgressFunction& progress) : progress_(progress) {}
+  void begin(std::string level) {
+    level_ = std::move(level);
+    what_ = nullptr;
+  }
+  void at(const char* what, size_t done, size_t of) {
+    const auto now = Clock::now();
+    if (what != what_ || done < done_) start_ = said_ = now;
+    what_ = what;
+    done_ = done;
+    if (now - said_ < std::chrono::milliseconds(250)) return;
+    said_ = now;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    progress_({fmt::format("{} {} {}/{}, {:.0f} s left", level_, what, done, of,
+                           seconds / static_cast<double>(done) * static_cast<double>(of - done)),
+               false});
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const ProgressFunction& progress_;
+  std::string level_;
+  const char* what_ = nullptr;
+  size_t done_ = 0;
+  Clock::time_point start_, said_;
+};
+
 // One family's space and rules.
 class FamilyRun {
  public:
-  FamilyRun(const Family& family, const GeneratorLimits& limits, const Team& team, const CandidateFunction& accept,
-            std::deque<KeptRule>& kept, GeneratedCandidates& result)
+  // `place`: "3/23", among the families.
+  FamilyRun(const Family& family, std::string place, const GeneratorLimits& limits, Ranks& ranks,
+            const CandidateFunction& accept, const ProgressFunction& progress, std::deque<KeptRule>& kept,
+            GeneratedCandidates& result)
       : ops_{std::min(limits.max_ops, family.max_ops), family.max_weight_ops},
         limits_(limits),
+        place_(std::move(place)),
+        progress_(progress),
+        steps_(progress),
         result_(result),
         terms_(std::make_unique<TermStore>(family)),
         kernels_(*terms_),
         space_(*terms_, kernels_, limits.max_variables, limits.seed),
-        enumerator_(space_, ops_, team),
-        finder_(space_, limits, team, accept, kept, result) {}
+        team_{std::max(limits.threads, 1), ranks, step_function()},
+        enumerator_(space_, ops_, team_),
+        finder_(space_, limits, team_, accept, kept, result) {}
 
-  void run(const std::function<void(const std::string&)>& progress) {
+  void run() {
     finder_.take(enumerator_.leaves(), false);
     for (int total = 1; total <= ops_.max_ops + ops_.max_weight_ops; total++)
-      for (int activation_ops = 0; activation_ops <= std::min(total, ops_.max_ops); activation_ops++) {
-        const int weight_ops = total - activation_ops;
-        if (weight_ops > ops_.weight_ops_beside(activation_ops)) continue;
-        const Level level = enumerator_.build(activation_ops, weight_ops);
-        if (progress) report("found", activation_ops, weight_ops, level, progress);
-        finder_.take(level, activation_ops == ops_.max_ops);
-        if (progress) report("decided", activation_ops, weight_ops, level, progress);
-      }
+      for (int activation_ops = 0; activation_ops <= std::min(total, ops_.max_ops); activation_ops++)
+        if (total - activation_ops <= ops_.weight_ops_beside(activation_ops))
+          run_level(activation_ops, total - activation_ops);
     finder_.drop_instances();
     if (!terms_->family().is_partial) return;
     std::vector<RewriteRule> partial = find_partial_pairs(space_, limits_);
@@ -45,22 +79,40 @@ class FamilyRun {
   std::unique_ptr<TermStore> take_terms() { return std::move(terms_); }
 
  private:
-  void report(const std::string& stage, int activation_ops, int weight_ops, const Level& level,
-              const std::function<void(const std::string&)>& progress) const {
+  std::function<void(const char*, size_t, size_t)> step_function() {
+    if (!progress_) return {};
+    return [this](const char* what, size_t done, size_t of) { steps_.at(what, done, of); };
+  }
+
+  void run_level(int activation_ops, int weight_ops) {
+    const std::string name = fmt::format("{} {} {}+{}", place_, terms_->family().name, activation_ops, weight_ops);
+    steps_.begin(name);
+    const Level level = enumerator_.build(activation_ops, weight_ops);
+    report(name + " found", level);
+    finder_.take(level, activation_ops == ops_.max_ops);
+    report(name + " decided", level);
+  }
+
+  void report(const std::string& stage, const Level& level) const {
+    if (!progress_) return;
     const GeneratorStats& s = result_.stats;
-    progress(fmt::format(
-        "{} {}+{} {}: {} candidates, {} classes, {} pairs; in all {} derived away, {} tested, "
-        "{} offered, {} kept",
-        terms_->family().name, activation_ops, weight_ops, stage, level.candidates, level.representatives.size(),
-        level.equal.size(), s.after_renaming - s.after_derivable, s.after_subgraph, s.offered, result_.rules.size()));
+    progress_(
+        {fmt::format("{}: {} candidates, {} classes, {} pairs; in all {} derived away, {} tested, {} offered, {} kept",
+                     stage, level.candidates, level.representatives.size(), level.equal.size(),
+                     s.after_renaming - s.after_derivable, s.after_subgraph, s.offered, result_.rules.size()),
+         true});
   }
 
   const EnumerationLimits ops_;
   const GeneratorLimits& limits_;
+  const std::string place_;
+  const ProgressFunction& progress_;
+  Steps steps_;
   GeneratedCandidates& result_;
   std::unique_ptr<TermStore> terms_;
   Kernels kernels_;
   Space space_;
+  const Team team_;
   Enumerator enumerator_;
   RuleFinder finder_;
 };
@@ -83,21 +135,23 @@ Status check_families(const std::vector<Family>& families, const std::vector<std
 }  // namespace
 
 Result<GeneratedCandidates> generate_rules(const GeneratorLimits& limits, const CandidateFunction& accept,
-                                           const std::function<void(const std::string&)>& progress) {
+                                           const std::function<void(const GeneratorProgress&)>& progress) {
   const bool is_given = !limits.alphabet.empty();
   GOPT_ASSIGN_OR_RETURN(const std::vector<Family> families,
                         parse_alphabet(is_given ? limits.alphabet : built_in_alphabet(),
                                        is_given ? limits.alphabet_name : "alphabet.txt"));
   GOPT_RETURN_IF_ERROR(check_families(families, limits.families));
+  std::vector<const Family*> wanted;
+  for (const Family& family : families)
+    if (is_wanted(family, limits.families)) wanted.push_back(&family);
   Ranks alone;
-  const Team team{std::max(limits.threads, 1), limits.ranks ? *limits.ranks : alone};
   GeneratedCandidates result;
   std::vector<std::unique_ptr<TermStore>> stores;  // kept rules point into them
   std::deque<KeptRule> kept;
-  for (const Family& family : families) {
-    if (!is_wanted(family, limits.families)) continue;
-    FamilyRun run(family, limits, team, accept, kept, result);
-    run.run(progress);
+  for (size_t i = 0; i < wanted.size(); i++) {
+    FamilyRun run(*wanted[i], fmt::format("{}/{}", i + 1, wanted.size()), limits, limits.ranks ? *limits.ranks : alone,
+                  accept, progress, kept, result);
+    run.run();
     stores.push_back(run.take_terms());
   }
   return result;

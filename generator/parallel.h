@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstring>
+#include <functional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -16,14 +17,19 @@ namespace gopt::generator {
 struct Team {
   int threads;
   Ranks& ranks;
+  // Called by the first thread as work goes on: so much is done of so much.
+  std::function<void(const char* what, size_t done, size_t of)> step;
 
   size_t rank_count() const { return static_cast<size_t>(ranks.count()); }
-  // This rank's items: every so manieth, so that each gets its share of the dear ones.
+  // This rank's items: every so manieth, so that each gets its share of the dear ones. `what` is what a step is called.
   template <class F>
-  void for_own(size_t count, const F& work) const {
+  void for_own(size_t count, const F& work, const char* what = nullptr) const {
     const auto first = static_cast<size_t>(ranks.rank());
     const size_t own = count > first ? (count - first + rank_count() - 1) / rank_count() : 0;
-    parallel_for(threads, own, [&](int thread, size_t i) { work(thread, first + i * rank_count()); });
+    parallel_for(threads, own, [&](int thread, size_t i) {
+      work(thread, first + i * rank_count());
+      if (what && thread == 0 && step) step(what, i + 1, own);
+    });
   }
   bool owns(size_t item) const { return item % rank_count() == static_cast<size_t>(ranks.rank()); }
 };

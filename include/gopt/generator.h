@@ -53,9 +53,15 @@ struct GeneratedCandidates {
 // proof.
 using CandidateFunction = std::function<std::vector<bool>(std::vector<RewriteRule>&)>;
 
+// What is under way, for whoever waits.
+struct GeneratorProgress {
+  std::string line;
+  bool is_stage_done = false;  // else a step of one, with the seconds that it still takes
+};
+
 // Only accepted candidates are returned; the same ones for the same limits and answers. Errors: an unknown family, a
 // malformed alphabet ("FILE:12: ...").
 Result<GeneratedCandidates> generate_rules(const GeneratorLimits& limits, const CandidateFunction& accept,
-                                           const std::function<void(const std::string&)>& progress = {});
+                                           const std::function<void(const GeneratorProgress&)>& progress = {});
 
 }  // namespace gopt

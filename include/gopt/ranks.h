@@ -19,10 +19,13 @@ class Ranks {
   virtual std::vector<std::string> gather(std::string own);
 
   // work(item) for every item below `count`, on so many threads of each rank, items taken as threads become free; the
-  // results by item, on all ranks. `arrived` is called on rank 0 alone, one call at a time, as results come. `work` must
-  // not depend on who does it.
+  // results by item, on all ranks. `arrived` is called on rank 0 alone, one call at a time, as results come. `work`
+  // must not depend on who does it.
   virtual std::vector<std::string> share(size_t count, int threads, const std::function<std::string(size_t)>& work,
                                          const std::function<void(size_t, const std::string&)>& arrived);
+
+  // Ends all ranks with this message: the others would wait for one that cannot go on. Returns where there are none.
+  virtual void fail(const std::string& message);
 };
 
 }  // namespace gopt

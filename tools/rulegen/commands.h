@@ -2,11 +2,12 @@
 // logged. A command returns the exit status that its verdicts ask for, or the user's error.
 #pragma once
 
+#include "gopt/ranks.h"
 #include "program.h"
 
 namespace gopt::cli {
 
-Command add_generate(CLI::App& app);
+Command add_generate(CLI::App& app, Ranks& ranks);  // and stats; the ranks share the work
 Command add_verify(CLI::App& app);
 Command add_show(CLI::App& app);
 Command add_audit(CLI::App& app);

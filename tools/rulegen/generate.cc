@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "commands.h"
+#include "first_rank.h"
 #include "gopt/generator.h"
 #include "partial.h"
 #include "prover.h"
@@ -34,13 +35,19 @@ long memory_mb() {
   return usage.ru_maxrss / 1024;
 }
 
-Status read_alphabet(GenerateOptions& o) {
-  if (o.alphabet.empty()) return Unit{};
-  std::ifstream file(o.alphabet);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return Error{o.alphabet + ": cannot be read"};
-  o.limits.alphabet = text.str();
+// Rank 0 has the files: whether they can be written, and the alphabet's text (empty: the built-in one).
+Status prepare_files(GenerateOptions& o, Ranks& ranks) {
+  const auto prepare = [&]() -> Result<std::string> {
+    for (const std::string& path : {o.out, o.partial, o.report})
+      if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
+    if (o.alphabet.empty()) return std::string();
+    std::ifstream file(o.alphabet);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) return Error{o.alphabet + ": cannot be read"};
+    return text.str();
+  };
+  GOPT_ASSIGN_OR_RETURN(o.limits.alphabet, first_rank_says(ranks, prepare));
   o.limits.alphabet_name = o.alphabet;
   return Unit{};
 }
@@ -50,11 +57,12 @@ void show_progress(const std::string& line) {
   if (isatty(2)) fmt::print(stderr, "\r\033[K{}", line);
 }
 
-// Every verdict is in the checkpoint as soon as it is known, so that nothing is left to write.
-void say_interrupted(int) {
+// Every verdict is in the checkpoint as soon as it is known, so that nothing is left to write. Other ranks than the
+// first end silently: their standard error leads nowhere.
+void say_interrupted(int signal) {
   constexpr char kText[] = "\ninterrupted: the same command goes on from the checkpoint\n";
   if (write(2, kText, sizeof kText - 1) < 0) _exit(1);
-  _exit(130);
+  _exit(128 + signal);
 }
 
 struct Run {
@@ -63,33 +71,34 @@ struct Run {
   PartialRules partial;
   nlohmann::json rejected;
   double proving = 0, seconds = 0;
+  long megabytes = 0;
 };
 
 Result<Run> run_generator(const GenerateOptions& o) {
   const auto start = std::chrono::steady_clock::now();
-  Prover prover(o.limits.threads, show_progress);
+  Prover prover(*o.limits.ranks, o.limits.threads, show_progress);
   if (!o.checkpoint.empty()) {
     GOPT_RETURN_IF_ERROR(prover.keep_in(o.checkpoint));
-    signal(SIGINT, say_interrupted);
+    for (int ending : {SIGINT, SIGTERM}) signal(ending, say_interrupted);
   }
-  const auto stage_done = [&](const std::string& line) {
+  const auto progress = [&](const GeneratorProgress& at) {
     const std::string text =
-        fmt::format("{:.1f} s, {} MB, {}; {}", seconds_since(start), memory_mb(), line, prover.counts().text());
-    if (o.verbose)
+        fmt::format("{:.1f} s, {} MB, {}; {}", seconds_since(start), memory_mb(), at.line, prover.counts().text());
+    if (o.verbose && at.is_stage_done)
       fmt::print(stderr, "{}{}\n", isatty(2) ? "\r\033[K" : "", text);
     else
       show_progress(text);
   };
   Run run;
-  GOPT_ASSIGN_OR_RETURN(
-      run.found, generate_rules(
-                     o.limits, [&](std::vector<RewriteRule>& rules) { return prover.prove(rules); }, stage_done));
-  if (!o.partial.empty()) run.partial = prove_partial_rules(run.found.partial, o.limits.threads, show_progress);
+  GOPT_ASSIGN_OR_RETURN(run.found,
+                        generate_rules(
+                            o.limits, [&](std::vector<RewriteRule>& rules) { return prover.prove(rules); }, progress));
   show_progress("");
   run.counts = prover.counts();
   run.rejected = prover.rejected();
   run.proving = prover.seconds();
   run.seconds = seconds_since(start);
+  run.megabytes = memory_mb();
   return run;
 }
 
@@ -115,7 +124,7 @@ nlohmann::json report_of(const GenerateOptions& o, const Run& run) {
           {"rules", run.found.rules.size()},
           {"proving_seconds", run.proving},
           {"seconds", run.seconds},
-          {"megabytes", memory_mb()},
+          {"megabytes", run.megabytes},
           {"partial_candidates", run.found.partial.size()},
           {"partial_rules", run.partial.rules.size()},
           {"without_region", without_region},
@@ -142,15 +151,18 @@ void print_funnel(const std::vector<Run>& runs) {
   row("unknown", [](const Run& r) { return r.counts.unknown; });
   row("seconds", [](const Run& r) { return fmt::format("{:.1f}", r.seconds); });
   row("of them proving", [](const Run& r) { return fmt::format("{:.1f}", r.proving); });
+  row("megabytes", [](const Run& r) { return r.megabytes; });
 }
 
-Result<int> generate(GenerateOptions& o) {
+Result<int> generate(GenerateOptions& o, Ranks& ranks) {
   if (o.out.empty()) return Error{"say where the rules go: --out FILE.rules"};
-  for (const std::string& path : {o.out, o.partial, o.report})
-    if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
-  GOPT_RETURN_IF_ERROR(read_alphabet(o));
+  GOPT_RETURN_IF_ERROR(prepare_files(o, ranks));
   std::vector<Run> runs(1);
   GOPT_ASSIGN_OR_RETURN(runs[0], run_generator(o));
+  if (ranks.rank() > 0) return 0;
+  if (!o.partial.empty())
+    runs[0].partial = prove_partial_rules(runs[0].found.partial, o.limits.threads, show_progress);
+  show_progress("");
   std::string families;
   for (const std::string& f : o.limits.families) families += " --family " + f;
   const std::string header =
@@ -164,13 +176,13 @@ Result<int> generate(GenerateOptions& o) {
   if (!o.partial.empty())
     fmt::print("{} of {} pairs that agree in part have a proved region: {}\n", runs[0].partial.rules.size(),
                runs[0].found.partial.size(), o.partial);
-  fmt::print("{} rules in {}, {} MB\n", runs[0].found.rules.size(), o.out, memory_mb());
+  fmt::print("{} rules in {}\n", runs[0].found.rules.size(), o.out);
   return 0;
 }
 
 // The funnel for 1 to max-ops applications.
-Result<int> stats(GenerateOptions& o) {
-  GOPT_RETURN_IF_ERROR(read_alphabet(o));
+Result<int> stats(GenerateOptions& o, Ranks& ranks) {
+  GOPT_RETURN_IF_ERROR(prepare_files(o, ranks));
   std::vector<Run> runs;
   nlohmann::json reports = nlohmann::json::array();
   for (int max_ops = 1, last = o.limits.max_ops; max_ops <= last; max_ops++) {
@@ -179,11 +191,11 @@ Result<int> stats(GenerateOptions& o) {
     reports.push_back(report_of(o, run));
     runs.push_back(std::move(run));
   }
+  if (ranks.rank() > 0) return 0;
   fmt::print("{:<22}", "max-ops");
   for (size_t i = 0; i < runs.size(); i++) fmt::print(" {:>11}", i + 1);
   fmt::print("\n");
   print_funnel(runs);
-  fmt::print("{} MB\n", memory_mb());
   if (!o.report.empty()) GOPT_RETURN_IF_ERROR(write_text(o.report, reports.dump(1) + "\n", o.force));
   return 0;
 }
@@ -197,7 +209,7 @@ void add_limits(CLI::App& app, GenerateOptions& o) {
       ->check(CLI::Range(1, 8))
       ->capture_default_str();
   app.add_option("--seed", o.limits.seed, "seed of the random values")->capture_default_str();
-  app.add_option("--threads", o.limits.threads, "threads; the rules do not depend on them")
+  app.add_option("--threads", o.limits.threads, "threads of each process; the rules do not depend on them")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   app.add_option("--prune", o.limits.pruning, "which equal pairs to drop: none, renaming, subgraph or derivable")
@@ -213,9 +225,19 @@ void add_limits(CLI::App& app, GenerateOptions& o) {
   app.add_flag("--force", o.force, "overwrite existing files");
 }
 
+// What a rank cannot go on with ends all of them.
+Result<int> on_all(Ranks& ranks, const std::function<Result<int>()>& command) {
+  try {
+    return command();
+  } catch (const std::exception& e) {
+    ranks.fail(e.what());
+    throw;
+  }
+}
+
 }  // namespace
 
-Command add_generate(CLI::App& app) {
+Command add_generate(CLI::App& app, Ranks& ranks) {
   auto o = std::make_shared<GenerateOptions>(), counted = std::make_shared<GenerateOptions>();
   app.add_option("--out", o->out, "write the proved rules to FILE.rules");
   app.add_option("--partial", o->partial,
@@ -223,7 +245,10 @@ Command add_generate(CLI::App& app) {
   add_limits(app, *o);
   CLI::App* stats_app = app.add_subcommand("stats", "print how many pairs each stage leaves, for 1 to --max-ops");
   add_limits(*stats_app, *counted);
-  return [o, counted, stats_app] { return stats_app->parsed() ? stats(*counted) : generate(*o); };
+  o->limits.ranks = counted->limits.ranks = &ranks;
+  return [o, counted, stats_app, &ranks] {
+    return on_all(ranks, [&] { return stats_app->parsed() ? stats(*counted, ranks) : generate(*o, ranks); });
+  };
 }
 
 }  // namespace gopt::cli

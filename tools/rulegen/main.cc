@@ -1,19 +1,28 @@
 // rulegen: finds rewrite rules by enumeration and proves them; proves files of rules again, shows their proofs and
 // audits the prover. Exit status: 0 done, 1 a rule is refuted or the user's error, 2 ours.
 #include "commands.h"
+#include "processes.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(gopt::Ranks& ranks, int argc, char** argv) {
   using namespace gopt::cli;
   CLI::App app("Finds rewrite rules among small operator graphs and proves them for every tensor size.", "rulegen");
   app.set_version_flag("--version", GOPT_VERSION);
-  Program program{app, {}, add_generate(app), "the command line"};
+  Program program{app, {}, add_generate(app, ranks), "the command line"};
   const std::pair<const char*, std::pair<const char*, Command (*)(CLI::App&)>> commands[] = {
       {"verify", {"prove rules files again", add_verify}},
       {"show", {"print a rule as algebra, with its proof or counterexample", add_show}},
       {"check-log", {"check logs of proofs, without the prover", add_check_log}},
       {"audit", {"change right sides at random and look for a wrong rule that is proved", add_audit}},
   };
-  for (const auto& [name, command] : commands)
+  for (const auto& [name, command] : commands) {
     program.commands[name] = command.second(*app.add_subcommand(name, command.first));
+    if (ranks.rank() > 0) program.commands[name] = [] { return 0; };  // these are no work for several
+  }
   return run_program(program, argc, argv);
 }
+
+}  // namespace
+
+int main(int argc, char** argv) { return gopt::cli::run_on_ranks(argc, argv, run); }

@@ -2,13 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
-#include <thread>
+#include <sstream>
 
+#include "first_rank.h"
 #include "gopt/definition.h"
 
 namespace gopt::cli {
@@ -18,59 +17,45 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Verdict verdict_from(const std::string& text) {
-  for (Verdict verdict : {Verdict::Proved, Verdict::Refuted})
-    if (to_string(verdict) == text) return verdict;
-  return Verdict::Unknown;
-}
-
 }  // namespace
 
-Status Prover::keep_in(const std::string& folder) {
+// The text of the file that verdicts are kept in, which can be added to from then on.
+Result<std::string> Prover::open_file(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) return Error{folder + " cannot be made: " + error.message()};
   file_ = folder + "/verdicts-" + definitions_hash() + ".jsonl";
-  std::ifstream file(file_);
-  for (std::string line; std::getline(file, line);) {
-    // The last line may be cut short where the run was stopped.
-    const auto row = nlohmann::json::parse(line, nullptr, false);
-    if (!row.is_object()) continue;
-    Found found;
-    found.verdict = verdict_from(row.value("verdict", ""));
-    found.reason = row.value("reason", "");
-    found.counterexample = row.value("counterexample", "");
-    found.milliseconds = row.value("milliseconds", 0.0);
-    if (found.verdict == Verdict::Proved) {
-      auto rules = parse_rules(row.value("rule", ""), file_);
-      if (!rules.ok() || rules->size() != 1) continue;
-      found.rule = std::move(rules->front());
-    }
-    known_[row.value("candidate", "")] = std::move(found);
+  std::ostringstream text;
+  text << std::ifstream(file_).rdbuf();
+  std::ofstream out(file_, std::ios::app);
+  if (!out) return Error{file_ + " cannot be written"};
+  // Where the run was stopped while it wrote a line, the next one starts afresh.
+  if (const std::string& before = text.str(); !before.empty() && before.back() != '\n') out << '\n' << std::flush;
+  return text.str();
+}
+
+Status Prover::keep_in(const std::string& folder) {
+  GOPT_ASSIGN_OR_RETURN(const std::string text, first_rank_says(ranks_, [&] { return open_file(folder); }));
+  std::istringstream lines(text);
+  size_t left_out = 0;
+  for (std::string line; std::getline(lines, line);) {
+    auto known = parse_verdict_line(line, file_);
+    if (known)
+      known_[known->candidate] = *std::move(known);
+    else
+      left_out++;
   }
-  if (std::ofstream out(file_, std::ios::app); !out) return Error{file_ + " cannot be written"};
+  if (ranks_.rank() == 0 && left_out > 0)
+    fmt::print(stderr, "{}: {} of its lines no verdict on a candidate; left out\n", file_,
+               left_out == 1 ? "1 line is" : fmt::format("{} lines are", left_out));
   return Unit{};
 }
 
-Prover::Found Prover::found_now(const RewriteRule& rule) const {
-  RewriteRule proved = rule;
-  const Verification v = prove_rule(proved);
-  Found found{v.verdict, v.reason, v.counterexample ? to_string(*v.counterexample) : "", {}, v.milliseconds};
-  if (v.verdict == Verdict::Proved) found.rule = std::move(proved);
-  return found;
-}
-
-void Prover::save(const std::string& hash, const Found& found) {
+void Prover::save(const std::string& line) const {
   if (file_.empty()) return;
   std::ofstream out(file_, std::ios::app);
-  out << nlohmann::json{{"candidate", hash},
-                        {"verdict", to_string(found.verdict)},
-                        {"reason", found.reason},
-                        {"counterexample", found.counterexample},
-                        {"milliseconds", found.milliseconds},
-                        {"rule", found.rule ? print_rule(*found.rule) : ""}}
-             .dump()
-      << "\n";
+  out << line + "\n" << std::flush;
+  if (!out) throw std::runtime_error(file_ + " cannot be written");
 }
 
 void Prover::show(size_t done, size_t of, double seconds) const {
@@ -86,27 +71,21 @@ std::vector<bool> Prover::prove(std::vector<RewriteRule>& rules) {
     hashes.push_back(rules[i].content_hash());
     if (!known_.count(hashes.back())) open.push_back(i);
   }
-  std::vector<Found> found(rules.size());
-  std::atomic<size_t> next{0}, done{0};
-  std::mutex saving;
-  const auto work = [&](bool shows) {
-    for (size_t at = next++; at < open.size(); at = next++) {
-      found[open[at]] = found_now(rules[open[at]]);
-      const std::lock_guard lock(saving);
-      save(hashes[open[at]], found[open[at]]);
-      done++;
-      if (shows) show(done, open.size(), seconds_since(begin));
-    }
-  };
-  std::vector<std::thread> others;
-  for (int thread = 1; thread < std::min(threads_, static_cast<int>(open.size())); thread++)
-    others.emplace_back(work, false);
-  work(true);
-  for (std::thread& other : others) other.join();
+  size_t done = 0;
+  const auto lines = ranks_.share(
+      open.size(), threads_, [&](size_t at) { return to_line(verdict_on(rules[open[at]])); },
+      [&](size_t, const std::string& line) {
+        save(line);
+        show(++done, open.size(), seconds_since(begin));
+      });
+  for (const std::string& line : lines) {
+    auto known = parse_verdict_line(line, "verdicts");
+    GOPT_CHECK(known.has_value(), "a verdict is read as it was written");
+    known_[known->candidate] = *std::move(known);
+  }
   std::vector<bool> answers;
   for (size_t i = 0; i < rules.size(); i++) {
-    const auto known = known_.find(hashes[i]);
-    const Found& own = known == known_.end() ? found[i] : known->second;
+    const KnownVerdict& own = known_.at(hashes[i]);
     counts_.add(own.verdict);
     answers.push_back(own.rule.has_value());
     if (own.rule) {

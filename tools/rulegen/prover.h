@@ -1,22 +1,25 @@
-// Proves batches of candidates on several threads, and keeps what was found in a folder, so that a run that was stopped
-// goes on where it was. A verdict depends on its rule alone.
+// Proves batches of candidates on several threads of several ranks, and keeps what was found in a folder, so that a run
+// that was stopped goes on where it was. A verdict depends on its rule alone.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "gopt/ranks.h"
 #include "prove.h"
+#include "verdict_line.h"
 
 namespace gopt::cli {
 
 class Prover {
  public:
   // `progress` is called with a line now and then.
-  Prover(int threads, std::function<void(const std::string&)> progress)
-      : threads_(threads), progress_(std::move(progress)) {}
+  Prover(Ranks& ranks, int threads, std::function<void(const std::string&)> progress)
+      : ranks_(ranks), threads_(threads), progress_(std::move(progress)) {}
 
-  // Takes up what was found before under today's definitions, and adds to it from here on. Errors: the folder's.
+  // Takes up what was found before under today's definitions, and adds to it from here on. The folder is rank 0's.
+  // What is no verdict in it is left out, with a note; errors: it cannot be written.
   Status keep_in(const std::string& folder);
 
   // Which candidates are proved; these get their condition, marks and proof.
@@ -28,21 +31,15 @@ class Prover {
   const nlohmann::json& rejected() const { return rejected_; }
 
  private:
-  // One line of the file that verdicts are kept in.
-  struct Found {
-    Verdict verdict = Verdict::Unknown;
-    std::string reason, counterexample;
-    std::optional<RewriteRule> rule;  // as proved
-    double milliseconds = 0;
-  };
-  Found found_now(const RewriteRule& rule) const;
-  void save(const std::string& hash, const Found& found);
+  Result<std::string> open_file(const std::string& folder);
+  void save(const std::string& line) const;
   void show(size_t done, size_t of, double seconds) const;
 
+  Ranks& ranks_;
   int threads_;
   std::function<void(const std::string&)> progress_;
   std::string file_;
-  std::map<std::string, Found> known_;  // by the candidate's content
+  std::map<std::string, KnownVerdict> known_;  // by the candidate's content
   VerdictCounts counts_;
   double seconds_ = 0;
   nlohmann::json rejected_ = nlohmann::json::array();
