@@ -14,7 +14,7 @@ std::vector<std::string> Ranks::share(size_t count, int threads, const std::func
                                       const std::function<void(size_t, const std::string&)>& arrived) {
   std::vector<std::string> results(count);
   std::mutex mutex;
-  generator::parallel_for(threads, count, [&](int, size_t item) {
+  parallel_for(threads, count, [&](int, size_t item) {
     results[item] = work(item);
     const std::lock_guard lock(mutex);
     arrived(item, results[item]);
