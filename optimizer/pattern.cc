@@ -150,7 +150,7 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
     if (!variable.type.shape) return Error{fmt::format("variable `{}` has no rank", variable.name)};
     const TensorType type = renamed(variable.type, names);
     collect_type_symbols(type, pattern.extent_symbols);
-    pattern.variables.push_back({variable.kind, type.element, *type.shape});
+    pattern.variables.push_back({variable.kind, type.element, *type.shape, false});
   }
   pattern.condition = substitute(rule.condition, names);
   GOPT_ASSIGN_OR_RETURN(pattern.left, SideBuilder(rule, names).build(rule.left));
@@ -173,6 +173,7 @@ Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefi
     GOPT_ASSIGN_OR_RETURN(const RewriteRule closed, is_open ? with_prefix(rule, prefix) : Result<RewriteRule>(rule));
     GOPT_ASSIGN_OR_RETURN(Pattern pattern, compile_pattern(closed));
     pattern.rule_name = rule.name;
+    for (size_t i = 0; i < rule.variables.size(); i++) pattern.variables[i].has_prefix = rule.variables[i].has_prefix;
     pattern.rule_hash = rule.content_hash();
     patterns.push_back(std::move(pattern));
     prefix.push_back(symbol(fmt::format("?prefix{}", rank)));

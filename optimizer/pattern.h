@@ -34,6 +34,7 @@ struct PatternVariable {
   VariableKind kind;
   ElementType element;
   Shape shape;
+  bool has_prefix = false;  // of the rule's open leading axes, of which the pattern has a number
 };
 
 // One step of the walk. Descend: match `node` and all below it, at the candidate root (first step only). Climb: from

@@ -65,6 +65,12 @@ std::optional<Index> divide_exactly(const Index& dividend, const Index& divisor)
   return quotient;
 }
 
+std::optional<Index> solve_for_zero(const Index& index, AtomId symbol) {
+  const auto form = linear_in(index, symbol);
+  if (!form || form->factor == Index(0)) return std::nullopt;
+  return divide_exactly(-form->rest, form->factor);
+}
+
 const Index* SymbolBindings::find(AtomId symbol) const {
   for (const auto& [bound, value] : bound_)
     if (bound == symbol) return &value;
@@ -109,6 +115,11 @@ bool SymbolBindings::unify(const std::vector<Index>& pattern, const std::vector<
   for (size_t i = 0; i < pattern.size(); i++)
     if (!unify(pattern[i], actual[i])) return false;
   return true;
+}
+
+void SymbolBindings::go_back(const Mark& mark) {
+  bound_.resize(mark.bound);
+  waiting_.resize(mark.waiting);
 }
 
 bool SymbolBindings::settle() {

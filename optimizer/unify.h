@@ -17,6 +17,12 @@ class SymbolBindings {
   bool unify(const std::vector<Index>& pattern, const std::vector<Index>& actual);
   // Solves what waits. False: a contradiction, or an equation that cannot be decided.
   bool settle();
+  // Takes back what was added since, for a search that tries one thing after another. Not across settle().
+  struct Mark {
+    size_t bound, waiting;
+  };
+  Mark mark() const { return {bound_.size(), waiting_.size()}; }
+  void go_back(const Mark& mark);
   // Null: not bound.
   const Index* find(AtomId symbol) const;
   Substitution substitution() const;
@@ -31,6 +37,9 @@ class SymbolBindings {
 
 // Quotient where `divisor` divides every part of `dividend`; nothing else is a quotient.
 std::optional<Index> divide_exactly(const Index& dividend, const Index& divisor);
+
+// What the symbol is where the index is zero; nothing where the index is not linear in it, or the quotient not exact.
+std::optional<Index> solve_for_zero(const Index& index, AtomId symbol);
 
 // True only where the index is non-negative for all values >= 0 of the model's symbols.
 bool is_surely_non_negative(const Index& index);

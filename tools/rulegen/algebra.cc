@@ -27,11 +27,11 @@ class SideText {
     if (known == shared_.end()) {
       const std::string text = application(node);
       known = shared_.emplace(&node, "t" + std::to_string(++names_)).first;
-      definitions_ += "  where " + known->second + " = " + text + "\n";
+      definitions_.push_back(known->second + " = " + text);
     }
     return known->second + port;
   }
-  const std::string& definitions() const { return definitions_; }
+  const std::vector<std::string>& definitions() const { return definitions_; }
 
  private:
   std::string application(const Node& node) {
@@ -45,7 +45,7 @@ class SideText {
   size_t& names_;
   std::map<const Node*, int> uses_;
   std::map<const Node*, std::string> shared_;
-  std::string definitions_;
+  std::vector<std::string> definitions_;
 };
 
 }  // namespace
@@ -56,7 +56,8 @@ std::string algebra_text(const RewriteRule& rule) {
   std::string text;
   for (size_t o = 0; o < rule.left.outputs().size(); o++)
     text += "  " + left(rule.left.outputs()[o].value) + " = " + right(rule.right.outputs()[o].value) + "\n";
-  text += left.definitions() + right.definitions();
+  for (const SideText* side : {&left, &right})
+    for (const std::string& definition : side->definitions()) text += "  where " + definition + "\n";
   text += "  for all ";
   for (size_t i = 0; i < rule.variables.size(); i++) {
     const RuleVariable& v = rule.variables[i];
@@ -66,6 +67,15 @@ std::string algebra_text(const RewriteRule& rule) {
   }
   text += "\n";
   if (!rule.condition.is_true()) text += "  if " + to_string(rule.condition) + "\n";
+  return text;
+}
+
+std::string terms_text(const Graph& graph) {
+  size_t names = 0;
+  SideText side(graph, names);
+  std::string text;
+  for (const GraphOutput& output : graph.outputs()) text += (text.empty() ? "" : ", ") + side(output.value);
+  for (size_t i = 0; i < side.definitions().size(); i++) text += (i ? ", " : " where ") + side.definitions()[i];
   return text;
 }
 

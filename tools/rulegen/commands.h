@@ -1,4 +1,4 @@
-// rulegen's work: finding rules, proving files of them again, showing one, auditing the prover, checking what it
+// rulegen's work: finding rules, proving files of them again, deriving some from others, showing one, auditing the prover, checking what it
 // logged. A command returns the exit status that its verdicts ask for, or the user's error.
 #pragma once
 
@@ -9,6 +9,7 @@ namespace gopt::cli {
 
 Command add_generate(CLI::App& app, Ranks& ranks);  // and stats; the ranks share the work
 Command add_verify(CLI::App& app);
+Command add_derive(CLI::App& app);
 Command add_show(CLI::App& app);
 Command add_audit(CLI::App& app);
 Command add_check_log(CLI::App& app);

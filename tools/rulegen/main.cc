@@ -12,6 +12,7 @@ int run(gopt::Ranks& ranks, int argc, char** argv) {
   Program program{app, {}, add_generate(app, ranks), "the command line"};
   const std::pair<const char*, std::pair<const char*, Command (*)(CLI::App&)>> commands[] = {
       {"verify", {"prove rules files again", add_verify}},
+      {"derive", {"say which rules follow from others, and how", add_derive}},
       {"show", {"print a rule as algebra, with its proof or counterexample", add_show}},
       {"check-log", {"check logs of proofs, without the prover", add_check_log}},
       {"audit", {"change right sides at random and look for a wrong rule that is proved", add_audit}},

@@ -1,0 +1,323 @@
+#include "gopt/derivation.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "explain.h"
+#include "goal.h"
+#include "reversal.h"
+
+namespace gopt {
+namespace optimizer {
+namespace {
+
+using Operators = std::bitset<256>;
+
+Operators operators_of(const Graph& side) {
+  Operators ops;
+  for (const NodePtr& node : side.nodes()) ops.set(static_cast<size_t>(node->op));
+  ops.reset(static_cast<size_t>(OpKind::Input));
+  return ops;
+}
+
+// One direction of a rule, for each number of leading axes.
+struct Direction {
+  size_t rule;
+  bool is_reversed;
+  Operators from, to;
+  std::vector<EqualityPattern> patterns;
+};
+
+std::optional<Direction> direction_of(const RewriteRule& rule, size_t number, bool is_reversed, int max_prefix) {
+  const auto compiled = compile_rule(rule, max_prefix);
+  if (!compiled.ok()) return std::nullopt;
+  Direction direction{number, is_reversed, operators_of(rule.left), operators_of(rule.right), {}};
+  for (const Pattern& pattern : *compiled) direction.patterns.emplace_back(pattern);
+  return direction;
+}
+
+}  // namespace
+}  // namespace optimizer
+
+struct DerivationRules::Compiled {
+  std::vector<RewriteRule> rules;
+  std::vector<optimizer::Direction> directions;
+  std::vector<bool> is_reversible;
+};
+
+DerivationRules::DerivationRules(std::vector<RewriteRule> rules, int max_prefix) {
+  auto compiled = std::make_shared<Compiled>();
+  compiled->rules = std::move(rules);
+  compiled->is_reversible.resize(compiled->rules.size());
+  for (size_t i = 0; i < compiled->rules.size(); i++) {
+    const RewriteRule& rule = compiled->rules[i];
+    if (rule.is_partial()) continue;
+    if (auto forward = optimizer::direction_of(rule, i, false, max_prefix))
+      compiled->directions.push_back(*std::move(forward));
+    const auto turned = optimizer::reversed(rule);
+    if (!turned) continue;
+    if (auto back = optimizer::direction_of(*turned, i, true, max_prefix)) {
+      compiled->directions.push_back(*std::move(back));
+      compiled->is_reversible[i] = true;
+    }
+  }
+  compiled_ = std::move(compiled);
+}
+
+const std::vector<RewriteRule>& DerivationRules::rules() const { return compiled_->rules; }
+bool DerivationRules::is_reversible(size_t rule) const { return compiled_->is_reversible[rule]; }
+
+std::string to_string(Derivation::Verdict verdict) {
+  switch (verdict) {
+    case Derivation::Verdict::Follows: return "follows";
+    case Derivation::Verdict::Saturated: return "saturated: does not follow";
+    case Derivation::Verdict::LimitReached: return "not derived within the limits";
+    case Derivation::Verdict::NotRead: return "cannot be read";
+  }
+  return "";
+}
+
+namespace optimizer {
+namespace {
+
+// A pattern in one saturation: which matches were applied, and how long it rests.
+struct Schedule {
+  const Direction* direction;
+  const EqualityPattern* pattern;
+  std::set<std::vector<uint32_t>> applied;
+  int rests_until = 0, rests = 0;
+};
+
+class Saturation {
+ public:
+  Saturation(const Goal& goal, const DerivationRules::Compiled& compiled, const std::vector<bool>& allowed,
+             const DerivationLimits& limits)
+      : goal_(goal), compiled_(compiled), allowed_(allowed), limits_(limits), graph_(goal.facts) {}
+
+  Status add_goal() {
+    GOPT_RETURN_IF_ERROR(add_side(goal_.rule.left, left_));
+    return add_side(goal_.rule.right, right_);
+  }
+
+  // First by rules over the goal's own operators, then by all that operators of others may lead to.
+  void run(Derivation& result) {
+    const Operators own = operators_of(goal_.rule.left) | operators_of(goal_.rule.right);
+    saturate(select([&](const Direction& d) { return ((d.from | d.to) & ~own).none(); }), limits_.nodes / 2);
+    if (!is_derived()) saturate(reachable(own), limits_.nodes);
+    result.iterations = iterations_;
+    result.nodes = graph_.node_count();
+    result.classes = graph_.class_count();
+    if (is_derived()) {
+      result.verdict = Derivation::Verdict::Follows;
+      explain(result);
+    } else {
+      result.verdict = limit_.empty() ? Derivation::Verdict::Saturated : Derivation::Verdict::LimitReached;
+      result.reason = limit_;
+    }
+  }
+
+ private:
+  Status add_side(const Graph& side, std::vector<EqualityId>& roots) {
+    std::map<Value, EqualityId> made;
+    for (size_t i = 0; i < goal_.rule.variables.size(); i++) {
+      const RuleVariable& variable = goal_.rule.variables[i];
+      made[side.inputs()[i]] =
+          graph_.add_input(variable.name, variable.type, goal_.is_open[i], variable.kind == VariableKind::Weight);
+    }
+    for (const NodePtr& node : side.nodes()) {
+      if (node->is(OpKind::Input)) continue;
+      if (node->is(OpKind::Constant)) {
+        made[{node, 0}] = graph_.add_constant(node->tensor);
+        continue;
+      }
+      std::vector<EqualityId> inputs;
+      for (const Value& input : node->inputs) inputs.push_back(input ? made.at(input) : kNoValue);
+      const auto outputs =
+          graph_.add(node->op, inputs, node->attributes, static_cast<uint32_t>(node->outputs.size()), false);
+      if (!outputs) return Error{op_info(node->op).name + " is not defined for its operands"};
+      for (int k = 0; k < static_cast<int>(outputs->size()); k++) made[{node, k}] = (*outputs)[k];
+    }
+    for (const GraphOutput& output : side.outputs()) roots.push_back(made.at(output.value));
+    return Unit{};
+  }
+
+  bool is_derived() const {
+    for (size_t i = 0; i < left_.size(); i++)
+      if (graph_.find(left_[i]) != graph_.find(right_[i])) return false;
+    return true;
+  }
+
+  std::vector<Schedule> select(const std::function<bool(const Direction&)>& wanted) const {
+    std::vector<Schedule> schedules;
+    for (const Direction& direction : compiled_.directions) {
+      if (!allowed_.empty() && !allowed_[direction.rule]) continue;
+      if (!wanted(direction)) continue;
+      for (const EqualityPattern& pattern : direction.patterns) schedules.push_back({&direction, &pattern, {}, 0, 0});
+    }
+    return schedules;
+  }
+
+  std::vector<Schedule> reachable(Operators available) const {
+    for (bool grown = true; grown;) {
+      const Operators before = available;
+      for (const Direction& direction : compiled_.directions)
+        if ((allowed_.empty() || allowed_[direction.rule]) && (direction.from & ~available).none())
+          available |= direction.to;
+      grown = available != before;
+    }
+    return select([&](const Direction& d) { return (d.from & ~available).none(); });
+  }
+
+  Operators present() const {
+    Operators ops;
+    for (EqualityId id : graph_.class_ids()) ops |= graph_.class_of(id).ops;
+    return ops;
+  }
+
+  void saturate(std::vector<Schedule> schedules, size_t max_nodes) {
+    limit_.clear();
+    for (int iteration = 0; iteration < limits_.iterations && !is_derived(); iteration++) {
+      iterations_++;
+      bool is_resting = false;
+      const Operators ops = present();
+      std::vector<std::pair<Schedule*, std::vector<EqualityMatch>>> found;
+      for (Schedule& schedule : schedules) {
+        if ((schedule.direction->from & ~ops).any()) continue;
+        if (schedule.pattern->is_joined() && iteration >= limits_.joined_iterations) continue;
+        if (schedule.rests_until > iteration) {
+          is_resting = true;
+          continue;
+        }
+        auto matches = search(schedule, iteration, is_resting);
+        if (!matches.empty()) found.emplace_back(&schedule, std::move(matches));
+      }
+      const size_t nodes = graph_.node_count(), classes = graph_.class_count();
+      for (const auto& [schedule, matches] : found)
+        for (const EqualityMatch& match : matches) {
+          if (graph_.node_count() > max_nodes) break;
+          apply(*schedule, match);
+        }
+      graph_.restore_congruence();
+      if (graph_.node_count() > max_nodes) {
+        limit_ = fmt::format("more than {} nodes", max_nodes);
+        return;
+      }
+      if (nodes == graph_.node_count() && classes == graph_.class_count() && !is_resting) return;
+    }
+    if (!is_derived()) limit_ = fmt::format("{} iterations", limits_.iterations);
+  }
+
+  // Matches that were not applied yet. A pattern that has too many rests for some iterations.
+  std::vector<EqualityMatch> search(Schedule& schedule, int iteration, bool& is_resting) {
+    MatchLimits limits;
+    limits.any_kind = limits_.any_kind;
+    limits.matches = 50 * (limits_.matches << schedule.rests);
+    EqualityMatches matches = find_matches(graph_, *schedule.pattern, limits);
+    std::vector<EqualityMatch> found;
+    for (EqualityMatch& match : matches.found)
+      if (schedule.applied.insert(key_of(match)).second) found.push_back(std::move(match));
+    const size_t most = limits_.matches << schedule.rests;
+    if (found.size() > most || matches.is_cut) {
+      found.resize(std::min(found.size(), most));
+      schedule.rests_until = iteration + 1 + (2 << schedule.rests++);
+      schedule.applied.clear();
+      is_resting = true;
+    }
+    return found;
+  }
+
+  std::vector<uint32_t> key_of(const EqualityMatch& match) const {
+    std::vector<uint32_t> key;
+    for (EqualityId root : match.roots) key.push_back(root == kNoValue ? kNoValue : graph_.find(root));
+    for (EqualityId variable : match.variables) key.push_back(graph_.find(variable));
+    for (const MatchedNode& node : match.nodes) key.push_back(graph_.node(node.any()).attributes);
+    return key;
+  }
+
+  void apply(const Schedule& schedule, const EqualityMatch& match) {
+    const Pattern& pattern = schedule.pattern->pattern();
+    auto made = instantiate(graph_, pattern, match, schedule.direction->is_reversed);
+    if (!made) return;
+    const auto number = static_cast<uint32_t>(applications_.size());
+    bool is_used = false;
+    for (uint32_t output = 0; output < match.roots.size(); output++) {
+      const EqualityId root = match.roots[output], value = made->outputs[output];
+      if (root == kNoValue || !graph_.can_merge(root, value)) continue;
+      is_used = graph_.merge(root, value, {number, output, {}}) || is_used;
+    }
+    if (!is_used) return;
+    applications_.push_back({schedule.pattern, schedule.direction->rule, schedule.direction->is_reversed, match.nodes,
+                             std::move(made->nodes), match.variables});
+  }
+
+  void explain(Derivation& result) {
+    GraphBuilder builder;
+    builder.adopt(goal_.rule.left);
+    builder.adopt(goal_.rule.right);
+    std::map<std::string, Value> inputs;
+    for (const Value& input : goal_.rule.left.inputs()) inputs[input.node->name] = input;
+    constexpr size_t kMaxMoves = 20'000;
+    Explainer explainer(graph_, applications_, inputs, builder, kMaxMoves);
+    std::vector<Value> now;
+    for (EqualityId root : left_) now.push_back(explainer.term(root));
+    std::set<size_t> used;
+    for (size_t output = 0; output < left_.size(); output++) {
+      const auto chain = explainer.explain(left_[output], right_[output]);
+      if (!chain) {
+        result.step_count = kMaxMoves;
+        result.steps.clear();
+        for (const Application& application : applications_) used.insert(application.rule);
+        break;
+      }
+      result.step_count += chain->moves.size();
+      for (const Move& move : chain->moves) {
+        now[output] = move.after;
+        used.insert(move.rule);
+        if (result.step_count <= limits_.steps) result.steps.push_back(step(move, now));
+      }
+    }
+    if (result.step_count > limits_.steps) result.steps.clear();
+    result.used.assign(used.begin(), used.end());
+  }
+
+  DerivationStep step(const Move& move, const std::vector<Value>& now) const {
+    std::vector<GraphOutput> outputs;
+    for (size_t i = 0; i < now.size(); i++) outputs.push_back({goal_.rule.left.outputs()[i].name, now[i]});
+    return {compiled_.rules[move.rule].name, move.is_reversed, Graph(goal_.rule.left.inputs(), outputs, {})};
+  }
+
+  const Goal& goal_;
+  const DerivationRules::Compiled& compiled_;
+  const std::vector<bool>& allowed_;
+  const DerivationLimits& limits_;
+  EqualityGraph graph_;
+  std::vector<EqualityId> left_, right_;
+  std::vector<Application> applications_;
+  int iterations_ = 0;
+  std::string limit_;
+};
+
+}  // namespace
+}  // namespace optimizer
+
+Derivation derive_rule(const RewriteRule& rule, const DerivationRules& rules, const std::vector<bool>& allowed,
+                       const DerivationLimits& limits) {
+  Derivation result;
+  result.goal = rule;
+  const auto goal = optimizer::read_goal(rule);
+  if (!goal.ok()) {
+    result.reason = goal.error().message;
+    return result;
+  }
+  result.goal = goal->rule;
+  optimizer::Saturation saturation(*goal, rules.compiled(), allowed, limits);
+  if (const Status added = saturation.add_goal(); !added.ok())
+    result.reason = added.error().message;
+  else
+    saturation.run(result);
+  return result;
+}
+
+}  // namespace gopt

@@ -1,0 +1,123 @@
+#include "derive.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "derive_report.h"
+#include "prove.h"
+#include "rule_input.h"
+#include "write_file.h"
+
+namespace gopt::cli {
+namespace {
+
+// Rules that carry no proof are proved, for the condition under which they hold; what does not hold is left out.
+std::vector<RewriteRule> proved_rules(std::vector<RewriteRule> rules, int threads) {
+  std::vector<RewriteRule> unproved, goals;
+  for (RewriteRule& rule : rules) (rule.proof ? goals : unproved).push_back(std::move(rule));
+  prove_on_threads(unproved, {}, threads, [&](const RewriteRule& rule, const Verification& v) {
+    if (v.verdict == Verdict::Proved)
+      goals.push_back(rule);
+    else
+      fmt::print("{}: left out, it is {}: {}\n", rule.name, to_string(v.verdict), v.reason);
+  });
+  return goals;
+}
+
+struct Counts {
+  int follow = 0, saturated = 0, limited = 0, unread = 0;
+  size_t longest = 0;
+
+  void add(const Derivation& derivation) {
+    switch (derivation.verdict) {
+      case Derivation::Verdict::Follows:
+        follow++;
+        longest = std::max(longest, derivation.step_count);
+        return;
+      case Derivation::Verdict::Saturated: saturated++; return;
+      case Derivation::Verdict::LimitReached: limited++; return;
+      case Derivation::Verdict::NotRead: unread++; return;
+    }
+  }
+};
+
+Result<int> derive(const DeriveOptions& o) {
+  if (o.minimal) return derive_minimal(o);
+  if (o.file.empty()) return Error{"derive needs a FILE of rules, or --minimal"};
+  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
+  GOPT_ASSIGN_OR_RETURN(const std::vector<RewriteRule> database, load_equations(o.rules));
+  GOPT_ASSIGN_OR_RETURN(RuleFile file,
+                        read_rule_file(o.file, o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson));
+  const std::vector<RewriteRule> goals = proved_rules(std::move(file.rules), o.threads);
+  const std::clock_t start = std::clock();
+  const DerivationRules rules(database);
+  std::vector<DerivationTask> tasks;
+  for (const RewriteRule& goal : goals) tasks.push_back({&goal, {}});
+  const std::vector<Derivation> found = derive_on_threads(tasks, rules, o.limits, o.threads);
+  Counts counts;
+  nlohmann::json rows = nlohmann::json::array();
+  for (size_t i = 0; i < goals.size(); i++) {
+    counts.add(found[i]);
+    fmt::print("{}: {}\n", goals[i].name, verdict_text(found[i]));
+    if (!o.brief) fmt::print("{}", derivation_text(found[i]));
+    if (!o.json.empty()) rows.push_back(derivation_json(goals[i].name, found[i]));
+  }
+  fmt::print("{} rules by {}: {} follow (at most {} steps), {} do not (saturated), {} not derived within the limits",
+             goals.size(), database.size(), counts.follow, counts.longest, counts.saturated, counts.limited);
+  fmt::print("{}\n", counts.unread ? fmt::format(", {} cannot be read", counts.unread) : "");
+  fmt::print(stderr, "{:.1f} CPU seconds\n", static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, rows.dump(1) + "\n", o.force));
+  return 0;
+}
+
+void add_limits(CLI::App& app, DerivationLimits& limits) {
+  app.add_option("--iterations", limits.iterations, "rounds of matching and joining")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  app.add_option("--nodes", limits.nodes, "applications in the e-graph")
+      ->check(CLI::Range(10, 10'000'000))
+      ->capture_default_str();
+  app.add_option("--matches", limits.matches, "of one rule in a round; one that has more rests for some rounds")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--joined-iterations", limits.joined_iterations, "rounds with rules of several roots")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  app.add_option("--steps", limits.steps, "steps of the longest derivation that is written out")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
+  app.add_flag("--any-kind", limits.any_kind,
+               "weight variables of the database match activations too: a kind says where a rule pays, not where it "
+               "holds");
+}
+
+}  // namespace
+
+Command add_derive(CLI::App& app) {
+  auto o = std::make_shared<DeriveOptions>();
+  app.add_option("file", o->file, "rules to be derived; those without a proof are proved first");
+  app.add_option("--rules", o->rules, "a rules file of the database, of which proved rules count; may be repeated")
+      ->required()
+      ->allow_extra_args(false);
+  app.add_option("--format", o->format, "FILE's form: rules, or taso-json (TASO's rules as JSON)")
+      ->check(CLI::IsMember({"rules", "taso-json"}))
+      ->capture_default_str();
+  app.add_option("--json", o->json, "write verdicts and derivations to FILE");
+  app.add_flag("--minimal", o->minimal, "instead: which rules of the database follow from its others");
+  app.add_option("--core", o->core, "with --minimal: write the rules that do not to FILE");
+  app.add_option("--shortcut", o->shortcut, "with --minimal: write those that do to FILE, each with its derivation");
+  app.add_option("--threads", o->threads, "rules derived at the same time; the answers do not depend on it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--brief", o->brief, "verdicts without derivations");
+  app.add_flag("--force", o->force, "overwrite existing files");
+  add_limits(app, o->limits);
+  return [o] { return derive(*o); };
+}
+
+}  // namespace gopt::cli

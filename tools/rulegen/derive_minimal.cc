@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "derive.h"
+#include "derive_report.h"
+#include "progress.h"
+#include "write_file.h"
+
+namespace gopt::cli {
+namespace {
+
+// Rules derived at the same time, whatever the number of threads: who is left to derive from depends on it.
+constexpr size_t kBatch = 16;
+
+// What makes a rule dispensable, most of all first: many applications, then few variables, then closed leading axes
+// and variables that match weights alone.
+std::vector<int> speciality(const RewriteRule& rule) {
+  const auto applications = static_cast<int>(rule.left.nodes().size() + rule.right.nodes().size());
+  int closed = 0, weights = 0;
+  for (const RuleVariable& variable : rule.variables) {
+    closed += variable.has_prefix ? 0 : 1;
+    weights += variable.kind == VariableKind::Weight ? 1 : 0;
+  }
+  return {applications, -static_cast<int>(rule.variables.size()), closed, weights};
+}
+
+std::vector<size_t> by_speciality(const std::vector<RewriteRule>& rules) {
+  std::vector<size_t> order(rules.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return speciality(rules[a]) > speciality(rules[b]); });
+  return order;
+}
+
+struct Minimal {
+  std::vector<bool> is_core;
+  std::vector<Derivation> derivations;  // by rule; of shortcuts those from the core where they were found
+  int limited = 0;                      // of the core: not derived within the limits, so that they may follow
+};
+
+// Whether the derivation needs nothing that was taken out since it was made.
+bool still_holds(const Derivation& derivation, const std::vector<bool>& is_core) {
+  return derivation.verdict == Derivation::Verdict::Follows &&
+         std::all_of(derivation.used.begin(), derivation.used.end(), [&](size_t rule) { return is_core[rule]; });
+}
+
+std::vector<bool> without(std::vector<bool> rules, size_t rule) {
+  rules[rule] = false;
+  return rules;
+}
+
+Minimal find_minimal(const DerivationRules& rules, const DeriveOptions& o) {
+  const size_t count = rules.rules().size();
+  Minimal found{std::vector<bool>(count, true), std::vector<Derivation>(count)};
+  const std::vector<size_t> order = by_speciality(rules.rules());
+  Progress progress(count);
+  for (size_t first = 0; first < count; first += kBatch) {
+    std::vector<DerivationTask> tasks;
+    for (size_t i = first; i < std::min(first + kBatch, count); i++)
+      tasks.push_back({&rules.rules()[order[i]], without(found.is_core, order[i])});
+    std::vector<Derivation> derived = derive_on_threads(tasks, rules, o.limits, o.threads);
+    for (size_t i = 0; i < derived.size(); i++) {
+      const size_t rule = order[first + i];
+      Derivation& derivation = derived[i];
+      if (derivation.verdict == Derivation::Verdict::Follows && !still_holds(derivation, found.is_core))
+        derivation = derive_rule(rules.rules()[rule], rules, without(found.is_core, rule), o.limits);
+      found.is_core[rule] = derivation.verdict != Derivation::Verdict::Follows;
+      found.limited += derivation.verdict == Derivation::Verdict::LimitReached ? 1 : 0;
+      found.derivations[rule] = std::move(derivation);
+      progress.step(rules.rules()[rule].name);
+    }
+  }
+  return found;
+}
+
+// Derivations of shortcuts from the core alone, where those that were found used what became a shortcut later.
+void derive_from_core(const DerivationRules& rules, const DeriveOptions& o, Minimal& found) {
+  std::vector<DerivationTask> tasks;
+  std::vector<size_t> wanted;
+  for (size_t rule = 0; rule < found.is_core.size(); rule++) {
+    if (found.is_core[rule] || still_holds(found.derivations[rule], found.is_core)) continue;
+    tasks.push_back({&rules.rules()[rule], found.is_core});
+    wanted.push_back(rule);
+  }
+  std::vector<Derivation> derived = derive_on_threads(tasks, rules, o.limits, o.threads);
+  for (size_t i = 0; i < wanted.size(); i++)
+    if (derived[i].verdict == Derivation::Verdict::Follows) found.derivations[wanted[i]] = std::move(derived[i]);
+}
+
+std::string shortcut_text(const RewriteRule& rule, const Derivation& derivation) {
+  const std::string by = rules_text(derivation);
+  return fmt::format("# follows in {} step{}{}\n{}", derivation.step_count, derivation.step_count == 1 ? "" : "s",
+                     by.empty() ? "" : " by " + by, print_rule(rule));
+}
+
+Status write_parts(const DerivationRules& rules, const DeriveOptions& o, const Minimal& found) {
+  std::string core = "# Made by: rulegen derive --minimal. No rule was derived from the others of this file.\n\n",
+              shortcut = "# Made by: rulegen derive --minimal. Each rule follows from others, as it says.\n\n";
+  for (size_t i = 0; i < rules.rules().size(); i++) {
+    if (found.is_core[i])
+      core += print_rule(rules.rules()[i]) + "\n";
+    else
+      shortcut += shortcut_text(rules.rules()[i], found.derivations[i]) + "\n";
+  }
+  if (!o.core.empty()) GOPT_RETURN_IF_ERROR(write_text(o.core, core, o.force));
+  if (!o.shortcut.empty()) GOPT_RETURN_IF_ERROR(write_text(o.shortcut, shortcut, o.force));
+  return Unit{};
+}
+
+}  // namespace
+
+Result<int> derive_minimal(const DeriveOptions& o) {
+  if (!o.file.empty()) return Error{"--minimal is about the database; it takes no FILE"};
+  for (const std::string& path : {o.json, o.core, o.shortcut})
+    if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
+  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> database, load_equations(o.rules));
+  const std::clock_t start = std::clock();
+  const DerivationRules rules(std::move(database));
+  Minimal found = find_minimal(rules, o);
+  derive_from_core(rules, o, found);
+  nlohmann::json rows = nlohmann::json::array();
+  for (size_t i = 0; i < rules.rules().size(); i++) {
+    const std::string& name = rules.rules()[i].name;
+    if (!o.brief) {
+      fmt::print("{}: {}\n{}", name, verdict_text(found.derivations[i]), derivation_text(found.derivations[i]));
+    }
+    if (!o.json.empty()) rows.push_back(derivation_json(name, found.derivations[i]));
+  }
+  const auto core = std::count(found.is_core.begin(), found.is_core.end(), true);
+  fmt::print("{} rules: {} core ({} of them not derived within the limits), {} shortcuts\n", rules.rules().size(), core,
+             found.limited, rules.rules().size() - static_cast<size_t>(core));
+  fmt::print(stderr, "{:.1f} CPU seconds\n", static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, rows.dump(1) + "\n", o.force));
+  GOPT_RETURN_IF_ERROR(write_parts(rules, o, found));
+  return 0;
+}
+
+}  // namespace gopt::cli
