@@ -101,16 +101,15 @@ class Saturation {
     return add_side(goal_.rule.right, right_);
   }
 
-  // First by rules over the goal's own operators, then by all that operators of others may lead to.
-  void run(Derivation& result) {
-    const Operators own = operators_of(goal_.rule.left) | operators_of(goal_.rule.right);
-    saturate(select([&](const Direction& d) { return ((d.from | d.to) & ~own).none(); }), limits_.nodes / 2);
-    if (!is_derived()) saturate(reachable(own), limits_.nodes);
+  // By rules that have at most `foreign` operators that the goal has not, as far as operators lead to each other.
+  void run(int foreign, Derivation& result) {
+    saturate(reachable(operators_of(goal_.rule.left) | operators_of(goal_.rule.right), foreign));
     result.iterations = iterations_;
     result.nodes = graph_.node_count();
     result.classes = graph_.class_count();
     if (is_derived()) {
       result.verdict = Derivation::Verdict::Follows;
+      result.reason.clear();
       explain(result);
     } else {
       result.verdict = limit_.empty() ? Derivation::Verdict::Saturated : Derivation::Verdict::LimitReached;
@@ -149,25 +148,23 @@ class Saturation {
     return true;
   }
 
-  std::vector<Schedule> select(const std::function<bool(const Direction&)>& wanted) const {
-    std::vector<Schedule> schedules;
-    for (const Direction& direction : compiled_.directions) {
-      if (!allowed_.empty() && !allowed_[direction.rule]) continue;
-      if (!wanted(direction)) continue;
-      for (const EqualityPattern& pattern : direction.patterns) schedules.push_back({&direction, &pattern, {}, 0, 0});
-    }
-    return schedules;
-  }
-
-  std::vector<Schedule> reachable(Operators available) const {
+  std::vector<Schedule> reachable(const Operators& own, int foreign) const {
+    const auto is_wanted = [&](const Direction& d) {
+      return (allowed_.empty() || allowed_[d.rule]) && static_cast<int>(((d.from | d.to) & ~own).count()) <= foreign;
+    };
+    Operators available = own;
     for (bool grown = true; grown;) {
       const Operators before = available;
       for (const Direction& direction : compiled_.directions)
-        if ((allowed_.empty() || allowed_[direction.rule]) && (direction.from & ~available).none())
-          available |= direction.to;
+        if (is_wanted(direction) && (direction.from & ~available).none()) available |= direction.to;
       grown = available != before;
     }
-    return select([&](const Direction& d) { return (d.from & ~available).none(); });
+    std::vector<Schedule> schedules;
+    for (const Direction& direction : compiled_.directions) {
+      if (!is_wanted(direction) || (direction.from & ~available).any()) continue;
+      for (const EqualityPattern& pattern : direction.patterns) schedules.push_back({&direction, &pattern, {}, 0, 0});
+    }
+    return schedules;
   }
 
   Operators present() const {
@@ -176,8 +173,7 @@ class Saturation {
     return ops;
   }
 
-  void saturate(std::vector<Schedule> schedules, size_t max_nodes) {
-    limit_.clear();
+  void saturate(std::vector<Schedule> schedules) {
     for (int iteration = 0; iteration < limits_.iterations && !is_derived(); iteration++) {
       iterations_++;
       bool is_resting = false;
@@ -196,12 +192,12 @@ class Saturation {
       const size_t nodes = graph_.node_count(), classes = graph_.class_count();
       for (const auto& [schedule, matches] : found)
         for (const EqualityMatch& match : matches) {
-          if (graph_.node_count() > max_nodes) break;
+          if (graph_.node_count() > limits_.nodes) break;
           apply(*schedule, match);
         }
       graph_.restore_congruence();
-      if (graph_.node_count() > max_nodes) {
-        limit_ = fmt::format("more than {} nodes", max_nodes);
+      if (graph_.node_count() > limits_.nodes) {
+        limit_ = fmt::format("more than {} nodes", limits_.nodes);
         return;
       }
       if (nodes == graph_.node_count() && classes == graph_.class_count() && !is_resting) return;
@@ -274,7 +270,7 @@ class Saturation {
       result.step_count += chain->moves.size();
       for (const Move& move : chain->moves) {
         now[output] = move.after;
-        used.insert(move.rule);
+        if (move.rule != kNoRule) used.insert(move.rule);
         if (result.step_count <= limits_.steps) result.steps.push_back(step(move, now));
       }
     }
@@ -285,7 +281,7 @@ class Saturation {
   DerivationStep step(const Move& move, const std::vector<Value>& now) const {
     std::vector<GraphOutput> outputs;
     for (size_t i = 0; i < now.size(); i++) outputs.push_back({goal_.rule.left.outputs()[i].name, now[i]});
-    return {compiled_.rules[move.rule].name, move.is_reversed, Graph(goal_.rule.left.inputs(), outputs, {})};
+    return {move.rule == kNoRule ? "" : compiled_.rules[move.rule].name, move.is_reversed, Graph(goal_.rule.left.inputs(), outputs, {})};
   }
 
   const Goal& goal_;
@@ -299,24 +295,62 @@ class Saturation {
   std::string limit_;
 };
 
+Derivation saturate(const Goal& goal, const DerivationRules& rules, const std::vector<bool>& allowed,
+                    const DerivationLimits& limits, int foreign) {
+  Derivation result;
+  result.goal = goal.rule;
+  Saturation saturation(goal, rules.compiled(), allowed, limits);
+  if (const Status added = saturation.add_goal(); !added.ok())
+    result.reason = added.error().message;
+  else
+    saturation.run(foreign, result);
+  return result;
+}
+
+constexpr int kAnyForeign = 1000;
+
+// The same goal by fewer rules, where that takes no more steps: the record of unions gives a way, not a short one.
+Derivation shortened(const Goal& goal, const DerivationRules& rules, Derivation found, DerivationLimits limits) {
+  limits.nodes = std::max<size_t>(found.nodes, 10);
+  const auto only = [&](const std::vector<size_t>& used) {
+    std::vector<bool> allowed(rules.rules().size());
+    for (size_t rule : used) allowed[rule] = true;
+    return allowed;
+  };
+  const auto try_rules = [&](const std::vector<bool>& allowed) {
+    Derivation other = saturate(goal, rules, allowed, limits, kAnyForeign);
+    if (other.verdict == Derivation::Verdict::Follows && other.step_count <= found.step_count) found = std::move(other);
+  };
+  if (found.step_count < 2) return found;
+  try_rules(only(found.used));
+  const std::vector<size_t> candidates = found.used;
+  for (size_t rule : candidates) {
+    if (found.used.size() < 2 || std::find(found.used.begin(), found.used.end(), rule) == found.used.end()) continue;
+    std::vector<bool> allowed = only(found.used);
+    allowed[rule] = false;
+    try_rules(allowed);
+  }
+  return found;
+}
+
 }  // namespace
 }  // namespace optimizer
 
 Derivation derive_rule(const RewriteRule& rule, const DerivationRules& rules, const std::vector<bool>& allowed,
                        const DerivationLimits& limits) {
+  const auto goal = optimizer::read_goal(rule);
   Derivation result;
   result.goal = rule;
-  const auto goal = optimizer::read_goal(rule);
   if (!goal.ok()) {
     result.reason = goal.error().message;
     return result;
   }
-  result.goal = goal->rule;
-  optimizer::Saturation saturation(*goal, rules.compiled(), allowed, limits);
-  if (const Status added = saturation.add_goal(); !added.ok())
-    result.reason = added.error().message;
-  else
-    saturation.run(result);
+  // What is far from the goal is tried when what is near does not do.
+  for (int foreign : {0, 1, optimizer::kAnyForeign}) {
+    result = optimizer::saturate(*goal, rules, allowed, limits, foreign);
+    if (result.verdict == Derivation::Verdict::Follows) return optimizer::shortened(*goal, rules, result, limits);
+    if (result.verdict == Derivation::Verdict::NotRead) break;
+  }
   return result;
 }
 

@@ -22,6 +22,12 @@ bool copies_by_definition(const Node& node) {
   return copies;
 }
 
+bool has_name_of_its_own(const Value& value) {
+  return value.node->is(OpKind::Input) || value.node->is(OpKind::Constant);
+}
+
+}  // namespace
+
 bool is_copy(const Node& node) {
   if (node.op == OpKind::Opaque || node.inputs.size() != 1 || node.outputs.size() != 1 || !node.inputs.front())
     return false;
@@ -40,12 +46,6 @@ bool is_copy(const Node& node) {
   if (!info.has(kDataMovement) && !info.has(kElementwise)) return false;
   return copies_by_definition(node);
 }
-
-bool has_name_of_its_own(const Value& value) {
-  return value.node->is(OpKind::Input) || value.node->is(OpKind::Constant);
-}
-
-}  // namespace
 
 Graph drop_identities(const Graph& graph) {
   // An output that would become an input, a constant or another output keeps its copy, which carries its name.

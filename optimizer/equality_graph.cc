@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "passes.h"
+
 namespace gopt::optimizer {
 namespace {
 
@@ -16,6 +18,13 @@ std::string text_of(const Attributes& attributes) {
     if (const auto* tensor = std::get_if<Tensor>(&value)) text += std::to_string(tensor->content_id());
   }
   return text;
+}
+
+// Whether an operator of one operand copies it, whatever it is.
+bool copies(OpKind op, const TensorType& operand, const Attributes& attributes) {
+  GraphBuilder builder;
+  const auto made = builder.add(op, {builder.input("x", operand)}, attributes);
+  return made.ok() && is_copy(**made);
 }
 
 }  // namespace
@@ -130,6 +139,7 @@ const EqualityGraph::Signature* EqualityGraph::signature_of(OpKind op, const std
     made.types.push_back(type_number(output));
   }
   for (const Requirement& requirement : inferred->requirements) made.requirements.push_back(requirement.cond);
+  made.is_copy = types.size() == 1 && output_count == 1 && types[0].shape && copies(op, types[0], *canonical);
   entry->second = std::move(made);
   return &*entry->second;
 }
@@ -151,6 +161,8 @@ std::optional<std::vector<EqualityId>> EqualityGraph::add(OpKind op, const std::
     node.output = output;
     outputs.push_back(intern(node, signature->types[output]));
   }
+  if (signature->is_copy && can_merge(outputs.front(), inputs.front()))
+    merge(outputs.front(), inputs.front(), {kCopy, 0, {}});
   return outputs;
 }
 

@@ -35,8 +35,9 @@ struct EqualityClass {
   std::bitset<256> ops;
 };
 
-// Why two values are equal: output number `output` of an application of a rule, or equal arguments in this order.
-constexpr uint32_t kCongruence = ~uint32_t{0};
+// Why two values are equal: output number `output` of an application of a rule, equal arguments in this order, or that
+// the first is an application that copies its only argument, which is the second.
+constexpr uint32_t kCongruence = ~uint32_t{0}, kCopy = kCongruence - 1;
 struct EqualityReason {
   uint32_t application = kCongruence;
   uint32_t output = 0;
@@ -94,6 +95,7 @@ class EqualityGraph {
     std::vector<uint32_t> types;
     uint32_t attributes = 0;
     std::vector<Cond> requirements;
+    bool is_copy = false;
   };
   Key key_of(const EqualityNode& node) const;
   EqualityId intern(EqualityNode node, uint32_t type);

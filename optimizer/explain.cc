@@ -70,6 +70,13 @@ std::optional<Chain> Explainer::explain_link(EqualityId from) {
   const EqualityId first = link.is_forward ? from : link.to, second = link.is_forward ? link.to : from;
   const auto found = [&]() -> std::optional<Chain> {
     if (link.reason.application == kCongruence) return explain_congruence(first, second, link.reason.order);
+    if (link.reason.application == kCopy) {
+      const EqualityId argument = graph_.node(first).inputs.front();
+      Chain chain{term(first), {{term(argument), kNoRule, false}}};
+      const auto rest = explain(argument, second);
+      if (!rest || !extend(chain, *rest)) return std::nullopt;
+      return chain;
+    }
     const Application& a = applications_[link.reason.application];
     const Pattern& pattern = a.pattern->pattern();
     auto chain = align(a, pattern.left, a.left, pattern.left.outputs[link.reason.output], first);

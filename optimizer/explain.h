@@ -18,6 +18,7 @@ struct Application {
   std::vector<EqualityId> variables;
 };
 
+constexpr size_t kNoRule = ~size_t{0};  // of a move between a copy and what it copies
 struct Move {
   Value after;
   size_t rule;

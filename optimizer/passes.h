@@ -14,6 +14,8 @@ Graph merge_commuted_nodes(const Graph& graph);
 // Drops nodes whose definition says that they copy their input: Identity, a transpose that permutes nothing, a slice of
 // all.
 Graph drop_identities(const Graph& graph);
+// Whether the node is one of those.
+bool is_copy(const Node& node);
 
 // Replaces small values that are known before any input is by constants. Large ones stay as they are: what depends on
 // weights alone is free, and folded when code is made.

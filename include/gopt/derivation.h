@@ -22,7 +22,7 @@ struct DerivationLimits {
 };
 
 struct DerivationStep {
-  std::string rule;  // "" where numbers were computed
+  std::string rule;  // "" where a node that copies its input (Identity) is dropped or put in
   bool is_reversed = false;
   Graph graph;  // after the step
 };
