@@ -42,6 +42,10 @@ class LineReader {
     if (at_ == start) return expected("a name");
     return std::string(text_.substr(start, at_ - start));
   }
+  bool at_number() {
+    skip_spaces();
+    return at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '-');
+  }
   Result<int64_t> integer() {
     GOPT_ASSIGN_OR_RETURN(const double value, number());
     if (value != static_cast<double>(static_cast<int64_t>(value))) return expected("an integer");
@@ -170,11 +174,77 @@ Status read_op(LineReader& line, Family& family) {
     GOPT_ASSIGN_OR_RETURN(AttributeValue value, read_attribute(line, schema->kind));
     op.attributes.emplace(attribute, std::move(value));
   }
+  if (op.inputs == 2 && op.weights_from < 2 && info.has(kCommutative))
+    return line.expected("weights-from for operators whose inputs have an order alone, not for " + name + ", before");
   for (const AlphabetOp& other : family.ops)
-    if (other.kind == op.kind && other.inputs == op.inputs && other.outputs == op.outputs &&
+    if (other.composite.empty() && other.kind == op.kind && other.inputs == op.inputs && other.outputs == op.outputs &&
         have_equal_texts(other.attributes, op.attributes))
       return line.expected("each operator once in a family, not " + name + " with these attributes again, before");
   family.ops.push_back(std::move(op));
+  return Unit{};
+}
+
+// composite NAME [inputs=N] [weights-only] [weights-from=N]
+Status read_composite(LineReader& line, Family& family) {
+  AlphabetOp op{OpKind::Identity};
+  GOPT_ASSIGN_OR_RETURN(op.composite, line.word());
+  if (find_op(op.composite)) return line.expected("a name that no operator has, not `" + op.composite + "`, before");
+  while (!line.at_end()) {
+    GOPT_ASSIGN_OR_RETURN(const std::string attribute, line.word());
+    if (attribute == "weights-only") {
+      op.on_weights_only = true;
+    } else if ((attribute == "inputs" || attribute == "weights-from") && line.accept('=')) {
+      GOPT_ASSIGN_OR_RETURN(const int64_t count, line.integer());
+      (attribute == "inputs" ? op.inputs : op.weights_from) = static_cast<int>(count);
+    } else {
+      return line.expected("inputs=N, weights-from=N or weights-only, not `" + attribute + "`, before");
+    }
+  }
+  family.ops.push_back(std::move(op));
+  return Unit{};
+}
+
+// "in0", "step1" or a number.
+Result<CompositeStep::Argument> read_argument(LineReader& line, const AlphabetOp& op) {
+  if (line.at_number()) {
+    GOPT_ASSIGN_OR_RETURN(const double value, line.number());
+    return CompositeStep::Argument{CompositeStep::From::Constant, 0, value};
+  }
+  GOPT_ASSIGN_OR_RETURN(const std::string word, line.word());
+  const auto among = [&](const char* what, size_t count) {
+    for (size_t i = 0; i < count; i++)
+      if (word == what + std::to_string(i)) return static_cast<int>(i);
+    return -1;
+  };
+  if (const int input = among("in", static_cast<size_t>(op.inputs)); input >= 0)
+    return CompositeStep::Argument{CompositeStep::From::Input, static_cast<size_t>(input)};
+  if (const int step = among("step", op.steps.size()); step >= 0)
+    return CompositeStep::Argument{CompositeStep::From::Step, static_cast<size_t>(step)};
+  return line.expected("an input (in0, ...), an earlier step (step0, ...) or a number, not `" + word + "`, before");
+}
+
+// step NAME ARGUMENT ... [attribute=value ...], after a composite
+Status read_step(LineReader& line, Family& family) {
+  if (family.ops.empty() || family.ops.back().composite.empty()) return line.expected("`composite NAME` first");
+  AlphabetOp& op = family.ops.back();
+  GOPT_ASSIGN_OR_RETURN(const std::string name, line.word());
+  const auto kind = find_op(name);
+  if (!kind) return line.expected("an operator of the table, not `" + name + "`, before");
+  const OpInfo& info = op_info(*kind);
+  CompositeStep step{*kind, {}, {}};
+  for (int i = 0; i < info.min_inputs; i++) {
+    GOPT_ASSIGN_OR_RETURN(CompositeStep::Argument arg, read_argument(line, op));
+    step.args.push_back(arg);
+  }
+  while (!line.at_end()) {
+    GOPT_ASSIGN_OR_RETURN(const std::string attribute, line.word());
+    if (!line.accept('=')) return line.expected("`=`");
+    const AttributeSchema* schema = info.find_attribute(attribute);
+    if (!schema) return line.expected("an attribute of " + name + ", not `" + attribute + "`, before");
+    GOPT_ASSIGN_OR_RETURN(AttributeValue value, read_attribute(line, schema->kind));
+    step.attributes.emplace(attribute, std::move(value));
+  }
+  op.steps.push_back(std::move(step));
   return Unit{};
 }
 
@@ -225,6 +295,8 @@ Status read_line(LineReader& line, std::vector<Family>& families) {
   if (keyword == "activation") return read_class(line, VariableKind::Activation, family);
   if (keyword == "weight") return read_class(line, VariableKind::Weight, family);
   if (keyword == "op") return read_op(line, family);
+  if (keyword == "composite") return read_composite(line, family);
+  if (keyword == "step") return read_step(line, family);
   if (keyword == "constant") {
     while (!line.at_end()) {
       GOPT_ASSIGN_OR_RETURN(const double value, line.number());
@@ -241,8 +313,9 @@ Status read_line(LineReader& line, std::vector<Family>& families) {
     family.is_partial = true;
     return Unit{};
   }
-  return line.expected("family, size, activation, weight, constant, op, partial, max-ops or max-weight-ops, not `" +
-                       keyword + "`, before");
+  return line.expected(
+      "family, size, activation, weight, constant, op, composite, step, partial, max-ops or max-weight-ops, not `" +
+      keyword + "`, before");
 }
 
 }  // namespace
@@ -260,6 +333,10 @@ Result<std::vector<Family>> parse_alphabet(std::string_view text, const std::str
     if (!line.at_end()) return line.expected("the end of the line");
   }
   if (families.empty()) return Error{name + ": no family"};
+  for (const Family& family : families)
+    for (const AlphabetOp& op : family.ops)
+      if (!op.composite.empty() && op.steps.empty())
+        return Error{fmt::format("{}: composite {} of family {} has no step", name, op.composite, family.name)};
   return families;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gopt/definition.h"
 #include "gopt/rule.h"
 
 namespace gopt::generator {
@@ -27,13 +28,38 @@ struct VariableClass {
   bool has_prefix = false;
 };
 
+// One operator of a composite. An argument is an input of the composite, an earlier step's output, or a scalar.
+struct CompositeStep {
+  enum class From { Input, Step, Constant };
+  struct Argument {
+    From from = From::Input;
+    size_t number = 0;
+    double constant = 0;
+  };
+  OpKind kind;
+  Attributes attributes;
+  std::vector<Argument> args;
+};
+
+// An operator of the table, or a composite: several under one name, which count once (spatial parts moved into the
+// batch, say). A composite's kind is Identity.
 struct AlphabetOp {
   OpKind kind;
   Attributes attributes;
   int inputs = 1, outputs = 1;
   bool on_weights_only = false;
   int weights_from = 99;  // inputs from this one on are weights
+  std::string composite;  // its name; else empty
+  std::vector<CompositeStep> steps;
+
+  const std::string& name() const { return composite.empty() ? op_info(kind).name : composite; }
 };
+
+// What the operator computes, its steps one after another.
+Result<Definition> define(const AlphabetOp& op, const std::vector<TensorExpr>& inputs);
+Result<InferredTypes> infer_types(const AlphabetOp& op, const std::vector<TensorType>& inputs);
+Attributes substituted(const Attributes& attributes, const Substitution& sizes);
+AlphabetOp substituted(const AlphabetOp& op, const Substitution& sizes);
 
 struct Family {
   std::string name;

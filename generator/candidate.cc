@@ -44,16 +44,32 @@ class SideWriter {
   Result<Value> add(TermId id) {
     const Term& term = terms_.term(id);
     if (term.is_variable()) return inputs_.at({term.variable_class, term.variable_number});
-    if (!term.is_application()) return builder_.constant(Tensor::scalar_f32(static_cast<float>(term.constant)));
+    if (!term.is_application()) return constant(term.constant);
     std::vector<Value> inputs;
     for (TermId arg : term.args) {
       GOPT_ASSIGN_OR_RETURN(Value input, add(arg));
       inputs.push_back(std::move(input));
     }
     const AlphabetOp& op = terms_.op(term.op);
+    if (!op.steps.empty()) return add_steps(op, inputs);
     GOPT_ASSIGN_OR_RETURN(NodePtr node, builder_.add(op.kind, std::move(inputs), op.attributes, op.outputs));
     return Value{std::move(node), term.output};
   }
+
+  Result<Value> add_steps(const AlphabetOp& op, const std::vector<Value>& inputs) {
+    std::vector<Value> made;
+    for (const CompositeStep& step : op.steps) {
+      std::vector<Value> args;
+      for (const CompositeStep::Argument& arg : step.args)
+        args.push_back(arg.from == CompositeStep::From::Input  ? inputs[arg.number]
+                       : arg.from == CompositeStep::From::Step ? made[arg.number]
+                                                               : constant(arg.constant));
+      GOPT_ASSIGN_OR_RETURN(NodePtr node, builder_.add(step.kind, std::move(args), step.attributes, 1));
+      made.push_back({std::move(node), 0});
+    }
+    return made.back();
+  }
+  Value constant(double value) { return builder_.constant(Tensor::scalar_f32(static_cast<float>(value))); }
 
   const TermStore& terms_;
   GraphBuilder builder_;
@@ -66,8 +82,7 @@ void collect_ops(const TermStore& terms, TermId id, std::set<std::pair<int, std:
   const Term& term = terms.term(id);
   if (!term.is_application() || !seen.insert({term.op, term.args}).second) return;
   if (!text.empty()) text += '-';
-  for (char c : op_info(terms.op(term.op).kind).name)
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char c : terms.op(term.op).name()) text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   for (TermId arg : term.args) collect_ops(terms, arg, seen, text);
 }
 

@@ -1,5 +1,7 @@
 #include "equations.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "node_matcher.h"
@@ -12,17 +14,26 @@ constexpr size_t kMaxMembers = 32;  // nodes that a representative stands for in
 
 // An operator's text with its integers left out, and the integers.
 std::string form_of(const AlphabetOp& op, std::vector<Index>& numbers) {
-  std::string form = op_info(op.kind).name + "/" + std::to_string(op.inputs) + "/" + std::to_string(op.outputs);
-  for (const auto& [name, value] : op.attributes) {
-    form += " " + name;
-    if (auto* index = std::get_if<Index>(&value)) {
-      numbers.push_back(*index);
-    } else if (auto* list = std::get_if<std::vector<Index>>(&value)) {
-      form += "[" + std::to_string(list->size()) + "]";
-      numbers.insert(numbers.end(), list->begin(), list->end());
-    } else {
-      form += "=" + gopt::to_string(value);
+  std::string form = op.name() + "/" + std::to_string(op.inputs) + "/" + std::to_string(op.outputs);
+  const auto add = [&](const Attributes& attributes) {
+    for (const auto& [name, value] : attributes) {
+      form += " " + name;
+      if (auto* index = std::get_if<Index>(&value)) {
+        numbers.push_back(*index);
+      } else if (auto* list = std::get_if<std::vector<Index>>(&value)) {
+        form += "[" + std::to_string(list->size()) + "]";
+        numbers.insert(numbers.end(), list->begin(), list->end());
+      } else {
+        form += "=" + gopt::to_string(value);
+      }
     }
+  };
+  add(op.attributes);
+  for (const CompositeStep& step : op.steps) {
+    form += " " + op_info(step.kind).name;
+    for (const CompositeStep::Argument& arg : step.args)
+      form += fmt::format(" {},{},{}", static_cast<int>(arg.from), arg.number, arg.constant);
+    add(step.attributes);
   }
   return form;
 }

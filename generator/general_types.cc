@@ -102,7 +102,7 @@ class TypeGeneralizer {
       inputs.push_back(*std::move(input));
     }
     const AlphabetOp& op = terms_.op(term.op);
-    const auto inferred = infer_types(op.kind, inputs, op.attributes, op.outputs);
+    const auto inferred = infer_types(op, inputs);
     if (!inferred.ok()) {
       failed_ = true;
       return std::nullopt;

@@ -185,6 +185,9 @@ Scalar call(Function function, const Scalar& a, const Scalar& b, bool& ok) {
     result.residue[lane] = is_circular ? circle_point(a.residue[lane], function == Function::Sin)
                                        : mix(mix(a.residue[lane] ^ key) + b.residue[lane]) % kPrime;
     result.approximate[lane] = numeric(function, a.approximate[lane], b.approximate[lane]);
+    // A root or logarithm of what is negative somewhere: any number will do that depends on the argument alone.
+    if (std::isnan(result.approximate[lane]))
+      result.approximate[lane] = numeric(function, std::fabs(a.approximate[lane]), b.approximate[lane]);
     if (!std::isfinite(result.approximate[lane])) ok = false;
   }
   return result;

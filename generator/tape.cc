@@ -168,12 +168,11 @@ class TapeCompiler {
   std::map<double, uint32_t> constants_;
 };
 
-Result<Tape> Tape::make(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output,
-                        int output_count) {
+Result<Tape> Tape::make(const AlphabetOp& op, const std::vector<TensorType>& inputs, int output) {
   if (inputs.size() > kMaxInputs) return Error{"more inputs than a tape reads"};
   std::vector<TensorExpr> tensors;
   for (size_t i = 0; i < inputs.size(); i++) tensors.push_back(input_tensor(static_cast<int>(i), inputs[i]));
-  GOPT_ASSIGN_OR_RETURN(const Definition definition, define(kind, tensors, attributes, output_count));
+  GOPT_ASSIGN_OR_RETURN(const Definition definition, define(op, tensors));
   if (!definition.requirements.empty()) return Error{definition.requirements.front().what + " is undecided"};
   const TensorExpr& tensor = definition.outputs[static_cast<size_t>(output)];
   if (!TensorType{tensor.element, tensor.shape}.has_static_shape()) return Error{"an extent is not static"};

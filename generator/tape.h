@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "gopt/definition.h"
+#include "alphabet.h"
 #include "scalar.h"
 
 namespace gopt::generator {
@@ -15,8 +15,7 @@ using Values = std::vector<Scalar>;  // a tensor's elements in row-major order
 class Tape {
  public:
   // Errors: as define(); also a requirement that the shapes leave undecided, or data-dependent indexes.
-  static Result<Tape> make(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes, int output,
-                           int output_count);
+  static Result<Tape> make(const AlphabetOp& op, const std::vector<TensorType>& inputs, int output);
   // Writes size() elements of the output. False where some value is not defined or not comparable. `registers` is room
   // that calls may share.
   bool run(const Scalar* const* inputs, Scalar* output, Values& registers) const;

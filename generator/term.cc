@@ -8,8 +8,10 @@ namespace gopt::generator {
 namespace {
 
 std::string text_of(const AlphabetOp& op) {
-  std::string text = op_info(op.kind).name;
+  std::string text = op.name();
   for (const auto& [name, value] : op.attributes) text += " " + name + "=" + gopt::to_string(value);
+  for (const CompositeStep& step : op.steps)
+    for (const auto& [name, value] : step.attributes) text += " " + name + "=" + gopt::to_string(value);
   return text + fmt::format("/{}/{}", op.inputs, op.outputs);
 }
 
@@ -36,16 +38,6 @@ Substitution sizes_of(const Family& family, int assignment) {
 TensorType substituted(const TensorType& type, const Substitution& sizes) {
   TensorType result = type;
   for (Index& extent : *result.shape) extent = substitute(extent, sizes);
-  return result;
-}
-
-Attributes substituted(const Attributes& attributes, const Substitution& sizes) {
-  Attributes result = attributes;
-  for (auto& [name, value] : result) {
-    if (auto* index = std::get_if<Index>(&value)) *index = substitute(*index, sizes);
-    if (auto* list = std::get_if<std::vector<Index>>(&value))
-      for (Index& index : *list) index = substitute(index, sizes);
-  }
   return result;
 }
 
@@ -118,7 +110,7 @@ std::optional<std::vector<TypeId>> TermStore::infer(int op, const std::vector<Ty
   std::vector<TensorType> types;
   for (TypeId id : inputs) types.push_back(type(id));
   const AlphabetOp& description = ops_[static_cast<size_t>(op)];
-  const auto inferred = infer_types(description.kind, types, description.attributes, description.outputs);
+  const auto inferred = infer_types(description, types);
   if (!inferred.ok()) return std::nullopt;
   for (int assignment : {0, 1})
     if (!holds_under(*inferred, sizes_of(family_, assignment))) return std::nullopt;

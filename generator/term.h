@@ -84,6 +84,5 @@ class TermStore {
 // Values of the family's symbols in one of its assignments.
 Substitution sizes_of(const Family& family, int assignment);
 TensorType substituted(const TensorType& type, const Substitution& sizes);
-Attributes substituted(const Attributes& attributes, const Substitution& sizes);
 
 }  // namespace gopt::generator

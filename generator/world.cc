@@ -55,8 +55,7 @@ const Tape* World::tape_for(int op, int output, const std::vector<std::shared_pt
     std::vector<TensorType> types;
     for (const auto& own : dims) types.push_back(static_type(own));
     const AlphabetOp& description = terms_.op(op);
-    auto tape =
-        Tape::make(description.kind, types, substituted(description.attributes, sizes_), output, description.outputs);
+    auto tape = Tape::make(substituted(description, sizes_), types, output);
     if (tape.ok()) entry->second = *std::move(tape);
   }
   return entry->second ? &*entry->second : nullptr;

@@ -83,16 +83,22 @@ TEST_P(BadAlphabet, IsAnErrorWithItsLine) {
   EXPECT_NE(families.error().message.find(GetParam().part), std::string::npos) << families.error().message;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, BadAlphabet,
-                         testing::Values(BadText{"Empty", "# nothing\n", "no family"},
-                                         BadText{"NoFamily", "op Add\n", "a.txt:1"},
-                                         BadText{"UnknownOperator", "family f\nop Addition\n", "Addition"},
-                                         BadText{"UnknownAttribute", "family f\nop Relu slope=1\n", "slope"},
-                                         BadText{"UnknownKeyword", "family f\nshape m\n", "shape"},
-                                         BadText{"SizeWithoutNumbers", "family f\nsize m 2\n", "a.txt:2"},
-                                         BadText{"OpenBracket", "family f\nactivation 1 [m,\n", "a.txt:2"},
-                                         BadText{"TooMuch", "family f\nmax-ops 3 4\n", "end of the line"}),
-                         [](const testing::TestParamInfo<BadText>& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadAlphabet,
+    testing::Values(BadText{"Empty", "# nothing\n", "no family"}, BadText{"NoFamily", "op Add\n", "a.txt:1"},
+                    BadText{"UnknownOperator", "family f\nop Addition\n", "Addition"},
+                    BadText{"UnknownAttribute", "family f\nop Relu slope=1\n", "slope"},
+                    BadText{"UnknownKeyword", "family f\nshape m\n", "shape"},
+                    BadText{"SizeWithoutNumbers", "family f\nsize m 2\n", "a.txt:2"},
+                    BadText{"OpenBracket", "family f\nactivation 1 [m,\n", "a.txt:2"},
+                    BadText{"CompositeOfNothing", "family f\ncomposite Both\n", "Both"},
+                    BadText{"CompositeWithAnOperatorsName", "family f\ncomposite Relu\n", "Relu"},
+                    BadText{"StepAlone", "family f\nstep Relu in0\n", "a.txt:2"},
+                    BadText{"StepOfALaterStep", "family f\ncomposite C\nstep Relu step0\n", "step0"},
+                    BadText{"StepWithTooFewArguments", "family f\ncomposite C\nstep Add in0\n", "a.txt:3"},
+                    BadText{"WeightsOfACommutativeOperator", "family f\nop Add weights-from=1\n", "weights-from"},
+                    BadText{"TooMuch", "family f\nmax-ops 3 4\n", "end of the line"}),
+    [](const testing::TestParamInfo<BadText>& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace gopt::generator

@@ -66,7 +66,8 @@ TEST_P(TapeTest, AgreesWithTheInterpreter) {
   const auto expected = interpret(builder.build(), tensors);
   ASSERT_TRUE(expected.ok()) << expected.error().message;
 
-  const auto tape = Tape::make(row.op, types, row.attributes, row.output, row.outputs);
+  const auto tape =
+      Tape::make({row.op, row.attributes, static_cast<int>(types.size()), row.outputs}, types, row.output);
   ASSERT_TRUE(tape.ok()) << tape.error().message;
   std::vector<const Values*> arguments;
   for (const Values& own : values) arguments.push_back(&own);
@@ -103,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Tape, HasNoValueWhereADivisionIsByZero) {
   const TensorType type{ElementType::Float32, Shape{2}};
-  const auto tape = Tape::make(OpKind::Div, {type, type}, {}, 0, 1);
+  const auto tape = Tape::make({OpKind::Div, {}, 2}, {type, type}, 0);
   ASSERT_TRUE(tape.ok()) << tape.error().message;
   const Values ones{scalar_from_double(1), scalar_from_double(1)}, mixed{scalar_from_double(1), scalar_from_double(0)};
   EXPECT_TRUE(tape->run({&mixed, &ones}).has_value());
