@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Row{"SumOfConvolutionsByChannels", "convolution-merge",
                         "Add(Conv(x,w),Conv(y,u)) = Conv(Concat(y,x),Concat(u,w))", 3},
                     Row{"DilatedConvolutionBySpaceToBatch", "space-to-batch",
-                        "Reshape(Transpose(Reshape(Conv(Reshape(Transpose(Reshape(x))),w)))) = Conv(x,w)", 3},
+                        "Reshape(Transpose(Reshape(Conv(Reshape(Transpose(Reshape(x))),y)))) = Conv(x,y)", 3},
                     Row{"SquaresOfSineAndCosine", "functions", "Sub(c,Mul(Sin(x),Sin(x))) = Mul(Cos(x),Cos(x))", 3},
                     Row{"ParallelConvolutionsAsGroups", "convolution-groups",
                         "Concat(Conv(x,w),Conv(y,u)) = Conv(Concat(x,y),Concat(w,u))", 3}),
