@@ -12,7 +12,7 @@
 namespace gopt {
 
 struct DerivationLimits {
-  int iterations = 8;
+  int iterations = 12;
   size_t nodes = 3000;        // applications in the e-graph
   size_t matches = 200;       // of a rule in one iteration; one that has more rests, and may then have twice as many
   int joined_iterations = 2;  // in which rules with several roots are applied

@@ -12,7 +12,7 @@ struct DeriveOptions {
   std::vector<std::string> rules;
   std::string file, format = "rules", json, core, shortcut;
   DerivationLimits limits;
-  int threads = 1;
+  int threads = 1, passes = 3;
   bool minimal = false, brief = false, force = false;
 };
 

@@ -39,7 +39,15 @@ std::vector<size_t> by_speciality(const std::vector<RewriteRule>& rules) {
 struct Minimal {
   std::vector<bool> is_core;
   std::vector<Derivation> derivations;  // by rule; of shortcuts those from the core where they were found
-  int limited = 0;                      // of the core: not derived within the limits, so that they may follow
+  int passes = 0;
+
+  // Of the core: not derived within the limits, so that they may follow.
+  long limited() const {
+    long count = 0;
+    for (size_t rule = 0; rule < is_core.size(); rule++)
+      count += is_core[rule] && derivations[rule].verdict == Derivation::Verdict::LimitReached ? 1 : 0;
+    return count;
+  }
 };
 
 // Whether the derivation needs nothing that was taken out since it was made.
@@ -53,14 +61,13 @@ std::vector<bool> without(std::vector<bool> rules, size_t rule) {
   return rules;
 }
 
-Minimal find_minimal(const DerivationRules& rules, const DeriveOptions& o) {
-  const size_t count = rules.rules().size();
-  Minimal found{std::vector<bool>(count, true), std::vector<Derivation>(count)};
-  const std::vector<size_t> order = by_speciality(rules.rules());
-  Progress progress(count);
-  for (size_t first = 0; first < count; first += kBatch) {
+// Looks at these rules in their order, batch by batch. Whether some became a shortcut.
+bool pass(const DerivationRules& rules, const DeriveOptions& o, const std::vector<size_t>& order, Minimal& found) {
+  const size_t before = std::count(found.is_core.begin(), found.is_core.end(), true);
+  Progress progress(order.size());
+  for (size_t first = 0; first < order.size(); first += kBatch) {
     std::vector<DerivationTask> tasks;
-    for (size_t i = first; i < std::min(first + kBatch, count); i++)
+    for (size_t i = first; i < std::min(first + kBatch, order.size()); i++)
       tasks.push_back({&rules.rules()[order[i]], without(found.is_core, order[i])});
     std::vector<Derivation> derived = derive_on_threads(tasks, rules, o.limits, o.threads);
     for (size_t i = 0; i < derived.size(); i++) {
@@ -69,10 +76,23 @@ Minimal find_minimal(const DerivationRules& rules, const DeriveOptions& o) {
       if (derivation.verdict == Derivation::Verdict::Follows && !still_holds(derivation, found.is_core))
         derivation = derive_rule(rules.rules()[rule], rules, without(found.is_core, rule), o.limits);
       found.is_core[rule] = derivation.verdict != Derivation::Verdict::Follows;
-      found.limited += derivation.verdict == Derivation::Verdict::LimitReached ? 1 : 0;
       found.derivations[rule] = std::move(derivation);
       progress.step(rules.rules()[rule].name);
     }
+  }
+  found.passes++;
+  return before != static_cast<size_t>(std::count(found.is_core.begin(), found.is_core.end(), true));
+}
+
+// A rule that came to a limit is looked at again once others are gone: fewer rules lead nowhere else.
+Minimal find_minimal(const DerivationRules& rules, const DeriveOptions& o) {
+  const size_t count = rules.rules().size();
+  Minimal found{std::vector<bool>(count, true), std::vector<Derivation>(count)};
+  std::vector<size_t> order = by_speciality(rules.rules());
+  while (pass(rules, o, order, found) && found.passes < o.passes) {
+    std::erase_if(order, [&](size_t rule) {
+      return !found.is_core[rule] || found.derivations[rule].verdict != Derivation::Verdict::LimitReached;
+    });
   }
   return found;
 }
@@ -132,7 +152,7 @@ Result<int> derive_minimal(const DeriveOptions& o) {
   }
   const auto core = std::count(found.is_core.begin(), found.is_core.end(), true);
   fmt::print("{} rules: {} core ({} of them not derived within the limits), {} shortcuts\n", rules.rules().size(), core,
-             found.limited, rules.rules().size() - static_cast<size_t>(core));
+             found.limited(), rules.rules().size() - static_cast<size_t>(core));
   fmt::print(stderr, "{:.1f} CPU seconds\n", static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, rows.dump(1) + "\n", o.force));
   GOPT_RETURN_IF_ERROR(write_parts(rules, o, found));

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <thread>
 
 #include "algebra.h"
@@ -41,7 +41,8 @@ std::string derivation_text(const Derivation& derivation) {
 std::string rules_text(const Derivation& derivation) {
   std::vector<std::string> names;
   for (const DerivationStep& step : derivation.steps)
-    if (const std::string name = step_name(step); !step.rule.empty() && std::find(names.begin(), names.end(), name) == names.end())
+    if (const std::string name = step_name(step);
+        !step.rule.empty() && std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -89,13 +90,17 @@ std::vector<Derivation> derive_on_threads(const std::vector<DerivationTask>& tas
 
 Result<std::vector<RewriteRule>> load_equations(const std::vector<std::string>& files) {
   std::vector<RewriteRule> rules;
-  std::set<std::string> names;
+  std::map<std::string, std::string> known;
   for (const std::string& path : files) {
     GOPT_ASSIGN_OR_RETURN(RuleDatabase database, load_rules(path));
     for (const std::string& warning : database.warnings) fmt::print(stderr, "rulegen: {}\n", warning);
     for (RewriteRule& rule : database.rules) {
-      if (!names.insert(rule.name).second) return Error{path + ": there is a rule `" + rule.name + "` before it"};
-      rules.push_back(std::move(rule));
+      const auto [entry, is_new] = known.try_emplace(rule.name, rule.content_hash());
+      if (is_new) {
+        rules.push_back(std::move(rule));
+      } else if (entry->second != rule.content_hash()) {
+        return Error{path + ": another rule is named `" + rule.name + "`"};
+      }
     }
   }
   return rules;

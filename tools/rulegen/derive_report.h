@@ -17,15 +17,15 @@ std::string derivation_text(const Derivation& derivation);
 std::string rules_text(const Derivation& derivation);
 nlohmann::json derivation_json(const std::string& name, const Derivation& derivation);
 
-// Derives goals[i] for each i of `wanted` by the rules that `allowed(i)` holds, on threads. The same on any number.
 struct DerivationTask {
   const RewriteRule* goal;
   std::vector<bool> allowed;  // empty: all
 };
+// In the tasks' order, the same on any number of threads.
 std::vector<Derivation> derive_on_threads(const std::vector<DerivationTask>& tasks, const DerivationRules& rules,
                                           const DerivationLimits& limits, int threads);
 
-// Proved rules of several files. Errors: a file that cannot be read; two rules of one name.
+// Proved rules of several files. Errors: a file that cannot be read; two different rules of one name.
 Result<std::vector<RewriteRule>> load_equations(const std::vector<std::string>& files);
 
 }  // namespace gopt::cli

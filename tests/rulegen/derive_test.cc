@@ -1,0 +1,204 @@
+// `rulegen derive`: what it prints and writes, that it is the same on any number of threads, and that nothing false
+// is derived.
+#include <nlohmann/json.hpp>
+
+#include "gopt/derivation.h"
+#include "gopt/verifier.h"
+#include "program.h"
+
+namespace gopt {
+namespace {
+
+constexpr const char* kGoals = R"(rule three-sums
+  var a f32[n]
+  var b f32[n]
+  var c f32[n]
+  left
+    x = Add(a, b)
+    y = Add(x, c)
+    return y
+  right
+    x = Add(c, b)
+    y = Add(a, x)
+    return y
+end
+
+rule not-so
+  var a f32[n]
+  var b f32[n]
+  left
+    x = Sub(a, b)
+    return x
+  right
+    x = Sub(b, a)
+    return x
+end
+
+rule of-other-operators
+  var a f32[n,m]
+  left
+    x = Erf(a)
+    y = Erf(x)
+    z = Transpose(y) {perm=[1,0]}
+    return z
+  right
+    x = Transpose(a) {perm=[1,0]}
+    y = Erf(x)
+    z = Erf(y)
+    return z
+end
+)";
+
+constexpr const char* kBase = R"(rule associate
+  var a f32[...]
+  var b f32[...]
+  var c f32[...]
+  left
+    x = Add(a, b)
+    y = Add(x, c)
+    return y
+  right
+    x = Add(b, c)
+    y = Add(a, x)
+    return y
+end
+
+rule four-sums
+  var a f32[...]
+  var b f32[...]
+  var c f32[...]
+  var d f32[...]
+  left
+    x = Add(a, b)
+    y = Add(x, c)
+    z = Add(y, d)
+    return z
+  right
+    x = Add(d, c)
+    y = Add(x, b)
+    z = Add(y, a)
+    return z
+end
+
+rule relu-twice
+  var a f32[...]
+  left
+    x = Relu(a)
+    y = Relu(x)
+    return y
+  right
+    x = Relu(a)
+    return x
+end
+)";
+
+class DeriveTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    base_ = write_file(folder_.file("base.rules"), kBase);
+    ASSERT_EQ(run_rulegen("verify --write " + base_).status, 0);
+    goals_ = write_file(folder_.file("goals.rules"), kGoals);
+  }
+  TemporaryFolder folder_;
+  std::string base_, goals_;
+};
+
+TEST_F(DeriveTest, SaysWhatFollowsAndHow) {
+  const std::string json = folder_.file("out.json");
+  const Outcome outcome = run_rulegen("derive --rules " + base_ + " " + goals_ + " --json " + json);
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  for (const char* part : {"not-so: left out, it is refuted", "three-sums: follows in 1 step\n", "by associate",
+                           "of-other-operators: saturated: does not follow", "2 rules by 3: 1 follow"})
+    EXPECT_NE(outcome.text.find(part), std::string::npos) << part << "\n" << outcome.text;
+  const nlohmann::json rows = nlohmann::json::parse(read_file(json));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["derivation"][0]["rule"], "associate");
+  EXPECT_EQ(run_rulegen("derive --rules " + base_ + " " + goals_ + " --json " + json).status, 1) << "overwritten";
+}
+
+TEST_F(DeriveTest, MinimalSplitsADatabase) {
+  const std::string core = folder_.file("core.rules"), shortcut = folder_.file("shortcut.rules");
+  const Outcome outcome =
+      run_rulegen("derive --minimal --rules " + base_ + " --core " + core + " --shortcut " + shortcut);
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("3 rules: 2 core (0 of them not derived within the limits), 1 shortcuts"),
+            std::string::npos)
+      << outcome.text;
+  const auto kept = parse_rules(read_file(core), "core"), others = parse_rules(read_file(shortcut), "shortcut");
+  ASSERT_TRUE(kept.ok() && others.ok());
+  ASSERT_EQ(kept->size(), 2u);
+  ASSERT_EQ(others->size(), 1u);
+  EXPECT_EQ(others->at(0).name, "four-sums");
+  EXPECT_TRUE(others->at(0).proof.has_value());
+  EXPECT_NE(read_file(shortcut).find("by associate"), std::string::npos);
+  // What is left is minimal, and gives the rest.
+  EXPECT_NE(run_rulegen("derive --minimal --rules " + core).text.find("0 shortcuts"), std::string::npos);
+  EXPECT_NE(run_rulegen("derive --brief --rules " + core + " " + shortcut).text.find("1 rules by 2: 1 follow"),
+            std::string::npos);
+}
+
+TEST_F(DeriveTest, IsTheSameOnAnyNumberOfThreads) {
+  const std::string database = GOPT_RULES_FOLDER "/core.rules";
+  const std::string goals = GOPT_RULES_FOLDER "/hand.rules";
+  const auto run = [&](const std::string& threads) {
+    return run_rulegen("derive --nodes 400 --threads " + threads + " --rules " + database + " " + goals, "2>/dev/null")
+        .text;
+  };
+  const std::string one = run("1");
+  EXPECT_NE(one.find(" follow (at most "), std::string::npos) << one;
+  EXPECT_EQ(one, run("3"));
+}
+
+TEST_F(DeriveTest, LimitsAreToldFromSaturation) {
+  const std::string rules = " --rules " GOPT_RULES_FOLDER "/core.rules ";
+  const Outcome limited = run_rulegen("derive --nodes 10 --brief" + rules + base_);
+  EXPECT_NE(limited.text.find("four-sums: not derived within the limits: more than 10 nodes"), std::string::npos)
+      << limited.text;
+}
+
+TEST_F(DeriveTest, WrongFilesAreErrorsThatSayWhere) {
+  const std::string broken = write_file(folder_.file("broken.rules"), "rule x\n  left\n");
+  const Outcome goal = run_rulegen("derive --rules " + base_ + " " + broken);
+  EXPECT_EQ(goal.status, 1);
+  EXPECT_NE(goal.text.find("broken.rules:"), std::string::npos) << goal.text;
+  const Outcome database = run_rulegen("derive --rules " + broken + " " + goals_);
+  EXPECT_EQ(database.status, 1);
+  EXPECT_NE(database.text.find("broken.rules:"), std::string::npos) << database.text;
+  const Outcome json = run_rulegen("derive --format taso-json --rules " + base_ + " " + goals_);
+  EXPECT_EQ(json.status, 1);
+  EXPECT_NE(json.text.find("this is not JSON"), std::string::npos) << json.text;
+  EXPECT_EQ(run_rulegen("derive --rules " + base_).status, 1) << "no FILE";
+  EXPECT_EQ(run_rulegen("derive " + goals_).status, 1) << "no database";
+}
+
+// Our own rules in TASO's form: what is proved of them and follows from what is shipped.
+TEST_F(DeriveTest, ReadsTasosForm) {
+  const Outcome outcome = run_rulegen("derive --any-kind --format taso-json --rules " GOPT_RULES_FOLDER
+                                      "/core.rules --rules " GOPT_RULES_FOLDER "/hand.rules " GOPT_TASO_RULES);
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("taso-2: left out, it is refuted"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find(": follows in "), std::string::npos) << outcome.text;
+}
+
+// Wrong rules, made by changing right sides: where samples tell the sides of one apart, it does not follow.
+TEST_F(DeriveTest, NothingFalseFollows) {
+  const auto database = load_rules(GOPT_RULES_FOLDER "/core.rules");
+  ASSERT_TRUE(database.ok()) << database.error().message;
+  const DerivationRules rules(database->rules);
+  DerivationLimits limits;
+  limits.nodes = 300;
+  limits.any_kind = true;
+  int wrong = 0;
+  for (uint64_t seed = 0; wrong < 60 && seed < 600; seed++) {
+    const auto mutant = mutate_right_side(database->rules[(seed * 7919) % database->rules.size()], seed);
+    if (!mutant || !find_counterexample(*mutant, 20, seed)) continue;
+    wrong++;
+    const Derivation found = derive_rule(*mutant, rules, {}, limits);
+    if (found.verdict != Derivation::Verdict::Follows) continue;
+    EXPECT_FALSE(find_counterexample(found.goal, 200, seed).has_value()) << print_rule(*mutant);
+  }
+  EXPECT_EQ(wrong, 60);
+}
+
+}  // namespace
+}  // namespace gopt
