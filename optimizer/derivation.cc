@@ -13,8 +13,6 @@ namespace gopt {
 namespace optimizer {
 namespace {
 
-using Operators = std::bitset<256>;
-
 Operators operators_of(const Graph& side) {
   Operators ops;
   for (const NodePtr& node : side.nodes()) ops.set(static_cast<size_t>(node->op));
@@ -167,20 +165,20 @@ class Saturation {
     return schedules;
   }
 
-  Operators present() const {
-    Operators ops;
-    for (EqualityId id : graph_.class_ids()) ops |= graph_.class_of(id).ops;
-    return ops;
+  bool is_present(const Direction& direction) const {
+    for (size_t op = 0; op < kMaxOperators; op++)
+      if (direction.from.test(op) && graph_.classes_with(static_cast<OpKind>(op)).empty()) return false;
+    return true;
   }
 
   void saturate(std::vector<Schedule> schedules) {
+    graph_.restore_congruence();
     for (int iteration = 0; iteration < limits_.iterations && !is_derived(); iteration++) {
       iterations_++;
       bool is_resting = false;
-      const Operators ops = present();
       std::vector<std::pair<Schedule*, std::vector<EqualityMatch>>> found;
       for (Schedule& schedule : schedules) {
-        if ((schedule.direction->from & ~ops).any()) continue;
+        if (!is_present(*schedule.direction)) continue;
         if (schedule.pattern->is_joined() && iteration >= limits_.joined_iterations) continue;
         if (schedule.rests_until > iteration) {
           is_resting = true;
@@ -281,7 +279,8 @@ class Saturation {
   DerivationStep step(const Move& move, const std::vector<Value>& now) const {
     std::vector<GraphOutput> outputs;
     for (size_t i = 0; i < now.size(); i++) outputs.push_back({goal_.rule.left.outputs()[i].name, now[i]});
-    return {move.rule == kNoRule ? "" : compiled_.rules[move.rule].name, move.is_reversed, Graph(goal_.rule.left.inputs(), outputs, {})};
+    return {move.rule == kNoRule ? "" : compiled_.rules[move.rule].name, move.is_reversed,
+            Graph(goal_.rule.left.inputs(), outputs, {})};
   }
 
   const Goal& goal_;

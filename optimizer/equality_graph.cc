@@ -47,12 +47,6 @@ EqualityId EqualityGraph::find(EqualityId id) const {
   return id;
 }
 
-std::vector<EqualityId> EqualityGraph::class_ids() const {
-  std::vector<EqualityId> ids;
-  for (const auto& [id, members] : classes_) ids.push_back(id);
-  return ids;
-}
-
 uint32_t EqualityGraph::type_number(const TensorType& type) {
   const auto [entry, is_new] = type_numbers_.try_emplace(to_string(type), types_.size());
   if (is_new) types_.push_back(type);
@@ -77,7 +71,7 @@ EqualityId EqualityGraph::intern(EqualityNode node, uint32_t type) {
   for (size_t i = 0; i < node.inputs.size(); i++) {
     const EqualityId input = node.inputs[i];
     if (input == kNoValue) continue;
-    EqualityClass& used = classes_.at(find(input));
+    EqualityClass& used = classes_[find(input)];
     made.is_open = made.is_open || used.is_open;
     if (used.users.empty() || used.users.back() != id) used.users.push_back(id);
   }
@@ -85,7 +79,8 @@ EqualityId EqualityGraph::intern(EqualityNode node, uint32_t type) {
   links_.emplace_back();
   parents_.push_back(id);
   made.is_weight = is_weight(nodes_.back());
-  classes_.emplace(id, std::move(made));
+  classes_.push_back(std::move(made));
+  class_count_++;
   return id;
 }
 
@@ -101,7 +96,7 @@ EqualityId EqualityGraph::add_input(const std::string& name, const TensorType& t
   EqualityNode node{OpKind::Input};
   node.leaf = entry->second;
   const EqualityId id = intern(std::move(node), type_number(type));
-  EqualityClass& made = classes_.at(find(id));
+  EqualityClass& made = classes_[find(id)];
   made.is_open = is_open;
   made.is_weight = is_weight;
   return id;
@@ -191,11 +186,11 @@ bool EqualityGraph::merge(EqualityId a, EqualityId b, EqualityReason reason) {
     link = {id, std::move(next.reason), !next.is_forward};
     id = up;
   }
-  if (classes_.at(into).users.size() + classes_.at(into).nodes.size() <
-      classes_.at(from).users.size() + classes_.at(from).nodes.size())
-    std::swap(into, from);
-  auto old = classes_.extract(from);
-  EqualityClass &target = classes_.at(into), &source = old.mapped();
+  const auto size = [&](EqualityId id) { return classes_[id].users.size() + classes_[id].nodes.size(); };
+  if (size(into) < size(from)) std::swap(into, from);
+  const EqualityClass source = std::exchange(classes_[from], {});
+  class_count_--;
+  EqualityClass& target = classes_[into];
   target.nodes.insert(target.nodes.end(), source.nodes.begin(), source.nodes.end());
   target.users.insert(target.users.end(), source.users.begin(), source.users.end());
   target.ops |= source.ops;
@@ -213,7 +208,7 @@ void EqualityGraph::mark_weights(EqualityId id) {
     const EqualityId at = open.back();
     open.pop_back();
     for (EqualityId user : class_of(at).users) {
-      EqualityClass& above = classes_.at(find(user));
+      EqualityClass& above = classes_[find(user)];
       if (above.is_weight || !is_weight(nodes_[user])) continue;
       above.is_weight = true;
       open.push_back(user);
@@ -240,7 +235,7 @@ void EqualityGraph::restore_users(EqualityId id) {
     kept.push_back(user);
   }
   // A union of this class with another may have happened on the way; what it brought is looked at in its turn.
-  EqualityClass& members = classes_.at(find(id));
+  EqualityClass& members = classes_[find(id)];
   if (find(id) == id && members.users.size() >= users.size()) {
     const std::vector<EqualityId> later(members.users.begin(), members.users.end());
     std::vector<EqualityId> all = kept;
@@ -248,9 +243,6 @@ void EqualityGraph::restore_users(EqualityId id) {
       if (!nodes_[user].is_duplicate && !std::binary_search(users.begin(), users.end(), user)) all.push_back(user);
     members.users = std::move(all);
   }
-  auto& nodes = members.nodes;
-  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [&](EqualityId n) { return nodes_[n].is_duplicate; }),
-              nodes.end());
 }
 
 void EqualityGraph::restore_congruence() {
@@ -261,10 +253,13 @@ void EqualityGraph::restore_congruence() {
     open.erase(std::unique(open.begin(), open.end()), open.end());
     for (EqualityId id : open) restore_users(find(id));
   }
-  for (auto& [id, members] : classes_) {
-    auto& nodes = members.nodes;
-    nodes.erase(std::remove_if(nodes.begin(), nodes.end(), [&](EqualityId n) { return nodes_[n].is_duplicate; }),
-                nodes.end());
+  for (auto& ids : by_op_) ids.clear();
+  for (EqualityId id = 0; id < classes_.size(); id++) {
+    if (find(id) != id) continue;
+    EqualityClass& members = classes_[id];
+    std::erase_if(members.nodes, [&](EqualityId n) { return nodes_[n].is_duplicate; });
+    for (size_t op = 0; op < kMaxOperators; op++)
+      if (members.ops.test(op)) by_op_[op].push_back(id);
   }
 }
 

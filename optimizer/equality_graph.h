@@ -27,12 +27,15 @@ struct EqualityNode {
   bool is_duplicate = false;              // equal, argument by argument, to another of its class
 };
 
+constexpr size_t kMaxOperators = 256;
+using Operators = std::bitset<kMaxOperators>;
+
 struct EqualityClass {
   std::vector<EqualityId> nodes, users;
   uint32_t type = 0;
   bool is_open = false;    // has leading axes that the rule leaves open
   bool is_weight = false;  // a value of it depends on weights alone
-  std::bitset<256> ops;
+  Operators ops;
 };
 
 // Why two values are equal: output number `output` of an application of a rule, equal arguments in this order, or that
@@ -61,15 +64,16 @@ class EqualityGraph {
   std::vector<uint8_t> order_of(EqualityId id, const std::vector<EqualityId>& inputs) const;
 
   EqualityId find(EqualityId id) const;
-  const EqualityClass& class_of(EqualityId id) const { return classes_.at(find(id)); }
+  const EqualityClass& class_of(EqualityId id) const { return classes_[find(id)]; }
   const EqualityNode& node(EqualityId id) const { return nodes_[id]; }
   const TensorType& type(EqualityId id) const { return types_[class_of(id).type]; }
   const Attributes& attributes(EqualityId id) const { return attribute_lists_[nodes_[id].attributes]; }
   const Tensor& tensor(EqualityId id) const { return tensors_[nodes_[id].leaf]; }
   const std::string& input_name(EqualityId id) const { return input_names_[nodes_[id].leaf]; }
   size_t node_count() const { return nodes_.size(); }
-  size_t class_count() const { return classes_.size(); }
-  std::vector<EqualityId> class_ids() const;  // in order
+  size_t class_count() const { return class_count_; }
+  // Classes with an application of the operator, in order, as they were when congruence was last restored.
+  const std::vector<EqualityId>& classes_with(OpKind op) const { return by_op_[static_cast<size_t>(op)]; }
   const Facts& facts() const { return facts_; }
 
   // Joins two classes; false where they are one already. Precondition: can_merge.
@@ -111,7 +115,9 @@ class EqualityGraph {
   std::vector<EqualityNode> nodes_;
   std::vector<Link> links_;
   mutable std::vector<EqualityId> parents_;  // union-find
-  std::map<EqualityId, EqualityClass> classes_;
+  std::vector<EqualityClass> classes_;       // by id; those of merged ids are empty
+  size_t class_count_ = 0;
+  std::vector<std::vector<EqualityId>> by_op_ = std::vector<std::vector<EqualityId>>(kMaxOperators);
   std::unordered_map<Key, EqualityId, KeyHash> known_;
   std::vector<EqualityId> merged_;  // classes whose users are to be looked at again
   std::vector<TensorType> types_;

@@ -87,6 +87,7 @@ class Matcher {
     if (type.element != wanted.outputs[value.output].element ||
         type.shape->size() != wanted.outputs[value.output].shape->size())
       return;
+    if (wanted.attributes.empty()) return bind_node(value, id, at);
     const SymbolBindings::Mark mark = symbols_.mark();
     const auto numbers = match_.numbers;
     if (unify_all(wanted.attributes, graph_.attributes(id))) bind_node(value, id, at);
@@ -98,16 +99,23 @@ class Matcher {
     const PatternNode& wanted = pattern_.left.nodes[value.node];
     MatchedNode& bound = match_.nodes[value.node];
     bound.outputs.assign(wanted.outputs.size(), kNoValue);
-    for (size_t output = 0; output < wanted.outputs.size(); output++)
+    for (size_t output = 0; output < wanted.outputs.size() && wanted.outputs.size() > 1; output++)
       if (const auto other = graph_.find_output(id, static_cast<uint32_t>(output))) bound.outputs[output] = *other;
     bound.outputs[value.output] = id;
     bound.order.resize(wanted.inputs.size());
     std::iota(bound.order.begin(), bound.order.end(), uint8_t{0});
     do {
       step(at + 1);
-    } while (wanted.is_commutative && bound.order.size() <= 3 && !is_done() &&
+    } while (is_exchangeable(wanted, id) && !is_done() &&
              std::next_permutation(bound.order.begin(), bound.order.end()));
     bound.outputs.clear();
+  }
+
+  // Whether another order of the arguments is worth trying.
+  bool is_exchangeable(const PatternNode& wanted, EqualityId id) const {
+    const auto& inputs = graph_.node(id).inputs;
+    if (!wanted.is_commutative || inputs.size() < 2 || inputs.size() > 3) return false;
+    return inputs.size() > 2 || graph_.find(inputs[0]) != graph_.find(inputs[1]);
   }
 
   bool unify_all(const Attributes& wanted, const Attributes& actual) {
@@ -251,9 +259,7 @@ EqualityMatches find_matches(const EqualityGraph& graph, const EqualityPattern& 
   EqualityMatches matches;
   Matcher matcher(graph, pattern, limits, matches);
   const PatternValue& root = pattern.pattern().left.outputs.front();
-  const auto op = static_cast<size_t>(pattern.pattern().left.nodes[root.node].op);
-  for (EqualityId id : graph.class_ids())
-    if (graph.class_of(id).ops.test(op)) matcher.match_at(id);
+  for (EqualityId id : graph.classes_with(pattern.pattern().left.nodes[root.node].op)) matcher.match_at(id);
   return matches;
 }
 
