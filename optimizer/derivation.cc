@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "equality_fold.h"
 #include "explain.h"
 #include "goal.h"
 #include "reversal.h"
@@ -173,6 +174,7 @@ class Saturation {
 
   void saturate(std::vector<Schedule> schedules) {
     graph_.restore_congruence();
+    fold_numbers(graph_);
     for (int iteration = 0; iteration < limits_.iterations && !is_derived(); iteration++) {
       iterations_++;
       bool is_resting = false;
@@ -194,6 +196,7 @@ class Saturation {
           apply(*schedule, match);
         }
       graph_.restore_congruence();
+      fold_numbers(graph_);
       if (graph_.node_count() > limits_.nodes) {
         limit_ = fmt::format("more than {} nodes", limits_.nodes);
         return;
@@ -239,7 +242,7 @@ class Saturation {
     for (uint32_t output = 0; output < match.roots.size(); output++) {
       const EqualityId root = match.roots[output], value = made->outputs[output];
       if (root == kNoValue || !graph_.can_merge(root, value)) continue;
-      is_used = graph_.merge(root, value, {number, output, {}}) || is_used;
+      is_used = graph_.merge(root, value, {number, output, {}, {}}) || is_used;
     }
     if (!is_used) return;
     applications_.push_back({schedule.pattern, schedule.direction->rule, schedule.direction->is_reversed, match.nodes,
@@ -268,7 +271,7 @@ class Saturation {
       result.step_count += chain->moves.size();
       for (const Move& move : chain->moves) {
         now[output] = move.after;
-        if (move.rule != kNoRule) used.insert(move.rule);
+        if (move.rule < compiled_.rules.size()) used.insert(move.rule);
         if (result.step_count <= limits_.steps) result.steps.push_back(step(move, now));
       }
     }
@@ -276,11 +279,15 @@ class Saturation {
     result.used.assign(used.begin(), used.end());
   }
 
+  std::string move_name(const Move& move) const {
+    if (move.rule == kCopyMove) return kCopyStep;
+    return move.rule == kArithmeticMove ? kArithmeticStep : compiled_.rules[move.rule].name;
+  }
+
   DerivationStep step(const Move& move, const std::vector<Value>& now) const {
     std::vector<GraphOutput> outputs;
     for (size_t i = 0; i < now.size(); i++) outputs.push_back({goal_.rule.left.outputs()[i].name, now[i]});
-    return {move.rule == kNoRule ? "" : compiled_.rules[move.rule].name, move.is_reversed,
-            Graph(goal_.rule.left.inputs(), outputs, {})};
+    return {move_name(move), move.is_reversed, Graph(goal_.rule.left.inputs(), outputs, {})};
   }
 
   const Goal& goal_;

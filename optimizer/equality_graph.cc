@@ -110,7 +110,10 @@ EqualityId EqualityGraph::add_constant(const Tensor& tensor) {
   const auto known = std::find_if(tensors_.begin(), tensors_.end(), same);
   node.leaf = static_cast<uint32_t>(known - tensors_.begin());
   if (known == tensors_.end()) tensors_.push_back(tensor);
-  return intern(std::move(node), type_number(tensor.tensor_type()));
+  const EqualityId id = intern(std::move(node), type_number(tensor.tensor_type()));
+  EqualityClass& members = classes_[find(id)];
+  if (tensor.count() == 1 && members.number == kNoValue) members.number = id;
+  return id;
 }
 
 const EqualityGraph::Signature* EqualityGraph::signature_of(OpKind op, const std::vector<EqualityId>& inputs,
@@ -157,7 +160,7 @@ std::optional<std::vector<EqualityId>> EqualityGraph::add(OpKind op, const std::
     outputs.push_back(intern(node, signature->types[output]));
   }
   if (signature->is_copy && can_merge(outputs.front(), inputs.front()))
-    merge(outputs.front(), inputs.front(), {kCopy, 0, {}});
+    merge(outputs.front(), inputs.front(), {kCopy, 0, {}, {}});
   return outputs;
 }
 
@@ -194,6 +197,7 @@ bool EqualityGraph::merge(EqualityId a, EqualityId b, EqualityReason reason) {
   target.nodes.insert(target.nodes.end(), source.nodes.begin(), source.nodes.end());
   target.users.insert(target.users.end(), source.users.begin(), source.users.end());
   target.ops |= source.ops;
+  if (target.number == kNoValue) target.number = source.number;
   const bool learned = target.is_weight != source.is_weight;
   target.is_weight = target.is_weight || source.is_weight;
   parents_[from] = into;
@@ -228,7 +232,7 @@ void EqualityGraph::restore_users(EqualityId id) {
     if (other != user) {
       nodes_[user].is_duplicate = true;
       if (find(other) != find(user) && can_merge(user, other)) {
-        merge(user, other, {kCongruence, 0, order_of(other, nodes_[user].inputs)});
+        merge(user, other, {kCongruence, 0, order_of(other, nodes_[user].inputs), {}});
       }
       continue;
     }

@@ -33,18 +33,21 @@ using Operators = std::bitset<kMaxOperators>;
 struct EqualityClass {
   std::vector<EqualityId> nodes, users;
   uint32_t type = 0;
-  bool is_open = false;    // has leading axes that the rule leaves open
-  bool is_weight = false;  // a value of it depends on weights alone
+  bool is_open = false;          // has leading axes that the rule leaves open
+  EqualityId number = kNoValue;  // a Constant of one element in it
+  bool is_weight = false;        // a value of it depends on weights alone
   Operators ops;
 };
 
-// Why two values are equal: output number `output` of an application of a rule, equal arguments in this order, or that
-// the first is an application that copies its only argument, which is the second.
-constexpr uint32_t kCongruence = ~uint32_t{0}, kCopy = kCongruence - 1;
+// Why two values are equal: output number `output` of an application of a rule, equal arguments in this order, that
+// the first is an application that copies its only argument, which is the second, or that the second is the number
+// that the first makes of `numbers`.
+constexpr uint32_t kCongruence = ~uint32_t{0}, kCopy = kCongruence - 1, kArithmetic = kCongruence - 2;
 struct EqualityReason {
   uint32_t application = kCongruence;
   uint32_t output = 0;
   std::vector<uint8_t> order;  // Congruence: argument i of the first is argument order[i] of the second
+  std::vector<EqualityId> numbers = {};
 };
 
 class EqualityGraph {

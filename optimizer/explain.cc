@@ -70,13 +70,8 @@ std::optional<Chain> Explainer::explain_link(EqualityId from) {
   const EqualityId first = link.is_forward ? from : link.to, second = link.is_forward ? link.to : from;
   const auto found = [&]() -> std::optional<Chain> {
     if (link.reason.application == kCongruence) return explain_congruence(first, second, link.reason.order);
-    if (link.reason.application == kCopy) {
-      const EqualityId argument = graph_.node(first).inputs.front();
-      Chain chain{term(first), {{term(argument), kNoRule, false}}};
-      const auto rest = explain(argument, second);
-      if (!rest || !extend(chain, *rest)) return std::nullopt;
-      return chain;
-    }
+    if (link.reason.application == kCopy) return explain_copy(first, second);
+    if (link.reason.application == kArithmetic) return explain_arithmetic(first, second, link.reason.numbers);
     const Application& a = applications_[link.reason.application];
     const Pattern& pattern = a.pattern->pattern();
     auto chain = align(a, pattern.left, a.left, pattern.left.outputs[link.reason.output], first);
@@ -89,6 +84,27 @@ std::optional<Chain> Explainer::explain_link(EqualityId from) {
   }();
   if (!found || link.is_forward) return found;
   return turned(*found);
+}
+
+std::optional<Chain> Explainer::explain_copy(EqualityId copy, EqualityId original) {
+  const EqualityId argument = graph_.node(copy).inputs.front();
+  Chain chain{term(copy), {{term(argument), kCopyMove, false}}};
+  const auto rest = explain(argument, original);
+  if (!rest || !extend(chain, *rest)) return std::nullopt;
+  return chain;
+}
+
+std::optional<Chain> Explainer::explain_arithmetic(EqualityId from, EqualityId to,
+                                                   const std::vector<EqualityId>& numbers) {
+  std::vector<Chain> arguments;
+  for (size_t i = 0; i < numbers.size(); i++) {
+    auto chain = explain(graph_.node(from).inputs[i], numbers[i]);
+    if (!chain) return std::nullopt;
+    arguments.push_back(*std::move(chain));
+  }
+  auto chain = lift(from, arguments);
+  if (chain) chain->moves.push_back({term(to), kArithmeticMove, false});
+  return chain;
 }
 
 std::optional<Chain> Explainer::explain_congruence(EqualityId from, EqualityId to, const std::vector<uint8_t>& order) {

@@ -18,7 +18,8 @@ struct Application {
   std::vector<EqualityId> variables;
 };
 
-constexpr size_t kNoRule = ~size_t{0};  // of a move between a copy and what it copies
+// Moves that no rule makes: between a copy and what it copies, and between an application to numbers and its value.
+constexpr size_t kCopyMove = ~size_t{0}, kArithmeticMove = kCopyMove - 1;
 struct Move {
   Value after;
   size_t rule;
@@ -45,6 +46,8 @@ class Explainer {
  private:
   std::vector<EqualityId> path_to_root(EqualityId id) const;
   std::optional<Chain> explain_link(EqualityId from);
+  std::optional<Chain> explain_copy(EqualityId copy, EqualityId original);
+  std::optional<Chain> explain_arithmetic(EqualityId from, EqualityId to, const std::vector<EqualityId>& numbers);
   std::optional<Chain> explain_congruence(EqualityId from, EqualityId to, const std::vector<uint8_t>& order);
   // From the term of an id to the instance of a pattern's value.
   std::optional<Chain> align(const Application& application, const PatternSide& side,

@@ -21,8 +21,12 @@ struct DerivationLimits {
   bool any_kind = false;
 };
 
+// Steps that need no rule: a node that copies its input (Identity) is dropped or put in, and an application to numbers
+// is replaced by its value or the other way round.
+inline constexpr const char *kCopyStep = "(copy)", *kArithmeticStep = "(arithmetic)";
+
 struct DerivationStep {
-  std::string rule;  // "" where a node that copies its input (Identity) is dropped or put in
+  std::string rule;  // its name, or one of those
   bool is_reversed = false;
   Graph graph;  // after the step
 };

@@ -93,6 +93,21 @@ const char* const kReluTwice = R"(rule relu-twice
 end
 )";
 
+const char* const kSums = R"(rule sums
+  var x f32[...]
+  var y f32[...]
+  var z f32[...]
+  left
+    a = Add(x, y)
+    b = Add(a, z)
+    return b
+  right
+    a = Add(y, z)
+    b = Add(x, a)
+    return b
+end
+)";
+
 struct Row {
   std::string name;
   std::string rules, goal;  // the goal below "rule goal"
@@ -290,6 +305,33 @@ const Row kRows[] = {
     return a
 )",
      Verdict::Follows, 2},
+    {"NumbersAreComputed", kSums, R"(
+  var x f32[]
+  left
+    constant one = f32[] {1.0}
+    a = Add(x, one)
+    b = Add(a, one)
+    return b
+  right
+    constant two = f32[] {2.0}
+    a = Add(x, two)
+    return a
+)",
+     Verdict::Follows, 2},
+    {"WhatIsNotExactIsNot", kSums, R"(
+  var x f32[]
+  left
+    constant one = f32[] {0.1}
+    constant two = f32[] {0.2}
+    a = Add(x, one)
+    b = Add(a, two)
+    return b
+  right
+    constant three = f32[] {0.3}
+    a = Add(x, three)
+    return a
+)",
+     Verdict::Saturated, 0},
 };
 INSTANTIATE_TEST_SUITE_P(Derivation, DerivationTest, testing::ValuesIn(kRows),
                          [](const auto& info) { return info.param.name; });

@@ -16,9 +16,7 @@
 namespace gopt::cli {
 namespace {
 
-std::string step_name(const DerivationStep& step) {
-  return (step.rule.empty() ? "a copy" : step.rule) + (step.is_reversed ? " reversed" : "");
-}
+std::string step_name(const DerivationStep& step) { return step.rule + (step.is_reversed ? " reversed" : ""); }
 
 }  // namespace
 
@@ -41,8 +39,7 @@ std::string derivation_text(const Derivation& derivation) {
 std::string rules_text(const Derivation& derivation) {
   std::vector<std::string> names;
   for (const DerivationStep& step : derivation.steps)
-    if (const std::string name = step_name(step);
-        !step.rule.empty() && std::find(names.begin(), names.end(), name) == names.end())
+    if (const std::string name = step_name(step); std::find(names.begin(), names.end(), name) == names.end())
       names.push_back(name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
