@@ -193,7 +193,9 @@ class Matcher {
       const EqualityId root = output.variable >= 0 ? match_.variables[output.variable] : output_of(output);
       found.roots.push_back(root);
       if (root == kNoValue) continue;
-      if (std::find(classes.begin(), classes.end(), graph_.find(root)) != classes.end()) return;
+      // Siblings that are one value are joined for nothing.
+      const bool is_known = std::find(classes.begin(), classes.end(), graph_.find(root)) != classes.end();
+      if (is_known && open_.is_joined()) return;
       classes.push_back(graph_.find(root));
     }
     out_.found.push_back(std::move(found));

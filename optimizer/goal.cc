@@ -76,15 +76,20 @@ Facts facts_of(const RewriteRule& rule) {
   return facts;
 }
 
+bool is_never_zero(const Index& index, const Facts& facts) {
+  return index.is_constant() || facts.is_non_negative(index - Index(1)) || facts.is_non_negative(Index(-1) - index);
+}
+
 // A symbol that one of the equations gives in terms of others.
-std::optional<std::pair<AtomId, Index>> solve_one(const std::vector<Index>& zeros) {
-  for (const Index& zero : zeros) {
+std::optional<std::pair<AtomId, Index>> solve_one(const Facts& facts) {
+  for (const Index& zero : facts.zeros()) {
     std::set<AtomId> symbols;
     for (const Index::Term& term : zero.terms())
       for (AtomId id : term.atoms)
         if (atom(id).kind == AtomKind::Symbol) symbols.insert(id);
     for (AtomId id : symbols)
-      if (const auto value = solve_for_zero(zero, id)) return std::pair(id, *value);
+      if (const auto solved = solve_for_zero(zero, id); solved && is_never_zero(solved->factor, facts))
+        return std::pair(id, solved->value);
   }
   return std::nullopt;
 }
@@ -107,7 +112,7 @@ Result<Goal> read_goal(const RewriteRule& rule) {
   for (int count = 0; count < kMaxEquations; count++) {
     if (!is_ranked(goal.rule.left) || !is_ranked(goal.rule.right)) return Error{"a value has no rank"};
     goal.facts = facts_of(goal.rule);
-    const auto solved = solve_one(goal.facts.zeros());
+    const auto solved = solve_one(goal.facts);
     if (!solved) return goal;
     GOPT_ASSIGN_OR_RETURN(goal.rule, substituted(std::move(goal.rule), {{solved->first, solved->second}}));
   }

@@ -65,10 +65,12 @@ std::optional<Index> divide_exactly(const Index& dividend, const Index& divisor)
   return quotient;
 }
 
-std::optional<Index> solve_for_zero(const Index& index, AtomId symbol) {
+std::optional<ZeroSolution> solve_for_zero(const Index& index, AtomId symbol) {
   const auto form = linear_in(index, symbol);
   if (!form || form->factor == Index(0)) return std::nullopt;
-  return divide_exactly(-form->rest, form->factor);
+  const auto value = divide_exactly(-form->rest, form->factor);
+  if (!value) return std::nullopt;
+  return ZeroSolution{*value, form->factor};
 }
 
 const Index* SymbolBindings::find(AtomId symbol) const {

@@ -38,8 +38,12 @@ class SymbolBindings {
 // Quotient where `divisor` divides every part of `dividend`; nothing else is a quotient.
 std::optional<Index> divide_exactly(const Index& dividend, const Index& divisor);
 
-// What the symbol is where the index is zero; nothing where the index is not linear in it, or the quotient not exact.
-std::optional<Index> solve_for_zero(const Index& index, AtomId symbol);
+// What the symbol is where the index is zero and `factor` is not; nothing where the index is not linear in it, or the
+// quotient not exact.
+struct ZeroSolution {
+  Index value, factor;
+};
+std::optional<ZeroSolution> solve_for_zero(const Index& index, AtomId symbol);
 
 // True only where the index is non-negative for all values >= 0 of the model's symbols.
 bool is_surely_non_negative(const Index& index);

@@ -293,6 +293,18 @@ const Row kRows[] = {
   when c == d
 )",
      Verdict::Follows, 1},
+    {"EqualPartsOfOneConcat", kSplitOfConcat, R"(
+  var x f32[n,c]
+  left
+    a = Concat(x, x) {axis=1}
+    b, e = Split(a) {axis=1, split=[c,c]}
+    f = Relu(b)
+    return f
+  right
+    a = Relu(x)
+    return a
+)",
+     Verdict::Follows, 1},
     {"CopiesAreNothing", kReluTwice, R"(
   var x f32[n]
   left
@@ -362,6 +374,22 @@ TEST(DerivationConditions, OneThatIsNotDecidedIsNotMet) {
   EXPECT_EQ(derive_rule(rules_of(shift_goal("  when k >= 1\n"))[0], rules, {}).verdict, Verdict::Saturated);
   EXPECT_EQ(derive_rule(rules_of(shift_goal("  when k >= 2\n"))[0], rules, {}).verdict, Verdict::Follows);
   EXPECT_EQ(derive_rule(rules_of(shift_goal("  when k >= 3\n"))[0], rules, {}).verdict, Verdict::Follows);
+}
+
+// g a = g b says nothing of a and b where g is 0.
+std::string factor_goal(const std::string& when) {
+  const auto sum = [](const std::string& end) {
+    return "    q = Slice(y) {starts=[0], ends=[" + end + "], axes=[0]}\n    s = ReduceSum(q) {axes=[0], keepdims=0}\n";
+  };
+  return "rule goal\n  var x f32[g]\n  var y f32[n]\n  var z f32[b]\n  left\n    p = Relu(x)\n    r = Relu(z)\n" +
+         sum("a") + "    return p, r, s\n  right\n    p = Relu(x)\n    r = Relu(z)\n" + sum("b") +
+         "    return p, r, s\n  when g*a == g*b" + when + "\nend\n";
+}
+
+TEST(DerivationConditions, AnEquationIsDividedByWhatIsNeverZero) {
+  const DerivationRules rules(rules_of(kShift));
+  EXPECT_EQ(derive_rule(rules_of(factor_goal(" and g >= 1"))[0], rules, {}).verdict, Verdict::Follows);
+  EXPECT_NE(derive_rule(rules_of(factor_goal(""))[0], rules, {}).verdict, Verdict::Follows);
 }
 
 const char* const kRoot = R"(rule root-squared
