@@ -1,5 +1,5 @@
-// rulegen's work: finding rules, proving files of them again, deriving some from others, showing one, auditing the prover, checking what it
-// logged. A command returns the exit status that its verdicts ask for, or the user's error.
+// rulegen's work: finding rules, proving files of them again, deriving some from others, showing one, auditing the
+// prover, checking what it logged. A command returns the exit status that its verdicts ask for, or the user's error.
 #pragma once
 
 #include "gopt/ranks.h"
