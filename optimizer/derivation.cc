@@ -81,6 +81,27 @@ std::string to_string(Derivation::Verdict verdict) {
 namespace optimizer {
 namespace {
 
+using Directions = std::vector<const Direction*>;
+
+// Of rules that have at most `foreign` operators that the goal has not, those that operators can lead to.
+Directions select_directions(const DerivationRules::Compiled& compiled, const std::vector<bool>& allowed,
+                             const Operators& own, int foreign) {
+  const auto is_wanted = [&](const Direction& d) {
+    return (allowed.empty() || allowed[d.rule]) && static_cast<int>(((d.from | d.to) & ~own).count()) <= foreign;
+  };
+  Operators available = own;
+  for (bool grown = true; grown;) {
+    const Operators before = available;
+    for (const Direction& direction : compiled.directions)
+      if (is_wanted(direction) && (direction.from & ~available).none()) available |= direction.to;
+    grown = available != before;
+  }
+  Directions selected;
+  for (const Direction& direction : compiled.directions)
+    if (is_wanted(direction) && (direction.from & ~available).none()) selected.push_back(&direction);
+  return selected;
+}
+
 // A pattern in one saturation: which matches were applied, and how long it rests.
 struct Schedule {
   const Direction* direction;
@@ -91,18 +112,19 @@ struct Schedule {
 
 class Saturation {
  public:
-  Saturation(const Goal& goal, const DerivationRules::Compiled& compiled, const std::vector<bool>& allowed,
-             const DerivationLimits& limits)
-      : goal_(goal), compiled_(compiled), allowed_(allowed), limits_(limits), graph_(goal.facts) {}
+  Saturation(const Goal& goal, const DerivationRules::Compiled& compiled, const DerivationLimits& limits)
+      : goal_(goal), compiled_(compiled), limits_(limits), graph_(goal.facts) {}
 
   Status add_goal() {
     GOPT_RETURN_IF_ERROR(add_side(goal_.rule.left, left_));
     return add_side(goal_.rule.right, right_);
   }
 
-  // By rules that have at most `foreign` operators that the goal has not, as far as operators lead to each other.
-  void run(int foreign, Derivation& result) {
-    saturate(reachable(operators_of(goal_.rule.left) | operators_of(goal_.rule.right), foreign));
+  void run(const Directions& directions, Derivation& result) {
+    std::vector<Schedule> schedules;
+    for (const Direction* direction : directions)
+      for (const EqualityPattern& pattern : direction->patterns) schedules.push_back({direction, &pattern, {}, 0, 0});
+    saturate(std::move(schedules));
     result.iterations = iterations_;
     result.nodes = graph_.node_count();
     result.classes = graph_.class_count();
@@ -145,25 +167,6 @@ class Saturation {
     for (size_t i = 0; i < left_.size(); i++)
       if (graph_.find(left_[i]) != graph_.find(right_[i])) return false;
     return true;
-  }
-
-  std::vector<Schedule> reachable(const Operators& own, int foreign) const {
-    const auto is_wanted = [&](const Direction& d) {
-      return (allowed_.empty() || allowed_[d.rule]) && static_cast<int>(((d.from | d.to) & ~own).count()) <= foreign;
-    };
-    Operators available = own;
-    for (bool grown = true; grown;) {
-      const Operators before = available;
-      for (const Direction& direction : compiled_.directions)
-        if (is_wanted(direction) && (direction.from & ~available).none()) available |= direction.to;
-      grown = available != before;
-    }
-    std::vector<Schedule> schedules;
-    for (const Direction& direction : compiled_.directions) {
-      if (!is_wanted(direction) || (direction.from & ~available).any()) continue;
-      for (const EqualityPattern& pattern : direction.patterns) schedules.push_back({&direction, &pattern, {}, 0, 0});
-    }
-    return schedules;
   }
 
   bool is_present(const Direction& direction) const {
@@ -292,7 +295,6 @@ class Saturation {
 
   const Goal& goal_;
   const DerivationRules::Compiled& compiled_;
-  const std::vector<bool>& allowed_;
   const DerivationLimits& limits_;
   EqualityGraph graph_;
   std::vector<EqualityId> left_, right_;
@@ -301,15 +303,17 @@ class Saturation {
   std::string limit_;
 };
 
-Derivation saturate(const Goal& goal, const DerivationRules& rules, const std::vector<bool>& allowed,
-                    const DerivationLimits& limits, int foreign) {
+Operators operators_of(const Goal& goal) { return operators_of(goal.rule.left) | operators_of(goal.rule.right); }
+
+Derivation saturate(const Goal& goal, const DerivationRules& rules, const Directions& directions,
+                    const DerivationLimits& limits) {
   Derivation result;
   result.goal = goal.rule;
-  Saturation saturation(goal, rules.compiled(), allowed, limits);
+  Saturation saturation(goal, rules.compiled(), limits);
   if (const Status added = saturation.add_goal(); !added.ok())
     result.reason = added.error().message;
   else
-    saturation.run(foreign, result);
+    saturation.run(directions, result);
   return result;
 }
 
@@ -324,7 +328,8 @@ Derivation shortened(const Goal& goal, const DerivationRules& rules, Derivation 
     return allowed;
   };
   const auto try_rules = [&](const std::vector<bool>& allowed) {
-    Derivation other = saturate(goal, rules, allowed, limits, kAnyForeign);
+    const Directions directions = select_directions(rules.compiled(), allowed, operators_of(goal), kAnyForeign);
+    Derivation other = saturate(goal, rules, directions, limits);
     if (other.verdict == Derivation::Verdict::Follows && other.step_count <= found.step_count) found = std::move(other);
   };
   if (found.step_count < 2) return found;
@@ -352,8 +357,12 @@ Derivation derive_rule(const RewriteRule& rule, const DerivationRules& rules, co
     return result;
   }
   // What is far from the goal is tried when what is near does not do.
+  std::optional<optimizer::Directions> tried;
   for (int foreign : {0, 1, optimizer::kAnyForeign}) {
-    result = optimizer::saturate(*goal, rules, allowed, limits, foreign);
+    auto directions = optimizer::select_directions(rules.compiled(), allowed, optimizer::operators_of(*goal), foreign);
+    if (tried == directions) continue;
+    result = optimizer::saturate(*goal, rules, directions, limits);
+    tried = std::move(directions);
     if (result.verdict == Derivation::Verdict::Follows) return optimizer::shortened(*goal, rules, result, limits);
     if (result.verdict == Derivation::Verdict::NotRead) break;
   }
