@@ -133,8 +133,37 @@ TEST_F(DeriveTest, MinimalSplitsADatabase) {
   EXPECT_NE(read_file(shortcut).find("by associate"), std::string::npos);
   // What is left is minimal, and gives the rest.
   EXPECT_NE(run_rulegen("derive --minimal --rules " + core).text.find("0 shortcuts"), std::string::npos);
-  EXPECT_NE(run_rulegen("derive --brief --rules " + core + " " + shortcut).text.find("1 rules by 2: 1 follow"),
+  EXPECT_NE(run_rulegen("derive --learn --brief --rules " + core + " " + shortcut).text.find("1 rules by 2: 1 follow"),
             std::string::npos);
+}
+
+// ((a + b) + c) + ... = ((... + c) + b) + a
+std::string turned_sum(const std::string& name, const std::string& summands) {
+  std::string text = "rule " + name + "\n", left, right;
+  for (char summand : summands) text += std::string("  var ") + summand + " f32[...]\n";
+  const auto side = [](const std::string& order) {
+    std::string lines, sum(1, order[0]);
+    for (size_t i = 1; i < order.size(); i++) {
+      const std::string next = "s" + std::to_string(i);
+      lines += "    " + next + " = Add(" + sum + ", " + order[i] + ")\n";
+      sum = next;
+    }
+    return lines + "    return " + sum + "\n";
+  };
+  return text + "  left\n" + side(summands) + "  right\n" + side({summands.rbegin(), summands.rend()}) + "end\n\n";
+}
+
+TEST_F(DeriveTest, WhatWasLearntIsUsed) {
+  const std::string text = kBase, associate = text.substr(0, text.find("rule four-sums"));
+  const std::string base = write_file(folder_.file("associate.rules"), associate);
+  ASSERT_EQ(run_rulegen("verify --write " + base).status, 0);
+  const std::string goals =
+      write_file(folder_.file("learn.rules"), turned_sum("four", "abcd") + turned_sum("five", "abcde"));
+  const std::string command = "derive --iterations 1 " + goals + " --rules " + base;
+  EXPECT_NE(run_rulegen(command).text.find("five: not derived within the limits: 1 iterations"), std::string::npos);
+  const Outcome learning = run_rulegen(command + " --learn");
+  EXPECT_NE(learning.text.find("five: follows"), std::string::npos) << learning.text;
+  EXPECT_NE(learning.text.find("by four"), std::string::npos) << learning.text;
 }
 
 TEST_F(DeriveTest, IsTheSameOnAnyNumberOfThreads) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -46,6 +46,30 @@ struct Counts {
   }
 };
 
+std::vector<Derivation> derive_each(const std::vector<RewriteRule>& database, const std::vector<RewriteRule>& goals,
+                                    const DeriveOptions& o) {
+  const DerivationRules rules(database);
+  std::vector<DerivationTask> tasks;
+  for (const RewriteRule& goal : goals) tasks.push_back({&goal, {}});
+  return derive_on_threads(tasks, rules, o.limits, o.threads);
+}
+
+// One after another: what follows may be used from there on.
+std::vector<Derivation> derive_learning(std::vector<RewriteRule> database, const std::vector<RewriteRule>& goals,
+                                        const DerivationLimits& limits) {
+  std::vector<bool> allowed(database.size() + goals.size());
+  std::fill_n(allowed.begin(), database.size(), true);
+  const size_t first = database.size();
+  database.insert(database.end(), goals.begin(), goals.end());
+  const DerivationRules rules(std::move(database));
+  std::vector<Derivation> found;
+  for (size_t i = 0; i < goals.size(); i++) {
+    found.push_back(derive_rule(goals[i], rules, allowed, limits));
+    allowed[first + i] = found.back().verdict == Derivation::Verdict::Follows;
+  }
+  return found;
+}
+
 Result<int> derive(const DeriveOptions& o) {
   if (o.minimal) return derive_minimal(o);
   if (o.file.empty()) return Error{"derive needs a FILE of rules, or --minimal"};
@@ -55,10 +79,8 @@ Result<int> derive(const DeriveOptions& o) {
                         read_rule_file(o.file, o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson));
   const std::vector<RewriteRule> goals = proved_rules(std::move(file.rules), o.threads);
   const std::clock_t start = std::clock();
-  const DerivationRules rules(database);
-  std::vector<DerivationTask> tasks;
-  for (const RewriteRule& goal : goals) tasks.push_back({&goal, {}});
-  const std::vector<Derivation> found = derive_on_threads(tasks, rules, o.limits, o.threads);
+  const std::vector<Derivation> found =
+      o.learn ? derive_learning(database, goals, o.limits) : derive_each(database, goals, o);
   Counts counts;
   nlohmann::json rows = nlohmann::json::array();
   for (size_t i = 0; i < goals.size(); i++) {
@@ -117,6 +139,7 @@ Command add_derive(CLI::App& app) {
   app.add_option("--threads", o->threads, "rules derived at the same time; the answers do not depend on it")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_flag("--learn", o->learn, "a rule of FILE that follows may be used for those after it; on one thread");
   app.add_flag("--brief", o->brief, "verdicts without derivations");
   app.add_flag("--force", o->force, "overwrite existing files");
   add_limits(app, o->limits);

@@ -39,6 +39,7 @@ std::vector<size_t> by_speciality(const std::vector<RewriteRule>& rules) {
 struct Minimal {
   std::vector<bool> is_core;
   std::vector<Derivation> derivations;  // by rule; of shortcuts those from the core where they were found
+  std::vector<size_t> shortcuts;        // in the order in which they were found: each by rules that were left then
   int passes = 0;
 
   // Of the core: not derived within the limits, so that they may follow.
@@ -76,6 +77,7 @@ bool pass(const DerivationRules& rules, const DeriveOptions& o, const std::vecto
       if (derivation.verdict == Derivation::Verdict::Follows && !still_holds(derivation, found.is_core))
         derivation = derive_rule(rules.rules()[rule], rules, without(found.is_core, rule), o.limits);
       found.is_core[rule] = derivation.verdict != Derivation::Verdict::Follows;
+      if (!found.is_core[rule]) found.shortcuts.push_back(rule);
       found.derivations[rule] = std::move(derivation);
       progress.step(rules.rules()[rule].name);
     }
@@ -119,13 +121,13 @@ std::string shortcut_text(const RewriteRule& rule, const Derivation& derivation)
 
 Status write_parts(const DerivationRules& rules, const DeriveOptions& o, const Minimal& found) {
   std::string core = "# Made by: rulegen derive --minimal. No rule was derived from the others of this file.\n\n",
-              shortcut = "# Made by: rulegen derive --minimal. Each rule follows from others, as it says.\n\n";
-  for (size_t i = 0; i < rules.rules().size(); i++) {
-    if (found.is_core[i])
-      core += print_rule(rules.rules()[i]) + "\n";
-    else
-      shortcut += shortcut_text(rules.rules()[i], found.derivations[i]) + "\n";
-  }
+              shortcut =
+                  "# Made by: rulegen derive --minimal. Each rule follows from the core and from those above it.\n\n";
+  for (size_t i = 0; i < rules.rules().size(); i++)
+    if (found.is_core[i]) core += print_rule(rules.rules()[i]) + "\n";
+  // What was found last needs none of those found before it.
+  for (size_t i = found.shortcuts.size(); i-- > 0;)
+    shortcut += shortcut_text(rules.rules()[found.shortcuts[i]], found.derivations[found.shortcuts[i]]) + "\n";
   if (!o.core.empty()) GOPT_RETURN_IF_ERROR(write_text(o.core, core, o.force));
   if (!o.shortcut.empty()) GOPT_RETURN_IF_ERROR(write_text(o.shortcut, shortcut, o.force));
   return Unit{};
