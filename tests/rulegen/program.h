@@ -18,14 +18,18 @@ struct Outcome {
   std::string text;  // standard output, and standard error where it is wanted
 };
 
-inline Outcome run_rulegen(const std::string& arguments, const char* errors = "2>&1") {
+inline Outcome run_program(const std::string& program, const std::string& arguments, const char* errors = "2>&1") {
   Outcome outcome;
-  FILE* pipe = popen((std::string(RULEGEN_PROGRAM) + " " + arguments + " " + errors).c_str(), "r");
+  FILE* pipe = popen((program + " " + arguments + " " + errors).c_str(), "r");
   char buffer[4096];
   for (size_t n; (n = fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, n);
   const int status = pclose(pipe);
   if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
   return outcome;
+}
+
+inline Outcome run_rulegen(const std::string& arguments, const char* errors = "2>&1") {
+  return run_program(RULEGEN_PROGRAM, arguments, errors);
 }
 
 inline std::string write_file(const std::string& path, const std::string& text) {

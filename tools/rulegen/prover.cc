@@ -46,7 +46,7 @@ Status Prover::keep_in(const std::string& folder) {
       left_out++;
   }
   if (ranks_.rank() == 0 && left_out > 0)
-    fmt::print(stderr, "{}: {} of its lines no verdict on a candidate; left out\n", file_,
+    fmt::print(stderr, "{}: {} no verdict on a candidate; left out\n", file_,
                left_out == 1 ? "1 line is" : fmt::format("{} lines are", left_out));
   return Unit{};
 }

@@ -1,0 +1,209 @@
+// A run of the generator: the same output for any number of threads and ranks, and when it was stopped and goes on.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "program.h"
+
+namespace gopt {
+namespace {
+
+const std::string kRun = "--max-ops 2 --family merge,scale ";
+
+class RunTest : public ::testing::Test {
+ protected:
+  // Rules, then the report without times and memory.
+  std::string output_of(const std::string& name, const std::string& arguments, const std::string& launcher = "") {
+    const std::string out = folder_.file(name + ".rules"), report = folder_.file(name + ".json");
+    const Outcome outcome =
+        run_program(launcher + RULEGEN_PROGRAM, kRun + arguments + " --out " + out + " --report " + report);
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    text_ = outcome.text;
+    nlohmann::json counts = nlohmann::json::parse(read_file(report));
+    for (const char* varying : {"seconds", "proving_seconds", "megabytes"}) EXPECT_EQ(counts.erase(varying), 1u);
+    for (nlohmann::json& rejected : counts["rejected"]) rejected.erase("milliseconds");
+    EXPECT_GT(counts["proved"], 20);
+    EXPECT_GT(counts["unknown"], 0);
+    return read_file(out) + counts.dump(1);
+  }
+  std::string text_;  // what was printed
+  TemporaryFolder folder_;
+};
+
+TEST_F(RunTest, TheSameForAnyNumberOfThreads) {
+  const std::string one = output_of("one", "");
+  for (const char* threads : {"1", "2", "4"}) EXPECT_EQ(output_of(threads, std::string("--threads ") + threads), one);
+}
+
+bool has_mpirun() { return GOPT_HAS_MPI && std::system("mpirun --version >/dev/null 2>&1") == 0; }
+
+// As root, and on fewer cores than ranks, Open MPI wants to be told that it may.
+const char* const kMpirun =
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+    "OMPI_MCA_plm=isolated "
+    "mpirun -n ";
+
+TEST_F(RunTest, TheSameForAnyNumberOfRanks) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI, or there is no mpirun";
+  const std::string one = output_of("one", "");
+  EXPECT_EQ(output_of("two", "", std::string(kMpirun) + "2 "), one);
+  EXPECT_EQ(output_of("three", "--threads 2 --checkpoint " + folder_.file("c"), std::string(kMpirun) + "3 "), one);
+  // What the ranks have kept is all that one process asks.
+  EXPECT_EQ(output_of("again", "--checkpoint " + folder_.file("c")), one);
+}
+
+TEST_F(RunTest, OneRankSpeaksOfAnError) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI, or there is no mpirun";
+  const std::string unwritable = "--max-ops 2 --out /nonexistent/x.rules",
+                    unknown = "--max-ops 2 --family f --out " + folder_.file("x");
+  for (const std::string& arguments : {unwritable, unknown}) {
+    const Outcome outcome = run_program(std::string(kMpirun) + "2 " + RULEGEN_PROGRAM, arguments);
+    EXPECT_EQ(outcome.status, 1) << outcome.text;
+    const size_t at = outcome.text.find("rulegen: ");
+    ASSERT_NE(at, std::string::npos) << outcome.text;
+    EXPECT_EQ(outcome.text.find("rulegen: ", at + 1), std::string::npos) << outcome.text;
+  }
+}
+
+// ---- checkpoints ----
+
+class CheckpointTest : public RunTest {
+ protected:
+  std::string lines() const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.file("c")))
+      return read_file(entry.path().string());
+    return "";
+  }
+  size_t line_count() const {
+    if (!std::filesystem::exists(folder_.file("c"))) return 0;
+    const std::string text = lines();
+    return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  std::string checkpoint() const { return "--checkpoint " + folder_.file("c"); }
+  void replace_lines(const std::string& text) const {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.file("c")))
+      write_file(entry.path().string(), text);
+  }
+
+  // Starts a run, and ends it by a signal as soon as so many verdicts are known. Its wait status.
+  int stopped_run(size_t verdicts, int ending) const {
+    const pid_t child = fork();
+    if (child == 0) {
+      const std::string command = std::string("exec ") + RULEGEN_PROGRAM + " " + kRun + checkpoint() + " --out " +
+                                  folder_.file("stopped.rules") + " >/dev/null 2>" + folder_.file("stopped.txt");
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+    const auto start = std::chrono::steady_clock::now();
+    while (line_count() < verdicts && std::chrono::steady_clock::now() - start < std::chrono::minutes(2))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    kill(child, ending);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status;
+  }
+};
+
+TEST_F(CheckpointTest, AStoppedRunGoesOn) {
+  const std::string whole = output_of("whole", "");
+  size_t known = 0;
+  for (int ending : {SIGINT, SIGTERM, SIGKILL}) {
+    const int status = stopped_run(known + 5, ending);
+    const size_t before = known;
+    known = line_count();
+    EXPECT_GT(known, before);
+    EXPECT_FALSE(std::filesystem::exists(folder_.file("stopped.rules")));
+    if (ending == SIGKILL) {
+      EXPECT_TRUE(WIFSIGNALED(status));
+    } else {
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 128 + ending) << status;
+      EXPECT_NE(read_file(folder_.file("stopped.txt")).find("goes on from the checkpoint"), std::string::npos);
+    }
+  }
+  EXPECT_EQ(output_of("resumed", checkpoint()), whole);
+  // Nothing was proved twice.
+  std::set<std::string> candidates;
+  std::istringstream text(lines());
+  size_t count = 0;
+  for (std::string line; std::getline(text, line); count++)
+    candidates.insert(nlohmann::json::parse(line).at("candidate").get<std::string>());
+  EXPECT_EQ(candidates.size(), count);
+}
+
+TEST_F(CheckpointTest, WhatIsNoVerdictIsLeftOut) {
+  const std::string whole = output_of("whole", checkpoint());
+  const std::string text = lines();
+  // The last line cut short, as where a run was killed while it wrote.
+  replace_lines(text.substr(0, text.size() - 40));
+  EXPECT_EQ(output_of("short", checkpoint()), whole);
+  EXPECT_NE(text_.find("1 line is no verdict"), std::string::npos) << text_;
+  // One candidate's proof under another's name, and a proof of another rule.
+  const size_t end = text.find('\n'), next = text.find('\n', end + 1);
+  nlohmann::json first = nlohmann::json::parse(text.substr(0, end)),
+                 second = nlohmann::json::parse(text.substr(end + 1, next - end - 1));
+  ASSERT_EQ(first["verdict"], "proved");
+  std::string rule = first["rule"];
+  first["rule"] = second["rule"];
+  nlohmann::json edited = second;
+  rule.replace(rule.find("var "), 4, "var other");
+  edited["rule"] = rule;
+  replace_lines(first.dump() + "\n" + edited.dump() + "\n{}\nnonsense\n" + text.substr(next + 1));
+  EXPECT_EQ(output_of("foreign", checkpoint()), whole);
+  EXPECT_NE(text_.find("4 lines are no verdict"), std::string::npos) << text_;
+}
+
+// Verdicts are on candidates, whatever run found them.
+TEST_F(CheckpointTest, AnotherRunsVerdictsAreTakenUp) {
+  ASSERT_EQ(
+      run_rulegen("--max-ops 2 --family piecewise --seed 7 " + checkpoint() + " --out " + folder_.file("o")).status, 0);
+  const size_t before = line_count();
+  EXPECT_GT(before, 10u);
+  EXPECT_EQ(output_of("after", checkpoint()), output_of("whole", ""));
+  EXPECT_GT(line_count(), before);
+}
+
+TEST_F(CheckpointTest, AFolderThatCannotBeIsAnError) {
+  write_file(folder_.file("c"), "a file");
+  const Outcome outcome = run_rulegen(kRun + checkpoint() + " --out " + folder_.file("o"));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.text.find(folder_.file("c") + " cannot be made"), std::string::npos) << outcome.text;
+}
+
+TEST_F(RunTest, VerboseHasALineForEachLevelAndStage) {
+  const Outcome outcome = run_rulegen("--max-ops 2 --family merge --verbose --out " + folder_.file("o"));
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  for (const char* wanted : {" MB, 1/1 merge 2+0 found: ", "merge 2+0 decided: ", " candidates, ", " classes, ",
+                             " pairs; ", " kept; ", " proved, ", " refuted, ", " unknown"})
+    EXPECT_NE(outcome.text.find(wanted), std::string::npos) << wanted << "\n" << outcome.text;
+}
+
+TEST_F(RunTest, StatsPrintsTheFunnelForEachNumberOfApplications) {
+  const Outcome outcome = run_rulegen("stats --max-ops 2 --family merge");
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  std::map<std::string, std::pair<double, double>> rows;  // a name in 22 columns, then a number for each run
+  std::istringstream text(outcome.text);
+  for (std::string line; std::getline(text, line);) {
+    ASSERT_GT(line.size(), 22u);
+    std::pair<double, double> numbers{-1, -1};
+    std::istringstream(line.substr(22)) >> numbers.first >> numbers.second;
+    rows[line.substr(0, line.find("  "))] = numbers;
+  }
+  for (const char* name : {"max-ops", "graphs considered", "equal pairs", "after renaming", "after derivability",
+                           "after common subgraph", "proved", "refuted", "unknown", "seconds", "megabytes"}) {
+    ASSERT_EQ(rows.count(name), 1u) << name << "\n" << outcome.text;
+    EXPECT_GE(rows[name].first, 0) << name;
+    EXPECT_GE(rows[name].second, rows[name].first) << name;
+  }
+  EXPECT_GT(rows["proved"].second, 10);
+}
+
+}  // namespace
+}  // namespace gopt
