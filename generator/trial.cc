@@ -14,6 +14,7 @@ constexpr size_t kRandomTrials = 12, kTriesEach = 5;
 // Numbers drawn for a rule in all: a divisor of few numbers is 0 in one draw of many, so that what reads few is tried
 // more often.
 constexpr size_t kWantedNumbers = 192;
+constexpr int64_t kLeading = 16;  // extent of the leading axis where there may be one
 constexpr double kSpecialValues[] = {0, 1, -1, 2, -2};
 constexpr double kTolerance = 1e-7;
 
@@ -42,10 +43,10 @@ class Trials {
         for (const auto& [name, value] : node->attributes) collect_symbols(value, attributes_);
   }
 
-  bool run() {
+  bool run(size_t wanted_numbers) {
     size_t valid = 0, numbers = 0;
     for (size_t tries = 0; tries < kTriesEach * (kRandomTrials + numbers); tries++) {
-      if (valid >= kRandomTrials && numbers >= kWantedNumbers) break;
+      if (valid >= kRandomTrials && numbers >= wanted_numbers) break;
       const auto outcome = trial(static_cast<int>(valid % 4), std::nullopt);
       if (outcome && !outcome->agree) return false;
       if (outcome) valid++, numbers += std::max<size_t>(count_of_inputs(), 1);
@@ -197,13 +198,13 @@ class Trials {
 bool survives_trials(const RewriteRule& rule, uint64_t seed) {
   const bool has_prefix =
       std::any_of(rule.variables.begin(), rule.variables.end(), [](const RuleVariable& v) { return v.has_prefix; });
-  for (const Shape& prefix : {Shape{}, Shape{2}}) {
-    if (!prefix.empty() && !has_prefix) break;
+  const auto survives = [&](const Shape& prefix, size_t wanted_numbers) {
     const auto plain = with_prefix(rule, prefix);
-    if (!plain.ok()) return false;
-    if (!Trials(*plain, seed).run()) return false;
-  }
-  return true;
+    return plain.ok() && Trials(*plain, seed).run(wanted_numbers);
+  };
+  // Under leading axes a trial draws many numbers at once.
+  if (has_prefix) return survives({}, 0) && survives({kLeading}, kWantedNumbers);
+  return survives({}, kWantedNumbers);
 }
 
 }  // namespace gopt::generator
