@@ -21,7 +21,7 @@ namespace {
 struct GenerateOptions {
   GeneratorLimits limits;
   std::string out, partial, report, alphabet, checkpoint;
-  bool force = false, verbose = false;
+  bool unproved = false, force = false, verbose = false;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -90,9 +90,10 @@ Result<Run> run_generator(const GenerateOptions& o) {
       show_progress(text);
   };
   Run run;
-  GOPT_ASSIGN_OR_RETURN(run.found,
-                        generate_rules(
-                            o.limits, [&](std::vector<RewriteRule>& rules) { return prover.prove(rules); }, progress));
+  const auto accept = [&](std::vector<RewriteRule>& rules) {
+    return o.unproved ? std::vector<bool>(rules.size(), true) : prover.prove(rules);
+  };
+  GOPT_ASSIGN_OR_RETURN(run.found, generate_rules(o.limits, accept, progress));
   show_progress("");
   run.counts = prover.counts();
   run.rejected = prover.rejected();
@@ -160,14 +161,13 @@ Result<int> generate(GenerateOptions& o, Ranks& ranks) {
   std::vector<Run> runs(1);
   GOPT_ASSIGN_OR_RETURN(runs[0], run_generator(o));
   if (ranks.rank() > 0) return 0;
-  if (!o.partial.empty())
-    runs[0].partial = prove_partial_rules(runs[0].found.partial, o.limits.threads, show_progress);
+  if (!o.partial.empty()) runs[0].partial = prove_partial_rules(runs[0].found.partial, o.limits.threads, show_progress);
   show_progress("");
   std::string families;
   for (const std::string& f : o.limits.families) families += " --family " + f;
-  const std::string header =
-      fmt::format("# Made by: rulegen --max-ops {} --seed {}{}{}. Every rule carries its proof.\n\n", o.limits.max_ops,
-                  o.limits.seed, families, o.alphabet.empty() ? "" : " --alphabet " + o.alphabet);
+  const std::string header = fmt::format("# Made by: rulegen --max-ops {} --seed {}{}{}. {}\n\n", o.limits.max_ops,
+                                         o.limits.seed, families, o.alphabet.empty() ? "" : " --alphabet " + o.alphabet,
+                                         o.unproved ? "Nothing here is proved." : "Every rule carries its proof.");
   GOPT_RETURN_IF_ERROR(write_text(o.out, header + print_rules(runs[0].found.rules), o.force));
   if (!o.partial.empty())
     GOPT_RETURN_IF_ERROR(write_text(o.partial, header + print_rules(runs[0].partial.rules), o.force));
@@ -218,6 +218,7 @@ void add_limits(CLI::App& app, GenerateOptions& o) {
                                                                          {"subgraph", Pruning::Subgraph},
                                                                          {"derivable", Pruning::Derivable}},
                                           CLI::ignore_case));
+  app.add_flag("--unproved", o.unproved, "take candidates for rules, and prove none: for audits and timing");
   app.add_option("--alphabet", o.alphabet, "operators and shapes to enumerate, as text (docs/generator.md)");
   app.add_option("--report", o.report, "write the counts, and what is not proved, to FILE.json");
   app.add_option("--checkpoint", o.checkpoint, "keep verdicts in DIR: a command that was stopped goes on from there");
