@@ -6,8 +6,6 @@
 #include <random>
 #include <set>
 
-#include "world.h"
-
 namespace gopt::generator {
 namespace {
 
@@ -112,13 +110,14 @@ std::vector<std::pair<int, int>> variables_of(const TermStore& terms, const std:
   return all;
 }
 
-bool holds_in_fresh_worlds(TermStore& terms, const TermPair& pair, bool with_prefix, uint64_t seed, int trials) {
+bool holds_in_fresh_worlds(const TermStore& terms, const TermPair& pair, bool with_prefix, uint64_t seed,
+                           TapeCache& tapes, int trials) {
   std::mt19937_64 random(seed);
   int fitting = 0;
   for (int attempt = 0; attempt < 40 * trials && fitting < trials; attempt++) {
     std::vector<int64_t> prefix;
     if (with_prefix) prefix.assign(1 + random() % 2, 2);
-    World world(terms, random_sizes(terms.family(), random), prefix, random());
+    World world(terms, random_sizes(terms.family(), random), prefix, random(), tapes);
     const bool fits = std::all_of(pair.left.begin(), pair.left.end(), [&](TermId id) { return world.value(id, true); });
     if (!fits) continue;
     for (size_t i = 0; i < pair.left.size(); i++)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "term.h"
+#include "world.h"
 
 namespace gopt::generator {
 
@@ -17,7 +18,8 @@ std::vector<std::pair<int, int>> variables_of(const TermStore& terms, const std:
 
 // Whether the sides are equal for `trials` random sizes and values; `with_prefix` puts random leading axes before
 // variables whose class allows it. False also where too few random sizes fit.
-bool holds_in_fresh_worlds(TermStore& terms, const TermPair& pair, bool with_prefix, uint64_t seed, int trials = 4);
+bool holds_in_fresh_worlds(const TermStore& terms, const TermPair& pair, bool with_prefix, uint64_t seed,
+                           TapeCache& tapes, int trials = 4);
 
 // Errors: sides that a graph does not allow, which the caller takes as no candidate.
 Result<RewriteRule> make_candidate(const TermStore& terms, const TermPair& pair, bool with_prefix,

@@ -36,8 +36,9 @@ void Enumerator::add_to_group(uint32_t id) {
 
 Level Enumerator::leaves() {
   Level level;
-  World first(space_.terms(), sizes_of(space_.terms().family(), 0), {}, mix(space_.seed())),
-      second(space_.terms(), sizes_of(space_.terms().family(), 1), {}, mix(space_.seed() + 1));
+  TapeCache tapes;
+  World first(space_.terms(), sizes_of(space_.terms().family(), 0), {}, mix(space_.seed()), tapes),
+      second(space_.terms(), sizes_of(space_.terms().family(), 1), {}, mix(space_.seed() + 1), tapes);
   const auto value_of = [&](TermId id) {
     Values both;
     for (World* world : {&first, &second}) {

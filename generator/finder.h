@@ -86,6 +86,7 @@ class RuleFinder {
   GeneratorStats& stats_;
   Equations equations_;
   PairGeneralizer generalizer_;
+  mutable TapeCache tapes_;  // of trials
   std::vector<Found> found_;
   std::map<TermPair, bool> offered_;  // whether kept
 };

@@ -107,8 +107,10 @@ const Values* PairGeneralizer::value(TermId id) {
   std::optional<Values> made;
   if (!term.is_application()) {
     made.emplace();
+    TapeCache tapes;
     for (int assignment : {0, 1}) {  // a world each time, since the family's sizes grow
-      World world(terms_, sizes_of(terms_.family(), assignment), {}, mix(seed_ + static_cast<uint64_t>(assignment)));
+      World world(terms_, sizes_of(terms_.family(), assignment), {}, mix(seed_ + static_cast<uint64_t>(assignment)),
+                  tapes);
       const auto own = world.value(id, false);
       if (!own) return nullptr;  // an extent that is no size here
       made->insert(made->end(), own->values.begin(), own->values.end());

@@ -67,15 +67,17 @@ class Trials {
 
   // Nothing where a side does not fit the sizes drawn.
   std::optional<Outcome> trial(int kind, std::optional<size_t> special) {
-    if (!sides_ || !extents_.empty() || !attributes_.empty()) {
-      draw_sizes();
+    if (!extents_.empty() || !attributes_.empty()) draw_sizes();
+    const auto [entry, is_new] = sides_.try_emplace(sizes_);
+    if (is_new) {
       auto left = instantiated(rule_.left), right = instantiated(rule_.right);
-      if (!left.ok() || !right.ok()) return std::nullopt;
-      sides_ = {*std::move(left), *std::move(right)};
+      if (left.ok() && right.ok()) entry->second = {*std::move(left), *std::move(right)};
     }
+    const auto& sides = entry->second;
+    if (!sides) return std::nullopt;
     draw_values(kind);
     if (special) make_special(*special);
-    const auto left = interpret(sides_->first, inputs_), right = interpret(sides_->second, inputs_);
+    const auto left = interpret(sides->first, inputs_), right = interpret(sides->second, inputs_);
     if (!left.ok() || !right.ok()) return std::nullopt;
     return Outcome{agree(*left, *right), has_elements(*left)};
   }
@@ -189,7 +191,7 @@ class Trials {
   std::mt19937_64 random_;
   std::set<AtomId> extents_, attributes_;
   Environment sizes_;
-  std::optional<std::pair<Graph, Graph>> sides_;  // for these sizes
+  std::map<Environment, std::optional<std::pair<Graph, Graph>>> sides_;  // at sizes; nothing where they do not fit
   std::map<std::string, Tensor> inputs_;
 };
 

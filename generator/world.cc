@@ -1,5 +1,7 @@
 #include "world.h"
 
+#include <algorithm>
+
 namespace gopt::generator {
 namespace {
 
@@ -47,18 +49,42 @@ std::shared_ptr<const World::Tensor> World::variable(const Term& term) const {
   return tensor;
 }
 
-const Tape* World::tape_for(int op, int output, const std::vector<std::shared_ptr<const Tensor>>& args) {
-  std::vector<std::vector<int64_t>> dims;
-  for (const auto& arg : args) dims.push_back(arg->dims);
-  const auto [entry, is_new] = tapes_.try_emplace({{op, output}, dims});
-  if (is_new) {
-    std::vector<TensorType> types;
-    for (const auto& own : dims) types.push_back(static_type(own));
-    const AlphabetOp& description = terms_.op(op);
-    auto tape = Tape::make(substituted(description, sizes_), types, output);
-    if (tape.ok()) entry->second = *std::move(tape);
+std::shared_ptr<const Tape> TapeCache::find(const Key& key, const std::function<std::shared_ptr<const Tape>()>& make) {
+  constexpr size_t kMaxTapes = 20000;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = tapes_.find(key); known != tapes_.end()) return known->second;
   }
-  return entry->second ? &*entry->second : nullptr;
+  auto made = make();
+  const std::lock_guard lock(mutex_);
+  if (tapes_.size() > kMaxTapes) tapes_.clear();
+  tapes_.emplace(key, made);
+  return made;
+}
+
+std::shared_ptr<const Tape> World::tape_for(int op, int output,
+                                            const std::vector<std::shared_ptr<const Tensor>>& args) {
+  const AlphabetOp description = substituted(terms_.op(op), sizes_);
+  TapeCache::Key key{op, output};
+  for (const auto& arg : args) {
+    key.push_back(static_cast<int64_t>(arg->dims.size()));
+    key.insert(key.end(), arg->dims.begin(), arg->dims.end());
+  }
+  const auto add = [&](const Index& index) { key.push_back(index.constant()); };  // every size has a number
+  const auto add_all = [&](const Attributes& attributes) {
+    for (const auto& [name, value] : attributes) {
+      if (const auto* index = std::get_if<Index>(&value)) add(*index);
+      if (const auto* list = std::get_if<std::vector<Index>>(&value)) std::for_each(list->begin(), list->end(), add);
+    }
+  };
+  add_all(description.attributes);
+  for (const CompositeStep& step : description.steps) add_all(step.attributes);
+  return tapes_.find(key, [&]() -> std::shared_ptr<const Tape> {
+    std::vector<TensorType> types;
+    for (const auto& arg : args) types.push_back(static_type(arg->dims));
+    auto tape = Tape::make(description, types, output);
+    return tape.ok() ? std::make_shared<const Tape>(*std::move(tape)) : nullptr;
+  });
 }
 
 std::shared_ptr<const World::Tensor> World::application(const Term& term) {
@@ -69,7 +95,7 @@ std::shared_ptr<const World::Tensor> World::application(const Term& term) {
     if (!args.back()) return nullptr;
     values.push_back(&args.back()->values);
   }
-  const Tape* tape = tape_for(term.op, term.output, args);
+  const auto tape = tape_for(term.op, term.output, args);
   if (!tape) return nullptr;
   auto result = tape->run(values);
   if (!result) return nullptr;

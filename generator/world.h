@@ -2,7 +2,9 @@
 // equality while terms are enumerated, fresh ones test each hit again.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 
 #include "tape.h"
 #include "term.h"
@@ -14,11 +16,24 @@ struct Fingerprint {
   friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
 };
 
+// Tapes of a family's operators at given shapes, for many worlds; threads may share it.
+class TapeCache {
+ public:
+  // Operator, output, shapes and attributes in numbers.
+  using Key = std::vector<int64_t>;
+  // Null where there is none for the key; `make` is asked once.
+  std::shared_ptr<const Tape> find(const Key& key, const std::function<std::shared_ptr<const Tape>()>& make);
+
+ private:
+  std::mutex mutex_;
+  std::map<Key, std::shared_ptr<const Tape>> tapes_;
+};
+
 class World {
  public:
   // `prefix`: leading extents of the variables whose class has one.
-  World(TermStore& terms, Substitution sizes, std::vector<int64_t> prefix, uint64_t seed)
-      : terms_(terms), sizes_(std::move(sizes)), prefix_(std::move(prefix)), seed_(seed) {}
+  World(const TermStore& terms, Substitution sizes, std::vector<int64_t> prefix, uint64_t seed, TapeCache& tapes)
+      : terms_(terms), sizes_(std::move(sizes)), prefix_(std::move(prefix)), seed_(seed), tapes_(tapes) {}
 
   struct Tensor {
     std::vector<int64_t> dims;
@@ -33,14 +48,14 @@ class World {
  private:
   std::shared_ptr<const Tensor> variable(const Term& term) const;
   std::shared_ptr<const Tensor> application(const Term& term);
-  const Tape* tape_for(int op, int output, const std::vector<std::shared_ptr<const Tensor>>& args);
+  std::shared_ptr<const Tape> tape_for(int op, int output, const std::vector<std::shared_ptr<const Tensor>>& args);
 
-  TermStore& terms_;
+  const TermStore& terms_;
   const Substitution sizes_;
   const std::vector<int64_t> prefix_;
   const uint64_t seed_;
   std::unordered_map<uint32_t, std::shared_ptr<const Tensor>> kept_;
-  std::map<std::pair<std::pair<int, int>, std::vector<std::vector<int64_t>>>, std::optional<Tape>> tapes_;
+  TapeCache& tapes_;
 };
 
 }  // namespace gopt::generator
