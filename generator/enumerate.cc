@@ -62,6 +62,7 @@ Level Enumerator::leaves() {
     Representative rep;
     rep.leaf_class = static_cast<int>(c);
     rep.is_weight = classes[c].kind == VariableKind::Weight;
+    rep.is_open = classes[c].has_prefix;
     rep.signature = space_.intern_signature({static_cast<uint8_t>(c)});
     for (unsigned number = 0; number < space_.pool(c); number++) {
       const TermId id = space_.terms().variable(static_cast<int>(c), static_cast<int>(number));

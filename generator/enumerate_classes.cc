@@ -43,6 +43,7 @@ Representative Enumerator::representative_of(const Record& record) {
   for (size_t i = 0; i < record.application.arity; i++) {
     const Representative& arg = space_.rep(record.application.args[i].rep);
     rep.is_weight = rep.is_weight && arg.is_weight;
+    rep.is_open = rep.is_open || arg.is_open;
   }
   const Signature& signature = space_.signature(rep.signature);
   for (size_t p = 1; p < signature.permutations.size() && p < 32; p++) {

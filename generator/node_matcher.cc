@@ -72,10 +72,13 @@ bool NodeMatcher::bind(const Step& step, Named target) {
   const auto& extents = equations_.type_extents_[static_cast<size_t>(rep.type)];
   if (extents.size() < pattern.extents.size()) return false;
   const size_t leading = extents.size() - pattern.extents.size();
-  if (leading > 0 && !pattern.has_prefix) return false;
+  if ((leading > 0 || rep.is_open) && !pattern.has_prefix) return false;
   if (pattern.has_prefix) {
-    if (has_prefix_ && (prefix_.size() != leading || !std::equal(prefix_.begin(), prefix_.end(), extents.begin())))
+    // What may have leading axes and what may not are of one shape where there are none, and else not.
+    if (has_prefix_ && (is_open_ != rep.is_open || prefix_.size() != leading ||
+                        !std::equal(prefix_.begin(), prefix_.end(), extents.begin())))
       return false;
+    is_open_ = rep.is_open;
     prefix_.assign(extents.begin(), extents.begin() + static_cast<std::ptrdiff_t>(leading));
     has_prefix_ = true;
   }
@@ -98,7 +101,7 @@ void NodeMatcher::step(size_t at) {
         return;
       }
       const size_t trail = trail_.size(), waiting = waiting_.size();
-      const bool had_prefix = has_prefix_;
+      const bool had_prefix = has_prefix_, was_open = is_open_;
       const std::vector<int> prefix = prefix_;
       if (bind(step, named)) {
         is_bound_[number] = true;
@@ -111,6 +114,7 @@ void NodeMatcher::step(size_t at) {
       }
       waiting_.resize(waiting);
       has_prefix_ = had_prefix;
+      is_open_ = was_open;
       prefix_ = prefix;
       return;
     }

@@ -42,7 +42,7 @@ class NodeMatcher {
   std::vector<size_t> trail_;                          // symbols bound so far
   std::vector<std::pair<const Index*, int>> waiting_;  // equations that need all symbols
   std::vector<int> prefix_;
-  bool has_prefix_ = false;
+  bool has_prefix_ = false, is_open_ = false;
   mutable std::optional<Substitution> substitution_;
 };
 
