@@ -177,6 +177,36 @@ TEST_F(CheckpointTest, AFolderThatCannotBeIsAnError) {
   EXPECT_NE(outcome.text.find(folder_.file("c") + " cannot be made"), std::string::npos) << outcome.text;
 }
 
+// What pruning drops follows from what it leaves: a part of all equal pairs is derived. bench/audit_pruning.py asks
+// for more.
+TEST_F(RunTest, WhatIsPrunedFollowsFromWhatIsKept) {
+  const std::string run = "--max-ops 2 --family merge,scale --out ", kept = folder_.file("kept.rules"),
+                    every = folder_.file("every.rules"), report = folder_.file("every.json");
+  const Outcome pruned = run_rulegen(run + kept + " --report " + folder_.file("kept.json"));
+  ASSERT_EQ(pruned.status, 0) << pruned.text;
+  const Outcome whole = run_rulegen(run + every + " --prune none --unproved --report " + report);
+  ASSERT_EQ(whole.status, 0) << whole.text;
+  EXPECT_EQ(nlohmann::json::parse(read_file(report))["classes"],
+            nlohmann::json::parse(read_file(folder_.file("kept.json")))["classes"]);
+  // Every sixth pair; two of them may have one name.
+  const std::string text = read_file(every);
+  std::string sample;
+  size_t count = 0;
+  for (size_t at = text.find("rule "); at != std::string::npos; at = text.find("\nrule ", at + 1)) {
+    const size_t end = text.find("\nend\n", at), word = text.find("rule ", at) + 5;
+    if (count++ % 6 == 0)
+      sample +=
+          "rule pair" + std::to_string(count) + text.substr(text.find('\n', word), end + 5 - text.find('\n', word));
+  }
+  const std::string json = folder_.file("answers.json");
+  const Outcome derived = run_rulegen("derive --brief --any-kind --rules " + kept + " --json " + json + " " +
+                                      write_file(folder_.file("sample.rules"), sample));
+  ASSERT_EQ(derived.status, 0) << derived.text;
+  const nlohmann::json rows = nlohmann::json::parse(read_file(json));
+  EXPECT_GT(rows.size(), count / 8) << "most pairs are proved";
+  for (const nlohmann::json& row : rows) EXPECT_EQ(row["verdict"], "follows") << row["name"];
+}
+
 TEST_F(RunTest, VerboseHasALineForEachLevelAndStage) {
   const Outcome outcome = run_rulegen("--max-ops 2 --family merge --verbose --out " + folder_.file("o"));
   ASSERT_EQ(outcome.status, 0) << outcome.text;
