@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "finder.h"
 #include "gopt/generator.h"
@@ -117,6 +118,12 @@ class FamilyRun {
   RuleFinder finder_;
 };
 
+// Two families can give the same rule, as can two pairs once they are made general; its name says what it holds.
+void drop_repeated(std::vector<RewriteRule>& rules) {
+  std::set<std::string> names;
+  std::erase_if(rules, [&](const RewriteRule& rule) { return !names.insert(rule.name).second; });
+}
+
 bool is_wanted(const Family& family, const std::vector<std::string>& names) {
   return names.empty() || std::find(names.begin(), names.end(), family.name) != names.end();
 }
@@ -154,6 +161,8 @@ Result<GeneratedCandidates> generate_rules(const GeneratorLimits& limits, const 
     run.run();
     stores.push_back(run.take_terms());
   }
+  drop_repeated(result.rules);
+  drop_repeated(result.partial);
   return result;
 }
 

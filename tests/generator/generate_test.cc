@@ -203,6 +203,17 @@ TEST(Generate, TheSameClassesForAnyPruning) {
   }
 }
 
+// A file of rules has each name once.
+TEST(Generate, ARuleOfTwoFamiliesComesOnce) {
+  const std::string body = "activation 2 [...]\nop Relu\nop Neg\nop Add\n";
+  GeneratorLimits limits = with_alphabet("family f\n" + body + "family g\n" + body);
+  limits.pruning = Pruning::None;
+  const GeneratedCandidates found = generate(limits);
+  std::set<std::string> names;
+  for (const RewriteRule& rule : found.rules) EXPECT_TRUE(names.insert(rule.name).second) << print_rule(rule);
+  EXPECT_GT(names.size(), 3u);
+}
+
 TEST(Generate, AnotherSeedFindsTheSameClasses) {
   GeneratorLimits limits;
   limits.families = {"matrix"};
