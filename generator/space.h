@@ -33,7 +33,7 @@ struct Representative {
   uint16_t signature = 0;
   uint8_t activation_ops = 0, weight_ops = 0;
   bool is_weight = true, is_final = false;
-  bool is_open = false;  // some variable of it may have leading axes
+  bool is_open = false;                      // some variable of it may have leading axes
   std::vector<LocalPermutation> symmetries;  // exchanges that do not change its value, but for the identity
   std::vector<Values> images;                // values by naming, where they are kept
   uint32_t node = ~0U;                       // the node that it stands for, see equations.h
