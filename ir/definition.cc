@@ -68,7 +68,7 @@ bool DefineContext::has_ceil_mode() const { return info_.find_attribute("ceil_mo
 
 void DefineContext::require(const Cond& cond, const std::string& what, bool from_broadcast) {
   if (cond.is_true()) return;
-  if (cond.is_false()) fail(what + " does not hold");
+  if (cond.is_false()) fail(what + ": this does not hold");
   definition_.requirements.push_back({cond, what, from_broadcast});
 }
 void DefineContext::fail(const std::string& what) const {

@@ -66,9 +66,15 @@ const std::vector<OpInfo>& table() {
   return infos;
 }
 
+// The shortest text that stands for the number among floats, if it is one; else all digits of a double, by which
+// readers of attributes tell the two apart.
 std::string number_text(double value) {
   char buffer[40];
-  auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  const auto single = static_cast<float>(value);
+  const bool is_single = static_cast<double>(single) == value || value != value;
+  auto [end, error] = is_single
+                          ? std::to_chars(buffer, buffer + sizeof buffer, single)
+                          : std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, 16);
   std::string s(buffer, end);
   // A float always shows that it is one, so that text comes back as the same kind of attribute.
   if (s.find_first_of(".en") == std::string::npos) s += ".0";

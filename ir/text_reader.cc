@@ -1,5 +1,6 @@
 #include "gopt/text_reader.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -8,6 +9,7 @@ namespace gopt {
 namespace {
 
 bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+constexpr std::string_view kLowest = "-9223372036854775808";  // no negation of an integer of 64 bits
 bool continues_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
 }  // namespace
@@ -55,6 +57,12 @@ void TextReader::end_line() {
   }
 }
 
+void TextReader::rewind_line() { at_ = line_start_; }
+void TextReader::skip_line() {
+  at_ = std::min(text_.find('\n', at_), text_.size());
+  end_line();
+}
+
 std::string TextReader::rest_of_line() {
   const size_t begin = at_;
   while (at_ < text_.size() && text_[at_] != '\n') at_++;
@@ -80,7 +88,7 @@ void TextReader::expect(std::string_view token) {
 }
 
 std::string TextReader::word() {
-  if (!starts_name(next_char())) fail("expected a name");
+  if (!continues_name(next_char())) fail("expected a name");
   const size_t begin = at_;
   while (at_ < text_.size() && (continues_name(text_[at_]) || text_[at_] == '-')) at_++;
   return std::string(text_.substr(begin, at_ - begin));
@@ -131,6 +139,20 @@ double TextReader::number() {
   return value;
 }
 
+// ONNX stores float attributes in single precision: the number is the nearest of these. Only f64 tensors have others,
+// which are written with all their digits.
+double TextReader::attribute_number() {
+  skip_blanks();
+  const size_t begin = at_;
+  const double value = number();
+  const std::string_view digits = text_.substr(begin, at_ - begin);
+  constexpr int kDigitsOfDouble = 17;
+  const auto count = std::count_if(
+      digits.begin(), std::find_if(digits.begin(), digits.end(), [](char c) { return c == 'e' || c == 'E'; }),
+      [](char c) { return c >= '0' && c <= '9'; });
+  return count >= kDigitsOfDouble ? value : static_cast<double>(static_cast<float>(value));
+}
+
 // ---- indexes and conditions ----
 
 class TextReader::Nesting {
@@ -160,7 +182,7 @@ auto TextReader::checked(const F& arithmetic) const {
 Index TextReader::index() {
   const Nesting nesting(*this);
   return checked([this] {
-    Index sum = accept("-") ? -index_term() : index_term();
+    Index sum = accept(kLowest) ? Index(INT64_MIN) : accept("-") ? -index_term() : index_term();
     while (true) {
       if (accept("+"))
         sum += index_term();
@@ -300,12 +322,12 @@ AttributeValue TextReader::attribute(OpKind kind, const std::string& name) {
   switch (schema->kind) {
     case AttributeKind::Int: return index();
     case AttributeKind::Ints: return list(std::vector<Index>{}, [this] { return index(); });
-    case AttributeKind::Floats: return list(std::vector<double>{}, [this] { return number(); });
+    case AttributeKind::Floats: return list(std::vector<double>{}, [this] { return attribute_number(); });
     case AttributeKind::String: return quoted();
     case AttributeKind::Tensor: return tensor();
     case AttributeKind::Float: break;
   }
-  if (!accept("$")) return number();
+  if (!accept("$")) return attribute_number();
   const std::string variable = this->name();
   auto it = float_slots_.find(variable);
   if (it == float_slots_.end()) fail("'$" + variable + "' is no float variable");

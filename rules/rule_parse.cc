@@ -6,32 +6,58 @@
 namespace gopt {
 namespace {
 
+// "line 3, column 7: what" as "FILE:3: rule `x`: what".
+std::string located(const std::string& message, const std::string& file_name, const std::string& rule_name) {
+  const size_t comma = message.find(','), colon = message.find(": ");
+  const std::string line = message.substr(5, comma - 5);
+  return file_name + ":" + line + ": " + (rule_name.empty() ? "" : "rule `" + rule_name + "`: ") +
+         message.substr(colon + 2);
+}
+
 class RuleParser {
  public:
-  explicit RuleParser(std::string_view text) : reader_(text) {}
+  RuleParser(std::string_view text, const std::string& file_name) : reader_(text), file_name_(file_name) {}
 
-  std::vector<RewriteRule> parse() {
-    std::vector<RewriteRule> rules;
-    std::set<std::string> names;
+  ParsedRules parse() {
+    ParsedRules parsed;
     while (!reader_.at_end()) {
+      const int first_line = reader_.line();
       rule_name_.clear();
-      reader_.expect("rule");
-      rule_name_ = reader_.word();
-      if (!names.insert(rule_name_).second) reader_.fail("the name is taken by an earlier rule");
-      reader_.end_line();
-      rules.push_back(stanza());
+      try {
+        parsed.rules.push_back(rule());
+      } catch (const TextError& e) {
+        parsed.malformed.push_back({rule_name_, located(e.what(), file_name_, rule_name_), parsed.rules.size()});
+        pass_malformed(first_line);
+      }
     }
-    return rules;
+    return parsed;
   }
 
-  // Of the rule being read, empty between rules.
-  const std::string& rule_name() const { return rule_name_; }
-
  private:
+  RewriteRule rule() {
+    reader_.expect("rule");
+    rule_name_ = reader_.word();
+    if (!names_.insert(rule_name_).second) reader_.fail("the name is taken by an earlier rule");
+    reader_.end_line();
+    return stanza();
+  }
+
+  // Passes what is left of a stanza: through its end, or up to the next rule where that is missing.
+  void pass_malformed(int first_line) {
+    reader_.rewind_line();
+    if (reader_.line() == first_line) reader_.skip_line();
+    while (!reader_.at_end() && !reader_.peek("rule")) {
+      const bool ends = reader_.accept("end") && reader_.at_line_end();
+      reader_.skip_line();
+      if (ends) return;
+    }
+  }
+
   RewriteRule stanza() {
     RewriteRule rule;
     rule.name = rule_name_;
     float_slots_.clear();
+    reader_.set_float_variables(float_slots_);
     std::set<std::string> seen;
     while (true) {
       reader_.skip_blank_lines();
@@ -177,27 +203,27 @@ class RuleParser {
   }
 
   TextReader reader_;
+  std::string file_name_;
   std::map<std::string, int> float_slots_;
-  std::string rule_name_;
+  std::set<std::string> names_;
+  std::string rule_name_;  // of the rule being read
 };
-
-// "line 3, column 7: what" as "FILE:3: rule `x`: what".
-std::string located(const std::string& message, const std::string& file_name, const std::string& rule_name) {
-  const size_t comma = message.find(','), colon = message.find(": ");
-  const std::string line = message.substr(5, comma - 5);
-  return file_name + ":" + line + ": " + (rule_name.empty() ? "" : "rule `" + rule_name + "`: ") +
-         message.substr(colon + 2);
-}
 
 }  // namespace
 
+ParsedRules parse_each_rule(std::string_view text, const std::string& file_name) {
+  return RuleParser(text, file_name).parse();
+}
+
+Result<std::vector<RewriteRule>> rules_or_error(ParsedRules parsed) {
+  if (parsed.malformed.empty()) return std::move(parsed.rules);
+  std::string lines;
+  for (const MalformedRule& rule : parsed.malformed) lines += (lines.empty() ? "" : "\n") + rule.message;
+  return Error{lines};
+}
+
 Result<std::vector<RewriteRule>> parse_rules(std::string_view text, const std::string& file_name) {
-  RuleParser parser(text);
-  try {
-    return parser.parse();
-  } catch (const TextError& e) {
-    return Error{located(e.what(), file_name, parser.rule_name())};
-  }
+  return rules_or_error(parse_each_rule(text, file_name));
 }
 
 }  // namespace gopt

@@ -115,31 +115,40 @@ std::string label_of(const Json& json, size_t position) {
   return std::to_string(position);
 }
 
+// Throws FormError, std::overflow_error.
+RewriteRule rule_of(const Json& json, const std::string& name) {
+  TasoRule read = read_rule(json);
+  read.name = name;
+  auto rule = rule_of_taso(read);
+  if (!rule) throw FormError(rule.error().message);
+  return *std::move(rule);
+}
+
 }  // namespace
 
-Result<std::vector<RewriteRule>> parse_taso_rules(std::string_view text, const std::string& file_name) {
+Result<ParsedRules> parse_each_taso_rule(std::string_view text, const std::string& file_name) {
   const Json document = Json::parse(text, nullptr, false);
   if (document.is_discarded()) return Error{file_name + ": this is not JSON"};
   const Json* list = document.is_object() && document.contains("rules") ? &document.at("rules") : &document;
   if (!list->is_array()) return Error{file_name + ": no array of rules, neither the whole nor under \"rules\""};
-  std::vector<RewriteRule> rules;
+  ParsedRules parsed;
   std::set<std::string> names;
+  size_t position = 0;
   for (const Json& json : *list) {
-    const std::string label = label_of(json, rules.size());
-    const std::string where = file_name + ": rule " + label;
+    const std::string label = label_of(json, position++), name = "taso-" + label;
     try {
-      TasoRule read = read_rule(json);
-      read.name = "taso-" + label;
-      if (!names.insert(read.name).second) return Error{where + ": there are two rules of that number"};
-      GOPT_ASSIGN_OR_RETURN(RewriteRule rule, rule_of_taso(read).with_context(where));
-      rules.push_back(std::move(rule));
-    } catch (const FormError& e) {
-      return Error{where + ": " + e.what()};
-    } catch (const std::overflow_error& e) {
-      return Error{where + ": " + e.what()};
+      if (!names.insert(name).second) throw FormError("there are two rules of that number");
+      parsed.rules.push_back(rule_of(json, name));
+    } catch (const std::runtime_error& e) {
+      parsed.malformed.push_back({name, file_name + ": rule " + label + ": " + e.what(), parsed.rules.size()});
     }
   }
-  return rules;
+  return parsed;
+}
+
+Result<std::vector<RewriteRule>> parse_taso_rules(std::string_view text, const std::string& file_name) {
+  GOPT_ASSIGN_OR_RETURN(ParsedRules parsed, parse_each_taso_rule(text, file_name));
+  return rules_or_error(std::move(parsed));
 }
 
 }  // namespace gopt

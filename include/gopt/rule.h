@@ -84,7 +84,22 @@ Result<RewriteRule> with_prefix(const RewriteRule& rule, const Shape& prefix);
 // symbol and float variable that the right side and the condition use.
 Status check_rule(const RewriteRule& rule);
 
-// Stanzas of a rules file. Errors: "FILE:12: rule `x`: ..." for grammar, unbound variables, arities, ill-typed sides.
+// A stanza that cannot be read: grammar, unbound variables, arities, ill-typed sides.
+struct MalformedRule {
+  std::string name;     // as far as it was read
+  std::string message;  // "FILE:12: rule `x`: ..."
+  size_t next = 0;      // number among the rules that were read of the one that comes after it
+};
+struct ParsedRules {
+  std::vector<RewriteRule> rules;
+  std::vector<MalformedRule> malformed;
+};
+// The rules where none is malformed; else an error with a line for each that is.
+Result<std::vector<RewriteRule>> rules_or_error(ParsedRules parsed);
+
+// Stanzas of a rules file, each by itself: one that is malformed does not keep others from being read.
+ParsedRules parse_each_rule(std::string_view text, const std::string& file_name);
+// All of them. Errors: what is malformed.
 Result<std::vector<RewriteRule>> parse_rules(std::string_view text, const std::string& file_name);
 std::string print_rule(const RewriteRule& rule);
 std::string print_rules(const std::vector<RewriteRule>& rules);

@@ -11,7 +11,9 @@
 
 namespace gopt {
 
-// Errors: "FILE: rule 17: unknown operator 'foo'", or that the text is no JSON of this form.
+// Each rule by itself. Errors: the text is no JSON of this form.
+Result<ParsedRules> parse_each_taso_rule(std::string_view text, const std::string& file_name);
+// All of them. Errors, too: "FILE: rule 17: unknown operator 'foo'", a line for each that is malformed.
 Result<std::vector<RewriteRule>> parse_taso_rules(std::string_view text, const std::string& file_name);
 
 }  // namespace gopt

@@ -27,6 +27,8 @@ class TextReader {
   bool at_line_end();  // of this line; does not pass it
   void skip_blank_lines();
   void end_line();             // expects the line's end and passes it
+  void rewind_line();          // back to the start of this line
+  void skip_line();            // passes what is left of this line
   std::string rest_of_line();  // what is left of this line as it stands, without blanks at its ends
   int line() const { return line_; }
   [[noreturn]] void fail(const std::string& what) const;  // "line 3, column 7: what"
@@ -34,7 +36,7 @@ class TextReader {
   bool peek(std::string_view token);    // the characters come next; words only whole
   bool accept(std::string_view token);  // the same, and passes them
   void expect(std::string_view token);
-  std::string word();  // letters, digits, _ . - after a letter or _ (rule names hold hyphens)
+  std::string word();  // letters, digits, _ . - (rule names hold hyphens)
   std::string name();  // [A-Za-z_][A-Za-z0-9_.]* or a "quoted string"
   std::string quoted();
   int64_t integer();
@@ -56,6 +58,7 @@ class TextReader {
  private:
   void skip_blanks();
   char next_char();
+  double attribute_number();
   class Nesting;  // one level of what is being read; the reader fails where there are too many
   template <class F>
   auto checked(const F& arithmetic) const;  // its result; fails where it exceeds 64 bits

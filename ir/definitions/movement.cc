@@ -86,6 +86,26 @@ void define_Split(DefineContext& c) {
   }
 }
 
+namespace {
+
+// From `start` down to, and without, `end`.
+SliceRange resolve_backward_slice(DefineContext& c, const Index& extent, const Index& start, const Index& end,
+                                  int64_t step) {
+  auto is_below = [](const Index& index, int64_t limit) { return index.is_constant() && index.constant() < limit; };
+  Index from = start, to = end;
+  if (from.is_constant() && from.constant() >= INT_MAX) from = extent - Index(1);
+  if (is_below(from, 0)) from = extent + from;
+  if (is_below(to, -INT_MAX)) {
+    to = Index(-1);
+  } else if (is_below(to, 0)) {
+    to = extent + to;
+  }
+  c.require(at_least(to, Index(-1)) && at_least(from, to) && less(from, extent), "the range lies within the axis");
+  return {from, ceil_div(from - to, Index(-step)), step};
+}
+
+}  // namespace
+
 SliceRange resolve_slice(DefineContext& c, const Index& extent, const Index& start, const Index& end, int64_t step) {
   if (step == 0) c.fail("a step is 0");
   if (extent.is_constant() && start.is_constant() && end.is_constant()) {
@@ -97,7 +117,7 @@ SliceRange resolve_slice(DefineContext& c, const Index& extent, const Index& sta
     const int64_t span = step > 0 ? to - from : from - to, stride = step > 0 ? step : -step;
     return {Index(from), Index(std::max<int64_t>(0, (span + stride - 1) / stride)), step};
   }
-  if (step < 0) c.fail("a negative step needs static extents");
+  if (step < 0) return resolve_backward_slice(c, extent, start, end, step);
   Index from = start, to = end;
   if (to.is_constant() && to.constant() >= INT_MAX) to = extent;
   if (to.is_constant() && to.constant() < 0) to = extent + to;
@@ -406,10 +426,33 @@ namespace {
 
 // x with subscript `axis` given by an integer tensor; negative values count from the end.
 Expr gathered(const TensorExpr& x, size_t axis, std::vector<Index> s, const Index& position) {
-  s[axis] = position;
-  const Expr plain = x.at(s);
-  s[axis] = position + x.shape[axis];
-  return select(at_least(position, Index(0)), plain, x.at(s));
+  auto at = [&](const Index& subscript) {
+    s[axis] = subscript;
+    return x.at(s);
+  };
+  if (position.is_constant()) return at(position.constant() < 0 ? position + x.shape[axis] : position);
+  return select(at_least(position, Index(0)), at(position), at(position + x.shape[axis]));
+}
+
+// Indices that are a small constant are known where the operator is defined.
+constexpr int64_t kMaxKnownIndices = 64;
+std::vector<Index> known_indices(const TensorExpr& indices) {
+  std::vector<Index> known;
+  if (!indices.data || indices.data->count() > kMaxKnownIndices) return known;
+  for (int64_t k = 0; k < indices.data->count(); k++)
+    known.emplace_back(load_int(indices.data->bytes().data(), indices.element, k));
+  return known;
+}
+
+// x at the one of the known indices that stands at `place` of their row-major order.
+Expr gathered_at_known(const TensorExpr& x, size_t axis, const std::vector<Index>& s, const std::vector<Index>& known,
+                       const Index& place) {
+  Expr value;
+  for (size_t k = known.size(); k-- > 0;) {
+    const Expr own = gathered(x, axis, s, known[k]);
+    value = value ? select(less(place, Index(static_cast<int64_t>(k) + 1)), own, value) : own;
+  }
+  return value;
 }
 
 }  // namespace
@@ -422,18 +465,21 @@ void define_Gather(DefineContext& c) {
   Shape shape(x.shape.begin(), x.shape.begin() + static_cast<ptrdiff_t>(axis));
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
   shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(axis) + 1, x.shape.end());
-  if (indices.plain_input < 0 && !(indices.data && indices.data->count() == 1))
-    c.fail("the indices must be an input of their own");
+  const std::vector<Index> known = known_indices(indices);
+  if (indices.plain_input < 0 && known.empty()) c.fail("the indices must be an input of their own, or few constants");
+  for (const Index& position : known)
+    c.require(position.constant() < 0 ? at_least(x.shape[axis] + position, Index(0)) : less(position, x.shape[axis]),
+              "index " + to_string(position) + " lies within the axis");
   c.output(x.element, shape, [=](const std::vector<Index>& i) {
     const auto begin = i.begin() + static_cast<ptrdiff_t>(axis);
     const std::vector<Index> at_indices(begin, begin + static_cast<ptrdiff_t>(rank));
     std::vector<Index> s(i.begin(), begin);
     s.emplace_back(0);
     s.insert(s.end(), begin + static_cast<ptrdiff_t>(rank), i.end());
-    const bool known = indices.data && indices.data->count() == 1;
-    const Index position = known ? Index(load_int(indices.data->bytes().data(), indices.element, 0))
-                                 : load_index(indices.plain_input, at_indices);
-    return gathered(x, axis, s, position);
+    if (known.empty()) return gathered(x, axis, s, load_index(indices.plain_input, at_indices));
+    Index place(0);
+    for (size_t k = 0; k < rank; k++) place = place * indices.shape[k] + at_indices[k];
+    return gathered_at_known(x, axis, s, known, place);
   });
 }
 

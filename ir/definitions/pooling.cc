@@ -10,10 +10,22 @@ namespace {
 Index ceil_output(DefineContext& c, const Index& padded, const Index& reach, const Index& stride, const Index& extent,
                   const Index& begin) {
   const Index out = ceil_div(padded - reach, stride) + Index(1);
+  // It does where the window reaches over a stride and the right padding.
+  const Index overlap = reach - stride - (padded - extent - begin);
+  if (overlap.is_constant() && overlap.constant() >= 0) return out;
   if (!out.is_constant() || !stride.is_constant() || !extent.is_constant() || !begin.is_constant())
     c.fail("ceil_mode needs static extents");
   const bool outside = (out.constant() - 1) * stride.constant() >= extent.constant() + begin.constant();
   return outside ? out - Index(1) : out;
+}
+
+// Padding of both sides together by which an axis keeps ceil(extent / stride) places.
+Index same_padding(DefineContext& c, const Index& extent, const Index& stride, const Index& reach) {
+  if (stride == Index(1)) return reach - Index(1);
+  if (!extent.is_constant() || !stride.is_constant() || !reach.is_constant())
+    c.fail("auto_pad needs static extents, or a stride of 1");
+  const int64_t last = (ceil_div(extent, stride).constant() - 1) * stride.constant();
+  return Index(std::max<int64_t>(0, last + reach.constant() - extent.constant()));
 }
 
 }  // namespace
@@ -42,13 +54,9 @@ Window resolve_window(DefineContext& c, const Shape& spatial, std::vector<Index>
     const Index reach = (w.kernel[d] - Index(1)) * w.dilations[d] + Index(1);
     Index begin = auto_pad == "VALID" ? Index(0) : pads[d], end = auto_pad == "VALID" ? Index(0) : pads[axes + d];
     if (same) {
-      if (!spatial[d].is_constant() || !w.strides[d].is_constant() || !reach.is_constant())
-        c.fail("auto_pad needs static extents");
-      const int64_t out = ceil_div(spatial[d], w.strides[d]).constant();
-      const int64_t total =
-          std::max<int64_t>(0, (out - 1) * w.strides[d].constant() + reach.constant() - spatial[d].constant());
-      begin = Index(auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2);
-      end = Index(total) - begin;
+      const Index total = same_padding(c, spatial[d], w.strides[d], reach), half = floor_div(total, Index(2));
+      begin = auto_pad == "SAME_UPPER" ? half : total - half;
+      end = total - begin;
     }
     const Index padded = spatial[d] + begin + end;
     c.require(at_least(padded, reach),

@@ -125,7 +125,7 @@ TEST(Graph, ErrorsNameTheOperatorAndTheShapes) {
   const Value x = b.input("x", kPair), y = b.input("y", {ElementType::Float32, Shape{3}});
   auto sum = b.apply(OpKind::Add, {x, y});
   ASSERT_FALSE(sum.ok());
-  EXPECT_EQ(sum.error().message, "Add(f32[2], f32[3]): extents 2 and 3 are equal does not hold");
+  EXPECT_EQ(sum.error().message, "Add(f32[2], f32[3]): extents 2 and 3 are equal: this does not hold");
   EXPECT_EQ(b.apply(OpKind::Relu, {x, y}).error().message, "Relu: 2 inputs, expected 1");
   EXPECT_EQ(b.apply(OpKind::Relu, {x}, {{"slope", 1.0}}).error().message, "Relu: unknown attribute slope");
   EXPECT_EQ(b.apply(OpKind::Softmax, {x}, {{"axis", 1.0}}).error().message,

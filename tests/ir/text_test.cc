@@ -44,7 +44,7 @@ const ErrorRow kErrorRows[] = {
     {"WrongArity", "graph g\ninput x : f32[2]\ny = Add(x)\noutput y = y\nend",
      "line 3, column 11: Add: 1 inputs, expected 2"},
     {"ShapesThatDoNotFit", "graph g\ninput x : f32[2]\ninput z : f32[3]\ny = Add(x, z)\noutput y = y\nend",
-     "line 4, column 14: Add(f32[2], f32[3]): extents 2 and 3 are equal does not hold"},
+     "line 4, column 14: Add(f32[2], f32[3]): extents 2 and 3 are equal: this does not hold"},
     {"UnknownElementType", "graph g\ninput x : float[2]\noutput y = x\nend",
      "line 2, column 16: 'float' is no element type"},
     {"UnclosedShape", "graph g\ninput x : f32[2\noutput y = x\nend", "line 2, column 16: expected ','"},

@@ -119,8 +119,8 @@ AuditResult audit_rules(const std::vector<RewriteRule>& rules, const AuditOption
 Result<int> audit(const AuditOptions& o) {
   std::vector<RewriteRule> rules;
   for (const std::string& path : o.files) {
-    GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, RuleFormat::Rules));
-    for (RewriteRule& rule : file.rules) rules.push_back(std::move(rule));
+    GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> own, read_all_rules(path, RuleFormat::Rules));
+    for (RewriteRule& rule : own) rules.push_back(std::move(rule));
   }
   if (rules.empty()) return Error{"there are no rules to change"};
   const auto start = std::chrono::steady_clock::now();

@@ -27,6 +27,22 @@ std::string VerdictCounts::text() const {
   return fmt::format("{} proved, {} refuted, {} unknown", proved, refuted, unknown);
 }
 
+namespace {
+
+// A failure of ours over one rule is no reason to say nothing of the others.
+Verification prove_or_explain(RewriteRule& rule, const VerifyOptions& options) {
+  try {
+    return prove_rule(rule, options);
+  } catch (const std::exception& e) {
+    rule.proof.reset();
+    Verification v;
+    v.reason = std::string("an internal error, which is a bug: ") + e.what();
+    return v;
+  }
+}
+
+}  // namespace
+
 std::vector<Verification> prove_on_threads(std::vector<RewriteRule>& rules, const VerifyOptions& options, int threads,
                                            const std::function<void(const RewriteRule&, const Verification&)>& report) {
   std::vector<std::optional<Verification>> found(rules.size());
@@ -37,7 +53,7 @@ std::vector<Verification> prove_on_threads(std::vector<RewriteRule>& rules, cons
   auto work = [&] {
     for (size_t i; (i = next++) < rules.size();) {
       try {
-        Verification v = prove_rule(rules[i], options);
+        Verification v = prove_or_explain(rules[i], options);
         const std::lock_guard lock(mutex);
         found[i] = std::move(v);
         for (; reported < rules.size() && found[reported]; reported++) report(rules[reported], *found[reported]);

@@ -20,9 +20,18 @@ Result<std::string> read_text(const std::string& path) {
 
 Result<RuleFile> read_rule_file(const std::string& path, RuleFormat format) {
   GOPT_ASSIGN_OR_RETURN(std::string text, read_text(path));
-  auto rules = format == RuleFormat::TasoJson ? parse_taso_rules(text, path) : parse_rules(text, path);
-  if (!rules) return rules.error();
-  return RuleFile{path, std::move(text), *std::move(rules)};
+  ParsedRules parsed;
+  if (format == RuleFormat::TasoJson) {
+    GOPT_ASSIGN_OR_RETURN(parsed, parse_each_taso_rule(text, path));
+  } else {
+    parsed = parse_each_rule(text, path);
+  }
+  return RuleFile{path, std::move(text), std::move(parsed.rules), std::move(parsed.malformed)};
+}
+
+Result<std::vector<RewriteRule>> read_all_rules(const std::string& path, RuleFormat format) {
+  GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, format));
+  return rules_or_error({std::move(file.rules), std::move(file.malformed)});
 }
 
 }  // namespace gopt::cli

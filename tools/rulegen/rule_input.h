@@ -13,10 +13,13 @@ enum class RuleFormat { Rules, TasoJson };
 struct RuleFile {
   std::string path, text;
   std::vector<RewriteRule> rules;
+  std::vector<MalformedRule> malformed;
 };
 
-// Errors: a file that cannot be read, or whose text is malformed.
+// Errors: a file that cannot be read, or that is none of this form. Rules that are malformed are told apart.
 Result<RuleFile> read_rule_file(const std::string& path, RuleFormat format);
+// The same where every rule has to be well-formed: an error names each that is not.
+Result<std::vector<RewriteRule>> read_all_rules(const std::string& path, RuleFormat format);
 Result<std::string> read_text(const std::string& path);
 
 }  // namespace gopt::cli

@@ -51,6 +51,8 @@ Result<int> show(const ShowOptions& o) {
       show_rule(std::move(rule));
       return 0;
     }
+    for (const MalformedRule& rule : file.malformed)
+      if (rule.name == o.name) return Error{rule.message};
   }
   return Error{"no rule " + o.name + " in " + looked_in};
 }

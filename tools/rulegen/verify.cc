@@ -35,12 +35,21 @@ nlohmann::json row(const RewriteRule& rule, const Verification& v) {
   return r;
 }
 
+nlohmann::json row(const MalformedRule& rule) {
+  return {{"name", rule.name},
+          {"verdict", "invalid"},
+          {"conditions", nlohmann::json::array()},
+          {"milliseconds", 0.0},
+          {"reason", rule.message}};
+}
+
 // What a run over several files found.
 struct Findings {
   VerdictCounts counts;
   nlohmann::json rows = nlohmann::json::array();
   std::vector<double> milliseconds;
   CrossCheck cross_check;
+  size_t malformed = 0;
   Status status = Unit{};  // the first error in writing or in cvc5
 };
 
@@ -69,38 +78,76 @@ void note(const RewriteRule& rule, const Verification& v, const VerifyCommandOpt
     keep_first(findings.status, checked.error());
 }
 
+// Proves a file's rules one after another, those that are malformed at their places among them.
+class FileRun {
+ public:
+  FileRun(RuleFile& file, const VerifyCommandOptions& options, Findings& findings)
+      : file_(file), options_(options), findings_(findings), progress_(file.rules.size()) {}
+
+  void prove() {
+    VerifyOptions options;
+    options.keep_log = !options_.log.empty();
+    options.keep_obligations = !options_.smt2.empty() || options_.cross_check;
+    const auto start = std::chrono::steady_clock::now();
+    size_t done = 0;
+    prove_on_threads(file_.rules, options, options_.threads, [&](const RewriteRule& rule, const Verification& v) {
+      report_malformed(done++);
+      report(rule, v);
+    });
+    report_malformed(done);
+    progress_.clear();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const std::string invalid = file_.malformed.empty() ? "" : fmt::format(", {} invalid", file_.malformed.size());
+    fmt::print("{}: {}{} ({})\n", file_.path, counts_.text(), invalid, times_text(seconds, milliseconds_));
+    findings_.counts.add(counts_);
+    findings_.malformed += file_.malformed.size();
+  }
+
+ private:
+  void report_malformed(size_t next) {
+    for (; malformed_ < file_.malformed.size() && file_.malformed[malformed_].next == next; malformed_++) {
+      progress_.clear();
+      fmt::print("{}\n", file_.malformed[malformed_].message);
+      findings_.rows.push_back(row(file_.malformed[malformed_]));
+    }
+  }
+
+  void report(const RewriteRule& rule, const Verification& v) {
+    counts_.add(v.verdict);
+    milliseconds_.push_back(v.milliseconds);
+    note(rule, v, options_, findings_);
+    if (v.verdict != Verdict::Proved) {
+      progress_.clear();
+      fmt::print("{}: {}: {}: {}{}\n", file_.path, rule.name, to_string(v.verdict), v.reason,
+                 v.counterexample ? ": " + to_string(*v.counterexample) : "");
+      if (options_.partial && v.verdict == Verdict::Refuted)
+        fmt::print("{}: {}: {}\n", file_.path, rule.name, partial_text(rule));
+    }
+    progress_.step(rule.name);
+  }
+
+  RuleFile& file_;
+  const VerifyCommandOptions& options_;
+  Findings& findings_;
+  Progress progress_;
+  VerdictCounts counts_;
+  std::vector<double> milliseconds_;
+  size_t malformed_ = 0;  // that were reported
+};
+
 Status verify_file(const std::string& path, const VerifyCommandOptions& o, Findings& findings) {
   const RuleFormat format = o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson;
   GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, format));
-  VerifyOptions options;
-  options.keep_log = !o.log.empty();
-  options.keep_obligations = !o.smt2.empty() || o.cross_check;
-  VerdictCounts counts;
-  std::vector<double> milliseconds;
-  Progress progress(file.rules.size());
-  const auto start = std::chrono::steady_clock::now();
-  prove_on_threads(file.rules, options, o.threads, [&](const RewriteRule& rule, const Verification& v) {
-    counts.add(v.verdict);
-    milliseconds.push_back(v.milliseconds);
-    note(rule, v, o, findings);
-    if (v.verdict != Verdict::Proved) {
-      progress.clear();
-      fmt::print("{}: {}: {}: {}{}\n", path, rule.name, to_string(v.verdict), v.reason,
-                 v.counterexample ? ": " + to_string(*v.counterexample) : "");
-      if (o.partial && v.verdict == Verdict::Refuted) fmt::print("{}: {}: {}\n", path, rule.name, partial_text(rule));
-    }
-    progress.step(rule.name);
-  });
-  progress.clear();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{}: {} ({})\n", path, counts.text(), times_text(seconds, milliseconds));
-  findings.counts.add(counts);
+  FileRun(file, o, findings).prove();
   GOPT_RETURN_IF_ERROR(findings.status);
   if (!o.generalise) return o.write ? write_text(path, update_rules_text(file.text, file.rules), true) : Status(Unit{});
   const std::string forms = print_rules(generalised(file.rules));
-  if (o.write) return write_text(path, forms, true);
-  fmt::print("{}", forms);
-  return Unit{};
+  if (!o.write) {
+    fmt::print("{}", forms);
+    return Unit{};
+  }
+  if (!file.malformed.empty()) return Error{path + " is left as it is: it holds rules that are malformed"};
+  return write_text(path, forms, true);
 }
 
 void print_cross_check(const CrossCheck& found) {
@@ -114,11 +161,17 @@ Result<int> verify(const VerifyCommandOptions& o) {
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
   if (o.cross_check) GOPT_RETURN_IF_ERROR(check_cvc5());
   Findings findings;
-  for (const std::string& path : o.files) GOPT_RETURN_IF_ERROR(verify_file(path, o, findings));
+  Status status = Unit{};  // a file that cannot be read does not keep others from being proved
+  for (const std::string& path : o.files) {
+    Status own = verify_file(path, o, findings);
+    if (!status && !own) fmt::print(stderr, "{}\n", own.error().message);
+    keep_first(status, std::move(own));
+  }
   if (o.files.size() > 1) fmt::print("together: {}\n", findings.counts.text());
   if (o.cross_check) print_cross_check(findings.cross_check);
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, findings.rows.dump(1) + "\n", o.force));
-  return findings.counts.refuted > 0 || !findings.cross_check.disagreed.empty() ? 1 : 0;
+  GOPT_RETURN_IF_ERROR(status);
+  return findings.counts.refuted > 0 || findings.malformed > 0 || !findings.cross_check.disagreed.empty() ? 1 : 0;
 }
 
 }  // namespace
