@@ -76,8 +76,9 @@ struct Member {
 struct Equality {
   Condition context;
   Form left, right, terms;
-  enum class Way { ByClasses, ByCases, Rearranged, EitherWay } way = Way::ByClasses;
-  Condition guard;  // EitherWay
+  enum class Way { ByClasses, ByCases, Rearranged, EitherWay, BySign } way = Way::ByClasses;
+  Condition guard;                                     // EitherWay
+  Form difference, where_nonnegative, where_negative;  // BySign
   std::vector<std::vector<Member>> classes;
   std::set<std::string> hypotheses;
   enum class State { Open, Busy, Accepted } state = State::Open;
@@ -138,8 +139,10 @@ class LogChecker {
         c.counts.push_back({line.at(i).at(0).integer(), Condition::parse(line.at(i).at(1))});
       c.hypotheses = hypotheses_of(c.context);
       cancellations_[key_of(c.counts)].push_back(std::move(c));
-    } else if (head == "equal" || head == "cases" || head == "rearranged" || head == "either") {
+    } else if (head == "equal" || head == "cases" || head == "rearranged" || head == "either" || head == "signs") {
       read_equality(line);
+    } else if (head == "boolean") {
+      booleans_.insert(static_cast<int>(line.at(1).integer()));
     } else if (head != "output" && head != "required") {
       throw Fault("'" + head + "' is no step");
     }
@@ -155,8 +158,14 @@ class LogChecker {
     e.way = head == "equal"        ? Equality::Way::ByClasses
             : head == "cases"      ? Equality::Way::ByCases
             : head == "rearranged" ? Equality::Way::Rearranged
+            : head == "signs"      ? Equality::Way::BySign
                                    : Equality::Way::EitherWay;
     if (head == "either") e.guard = Condition::parse(line.at(5));
+    if (head == "signs") {
+      e.difference = parse_form(line.at(5));
+      e.where_nonnegative = parse_form(line.at(6));
+      e.where_negative = parse_form(line.at(7));
+    }
     for (size_t c = 5; c < line.size() && head == "equal"; c++) e.classes.push_back(parse_class(line.at(c)));
     e.hypotheses = hypotheses_of(e.context);
     equalities_[equality_key(e.left, e.right)].push_back(std::move(e));
@@ -268,6 +277,7 @@ class LogChecker {
     else
       must_evaluate_alike(e.context, difference, e.terms, "what two forms differ by");
     if (e.way == Equality::Way::ByCases) return check_cases(e);
+    if (e.way == Equality::Way::BySign) return check_signs(e);
     if (e.way == Equality::Way::EitherWay) {
       for (const Condition& guard : {e.guard, negation(e.guard)})
         if (!are_equal(conjunction(e.context, guard), e.terms, {}))
@@ -360,6 +370,13 @@ class LogChecker {
     report_.obligations.push_back({"cases", smt_of_zero(e.context, e.terms)});
   }
 
+  void check_signs(const Equality& e) {
+    const SignedForm by_sign{e.difference, e.where_nonnegative, e.where_negative};
+    must_evaluate_alike(e.context, e.terms, by_sign, "a sum by the sign of a difference");
+    for (const Form* form : {&e.where_nonnegative, &e.where_negative})
+      if (!are_equal(e.context, *form, {})) throw Fault("nothing shows that a sum is 0 for both signs of a difference");
+  }
+
   // ---- obligations ----
 
   // A question that a step rests on; before it is left to a solver, small numbers may refute it.
@@ -409,6 +426,11 @@ class LogChecker {
     if (!evaluate_alike(context, a, b)) throw Fault(what + ": not the same at small sizes, or never to be evaluated");
   }
 
+  static bool exact(const SignedForm&) { return false; }  // signs are those of real numbers
+  static void symbols_of(const SignedForm& s, std::set<std::string>& out) {
+    for (const Form* form : {&s.difference, &s.where_nonnegative, &s.where_negative}) collect_symbols(*form, out);
+  }
+  static bool is_total(const SignedForm&) { return true; }
   static bool is_rational_factor(const Factor& f) { return is_rational(Form{Term{1, 1, {}, {}, {f}}}); }
   static bool exact(const Expression& e) { return is_rational(e); }
   static bool exact(const Form& form) { return is_rational(form); }
@@ -431,6 +453,7 @@ class LogChecker {
     symbols_of(b, symbols);
     EvaluationInputs inputs;
     inputs.exact = exact(a) && exact(b);
+    inputs.booleans = &booleans_;
     int seen = 0;
     for (int attempt = 0; attempt < 4 * kSamples && seen < kSamples; attempt++) {
       inputs.seed = random_();
@@ -460,6 +483,7 @@ class LogChecker {
   std::map<std::string, std::vector<Cancellation>> cancellations_;
   std::map<std::string, std::vector<Equality>> equalities_;
   std::set<const void*> used_;
+  std::set<int> booleans_;  // inputs of truth values
 };
 
 }  // namespace

@@ -20,6 +20,10 @@ uint64_t hashed(uint64_t seed, int input, const std::vector<int64_t>& subscripts
   return h ^ (h >> 31);
 }
 
+bool is_boolean(const EvaluationInputs& inputs, int number) {
+  return inputs.booleans && inputs.booleans->count(number);
+}
+
 // The integers modulo the prime.
 struct Field {
   using Value = uint64_t;
@@ -48,7 +52,10 @@ struct Field {
     for (int i = 0; i < std::abs(exponent); i++) power = multiply(power, two);
     return multiply(integer(static_cast<int64_t>(mantissa)), power);
   }
-  Value input(int number, const std::vector<int64_t>& at) const { return hashed(inputs.seed, number, at) % kPrime; }
+  Value input(int number, const std::vector<int64_t>& at) const {
+    const uint64_t h = hashed(inputs.seed, number, at);
+    return is_boolean(inputs, number) ? h >> 63 : h % kPrime;
+  }
   static Value call(const std::string&, const std::vector<Value>&) {
     throw Fault("a function has no value in a field");
   }
@@ -73,6 +80,7 @@ struct Reals {
   static Value number(double value) { return value; }
   Value input(int number, const std::vector<int64_t>& at) const {
     const uint64_t h = hashed(inputs.seed, number, at) >> 20;
+    if (is_boolean(inputs, number)) return static_cast<double>(h & 1);
     const double unit = static_cast<double>(h % 4096) / 1024;  // 0 to 4, in exact steps
     return inputs.positive ? unit + 0.125 : unit - 2;
   }
@@ -271,6 +279,12 @@ std::optional<Scalar> evaluate(const Expression& e, Values& values, const Evalua
 }
 std::optional<Scalar> evaluate(const Form& form, Values& values, const EvaluationInputs& inputs) {
   return evaluated(form, values, inputs);
+}
+std::optional<Scalar> evaluate(const SignedForm& form, Values& values, const EvaluationInputs& inputs) {
+  Values drawn = values;
+  const auto sign = evaluate(form.difference, drawn, inputs);
+  if (!sign || sign->is_exact) return std::nullopt;
+  return evaluate(sign->real < 0 ? form.where_negative : form.where_nonnegative, values, inputs);
 }
 std::optional<Scalar> evaluate(const Factor& factor, Values& values, const EvaluationInputs& inputs) {
   return evaluated(factor, values, inputs);

@@ -20,12 +20,19 @@ bool agree(const Scalar& a, const Scalar& b);  // residues alike; reals within 1
 struct EvaluationInputs {
   uint64_t seed = 0;
   bool exact = false;
-  bool positive = false;  // reals: all inputs are
+  bool positive = false;                    // reals: all inputs are
+  const std::set<int>* booleans = nullptr;  // inputs whose elements are 1 or 0
+};
+
+// One form or the other, by a difference's sign.
+struct SignedForm {
+  Form difference, where_nonnegative, where_negative;
 };
 
 // Nothing where the expression has no value there (a divisor that is 0, a root of a negative number). Throws Fault.
 std::optional<Scalar> evaluate(const Expression& e, Values& values, const EvaluationInputs& inputs);
 std::optional<Scalar> evaluate(const Form& form, Values& values, const EvaluationInputs& inputs);
+std::optional<Scalar> evaluate(const SignedForm& form, Values& values, const EvaluationInputs& inputs);
 std::optional<Scalar> evaluate(const Factor& factor, Values& values, const EvaluationInputs& inputs);
 
 }  // namespace gopt::check

@@ -66,19 +66,28 @@ const std::vector<OpInfo>& table() {
   return infos;
 }
 
+// A number always shows that it is a float, so that text comes back as the same kind of attribute.
+std::string shown_as_float(std::string s) {
+  if (s.find_first_of(".en") == std::string::npos) s += ".0";
+  return s;
+}
+
+// The shortest text that stands for the number.
+template <class T>
+std::string shortest_text(T value) {
+  char buffer[40];
+  auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return shown_as_float(std::string(buffer, end));
+}
+
 // The shortest text that stands for the number among floats, if it is one; else all digits of a double, by which
 // readers of attributes tell the two apart.
 std::string number_text(double value) {
-  char buffer[40];
   const auto single = static_cast<float>(value);
-  const bool is_single = static_cast<double>(single) == value || value != value;
-  auto [end, error] = is_single
-                          ? std::to_chars(buffer, buffer + sizeof buffer, single)
-                          : std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, 16);
-  std::string s(buffer, end);
-  // A float always shows that it is one, so that text comes back as the same kind of attribute.
-  if (s.find_first_of(".en") == std::string::npos) s += ".0";
-  return s;
+  if (static_cast<double>(single) == value || value != value) return shortest_text(single);
+  char buffer[40];
+  auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, 16);
+  return shown_as_float(std::string(buffer, end));
 }
 
 template <class T, class F>
@@ -86,6 +95,11 @@ std::string list_text(const std::vector<T>& items, const F& text) {
   std::string s = "[";
   for (size_t i = 0; i < items.size(); i++) s += (i ? "," : "") + text(items[i]);
   return s + "]";
+}
+
+std::string element_text(const Tensor& tensor, int64_t i) {
+  const double value = load_double(tensor.bytes().data(), tensor.type(), i);
+  return tensor.type() == ElementType::Float64 ? shortest_text(value) : number_text(value);
 }
 
 }  // namespace
@@ -153,8 +167,7 @@ std::string to_string(const AttributeValue& value) {
           std::string s = to_string(v.tensor_type()) + " {";
           for (int64_t i = 0; i < v.count(); i++) {
             s += i ? ", " : "";
-            s += is_floating(v.type()) ? number_text(load_double(v.bytes().data(), v.type(), i))
-                                       : std::to_string(load_int(v.bytes().data(), v.type(), i));
+            s += is_floating(v.type()) ? element_text(v, i) : std::to_string(load_int(v.bytes().data(), v.type(), i));
           }
           return s + "}";
         }

@@ -1,6 +1,7 @@
 #include "arithmetic.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 #include "laws.h"
@@ -64,25 +65,24 @@ const NormalForm* argument_of_logarithm(const Term& term) {
 NormalForm exponential(const NormalForm& form, const Cond& context, ProofState& state) {
   NormalForm r = one();
   for (Term term : with_like_terms_merged(form)) {
-    int exponent = 1;
-    if (term.coefficient.numerator() < 0) {
-      exponent = -1;
-      term.coefficient = -term.coefficient;
-    }
+    // e^(n x / d) = (e^(x/d))^n.
+    constexpr int64_t kMaxExponent = 16;
+    const int64_t numerator = term.coefficient.numerator();
+    int exponent = numerator < 0 ? -1 : 1;
+    if (std::abs(numerator) <= kMaxExponent) exponent = static_cast<int>(numerator);
+    term.coefficient = term.coefficient * Rational(1, exponent);
     Cond guard;
     for (const Cond& literal : conjuncts(term.guard))
       if (!term.binders.empty() || !state.solver.entails(context, literal)) guard = guard && literal;
     term.guard = guard;
     if (const NormalForm* argument = argument_of_logarithm(term)) {
-      if (exponent > 0) {
-        r = multiply(r, *argument, context, state);
-        continue;
-      }
       Factor inverse;
       inverse.kind = FactorKind::Reciprocal;
       inverse.exponent = -1;
       inverse.args = {*argument};
-      for (Term& t : r) t.factors.push_back(inverse);
+      for (int k = 0; k < exponent; k++) r = multiply(r, *argument, context, state);
+      for (int k = exponent; k < 0; k++)
+        for (Term& t : r) t.factors.push_back(inverse);
       continue;
     }
     Factor factor = make_call(Function::Exp, {NormalForm{std::move(term)}});

@@ -61,6 +61,8 @@ class AtomList {
     add(equal(b, a + a), 6);
     add(is_residue(a - b, Index(2), 0), 7);
     add(is_residue(a - b, Index(2), 1), 7);
+    for (int64_t least : {0, 1, 2}) add(at_least(a + b, Index(least)), 4);
+    add(at_least(Index(0), a + b), 5);
   }
   void about(const Index& a, const Index& b, const Index& sum) {
     add(equal(a + b, sum), 5);

@@ -73,12 +73,12 @@ std::optional<UnmetDemand> find_unmet_demand(ProofState& state) {
   for (const Demand& wanted : right)
     if (const Cond missing = missing_for(wanted, left, state); !missing.is_true())
       return UnmetDemand{"the right side applies a partial function (" + wanted.function + ") where the left does not",
-                         missing};
+                         missing, false};
   for (const Demand& wanted : left)
     if (const Cond missing = missing_for(wanted, right, state);
         !missing.is_true() && !(missing.is_false() && is_left_to_samples(wanted)))
       return UnmetDemand{"the left side applies a partial function (" + wanted.function + ") where the right does not",
-                         missing};
+                         missing, true};
   return std::nullopt;
 }
 

@@ -14,6 +14,7 @@ namespace gopt {
 struct UnmetDemand {
   std::string what;
   Cond missing;  // would be enough (never, where nothing known would)
+  bool is_of_left;
 };
 
 // The first demand of a side that those of the other do not cover, if there is one.

@@ -58,6 +58,8 @@ Parity parity_of(Function function) {
     case Function::Atanh:
     case Function::Tanh:
     case Function::Erf:
+    case Function::Round:
+    case Function::Trunc:
     case Function::Narrow: return Parity::Odd;
     case Function::Cos:
     case Function::Cosh: return Parity::Even;
@@ -68,8 +70,6 @@ Parity parity_of(Function function) {
     case Function::Acosh:
     case Function::Floor:
     case Function::Ceil:
-    case Function::Round:
-    case Function::Trunc:
     case Function::IsNan:
     case Function::Pow:
     case Function::Fmod: return Parity::None;
@@ -159,10 +159,23 @@ bool apply_square_root(NormalForm& form, ProofState& state) {
   return false;
 }
 
+// 1 and 0 are their own squares.
+bool drop_repeated_comparisons(NormalForm& form) {
+  bool changed = false;
+  for (Term& term : form) {
+    std::set<std::string> seen;
+    changed |= std::erase_if(term.factors, [&](const Factor& f) {
+                 const bool is_comparison = f.kind == FactorKind::IsLess || f.kind == FactorKind::IsEqual;
+                 return is_comparison && f.exponent > 0 && !seen.insert(key(f, false)).second;
+               }) > 0;
+  }
+  return changed;
+}
+
 }  // namespace
 
 bool apply_product_laws(NormalForm& form, ProofState& state) {
-  bool changed = false;
+  bool changed = drop_repeated_comparisons(form);
   while (apply_square_root(form, state) || apply_pythagoras(form)) changed = true;
   return changed;
 }

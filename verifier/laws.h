@@ -4,6 +4,10 @@
 //   sin(x)^2 + cos(x)^2 = 1                                        for finite x
 //   f(0) as in value_at_zero                                       everywhere
 //   erf, sin, tan, asin, atan, sinh, asinh, atanh, tanh are odd, cos and cosh even
+//   round, trunc and narrow are odd; ceil(x) = -floor(-x); floor(n + x) = n + floor(x), round(n) = trunc(n) = n for an
+//   integer n (a sum of integer multiples of sizes, comparisons and rounded numbers)
+//   sqrt(c^2 x^2) = |c x|, sqrt(e^x) = e^(x/2); ln(e^a b) = a + ln b, ln(b / c) = ln b - ln c   where c > 0
+//   comparisons are 1 or 0, and so their own squares
 //   pow(x, n) is the product of n factors for small n, sqrt(x) for 0.5, 1/x for -1
 #pragma once
 

@@ -8,6 +8,7 @@
 #include "covers.h"
 #include "piecewise.h"
 #include "rearrange.h"
+#include "sign_cases.h"
 #include "simplify.h"
 
 namespace gopt {
@@ -43,6 +44,9 @@ class Matcher {
     } else if (const auto guard = zero_by_cases_of(terms, context, depth)) {
       found = true;
       if (state_.log) state_.log->equal_either_way(context, left, right, terms, *guard);
+    } else if (const auto signs = zero_by_sign(terms, context, depth)) {
+      found = true;
+      if (state_.log) state_.log->equal_by_sign(context, left, right, terms, *signs);
     }
     state_.solver.set_share(share);
     return found;
@@ -93,6 +97,19 @@ class Matcher {
     if (!equal_forms(terms, {}, context && *guard, depth) || !equal_forms(terms, {}, context && !*guard, depth))
       return std::nullopt;
     return guard;
+  }
+
+  // Whether the sum is 0 where a difference in it is at least 0, and where it is below.
+  std::optional<SignCases> zero_by_sign(const NormalForm& terms, const Cond& context, int depth) {
+    if (depth > kMaxRearrangedDepth || cases_ >= kMaxCases) return std::nullopt;
+    const auto cases = sign_cases(terms, context, state_);
+    const std::string before = key(terms);
+    if (!cases || key(cases->where_nonnegative) == before || key(cases->where_negative) == before) return std::nullopt;
+    cases_++;
+    if (!equal_forms(cases->where_nonnegative, {}, context, depth) ||
+        !equal_forms(cases->where_negative, {}, context, depth))
+      return std::nullopt;
+    return cases;
   }
 
   struct Member {

@@ -6,6 +6,7 @@
 #include "arithmetic.h"
 #include "positivity.h"
 #include "simplify.h"
+#include "truth_table.h"
 
 namespace gopt {
 namespace {
@@ -70,15 +71,56 @@ NormalForm taken_out(Branch& only) {
   return outside;
 }
 
+// max_k e^y x_k = e^y max_k x_k, for an e^y that is the same for all values of the binders. Takes the exponentials out.
+std::vector<Factor> shared_exponentials(std::vector<Branch>& branches) {
+  std::vector<Factor> shared;
+  const Term* first = nullptr;
+  std::set<AtomId> binders;
+  for (const Branch& b : branches) {
+    binders.insert(b.binders.begin(), b.binders.end());
+    for (const Term& term : b.value) {
+      if (!first) first = &term;
+      binders.insert(term.binders.begin(), term.binders.end());
+    }
+  }
+  if (!first) return shared;
+  for (const Factor& f : std::vector<Factor>(first->factors)) {
+    if (f.kind != FactorKind::Call || f.function != Function::Exp) continue;
+    std::set<AtomId> symbols;
+    collect_symbols(f, symbols);
+    if (std::any_of(symbols.begin(), symbols.end(), [&](AtomId s) { return binders.count(s) > 0; })) continue;
+    const std::string text = key(f);
+    auto is_it = [&](const Factor& other) { return key(other) == text; };
+    const bool everywhere = std::all_of(branches.begin(), branches.end(), [&](const Branch& b) {
+      return std::all_of(b.value.begin(), b.value.end(), [&](const Term& term) {
+        return std::any_of(term.factors.begin(), term.factors.end(), is_it);
+      });
+    });
+    if (!everywhere) continue;
+    for (Branch& b : branches)
+      for (Term& term : b.value) term.factors.erase(std::find_if(term.factors.begin(), term.factors.end(), is_it));
+    shared.push_back(f);
+  }
+  return shared;
+}
+
 }  // namespace
 
 NormalForm maximum(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
+  if (auto table = by_truth_table(
+          {&a, &b}, [](const std::vector<Rational>& v) { return (v[0] + -v[1]).numerator() < 0 ? v[1] : v[0]; }))
+    return *std::move(table);
+  if (is_at_least(a, b, context, state)) return a;
+  if (is_at_least(b, a, context, state)) return b;
   std::vector<Branch> branches;
   for (const NormalForm* value : {&a, &b}) add_branch(branches, plain_branch(*value), context, state);
   return maximum_over(std::move(branches), state);
 }
 
 NormalForm minimum(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
+  if (auto table = by_truth_table(
+          {&a, &b}, [](const std::vector<Rational>& v) { return (v[0] + -v[1]).numerator() < 0 ? v[0] : v[1]; }))
+    return *std::move(table);
   for (const auto& [first, second] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
     const Factor* inner = scaled_maximum(*first, context, state);
     if (!inner || inner->branches.size() > kMaxDistributed) continue;
@@ -145,10 +187,17 @@ NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
   // max c x = c max x, for c > 0.
   const Rational content = content_of(distinct);
   for (Branch& b : distinct) scale(b.value, content.inverse());
+  const std::vector<Factor> exponentials = shared_exponentials(distinct);
+  if (!exponentials.empty()) {
+    std::vector<Branch> flat;
+    for (Branch& b : distinct) add_branch(flat, std::move(b), Cond(), state);
+    distinct = std::move(flat);
+  }
   Factor factor;
   factor.kind = FactorKind::Maximum;
   factor.branches = std::move(distinct);
   NormalForm form = as_form(std::move(factor));
+  form[0].factors.insert(form[0].factors.end(), exponentials.begin(), exponentials.end());
   scale(form, content);
   return add(std::move(form), outside, state);
 }

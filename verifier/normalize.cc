@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "arithmetic.h"
-#include "laws.h"
+#include "functions.h"
 #include "maximum.h"
-#include "positivity.h"
 #include "select_hoisting.h"
 #include "simplify.h"
+#include "truth_table.h"
 
 namespace gopt {
 namespace {
@@ -44,8 +44,8 @@ class Normalizer {
         const NormalForm a = simplified((*this)(e->args[0], context), context);
         return minimum(a, simplified((*this)(e->args[1], context), context), context, state_);
       }
-      case ExprKind::Less: return comparison(FactorKind::IsLess, e, context);
-      case ExprKind::Equal: return comparison(FactorKind::IsEqual, e, context);
+      case ExprKind::Less: return compared(FactorKind::IsLess, e, context);
+      case ExprKind::Equal: return compared(FactorKind::IsEqual, e, context);
       case ExprKind::Call: return call_form(e, context);
       case ExprKind::Select: return select_form(e, context);
       case ExprKind::Choose: return choose_form(e, context);
@@ -85,7 +85,9 @@ class Normalizer {
     factor.kind = FactorKind::Read;
     factor.input = e->input;
     for (const Index& s : e->subscripts) factor.subscripts.push_back(simplify(s, context, state_));
-    return as_form(std::move(factor));
+    if (!state_.booleans.count(e->input)) return as_form(std::move(factor));
+    // A truth value is 1 where it is not 0: as a comparison its laws are known.
+    return sum(one(), negated(comparison(FactorKind::IsEqual, as_form(std::move(factor)), context, state_)));
   }
 
   NormalForm sum(NormalForm a, const NormalForm& b) { return add(std::move(a), b, state_); }
@@ -103,164 +105,18 @@ class Normalizer {
       factor.args = {simplified(numerator, context), denominator};
       return as_form(std::move(factor));
     }
-    return product(numerator, reciprocal(denominator, context), context);
+    return product(numerator, reciprocal(denominator, context, state_), context);
   }
 
-  // 1 / (c * f * rest) = 1/c * 1/f * 1/rest, for every factor f that all terms share.
-  NormalForm reciprocal(NormalForm form, const Cond& context) {
-    if (form.empty()) throw ProofLimit("a divisor is 0 everywhere");
-    NormalForm r = one();
-    const bool is_size = is_positive_size(form, context, state_);
-    if (form.size() == 1) {
-      r[0].coefficient = form[0].coefficient.inverse();
-      form[0].coefficient = Rational(1);
-    }
-    for (size_t i = 0; i < form[0].factors.size();) {
-      const auto positions = shared_positions(form, i);
-      if (!positions) {
-        i++;
-        continue;
-      }
-      Factor inverse = form[0].factors[i];
-      for (size_t t = 0; t < form.size(); t++)
-        form[t].factors.erase(form[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
-      const bool counts = is_size || is_positive_size(inverse, context, state_);
-      append_inverse(r[0], std::move(inverse), counts, context);
-    }
-    const bool trivial = form.size() == 1 && form[0].binders.empty() && form[0].factors.empty() &&
-                         state_.solver.entails(context, form[0].guard);
-    if (!trivial) {
-      if (!is_positive(form, context, state_)) state_.domains.demand("divisor", form, context);
-      Factor factor;
-      factor.kind = FactorKind::Reciprocal;
-      factor.exponent = -1;
-      factor.args = {std::move(form)};
-      r[0].factors.push_back(std::move(factor));
-    }
-    merge_factors(r[0], context, state_);
-    return r;
-  }
-
-  void append_inverse(Term& term, Factor factor, bool is_size, const Cond& context) {
-    if (!is_size && !is_never_zero(factor, context, state_)) {
-      Factor bare = factor;
-      bare.exponent = std::abs(factor.exponent);
-      state_.domains.demand("divisor", as_form(std::move(bare)), context);
-    }
-    factor.exponent = -factor.exponent;
-    term.factors.push_back(std::move(factor));
-  }
-
-  // Where each term holds factor i of the first term, if all do and it is free of binders.
-  std::optional<std::vector<size_t>> shared_positions(const NormalForm& form, size_t i) {
-    std::set<AtomId> symbols;
-    collect_symbols(form[0].factors[i], symbols);
-    for (const Term& term : form)
-      for (AtomId binder : term.binders)
-        if (symbols.count(binder)) return std::nullopt;
-    const std::string wanted = key(form[0].factors[i]);
-    std::vector<size_t> positions;
-    for (const Term& term : form) {
-      auto it =
-          std::find_if(term.factors.begin(), term.factors.end(), [&](const Factor& f) { return key(f) == wanted; });
-      if (it == term.factors.end()) return std::nullopt;
-      positions.push_back(static_cast<size_t>(it - term.factors.begin()));
-    }
-    return positions;
-  }
-
-  NormalForm comparison(FactorKind kind, const Expr& e, const Cond& context) {
-    // Only the difference matters: a < b is a - b < 0.
-    NormalForm difference =
-        simplified(sum((*this)(e->args[0], context), negated((*this)(e->args[1], context))), context);
-    if (auto number = as_number(difference)) {
-      const bool holds = kind == FactorKind::IsLess ? number->numerator() < 0 : number->is_zero();
-      return holds ? one() : NormalForm{};
-    }
-    if (kind == FactorKind::IsEqual && is_negative(difference)) difference = negated(std::move(difference));
-    Factor factor;
-    factor.kind = kind;
-    factor.args = {std::move(difference), {}};
-    return as_form(std::move(factor));
+  NormalForm compared(FactorKind kind, const Expr& e, const Cond& context) {
+    const NormalForm difference = sum((*this)(e->args[0], context), negated((*this)(e->args[1], context)));
+    return comparison(kind, simplified(difference, context), context, state_);
   }
 
   NormalForm call_form(const Expr& e, const Cond& context) {
     std::vector<NormalForm> args;
     for (const Expr& a : e->args) args.push_back(simplified((*this)(a, context), context));
-    if (e->function == Function::Pow) return power(std::move(args), context);
-    if (args.size() == 1 && args[0].empty())
-      if (auto value = value_at_zero(e->function)) return value->is_zero() ? NormalForm{} : one();
-    if (e->function == Function::Exp) return exponential(args[0], context, state_);
-    if (e->function == Function::Log) return logarithm(std::move(args[0]), context);
-    NormalForm r = one();
-    if (args.size() == 1 && parity_of(e->function) != Parity::None && is_negative(args[0])) {
-      args[0] = negated(args[0]);
-      if (parity_of(e->function) == Parity::Odd) r[0].coefficient = -1;
-    }
-    const bool is_root_in_domain =
-        e->function == Function::Sqrt && (is_plainly_nonnegative(args[0]) || is_positive(args[0], context, state_));
-    if (has_partial_domain(e->function) && !is_root_in_domain)
-      state_.domains.demand(std::string(function_text(e->function)), args.back(), context);
-    r[0].factors.push_back(make_call(e->function, std::move(args)));
-    return r;
-  }
-
-  // ln(e^a b) = a + ln b, for every exponential that all terms share.
-  NormalForm logarithm(NormalForm argument, const Cond& context) {
-    if (!is_positive(argument, context, state_)) state_.domains.demand("log", argument, context);
-    NormalForm outside;
-    for (size_t i = 0; !argument.empty() && i < argument[0].factors.size();) {
-      const bool is_exponential =
-          argument[0].factors[i].kind == FactorKind::Call && argument[0].factors[i].function == Function::Exp;
-      const auto positions = is_exponential ? shared_positions(argument, i) : std::nullopt;
-      if (!positions) {
-        i++;
-        continue;
-      }
-      const Factor shared = argument[0].factors[i];
-      for (size_t t = 0; t < argument.size(); t++)
-        argument[t].factors.erase(argument[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
-      for (Term term : shared.args[0]) {
-        term.coefficient = term.coefficient * Rational(shared.exponent);
-        outside.push_back(std::move(term));
-      }
-    }
-    if (as_number(argument) == Rational(1)) return outside;
-    return sum(as_form(make_call(Function::Log, {std::move(argument)})), outside);
-  }
-
-  // Which of x and -x stands for both: the sign of the term whose key comes first.
-  static bool is_negative(const NormalForm& form) {
-    const Term* first = nullptr;
-    std::string smallest;
-    for (const Term& term : form) {
-      Term unsigned_term = term;
-      unsigned_term.coefficient = 1;
-      std::string text = key(NormalForm{unsigned_term});
-      if (!first || text < smallest) {
-        first = &term;
-        smallest = std::move(text);
-      }
-    }
-    return first && first->coefficient.numerator() < 0;
-  }
-
-  NormalForm power(std::vector<NormalForm> args, const Cond& context) {
-    const auto exponent = as_number(args[1]);
-    constexpr int64_t kMaxPower = 4;
-    if (exponent && exponent->denominator() == 1 && exponent->numerator() >= 0 && exponent->numerator() <= kMaxPower) {
-      NormalForm r = one();
-      for (int64_t i = 0; i < exponent->numerator(); i++) r = product(r, args[0], context);
-      return r;
-    }
-    if (exponent == Rational(-1)) return reciprocal(args[0], context);
-    if (exponent == Rational(1, 2)) {
-      if (!is_plainly_nonnegative(args[0]) && !is_positive(args[0], context, state_))
-        state_.domains.demand("sqrt", args[0], context);
-      return as_form(make_call(Function::Sqrt, {args[0]}));
-    }
-    state_.domains.demand("pow " + key(args[1]), args[0], context);
-    return as_form(make_call(Function::Pow, std::move(args)));
+    return apply(e->function, std::move(args), context, state_);
   }
 
   NormalForm select_form(const Expr& e, const Cond& context) {
@@ -282,14 +138,8 @@ class Normalizer {
     NormalForm test = simplified((*this)(e->args[0], context), context);
     const NormalForm a = (*this)(e->args[1], context), b = (*this)(e->args[2], context);
     if (auto number = as_number(test)) return number->is_zero() ? b : a;
-    const bool indicator = sole_factor(test, FactorKind::IsLess, context, state_) ||
-                           sole_factor(test, FactorKind::IsEqual, context, state_);
-    if (!indicator) {
-      Factor is_zero;
-      is_zero.kind = FactorKind::IsEqual;
-      is_zero.args = {test, {}};
-      test = sum(one(), negated(as_form(std::move(is_zero))));
-    }
+    if (!is_indicator(test))
+      test = sum(one(), negated(comparison(FactorKind::IsEqual, std::move(test), context, state_)));
     return sum(b, product(test, sum(a, negated(b)), context));
   }
 
@@ -351,10 +201,22 @@ class Normalizer {
     return maximum_over(std::move(branches), state_);
   }
 
+  // A product over a range whose parts differ is the product of those over its parts.
   NormalForm product_reduction(const Expr& e, const Cond& context) {
-    const Domain domain = domain_of(e);
-    const Cond inner = context && domain.guard;
-    Branch all{domain.binders, domain.guard, simplified((*this)(substitute(e->args[0], domain.renamed), inner), inner)};
+    NormalForm r = one();
+    for (const GuardedPart& part : guarded_parts(e->args[0], Cond())) {
+      const Domain domain = domain_of(e);
+      const Cond guard = substitute(part.guard, domain.renamed) && domain.guard;
+      const Cond inner = context && guard;
+      if (state_.solver.is_infeasible(inner)) continue;
+      Branch all{domain.binders, guard, simplified((*this)(substitute(part.value, domain.renamed), inner), inner)};
+      if (as_number(all.value) == Rational(1)) continue;
+      r = product(r, product_over(std::move(all), inner), context);
+    }
+    return r;
+  }
+
+  NormalForm product_over(Branch all, const Cond& inner) {
     // A product of products is one over both ranges.
     if (const Factor* product = sole_factor(all.value, FactorKind::Product, inner, state_)) {
       const Branch nested = product->branches[0];

@@ -26,6 +26,10 @@ OutputPosition position_of(const Shape& shape, size_t output, int choice) {
     const std::string name = "%o" + std::to_string(output) + "_" + std::to_string(axis);
     const Index& extent = shape[axis];
     const std::vector<Index> factors = factors_of(extent);
+    if (extent == Index(1)) {
+      p.subscripts.emplace_back(0);
+      continue;
+    }
     if (factors.empty() || choice < 0) {
       p.subscripts.push_back(symbol(name));
       p.range = p.range && within(p.subscripts.back(), Index(0), extent);

@@ -1,7 +1,10 @@
 #include "positivity.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+
+#include "arithmetic.h"
 
 namespace gopt {
 namespace {
@@ -27,16 +30,92 @@ bool occurs(const Term& term, const Cond& context, ProofState& state) {
 
 }  // namespace
 
-bool is_positive(const NormalForm& form, const Cond& context, ProofState& state) {
-  const bool nonnegative = std::all_of(form.begin(), form.end(), [&](const Term& term) {
-    return term.coefficient.numerator() > 0 &&
-           std::all_of(term.factors.begin(), term.factors.end(), [&](const Factor& f) {
-             if (f.kind == FactorKind::Size) return state.solver.entails(context, at_least(f.subscripts[0], Index(0)));
-             return f.kind == FactorKind::Call && (f.function == Function::Exp || f.function == Function::Cosh);
-           });
+namespace {
+
+bool is_nonnegative(const Factor& f, const Cond& context, ProofState& state) {
+  switch (f.kind) {
+    case FactorKind::Size: return state.solver.entails(context, at_least(f.subscripts[0], Index(0)));
+    case FactorKind::Literal:
+    case FactorKind::IsLess:
+    case FactorKind::IsEqual: return true;
+    case FactorKind::Call:
+      return f.function == Function::Exp || f.function == Function::Cosh || f.function == Function::Sqrt;
+    case FactorKind::Reciprocal: return is_nonnegative(f.args[0], context, state);
+    case FactorKind::Maximum:
+      return std::any_of(f.branches.begin(), f.branches.end(), [&](const Branch& b) {
+        return b.binders.empty() && b.guard.is_true() && is_nonnegative(b.value, context, state);
+      });
+    case FactorKind::Product: return is_nonnegative(f.branches[0].value, context && f.branches[0].guard, state);
+    case FactorKind::Read:
+    case FactorKind::Opaque: return false;
+  }
+  return false;
+}
+
+bool is_positive(const Factor& f, const Cond& context, ProofState& state) {
+  switch (f.kind) {
+    case FactorKind::Size:  // a term counts where its sizes are positive, see occurs()
+      return state.solver.entails(context, at_least(f.subscripts[0], Index(0)));
+    case FactorKind::Literal: return f.literal > 0;
+    case FactorKind::Call: return f.function == Function::Exp || f.function == Function::Cosh;
+    case FactorKind::Reciprocal: return is_positive(f.args[0], context, state);
+    case FactorKind::Read:
+    case FactorKind::Maximum:
+    case FactorKind::Product:
+    case FactorKind::IsLess:
+    case FactorKind::IsEqual:
+    case FactorKind::Opaque: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_nonnegative(const NormalForm& form, const Cond& context, ProofState& state) {
+  return std::all_of(form.begin(), form.end(), [&](const Term& term) {
+    if (term.coefficient.numerator() < 0) return false;
+    const Cond inner = context && term.guard;
+    std::map<std::string, int> odd;
+    for (const Factor& f : term.factors)
+      if (!is_nonnegative(f, inner, state)) odd[key(f)] ^= 1;
+    return std::all_of(odd.begin(), odd.end(), [](const auto& o) { return o.second == 0; });
   });
-  return nonnegative &&
-         std::any_of(form.begin(), form.end(), [&](const Term& term) { return occurs(term, context, state); });
+}
+
+bool is_at_least(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
+  constexpr size_t kMaxTerms = 12;
+  NormalForm difference = with_like_terms_merged(add(a, negated(b), state));
+  for (int step = 0; step < 3 && difference.size() <= kMaxTerms; step++) {
+    if (is_nonnegative(difference, context, state)) return true;
+    const Factor* divisor = nullptr;
+    for (const Term& term : difference)
+      for (const Factor& f : term.factors)
+        if (f.kind == FactorKind::Reciprocal && term.binders.empty()) divisor = &f;
+    if (!divisor || !is_positive(divisor->args[0], context, state)) return false;
+    const Factor found = *divisor;
+    const std::string text = key(found);
+    NormalForm multiplied;
+    for (Term& term : difference) {
+      auto it = std::find_if(term.factors.begin(), term.factors.end(), [&](const Factor& f) { return key(f) == text; });
+      if (it == term.factors.end()) {
+        for (Term& product : multiply({term}, found.args[0], context, state)) multiplied.push_back(std::move(product));
+      } else {
+        term.factors.erase(it);
+        multiplied.push_back(std::move(term));
+      }
+    }
+    difference = with_like_terms_merged(multiplied);
+  }
+  return false;
+}
+
+bool is_positive(const NormalForm& form, const Cond& context, ProofState& state) {
+  return is_nonnegative(form, context, state) && std::any_of(form.begin(), form.end(), [&](const Term& term) {
+           const Cond inner = context && term.guard;
+           return std::all_of(term.factors.begin(), term.factors.end(),
+                              [&](const Factor& f) { return is_positive(f, inner, state); }) &&
+                  occurs(term, context, state);
+         });
 }
 
 bool is_positive_size(const Factor& factor, const Cond& context, ProofState& state) {

@@ -10,6 +10,11 @@ namespace gopt {
 // positive wherever the context holds.
 bool is_positive(const NormalForm& form, const Cond& context, ProofState& state);
 
+// Whether every term is a product of what is never negative and of squares.
+bool is_nonnegative(const NormalForm& form, const Cond& context, ProofState& state);
+// Whether the difference is never negative, also once it is multiplied by what it divides by.
+bool is_at_least(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state);
+
 // Whether a size, or a product of sizes, is stated, or follows, to be positive.
 bool is_positive_size(const Factor& factor, const Cond& context, ProofState& state);
 bool is_positive_size(const NormalForm& form, const Cond& context, ProofState& state);

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstdio>
 
+#include "sign_cases.h"
+
 namespace gopt {
 namespace {
 
@@ -178,6 +180,7 @@ void ProofLog::add(const std::string& line) {
 }
 
 void ProofLog::begin(const std::string& rule) { add("(rule " + word(rule) + ")"); }
+void ProofLog::boolean(int input) { add("(boolean " + std::to_string(input) + ")"); }
 void ProofLog::entailed(const std::string& what, const Cond& context, const Cond& goal) {
   add("(implies " + word(what) + " " + text_of(context) + " " + text_of(goal) + ")");
 }
@@ -216,6 +219,11 @@ void ProofLog::equal_rearranged(const Cond& context, const NormalForm& left, con
 void ProofLog::equal_either_way(const Cond& context, const NormalForm& left, const NormalForm& right,
                                 const std::vector<Term>& terms, const Cond& guard) {
   add("(either " + equality_text(context, left, right, terms) + " " + text_of(guard) + ")");
+}
+void ProofLog::equal_by_sign(const Cond& context, const NormalForm& left, const NormalForm& right,
+                             const std::vector<Term>& terms, const SignCases& cases) {
+  add("(signs " + equality_text(context, left, right, terms) + " " + text_of(cases.difference) + " " +
+      text_of(cases.where_nonnegative) + " " + text_of(cases.where_negative) + ")");
 }
 void ProofLog::output(size_t number, const Cond& context, const Expr& left, const NormalForm& left_form,
                       const Expr& right, const NormalForm& right_form) {

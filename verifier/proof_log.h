@@ -12,12 +12,15 @@
 
 namespace gopt {
 
+struct SignCases;
+
 class ProofLog {
  public:
   // A term of a class and the change of its binders to those of the class's first term.
   using Member = std::pair<size_t, Substitution>;
   using Class = std::vector<Member>;
 
+  void boolean(int input);  // its elements are 1 or 0
   void begin(const std::string& rule);
   void entailed(const std::string& what, const Cond& context, const Cond& goal);
   void sums_to_zero(const std::string& what, const Cond& context, const std::vector<std::pair<int64_t, Cond>>& counts);
@@ -32,6 +35,9 @@ class ProofLog {
   // left - right consists of `terms`, which sum to 0 where the guard holds and where it does not.
   void equal_either_way(const Cond& context, const NormalForm& left, const NormalForm& right,
                         const std::vector<Term>& terms, const Cond& guard);
+  // The same terms are the one sum or the other by the difference's sign; both are 0.
+  void equal_by_sign(const Cond& context, const NormalForm& left, const NormalForm& right,
+                     const std::vector<Term>& terms, const SignCases& cases);
   void output(size_t number, const Cond& context, const Expr& left, const NormalForm& left_form, const Expr& right,
               const NormalForm& right_form);
 

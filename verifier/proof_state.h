@@ -46,6 +46,7 @@ struct ProofState {
   Solver& solver;
   BinderPool pool;
   Domains domains;
+  std::set<int> booleans;            // inputs that hold truth values, 1 or 0
   bool truncating_division = false;  // Divide is the integers'
   bool sides_are_defined = false;    // demands that both sides make are met: what they divide by is not 0
   ProofLog* log = nullptr;           // where steps are written, if anywhere

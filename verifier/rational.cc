@@ -41,6 +41,22 @@ std::optional<Rational> Rational::from_double(double value) {
   return Rational(static_cast<int64_t>(scaled), denominator);
 }
 
+namespace {
+
+std::optional<int64_t> integer_root(int64_t square) {
+  if (square < 0) return std::nullopt;
+  auto root = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(square))));
+  constexpr int64_t kLargest = int64_t{1} << 31;
+  return root < kLargest && root * root == square ? std::optional(root) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Rational> square_root(const Rational& square) {
+  const auto above = integer_root(square.numerator_), below = integer_root(square.denominator_);
+  return above && below ? std::optional(Rational(*above, *below)) : std::nullopt;
+}
+
 Rational operator*(const Rational& a, const Rational& b) {
   // Cross-reduced first, so that what fits does not overflow on the way.
   const Rational x(a.numerator_, b.denominator_), y(b.numerator_, a.denominator_);

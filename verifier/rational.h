@@ -13,6 +13,9 @@ class Rational {
   // The exact value of a double, where numerator and denominator are below 2^31.
   static std::optional<Rational> from_double(double value);
 
+  // The rational of which this is the square, not negative, if there is one.
+  friend std::optional<Rational> square_root(const Rational& square);
+
   int64_t numerator() const { return numerator_; }
   int64_t denominator() const { return denominator_; }  // positive
   bool is_zero() const { return numerator_ == 0; }

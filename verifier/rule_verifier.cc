@@ -84,6 +84,21 @@ Counterexample example_of(const RegionSample& sample, size_t output) {
   return c;
 }
 
+// Equalities are one part, not two comparisons.
+std::vector<Cond> parts_of(const Cond& condition) {
+  std::vector<Cond> literals = conjuncts(condition), parts;
+  for (size_t i = 0; i < literals.size(); i++) {
+    Cond part = literals[i];
+    for (size_t j = i + 1; j < literals.size() && part.kind() == CondKind::NonNegative; j++) {
+      if (literals[j].kind() != CondKind::NonNegative || literals[j].index() != -part.index()) continue;
+      part = part && literals[j];
+      literals.erase(literals.begin() + static_cast<ptrdiff_t>(j));
+    }
+    parts.push_back(part);
+  }
+  return parts;
+}
+
 constexpr int kTimes = 5;  // as many samples where the proof leaves a part to them
 
 }  // namespace
@@ -126,7 +141,12 @@ Verification RuleVerifier::run() {
   if (!left || !right) return unknown_verdict((left ? right : left).error().message);
   left_ = *std::move(left);
   right_ = *std::move(right);
-  for (const RuleVariable& v : rule_.variables) is_integral_ = is_integral_ && !is_floating(v.type.element);
+  for (size_t i = 0; i < rule_.variables.size(); i++) {
+    is_integral_ = is_integral_ && !is_floating(rule_.variables[i].type.element);
+    if (rule_.variables[i].type.element == ElementType::Bool) booleans_.insert(static_cast<int>(i));
+  }
+  if (options_.keep_log)
+    for (int input : booleans_) log_.boolean(input);
   if (computes_with_integers(rule_.left) || computes_with_integers(rule_.right))
     return unknown_verdict(
         "it computes with integers, which wrap around at their width; the proof is over unbounded numbers");
@@ -186,7 +206,7 @@ Verification RuleVerifier::decide_partial() {
   for (size_t o = 0; o < left_.outputs.size(); o++) {
     const std::vector<Box> whole{Box()};
     for (const Box& box : rule_.regions[o].empty() ? whole : rule_.regions[o])
-      if (!prove_box(o, condition_, box))
+      if (!prove_box(o, condition_, box, condition_ == rule_.condition ? Substitution{} : solve_equations(condition_)))
         return unknown_verdict("output " + std::to_string(o) + ": no proof was found on " +
                                (box.empty() ? "all of it" : to_string(box)));
   }
@@ -259,7 +279,7 @@ std::optional<Verification> RuleVerifier::require(const Cond& cond, const std::s
   const std::vector<AtomId> symbols = rule_symbols(rule_);
   if (!is_over(cond, {symbols.begin(), symbols.end()}))
     return unknown_verdict(what + ": " + to_string(cond) + " cannot be a condition");
-  condition_ = condition_ && cond;
+  condition_ = condition_ && with_products_solved(cond);
   return std::nullopt;
 }
 
@@ -283,7 +303,11 @@ Verification RuleVerifier::prove_outputs(const std::optional<Verification>& unle
     // Rare sizes may stand in the way, which the first samples have missed.
     constexpr int kMoreSamples = 20;
     samples_ = sample_rule(rule_, left_, right_, condition_, kMoreSamples * options_.samples, options_.seed + 2);
-    return samples_.difference ? prove_conditionally(*samples_.difference) : unknown_verdict(reason);
+    if (samples_.difference) return prove_conditionally(*samples_.difference);
+    constexpr int kFarSamples = 240;
+    const auto far = sample_far(rule_, left_, right_, condition_, solver_.recent_models(), kFarSamples,
+                                options_.seed + 3, left_alone_is_partial_);
+    return far ? prove_conditionally(*far) : unknown_verdict(reason);
   }
   if (unless_excluded && condition_ == rule_.condition) return *unless_excluded;
   // Where the left side alone has no value, only samples tell what arithmetic makes of it.
@@ -350,7 +374,37 @@ void RuleVerifier::log_requirements() {
                     equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]));
 }
 
+// Without parts that follow from the others and from what is given wherever the rule may be applied, longest first.
+// What the rule itself states stays as it is written.
+Cond RuleVerifier::without_implied_parts(const Cond& condition) {
+  constexpr unsigned kShare = 16;
+  Cond given = variable_domain(rule_) && rule_.condition;
+  for (const Requirement& r : left_.requirements)
+    if (!r.from_broadcast) given = given && r.cond;
+  std::vector<Cond> parts = parts_of(condition);
+  const std::vector<Cond> own = parts_of(rule_.condition);
+  std::erase_if(parts, [&](const Cond& part) { return std::find(own.begin(), own.end(), part) != own.end(); });
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Cond& a, const Cond& b) { return to_string(a).size() > to_string(b).size(); });
+  solver_.set_topic("a part of the condition is implied");
+  solver_.set_share(kShare);
+  for (size_t i = 0; i < parts.size();) {
+    Cond others;
+    for (size_t j = 0; j < parts.size(); j++)
+      if (j != i) others = others && parts[j];
+    if (solver_.entails(given && others, parts[i]))
+      parts.erase(parts.begin() + static_cast<ptrdiff_t>(i));
+    else
+      i++;
+  }
+  solver_.set_share(1);
+  Cond r = rule_.condition;
+  for (const Cond& part : parts) r = r && part;
+  return r;
+}
+
 Verification RuleVerifier::proved() {
+  if (!(condition_ == rule_.condition)) condition_ = without_implied_parts(condition_);
   if (options_.keep_log) log_requirements();
   Verification v;
   v.verdict = Verdict::Proved;
@@ -376,6 +430,8 @@ Cond RuleVerifier::interior() const {
 
 bool RuleVerifier::prove_output(size_t output, const Cond& part) {
   if (prove_output_in(output, part)) return true;
+  if (const std::vector<Cond> cases = cases_of_equations(part); cases.size() > 1)
+    return std::all_of(cases.begin(), cases.end(), [&](const Cond& c) { return prove_output_in(output, c); });
   const std::set<AtomId> extents = extent_symbols(rule_);
   Cond full = part;
   for (AtomId s : extents) full = full && at_least(Index::from_atom(s), Index(1));
@@ -389,12 +445,17 @@ bool RuleVerifier::prove_output(size_t output, const Cond& part) {
   }
 }
 
-bool RuleVerifier::prove_output_in(size_t output, const Cond& part) { return prove_box(output, part, {}); }
+bool RuleVerifier::prove_output_in(size_t output, const Cond& part) {
+  const Substitution solved = solve_equations(part);
+  // What the rule itself states is a hypothesis like the left side's; its equations are solved where that is not
+  // enough.
+  if (part == rule_.condition && prove_box(output, part, {}, {})) return true;
+  return (!(part == rule_.condition) || !solved.empty()) && prove_box(output, part, {}, solved);
+}
 
 // The same for the positions of a box; of all where it has no ranges.
-bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box) {
+bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box, const Substitution& solved) {
   solver_.set_topic("output " + std::to_string(output) + " is equal");
-  const Substitution solved = part == rule_.condition ? Substitution{} : solve_equations(part);
   const Cond assumed = substitute(context(part), solved);
   Shape shape = left_.outputs[output].shape;
   for (Index& extent : shape) extent = substitute(extent, solved);
@@ -407,7 +468,7 @@ bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box) {
                                   substitute(box[axis].high, solved));
     if (solver_.is_infeasible(a.given)) return true;
     a.state = std::make_unique<ProofState>(
-        ProofState{solver_, {}, {}, is_integral_, false, options_.keep_log ? &log_ : nullptr});
+        ProofState{solver_, {}, {}, booleans_, is_integral_, false, options_.keep_log ? &log_ : nullptr});
     a.left_value = substitute(left_.outputs[output].at(position.subscripts), solved);
     a.right_value = substitute(right_.outputs[output].at(position.subscripts), solved);
     a.left = normalize(a.left_value, a.given, *a.state);
@@ -448,6 +509,7 @@ bool RuleVerifier::meets_demands(ProofState& state, const Cond& part) {
     missing_ = unmet->missing;
   } else {
     reason_ = unmet->what;
+    left_alone_is_partial_ = unmet->is_of_left;
   }
   return false;
 }

@@ -41,6 +41,7 @@ class RuleVerifier {
   Verification prove_conditionally(const Counterexample& counterexample);
   bool holds_under(const DerivedCondition& derived);
   Verification proved();
+  Cond without_implied_parts(const Cond& condition);
   void log_requirements();
 
   Cond context(const Cond& condition) const;  // what the left side and the condition let us assume
@@ -50,7 +51,7 @@ class RuleVerifier {
   // with empty tensors as cases of their own.
   bool prove_output(size_t output, const Cond& part);
   bool prove_output_in(size_t output, const Cond& part);
-  bool prove_box(size_t output, const Cond& part, const Box& box);
+  bool prove_box(size_t output, const Cond& part, const Box& box, const Substitution& solved);
   struct Attempt;
   bool conclude(size_t output, Attempt& attempt, const Cond& part);
   bool meets_demands(struct ProofState& state, const Cond& part);
@@ -61,11 +62,13 @@ class RuleVerifier {
   Solver solver_;
   SideMeaning left_, right_;
   bool is_integral_ = true;
+  std::set<int> booleans_;  // inputs of truth values
   Cond condition_;
   bool left_demands_more_ = false;
   SamplingResult samples_;
   std::optional<Cond> missing_;  // would let both sides apply partial functions to the same values
   std::string reason_;
+  bool left_alone_is_partial_ = false;  // why no proof was found
 };
 
 }  // namespace gopt

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "compiled_expr.h"
 #include "gopt/interpreter.h"
@@ -58,8 +59,58 @@ std::optional<std::vector<int64_t>> numbers(const Shape& shape, const Environmen
   return dims;
 }
 
+// Numbers that occur in a rule.
+struct FarConstants {
+  std::vector<double> values;
+  std::vector<int64_t> sizes;
+};
+
+void collect_constants(const Index& index, std::set<int64_t>& out) {
+  out.insert(index.constant());
+  for (const Index::Term& term : index.terms()) {
+    if (term.coefficient > 1) out.insert(term.coefficient);
+    for (AtomId id : term.atoms) {
+      const Atom& a = atom(id);
+      if (a.kind != AtomKind::FloorDiv) continue;
+      collect_constants(a.numerator, out);
+      collect_constants(a.denominator, out);
+    }
+  }
+}
+void collect_constants(const Cond& cond, std::set<int64_t>& out) {
+  collect_constants(cond.index(), out);
+  for (const Cond& part : cond.parts()) collect_constants(part, out);
+}
+void collect_constants(const Expr& e, std::set<double>& values, std::set<int64_t>& sizes) {
+  if (e->kind == ExprKind::Constant && std::isfinite(e->value)) values.insert(e->value);
+  collect_constants(e->index, sizes);
+  collect_constants(e->cond, sizes);
+  for (const Index& s : e->subscripts) collect_constants(s, sizes);
+  for (const Binder& b : e->binders) collect_constants(b.extent, sizes);
+  for (const Expr& a : e->args) collect_constants(a, values, sizes);
+}
+FarConstants constants_of(const SideMeaning& left, const SideMeaning& right) {
+  constexpr int64_t kLargestSize = 40;
+  std::set<double> values;
+  std::set<int64_t> numbers, sizes;
+  for (const SideMeaning* side : {&left, &right}) {
+    for (const Requirement& r : side->requirements) collect_constants(r.cond, numbers);
+    for (size_t o = 0; o < side->outputs.size(); o++) {
+      for (const Index& extent : side->outputs[o].shape) collect_constants(extent, numbers);
+      std::vector<Index> subscripts;
+      for (AtomId s : position_symbols(o, side->outputs[o].shape.size())) subscripts.push_back(Index::from_atom(s));
+      collect_constants(side->outputs[o].at(subscripts), values, numbers);
+    }
+  }
+  for (int64_t n : numbers)
+    for (int64_t near : {n - 1, n, n + 1, 2 * n})
+      if (n >= -kLargestSize && n <= kLargestSize && near > 4 && near <= kLargestSize) sizes.insert(near);
+  for (int64_t larger = 5; larger <= 9; larger++) sizes.insert(larger);
+  return {{values.begin(), values.end()}, {sizes.begin(), sizes.end()}};
+}
+
 // How inputs are drawn.
-enum class Values { Mixed, Positive, Zeros, Rough, WithInfinities };
+enum class Values { Mixed, Positive, Zeros, Rough, WithInfinities, Far };
 
 class Sampler {
  public:
@@ -75,6 +126,28 @@ class Sampler {
         right_side_(compile(right)) {}
 
   bool draw_sizes() { return sizes_.draw(random_, environment_); }
+  // Whether sizes that are given can be taken; those of other symbols stay as they were drawn.
+  bool take_sizes(const Environment& given) {
+    Environment next = environment_;
+    for (auto& [symbol, value] : next)
+      if (auto it = given.find(symbol); it != given.end()) value = it->second;
+    if (!sizes_.admits(next)) return false;
+    environment_ = std::move(next);
+    return true;
+  }
+  void use_constants(const FarConstants& constants) {
+    far_values_ = constants.values;
+    sizes_.set_pool(constants.sizes);
+  }
+  // A number by which the same positions can be visited again.
+  uint64_t random_state() { return random_(); }
+  void set_random_state(uint64_t state) { random_.seed(state); }
+  int64_t input_elements() const {
+    int64_t count = 0;
+    for (const RuleVariable& v : rule_.variables)
+      if (const auto dims = numbers(*v.type.shape, environment_)) count += element_count(*dims);
+    return count;
+  }
 
   void draw_values(Values kind) {
     static constexpr double kScales[] = {1, 1, 4, 16};
@@ -86,6 +159,10 @@ class Sampler {
       const bool zero = kind == Values::Zeros && random_() % 2 == 0;
       // Beside infinite activations, weights are as trained ones are: finite, and no function of them is infinite.
       const Values own = kind == Values::WithInfinities && !special ? Values::Positive : kind;
+      if (kind == Values::Far) {
+        far_base_ = draw_far();
+        is_far_together_ = random_() % 2 == 0;
+      }
       for (int64_t k = element_count(tensor.dims); k > 0; k--)
         tensor.values.push_back(zero ? 0 : draw_value(variable.type.element, own, scale, special));
       inputs_[static_cast<int>(i)] = std::move(tensor);
@@ -180,10 +257,27 @@ class Sampler {
     if (is_integer(type)) return static_cast<double>(random_() % 3);
     static constexpr double kSpecial[] = {INFINITY, -INFINITY, NAN};
     if (special && random_() % 3 == 0) return kSpecial[random_() % 3];
+    if (kind == Values::Far) {
+      if (!is_far_together_) return draw_far();
+      return far_base_ + 0.25 * (static_cast<double>(random_() % 17) - 8);
+    }
     if (kind == Values::Rough)
       return static_cast<double>(static_cast<float>(0.1 + static_cast<double>(random_() % 1000003) / 524288.0));
     if (kind == Values::Positive) return 0.25 * static_cast<double>(1 + random_() % 8);
     return scale * 0.25 * (static_cast<double>(random_() % 17) - 8);
+  }
+
+  double draw_far() {
+    static constexpr double kOffsets[] = {0, 0.25, -0.25, 1, -1};
+    const auto roll = random_() % 4;
+    if (roll == 0) return 0.25 * (static_cast<double>(random_() % 17) - 8);
+    if (roll == 1 || far_values_.empty()) {
+      const double power = std::pow(10.0, static_cast<double>(random_() % 6));
+      return (random_() % 2 == 0 ? 1 : -1) * power * static_cast<double>(1 + random_() % 9);
+    }
+    const double near = far_values_[random_() % far_values_.size()];
+    static constexpr double kFactors[] = {1, 1, 2, -1, -2, 0.5};
+    return near * kFactors[random_() % std::size(kFactors)] + kOffsets[random_() % std::size(kOffsets)];
   }
 
   Tensor tensor_of(size_t variable) const {
@@ -200,6 +294,9 @@ class Sampler {
   Side left_side_, right_side_;
   Environment environment_;
   SampleInputs inputs_;
+  std::vector<double> far_values_;
+  double far_base_ = 0;
+  bool is_far_together_ = false;
 };
 
 // Looks at one sample's values; returns false when a difference was found.
@@ -256,6 +353,71 @@ SamplingResult sample_rule(const RewriteRule& rule, const SideMeaning& left, con
     if (!compare_sample(sampler, truncating, result)) break;
   }
   return result;
+}
+
+namespace {
+
+// Whether a side applies a function that exceeds all doubles at numbers that are not large.
+bool grows_fast(const Expr& e) {
+  if (e->kind == ExprKind::Call && (e->function == Function::Exp || e->function == Function::Sinh ||
+                                    e->function == Function::Cosh || e->function == Function::Pow))
+    return true;
+  return std::any_of(e->args.begin(), e->args.end(), [](const Expr& a) { return grows_fast(a); });
+}
+bool grows_fast(const SideMeaning& side) {
+  for (size_t o = 0; o < side.outputs.size(); o++) {
+    std::vector<Index> subscripts;
+    for (AtomId s : position_symbols(o, side.outputs[o].shape.size())) subscripts.push_back(Index::from_atom(s));
+    if (grows_fast(side.outputs[o].at(subscripts))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Counterexample> sample_far(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
+                                         const Cond& condition, const std::vector<Environment>& sizes, int samples,
+                                         uint64_t seed, bool left_may_fail) {
+  constexpr int64_t kMaxElements = 20'000;
+  constexpr double kLeastDifference = 1e-5, kSteady = 0.2;
+  Sampler sampler(rule, left, right, condition, seed);
+  sampler.use_constants(constants_of(left, right));
+  const bool truncating = is_integral_rule(rule), may_overflow = grows_fast(left) || grows_fast(right);
+  std::optional<Counterexample> found;
+  for (int i = 0; i < samples && !found; i++) {
+    if (!sampler.draw_sizes()) continue;
+    if (static_cast<size_t>(i) < 2 * sizes.size()) sampler.take_sizes(sizes[static_cast<size_t>(i) / 2]);
+    if (sampler.input_elements() > kMaxElements || !sampler.right_is_defined() || !sampler.shapes_agree()) continue;
+    sampler.draw_values(i % 2 == 0 ? Values::Far : Values::Mixed);
+    std::vector<double> rounded;
+    const uint64_t again = sampler.random_state();
+    sampler.set_random_state(again);
+    sampler.visit_positions({true, truncating}, [&](size_t, const std::vector<int64_t>&, double a, double b) {
+      rounded.push_back(a - b);
+      return true;
+    });
+    sampler.set_random_state(again);
+    size_t place = 0;
+    sampler.visit_positions(
+        {false, truncating}, [&](size_t output, const std::vector<int64_t>& at, double a, double b) {
+          const double in_floats = rounded[place++], difference = a - b;
+          const bool is_large = std::fabs(difference) > kLeastDifference * std::max({1.0, std::fabs(a), std::fabs(b)});
+          // A difference that is one of rounding is another one in other precision.
+          const bool differs = std::isfinite(difference) && is_large &&
+                               std::fabs(in_floats - difference) < kSteady * std::fabs(difference);
+          const bool left_fails = left_may_fail && !may_overflow && !std::isfinite(a) && std::isfinite(b);
+          if (!differs && !left_fails) return true;
+          const auto values = sampler.replay(output, at);
+          if (!values || agree(values->first, values->second)) return true;
+          found = sampler.example("");
+          found->output = static_cast<int>(output);
+          found->position = at;
+          found->left = values->first;
+          found->right = values->second;
+          return false;
+        });
+  }
+  return found;
 }
 
 namespace {

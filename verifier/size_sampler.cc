@@ -67,6 +67,8 @@ SizeSampler::SizeSampler(std::vector<AtomId> symbols, const std::set<AtomId>& ex
   }
 }
 
+bool SizeSampler::admits(const Environment& sizes) const { return evaluate(condition_, sizes) == true; }
+
 bool SizeSampler::draw(std::mt19937_64& random, Environment& sizes) const {
   constexpr int kTries = 300;
   for (int attempt = 0; attempt < kTries; attempt++) {
@@ -76,6 +78,7 @@ bool SizeSampler::draw(std::mt19937_64& random, Environment& sizes) const {
       sizes[symbol] = !is_extent       ? random_attribute(random)
                       : !extent_range_ ? random_extent(random, largest)
                                        : random_within(random, *extent_range_);
+      if (!pool_.empty() && is_extent && random() % 3 == 0) sizes[symbol] = pool_[random() % pool_.size()];
     }
     for (const Solved& s : solved_)
       if (auto value = evaluate(s.value, sizes)) sizes[s.symbol] = *value;

@@ -17,6 +17,9 @@ class SizeSampler {
   SizeSampler(std::vector<AtomId> symbols, const std::set<AtomId>& extents, const Cond& condition);
   // Other extents than 0 to 4.
   void set_extents(Range range) { extent_range_ = range; }
+  // Extents that are drawn now and then.
+  void set_pool(std::vector<int64_t> pool) { pool_ = std::move(pool); }
+  bool admits(const Environment& sizes) const;
   // False where no try satisfied the condition.
   bool draw(std::mt19937_64& random, Environment& sizes) const;
 
@@ -30,6 +33,7 @@ class SizeSampler {
   Cond condition_;
   std::vector<Solved> solved_;
   std::optional<Range> extent_range_;
+  std::vector<int64_t> pool_;
 };
 
 }  // namespace gopt

@@ -63,7 +63,79 @@ std::optional<Solution> solve_residue(const Index& index) {
   return std::nullopt;
 }
 
+// e = (s - c) a, for a symbol s and a small number c.
+struct Factored {
+  Index first, second;
+};
+std::optional<Factored> factored(const Index& e) {
+  std::set<AtomId> used;
+  for (const Index::Term& term : e.terms())
+    if (term.atoms.size() > 1) used.insert(term.atoms.begin(), term.atoms.end());
+  for (AtomId s : sorted_by_name({used.begin(), used.end()})) {
+    if (atom(s).kind != AtomKind::Symbol) continue;
+    Index coefficient, rest(e.constant());
+    bool is_linear = true;
+    for (const Index::Term& term : e.terms()) {
+      Index product(term.coefficient);
+      int power = 0;
+      for (AtomId id : term.atoms) {
+        if (id == s) {
+          power++;
+        } else {
+          product = product * Index::from_atom(id);
+        }
+      }
+      is_linear = is_linear && power <= 1;
+      (power == 0 ? rest : coefficient) += product;
+    }
+    if (!is_linear || coefficient.is_constant() || depends_on(coefficient, s) || depends_on(rest, s)) continue;
+    for (int64_t c : {0, 1, 2, -1})
+      if (rest == coefficient * Index(-c)) return Factored{Index::from_atom(s) - Index(c), coefficient};
+  }
+  return std::nullopt;
+}
+
+Cond zero_product(const Index& e) {
+  const auto product = factored(e);
+  return product ? equal(product->first, Index(0)) || zero_product(product->second) : equal(e, Index(0));
+}
+
+// Whether the condition is an equation, perhaps with more.
+bool holds_equation(const Cond& condition) { return !equations_of(condition).empty(); }
+
 }  // namespace
+
+Cond with_products_solved(const Cond& condition) {
+  const std::vector<Cond> literals = conjuncts(condition);
+  Cond r;
+  std::vector<bool> done(literals.size(), false);
+  for (size_t i = 0; i < literals.size(); i++) {
+    if (done[i]) continue;
+    Cond part = literals[i];
+    for (size_t j = i + 1; j < literals.size() && part.kind() == CondKind::NonNegative; j++) {
+      if (literals[j].kind() != CondKind::NonNegative || literals[j].index() != -part.index()) continue;
+      done[j] = true;
+      part = zero_product(part.index());
+    }
+    r = r && part;
+  }
+  return r;
+}
+
+std::vector<Cond> cases_of_equations(const Cond& condition) {
+  constexpr size_t kMaxCases = 8;
+  std::vector<Cond> cases{Cond()};
+  for (const Cond& literal : conjuncts(condition)) {
+    const bool splits =
+        literal.kind() == CondKind::Or && std::all_of(literal.parts().begin(), literal.parts().end(), holds_equation);
+    std::vector<Cond> next;
+    for (const Cond& so_far : cases)
+      for (const Cond& part : splits ? literal.parts() : std::vector<Cond>{literal}) next.push_back(so_far && part);
+    if (next.size() > kMaxCases) return {condition};
+    cases = std::move(next);
+  }
+  return cases;
+}
 
 Substitution solve_equations(const Cond& condition) {
   Substitution solved;

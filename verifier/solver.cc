@@ -235,6 +235,16 @@ std::string Solver::version() {
   return "z3 " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(build);
 }
 
+std::vector<Environment> Solver::recent_models() const {
+  std::vector<Environment> found;
+  if (!state_) return found;
+  for (const Assignment& model : state_->models) {
+    found.emplace_back();
+    for (const auto& [id, value] : model) found.back()[AtomId{id}] = value;
+  }
+  return found;
+}
+
 int Solver::questions() const { return state_ ? state_->questions : 0; }
 
 std::string Solver::digest() const { return to_string(hash_bytes(digest_state_)).substr(0, 16); }

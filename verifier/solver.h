@@ -63,6 +63,9 @@ class Solver {
   // Whether some values satisfy the condition (true only when such values are at hand).
   bool is_satisfiable(const Cond& cond);
 
+  // Values of symbols that satisfied contexts of the questions asked last: where a proof failed, it may fail there.
+  std::vector<Environment> recent_models() const;
+
   int obligations() const { return obligation_count_; }
   int questions() const;  // asked of Z3, whatever the answer
   const std::vector<Obligation>& kept() const { return kept_; }

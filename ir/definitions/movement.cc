@@ -438,7 +438,8 @@ Expr gathered(const TensorExpr& x, size_t axis, std::vector<Index> s, const Inde
 constexpr int64_t kMaxKnownIndices = 64;
 std::vector<Index> known_indices(const TensorExpr& indices) {
   std::vector<Index> known;
-  if (!indices.data || indices.data->count() > kMaxKnownIndices) return known;
+  const int64_t most = indices.plain_input < 0 ? kMaxKnownIndices : 1;  // more are read where they can be
+  if (!indices.data || indices.data->count() > most) return known;
   for (int64_t k = 0; k < indices.data->count(); k++)
     known.emplace_back(load_int(indices.data->bytes().data(), indices.element, k));
   return known;
@@ -467,7 +468,7 @@ void define_Gather(DefineContext& c) {
   shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(axis) + 1, x.shape.end());
   const std::vector<Index> known = known_indices(indices);
   if (indices.plain_input < 0 && known.empty()) c.fail("the indices must be an input of their own, or few constants");
-  for (const Index& position : known)
+  for (const Index& position : indices.plain_input < 0 ? known : std::vector<Index>{})
     c.require(position.constant() < 0 ? at_least(x.shape[axis] + position, Index(0)) : less(position, x.shape[axis]),
               "index " + to_string(position) + " lies within the axis");
   c.output(x.element, shape, [=](const std::vector<Index>& i) {

@@ -12,7 +12,7 @@ class NormalFormTest : public ::testing::Test {
  protected:
   std::string text(const Expr& e, const Cond& context = Cond()) { return key(normalize(e, context, state_)); }
   Solver solver_{SolverOptions{}};
-  ProofState state_{solver_, {}, {}, false};
+  ProofState state_{solver_, {}, {}, {}, false};
   Expr x_ = read(0, {symbol("i")}), y_ = read(1, {symbol("i")});
 };
 

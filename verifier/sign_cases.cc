@@ -1,0 +1,196 @@
+#include "sign_cases.h"
+
+#include <algorithm>
+
+#include "arithmetic.h"
+#include "functions.h"
+#include "maximum.h"
+
+namespace gopt {
+namespace {
+
+bool is_plain(const Branch& b) { return b.binders.empty() && b.guard.is_true(); }
+
+NormalForm difference_of(const NormalForm& a, const NormalForm& b, ProofState& state) {
+  return with_like_terms_merged(add(a, negated(b), state));
+}
+
+// A difference that holds no binder of sums and maxima around it, nor another case.
+class DifferenceFinder {
+ public:
+  explicit DifferenceFinder(ProofState& state) : state_(state) {}
+
+  std::optional<NormalForm> find(const NormalForm& form) {
+    for (const Term& term : form) {
+      const std::vector<AtomId> outer = bound_;
+      bound_.insert(bound_.end(), term.binders.begin(), term.binders.end());
+      std::optional<NormalForm> found;
+      for (size_t i = 0; i < term.factors.size() && !found; i++) found = find(term.factors[i]);
+      bound_ = outer;
+      if (found) return found;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<NormalForm> find(const Factor& factor) {
+    for (const NormalForm& argument : factor.args)
+      if (auto inner = find(argument)) return inner;
+    for (const Branch& b : factor.branches)
+      if (is_plain(b))
+        if (auto inner = find(b.value)) return inner;
+    if ((factor.kind == FactorKind::IsLess || factor.kind == FactorKind::IsEqual) && is_free(factor.args[0]))
+      return factor.args[0];
+    if (factor.kind != FactorKind::Maximum) return std::nullopt;
+    for (size_t i = 0; i < factor.branches.size(); i++) {
+      for (size_t j = i + 1; j < factor.branches.size(); j++) {
+        if (!is_plain(factor.branches[i]) || !is_plain(factor.branches[j])) continue;
+        NormalForm difference = difference_of(factor.branches[i].value, factor.branches[j].value, state_);
+        if (!difference.empty() && is_free(difference)) return difference;
+      }
+    }
+    return std::nullopt;
+  }
+
+  bool is_free(const NormalForm& form) const {
+    std::set<AtomId> symbols;
+    collect_symbols(form, symbols);
+    return std::none_of(bound_.begin(), bound_.end(), [&](AtomId b) { return symbols.count(b) > 0; });
+  }
+
+  ProofState& state_;
+  std::vector<AtomId> bound_;
+};
+
+// The rational by which b is a multiple of a, if it is one. Both have their like terms merged.
+std::optional<Rational> ratio(const NormalForm& a, const NormalForm& b) {
+  if (a.empty() || a.size() != b.size()) return std::nullopt;
+  std::optional<Rational> found;
+  for (const Term& term : a) {
+    Term unit = term;
+    unit.coefficient = 1;
+    const std::string text = key(NormalForm{unit});
+    auto it = std::find_if(b.begin(), b.end(), [&](const Term& other) {
+      Term bare = other;
+      bare.coefficient = 1;
+      return key(NormalForm{bare}) == text;
+    });
+    if (it == b.end()) return std::nullopt;
+    const Rational own = it->coefficient * term.coefficient.inverse();
+    if (found && !(*found == own)) return std::nullopt;
+    found = own;
+  }
+  return found;
+}
+
+// The sum where the difference is at least 0, or below 0.
+class Decider {
+ public:
+  Decider(const NormalForm& difference, bool is_negative, ProofState& state)
+      : difference_(difference), is_negative_(is_negative), state_(state) {}
+
+  NormalForm operator()(const NormalForm& form, const Cond& context) {
+    NormalForm r;
+    for (const Term& term : form) {
+      const Cond inner = context && term.guard;
+      Term rest = term;
+      rest.factors.clear();
+      NormalForm product{rest};
+      for (const Factor& factor : term.factors) product = multiply(product, decided(factor, inner), inner, state_);
+      r = add(std::move(r), product, state_);
+    }
+    return with_like_terms_merged(r);
+  }
+
+ private:
+  // The sign of a form that is a multiple of the difference: whether it is at least 0, at most 0.
+  struct Sign {
+    bool at_least_zero = false, at_most_zero = false;
+  };
+  Sign sign_of(const NormalForm& form) {
+    const auto multiple = ratio(difference_, with_like_terms_merged(form));
+    if (!multiple) return {};
+    const bool is_positive = (multiple->numerator() > 0) != is_negative_;
+    return {is_positive, !is_positive};
+  }
+
+  NormalForm powered(const NormalForm& base, int exponent, const Cond& context) {
+    NormalForm r = one();
+    const NormalForm step = exponent < 0 ? reciprocal(base, context, state_) : base;
+    for (int i = 0; i < std::abs(exponent); i++) r = multiply(r, step, context, state_);
+    return r;
+  }
+
+  NormalForm decided(const Factor& factor, const Cond& context) {
+    Factor single = factor;
+    single.exponent = 1;
+    switch (factor.kind) {
+      case FactorKind::Read:
+      case FactorKind::Size:
+      case FactorKind::Literal:
+      case FactorKind::Product:
+      case FactorKind::Opaque: return as_form(factor);
+      case FactorKind::Reciprocal: return reciprocal((*this)(factor.args[0], context), context, state_);
+      case FactorKind::IsLess:
+      case FactorKind::IsEqual: return powered(decided_comparison(single, context), factor.exponent, context);
+      case FactorKind::Maximum: return powered(decided_maximum(single, context), factor.exponent, context);
+      case FactorKind::Call: break;
+    }
+    std::vector<NormalForm> args;
+    for (const NormalForm& a : factor.args) args.push_back((*this)(a, context));
+    return powered(apply(factor.function, std::move(args), context, state_), factor.exponent, context);
+  }
+
+  NormalForm decided_comparison(const Factor& factor, const Cond& context) {
+    const Sign sign = sign_of(factor.args[0]);
+    const bool is_strict = is_negative_;  // then the difference is not 0
+    if (factor.kind == FactorKind::IsLess && sign.at_least_zero) return {};
+    if (factor.kind == FactorKind::IsLess && sign.at_most_zero && is_strict) return one();
+    if (factor.kind == FactorKind::IsEqual && is_strict && (sign.at_least_zero || sign.at_most_zero)) return {};
+    return comparison(factor.kind, (*this)(factor.args[0], context), context, state_);
+  }
+
+  NormalForm decided_maximum(const Factor& factor, const Cond& context) {
+    std::vector<Branch> kept = factor.branches;
+    for (size_t i = 0; i < kept.size();) {
+      const bool is_exceeded = std::any_of(kept.begin(), kept.end(), [&](const Branch& other) {
+        return &other != &kept[i] && is_plain(other) && is_plain(kept[i]) &&
+               sign_of(difference_of(other.value, kept[i].value, state_)).at_least_zero;
+      });
+      if (is_exceeded)
+        kept.erase(kept.begin() + static_cast<ptrdiff_t>(i));
+      else
+        i++;
+    }
+    std::vector<Branch> branches;
+    for (Branch b : kept) {
+      b.value = (*this)(b.value, context && b.guard);
+      add_branch(branches, std::move(b), context, state_);
+    }
+    return maximum_over(std::move(branches), state_);
+  }
+
+  const NormalForm& difference_;
+  bool is_negative_;
+  ProofState& state_;
+};
+
+}  // namespace
+
+std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context, ProofState& state) {
+  const auto difference = DifferenceFinder(state).find(form);
+  if (!difference) return std::nullopt;
+  // What is demanded here was demanded where the form was made.
+  const Domains demanded = state.domains;
+  std::optional<SignCases> cases{{*difference, {}, {}}};
+  try {
+    cases->where_nonnegative = Decider(cases->difference, false, state)(form, context);
+    cases->where_negative = Decider(cases->difference, true, state)(form, context);
+  } catch (const ProofLimit&) {
+    cases.reset();
+  }
+  state.domains = demanded;
+  return cases;
+}
+
+}  // namespace gopt

@@ -1,0 +1,19 @@
+// A sum of terms by the sign of a difference that a maximum or a comparison in it rests on, inside functions too: two
+// sums, in which what that sign decides is decided. match.h tries it where nothing else helps.
+#pragma once
+
+#include <optional>
+
+#include "proof_state.h"
+
+namespace gopt {
+
+struct SignCases {
+  NormalForm difference;
+  NormalForm where_nonnegative, where_negative;  // what the sum is where the difference is at least 0, or below 0
+};
+
+// The cases of the first difference that is the same for all values of the sum's binders.
+std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context, ProofState& state);
+
+}  // namespace gopt
