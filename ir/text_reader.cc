@@ -348,6 +348,42 @@ Attributes TextReader::attributes(OpKind kind) {
 
 // ---- nodes ----
 
+namespace {
+
+// The constant as an attribute of this kind, if it is one.
+std::optional<AttributeValue> as_attribute(const Value& value, AttributeKind kind) {
+  if (!value || !value.node->is(OpKind::Constant)) return std::nullopt;
+  const Tensor& tensor = value.node->tensor;
+  auto integer = [&](int64_t i) { return Index(load_int(tensor.bytes().data(), tensor.type(), i)); };
+  if (kind == AttributeKind::Float && is_floating(tensor.type()) && tensor.count() == 1)
+    return load_double(tensor.bytes().data(), tensor.type(), 0);
+  if (!is_integer(tensor.type())) return std::nullopt;
+  if (kind == AttributeKind::Int && tensor.count() == 1) return integer(0);
+  if (kind != AttributeKind::Ints) return std::nullopt;
+  std::vector<Index> list;
+  for (int64_t i = 0; i < tensor.count(); i++) list.push_back(integer(i));
+  return list;
+}
+
+}  // namespace
+
+// Inputs beyond the operator's own are those by which ONNX passes attributes.
+void TextReader::take_attributes(const OpInfo& info, std::vector<Value>& inputs, Attributes& attributes) const {
+  if (info.max_inputs < 0) return;
+  const auto own = static_cast<size_t>(info.max_inputs);
+  if (inputs.size() <= own || inputs.size() > own + info.onnx_inputs.size()) return;
+  for (size_t k = own; k < inputs.size(); k++) {
+    if (!inputs[k]) continue;
+    const std::string& name = info.onnx_inputs[k - own].attribute;
+    auto value = as_attribute(inputs[k], info.find_attribute(name)->kind);
+    if (!value)
+      fail("input " + std::to_string(k) + " of " + info.name + " stands for the attribute '" + name +
+           "': a constant of its kind");
+    if (!attributes.emplace(name, *std::move(value)).second) fail("attribute '" + name + "' is given twice");
+  }
+  inputs.resize(own);
+}
+
 Value TextReader::value(const std::map<std::string, Value>& values) {
   const std::string key = name();
   auto it = values.find(key);
@@ -369,6 +405,7 @@ void TextReader::node_line(GraphBuilder& builder, std::map<std::string, Value>& 
     if (!peek(")")) expect(",");
   }
   Attributes given = attributes(*kind);
+  take_attributes(op_info(*kind), inputs, given);
   auto node = builder.add(*kind, std::move(inputs), std::move(given), static_cast<int>(outputs.size()), "", outputs);
   if (!node) fail(node.error().message);
   for (size_t k = 0; k < outputs.size(); k++)

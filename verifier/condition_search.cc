@@ -218,6 +218,14 @@ std::optional<DerivedCondition> find_condition(const std::vector<SizeRow>& rows,
                                                const std::vector<ConditionAtom>& emptiness) {
   Rows right(rows.size()), wrong(rows.size()), empty(rows.size());
   for (size_t i = 0; i < rows.size(); i++) (!rows[i].holds ? wrong : rows[i].is_full ? right : empty).insert(i);
+  const std::vector<Candidate> emptiness_candidates = distinct_atoms(emptiness, rows);
+  // What no emptiness explains has to be explained by the clauses.
+  for (size_t i = 0; i < rows.size(); i++) {
+    const bool is_explained =
+        std::any_of(emptiness_candidates.begin(), emptiness_candidates.end(),
+                    [&](const Candidate& e) { return e.truth.contains(i) && wrong.intersected(e.truth).is_empty(); });
+    if (empty.contains(i) && !is_explained) right.insert(i);
+  }
   const auto clauses = ClauseSearch(distinct_atoms(atoms, rows), right, wrong).run();
   if (!clauses) return std::nullopt;
   DerivedCondition derived;
@@ -225,20 +233,22 @@ std::optional<DerivedCondition> find_condition(const std::vector<SizeRow>& rows,
   for (const Clause& clause : *clauses) {
     Cond any = Cond::never();
     for (const Cond& part : clause.parts) any = any || part;
-    derived.condition = derived.condition && any;
+    derived.clauses = derived.clauses && any;
   }
   Rows open(rows.size());
   for (size_t i = 0; i < rows.size(); i++)
-    if (empty.contains(i) && evaluate(derived.condition, rows[i].sizes) != true) open.insert(i);
-  const auto cover = cover_empty(distinct_atoms(emptiness, rows), open, wrong);
+    if (empty.contains(i) && evaluate(derived.clauses, rows[i].sizes) != true) open.insert(i);
+  const auto cover = cover_empty(emptiness_candidates, open, wrong);
   if (!cover) return std::nullopt;
-  for (const Cond& empty_tensors : *cover) {
-    const Cond case_of_empty = trimmed(empty_tensors, rows);
-    derived.condition = derived.condition || case_of_empty;
-    derived.cases.push_back(case_of_empty);
-  }
-  if (derived.cases.size() > kMaxCases) return std::nullopt;
+  for (const Cond& empty_tensors : *cover) derived.empty.push_back(trimmed(empty_tensors, rows));
+  if (derived.cases.size() + derived.empty.size() > kMaxCases) return std::nullopt;
   return derived;
+}
+
+Cond DerivedCondition::condition() const {
+  Cond any = clauses;
+  for (const Cond& tensors : empty) any = any || tensors;
+  return any;
 }
 
 }  // namespace gopt

@@ -11,10 +11,12 @@
 
 namespace gopt {
 
-// A condition with its cases: it holds where one of them does.
+// A condition with its cases: it holds where its clauses do, which is in one of `cases`, or where one of `empty` does,
+// which makes tensors empty.
 struct DerivedCondition {
-  Cond condition;
-  std::vector<Cond> cases;
+  Cond clauses;
+  std::vector<Cond> cases, empty;
+  Cond condition() const;
 };
 
 // The formula that is true on the rows that hold and false on the others, if the language has one of few clauses.

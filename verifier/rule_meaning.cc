@@ -1,6 +1,7 @@
 #include "rule_meaning.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace gopt {
@@ -91,49 +92,80 @@ Tensor with_real_type(const Tensor& tensor, ElementType real) {
   return Tensor::from_values<double>(real, tensor.dims(), tensor.to_doubles());
 }
 
-AttributeValue instantiated(const AttributeValue& value, const Substitution& sizes, const std::vector<double>& floats,
-                            ElementType real) {
-  if (const auto* index = std::get_if<Index>(&value)) return substitute(*index, sizes);
-  if (const auto* list = std::get_if<std::vector<Index>>(&value)) {
-    std::vector<Index> numbers;
-    for (const Index& index : *list) numbers.push_back(substitute(index, sizes));
-    return numbers;
-  }
-  if (const auto* variable = std::get_if<FloatVariable>(&value))
-    return floats.at(static_cast<size_t>(variable->slot - kFirstFloatSlot));
-  if (const auto* tensor = std::get_if<Tensor>(&value)) return with_real_type(*tensor, real);
-  return value;
-}
+// What becomes of the parts of a side.
+struct Rebuilding {
+  std::function<TensorType(const TensorType&)> type;
+  std::function<AttributeValue(const AttributeValue&)> attribute;
+  std::function<Tensor(const Tensor&)> tensor;
+};
 
-}  // namespace
-
-Result<Graph> instantiate(const Graph& side, const Substitution& sizes, const std::vector<double>& floats,
-                          ElementType real) {
+Result<Graph> rebuilt(const Graph& side, const Rebuilding& with) {
   GraphBuilder builder;
   std::map<Value, Value> values;
-  for (const Value& input : side.inputs()) {
-    TensorType type = input.type();
-    for (Index& extent : *type.shape) extent = substitute(extent, sizes);
-    if (!type.has_static_shape()) return Error{"a size is open"};
-    if (is_floating(type.element)) type.element = real;
-    values[input] = builder.input(input.node->name, type);
-  }
+  for (const Value& input : side.inputs()) values[input] = builder.input(input.node->name, with.type(input.type()));
   for (const NodePtr& node : side.nodes()) {
     if (node->is(OpKind::Input)) continue;
     if (node->is(OpKind::Constant)) {
-      values[{node, 0}] = builder.constant(with_real_type(node->tensor, real));
+      values[{node, 0}] = builder.constant(with.tensor(node->tensor));
       continue;
     }
     std::vector<Value> inputs;
     for (const Value& v : node->inputs) inputs.push_back(v ? values.at(v) : v);
     Attributes attributes;
-    for (const auto& [name, value] : node->attributes) attributes[name] = instantiated(value, sizes, floats, real);
+    for (const auto& [name, value] : node->attributes) attributes[name] = with.attribute(value);
     GOPT_ASSIGN_OR_RETURN(NodePtr made,
                           builder.add(node->op, inputs, attributes, static_cast<int>(node->outputs.size())));
     for (int k = 0; k < static_cast<int>(node->outputs.size()); k++) values[{node, k}] = {made, k};
   }
   for (const GraphOutput& output : side.outputs()) builder.output(output.name, values.at(output.value));
   return builder.build();
+}
+
+TensorType with_sizes(const TensorType& type, const Substitution& sizes) {
+  Shape shape;
+  for (const Index& extent : *type.shape) shape.push_back(substitute(extent, sizes));
+  return {type.element, std::move(shape)};
+}
+AttributeValue with_sizes(const AttributeValue& value, const Substitution& sizes) {
+  if (const auto* index = std::get_if<Index>(&value)) return substitute(*index, sizes);
+  const auto* list = std::get_if<std::vector<Index>>(&value);
+  if (!list) return value;
+  std::vector<Index> numbers;
+  for (const Index& index : *list) numbers.push_back(substitute(index, sizes));
+  return numbers;
+}
+
+}  // namespace
+
+Result<Graph> instantiate(const Graph& side, const Substitution& sizes, const std::vector<double>& floats,
+                          ElementType real) {
+  for (const Value& input : side.inputs())
+    for (const Index& extent : *input.type().shape)
+      if (!substitute(extent, sizes).is_constant()) return Error{"a size is open"};
+  return rebuilt(side, {[&](const TensorType& type) {
+                          TensorType t = with_sizes(type, sizes);
+                          if (is_floating(t.element)) t.element = real;
+                          return t;
+                        },
+                        [&](const AttributeValue& value) -> AttributeValue {
+                          if (const auto* variable = std::get_if<FloatVariable>(&value))
+                            return floats.at(static_cast<size_t>(variable->slot - kFirstFloatSlot));
+                          if (const auto* tensor = std::get_if<Tensor>(&value)) return with_real_type(*tensor, real);
+                          return with_sizes(value, sizes);
+                        },
+                        [&](const Tensor& tensor) { return with_real_type(tensor, real); }});
+}
+
+Result<RewriteRule> with_sizes(const RewriteRule& rule, const Substitution& sizes) {
+  const Rebuilding with{[&](const TensorType& type) { return with_sizes(type, sizes); },
+                        [&](const AttributeValue& value) { return with_sizes(value, sizes); },
+                        [](const Tensor& tensor) { return tensor; }};
+  RewriteRule r = rule;
+  for (RuleVariable& variable : r.variables) variable.type = with_sizes(variable.type, sizes);
+  GOPT_ASSIGN_OR_RETURN(r.left, rebuilt(rule.left, with));
+  GOPT_ASSIGN_OR_RETURN(r.right, rebuilt(rule.right, with));
+  r.condition = substitute(rule.condition, sizes);
+  return r;
 }
 
 }  // namespace gopt

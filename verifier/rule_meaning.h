@@ -27,4 +27,7 @@ std::vector<AtomId> rule_symbols(const RewriteRule& rule);
 Result<Graph> instantiate(const Graph& side, const Substitution& sizes, const std::vector<double>& floats,
                           ElementType real);
 
+// The rule with these in place of some of its symbols.
+Result<RewriteRule> with_sizes(const RewriteRule& rule, const Substitution& sizes);
+
 }  // namespace gopt

@@ -53,12 +53,13 @@ SizeRow failing_row(const RewriteRule& rule, const Counterexample& counterexampl
   return row;
 }
 
-// What divides in a condition, below its comparisons: the condition means something only where all of it is positive.
+// What divides inside: a condition means something only where all of it is positive. Divisors of divisors come first.
 void collect_divisors(const Index& index, std::vector<Index>& out) {
   for (const Index::Term& term : index.terms()) {
     for (AtomId id : term.atoms) {
       const Atom& a = atom(id);
       if (a.kind != AtomKind::FloorDiv) continue;
+      collect_divisors(a.denominator, out);
       out.push_back(a.denominator);
       collect_divisors(a.numerator, out);
     }
@@ -67,6 +68,19 @@ void collect_divisors(const Index& index, std::vector<Index>& out) {
 void collect_divisors(const Cond& cond, std::vector<Index>& out) {
   collect_divisors(cond.index(), out);
   for (const Cond& part : cond.parts()) collect_divisors(part, out);
+}
+void collect_divisors(const Expr& e, std::vector<Index>& out) {
+  collect_divisors(e->index, out);
+  collect_divisors(e->cond, out);
+  for (const Index& s : e->subscripts) collect_divisors(s, out);
+  for (const Binder& b : e->binders) collect_divisors(b.extent, out);
+  for (const Expr& a : e->args) collect_divisors(a, out);
+}
+
+// Whether nothing that divides becomes 0, which would have no meaning.
+bool can_substitute(const std::vector<Index>& divisors, const Substitution& substitution) {
+  return std::none_of(divisors.begin(), divisors.end(),
+                      [&](const Index& d) { return substitute(d, substitution) == Index(0); });
 }
 
 // Whether the sample agrees at all positions of the box (of the output, where it has no ranges).
@@ -242,7 +256,7 @@ void RuleVerifier::prefer_plain_condition() {
   if (divisors.empty() || options_.samples == 0) return;
   const auto derived = derive_condition(rule_, left_, right_, {}, options_.seed);
   if (!derived) return;
-  const Cond plain = rule_.condition && derived->condition;
+  const Cond plain = rule_.condition && derived->condition();
   divisors.clear();
   collect_divisors(plain, divisors);
   for (const Index& divisor : divisors)
@@ -323,9 +337,9 @@ Verification RuleVerifier::prove_conditionally(const Counterexample& counterexam
   constexpr int kRounds = 3;
   std::vector<SizeRow> wrong{failing_row(rule_, counterexample)};
   for (int round = 0; round < kRounds; round++) {
-    const auto derived = derive_condition(rule_, left_, right_, wrong, options_.seed);
+    auto derived = derive_condition(rule_, left_, right_, wrong, options_.seed);
     if (!derived) break;
-    condition_ = rule_.condition && derived->condition;
+    condition_ = rule_.condition && derived->condition();
     Judgement judgement = judge_samples(options_.samples);
     if (judgement.verdict) break;
     if (judgement.counterexample) {
@@ -333,35 +347,51 @@ Verification RuleVerifier::prove_conditionally(const Counterexample& counterexam
       continue;
     }
     if (!holds_under(*derived)) break;
+    condition_ = rule_.condition && derived->condition();
     if (left_demands_more_ && judge_samples(kTimes * options_.samples).counterexample) break;
     return proved();
   }
   return refuted_verdict("the sides differ", counterexample);
 }
 
-bool RuleVerifier::holds_under(const DerivedCondition& derived) {
+// Whether the rule is proved where the clauses hold. Of the cases of empty tensors those are kept that are proved, too.
+bool RuleVerifier::holds_under(DerivedCondition& derived) {
   std::vector<Index> divisors;
-  collect_divisors(derived.condition, divisors);
+  collect_divisors(derived.condition(), divisors);
   solver_.set_topic("the condition is defined");
   for (const Index& divisor : divisors)
     if (!solver_.entails(context(rule_.condition), at_least(divisor, Index(1)))) return false;
-  for (const Cond& part : derived.cases) {
-    const Cond assumed = context(rule_.condition && part);
-    for (const Requirement& r : left_.requirements) {
-      solver_.set_topic("the broadcast is one: " + r.what);
-      if (r.from_broadcast && !solver_.entails(variable_domain(rule_) && rule_.condition && part, r.cond)) return false;
+  for (const Cond& part : derived.cases)
+    if (!holds_in(part)) return false;
+  Cond defined;
+  for (const Requirement& r : right_.requirements) defined = defined && r.cond;
+  std::vector<Cond> proved_empty;
+  for (const Cond& part : derived.empty) {
+    if (holds_in(part))
+      proved_empty.push_back(part);
+    else if (holds_in(part && defined))
+      proved_empty.push_back(part && defined);
+  }
+  derived.empty = std::move(proved_empty);
+  return true;
+}
+
+bool RuleVerifier::holds_in(const Cond& part) {
+  const Cond assumed = context(rule_.condition && part);
+  for (const Requirement& r : left_.requirements) {
+    solver_.set_topic("the broadcast is one: " + r.what);
+    if (r.from_broadcast && !solver_.entails(variable_domain(rule_) && rule_.condition && part, r.cond)) return false;
+  }
+  for (const Requirement& r : right_.requirements) {
+    solver_.set_topic("the right side is defined: " + r.what);
+    if (!solver_.entails(assumed, r.cond)) return false;
+  }
+  for (size_t o = 0; o < left_.outputs.size(); o++) {
+    for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++) {
+      solver_.set_topic("shapes of output " + std::to_string(o) + " agree on axis " + std::to_string(axis));
+      if (!solver_.entails(assumed, equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]))) return false;
     }
-    for (const Requirement& r : right_.requirements) {
-      solver_.set_topic("the right side is defined: " + r.what);
-      if (!solver_.entails(assumed, r.cond)) return false;
-    }
-    for (size_t o = 0; o < left_.outputs.size(); o++) {
-      for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++) {
-        solver_.set_topic("shapes of output " + std::to_string(o) + " agree on axis " + std::to_string(axis));
-        if (!solver_.entails(assumed, equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]))) return false;
-      }
-      if (!prove_output(o, rule_.condition && part)) return false;
-    }
+    if (!prove_output(o, rule_.condition && part)) return false;
   }
   return true;
 }
@@ -455,6 +485,16 @@ bool RuleVerifier::prove_output_in(size_t output, const Cond& part) {
 
 // The same for the positions of a box; of all where it has no ranges.
 bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box, const Substitution& solved) {
+  if (!solved.empty()) {
+    std::vector<Index> divisors, subscripts;
+    collect_divisors(context(part), divisors);
+    for (const Index& extent : left_.outputs[output].shape) {
+      collect_divisors(extent, divisors);
+      subscripts.push_back(symbol("%o" + std::to_string(output) + "_" + std::to_string(subscripts.size())));
+    }
+    for (const SideMeaning* side : {&left_, &right_}) collect_divisors(side->outputs[output].at(subscripts), divisors);
+    if (!can_substitute(divisors, solved)) return prove_box(output, part, box, {});
+  }
   solver_.set_topic("output " + std::to_string(output) + " is equal");
   const Cond assumed = substitute(context(part), solved);
   Shape shape = left_.outputs[output].shape;

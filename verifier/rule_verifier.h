@@ -39,7 +39,8 @@ class RuleVerifier {
   Verification prove_outputs(const std::optional<Verification>& unless_excluded);
   // The rule differs at the counterexample: a condition that excludes it, and the proof under that, or else refuted.
   Verification prove_conditionally(const Counterexample& counterexample);
-  bool holds_under(const DerivedCondition& derived);
+  bool holds_under(DerivedCondition& derived);
+  bool holds_in(const Cond& part);
   Verification proved();
   Cond without_implied_parts(const Cond& condition);
   void log_requirements();

@@ -26,7 +26,8 @@ SamplingResult sample_rule(const RewriteRule& rule, const SideMeaning& left, con
 
 // The same where nothing was found and nothing was proved: larger sizes, values near the constants that occur in the
 // rule and powers of ten, and the given assignments, as far as they speak of its symbols. What is only rounding is no
-// difference. Where `left_may_fail`, so is a place where the left side alone has no value, unless it may have overflowed.
+// difference. Where `left_may_fail`, so is a place where the left side alone has no value, unless it may have
+// overflowed.
 std::optional<Counterexample> sample_far(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
                                          const Cond& condition, const std::vector<Environment>& sizes, int samples,
                                          uint64_t seed, bool left_may_fail);

@@ -10,7 +10,8 @@ namespace gopt {
 // the symbol that they replace, so that a proof is the same in every process.
 // Equations whose left side is a product, a b == 0, as a == 0 or b == 0.
 Cond with_products_solved(const Cond& condition);
-// What has to be proved for a condition that holds where one of several equations does: the condition with each of them.
+// What has to be proved for a condition that holds where one of several equations does: the condition with each of
+// them.
 std::vector<Cond> cases_of_equations(const Cond& condition);
 
 Substitution solve_equations(const Cond& condition);

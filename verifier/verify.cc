@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "broadcast.h"
 #include "gopt/verifier.h"
 #include "normal_form.h"
 #include "rule_verifier.h"
@@ -21,11 +22,58 @@ void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   if (v.verdict == Verdict::Proved) v.proof = record;
 }
 
+RuleMarks united(const RuleMarks& a, const RuleMarks& b) {
+  return {a.finite_only || b.finite_only, a.reassociates || b.reassociates, a.changes_rounding || b.changes_rounding};
+}
+
+// What stands behind another proof becomes part of this one.
+void add_proof(Verification& v, const Verification& other) {
+  v.marks = united(v.marks, other.marks);
+  v.proof->obligations += other.proof->obligations;
+  v.proof->digest = to_string(hash_bytes(v.proof->digest + other.proof->digest)).substr(0, 16);
+  v.obligations.insert(v.obligations.end(), other.obligations.begin(), other.obligations.end());
+  v.log += other.log;
+}
+
 Verification verify_plain(const RewriteRule& rule, const VerifyOptions& options) {
   RuleVerifier verifier(rule, options);
   Verification v = verifier.run();
   attach_proof(v, {&verifier.solver()});
   if (v.proof) v.log = verifier.log().text();
+  return v;
+}
+
+Cond any_but(const std::vector<Cond>& cases, size_t left_out) {
+  Cond any = Cond::never();
+  for (size_t i = 0; i < cases.size(); i++)
+    if (i != left_out) any = any || cases[i];
+  return any;
+}
+
+// The rule where extents that its left side broadcasts are equal, and where it holds with 1 in their place.
+Verification verify_with_broadcasts(const RewriteRule& rule, const VerifyOptions& options) {
+  Verification v = verify_plain(rule, options);
+  if (v.verdict != Verdict::Proved || rule.is_partial()) return v;
+  Solver solver({options.rlimit, false, nullptr});
+  std::vector<Cond> cases{v.condition};
+  std::vector<Verification> others;
+  for (const BroadcastCase& c : broadcast_cases(rule, v.condition)) {
+    Verification own = verify_plain(c.rule, options);
+    v.questions += own.questions;
+    if (own.verdict != Verdict::Proved) continue;
+    cases.push_back(c.where && own.condition);
+    others.push_back(std::move(own));
+  }
+  if (others.empty()) return v;
+  for (size_t i = cases.size(); i-- > 1;)
+    if (solver.entails(variable_domain(rule) && cases[i], any_but(cases, i)))
+      cases.erase(cases.begin() + static_cast<ptrdiff_t>(i));
+  const Cond condition = any_but(cases, cases.size());
+  // What the rule says already stays as it is said.
+  const bool says_it = solver.entails(variable_domain(rule) && rule.condition, condition);
+  v.condition = says_it ? rule.condition : condition;
+  v.conditions = conjuncts(v.condition);
+  for (const Verification& own : others) add_proof(v, own);
   return v;
 }
 
@@ -48,8 +96,7 @@ Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& optio
     return unknown_verdict("the condition under a prefix speaks of the prefix: " + to_string(w.condition));
   v.condition = v.condition && w.condition;
   v.conditions = conjuncts(v.condition);
-  v.marks = {v.marks.finite_only || w.marks.finite_only, v.marks.reassociates || w.marks.reassociates,
-             v.marks.changes_rounding || w.marks.changes_rounding};
+  v.marks = united(v.marks, w.marks);
   attach_proof(v, {&first.solver(), &second.solver()});
   v.log = first.log().text() + second.log().text();
   return v;
@@ -63,7 +110,8 @@ bool has_prefix(const RewriteRule& rule) {
 
 Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  Verification v = has_prefix(candidate) ? verify_prefixed(candidate, options) : verify_plain(candidate, options);
+  Verification v =
+      has_prefix(candidate) ? verify_prefixed(candidate, options) : verify_with_broadcasts(candidate, options);
   if (v.proof) {
     RewriteRule proved = candidate;
     proved.condition = v.condition;

@@ -67,6 +67,7 @@ class TextReader {
   Cond cond_and();
   Cond cond_not();
   Attributes attributes(OpKind kind);
+  void take_attributes(const OpInfo& info, std::vector<Value>& inputs, Attributes& attributes) const;
 
   std::string_view text_;
   size_t at_ = 0;

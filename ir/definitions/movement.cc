@@ -100,7 +100,10 @@ SliceRange resolve_backward_slice(DefineContext& c, const Index& extent, const I
   } else if (is_below(to, 0)) {
     to = extent + to;
   }
-  c.require(at_least(to, Index(-1)) && at_least(from, to) && less(from, extent), "the range lies within the axis");
+  // A symbol that is negative would count from the end.
+  const Index lowest(end.is_constant() ? -1 : 0);
+  c.require(at_least(to, lowest) && at_least(from, to) && less(from, extent), "the range lies within the axis");
+  if (!start.is_constant()) c.require(at_least(from, Index(0)), "the range begins within the axis");
   return {from, ceil_div(from - to, Index(-step)), step};
 }
 

@@ -91,6 +91,67 @@ constexpr const char* kPadded = R"(rule padded
 end
 )";
 
+constexpr const char* kRearranged = R"(rule rearranged
+  var x f32[n]
+  left
+    y = Tanh(x)
+    return y
+  right
+    constant two = f32[] {2.0}
+    constant one = f32[] {1.0}
+    d = Mul(x, two)
+    s = Sigmoid(d)
+    t = Mul(s, two)
+    y = Sub(t, one)
+    return y
+end
+)";
+constexpr const char* kEitherWay = R"(rule either-way
+  var x f32[4,b]
+  left
+    constant i = i64[2] {1, 2}
+    y = Gather(x, i) {axis=0}
+    return y
+  right
+    y = Slice(x) {starts=[1], ends=[3], axes=[0]}
+    return y
+end
+)";
+constexpr const char* kSigns = R"(rule signs
+  var a f32[n,k]
+  var b f32[n,l]
+  left
+    c = Concat(a, b) {axis=1}
+    s = ReduceSum(c) {axes=[1], keepdims=0}
+    y = Softplus(s)
+    return y
+  right
+    p = ReduceSum(a) {axes=[1], keepdims=0}
+    q = ReduceSum(b) {axes=[1], keepdims=0}
+    s = Add(p, q)
+    constant one = f32[] {1.0}
+    e = Exp(s)
+    t = Add(e, one)
+    y = Log(t)
+    return y
+end
+)";
+constexpr const char* kBooleans = R"(rule booleans
+  var a bool[n]
+  var b bool[n]
+  var c bool[n]
+  left
+    o = Or(b, c)
+    y = And(a, o)
+    return y
+  right
+    p = And(a, b)
+    q = And(a, c)
+    y = Or(p, q)
+    return y
+end
+)";
+
 std::vector<std::string> lines_of(const std::string& log) {
   std::vector<std::string> lines;
   std::istringstream stream(log);
@@ -148,6 +209,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Change{"ChangeThatIsNoBijection", kProduct, "equal", "(+ (* 1 %k", "(+ (* 2 %k"},
                       Change{"ObligationOfOtherCounts", kProduct, "cancels", "(-1 ", "(-2 "},
                       Change{"ObligationUnderMore", kProduct, "cancels", "(and (>=", "(and (>= -1) (>="},
+                      Change{"SignInARearrangedSum", kRearranged, "rearranged", "(term 1 1", "(term -1 1"},
+                      Change{"FunctionInARearrangedSum", kRearranged, "rearranged", "(call 1 tanh", "(call 1 sin"},
+                      Change{"SignOfACaseOfAGuard", kEitherWay, "either", "(term 1 1", "(term -1 1"},
+                      Change{"InputOfACaseOfAGuard", kEitherWay, "either", "(read 1 0 ", "(read 1 1 "},
+                      Change{"SignInASumByASign", kSigns, "signs", "(term 1 1 (%k", "(term -1 1 (%k"},
+                      Change{"FunctionInASumByASign", kSigns, "signs", "(call 1 log", "(call 1 sin"},
+                      Change{"InputThatIsNoTruthValue", kBooleans, "boolean", "(boolean ", "(boolean 1"},
                       Change{"PaddingForgotten", kPadded, "output", "(if (and", "(if (or"}),
     [](const auto& info) { return std::string(info.param.name); });
 
@@ -176,11 +244,12 @@ TEST(Checker, AGuardThatIsDroppedIsSeen) {
 }
 
 TEST(Checker, NoStepThatAnOutputRestsOnMayBeMissing) {
-  for (const char* rule : {kSplitSum, kProduct}) {
+  for (const char* rule : {kSplitSum, kProduct, kRearranged, kEitherWay}) {
     const std::vector<std::string> lines = lines_of(log_of(rule_of(rule)));
     int missing = 0;
     for (size_t i = 0; i < lines.size(); i++) {
-      if (lines[i].rfind("(equal ", 0) != 0 && lines[i].rfind("(cancels ", 0) != 0) continue;
+      const std::string kind = lines[i].substr(1, lines[i].find(' ') - 1);
+      if (!std::set<std::string>{"equal", "cancels", "rearranged", "either", "signs"}.count(kind)) continue;
       std::vector<std::string> copy = lines;
       copy.erase(copy.begin() + static_cast<ptrdiff_t>(i));
       EXPECT_NE(first_fault(joined(copy)), "") << lines[i];

@@ -109,6 +109,37 @@ TEST_F(RulegenTest, JsonHasARowForEachRuleInFileOrder) {
   EXPECT_EQ(run_rulegen("verify --json " + json + " " + folder_.file("t.rules")).status, 1) << "nothing is overwritten";
 }
 
+TEST_F(RulegenTest, MalformedRulesDoNotKeepOthersFromBeingProved) {
+  const std::string unknown =
+      "rule frob\n  var x f32[n]\n  left\n    y = Frob(x)\n    return y\n  right\n    return x\nend\n";
+  const std::string unended = "rule unended\n  var x f32[n]\n  left\n    y = Relu(x)\n    return y\n";
+  const std::string good =
+      "rule 1-good\n  var x f32[n]\n  left\n    y = Relu(x)\n    return y\n  right\n    y = Relu(x)\n    return "
+      "y\nend\n";
+  const std::string rules = write("m.rules", unknown + kFalse + "frob\n" + unended + good + unknown);
+  const std::string json = folder_.file("out.json");
+  const Outcome outcome = run_rulegen("verify --json " + json + " " + rules);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.text.find("m.rules:4: rule `frob`: 'Frob' is no operator"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("1 proved, 1 refuted, 0 unknown, 4 invalid"), std::string::npos) << outcome.text;
+  const std::vector<std::pair<std::string, std::string>> expected{{"frob", "invalid"},  {"commute", "refuted"},
+                                                                  {"", "invalid"},      {"unended", "invalid"},
+                                                                  {"1-good", "proved"}, {"frob", "invalid"}};
+  const nlohmann::json rows = nlohmann::json::parse(read_file(json));
+  ASSERT_EQ(rows.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); i++) {
+    EXPECT_EQ(rows[i]["name"], expected[i].first) << i;
+    EXPECT_EQ(rows[i]["verdict"], expected[i].second) << i;
+  }
+  EXPECT_NE(rows[5]["reason"].get<std::string>().find("the name is taken"), std::string::npos) << rows[5];
+  // Malformed alone, or a file that is not there, are errors too; what can be read is proved.
+  EXPECT_EQ(run_rulegen("verify " + write("u.rules", good + unknown)).status, 1);
+  const Outcome missing =
+      run_rulegen("verify --json " + folder_.file("2.json") + " nowhere.rules " + write("g.rules", good));
+  EXPECT_EQ(missing.status, 1);
+  EXPECT_EQ(nlohmann::json::parse(read_file(folder_.file("2.json"))).size(), 1u);
+}
+
 TEST_F(RulegenTest, VerdictsDoNotDependOnThreads) {
   const std::string rules = std::string(GOPT_RULES_FOLDER) + "/hand.rules";
   for (const char* threads : {"1", "2"}) {

@@ -102,6 +102,20 @@ INSTANTIATE_TEST_SUITE_P(
             "F: rule 1: there are two rules of that number"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(Taso, EachRuleIsReadByItself) {
+  const auto parsed = parse_each_taso_rule(
+      R"([3, {"id": 5, "src": [{"op": "relu", "in": [[-1,0]]}], "dst": [{"op": "relu", "in": [[-1,0]]}], "out": [[[0,0],[0,0]]]},
+          {"id": 6, "src": [{"op": "frob", "in": [[-1,0]]}], "dst": [], "out": [[[0,0],[-1,0]]]}])",
+      "F");
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  ASSERT_EQ(parsed->rules.size(), 1u);
+  ASSERT_EQ(parsed->malformed.size(), 2u);
+  EXPECT_EQ(parsed->malformed[0].name, "taso-0");
+  EXPECT_EQ(parsed->malformed[0].next, 0u);
+  EXPECT_EQ(parsed->malformed[1].name, "taso-6");
+  EXPECT_EQ(parsed->malformed[1].next, 1u);
+}
+
 TEST(Taso, TheProgramReportsTheError) {
   TemporaryFolder folder;
   const std::string path = write_file(

@@ -114,7 +114,7 @@ std::vector<SizeRow> rows_over_n(const std::function<bool(int64_t)>& holds) {
 std::string found_for(const std::function<bool(int64_t)>& holds) {
   const auto found = find_condition(rows_over_n(holds), condition_atoms({symbol_atom("n")}, {}, {}, {}),
                                     {{equal(symbol("n"), Index(0)), 1}});
-  return found ? to_string(found->condition) : "none";
+  return found ? to_string(found->condition()) : "none";
 }
 
 TEST(ConditionSearch, FindsTheSmallestFormulaOfTheTable) {
