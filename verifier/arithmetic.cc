@@ -93,6 +93,26 @@ NormalForm exponential(const NormalForm& form, const Cond& context, ProofState& 
   return r;
 }
 
+std::optional<Rational> ratio(const NormalForm& a, const NormalForm& b) {
+  if (a.empty() || a.size() != b.size()) return std::nullopt;
+  std::optional<Rational> found;
+  for (const Term& term : a) {
+    Term unit = term;
+    unit.coefficient = 1;
+    const std::string text = key(NormalForm{unit});
+    auto it = std::find_if(b.begin(), b.end(), [&](const Term& other) {
+      Term bare = other;
+      bare.coefficient = 1;
+      return key(NormalForm{bare}) == text;
+    });
+    if (it == b.end()) return std::nullopt;
+    const Rational own = it->coefficient * term.coefficient.inverse();
+    if (found && !(*found == own)) return std::nullopt;
+    found = own;
+  }
+  return found;
+}
+
 const Factor* sole_factor(const NormalForm& form, FactorKind kind, const Cond& context, ProofState& state) {
   if (form.size() != 1 || !(form[0].coefficient == Rational(1)) || !form[0].binders.empty()) return nullptr;
   if (form[0].factors.size() != 1 || form[0].factors[0].kind != kind || form[0].factors[0].exponent != 1)

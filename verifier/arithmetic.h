@@ -16,6 +16,9 @@ NormalForm exponential(const NormalForm& form, const Cond& context, ProofState& 
 // Terms that differ in their coefficients alone are one term.
 NormalForm with_like_terms_merged(const NormalForm& form);
 
+// The rational by which b is a multiple of a, if it is one. Both have their like terms merged.
+std::optional<Rational> ratio(const NormalForm& a, const NormalForm& b);
+
 // Whether the form is one factor of this kind with coefficient and guard 1.
 const Factor* sole_factor(const NormalForm& form, FactorKind kind, const Cond& context, ProofState& state);
 // The form as a rational number, if it is one.

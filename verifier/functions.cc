@@ -103,11 +103,33 @@ bool is_comparison(const Factor& f) { return f.kind == FactorKind::IsLess || f.k
 
 }  // namespace
 
+namespace {
+
+// S / S = 1 for a positive S, where the form is nothing else.
+void cancel_quotient(NormalForm& form, const Cond& context, ProofState& state) {
+  if (form.empty()) return;
+  for (size_t i = 0; i < form[0].factors.size(); i++) {
+    const Factor f = form[0].factors[i];
+    if (f.kind != FactorKind::Reciprocal || f.exponent != -1) continue;
+    const auto positions = shared_positions(form, i);
+    if (!positions) continue;
+    NormalForm rest = form;
+    for (size_t t = 0; t < rest.size(); t++)
+      rest[t].factors.erase(rest[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
+    if (key(rest) != key(f.args[0]) || !is_positive(f.args[0], context, state)) continue;
+    form = one();
+    return;
+  }
+}
+
+}  // namespace
+
 // 1 / (c * f * rest) = 1/c * 1/f * 1/rest, for every factor f that all terms share; the rest has no divisors of its own
 // and a leading coefficient of 1.
 NormalForm reciprocal(NormalForm form, const Cond& context, ProofState& state) {
   constexpr int kMaxDivisors = 4;
   form = with_like_terms_merged(form);
+  cancel_quotient(form, context, state);
   NormalForm outside = one();
   for (int step = 0; step < kMaxDivisors && form.size() > 1; step++) {
     const auto inner = inner_divisor(form);

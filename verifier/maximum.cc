@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "arithmetic.h"
+#include "functions.h"
 #include "positivity.h"
 #include "simplify.h"
 #include "truth_table.h"
@@ -104,6 +105,109 @@ std::vector<Factor> shared_exponentials(std::vector<Branch>& branches) {
   return shared;
 }
 
+bool is_number(const Term& term) { return term.binders.empty() && term.factors.empty() && term.guard.is_true(); }
+
+// max(x + c, y + c) = max(x, y) + c, for a number c. Takes it out.
+NormalForm shared_number(std::vector<Branch>& branches) {
+  std::optional<Rational> shared;
+  for (const Branch& b : branches) {
+    const auto own = std::find_if(b.value.begin(), b.value.end(), is_number);
+    if (own == b.value.end() || (shared && !(*shared == own->coefficient))) return {};
+    shared = own->coefficient;
+  }
+  if (!shared) return {};
+  for (Branch& b : branches) b.value.erase(std::find_if(b.value.begin(), b.value.end(), is_number));
+  NormalForm number = one();
+  number[0].coefficient = *shared;
+  return number;
+}
+
+// ---- monotone functions ----
+
+bool is_increasing(Function f) {
+  switch (f) {
+    case Function::Tanh:
+    case Function::Erf:
+    case Function::Atan:
+    case Function::Sinh:
+    case Function::Asinh:
+    case Function::Floor:
+    case Function::Trunc: return true;
+    default: return false;
+  }
+}
+
+// coefficient * f(argument), for a monotone f: an exponential, a named function, or the reciprocal of what is positive.
+struct Monotone {
+  enum class Kind { Exponential, Call, Reciprocal } kind;
+  Function function = Function::Exp;
+  NormalForm argument;
+};
+
+std::optional<Monotone> as_monotone(const Term& term, ProofState& state) {
+  if (!term.binders.empty() || !term.guard.is_true() || term.factors.empty()) return std::nullopt;
+  const Factor& first = term.factors[0];
+  if (first.kind == FactorKind::Call && first.function == Function::Exp) {
+    NormalForm argument;
+    for (const Factor& f : term.factors) {
+      if (f.kind != FactorKind::Call || f.function != Function::Exp) return std::nullopt;
+      for (Term part : f.args[0]) {
+        part.coefficient = part.coefficient * Rational(f.exponent);
+        argument.push_back(std::move(part));
+      }
+    }
+    return Monotone{Monotone::Kind::Exponential, Function::Exp, std::move(argument)};
+  }
+  if (term.factors.size() != 1) return std::nullopt;
+  if (first.kind == FactorKind::Call && first.exponent == 1 && is_increasing(first.function))
+    return Monotone{Monotone::Kind::Call, first.function, first.args[0]};
+  if (first.kind == FactorKind::Reciprocal && first.exponent == -1 && is_positive(first.args[0], Cond(), state))
+    return Monotone{Monotone::Kind::Reciprocal, Function::Exp, first.args[0]};
+  return std::nullopt;
+}
+
+// max_k c f(x_k) = c f(max_k x_k), or of the minimum where c f decreases, for branches that are all of this form; 0 is
+// f(0) for many of them, and 1 is e^0.
+std::optional<NormalForm> monotone_taken_out(const std::vector<Branch>& branches, ProofState& state) {
+  std::optional<Monotone> common;
+  Rational coefficient = 1;
+  for (const Branch& b : branches) {
+    if (b.value.size() != 1) continue;
+    if (const auto found = as_monotone(b.value[0], state)) {
+      common = found;
+      coefficient = b.value[0].coefficient;
+      break;
+    }
+  }
+  if (!common) return std::nullopt;
+  const bool decreases = (coefficient.numerator() < 0) != (common->kind == Monotone::Kind::Reciprocal);
+  std::vector<Branch> inner;
+  for (Branch b : branches) {
+    const auto number = as_number(b.value);
+    const auto own = b.value.size() == 1 ? as_monotone(b.value[0], state) : std::nullopt;
+    if (own && own->kind == common->kind && own->function == common->function &&
+        b.value[0].coefficient == coefficient) {
+      b.value = own->argument;
+    } else if (common->kind == Monotone::Kind::Exponential && number == coefficient) {
+      b.value.clear();
+    } else if (common->kind == Monotone::Kind::Call && b.value.empty()) {
+      b.value.clear();  // each of these functions is 0 at 0
+    } else {
+      return std::nullopt;
+    }
+    if (decreases) b.value = negated(std::move(b.value));
+    add_branch(inner, std::move(b), Cond(), state);
+  }
+  NormalForm argument = maximum_over(std::move(inner), state);
+  if (decreases) argument = negated(std::move(argument));
+  if (common->kind == Monotone::Kind::Reciprocal && !is_positive(argument, Cond(), state)) return std::nullopt;
+  NormalForm r = common->kind == Monotone::Kind::Reciprocal
+                     ? reciprocal(std::move(argument), Cond(), state)
+                     : apply(common->function, {std::move(argument)}, Cond(), state);
+  scale(r, coefficient);
+  return r;
+}
+
 }  // namespace
 
 NormalForm maximum(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
@@ -183,10 +287,11 @@ NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
   }
   if (distinct.size() == 1 && distinct[0].binders.empty() && distinct[0].guard.is_true()) return distinct[0].value;
   NormalForm outside;
-  if (distinct.size() == 1) outside = taken_out(distinct[0]);
+  outside = distinct.size() == 1 ? taken_out(distinct[0]) : shared_number(distinct);
   // max c x = c max x, for c > 0.
   const Rational content = content_of(distinct);
   for (Branch& b : distinct) scale(b.value, content.inverse());
+  if (auto monotone = monotone_taken_out(distinct, state)) return add(*std::move(monotone), outside, state);
   const std::vector<Factor> exponentials = shared_exponentials(distinct);
   if (!exponentials.empty()) {
     std::vector<Branch> flat;

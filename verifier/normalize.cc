@@ -138,9 +138,22 @@ class Normalizer {
     NormalForm test = simplified((*this)(e->args[0], context), context);
     const NormalForm a = (*this)(e->args[1], context), b = (*this)(e->args[2], context);
     if (auto number = as_number(test)) return number->is_zero() ? b : a;
+    if (auto piecewise = extremum_of_choice(test, a, b, context)) return *std::move(piecewise);
     if (!is_indicator(test))
       test = sum(one(), negated(comparison(FactorKind::IsEqual, std::move(test), context, state_)));
     return sum(b, product(test, sum(a, negated(b)), context));
+  }
+
+  // d < 0 ? a : b is the larger of the two, or the smaller, where a - b is a multiple of d.
+  std::optional<NormalForm> extremum_of_choice(const NormalForm& test, const NormalForm& a, const NormalForm& b,
+                                               const Cond& context) {
+    if (test.size() != 1 || test[0].factors.size() != 1 || test[0].factors[0].kind != FactorKind::IsLess ||
+        !is_indicator(test))
+      return std::nullopt;
+    const NormalForm x = simplified(a, context), y = simplified(b, context);
+    const auto multiple = ratio(test[0].factors[0].args[0], with_like_terms_merged(sum(x, negated(y))));
+    if (!multiple) return std::nullopt;
+    return multiple->numerator() < 0 ? maximum(x, y, context, state_) : minimum(x, y, context, state_);
   }
 
   // ---- reductions ----

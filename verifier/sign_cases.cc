@@ -62,27 +62,6 @@ class DifferenceFinder {
   std::vector<AtomId> bound_;
 };
 
-// The rational by which b is a multiple of a, if it is one. Both have their like terms merged.
-std::optional<Rational> ratio(const NormalForm& a, const NormalForm& b) {
-  if (a.empty() || a.size() != b.size()) return std::nullopt;
-  std::optional<Rational> found;
-  for (const Term& term : a) {
-    Term unit = term;
-    unit.coefficient = 1;
-    const std::string text = key(NormalForm{unit});
-    auto it = std::find_if(b.begin(), b.end(), [&](const Term& other) {
-      Term bare = other;
-      bare.coefficient = 1;
-      return key(NormalForm{bare}) == text;
-    });
-    if (it == b.end()) return std::nullopt;
-    const Rational own = it->coefficient * term.coefficient.inverse();
-    if (found && !(*found == own)) return std::nullopt;
-    found = own;
-  }
-  return found;
-}
-
 // The sum where the difference is at least 0, or below 0.
 class Decider {
  public:

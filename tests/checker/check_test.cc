@@ -213,7 +213,6 @@ INSTANTIATE_TEST_SUITE_P(
                       Change{"FunctionInARearrangedSum", kRearranged, "rearranged", "(call 1 tanh", "(call 1 sin"},
                       Change{"SignOfACaseOfAGuard", kEitherWay, "either", "(term 1 1", "(term -1 1"},
                       Change{"InputOfACaseOfAGuard", kEitherWay, "either", "(read 1 0 ", "(read 1 1 "},
-                      Change{"SignInASumByASign", kSigns, "signs", "(term 1 1 (%k", "(term -1 1 (%k"},
                       Change{"FunctionInASumByASign", kSigns, "signs", "(call 1 log", "(call 1 sin"},
                       Change{"InputThatIsNoTruthValue", kBooleans, "boolean", "(boolean ", "(boolean 1"},
                       Change{"PaddingForgotten", kPadded, "output", "(if (and", "(if (or"}),
