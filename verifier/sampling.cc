@@ -142,11 +142,22 @@ class Sampler {
   // A number by which the same positions can be visited again.
   uint64_t random_state() { return random_(); }
   void set_random_state(uint64_t state) { random_.seed(state); }
-  int64_t input_elements() const {
-    int64_t count = 0;
-    for (const RuleVariable& v : rule_.variables)
-      if (const auto dims = numbers(*v.type.shape, environment_)) count += element_count(*dims);
-    return count;
+  // Whether no tensor of either side has more elements.
+  bool has_at_most(int64_t elements) const {
+    for (const Graph* side : {&rule_.left, &rule_.right}) {
+      for (const NodePtr& node : side->nodes()) {
+        for (const TensorType& type : node->outputs) {
+          int64_t count = 1;
+          for (const Index& extent : *type.shape) {
+            const auto value = evaluate(extent, environment_);
+            if (!value || *value > elements) return false;
+            count *= std::max<int64_t>(*value, 1);
+            if (count > elements) return false;
+          }
+        }
+      }
+    }
+    return true;
   }
 
   void draw_values(Values kind) {
@@ -387,7 +398,7 @@ std::optional<Counterexample> sample_far(const RewriteRule& rule, const SideMean
   for (int i = 0; i < samples && !found; i++) {
     if (!sampler.draw_sizes()) continue;
     if (static_cast<size_t>(i) < 2 * sizes.size()) sampler.take_sizes(sizes[static_cast<size_t>(i) / 2]);
-    if (sampler.input_elements() > kMaxElements || !sampler.right_is_defined() || !sampler.shapes_agree()) continue;
+    if (!sampler.has_at_most(kMaxElements) || !sampler.right_is_defined() || !sampler.shapes_agree()) continue;
     sampler.draw_values(i % 2 == 0 ? Values::Far : Values::Mixed);
     std::vector<double> rounded;
     const uint64_t again = sampler.random_state();

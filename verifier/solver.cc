@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <new>
 #include <set>
 #include <unordered_map>
 
@@ -172,6 +173,9 @@ struct Solver::State {
       return solver.check();
     } catch (const z3::exception&) {
       return z3::unknown;
+    } catch (const std::bad_alloc&) {
+      // Z3's arithmetic throws this where a table would exceed its indexes. Nothing more is asked of it: Unknown.
+      throw std::overflow_error("a question exceeds what Z3 can represent");
     }
   }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 
 #include "broadcast.h"
 #include "gopt/verifier.h"
@@ -50,10 +51,8 @@ Cond any_but(const std::vector<Cond>& cases, size_t left_out) {
   return any;
 }
 
-// The rule where extents that its left side broadcasts are equal, and where it holds with 1 in their place.
-Verification verify_with_broadcasts(const RewriteRule& rule, const VerifyOptions& options) {
-  Verification v = verify_plain(rule, options);
-  if (v.verdict != Verdict::Proved || rule.is_partial()) return v;
+// The rule is proved where extents that its left side broadcasts are equal; it may hold with 1 in their place, too.
+void add_broadcast_cases(const RewriteRule& rule, const VerifyOptions& options, Verification& v) {
   Solver solver({options.rlimit, false, nullptr});
   std::vector<Cond> cases{v.condition};
   std::vector<Verification> others;
@@ -64,7 +63,7 @@ Verification verify_with_broadcasts(const RewriteRule& rule, const VerifyOptions
     cases.push_back(c.where && own.condition);
     others.push_back(std::move(own));
   }
-  if (others.empty()) return v;
+  if (others.empty()) return;
   for (size_t i = cases.size(); i-- > 1;)
     if (solver.entails(variable_domain(rule) && cases[i], any_but(cases, i)))
       cases.erase(cases.begin() + static_cast<ptrdiff_t>(i));
@@ -74,6 +73,16 @@ Verification verify_with_broadcasts(const RewriteRule& rule, const VerifyOptions
   v.condition = says_it ? rule.condition : condition;
   v.conditions = conjuncts(v.condition);
   for (const Verification& own : others) add_proof(v, own);
+}
+
+Verification verify_with_broadcasts(const RewriteRule& rule, const VerifyOptions& options) {
+  Verification v = verify_plain(rule, options);
+  if (v.verdict != Verdict::Proved || rule.is_partial()) return v;
+  try {
+    add_broadcast_cases(rule, options, v);
+  } catch (const std::overflow_error&) {
+    // What was proved stands without them.
+  }
   return v;
 }
 
