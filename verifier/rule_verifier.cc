@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <stdexcept>
 
 #include "demands.h"
@@ -170,6 +171,8 @@ Verification RuleVerifier::run() {
     return unknown_verdict(e.what());
   } catch (const std::overflow_error& e) {
     return unknown_verdict(e.what());
+  } catch (const std::bad_alloc&) {
+    return unknown_verdict("it needs more memory than there is");
   }
 }
 
