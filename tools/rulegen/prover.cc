@@ -41,7 +41,7 @@ Status Prover::keep_in(const std::string& folder) {
   for (std::string line; std::getline(lines, line);) {
     auto known = parse_verdict_line(line, file_);
     if (known)
-      known_[known->candidate] = *std::move(known);
+      take_up(std::move(*known));
     else
       left_out++;
   }
@@ -49,6 +49,11 @@ Status Prover::keep_in(const std::string& folder) {
     fmt::print(stderr, "{}: {} no verdict on a candidate; left out\n", file_,
                left_out == 1 ? "1 line is" : fmt::format("{} lines are", left_out));
   return Unit{};
+}
+
+void Prover::take_up(KnownVerdict known) {
+  const std::string candidate = known.candidate;
+  known_[candidate] = std::move(known);
 }
 
 void Prover::save(const std::string& line) const {
@@ -81,7 +86,7 @@ std::vector<bool> Prover::prove(std::vector<RewriteRule>& rules) {
   for (const std::string& line : lines) {
     auto known = parse_verdict_line(line, "verdicts");
     GOPT_CHECK(known.has_value(), "a verdict is read as it was written");
-    known_[known->candidate] = *std::move(known);
+    take_up(std::move(*known));
   }
   std::vector<bool> answers;
   for (size_t i = 0; i < rules.size(); i++) {

@@ -32,6 +32,7 @@ class Prover {
 
  private:
   Result<std::string> open_file(const std::string& folder);
+  void take_up(KnownVerdict known);
   void save(const std::string& line) const;
   void show(size_t done, size_t of, double seconds) const;
 
