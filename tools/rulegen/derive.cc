@@ -133,8 +133,8 @@ Command add_derive(CLI::App& app) {
   app.add_flag("--minimal", o->minimal, "instead: which rules of the database follow from its others");
   app.add_option("--core", o->core, "with --minimal: write the rules that do not to FILE");
   app.add_option("--shortcut", o->shortcut, "with --minimal: write those that do to FILE, each with its derivation");
-  app.add_option("--passes", o->passes, "with --minimal: rounds over what came to a limit, while rules drop out")
-      ->check(CLI::Range(1, 100))
+  app.add_option("--passes", o->passes, "with --minimal: rounds over the core, while rules drop out")
+      ->check(CLI::Range(0, 100))
       ->capture_default_str();
   app.add_option("--threads", o->threads, "rules derived at the same time; the answers do not depend on it")
       ->check(CLI::Range(1, 1024))

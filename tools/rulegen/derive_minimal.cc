@@ -62,7 +62,31 @@ std::vector<bool> without(std::vector<bool> rules, size_t rule) {
   return rules;
 }
 
-// Looks at these rules in their order, batch by batch. Whether some became a shortcut.
+// A first core, from the most general rule on: what does not follow from those before it.
+void grow(const DerivationRules& rules, const DeriveOptions& o, const std::vector<size_t>& order, Minimal& found) {
+  Progress progress(order.size());
+  for (size_t first = 0; first < order.size(); first += kBatch) {
+    std::vector<DerivationTask> tasks;
+    for (size_t i = first; i < std::min(first + kBatch, order.size()); i++)
+      tasks.push_back({&rules.rules()[order[i]], found.is_core});
+    std::vector<Derivation> derived = derive_on_threads(tasks, rules, o.limits, o.threads);
+    bool grown = false;
+    for (size_t i = 0; i < derived.size(); i++) {
+      const size_t rule = order[first + i];
+      if (grown && derived[i].verdict != Derivation::Verdict::Follows)
+        derived[i] = derive_rule(rules.rules()[rule], rules, found.is_core, o.limits);
+      if (derived[i].verdict == Derivation::Verdict::Follows)
+        found.shortcuts.push_back(rule);
+      else
+        found.is_core[rule] = grown = true;
+      found.derivations[rule] = std::move(derived[i]);
+      progress.step(rules.rules()[rule].name);
+    }
+  }
+}
+
+// Looks at these rules of the core in their order, batch by batch: whether they follow from its others. Whether some
+// became a shortcut.
 bool pass(const DerivationRules& rules, const DeriveOptions& o, const std::vector<size_t>& order, Minimal& found) {
   const size_t before = std::count(found.is_core.begin(), found.is_core.end(), true);
   Progress progress(order.size());
@@ -86,12 +110,15 @@ bool pass(const DerivationRules& rules, const DeriveOptions& o, const std::vecto
   return before != static_cast<size_t>(std::count(found.is_core.begin(), found.is_core.end(), true));
 }
 
-// A rule that came to a limit is looked at again once others are gone: fewer rules lead nowhere else.
+// From the most general to the most special, so that what is kept is general; then back, since what was kept early may
+// follow from what came later. A rule that came to a limit is looked at again once others are gone.
 Minimal find_minimal(const DerivationRules& rules, const DeriveOptions& o) {
   const size_t count = rules.rules().size();
-  Minimal found{std::vector<bool>(count, true), std::vector<Derivation>(count)};
+  Minimal found{std::vector<bool>(count, false), std::vector<Derivation>(count), {}, 0};
   std::vector<size_t> order = by_speciality(rules.rules());
-  while (pass(rules, o, order, found) && found.passes < o.passes) {
+  grow(rules, o, {order.rbegin(), order.rend()}, found);
+  std::erase_if(order, [&](size_t rule) { return !found.is_core[rule]; });
+  while (found.passes < o.passes && pass(rules, o, order, found)) {
     std::erase_if(order, [&](size_t rule) {
       return !found.is_core[rule] || found.derivations[rule].verdict != Derivation::Verdict::LimitReached;
     });
