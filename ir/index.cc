@@ -214,9 +214,21 @@ void split_multiples(const Index& a, const Index& b, Index& quotient, Index& rem
 
 }  // namespace
 
+namespace {
+
+Index division_atom(const Index& a, const Index& b) {
+  std::string key = "d";
+  append_key(key, a);
+  append_key(key, b);
+  return Index::from_atom(AtomTable::instance().intern(key, Atom{AtomKind::FloorDiv, "", a, b, 0, {}}));
+}
+
+}  // namespace
+
 Index floor_div(const Index& a, const Index& b) {
+  // What a size of 0 is put into has no value: conditions on it are undecided.
+  if (b == Index(0)) return division_atom(a, b);
   if (b.is_constant()) {
-    GOPT_CHECK(b.constant() != 0, "division of an index by zero");
     if (a.is_constant()) return Index(floor_quotient(a.constant(), b.constant()));
     if (b.constant() < 0) return floor_div(-a, -b);
     if (b.constant() == 1) return a;
@@ -233,10 +245,7 @@ Index floor_div(const Index& a, const Index& b) {
       return quotient;
     if (quotient != Index(0)) return quotient + floor_div(remainder, b);
   }
-  std::string key = "d";
-  append_key(key, a);
-  append_key(key, b);
-  return Index::from_atom(AtomTable::instance().intern(key, Atom{AtomKind::FloorDiv, "", a, b, 0, {}}));
+  return division_atom(a, b);
 }
 Index ceil_div(const Index& a, const Index& b) { return floor_div(a + b - Index(1), b); }
 Index modulo(const Index& a, const Index& b) { return a - b * floor_div(a, b); }

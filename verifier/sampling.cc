@@ -112,6 +112,25 @@ FarConstants constants_of(const SideMeaning& left, const SideMeaning& right) {
 // How inputs are drawn.
 enum class Values { Mixed, Positive, Zeros, Rough, WithInfinities, Far };
 
+bool saturates(Function function) {
+  return function == Function::Exp || function == Function::Sinh || function == Function::Cosh ||
+         function == Function::Pow || function == Function::Tanh || function == Function::Erf;
+}
+// Whether a side applies a function that, at numbers that are not large, exceeds all doubles or is 0 or 1 in them,
+// although it is not over the reals.
+bool saturates(const Expr& e) {
+  if (e->kind == ExprKind::Call && saturates(e->function)) return true;
+  return std::any_of(e->args.begin(), e->args.end(), [](const Expr& a) { return saturates(a); });
+}
+bool saturates(const SideMeaning& side) {
+  for (size_t o = 0; o < side.outputs.size(); o++) {
+    std::vector<Index> subscripts;
+    for (AtomId s : position_symbols(o, side.outputs[o].shape.size())) subscripts.push_back(Index::from_atom(s));
+    if (saturates(side.outputs[o].at(subscripts))) return true;
+  }
+  return false;
+}
+
 class Sampler {
  public:
   Sampler(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right, const Cond& condition,
@@ -123,7 +142,8 @@ class Sampler {
         floats_(float_variables(rule).size()),
         sizes_(rule_symbols(rule), extent_symbols(rule), full_condition(rule, left, condition)),
         left_side_(compile(left)),
-        right_side_(compile(right)) {}
+        right_side_(compile(right)),
+        bound_(saturates(left) || saturates(right) ? kSaturating : INFINITY) {}
 
   bool draw_sizes() { return sizes_.draw(random_, environment_); }
   // Whether sizes that are given can be taken; those of other symbols stay as they were drawn.
@@ -264,6 +284,11 @@ class Sampler {
   }
 
   double draw_value(ElementType type, Values kind, double scale, bool special) {
+    const double value = draw_unbounded(type, kind, scale, special);
+    return std::isfinite(value) && is_floating(type) ? std::clamp(value, -bound_, bound_) : value;
+  }
+
+  double draw_unbounded(ElementType type, Values kind, double scale, bool special) {
     if (type == ElementType::Bool) return static_cast<double>(random_() % 2);
     if (is_integer(type)) return static_cast<double>(random_() % 3);
     static constexpr double kSpecial[] = {INFINITY, -INFINITY, NAN};
@@ -307,6 +332,9 @@ class Sampler {
   SampleInputs inputs_;
   std::vector<double> far_values_;
   double far_base_ = 0;
+  // Of drawn numbers: sigmoid(40) is 1 in doubles, and whether it is less than 1 is not seen.
+  static constexpr double kSaturating = 8;
+  double bound_;
   bool is_far_together_ = false;
 };
 
@@ -366,25 +394,7 @@ SamplingResult sample_rule(const RewriteRule& rule, const SideMeaning& left, con
   return result;
 }
 
-namespace {
-
-// Whether a side applies a function that exceeds all doubles at numbers that are not large.
-bool grows_fast(const Expr& e) {
-  if (e->kind == ExprKind::Call && (e->function == Function::Exp || e->function == Function::Sinh ||
-                                    e->function == Function::Cosh || e->function == Function::Pow))
-    return true;
-  return std::any_of(e->args.begin(), e->args.end(), [](const Expr& a) { return grows_fast(a); });
-}
-bool grows_fast(const SideMeaning& side) {
-  for (size_t o = 0; o < side.outputs.size(); o++) {
-    std::vector<Index> subscripts;
-    for (AtomId s : position_symbols(o, side.outputs[o].shape.size())) subscripts.push_back(Index::from_atom(s));
-    if (grows_fast(side.outputs[o].at(subscripts))) return true;
-  }
-  return false;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::optional<Counterexample> sample_far(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
                                          const Cond& condition, const std::vector<Environment>& sizes, int samples,
@@ -393,7 +403,7 @@ std::optional<Counterexample> sample_far(const RewriteRule& rule, const SideMean
   constexpr double kLeastDifference = 1e-5, kSteady = 0.2;
   Sampler sampler(rule, left, right, condition, seed);
   sampler.use_constants(constants_of(left, right));
-  const bool truncating = is_integral_rule(rule), may_overflow = grows_fast(left) || grows_fast(right);
+  const bool truncating = is_integral_rule(rule), may_overflow = saturates(left) || saturates(right);
   std::optional<Counterexample> found;
   for (int i = 0; i < samples && !found; i++) {
     if (!sampler.draw_sizes()) continue;

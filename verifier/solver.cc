@@ -140,12 +140,24 @@ void add_products(const Cond& context, Encoder& encode, z3::solver& solver) {
 
 }  // namespace
 
+// Resource units that questions of one proof may take together. Proofs that succeed take a tenth of it at most; one
+// that comes here would only be slow to fail.
+constexpr uint64_t kMostInAll = 5'000'000;
+
+uint64_t spent_so_far(const z3::solver& solver) {
+  const z3::stats stats = solver.statistics();
+  for (unsigned i = 0; i < stats.size(); i++)
+    if (stats.key(i) == "rlimit count") return stats.uint_value(i);
+  return 0;
+}
+
 struct Solver::State {
   z3::context context;
   z3::solver incremental{context};  // push and pop on one solver cost far less than a fresh one
   std::map<AtomId, size_t> numbers;
   std::unordered_map<CondPair, bool, CondPairHash> memo;
   int questions = 0;
+  uint64_t spent = 0;             // resource units of all questions
   std::deque<Assignment> models;  // values that satisfied an earlier context; most contexts are decided by one of them
 
   std::optional<Assignment> model_of(z3::solver& solver, Encoder& encode) {
@@ -165,12 +177,15 @@ struct Solver::State {
     if (models.size() > 24) models.pop_back();
   }
   z3::check_result check(z3::solver& solver, unsigned rlimit) {
+    if (spent > kMostInAll) throw std::overflow_error("the proof needs more questions than are asked");
     questions++;
     z3::params params(context);
     params.set("rlimit", rlimit);
     solver.set(params);
     try {
-      return solver.check();
+      const z3::check_result result = solver.check();
+      spent = spent_so_far(solver);
+      return result;
     } catch (const z3::exception&) {
       return z3::unknown;
     } catch (const std::bad_alloc&) {

@@ -75,9 +75,9 @@ Result<int> derive(const DeriveOptions& o) {
   if (o.file.empty()) return Error{"derive needs a FILE of rules, or --minimal"};
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
   GOPT_ASSIGN_OR_RETURN(const std::vector<RewriteRule> database, load_equations(o.rules));
-  GOPT_ASSIGN_OR_RETURN(RuleFile file,
-                        read_rule_file(o.file, o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson));
-  const std::vector<RewriteRule> goals = proved_rules(std::move(file.rules), o.threads);
+  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules,
+                        read_all_rules(o.file, o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson));
+  const std::vector<RewriteRule> goals = proved_rules(std::move(rules), o.threads);
   const std::clock_t start = std::clock();
   const std::vector<Derivation> found =
       o.learn ? derive_learning(database, goals, o.limits) : derive_each(database, goals, o);

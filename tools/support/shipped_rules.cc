@@ -25,7 +25,8 @@ Result<std::vector<std::string>> shipped_rule_files() {
   std::vector<std::string> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.path().extension() == ".rules") files.push_back(entry.path().string());
+    if (entry.path().extension() == ".rules" && entry.path().filename() != "shortcut.rules")
+      files.push_back(entry.path().string());
   if (files.empty()) return Error{"no rules in " + folder + "; give --rules FILE or set GOPT_RULES to their folder"};
   std::sort(files.begin(), files.end());
   return files;
