@@ -165,6 +165,7 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
 }  // namespace
 
 Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix) {
+  if (rule.is_partial()) return Error{"its sides are equal on a part of the output only"};
   const bool is_open = std::any_of(rule.variables.begin(), rule.variables.end(),
                                    [](const RuleVariable& variable) { return variable.has_prefix; });
   std::vector<Pattern> patterns;

@@ -81,6 +81,28 @@ SearchOptions without_uphill() {
   return options;
 }
 
+TEST(Search, APartialRuleIsNotApplied) {
+  const std::string text = R"(
+rule pad-of-relu
+  var x f32[n]
+  left
+    a = Relu(x)
+    b = Relu(a)
+    return b
+  right
+    c = Neg(x)
+    return c
+  region 0 [0:1]
+end
+)";
+  const auto graph = parse_graph("graph g\ninput x : f32[4]\na = Relu(x)\nb = Relu(a)\noutput y = b\nend\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  CountCost costs;
+  const auto result = optimize(*graph, rules_of(text), costs, {});
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_TRUE(result->applied.empty());
+}
+
 TEST(Search, AppliesOneRuleEverywhereInFewSteps) {
   CountCost costs;
   const auto result = optimize(relu_chain(100), rules_of(kRules), costs, without_uphill());
