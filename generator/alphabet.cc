@@ -142,6 +142,15 @@ Result<AttributeValue> read_attribute(LineReader& line, AttributeKind kind) {
   return line.expected("an attribute that is a number, integers or a word");
 }
 
+// The value of an attribute whose name and `=` are read.
+Status read_attribute_of(LineReader& line, const OpInfo& info, const std::string& attribute, Attributes& attributes) {
+  const AttributeSchema* schema = info.find_attribute(attribute);
+  if (!schema) return line.expected("an attribute of " + std::string(info.name) + ", not `" + attribute + "`, before");
+  GOPT_ASSIGN_OR_RETURN(AttributeValue value, read_attribute(line, schema->kind));
+  attributes.emplace(attribute, std::move(value));
+  return Unit{};
+}
+
 bool have_equal_texts(const Attributes& a, const Attributes& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& own, const auto& other) {
     return own.first == other.first && gopt::to_string(own.second) == gopt::to_string(other.second);
@@ -169,10 +178,7 @@ Status read_op(LineReader& line, Family& family) {
                                 : op.weights_from) = static_cast<int>(count);
       continue;
     }
-    const AttributeSchema* schema = info.find_attribute(attribute);
-    if (!schema) return line.expected("an attribute of " + name + ", not `" + attribute + "`, before");
-    GOPT_ASSIGN_OR_RETURN(AttributeValue value, read_attribute(line, schema->kind));
-    op.attributes.emplace(attribute, std::move(value));
+    GOPT_RETURN_IF_ERROR(read_attribute_of(line, info, attribute, op.attributes));
   }
   if (op.inputs == 2 && op.weights_from < 2 && info.has(kCommutative))
     return line.expected("weights-from for operators whose inputs have an order alone, not for " + name + ", before");
@@ -239,10 +245,7 @@ Status read_step(LineReader& line, Family& family) {
   while (!line.at_end()) {
     GOPT_ASSIGN_OR_RETURN(const std::string attribute, line.word());
     if (!line.accept('=')) return line.expected("`=`");
-    const AttributeSchema* schema = info.find_attribute(attribute);
-    if (!schema) return line.expected("an attribute of " + name + ", not `" + attribute + "`, before");
-    GOPT_ASSIGN_OR_RETURN(AttributeValue value, read_attribute(line, schema->kind));
-    step.attributes.emplace(attribute, std::move(value));
+    GOPT_RETURN_IF_ERROR(read_attribute_of(line, info, attribute, step.attributes));
   }
   op.steps.push_back(std::move(step));
   return Unit{};

@@ -1,14 +1,13 @@
 // The prover against evaluation: right sides are changed at random, and whatever is proved must compute the same.
 #include <fmt/format.h>
 
-#include <atomic>
 #include <chrono>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
 
 #include "commands.h"
+#include "gopt/parallel.h"
 #include "progress.h"
 #include "prove.h"
 #include "rule_input.h"
@@ -91,28 +90,13 @@ void audit_mutant(const std::vector<RewriteRule>& rules, const AuditOptions& o, 
 
 AuditResult audit_rules(const std::vector<RewriteRule>& rules, const AuditOptions& o) {
   AuditResult result;
-  std::atomic<uint64_t> next{0};
   std::mutex mutex;
-  std::exception_ptr failure;
   Progress progress(o.mutants);
-  auto work = [&] {
-    for (uint64_t k; (k = next++) < o.mutants;) {
-      try {
-        audit_mutant(rules, o, k, result, mutex);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-        next = o.mutants;
-      }
-      const std::lock_guard lock(mutex);
-      progress.step(result.counts.text());
-    }
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < o.threads; t++) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
+  parallel_for(o.threads, o.mutants, [&](int, size_t k) {
+    audit_mutant(rules, o, k, result, mutex);
+    const std::lock_guard lock(mutex);
+    progress.step(result.counts.text());
+  });
   return result;
 }
 

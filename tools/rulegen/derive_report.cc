@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "algebra.h"
+#include "gopt/parallel.h"
 #include "progress.h"
 
 namespace gopt::cli {
@@ -63,25 +60,8 @@ nlohmann::json derivation_json(const std::string& name, const Derivation& deriva
 std::vector<Derivation> derive_on_threads(const std::vector<DerivationTask>& tasks, const DerivationRules& rules,
                                           const DerivationLimits& limits, int threads) {
   std::vector<Derivation> found(tasks.size());
-  std::atomic<size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex mutex;
-  auto work = [&] {
-    for (size_t i; (i = next++) < tasks.size();) {
-      try {
-        found[i] = derive_rule(*tasks[i].goal, rules, tasks[i].allowed, limits);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-        next = tasks.size();
-      }
-    }
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads; t++) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
+  parallel_for(threads, tasks.size(),
+               [&](int, size_t i) { found[i] = derive_rule(*tasks[i].goal, rules, tasks[i].allowed, limits); });
   return found;
 }
 

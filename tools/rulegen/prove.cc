@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <exception>
 #include <mutex>
-#include <thread>
+
+#include "gopt/parallel.h"
 
 namespace gopt::cli {
 
@@ -46,29 +46,14 @@ Verification prove_or_explain(RewriteRule& rule, const VerifyOptions& options) {
 std::vector<Verification> prove_on_threads(std::vector<RewriteRule>& rules, const VerifyOptions& options, int threads,
                                            const std::function<void(const RewriteRule&, const Verification&)>& report) {
   std::vector<std::optional<Verification>> found(rules.size());
-  std::atomic<size_t> next{0};
   size_t reported = 0;
-  std::exception_ptr failure;
   std::mutex mutex;
-  auto work = [&] {
-    for (size_t i; (i = next++) < rules.size();) {
-      try {
-        Verification v = prove_or_explain(rules[i], options);
-        const std::lock_guard lock(mutex);
-        found[i] = std::move(v);
-        for (; reported < rules.size() && found[reported]; reported++) report(rules[reported], *found[reported]);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-        next = rules.size();
-      }
-    }
-  };
-  std::vector<std::thread> others;
-  for (int t = 1; t < threads; t++) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
+  parallel_for(threads, rules.size(), [&](int, size_t i) {
+    Verification v = prove_or_explain(rules[i], options);
+    const std::lock_guard lock(mutex);
+    found[i] = std::move(v);
+    for (; reported < rules.size() && found[reported]; reported++) report(rules[reported], *found[reported]);
+  });
   std::vector<Verification> results;
   for (std::optional<Verification>& v : found) results.push_back(*std::move(v));
   return results;
