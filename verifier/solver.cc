@@ -8,6 +8,7 @@
 #include <new>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "gopt/graph.h"
 #include "index_hash.h"
@@ -153,7 +154,9 @@ uint64_t spent_so_far(const z3::solver& solver) {
 
 struct Solver::State {
   z3::context context;
-  z3::solver incremental{context};  // push and pop on one solver cost far less than a fresh one
+  // Push and pop on one solver cost far less than a fresh one; without tactics, which it would only use before a push.
+  z3::solver incremental{context};
+  unsigned incremental_limit = 0;
   std::map<AtomId, size_t> numbers;
   std::unordered_map<CondPair, bool, CondPairHash> memo;
   int questions = 0;
@@ -176,12 +179,18 @@ struct Solver::State {
     models.push_front(model);
     if (models.size() > 24) models.pop_back();
   }
-  z3::check_result check(z3::solver& solver, unsigned rlimit) {
-    if (spent > kMostInAll) throw std::overflow_error("the proof needs more questions than are asked");
-    questions++;
+  // Z3 takes longer to set a parameter than to answer most questions.
+  void set_limit(z3::solver& solver, unsigned rlimit) {
+    const bool is_incremental = static_cast<Z3_solver>(solver) == static_cast<Z3_solver>(incremental);
+    if (is_incremental && std::exchange(incremental_limit, rlimit) == rlimit) return;
     z3::params params(context);
     params.set("rlimit", rlimit);
     solver.set(params);
+  }
+  z3::check_result check(z3::solver& solver, unsigned rlimit) {
+    if (spent > kMostInAll) throw std::overflow_error("the proof needs more questions than are asked");
+    questions++;
+    set_limit(solver, rlimit);
     try {
       const z3::check_result result = solver.check();
       spent = spent_so_far(solver);

@@ -92,6 +92,13 @@ rule relu-twice
 end
 )";
 
+// (x + y) * w = x * w + y * w.
+constexpr const char* kThroughAsTaso = R"({"rules": [{"id": 1,
+ "src": [{"op": "ewadd", "p": {}, "in": [[-1, 0], [-2, 0]]}, {"op": "ewmul", "p": {}, "in": [[0, 0], [-3, 0]]}],
+ "dst": [{"op": "ewmul", "p": {}, "in": [[-1, 0], [-3, 0]]}, {"op": "ewmul", "p": {}, "in": [[-2, 0], [-3, 0]]},
+         {"op": "ewadd", "p": {}, "in": [[0, 0], [1, 0]]}],
+ "out": [[[1, 0], [2, 0]]]}]})";
+
 class DeriveTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -202,11 +209,37 @@ TEST_F(DeriveTest, WrongFilesAreErrorsThatSayWhere) {
 
 // Our own rules in TASO's form: what is proved of them and follows from what is shipped.
 TEST_F(DeriveTest, ReadsTasosForm) {
-  const Outcome outcome = run_rulegen("derive --any-kind --format taso-json --rules " GOPT_RULES_FOLDER
-                                      "/core.rules --rules " GOPT_RULES_FOLDER "/hand.rules " GOPT_TASO_RULES);
+  const std::string command = "derive --format taso-json --rules " GOPT_RULES_FOLDER "/core.rules " GOPT_TASO_RULES;
+  const Outcome outcome = run_rulegen(command);
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("taso-2: left out, it is refuted"), std::string::npos) << outcome.text;
   EXPECT_NE(outcome.text.find(": follows in "), std::string::npos) << outcome.text;
+  EXPECT_EQ(run_rulegen(command + " --any-kind --respect-kinds").status, 1);
+}
+
+// The database knows how a product by weights goes through a sum; a form without kinds means any values.
+TEST_F(DeriveTest, AFormWithoutKindsMeansAnyValues) {
+  const std::string database = folder_.file("weights.rules"), goals = folder_.file("goals.json");
+  write_file(database, R"(rule through
+  var x f32[...]
+  var y f32[...]
+  var w f32[...] weight
+  left
+    a = Add(x, y)
+    z = Mul(a, w)
+    return z
+  right
+    a = Mul(x, w)
+    b = Mul(y, w)
+    z = Add(a, b)
+    return z
+end
+)");
+  ASSERT_EQ(run_rulegen("verify --write " + database).status, 0);
+  write_file(goals, kThroughAsTaso);
+  const std::string command = "derive --format taso-json --rules " + database + " " + goals;
+  EXPECT_NE(run_rulegen(command).text.find(" 1 follow "), std::string::npos);
+  EXPECT_NE(run_rulegen(command + " --respect-kinds").text.find(" 0 follow "), std::string::npos);
 }
 
 // Wrong rules, made by changing right sides: where samples tell the sides of one apart, it does not follow.

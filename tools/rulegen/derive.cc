@@ -113,9 +113,14 @@ void add_limits(CLI::App& app, DerivationLimits& limits) {
   app.add_option("--steps", limits.steps, "steps of the longest derivation that is written out")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
-  app.add_flag("--any-kind", limits.any_kind,
-               "weight variables of the database match activations too: a kind says where a rule pays, not where it "
-               "holds");
+}
+
+void add_kinds(CLI::App& app, DeriveOptions& o) {
+  auto* any = app.add_flag("--any-kind", o.limits.any_kind,
+                           "weight variables of the database match activations too: a kind says where a rule pays, not "
+                           "where it holds; so for taso-json, which knows no kinds");
+  app.add_flag("--respect-kinds", o.respect_kinds, "weight variables match weights alone, for taso-json too")
+      ->excludes(any);
 }
 
 }  // namespace
@@ -143,7 +148,11 @@ Command add_derive(CLI::App& app) {
   app.add_flag("--brief", o->brief, "verdicts without derivations");
   app.add_flag("--force", o->force, "overwrite existing files");
   add_limits(app, o->limits);
-  return [o] { return derive(*o); };
+  add_kinds(app, *o);
+  return [o] {
+    if (o->format == "taso-json" && !o->respect_kinds) o->limits.any_kind = true;
+    return derive(*o);
+  };
 }
 
 }  // namespace gopt::cli

@@ -13,7 +13,7 @@ struct DeriveOptions {
   std::string file, format = "rules", json, core, shortcut;
   DerivationLimits limits;
   int threads = 1, passes = 3;
-  bool minimal = false, learn = false, brief = false, force = false;
+  bool minimal = false, learn = false, brief = false, respect_kinds = false, force = false;
 };
 
 // For each rule of the database, from the most special to the most general: whether it follows from those that are
