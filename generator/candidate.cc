@@ -3,16 +3,19 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <random>
 #include <set>
+
+#include "trial_draws.h"
 
 namespace gopt::generator {
 namespace {
 
-Substitution random_sizes(const Family& family, std::mt19937_64& random) {
+// By name, so that pairs share the tapes of the sizes drawn.
+Substitution random_sizes(const Family& family, uint64_t draw) {
   Substitution sizes;
   for (const Size& size : family.sizes)
-    sizes[size.symbol] = size.low + static_cast<int64_t>(random() % static_cast<uint64_t>(size.high - size.low + 1));
+    sizes[size.symbol] = size.low + static_cast<int64_t>(mix(symbol_key(size.symbol, draw)) %
+                                                         static_cast<uint64_t>(size.high - size.low + 1));
   return sizes;
 }
 
@@ -112,12 +115,12 @@ std::vector<std::pair<int, int>> variables_of(const TermStore& terms, const std:
 
 bool holds_in_fresh_worlds(const TermStore& terms, const TermPair& pair, bool with_prefix, uint64_t seed,
                            TapeCache& tapes, int trials) {
-  std::mt19937_64 random(seed);
   int fitting = 0;
-  for (int attempt = 0; attempt < 40 * trials && fitting < trials; attempt++) {
+  for (uint64_t attempt = 0; attempt < 40 * static_cast<uint64_t>(trials) && fitting < trials; attempt++) {
     std::vector<int64_t> prefix;
-    if (with_prefix) prefix.assign(1 + random() % 2, 2);
-    World world(terms, random_sizes(terms.family(), random), prefix, random(), tapes);
+    if (with_prefix) prefix.assign(1 + attempt % 2, 2);
+    const uint64_t draw = mix(seed) + attempt;
+    World world(terms, random_sizes(terms.family(), draw), prefix, mix(draw), tapes);
     const bool fits = std::all_of(pair.left.begin(), pair.left.end(), [&](TermId id) { return world.value(id, true); });
     if (!fits) continue;
     for (size_t i = 0; i < pair.left.size(); i++)

@@ -334,9 +334,10 @@ RuleFinder::Form RuleFinder::tested_form(const TermPair& pair) const {
 std::optional<RewriteRule> RuleFinder::tested_rule(const TermPair& pair, Form form) const {
   if (!holds_in_fresh_worlds(terms_, pair, form == Form::UnderLeadingAxes, mix(limits_.seed + 17), tapes_))
     return std::nullopt;
+  if (!survives_trials(terms_, pair, form == Form::UnderLeadingAxes, mix(limits_.seed + 18), tapes_))
+    return std::nullopt;
   auto rule = written_rule(pair, form);
   if (!rule || !with_prefix(*rule, Shape{2}).ok() || !check_rule(*rule).ok()) return std::nullopt;
-  if (!survives_trials(*rule, mix(limits_.seed + 18))) return std::nullopt;
   return rule;
 }
 

@@ -37,18 +37,6 @@ Scalar truth(const std::array<bool, kLanes>& values) {
   return result;
 }
 
-double numeric(Function function, double x, [[maybe_unused]] double y) {
-  using T = double;
-  switch (function) {
-#define GOPT_FUNCTION(name, arity, text, numeric_expression) \
-  case Function::name:                                       \
-    return numeric_expression;
-#include "gopt/function_table.def"
-#undef GOPT_FUNCTION
-  }
-  return 0;
-}
-
 void copy_lane(const Scalar& from, int lane, Scalar& to) {
   to.residue[lane] = from.residue[lane];
   to.approximate[lane] = from.approximate[lane];
@@ -62,6 +50,18 @@ uint64_t mix(uint64_t x) {
   x ^= x >> 32;
   x *= 0xd6e8feb86659fd93ULL;
   return x ^ (x >> 32);
+}
+
+double numeric(Function function, double x, [[maybe_unused]] double y) {
+  using T = double;
+  switch (function) {
+#define GOPT_FUNCTION(name, arity, text, numeric_expression) \
+  case Function::name:                                       \
+    return numeric_expression;
+#include "gopt/function_table.def"
+#undef GOPT_FUNCTION
+  }
+  return 0;
 }
 
 uint64_t inverse(uint64_t a) { return power(a, kPrime - 2); }

@@ -16,6 +16,7 @@ constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 
 uint64_t mix(uint64_t x);      // a bijection that scatters bits
 uint64_t inverse(uint64_t a);  // modulo kPrime; precondition: not 0
+double numeric(Function function, double x, double y);
 
 // Any 128-bit number modulo kPrime.
 inline uint64_t reduced(unsigned __int128 x) {

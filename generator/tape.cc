@@ -1,5 +1,6 @@
 #include "tape.h"
 
+#include <cmath>
 #include <map>
 
 namespace gopt::generator {
@@ -73,8 +74,10 @@ class TapeCompiler {
       total = total ? append(combining(node.reduce), *total, part) : part;
     }
     if (total) return *total;
-    if (node.reduce == ReduceKind::Max || node.reduce == ReduceKind::Min) throw NotATape{"the largest of nothing"};
-    return constant(node.reduce == ReduceKind::Product ? 1 : 0);
+    if (node.reduce != ReduceKind::Max && node.reduce != ReduceKind::Min)
+      return constant(node.reduce == ReduceKind::Product ? 1 : 0);
+    tape_.needs_infinity_ = true;
+    return constant(node.reduce == ReduceKind::Max ? -INFINITY : INFINITY);
   }
 
   Operand sum_of_products(const Expr::Node& node) {
@@ -146,7 +149,10 @@ class TapeCompiler {
 
   Operand constant(double value) {
     const auto [entry, is_new] = constants_.try_emplace(value, static_cast<uint32_t>(tape_.constants_.size()));
-    if (is_new) tape_.constants_.push_back(scalar_from_double(value));
+    if (is_new) {
+      tape_.constants_.push_back(scalar_from_double(value));
+      tape_.real_constants_.push_back(reals_from_double(value));
+    }
     return {Tape::kConstants, entry->second};
   }
   uint32_t zero() { return constant(0).position; }
@@ -191,33 +197,54 @@ namespace {
 // Products are below 2^122, so that as many fit into 128 bits.
 constexpr uint32_t kProductsAtOnce = 32;
 
+// The sum of products [begin, end); `factors` gives both of one.
+template <class Factors>
+void sum_products(uint32_t begin, uint32_t end, const Factors& factors, Scalar& result) {
+  for (int lane = 0; lane < kLanes; lane++) {
+    unsigned __int128 total = 0;
+    double approximate = 0;
+    for (uint32_t at = begin; at < end; at++) {
+      const std::pair<const Scalar&, const Scalar&> own = factors(at);
+      total += static_cast<unsigned __int128>(own.first.residue[lane]) * own.second.residue[lane];
+      approximate += own.first.approximate[lane] * own.second.approximate[lane];
+      if ((at - begin) % kProductsAtOnce == kProductsAtOnce - 1) total = reduced(total);
+    }
+    result.residue[lane] = reduced(total);
+    result.approximate[lane] = approximate;
+  }
+}
+template <class Factors>
+void sum_products(uint32_t begin, uint32_t end, const Factors& factors, Reals& result) {
+  Reals total = reals_from_double(0);
+  for (uint32_t at = begin; at < end; at++) {
+    const std::pair<const Reals&, const Reals&> own = factors(at);
+    for (size_t draw = 0; draw < kDraws; draw++) total.draws[draw] += own.first.draws[draw] * own.second.draws[draw];
+  }
+  result = total;
+}
+
 }  // namespace
 
-bool Tape::run(const Scalar* const* inputs, Scalar* output, Values& registers) const {
+template <class Number>
+bool Tape::run(const Number* const* inputs, Number* output, std::vector<Number>& registers) const {
+  constexpr bool is_scalar = std::is_same_v<Number, Scalar>;
+  if (is_scalar && needs_infinity_) return false;
   if (registers.size() < code_.size()) registers.resize(code_.size());
-  std::array<const Scalar*, kRegisters + 1> sources{};
+  std::array<const Number*, kRegisters + 1> sources{};
   for (size_t i = 0; i < input_count_; i++) sources[i] = inputs[i];
-  sources[kConstants] = constants_.data();
+  if constexpr (is_scalar)
+    sources[kConstants] = constants_.data();
+  else
+    sources[kConstants] = real_constants_.data();
   sources[kRegisters] = registers.data();
-  const auto value = [&](const Operand& operand) -> const Scalar& { return sources[operand.source][operand.position]; };
-  const auto sum = [&](uint32_t begin, uint32_t end, Scalar& result) {
-    for (int lane = 0; lane < kLanes; lane++) {
-      unsigned __int128 total = 0;
-      double approximate = 0;
-      for (uint32_t at = begin; at < end; at++) {
-        const Scalar &a = value(products_[at].first), &b = value(products_[at].second);
-        total += static_cast<unsigned __int128>(a.residue[lane]) * b.residue[lane];
-        approximate += a.approximate[lane] * b.approximate[lane];
-        if ((at - begin) % kProductsAtOnce == kProductsAtOnce - 1) total = reduced(total);
-      }
-      result.residue[lane] = reduced(total);
-      result.approximate[lane] = approximate;
-    }
+  const auto value = [&](const Operand& operand) -> const Number& { return sources[operand.source][operand.position]; };
+  const auto factors = [&](uint32_t at) -> std::pair<const Number&, const Number&> {
+    return {value(products_[at].first), value(products_[at].second)};
   };
   bool ok = true;
   for (size_t i = 0; i < code_.size() && ok; i++) {
     const Instruction& at = code_[i];
-    Scalar& result = registers[i];
+    Number& result = registers[i];
     switch (at.kind) {
       case ExprKind::Add: result = add(value(at.a), value(at.b)); break;
       case ExprKind::Subtract: result = subtract(value(at.a), value(at.b)); break;
@@ -229,7 +256,7 @@ bool Tape::run(const Scalar* const* inputs, Scalar* output, Values& registers) c
       case ExprKind::Equal: result = is_equal(value(at.a), value(at.b)); break;
       case ExprKind::Choose: result = choose(value(at.a), value(at.b), value(at.c)); break;
       case ExprKind::Call: result = call(at.function, value(at.a), value(at.b), ok); break;
-      case ExprKind::Reduce: sum(at.a.position, at.b.position, result); break;
+      case ExprKind::Reduce: sum_products(at.a.position, at.b.position, factors, result); break;
       default: GOPT_CHECK(false, "an expression that the compiler resolves");
     }
   }
@@ -238,12 +265,18 @@ bool Tape::run(const Scalar* const* inputs, Scalar* output, Values& registers) c
   return true;
 }
 
-std::optional<Values> Tape::run(const std::vector<const Values*>& inputs) const {
-  std::vector<const Scalar*> starts;
-  for (const Values* input : inputs) starts.push_back(input->data());
-  Values result(size()), registers;
+template <class Number>
+std::optional<std::vector<Number>> Tape::run(const std::vector<const std::vector<Number>*>& inputs) const {
+  std::vector<const Number*> starts;
+  for (const auto* input : inputs) starts.push_back(input->data());
+  std::vector<Number> result(size()), registers;
   if (!run(starts.data(), result.data(), registers)) return std::nullopt;
   return result;
 }
+
+template bool Tape::run(const Scalar* const*, Scalar*, std::vector<Scalar>&) const;
+template bool Tape::run(const Reals* const*, Reals*, std::vector<Reals>&) const;
+template std::optional<Values> Tape::run(const std::vector<const Values*>&) const;
+template std::optional<std::vector<Reals>> Tape::run(const std::vector<const std::vector<Reals>*>&) const;
 
 }  // namespace gopt::generator

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "alphabet.h"
-#include "scalar.h"
+#include "reals.h"
 
 namespace gopt::generator {
 
@@ -16,10 +16,12 @@ class Tape {
  public:
   // Errors: as define(); also a requirement that the shapes leave undecided, or data-dependent indexes.
   static Result<Tape> make(const AlphabetOp& op, const std::vector<TensorType>& inputs, int output);
-  // Writes size() elements of the output. False where some value is not defined or not comparable. `registers` is room
-  // that calls may share.
-  bool run(const Scalar* const* inputs, Scalar* output, Values& registers) const;
-  std::optional<Values> run(const std::vector<const Values*>& inputs) const;
+  // Writes size() elements of the output, scalars or reals. False where some value is not defined or not comparable.
+  // `registers` is room that calls may share.
+  template <class Number>
+  bool run(const Number* const* inputs, Number* output, std::vector<Number>& registers) const;
+  template <class Number>
+  std::optional<std::vector<Number>> run(const std::vector<const std::vector<Number>*>& inputs) const;
 
   size_t size() const { return outputs_.size(); }
   double operations() const { return operations_; }
@@ -42,8 +44,10 @@ class Tape {
   std::vector<std::pair<Operand, Operand>> products_;
   std::vector<Operand> outputs_;
   Values constants_;
+  std::vector<Reals> real_constants_;  // the same
   std::vector<int64_t> dims_;
   size_t input_count_ = 0;
+  bool needs_infinity_ = false;  // the largest of nothing: no scalar
   double operations_ = 0;
 };
 

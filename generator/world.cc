@@ -26,27 +26,53 @@ int64_t random_numerator(uint64_t key, Signs signs) {
   return is_negative ? -value : value;
 }
 
+Values random_scalars(uint64_t name, size_t count) {
+  Values values;
+  for (size_t element = 0; element < count; element++) {
+    std::array<int64_t, kLanes> numerators;
+    for (size_t lane = 0; lane < kLanes; lane++)
+      numerators[lane] = random_numerator(name + element * kLanes + lane, signs_of(name ^ (lane + 1)));
+    values.push_back(scalar_from_ratio(numerators, 256));
+  }
+  return values;
+}
+
+Environment numbers_of(const Substitution& sizes) {
+  Environment numbers;
+  for (const auto& [symbol, value] : sizes) numbers[symbol] = value.constant();
+  return numbers;
+}
+
+void assign(double value, Scalar& number) { number = scalar_from_double(value); }
+void assign(double value, Reals& number) { number = reals_from_double(value); }
+
 }  // namespace
 
-std::shared_ptr<const World::Tensor> World::variable(const Term& term) const {
+World::World(const TermStore& terms, const Substitution& sizes, std::vector<int64_t> prefix, uint64_t seed,
+             TapeCache& tapes)
+    : WorldOf(terms, numbers_of(sizes), std::move(prefix), tapes, [seed](const Term& variable, size_t count) {
+        const int name = variable.variable_class * 64 + variable.variable_number + 1;
+        return random_scalars(mix(seed ^ mix(static_cast<uint64_t>(name))), count);
+      }) {}
+
+template <class Number>
+auto WorldOf<Number>::variable(const Term& term) const -> std::shared_ptr<const Tensor> {
   const VariableClass& description = terms_.family().classes[static_cast<size_t>(term.variable_class)];
   auto tensor = std::make_shared<Tensor>();
   if (description.has_prefix) tensor->dims = prefix_;
-  const TensorType type = substituted(description.type, sizes_);
-  for (const Index& extent : *type.shape) {
-    if (!extent.as_constant() || *extent.as_constant() < 0) return nullptr;
-    tensor->dims.push_back(*extent.as_constant());
+  for (const Index& symbolic : *description.type.shape) {
+    const auto extent = evaluate(symbolic, sizes_);
+    if (!extent || *extent < 0) return nullptr;
+    tensor->dims.push_back(*extent);
   }
-  const int64_t count = element_count(tensor->dims);
-  const uint64_t name = mix(seed_ ^ mix(static_cast<uint64_t>(term.variable_class * 64 + term.variable_number + 1)));
-  for (int64_t element = 0; element < count; element++) {
-    std::array<int64_t, kLanes> numerators;
-    for (int lane = 0; lane < kLanes; lane++)
-      numerators[static_cast<size_t>(lane)] = random_numerator(name + static_cast<uint64_t>(element * kLanes + lane),
-                                                               signs_of(name ^ static_cast<uint64_t>(lane + 1)));
-    tensor->values.push_back(scalar_from_ratio(numerators, 256));
-  }
+  tensor->values = draw_(term, static_cast<size_t>(element_count(tensor->dims)));
   return tensor;
+}
+
+size_t TapeCache::Hash::operator()(const Key& key) const {
+  uint64_t hash = key.size();
+  for (int64_t number : key) hash = mix(hash ^ static_cast<uint64_t>(number)) + 0x9e3779b97f4a7c15ULL;
+  return hash;
 }
 
 std::shared_ptr<const Tape> TapeCache::find(const Key& key, const std::function<std::shared_ptr<const Tape>()>& make) {
@@ -62,15 +88,21 @@ std::shared_ptr<const Tape> TapeCache::find(const Key& key, const std::function<
   return made;
 }
 
-std::shared_ptr<const Tape> World::tape_for(int op, int output,
-                                            const std::vector<std::shared_ptr<const Tensor>>& args) {
-  const AlphabetOp description = substituted(terms_.op(op), sizes_);
+template <class Number>
+auto WorldOf<Number>::tape_for(int op, int output, const std::vector<std::shared_ptr<const Tensor>>& args)
+    -> std::shared_ptr<const Tape> {
+  const AlphabetOp& description = terms_.op(op);
   TapeCache::Key key{op, output};
   for (const auto& arg : args) {
     key.push_back(static_cast<int64_t>(arg->dims.size()));
     key.insert(key.end(), arg->dims.begin(), arg->dims.end());
   }
-  const auto add = [&](const Index& index) { key.push_back(index.constant()); };  // every size has a number
+  bool has_values = true;
+  const auto add = [&](const Index& index) {
+    const auto number = evaluate(index, sizes_);
+    has_values = has_values && number;
+    key.push_back(number.value_or(0));
+  };
   const auto add_all = [&](const Attributes& attributes) {
     for (const auto& [name, value] : attributes) {
       if (const auto* index = std::get_if<Index>(&value)) add(*index);
@@ -79,17 +111,20 @@ std::shared_ptr<const Tape> World::tape_for(int op, int output,
   };
   add_all(description.attributes);
   for (const CompositeStep& step : description.steps) add_all(step.attributes);
+  if (!has_values) return nullptr;
   return tapes_.find(key, [&]() -> std::shared_ptr<const Tape> {
+    const Substitution sizes(sizes_.begin(), sizes_.end());
     std::vector<TensorType> types;
     for (const auto& arg : args) types.push_back(static_type(arg->dims));
-    auto tape = Tape::make(description, types, output);
+    auto tape = Tape::make(substituted(description, sizes), types, output);
     return tape.ok() ? std::make_shared<const Tape>(*std::move(tape)) : nullptr;
   });
 }
 
-std::shared_ptr<const World::Tensor> World::application(const Term& term) {
+template <class Number>
+auto WorldOf<Number>::application(const Term& term) -> std::shared_ptr<const Tensor> {
   std::vector<std::shared_ptr<const Tensor>> args;
-  std::vector<const Values*> values;
+  std::vector<const std::vector<Number>*> values;
   for (TermId arg : term.args) {
     args.push_back(value(arg, true));
     if (!args.back()) return nullptr;
@@ -102,19 +137,26 @@ std::shared_ptr<const World::Tensor> World::application(const Term& term) {
   return std::make_shared<Tensor>(Tensor{tape->dims(), *std::move(result)});
 }
 
-std::shared_ptr<const World::Tensor> World::value(TermId id, bool keep) {
+template <class Number>
+auto WorldOf<Number>::value(TermId id, bool keep) -> std::shared_ptr<const Tensor> {
   if (const auto known = kept_.find(static_cast<uint32_t>(id)); known != kept_.end()) return known->second;
-  const Term term = terms_.term(id);
+  const Term& term = terms_.term(id);
   std::shared_ptr<const Tensor> result;
-  if (term.is_variable())
+  if (term.is_variable()) {
     result = variable(term);
-  else if (term.is_application())
+  } else if (term.is_application()) {
     result = application(term);
-  else
-    result = std::make_shared<Tensor>(Tensor{{}, {scalar_from_double(term.constant)}});
+  } else {
+    auto constant = std::make_shared<Tensor>(Tensor{{}, std::vector<Number>(1)});
+    assign(term.constant, constant->values.front());
+    result = std::move(constant);
+  }
   if (keep) kept_[static_cast<uint32_t>(id)] = result;
   return result;
 }
+
+template class WorldOf<Scalar>;
+template class WorldOf<Reals>;
 
 void World::add_to(Fingerprint& fingerprint, const Tensor& tensor) const {
   const auto absorb = [&](uint64_t word) {

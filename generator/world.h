@@ -1,5 +1,5 @@
 // A world gives every size a number and every variable random elements; terms have values in it. Two worlds decide
-// equality while terms are enumerated, fresh ones test each hit again.
+// equality while terms are enumerated, fresh ones test each hit again, and worlds of reals try what is left (trial.h).
 #pragma once
 
 #include <functional>
@@ -25,25 +25,30 @@ class TapeCache {
   std::shared_ptr<const Tape> find(const Key& key, const std::function<std::shared_ptr<const Tape>()>& make);
 
  private:
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
   std::mutex mutex_;
-  std::map<Key, std::shared_ptr<const Tape>> tapes_;
+  std::unordered_map<Key, std::shared_ptr<const Tape>, Hash> tapes_;
 };
 
-class World {
+// Over scalars or reals.
+template <class Number>
+class WorldOf {
  public:
+  // Elements of a variable that has so many.
+  using Draw = std::function<std::vector<Number>(const Term& variable, size_t count)>;
   // `prefix`: leading extents of the variables whose class has one.
-  World(const TermStore& terms, Substitution sizes, std::vector<int64_t> prefix, uint64_t seed, TapeCache& tapes)
-      : terms_(terms), sizes_(std::move(sizes)), prefix_(std::move(prefix)), seed_(seed), tapes_(tapes) {}
+  WorldOf(const TermStore& terms, Environment sizes, std::vector<int64_t> prefix, TapeCache& tapes, Draw draw)
+      : terms_(terms), sizes_(std::move(sizes)), prefix_(std::move(prefix)), tapes_(tapes), draw_(std::move(draw)) {}
 
   struct Tensor {
     std::vector<int64_t> dims;
-    Values values;
+    std::vector<Number> values;
   };
   // Null where the term has no value here: an operator does not fit, a number is not defined. Kept where `keep` says
   // so.
   std::shared_ptr<const Tensor> value(TermId id, bool keep);
-  // Adds dims and residues to the fingerprint.
-  void add_to(Fingerprint& fingerprint, const Tensor& tensor) const;
 
  private:
   std::shared_ptr<const Tensor> variable(const Term& term) const;
@@ -51,11 +56,19 @@ class World {
   std::shared_ptr<const Tape> tape_for(int op, int output, const std::vector<std::shared_ptr<const Tensor>>& args);
 
   const TermStore& terms_;
-  const Substitution sizes_;
+  const Environment sizes_;
   const std::vector<int64_t> prefix_;
-  const uint64_t seed_;
   std::unordered_map<uint32_t, std::shared_ptr<const Tensor>> kept_;
   TapeCache& tapes_;
+  const Draw draw_;
+};
+
+// Scalars that the seed picks.
+class World : public WorldOf<Scalar> {
+ public:
+  World(const TermStore& terms, const Substitution& sizes, std::vector<int64_t> prefix, uint64_t seed, TapeCache& tapes);
+  // Adds dims and residues to the fingerprint.
+  void add_to(Fingerprint& fingerprint, const Tensor& tensor) const;
 };
 
 }  // namespace gopt::generator

@@ -107,8 +107,8 @@ TEST(Tape, HasNoValueWhereADivisionIsByZero) {
   const auto tape = Tape::make({OpKind::Div, {}, 2}, {type, type}, 0);
   ASSERT_TRUE(tape.ok()) << tape.error().message;
   const Values ones{scalar_from_double(1), scalar_from_double(1)}, mixed{scalar_from_double(1), scalar_from_double(0)};
-  EXPECT_TRUE(tape->run({&mixed, &ones}).has_value());
-  EXPECT_FALSE(tape->run({&ones, &mixed}).has_value());
+  EXPECT_TRUE(tape->run<Scalar>({&mixed, &ones}).has_value());
+  EXPECT_FALSE(tape->run<Scalar>({&ones, &mixed}).has_value());
 }
 
 TEST(Scalar, ArithmeticIsThatOfAField) {

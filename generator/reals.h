@@ -1,0 +1,63 @@
+// Plain doubles, of many draws at once, that a tape runs over in trials: with zeros, infinities and functions as they
+// are, which residues do not have. Operations are those of the interpreter. See scalar.h for the other numbers.
+#pragma once
+
+#include "scalar.h"
+
+namespace gopt::generator {
+
+constexpr size_t kDraws = 16;
+
+struct Reals {
+  std::array<double, kDraws> draws;
+};
+
+inline Reals reals_from_double(double value) {
+  Reals result;
+  result.draws.fill(value);
+  return result;
+}
+
+template <class Operation>
+Reals each_draw(const Reals& a, const Reals& b, const Operation& operation) {
+  Reals result;
+  for (size_t draw = 0; draw < kDraws; draw++) result.draws[draw] = operation(a.draws[draw], b.draws[draw]);
+  return result;
+}
+
+inline Reals add(const Reals& a, const Reals& b) {
+  return each_draw(a, b, [](double x, double y) { return x + y; });
+}
+inline Reals subtract(const Reals& a, const Reals& b) {
+  return each_draw(a, b, [](double x, double y) { return x - y; });
+}
+inline Reals multiply(const Reals& a, const Reals& b) {
+  return each_draw(a, b, [](double x, double y) { return x * y; });
+}
+// Every double has a value everywhere, if only infinity or none; `ok` is what scalars need.
+inline Reals divide(const Reals& a, const Reals& b, bool& /*ok*/) {
+  return each_draw(a, b, [](double x, double y) { return x / y; });
+}
+inline Reals maximum(const Reals& a, const Reals& b, bool& /*ok*/) {
+  return each_draw(a, b, [](double x, double y) { return x != x ? x : y != y ? y : x < y ? y : x; });
+}
+inline Reals minimum(const Reals& a, const Reals& b, bool& /*ok*/) {
+  return each_draw(a, b, [](double x, double y) { return x != x ? x : y != y ? y : y < x ? y : x; });
+}
+inline Reals is_less(const Reals& a, const Reals& b, bool& /*ok*/) {
+  return each_draw(a, b, [](double x, double y) { return x < y ? 1.0 : 0.0; });
+}
+inline Reals is_equal(const Reals& a, const Reals& b) {
+  return each_draw(a, b, [](double x, double y) { return x == y ? 1.0 : 0.0; });
+}
+inline Reals choose(const Reals& test, const Reals& then, const Reals& otherwise) {
+  Reals result;
+  for (size_t draw = 0; draw < kDraws; draw++)
+    result.draws[draw] = test.draws[draw] != 0 ? then.draws[draw] : otherwise.draws[draw];
+  return result;
+}
+inline Reals call(Function function, const Reals& a, const Reals& b, bool& /*ok*/) {
+  return each_draw(a, b, [&](double x, double y) { return numeric(function, x, y); });
+}
+
+}  // namespace gopt::generator

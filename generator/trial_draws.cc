@@ -1,0 +1,130 @@
+#include "trial_draws.h"
+
+#include <cmath>
+
+namespace gopt::generator {
+namespace {
+
+void collect_attribute_symbols(const TermStore& terms, TermId id, std::set<AtomId>& out) {
+  const Term& term = terms.term(id);
+  if (!term.is_application()) return;
+  const AlphabetOp& op = terms.op(term.op);
+  for (const auto& [name, value] : op.attributes) collect_symbols(value, out);
+  for (const CompositeStep& step : op.steps)
+    for (const auto& [name, value] : step.attributes) collect_symbols(value, out);
+  for (TermId arg : term.args) collect_attribute_symbols(terms, arg, out);
+}
+
+// Numbers that follow from what is given, in order.
+class Bits {
+ public:
+  explicit Bits(uint64_t start) : state_(mix(start)) {}
+  uint64_t below(uint64_t count) { return (state_ = mix(state_ + 0x9e3779b97f4a7c15ULL)) % count; }
+  bool flip() { return below(2) == 1; }
+  template <class Choices>
+  auto one_of(const Choices& choices) {
+    return choices[below(std::size(choices))];
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// Halves and quarters of small integers, so that sums and differences are often 0 and seldom rounded.
+enum class Kind { Mixed, Positive, Sparse, Halves, Small, Powers, NotNegative, NotPositive, Constant };
+constexpr uint64_t kKinds = 9, kCommonKinds = 4;
+
+// Of one variable in one draw.
+struct Style {
+  Kind kind;
+  uint64_t key;         // of its elements
+  double scale, power;  // an element is the number drawn to that power, scaled
+};
+
+// In the first draws all variables are of one kind, in the last ones elements are equal, opposite or reciprocal.
+Style style_of(uint64_t number, size_t variable, size_t draw) {
+  static constexpr double kScales[] = {1, 1, 4, 32};
+  constexpr size_t kFirstRelated = 12;
+  Bits common(number * kDraws + draw), own(mix(number * kDraws + draw) + variable);
+  const double scale = common.one_of(kScales);
+  if (draw < kCommonKinds) return {static_cast<Kind>(draw), own.below(~uint64_t{0}), scale, 1};
+  if (draw < kFirstRelated) return {static_cast<Kind>(own.below(kKinds)), own.below(~uint64_t{0}), 1, 1};
+  static constexpr Kind kRelated[] = {Kind::Small, Kind::Powers, Kind::Powers, Kind::NotNegative};
+  const Kind kind = common.one_of(kRelated);
+  const uint64_t key = common.below(~uint64_t{0});
+  return {kind, key, own.flip() ? -1.0 : 1.0, kind == Kind::Powers && own.flip() ? -1.0 : 1.0};
+}
+
+double element(const Style& style, size_t position) {
+  static constexpr double kConstants[] = {0, 1, -1, 2, -2};
+  Bits bits(style.key + (style.kind == Kind::Constant ? 0 : position * 0x9e3779b97f4a7c15ULL));
+  const auto between = [&](int low, int high) {
+    return low + static_cast<double>(bits.below(static_cast<uint64_t>(high - low + 1)));
+  };
+  switch (style.kind) {
+    case Kind::Mixed: return 0.25 * style.scale * between(-8, 8);
+    case Kind::Positive: return 0.25 * style.scale * between(1, 17);
+    case Kind::Sparse: return bits.flip() ? 0 : style.scale * between(-8, 8);
+    case Kind::Halves: return 0.5 * between(-4, 4);
+    case Kind::Small: return style.scale * between(-2, 2);
+    case Kind::Powers: return (bits.flip() ? -style.scale : style.scale) * std::exp2(style.power * between(-2, 2));
+    case Kind::NotNegative: return style.scale * between(0, 2);
+    case Kind::NotPositive: return -between(0, 2);
+    case Kind::Constant: return bits.one_of(kConstants);
+  }
+  return 0;
+}
+
+}  // namespace
+
+uint64_t symbol_key(AtomId symbol, uint64_t draw) {
+  uint64_t key = draw;
+  for (char letter : atom(symbol).name) key = mix(key ^ static_cast<unsigned char>(letter)) + 1;
+  return key;
+}
+
+PairSymbols symbols_of(const TermStore& terms, const TermPair& pair) {
+  PairSymbols symbols;
+  for (const auto& [variable_class, number] : variables_of(terms, pair.left))
+    for (const Index& extent : *terms.family().classes[static_cast<size_t>(variable_class)].type.shape)
+      collect_symbols(extent, symbols.extents);
+  for (const auto* side : {&pair.left, &pair.right})
+    for (TermId root : *side) collect_attribute_symbols(terms, root, symbols.attributes);
+  for (AtomId symbol : symbols.extents) symbols.attributes.erase(symbol);
+  return symbols;
+}
+
+Environment drawn_sizes(const PairSymbols& symbols, uint64_t draw) {
+  static constexpr int64_t kLongest = 10;
+  static constexpr int64_t kMostlyOne[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 3, -1}, kSmall[] = {0, 1, 2},
+                           kMostlyTwo[] = {2, 2, 2, 1, 0}, kAny[] = {-1, 0, 1, 2, 3};
+  const bool is_long = draw % 2 == 1 && !symbols.attributes.empty();
+  const uint64_t kind = draw / 2 % 4;
+  const int64_t largest = Bits(draw).one_of(std::array<int64_t, 4>{1, 2, 2, 3});
+  Environment sizes;
+  for (AtomId symbol : symbols.attributes) {
+    Bits bits(symbol_key(symbol, draw));
+    sizes[symbol] = kind == 0   ? bits.one_of(kMostlyOne)
+                    : kind == 1 ? bits.one_of(kSmall)
+                    : kind == 2 ? bits.one_of(kMostlyTwo)
+                                : bits.one_of(kAny);
+  }
+  for (AtomId symbol : symbols.extents) {
+    Bits bits(symbol_key(symbol, draw));
+    sizes[symbol] = is_long && bits.below(3) == 0 ? kLongest - static_cast<int64_t>(bits.below(kLongest - largest))
+                    : bits.below(8) == 0          ? 0
+                                         : largest - static_cast<int64_t>(bits.below(static_cast<uint64_t>(largest)));
+  }
+  return sizes;
+}
+
+std::vector<Reals> drawn_values(uint64_t draw, size_t variable, size_t count) {
+  std::vector<Reals> values(count);
+  for (size_t own = 0; own < kDraws; own++) {
+    const Style style = style_of(draw, variable, own);
+    for (size_t position = 0; position < count; position++) values[position].draws[own] = element(style, position);
+  }
+  return values;
+}
+
+}  // namespace gopt::generator
