@@ -8,7 +8,7 @@
 namespace gopt::generator {
 namespace {
 
-constexpr size_t kTrials = 12, kTrialsOfAttributes = 20, kTriesEach = 6;
+constexpr size_t kTrials = 12, kLongTrials = 10, kTries = 240;
 constexpr int64_t kMaxElements = 300;  // of a variable
 constexpr double kTolerance = 1e-7;
 // What is beyond is taken for infinite: a sum that is 0 but for rounding may have been divided by.
@@ -26,12 +26,14 @@ class Trials {
         symbols_(symbols_of(terms, pair)) {}
 
   bool run() {
-    const size_t wanted = symbols_.attributes.empty() ? kTrials : kTrialsOfAttributes;
-    size_t valid = 0;
-    for (uint64_t number = 0; number < kTriesEach * wanted && valid < wanted; number++) {
-      const auto agree = trial(number);
+    // Where no attribute speaks of sizes, long tensors tell no more than short ones.
+    size_t wanted[] = {kTrials, symbols_.attributes.empty() ? 0 : kLongTrials};
+    for (uint64_t number = 0; number < kTries && wanted[0] + wanted[1] > 0; number++) {
+      const uint64_t draw = mix(seed_) + number;
+      size_t& left = wanted[is_long(draw)];
+      const auto agree = left > 0 ? trial(draw) : std::nullopt;
       if (agree && !*agree) return false;
-      if (agree) valid++;
+      if (agree) left--;
     }
     return has_finite_ || !has_elements_;
   }
@@ -40,15 +42,15 @@ class Trials {
   using RealWorld = WorldOf<Reals>;
 
   // Nothing where a side does not fit the sizes drawn.
-  std::optional<bool> trial(uint64_t number) {
+  std::optional<bool> trial(uint64_t draw) {
     const std::vector<int64_t> prefixes[] = {{}, {2}, {1, 3}};
-    const Environment sizes = drawn_sizes(symbols_, mix(seed_) + number);
+    const Environment sizes = drawn_sizes(symbols_, draw);
     if (!fits(sizes)) return std::nullopt;
-    RealWorld world(terms_, sizes, with_prefix_ ? prefixes[number % std::size(prefixes)] : prefixes[0], tapes_,
+    RealWorld world(terms_, sizes, with_prefix_ ? prefixes[draw % std::size(prefixes)] : prefixes[0], tapes_,
                     [&](const Term& variable, size_t count) {
                       const std::pair name{variable.variable_class, variable.variable_number};
                       const auto place = std::find(variables_.begin(), variables_.end(), name) - variables_.begin();
-                      return drawn_values(mix(seed_) + number, static_cast<size_t>(place), count);
+                      return drawn_values(draw, static_cast<size_t>(place), count);
                     });
     std::vector<std::shared_ptr<const RealWorld::Tensor>> left, right;
     for (size_t i = 0; i < pair_.left.size(); i++) {

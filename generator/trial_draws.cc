@@ -90,39 +90,39 @@ PairSymbols symbols_of(const TermStore& terms, const TermPair& pair) {
       collect_symbols(extent, symbols.extents);
   for (const auto* side : {&pair.left, &pair.right})
     for (TermId root : *side) collect_attribute_symbols(terms, root, symbols.attributes);
-  for (AtomId symbol : symbols.extents) symbols.attributes.erase(symbol);
   return symbols;
 }
 
+bool is_long(uint64_t draw) { return draw % 2 == 1; }
+
 Environment drawn_sizes(const PairSymbols& symbols, uint64_t draw) {
-  static constexpr int64_t kLongest = 10;
-  static constexpr int64_t kMostlyOne[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 3, -1}, kSmall[] = {0, 1, 2},
-                           kMostlyTwo[] = {2, 2, 2, 1, 0}, kAny[] = {-1, 0, 1, 2, 3};
-  const bool is_long = draw % 2 == 1 && !symbols.attributes.empty();
-  const uint64_t kind = draw / 2 % 4;
-  const int64_t largest = Bits(draw).one_of(std::array<int64_t, 4>{1, 2, 2, 3});
+  static constexpr int64_t kAttributes[][6] = {
+      {1, 1, 1, 2, 0, 3}, {0, 1, 2, 0, 1, 2}, {0, 0, 0, 0, 0, 1}, {0, 1, 2, 3, 1, 2}};
+  static constexpr int64_t kAttributesOfLong[][6] = {{2, 2, 2, 2, 1, 1}, {2, 2, 1, 1, 1, 3}, {2, 2, 1, 1, 0, 0}};
+  static constexpr int64_t kKernels[] = {1, 2, 2, 3};
+  constexpr int64_t kLongest = 10, kLong = 6;
+  const auto& attributes = is_long(draw) ? kAttributesOfLong[draw / 2 % std::size(kAttributesOfLong)]
+                                         : kAttributes[draw / 2 % std::size(kAttributes)];
+  const int64_t largest = Bits(draw).one_of(kKernels);
   Environment sizes;
-  for (AtomId symbol : symbols.attributes) {
-    Bits bits(symbol_key(symbol, draw));
-    sizes[symbol] = kind == 0   ? bits.one_of(kMostlyOne)
-                    : kind == 1 ? bits.one_of(kSmall)
-                    : kind == 2 ? bits.one_of(kMostlyTwo)
-                                : bits.one_of(kAny);
-  }
+  for (AtomId symbol : symbols.attributes) sizes[symbol] = Bits(symbol_key(symbol, draw)).one_of(attributes);
   for (AtomId symbol : symbols.extents) {
     Bits bits(symbol_key(symbol, draw));
-    sizes[symbol] = is_long && bits.below(3) == 0 ? kLongest - static_cast<int64_t>(bits.below(kLongest - largest))
-                    : bits.below(8) == 0          ? 0
-                                         : largest - static_cast<int64_t>(bits.below(static_cast<uint64_t>(largest)));
+    sizes[symbol] = !is_long(draw) ? 1 + static_cast<int64_t>(bits.below(static_cast<uint64_t>(largest)))
+                    : symbols.attributes.count(symbol) || bits.flip()
+                        ? bits.one_of(kKernels)
+                        : kLong + static_cast<int64_t>(bits.below(kLongest - kLong + 1));
   }
   return sizes;
 }
 
+// Zeros have no sign, as in the reals.
 std::vector<Reals> drawn_values(uint64_t draw, size_t variable, size_t count) {
   std::vector<Reals> values(count);
   for (size_t own = 0; own < kDraws; own++) {
     const Style style = style_of(draw, variable, own);
-    for (size_t position = 0; position < count; position++) values[position].draws[own] = element(style, position);
+    for (size_t position = 0; position < count; position++)
+      values[position].draws[own] = element(style, position) + 0.0;
   }
   return values;
 }

@@ -13,14 +13,16 @@ namespace gopt::generator {
 // A number for a symbol in a draw, by its name, since its id depends on what was made before.
 uint64_t symbol_key(AtomId symbol, uint64_t draw);
 
-// Symbols of a pair: those of its variables' extents, and those that only attributes speak of.
+// Symbols of a pair: those of its variables' extents, and those that attributes speak of; some may be both.
 struct PairSymbols {
   std::set<AtomId> extents, attributes;
 };
 PairSymbols symbols_of(const TermStore& terms, const TermPair& pair);
 
-// Numbers for them. Every second draw has long extents where there are attributes, so that kernels and strides fit in
-// one another.
+// Every second draw has some long extents, so that kernels at strides fit in one another.
+bool is_long(uint64_t draw);
+
+// Numbers for symbols. No extent is 0: what holds but for tensors without elements is a rule with a condition.
 Environment drawn_sizes(const PairSymbols& symbols, uint64_t draw);
 
 // Elements of the pair's variable number `variable`.

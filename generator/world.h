@@ -66,7 +66,8 @@ class WorldOf {
 // Scalars that the seed picks.
 class World : public WorldOf<Scalar> {
  public:
-  World(const TermStore& terms, const Substitution& sizes, std::vector<int64_t> prefix, uint64_t seed, TapeCache& tapes);
+  World(const TermStore& terms, const Substitution& sizes, std::vector<int64_t> prefix, uint64_t seed,
+        TapeCache& tapes);
   // Adds dims and residues to the fingerprint.
   void add_to(Fingerprint& fingerprint, const Tensor& tensor) const;
 };
