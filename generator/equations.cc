@@ -11,6 +11,13 @@ namespace {
 
 constexpr NodeId kNone = ~0U;
 constexpr size_t kMaxMembers = 32;  // nodes that a representative stands for in matches
+// Kinds of representatives: by rank (longer ones as one), whether some variable may have leading axes, and whether it
+// is a weight; and one for constants.
+constexpr size_t kRanks = 8;
+constexpr uint64_t kConstantKind = uint64_t{1} << (4 * kRanks);
+uint64_t kind(size_t rank, bool is_open, bool is_weight) {
+  return uint64_t{1} << (std::min(rank, kRanks - 1) + kRanks * ((is_open ? 1 : 0) + (is_weight ? 2 : 0)));
+}
 
 // An operator's text with its integers left out, and the integers.
 std::string form_of(const AlphabetOp& op, std::vector<Index>& numbers) {
@@ -102,7 +109,6 @@ class RewritingCompiler {
     step.kind = Step::Kind::Application;
     step.output = static_cast<uint8_t>(term.output);
     const AlphabetOp& op = terms_.op(term.op);
-    step.commutes = op.inputs == 2 && op_info(op.kind).has(kCommutative);
     std::vector<Index> numbers;
     const std::string form = form_of(op, numbers);
     for (const Index& number : numbers) {
@@ -113,12 +119,26 @@ class RewritingCompiler {
     for (int own = 0; own < op_count; own++)
       if (equations_.family_op(own).form == form) step.ops |= uint64_t{1} << own;
     if (step.ops == 0) return false;
+    step.arguments.commutes = op.inputs == 2 && op_info(op.kind).has(kCommutative);
     steps.push_back(std::move(step));
+    if (term.args.size() > kMaxArguments) return false;
     for (TermId arg : term.args) {
-      steps[at].children.push_back(steps.size());
-      if (!add(arg, steps)) return false;
+      const size_t child = steps.size();
+      if (child > UINT8_MAX || !add(arg, steps)) return false;
+      Equations::Arguments& arguments = steps[at].arguments;
+      arguments.steps[arguments.count] = static_cast<uint8_t>(child);
+      arguments.facts[arguments.count++] = facts_for(steps[child]);
     }
     return true;
+  }
+
+  Equations::Facts facts_for(const Step& step) const {
+    switch (step.kind) {
+      case Step::Kind::Variable: return {0, Equations::kinds_for(made_.variables[static_cast<size_t>(step.variable)])};
+      case Step::Kind::Constant: return {0, kConstantKind};
+      case Step::Kind::Application: return {step.ops, 0};
+    }
+    return {};
   }
 
   bool variable(const Term& term, int& number) {
@@ -181,7 +201,8 @@ void Equations::add_rule(const KeptRule& rule, size_t number) {
       made->rule = number;
       made->is_reversed = reversed;
       for (size_t op = 0; op < op_count; op++)
-        if (made->from.front().ops >> op & 1) by_root_[op].push_back(rewritings_.size());
+        if (made->from.front().ops >> op & 1)
+          by_root_[op].push_back({rewritings_.size(), made->from.front().arguments});
       rewritings_.push_back(*std::move(made));
     }
 }
@@ -189,7 +210,7 @@ void Equations::add_rule(const KeptRule& rule, size_t number) {
 void Equations::forget_rules(size_t first) {
   rewritings_.resize(first);
   for (auto& rules : by_root_)
-    while (!rules.empty() && rules.back() >= first) rules.pop_back();
+    while (!rules.empty() && rules.back().rewriting >= first) rules.pop_back();
 }
 
 std::optional<NodeId> Equations::find_node(const Application& application) const {
@@ -240,7 +261,11 @@ NodeId Equations::add_level(const Level& level, bool is_final) {
   for (NodeId id = from; id < node_count(); id++)
     if (nodes_[id].content.application.op >= 0 && !nodes_[id].is_symmetry) place(id);
   members_.resize(space_.rep_count());
-  member_ops_.resize(space_.rep_count());
+  for (auto id = static_cast<uint32_t>(targets_.size()); id < space_.rep_count(); id++) {
+    const Representative& rep = space_.rep(id);
+    const size_t rank = type_extents_[static_cast<size_t>(rep.type)].size();
+    targets_.push_back({{0, kinds_of(rep, rank)}, rep.type, rep.is_weight, rep.is_open});
+  }
   for (uint32_t rep : level.representatives)
     if (space_.rep(rep).leaf_class < 0 && space_.rep(rep).application.op < 0) constants_.push_back(rep);
   for (uint32_t rep : level.representatives)
@@ -251,15 +276,29 @@ NodeId Equations::add_level(const Level& level, bool is_final) {
 void Equations::add_member(uint32_t rep, NodeId node) {
   members_[rep].push_back(node);
   const int op = nodes_[node].content.application.op;
-  if (op >= 0) member_ops_[rep] |= uint64_t{1} << op;
+  if (op >= 0) targets_[rep].facts.ops |= uint64_t{1} << op;
 }
 
-bool Equations::may_fit(const Rewriting& rule, const Step& step, const Application& application, bool exchanged) const {
-  for (size_t i = 0; i < step.children.size(); i++) {
-    const Step& child = rule.from[step.children[i]];
-    const uint32_t rep = application.args[exchanged ? 1 - i : i].rep;
-    if (child.kind == Step::Kind::Application && (child.ops & member_ops_[rep]) == 0) return false;
-  }
+uint64_t Equations::kinds_of(const Representative& rep, size_t rank) {
+  const bool is_constant = rep.leaf_class < 0 && rep.application.op < 0;
+  return kind(rank, rep.is_open, rep.is_weight) | (is_constant ? kConstantKind : 0);
+}
+
+uint64_t Equations::kinds_for(const VariablePattern& pattern) {
+  uint64_t kinds = 0;
+  for (size_t rank = std::min(pattern.extents.size(), kRanks - 1); rank < kRanks; rank++)
+    for (bool is_open : {false, true})
+      for (bool is_weight : {false, true}) {
+        const bool has_prefix = is_open || (rank > pattern.extents.size() && rank < kRanks - 1);
+        if ((!has_prefix || pattern.has_prefix) && (is_weight || !pattern.is_weight))
+          kinds |= kind(rank, is_open, is_weight);
+      }
+  return kinds;
+}
+
+bool Equations::may_fit(const Arguments& arguments, const Application& application, bool exchanged) const {
+  for (size_t i = 0; i < arguments.count; i++)
+    if (!fit(arguments.facts[i], targets_[application.args[exchanged ? 1 - i : i].rep].facts)) return false;
   return true;
 }
 
@@ -268,11 +307,13 @@ void Equations::derive(NodeId id, size_t first_rule, std::vector<Derived>& out, 
   const Application& application = node.content.application;
   if (static_cast<size_t>(application.op) >= by_root_.size()) return;
   const auto& rules = by_root_[static_cast<size_t>(application.op)];
-  for (auto rule = std::lower_bound(rules.begin(), rules.end(), first_rule); rule != rules.end(); ++rule) {
-    const Rewriting& own = rewritings_[*rule];
-    const Step& step = own.from.front();
-    if (!may_fit(own, step, application, false) && !(step.commutes && may_fit(own, step, application, true))) continue;
-    const bool is_joined = NodeMatcher(*this, own, only_representatives, out).match(application);
+  NodeMatcher matcher(*this, only_representatives, out);
+  const auto is_before = [](const RootPattern& own, size_t number) { return own.rewriting < number; };
+  for (auto own = std::lower_bound(rules.begin(), rules.end(), first_rule, is_before); own != rules.end(); ++own) {
+    const Arguments& arguments = own->arguments;
+    if (!may_fit(arguments, application, false) && !(arguments.commutes && may_fit(arguments, application, true)))
+      continue;
+    const bool is_joined = matcher.match(rewritings_[own->rewriting], application);
     if (is_joined && !node.is_symmetry) return;
   }
 }

@@ -65,15 +65,27 @@ class Equations {
     bool is_weight, has_prefix;
     std::vector<IndexPattern> extents;
   };
+  // What a representative is, or what an argument may be: bit i of `ops` for what operator i of the family makes, and
+  // bits of `kinds` for what a variable or a constant asks for. They fit where they have a bit in common.
+  struct Facts {
+    uint64_t ops = 0, kinds = 0;
+  };
+  static bool fit(const Facts& a, const Facts& b) { return (a.ops & b.ops) != 0 || (a.kinds & b.kinds) != 0; }
+  // The arguments of a step, in one place since nearly every rule is asked for them at nearly every node.
+  struct Arguments {
+    uint8_t count = 0;
+    bool commutes = false;
+    std::array<uint8_t, kMaxArguments> steps{};
+    std::array<Facts, kMaxArguments> facts{};
+  };
   struct Step {
     enum class Kind : uint8_t { Variable, Constant, Application } kind;
     int variable = 0;
     double constant = 0;
-    bool commutes = false;
     uint8_t output = 0;
-    uint64_t ops = 0;  // bit i: it may be operator i of the family
+    uint64_t ops = 0;  // as in Facts
     std::vector<IndexPattern> attributes;
-    std::vector<size_t> children;
+    Arguments arguments;
   };
   struct Rewriting {
     std::vector<Step> from, to;  // each after what applies it
@@ -89,13 +101,25 @@ class Equations {
     bool is_symmetry = false;  // equal to itself under other names
     bool is_derived = false;   // a symmetry that follows
   };
+  struct RootPattern {
+    size_t rewriting;
+    Arguments arguments;
+  };
+  // Of a representative, what matching reads.
+  struct Target {
+    Facts facts;  // the operators are those of its members
+    TypeId type{};
+    bool is_weight = true, is_open = false;
+  };
   struct FamilyOp {
     std::string form;  // all but the numbers
     std::vector<int> numbers;
   };
 
   // Whether members of the arguments may be what a step's arguments are to be.
-  bool may_fit(const Rewriting& rule, const Step& step, const Application& application, bool exchanged) const;
+  bool may_fit(const Arguments& arguments, const Application& application, bool exchanged) const;
+  static uint64_t kinds_of(const Representative& rep, size_t rank);
+  static uint64_t kinds_for(const VariablePattern& pattern);
   int number_of(const Index& index);
   void add_member(uint32_t rep, NodeId node);
   void learn_types();
@@ -103,11 +127,11 @@ class Equations {
 
   Space& space_;
   std::vector<Rewriting> rewritings_;
-  std::vector<std::vector<size_t>> by_root_;  // rewritings by the family's operator
+  std::vector<std::vector<RootPattern>> by_root_;  // rewritings by the family's operator
   std::vector<Node> nodes_;
   std::vector<NodeId> slots_;                 // a hash table of nodes by application
   std::vector<std::vector<NodeId>> members_;  // of each representative
-  std::vector<uint64_t> member_ops_;          // their operators
+  std::vector<Target> targets_;               // the same representatives
   std::vector<uint32_t> constants_;           // representatives
   std::map<Index, int> numbers_;
   std::vector<Index> indexes_;

@@ -4,19 +4,18 @@
 
 namespace gopt::generator {
 
-NodeMatcher::NodeMatcher(const Equations& equations, const Equations::Rewriting& rule, bool only_representatives,
-                         std::vector<Equations::Derived>& out)
-    : equations_(equations),
-      space_(equations.space_),
-      rule_(rule),
-      only_representatives_(only_representatives),
-      out_(out) {
+NodeMatcher::NodeMatcher(const Equations& equations, bool only_representatives, std::vector<Equations::Derived>& out)
+    : equations_(equations), space_(equations.space_), only_representatives_(only_representatives), out_(out) {
   symbols_.fill(-1);
 }
 
-bool NodeMatcher::match(const Application& application) {
-  if (rule_.from.size() > kMaxSteps || rule_.variables.size() > variables_.size() ||
-      rule_.symbols.size() > symbols_.size())
+// Whatever a match binds it lets go of in the end, so that the next one starts afresh.
+bool NodeMatcher::match(const Equations::Rewriting& rule, const Application& application) {
+  rule_ = &rule;
+  visits_ = 0;
+  is_done_ = false;
+  if (rule_->from.size() > kMaxSteps || rule_->variables.size() > variables_.size() ||
+      rule_->symbols.size() > symbols_.size())
     return false;
   const size_t before = out_.size();
   enter(0, application, nullptr);
@@ -39,21 +38,22 @@ bool NodeMatcher::unify(const Equations::IndexPattern& pattern, int number) {
 
 // Goes on with the arguments of an application in the place of step `at`; `map` renames them.
 void NodeMatcher::enter(size_t at, const Application& application, const NameMap* map) {
-  const Step& step = rule_.from[at];
+  const Step& step = rule_->from[at];
   if (!(step.ops >> application.op & 1) || step.output != application.output) return;
   is_done_ = is_done_ || visits_++ == kMaxVisits;
   if (is_done_) return;
+  const Equations::Arguments& arguments = step.arguments;
   const size_t trail = trail_.size(), waiting = waiting_.size();
   bool fits = true;
   const auto& numbers = equations_.family_ops_[static_cast<size_t>(application.op)].numbers;
   for (size_t i = 0; fits && i < numbers.size(); i++) fits = unify(step.attributes[i], numbers[i]);
   if (fits) {
     for (bool exchanged : {false, true}) {
-      if (exchanged && (!step.commutes || application.args[0] == application.args[1])) break;
-      if (!equations_.may_fit(rule_, step, application, exchanged)) continue;
-      for (size_t i = 0; i < step.children.size(); i++) {
+      if (exchanged && (!arguments.commutes || application.args[0] == application.args[1])) break;
+      if (!equations_.may_fit(arguments, application, exchanged)) continue;
+      for (size_t i = 0; i < arguments.count; i++) {
         const Named& arg = application.args[exchanged ? 1 - i : i];
-        targets_[step.children[i]] = map ? space_.renamed(arg, *map) : arg;
+        targets_[arguments.steps[i]] = map ? space_.renamed(arg, *map) : arg;
       }
       this->step(at + 1);
     }
@@ -66,8 +66,8 @@ void NodeMatcher::enter(size_t at, const Application& application, const NameMap
 }
 
 bool NodeMatcher::bind(const Step& step, Named target) {
-  const Equations::VariablePattern& pattern = rule_.variables[static_cast<size_t>(step.variable)];
-  const Representative& rep = space_.rep(target.rep);
+  const Equations::VariablePattern& pattern = rule_->variables[static_cast<size_t>(step.variable)];
+  const Equations::Target& rep = equations_.targets_[target.rep];
   if (pattern.is_weight && !rep.is_weight) return false;
   const auto& extents = equations_.type_extents_[static_cast<size_t>(rep.type)];
   if (extents.size() < pattern.extents.size()) return false;
@@ -89,8 +89,8 @@ bool NodeMatcher::bind(const Step& step, Named target) {
 }
 
 void NodeMatcher::step(size_t at) {
-  if (at == rule_.from.size()) return finish();
-  const Step& step = rule_.from[at];
+  if (at == rule_->from.size()) return finish();
+  const Step& step = rule_->from[at];
   const Named target = targets_[at];
   switch (step.kind) {
     case Step::Kind::Variable: {
@@ -101,8 +101,7 @@ void NodeMatcher::step(size_t at) {
         return;
       }
       const size_t trail = trail_.size(), waiting = waiting_.size();
-      const bool had_prefix = has_prefix_, was_open = is_open_;
-      const std::vector<int> prefix = prefix_;
+      const bool had_prefix = has_prefix_;
       if (bind(step, named)) {
         is_bound_[number] = true;
         this->step(at + 1);
@@ -114,8 +113,6 @@ void NodeMatcher::step(size_t at) {
       }
       waiting_.resize(waiting);
       has_prefix_ = had_prefix;
-      is_open_ = was_open;
-      prefix_ = prefix;
       return;
     }
     case Step::Kind::Constant: {
@@ -144,18 +141,18 @@ void NodeMatcher::step(size_t at) {
 
 Substitution NodeMatcher::substitution() const {
   Substitution made;
-  for (size_t i = 0; i < rule_.symbols.size(); i++)
-    if (symbols_[i] >= 0) made[rule_.symbols[i]] = equations_.indexes_[static_cast<size_t>(symbols_[i])];
+  for (size_t i = 0; i < rule_->symbols.size(); i++)
+    if (symbols_[i] >= 0) made[rule_->symbols[i]] = equations_.indexes_[static_cast<size_t>(symbols_[i])];
   return made;
 }
 
 bool NodeMatcher::is_settled() const {
-  if (std::any_of(symbols_.begin(), symbols_.begin() + static_cast<std::ptrdiff_t>(rule_.symbols.size()),
+  if (std::any_of(symbols_.begin(), symbols_.begin() + static_cast<std::ptrdiff_t>(rule_->symbols.size()),
                   [](int number) { return number < 0; }))
     return false;
-  if (waiting_.empty() && rule_.condition.is_true()) return true;
+  if (waiting_.empty() && rule_->condition.is_true()) return true;
   substitution_ = substitution();
-  return substitute(rule_.condition, *substitution_).is_true() &&
+  return substitute(rule_->condition, *substitution_).is_true() &&
          std::all_of(waiting_.begin(), waiting_.end(), [&](const auto& equation) {
            return substitute(*equation.first, *substitution_) ==
                   equations_.indexes_[static_cast<size_t>(equation.second)];
@@ -168,7 +165,7 @@ void NodeMatcher::finish() {
   std::optional<NodeId> node;
   const auto result = build(0, node);
   if (!result || !node) return;
-  out_.push_back({*node, *result, rule_.rule, rule_.is_reversed});
+  out_.push_back({*node, *result, rule_->rule, rule_->is_reversed});
   is_done_ = !only_representatives_ && equations_.is_joined(*node);
 }
 
@@ -188,7 +185,7 @@ bool NodeMatcher::is_op(const Step& step, int op) const {
 
 // The right side's step `at` under the instance; `node` is the one that applies it.
 std::optional<Named> NodeMatcher::build(size_t at, std::optional<NodeId>& node) const {
-  const Step& step = rule_.to[at];
+  const Step& step = rule_->to[at];
   if (step.kind == Step::Kind::Variable) {
     const Named named = variables_[static_cast<size_t>(step.variable)];
     node = space_.rep(named.rep).node;
@@ -203,16 +200,16 @@ std::optional<Named> NodeMatcher::build(size_t at, std::optional<NodeId>& node) 
     return std::nullopt;
   }
   std::array<Named, kMaxArguments> args{};
-  for (size_t i = 0; i < step.children.size(); i++) {
+  for (size_t i = 0; i < step.arguments.count; i++) {
     std::optional<NodeId> below;
-    const auto arg = build(step.children[i], below);
+    const auto arg = build(step.arguments.steps[i], below);
     // What is not joined to its representative may not be taken for it.
     if (!arg || !below || !equations_.is_joined(*below)) return std::nullopt;
     args[i] = space_.canonical(*arg);
   }
   for (size_t op = 0; op < equations_.family_ops_.size(); op++) {
     if (!(step.ops >> op & 1) || !is_op(step, static_cast<int>(op))) continue;
-    const auto arity = static_cast<int>(step.children.size());
+    const auto arity = static_cast<int>(step.arguments.count);
     const Space::Normal normal = space_.normalized(static_cast<int>(op), step.output, args.data(), arity);
     node = equations_.find_node(normal.application);
     if (!node) return std::nullopt;

@@ -1,4 +1,5 @@
-// Matches one direction of a rule at a node of the space, and finds the node that it leads to. See equations.h.
+// Matches directions of rules at a node of the space, one after another, and finds the nodes that they lead to. See
+// equations.h.
 #pragma once
 
 #include "equations.h"
@@ -7,11 +8,10 @@ namespace gopt::generator {
 
 class NodeMatcher {
  public:
-  NodeMatcher(const Equations& equations, const Equations::Rewriting& rule, bool only_representatives,
-              std::vector<Equations::Derived>& out);
+  NodeMatcher(const Equations& equations, bool only_representatives, std::vector<Equations::Derived>& out);
   // Appends what instances at the application's root lead to, until one is joined to its representative. Whether one
   // is.
-  bool match(const Application& application);
+  bool match(const Equations::Rewriting& rule, const Application& application);
 
  private:
   using Step = Equations::Step;
@@ -30,7 +30,7 @@ class NodeMatcher {
 
   const Equations& equations_;
   const Space& space_;
-  const Equations::Rewriting& rule_;
+  const Equations::Rewriting* rule_ = nullptr;
   const bool only_representatives_;
   std::vector<Equations::Derived>& out_;
   std::array<Named, kMaxSteps> targets_{};
