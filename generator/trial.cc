@@ -8,8 +8,8 @@
 namespace gopt::generator {
 namespace {
 
-constexpr size_t kTrials = 12, kLongTrials = 10, kTries = 240;
-constexpr int64_t kMaxElements = 300;  // of a variable
+constexpr size_t kTrials = 12, kLongTrials = 12, kTries = 1000;
+constexpr int64_t kMaxElements = 400;  // of a variable
 constexpr double kTolerance = 1e-7;
 // What is beyond is taken for infinite: a sum that is 0 but for rounding may have been divided by.
 constexpr double kInfinite = 1e13;

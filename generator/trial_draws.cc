@@ -99,11 +99,11 @@ Environment drawn_sizes(const PairSymbols& symbols, uint64_t draw) {
   static constexpr int64_t kAttributes[][6] = {
       {1, 1, 1, 2, 0, 3}, {0, 1, 2, 0, 1, 2}, {0, 0, 0, 0, 0, 1}, {0, 1, 2, 3, 1, 2}};
   static constexpr int64_t kAttributesOfLong[][6] = {{2, 2, 2, 2, 1, 1}, {2, 2, 1, 1, 1, 3}, {2, 2, 1, 1, 0, 0}};
-  static constexpr int64_t kKernels[] = {1, 2, 2, 3};
-  constexpr int64_t kLongest = 10, kLong = 6;
+  static constexpr int64_t kKernels[] = {1, 2, 2, 2};
+  constexpr int64_t kLongest = 10, kLong = 7;
   const auto& attributes = is_long(draw) ? kAttributesOfLong[draw / 2 % std::size(kAttributesOfLong)]
                                          : kAttributes[draw / 2 % std::size(kAttributes)];
-  const int64_t largest = Bits(draw).one_of(kKernels);
+  const int64_t largest = 1 + static_cast<int64_t>(Bits(draw).below(3));
   Environment sizes;
   for (AtomId symbol : symbols.attributes) sizes[symbol] = Bits(symbol_key(symbol, draw)).one_of(attributes);
   for (AtomId symbol : symbols.extents) {

@@ -316,13 +316,11 @@ bool has_load(const Index& index) {
 namespace {
 
 std::optional<int64_t> evaluate_atom(AtomId id, const Environment& environment, const LoadFunction& load) {
+  // Symbols first: what an atom is has to be looked up under a lock.
+  if (const auto it = environment.find(id); it != environment.end()) return it->second;
   const Atom& a = atom(id);
   switch (a.kind) {
-    case AtomKind::Symbol: {
-      auto it = environment.find(id);
-      if (it == environment.end()) return std::nullopt;
-      return it->second;
-    }
+    case AtomKind::Symbol: return std::nullopt;
     case AtomKind::FloorDiv: {
       auto n = evaluate(a.numerator, environment, load), d = evaluate(a.denominator, environment, load);
       if (!n || !d || *d < 1) return std::nullopt;
