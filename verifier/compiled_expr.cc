@@ -3,6 +3,9 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <type_traits>
+
+#include "function_value.h"
 
 namespace gopt {
 namespace {
@@ -36,22 +39,23 @@ struct ExprCode {
   std::vector<IndexCode> extents;
 };
 
-double call_function(Function function, double x, double y) {
-  using T = double;
-  (void)y;
-  switch (function) {
-#define GOPT_FUNCTION(name, arity, text, numeric) \
-  case Function::name:                            \
-    return numeric;
-#include "gopt/function_table.def"
-#undef GOPT_FUNCTION
-  }
-  return std::nan("");
-}
-
-// NaN passes through maxima and minima.
+// The arithmetic of doubles; that of bounded numbers has the same names (bounded.h). NaN passes through maxima and
+// minima.
 double largest(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 double smallest(double a, double b) { return std::isnan(a) || a < b ? a : b; }
+double is_less(double a, double b) { return a < b ? 1 : 0; }
+double is_equal(double a, double b) { return a == b ? 1 : 0; }
+double call_function(Function function, double x, double y) { return function_value<double>(function, x, y); }
+double round_to_float(double value) { return static_cast<double>(static_cast<float>(value)); }
+Bounded round_to_float(const Bounded& value) { return call_function(Function::Narrow, value, 0); }
+double truncated(double value) { return std::trunc(value); }
+Bounded truncated(const Bounded& value) { return call_function(Function::Trunc, value, 0); }
+bool is_zero(double value, bool*) { return value == 0; }
+bool is_zero(const Bounded& value, bool* is_known) {
+  const Bounded same = is_equal(value, 0);
+  *is_known = same.is_known();
+  return same.value != 0;
+}
 
 }  // namespace
 
@@ -103,19 +107,27 @@ struct CompiledExpr::Program {
     }
     return code;
   }
+  std::vector<int64_t> values_in(const Environment& environment) const {
+    std::vector<int64_t> values(atoms.size(), 0);
+    for (const auto& [id, number] : numbers)
+      if (auto it = environment.find(id); it != environment.end()) values[static_cast<size_t>(number)] = it->second;
+    return values;
+  }
 };
 
 namespace {
 
+// By numbers of type T: doubles, or bounded ones.
+template <class T>
 class Evaluation {
  public:
   Evaluation(const std::vector<AtomCode>& atoms, std::vector<int64_t> values, const SampleInputs& inputs,
              const CompiledExpr::Options& options)
       : atoms_(atoms), values_(std::move(values)), inputs_(inputs), options_(options) {}
 
-  double operator()(const ExprCode& code) {
-    const double value = evaluate(code);
-    return options_.round_to_float ? static_cast<double>(static_cast<float>(value)) : value;
+  T operator()(const ExprCode& code) {
+    const T value = evaluate(code);
+    return options_.round_to_float ? round_to_float(value) : value;
   }
 
  private:
@@ -172,7 +184,7 @@ class Evaluation {
     return tensor.values[static_cast<size_t>(position)];
   }
 
-  double evaluate(const ExprCode& code) {
+  T evaluate(const ExprCode& code) {
     auto arg = [&](size_t i) { return (*this)(code.args[i]); };
     switch (code.node->kind) {
       case ExprKind::Constant: return code.node->value;
@@ -181,32 +193,39 @@ class Evaluation {
       case ExprKind::Add: return arg(0) + arg(1);
       case ExprKind::Subtract: return arg(0) - arg(1);
       case ExprKind::Multiply: return arg(0) * arg(1);
-      case ExprKind::Divide: {
-        const double q = arg(0) / arg(1);
-        return options_.truncating_division ? std::trunc(q) : q;
-      }
+      case ExprKind::Divide: return options_.truncating_division ? truncated(arg(0) / arg(1)) : arg(0) / arg(1);
       case ExprKind::Maximum: return largest(arg(0), arg(1));
       case ExprKind::Minimum: return smallest(arg(0), arg(1));
-      case ExprKind::Less: return arg(0) < arg(1) ? 1 : 0;
-      case ExprKind::Equal: return arg(0) == arg(1) ? 1 : 0;
-      case ExprKind::Call: return call_function(code.node->function, arg(0), code.args.size() > 1 ? arg(1) : 0);
+      case ExprKind::Less: return is_less(arg(0), arg(1));
+      case ExprKind::Equal: return is_equal(arg(0), arg(1));
+      case ExprKind::Call: return call_function(code.node->function, arg(0), code.args.size() > 1 ? arg(1) : T(0));
       case ExprKind::Select: return holds(code.cond) ? arg(0) : arg(1);
-      case ExprKind::Choose: return arg(0) != 0 ? arg(1) : arg(2);
+      case ExprKind::Choose: return chosen(code);
       case ExprKind::Convert: return converted(code.node->type, arg(0));
       case ExprKind::Reduce: return reduced(code);
     }
     return std::nan("");
   }
 
-  static double converted(ElementType type, double value) {
-    if (type == ElementType::Bool) return value != 0 ? 1 : 0;
-    if (is_integer(type)) return std::trunc(value);
-    return type == ElementType::Float64 ? value : static_cast<double>(static_cast<float>(value));
+  T chosen(const ExprCode& code) {
+    bool is_known = true;
+    const bool otherwise = is_zero((*this)(code.args[0]), &is_known);
+    return is_known ? (*this)(code.args[otherwise ? 2 : 1]) : unknown();
+  }
+  static T unknown() {
+    if constexpr (std::is_same_v<T, Bounded>) return Bounded::unknown();
+    return std::nan("");
   }
 
-  double reduced(const ExprCode& code) {
+  static T converted(ElementType type, const T& value) {
+    if (type == ElementType::Bool) return T(1) - is_equal(value, 0);
+    if (is_integer(type)) return truncated(value);
+    return type == ElementType::Float64 ? value : round_to_float(value);
+  }
+
+  T reduced(const ExprCode& code) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    double result = 0;
+    T result = 0;
     switch (code.node->reduce) {
       case ReduceKind::Sum: result = 0; break;
       case ReduceKind::Product: result = 1; break;
@@ -216,7 +235,7 @@ class Evaluation {
     std::function<void(size_t)> loop = [&](size_t k) {
       if (k == code.binders.size()) {
         result = combined(code.node->reduce, result, (*this)(code.args[0]));
-        if (options_.round_to_float) result = static_cast<double>(static_cast<float>(result));
+        if (options_.round_to_float) result = round_to_float(result);
         return;
       }
       const int64_t extent = index(code.extents[k]);
@@ -228,7 +247,7 @@ class Evaluation {
     loop(0);
     return result;
   }
-  static double combined(ReduceKind kind, double a, double b) {
+  static T combined(ReduceKind kind, const T& a, const T& b) {
     switch (kind) {
       case ReduceKind::Sum: return a + b;
       case ReduceKind::Product: return a * b;
@@ -255,10 +274,11 @@ CompiledExpr::CompiledExpr(CompiledExpr&&) noexcept = default;
 
 double CompiledExpr::operator()(const Environment& environment, const SampleInputs& inputs,
                                 const Options& options) const {
-  std::vector<int64_t> values(program_->atoms.size(), 0);
-  for (const auto& [id, number] : program_->numbers)
-    if (auto it = environment.find(id); it != environment.end()) values[static_cast<size_t>(number)] = it->second;
-  return Evaluation(program_->atoms, std::move(values), inputs, options)(program_->root);
+  return Evaluation<double>(program_->atoms, program_->values_in(environment), inputs, options)(program_->root);
+}
+Bounded CompiledExpr::enclose(const Environment& environment, const SampleInputs& inputs,
+                              const Options& options) const {
+  return Evaluation<Bounded>(program_->atoms, program_->values_in(environment), inputs, options)(program_->root);
 }
 
 }  // namespace gopt

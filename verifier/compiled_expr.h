@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "bounded.h"
 #include "gopt/expr.h"
 
 namespace gopt {
@@ -30,6 +31,8 @@ class CompiledExpr {
   };
   // The value where free symbols are as in `environment`. NaN where a read is out of bounds or a symbol has no value.
   double operator()(const Environment& environment, const SampleInputs& inputs, const Options& options) const;
+  // The same with a bound on what rounding makes of it.
+  Bounded enclose(const Environment& environment, const SampleInputs& inputs, const Options& options) const;
 
  private:
   struct Program;

@@ -168,7 +168,9 @@ bool RuleEvaluator::agree_at(size_t output, const std::vector<int64_t>& position
   const CompiledExpr::Options options{false, truncating_};
   const double a = left_side_.values[output](sizes_, inputs_, options);
   if (is_finite) *is_finite = std::isfinite(a);
-  return agree_values(a, right_side_.values[output](sizes_, inputs_, options));
+  if (agree_values(a, right_side_.values[output](sizes_, inputs_, options))) return true;
+  return !surely_differ(left_side_.values[output].enclose(sizes_, inputs_, options),
+                        right_side_.values[output].enclose(sizes_, inputs_, options));
 }
 
 bool RuleEvaluator::agree(std::mt19937_64& random, size_t limit) {

@@ -38,7 +38,8 @@ class RuleEvaluator {
   // defined; in later rounds one variable is 0, since a side that divides by it may differ from one that does not there
   // alone.
   void draw_inputs(std::mt19937_64& random, int round);
-  // Whether both sides have one value there. `is_finite` is set where that value is a number.
+  // Whether both sides have one value there, as far as rounding lets it be seen. `is_finite` is set where that value is
+  // a number.
   bool agree_at(size_t output, const std::vector<int64_t>& position, bool* is_finite = nullptr);
   // Whether they agree at all positions of each output; where these are many, at the corners, at one position for each
   // place on each axis, and at `limit` more.

@@ -159,9 +159,6 @@ class Sampler {
     far_values_ = constants.values;
     sizes_.set_pool(constants.sizes);
   }
-  // A number by which the same positions can be visited again.
-  uint64_t random_state() { return random_(); }
-  void set_random_state(uint64_t state) { random_.seed(state); }
   // Whether no tensor of either side has more elements.
   bool has_at_most(int64_t elements) const {
     for (const Graph* side : {&rule_.left, &rule_.right}) {
@@ -227,12 +224,19 @@ class Sampler {
                            : static_cast<int64_t>(random_() % static_cast<uint64_t>(count));
         std::vector<int64_t> position(dims->size());
         for (size_t axis = dims->size(); axis-- > 0; flat /= (*dims)[axis]) position[axis] = flat % (*dims)[axis];
-        Environment at = environment_;
-        for (size_t axis = 0; axis < position.size(); axis++) at[left_side_.positions[o][axis]] = position[axis];
+        const Environment at = at_position(o, position);
         const double a = left_side_.values[o](at, inputs_, options), b = right_side_.values[o](at, inputs_, options);
         if (!visit(o, position, a, b)) return;
       }
     }
+  }
+
+  // Both sides there, with what rounding may have made of them.
+  std::pair<Bounded, Bounded> enclose(size_t output, const std::vector<int64_t>& position,
+                                      const CompiledExpr::Options& options) const {
+    const Environment at = at_position(output, position);
+    return {left_side_.values[output].enclose(at, inputs_, options),
+            right_side_.values[output].enclose(at, inputs_, options)};
   }
 
   Counterexample example(const std::string& what) const {
@@ -281,6 +285,12 @@ class Sampler {
     Cond all = variable_domain(rule) && condition;
     for (const Requirement& r : left.requirements) all = all && r.cond;
     return all;
+  }
+
+  Environment at_position(size_t output, const std::vector<int64_t>& position) const {
+    Environment at = environment_;
+    for (size_t axis = 0; axis < position.size(); axis++) at[left_side_.positions[output][axis]] = position[axis];
+    return at;
   }
 
   double draw_value(ElementType type, Values kind, double scale, bool special) {
@@ -338,31 +348,40 @@ class Sampler {
   bool is_far_together_ = false;
 };
 
+// The sample as a counterexample at a position, where the interpreter tells the sides apart, too.
+std::optional<Counterexample> confirmed(const Sampler& sampler, size_t output, const std::vector<int64_t>& position) {
+  const auto values = sampler.replay(output, position);
+  if (!values || agree(values->first, values->second)) return std::nullopt;
+  Counterexample c = sampler.example("");
+  c.output = static_cast<int>(output);
+  c.position = position;
+  c.left = values->first;
+  c.right = values->second;
+  return c;
+}
+
 // Looks at one sample's values; returns false when a difference was found.
 bool compare_sample(Sampler& sampler, bool truncating, SamplingResult& result) {
-  bool same = true;
-  sampler.visit_positions({false, truncating},
-                          [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
-                            result.has_elements = true;
-                            result.left_is_finite_somewhere |= std::isfinite(a);
-                            if (!std::isfinite(a) && !result.never_finite) {
-                              result.never_finite = sampler.example("the left side has no finite value");
-                              result.never_finite->output = static_cast<int>(output);
-                              result.never_finite->position = position;
-                              result.never_finite->left = a;
-                              result.never_finite->right = b;
-                            }
-                            if (agree(a, b)) return true;
-                            const auto values = sampler.replay(output, position);
-                            if (!values || agree(values->first, values->second)) return true;
-                            result.difference = sampler.example("");
-                            result.difference->output = static_cast<int>(output);
-                            result.difference->position = position;
-                            result.difference->left = values->first;
-                            result.difference->right = values->second;
-                            return same = false;
-                          });
-  return same;
+  const CompiledExpr::Options options{false, truncating};
+  sampler.visit_positions(options, [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
+    result.has_elements = true;
+    if (std::isfinite(a)) result.left_is_finite_somewhere = true;
+    const bool is_same = agree(a, b);
+    if (is_same && (std::isfinite(a) || result.left_is_finite_somewhere)) return true;
+    const auto [left, right] = sampler.enclose(output, position, options);
+    // It may have exceeded all doubles.
+    if (!left.is_known()) result.left_is_finite_somewhere = true;
+    if (!result.left_is_finite_somewhere && !result.never_finite) {
+      result.never_finite = sampler.example("the left side has no finite value");
+      result.never_finite->output = static_cast<int>(output);
+      result.never_finite->position = position;
+      result.never_finite->left = a;
+      result.never_finite->right = b;
+    }
+    if (!is_same && surely_differ(left, right)) result.difference = confirmed(sampler, output, position);
+    return !result.difference;
+  });
+  return !result.difference;
 }
 
 }  // namespace
@@ -394,49 +413,25 @@ SamplingResult sample_rule(const RewriteRule& rule, const SideMeaning& left, con
   return result;
 }
 
-namespace {}  // namespace
-
 std::optional<Counterexample> sample_far(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
                                          const Cond& condition, const std::vector<Environment>& sizes, int samples,
                                          uint64_t seed, bool left_may_fail) {
   constexpr int64_t kMaxElements = 20'000;
-  constexpr double kLeastDifference = 1e-5, kSteady = 0.2;
   Sampler sampler(rule, left, right, condition, seed);
   sampler.use_constants(constants_of(left, right));
-  const bool truncating = is_integral_rule(rule), may_overflow = saturates(left) || saturates(right);
+  const CompiledExpr::Options options{false, is_integral_rule(rule)};
   std::optional<Counterexample> found;
   for (int i = 0; i < samples && !found; i++) {
     if (!sampler.draw_sizes()) continue;
     if (static_cast<size_t>(i) < 2 * sizes.size()) sampler.take_sizes(sizes[static_cast<size_t>(i) / 2]);
     if (!sampler.has_at_most(kMaxElements) || !sampler.right_is_defined() || !sampler.shapes_agree()) continue;
     sampler.draw_values(i % 2 == 0 ? Values::Far : Values::Mixed);
-    std::vector<double> rounded;
-    const uint64_t again = sampler.random_state();
-    sampler.set_random_state(again);
-    sampler.visit_positions({true, truncating}, [&](size_t, const std::vector<int64_t>&, double a, double b) {
-      rounded.push_back(a - b);
-      return true;
+    sampler.visit_positions(options, [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
+      if (agree(a, b) || !std::isfinite(b) || (!std::isfinite(a) && !left_may_fail)) return true;
+      const auto [on_left, on_right] = sampler.enclose(output, position, options);
+      if (surely_differ(on_left, on_right)) found = confirmed(sampler, output, position);
+      return !found;
     });
-    sampler.set_random_state(again);
-    size_t place = 0;
-    sampler.visit_positions(
-        {false, truncating}, [&](size_t output, const std::vector<int64_t>& at, double a, double b) {
-          const double in_floats = rounded[place++], difference = a - b;
-          const bool is_large = std::fabs(difference) > kLeastDifference * std::max({1.0, std::fabs(a), std::fabs(b)});
-          // A difference that is one of rounding is another one in other precision.
-          const bool differs = std::isfinite(difference) && is_large &&
-                               std::fabs(in_floats - difference) < kSteady * std::fabs(difference);
-          const bool left_fails = left_may_fail && !may_overflow && !std::isfinite(a) && std::isfinite(b);
-          if (!differs && !left_fails) return true;
-          const auto values = sampler.replay(output, at);
-          if (!values || agree(values->first, values->second)) return true;
-          found = sampler.example("");
-          found->output = static_cast<int>(output);
-          found->position = at;
-          found->left = values->first;
-          found->right = values->second;
-          return false;
-        });
   }
   return found;
 }
