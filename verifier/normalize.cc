@@ -122,7 +122,7 @@ class Normalizer {
   NormalForm select_form(const Expr& e, const Cond& context) {
     NormalForm r;
     for (int side = 0; side < 2; side++) {
-      const Cond guard = side == 0 ? e->cond : !e->cond;
+      const Cond guard = simplify(side == 0 ? e->cond : !e->cond, context, state_);
       const Cond inner = context && guard;
       if (state_.solver.is_infeasible(inner)) continue;
       for (Term term : (*this)(e->args[static_cast<size_t>(side)], inner)) {
@@ -184,6 +184,10 @@ class Normalizer {
     return domain;
   }
 
+  Cond guard_of(const GuardedPart& part, const Domain& domain, const Cond& context) {
+    return simplify(substitute(part.guard, domain.renamed), context && domain.guard, state_) && domain.guard;
+  }
+
   NormalForm sum_reduction(const Expr& e, const Cond& context) {
     const Domain domain = domain_of(e);
     NormalForm form = (*this)(substitute(e->args[0], domain.renamed), context && domain.guard);
@@ -201,7 +205,7 @@ class Normalizer {
           part.value->kind == ExprKind::Constant && part.value->value == (negate ? INFINITY : -INFINITY);
       if (is_neutral) continue;
       const Domain domain = domain_of(e);
-      const Cond guard = substitute(part.guard, domain.renamed) && domain.guard;
+      const Cond guard = guard_of(part, domain, context);
       const Cond inner = context && guard;
       if (state_.solver.is_infeasible(inner)) continue;
       NormalForm value = simplified((*this)(substitute(part.value, domain.renamed), inner), inner);
@@ -219,7 +223,7 @@ class Normalizer {
     NormalForm r = one();
     for (const GuardedPart& part : guarded_parts(e->args[0], Cond())) {
       const Domain domain = domain_of(e);
-      const Cond guard = substitute(part.guard, domain.renamed) && domain.guard;
+      const Cond guard = guard_of(part, domain, context);
       const Cond inner = context && guard;
       if (state_.solver.is_infeasible(inner)) continue;
       Branch all{domain.binders, guard, simplified((*this)(substitute(part.value, domain.renamed), inner), inner)};

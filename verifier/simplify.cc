@@ -359,6 +359,8 @@ std::optional<Index> divided_in_steps(const Index& numerator, const Index& denom
   return std::nullopt;
 }
 
+}  // namespace
+
 Cond simplify(const Cond& cond, const Cond& context, ProofState& state) {
   switch (cond.kind()) {
     case CondKind::True:
@@ -378,8 +380,6 @@ Cond simplify(const Cond& cond, const Cond& context, ProofState& state) {
   }
   return cond;
 }
-
-}  // namespace
 
 Index simplify(const Index& index, const Cond& context, ProofState& state) {
   for (const Index::Term& term : index.terms()) {
@@ -407,9 +407,9 @@ Index simplify(const Index& index, const Cond& context, ProofState& state) {
 }
 
 bool simplify(Term& term, const Cond& context, ProofState& state) {
-  if (term.coefficient.is_zero() || term.guard.is_false() || state.solver.is_infeasible(context && term.guard))
-    return false;
+  if (term.coefficient.is_zero()) return false;
   term.guard = simplify(term.guard, context, state);
+  if (term.guard.is_false() || state.solver.is_infeasible(context && term.guard)) return false;
   prune_guard(term, context, state);
   while (split_divided_binder(term, context, state)) {
   }

@@ -12,6 +12,8 @@ NormalForm simplify(const NormalForm& form, const Cond& context, ProofState& sta
 bool simplify(Term& term, const Cond& context, ProofState& state);
 // Floor divisions resolved that the context decides.
 Index simplify(const Index& index, const Cond& context, ProofState& state);
+// The same in comparisons. A question about a guard costs far less without divisions.
+Cond simplify(const Cond& cond, const Cond& context, ProofState& state);
 // Floor divisions that are left in subscripts and guards.
 size_t count_divisions(const NormalForm& form);
 // Merges powers of equal factors where that holds for all values.
