@@ -19,6 +19,25 @@
 namespace gopt {
 namespace {
 
+// What is not negative of q = n // d, where the hypothesis bounds n by multiples of d: n < m d is q < m, n >= m d is
+// q >= m. It follows by a product only, which linear arithmetic does not find.
+std::vector<Index> quotient_bounds(const Cond& hypothesis, AtomId division) {
+  const Atom& a = atom(division);
+  auto multiple = [&](const Index& index) -> std::optional<Index> {
+    const Index quotient = floor_div(index, a.denominator);
+    return quotient * a.denominator == index ? std::optional(quotient) : std::nullopt;
+  };
+  std::vector<Index> bounds;
+  for (const Cond& literal : conjuncts(hypothesis)) {
+    if (literal.kind() != CondKind::NonNegative) continue;
+    if (const auto above = multiple(a.numerator - literal.index()))
+      bounds.push_back(Index::from_atom(division) - *above);
+    if (const auto below = multiple(a.numerator + literal.index() + Index(1)))
+      bounds.push_back(*below - Index(1) - Index::from_atom(division));
+  }
+  return bounds;
+}
+
 // Z3 terms of indexes and conditions. In linear mode a product of symbols is a variable of its own: what is proved so
 // holds for real products as well.
 class Encoder {
@@ -53,8 +72,9 @@ class Encoder {
     return context_.bool_val(false);
   }
 
-  // Asserts d*q <= n < d*(q+1) for each floor division met, also for those in other divisions.
-  void define_divisions(z3::solver& solver) {
+  // Asserts d*q <= n < d*(q+1) for each floor division met, also for those in other divisions, and what the hypothesis
+  // says of the quotient itself.
+  void define_divisions(z3::solver& solver, const Cond& hypothesis) {
     std::set<AtomId> done;
     for (bool changed = true; changed;) {
       changed = false;
@@ -65,6 +85,7 @@ class Encoder {
         const Index remainder = a.numerator - a.denominator * Index::from_atom(id);
         solver.add((*this)(remainder) >= 0);
         solver.add((*this)(a.denominator - Index(1) - remainder) >= 0);
+        for (const Index& bound : quotient_bounds(hypothesis, id)) solver.add((*this)(bound) >= 0);
       }
     }
   }
@@ -114,6 +135,7 @@ void add_products(const Cond& context, Encoder& encode, z3::solver& solver) {
     const Index remainder = a.numerator - a.denominator * Index::from_atom(id);
     facts.push_back(remainder);
     facts.push_back(a.denominator - Index(1) - remainder);
+    for (const Index& bound : quotient_bounds(context, id)) facts.push_back(bound);
   }
   const std::set<std::vector<AtomId>> known = encode.monomials();
   int added = 0;
@@ -212,7 +234,7 @@ struct Solver::State {
       incremental.push();
       incremental.add(encode(hypothesis));
       incremental.add(negation(encode));
-      encode.define_divisions(incremental);
+      encode.define_divisions(incremental, hypothesis);
       const unsigned limit = linear ? rlimit / 8 : rlimit / 32;
       z3::check_result result = check(incremental, limit);
       bool refuted = found_model(result, incremental, encode, hypothesis, refutes);
@@ -244,7 +266,7 @@ struct Solver::State {
     z3::solver solver(context);
     solver.add(encode(hypothesis));
     solver.add(negation(encode));
-    encode.define_divisions(solver);
+    encode.define_divisions(solver, hypothesis);
     return check(solver, rlimit / 4) == z3::unsat;
   }
 };
@@ -368,7 +390,7 @@ bool Solver::is_satisfiable(const Cond& cond) {
   Encoder encode(state().context, false, state().numbers);
   z3::solver solver(state().context);
   solver.add(encode(cond));
-  encode.define_divisions(solver);
+  encode.define_divisions(solver, cond);
   if (state().check(solver, options_.rlimit / share_ / 4) != z3::sat) return false;
   auto model = state().model_of(solver, encode);
   if (model && truth_of(cond, *model) == true) state().keep(*model);
@@ -463,7 +485,7 @@ bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
       solver.add(sign.is_strict ? own > 0 : own >= 0);
     }
     solver.add(encode_real(*rest, encode, state().context) != 0);
-    encode.define_divisions(solver);
+    encode.define_divisions(solver, context);
     return state().check(solver, limit) == z3::unsat;
   };
   if (!is_zero_in_cells(value, is_empty)) return false;
