@@ -72,8 +72,8 @@ class Encoder {
     return context_.bool_val(false);
   }
 
-  // Asserts d*q <= n < d*(q+1) for each floor division met, also for those in other divisions, and what the hypothesis
-  // says of the quotient itself.
+  // Asserts d*q <= n < d*(q+1) for each floor division met, also for those in other divisions, and, where products are
+  // variables, what the hypothesis says of the quotient itself.
   void define_divisions(z3::solver& solver, const Cond& hypothesis) {
     std::set<AtomId> done;
     for (bool changed = true; changed;) {
@@ -85,6 +85,7 @@ class Encoder {
         const Index remainder = a.numerator - a.denominator * Index::from_atom(id);
         solver.add((*this)(remainder) >= 0);
         solver.add((*this)(a.denominator - Index(1) - remainder) >= 0);
+        if (!linear_) continue;
         for (const Index& bound : quotient_bounds(hypothesis, id)) solver.add((*this)(bound) >= 0);
       }
     }
@@ -163,11 +164,16 @@ void add_products(const Cond& context, Encoder& encode, z3::solver& solver) {
 
 }  // namespace
 
-// Resource units that questions of one proof may take together. Proofs that succeed take a tenth of it at most; one
+// Resource units that questions of one proof may take together. Proofs that succeed take a third of it at most; one
 // that comes here would only be slow to fail.
-constexpr uint64_t kMostInAll = 5'000'000;
+constexpr uint64_t kMostInAll = 2'000'000;
+// A unit of non-linear arithmetic takes Z3 far longer than another.
+constexpr uint64_t kNonlinearWeight = 4;
+// Shares of the limit that one question gets, by how it is asked. The dearest that is answered takes three quarters of
+// its one.
+constexpr unsigned kLinearShare = 8, kNonlinearShare = 100, kAfreshShare = 16, kCellShare = 32;
 
-uint64_t spent_so_far(const z3::solver& solver) {
+uint64_t units_so_far(const z3::solver& solver) {
   const z3::stats stats = solver.statistics();
   for (unsigned i = 0; i < stats.size(); i++)
     if (stats.key(i) == "rlimit count") return stats.uint_value(i);
@@ -182,7 +188,8 @@ struct Solver::State {
   std::map<AtomId, size_t> numbers;
   std::unordered_map<CondPair, bool, CondPairHash> memo;
   int questions = 0;
-  uint64_t spent = 0;             // resource units of all questions
+  uint64_t units = 0;             // that Z3 has counted
+  uint64_t spent = 0;             // of all questions, as they are weighed
   std::deque<Assignment> models;  // values that satisfied an earlier context; most contexts are decided by one of them
 
   std::optional<Assignment> model_of(z3::solver& solver, Encoder& encode) {
@@ -209,13 +216,15 @@ struct Solver::State {
     params.set("rlimit", rlimit);
     solver.set(params);
   }
-  z3::check_result check(z3::solver& solver, unsigned rlimit) {
+  z3::check_result check(z3::solver& solver, unsigned rlimit, uint64_t weight = 1) {
     if (spent > kMostInAll) throw std::overflow_error("the proof needs more questions than are asked");
     questions++;
     set_limit(solver, rlimit);
     try {
       const z3::check_result result = solver.check();
-      spent = spent_so_far(solver);
+      const uint64_t counted = units_so_far(solver);
+      spent += weight * (counted - units);
+      units = counted;
       return result;
     } catch (const z3::exception&) {
       return z3::unknown;
@@ -235,8 +244,8 @@ struct Solver::State {
       incremental.add(encode(hypothesis));
       incremental.add(negation(encode));
       encode.define_divisions(incremental, hypothesis);
-      const unsigned limit = linear ? rlimit / 8 : rlimit / 32;
-      z3::check_result result = check(incremental, limit);
+      const unsigned limit = rlimit / (linear ? kLinearShare : kNonlinearShare);
+      z3::check_result result = check(incremental, limit, linear ? 1 : kNonlinearWeight);
       bool refuted = found_model(result, incremental, encode, hypothesis, refutes);
       if (linear && !refuted && result != z3::unsat && encode.is_nonlinear()) {
         add_products(hypothesis, encode, incremental);
@@ -267,7 +276,7 @@ struct Solver::State {
     solver.add(encode(hypothesis));
     solver.add(negation(encode));
     encode.define_divisions(solver, hypothesis);
-    return check(solver, rlimit / 4) == z3::unsat;
+    return check(solver, rlimit / kAfreshShare) == z3::unsat;
   }
 };
 
@@ -391,7 +400,7 @@ bool Solver::is_satisfiable(const Cond& cond) {
   z3::solver solver(state().context);
   solver.add(encode(cond));
   encode.define_divisions(solver, cond);
-  if (state().check(solver, options_.rlimit / share_ / 4) != z3::sat) return false;
+  if (state().check(solver, options_.rlimit / share_ / kAfreshShare) != z3::sat) return false;
   auto model = state().model_of(solver, encode);
   if (model && truth_of(cond, *model) == true) state().keep(*model);
   return true;
@@ -475,7 +484,7 @@ z3::expr encode_real(const RealExpr& e, Encoder& encode, z3::context& context) {
 
 bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
   // A cell that is hard to find empty is given up early: the others of the value would be no easier.
-  const unsigned limit = options_.rlimit / share_ / 32;
+  const unsigned limit = options_.rlimit / share_ / kCellShare;
   const auto is_empty = [&](const std::vector<RealSign>& cell, const RealExprPtr& rest) {
     Encoder encode(state().context, true, state().numbers);
     z3::solver solver(state().context);
