@@ -133,9 +133,12 @@ class SideBuilder {
     made.axes = std::move(tensor.axes);
     return std::vector{std::move(made)};
   }
-  Status expect_rank(const TasoTensor& tensor, size_t rank) const {
-    if (shape_of(tensor).size() == rank) return Unit{};
-    return Error{"an input has rank " + std::to_string(shape_of(tensor).size()) + ", not " + std::to_string(rank)};
+  // Input `number` of the operator at hand. Where a variable's rank is not said, it follows from the operators.
+  Status expect_rank(const std::vector<TasoTensor>& in, size_t number, size_t rank, const char* why) const {
+    const size_t own = shape_of(in[number]).size();
+    if (own == rank) return Unit{};
+    return Error{"input " + std::to_string(number) + " has " + std::to_string(own) + " axes and needs " +
+                 std::to_string(rank) + ", " + why + "; 'rank' of the rule says how many axes a variable has"};
   }
 
   // ---- elementwise ----
@@ -155,7 +158,7 @@ class SideBuilder {
       if (in[i].value) continue;
       GOPT_ASSIGN_OR_RETURN(in[i], apply(OpKind::FillLike, {in[1 - i].value}, {{"value", 1.0}}));
     }
-    GOPT_RETURN_IF_ERROR(expect_rank(in[1], shape_of(in[0]).size()));
+    GOPT_RETURN_IF_ERROR(expect_rank(in, 1, shape_of(in[0]).size(), "as many as input 0"));
     for (size_t axis = 0; axis < shape_of(in[0]).size(); axis++)
       shapes_.make_equal(shape_of(in[0])[axis], shape_of(in[1])[axis]);
     GOPT_ASSIGN_OR_RETURN(TasoTensor made,
@@ -167,17 +170,17 @@ class SideBuilder {
   }
 
   Made scale(const TasoOp&, std::vector<TasoTensor>& in) {
-    GOPT_RETURN_IF_ERROR(expect_rank(in[1], 0));
+    GOPT_RETURN_IF_ERROR(expect_rank(in, 1, 0, "as it is one number"));
     GOPT_ASSIGN_OR_RETURN(TasoTensor made, apply(OpKind::Mul, {in[0].value, in[1].value}));
     made.axes = in[0].axes;
     return std::vector{std::move(made)};
   }
 
   Made normalize(const TasoOp&, std::vector<TasoTensor>& in) {
-    GOPT_RETURN_IF_ERROR(expect_rank(in[0], 4));
+    GOPT_RETURN_IF_ERROR(expect_rank(in, 0, 4, "as it is an image or a kernel"));
     std::vector<Value> inputs{in[0].value};
     for (size_t i = 1; i < 5; i++) {
-      GOPT_RETURN_IF_ERROR(expect_rank(in[i], 1));
+      GOPT_RETURN_IF_ERROR(expect_rank(in, i, 1, "as it is a number a channel"));
       shapes_.make_equal(shape_of(in[0])[1], shape_of(in[i])[0]);
       inputs.push_back(in[i].value);
     }
@@ -239,8 +242,8 @@ class SideBuilder {
 
   // The kernel's size is that of the weight: TASO reads none from the rule.
   Made convolution(const TasoOp& op, std::vector<TasoTensor>& in) {
-    GOPT_RETURN_IF_ERROR(expect_rank(in[0], 4));
-    GOPT_RETURN_IF_ERROR(expect_rank(in[1], 4));
+    GOPT_RETURN_IF_ERROR(expect_rank(in, 0, 4, "as it is an image or a kernel"));
+    GOPT_RETURN_IF_ERROR(expect_rank(in, 1, 4, "as it is an image or a kernel"));
     const Shape &x = shape_of(in[0]), &w = shape_of(in[1]);
     GOPT_ASSIGN_OR_RETURN(Attributes attributes, window(op, w[2], w[3]));
     if (auto group = op.find("group"); group && *group > 0) {
@@ -258,7 +261,7 @@ class SideBuilder {
   }
 
   Made pool(const TasoOp& op, std::vector<TasoTensor>& in) {
-    GOPT_RETURN_IF_ERROR(expect_rank(in[0], 4));
+    GOPT_RETURN_IF_ERROR(expect_rank(in, 0, 4, "as it is an image or a kernel"));
     GOPT_ASSIGN_OR_RETURN(const int64_t kernel_h, parameter(op, "kernel_h", 1, 1024));
     GOPT_ASSIGN_OR_RETURN(const int64_t kernel_w, parameter(op, "kernel_w", 1, 1024));
     GOPT_ASSIGN_OR_RETURN(Attributes attributes, window(op, Index(kernel_h), Index(kernel_w)));
@@ -282,8 +285,9 @@ class SideBuilder {
       return Error{"'num_inputs' says " + std::to_string(*count) + " of " + std::to_string(in.size()) + " inputs"};
     std::vector<Value> inputs;
     std::vector<Parts> pieces;
-    for (const TasoTensor& tensor : in) {
-      GOPT_RETURN_IF_ERROR(expect_rank(tensor, rank));
+    for (size_t i = 0; i < in.size(); i++) {
+      const TasoTensor& tensor = in[i];
+      GOPT_RETURN_IF_ERROR(expect_rank(in, i, rank, "as many as input 0"));
       for (size_t k = 0; k < rank; k++)
         if (static_cast<int64_t>(k) != axis) shapes_.make_equal(shape_of(in[0])[k], shape_of(tensor)[k]);
       inputs.push_back(tensor.value);
@@ -341,12 +345,12 @@ class SideBuilder {
   // Zeros around a kernel, up to a size that is given or another kernel's.
   Made enlarge(const TasoOp& op, std::vector<TasoTensor>& in) {
     if (in.empty() || in.size() > 2) return Error{"it has " + std::to_string(in.size()) + " inputs, not one or two"};
-    GOPT_RETURN_IF_ERROR(expect_rank(in[0], 4));
+    GOPT_RETURN_IF_ERROR(expect_rank(in, 0, 4, "as it is an image or a kernel"));
     std::vector<Index> before, after;
     for (size_t axis : {2, 3}) {
       Index wanted;
       if (in.size() == 2) {
-        GOPT_RETURN_IF_ERROR(expect_rank(in[1], 4));
+        GOPT_RETURN_IF_ERROR(expect_rank(in, 1, 4, "as it is an image or a kernel"));
         wanted = shape_of(in[1])[axis];
       } else {
         GOPT_ASSIGN_OR_RETURN(const int64_t size, parameter(op, axis == 2 ? "kernel_h" : "kernel_w", 1, 1024));
@@ -398,7 +402,7 @@ class SideBuilder {
   // Every `count` groups become one: a weight's channels move to the place of its group in the larger one, the rest is
   // zero. The source must have as many groups as that needs, which narrows it.
   Made merge_groups(const TasoOp& op, std::vector<TasoTensor>& in) {
-    GOPT_RETURN_IF_ERROR(expect_rank(in[0], 4));
+    GOPT_RETURN_IF_ERROR(expect_rank(in, 0, 4, "as it is an image or a kernel"));
     GOPT_ASSIGN_OR_RETURN(const int64_t count, parameter(op, "merge_gconv_count", 1, 8));
     auto known = shapes_.groups_of.find(op.inputs[0].node);
     if (known == shapes_.groups_of.end()) return Error{"no convolution of the source has this weight"};

@@ -1,8 +1,8 @@
 #include "gopt/taso_json.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "taso_rule.h"
 
@@ -17,7 +17,8 @@ class FormError : public std::runtime_error {
 };
 
 const Json& member(const Json& object, const char* name) {
-  if (!object.is_object() || !object.contains(name)) throw FormError(std::string("'") + name + "' is missing");
+  if (!object.is_object()) throw FormError(std::string("what should hold '") + name + "' is no object");
+  if (!object.contains(name)) throw FormError(std::string("'") + name + "' is missing");
   return object.at(name);
 }
 const Json& array(const Json& value, const std::string& what) {
@@ -105,14 +106,20 @@ TasoRule read_rule(const Json& json) {
   return rule;
 }
 
-// The rule's own number where it has one, for messages and its name.
-std::string label_of(const Json& json, size_t position) {
+// How an entry is called: by its own number where it has one, else by its place, in words that no number is.
+struct Label {
+  std::string name, text;  // "taso-17"; "rule 17 (entry 3)"
+};
+Label label_of(const Json& json, size_t position) {
+  const std::string place = "entry " + std::to_string(position);
+  std::string id;
   if (json.is_object() && json.contains("id")) {
-    const Json& id = json.at("id");
-    if (id.is_number_integer()) return std::to_string(id.get<int64_t>());
-    if (id.is_string() && !id.get<std::string>().empty()) return id.get<std::string>();
+    const Json& own = json.at("id");
+    if (own.is_number_integer()) id = std::to_string(own.get<int64_t>());
+    if (own.is_string()) id = own.get<std::string>();
   }
-  return std::to_string(position);
+  if (id.empty()) return {"taso-entry-" + std::to_string(position), place + ", which has no id"};
+  return {"taso-" + id, "rule " + id + " (" + place + ")"};
 }
 
 // Throws FormError, std::overflow_error.
@@ -132,15 +139,17 @@ Result<ParsedRules> parse_each_taso_rule(std::string_view text, const std::strin
   const Json* list = document.is_object() && document.contains("rules") ? &document.at("rules") : &document;
   if (!list->is_array()) return Error{file_name + ": no array of rules, neither the whole nor under \"rules\""};
   ParsedRules parsed;
-  std::set<std::string> names;
+  std::map<std::string, size_t> places;  // of the entries of each name
   size_t position = 0;
   for (const Json& json : *list) {
-    const std::string label = label_of(json, position++), name = "taso-" + label;
+    const Label label = label_of(json, position++);
     try {
-      if (!names.insert(name).second) throw FormError("there are two rules of that number");
-      parsed.rules.push_back(rule_of(json, name));
+      if (!json.is_object()) throw FormError("a rule is an object with 'src', 'dst' and 'out'");
+      const auto [first, is_new] = places.emplace(label.name, position - 1);
+      if (!is_new) throw FormError("entry " + std::to_string(first->second) + " has the same id");
+      parsed.rules.push_back(rule_of(json, label.name));
     } catch (const std::runtime_error& e) {
-      parsed.malformed.push_back({name, file_name + ": rule " + label + ": " + e.what(), parsed.rules.size()});
+      parsed.malformed.push_back({label.name, file_name + ": " + label.text + ": " + e.what(), parsed.rules.size()});
     }
   }
   return parsed;

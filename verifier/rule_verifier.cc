@@ -190,7 +190,7 @@ Verification RuleVerifier::decide() {
   }
   solver_.set_topic("the left side is defined somewhere");
   if (samples_.left_valid == 0 && !solver_.is_satisfiable(context(condition_)))
-    return refuted_verdict("the left side is never defined", std::nullopt);
+    return refuted_verdict("the left side is never defined: " + why_never_defined(), std::nullopt);
   if (auto verdict = require_what_is_missing()) return *verdict;
   if (!(rule_.condition == condition_)) {
     if (!solver_.is_satisfiable(context(condition_) && interior()))
@@ -237,6 +237,17 @@ RuleVerifier::Judgement RuleVerifier::judge_samples(int count) {
   if (samples_.has_elements && !samples_.left_is_finite_somewhere && samples_.never_finite)
     return {refuted_verdict("the left side has no finite value", samples_.never_finite), std::nullopt};
   return {};
+}
+
+// The first requirement of the left side that the condition and those before it leave no sizes for.
+std::string RuleVerifier::why_never_defined() {
+  Cond all = variable_domain(rule_) && condition_;
+  if (!solver_.is_satisfiable(all)) return "no sizes satisfy the condition";
+  for (const Requirement& r : left_.requirements) {
+    all = all && r.cond;
+    if (!solver_.is_satisfiable(all)) return "it requires that " + r.what;
+  }
+  return "no sizes satisfy what it requires";
 }
 
 // Where the right side needs more than the left, few of the left side's samples look at both; these all do, so that

@@ -36,6 +36,7 @@ class RuleVerifier {
   Judgement judge_where_right_is_defined();
   std::optional<Verification> require_what_is_missing();
   void prefer_plain_condition();
+  std::string why_never_defined();
   Verification prove_outputs(const std::optional<Verification>& unless_excluded);
   // The rule differs at the counterexample: a condition that excludes it, and the proof under that, or else refuted.
   Verification prove_conditionally(const Counterexample& counterexample);

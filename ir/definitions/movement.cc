@@ -88,6 +88,12 @@ void define_Split(DefineContext& c) {
 
 namespace {
 
+// In words, for the requirement that a range of symbols makes.
+std::string range_text(const Index& extent, const Index& start, const Index& end) {
+  return "the range " + to_string(start) + " to " + to_string(end) + " lies within the axis of extent " +
+         to_string(extent) + ", where a place counted from the end is written " + to_string(extent) + " - k";
+}
+
 // From `start` down to, and without, `end`.
 SliceRange resolve_backward_slice(DefineContext& c, const Index& extent, const Index& start, const Index& end,
                                   int64_t step) {
@@ -102,7 +108,7 @@ SliceRange resolve_backward_slice(DefineContext& c, const Index& extent, const I
   }
   // A symbol that is negative would count from the end.
   const Index lowest(end.is_constant() ? -1 : 0);
-  c.require(at_least(to, lowest) && at_least(from, to) && less(from, extent), "the range lies within the axis");
+  c.require(at_least(to, lowest) && at_least(from, to) && less(from, extent), range_text(extent, start, end));
   if (!start.is_constant()) c.require(at_least(from, Index(0)), "the range begins within the axis");
   return {from, ceil_div(from - to, Index(-step)), step};
 }
@@ -125,7 +131,7 @@ SliceRange resolve_slice(DefineContext& c, const Index& extent, const Index& sta
   if (to.is_constant() && to.constant() >= INT_MAX) to = extent;
   if (to.is_constant() && to.constant() < 0) to = extent + to;
   if (from.is_constant() && from.constant() < 0) from = extent + from;
-  c.require(at_least(from, Index(0)) && at_least(to, from) && at_least(extent, to), "the range lies within the axis");
+  c.require(at_least(from, Index(0)) && at_least(to, from) && at_least(extent, to), range_text(extent, start, end));
   return {from, ceil_div(to - from, Index(step)), step};
 }
 

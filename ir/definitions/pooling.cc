@@ -14,7 +14,10 @@ Index ceil_output(DefineContext& c, const Index& padded, const Index& reach, con
   const Index overlap = reach - stride - (padded - extent - begin);
   if (overlap.is_constant() && overlap.constant() >= 0) return out;
   if (!out.is_constant() || !stride.is_constant() || !extent.is_constant() || !begin.is_constant())
-    c.fail("ceil_mode needs static extents");
+    c.fail("ceil_mode: whether the last window of an axis of extent " + to_string(extent) +
+           " starts inside is not known for all sizes; give extents as numbers, or a window of " + to_string(reach) +
+           " places that is no smaller than its stride and right padding together, " +
+           to_string(stride + padded - extent - begin));
   const bool outside = (out.constant() - 1) * stride.constant() >= extent.constant() + begin.constant();
   return outside ? out - Index(1) : out;
 }

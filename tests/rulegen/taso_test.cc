@@ -67,11 +67,12 @@ INSTANTIATE_TEST_SUITE_P(
     Taso, MalformedTaso,
     ::testing::Values(
         Row{"NoJson", "{", "F: this is not JSON"}, Row{"NoRules", "{\"n\": 1}", "F: no array of rules"},
-        Row{"NotAnObject", "[3]", "F: rule 0: 'src' is missing"},
-        Row{"NoTarget", R"([{"id": 4, "src": []}])", "F: rule 4: 'dst' is missing"},
+        Row{"NotAnObject", "[3]", "F: entry 0, which has no id: a rule is an object"},
+        Row{"NoSource", "[{}]", "F: entry 0, which has no id: 'src' is missing"},
+        Row{"NoTarget", R"([{"id": 4, "src": []}])", "F: rule 4 (entry 0): 'dst' is missing"},
         Row{"UnknownOperator",
             R"([{"id": 17, "src": [{"op": "frob", "in": [[-1,0]]}], "dst": [], "out": [[[0,0],[-1,0]]]}])",
-            "F: rule 17: source: operator 0 (frob): unknown operator 'frob'"},
+            "F: rule 17 (entry 0): source: operator 0 (frob): unknown operator 'frob'"},
         Row{"Reshape", R"([{"src": [{"op": "reshape", "in": [[-1,0]]}], "dst": [], "out": [[[0,0],[-1,0]]]}])",
             "does not say the shape"},
         Row{"Arity", R"([{"src": [{"op": "relu", "in": [[-1,0],[-2,0]]}], "dst": [], "out": [[[0,0],[-1,0]]]}])",
@@ -85,13 +86,16 @@ INSTANTIATE_TEST_SUITE_P(
             "parameter 'stride_h' is missing"},
         Row{"UnknownPadding",
             R"([{"id": "a", "src": [{"op": "conv2d", "p": {"pad": "full"}, "in": [[-1,0],[-2,0]]}], "dst": [], "out": []}])",
-            "F: rule a: parameter 'pad' cannot be 'full'"},
+            "F: rule a (entry 0): parameter 'pad' cannot be 'full'"},
         Row{"AxisOutOfRange",
             R"([{"src": [{"op": "concat", "p": {"axis": 2, "numdim": 2}, "in": [[-1,0],[-2,0]]}], "dst": [], "out": [[[0,0],[-1,0]]]}])",
             "parameter 'axis' is 2"},
         Row{"NoPermutation",
             R"([{"src": [{"op": "transpose", "p": {"numdim": 2, "perm": 3}, "in": [[-1,0]]}], "dst": [], "out": [[[0,0],[-1,0]]]}])",
             "'perm' is no permutation"},
+        Row{"RanksDiffer",
+            R"([{"src": [{"op": "ewadd", "in": [[-1,0],[-2,0]]}], "dst": [], "out": [[[0,0],[-1,0]]], "rank": {"-1": 3, "-2": 2}}])",
+            "operator 0 (ewadd): input 1 has 2 axes and needs 3, as many as input 0"},
         Row{"NoOutputs", R"([{"src": [], "dst": [], "out": []}])", "'out' is empty"},
         Row{"VariableOfTheTarget",
             R"([{"src": [{"op": "relu", "in": [[-1,0]]}], "dst": [{"op": "relu", "in": [[-2,0]]}], "out": [[[0,0],[0,0]]]}])",
@@ -99,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"TwiceTheNumber",
             R"([{"id": 1, "src": [{"op": "relu", "in": [[-1,0]]}], "dst": [{"op": "relu", "in": [[-1,0]]}], "out": [[[0,0],[0,0]]]},
                 {"id": 1, "src": [], "dst": [], "out": [[[-1,0],[-1,0]]]}])",
-            "F: rule 1: there are two rules of that number"}),
+            "F: rule 1 (entry 1): entry 0 has the same id"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Taso, EachRuleIsReadByItself) {
@@ -110,10 +114,22 @@ TEST(Taso, EachRuleIsReadByItself) {
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
   ASSERT_EQ(parsed->rules.size(), 1u);
   ASSERT_EQ(parsed->malformed.size(), 2u);
-  EXPECT_EQ(parsed->malformed[0].name, "taso-0");
+  EXPECT_EQ(parsed->malformed[0].name, "taso-entry-0");
   EXPECT_EQ(parsed->malformed[0].next, 0u);
   EXPECT_EQ(parsed->malformed[1].name, "taso-6");
   EXPECT_EQ(parsed->malformed[1].next, 1u);
+}
+
+// An entry without an id is called by its place, which is no other's id.
+TEST(Taso, AnEntryWithoutIdHasANameOfItsOwn) {
+  const char* relu = R"("src": [{"op": "relu", "in": [[-1,0]]}], "dst": [{"op": "relu", "in": [[-1,0]]}],
+      "out": [[[0,0],[0,0]]])";
+  const auto rules = parse_taso_rules(
+      std::string("[{\"id\": 1, ") + relu + "}, {" + relu + "}, {\"id\": 2, " + relu + "}, {" + relu + "}]", "F");
+  ASSERT_TRUE(rules.ok()) << rules.error().message;
+  std::vector<std::string> names;
+  for (const RewriteRule& rule : *rules) names.push_back(rule.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"taso-1", "taso-entry-1", "taso-2", "taso-entry-3"}));
 }
 
 TEST(Taso, TheProgramReportsTheError) {

@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "commands.h"
 #include "further.h"
+#include "interruption.h"
 #include "obligations.h"
 #include "progress.h"
 #include "prove.h"
@@ -43,15 +47,55 @@ nlohmann::json row(const MalformedRule& rule) {
           {"reason", rule.message}};
 }
 
+nlohmann::json undecided_row(const RewriteRule& rule) {
+  return {{"name", rule.name},
+          {"verdict", to_string(Verdict::Unknown)},
+          {"conditions", nlohmann::json::array()},
+          {"milliseconds", 0.0},
+          {"reason", "interrupted"}};
+}
+
 // What a run over several files found.
 struct Findings {
   VerdictCounts counts;
+  // Of all files' rules; those that are not decided yet say so.
   nlohmann::json rows = nlohmann::json::array();
+  size_t decided = 0;
+  std::mutex mutex;  // of the rows and of standard output, which are also written when the run is interrupted
   std::vector<double> milliseconds;
   CrossCheck cross_check;
   size_t malformed = 0;
   Status status = Unit{};  // the first error in writing or in cvc5
 };
+
+// A file with the places of its rules among the rows.
+struct InputFile {
+  std::optional<RuleFile> file{};  // where it could be read
+  Status status = Unit{};
+  std::vector<size_t> places{};
+};
+
+InputFile read_input(const std::string& path, const std::string& format, nlohmann::json& rows) {
+  InputFile input;
+  auto file = read_rule_file(path, format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson);
+  if (!file) {
+    input.status = file.error();
+    return input;
+  }
+  input.file = *std::move(file);
+  const std::vector<MalformedRule>& malformed = input.file->malformed;
+  size_t next = 0;
+  const auto add_malformed = [&](size_t place) {
+    for (; next < malformed.size() && malformed[next].next == place; next++) rows.push_back(row(malformed[next]));
+  };
+  for (size_t i = 0; i < input.file->rules.size(); i++) {
+    add_malformed(i);
+    input.places.push_back(rows.size());
+    rows.push_back(undecided_row(input.file->rules[i]));
+  }
+  add_malformed(input.file->rules.size());
+  return input;
+}
 
 void keep_first(Status& status, Status next) {
   if (status && !next) status = std::move(next);
@@ -65,7 +109,6 @@ Status write_log(const std::string& folder, const std::string& rule, const std::
 }
 
 void note(const RewriteRule& rule, const Verification& v, const VerifyCommandOptions& o, Findings& findings) {
-  findings.rows.push_back(row(rule, v));
   findings.milliseconds.push_back(v.milliseconds);
   if (!findings.status) return;
   if (!o.smt2.empty()) keep_first(findings.status, write_obligations(o.smt2, rule.name, v.obligations));
@@ -81,8 +124,12 @@ void note(const RewriteRule& rule, const Verification& v, const VerifyCommandOpt
 // Proves a file's rules one after another, those that are malformed at their places among them.
 class FileRun {
  public:
-  FileRun(RuleFile& file, const VerifyCommandOptions& options, Findings& findings)
-      : file_(file), options_(options), findings_(findings), progress_(file.rules.size()) {}
+  FileRun(InputFile& input, const VerifyCommandOptions& options, Findings& findings)
+      : file_(*input.file),
+        places_(input.places),
+        options_(options),
+        findings_(findings),
+        progress_(file_.rules.size()) {}
 
   void prove() {
     VerifyOptions options;
@@ -91,9 +138,14 @@ class FileRun {
     const auto start = std::chrono::steady_clock::now();
     size_t done = 0;
     prove_on_threads(file_.rules, options, options_.threads, [&](const RewriteRule& rule, const Verification& v) {
-      report_malformed(done++);
+      const std::lock_guard lock(findings_.mutex);
+      report_malformed(done);
+      findings_.rows[places_[done++]] = row(rule, v);
+      findings_.decided++;
       report(rule, v);
+      std::fflush(stdout);
     });
+    const std::lock_guard lock(findings_.mutex);
     report_malformed(done);
     progress_.clear();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -108,7 +160,6 @@ class FileRun {
     for (; malformed_ < file_.malformed.size() && file_.malformed[malformed_].next == next; malformed_++) {
       progress_.clear();
       fmt::print("{}\n", file_.malformed[malformed_].message);
-      findings_.rows.push_back(row(file_.malformed[malformed_]));
     }
   }
 
@@ -127,6 +178,7 @@ class FileRun {
   }
 
   RuleFile& file_;
+  const std::vector<size_t>& places_;
   const VerifyCommandOptions& options_;
   Findings& findings_;
   Progress progress_;
@@ -135,11 +187,11 @@ class FileRun {
   size_t malformed_ = 0;  // that were reported
 };
 
-Status verify_file(const std::string& path, const VerifyCommandOptions& o, Findings& findings) {
-  const RuleFormat format = o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson;
-  GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, format));
-  FileRun(file, o, findings).prove();
+Status verify_file(const std::string& path, InputFile& input, const VerifyCommandOptions& o, Findings& findings) {
+  GOPT_RETURN_IF_ERROR(input.status);
+  FileRun(input, o, findings).prove();
   GOPT_RETURN_IF_ERROR(findings.status);
+  RuleFile& file = *input.file;
   if (!o.generalise) return o.write ? write_text(path, update_rules_text(file.text, file.rules), true) : Status(Unit{});
   const std::string forms = print_rules(generalised(file.rules));
   if (!o.write) {
@@ -156,20 +208,42 @@ void print_cross_check(const CrossCheck& found) {
   fmt::print("{}\n", found.text());
 }
 
+Status write_rows(const VerifyCommandOptions& o, const Findings& findings) {
+  return o.json.empty() ? Status(Unit{}) : write_text(o.json, findings.rows.dump(1) + "\n", o.force);
+}
+
+// What is decided is not lost with what is not.
+void say_interrupted(const VerifyCommandOptions& o, Findings& findings) {
+  const std::lock_guard lock(findings.mutex);
+  std::fflush(stdout);
+  fmt::print(stderr, "\ninterrupted: {} rules were decided{}\n", findings.decided,
+             o.json.empty() ? "" : "; " + o.json + " says which");
+  if (const Status status = write_rows(o, findings); !status) fmt::print(stderr, "{}\n", status.error().message);
+}
+
+// Every file, one after another; the first error.
+Status verify_files(const VerifyCommandOptions& o, Findings& findings) {
+  std::vector<InputFile> inputs;
+  for (const std::string& path : o.files) inputs.push_back(read_input(path, o.format, findings.rows));
+  const Interruption interruption([&] { say_interrupted(o, findings); });
+  Status status = Unit{};  // a file that cannot be read does not keep others from being proved
+  for (size_t i = 0; i < inputs.size(); i++) {
+    Status own = verify_file(o.files[i], inputs[i], o, findings);
+    if (!status && !own) fmt::print(stderr, "{}\n", own.error().message);
+    keep_first(status, std::move(own));
+  }
+  return status;
+}
+
 Result<int> verify(const VerifyCommandOptions& o) {
   if (o.write && o.format != "rules") return Error{"--write is for files in this project's own form"};
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
   if (o.cross_check) GOPT_RETURN_IF_ERROR(check_cvc5());
   Findings findings;
-  Status status = Unit{};  // a file that cannot be read does not keep others from being proved
-  for (const std::string& path : o.files) {
-    Status own = verify_file(path, o, findings);
-    if (!status && !own) fmt::print(stderr, "{}\n", own.error().message);
-    keep_first(status, std::move(own));
-  }
+  const Status status = verify_files(o, findings);
   if (o.files.size() > 1) fmt::print("together: {}\n", findings.counts.text());
   if (o.cross_check) print_cross_check(findings.cross_check);
-  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, findings.rows.dump(1) + "\n", o.force));
+  GOPT_RETURN_IF_ERROR(write_rows(o, findings));
   GOPT_RETURN_IF_ERROR(status);
   return findings.counts.refuted > 0 || findings.malformed > 0 || !findings.cross_check.disagreed.empty() ? 1 : 0;
 }
