@@ -9,19 +9,21 @@ namespace {
 
 bool is_binder(AtomId symbol) { return atom(symbol).name.compare(0, 2, "%k") == 0; }
 
-// The lower bound that the literals state of the binder.
-std::optional<Index> lower_bound(const Cond& cond, AtomId binder) {
+// What the literals state as bounds of the binder: if any value of it satisfies them, one of these does.
+std::vector<Index> bounds_of(const Cond& cond, AtomId binder) {
+  std::vector<Index> bounds;
   for (const Cond& literal : conjuncts(cond)) {
     if (literal.kind() != CondKind::NonNegative) continue;
     const auto split = split_linear(literal.index(), binder);
-    if (split && split->coefficient == 1) return -split->rest;
+    if (split && split->coefficient == 1) bounds.push_back(-split->rest);
   }
-  return std::nullopt;
+  return bounds;
 }
 
 // Where the known demand is made of the value of the wanted one, with its binders at those of the wanted one and its
-// other binders, of sums around it, each at its lower bound.
-Cond where_made(const Demand& known, const Demand& wanted, const std::vector<Cond>& given) {
+// other binders, of sums around it, each at one of its lower bounds: in any of these cases.
+std::vector<Cond> where_made(const Demand& known, const Demand& wanted, const std::vector<Cond>& given) {
+  constexpr size_t kMaxCases = 32;
   Substitution change;
   if (known.text == wanted.text)
     for (size_t i = 0; i < known.binders.size(); i++) change[known.binders[i]] = Index::from_atom(wanted.binders[i]);
@@ -30,12 +32,33 @@ Cond where_made(const Demand& known, const Demand& wanted, const std::vector<Con
     if (std::find(given.begin(), given.end(), literal) == given.end()) made = made && literal;
   std::set<AtomId> symbols;
   collect_symbols(made, symbols);
-  for (AtomId symbol : symbols) {
+  std::vector<Cond> cases{made};
+  for (AtomId symbol : sorted_by_name({symbols.begin(), symbols.end()})) {
     if (!is_binder(symbol) || std::find(wanted.binders.begin(), wanted.binders.end(), symbol) != wanted.binders.end())
       continue;
-    if (const auto bound = lower_bound(made, symbol)) made = substitute(made, {{symbol, *bound}});
+    std::vector<Cond> next;
+    for (const Cond& one : cases) {
+      const std::vector<Index> bounds = bounds_of(one, symbol);
+      for (const Index& bound : bounds)
+        if (next.size() < kMaxCases) next.push_back(substitute(one, {{symbol, bound}}));
+      if (bounds.empty()) next.push_back(one);
+    }
+    cases = std::move(next);
   }
-  return made;
+  return cases;
+}
+
+// Literals of the case that the context does not give; those that hold positions only where `with_positions`.
+Cond lacking(const Cond& one, const Cond& context, bool with_positions, ProofState& state) {
+  Cond missing;
+  for (const Cond& literal : conjuncts(one)) {
+    std::set<AtomId> symbols;
+    collect_symbols(literal, symbols);
+    const bool holds_position =
+        std::any_of(symbols.begin(), symbols.end(), [](AtomId s) { return atom(s).name[0] == '%'; });
+    if ((with_positions || !holds_position) && !state.solver.entails(context, literal)) missing = missing && literal;
+  }
+  return missing;
 }
 
 // What is missing for the demand to be met by those of the other side; true where nothing is.
@@ -45,16 +68,18 @@ Cond missing_for(const Demand& wanted, const std::vector<Demand>& others, ProofS
   for (const Demand& known : others) {
     if (known.function != wanted.function) continue;
     if (known.text != wanted.text && !are_equal(known.argument, wanted.argument, wanted.context, state)) continue;
-    const Cond made = where_made(known, wanted, given);
-    if (made.is_true()) return made;
-    covered = covered || made;
-    if (first.is_false()) first = made;
+    for (const Cond& made : where_made(known, wanted, given)) {
+      if (made.is_true()) return made;
+      covered = covered || made;
+      if (first.is_false()) first = made;
+    }
     if (state.solver.entails(wanted.context, covered)) return Cond();
   }
-  Cond missing;
-  for (const Cond& literal : conjuncts(first))
-    if (!state.solver.entails(wanted.context, literal)) missing = missing && literal;
-  return missing;
+  if (first.is_false()) return first;
+  // Sizes alone may be enough, whatever the position is.
+  const Cond of_sizes = lacking(first, wanted.context, false, state);
+  if (!of_sizes.is_true() && state.solver.entails(wanted.context && of_sizes, covered)) return of_sizes;
+  return lacking(first, wanted.context, true, state);
 }
 
 // Whether samples decide what becomes of the left side where the demand is not met: it is made of an element as it is,
@@ -96,7 +121,8 @@ bool is_demanded_by_both(const std::string& function, const NormalForm& argument
   auto is_covered = [&](const std::vector<Demand>& demands) {
     Cond covered = Cond::never();
     for (const Demand& known : demands)
-      if (known.text == text) covered = covered || where_made(known, wanted, given);
+      if (known.text == text)
+        for (const Cond& made : where_made(known, wanted, given)) covered = covered || made;
     return !covered.is_false() && state.solver.entails(context, covered);
   };
   return is_covered(state.domains.of_left()) && is_covered(state.domains.of_right());

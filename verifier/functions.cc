@@ -296,10 +296,60 @@ NormalForm logarithm(NormalForm argument, const Cond& context, ProofState& state
   return add(as_form(make_call(Function::Log, {std::move(argument)})), outside, state);
 }
 
+// The largest q seen whose square divides n.
+int64_t root_of_square_part(int64_t n) {
+  constexpr int64_t kMaxPrime = 1000;
+  int64_t q = 1;
+  n = std::abs(n);
+  for (int64_t p = 2; p <= kMaxPrime && p * p <= n; p++)
+    for (; n % (p * p) == 0; n /= p * p) q *= p;
+  return q;
+}
+
+// A factor, free of binders, that every term holds twice.
+std::optional<Factor> shared_square(const NormalForm& form) {
+  for (size_t i = 0; !form.empty() && i < form[0].factors.size(); i++) {
+    const Factor& f = form[0].factors[i];
+    const std::string text = key(f);
+    const bool is_shared = std::all_of(form.begin(), form.end(), [&](const Term& term) {
+      return std::count_if(term.factors.begin(), term.factors.end(),
+                           [&](const Factor& other) { return key(other) == text; }) >= 2;
+    });
+    if (is_shared && shared_positions(form, i)) return f;
+  }
+  return std::nullopt;
+}
+
+// sqrt(c^2 f^2 r) = |c f| sqrt(r), where the rest r is not negative if there are factors f: where f is 0, the left has
+// a value whatever r is. The radicand becomes r; |c f| is returned.
+NormalForm taken_out_of_root(NormalForm& radicand, const Cond& context, ProofState& state) {
+  NormalForm outside = one(), rest = radicand;
+  while (const auto shared = shared_square(rest)) {
+    const std::string text = key(*shared);
+    for (Term& term : rest)
+      for (int copy = 0; copy < 2; copy++)
+        term.factors.erase(std::find_if(term.factors.begin(), term.factors.end(),
+                                        [&](const Factor& other) { return key(other) == text; }));
+    outside[0].factors.push_back(*shared);
+  }
+  if (!outside[0].factors.empty() && is_nonnegative(rest, context, state)) {
+    radicand = std::move(rest);
+    if (!is_nonnegative(outside, context, state)) outside = maximum(outside, negated(outside), context, state);
+  } else {
+    outside = one();
+  }
+  const Rational leading = leading_coefficient(radicand);
+  const Rational root(root_of_square_part(leading.numerator()), root_of_square_part(leading.denominator()));
+  for (Term& term : radicand) term.coefficient = term.coefficient * (root * root).inverse();
+  for (Term& term : outside) term.coefficient = term.coefficient * root;
+  return outside;
+}
+
 NormalForm square_root_of(NormalForm radicand, const Cond& context, ProofState& state) {
   if (auto root = exact_root(radicand, context, state)) return *std::move(root);
+  const NormalForm outside = taken_out_of_root(radicand, context, state);
   if (!is_nonnegative(radicand, context, state)) state.domains.demand("sqrt", radicand, context);
-  return as_form(make_call(Function::Sqrt, {std::move(radicand)}));
+  return multiply(outside, as_form(make_call(Function::Sqrt, {std::move(radicand)})), context, state);
 }
 
 NormalForm power(std::vector<NormalForm> args, const Cond& context, ProofState& state) {

@@ -227,10 +227,26 @@ class Normalizer {
       const Cond inner = context && guard;
       if (state_.solver.is_infeasible(inner)) continue;
       Branch all{domain.binders, guard, simplified((*this)(substitute(part.value, domain.renamed), inner), inner)};
-      if (as_number(all.value) == Rational(1)) continue;
-      r = product(r, product_over(std::move(all), inner), context);
+      for (Branch& b : factors_of(all))
+        if (!(as_number(b.value) == Rational(1))) r = product(r, product_over(std::move(b), inner), context);
     }
     return r;
+  }
+
+  // A product of products is that of the products of each factor.
+  static std::vector<Branch> factors_of(const Branch& all) {
+    if (all.value.size() != 1 || !all.value[0].binders.empty() || !all.value[0].guard.is_true()) return {all};
+    std::vector<Branch> parts;
+    const auto add = [&](NormalForm value) { parts.push_back({all.binders, all.guard, std::move(value)}); };
+    NormalForm number = one();
+    number[0].coefficient = all.value[0].coefficient;
+    add(std::move(number));
+    for (Factor f : all.value[0].factors) {
+      const int count = f.kind == FactorKind::Reciprocal ? 1 : std::abs(f.exponent);
+      if (f.kind != FactorKind::Reciprocal) f.exponent = f.exponent < 0 ? -1 : 1;
+      for (int i = 0; i < count; i++) add(as_form(f));
+    }
+    return parts;
   }
 
   NormalForm product_over(Branch all, const Cond& inner) {
