@@ -1,12 +1,18 @@
-// Plain doubles, of many draws at once, that a tape runs over in trials: with zeros, infinities and functions as they
-// are, which residues do not have. Operations are those of the interpreter. See scalar.h for the other numbers.
+// Plain doubles, of many draws at once, that a tape runs over in trials: with zeros and functions as they are, which
+// residues do not have. Operations are those of the interpreter, but that what has no value (a quotient by 0, the
+// logarithm of 0) leaves none in all that uses it: a rule may not rely on how infinities come out. See scalar.h for the
+// other numbers.
 #pragma once
+
+#include <cmath>
+#include <limits>
 
 #include "scalar.h"
 
 namespace gopt::generator {
 
 constexpr size_t kDraws = 16;
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 struct Reals {
   std::array<double, kDraws> draws;
@@ -34,9 +40,9 @@ inline Reals subtract(const Reals& a, const Reals& b) {
 inline Reals multiply(const Reals& a, const Reals& b) {
   return each_draw(a, b, [](double x, double y) { return x * y; });
 }
-// Every double has a value everywhere, if only infinity or none; `ok` is what scalars need.
+// `ok` is what scalars need.
 inline Reals divide(const Reals& a, const Reals& b, bool& /*ok*/) {
-  return each_draw(a, b, [](double x, double y) { return x / y; });
+  return each_draw(a, b, [](double x, double y) { return y == 0 ? kNoValue : x / y; });
 }
 inline Reals maximum(const Reals& a, const Reals& b, bool& /*ok*/) {
   return each_draw(a, b, [](double x, double y) { return x != x ? x : y != y ? y : x < y ? y : x; });
@@ -45,19 +51,25 @@ inline Reals minimum(const Reals& a, const Reals& b, bool& /*ok*/) {
   return each_draw(a, b, [](double x, double y) { return x != x ? x : y != y ? y : y < x ? y : x; });
 }
 inline Reals is_less(const Reals& a, const Reals& b, bool& /*ok*/) {
-  return each_draw(a, b, [](double x, double y) { return x < y ? 1.0 : 0.0; });
+  return each_draw(a, b, [](double x, double y) { return x != x || y != y ? kNoValue : x < y ? 1.0 : 0.0; });
 }
 inline Reals is_equal(const Reals& a, const Reals& b) {
-  return each_draw(a, b, [](double x, double y) { return x == y ? 1.0 : 0.0; });
+  return each_draw(a, b, [](double x, double y) { return x != x || y != y ? kNoValue : x == y ? 1.0 : 0.0; });
 }
 inline Reals choose(const Reals& test, const Reals& then, const Reals& otherwise) {
   Reals result;
   for (size_t draw = 0; draw < kDraws; draw++)
-    result.draws[draw] = test.draws[draw] != 0 ? then.draws[draw] : otherwise.draws[draw];
+    result.draws[draw] = test.draws[draw] != test.draws[draw] ? kNoValue
+                         : test.draws[draw] != 0              ? then.draws[draw]
+                                                              : otherwise.draws[draw];
   return result;
 }
 inline Reals call(Function function, const Reals& a, const Reals& b, bool& /*ok*/) {
-  return each_draw(a, b, [&](double x, double y) { return numeric(function, x, y); });
+  return each_draw(a, b, [&](double x, double y) {
+    const double value = numeric(function, x, y);
+    const bool is_pole = std::isinf(value) && std::fabs(x) < 1;  // of a logarithm or a reciprocal, not of exp
+    return is_pole ? kNoValue : value;
+  });
 }
 
 }  // namespace gopt::generator

@@ -182,7 +182,7 @@ uint64_t units_so_far(const z3::solver& solver) {
 
 struct Solver::State {
   z3::context context;
-  // Push and pop on one solver cost far less than a fresh one; without tactics, which it would only use before a push.
+  // Push and pop on one solver cost far less than a fresh one.
   z3::solver incremental{context};
   unsigned incremental_limit = 0;
   std::map<AtomId, size_t> numbers;
