@@ -2,118 +2,14 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
+#include <set>
 #include <sstream>
+
+#include "line_reader.h"
+#include "names.h"
 
 namespace gopt::generator {
 namespace {
-
-// A recursive-descent reader of one line: words, numbers, polynomials, lists.
-class LineReader {
- public:
-  LineReader(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
-
-  bool at_end() {
-    skip_spaces();
-    return at_ == text_.size();
-  }
-  bool accept(char wanted) {
-    skip_spaces();
-    if (at_ == text_.size() || text_[at_] != wanted) return false;
-    at_++;
-    return true;
-  }
-  bool accept(std::string_view wanted) {
-    skip_spaces();
-    if (text_.substr(at_, wanted.size()) != wanted) return false;
-    at_ += wanted.size();
-    return true;
-  }
-  Error expected(const std::string& what) const {
-    return Error{fmt::format("{}: expected {} at `{}`", where_, what, text_.substr(std::min(at_, text_.size())))};
-  }
-
-  Result<std::string> word() {
-    skip_spaces();
-    const size_t start = at_;
-    while (at_ < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_' || text_[at_] == '-'))
-      at_++;
-    if (at_ == start) return expected("a name");
-    return std::string(text_.substr(start, at_ - start));
-  }
-  bool at_number() {
-    skip_spaces();
-    return at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '-');
-  }
-  Result<int64_t> integer() {
-    GOPT_ASSIGN_OR_RETURN(const double value, number());
-    if (value != static_cast<double>(static_cast<int64_t>(value))) return expected("an integer");
-    return static_cast<int64_t>(value);
-  }
-  Result<double> number() {
-    skip_spaces();
-    double value = 0;
-    const char* begin = text_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
-    if (error != std::errc()) return expected("a number");
-    at_ += static_cast<size_t>(end - begin);
-    return value;
-  }
-
-  // sum := product (('+' | '-') product)*
-  Result<Index> polynomial() {
-    const bool negative = accept('-');
-    GOPT_ASSIGN_OR_RETURN(Index sum, product());
-    if (negative) sum = -sum;
-    for (;;) {
-      const bool plus = accept('+'), minus = !plus && accept('-');
-      if (!plus && !minus) return sum;
-      GOPT_ASSIGN_OR_RETURN(const Index term, product());
-      sum = plus ? sum + term : sum - term;
-    }
-  }
-  Result<std::vector<Index>> list() {
-    std::vector<Index> items;
-    if (!accept('[')) return expected("`[`");
-    while (!accept(']')) {
-      if (!items.empty() && !accept(',')) return expected("`,` or `]`");
-      GOPT_ASSIGN_OR_RETURN(Index item, polynomial());
-      items.push_back(std::move(item));
-    }
-    return items;
-  }
-
- private:
-  void skip_spaces() {
-    while (at_ < text_.size() && text_[at_] == ' ') at_++;
-  }
-  Result<Index> product() {
-    GOPT_ASSIGN_OR_RETURN(Index result, factor());
-    while (accept('*')) {
-      GOPT_ASSIGN_OR_RETURN(const Index next, factor());
-      result = result * next;
-    }
-    return result;
-  }
-  Result<Index> factor() {
-    skip_spaces();
-    if (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) {
-      int64_t value = 0;
-      const auto end = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value).ptr;
-      at_ = static_cast<size_t>(end - text_.data());
-      return Index(value);
-    }
-    const size_t start = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) at_++;
-    if (at_ == start) return expected("a number or a size");
-    return symbol(text_.substr(start, at_ - start));
-  }
-
-  std::string_view text_;
-  std::string where_;
-  size_t at_ = 0;
-};
 
 Result<AttributeValue> read_attribute(LineReader& line, AttributeKind kind) {
   switch (kind) {
@@ -126,6 +22,10 @@ Result<AttributeValue> read_attribute(LineReader& line, AttributeKind kind) {
       return AttributeValue{std::move(values)};
     }
     case AttributeKind::Float: {
+      if (line.accept('$')) {
+        GOPT_ASSIGN_OR_RETURN(std::string name, line.word());
+        return AttributeValue{FloatVariable{std::move(name), kFirstFloatSlot}};
+      }
       GOPT_ASSIGN_OR_RETURN(const double value, line.number());
       return AttributeValue{value};
     }
@@ -157,7 +57,45 @@ bool have_equal_texts(const Attributes& a, const Attributes& b) {
   });
 }
 
-// op NAME [weights-only] [inputs=N] [outputs=N] [weights-from=N] [attribute=value ...]
+// The number of the class of that name, -1 where there is none.
+int class_named(const Family& family, const std::string& name) {
+  for (size_t i = 0; i < family.classes.size(); i++)
+    if (family.classes[i].name == name) return static_cast<int>(i);
+  return -1;
+}
+
+// "args=_,scale": the classes of an operator's arguments.
+Status read_argument_classes(LineReader& line, const Family& family, AlphabetOp& op) {
+  GOPT_ASSIGN_OR_RETURN(const std::vector<std::string> names, line.words());
+  for (const std::string& name : names) {
+    op.classes.push_back(name == "_" ? -1 : class_named(family, name));
+    if (name != "_" && op.classes.back() < 0) return line.expected("a class named above, not `" + name + "`, before");
+  }
+  return Unit{};
+}
+
+Status check_arguments(const LineReader& line, const AlphabetOp& op) {
+  if (!op.classes.empty() && op.classes.size() != static_cast<size_t>(op.inputs))
+    return line.expected(fmt::format("args= for {} inputs, not {}, before", op.inputs, op.classes.size()));
+  if (op.inputs == 2 && (op.weights_from < 2 || !op.classes.empty()) && op_info(op.kind).has(kCommutative))
+    return line.expected("weights-from and args for operators whose inputs have an order alone, not for " + op.name() +
+                         ", before");
+  return Unit{};
+}
+
+// One of `args`, `inputs`, `outputs` and `weights-from`, after its `=`. False where it is none of them.
+Result<bool> read_option(LineReader& line, const std::string& option, const Family& family, AlphabetOp& op) {
+  if (option == "args") {
+    GOPT_RETURN_IF_ERROR(read_argument_classes(line, family, op));
+    return true;
+  }
+  if (option != "inputs" && option != "outputs" && option != "weights-from") return false;
+  GOPT_ASSIGN_OR_RETURN(const int64_t count, line.integer());
+  (option == "inputs" ? op.inputs : option == "outputs" ? op.outputs : op.weights_from) = static_cast<int>(count);
+  return true;
+}
+
+// op NAME [weights-only] [inputs=N] [outputs=N] [weights-from=N] [args=CLASS,...] [attribute=value ...]
 Status read_op(LineReader& line, Family& family) {
   GOPT_ASSIGN_OR_RETURN(const std::string name, line.word());
   const auto kind = find_op(name);
@@ -171,17 +109,10 @@ Status read_op(LineReader& line, Family& family) {
       continue;
     }
     if (!line.accept('=')) return line.expected("`=`");
-    if (attribute == "inputs" || attribute == "outputs" || attribute == "weights-from") {
-      GOPT_ASSIGN_OR_RETURN(const int64_t count, line.integer());
-      (attribute == "inputs"    ? op.inputs
-       : attribute == "outputs" ? op.outputs
-                                : op.weights_from) = static_cast<int>(count);
-      continue;
-    }
-    GOPT_RETURN_IF_ERROR(read_attribute_of(line, info, attribute, op.attributes));
+    GOPT_ASSIGN_OR_RETURN(const bool is_option, read_option(line, attribute, family, op));
+    if (!is_option) GOPT_RETURN_IF_ERROR(read_attribute_of(line, info, attribute, op.attributes));
   }
-  if (op.inputs == 2 && op.weights_from < 2 && info.has(kCommutative))
-    return line.expected("weights-from for operators whose inputs have an order alone, not for " + name + ", before");
+  GOPT_RETURN_IF_ERROR(check_arguments(line, op));
   for (const AlphabetOp& other : family.ops)
     if (other.composite.empty() && other.kind == op.kind && other.inputs == op.inputs && other.outputs == op.outputs &&
         have_equal_texts(other.attributes, op.attributes))
@@ -190,22 +121,25 @@ Status read_op(LineReader& line, Family& family) {
   return Unit{};
 }
 
-// composite NAME [inputs=N] [weights-only] [weights-from=N]
+// composite NAME [inputs=N] [weights-only] [weights-from=N] [args=CLASS,...]
 Status read_composite(LineReader& line, Family& family) {
   AlphabetOp op{OpKind::Identity};
   GOPT_ASSIGN_OR_RETURN(op.composite, line.word());
   if (find_op(op.composite)) return line.expected("a name that no operator has, not `" + op.composite + "`, before");
   while (!line.at_end()) {
-    GOPT_ASSIGN_OR_RETURN(const std::string attribute, line.word());
-    if (attribute == "weights-only") {
+    GOPT_ASSIGN_OR_RETURN(const std::string option, line.word());
+    if (option == "weights-only") {
       op.on_weights_only = true;
-    } else if ((attribute == "inputs" || attribute == "weights-from") && line.accept('=')) {
-      GOPT_ASSIGN_OR_RETURN(const int64_t count, line.integer());
-      (attribute == "inputs" ? op.inputs : op.weights_from) = static_cast<int>(count);
-    } else {
-      return line.expected("inputs=N, weights-from=N or weights-only, not `" + attribute + "`, before");
+      continue;
     }
+    bool is_option = option != "outputs" && line.accept('=');
+    if (is_option) {
+      GOPT_ASSIGN_OR_RETURN(is_option, read_option(line, option, family, op));
+    }
+    if (!is_option)
+      return line.expected("inputs=N, weights-from=N, args=CLASS,... or weights-only, not `" + option + "`, before");
   }
+  GOPT_RETURN_IF_ERROR(check_arguments(line, op));
   family.ops.push_back(std::move(op));
   return Unit{};
 }
@@ -266,7 +200,7 @@ Status read_size(LineReader& line, Family& family) {
   return Unit{};
 }
 
-// (activation | weight) COUNT [... ,] extents
+// (activation | weight) COUNT [[... ,] extents] [as NAME]
 Status read_class(LineReader& line, VariableKind kind, Family& family) {
   VariableClass made;
   made.kind = kind;
@@ -281,6 +215,11 @@ Status read_class(LineReader& line, VariableKind kind, Family& family) {
     shape.push_back(std::move(extent));
   }
   made.type = {ElementType::Float32, std::move(shape)};
+  if (line.accept("as ")) {
+    GOPT_ASSIGN_OR_RETURN(made.name, line.word());
+    if (made.name == "_" || class_named(family, made.name) >= 0)
+      return line.expected("a name that no class has, not `" + made.name + "`, before");
+  }
   family.classes.push_back(std::move(made));
   return Unit{};
 }
@@ -307,18 +246,46 @@ Status read_line(LineReader& line, std::vector<Family>& families) {
     }
     return Unit{};
   }
-  if (keyword == "max-ops" || keyword == "max-weight-ops") {
+  if (keyword == "max-ops" || keyword == "max-weight-ops" || keyword == "max-vars") {
     GOPT_ASSIGN_OR_RETURN(const int64_t value, line.integer());
-    (keyword == "max-ops" ? family.max_ops : family.max_weight_ops) = static_cast<int>(value);
+    (keyword == "max-ops"    ? family.max_ops
+     : keyword == "max-vars" ? family.max_variables
+                             : family.max_weight_ops) = static_cast<int>(value);
     return Unit{};
   }
-  if (keyword == "partial") {
-    family.is_partial = true;
+  if (keyword == "partial" || keyword == "exponentials") {
+    (keyword == "partial" ? family.is_partial : family.has_exponentials) = true;
     return Unit{};
   }
   return line.expected(
-      "family, size, activation, weight, constant, op, composite, step, partial, max-ops or max-weight-ops, not `" +
+      "family, size, activation, weight, constant, op, composite, step, partial, exponentials, max-ops, max-vars or "
+      "max-weight-ops, "
+      "not `" +
       keyword + "`, before");
+}
+
+std::set<std::string> float_variables_of(const Family& family) {
+  std::set<std::string> names;
+  const auto collect = [&](const Attributes& attributes) {
+    for (const auto& [name, value] : attributes)
+      if (const auto* variable = std::get_if<FloatVariable>(&value)) names.insert(variable->name);
+  };
+  for (const AlphabetOp& op : family.ops) {
+    collect(op.attributes);
+    for (const CompositeStep& step : op.steps) collect(step.attributes);
+  }
+  return names;
+}
+
+Status check_family(const Family& family, const std::string& name) {
+  for (const AlphabetOp& op : family.ops)
+    if (!op.composite.empty() && op.steps.empty())
+      return Error{fmt::format("{}: composite {} of family {} has no step", name, op.composite, family.name)};
+  if (family.classes.size() > kMaxClasses)
+    return Error{fmt::format("{}: family {} has more than {} classes of variables", name, family.name, kMaxClasses)};
+  if (float_variables_of(family).size() > 1)
+    return Error{fmt::format("{}: family {} has more than one float variable", name, family.name)};
+  return Unit{};
 }
 
 }  // namespace
@@ -336,10 +303,7 @@ Result<std::vector<Family>> parse_alphabet(std::string_view text, const std::str
     if (!line.at_end()) return line.expected("the end of the line");
   }
   if (families.empty()) return Error{name + ": no family"};
-  for (const Family& family : families)
-    for (const AlphabetOp& op : family.ops)
-      if (!op.composite.empty() && op.steps.empty())
-        return Error{fmt::format("{}: composite {} of family {} has no step", name, op.composite, family.name)};
+  for (const Family& family : families) GOPT_RETURN_IF_ERROR(check_family(family, name));
   return families;
 }
 

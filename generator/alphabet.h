@@ -20,12 +20,17 @@ struct Size {
   int64_t low, high;
 };
 
-// Variables of one kind and type, interchangeable.
+// What a float variable ($epsilon) is where terms are compared: a number of few bits that no operator singles out.
+constexpr double kFloatVariable = 0.71875;
+
+// Variables of one kind and type, interchangeable. Those of a class with a name are for arguments that name it alone,
+// so that an operator of many inputs has few namings.
 struct VariableClass {
   VariableKind kind = VariableKind::Activation;
   int count = 1;
   TensorType type;
   bool has_prefix = false;
+  std::string name = {};
 };
 
 // One operator of a composite. An argument is an input of the composite, an earlier step's output, or a scalar.
@@ -51,21 +56,27 @@ struct AlphabetOp {
   int weights_from = 99;  // inputs from this one on are weights
   std::string composite;  // its name; else empty
   std::vector<CompositeStep> steps;
+  std::vector<int> classes;  // for each argument the class that its variable is of, -1 where any term will do; or empty
 
+  // The class of argument `i`, -1 where any term will do.
+  int class_of(size_t i) const { return classes.empty() ? -1 : classes[i]; }
   const std::string& name() const { return composite.empty() ? op_info(kind).name : composite; }
 };
 
 // What the operator computes, its steps one after another.
 Result<Definition> define(const AlphabetOp& op, const std::vector<TensorExpr>& inputs);
 Result<InferredTypes> infer_types(const AlphabetOp& op, const std::vector<TensorType>& inputs);
+// With numbers for sizes and for float variables.
 Attributes substituted(const Attributes& attributes, const Substitution& sizes);
 AlphabetOp substituted(const AlphabetOp& op, const Substitution& sizes);
 
 struct Family {
   std::string name;
-  int max_ops = 9;          // its own limit, where more is not worth its price
-  int max_weight_ops = 1;   // operators on weights alone
-  bool is_partial = false;  // pairs that agree on a part of their elements are looked for
+  int max_ops = 9;                // its own limit, where more is not worth its price
+  int max_weight_ops = 1;         // operators on weights alone
+  int max_variables = 0;          // its own limit, where rules need more than others; 0: none
+  bool is_partial = false;        // pairs that agree on a part of their elements are looked for
+  bool has_exponentials = false;  // the laws of exp are looked for
   std::vector<Size> sizes;
   std::vector<VariableClass> classes;
   std::vector<double> constants;  // scalars

@@ -16,6 +16,7 @@ Attributes substituted(const Attributes& attributes, const Substitution& sizes) 
     if (auto* index = std::get_if<Index>(&value)) *index = substitute(*index, sizes);
     if (auto* list = std::get_if<std::vector<Index>>(&value))
       for (Index& index : *list) index = substitute(index, sizes);
+    if (std::holds_alternative<FloatVariable>(value)) value = kFloatVariable;
   }
   return result;
 }

@@ -27,11 +27,14 @@ Enumerator::Enumerator(Space& space, const EnumerationLimits& limits, const Team
 
 void Enumerator::add_to_group(uint32_t id) {
   const Representative& rep = space_.rep(id);
+  const auto& classes = space_.terms().family().classes;
+  const bool is_named = rep.leaf_class >= 0 && !classes[static_cast<size_t>(rep.leaf_class)].name.empty();
+  const int named_class = is_named ? rep.leaf_class : -1;
   for (Group& group : groups_)
     if (group.activation_ops == rep.activation_ops && group.weight_ops == rep.weight_ops && group.type == rep.type &&
-        group.is_weight == rep.is_weight)
+        group.is_weight == rep.is_weight && group.named_class == named_class)
       return group.reps.push_back(id);
-  groups_.push_back({rep.activation_ops, rep.weight_ops, rep.type, rep.is_weight, {id}});
+  groups_.push_back({rep.activation_ops, rep.weight_ops, rep.type, rep.is_weight, named_class, {id}});
 }
 
 Level Enumerator::leaves() {
@@ -122,6 +125,7 @@ void Enumerator::choose_groups(Job& job, int activation_ops, int weight_ops, boo
     if (group.activation_ops > activation_ops || group.weight_ops > weight_ops) continue;
     const bool is_weight_input = static_cast<int>(job.groups.size()) >= space_.terms().op(job.op).weights_from;
     if ((weights_only || is_weight_input) && !group.is_weight) continue;
+    if (group.named_class != space_.terms().op(job.op).class_of(job.groups.size())) continue;
     job.groups.push_back(g);
     choose_groups(job, activation_ops - group.activation_ops, weight_ops - group.weight_ops, weights_only, jobs);
     job.groups.pop_back();
@@ -171,7 +175,7 @@ Enumerator::SharedKernels Enumerator::shared_kernels(int activation_ops, int wei
   for (int op : ops_) {
     const AlphabetOp& description = space_.terms().op(op);
     if (description.inputs != 2 || description.outputs != 1 || description.on_weights_only ||
-        description.weights_from < 2)
+        description.weights_from < 2 || !description.classes.empty())
       continue;
     for (TypeId whole : wholes)
       for (TypeId part : parts)

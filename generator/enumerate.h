@@ -40,6 +40,7 @@ class Enumerator {
     int activation_ops, weight_ops;
     TypeId type;
     bool is_weight;
+    int named_class;  // of which the representative is a variable; -1: of none that has a name
     std::vector<uint32_t> reps;
   };
   struct Output {

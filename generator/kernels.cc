@@ -38,7 +38,7 @@ const Kernel* Kernels::find(int op, int output, const std::vector<TypeId>& input
     const Substitution sizes = sizes_of(terms_.family(), assignment);
     std::vector<TensorType> own;
     for (TypeId input : inputs) own.push_back(substituted(terms_.type(input), sizes));
-    auto tape = Tape::make(substituted(description, sizes), own, output);
+    auto tape = Tape::make(substituted(description, sizes), own, output, terms_.family().has_exponentials);
     if (!tape.ok()) return nullptr;
     kernel->tapes[assignment] = *std::move(tape);
   }

@@ -1,22 +1,23 @@
 #include "scalar.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "exponent.h"
 
 namespace gopt::generator {
 namespace {
 
 uint64_t below_prime(uint64_t x) { return x >= kPrime ? x - kPrime : x; }
 
-uint64_t power(uint64_t base, uint64_t exponent) {
-  uint64_t result = 1;
-  for (; exponent; exponent >>= 1, base = multiply(base, base))
-    if (exponent & 1) result = multiply(result, base);
-  return result;
-}
-
 uint64_t residue_of(int64_t value) {
   const uint64_t magnitude = static_cast<uint64_t>(value < 0 ? -value : value) % kPrime;
   return value < 0 && magnitude ? kPrime - magnitude : magnitude;
+}
+
+uint16_t exponent_of(int64_t value) {
+  const int64_t rest = value % int64_t{kExponentOrder};
+  return static_cast<uint16_t>(rest < 0 ? rest + kExponentOrder : rest);
 }
 
 // -1, 0, 1; where the doubles are too close to tell and the residues differ, `ok` becomes false.
@@ -33,6 +34,7 @@ Scalar truth(const std::array<bool, kLanes>& values) {
   for (int lane = 0; lane < kLanes; lane++) {
     result.residue[lane] = values[lane] ? 1 : 0;
     result.approximate[lane] = values[lane] ? 1 : 0;
+    result.exponent[lane] = values[lane] ? 1 : 0;
   }
   return result;
 }
@@ -40,6 +42,7 @@ Scalar truth(const std::array<bool, kLanes>& values) {
 void copy_lane(const Scalar& from, int lane, Scalar& to) {
   to.residue[lane] = from.residue[lane];
   to.approximate[lane] = from.approximate[lane];
+  to.exponent[lane] = from.exponent[lane];
 }
 
 }  // namespace
@@ -62,6 +65,13 @@ double numeric(Function function, double x, [[maybe_unused]] double y) {
 #undef GOPT_FUNCTION
   }
   return 0;
+}
+
+uint64_t power(uint64_t base, uint64_t exponent) {
+  uint64_t result = 1;
+  for (; exponent; exponent >>= 1, base = multiply(base, base))
+    if (exponent & 1) result = multiply(result, base);
+  return result;
 }
 
 uint64_t inverse(uint64_t a) { return power(a, kPrime - 2); }
@@ -91,6 +101,12 @@ Scalar scalar_from_ratio(const std::array<int64_t, kLanes>& numerators, int64_t 
     result.residue[lane] = multiply(residue_of(numerators[lane]), by);
     result.approximate[lane] = static_cast<double>(numerators[lane]) / static_cast<double>(denominator);
   }
+  Scalar above, below;
+  for (int lane = 0; lane < kLanes; lane++) {
+    above.exponent[lane] = exponent_of(numerators[lane]);
+    below.exponent[lane] = exponent_of(denominator);
+  }
+  set_exponents_of_quotient(above, below, result);
   return result;
 }
 
@@ -168,9 +184,12 @@ Scalar choose(const Scalar& test, const Scalar& then, const Scalar& otherwise) {
 
 namespace {
 
-// A point of the unit circle that the number picks, so that the squares of sine and cosine add up to 1.
+// A point of the unit circle that the number picks, so that the squares of sine and cosine add up to 1; that of the
+// opposite number is its mirror image, so that sine is odd and cosine even.
 uint64_t circle_point(uint64_t angle, bool is_sine) {
-  const uint64_t t = mix(angle ^ 0x51ed270b7a1ce9d3ULL) % kPrime, square = multiply(t, t);
+  const uint64_t magnitude = std::min(angle, kPrime - angle);
+  const uint64_t picked = magnitude == 0 ? 0 : mix(magnitude ^ 0x51ed270b7a1ce9d3ULL) % kPrime;
+  const uint64_t t = magnitude == angle ? picked : below_prime(kPrime - picked), square = multiply(t, t);
   const uint64_t over = inverse(below_prime(1 + square));
   return multiply(is_sine ? below_prime(t + t) : below_prime(1 + kPrime - square), over);
 }

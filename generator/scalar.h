@@ -1,7 +1,8 @@
 // The numbers that generated terms are evaluated over: each is known exactly modulo the prime 2^61 - 1 and roughly as a
 // double. The residue decides equality (a polynomial identity that holds on random values holds, but for a chance of
 // degree / 2^61); the double decides signs and order, so that relu and max are the true ones. Division is exact; named
-// functions are keyed random functions of the residue. Four lanes are independent draws.
+// functions are keyed random functions of the residue. Four lanes are independent draws. See exponent.h for the laws of
+// the exponential function.
 #pragma once
 
 #include <array>
@@ -14,8 +15,10 @@ namespace gopt::generator {
 constexpr int kLanes = 4;
 constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 
-uint64_t mix(uint64_t x);      // a bijection that scatters bits
-uint64_t inverse(uint64_t a);  // modulo kPrime; precondition: not 0
+uint64_t mix(uint64_t x);  // a bijection that scatters bits
+// Modulo kPrime.
+uint64_t power(uint64_t base, uint64_t exponent);
+uint64_t inverse(uint64_t a);  // precondition: not 0
 double numeric(Function function, double x, double y);
 
 // Any 128-bit number modulo kPrime.
@@ -30,6 +33,7 @@ inline uint64_t multiply(uint64_t a, uint64_t b) { return reduced(static_cast<un
 struct Scalar {
   std::array<uint64_t, kLanes> residue;
   std::array<double, kLanes> approximate;
+  std::array<uint16_t, kLanes> exponent{};  // the number modulo kExponentOrder, where exponents are followed
 };
 
 Scalar scalar_from_double(double value);  // infinite, or with few bits after the point

@@ -55,7 +55,10 @@ const Named* FingerprintTable::find(const Fingerprint& fingerprint) const {
 // ---- Space ----
 
 Space::Space(TermStore& terms, Kernels& kernels, int max_variables, uint64_t seed)
-    : terms_(terms), kernels_(kernels), max_variables_(std::min(max_variables, kMaxVariables)), seed_(seed) {
+    : terms_(terms),
+      kernels_(kernels),
+      max_variables_(std::min(std::max(max_variables, terms.family().max_variables), kMaxVariables)),
+      seed_(seed) {
   for (const VariableClass& variables : terms.family().classes)
     pools_.push_back(static_cast<unsigned>(std::min(variables.count, max_variables_)));
   for (size_t i = 0; i < kMaxWords; i++) keys_.push_back({mix(seed + 2 * i) | 1, mix(~seed - 2 * i) | 1});

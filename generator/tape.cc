@@ -3,6 +3,8 @@
 #include <cmath>
 #include <map>
 
+#include "exponent.h"
+
 namespace gopt::generator {
 
 namespace {
@@ -174,7 +176,8 @@ class TapeCompiler {
   std::map<double, uint32_t> constants_;
 };
 
-Result<Tape> Tape::make(const AlphabetOp& op, const std::vector<TensorType>& inputs, int output) {
+Result<Tape> Tape::make(const AlphabetOp& op, const std::vector<TensorType>& inputs, int output,
+                        bool follows_exponents) {
   if (inputs.size() > kMaxInputs) return Error{"more inputs than a tape reads"};
   std::vector<TensorExpr> tensors;
   for (size_t i = 0; i < inputs.size(); i++) tensors.push_back(input_tensor(static_cast<int>(i), inputs[i]));
@@ -184,6 +187,7 @@ Result<Tape> Tape::make(const AlphabetOp& op, const std::vector<TensorType>& inp
   if (!TensorType{tensor.element, tensor.shape}.has_static_shape()) return Error{"an extent is not static"};
   Tape tape;
   tape.input_count_ = inputs.size();
+  tape.follows_exponents_ = follows_exponents;
   try {
     TapeCompiler(tape, inputs).compile(tensor);
   } catch (const NotATape& reason) {
@@ -214,6 +218,17 @@ void sum_products(uint32_t begin, uint32_t end, const Factors& factors, Scalar& 
   }
 }
 template <class Factors>
+void sum_exponents(uint32_t begin, uint32_t end, const Factors& factors, Scalar& result) {
+  for (int lane = 0; lane < kLanes; lane++) {
+    uint64_t total = 0;
+    for (uint32_t at = begin; at < end; at++) {
+      const std::pair<const Scalar&, const Scalar&> own = factors(at);
+      total += uint32_t{own.first.exponent[lane]} * own.second.exponent[lane];
+    }
+    result.exponent[lane] = static_cast<uint16_t>(total % kExponentOrder);
+  }
+}
+template <class Factors>
 void sum_products(uint32_t begin, uint32_t end, const Factors& factors, Reals& result) {
   Reals total = reals_from_double(0);
   for (uint32_t at = begin; at < end; at++) {
@@ -227,6 +242,13 @@ void sum_products(uint32_t begin, uint32_t end, const Factors& factors, Reals& r
 
 template <class Number>
 bool Tape::run(const Number* const* inputs, Number* output, std::vector<Number>& registers) const {
+  if constexpr (std::is_same_v<Number, Scalar>)
+    if (follows_exponents_) return run_code<Number, true>(inputs, output, registers);
+  return run_code<Number, false>(inputs, output, registers);
+}
+
+template <class Number, bool kFollowsExponents>
+bool Tape::run_code(const Number* const* inputs, Number* output, std::vector<Number>& registers) const {
   constexpr bool is_scalar = std::is_same_v<Number, Scalar>;
   if (is_scalar && needs_infinity_) return false;
   if (registers.size() < code_.size()) registers.resize(code_.size());
@@ -258,6 +280,17 @@ bool Tape::run(const Number* const* inputs, Number* output, std::vector<Number>&
       case ExprKind::Call: result = call(at.function, value(at.a), value(at.b), ok); break;
       case ExprKind::Reduce: sum_products(at.a.position, at.b.position, factors, result); break;
       default: GOPT_CHECK(false, "an expression that the compiler resolves");
+    }
+    if constexpr (kFollowsExponents) {
+      switch (at.kind) {
+        case ExprKind::Add: set_exponents_of_sum(value(at.a), value(at.b), result); break;
+        case ExprKind::Subtract: set_exponents_of_difference(value(at.a), value(at.b), result); break;
+        case ExprKind::Multiply: set_exponents_of_product(value(at.a), value(at.b), result); break;
+        case ExprKind::Divide: set_exponents_of_quotient(value(at.a), value(at.b), result); break;
+        case ExprKind::Call: set_exponents_of_call(at.function, value(at.a), result); break;
+        case ExprKind::Reduce: sum_exponents(at.a.position, at.b.position, factors, result); break;
+        default: break;  // what picks one of its arguments has that one's
+      }
     }
   }
   if (!ok) return false;

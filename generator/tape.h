@@ -15,7 +15,9 @@ using Values = std::vector<Scalar>;  // a tensor's elements in row-major order
 class Tape {
  public:
   // Errors: as define(); also a requirement that the shapes leave undecided, or data-dependent indexes.
-  static Result<Tape> make(const AlphabetOp& op, const std::vector<TensorType>& inputs, int output);
+  // `follows_exponents`: so that the laws of exp hold of scalars, at some expense.
+  static Result<Tape> make(const AlphabetOp& op, const std::vector<TensorType>& inputs, int output,
+                           bool follows_exponents = false);
   // Writes size() elements of the output, scalars or reals. False where some value is not defined or not comparable.
   // `registers` is room that calls may share.
   template <class Number>
@@ -40,6 +42,9 @@ class Tape {
     Operand a, b, c;
   };
 
+  template <class Number, bool kFollowsExponents>
+  bool run_code(const Number* const* inputs, Number* output, std::vector<Number>& registers) const;
+
   std::vector<Instruction> code_;  // each writes the register of its own number
   std::vector<std::pair<Operand, Operand>> products_;
   std::vector<Operand> outputs_;
@@ -48,6 +53,7 @@ class Tape {
   std::vector<int64_t> dims_;
   size_t input_count_ = 0;
   bool needs_infinity_ = false;  // the largest of nothing: no scalar
+  bool follows_exponents_ = false;
   double operations_ = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gopt/leading_axes.h"
+
 namespace gopt::generator {
 namespace {
 
@@ -59,7 +61,10 @@ template <class Number>
 auto WorldOf<Number>::variable(const Term& term) const -> std::shared_ptr<const Tensor> {
   const VariableClass& description = terms_.family().classes[static_cast<size_t>(term.variable_class)];
   auto tensor = std::make_shared<Tensor>();
-  if (description.has_prefix) tensor->dims = prefix_;
+  if (description.has_prefix) {
+    tensor->dims = prefix_;
+    tensor->has_prefix = !prefix_.empty();
+  }
   for (const Index& symbolic : *description.type.shape) {
     const auto extent = evaluate(symbolic, sizes_);
     if (!extent || *extent < 0) return nullptr;
@@ -88,11 +93,24 @@ std::shared_ptr<const Tape> TapeCache::find(const Key& key, const std::function<
   return made;
 }
 
+// The operator at the world's sizes, below its leading axes where an argument has them.
+template <class Number>
+AlphabetOp WorldOf<Number>::description_of(int op, bool has_prefix) const {
+  AlphabetOp description = substituted(terms_.op(op), Substitution(sizes_.begin(), sizes_.end()));
+  if (!has_prefix) return description;
+  const Shape prefix(prefix_.begin(), prefix_.end());
+  description.attributes = below_leading_axes(description.kind, description.attributes, prefix);
+  for (CompositeStep& step : description.steps)
+    step.attributes = below_leading_axes(step.kind, step.attributes, prefix);
+  return description;
+}
+
 template <class Number>
 auto WorldOf<Number>::tape_for(int op, int output, const std::vector<std::shared_ptr<const Tensor>>& args)
     -> std::shared_ptr<const Tape> {
   const AlphabetOp& description = terms_.op(op);
-  TapeCache::Key key{op, output};
+  const bool has_prefix = std::any_of(args.begin(), args.end(), [](const auto& arg) { return arg->has_prefix; });
+  TapeCache::Key key{op, output, has_prefix ? static_cast<int64_t>(prefix_.size()) : 0};
   for (const auto& arg : args) {
     key.push_back(static_cast<int64_t>(arg->dims.size()));
     key.insert(key.end(), arg->dims.begin(), arg->dims.end());
@@ -113,10 +131,9 @@ auto WorldOf<Number>::tape_for(int op, int output, const std::vector<std::shared
   for (const CompositeStep& step : description.steps) add_all(step.attributes);
   if (!has_values) return nullptr;
   return tapes_.find(key, [&]() -> std::shared_ptr<const Tape> {
-    const Substitution sizes(sizes_.begin(), sizes_.end());
     std::vector<TensorType> types;
     for (const auto& arg : args) types.push_back(static_type(arg->dims));
-    auto tape = Tape::make(substituted(description, sizes), types, output);
+    auto tape = Tape::make(description_of(op, has_prefix), types, output, terms_.family().has_exponentials);
     return tape.ok() ? std::make_shared<const Tape>(*std::move(tape)) : nullptr;
   });
 }
@@ -134,7 +151,8 @@ auto WorldOf<Number>::application(const Term& term) -> std::shared_ptr<const Ten
   if (!tape) return nullptr;
   auto result = tape->run(values);
   if (!result) return nullptr;
-  return std::make_shared<Tensor>(Tensor{tape->dims(), *std::move(result)});
+  const bool has_prefix = std::any_of(args.begin(), args.end(), [](const auto& arg) { return arg->has_prefix; });
+  return std::make_shared<Tensor>(Tensor{tape->dims(), *std::move(result), has_prefix});
 }
 
 template <class Number>

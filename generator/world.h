@@ -45,6 +45,7 @@ class WorldOf {
   struct Tensor {
     std::vector<int64_t> dims;
     std::vector<Number> values;
+    bool has_prefix = false;
   };
   // Null where the term has no value here: an operator does not fit, a number is not defined. Kept where `keep` says
   // so.
@@ -53,6 +54,7 @@ class WorldOf {
  private:
   std::shared_ptr<const Tensor> variable(const Term& term) const;
   std::shared_ptr<const Tensor> application(const Term& term);
+  AlphabetOp description_of(int op, bool has_prefix) const;
   std::shared_ptr<const Tape> tape_for(int op, int output, const std::vector<std::shared_ptr<const Tensor>>& args);
 
   const TermStore& terms_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "gopt/leading_axes.h"
 #include "gopt/rule.h"
 
 namespace gopt {
@@ -80,32 +81,6 @@ Ints prepended(const Ints& first, const Ints& rest) {
   return r;
 }
 
-// Attributes are canonical: axes count from the front, Pad's pads cover every axis.
-Attributes shifted(const Node& node, const Shape& prefix) {
-  const auto by = static_cast<int64_t>(prefix.size());
-  Attributes attributes = node.attributes;
-  for (auto& [name, value] : attributes) {
-    if (auto* axis = std::get_if<Index>(&value)) {
-      if (name == "axis") *axis = shifted_axes({*axis}, by)[0];
-    } else if (auto* list = std::get_if<Ints>(&value)) {
-      if (name == "axes") *list = shifted_axes(*list, by);
-      if (name == "shape") *list = prepended(prefix, *list);
-      if (name == "repeats") *list = prepended(Ints(prefix.size(), Index(1)), *list);
-      if (name == "perm") {
-        Ints leading;
-        for (int64_t k = 0; k < by; k++) leading.emplace_back(k);
-        *list = prepended(leading, shifted_axes(*list, by));
-      }
-      if (name == "pads" && node.op == OpKind::Pad) {
-        const Ints zeros(prefix.size(), Index(0));
-        const auto half = list->begin() + static_cast<ptrdiff_t>(list->size() / 2);
-        *list = prepended(prepended(zeros, Ints(list->begin(), half)), prepended(zeros, Ints(half, list->end())));
-      }
-    }
-  }
-  return attributes;
-}
-
 Result<Graph> side_with_prefix(const Graph& side, const std::vector<RuleVariable>& variables, const Shape& prefix) {
   GraphBuilder builder;
   std::map<Value, Prefixed> values;
@@ -130,9 +105,11 @@ Result<Graph> side_with_prefix(const Graph& side, const std::vector<RuleVariable
     const bool has_prefix = std::any_of(inputs.begin(), inputs.end(), [](const Prefixed& in) { return in.has_prefix; });
     if (has_prefix && !is_pointwise_in_leading_axes(*node, inputs))
       return Error{op_info(node->op).name + " is not pointwise in leading axes here, so that no prefix may be said"};
-    GOPT_ASSIGN_OR_RETURN(NodePtr made,
-                          builder.add(node->op, mapped, has_prefix ? shifted(*node, prefix) : node->attributes,
-                                      static_cast<int>(node->outputs.size()), node->name, node->output_names));
+    GOPT_ASSIGN_OR_RETURN(
+        NodePtr made,
+        builder.add(node->op, mapped,
+                    has_prefix ? below_leading_axes(node->op, node->attributes, prefix) : node->attributes,
+                    static_cast<int>(node->outputs.size()), node->name, node->output_names));
     for (int k = 0; k < static_cast<int>(node->outputs.size()); k++)
       values[{node, k}] = {Value{made, k}, has_prefix, node->outputs[static_cast<size_t>(k)].shape->size()};
   }
@@ -141,6 +118,31 @@ Result<Graph> side_with_prefix(const Graph& side, const std::vector<RuleVariable
 }
 
 }  // namespace
+
+Attributes below_leading_axes(OpKind op, const Attributes& attributes, const Shape& prefix) {
+  const auto by = static_cast<int64_t>(prefix.size());
+  Attributes result = attributes;
+  for (auto& [name, value] : result) {
+    if (auto* axis = std::get_if<Index>(&value)) {
+      if (name == "axis") *axis = shifted_axes({*axis}, by)[0];
+    } else if (auto* list = std::get_if<Ints>(&value)) {
+      if (name == "axes") *list = shifted_axes(*list, by);
+      if (name == "shape") *list = prepended(prefix, *list);
+      if (name == "repeats") *list = prepended(Ints(prefix.size(), Index(1)), *list);
+      if (name == "perm") {
+        Ints leading;
+        for (int64_t k = 0; k < by; k++) leading.emplace_back(k);
+        *list = prepended(leading, shifted_axes(*list, by));
+      }
+      if (name == "pads" && op == OpKind::Pad) {
+        const Ints zeros(prefix.size(), Index(0));
+        const auto half = list->begin() + static_cast<ptrdiff_t>(list->size() / 2);
+        *list = prepended(prepended(zeros, Ints(list->begin(), half)), prepended(zeros, Ints(half, list->end())));
+      }
+    }
+  }
+  return result;
+}
 
 Result<RewriteRule> with_prefix(const RewriteRule& rule, const Shape& prefix) {
   RewriteRule r = rule;
