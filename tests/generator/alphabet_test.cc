@@ -46,6 +46,31 @@ op LeakyRelu alpha=0.25
   EXPECT_EQ(std::get<double>(family.ops[3].attributes.at("alpha")), 0.25);
 }
 
+TEST(Alphabet, ReadsArgumentsOfNamedClasses) {
+  const auto families = parse_alphabet(R"(
+family f
+exponentials
+size c 2 3
+activation 1 [1,c]
+weight 1 [c] as scale
+weight 1 [c] as other
+max-vars 6
+op BatchNormalization inputs=5 args=_,scale,other,other,other epsilon=$eps
+composite Twice weights-only inputs=1 args=scale
+step FillLike in0 value=$eps
+)",
+                                       "text");
+  ASSERT_TRUE(families.ok()) << families.error().message;
+  const Family& family = families->front();
+  EXPECT_TRUE(family.has_exponentials);
+  EXPECT_EQ(family.max_variables, 6);
+  EXPECT_EQ(family.classes[1].name, "scale");
+  EXPECT_EQ(family.ops[0].classes, (std::vector<int>{-1, 1, 2, 2, 2}));
+  EXPECT_EQ(family.ops[1].class_of(0), 1);
+  EXPECT_EQ(std::get<FloatVariable>(family.ops[0].attributes.at("epsilon")).name, "eps");
+  EXPECT_EQ(std::get<double>(substituted(family.ops[0].attributes, {}).at("epsilon")), kFloatVariable);
+}
+
 TEST(Alphabet, AnOperatorStandsOnce) {
   const auto families =
       parse_alphabet("family f\nop Add\nop Softmax axis=-1\nop Softmax axis=-1 weights-only\n", "text");
@@ -97,6 +122,12 @@ INSTANTIATE_TEST_SUITE_P(
                     BadText{"StepOfALaterStep", "family f\ncomposite C\nstep Relu step0\n", "step0"},
                     BadText{"StepWithTooFewArguments", "family f\ncomposite C\nstep Add in0\n", "a.txt:3"},
                     BadText{"WeightsOfACommutativeOperator", "family f\nop Add weights-from=1\n", "weights-from"},
+                    BadText{"ArgumentOfNoClass", "family f\nop Sub args=_,scale\n", "scale"},
+                    BadText{"TooFewArgumentClasses", "family f\nweight 1 [] as s\nop Sub args=s\n", "a.txt:3"},
+                    BadText{"ArgumentsOfACommutativeOperator", "family f\nweight 1 [] as s\nop Add args=_,s\n", "args"},
+                    BadText{"TwoClassesOfOneName", "family f\nweight 1 [] as s\nweight 1 [] as s\n", "a.txt:3"},
+                    BadText{"TwoFloatVariables", "family f\nop LeakyRelu alpha=$a\nop Elu alpha=$b\n",
+                            "float variable"},
                     BadText{"TooMuch", "family f\nmax-ops 3 4\n", "end of the line"}),
     [](const testing::TestParamInfo<BadText>& info) { return info.param.name; });
 

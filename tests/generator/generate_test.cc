@@ -74,39 +74,99 @@ TEST_P(FoundInBuiltInAlphabet, IsFound) {
 
 INSTANTIATE_TEST_SUITE_P(
     Table, FoundInBuiltInAlphabet,
-    testing::Values(Row{"ReluTwice", "elementwise", "Relu(Relu(x)) = Relu(x)"},
-                    Row{"AddIsAssociative", "elementwise", "Add(Add(x,y),z) = Add(Add(x,z),y)"},
-                    Row{"MaxOfZeroIsRelu", "elementwise", "Max(c,x) = Relu(x)"},
-                    Row{"TransposeTwice", "matrix", "Transpose(Transpose(x)) = x"},
-                    Row{"WeightsOfTwoProducts", "dense", "MatMul(MatMul(x,w),u) = MatMul(x,MatMul(w,u))"},
-                    Row{"BiasIntoConvolution", "convolution", "Add(Conv(x,w),u) = Conv(x,w,Squeeze(u))"},
-                    Row{"ScaleIntoConvolution", "convolution", "Mul(Conv(x,w),u) = Conv(x,Mul(Unsqueeze(u),w))"},
-                    Row{"SoftmaxShift", "normalization", "Softmax(Add(x,y)) = Softmax(y)"},
-                    Row{"ReluAndMaxPool", "pooling", "MaxPool(Relu(x)) = Relu(MaxPool(x))"},
-                    Row{"SplitOfConcat", "parts", "Split(Concat(x,y)) = x"},
-                    Row{"ProductsThatShareAnInput", "merge",
-                        "MatMul(x,w), MatMul(x,u) = Split(MatMul(x,Concat(w,u))), Split(MatMul(x,Concat(w,u)))"},
-                    Row{"ConvolutionsThatShareAnInput", "convolution-merge",
-                        "Conv(x,w), Conv(x,u) = Split(Conv(x,Concat(w,u))), Split(Conv(x,Concat(w,u)))"},
-                    Row{"OneByOneAfterConvolution", "convolution-compose",
-                        "Conv(Conv(x,w),u) = Conv(x,Reshape(MatMul(Squeeze(u),Reshape(w))))"},
-                    Row{"PadIntoConvolution", "convolution-enlarge", "Conv(Pad(x),y) = Conv(x,y)"},
-                    Row{"KernelsMadeEqual", "convolution-enlarge",
-                        "Conv(x,w), Conv(x,u) = Split(Conv(x,Concat(Pad(w),u))), Split(Conv(x,Concat(Pad(w),u)))", 3},
-                    Row{"AveragePoolIsDepthwise", "depthwise",
-                        "AveragePool(x) = Conv(x,Div(ConstantOfShape(),ReduceSum(ConstantOfShape())))"},
-                    Row{"SumIsAProductWithOnes", "reduction", "MatMul(x,ConstantOfShape()) = ReduceSum(x)"},
-                    Row{"BatchedProduct", "batched", "Reshape(MatMul(x,y)) = MatMul(Reshape(x),y)"},
-                    Row{"SumOfProductsByInnerExtent", "merge",
-                        "Add(MatMul(x,w),MatMul(y,u)) = MatMul(Concat(y,x),Concat(u,w))", 3},
-                    Row{"SumOfConvolutionsByChannels", "convolution-merge",
-                        "Add(Conv(x,w),Conv(y,u)) = Conv(Concat(y,x),Concat(u,w))", 3},
-                    Row{"DilatedConvolutionBySpaceToBatch", "space-to-batch",
-                        "Reshape(Transpose(Reshape(Conv(Reshape(Transpose(Reshape(x))),y)))) = Conv(x,y)", 3},
-                    Row{"SquaresOfSineAndCosine", "functions", "Sub(c,Mul(Sin(x),Sin(x))) = Mul(Cos(x),Cos(x))", 3},
-                    Row{"ParallelConvolutionsAsGroups", "convolution-groups",
-                        "Concat(Conv(x,w),Conv(y,u)) = Conv(Concat(x,y),Concat(w,u))", 3}),
+    testing::Values(
+        Row{"ReluTwice", "elementwise", "Relu(Relu(x)) = Relu(x)"},
+        Row{"AddIsAssociative", "elementwise", "Add(Add(x,y),z) = Add(Add(x,z),y)"},
+        Row{"MaxOfZeroIsRelu", "elementwise", "Max(c,x) = Relu(x)"},
+        Row{"TransposeTwice", "matrix", "Transpose(Transpose(x)) = x"},
+        Row{"WeightsOfTwoProducts", "dense", "MatMul(MatMul(x,w),u) = MatMul(x,MatMul(w,u))"},
+        Row{"BiasIntoConvolution", "convolution", "Add(Conv(x,w),u) = Conv(x,w,Squeeze(u))"},
+        Row{"ScaleIntoConvolution", "convolution", "Mul(Conv(x,w),u) = Conv(x,Mul(Unsqueeze(u),w))"},
+        Row{"SoftmaxShift", "normalization", "Softmax(Add(x,y)) = Softmax(y)"},
+        Row{"ReluAndMaxPool", "pooling", "MaxPool(Relu(x)) = Relu(MaxPool(x))"},
+        Row{"SplitOfConcat", "parts", "Split(Concat(x,y)) = x"},
+        Row{"ProductsThatShareAnInput", "merge",
+            "MatMul(x,w), MatMul(x,u) = Split(MatMul(x,Concat(w,u))), Split(MatMul(x,Concat(w,u)))"},
+        Row{"ConvolutionsThatShareAnInput", "convolution-merge",
+            "Conv(x,w), Conv(x,u) = Split(Conv(x,Concat(w,u))), Split(Conv(x,Concat(w,u)))"},
+        Row{"OneByOneAfterConvolution", "convolution-compose",
+            "Conv(Conv(x,w),u) = Conv(x,Reshape(MatMul(Squeeze(u),Reshape(w))))"},
+        Row{"PadIntoConvolution", "convolution-enlarge", "Conv(Pad(x),y) = Conv(x,y)"},
+        Row{"KernelsMadeEqual", "convolution-enlarge",
+            "Conv(x,w), Conv(x,u) = Split(Conv(x,Concat(Pad(w),u))), Split(Conv(x,Concat(Pad(w),u)))", 3},
+        Row{"AveragePoolIsDepthwise", "depthwise",
+            "AveragePool(x) = Conv(x,Div(ConstantOfShape(),ReduceSum(ConstantOfShape())))"},
+        Row{"SumIsAProductWithOnes", "reduction", "MatMul(x,ConstantOfShape()) = ReduceSum(x)"},
+        Row{"BatchedProduct", "batched", "Reshape(MatMul(x,y)) = MatMul(Reshape(x),y)"},
+        Row{"SumOfProductsByInnerExtent", "merge", "Add(MatMul(x,w),MatMul(y,u)) = MatMul(Concat(y,x),Concat(u,w))", 3},
+        Row{"SumOfConvolutionsByChannels", "convolution-merge",
+            "Add(Conv(x,w),Conv(y,u)) = Conv(Concat(y,x),Concat(u,w))", 3},
+        Row{"DilatedConvolutionBySpaceToBatch", "space-to-batch",
+            "Reshape(Transpose(Reshape(Conv(Reshape(Transpose(Reshape(x))),y)))) = Conv(x,y)", 3},
+        Row{"SquaresOfSineAndCosine", "functions", "Sub(c,Mul(Sin(x),Sin(x))) = Mul(Cos(x),Cos(x))", 3},
+        Row{"BatchNormalizationAsScaleAndShift", "batch-normalization",
+            "BatchNormalization(x,w,u,v,s) = Add(Mul(Unsqueeze(Div(w,Sqrt(Add(s,FillLike(s))))),x),"
+            "Unsqueeze(Sub(u,Mul(v,Div(w,Sqrt(Add(s,FillLike(s))))))))"},
+        Row{"BatchNormalizationIntoConvolution", "convolution-normalized",
+            "BatchNormalization(Conv(x,w),u,v,s,w4) = "
+            "Conv(x,Mul(w,Unsqueeze(Div(u,Sqrt(Add(w4,FillLike(w4)))))),"
+            "Sub(v,Mul(s,Div(u,Sqrt(Add(w4,FillLike(w4)))))))"},
+        Row{"QueriesKeysAndValues", "merge-three",
+            "MatMul(x,w), MatMul(x,u), MatMul(x,v) = Split(MatMul(x,Concat(w,u,v))), "
+            "Split(MatMul(x,Concat(w,u,v))), Split(MatMul(x,Concat(w,u,v)))"},
+        Row{"ThreeConvolutionsThatShareAnInput", "convolution-merge-three",
+            "Conv(x,w,u), Conv(x,v,s), Conv(x,w4,w5) = Split(Conv(x,Concat(w,v,w4),Concat(u,s,w5))), "
+            "Split(Conv(x,Concat(w,v,w4),Concat(u,s,w5))), Split(Conv(x,Concat(w,v,w4),Concat(u,s,w5)))",
+            3},
+        Row{"ProductOfExponentials", "exponential", "Mul(Exp(x),Exp(y)) = Exp(Add(x,y))", 3},
+        Row{"SigmoidOfTheOpposite", "exponential", "Sub(c,Sigmoid(x)) = Sigmoid(Neg(x))", 3},
+        Row{"TanhAsSigmoid", "exponential", "Mul(Sigmoid(Add(x,x)),c) = Add(Tanh(x),c)", 3},
+        Row{"SineAndCosine", "circle", "Add(Mul(Cos(x),Cos(x)),Mul(Sin(x),Sin(x))) = FillLike(x)", 3},
+        Row{"IdentityKernel", "identity-kernel", "Conv(x,Pad(Unsqueeze(Trilu(Trilu(ConstantOfShape()))))) = x"},
+        Row{"ScalarIntoConvolution", "convolution-scalar", "Mul(Conv(x,w),u) = Conv(x,Mul(u,w))"},
+        Row{"ReluAndPaddedMaxPool", "pooling-padded", "MaxPool(Relu(x)) = Relu(MaxPool(x))"},
+        Row{"ParallelConvolutionsAsGroups", "convolution-groups",
+            "Concat(Conv(x,w),Conv(y,u)) = Conv(Concat(x,y),Concat(w,u))", 3}),
     [](const testing::TestParamInfo<Row>& info) { return info.param.name; });
+
+TEST(Generate, BatchNormalizationIsFoundForAnyEpsilon) {
+  GeneratorLimits limits;
+  limits.families = {"convolution-normalized"};
+  const GeneratedCandidates found = generate(limits);
+  EXPECT_EQ(found.rules.size(), 2u) << listing(found);
+  for (const RewriteRule& rule : found.rules) {
+    EXPECT_EQ(float_variables(rule), std::vector<std::string>{"epsilon"});
+    EXPECT_EQ(verify_rule(rule).verdict, Verdict::Proved) << print_rule(rule);
+  }
+}
+
+// The softmax that divides by a sum of exponentials is the one that subtracts the largest first.
+TEST(Generate, SoftmaxIsAQuotientOfExponentials) {
+  const std::string family =
+      "size m 2 3\nsize n 3 2\nactivation 1 [...,m,n]\nmax-weight-ops 0\nop Exp\nop Div\nop ReduceSum axes=[-1]\n"
+      "op Softmax axis=-1\n";
+  GeneratorLimits limits = with_alphabet("family f\nexponentials\n" + family),
+                  without = with_alphabet("family f\n" + family);
+  limits.max_ops = without.max_ops = 3;
+  const std::string wanted = "Div(Exp(x),ReduceSum(Exp(x))) = Softmax(x)";
+  EXPECT_TRUE(has(generate(limits), wanted)) << listing(generate(limits));
+  EXPECT_FALSE(has(generate(without), wanted));
+}
+
+// What names axes by their number from the front is found under leading axes too.
+TEST(Generate, TranspositionsHoldUnderLeadingAxes) {
+  const GeneratedCandidates found = generate(with_alphabet(
+      "family f\nsize a 2 3\nsize b 3 2\nsize c 4 5\nactivation 1 [...,a,b]\nactivation 1 [...,b,c]\nmax-weight-ops 0\n"
+      "op Transpose perm=[1,0]\nop Relu\nop Concat inputs=2 axis=0\n"));
+  int under_leading_axes = 0;
+  for (const RewriteRule& rule : found.rules) {
+    under_leading_axes += rule.variables.front().has_prefix;
+    const Verification proof = verify_rule(rule);
+    EXPECT_EQ(proof.verdict, Verdict::Proved) << print_rule(rule) << proof.reason;
+  }
+  EXPECT_TRUE(has(found, "Transpose(Transpose(x)) = x")) << listing(found);
+  EXPECT_EQ(under_leading_axes, static_cast<int>(found.rules.size())) << print_rules(found.rules);
+}
 
 TEST(Generate, TheSameForASeed) {
   GeneratorLimits limits;

@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "exponent.h"
 #include "gopt/interpreter.h"
 
 namespace gopt::generator {
@@ -123,6 +124,54 @@ TEST(Scalar, ArithmeticIsThatOfAField) {
   const Scalar third = scalar_from_ratio({1, 1, 1, 1}, 3), three = scalar_from_double(3);
   EXPECT_EQ(multiply(third, three).residue[0], 1u);
   EXPECT_EQ(add(scalar_from_double(-2.5), scalar_from_double(2.5)).residue[0], 0u);
+}
+
+// The value of a function of one number, or of two.
+Scalar value_of(OpKind op, const std::vector<Scalar>& numbers, bool follows_exponents) {
+  const std::vector<TensorType> types(numbers.size(), TensorType{ElementType::Float32, Shape{}});
+  const auto tape = Tape::make({op, {}, static_cast<int>(numbers.size()), 1}, types, 0, follows_exponents);
+  GOPT_CHECK(tape.ok(), "the operator is defined");
+  std::vector<Values> values;
+  std::vector<const Values*> inputs;
+  for (const Scalar& number : numbers) values.push_back({number});
+  for (const Values& own : values) inputs.push_back(&own);
+  return tape->run(inputs)->front();
+}
+
+Scalar number(int64_t seed) { return scalar_from_ratio({seed, -3 * seed, 7 - seed, 5 * seed + 1}, 256); }
+
+TEST(Exponents, LawsOfTheExponentialFunctionHold) {
+  const auto apply = [](OpKind op, const std::vector<Scalar>& numbers) { return value_of(op, numbers, true); };
+  for (int64_t seed = 1; seed < 200; seed += 7) {
+    const Scalar x = number(seed), y = number(40 - seed), one = scalar_from_double(1), two = scalar_from_double(2);
+    const auto exp = [&](const Scalar& a) { return apply(OpKind::Exp, {a}); };
+    EXPECT_EQ(exp(apply(OpKind::Add, {x, y})).residue, apply(OpKind::Mul, {exp(x), exp(y)}).residue);
+    EXPECT_EQ(exp(apply(OpKind::Sub, {x, y})).residue, apply(OpKind::Div, {exp(x), exp(y)}).residue);
+    EXPECT_EQ(exp(apply(OpKind::Mul, {two, x})).residue, apply(OpKind::Mul, {exp(x), exp(x)}).residue);
+    EXPECT_EQ(exp(apply(OpKind::Mul, {apply(OpKind::Div, {x, two}), two})).residue, exp(x).residue);
+    EXPECT_EQ(exp(scalar_from_double(0)).residue, one.residue);
+    EXPECT_EQ(apply(OpKind::Tanh, {x}).residue,
+              apply(OpKind::Div, {apply(OpKind::Sinh, {x}), apply(OpKind::Cosh, {x})}).residue);
+    EXPECT_NE(exp(x).residue, exp(y).residue);
+    EXPECT_NE(exp(apply(OpKind::Mul, {x, y})).residue, apply(OpKind::Mul, {exp(x), exp(y)}).residue);
+  }
+}
+
+// A quotient whose divisor is 0 modulo the order has an exponent all the same, one that depends on its value alone.
+TEST(Exponents, DivisorsThatAreZeroModuloTheOrder) {
+  const Scalar x = number(5), order = scalar_from_double(kExponentOrder);
+  const Scalar quotient = value_of(OpKind::Div, {x, order}, true);
+  EXPECT_EQ(value_of(OpKind::Exp, {quotient}, true).residue, value_of(OpKind::Exp, {quotient}, true).residue);
+  EXPECT_NE(value_of(OpKind::Exp, {quotient}, true).residue, value_of(OpKind::Exp, {x}, true).residue);
+}
+
+TEST(Exponents, SineIsOddAndCosineEven) {
+  const Scalar x = number(9), opposite = value_of(OpKind::Neg, {x}, false);
+  const auto of = [](OpKind op, const Scalar& a) { return value_of(op, {a}, false); };
+  EXPECT_EQ(of(OpKind::Sin, opposite).residue, of(OpKind::Neg, of(OpKind::Sin, x)).residue);
+  EXPECT_EQ(of(OpKind::Cos, opposite).residue, of(OpKind::Cos, x).residue);
+  EXPECT_EQ(of(OpKind::Sin, scalar_from_double(0)).residue, scalar_from_double(0).residue);
+  EXPECT_NE(of(OpKind::Sin, x).residue, of(OpKind::Cos, x).residue);
 }
 
 }  // namespace

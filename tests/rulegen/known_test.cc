@@ -1,5 +1,5 @@
-// Rules that known systems write by hand follow from what enumeration found: the shipped core and its shortcuts, none of
-// which is written by hand.
+// Rules that known systems write by hand follow from what enumeration found: the shipped core and its shortcuts, none
+// of which is written by hand.
 #include "gopt/rule.h"
 #include "program.h"
 
@@ -16,10 +16,10 @@ TEST(KnownRules, FollowFromWhatWasFound) {
   for (const char* file : kFound) command += std::string(" --rules " GOPT_RULES_FOLDER) + file;
   const Outcome outcome = run_rulegen(command);
   ASSERT_EQ(outcome.status, 0) << outcome.text;
+  const std::string lines = "\n" + outcome.text;
   for (const RewriteRule& goal : *goals)
-    EXPECT_NE(outcome.text.find(goal.name + ": follows in "), std::string::npos)
-        << goal.name << " does not follow\n"
-        << outcome.text;
+    EXPECT_NE(lines.find("\n" + goal.name + ": follows in "), std::string::npos) << goal.name << " does not follow\n"
+                                                                                 << outcome.text;
 }
 
 TEST(KnownRules, NoneIsInTheDatabaseByHand) {
