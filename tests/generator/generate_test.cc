@@ -106,7 +106,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"SquaresOfSineAndCosine", "functions", "Sub(c,Mul(Sin(x),Sin(x))) = Mul(Cos(x),Cos(x))", 3},
         Row{"BatchNormalizationAsScaleAndShift", "batch-normalization",
             "BatchNormalization(x,w,u,v,s) = Add(Mul(Unsqueeze(Div(w,Sqrt(Add(s,FillLike(s))))),x),"
-            "Unsqueeze(Sub(u,Mul(v,Div(w,Sqrt(Add(s,FillLike(s))))))))"},
+            "Unsqueeze(Sub(u,Mul(v,Div(w,Sqrt(Add(s,FillLike(s))))))))",
+            3},
         Row{"BatchNormalizationIntoConvolution", "convolution-normalized",
             "BatchNormalization(Conv(x,w),u,v,s,w4) = "
             "Conv(x,Mul(w,Unsqueeze(Div(u,Sqrt(Add(w4,FillLike(w4)))))),"
