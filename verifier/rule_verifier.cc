@@ -347,7 +347,7 @@ Verification RuleVerifier::prove_outputs(const std::optional<Verification>& unle
   return proved();
 }
 
-Verification RuleVerifier::prove_conditionally(const Counterexample& counterexample) {
+Verification RuleVerifier::prove_conditionally(Counterexample counterexample) {
   constexpr int kRounds = 3;
   std::vector<SizeRow> wrong{failing_row(rule_, counterexample)};
   for (int round = 0; round < kRounds; round++) {

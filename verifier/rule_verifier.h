@@ -38,8 +38,9 @@ class RuleVerifier {
   void prefer_plain_condition();
   std::string why_never_defined();
   Verification prove_outputs(const std::optional<Verification>& unless_excluded);
+  // By value: the samples that it may be one of are drawn anew.
   // The rule differs at the counterexample: a condition that excludes it, and the proof under that, or else refuted.
-  Verification prove_conditionally(const Counterexample& counterexample);
+  Verification prove_conditionally(Counterexample counterexample);
   bool holds_under(DerivedCondition& derived);
   bool holds_in(const Cond& part);
   Verification proved();
