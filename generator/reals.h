@@ -1,7 +1,7 @@
 // Plain doubles, of many draws at once, that a tape runs over in trials: with zeros and functions as they are, which
-// residues do not have. Operations are those of the interpreter, but that what has no value (a quotient by 0, the
-// logarithm of 0) leaves none in all that uses it: a rule may not rely on how infinities come out. See scalar.h for the
-// other numbers.
+// residues do not have. In every second draw operations are those of the interpreter; in the others what has no value
+// (a quotient by 0, the logarithm of 0) leaves none in all that uses it, since a rule may not rely on how infinities
+// come out. See scalar.h for the other numbers.
 #pragma once
 
 #include <cmath>
@@ -13,6 +13,8 @@ namespace gopt::generator {
 
 constexpr size_t kDraws = 16;
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+constexpr bool has_infinities(size_t draw) { return draw % 2 == 1; }
 
 struct Reals {
   std::array<double, kDraws> draws;
@@ -42,7 +44,10 @@ inline Reals multiply(const Reals& a, const Reals& b) {
 }
 // `ok` is what scalars need.
 inline Reals divide(const Reals& a, const Reals& b, bool& /*ok*/) {
-  return each_draw(a, b, [](double x, double y) { return y == 0 ? kNoValue : x / y; });
+  Reals result;
+  for (size_t draw = 0; draw < kDraws; draw++)
+    result.draws[draw] = b.draws[draw] == 0 && !has_infinities(draw) ? kNoValue : a.draws[draw] / b.draws[draw];
+  return result;
 }
 inline Reals maximum(const Reals& a, const Reals& b, bool& /*ok*/) {
   return each_draw(a, b, [](double x, double y) { return x != x ? x : y != y ? y : x < y ? y : x; });
@@ -65,11 +70,13 @@ inline Reals choose(const Reals& test, const Reals& then, const Reals& otherwise
   return result;
 }
 inline Reals call(Function function, const Reals& a, const Reals& b, bool& /*ok*/) {
-  return each_draw(a, b, [&](double x, double y) {
-    const double value = numeric(function, x, y);
-    const bool is_pole = std::isinf(value) && std::fabs(x) < 1;  // of a logarithm or a reciprocal, not of exp
-    return is_pole ? kNoValue : value;
-  });
+  Reals result;
+  for (size_t draw = 0; draw < kDraws; draw++) {
+    const double value = numeric(function, a.draws[draw], b.draws[draw]);
+    const bool is_pole = std::isinf(value) && std::fabs(a.draws[draw]) < 1;  // of a logarithm, say, not of exp
+    result.draws[draw] = is_pole && !has_infinities(draw) ? kNoValue : value;
+  }
+  return result;
 }
 
 }  // namespace gopt::generator

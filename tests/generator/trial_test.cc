@@ -122,6 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"ALargestNumberThatIsZero", kArithmetic, "(Div (ReduceMax x0) (Mul (ReduceMax x0) x0))", "(Div 1 x0)",
             false},
         Row{"ASignThatCancels", kArithmetic, "(Div (Relu x0) x0)", "(Div (Relu (Mul w0 x0)) (Mul w0 x0))", false},
+        Row{"ASignOfInfinity", kArithmetic, "(Div (Div (Relu x0) w0) w0)", "(Relu (Div (Div x0 w0) w0))", false},
+        Row{"AnInfiniteDivisor", kArithmetic, "(Div x0 (Div 1 w0))", "(Mul x0 w0)", false},
         Row{"NothingIsFinite", kArithmetic, "(Relu (Div 1 (LogSoftmax y0)))", "(Div 1 (LogSoftmax y0))", false},
         Row{"AllButTheLargestOfNoNumbers", kArithmetic, "(ReduceMax (Relu x0))", "(Relu (ReduceMax x0))", true},
         Row{"AnExponentialLaw", kArithmetic, "(Exp (Add x0 x1))", "(Mul (Exp x0) (Exp x1))", true},
