@@ -37,7 +37,7 @@ class AtomList {
   }
   std::vector<ConditionAtom> take() { return std::move(atoms_); }
 
-  void about(const Index& a) {
+  void about(const Index& a, const std::set<int64_t>& moduli) {
     add(at_least(a, Index(1)), 1);
     for (int64_t value : {0, 1, 2}) {
       add(equal(a, Index(value)), 2);
@@ -45,7 +45,9 @@ class AtomList {
     }
     add(at_least(a, Index(2)), 3);
     add(at_least(a, Index(0)), 2);
-    for (int64_t divisor : {2, 3})
+    std::set<int64_t> divisors{2, 3};
+    divisors.insert(moduli.begin(), moduli.end());
+    for (int64_t divisor : divisors)
       for (int64_t residue = 0; residue < divisor; residue++)
         add(is_residue(a, Index(divisor), residue), 4 + static_cast<int>(divisor));
   }
@@ -81,13 +83,14 @@ class AtomList {
 
 std::vector<ConditionAtom> condition_atoms(const std::set<AtomId>& symbols, const std::set<AtomId>& divisors,
                                            const std::vector<Index>& extents,
-                                           const std::vector<Requirement>& requirements) {
+                                           const std::vector<Requirement>& requirements,
+                                           const std::set<int64_t>& moduli) {
   AtomList list;
   std::vector<Index> own;
   for (AtomId symbol : by_name(symbols)) own.push_back(Index::from_atom(symbol));
   constexpr size_t kMaxSummed = 5;  // symbols of which sums of two are looked at
   for (size_t i = 0; i < own.size(); i++) {
-    list.about(own[i]);
+    list.about(own[i], moduli);
     for (AtomId divisor : by_name(divisors))
       if (Index::from_atom(divisor) != own[i]) list.divided(own[i], Index::from_atom(divisor));
     for (size_t j = i + 1; j < own.size(); j++) {
@@ -144,6 +147,22 @@ std::vector<Index> inner_extents(const RewriteRule& rule) {
               std::find(extents.begin(), extents.end(), extent) == extents.end())
             extents.push_back(extent);
   return extents;
+}
+
+std::set<int64_t> moduli_of(const std::vector<Index>& extents) {
+  constexpr int64_t kLargest = 8;
+  std::set<int64_t> moduli;
+  for (const Index& extent : extents) {
+    for (const Index::Term& term : extent.terms()) {
+      for (AtomId id : term.atoms) {
+        const Atom& a = atom(id);
+        if (a.kind != AtomKind::FloorDiv) continue;
+        const Index& d = a.denominator;
+        if (d.is_constant() && d.constant() >= 2 && d.constant() <= kLargest) moduli.insert(d.constant());
+      }
+    }
+  }
+  return moduli;
 }
 
 }  // namespace gopt

@@ -14,11 +14,12 @@ struct ConditionAtom {
   int weight;  // the smaller, the sooner it is taken among atoms that say the same
 };
 
-// Comparisons of symbols with small constants, with each other and with sums of two; residues modulo 2 and 3 and modulo
-// `divisors`; equality of the extents of values inside the sides; what either side's operators require.
+// Comparisons of symbols with small constants, with each other and with sums of two; residues modulo 2, 3 and `moduli`
+// and modulo `divisors`; equality of the extents of values inside the sides; what either side's operators require.
 std::vector<ConditionAtom> condition_atoms(const std::set<AtomId>& symbols, const std::set<AtomId>& divisors,
                                            const std::vector<Index>& extents,
-                                           const std::vector<Requirement>& requirements);
+                                           const std::vector<Requirement>& requirements,
+                                           const std::set<int64_t>& moduli = {});
 
 // "e == 0" for each extent of a variable or an output, alone and with what the right side requires: where tensors are
 // empty, sides agree that differ elsewhere.
@@ -26,5 +27,7 @@ std::vector<ConditionAtom> emptiness_atoms(const RewriteRule& rule, const SideMe
 
 // Extents of all values of both sides that are no numbers.
 std::vector<Index> inner_extents(const RewriteRule& rule);
+// Small numbers that extents are divided by, as strides do: what matters may be the residue.
+std::set<int64_t> moduli_of(const std::vector<Index>& extents);
 
 }  // namespace gopt

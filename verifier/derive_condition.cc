@@ -79,8 +79,12 @@ std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const 
   const std::vector<AtomId> symbols = rule_symbols(rule);
   const std::set<AtomId> extents = extent_symbols(rule);
   if (symbols.empty()) return std::nullopt;
+  // A residue shows where sizes have it that differ.
+  const std::set<int64_t> moduli = moduli_of(inner_extents(rule));
+  const int64_t largest_modulus = moduli.empty() ? 2 : *moduli.rbegin();
   // Most rules that do not hold for all sizes hold for none that matters: a few rows show it.
-  std::vector<SizeRow> probes = sample_sizes(rule, left, right, 2, 5, kProbes, seed);
+  std::vector<SizeRow> probes =
+      sample_sizes(rule, left, right, 2, std::max<int64_t>(5, largest_modulus + 2), kProbes, seed);
   if (probes.empty()) probes = sample_sizes(rule, left, right, 1, 4, kProbes, seed);
   if (std::none_of(probes.begin(), probes.end(), [](const SizeRow& r) { return r.holds && r.is_full; }))
     return std::nullopt;
@@ -89,7 +93,7 @@ std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const 
   std::vector<SizeRow> rows = std::move(table.rows);
   auto append = [&rows](const std::vector<SizeRow>& more) { rows.insert(rows.end(), more.begin(), more.end()); };
   append(probes);
-  append(sample_sizes(rule, left, right, 1, 6, kLargerRows, seed + 1));
+  append(sample_sizes(rule, left, right, 1, std::max<int64_t>(6, 2 * largest_modulus + 1), kLargerRows, seed + 1));
   if (!table.is_exhaustive) append(neighbours(rule, left, right, rows, symbols));
   append(wrong);
   const std::set<AtomId> small = pinned_symbols(rows, symbols, extents);
@@ -100,9 +104,9 @@ std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const 
     if (std::all_of(rows.begin(), rows.end(), [s](const SizeRow& r) { return r.sizes.at(s) >= 1; })) divisors.insert(s);
   std::vector<Requirement> requirements = right.requirements;
   requirements.insert(requirements.end(), left.requirements.begin(), left.requirements.end());
-  return find_condition(rows,
-                        condition_atoms(relevant_symbols(rows, symbols), divisors, inner_extents(rule), requirements),
-                        emptiness_atoms(rule, left, right));
+  return find_condition(
+      rows, condition_atoms(relevant_symbols(rows, symbols), divisors, inner_extents(rule), requirements, moduli),
+      emptiness_atoms(rule, left, right));
 }
 
 }  // namespace gopt

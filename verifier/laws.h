@@ -6,7 +6,8 @@
 //   erf, sin, tan, asin, atan, sinh, asinh, atanh, tanh are odd, cos and cosh even
 //   round, trunc and narrow are odd; ceil(x) = -floor(-x); floor(n + x) = n + floor(x), round(n) = trunc(n) = n for an
 //   integer n (a sum of integer multiples of sizes, comparisons and rounded numbers)
-//   sqrt(c^2 x^2) = |c x|, sqrt(c^2 x) = |c| sqrt(x), sqrt(y^2 x) = |y| sqrt(x)   where x >= 0 by its form; sqrt(e^x) = e^(x/2); ln(e^a b) = a + ln b, ln(b / c) = ln b - ln c   where c > 0
+//   sqrt(c^2 x^2) = |c x|, sqrt(c^2 x) = |c| sqrt(x); sqrt(y^2 x) = |y| sqrt(x)   where x >= 0 by its form
+//   sqrt(e^x) = e^(x/2); ln(e^a b) = a + ln b; ln(b / c) = ln b - ln c   where c > 0
 //   a product over a range of x y is that of x times that of y
 //   comparisons are 1 or 0, and so their own squares
 //   pow(x, n) is the product of n factors for small n, sqrt(x) for 0.5, 1/x for -1

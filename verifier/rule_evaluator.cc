@@ -113,6 +113,14 @@ RuleEvaluator::RuleEvaluator(const RewriteRule& rule, const SideMeaning& left, c
 
 int RuleEvaluator::rounds() const { return 2 + (is_partial_ ? static_cast<int>(rule_.variables.size() + floats_) : 0); }
 
+int RuleEvaluator::draws() const {
+  constexpr int64_t kFew = 16;
+  int64_t elements = 0;
+  for (size_t o = 0; o < left_.outputs.size(); o++)
+    if (const auto own = dims(o)) elements += element_count(*own);
+  return elements == 0 || elements > kFew ? 1 : 4;
+}
+
 void RuleEvaluator::set_sizes(const Environment& sizes) { sizes_ = sizes; }
 
 bool RuleEvaluator::is_left_defined() const { return evaluate(left_condition_, sizes_) == true; }

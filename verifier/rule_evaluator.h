@@ -32,8 +32,10 @@ class RuleEvaluator {
   std::optional<std::vector<int64_t>> dims(size_t output) const;
   bool has_elements() const;  // every variable and every output has some
 
-  // How often to draw inputs: twice, and where a side applies partial functions once more for each variable.
+  // How often to draw inputs: twice, and where a side applies partial functions once more for each variable. Outputs of
+  // few elements need several such draws: two maxima of few elements are often the same.
   int rounds() const;
+  int draws() const;
   // Random inputs; the second round draws positive numbers, so that roots and logarithms are met where they are
   // defined; in later rounds one variable is 0, since a side that divides by it may differ from one that does not there
   // alone.

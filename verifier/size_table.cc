@@ -19,8 +19,9 @@ class Tabulator {
     evaluator_.set_sizes(sizes);
     if (!evaluator_.is_left_defined()) return std::nullopt;
     SizeRow r{sizes, evaluator_.is_right_defined(), evaluator_.has_elements()};
-    for (int round = 0; round < evaluator_.rounds() && r.holds; round++) {
-      evaluator_.draw_inputs(random_, round);
+    const int rounds = evaluator_.rounds(), all = rounds * evaluator_.draws();
+    for (int round = 0; round < all && r.holds; round++) {
+      evaluator_.draw_inputs(random_, round % rounds);
       r.holds = evaluator_.agree(random_, positions_);
     }
     return r;
