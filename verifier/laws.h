@@ -8,7 +8,7 @@
 //   integer n (a sum of integer multiples of sizes, comparisons and rounded numbers)
 //   sqrt(c^2 x^2) = |c x|, sqrt(c^2 x) = |c| sqrt(x); sqrt(y^2 x) = |y| sqrt(x)   where x >= 0 by its form
 //   sqrt(e^x) = e^(x/2); ln(e^a b) = a + ln b; ln(b / c) = ln b - ln c   where c > 0
-//   a product over a range of x y is that of x times that of y
+//   a product over a range of x y is that of x times that of y; |x y| = |x| |y|, also over a range
 //   comparisons are 1 or 0, and so their own squares
 //   pow(x, n) is the product of n factors for small n, sqrt(x) for 0.5, 1/x for -1
 #pragma once

@@ -210,12 +210,40 @@ std::optional<NormalForm> monotone_taken_out(const std::vector<Branch>& branches
 
 }  // namespace
 
+namespace {
+
+// |f| for one factor; that of a product over a range is the product of the magnitudes.
+NormalForm magnitude(Factor f, const Cond& context, ProofState& state) {
+  if (f.kind == FactorKind::Product) {
+    Branch& over = f.branches[0];
+    over.value = maximum(over.value, negated(over.value), context && over.guard, state);
+    return as_form(std::move(f));
+  }
+  const NormalForm own = as_form(std::move(f));
+  return maximum(own, negated(own), context, state);
+}
+
+// |x y| = |x| |y|, for the larger of a product and its opposite.
+std::optional<NormalForm> magnitude_of_product(const NormalForm& a, const NormalForm& b, const Cond& context,
+                                               ProofState& state) {
+  if (a.size() != 1 || a[0].factors.empty() || !a[0].binders.empty() || !a[0].guard.is_true()) return std::nullopt;
+  if (a[0].factors.size() == 1 && a[0].factors[0].kind != FactorKind::Product) return std::nullopt;
+  if (key(negated(a)) != key(b)) return std::nullopt;
+  NormalForm product = one();
+  product[0].coefficient = a[0].coefficient.numerator() < 0 ? -a[0].coefficient : a[0].coefficient;
+  for (const Factor& f : a[0].factors) product = multiply(product, magnitude(f, context, state), context, state);
+  return product;
+}
+
+}  // namespace
+
 NormalForm maximum(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
   if (auto table = by_truth_table(
           {&a, &b}, [](const std::vector<Rational>& v) { return (v[0] + -v[1]).numerator() < 0 ? v[1] : v[0]; }))
     return *std::move(table);
   if (is_at_least(a, b, context, state)) return a;
   if (is_at_least(b, a, context, state)) return b;
+  if (auto magnitude = magnitude_of_product(a, b, context, state)) return *std::move(magnitude);
   std::vector<Branch> branches;
   for (const NormalForm* value : {&a, &b}) add_branch(branches, plain_branch(*value), context, state);
   return maximum_over(std::move(branches), state);

@@ -62,6 +62,23 @@ void prune_guard(Term& term, const Cond& context, ProofState& state) {
   term.guard = pruned;
 }
 
+// A division whose value the guard as a whole implies is that number, with what says so in its place: of
+// k % 2 == r % 2 with 0 <= k, r < 2, where (r - k) // 2 is 0, k == r is left.
+bool resolve_division_of_guard(Term& term, const Cond& context, ProofState& state) {
+  std::set<AtomId> divisions;
+  collect_divisions(term.guard, divisions);
+  for (AtomId division : divisions) {
+    const Atom& a = atom(division);
+    for (int64_t guess : {0, -1, 1}) {
+      const Cond here = within(a.numerator - a.denominator * Index(guess), Index(0), a.denominator);
+      if (!state.solver.entails(context && term.guard, here)) continue;
+      term.guard = replace_atom(term.guard, division, Index(guess)) && here;
+      return true;
+    }
+  }
+  return false;
+}
+
 // Bounds of k = high * d + low by multiples of d, as bounds of high: exact where 0 <= low < d.
 Cond with_bounds_of_high(const Cond& guard, AtomId high, const Index& divisor, const Index& low) {
   const Index h = Index::from_atom(high), k = h * divisor + low;
@@ -411,6 +428,8 @@ bool simplify(Term& term, const Cond& context, ProofState& state) {
   term.guard = simplify(term.guard, context, state);
   if (term.guard.is_false() || state.solver.is_infeasible(context && term.guard)) return false;
   prune_guard(term, context, state);
+  while (resolve_division_of_guard(term, context, state)) {
+  }
   while (split_divided_binder(term, context, state)) {
   }
   while (merge_radix_binders(term, context, state)) {
