@@ -410,12 +410,40 @@ bool RuleVerifier::holds_in(const Cond& part) {
   return true;
 }
 
-void RuleVerifier::log_requirements() {
-  for (const Requirement& r : right_.requirements) log_.required(r.what, context(condition_), r.cond);
+// What the right side requires, and that the outputs' extents are equal.
+std::vector<std::pair<std::string, Cond>> RuleVerifier::requirements() const {
+  std::vector<std::pair<std::string, Cond>> all;
+  for (const Requirement& r : right_.requirements) all.emplace_back(r.what, r.cond);
   for (size_t o = 0; o < left_.outputs.size(); o++)
     for (size_t axis = 0; axis < left_.outputs[o].shape.size(); axis++)
-      log_.required("shapes agree", context(condition_),
-                    equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]));
+      all.emplace_back("shapes agree", equal(left_.outputs[o].shape[axis], right_.outputs[o].shape[axis]));
+  return all;
+}
+
+void RuleVerifier::log_requirements() {
+  for (const auto& [what, cond] : requirements()) log_.required(what, context(condition_), cond);
+}
+
+// They follow from the condition as it came to be stated, which was put together and shortened since they were asked
+// for. Nothing rests on it but the record.
+void RuleVerifier::state_requirements() {
+  constexpr unsigned kShare = 4;
+  const Cond given = context(condition_);
+  const std::vector<Cond> said = conjuncts(given);
+  solver_.set_share(kShare);
+  try {
+    for (const auto& [what, cond] : requirements()) {
+      const std::vector<Cond> parts = conjuncts(cond);
+      if (std::all_of(parts.begin(), parts.end(),
+                      [&](const Cond& part) { return std::find(said.begin(), said.end(), part) != said.end(); }))
+        continue;
+      solver_.set_topic("under the condition as it is stated: " + what);
+      solver_.entails(given, cond);
+    }
+  } catch (const std::overflow_error&) {
+    // The record says less; the proof stands.
+  }
+  solver_.set_share(1);
 }
 
 // Without parts that follow from the others and from what is given wherever the rule may be applied, longest first.
@@ -448,7 +476,10 @@ Cond RuleVerifier::without_implied_parts(const Cond& condition) {
 }
 
 Verification RuleVerifier::proved() {
-  if (!(condition_ == rule_.condition)) condition_ = without_implied_parts(condition_);
+  if (!(condition_ == rule_.condition)) {
+    condition_ = without_implied_parts(condition_);
+    state_requirements();
+  }
   if (options_.keep_log) log_requirements();
   Verification v;
   v.verdict = Verdict::Proved;

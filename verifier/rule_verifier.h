@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "condition_search.h"
@@ -45,7 +46,9 @@ class RuleVerifier {
   bool holds_in(const Cond& part);
   Verification proved();
   Cond without_implied_parts(const Cond& condition);
+  std::vector<std::pair<std::string, Cond>> requirements() const;
   void log_requirements();
+  void state_requirements();
 
   Cond context(const Cond& condition) const;  // what the left side and the condition let us assume
   Cond interior() const;

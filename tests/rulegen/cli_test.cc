@@ -1,4 +1,5 @@
 // The commands of rulegen: what they print and write, and their exit statuses.
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -138,6 +139,20 @@ TEST_F(RulegenTest, MalformedRulesDoNotKeepOthersFromBeingProved) {
       run_rulegen("verify --json " + folder_.file("2.json") + " nowhere.rules " + write("g.rules", good));
   EXPECT_EQ(missing.status, 1);
   EXPECT_EQ(nlohmann::json::parse(read_file(folder_.file("2.json"))).size(), 1u);
+}
+
+TEST_F(RulegenTest, WhatIsDecidedIsWrittenWhenInterrupted) {
+  const std::string rules = std::string(GOPT_RULES_FOLDER) + "/core.rules", json = folder_.file("out.json");
+  const Outcome outcome =
+      run_program("timeout --preserve-status -s INT 3 " RULEGEN_PROGRAM,
+                  "verify --threads 2 --json " + json + " " + write("f.rules", kFalse) + " " + rules);
+  EXPECT_EQ(outcome.status, 128 + SIGINT) << outcome.text;
+  EXPECT_NE(outcome.text.find("commute: refuted: "), std::string::npos) << outcome.text;
+  const nlohmann::json rows = nlohmann::json::parse(read_file(json));
+  ASSERT_GT(rows.size(), 1000u) << "every rule has a row";
+  EXPECT_EQ(rows.front()["verdict"], "refuted");
+  EXPECT_EQ(rows.back()["verdict"], "unknown");
+  EXPECT_EQ(rows.back()["reason"], "interrupted");
 }
 
 TEST_F(RulegenTest, VerdictsDoNotDependOnThreads) {

@@ -44,7 +44,10 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"mean-of-concat-is-mean-of-means", "(a == b) or (m == 0 and a >= 1 and b >= 1)"},
         Expected{"sum-of-expanded-over-count-of-possibly-nothing", "b >= 1 or (a == 0)"},
         Expected{"enlarge-under-tensorflow-same-with-stride", "(h == 2*(h//2)+1) or (n == 0) or (c == 0) or (o == 0)"},
-        Expected{"crop-front", "a >= 0 or 0 >= c"}),
+        Expected{"average-pool-of-four-by-parts", "h == 4*(h//4)"},
+        Expected{"mean-through-average-pool-of-five", "h == 5*(h//5)"},
+        Expected{"quotient-through-padded-conv", "c >= 1 or (n == 0) or (o == 0)"},
+        Expected{"transposed-conv-axes-with-pads-kept", "q == p"}, Expected{"crop-front", "a >= 0 or 0 >= c"}),
     [](const auto& info) {
       std::string name = info.param.rule;
       std::replace(name.begin(), name.end(), '-', '_');

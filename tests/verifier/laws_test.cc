@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace gopt {
@@ -58,6 +59,22 @@ TEST(Laws, Squares) {
     EXPECT_NEAR(std::pow(value(Function::Sin, x), 2) + std::pow(value(Function::Cos, x), 2), 1, 1e-12);
     EXPECT_NEAR(std::pow(value(Function::Sqrt, x * x), 2), x * x, 1e-9);
   }
+}
+
+TEST(Laws, RootsOfProducts) {
+  const auto root = [](double x) { return value(Function::Sqrt, x); };
+  for (double x : {0.0, 0.4, 7.0}) {
+    for (double y : {-3.0, -0.5, 0.0, 2.5}) {
+      EXPECT_NEAR(root(y * y * x), std::fabs(y) * root(x), 1e-12);
+      EXPECT_NEAR(root(9.0 / 4 * x), 1.5 * root(x), 1e-12);
+    }
+  }
+  EXPECT_TRUE(std::isnan(root(4 * -2.0)) && std::isnan(2 * root(-2.0))) << "they have no value at the same places";
+}
+
+TEST(Laws, Magnitudes) {
+  for (double x : {-2.0, 0.0, 0.5})
+    for (double y : {-1.5, 0.0, 3.0}) EXPECT_EQ(std::max(x * y, -(x * y)), std::max(x, -x) * std::max(y, -y));
 }
 
 TEST(Laws, Powers) {
