@@ -144,7 +144,7 @@ TEST_F(RulegenTest, MalformedRulesDoNotKeepOthersFromBeingProved) {
 TEST_F(RulegenTest, WhatIsDecidedIsWrittenWhenInterrupted) {
   const std::string rules = std::string(GOPT_RULES_FOLDER) + "/core.rules", json = folder_.file("out.json");
   const Outcome outcome =
-      run_program("timeout --preserve-status -s INT 3 " RULEGEN_PROGRAM,
+      run_program("timeout --preserve-status -s INT 8 " RULEGEN_PROGRAM,
                   "verify --threads 2 --json " + json + " " + write("f.rules", kFalse) + " " + rules);
   EXPECT_EQ(outcome.status, 128 + SIGINT) << outcome.text;
   EXPECT_NE(outcome.text.find("commute: refuted: "), std::string::npos) << outcome.text;
