@@ -164,13 +164,13 @@ void add_products(const Cond& context, Encoder& encode, z3::solver& solver) {
 
 }  // namespace
 
-// Resource units that questions of one proof may take together. Proofs that succeed take a third of it at most; one
-// that comes here would only be slow to fail.
+// Resource units that questions of one proof may take together. The dearest proof of the corpus took 460,000 before
+// they were weighed, those of the database 51,000; one that comes here would only be slow to fail.
 constexpr uint64_t kMostInAll = 2'000'000;
 // A unit of non-linear arithmetic takes Z3 far longer than another.
 constexpr uint64_t kNonlinearWeight = 4;
-// Shares of the limit that one question gets, by how it is asked. The dearest that is answered takes three quarters of
-// its one.
+// Shares of the limit that one question gets, by how it is asked. The dearest that the corpus needs takes 159,000
+// units.
 constexpr unsigned kLinearShare = 8, kNonlinearShare = 100, kAfreshShare = 16, kCellShare = 32;
 
 uint64_t units_so_far(const z3::solver& solver) {
