@@ -29,6 +29,9 @@ Result<std::vector<std::string>> shipped_rule_files() {
       files.push_back(entry.path().string());
   if (files.empty()) return Error{"no rules in " + folder + "; give --rules FILE or set GOPT_RULES to their folder"};
   std::sort(files.begin(), files.end());
+  // Of two rules that do the same the first is applied: the one whose name a person gave.
+  std::stable_partition(files.begin(), files.end(),
+                        [](const std::string& file) { return fs::path(file).filename() == "hand.rules"; });
   return files;
 }
 
