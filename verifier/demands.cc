@@ -93,8 +93,28 @@ bool is_left_to_samples(const Demand& demand) {
 
 }  // namespace
 
+namespace {
+
+// The demands as they are now; to tell whether arguments are equal makes demands of its own, which are forgotten.
+class DemandsSoFar {
+ public:
+  explicit DemandsSoFar(ProofState& state) : state_(state), demanded_(state.domains) {}
+  ~DemandsSoFar() { state_.domains = std::move(demanded_); }
+  DemandsSoFar(const DemandsSoFar&) = delete;
+  DemandsSoFar& operator=(const DemandsSoFar&) = delete;
+  const std::vector<Demand>& of_left() const { return demanded_.of_left(); }
+  const std::vector<Demand>& of_right() const { return demanded_.of_right(); }
+
+ private:
+  ProofState& state_;
+  Domains demanded_;
+};
+
+}  // namespace
+
 std::optional<UnmetDemand> find_unmet_demand(ProofState& state) {
-  const auto &left = state.domains.of_left(), &right = state.domains.of_right();
+  const DemandsSoFar demanded(state);
+  const auto &left = demanded.of_left(), &right = demanded.of_right();
   for (const Demand& wanted : right)
     if (const Cond missing = missing_for(wanted, left, state); !missing.is_true())
       return UnmetDemand{"the right side applies a partial function (" + wanted.function + ") where the left does not",
@@ -108,7 +128,8 @@ std::optional<UnmetDemand> find_unmet_demand(ProofState& state) {
 }
 
 bool left_demands_more(ProofState& state) {
-  const auto &left = state.domains.of_left(), &right = state.domains.of_right();
+  const DemandsSoFar demanded(state);
+  const auto &left = demanded.of_left(), &right = demanded.of_right();
   return std::any_of(left.begin(), left.end(),
                      [&](const Demand& wanted) { return missing_for(wanted, right, state).is_false(); });
 }

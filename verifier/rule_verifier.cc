@@ -140,6 +140,32 @@ Verification refuted_verdict(const std::string& reason, const std::optional<Coun
   return v;
 }
 
+// Samples evaluate whole tensors, which takes minutes where numbers in the rule make one huge at any sizes. Returns
+// what to say then, or nothing.
+std::string too_large_for_samples(const RewriteRule& rule) {
+  constexpr int64_t kMostElements = int64_t{1} << 20;
+  Environment least;
+  for (AtomId id : rule_symbols(rule)) least[id] = 1;
+  for (const Graph* side : {&rule.left, &rule.right}) {
+    for (const NodePtr& node : side->nodes()) {
+      for (const TensorType& type : node->outputs) {
+        int64_t count = 1;
+        for (const Index& extent : *type.shape) {
+          const auto value = evaluate(extent, least);
+          if (!value || *value <= 0) break;
+          if (*value > kMostElements / count)
+            return (node->is(OpKind::Input) ? "the variable " + quoted(node->name)
+                                            : "what " + op_info(node->op).name + " gives") +
+                   " has more than the " + std::to_string(kMostElements) +
+                   " elements that samples evaluate; with symbols for its sizes the rule says more";
+          count *= *value;
+        }
+      }
+    }
+  }
+  return "";
+}
+
 RuleVerifier::RuleVerifier(const RewriteRule& rule, const VerifyOptions& options)
     : rule_(rule),
       options_(options),
@@ -152,6 +178,7 @@ Verification RuleVerifier::run() {
   for (AtomId id : rule_symbols(rule_))
     if (!is_plain_name(atom(id).name))
       return unknown_verdict("the symbol " + quoted(atom(id).name) + " is no plain name");
+  if (const std::string why = too_large_for_samples(rule_); !why.empty()) return unknown_verdict(why);
   auto left = meaning_of(rule_.left), right = meaning_of(rule_.right);
   if (!left || !right) return unknown_verdict((left ? right : left).error().message);
   left_ = *std::move(left);

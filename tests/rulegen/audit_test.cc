@@ -1,4 +1,5 @@
 // The audit by mutation: nothing that evaluation tells apart is proved, and the same is found on any number of threads.
+#include "gopt/verifier.h"
 #include "program.h"
 
 namespace gopt {
@@ -21,11 +22,29 @@ TEST(Audit, DependsOnTheSeedAlone) {
   EXPECT_NE(one, run("--seed 9 --threads 1"));
 }
 
-// The audit would see a wrong proof: rules that are given as proved and are false are told apart by what it evaluates.
-TEST(Audit, FalseRulesAreNotProvedByTheProverAlone) {
+// Samples do not help the prover here.
+TEST(Audit, MutantsAreNotProvedByTheProverAlone) {
   const Outcome outcome =
       run_rulegen("audit --mutants 40 --seed 4 --prover-alone " GOPT_VERIFIER_RULES "/true.rules", "2>/dev/null");
   EXPECT_EQ(outcome.status, 0) << outcome.text;
+}
+
+// A wrong proof would be seen: what evaluates a mutant that is proved tells false rules apart.
+TEST(Audit, EvaluationTellsFalseRulesApart) {
+  const auto rules = parse_rules(read_file(GOPT_VERIFIER_RULES "/false.rules"), "false.rules");
+  ASSERT_TRUE(rules.ok()) << rules.error().message;
+  EXPECT_GT(rules->size(), 30u);
+  size_t apart = 0;
+  for (const RewriteRule& rule : *rules) apart += find_counterexample(rule, 200, 5).has_value();
+  EXPECT_GE(apart + 3, rules->size()) << "but for rules whose sides are never both defined";
+}
+
+TEST(Audit, PartialRulesAreLeftOut) {
+  const Outcome outcome = run_rulegen(
+      "audit --mutants 5 " GOPT_RULES_FOLDER "/partial.rules " GOPT_RULES_FOLDER "/hand.rules", "2>/dev/null");
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("rules that hold on a region only are left out"), std::string::npos) << outcome.text;
+  EXPECT_EQ(run_rulegen("audit " GOPT_RULES_FOLDER "/partial.rules").status, 1) << "nothing is left";
 }
 
 }  // namespace

@@ -55,6 +55,16 @@ TEST(Hazards, AssociationReassociates) {
   EXPECT_FALSE(v.marks.finite_only);
 }
 
+// Sampling would take minutes, and say less than symbols do.
+TEST(Hazards, ATensorTooLargeForSamplesIsUnknownAtOnce) {
+  const std::string twice = "c = Add(x, x)\nz = ReduceSum(c) {axes=[0]}\nreturn z",
+                    sum = "c = ReduceSum(x) {axes=[0]}\nz = Add(c, c)\nreturn z";
+  const Verification v = verify_rule(rule("var x f32[100000000]", twice, sum));
+  EXPECT_EQ(v.verdict, Verdict::Unknown);
+  EXPECT_NE(v.reason.find("the variable \"x\" has more than the 1048576 elements"), std::string::npos) << v.reason;
+  EXPECT_EQ(verify_rule(rule("var x f32[n]", twice, sum)).verdict, Verdict::Proved);
+}
+
 TEST(Hazards, DataMovementHasNoMarks) {
   const Verification v = verify_rule(
       rule("var x f32[a,b]", "y = Transpose(x)\nz = Relu(y)\nreturn z", "y = Relu(x)\nz = Transpose(y)\nreturn z"));

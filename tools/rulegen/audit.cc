@@ -104,6 +104,9 @@ Result<int> audit(const AuditOptions& o) {
   std::vector<RewriteRule> rules;
   for (const std::string& path : o.files) {
     GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> own, read_all_rules(path, RuleFormat::Rules));
+    // Evaluation looks at whole outputs, of which a partial rule is about a region.
+    const size_t partial = std::erase_if(own, [](const RewriteRule& rule) { return rule.is_partial(); });
+    if (partial > 0) fmt::print("{}: {} rules that hold on a region only are left out\n", path, partial);
     for (RewriteRule& rule : own) rules.push_back(std::move(rule));
   }
   if (rules.empty()) return Error{"there are no rules to change"};
