@@ -31,6 +31,7 @@ struct VariableClass {
   TensorType type;
   bool has_prefix = false;
   std::string name = {};
+  int line = 0;  // of the text, for errors
 };
 
 // One operator of a composite. An argument is an input of the composite, an earlier step's output, or a scalar.
@@ -44,6 +45,7 @@ struct CompositeStep {
   OpKind kind;
   Attributes attributes;
   std::vector<Argument> args;
+  int line = 0;
 };
 
 // An operator of the table, or a composite: several under one name, which count once (spatial parts moved into the
@@ -57,6 +59,7 @@ struct AlphabetOp {
   std::string composite;  // its name; else empty
   std::vector<CompositeStep> steps;
   std::vector<int> classes;  // for each argument the class that its variable is of, -1 where any term will do; or empty
+  int line = 0;
 
   // The class of argument `i`, -1 where any term will do.
   int class_of(size_t i) const { return classes.empty() ? -1 : classes[i]; }
@@ -72,6 +75,7 @@ AlphabetOp substituted(const AlphabetOp& op, const Substitution& sizes);
 
 struct Family {
   std::string name;
+  int line = 0;
   int max_ops = 9;                // its own limit, where more is not worth its price
   int max_weight_ops = 1;         // operators on weights alone
   int max_variables = 0;          // its own limit, where rules need more than others; 0: none
@@ -83,7 +87,7 @@ struct Family {
   std::vector<AlphabetOp> ops;
 };
 
-// Errors: "NAME:12: ..." with what was expected.
+// Errors: "NAME:12: ..." with what was expected, or what is wrong and what would mend it.
 Result<std::vector<Family>> parse_alphabet(std::string_view text, const std::string& name);
 
 // The text of alphabet.txt.

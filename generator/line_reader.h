@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,9 @@ namespace gopt::generator {
 
 class LineReader {
  public:
-  LineReader(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
+  LineReader(std::string_view text, std::string_view file, int number) : text_(text), file_(file), number_(number) {}
+
+  int number_of_line() const { return number_; }
 
   bool at_end() {
     skip_spaces();
@@ -34,9 +37,11 @@ class LineReader {
     at_ += wanted.size();
     return true;
   }
-  Error expected(const std::string& what) const {
-    return Error{fmt::format("{}: expected {} at `{}`", where_, what, text_.substr(std::min(at_, text_.size())))};
-  }
+  Error expected(const std::string& what) const { return expected_near("at", what); }
+  // What was read last is not it.
+  Error expected_before(const std::string& what) const { return expected_near("before", what); }
+  // Says what is wrong, and after a semicolon what would mend it.
+  Error wrong(const std::string& what) const { return Error{fmt::format("{}:{}: {}", file_, number_, what)}; }
 
   Result<std::string> word() {
     skip_spaces();
@@ -62,8 +67,17 @@ class LineReader {
   }
   Result<int64_t> integer() {
     GOPT_ASSIGN_OR_RETURN(const double value, number());
-    if (value != static_cast<double>(static_cast<int64_t>(value))) return expected("an integer");
+    constexpr double kExact = 1LL << 53;  // integers up to here are exact as doubles
+    if (std::abs(value) > kExact || value != std::trunc(value))
+      return wrong(fmt::format("{} is no integer; give one", value));
     return static_cast<int64_t>(value);
+  }
+  // What `what` is set to.
+  Result<int64_t> integer_within(const std::string& what, int64_t low, int64_t high) {
+    GOPT_ASSIGN_OR_RETURN(const int64_t value, integer());
+    if (value >= low && value <= high) return value;
+    return wrong(low < high ? fmt::format("{} is {}; give a number from {} to {}", what, value, low, high)
+                            : fmt::format("{} is {}; only {} is possible", what, value, low));
   }
   Result<double> number() {
     skip_spaces();
@@ -71,6 +85,7 @@ class LineReader {
     const char* begin = text_.data() + at_;
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
     if (error != std::errc()) return expected("a number");
+    if (!std::isfinite(value)) return expected("a finite number");
     at_ += static_cast<size_t>(end - begin);
     return value;
   }
@@ -99,6 +114,11 @@ class LineReader {
   }
 
  private:
+  Error expected_near(const char* where, const std::string& what) const {
+    const size_t next = text_.find_first_not_of(' ', at_);
+    if (next == std::string_view::npos) return wrong(fmt::format("expected {} at the end of the line", what));
+    return wrong(fmt::format("expected {} {} `{}`", what, where, text_.substr(next)));
+  }
   void skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') at_++;
   }
@@ -114,7 +134,8 @@ class LineReader {
     skip_spaces();
     if (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_]))) {
       int64_t value = 0;
-      const auto end = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value).ptr;
+      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+      if (error != std::errc()) return expected("a number of 64 bits");
       at_ = static_cast<size_t>(end - text_.data());
       return Index(value);
     }
@@ -125,7 +146,8 @@ class LineReader {
   }
 
   std::string_view text_;
-  std::string where_;
+  std::string_view file_;
+  int number_;
   size_t at_ = 0;
 };
 
