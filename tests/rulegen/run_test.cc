@@ -63,11 +63,20 @@ TEST_F(RunTest, TheSameForAnyNumberOfRanks) {
   EXPECT_EQ(output_of("again", "--checkpoint " + folder_.file("c")), one);
 }
 
+// No text is not the built-in alphabet.
+TEST_F(RunTest, AnEmptyAlphabetIsAnError) {
+  const std::string path = write_file(folder_.file("empty.txt"), "");
+  const Outcome outcome = run_rulegen("stats --max-ops 1 --alphabet " + path);
+  EXPECT_EQ(outcome.status, 1) << outcome.text;
+  EXPECT_NE(outcome.text.find("empty.txt: the alphabet has no family"), std::string::npos) << outcome.text;
+}
+
 TEST_F(RunTest, OneRankSpeaksOfAnError) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI, or mpirun starts nothing here";
   const std::string unwritable = "--max-ops 2 --out /nonexistent/x.rules",
-                    unknown = "--max-ops 2 --family f --out " + folder_.file("x");
-  for (const std::string& arguments : {unwritable, unknown}) {
+                    unknown = "--max-ops 2 --family f --out " + folder_.file("x"),
+                    empty = unknown + " --alphabet " + write_file(folder_.file("empty.txt"), "");
+  for (const std::string& arguments : {unwritable, unknown, empty}) {
     const Outcome outcome = run_program(std::string(kMpirun) + "2 " + RULEGEN_PROGRAM, arguments);
     EXPECT_EQ(outcome.status, 1) << outcome.text;
     const size_t at = outcome.text.find("rulegen: ");

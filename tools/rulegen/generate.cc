@@ -45,7 +45,9 @@ Status prepare_files(GenerateOptions& o, Ranks& ranks) {
     std::ostringstream text;
     text << file.rdbuf();
     if (!file) return Error{o.alphabet + ": cannot be read"};
-    return text.str();
+    std::string alphabet = text.str();
+    if (alphabet.empty()) return Error{o.alphabet + ": the alphabet has no family; begin one: family NAME"};
+    return alphabet;
   };
   GOPT_ASSIGN_OR_RETURN(o.limits.alphabet, first_rank_says(ranks, prepare));
   o.limits.alphabet_name = o.alphabet;
