@@ -144,6 +144,29 @@ TEST_F(DeriveTest, MinimalSplitsADatabase) {
             std::string::npos);
 }
 
+// The same three rules in two files: however they are given, FILE is found and all of the database is read.
+TEST_F(DeriveTest, TheDatabaseMayBeSeveralFiles) {
+  const std::string text = read_file(base_);
+  const size_t second = text.find("rule four-sums");
+  ASSERT_NE(second, std::string::npos);
+  const std::string a = write_file(folder_.file("a.rules"), text.substr(0, second));
+  const std::string b = write_file(folder_.file("b.rules"), text.substr(second));
+  for (const std::string& files :
+       {goals_ + " --rules " + a + " " + b, "--rules " + a + " " + b + " " + goals_, "--rules " + base_ + " " + goals_,
+        goals_ + " --rules " + a + " --rules " + b, "--rules " + a + " --rules " + b + " " + goals_,
+        "--rules " + a + " " + goals_ + " --rules " + b, "--rules " + a + " " + b + " --brief " + goals_}) {
+    const Outcome outcome = run_rulegen("derive " + files);
+    EXPECT_EQ(outcome.status, 0) << files << "\n" << outcome.text;
+    EXPECT_NE(outcome.text.find("2 rules by 3: 1 follow"), std::string::npos) << files << "\n" << outcome.text;
+  }
+  EXPECT_NE(run_rulegen("derive --minimal --rules " + a + " " + b).text.find("3 rules: 2 core"), std::string::npos);
+  const Outcome two = run_rulegen("derive " + goals_ + " " + a + " --rules " + b);
+  EXPECT_EQ(two.status, 1);
+  EXPECT_NE(two.text.find("derive takes one FILE"), std::string::npos) << two.text;
+  const Outcome no_database = run_rulegen("derive --minimal " + goals_ + " --rules " + b);
+  EXPECT_NE(no_database.text.find("it takes no FILE"), std::string::npos) << no_database.text;
+}
+
 // ((a + b) + c) + ... = ((... + c) + b) + a
 std::string turned_sum(const std::string& name, const std::string& summands) {
   std::string text = "rule " + name + "\n", left, right;

@@ -123,14 +123,44 @@ void add_kinds(CLI::App& app, DeriveOptions& o) {
       ->excludes(any);
 }
 
+// How many files stand before the first --rules. (An option that took all the words after it would take FILE too.)
+size_t words_before(const CLI::App& app, const CLI::Option* file, const CLI::Option* database) {
+  size_t count = 0;
+  for (const CLI::Option* next : app.parse_order()) {
+    if (next == database) break;
+    if (next == file) count++;
+  }
+  return count;
+}
+
+// Which of the files that are no option's value is FILE; the others are the database's.
+Status share_out(std::vector<std::string> files, size_t before, DeriveOptions& o) {
+  if (before > 1)
+    return Error{
+        fmt::format("derive takes one FILE, not {} and {}; the database's files go after --rules", files[0], files[1])};
+  if (before == 1 || (!o.minimal && !files.empty())) {
+    const auto own = before == 1 ? files.begin() : files.end() - 1;
+    o.file = *own;
+    files.erase(own);
+  }
+  o.rules.insert(o.rules.end(), files.begin(), files.end());
+  return Unit{};
+}
+
 }  // namespace
 
 Command add_derive(CLI::App& app) {
   auto o = std::make_shared<DeriveOptions>();
-  app.add_option("file", o->file, "rules to be derived; those without a proof are proved first");
-  app.add_option("--rules", o->rules, "a rules file of the database, of which proved rules count; may be repeated")
-      ->required()
-      ->allow_extra_args(false);
+  auto files = std::make_shared<std::vector<std::string>>();
+  auto* file = app.add_option("file", *files,
+                              "rules to be derived, before --rules or after all of its files; those without a proof "
+                              "are proved first")
+                   ->type_name("FILE");
+  auto* database =
+      app.add_option("--rules", o->rules, "rules files of the database, of which proved rules count; may be repeated")
+          ->required()
+          ->type_name("DB ...")
+          ->allow_extra_args(false);
   app.add_option("--format", o->format, "FILE's form: rules, or taso-json (TASO's rules as JSON)")
       ->check(CLI::IsMember({"rules", "taso-json"}))
       ->capture_default_str();
@@ -149,7 +179,8 @@ Command add_derive(CLI::App& app) {
   app.add_flag("--force", o->force, "overwrite existing files");
   add_limits(app, o->limits);
   add_kinds(app, *o);
-  return [o] {
+  return [o, files, file, database, &app]() -> Result<int> {
+    GOPT_RETURN_IF_ERROR(share_out(*files, words_before(app, file, database), *o));
     if (o->format == "taso-json" && !o->respect_kinds) o->limits.any_kind = true;
     return derive(*o);
   };
