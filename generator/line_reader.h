@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,16 +91,11 @@ class LineReader {
     return value;
   }
 
-  // sum := product (('+' | '-') product)*
   Result<Index> polynomial() {
-    const bool negative = accept('-');
-    GOPT_ASSIGN_OR_RETURN(Index sum, product());
-    if (negative) sum = -sum;
-    for (;;) {
-      const bool plus = accept('+'), minus = !plus && accept('-');
-      if (!plus && !minus) return sum;
-      GOPT_ASSIGN_OR_RETURN(const Index term, product());
-      sum = plus ? sum + term : sum - term;
+    try {
+      return sum();
+    } catch (const std::overflow_error&) {
+      return wrong("a coefficient exceeds 64 bits; make its numbers smaller");
     }
   }
   Result<std::vector<Index>> list() {
@@ -121,6 +117,18 @@ class LineReader {
   }
   void skip_spaces() {
     while (at_ < text_.size() && text_[at_] == ' ') at_++;
+  }
+  // sum := product (('+' | '-') product)*
+  Result<Index> sum() {
+    const bool negative = accept('-');
+    GOPT_ASSIGN_OR_RETURN(Index all, product());
+    if (negative) all = -all;
+    for (;;) {
+      const bool plus = accept('+'), minus = !plus && accept('-');
+      if (!plus && !minus) return all;
+      GOPT_ASSIGN_OR_RETURN(const Index term, product());
+      all = plus ? all + term : all - term;
+    }
   }
   Result<Index> product() {
     GOPT_ASSIGN_OR_RETURN(Index result, factor());

@@ -152,6 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "elements with the first"},
         BadText{"NumberBeyond64Bits", "family f\nactivation 1 [99999999999999999999]\n",
                 "a.txt:2: expected a number of 64 bits"},
+        BadText{"CoefficientBeyond64Bits", "family f\nop Slice starts=[9999999999*9999999999]\n",
+                "a.txt:2: a coefficient exceeds"},
         BadText{"TwoFamiliesOfOneName", "family f\nop Relu\nfamily f\n", "a.txt:3: family f begins at line 1 already"},
         BadText{"FamilyOfNothing", "family e\nfamily f\nop Relu\n", "a.txt:1: family e has no operator"},
         BadText{"NegativeInputs", "family f\nop Concat inputs=-1 axis=0\n", "a.txt:2: inputs is -1"},

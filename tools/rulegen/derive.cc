@@ -159,7 +159,7 @@ Command add_derive(CLI::App& app) {
   auto* database =
       app.add_option("--rules", o->rules, "rules files of the database, of which proved rules count; may be repeated")
           ->required()
-          ->type_name("DB ...")
+          ->type_name("DB")
           ->allow_extra_args(false);
   app.add_option("--format", o->format, "FILE's form: rules, or taso-json (TASO's rules as JSON)")
       ->check(CLI::IsMember({"rules", "taso-json"}))
