@@ -212,10 +212,6 @@ void split_multiples(const Index& a, const Index& b, Index& quotient, Index& rem
   }
 }
 
-}  // namespace
-
-namespace {
-
 Index division_atom(const Index& a, const Index& b) {
   std::string key = "d";
   append_key(key, a);

@@ -91,10 +91,6 @@ bool is_left_to_samples(const Demand& demand) {
   return is_element && (demand.function == "divisor" || demand.function == "log" || demand.function == "sqrt");
 }
 
-}  // namespace
-
-namespace {
-
 // The demands as they are now; to tell whether arguments are equal makes demands of its own, which are forgotten.
 class DemandsSoFar {
  public:
