@@ -91,21 +91,6 @@ bool is_left_to_samples(const Demand& demand) {
   return is_element && (demand.function == "divisor" || demand.function == "log" || demand.function == "sqrt");
 }
 
-// The demands as they are now; to tell whether arguments are equal makes demands of its own, which are forgotten.
-class DemandsSoFar {
- public:
-  explicit DemandsSoFar(ProofState& state) : state_(state), demanded_(state.domains) {}
-  ~DemandsSoFar() { state_.domains = std::move(demanded_); }
-  DemandsSoFar(const DemandsSoFar&) = delete;
-  DemandsSoFar& operator=(const DemandsSoFar&) = delete;
-  const std::vector<Demand>& of_left() const { return demanded_.of_left(); }
-  const std::vector<Demand>& of_right() const { return demanded_.of_right(); }
-
- private:
-  ProofState& state_;
-  Domains demanded_;
-};
-
 }  // namespace
 
 std::optional<UnmetDemand> find_unmet_demand(ProofState& state) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "normal_form.h"
@@ -50,6 +51,22 @@ struct ProofState {
   bool truncating_division = false;  // Divide is the integers'
   bool sides_are_defined = false;    // demands that both sides make are met: what they divide by is not 0
   ProofLog* log = nullptr;           // where steps are written, if anywhere
+};
+
+// The demands as they are now. What is worked out beside the proof, to tell whether two arguments are equal or what a
+// sign leaves of a form, makes demands of its own, which are forgotten at the end of the scope.
+class DemandsSoFar {
+ public:
+  explicit DemandsSoFar(ProofState& state) : state_(state), demanded_(state.domains) {}
+  ~DemandsSoFar() { state_.domains = std::move(demanded_); }
+  DemandsSoFar(const DemandsSoFar&) = delete;
+  DemandsSoFar& operator=(const DemandsSoFar&) = delete;
+  const std::vector<Demand>& of_left() const { return demanded_.of_left(); }
+  const std::vector<Demand>& of_right() const { return demanded_.of_right(); }
+
+ private:
+  ProofState& state_;
+  Domains demanded_;
 };
 
 }  // namespace gopt

@@ -160,7 +160,7 @@ std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context,
   const auto difference = DifferenceFinder(state).find(form);
   if (!difference) return std::nullopt;
   // What is demanded here was demanded where the form was made.
-  const Domains demanded = state.domains;
+  const DemandsSoFar demanded(state);
   std::optional<SignCases> cases{{*difference, {}, {}}};
   try {
     cases->where_nonnegative = Decider(cases->difference, false, state)(form, context);
@@ -168,7 +168,6 @@ std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context,
   } catch (const ProofLimit&) {
     cases.reset();
   }
-  state.domains = demanded;
   return cases;
 }
 
