@@ -158,6 +158,16 @@ void TermStore::collect_variables(TermId id, std::vector<std::pair<int, int>>& o
   for (TermId arg : at.args) collect_variables(arg, out);
 }
 
+void TermStore::collect_attribute_symbols(TermId id, std::set<AtomId>& out) const {
+  const Term& own = term(id);
+  if (!own.is_application()) return;
+  const AlphabetOp& applied = op(own.op);
+  for (const auto& [name, value] : applied.attributes) collect_symbols(value, out);
+  for (const CompositeStep& step : applied.steps)
+    for (const auto& [name, value] : step.attributes) collect_symbols(value, out);
+  for (TermId arg : own.args) collect_attribute_symbols(arg, out);
+}
+
 std::vector<std::pair<int, int>> TermStore::variables_of(TermId id) const {
   std::vector<std::pair<int, int>> variables;
   collect_variables(id, variables);

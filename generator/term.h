@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -59,6 +60,8 @@ class TermStore {
   TermId rename(TermId id, const Renaming& renaming);
   // Variables in order of first occurrence.
   std::vector<std::pair<int, int>> variables_of(TermId id) const;
+  // Sizes that the attributes of its operators speak of.
+  void collect_attribute_symbols(TermId id, std::set<AtomId>& out) const;
   // Equal for terms that differ by renaming and by the order of commutative inputs alone.
   std::string canonical_key(TermId id) const;
   const std::string& op_text(int number) const { return op_texts_[static_cast<size_t>(number)]; }

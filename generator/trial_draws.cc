@@ -5,16 +5,6 @@
 namespace gopt::generator {
 namespace {
 
-void collect_attribute_symbols(const TermStore& terms, TermId id, std::set<AtomId>& out) {
-  const Term& term = terms.term(id);
-  if (!term.is_application()) return;
-  const AlphabetOp& op = terms.op(term.op);
-  for (const auto& [name, value] : op.attributes) collect_symbols(value, out);
-  for (const CompositeStep& step : op.steps)
-    for (const auto& [name, value] : step.attributes) collect_symbols(value, out);
-  for (TermId arg : term.args) collect_attribute_symbols(terms, arg, out);
-}
-
 // Numbers that follow from what is given, in order.
 class Bits {
  public:
@@ -89,7 +79,7 @@ PairSymbols symbols_of(const TermStore& terms, const TermPair& pair) {
     for (const Index& extent : *terms.family().classes[static_cast<size_t>(variable_class)].type.shape)
       collect_symbols(extent, symbols.extents);
   for (const auto* side : {&pair.left, &pair.right})
-    for (TermId root : *side) collect_attribute_symbols(terms, root, symbols.attributes);
+    for (TermId root : *side) terms.collect_attribute_symbols(root, symbols.attributes);
   return symbols;
 }
 

@@ -21,20 +21,40 @@ Operators operators_of(const Graph& side) {
   return ops;
 }
 
-// One direction of a rule, for each number of leading axes.
+// One direction of a rule, for each number of leading axes. Where a rule leaves its operand, the reverse would match
+// everything; such a rule is also read as a seed: where the operand of its root occurs, the root is put on it, for the
+// rule to match. So Transpose(Transpose(x)) is made where Transpose(x) is there.
 struct Direction {
   size_t rule;
-  bool is_reversed;
+  enum class Kind { Forward, Reversed, Seed } kind;
   Operators from, to;
   std::vector<EqualityPattern> patterns;
 };
 
-std::optional<Direction> direction_of(const RewriteRule& rule, size_t number, bool is_reversed, int max_prefix) {
+std::optional<Direction> direction_of(const RewriteRule& rule, size_t number, Direction::Kind kind, int max_prefix) {
   const auto compiled = compile_rule(rule, max_prefix);
   if (!compiled.ok()) return std::nullopt;
-  Direction direction{number, is_reversed, operators_of(rule.left), operators_of(rule.right), {}};
+  Direction direction{number, kind, operators_of(rule.left), operators_of(rule.right), {}};
   for (const Pattern& pattern : *compiled) direction.patterns.emplace_back(pattern);
   return direction;
+}
+
+// The rule from the operand of its root to its whole left side, if its right side is a variable.
+std::optional<RewriteRule> seed_of(const RewriteRule& rule) {
+  if (rule.right.outputs().size() != 1 || !rule.right.outputs().front().value.node->is(OpKind::Input))
+    return std::nullopt;
+  const Value& root = rule.left.outputs().front().value;
+  std::optional<Value> operand;
+  for (const Value& input : root.node->inputs) {
+    if (!input || input.node->is(OpKind::Input) || input.node->is(OpKind::Constant)) continue;
+    if (operand && *operand != input) return std::nullopt;
+    operand = input;
+  }
+  if (!operand) return std::nullopt;
+  RewriteRule seed = rule;
+  seed.right = rule.left;
+  seed.left = Graph(rule.left.inputs(), {{rule.left.outputs().front().name, *operand}}, {});
+  return seed;
 }
 
 }  // namespace
@@ -53,11 +73,15 @@ DerivationRules::DerivationRules(std::vector<RewriteRule> rules, int max_prefix)
   for (size_t i = 0; i < compiled->rules.size(); i++) {
     const RewriteRule& rule = compiled->rules[i];
     if (rule.is_partial()) continue;
-    if (auto forward = optimizer::direction_of(rule, i, false, max_prefix))
+    using Kind = optimizer::Direction::Kind;
+    if (auto forward = optimizer::direction_of(rule, i, Kind::Forward, max_prefix))
       compiled->directions.push_back(*std::move(forward));
+    if (const auto seed = optimizer::seed_of(rule))
+      if (auto seeding = optimizer::direction_of(*seed, i, Kind::Seed, max_prefix))
+        compiled->directions.push_back(*std::move(seeding));
     const auto turned = optimizer::reversed(rule);
     if (!turned) continue;
-    if (auto back = optimizer::direction_of(*turned, i, true, max_prefix)) {
+    if (auto back = optimizer::direction_of(*turned, i, Kind::Reversed, max_prefix)) {
       compiled->directions.push_back(*std::move(back));
       compiled->is_reversible[i] = true;
     }
@@ -238,8 +262,9 @@ class Saturation {
 
   void apply(const Schedule& schedule, const EqualityMatch& match) {
     const Pattern& pattern = schedule.pattern->pattern();
-    auto made = instantiate(graph_, pattern, match, schedule.direction->is_reversed);
-    if (!made) return;
+    const Direction::Kind kind = schedule.direction->kind;
+    auto made = instantiate(graph_, pattern, match, kind != Direction::Kind::Forward);
+    if (!made || kind == Direction::Kind::Seed) return;
     const auto number = static_cast<uint32_t>(applications_.size());
     bool is_used = false;
     for (uint32_t output = 0; output < match.roots.size(); output++) {
@@ -248,7 +273,7 @@ class Saturation {
       is_used = graph_.merge(root, value, {number, output, {}, {}}) || is_used;
     }
     if (!is_used) return;
-    applications_.push_back({schedule.pattern, schedule.direction->rule, schedule.direction->is_reversed, match.nodes,
+    applications_.push_back({schedule.pattern, schedule.direction->rule, kind == Direction::Kind::Reversed, match.nodes,
                              std::move(made->nodes), match.variables});
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "unify.h"
+
 namespace gopt::optimizer {
 
 void Facts::add_non_negative(const Index& index) {
@@ -24,6 +26,19 @@ void Facts::add(const Cond& cond) {
       return;
     case CondKind::Or: others_.push_back(cond);
   }
+}
+
+std::vector<Index> Facts::other_forms(const Index& index) const {
+  std::vector<Index> forms;
+  for (const Index& zero : zeros_) {
+    if (zero.terms().size() != 2 || zero.constant() != 0) continue;
+    Index product = zero.terms().front().coefficient;
+    for (AtomId id : zero.terms().front().atoms) product = product * Index::from_atom(id);
+    const Index other = product - zero;
+    if (const auto quotient = divide_exactly(index, product)) forms.push_back(*quotient * other);
+    if (const auto quotient = divide_exactly(index, other)) forms.push_back(*quotient * product);
+  }
+  return forms;
 }
 
 bool Facts::is_non_negative_atom(AtomId id, int depth) const {

@@ -17,6 +17,8 @@ class Facts {
   bool holds(const Cond& cond) const;
   // Equations among what was added: indexes that are zero.
   const std::vector<Index>& zeros() const { return zeros_; }
+  // What else the index is where one of the equations says that two products are equal and one of them divides it.
+  std::vector<Index> other_forms(const Index& index) const;
 
  private:
   // `depth` bounds how far into divisions of divisions this looks.

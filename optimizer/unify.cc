@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "facts.h"
+
 namespace gopt::optimizer {
 namespace {
 
@@ -81,10 +83,25 @@ const Index* SymbolBindings::find(AtomId symbol) const {
 
 Substitution SymbolBindings::substitution() const { return {bound_.begin(), bound_.end()}; }
 
+bool SymbolBindings::are_equal(const Index& a, const Index& b) const {
+  if (a == b) return true;
+  if (!facts_) return false;
+  const std::vector<Index> forms = facts_->other_forms(a);
+  return std::find(forms.begin(), forms.end(), b) != forms.end();
+}
+
+std::optional<Index> SymbolBindings::quotient(const Index& dividend, const Index& divisor) const {
+  auto exact = divide_exactly(dividend, divisor);
+  if (exact || !facts_) return exact;
+  for (const Index& form : facts_->other_forms(dividend))
+    if ((exact = divide_exactly(form, divisor))) return exact;
+  return std::nullopt;
+}
+
 SymbolBindings::Outcome SymbolBindings::solve(const Index& pattern, const Index& actual) {
   if (pattern.is_constant()) return pattern == actual ? Outcome::Holds : Outcome::Contradicts;
   if (const auto single = pattern.as_atom(); single && atom(*single).kind == AtomKind::Symbol) {
-    if (const Index* value = find(*single)) return *value == actual ? Outcome::Holds : Outcome::Contradicts;
+    if (const Index* value = find(*single)) return are_equal(*value, actual) ? Outcome::Holds : Outcome::Contradicts;
     bound_.emplace_back(*single, actual);
     return Outcome::Holds;
   }
@@ -96,11 +113,12 @@ SymbolBindings::Outcome SymbolBindings::solve(const Index& pattern, const Index&
     if (unknown) return Outcome::Waits;
     unknown = id;
   }
-  if (!unknown) return substitute(pattern, substitution()) == actual ? Outcome::Holds : Outcome::Contradicts;
+  if (!unknown)
+    return are_equal(substitute(pattern, substitution()), actual) ? Outcome::Holds : Outcome::Contradicts;
   const auto form = linear_in(pattern, *unknown);
   if (!form) return Outcome::Waits;
   const Substitution known = substitution();
-  const auto value = divide_exactly(actual - substitute(form->rest, known), substitute(form->factor, known));
+  const auto value = quotient(actual - substitute(form->rest, known), substitute(form->factor, known));
   if (!value) return Outcome::Contradicts;
   bound_.emplace_back(*unknown, *value);
   return Outcome::Holds;

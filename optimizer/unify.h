@@ -10,8 +10,13 @@
 
 namespace gopt::optimizer {
 
+class Facts;
+
 class SymbolBindings {
  public:
+  // With facts, two extents are equal where these say so: products of a goal's symbols that none of them can be solved
+  // for.
+  explicit SymbolBindings(const Facts* facts = nullptr) : facts_(facts) {}
   // Adds pattern == actual. False: it contradicts what is bound.
   bool unify(const Index& pattern, const Index& actual);
   bool unify(const std::vector<Index>& pattern, const std::vector<Index>& actual);
@@ -30,7 +35,10 @@ class SymbolBindings {
  private:
   enum class Outcome { Holds, Contradicts, Waits };
   Outcome solve(const Index& pattern, const Index& actual);
+  bool are_equal(const Index& a, const Index& b) const;
+  std::optional<Index> quotient(const Index& dividend, const Index& divisor) const;
 
+  const Facts* facts_;
   std::vector<std::pair<AtomId, Index>> bound_;
   std::vector<std::pair<Index, Index>> waiting_;
 };

@@ -14,8 +14,11 @@ struct Parts {
   std::vector<Parts> pieces;
 };
 struct TasoTensor {
-  Value value;  // none: const_one, whose shape is that of what it meets
+  Value value;
   std::vector<Parts> axes;
+  // Where there is no value: const_one or what is made of it, one number in the shape of what it meets.
+  Value fill = {};
+  bool is_constant = false;  // a kernel that is no variable's, as large as what it meets
 };
 
 class SideBuilder {
@@ -91,7 +94,7 @@ class SideBuilder {
         {"split", {1, &SideBuilder::split}},         {"transpose", {1, &SideBuilder::transpose}},
         {"enlarge", {0, &SideBuilder::enlarge}},     {"merge_gconv", {1, &SideBuilder::merge_groups}},
         {"const_imm", {0, &SideBuilder::identity}},  {"const_iconv", {0, &SideBuilder::identity}},
-        {"const_pool", {0, &SideBuilder::identity}}, {"const_one", {0, &SideBuilder::ones}}};
+        {"const_pool", {0, &SideBuilder::averaging}}, {"const_one", {0, &SideBuilder::ones}}};
     auto it = table.find(op.name);
     if (it == table.end())
       return Error{op.name == "reshape" ? "this form does not say the shape that reshape makes"
@@ -99,9 +102,10 @@ class SideBuilder {
     if (it->second.inputs != 0 && inputs.size() != it->second.inputs)
       return Error{"it has " + std::to_string(inputs.size()) + " inputs and needs " +
                    std::to_string(it->second.inputs)};
-    const bool takes_ones = op.name == "ewadd" || op.name == "ewmul";
+    const bool takes_ones = op.name == "ewadd" || op.name == "ewmul" || op.name == "scalar_mul" || op.name == "relu";
     for (const TasoTensor& input : inputs)
-      if (!input.value && !takes_ones) return Error{"const_one may only meet a tensor in ewadd or ewmul"};
+      if (!input.value && !takes_ones)
+        return Error{"no tensor says the shape of const_one: it may meet one in ewadd or ewmul"};
     return (this->*it->second.method)(op, inputs);
   }
 
@@ -145,22 +149,36 @@ class SideBuilder {
 
   Made unary(const TasoOp& op, std::vector<TasoTensor>& in) {
     if (op.name == "dropout") return std::vector{in[0]};  // at inference
+    if (!in[0].value) return fill(OpKind::Relu, {in[0].fill});
     const OpKind kind = op.name == "relu" ? OpKind::Relu : op.name == "sigmoid" ? OpKind::Sigmoid : OpKind::Tanh;
     GOPT_ASSIGN_OR_RETURN(TasoTensor made, apply(kind, {in[0].value}));
     made.axes = in[0].axes;
     return std::vector{std::move(made)};
   }
 
+  Made fill(OpKind kind, std::vector<Value> inputs) {
+    TasoTensor made;
+    GOPT_ASSIGN_OR_RETURN(made.fill, builder_.apply(kind, std::move(inputs)));
+    return std::vector{std::move(made)};
+  }
+
   // Both inputs have one shape: broadcasting is no part of this form.
   Made elementwise(const TasoOp& op, std::vector<TasoTensor>& in) {
-    if (!in[0].value && !in[1].value) return Error{"const_one meets const_one: no tensor says a shape"};
+    if (!in[0].value && !in[1].value)
+      return fill(op.name == "ewadd" ? OpKind::Add : OpKind::Mul, {in[0].fill, in[1].fill});
     for (size_t i = 0; i < 2; i++) {
       if (in[i].value) continue;
+      const Value number = in[i].fill;
       GOPT_ASSIGN_OR_RETURN(in[i], apply(OpKind::FillLike, {in[1 - i].value}, {{"value", 1.0}}));
+      if (number.node->is(OpKind::Constant)) continue;
+      GOPT_ASSIGN_OR_RETURN(in[i], apply(OpKind::Mul, {in[i].value, number}));
     }
     GOPT_RETURN_IF_ERROR(expect_rank(in, 1, shape_of(in[0]).size(), "as many as input 0"));
-    for (size_t axis = 0; axis < shape_of(in[0]).size(); axis++)
-      shapes_.make_equal(shape_of(in[0])[axis], shape_of(in[1])[axis]);
+    for (size_t axis = 0; axis < shape_of(in[0]).size(); axis++) {
+      const Index &a = shape_of(in[0])[axis], &b = shape_of(in[1])[axis];
+      shapes_.make_equal(a, b);
+      if (is_target_) condition_ = condition_ && equal(shapes_.resolve(a), shapes_.resolve(b));
+    }
     GOPT_ASSIGN_OR_RETURN(TasoTensor made,
                           apply(op.name == "ewadd" ? OpKind::Add : OpKind::Mul, {in[0].value, in[1].value}));
     made.axes = in[0].axes;
@@ -171,8 +189,10 @@ class SideBuilder {
 
   Made scale(const TasoOp&, std::vector<TasoTensor>& in) {
     GOPT_RETURN_IF_ERROR(expect_rank(in, 1, 0, "as it is one number"));
+    if (!in[0].value) return fill(OpKind::Mul, {in[0].fill, in[1].value});
     GOPT_ASSIGN_OR_RETURN(TasoTensor made, apply(OpKind::Mul, {in[0].value, in[1].value}));
     made.axes = in[0].axes;
+    made.is_constant = in[0].is_constant;
     return std::vector{std::move(made)};
   }
 
@@ -204,19 +224,27 @@ class SideBuilder {
   }
 
   // TASO infers groups from shapes: channels of x over those of w.
-  Index groups(const Index& x_channels, const Shape& w) {
+  // A constant kernel has a row a channel where it averages, else all channels.
+  Index groups(const Index& x_channels, const TasoTensor& kernel) {
+    const Shape& w = shape_of(kernel);
+    if (kernel.is_constant) {
+      const bool is_averaging = w[1] == Index(1);
+      shapes_.make_equal(is_averaging ? w[0] : w[1], x_channels);
+      return is_averaging ? x_channels : Index(1);
+    }
     if (auto quotient = exact_quotient(shapes_.meaning(x_channels), shapes_.meaning(w[1]))) return *quotient;
     if (is_target_ && shapes_.is_open(w[1])) {
-      shapes_.make_equal(w[1], x_channels);  // a constant kernel is as large as it must be for one group
+      shapes_.make_equal(w[1], x_channels);
       return Index(1);
     }
-    if (!is_target_ && shapes_.is_open(x_channels)) {
-      const Index group = shapes_.fresh_group(name_here("g"));
-      if (shapes_.is_open(w[0])) shapes_.make_equal(w[0], group * symbol_here("o"));
+    if (is_target_ || !(shapes_.is_open(x_channels) || shapes_.is_open(w[0]))) return floor_div(x_channels, w[1]);
+    const Index group = shapes_.fresh_group(name_here("g"));
+    if (shapes_.is_open(w[0])) shapes_.make_equal(w[0], group * symbol_here("o"));
+    if (shapes_.is_open(x_channels))
       shapes_.make_equal(x_channels, group * w[1]);
-      return group;
-    }
-    return floor_div(x_channels, w[1]);
+    else
+      condition_ = condition_ && equal(x_channels, group * w[1]);
+    return group;
   }
 
   // Padding of one axis, the same on both sides: TASO's 'same' is cuDNN's, (k - 1) / 2 for the odd kernels that it has.
@@ -250,7 +278,7 @@ class SideBuilder {
       attributes["group"] = Index(*group);
       shapes_.make_equal(x[1], Index(*group) * w[1]);
     } else {
-      attributes["group"] = groups(x[1], w);
+      attributes["group"] = groups(x[1], in[1]);
     }
     if (!is_target_ && op.inputs[1].node < 0)
       shapes_.groups_of[op.inputs[1].node] = std::get<Index>(attributes["group"]);
@@ -369,7 +397,23 @@ class SideBuilder {
     return std::vector{std::move(made)};
   }
 
-  // The identity matrix; a kernel that is it at its centre; a kernel that averages each channel.
+  // A kernel of one channel a group whose elements are one over their number.
+  Made averaging(const TasoOp& op, std::vector<TasoTensor>& in) {
+    if (!in.empty()) return Error{"it has no inputs"};
+    GOPT_ASSIGN_OR_RETURN(const int64_t h, parameter(op, "kernel_h", 1, 64));
+    GOPT_ASSIGN_OR_RETURN(const int64_t w, parameter(op, "kernel_w", 1, 64));
+    const Index n = shapes_.resolve(symbol_here("n"));
+    GOPT_ASSIGN_OR_RETURN(const TasoTensor ones,
+                          apply(OpKind::ConstantOfShape, {},
+                                {{"shape", std::vector<Index>{n, Index(1), Index(h), Index(w)}}, {"value", scalar(1)}}));
+    GOPT_ASSIGN_OR_RETURN(const TasoTensor count,
+                          apply(OpKind::ReduceSum, {ones.value}, {{"axes", std::vector<Index>{2, 3}}}));
+    GOPT_ASSIGN_OR_RETURN(TasoTensor made, apply(OpKind::Div, {ones.value, count.value}));
+    made.is_constant = true;
+    return std::vector{std::move(made)};
+  }
+
+  // The identity matrix; a kernel that is it at its centre.
   Made identity(const TasoOp& op, std::vector<TasoTensor>& in) {
     if (!in.empty()) return Error{"it has no inputs"};
     const Index n = shapes_.resolve(symbol_here("n"));
@@ -382,21 +426,18 @@ class SideBuilder {
     GOPT_ASSIGN_OR_RETURN(const int64_t h, parameter(op, "kernel_h", 1, 64));
     GOPT_ASSIGN_OR_RETURN(const int64_t w, parameter(op, "kernel_w", 1, 64));
     GOPT_ASSIGN_OR_RETURN(made, apply(OpKind::Unsqueeze, {made.value}, {{"axes", std::vector<Index>{2, 3}}}));
-    if (op.name == "const_iconv") {
-      const std::vector<Index> pads{0, 0, (h - 1) / 2, (w - 1) / 2, 0, 0, h / 2, w / 2};
-      GOPT_ASSIGN_OR_RETURN(made, apply(OpKind::Pad, {made.value}, {{"pads", pads}}));
-    } else {
-      GOPT_ASSIGN_OR_RETURN(made, apply(OpKind::Expand, {made.value}, {{"shape", std::vector<Index>{n, n, h, w}}}));
-      GOPT_ASSIGN_OR_RETURN(made,
-                            apply(OpKind::Div, {made.value, builder_.constant(scalar(static_cast<float>(h * w)))}));
-    }
+    const std::vector<Index> pads{0, 0, (h - 1) / 2, (w - 1) / 2, 0, 0, h / 2, w / 2};
+    GOPT_ASSIGN_OR_RETURN(made, apply(OpKind::Pad, {made.value}, {{"pads", pads}}));
+    made.is_constant = true;
     return std::vector{std::move(made)};
   }
   static Tensor scalar(float value) { return Tensor::from_values<double>(ElementType::Float32, {1}, {value}); }
 
   Made ones(const TasoOp&, std::vector<TasoTensor>& in) {
     if (!in.empty()) return Error{"it has no inputs"};
-    return std::vector{TasoTensor{}};
+    TasoTensor made;
+    made.fill = builder_.constant(Tensor::from_values<double>(ElementType::Float32, {}, {1}));
+    return std::vector{std::move(made)};
   }
 
   // Every `count` groups become one: a weight's channels move to the place of its group in the larger one, the rest is

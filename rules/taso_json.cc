@@ -40,8 +40,15 @@ const std::map<std::string, std::vector<std::string>>& named_values() {
   return names;
 }
 
-// Padding and activation are written by name or by number.
+// Padding and activation are written by name or by number, a permutation as a list or as the number whose digits, to
+// the base of its length, are its images.
 int64_t parameter_value(const std::string& name, const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (name == "perm" && value.is_array() && value.size() <= 6) {
+    int64_t code = 0;
+    for (const Json& image : value) code = code * static_cast<int64_t>(value.size()) + small_integer(image, "'perm'");
+    return code;
+  }
   auto names = named_values().find(name);
   if (names != named_values().end() && value.is_string()) {
     auto it = std::find(names->second.begin(), names->second.end(), value.get<std::string>());
@@ -74,7 +81,8 @@ std::vector<TasoOp> operators(const Json& rule, const char* side) {
     op.name = item.at("op").get<std::string>();
     if (item.contains("p")) {
       if (!item.at("p").is_object()) throw FormError("the parameters of " + op.name + " are no object");
-      for (const auto& [name, value] : item.at("p").items()) op.parameters[name] = parameter_value(name, value);
+      for (const auto& [name, value] : item.at("p").items())
+        if (name != "op_type") op.parameters[name] = parameter_value(name, value);  // it says 'op' again
     }
     for (const Json& input : array(member(item, "in"), "'in' of " + op.name))
       op.inputs.push_back(reference(input, ops.size(), op.name.c_str()));

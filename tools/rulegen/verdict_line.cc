@@ -23,17 +23,37 @@ bool is_proof_of(const RewriteRule& rule, const std::string& candidate) {
   return bare.content_hash() == candidate;
 }
 
+// The sizes that the counterexample has below zero, at zero or above. Trials draw pads and the like from zero up, so a
+// candidate may hold for those alone.
+Cond without_negative_sizes(const Counterexample& counterexample) {
+  Cond condition;
+  for (const auto& [name, value] : counterexample.sizes)
+    if (value < 0) condition = condition && at_least(symbol(name), Index(0));
+  return condition;
+}
+
 }  // namespace
 
 KnownVerdict verdict_on(const RewriteRule& candidate) {
   RewriteRule proved = candidate;
-  const Verification v = prove_rule(proved);
+  Verification v = prove_rule(proved);
+  double milliseconds = v.milliseconds;
+  for (RewriteRule narrowed = candidate; v.verdict == Verdict::Refuted && v.counterexample;) {
+    const Cond more = without_negative_sizes(*v.counterexample);
+    if (more.is_true()) break;
+    narrowed.condition = narrowed.condition && more;
+    proved = narrowed;
+    Verification again = prove_rule(proved);
+    milliseconds += again.milliseconds;
+    if (again.verdict == Verdict::Unknown) break;
+    v = std::move(again);
+  }
   KnownVerdict known{candidate.content_hash(),
                      v.verdict,
                      v.reason,
                      v.counterexample ? to_string(*v.counterexample) : "",
                      {},
-                     v.milliseconds};
+                     milliseconds};
   if (v.verdict == Verdict::Proved) known.rule = std::move(proved);
   return known;
 }
