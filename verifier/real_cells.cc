@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <stdexcept>
+
+#include "linear_system.h"
 
 namespace gopt {
 namespace {
@@ -88,16 +92,70 @@ std::optional<Polynomial> expanded(const RealExpr& value) {
   return result;
 }
 
+// Polynomials of which each is positive, or at least 0, as linear constraints: a product of variables is a variable of
+// its own. So what is found empty is.
+class LinearCell {
+ public:
+  struct Row {
+    Polynomial polynomial;
+    bool is_strict;
+  };
+
+  // Of the rows and one more, that the rest is positive.
+  LinearSystem::Answer ask(const std::vector<Row>& rows, const Polynomial& rest) {
+    LinearSystem system(LinearSystem::Numbers::Reals);
+    is_exact_ = true;
+    try {
+      for (const Row& row : rows) require(system, row.polynomial, row.is_strict);
+      if (!rest.empty()) require(system, rest, true);
+    } catch (const std::overflow_error&) {
+      return LinearSystem::Answer::Unknown;
+    }
+    return system.solve();
+  }
+  bool is_exact() const { return is_exact_; }  // no products were met: Feasible means that there is a point
+
+ private:
+  void require(LinearSystem& system, const Polynomial& polynomial, bool is_strict) {
+    int64_t common = 1;
+    for (const auto& [monomial, coefficient] : polynomial)
+      common = (Rational(common) * Rational(coefficient.denominator() / std::gcd(common, coefficient.denominator())))
+                   .numerator();
+    LinearSystem::Terms terms;
+    Rational constant;
+    for (const auto& [monomial, coefficient] : polynomial) {
+      const Rational scaled = coefficient * Rational(common);
+      if (monomial.empty()) {
+        constant = scaled;
+        continue;
+      }
+      const auto [it, is_new] =
+          variables_.try_emplace(monomial, static_cast<LinearSystem::Variable>(variables_.size()));
+      is_exact_ = is_exact_ && monomial.size() == 1 && monomial[0].compare(0, 6, "guard ") != 0;
+      terms.emplace_back(it->second, scaled.numerator());
+    }
+    std::sort(terms.begin(), terms.end());
+    system.require(terms, constant, is_strict);
+  }
+
+  std::map<Monomial, LinearSystem::Variable> variables_;
+  bool is_exact_ = true;
+};
+
+Polynomial opposite(Polynomial polynomial) {
+  for (auto& [monomial, coefficient] : polynomial) coefficient = -coefficient;
+  return polynomial;
+}
+
 class CellSplitter {
  public:
-  explicit CellSplitter(const CellQuestion& is_empty) : is_empty_(is_empty) {}
+  CellSplitter(const CellQuestion& is_empty, const std::function<bool()>& is_context_possible)
+      : is_empty_(is_empty), is_context_possible_(is_context_possible) {}
 
   bool is_zero(const RealExprPtr& value) {
     const RealExprPtr found = innermost_case(value);
     if (!found) {
-      if (++cells_ > kMaxCells) return false;
-      const auto polynomial = expanded(*value);
-      return (polynomial && polynomial->empty()) || is_empty_(cell_, value);
+      return ++cells_ <= kMaxCells && is_zero_here(value);
     }
     const std::vector<RealExprPtr>& parts = found->parts;
     if (found->kind == Kind::Maximum) {
@@ -121,22 +179,45 @@ class CellSplitter {
  private:
   bool is_zero_where(const std::vector<RealSign>& signs, const RealExprPtr& value, const RealExprPtr& old,
                      const RealExprPtr& by) {
-    const size_t before = cell_.size();
+    const size_t before = cell_.size(), rows_before = rows_.size();
     cell_.insert(cell_.end(), signs.begin(), signs.end());
-    const bool result = is_zero(replaced(value, old, by));
+    for (const RealSign& sign : signs)
+      if (auto polynomial = expanded(*sign.value)) rows_.push_back({*std::move(polynomial), sign.is_strict});
+    const bool result = linear_.ask(rows_, {}) == LinearSystem::Answer::Infeasible || is_zero(replaced(value, old, by));
     cell_.resize(before);
+    rows_.resize(rows_before);
     return result;
   }
 
+  // Of a value without cases, in the cell as it is.
+  bool is_zero_here(const RealExprPtr& value) {
+    const auto polynomial = expanded(*value);
+    if (!polynomial) return is_empty_(cell_, value);
+    if (polynomial->empty()) return true;
+    bool is_settled = true;
+    for (const Polynomial& sign : {*polynomial, opposite(*polynomial)}) {
+      const LinearSystem::Answer answer = linear_.ask(rows_, sign);
+      const bool is_point =
+          answer == LinearSystem::Answer::Feasible && linear_.is_exact() && rows_.size() == cell_.size();
+      if (is_point && is_context_possible_()) return false;
+      is_settled = is_settled && answer == LinearSystem::Answer::Infeasible;
+    }
+    return is_settled || is_empty_(cell_, value);
+  }
+
   const CellQuestion& is_empty_;
+  const std::function<bool()>& is_context_possible_;
+  LinearCell linear_;
+  std::vector<LinearCell::Row> rows_;  // of the cell's signs, where they are not too large
   std::vector<RealSign> cell_;
   int cells_ = 0;
 };
 
 }  // namespace
 
-bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty) {
-  return CellSplitter(is_empty).is_zero(value);
+bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty,
+                      const std::function<bool()>& is_context_possible) {
+  return CellSplitter(is_empty, is_context_possible).is_zero(value);
 }
 
 }  // namespace gopt

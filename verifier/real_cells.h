@@ -1,6 +1,7 @@
 // A piecewise polynomial by cells: each maximum and comparison is settled one way, and what is left is a polynomial,
-// which is 0 or whose cell the solver has to find empty. Many small questions instead of one that non-linear solvers
-// take minutes for.
+// which is 0 or whose cell is empty: linear arithmetic tells for most (linear_system.h), the solver for the others.
+// Cells are given up as soon as the signs so far leave nothing of them. Many small questions instead of one that
+// non-linear solvers take minutes for.
 #pragma once
 
 #include <functional>
@@ -18,7 +19,9 @@ struct RealSign {
 // Whether nothing satisfies the signs where the value is not 0.
 using CellQuestion = std::function<bool(const std::vector<RealSign>& cell, const RealExprPtr& value)>;
 
-// Whether the value is 0 in every cell. False also where there are too many cells.
-bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty);
+// Whether the value is 0 in every cell. False also where there are too many cells. The context is what `is_empty` knows
+// beside the cell: where it is possible, a point of a cell is an answer.
+bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty,
+                      const std::function<bool()>& is_context_possible);
 
 }  // namespace gopt

@@ -12,31 +12,14 @@
 
 #include "gopt/graph.h"
 #include "index_hash.h"
+#include "linear_facts.h"
+#include "linear_question.h"
 #include "normal_form.h"
 #include "real_cells.h"
 #include "smt_text.h"
 
 namespace gopt {
 namespace {
-
-// What is not negative of q = n // d, where the hypothesis bounds n by multiples of d: n < m d is q < m, n >= m d is
-// q >= m. It follows by a product only, which linear arithmetic does not find.
-std::vector<Index> quotient_bounds(const Cond& hypothesis, AtomId division) {
-  const Atom& a = atom(division);
-  auto multiple = [&](const Index& index) -> std::optional<Index> {
-    const Index quotient = floor_div(index, a.denominator);
-    return quotient * a.denominator == index ? std::optional(quotient) : std::nullopt;
-  };
-  std::vector<Index> bounds;
-  for (const Cond& literal : conjuncts(hypothesis)) {
-    if (literal.kind() != CondKind::NonNegative) continue;
-    if (const auto above = multiple(a.numerator - literal.index()))
-      bounds.push_back(Index::from_atom(division) - *above);
-    if (const auto below = multiple(a.numerator + literal.index() + Index(1)))
-      bounds.push_back(*below - Index(1) - Index::from_atom(division));
-  }
-  return bounds;
-}
 
 // Z3 terms of indexes and conditions. In linear mode a product of symbols is a variable of its own: what is proved so
 // holds for real products as well.
@@ -82,11 +65,8 @@ class Encoder {
         const Atom& a = atom(id);
         if (a.kind != AtomKind::FloorDiv || !done.insert(id).second) continue;
         changed = true;
-        const Index remainder = a.numerator - a.denominator * Index::from_atom(id);
-        solver.add((*this)(remainder) >= 0);
-        solver.add((*this)(a.denominator - Index(1) - remainder) >= 0);
-        if (!linear_) continue;
-        for (const Index& bound : quotient_bounds(hypothesis, id)) solver.add((*this)(bound) >= 0);
+        for (const Index& fact : division_facts(id, linear_ ? conjuncts(hypothesis) : std::vector<Cond>()))
+          solver.add((*this)(fact) >= 0);
       }
     }
   }
@@ -124,42 +104,19 @@ class Encoder {
 using Negation = std::function<z3::expr(Encoder&)>;
 using Refutes = std::function<std::optional<bool>(const Assignment&)>;
 
-// Products of two hypotheses whose monomials already occur: with them most non-linear questions are linear.
+// Products of two hypotheses whose monomials already occur.
 void add_products(const Cond& context, Encoder& encode, z3::solver& solver) {
-  constexpr int kMaxProducts = 400;
+  constexpr size_t kMaxProducts = 400;
+  const std::vector<Cond> literals = conjuncts(context);
   std::vector<Index> facts;
-  for (const Cond& literal : conjuncts(context))
+  for (const Cond& literal : literals)
     if (literal.kind() == CondKind::NonNegative) facts.push_back(literal.index());
   for (AtomId id : std::set<AtomId>(encode.atoms())) {
-    const Atom& a = atom(id);
-    if (a.kind != AtomKind::FloorDiv) continue;
-    const Index remainder = a.numerator - a.denominator * Index::from_atom(id);
-    facts.push_back(remainder);
-    facts.push_back(a.denominator - Index(1) - remainder);
-    for (const Index& bound : quotient_bounds(context, id)) facts.push_back(bound);
+    if (atom(id).kind != AtomKind::FloorDiv) continue;
+    const std::vector<Index> more = division_facts(id, literals);
+    facts.insert(facts.end(), more.begin(), more.end());
   }
-  const std::set<std::vector<AtomId>> known = encode.monomials();
-  int added = 0;
-  for (size_t i = 0; i < facts.size(); i++) {
-    for (size_t j = i; j < facts.size() && added < kMaxProducts; j++) {
-      if ((facts[i].terms().size() + 1) * (facts[j].terms().size() + 1) > 24) continue;
-      Index product;
-      try {
-        product = facts[i] * facts[j];
-      } catch (const std::overflow_error&) {
-        continue;
-      }
-      bool useful = false, closed = true;
-      for (const Index::Term& term : product.terms()) {
-        if (term.atoms.size() < 2) continue;
-        useful = true;
-        closed &= known.count(term.atoms) > 0;
-      }
-      if (!useful || !closed) continue;
-      solver.add(encode(product) >= 0);
-      added++;
-    }
-  }
+  for (const Index& product : product_facts(facts, encode.monomials(), kMaxProducts)) solver.add(encode(product) >= 0);
 }
 
 }  // namespace
@@ -171,6 +128,7 @@ constexpr uint64_t kMostInAll = 2'000'000;
 constexpr uint64_t kNonlinearWeight = 4;
 // Shares of the limit that one question gets, by how it is asked. The dearest that the corpus needs takes 159,000
 // units.
+constexpr uint64_t kLinearCost = 50;  // units that a question settled without Z3 counts as
 constexpr unsigned kLinearShare = 8, kNonlinearShare = 100, kAfreshShare = 16, kCellShare = 32;
 
 uint64_t units_so_far(const z3::solver& solver) {
@@ -180,17 +138,25 @@ uint64_t units_so_far(const z3::solver& solver) {
   return 0;
 }
 
-struct Solver::State {
+// Z3 takes milliseconds to start and to end: it is started by the first question that needs it.
+struct Z3 {
   z3::context context;
   // Push and pop on one solver cost far less than a fresh one.
   z3::solver incremental{context};
   unsigned incremental_limit = 0;
+};
+
+struct Solver::State {
+  std::optional<Z3> started;
   std::map<AtomId, size_t> numbers;
   std::unordered_map<CondPair, bool, CondPairHash> memo;
   int questions = 0;
   uint64_t units = 0;             // that Z3 has counted
   uint64_t spent = 0;             // of all questions, as they are weighed
   std::deque<Assignment> models;  // values that satisfied an earlier context; most contexts are decided by one of them
+
+  Z3& z3() { return started ? *started : started.emplace(); }
+  z3::context& context() { return z3().context; }
 
   std::optional<Assignment> model_of(z3::solver& solver, Encoder& encode) {
     Assignment assignment;
@@ -210,14 +176,18 @@ struct Solver::State {
   }
   // Z3 takes longer to set a parameter than to answer most questions.
   void set_limit(z3::solver& solver, unsigned rlimit) {
-    const bool is_incremental = static_cast<Z3_solver>(solver) == static_cast<Z3_solver>(incremental);
-    if (is_incremental && std::exchange(incremental_limit, rlimit) == rlimit) return;
-    z3::params params(context);
+    const bool is_incremental = static_cast<Z3_solver>(solver) == static_cast<Z3_solver>(z3().incremental);
+    if (is_incremental && std::exchange(z3().incremental_limit, rlimit) == rlimit) return;
+    z3::params params(context());
     params.set("rlimit", rlimit);
     solver.set(params);
   }
-  z3::check_result check(z3::solver& solver, unsigned rlimit, uint64_t weight = 1) {
+  void spend(uint64_t units) {
     if (spent > kMostInAll) throw std::overflow_error("the proof needs more questions than are asked");
+    spent += units;
+  }
+  z3::check_result check(z3::solver& solver, unsigned rlimit, uint64_t weight = 1) {
+    spend(0);
     questions++;
     set_limit(solver, rlimit);
     try {
@@ -234,12 +204,35 @@ struct Solver::State {
     }
   }
 
-  // Whether context and negation cannot hold together. A model that `refutes` confirms ends it at once.
-  bool is_unsatisfiable(const Cond& hypothesis, const Negation& negation, const Refutes& refutes, unsigned rlimit) {
+  // Whether context and negation cannot hold together. A model that `refutes` confirms ends it at once. Where
+  // alternatives are given, the negation is that one of them holds.
+  bool is_unsatisfiable(const Cond& hypothesis, const std::optional<std::vector<Cond>>& alternatives,
+                        const Negation& negation, const Refutes& refutes, unsigned rlimit) {
     for (const Assignment& model : models)
       if (truth_of(hypothesis, model) == true && refutes(model) == true) return false;
+    if (alternatives) {
+      const LinearAnswer answer = ask_linear(hypothesis, *alternatives);
+      spend(kLinearCost);
+      if (answer.is_infeasible) return true;
+      if (is_refuted_at(answer.points, hypothesis, refutes)) return false;
+    }
+    return z3_finds_unsatisfiable(hypothesis, negation, refutes, rlimit);
+  }
+
+  bool is_refuted_at(const std::vector<Assignment>& points, const Cond& hypothesis, const Refutes& refutes) {
+    for (const Assignment& point : points) {
+      if (truth_of(hypothesis, point) != true) continue;
+      keep(point);
+      if (refutes(point) == true) return true;
+    }
+    return false;
+  }
+
+  bool z3_finds_unsatisfiable(const Cond& hypothesis, const Negation& negation, const Refutes& refutes,
+                              unsigned rlimit) {
+    z3::solver& incremental = z3().incremental;
     for (const bool linear : {true, false}) {
-      Encoder encode(context, linear, numbers);
+      Encoder encode(context(), linear, numbers);
       incremental.push();
       incremental.add(encode(hypothesis));
       incremental.add(negation(encode));
@@ -271,8 +264,8 @@ struct Solver::State {
 
   // A solver of its own runs Z3's tactics for non-linear arithmetic, which the incremental one does not.
   bool is_unsatisfiable_afresh(const Cond& hypothesis, const Negation& negation, unsigned rlimit) {
-    Encoder encode(context, false, numbers);
-    z3::solver solver(context);
+    Encoder encode(context(), false, numbers);
+    z3::solver solver(context());
     solver.add(encode(hypothesis));
     solver.add(negation(encode));
     encode.define_divisions(solver, hypothesis);
@@ -348,7 +341,7 @@ bool Solver::entails(const Cond& context, const Cond& goal) {
   bool holds = is_plainly_entailed(conjuncts(context), goal);
   if (!holds)
     holds = state().is_unsatisfiable(
-        context, [&](Encoder& encode) { return encode(negated); },
+        context, std::vector<Cond>{negated}, [&](Encoder& encode) { return encode(negated); },
         [&](const Assignment& model) { return truth_of(negated, model); }, options_.rlimit / share_);
   state().memo.emplace(CondPair{context, goal}, holds);
   if (holds) {
@@ -363,9 +356,9 @@ bool Solver::entails(const Cond& context, const Cond& goal) {
 
 bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& counts) {
   auto negation = [&](Encoder& encode) {
-    z3::expr sum = state().context.int_val(0);
-    for (const GuardedCount& c : counts)
-      sum = sum + z3::ite(encode(c.cond), state().context.int_val(c.coefficient), state().context.int_val(0));
+    z3::context& z3 = state().context();
+    z3::expr sum = z3.int_val(0);
+    for (const GuardedCount& c : counts) sum = sum + z3::ite(encode(c.cond), z3.int_val(c.coefficient), z3.int_val(0));
     return sum != 0;
   };
   auto refutes = [&](const Assignment& model) -> std::optional<bool> {
@@ -377,7 +370,8 @@ bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& 
     }
     return sum != 0;
   };
-  if (!state().is_unsatisfiable(context, negation, refutes, options_.rlimit / share_)) return false;
+  if (!state().is_unsatisfiable(context, where_not_zero(context, counts), negation, refutes, options_.rlimit / share_))
+    return false;
   if (options_.log) {
     std::vector<std::pair<int64_t, Cond>> logged;
     for (const GuardedCount& c : counts) logged.push_back({c.coefficient, c.cond});
@@ -396,8 +390,12 @@ bool Solver::sums_to_zero(const Cond& context, const std::vector<GuardedCount>& 
 bool Solver::is_satisfiable(const Cond& cond) {
   for (const Assignment& model : state().models)
     if (truth_of(cond, model) == true) return true;
-  Encoder encode(state().context, false, state().numbers);
-  z3::solver solver(state().context);
+  const LinearAnswer answer = ask_linear(cond, {Cond()});
+  state().spend(kLinearCost);
+  if (answer.is_infeasible) return false;
+  if (state().is_refuted_at(answer.points, cond, [](const Assignment&) { return true; })) return true;
+  Encoder encode(state().context(), false, state().numbers);
+  z3::solver solver(state().context());
   solver.add(encode(cond));
   encode.define_divisions(solver, cond);
   if (state().check(solver, options_.rlimit / share_ / kAfreshShare) != z3::sat) return false;
@@ -486,18 +484,18 @@ bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
   // A cell that is hard to find empty is given up early: the others of the value would be no easier.
   const unsigned limit = options_.rlimit / share_ / kCellShare;
   const auto is_empty = [&](const std::vector<RealSign>& cell, const RealExprPtr& rest) {
-    Encoder encode(state().context, true, state().numbers);
-    z3::solver solver(state().context);
+    Encoder encode(state().context(), true, state().numbers);
+    z3::solver solver(state().context());
     solver.add(encode(context));
     for (const RealSign& sign : cell) {
-      const z3::expr own = encode_real(*sign.value, encode, state().context);
+      const z3::expr own = encode_real(*sign.value, encode, state().context());
       solver.add(sign.is_strict ? own > 0 : own >= 0);
     }
-    solver.add(encode_real(*rest, encode, state().context) != 0);
+    solver.add(encode_real(*rest, encode, state().context()) != 0);
     encode.define_divisions(solver, context);
     return state().check(solver, limit) == z3::unsat;
   };
-  if (!is_zero_in_cells(value, is_empty)) return false;
+  if (!is_zero_in_cells(value, is_empty, [&] { return is_satisfiable(context); })) return false;
   RealText text;
   const std::string value_text = text(*value);
   text.index_text(context);

@@ -11,16 +11,11 @@
 
 #include "gopt/index.h"
 #include "gopt/verifier.h"
+#include "linear_question.h"
 #include "proof_log.h"
 #include "rational.h"
 
 namespace gopt {
-
-// coefficient where cond holds, else 0.
-struct GuardedCount {
-  int64_t coefficient;
-  Cond cond;
-};
 
 // A real number made of variables by the operations that stay piecewise polynomial.
 struct RealExpr;
