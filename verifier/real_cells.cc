@@ -1,8 +1,11 @@
 #include "real_cells.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
+#include <random>
+#include <set>
 #include <stdexcept>
 
 #include "linear_system.h"
@@ -101,21 +104,58 @@ class LinearCell {
     bool is_strict;
   };
 
-  // Of the rows and one more, that the rest is positive.
-  LinearSystem::Answer ask(const std::vector<Row>& rows, const Polynomial& rest) {
-    LinearSystem system(LinearSystem::Numbers::Reals);
+  // Of the rows and one more, that the rest is positive. Where products of variables were met, products of two rows,
+  // which are positive, too, tell linear arithmetic more of them.
+  LinearSystem::Answer ask(std::vector<Row> rows, const Polynomial& rest) {
+    if (!rest.empty()) rows.push_back({rest, true});
     is_exact_ = true;
     try {
-      for (const Row& row : rows) require(system, row.polynomial, row.is_strict);
-      if (!rest.empty()) require(system, rest, true);
+      const LinearSystem::Answer answer = solve(rows);
+      if (answer == LinearSystem::Answer::Infeasible || is_exact_) return answer;
+      const std::vector<Row> more = products(rows);
+      rows.insert(rows.end(), more.begin(), more.end());
+      return more.empty() ? answer : solve(rows);
     } catch (const std::overflow_error&) {
       return LinearSystem::Answer::Unknown;
     }
-    return system.solve();
   }
   bool is_exact() const { return is_exact_; }  // no products were met: Feasible means that there is a point
 
  private:
+  LinearSystem::Answer solve(const std::vector<Row>& rows) {
+    LinearSystem system(LinearSystem::Numbers::Reals);
+    for (const Row& row : rows) require(system, row.polynomial, row.is_strict);
+    return system.solve();
+  }
+
+  // Only those that are made of products that the rows are made of. Squares are not negative either.
+  static std::vector<Row> products(const std::vector<Row>& rows) {
+    constexpr size_t kMostTerms = 16, kMostProducts = 48;
+    std::set<Monomial> known;
+    for (const Row& row : rows)
+      for (const auto& [monomial, coefficient] : row.polynomial) known.insert(monomial);
+    std::vector<Row> made;
+    for (const Monomial& monomial : known) {
+      bool is_square = !monomial.empty() && monomial.size() % 2 == 0;
+      for (size_t i = 0; i + 1 < monomial.size() && is_square; i += 2) is_square = monomial[i] == monomial[i + 1];
+      if (is_square) made.push_back({{{monomial, 1}}, false});
+    }
+    for (size_t i = 0; i < rows.size(); i++) {
+      for (size_t j = i; j < rows.size() && made.size() < kMostProducts; j++) {
+        const Polynomial &a = rows[i].polynomial, &b = rows[j].polynomial;
+        if (a.size() * b.size() > kMostTerms) continue;
+        Polynomial both = product(a, b);
+        bool is_closed = true, is_useful = false;
+        for (const auto& [monomial, coefficient] : both) {
+          is_useful = is_useful || monomial.size() > 1;
+          is_closed = is_closed && (monomial.size() < 2 || known.count(monomial) > 0);
+        }
+        if (is_useful && is_closed) made.push_back({std::move(both), rows[i].is_strict && rows[j].is_strict});
+      }
+    }
+    return made;
+  }
+
   void require(LinearSystem& system, const Polynomial& polynomial, bool is_strict) {
     int64_t common = 1;
     for (const auto& [monomial, coefficient] : polynomial)
@@ -145,6 +185,58 @@ class LinearCell {
 Polynomial opposite(Polynomial polynomial) {
   for (auto& [monomial, coefficient] : polynomial) coefficient = -coefficient;
   return polynomial;
+}
+
+bool has_guards(const RealExpr& value) {
+  return (value.kind == Kind::Guarded && !value.cond.is_true()) ||
+         std::any_of(value.parts.begin(), value.parts.end(), [](const RealExprPtr& p) { return has_guards(*p); });
+}
+
+// The value where variables have values, which are drawn as they are met. Precondition: no guards.
+class PointEvaluator {
+ public:
+  explicit PointEvaluator(std::mt19937_64& random) : random_(random) {}
+
+  double operator()(const RealExpr& e) {
+    switch (e.kind) {
+      case Kind::Constant:
+        return static_cast<double>(e.constant.numerator()) / static_cast<double>(e.constant.denominator());
+      case Kind::Variable: return value_of(e.variable);
+      case Kind::Add: return folded(e, 0, [](double a, double b) { return a + b; });
+      case Kind::Multiply: return folded(e, 1, [](double a, double b) { return a * b; });
+      case Kind::Maximum: return folded(e, -INFINITY, [](double a, double b) { return std::max(a, b); });
+      case Kind::IsLess: return (*this)(*e.parts[0]) < (*this)(*e.parts[1]) ? 1 : 0;
+      case Kind::IsEqual: return (*this)(*e.parts[0]) == (*this)(*e.parts[1]) ? 1 : 0;
+      case Kind::Guarded: return (*this)(*e.parts[0]);
+    }
+    return 0;
+  }
+
+ private:
+  template <class F>
+  double folded(const RealExpr& e, double start, const F& f) {
+    for (const RealExprPtr& part : e.parts) start = f(start, (*this)(*part));
+    return start;
+  }
+  // Binary fractions, so that sums and products are exact; half of them within 1, where powers are smaller.
+  double value_of(const std::string& variable) {
+    const auto [it, is_new] = values_.try_emplace(variable, 0);
+    if (is_new) it->second = (static_cast<double>(random_() % 33) - 16) / (random_() % 2 == 0 ? 4 : 16);
+    return it->second;
+  }
+
+  std::mt19937_64& random_;
+  std::map<std::string, double> values_;
+};
+
+// Whether it is not 0 at some of the points that are tried.
+bool is_nonzero_somewhere(const RealExpr& value) {
+  constexpr int kPoints = 64;
+  constexpr double kRounding = 1e-6;
+  std::mt19937_64 random(1);
+  for (int point = 0; point < kPoints; point++)
+    if (std::fabs(PointEvaluator(random)(value)) > kRounding) return true;
+  return false;
 }
 
 class CellSplitter {
@@ -217,6 +309,7 @@ class CellSplitter {
 
 bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty,
                       const std::function<bool()>& is_context_possible) {
+  if (!has_guards(*value) && is_nonzero_somewhere(*value) && is_context_possible()) return false;
   return CellSplitter(is_empty, is_context_possible).is_zero(value);
 }
 
