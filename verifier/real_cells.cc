@@ -187,6 +187,22 @@ Polynomial opposite(Polynomial polynomial) {
   return polynomial;
 }
 
+// The polynomial with another in place of a variable.
+Polynomial replaced(const Polynomial& polynomial, const std::string& variable, const Polynomial& by) {
+  Polynomial result;
+  for (const auto& [monomial, coefficient] : polynomial) {
+    Polynomial term{{{}, coefficient}};
+    for (const std::string& factor : monomial)
+      term = product(term, factor == variable ? by : Polynomial{{{factor}, 1}});
+    add_to(result, term);
+  }
+  return result;
+}
+
+bool is_linear(const Polynomial& polynomial) {
+  return std::all_of(polynomial.begin(), polynomial.end(), [](const auto& term) { return term.first.size() < 2; });
+}
+
 bool has_guards(const RealExpr& value) {
   return (value.kind == Kind::Guarded && !value.cond.is_true()) ||
          std::any_of(value.parts.begin(), value.parts.end(), [](const RealExprPtr& p) { return has_guards(*p); });
@@ -286,6 +302,11 @@ class CellSplitter {
     const auto polynomial = expanded(*value);
     if (!polynomial) return is_empty_(cell_, value);
     if (polynomial->empty()) return true;
+    try {
+      if (is_zero_by_equations(*polynomial)) return true;
+    } catch (const std::overflow_error&) {
+      // It may be 0 all the same.
+    }
     bool is_settled = true;
     for (const Polynomial& sign : {*polynomial, opposite(*polynomial)}) {
       const LinearSystem::Answer answer = linear_.ask(rows_, sign);
@@ -295,6 +316,27 @@ class CellSplitter {
       is_settled = is_settled && answer == LinearSystem::Answer::Infeasible;
     }
     return is_settled || is_empty_(cell_, value);
+  }
+
+  // A cell that is thin has signs that are 0 all over it: with what these equations give the value may be 0.
+  bool is_zero_by_equations(Polynomial value) {
+    if (is_linear(value)) return false;
+    std::vector<Polynomial> equations;
+    for (const LinearCell::Row& row : rows_)
+      if (!row.is_strict && is_linear(row.polynomial) && !row.polynomial.empty() &&
+          linear_.ask(rows_, row.polynomial) == LinearSystem::Answer::Infeasible)
+        equations.push_back(row.polynomial);
+    for (size_t i = 0; i < equations.size(); i++) {
+      const auto term = equations[i].rbegin();
+      if (equations[i].empty() || term->first.empty()) continue;
+      const std::string variable = term->first[0];
+      Polynomial by;
+      for (const auto& [monomial, coefficient] : equations[i])
+        if (monomial != term->first) by[monomial] = -coefficient * term->second.inverse();
+      value = replaced(value, variable, by);
+      for (size_t j = i + 1; j < equations.size(); j++) equations[j] = replaced(equations[j], variable, by);
+    }
+    return value.empty();
   }
 
   const CellQuestion& is_empty_;

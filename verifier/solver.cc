@@ -143,7 +143,7 @@ struct Z3 {
   z3::context context;
   // Push and pop on one solver cost far less than a fresh one.
   z3::solver incremental{context};
-  unsigned incremental_limit = 0;
+  unsigned limit = 0;  // of the next question
 };
 
 struct Solver::State {
@@ -174,13 +174,9 @@ struct Solver::State {
     models.push_front(model);
     if (models.size() > 24) models.pop_back();
   }
-  // Z3 takes longer to set a parameter than to answer most questions.
-  void set_limit(z3::solver& solver, unsigned rlimit) {
-    const bool is_incremental = static_cast<Z3_solver>(solver) == static_cast<Z3_solver>(z3().incremental);
-    if (is_incremental && std::exchange(z3().incremental_limit, rlimit) == rlimit) return;
-    z3::params params(context());
-    params.set("rlimit", rlimit);
-    solver.set(params);
+  // For the context, not for a solver: Z3 takes longer to set a parameter of one than to answer most questions.
+  void set_limit(unsigned rlimit) {
+    if (std::exchange(z3().limit, rlimit) != rlimit) context().set("rlimit", static_cast<int>(rlimit));
   }
   void spend(uint64_t units) {
     if (spent > kMostInAll) throw std::overflow_error("the proof needs more questions than are asked");
@@ -189,7 +185,7 @@ struct Solver::State {
   z3::check_result check(z3::solver& solver, unsigned rlimit, uint64_t weight = 1) {
     spend(0);
     questions++;
-    set_limit(solver, rlimit);
+    set_limit(rlimit);
     try {
       const z3::check_result result = solver.check();
       const uint64_t counted = units_so_far(solver);
@@ -483,9 +479,8 @@ z3::expr encode_real(const RealExpr& e, Encoder& encode, z3::context& context) {
 bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
   // A cell that is hard to find empty is given up early: the others of the value would be no easier.
   const unsigned limit = options_.rlimit / share_ / kCellShare;
-  const auto is_empty = [&](const std::vector<RealSign>& cell, const RealExprPtr& rest) {
+  const auto ask = [&](z3::solver solver, const std::vector<RealSign>& cell, const RealExprPtr& rest) {
     Encoder encode(state().context(), true, state().numbers);
-    z3::solver solver(state().context());
     solver.add(encode(context));
     for (const RealSign& sign : cell) {
       const z3::expr own = encode_real(*sign.value, encode, state().context());
@@ -493,7 +488,13 @@ bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
     }
     solver.add(encode_real(*rest, encode, state().context()) != 0);
     encode.define_divisions(solver, context);
-    return state().check(solver, limit) == z3::unsat;
+    return state().check(solver, limit);
+  };
+  // What Z3 has for polynomials over reals alone is started in a fraction of the time.
+  const auto is_empty = [&](const std::vector<RealSign>& cell, const RealExprPtr& rest) {
+    z3::check_result result = ask(z3::tactic(state().context(), "qfnra-nlsat").mk_solver(), cell, rest);
+    if (result == z3::unknown) result = ask(z3::solver(state().context()), cell, rest);
+    return result == z3::unsat;
   };
   if (!is_zero_in_cells(value, is_empty, [&] { return is_satisfiable(context); })) return false;
   RealText text;
