@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string>
 
 #include "linear_facts.h"
 #include "linear_system.h"
@@ -88,16 +89,12 @@ class Question {
 
   bool solve(const std::vector<Index>& facts) {
     LinearSystem system(LinearSystem::Numbers::Integers);
-    std::map<std::vector<AtomId>, LinearSystem::Variable> variables;
+    const std::map<std::vector<AtomId>, LinearSystem::Variable> variables = numbered(facts);
+    for (const auto& [atoms, variable] : variables)
+      if (!is_symbol(atoms)) system.set_derived(variable);
     for (const Index& fact : facts) {
       LinearSystem::Terms terms;
-      for (const Index::Term& term : fact.terms()) {
-        const auto [it, is_new] =
-            variables.try_emplace(term.atoms, static_cast<LinearSystem::Variable>(variables.size()));
-        if (is_new && (term.atoms.size() > 1 || atom(term.atoms[0]).kind != AtomKind::Symbol))
-          system.set_derived(it->second);
-        terms.emplace_back(it->second, term.coefficient);
-      }
+      for (const Index::Term& term : fact.terms()) terms.emplace_back(variables.at(term.atoms), term.coefficient);
       std::sort(terms.begin(), terms.end());
       system.require(terms, Rational(fact.constant()));
     }
@@ -110,12 +107,32 @@ class Question {
       if (!point) continue;
       Assignment assignment;
       for (const auto& [atoms, variable] : variables)
-        if (atoms.size() == 1 && atom(atoms[0]).kind == AtomKind::Symbol)
+        if (is_symbol(atoms))
           if (const auto it = point->find(variable); it != point->end())
             assignment[static_cast<uint32_t>(atoms[0])] = it->second;
       points_.push_back(std::move(assignment));
     }
     return false;
+  }
+
+  static bool is_symbol(const std::vector<AtomId>& atoms) {
+    return atoms.size() == 1 && atom(atoms[0]).kind == AtomKind::Symbol;
+  }
+
+  // What the facts are made of, numbered by its text: ids depend on what was met before, in other proofs too.
+  static std::map<std::vector<AtomId>, LinearSystem::Variable> numbered(const std::vector<Index>& facts) {
+    std::map<std::vector<AtomId>, LinearSystem::Variable> variables;
+    for (const Index& fact : facts)
+      for (const Index::Term& term : fact.terms()) variables.try_emplace(term.atoms, 0);
+    std::vector<std::pair<std::string, LinearSystem::Variable*>> by_text;
+    for (auto& [atoms, variable] : variables) {
+      Index product(1);
+      for (AtomId id : atoms) product = product * Index::from_atom(id);
+      by_text.emplace_back(to_string(product), &variable);
+    }
+    std::sort(by_text.begin(), by_text.end());
+    for (size_t i = 0; i < by_text.size(); i++) *by_text[i].second = static_cast<LinearSystem::Variable>(i);
+    return variables;
   }
 
   std::vector<Assignment> points_;
