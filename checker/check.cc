@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "bijection.h"
 #include "evaluate.h"
 #include "expand.h"
 #include "gopt/proof_check.h"
@@ -13,49 +14,30 @@ namespace {
 
 constexpr int kSamples = 6;
 
-// A change of binders is a bijection of Z^n if it is affine with determinant 1 or -1.
-__int128 determinant(const std::vector<std::vector<int64_t>>& m, std::vector<bool>& used, size_t row) {
-  if (row == m.size()) return 1;
-  __int128 sum = 0;
-  int sign = 1;
-  for (size_t column = 0; column < m.size(); column++) {
-    if (used[column]) continue;
-    if (m[row][column] != 0) {
-      used[column] = true;
-      sum += sign * static_cast<__int128>(m[row][column]) * determinant(m, used, row + 1);
-      used[column] = false;
-    }
-    sign = -sign;
+bool is_comparison(const Condition& c) { return c.kind == Condition::Kind::AtLeastZero; }
+
+// What the context says is 0.
+std::vector<Poly> equations_of(const Condition& context) {
+  std::set<std::string> seen;
+  std::vector<Poly> equations;
+  for (const Condition& c : context.conjuncts()) {
+    if (!is_comparison(c)) continue;
+    if (seen.count((Poly(0) - c.poly).text())) equations.push_back(c.poly);
+    seen.insert(c.poly.text());
   }
-  return sum;
+  return equations;
 }
 
-bool is_bijection(const std::vector<std::string>& from, const std::vector<std::string>& to,
-                  const PolySubstitution& change) {
-  constexpr size_t kMaxBinders = 8;
-  if (from.size() != to.size() || from.size() != change.size() || from.size() > kMaxBinders) return false;
-  std::vector<std::vector<int64_t>> matrix;
-  for (const std::string& binder : from) {
-    auto it = change.find(binder);
-    if (it == change.end()) return false;
-    std::vector<int64_t> row(to.size(), 0);
-    Poly rest = it->second;
-    for (size_t k = 0; k < to.size(); k++) {
-      for (const auto& [monomial, c] : it->second.terms())
-        if (monomial.size() == 1 && monomial[0]->text == to[k]) row[k] = c;
-      rest = rest - Poly::of_text(to[k]) * Poly(row[k]);
-    }
-    std::set<std::string> left;
-    collect_symbols(rest, left);
-    for (const std::string& k : to)
-      if (left.count(k)) return false;
-    for (const std::string& k : from)
-      if (left.count(k)) return false;
-    matrix.push_back(std::move(row));
+// Whether the goal compares what is 0, or a number, where the context's equations hold.
+bool follows_from_equations(const Condition& context, const Condition& goal) {
+  if (!is_comparison(goal)) return false;
+  Poly rest = goal.poly;
+  for (const Poly& equation : equations_of(context)) {
+    if (is_multiple(goal.poly, equation)) return true;
+    rest = reduced(rest, equation);
   }
-  std::vector<bool> used(to.size(), false);
-  const __int128 d = determinant(matrix, used, 0);
-  return d == 1 || d == -1;
+  const auto number = rest.constant();
+  return number && *number >= 0;
 }
 
 struct Implication {
@@ -73,13 +55,20 @@ struct Member {
   size_t term = 0;
   PolySubstitution change;
 };
+// Sums over one range, and what is summed.
+struct SharedSum {
+  Condition guard;
+  Form integrand;
+  std::vector<Member> members;
+};
 struct Equality {
   Condition context;
   Form left, right, terms;
-  enum class Way { ByClasses, ByCases, Rearranged, EitherWay, BySign } way = Way::ByClasses;
-  Condition guard;                                     // EitherWay
-  Form difference, where_nonnegative, where_negative;  // BySign
+  enum class Way { ByClasses, ByCases, Rearranged, EitherWay, BySign, Inside } way = Way::ByClasses;
+  Condition guard;                                              // EitherWay
+  Form difference, where_positive, where_zero, where_negative;  // BySign
   std::vector<std::vector<Member>> classes;
+  std::vector<SharedSum> sums;  // Inside
   std::set<std::string> hypotheses;
   enum class State { Open, Busy, Accepted } state = State::Open;
 };
@@ -110,10 +99,11 @@ class LogChecker {
     for (const Sexpr& line : lines) read(line);
     for (const Sexpr& line : lines) {
       const std::string& head = line.head();
-      if (head == "output") outputs++;
-      if (head != "output" && head != "required") continue;
+      if (head == "output" || head == "empty") outputs++;
       try {
-        head == "output" ? check_output(line) : check_required(line);
+        if (head == "output") check_output(line);
+        if (head == "empty") check_empty(line);
+        if (head == "required") check_required(line);
       } catch (const Fault& fault) {
         report_.faults.push_back(head + " " + line.at(1).word + ": " + fault.what());
       }
@@ -139,11 +129,12 @@ class LogChecker {
         c.counts.push_back({line.at(i).at(0).integer(), Condition::parse(line.at(i).at(1))});
       c.hypotheses = hypotheses_of(c.context);
       cancellations_[key_of(c.counts)].push_back(std::move(c));
-    } else if (head == "equal" || head == "cases" || head == "rearranged" || head == "either" || head == "signs") {
+    } else if (head == "equal" || head == "cases" || head == "rearranged" || head == "either" || head == "signs" ||
+               head == "inside") {
       read_equality(line);
     } else if (head == "boolean") {
       booleans_.insert(static_cast<int>(line.at(1).integer()));
-    } else if (head != "output" && head != "required") {
+    } else if (head != "output" && head != "empty" && head != "required") {
       throw Fault("'" + head + "' is no step");
     }
   }
@@ -159,14 +150,19 @@ class LogChecker {
             : head == "cases"      ? Equality::Way::ByCases
             : head == "rearranged" ? Equality::Way::Rearranged
             : head == "signs"      ? Equality::Way::BySign
+            : head == "inside"     ? Equality::Way::Inside
                                    : Equality::Way::EitherWay;
     if (head == "either") e.guard = Condition::parse(line.at(5));
     if (head == "signs") {
       e.difference = parse_form(line.at(5));
-      e.where_nonnegative = parse_form(line.at(6));
-      e.where_negative = parse_form(line.at(7));
+      e.where_positive = parse_form(line.at(6));
+      e.where_zero = parse_form(line.at(7));
+      e.where_negative = parse_form(line.at(8));
     }
     for (size_t c = 5; c < line.size() && head == "equal"; c++) e.classes.push_back(parse_class(line.at(c)));
+    for (size_t c = 5; c < line.size() && head == "inside"; c++)
+      e.sums.push_back(
+          {Condition::parse(line.at(c).at(1)), parse_form(line.at(c).at(2)), parse_class(line.at(c).at(3))});
     e.hypotheses = hypotheses_of(e.context);
     equalities_[equality_key(e.left, e.right)].push_back(std::move(e));
   }
@@ -228,8 +224,34 @@ class LogChecker {
 
   void check_required(const Sexpr& line) {
     const Condition context = Condition::parse(line.at(2)), goal = Condition::parse(line.at(3));
-    if (!implied(hypotheses_of(context), goal)) throw Fault("nothing shows that " + goal.text() + " follows");
+    if (!implied_by_cases(context, goal, 0)) throw Fault("nothing shows that " + goal.text() + " follows");
     report_.by_algebra++;
+  }
+  // An output without positions.
+  void check_empty(const Sexpr& line) {
+    if (!implied(hypotheses_of(Condition::parse(line.at(2))), {Condition::Kind::False, {}, {}}))
+      throw Fault("nothing shows that there is no position");
+    report_.by_algebra++;
+  }
+
+  // Where the context says "or", each of its parts may give the goal in its own way.
+  bool implied_by_cases(const Condition& context, const Condition& goal, int depth) {
+    constexpr int kMaxDepth = 4;
+    if (implied(hypotheses_of(context), goal) || follows_from_equations(context, goal)) return true;
+    if (goal.kind == Condition::Kind::And)
+      return std::all_of(goal.parts.begin(), goal.parts.end(),
+                         [&](const Condition& part) { return implied_by_cases(context, part, depth); });
+    if (depth == kMaxDepth) return false;
+    std::vector<Condition> parts = context.conjuncts();
+    const auto choice =
+        std::find_if(parts.begin(), parts.end(), [](const Condition& c) { return c.kind == Condition::Kind::Or; });
+    if (choice == parts.end()) return false;
+    const std::vector<Condition> cases = choice->parts;
+    parts.erase(choice);
+    const Condition others{Condition::Kind::And, {}, parts};
+    return std::all_of(cases.begin(), cases.end(), [&](const Condition& own) {
+      return implied_by_cases(conjunction(others, own), goal, depth + 1);
+    });
   }
 
   bool implied(const std::set<std::string>& hypotheses, const Condition& goal) {
@@ -268,7 +290,7 @@ class LogChecker {
     }
     if (e.way == Equality::Way::Rearranged) {
       // Perhaps without denominators, so that the form itself need not be the difference.
-      must_evaluate_alike(e.context, difference, Form{}, "what two forms differ by");
+      must_evaluate_alike(e.context, difference, Form{}, "what two forms differ by", kWhereNothingIsDividedByZero);
       if (!are_equal(e.context, e.terms, {})) throw Fault("nothing shows that a rearranged sum is 0");
       return;
     }
@@ -278,6 +300,7 @@ class LogChecker {
       must_evaluate_alike(e.context, difference, e.terms, "what two forms differ by");
     if (e.way == Equality::Way::ByCases) return check_cases(e);
     if (e.way == Equality::Way::BySign) return check_signs(e);
+    if (e.way == Equality::Way::Inside) return check_sums(e);
     if (e.way == Equality::Way::EitherWay) {
       for (const Condition& guard : {e.guard, negation(e.guard)})
         if (!are_equal(conjunction(e.context, guard), e.terms, {}))
@@ -287,13 +310,42 @@ class LogChecker {
     }
     std::vector<bool> seen(e.terms.size(), false);
     for (const std::vector<Member>& members : e.classes) {
-      for (const Member& m : members) {
-        if (m.term >= seen.size() || seen[m.term]) throw Fault("a term is in no class or in two");
-        seen[m.term] = true;
-      }
+      note_members(members, seen);
       check_class(e, members);
     }
     if (std::find(seen.begin(), seen.end(), false) != seen.end()) throw Fault("a term is left out of all classes");
+  }
+  static void note_members(const std::vector<Member>& members, std::vector<bool>& seen) {
+    for (const Member& m : members) {
+      if (m.term >= seen.size() || seen[m.term]) throw Fault("a term is in no class or in two");
+      seen[m.term] = true;
+    }
+  }
+
+  // Sums over one range are 0 together where what is summed is, at every value of the binders.
+  void check_sums(const Equality& e) {
+    std::vector<bool> seen(e.terms.size(), false);
+    for (const SharedSum& sum : e.sums) {
+      note_members(sum.members, seen);
+      Form integrand;
+      for (const Member& m : sum.members) {
+        const Term &first = e.terms[sum.members[0].term], &term = e.terms[m.term];
+        if (!is_bijection(term.binders, first.binders, m.change)) throw Fault("a change of binders is no bijection");
+        Term changed = substitute(term, m.change);
+        if (!term.binders.empty()) {
+          if (changed.guard.text() != sum.guard.text()) throw Fault("sums that are joined have unlike ranges");
+          changed.guard = {};
+        }
+        changed.binders.clear();
+        integrand.push_back(std::move(changed));
+      }
+      if (text_of(integrand) != text_of(sum.integrand)) throw Fault("joined sums are not of what the step says");
+      const bool has_binders = !sum.members.empty() && !e.terms[sum.members[0].term].binders.empty();
+      if (!are_equal(has_binders ? conjunction(e.context, sum.guard) : e.context, sum.integrand, {}))
+        throw Fault("nothing shows that joined sums are 0");
+      report_.by_algebra++;
+    }
+    if (std::find(seen.begin(), seen.end(), false) != seen.end()) throw Fault("a term is left out of all sums");
   }
 
   void check_class(const Equality& e, const std::vector<Member>& members) {
@@ -371,10 +423,10 @@ class LogChecker {
   }
 
   void check_signs(const Equality& e) {
-    const SignedForm by_sign{e.difference, e.where_nonnegative, e.where_negative};
+    const SignedForm by_sign{e.difference, e.where_positive, e.where_zero, e.where_negative};
     must_evaluate_alike(e.context, e.terms, by_sign, "a sum by the sign of a difference");
-    for (const Form* form : {&e.where_nonnegative, &e.where_negative})
-      if (!are_equal(e.context, *form, {})) throw Fault("nothing shows that a sum is 0 for both signs of a difference");
+    for (const Form* form : {&e.where_positive, &e.where_zero, &e.where_negative})
+      if (!are_equal(e.context, *form, {})) throw Fault("nothing shows that a sum is 0 for all signs of a difference");
   }
 
   // ---- obligations ----
@@ -421,14 +473,20 @@ class LogChecker {
 
   // ---- evaluation ----
 
+  // Both sides divide by what a sum was multiplied by to be without denominators: where it is 0 nothing is claimed.
+  static constexpr bool kWhereNothingIsDividedByZero = true;
+
   template <class A, class B>
-  void must_evaluate_alike(const Condition& context, const A& a, const B& b, const std::string& what) {
-    if (!evaluate_alike(context, a, b)) throw Fault(what + ": not the same at small sizes, or never to be evaluated");
+  void must_evaluate_alike(const Condition& context, const A& a, const B& b, const std::string& what,
+                           bool but_for_zero_divisors = false) {
+    if (!evaluate_alike(context, a, b, but_for_zero_divisors))
+      throw Fault(what + ": not the same at small sizes, or never to be evaluated");
   }
 
   static bool exact(const SignedForm&) { return false; }  // signs are those of real numbers
   static void symbols_of(const SignedForm& s, std::set<std::string>& out) {
-    for (const Form* form : {&s.difference, &s.where_nonnegative, &s.where_negative}) collect_symbols(*form, out);
+    for (const Form* form : {&s.difference, &s.where_positive, &s.where_zero, &s.where_negative})
+      collect_symbols(*form, out);
   }
   static bool is_total(const SignedForm&) { return true; }
   static bool is_rational_factor(const Factor& f) { return is_rational(Form{Term{1, 1, {}, {}, {f}}}); }
@@ -446,7 +504,7 @@ class LogChecker {
   static bool is_total(const Factor&) { return true; }
 
   template <class A, class B>
-  bool evaluate_alike(const Condition& context, const A& a, const B& b) {
+  bool evaluate_alike(const Condition& context, const A& a, const B& b, bool but_for_zero_divisors = false) {
     std::set<std::string> symbols;
     collect_symbols(context, symbols);
     symbols_of(a, symbols);
@@ -454,6 +512,7 @@ class LogChecker {
     EvaluationInputs inputs;
     inputs.exact = exact(a) && exact(b);
     inputs.booleans = &booleans_;
+    inputs.zero_has_inverse = !but_for_zero_divisors;
     int seen = 0;
     for (int attempt = 0; attempt < 4 * kSamples && seen < kSamples; attempt++) {
       inputs.seed = random_();

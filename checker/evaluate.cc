@@ -167,7 +167,7 @@ class Evaluator {
 
   Value operator()(const Factor& f) {
     Value value = base(f);
-    if (f.exponent < 0) value = t_.inverse(value);
+    if (f.exponent < 0) value = t_.inputs.zero_has_inverse ? t_.inverse(value) : divisor(value);
     Value power = t_.integer(1);
     for (int i = 0; i < std::abs(f.exponent); i++) power = t_.multiply(power, value);
     return power;
@@ -210,6 +210,7 @@ class Evaluator {
   }
 
   Value operator()(const Term& term) {
+    if (!t_.inputs.zero_has_inverse) need_inverses(term);
     Value sum = t_.integer(0);
     for_each_assignment(term.binders, term.guard, values_, seed_, kMaxAssignments, [&] {
       Value product = t_.integer(1);
@@ -217,6 +218,18 @@ class Evaluator {
       sum = t_.add(sum, product);
     });
     return t_.multiply(sum, t_.multiply(t_.integer(term.numerator), t_.inverse(t_.integer(term.denominator))));
+  }
+
+  // A sum over nothing that is divided by 0 has no value either.
+  void need_inverses(const Term& term) {
+    for (const Factor& f : term.factors) {
+      if (f.exponent >= 0) continue;
+      std::set<std::string> symbols;
+      collect_symbols(Form{Term{1, 1, {}, {}, {f}}}, symbols);
+      if (std::none_of(term.binders.begin(), term.binders.end(),
+                       [&](const std::string& b) { return symbols.count(b) > 0; }))
+        (*this)(f);
+    }
   }
 
   Value base(const Factor& f) {
@@ -284,7 +297,8 @@ std::optional<Scalar> evaluate(const SignedForm& form, Values& values, const Eva
   Values drawn = values;
   const auto sign = evaluate(form.difference, drawn, inputs);
   if (!sign || sign->is_exact) return std::nullopt;
-  return evaluate(sign->real < 0 ? form.where_negative : form.where_nonnegative, values, inputs);
+  const Form& own = sign->real < 0 ? form.where_negative : sign->real > 0 ? form.where_positive : form.where_zero;
+  return evaluate(own, values, inputs);
 }
 std::optional<Scalar> evaluate(const Factor& factor, Values& values, const EvaluationInputs& inputs) {
   return evaluated(factor, values, inputs);

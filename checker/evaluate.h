@@ -21,12 +21,13 @@ struct EvaluationInputs {
   uint64_t seed = 0;
   bool exact = false;
   bool positive = false;                    // reals: all inputs are
+  bool zero_has_inverse = true;             // in forms: that of 0 is 0; else there is no value
   const std::set<int>* booleans = nullptr;  // inputs whose elements are 1 or 0
 };
 
-// One form or the other, by a difference's sign.
+// One form or another, by a difference's sign.
 struct SignedForm {
-  Form difference, where_nonnegative, where_negative;
+  Form difference, where_positive, where_zero, where_negative;
 };
 
 // Nothing where the expression has no value there (a divisor that is 0, a root of a negative number). Throws Fault.

@@ -167,6 +167,56 @@ void collect_symbols(const Poly& poly, std::set<std::string>& out) {
   }
 }
 
+namespace {
+
+// a / b, where it divides.
+std::optional<std::pair<Monomial, int64_t>> divided(const std::pair<const Monomial, int64_t>& a,
+                                                    const std::pair<const Monomial, int64_t>& b) {
+  Monomial left;
+  std::set_difference(a.first.begin(), a.first.end(), b.first.begin(), b.first.end(), std::back_inserter(left),
+                      ByText());
+  if (left.size() + b.first.size() != a.first.size() || a.second % b.second != 0) return std::nullopt;
+  return std::pair{std::move(left), a.second / b.second};
+}
+
+}  // namespace
+
+bool is_multiple(const Poly& poly, const Poly& of) {
+  if (of.terms().empty()) return poly.terms().empty();
+  const auto& first = *of.terms().begin();
+  auto quotient_by = [&](const auto& term) { return divided(term, first); };
+  if (of.terms().size() == 1)
+    return std::all_of(poly.terms().begin(), poly.terms().end(),
+                       [&](const auto& t) { return quotient_by(t).has_value(); });
+  return std::any_of(poly.terms().begin(), poly.terms().end(), [&](const auto& term) {
+    const auto by = quotient_by(term);
+    if (!by) return false;
+    Poly product = of * Poly(by->second);
+    for (const AtomPtr& atom : by->first) product = product * Poly::of(atom);
+    return product.text() == poly.text();
+  });
+}
+
+Poly reduced(const Poly& poly, const Poly& equation) {
+  for (const auto& [monomial, coefficient] : equation.terms()) {
+    if (monomial.size() != 1 || (coefficient != 1 && coefficient != -1)) continue;
+    const std::string& name = monomial[0]->text;
+    const Poly rest = equation - Poly(coefficient) * Poly::of(monomial[0]), value = rest * Poly(-coefficient);
+    const auto holds_it = [&](const auto& term) {
+      return std::any_of(term.first.begin(), term.first.end(), [&](const AtomPtr& a) { return a->text == name; });
+    };
+    if (std::any_of(rest.terms().begin(), rest.terms().end(), holds_it)) continue;
+    Poly r;
+    for (const auto& [atoms, c] : poly.terms()) {
+      Poly product(c);
+      for (const AtomPtr& a : atoms) product = product * (a->text == name ? value : Poly::of(a));
+      r = r + product;
+    }
+    return r;
+  }
+  return poly;
+}
+
 Condition Condition::parse(const Sexpr& text) {
   if (!text.is_list) {
     if (text.word == "true") return {};

@@ -55,6 +55,11 @@ class Poly {
 using PolySubstitution = std::map<std::string, Poly>;  // symbol to value
 Poly substitute(const Poly& poly, const PolySubstitution& substitution);
 void collect_symbols(const Poly& poly, std::set<std::string>& out);
+// Whether the first is the other times an integer and symbols, or, where the other is such a product itself, times
+// anything.
+bool is_multiple(const Poly& poly, const Poly& of);
+// The first where the second is 0, written without an atom that the second gives by others, if there is one.
+Poly reduced(const Poly& poly, const Poly& equation);
 
 // A condition: literals "poly >= 0" under "and" and "or".
 struct Condition {

@@ -43,7 +43,8 @@ std::optional<Index> symbolic_coefficient(const Index& index, AtomId binder) {
   return coefficient.is_constant() ? std::nullopt : std::optional(coefficient);
 }
 
-// Binders that one symbolic number multiplies in both indexes correspond.
+// Binders that one symbolic number c multiplies in both indexes correspond: where the rest differs by a multiple of c,
+// they differ by what it is multiplied by (d*k - 2*d is d*l - d for k = l + 1).
 void append_pairs(const Index& known, const Index& other, std::vector<Index>& equations) {
   std::set<AtomId> in_known, in_other;
   collect_symbols(known, in_known);
@@ -54,7 +55,9 @@ void append_pairs(const Index& known, const Index& other, std::vector<Index>& eq
     if (!wanted) continue;
     for (AtomId a : in_known) {
       if (in_other.count(a) || symbolic_coefficient(known, a) != wanted) continue;
-      equations.push_back(Index::from_atom(b) - Index::from_atom(a));
+      const Index apart = Index::from_atom(b) - Index::from_atom(a);
+      const Index rest = other - known - *wanted * apart, shift = floor_div(rest, *wanted);
+      equations.push_back(shift * *wanted == rest ? apart + shift : apart);
       break;
     }
   }

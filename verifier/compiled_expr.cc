@@ -48,6 +48,11 @@ double is_equal(double a, double b) { return a == b ? 1 : 0; }
 double call_function(Function function, double x, double y) { return function_value<double>(function, x, y); }
 double round_to_float(double value) { return static_cast<double>(static_cast<float>(value)); }
 Bounded round_to_float(const Bounded& value) { return call_function(Function::Narrow, value, 0); }
+Bounded rounded_to(ElementType type, const Bounded& value) {
+  const auto exact = static_cast<double>(value.value);
+  if (value.error != 0 || static_cast<long double>(exact) != value.value) return Bounded::unknown();
+  return rounded_to(type, exact);
+}
 double truncated(double value) { return std::trunc(value); }
 Bounded truncated(const Bounded& value) { return call_function(Function::Trunc, value, 0); }
 bool is_zero(double value, bool*) { return value == 0; }
@@ -58,6 +63,12 @@ bool is_zero(const Bounded& value, bool* is_known) {
 }
 
 }  // namespace
+
+double rounded_to(ElementType type, double value) {
+  std::byte stored[sizeof(double)];
+  store_double(stored, type, 0, value);
+  return load_double(stored, type, 0);
+}
 
 struct CompiledExpr::Program {
   Expr source;  // keeps nodes alive
@@ -220,6 +231,7 @@ class Evaluation {
   static T converted(ElementType type, const T& value) {
     if (type == ElementType::Bool) return T(1) - is_equal(value, 0);
     if (is_integer(type)) return truncated(value);
+    if (type == ElementType::Float16 || type == ElementType::BFloat16) return rounded_to(type, value);
     return type == ElementType::Float64 ? value : round_to_float(value);
   }
 

@@ -12,6 +12,9 @@
 
 namespace gopt {
 
+// The nearest number that the element type has: inputs are such numbers.
+double rounded_to(ElementType type, double value);
+
 // Elements of one input, row-major.
 struct SampleTensor {
   std::vector<int64_t> dims;

@@ -245,10 +245,25 @@ std::optional<DerivedCondition> find_condition(const std::vector<SizeRow>& rows,
   return derived;
 }
 
+// What all alternatives say is said once.
 Cond DerivedCondition::condition() const {
-  Cond any = clauses;
-  for (const Cond& tensors : empty) any = any || tensors;
-  return any;
+  std::vector<std::vector<Cond>> alternatives{conjuncts(clauses)};
+  for (const Cond& tensors : empty) alternatives.push_back(conjuncts(tensors));
+  Cond shared, any = Cond::never();
+  for (const Cond& part : std::vector<Cond>(alternatives[0])) {
+    const auto says_it = [&](const std::vector<Cond>& own) {
+      return std::find(own.begin(), own.end(), part) != own.end();
+    };
+    if (!std::all_of(alternatives.begin(), alternatives.end(), says_it)) continue;
+    shared = shared && part;
+    for (std::vector<Cond>& own : alternatives) std::erase(own, part);
+  }
+  for (const std::vector<Cond>& own : alternatives) {
+    Cond all;
+    for (const Cond& part : own) all = all && part;
+    any = any || all;
+  }
+  return shared && any;
 }
 
 }  // namespace gopt

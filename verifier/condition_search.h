@@ -26,9 +26,10 @@ std::optional<DerivedCondition> find_condition(const std::vector<SizeRow>& rows,
 
 // What must hold of the sizes, beside the rule's own condition, for the sides to be equal. Nothing where the rule
 // holds on degenerate sizes alone, or where the language does not say on which it does. `wrong` are sizes at which it
-// is known not to hold.
+// is known not to hold. `telling`, if given, is set where it holds
+// on sizes that matter, whether the language says on which or not.
 std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const SideMeaning& left,
                                                  const SideMeaning& right, const std::vector<SizeRow>& wrong,
-                                                 uint64_t seed);
+                                                 uint64_t seed, bool* telling = nullptr);
 
 }  // namespace gopt

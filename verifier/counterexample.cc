@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "gopt/verifier.h"
 
 namespace gopt {
@@ -12,6 +14,7 @@ std::string to_string(Verdict verdict) {
 }
 
 std::string to_string(const Counterexample& c) {
+  constexpr double kShownAlike = 1e-7;  // of numbers that differ by less, 9 digits may be the same
   std::string text;
   for (const auto& [name, size] : c.sizes) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(size);
   for (const auto& [name, tensor] : c.inputs) {
@@ -24,6 +27,8 @@ std::string to_string(const Counterexample& c) {
   for (size_t k = 0; k < c.position.size(); k++) text += (k ? "," : "") + std::to_string(c.position[k]);
   char values[80];
   snprintf(values, sizeof values, "]: %.9g against %.9g", c.left, c.right);
+  if (std::fabs(c.left - c.right) <= kShownAlike * std::fabs(c.left))
+    snprintf(values, sizeof values, "]: %.17g against %.17g", c.left, c.right);
   return text + values;
 }
 

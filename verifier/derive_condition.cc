@@ -74,7 +74,7 @@ std::vector<SizeRow> neighbours(const RewriteRule& rule, const SideMeaning& left
 
 std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const SideMeaning& left,
                                                  const SideMeaning& right, const std::vector<SizeRow>& wrong,
-                                                 uint64_t seed) {
+                                                 uint64_t seed, bool* telling) {
   constexpr size_t kProbes = 80, kLargerRows = 200;
   const std::vector<AtomId> symbols = rule_symbols(rule);
   const std::set<AtomId> extents = extent_symbols(rule);
@@ -98,6 +98,7 @@ std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const 
   append(wrong);
   const std::set<AtomId> small = pinned_symbols(rows, symbols, extents);
   if (!is_telling(rows, symbols, extents, small)) return std::nullopt;
+  if (telling) *telling = true;
 
   std::set<AtomId> divisors;
   for (AtomId s : symbols)

@@ -168,9 +168,39 @@ NormalForm reciprocal(NormalForm form, const Cond& context, ProofState& state) {
   return multiply(outside, r, context, state);
 }
 
+namespace {
+
+// What has the same sign: x - y for e^x - e^y, x for an odd function f(x) that increases; c times that for a number c.
+std::optional<NormalForm> of_same_sign(const NormalForm& difference) {
+  const auto is_plain = [](const Term& term) { return term.binders.empty() && term.guard.is_true(); };
+  if (!std::all_of(difference.begin(), difference.end(), is_plain)) return std::nullopt;
+  if (difference.size() == 1 && difference[0].factors.size() == 1) {
+    const Factor& f = difference[0].factors[0];
+    if (f.kind != FactorKind::Call || f.exponent != 1 || !is_odd_and_increasing(f.function)) return std::nullopt;
+    NormalForm argument = f.args[0];
+    for (Term& term : argument) term.coefficient = term.coefficient * difference[0].coefficient;
+    return argument;
+  }
+  if (difference.size() != 2 || !(difference[0].coefficient == -difference[1].coefficient)) return std::nullopt;
+  NormalForm exponents;
+  for (const Term& term : difference) {
+    for (const Factor& f : term.factors) {
+      if (!is_exponential(f)) return std::nullopt;
+      for (Term part : f.args[0]) {
+        part.coefficient = part.coefficient * term.coefficient * Rational(f.exponent);
+        exponents.push_back(std::move(part));
+      }
+    }
+  }
+  return with_like_terms_merged(exponents);
+}
+
+}  // namespace
+
 // Only the difference matters: a < b is a - b < 0.
 NormalForm comparison(FactorKind kind, NormalForm difference, const Cond& context, ProofState& state) {
   difference = with_like_terms_merged(difference);
+  if (auto simpler = of_same_sign(difference)) return comparison(kind, *std::move(simpler), context, state);
   if (auto number = as_number(difference)) {
     const bool holds = kind == FactorKind::IsLess ? number->numerator() < 0 : number->is_zero();
     return holds ? one() : NormalForm{};

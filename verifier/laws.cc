@@ -77,6 +77,11 @@ Parity parity_of(Function function) {
   return Parity::None;
 }
 
+bool is_odd_and_increasing(Function function) {
+  return function == Function::Tanh || function == Function::Erf || function == Function::Atan ||
+         function == Function::Sinh || function == Function::Asinh;
+}
+
 namespace {
 
 bool is_call(const Factor& factor, Function function) {

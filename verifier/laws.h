@@ -10,6 +10,8 @@
 //   sqrt(e^x) = e^(x/2); ln(e^a b) = a + ln b; ln(b / c) = ln b - ln c   where c > 0
 //   a product over a range of x y is that of x times that of y; |x y| = |x| |y|, also over a range
 //   comparisons are 1 or 0, and so their own squares
+//   e^x - e^y has the sign of x - y; tanh, erf, atan, sinh and asinh of x have that of x
+//   ln(1 + x) >= 0   where x >= 0
 //   pow(x, n) is the product of n factors for small n, sqrt(x) for 0.5, 1/x for -1
 #pragma once
 
@@ -23,6 +25,7 @@ namespace gopt {
 std::optional<Rational> value_at_zero(Function function);
 // Whether the function has no value for some last argument. (Log and Pow are taken apart before this is asked.)
 bool has_partial_domain(Function function);
+bool is_odd_and_increasing(Function function);  // everywhere, and so of its argument's sign
 enum class Parity { None, Odd, Even };
 Parity parity_of(Function function);
 

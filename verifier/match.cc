@@ -8,6 +8,7 @@
 #include "covers.h"
 #include "piecewise.h"
 #include "rearrange.h"
+#include "shared_sums.h"
 #include "sign_cases.h"
 #include "simplify.h"
 
@@ -38,7 +39,10 @@ class Matcher {
     const unsigned share = state_.solver.share();
     state_.solver.set_share(kShareOfGuesses);
     bool found = false;
-    if (const auto form = rearranged_to_zero(terms, context, depth)) {
+    if (const auto sums = zero_inside(terms, context, depth)) {
+      found = true;
+      if (state_.log) state_.log->equal_inside(context, left, right, terms, *sums);
+    } else if (const auto form = rearranged_to_zero(terms, context, depth)) {
       found = true;
       if (state_.log) state_.log->equal_rearranged(context, left, right, *form);
     } else if (const auto guard = zero_by_cases_of(terms, context, depth)) {
@@ -64,6 +68,17 @@ class Matcher {
     if (!is_zero_piecewise(terms, context, state_)) return false;
     if (state_.log) state_.log->equal_by_cases(context, left, right, terms);
     return true;
+  }
+
+  // Sums over shared ranges of which each is 0 at every value of its binders.
+  std::optional<std::vector<SharedSum>> zero_inside(const NormalForm& terms, const Cond& context, int depth) {
+    if (depth > kMaxRearrangedDepth) return std::nullopt;
+    auto sums = shared_sums(terms);
+    if (!sums || !std::all_of(sums->begin(), sums->end(), [&](const SharedSum& sum) {
+          return equal_forms(sum.integrand, {}, context && sum.guard, depth + 1);
+        }))
+      return std::nullopt;
+    return sums;
   }
 
   // Another way to write the sum (perhaps without its denominators) in which it is seen to be 0.
@@ -99,16 +114,15 @@ class Matcher {
     return guard;
   }
 
-  // Whether the sum is 0 where a difference in it is at least 0, and where it is below.
+  // Whether the sum is 0 where a difference in it is above 0, where it is 0, and where it is below.
   std::optional<SignCases> zero_by_sign(const NormalForm& terms, const Cond& context, int depth) {
     if (depth > kMaxRearrangedDepth || cases_ >= kMaxCases) return std::nullopt;
     const auto cases = sign_cases(terms, context, state_);
     const std::string before = key(terms);
-    if (!cases || key(cases->where_nonnegative) == before || key(cases->where_negative) == before) return std::nullopt;
+    if (!cases || key(cases->where_positive) == before || key(cases->where_negative) == before) return std::nullopt;
     cases_++;
-    if (!equal_forms(cases->where_nonnegative, {}, context, depth) ||
-        !equal_forms(cases->where_negative, {}, context, depth))
-      return std::nullopt;
+    for (const NormalForm* form : {&cases->where_positive, &cases->where_zero, &cases->where_negative})
+      if (!equal_forms(*form, {}, context, depth)) return std::nullopt;
     return cases;
   }
 

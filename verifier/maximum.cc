@@ -5,6 +5,7 @@
 
 #include "arithmetic.h"
 #include "functions.h"
+#include "laws.h"
 #include "positivity.h"
 #include "simplify.h"
 #include "truth_table.h"
@@ -72,8 +73,9 @@ NormalForm taken_out(Branch& only) {
   return outside;
 }
 
-// max_k e^y x_k = e^y max_k x_k, for an e^y that is the same for all values of the binders. Takes the exponentials out.
-std::vector<Factor> shared_exponentials(std::vector<Branch>& branches) {
+// max_k y x_k = y max_k x_k, for a y that is not negative (an exponential, a square, ...) and the same for all values
+// of the binders; ranges are not empty, so that 0 times the maximum is 0. Takes such factors out.
+std::vector<Factor> shared_nonnegative(std::vector<Branch>& branches) {
   std::vector<Factor> shared;
   const Term* first = nullptr;
   std::set<AtomId> binders;
@@ -86,7 +88,8 @@ std::vector<Factor> shared_exponentials(std::vector<Branch>& branches) {
   }
   if (!first) return shared;
   for (const Factor& f : std::vector<Factor>(first->factors)) {
-    if (f.kind != FactorKind::Call || f.function != Function::Exp) continue;
+    if (f.exponent < 0 && (f.kind != FactorKind::Call || f.function != Function::Exp)) continue;
+    const ptrdiff_t copies = is_plainly_nonnegative(as_form(f)) ? 1 : 2;
     std::set<AtomId> symbols;
     collect_symbols(f, symbols);
     if (std::any_of(symbols.begin(), symbols.end(), [&](AtomId s) { return binders.count(s) > 0; })) continue;
@@ -94,13 +97,15 @@ std::vector<Factor> shared_exponentials(std::vector<Branch>& branches) {
     auto is_it = [&](const Factor& other) { return key(other) == text; };
     const bool everywhere = std::all_of(branches.begin(), branches.end(), [&](const Branch& b) {
       return std::all_of(b.value.begin(), b.value.end(), [&](const Term& term) {
-        return std::any_of(term.factors.begin(), term.factors.end(), is_it);
+        return std::count_if(term.factors.begin(), term.factors.end(), is_it) >= copies;
       });
     });
     if (!everywhere) continue;
-    for (Branch& b : branches)
-      for (Term& term : b.value) term.factors.erase(std::find_if(term.factors.begin(), term.factors.end(), is_it));
-    shared.push_back(f);
+    for (ptrdiff_t copy = 0; copy < copies; copy++) {
+      for (Branch& b : branches)
+        for (Term& term : b.value) term.factors.erase(std::find_if(term.factors.begin(), term.factors.end(), is_it));
+      shared.push_back(f);
+    }
   }
   return shared;
 }
@@ -206,6 +211,21 @@ std::optional<NormalForm> monotone_taken_out(const std::vector<Branch>& branches
                      : apply(common->function, {std::move(argument)}, Cond(), state);
   scale(r, coefficient);
   return r;
+}
+
+// max(c f(x) + d, e) = max(c f(x), e - d) + d, where that is the value of a monotone function: min(e^x - 1, 0) is
+// e^min(x,0) - 1.
+std::optional<NormalForm> monotone_but_for_a_number(const std::vector<Branch>& branches, ProofState& state) {
+  for (const Branch& b : branches) {
+    const auto own = std::find_if(b.value.begin(), b.value.end(), is_number);
+    if (b.value.size() != 2 || own == b.value.end()) continue;
+    NormalForm number = one();
+    number[0].coefficient = own->coefficient;
+    std::vector<Branch> rest = branches;
+    for (Branch& r : rest) r.value = with_like_terms_merged(add(r.value, negated(number), state));
+    if (auto found = monotone_taken_out(rest, state)) return add(*std::move(found), number, state);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -319,9 +339,14 @@ NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
   // max c x = c max x, for c > 0.
   const Rational content = content_of(distinct);
   for (Branch& b : distinct) scale(b.value, content.inverse());
-  if (auto monotone = monotone_taken_out(distinct, state)) return add(*std::move(monotone), outside, state);
-  const std::vector<Factor> exponentials = shared_exponentials(distinct);
-  if (!exponentials.empty()) {
+  auto monotone = monotone_taken_out(distinct, state);
+  if (!monotone) monotone = monotone_but_for_a_number(distinct, state);
+  if (monotone) {
+    scale(*monotone, content);
+    return add(*std::move(monotone), outside, state);
+  }
+  const std::vector<Factor> taken = shared_nonnegative(distinct);
+  if (!taken.empty()) {
     std::vector<Branch> flat;
     for (Branch& b : distinct) add_branch(flat, std::move(b), Cond(), state);
     distinct = std::move(flat);
@@ -330,7 +355,7 @@ NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
   factor.kind = FactorKind::Maximum;
   factor.branches = std::move(distinct);
   NormalForm form = as_form(std::move(factor));
-  form[0].factors.insert(form[0].factors.end(), exponentials.begin(), exponentials.end());
+  form[0].factors.insert(form[0].factors.end(), taken.begin(), taken.end());
   scale(form, content);
   return add(std::move(form), outside, state);
 }

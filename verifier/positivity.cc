@@ -32,6 +32,18 @@ bool occurs(const Term& term, const Cond& context, ProofState& state) {
 
 namespace {
 
+// Whether the form is 1 or more: a number of at least 1 and what is not negative.
+bool exceeds_one(const NormalForm& form, const Cond& context, ProofState& state) {
+  NormalForm rest = form;
+  const auto number = std::find_if(rest.begin(), rest.end(), [](const Term& t) {
+    return t.binders.empty() && t.factors.empty() && t.guard.is_true() &&
+           (t.coefficient + Rational(-1)).numerator() >= 0;
+  });
+  if (number == rest.end()) return false;
+  rest.erase(number);
+  return is_nonnegative(rest, context, state);
+}
+
 bool is_nonnegative(const Factor& f, const Cond& context, ProofState& state) {
   switch (f.kind) {
     case FactorKind::Size: return state.solver.entails(context, at_least(f.subscripts[0], Index(0)));
@@ -39,6 +51,7 @@ bool is_nonnegative(const Factor& f, const Cond& context, ProofState& state) {
     case FactorKind::IsLess:
     case FactorKind::IsEqual: return true;
     case FactorKind::Call:
+      if (f.function == Function::Log) return exceeds_one(f.args[0], context, state);
       return f.function == Function::Exp || f.function == Function::Cosh || f.function == Function::Sqrt;
     case FactorKind::Reciprocal: return is_nonnegative(f.args[0], context, state);
     case FactorKind::Maximum:

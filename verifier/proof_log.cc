@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdio>
 
+#include "shared_sums.h"
 #include "sign_cases.h"
 
 namespace gopt {
@@ -173,6 +174,16 @@ std::string equality_text(const Cond& context, const NormalForm& left, const Nor
   return text_of(context) + " " + text_of(left) + " " + text_of(right) + " " + text_of(NormalForm(terms));
 }
 
+std::string text_of(const ProofLog::Class& members) {
+  std::string text;
+  for (const auto& [position, change] : members) {
+    text += " (" + std::to_string(position);
+    for (const auto& [binder, value] : change) text += " (" + text_of(binder) + " " + text_of(value) + ")";
+    text += ")";
+  }
+  return text;
+}
+
 }  // namespace
 
 void ProofLog::add(const std::string& line) {
@@ -197,15 +208,14 @@ void ProofLog::required(const std::string& what, const Cond& context, const Cond
 void ProofLog::equal(const Cond& context, const NormalForm& left, const NormalForm& right,
                      const std::vector<Term>& terms, const std::vector<Class>& classes) {
   std::string line = "(equal " + equality_text(context, left, right, terms);
-  for (const Class& members : classes) {
-    line += " (class";
-    for (const auto& [position, change] : members) {
-      line += " (" + std::to_string(position);
-      for (const auto& [binder, value] : change) line += " (" + text_of(binder) + " " + text_of(value) + ")";
-      line += ")";
-    }
-    line += ")";
-  }
+  for (const Class& members : classes) line += " (class" + text_of(members) + ")";
+  add(line + ")");
+}
+void ProofLog::equal_inside(const Cond& context, const NormalForm& left, const NormalForm& right,
+                            const std::vector<Term>& terms, const std::vector<SharedSum>& sums) {
+  std::string line = "(inside " + equality_text(context, left, right, terms);
+  for (const SharedSum& sum : sums)
+    line += " (sum " + text_of(sum.guard) + " " + text_of(sum.integrand) + " (members" + text_of(sum.members) + "))";
   add(line + ")");
 }
 void ProofLog::equal_by_cases(const Cond& context, const NormalForm& left, const NormalForm& right,
@@ -223,7 +233,10 @@ void ProofLog::equal_either_way(const Cond& context, const NormalForm& left, con
 void ProofLog::equal_by_sign(const Cond& context, const NormalForm& left, const NormalForm& right,
                              const std::vector<Term>& terms, const SignCases& cases) {
   add("(signs " + equality_text(context, left, right, terms) + " " + text_of(cases.difference) + " " +
-      text_of(cases.where_nonnegative) + " " + text_of(cases.where_negative) + ")");
+      text_of(cases.where_positive) + " " + text_of(cases.where_zero) + " " + text_of(cases.where_negative) + ")");
+}
+void ProofLog::empty(size_t number, const Cond& context) {
+  add("(empty " + std::to_string(number) + " " + text_of(context) + ")");
 }
 void ProofLog::output(size_t number, const Cond& context, const Expr& left, const NormalForm& left_form,
                       const Expr& right, const NormalForm& right_form) {

@@ -12,6 +12,7 @@
 
 namespace gopt {
 
+struct SharedSum;
 struct SignCases;
 
 class ProofLog {
@@ -35,11 +36,15 @@ class ProofLog {
   // left - right consists of `terms`, which sum to 0 where the guard holds and where it does not.
   void equal_either_way(const Cond& context, const NormalForm& left, const NormalForm& right,
                         const std::vector<Term>& terms, const Cond& guard);
+  // The terms fall into sums over shared ranges, each of which is 0 at every value of its binders.
+  void equal_inside(const Cond& context, const NormalForm& left, const NormalForm& right,
+                    const std::vector<Term>& terms, const std::vector<SharedSum>& sums);
   // The same terms are the one sum or the other by the difference's sign; both are 0.
   void equal_by_sign(const Cond& context, const NormalForm& left, const NormalForm& right,
                      const std::vector<Term>& terms, const SignCases& cases);
   void output(size_t number, const Cond& context, const Expr& left, const NormalForm& left_form, const Expr& right,
               const NormalForm& right_form);
+  void empty(size_t number, const Cond& context);  // the output has no position
 
   const std::string& text() const { return text_; }
 

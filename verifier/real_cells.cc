@@ -267,11 +267,12 @@ class CellSplitter {
     }
     const std::vector<RealExprPtr>& parts = found->parts;
     if (found->kind == Kind::Maximum) {
-      for (const RealExprPtr& largest : parts) {
+      // Of several that are largest the first one.
+      for (size_t i = 0; i < parts.size(); i++) {
         std::vector<RealSign> signs;
-        for (const RealExprPtr& part : parts)
-          if (part != largest) signs.push_back({difference(largest, part), false});
-        if (!is_zero_where(signs, value, found, largest)) return false;
+        for (size_t j = 0; j < parts.size(); j++)
+          if (j != i) signs.push_back({difference(parts[i], parts[j]), j < i});
+        if (!is_zero_where(signs, value, found, parts[i])) return false;
       }
       return true;
     }
@@ -344,6 +345,7 @@ class CellSplitter {
   LinearCell linear_;
   std::vector<LinearCell::Row> rows_;  // of the cell's signs, where they are not too large
   std::vector<RealSign> cell_;
+  Order order_;
   int cells_ = 0;
 };
 

@@ -189,10 +189,8 @@ Verification RuleVerifier::run() {
   }
   if (options_.keep_log)
     for (int input : booleans_) log_.boolean(input);
-  if (computes_with_integers(rule_.left) || computes_with_integers(rule_.right))
-    return unknown_verdict(
-        "it computes with integers, which wrap around at their width; the proof is over unbounded numbers");
   try {
+    if (computes_with_integers(rule_.left) || computes_with_integers(rule_.right)) return judge_integers();
     return rule_.is_partial() ? decide_partial() : decide();
   } catch (const ProofLimit& e) {
     return unknown_verdict(e.what());
@@ -219,10 +217,13 @@ Verification RuleVerifier::decide() {
   if (samples_.left_valid == 0 && !solver_.is_satisfiable(context(condition_)))
     return refuted_verdict("the left side is never defined: " + why_never_defined(), std::nullopt);
   if (auto verdict = require_what_is_missing()) return *verdict;
+  if (!condition_.is_true() && !solver_.is_satisfiable(context(condition_) && interior())) {
+    if (rule_.condition == condition_)
+      return refuted_verdict("the condition leaves nothing but empty tensors", samples_.never_finite);
+    return refuted_verdict("the right side is undefined, or of another shape, wherever the left side has elements",
+                           samples_.right_undefined);
+  }
   if (!(rule_.condition == condition_)) {
-    if (!solver_.is_satisfiable(context(condition_) && interior()))
-      return refuted_verdict("the right side is undefined, or of another shape, wherever the left side has elements",
-                             samples_.right_undefined);
     Judgement second = judge_samples(options_.samples);
     if (second.verdict) return *second.verdict;
     if (second.counterexample) return prove_conditionally(*second.counterexample);
@@ -256,6 +257,16 @@ Verification RuleVerifier::decide_partial() {
   }
   if (left_demands_more_) return unknown_verdict("the left side alone divides, or applies a partial function");
   return proved();
+}
+
+// Small numbers do not wrap around: where the sides differ at them, they do.
+Verification RuleVerifier::judge_integers() {
+  condition_ = rule_.condition;
+  if (!rule_.is_partial())
+    if (const Judgement samples = judge_samples(options_.samples); samples.counterexample)
+      return refuted_verdict("the sides differ", samples.counterexample);
+  return unknown_verdict(
+      "it computes with integers, which wrap around at their width; the proof is over unbounded numbers");
 }
 
 RuleVerifier::Judgement RuleVerifier::judge_samples(int count) {
@@ -334,7 +345,14 @@ std::optional<Verification> RuleVerifier::require(const Cond& cond, const std::s
   const std::vector<AtomId> symbols = rule_symbols(rule_);
   if (!is_over(cond, {symbols.begin(), symbols.end()}))
     return unknown_verdict(what + ": " + to_string(cond) + " cannot be a condition");
-  condition_ = condition_ && with_products_solved(cond);
+  Cond possible;
+  for (const Cond& part : conjuncts(with_products_solved(cond))) {
+    Cond any = Cond::never();
+    for (const Cond& choice : part.kind() == CondKind::Or ? part.parts() : std::vector<Cond>{part})
+      if (part.kind() != CondKind::Or || !solver_.is_infeasible(context(condition_) && choice)) any = any || choice;
+    possible = possible && any;
+  }
+  condition_ = condition_ && possible;
   return std::nullopt;
 }
 
@@ -377,9 +395,14 @@ Verification RuleVerifier::prove_outputs(const std::optional<Verification>& unle
 Verification RuleVerifier::prove_conditionally(Counterexample counterexample) {
   constexpr int kRounds = 3;
   std::vector<SizeRow> wrong{failing_row(rule_, counterexample)};
+  bool holds_elsewhere = false;
+  std::string reason = "the sides differ";
   for (int round = 0; round < kRounds; round++) {
-    auto derived = derive_condition(rule_, left_, right_, wrong, options_.seed);
-    if (!derived) break;
+    auto derived = derive_condition(rule_, left_, right_, wrong, options_.seed, &holds_elsewhere);
+    if (!derived) {
+      if (holds_elsewhere) reason += "; at other sizes they agree, and no condition of the language says at which";
+      break;
+    }
     condition_ = rule_.condition && derived->condition();
     Judgement judgement = judge_samples(options_.samples);
     if (judgement.verdict) break;
@@ -387,12 +410,15 @@ Verification RuleVerifier::prove_conditionally(Counterexample counterexample) {
       wrong.push_back(failing_row(rule_, *judgement.counterexample));
       continue;
     }
-    if (!holds_under(*derived)) break;
+    if (const std::string where = to_string(derived->condition()); !holds_under(*derived)) {
+      reason += "; no proof was found where " + where + ", as small sizes suggest";
+      break;
+    }
     condition_ = rule_.condition && derived->condition();
     if (left_demands_more_ && judge_samples(kTimes * options_.samples).counterexample) break;
     return proved();
   }
-  return refuted_verdict("the sides differ", counterexample);
+  return refuted_verdict(reason, counterexample);
 }
 
 // Whether the rule is proved where the clauses hold. Of the cases of empty tensors those are kept that are proved, too.
@@ -522,18 +548,21 @@ Cond RuleVerifier::context(const Cond& condition) const {
   return all;
 }
 
-// No variable is empty: a condition that leaves only empty tensors is none.
+// No variable is empty but by its own numbers: a condition that leaves only empty tensors is none.
 Cond RuleVerifier::interior() const {
   Cond all;
   for (const RuleVariable& v : rule_.variables)
-    for (const Index& extent : *v.type.shape) all = all && at_least(extent, Index(1));
+    for (const Index& extent : *v.type.shape)
+      if (!extent.is_constant()) all = all && at_least(extent, Index(1));
   return all;
 }
 
 bool RuleVerifier::prove_output(size_t output, const Cond& part) {
-  if (prove_output_in(output, part)) return true;
+  // Case by case first: equations are solved, which an "or" does not let them be.
   if (const std::vector<Cond> cases = cases_of_equations(part); cases.size() > 1)
-    return std::all_of(cases.begin(), cases.end(), [&](const Cond& c) { return prove_output_in(output, c); });
+    return std::all_of(cases.begin(), cases.end(), [&](const Cond& c) { return prove_output_in(output, c); }) ||
+           prove_output_in(output, part);
+  if (prove_output_in(output, part)) return true;
   const std::set<AtomId> extents = extent_symbols(rule_);
   Cond full = part;
   for (AtomId s : extents) full = full && at_least(Index::from_atom(s), Index(1));
@@ -578,7 +607,10 @@ bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box, co
     for (size_t axis = 0; axis < box.size(); axis++)
       a.given = a.given && within(position.subscripts[axis], substitute(box[axis].low, solved),
                                   substitute(box[axis].high, solved));
-    if (solver_.is_infeasible(a.given)) return true;
+    if (solver_.is_infeasible(a.given)) {
+      if (options_.keep_log) log_.empty(output, a.given);
+      return true;
+    }
     a.state = std::make_unique<ProofState>(
         ProofState{solver_, {}, {}, booleans_, is_integral_, false, options_.keep_log ? &log_ : nullptr});
     a.left_value = substitute(left_.outputs[output].at(position.subscripts), solved);

@@ -34,6 +34,7 @@ class RuleVerifier {
   Verification decide();
   Verification decide_partial();  // of a rule with regions
   Judgement judge_samples(int count);
+  Verification judge_integers();
   Judgement judge_where_right_is_defined();
   std::optional<Verification> require_what_is_missing();
   void prefer_plain_condition();

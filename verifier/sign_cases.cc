@@ -62,12 +62,52 @@ class DifferenceFinder {
   std::vector<AtomId> bound_;
 };
 
-// The sum where the difference is at least 0, or below 0.
+// An element of an input that the form consists of, with what it is where the form is 0.
+struct Solved {
+  std::string element;
+  NormalForm value;
+};
+std::optional<Solved> solved_for_element(const NormalForm& form) {
+  for (size_t i = 0; i < form.size(); i++) {
+    const Term& own = form[i];
+    if (own.factors.size() != 1 || own.factors[0].kind != FactorKind::Read || own.factors[0].exponent != 1 ||
+        !own.binders.empty() || !own.guard.is_true())
+      continue;
+    NormalForm rest = form;
+    rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+    for (Term& term : rest) term.coefficient = term.coefficient * -own.coefficient.inverse();
+    const std::string element = key(own.factors[0], false);
+    const auto holds_it = [&](const Term& term) {
+      return std::any_of(term.factors.begin(), term.factors.end(), [&](const Factor& f) {
+        return f.kind != FactorKind::Size && (f.kind != FactorKind::Read || key(f, false) == element);
+      });
+    };
+    if (std::none_of(rest.begin(), rest.end(), holds_it)) return Solved{element, std::move(rest)};
+  }
+  return std::nullopt;
+}
+
+// The sum where the difference has a sign: -1, 0 or 1.
 class Decider {
  public:
-  Decider(const NormalForm& difference, bool is_negative, ProofState& state)
-      : difference_(difference), is_negative_(is_negative), state_(state) {}
+  Decider(const NormalForm& difference, int sign, ProofState& state)
+      : difference_(difference), sign_(sign), state_(state) {
+    if (sign == 0) solved_ = solved_for_element(difference);
+  }
 
+  // What is decided may let a function be written in a way in which more is.
+  NormalForm decide(NormalForm form, const Cond& context) {
+    constexpr int kMaxPasses = 3;
+    for (int pass = 0; pass < kMaxPasses; pass++) {
+      NormalForm next = (*this)(form, context);
+      const bool is_done = key(next) == key(form);
+      form = std::move(next);
+      if (is_done) break;
+    }
+    return form;
+  }
+
+ private:
   NormalForm operator()(const NormalForm& form, const Cond& context) {
     NormalForm r;
     for (const Term& term : form) {
@@ -81,16 +121,11 @@ class Decider {
     return with_like_terms_merged(r);
   }
 
- private:
-  // The sign of a form that is a multiple of the difference: whether it is at least 0, at most 0.
-  struct Sign {
-    bool at_least_zero = false, at_most_zero = false;
-  };
-  Sign sign_of(const NormalForm& form) {
+  // The sign of a form that is a multiple of the difference.
+  std::optional<int> sign_of(const NormalForm& form) {
     const auto multiple = ratio(difference_, with_like_terms_merged(form));
-    if (!multiple) return {};
-    const bool is_positive = (multiple->numerator() > 0) != is_negative_;
-    return {is_positive, !is_positive};
+    if (!multiple || multiple->is_zero()) return std::nullopt;
+    return multiple->numerator() > 0 ? sign_ : -sign_;
   }
 
   NormalForm powered(const NormalForm& base, int exponent, const Cond& context) {
@@ -105,6 +140,8 @@ class Decider {
     single.exponent = 1;
     switch (factor.kind) {
       case FactorKind::Read:
+        return solved_ && key(factor, false) == solved_->element ? powered(solved_->value, factor.exponent, context)
+                                                                 : as_form(factor);
       case FactorKind::Size:
       case FactorKind::Literal:
       case FactorKind::Product:
@@ -121,11 +158,10 @@ class Decider {
   }
 
   NormalForm decided_comparison(const Factor& factor, const Cond& context) {
-    const Sign sign = sign_of(factor.args[0]);
-    const bool is_strict = is_negative_;  // then the difference is not 0
-    if (factor.kind == FactorKind::IsLess && sign.at_least_zero) return {};
-    if (factor.kind == FactorKind::IsLess && sign.at_most_zero && is_strict) return one();
-    if (factor.kind == FactorKind::IsEqual && is_strict && (sign.at_least_zero || sign.at_most_zero)) return {};
+    if (const auto sign = sign_of(factor.args[0])) {
+      const bool holds = factor.kind == FactorKind::IsLess ? *sign < 0 : *sign == 0;
+      return holds ? one() : NormalForm{};
+    }
     return comparison(factor.kind, (*this)(factor.args[0], context), context, state_);
   }
 
@@ -134,7 +170,7 @@ class Decider {
     for (size_t i = 0; i < kept.size();) {
       const bool is_exceeded = std::any_of(kept.begin(), kept.end(), [&](const Branch& other) {
         return &other != &kept[i] && is_plain(other) && is_plain(kept[i]) &&
-               sign_of(difference_of(other.value, kept[i].value, state_)).at_least_zero;
+               sign_of(difference_of(other.value, kept[i].value, state_)).value_or(-1) >= 0;
       });
       if (is_exceeded)
         kept.erase(kept.begin() + static_cast<ptrdiff_t>(i));
@@ -150,8 +186,9 @@ class Decider {
   }
 
   const NormalForm& difference_;
-  bool is_negative_;
+  int sign_;
   ProofState& state_;
+  std::optional<Solved> solved_;
 };
 
 }  // namespace
@@ -161,10 +198,11 @@ std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context,
   if (!difference) return std::nullopt;
   // What is demanded here was demanded where the form was made.
   const DemandsSoFar demanded(state);
-  std::optional<SignCases> cases{{*difference, {}, {}}};
+  std::optional<SignCases> cases{{*difference, {}, {}, {}}};
   try {
-    cases->where_nonnegative = Decider(cases->difference, false, state)(form, context);
-    cases->where_negative = Decider(cases->difference, true, state)(form, context);
+    cases->where_positive = Decider(cases->difference, 1, state).decide(form, context);
+    cases->where_zero = Decider(cases->difference, 0, state).decide(form, context);
+    cases->where_negative = Decider(cases->difference, -1, state).decide(form, context);
   } catch (const ProofLimit&) {
     cases.reset();
   }

@@ -1,4 +1,4 @@
-// A sum of terms by the sign of a difference that a maximum or a comparison in it rests on, inside functions too: two
+// A sum of terms by the sign of a difference that a maximum or a comparison in it rests on, inside functions too: three
 // sums, in which what that sign decides is decided. match.h tries it where nothing else helps.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace gopt {
 
 struct SignCases {
   NormalForm difference;
-  NormalForm where_nonnegative, where_negative;  // what the sum is where the difference is at least 0, or below 0
+  NormalForm where_positive, where_zero, where_negative;  // what the sum is where the difference is that
 };
 
 // The cases of the first difference that is the same for all values of the sum's binders.

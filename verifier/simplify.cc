@@ -232,9 +232,30 @@ bool eliminate_unused(Term& term, size_t position, const Bounds& bounds, const C
   return true;
 }
 
+// Of a binder that no factor holds, bounds that follow from the others: what is left counts its range.
+bool drop_implied_bound(Term& term, AtomId binder, const Cond& context, ProofState& state) {
+  std::set<AtomId> used;
+  for (const Factor& factor : term.factors) collect_symbols(factor, used);
+  if (used.count(binder)) return false;
+  const std::vector<Cond> literals = conjuncts(term.guard);
+  for (size_t i = 0; i < literals.size(); i++) {
+    if (literals[i].kind() != CondKind::NonNegative || !depends_on(literals[i], binder)) continue;
+    Cond others;
+    for (size_t j = 0; j < literals.size(); j++)
+      if (j != i) others = others && literals[j];
+    if (!state.solver.entails(context && others, literals[i])) continue;
+    term.guard = others;
+    return true;
+  }
+  return false;
+}
+
 void eliminate_binders(Term& term, const Cond& context, ProofState& state) {
   for (size_t position = 0; position < term.binders.size();) {
-    const Bounds bounds = bounds_of(term.guard, term.binders[position]);
+    Bounds bounds = bounds_of(term.guard, term.binders[position]);
+    while (bounds.lower.size() + bounds.upper.size() > 2 &&
+           drop_implied_bound(term, term.binders[position], context, state))
+      bounds = bounds_of(term.guard, term.binders[position]);
     if (eliminate_determined(term, position, bounds, context, state) ||
         eliminate_unused(term, position, bounds, context, state))
       continue;

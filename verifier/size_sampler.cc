@@ -71,6 +71,8 @@ bool SizeSampler::admits(const Environment& sizes) const { return evaluate(condi
 
 bool SizeSampler::draw(std::mt19937_64& random, Environment& sizes) const {
   constexpr int kTries = 300;
+  // What the condition's equations make larger (Slice to 100,000,000 of a padded axis) is not worth a sample.
+  constexpr int64_t kLargest = int64_t{1} << 16;
   for (int attempt = 0; attempt < kTries; attempt++) {
     const int64_t largest = 1 + static_cast<int64_t>(random() % 4);
     for (AtomId symbol : symbols_) {
@@ -82,7 +84,10 @@ bool SizeSampler::draw(std::mt19937_64& random, Environment& sizes) const {
     }
     for (const Solved& s : solved_)
       if (auto value = evaluate(s.value, sizes)) sizes[s.symbol] = *value;
-    if (evaluate(condition_, sizes) == true) return true;
+    const bool is_small = std::all_of(sizes.begin(), sizes.end(), [](const auto& size) {
+      return size.second <= kLargest && size.second >= -kLargest;
+    });
+    if (is_small && evaluate(condition_, sizes) == true) return true;
   }
   return false;
 }

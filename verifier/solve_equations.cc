@@ -96,9 +96,39 @@ std::optional<Factored> factored(const Index& e) {
   return std::nullopt;
 }
 
+// Where "x y - c (x // a) (y // b) == 0", with c the product of all divisors, for any number of sizes: none is rounded,
+// or one is 0. Either is enough; for sizes that are not negative one is needed, too, as no factor on the right is
+// larger than its own on the left.
+std::optional<Cond> where_nothing_is_rounded(const Index& e) {
+  if (e.constant() != 0 || e.terms().size() != 2) return std::nullopt;
+  const bool is_first = e.terms()[0].coefficient == 1;
+  const Index::Term &whole = e.terms()[is_first ? 0 : 1], &rounded = e.terms()[is_first ? 1 : 0];
+  if (whole.coefficient != 1 || rounded.coefficient >= 0 || whole.atoms.size() < 2) return std::nullopt;
+  std::vector<AtomId> open = rounded.atoms;
+  Index divisors(1), rest(-rounded.coefficient);
+  Cond none, any = Cond::never();
+  for (AtomId size : whole.atoms) {
+    const Index own = Index::from_atom(size);
+    const auto quotient = std::find_if(open.begin(), open.end(), [&](AtomId id) {
+      return atom(id).kind == AtomKind::FloorDiv && atom(id).numerator == own;
+    });
+    if (quotient == open.end()) return std::nullopt;
+    const Index divisor = atom(*quotient).denominator;
+    none = none && equal(own, divisor * Index::from_atom(*quotient));
+    any = any || equal(own, Index(0));
+    divisors = divisors * divisor;
+    open.erase(quotient);
+  }
+  for (AtomId id : open) rest = rest * Index::from_atom(id);
+  return divisors == rest ? std::optional(none || any) : std::nullopt;
+}
+
 Cond zero_product(const Index& e) {
   const auto product = factored(e);
-  return product ? equal(product->first, Index(0)) || zero_product(product->second) : equal(e, Index(0));
+  if (product) return equal(product->first, Index(0)) || zero_product(product->second);
+  for (const Index& own : {e, -e})
+    if (const auto cases = where_nothing_is_rounded(own)) return *cases;
+  return equal(e, Index(0));
 }
 
 // Whether the condition is an equation, perhaps with more.

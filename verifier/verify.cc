@@ -51,6 +51,23 @@ Cond any_but(const std::vector<Cond>& cases, size_t left_out) {
   return any;
 }
 
+// The case without choices ("or") that the others make superfluous.
+Cond shortened(const Cond& own, const Cond& others, const Cond& given, Solver& solver) {
+  std::vector<Cond> parts = conjuncts(own);
+  for (size_t i = 0; i < parts.size(); i++) {
+    if (parts[i].kind() != CondKind::Or) continue;
+    Cond rest = given, kept = Cond::never();
+    for (size_t j = 0; j < parts.size(); j++)
+      if (j != i) rest = rest && parts[j];
+    for (const Cond& choice : parts[i].parts())
+      if (!solver.entails(rest && choice, others)) kept = kept || choice;
+    parts[i] = kept;
+  }
+  Cond r;
+  for (const Cond& part : parts) r = r && part;
+  return r;
+}
+
 // The rule is proved where extents that its left side broadcasts are equal; it may hold with 1 in their place, too.
 void add_broadcast_cases(const RewriteRule& rule, const VerifyOptions& options, Verification& v) {
   Solver solver({options.rlimit, false, nullptr});
@@ -67,6 +84,8 @@ void add_broadcast_cases(const RewriteRule& rule, const VerifyOptions& options, 
   for (size_t i = cases.size(); i-- > 1;)
     if (solver.entails(variable_domain(rule) && cases[i], any_but(cases, i)))
       cases.erase(cases.begin() + static_cast<ptrdiff_t>(i));
+  for (size_t i = 0; i < cases.size(); i++)
+    cases[i] = shortened(cases[i], any_but(cases, i), variable_domain(rule), solver);
   const Cond condition = any_but(cases, cases.size());
   // What the rule says already stays as it is said.
   const bool says_it = solver.entails(variable_domain(rule) && rule.condition, condition);
@@ -86,6 +105,19 @@ Verification verify_with_broadcasts(const RewriteRule& rule, const VerifyOptions
   return v;
 }
 
+// Both conditions, without what the first says already.
+Cond joined(const Cond& first, const Cond& second, const Cond& given, const VerifyOptions& options) {
+  Solver solver({options.rlimit, false, nullptr});
+  Cond all = first;
+  try {
+    for (const Cond& part : conjuncts(second))
+      if (!solver.entails(given && all, part)) all = all && part;
+  } catch (const std::overflow_error&) {
+    return first && second;
+  }
+  return all;
+}
+
 // Operators that are pointwise in leading axes: what holds under none and under one holds under any number, since
 // several leading axes are one, numbered row by row (docs/verifier.md).
 Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& options) {
@@ -103,7 +135,7 @@ Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& optio
   collect_symbols(w.condition, symbols);
   if (symbols.count(symbol_atom("prefix")))
     return unknown_verdict("the condition under a prefix speaks of the prefix: " + to_string(w.condition));
-  v.condition = v.condition && w.condition;
+  v.condition = joined(v.condition, w.condition, variable_domain(*none), options);
   v.conditions = conjuncts(v.condition);
   v.marks = united(v.marks, w.marks);
   attach_proof(v, {&first.solver(), &second.solver()});

@@ -1,4 +1,7 @@
 // The checker accepts the logs of what is proved, and no log that was changed.
+#include <algorithm>
+#include <filesystem>
+
 #include "gopt/proof_check.h"
 #include "rule_files.h"
 
@@ -32,6 +35,21 @@ INSTANTIATE_TEST_SUITE_P(Hand, AcceptedLog, ::testing::ValuesIn(named_rules(GOPT
 INSTANTIATE_TEST_SUITE_P(True, AcceptedLog, ::testing::ValuesIn(named_rules(GOPT_TEST_RULES "/true.rules")), test_name);
 INSTANTIATE_TEST_SUITE_P(Hard, AcceptedLog, ::testing::ValuesIn(named_rules(GOPT_TEST_RULES "/corpus/true/hard.rules")),
                          test_name);
+
+// One test a file of the corpus: the checker agrees with what the prover proves, whatever the topic.
+class AcceptedLogs : public ::testing::TestWithParam<std::string> {};
+TEST_P(AcceptedLogs, OfAllRulesOfAFile) {
+  for (const RewriteRule& rule : rules_of(GetParam())) EXPECT_EQ(first_fault(log_of(rule)), "") << rule.name;
+}
+std::vector<std::string> corpus_files() {
+  std::vector<std::string> paths{GOPT_TEST_RULES "/conditional.rules"};
+  for (const auto& entry : std::filesystem::directory_iterator(GOPT_TEST_RULES "/corpus/true"))
+    if (entry.path().stem() != "hard") paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+INSTANTIATE_TEST_SUITE_P(Corpus, AcceptedLogs, ::testing::ValuesIn(corpus_files()),
+                         [](const auto& info) { return std::filesystem::path(info.param).stem().string(); });
 
 // ---- logs that were changed ----
 
@@ -136,6 +154,22 @@ constexpr const char* kSigns = R"(rule signs
     return y
 end
 )";
+// Sums that are not equal one by one: what is summed is, taken together.
+constexpr const char* kInside = R"(rule inside
+  var x f32[m,n]
+  left
+    y = ReduceL1(x) {axes=[1]}
+    return y
+  right
+    p = Relu(x)
+    n = Neg(x)
+    q = Relu(n)
+    s = ReduceSum(p) {axes=[1]}
+    t = ReduceSum(q) {axes=[1]}
+    y = Add(s, t)
+    return y
+end
+)";
 constexpr const char* kBooleans = R"(rule booleans
   var a bool[n]
   var b bool[n]
@@ -213,6 +247,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Change{"FunctionInARearrangedSum", kRearranged, "rearranged", "(call 1 tanh", "(call 1 sin"},
                       Change{"SignOfACaseOfAGuard", kEitherWay, "either", "(term 1 1", "(term -1 1"},
                       Change{"InputOfACaseOfAGuard", kEitherWay, "either", "(read 1 0 ", "(read 1 1 "},
+                      Change{"TermOfAJoinedSum", kInside, "inside", "(members (0", "(members (1"},
+                      Change{"SignInAJoinedSum", kInside, "inside", "(term -1 1", "(term 1 1"},
                       Change{"FunctionInASumByASign", kSigns, "signs", "(call 1 log", "(call 1 sin"},
                       Change{"InputThatIsNoTruthValue", kBooleans, "boolean", "(boolean ", "(boolean 1"},
                       Change{"PaddingForgotten", kPadded, "output", "(if (and", "(if (or"}),
@@ -243,12 +279,12 @@ TEST(Checker, AGuardThatIsDroppedIsSeen) {
 }
 
 TEST(Checker, NoStepThatAnOutputRestsOnMayBeMissing) {
-  for (const char* rule : {kSplitSum, kProduct, kRearranged, kEitherWay}) {
+  for (const char* rule : {kSplitSum, kProduct, kRearranged, kEitherWay, kInside}) {
     const std::vector<std::string> lines = lines_of(log_of(rule_of(rule)));
     int missing = 0;
     for (size_t i = 0; i < lines.size(); i++) {
       const std::string kind = lines[i].substr(1, lines[i].find(' ') - 1);
-      if (!std::set<std::string>{"equal", "cancels", "rearranged", "either", "signs"}.count(kind)) continue;
+      if (!std::set<std::string>{"equal", "cancels", "rearranged", "either", "signs", "inside"}.count(kind)) continue;
       std::vector<std::string> copy = lines;
       copy.erase(copy.begin() + static_cast<ptrdiff_t>(i));
       EXPECT_NE(first_fault(joined(copy)), "") << lines[i];
@@ -268,6 +304,24 @@ TEST(Checker, AFalseObligationIsRefutedAtSmallNumbers) {
       "(output 0 (>= n) (if (>= (+ (* 1 n) -1)) (const 0x1p+0) (const 0x0p+0)) (form (term 1 1 () (>= (+ (* 1 n) -1))))"
       " (if (>= (+ (* 1 n) -2)) (const 0x1p+0) (const 0x0p+0)) (form (term 1 1 () (>= (+ (* 1 n) -2)))))\n";
   EXPECT_NE(first_fault(log).find("obligation is false"), std::string::npos) << first_fault(log);
+}
+
+// A requirement follows from what the condition says in each of its cases, where that is a multiple of what is 0.
+TEST(Checker, RequirementsFollowFromEquationsCaseByCase) {
+  const std::string empty = "(empty 0 (and (>= (+ -1 (* 1 n))) false))\n";
+  auto fault = [&](const std::string& one, const std::string& other, const std::string& goal) {
+    return first_fault("(rule x)\n" + empty + "(required what (and (>= c) (or (and (>= " + one + ") (>= (* -1 " + one +
+                       "))) (and (>= " + other + ") (>= (* -1 " + other + "))))) (>= " + goal + "))\n");
+  };
+  EXPECT_EQ(fault("c", "(+ h (* -1 k))", "(+ (* c h) (* -1 c k))"), "");
+  EXPECT_NE(fault("c", "(+ h k)", "(+ (* c h) (* -1 c k))"), "") << "in the second case it is not 0";
+  EXPECT_NE(fault("c", "(+ h (* -1 k))", "(+ (* c h) (* -1 k))"), "") << "no multiple in the first case";
+}
+TEST(Checker, AnOutputWithoutPositionsIsShownToHaveNone) {
+  EXPECT_NE(first_fault("(rule x)\n(empty 0 (>= n))\n"), "");
+  EXPECT_EQ(first_fault("(rule x)\n(implies why (>= n) false)\n(empty 0 (>= n))\n").find("there is no position"),
+            std::string::npos);
+  EXPECT_NE(first_fault("(rule x)\n(implies why (>= n) false)\n(empty 0 (>= n))\n"), "") << "n = 0 refutes it";
 }
 
 TEST(Checker, AnEqualityMayNotRestOnItself) {

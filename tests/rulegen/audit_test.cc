@@ -39,6 +39,18 @@ TEST(Audit, EvaluationTellsFalseRulesApart) {
   EXPECT_GE(apart + 3, rules->size()) << "but for rules whose sides are never both defined";
 }
 
+TEST(Audit, WhatCannotBeReadIsNamedAndTheRestIsAudited) {
+  const TemporaryFolder folder;
+  const std::string broken = write_file(folder.file("broken.rules"), "rule x\n  left\nend\n");
+  const Outcome outcome = run_rulegen("audit --mutants 5 " + broken + " " + folder.file("none.rules") +
+                                      " " GOPT_RULES_FOLDER "/hand.rules");
+  EXPECT_EQ(outcome.status, 1) << outcome.text;
+  EXPECT_NE(outcome.text.find("broken.rules:"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("none.rules"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("5 mutants"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("2 rules or files could not be read"), std::string::npos) << outcome.text;
+}
+
 TEST(Audit, PartialRulesAreLeftOut) {
   const Outcome outcome = run_rulegen(
       "audit --mutants 5 " GOPT_RULES_FOLDER "/partial.rules " GOPT_RULES_FOLDER "/hand.rules", "2>/dev/null");

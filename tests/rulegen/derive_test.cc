@@ -118,8 +118,11 @@ TEST_F(DeriveTest, SaysWhatFollowsAndHow) {
                            "of-other-operators: saturated: does not follow", "2 rules by 3: 1 follow"})
     EXPECT_NE(outcome.text.find(part), std::string::npos) << part << "\n" << outcome.text;
   const nlohmann::json rows = nlohmann::json::parse(read_file(json));
-  ASSERT_EQ(rows.size(), 2u);
+  ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0]["derivation"][0]["rule"], "associate");
+  EXPECT_EQ(rows[2]["name"], "not-so");
+  EXPECT_EQ(rows[2]["verdict"], "left out");
+  EXPECT_NE(rows[2]["reason"].get<std::string>().find("it is refuted: "), std::string::npos) << rows[2];
   EXPECT_EQ(run_rulegen("derive --rules " + base_ + " " + goals_ + " --json " + json).status, 1) << "overwritten";
 }
 
@@ -228,6 +231,19 @@ TEST_F(DeriveTest, WrongFilesAreErrorsThatSayWhere) {
   EXPECT_NE(json.text.find("this is not JSON"), std::string::npos) << json.text;
   EXPECT_EQ(run_rulegen("derive --rules " + base_).status, 1) << "no FILE";
   EXPECT_EQ(run_rulegen("derive " + goals_).status, 1) << "no database";
+}
+
+TEST_F(DeriveTest, AMalformedRuleDoesNotKeepOthersFromBeingDerived) {
+  const std::string mixed = write_file(folder_.file("mixed.rules"), "rule x\n  left\nend\n\n" + std::string(kGoals));
+  const std::string json = folder_.file("mixed.json");
+  const Outcome outcome = run_rulegen("derive --rules " + base_ + " " + mixed + " --json " + json);
+  EXPECT_EQ(outcome.status, 1) << outcome.text;
+  EXPECT_NE(outcome.text.find("mixed.rules:"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("three-sums: follows in 1 step\n"), std::string::npos) << outcome.text;
+  const nlohmann::json rows = nlohmann::json::parse(read_file(json));
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[2]["name"], "x");
+  EXPECT_NE(rows[2]["reason"].get<std::string>().find("it is malformed: "), std::string::npos) << rows[2];
 }
 
 // Our own rules in TASO's form: what is proved of them and follows from what is shipped.

@@ -100,15 +100,28 @@ AuditResult audit_rules(const std::vector<RewriteRule>& rules, const AuditOption
   return result;
 }
 
-Result<int> audit(const AuditOptions& o) {
+// Rules of all files. What cannot be read is named, counted in `unread` and left out.
+std::vector<RewriteRule> rules_of(const std::vector<std::string>& files, size_t& unread) {
   std::vector<RewriteRule> rules;
-  for (const std::string& path : o.files) {
-    GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> own, read_all_rules(path, RuleFormat::Rules));
+  for (const std::string& path : files) {
+    auto read = read_good_rules(path, RuleFormat::Rules, unread);
+    if (!read) {
+      fmt::print(stderr, "{}\n", read.error().message);
+      unread++;
+      continue;
+    }
+    std::vector<RewriteRule> own = *std::move(read);
     // Evaluation looks at whole outputs, of which a partial rule is about a region.
     const size_t partial = std::erase_if(own, [](const RewriteRule& rule) { return rule.is_partial(); });
     if (partial > 0) fmt::print("{}: {} rules that hold on a region only are left out\n", path, partial);
     for (RewriteRule& rule : own) rules.push_back(std::move(rule));
   }
+  return rules;
+}
+
+Result<int> audit(const AuditOptions& o) {
+  size_t unread = 0;
+  const std::vector<RewriteRule> rules = rules_of(o.files, unread);
   if (rules.empty()) return Error{"there are no rules to change"};
   const auto start = std::chrono::steady_clock::now();
   const AuditResult result = audit_rules(rules, o);
@@ -123,7 +136,8 @@ Result<int> audit(const AuditOptions& o) {
   if (result.not_made > 0) fmt::print("{} mutants could not be made\n", result.not_made);
   fmt::print(stderr, "{:.1f} s, {:.0f} mutants a second on {} threads\n", seconds,
              static_cast<double>(o.mutants) / std::max(seconds, 1e-9), o.threads);
-  return result.wrong.empty() ? 0 : 1;
+  if (unread > 0) fmt::print("{} rules or files could not be read and were left out\n", unread);
+  return result.wrong.empty() && unread == 0 ? 0 : 1;
 }
 
 }  // namespace

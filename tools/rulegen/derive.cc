@@ -16,15 +16,22 @@
 namespace gopt::cli {
 namespace {
 
+// A rule of FILE of which nothing is derived, and why.
+nlohmann::json left_out_row(const std::string& name, const std::string& why) {
+  return {{"name", name}, {"verdict", "left out"}, {"reason", why}};
+}
+
 // Rules that carry no proof are proved, for the condition under which they hold; what does not hold is left out.
-std::vector<RewriteRule> proved_rules(std::vector<RewriteRule> rules, int threads) {
+std::vector<RewriteRule> proved_rules(std::vector<RewriteRule> rules, int threads, nlohmann::json& left_out) {
   std::vector<RewriteRule> unproved, goals;
   for (RewriteRule& rule : rules) (rule.proof ? goals : unproved).push_back(std::move(rule));
   prove_on_threads(unproved, {}, threads, [&](const RewriteRule& rule, const Verification& v) {
-    if (v.verdict == Verdict::Proved)
+    if (v.verdict == Verdict::Proved) {
       goals.push_back(rule);
-    else
-      fmt::print("{}: left out, it is {}: {}\n", rule.name, to_string(v.verdict), v.reason);
+      return;
+    }
+    fmt::print("{}: left out, it is {}: {}\n", rule.name, to_string(v.verdict), v.reason);
+    left_out.push_back(left_out_row(rule.name, "it is " + to_string(v.verdict) + ": " + v.reason));
   });
   return goals;
 }
@@ -75,9 +82,14 @@ Result<int> derive(const DeriveOptions& o) {
   if (o.file.empty()) return Error{"derive needs a FILE of rules, or --minimal"};
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
   GOPT_ASSIGN_OR_RETURN(const std::vector<RewriteRule> database, load_equations(o.rules));
-  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules,
-                        read_all_rules(o.file, o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson));
-  const std::vector<RewriteRule> goals = proved_rules(std::move(rules), o.threads);
+  GOPT_ASSIGN_OR_RETURN(RuleFile file,
+                        read_rule_file(o.file, o.format == "rules" ? RuleFormat::Rules : RuleFormat::TasoJson));
+  nlohmann::json left_out = nlohmann::json::array();
+  for (const MalformedRule& rule : file.malformed) {
+    fmt::print("{}\n", rule.message);
+    left_out.push_back(left_out_row(rule.name, "it is malformed: " + rule.message));
+  }
+  const std::vector<RewriteRule> goals = proved_rules(std::move(file.rules), o.threads, left_out);
   const std::clock_t start = std::clock();
   const std::vector<Derivation> found =
       o.learn ? derive_learning(database, goals, o.limits) : derive_each(database, goals, o);
@@ -93,8 +105,9 @@ Result<int> derive(const DeriveOptions& o) {
              goals.size(), database.size(), counts.follow, counts.longest, counts.saturated, counts.limited);
   fmt::print("{}\n", counts.unread ? fmt::format(", {} cannot be read", counts.unread) : "");
   fmt::print(stderr, "{:.1f} CPU seconds\n", static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  rows.insert(rows.end(), left_out.begin(), left_out.end());
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, rows.dump(1) + "\n", o.force));
-  return 0;
+  return file.malformed.empty() ? 0 : 1;
 }
 
 void add_limits(CLI::App& app, DerivationLimits& limits) {

@@ -1,5 +1,7 @@
 #include "rule_input.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -29,9 +31,11 @@ Result<RuleFile> read_rule_file(const std::string& path, RuleFormat format) {
   return RuleFile{path, std::move(text), std::move(parsed.rules), std::move(parsed.malformed)};
 }
 
-Result<std::vector<RewriteRule>> read_all_rules(const std::string& path, RuleFormat format) {
+Result<std::vector<RewriteRule>> read_good_rules(const std::string& path, RuleFormat format, size_t& malformed) {
   GOPT_ASSIGN_OR_RETURN(RuleFile file, read_rule_file(path, format));
-  return rules_or_error({std::move(file.rules), std::move(file.malformed)});
+  for (const MalformedRule& rule : file.malformed) fmt::print("{}\n", rule.message);
+  malformed += file.malformed.size();
+  return std::move(file.rules);
 }
 
 }  // namespace gopt::cli

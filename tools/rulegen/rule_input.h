@@ -18,8 +18,8 @@ struct RuleFile {
 
 // Errors: a file that cannot be read, or that is none of this form. Rules that are malformed are told apart.
 Result<RuleFile> read_rule_file(const std::string& path, RuleFormat format);
-// The same where every rule has to be well-formed: an error names each that is not.
-Result<std::vector<RewriteRule>> read_all_rules(const std::string& path, RuleFormat format);
+// Its rules that are well-formed; the others are named on standard output, and counted.
+Result<std::vector<RewriteRule>> read_good_rules(const std::string& path, RuleFormat format, size_t& malformed);
 Result<std::string> read_text(const std::string& path);
 
 }  // namespace gopt::cli

@@ -1,0 +1,12 @@
+// Whether a change of binders is a bijection of Z^n: it is if it is affine with determinant 1 or -1. Sums over all of
+// Z^n may be compared after such a change (check.cc).
+#pragma once
+
+#include "polynomial.h"
+
+namespace gopt::check {
+
+bool is_bijection(const std::vector<std::string>& from, const std::vector<std::string>& to,
+                  const PolySubstitution& change);
+
+}  // namespace gopt::check
