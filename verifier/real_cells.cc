@@ -345,7 +345,6 @@ class CellSplitter {
   LinearCell linear_;
   std::vector<LinearCell::Row> rows_;  // of the cell's signs, where they are not too large
   std::vector<RealSign> cell_;
-  Order order_;
   int cells_ = 0;
 };
 
