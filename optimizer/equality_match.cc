@@ -13,7 +13,12 @@ bool equal_tensors(const Tensor& a, const Tensor& b) {
 class Matcher {
  public:
   Matcher(const EqualityGraph& graph, const EqualityPattern& pattern, const MatchLimits& limits, EqualityMatches& out)
-      : graph_(graph), pattern_(pattern.pattern()), open_(pattern), limits_(limits), out_(out), symbols_(&graph.facts()) {
+      : graph_(graph),
+        pattern_(pattern.pattern()),
+        open_(pattern),
+        limits_(limits),
+        out_(out),
+        symbols_(&graph.facts()) {
     match_.nodes.resize(pattern_.left.nodes.size());
     match_.variables.assign(pattern_.variables.size(), kNoValue);
   }

@@ -113,8 +113,7 @@ SymbolBindings::Outcome SymbolBindings::solve(const Index& pattern, const Index&
     if (unknown) return Outcome::Waits;
     unknown = id;
   }
-  if (!unknown)
-    return are_equal(substitute(pattern, substitution()), actual) ? Outcome::Holds : Outcome::Contradicts;
+  if (!unknown) return are_equal(substitute(pattern, substitution()), actual) ? Outcome::Holds : Outcome::Contradicts;
   const auto form = linear_in(pattern, *unknown);
   if (!form) return Outcome::Waits;
   const Substitution known = substitution();

@@ -84,16 +84,16 @@ class SideBuilder {
       Method method;
     };
     static const std::map<std::string, Row> table{
-        {"conv2d", {2, &SideBuilder::convolution}},  {"pool2d_max", {1, &SideBuilder::pool}},
-        {"pool2d_avg", {1, &SideBuilder::pool}},     {"relu", {1, &SideBuilder::unary}},
-        {"sigmoid", {1, &SideBuilder::unary}},       {"tanh", {1, &SideBuilder::unary}},
-        {"dropout", {1, &SideBuilder::unary}},       {"ewadd", {2, &SideBuilder::elementwise}},
-        {"ewmul", {2, &SideBuilder::elementwise}},   {"scalar_mul", {2, &SideBuilder::scale}},
-        {"matmul", {2, &SideBuilder::product}},      {"linear", {2, &SideBuilder::product}},
-        {"batchnorm", {5, &SideBuilder::normalize}}, {"concat", {0, &SideBuilder::concat}},
-        {"split", {1, &SideBuilder::split}},         {"transpose", {1, &SideBuilder::transpose}},
-        {"enlarge", {0, &SideBuilder::enlarge}},     {"merge_gconv", {1, &SideBuilder::merge_groups}},
-        {"const_imm", {0, &SideBuilder::identity}},  {"const_iconv", {0, &SideBuilder::identity}},
+        {"conv2d", {2, &SideBuilder::convolution}},   {"pool2d_max", {1, &SideBuilder::pool}},
+        {"pool2d_avg", {1, &SideBuilder::pool}},      {"relu", {1, &SideBuilder::unary}},
+        {"sigmoid", {1, &SideBuilder::unary}},        {"tanh", {1, &SideBuilder::unary}},
+        {"dropout", {1, &SideBuilder::unary}},        {"ewadd", {2, &SideBuilder::elementwise}},
+        {"ewmul", {2, &SideBuilder::elementwise}},    {"scalar_mul", {2, &SideBuilder::scale}},
+        {"matmul", {2, &SideBuilder::product}},       {"linear", {2, &SideBuilder::product}},
+        {"batchnorm", {5, &SideBuilder::normalize}},  {"concat", {0, &SideBuilder::concat}},
+        {"split", {1, &SideBuilder::split}},          {"transpose", {1, &SideBuilder::transpose}},
+        {"enlarge", {0, &SideBuilder::enlarge}},      {"merge_gconv", {1, &SideBuilder::merge_groups}},
+        {"const_imm", {0, &SideBuilder::identity}},   {"const_iconv", {0, &SideBuilder::identity}},
         {"const_pool", {0, &SideBuilder::averaging}}, {"const_one", {0, &SideBuilder::ones}}};
     auto it = table.find(op.name);
     if (it == table.end())
@@ -403,9 +403,9 @@ class SideBuilder {
     GOPT_ASSIGN_OR_RETURN(const int64_t h, parameter(op, "kernel_h", 1, 64));
     GOPT_ASSIGN_OR_RETURN(const int64_t w, parameter(op, "kernel_w", 1, 64));
     const Index n = shapes_.resolve(symbol_here("n"));
-    GOPT_ASSIGN_OR_RETURN(const TasoTensor ones,
-                          apply(OpKind::ConstantOfShape, {},
-                                {{"shape", std::vector<Index>{n, Index(1), Index(h), Index(w)}}, {"value", scalar(1)}}));
+    GOPT_ASSIGN_OR_RETURN(const TasoTensor ones, apply(OpKind::ConstantOfShape, {},
+                                                       {{"shape", std::vector<Index>{n, Index(1), Index(h), Index(w)}},
+                                                        {"value", scalar(1)}}));
     GOPT_ASSIGN_OR_RETURN(const TasoTensor count,
                           apply(OpKind::ReduceSum, {ones.value}, {{"axes", std::vector<Index>{2, 3}}}));
     GOPT_ASSIGN_OR_RETURN(TasoTensor made, apply(OpKind::Div, {ones.value, count.value}));

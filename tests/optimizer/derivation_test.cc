@@ -249,6 +249,77 @@ const Row kRows[] = {
     return a
 )",
      Verdict::Saturated, 0},
+    // Transpose(Transpose(y)) is in neither side; it is made where Transpose(y) is.
+    {"AnOperandIsDoubled", R"(rule twice
+  var x f32[m,n]
+  left
+    a = Transpose(x) {perm=[1,0]}
+    b = Transpose(a) {perm=[1,0]}
+    return b
+  right
+    return x
+end
+rule beside
+  var x f32[m,k]
+  var y f32[k,n]
+  left
+    a = Transpose(y) {perm=[1,0]}
+    b = Concat(x, a) {axis=0}
+    c = Transpose(b) {perm=[1,0]}
+    return c
+  right
+    a = Transpose(x) {perm=[1,0]}
+    b = Concat(a, y) {axis=1}
+    return b
+end
+)",
+     R"(
+  var x f32[m,k]
+  var y f32[n,k]
+  left
+    a = Concat(x, y) {axis=0}
+    b = Transpose(a) {perm=[1,0]}
+    return b
+  right
+    a = Transpose(x) {perm=[1,0]}
+    b = Transpose(y) {perm=[1,0]}
+    c = Concat(a, b) {axis=1}
+    return c
+)",
+     Verdict::Follows, 2},
+    // What channels are of the first convolution's groups and what of the second's is one product that no symbol is.
+    {"EqualProductsOfSizes", R"(rule scaled
+  var x f32[b,g*i,h,w]
+  var y f32[g*o,i,r,s]
+  var z f32[]
+  left
+    a = Conv(x, y) {group=g}
+    b = Mul(a, z)
+    return b
+  right
+    a = Mul(x, z)
+    b = Conv(a, y) {group=g}
+    return b
+end
+)",
+     R"(
+  var x f32[b,g*i,h,w]
+  var u f32[g*o,i,1,1]
+  var v f32[l*p,j,1,1]
+  var z f32[]
+  left
+    a = Conv(x, u) {group=g}
+    b = Conv(a, v) {group=l}
+    c = Mul(b, z)
+    return c
+  right
+    a = Mul(x, z)
+    b = Conv(a, u) {group=g}
+    c = Conv(b, v) {group=l}
+    return c
+  when g*o == l*j
+)",
+     Verdict::Follows, 2},
 };
 INSTANTIATE_TEST_SUITE_P(Derivation, DerivationTest, testing::ValuesIn(kRows),
                          [](const auto& info) { return info.param.name; });

@@ -253,6 +253,7 @@ TEST_F(DeriveTest, ReadsTasosForm) {
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("taso-2: left out, it is refuted"), std::string::npos) << outcome.text;
   EXPECT_NE(outcome.text.find(": follows in "), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("taso-21: follows in "), std::string::npos) << outcome.text;
   EXPECT_EQ(run_rulegen(command + " --any-kind --respect-kinds").status, 1);
 }
 

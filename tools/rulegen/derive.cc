@@ -21,12 +21,14 @@ nlohmann::json left_out_row(const std::string& name, const std::string& why) {
   return {{"name", name}, {"verdict", "left out"}, {"reason", why}};
 }
 
-// Rules that carry no proof are proved, for the condition under which they hold; what does not hold is left out.
-std::vector<RewriteRule> proved_rules(std::vector<RewriteRule> rules, int threads, nlohmann::json& left_out) {
+// Rules that carry no proof are proved, for the condition under which they hold; what does not hold is left out. What
+// the prover does not decide may still follow: a derivation is a proof, wherever both sides are defined.
+std::vector<RewriteRule> goals_of(std::vector<RewriteRule> rules, int threads, nlohmann::json& left_out) {
   std::vector<RewriteRule> unproved, goals;
   for (RewriteRule& rule : rules) (rule.proof ? goals : unproved).push_back(std::move(rule));
   prove_on_threads(unproved, {}, threads, [&](const RewriteRule& rule, const Verification& v) {
-    if (v.verdict == Verdict::Proved) {
+    if (v.verdict != Verdict::Refuted) {
+      if (v.verdict == Verdict::Unknown) fmt::print("{}: not decided by the prover: {}\n", rule.name, v.reason);
       goals.push_back(rule);
       return;
     }
@@ -72,7 +74,8 @@ std::vector<Derivation> derive_learning(std::vector<RewriteRule> database, const
   std::vector<Derivation> found;
   for (size_t i = 0; i < goals.size(); i++) {
     found.push_back(derive_rule(goals[i], rules, allowed, limits));
-    allowed[first + i] = found.back().verdict == Derivation::Verdict::Follows;
+    // What the prover has not decided may have no value on the right where it has one on the left.
+    allowed[first + i] = found.back().verdict == Derivation::Verdict::Follows && goals[i].proof;
   }
   return found;
 }
@@ -89,7 +92,7 @@ Result<int> derive(const DeriveOptions& o) {
     fmt::print("{}\n", rule.message);
     left_out.push_back(left_out_row(rule.name, "it is malformed: " + rule.message));
   }
-  const std::vector<RewriteRule> goals = proved_rules(std::move(file.rules), o.threads, left_out);
+  const std::vector<RewriteRule> goals = goals_of(std::move(file.rules), o.threads, left_out);
   const std::clock_t start = std::clock();
   const std::vector<Derivation> found =
       o.learn ? derive_learning(database, goals, o.limits) : derive_each(database, goals, o);
