@@ -1,13 +1,28 @@
 #include "facts.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "unify.h"
 
 namespace gopt::optimizer {
 
-void Facts::add_non_negative(const Index& index) {
-  if (index.is_constant()) return;
+namespace {
+
+// What is not negative exactly where the index is: without a factor that all its terms have.
+Index in_lowest_terms(const Index& index) {
+  int64_t common = 0;
+  for (const Index::Term& term : index.terms()) common = std::gcd(common, term.coefficient);
+  if (common < 2) return index;
+  const int64_t rest = ((index.constant() % common) + common) % common;
+  return divide_exactly(index - Index(rest), Index(common)).value_or(index);
+}
+
+}  // namespace
+
+void Facts::add_non_negative(const Index& given) {
+  if (given.is_constant()) return;
+  const Index index = in_lowest_terms(given);
   if (const auto single = index.as_atom(); single && atom(*single).kind == AtomKind::Symbol) symbols_.insert(*single);
   if (std::find(indexes_.begin(), indexes_.end(), index) != indexes_.end()) return;
   if (std::find(indexes_.begin(), indexes_.end(), -index) != indexes_.end()) zeros_.push_back(index);
