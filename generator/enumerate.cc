@@ -110,6 +110,10 @@ std::vector<Enumerator::Job> Enumerator::jobs(int activation_ops, int weight_ops
     choose_groups(job, weights_only ? 0 : activation_ops - 1, weights_only ? weight_ops - 1 : weight_ops, weights_only,
                   jobs);
   }
+  std::vector<Kernels::Wanted> wanted;
+  for (const Job& job : jobs) wanted.emplace_back(job.op, types_of(job));
+  space_.kernels().prepare(wanted, team_.threads);
+  std::erase_if(jobs, [&](Job& job) { return !find_outputs(job); });
   return jobs;
 }
 
@@ -140,26 +144,35 @@ Enumerator::Output Enumerator::output_of(const Kernel* kernel) {
   return outputs_[entry->second];
 }
 
-void Enumerator::complete(Job& job, bool weights_only, std::vector<Job>& jobs) {
-  const auto total = [&](size_t g) { return groups_[g].activation_ops + groups_[g].weight_ops; };
+std::vector<TypeId> Enumerator::types_of(const Job& job) const {
   std::vector<TypeId> types;
+  for (size_t g : job.groups) types.push_back(groups_[g].type);
+  return types;
+}
+
+// Whether the operator takes the types, with a kernel for each output.
+bool Enumerator::find_outputs(Job& job) {
+  const std::vector<TypeId> types = types_of(job);
+  for (int output = 0; output < space_.terms().op(job.op).outputs; output++) {
+    const Kernel* kernel = space_.kernels().find(job.op, output, types);
+    if (!kernel) return false;
+    job.outputs.push_back(output_of(kernel));
+  }
+  return true;
+}
+
+void Enumerator::complete(Job& job, bool weights_only, std::vector<Job>& jobs) const {
+  const auto total = [&](size_t g) { return groups_[g].activation_ops + groups_[g].weight_ops; };
   bool all_weights = true;
   job.big = 0;
   for (size_t i = 0; i < job.groups.size(); i++) {
     const Group& group = groups_[job.groups[i]];
-    types.push_back(group.type);
     all_weights = all_weights && group.is_weight;
     if (total(job.groups[i]) > total(job.groups[job.big])) job.big = i;
   }
   if (all_weights != weights_only) return;
   const AlphabetOp& op = space_.terms().op(job.op);
   if (is_commutative(op) && total(job.groups[0]) < total(job.groups[1])) return;  // the other order comes too
-  job.outputs.clear();
-  for (int output = 0; output < op.outputs; output++) {
-    const Kernel* kernel = space_.kernels().find(job.op, output, types);
-    if (!kernel) return;
-    job.outputs.push_back(output_of(kernel));
-  }
   jobs.push_back(job);
 }
 
@@ -172,6 +185,7 @@ Enumerator::SharedKernels Enumerator::shared_kernels(int activation_ops, int wei
     if (group.activation_ops == activation_ops - 1 && group.weight_ops == weight_ops) wholes.insert(group.type);
     parts.insert(group.type);
   }
+  std::vector<Kernels::Wanted> wanted;
   for (int op : ops_) {
     const AlphabetOp& description = space_.terms().op(op);
     if (description.inputs != 2 || description.outputs != 1 || description.on_weights_only ||
@@ -180,9 +194,12 @@ Enumerator::SharedKernels Enumerator::shared_kernels(int activation_ops, int wei
     for (TypeId whole : wholes)
       for (TypeId part : parts)
         for (const auto& types : {std::pair{whole, part}, std::pair{part, whole}})
-          if (const Kernel* kernel = space_.kernels().find(op, 0, {types.first, types.second}))
-            kernels.try_emplace({op, types}, output_of(kernel));
+          wanted.push_back({op, {types.first, types.second}});
   }
+  space_.kernels().prepare(wanted, team_.threads);
+  for (const auto& [op, types] : wanted)
+    if (const Kernel* kernel = space_.kernels().find(op, 0, types))
+      kernels.try_emplace({op, {types[0], types[1]}}, output_of(kernel));
   return kernels;
 }
 

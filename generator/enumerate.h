@@ -81,7 +81,9 @@ class Enumerator {
   void collect_subterms(Named named, std::vector<Named>& out) const;
   void learn_parts(const Level& level);
   void choose_groups(Job& job, int activation_ops, int weight_ops, bool weights_only, std::vector<Job>& jobs);
-  void complete(Job& job, bool weights_only, std::vector<Job>& jobs);
+  void complete(Job& job, bool weights_only, std::vector<Job>& jobs) const;
+  std::vector<TypeId> types_of(const Job& job) const;
+  bool find_outputs(Job& job);
   void add_classes(std::vector<Record>& records, Level& level, int activation_ops, int weight_ops);
   void add_class(const Record* begin, const Record* end, const std::vector<Image>& images, Representative rep,
                  Level& level);

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "gopt/parallel.h"
+
 namespace gopt::generator {
 
 bool Kernel::run(const Scalar* const* inputs, Scalar* output, Values& registers) const {
@@ -25,23 +27,52 @@ std::array<size_t, 2> Kernels::sizes(TypeId type) {
   return *known;
 }
 
-const Kernel* Kernels::find(int op, int output, const std::vector<TypeId>& inputs) {
-  const auto [entry, is_new] = kernels_.try_emplace({{op, output}, inputs});
-  if (!is_new) return entry->second.get();
-  const auto types = terms_.infer(op, inputs);
-  if (!types) return nullptr;
-  auto kernel = std::make_unique<Kernel>();
-  kernel->type = (*types)[static_cast<size_t>(output)];
-  for (TypeId input : inputs) kernel->first_sizes.push_back(first_size(input));
+Kernels::Tapes Kernels::tapes_of(int op, int output, const std::vector<TypeId>& inputs) const {
+  Tapes tapes(std::in_place);
   const AlphabetOp& description = terms_.op(op);
-  for (int assignment : {0, 1}) {
-    const Substitution sizes = sizes_of(terms_.family(), assignment);
+  for (size_t assignment : {0, 1}) {
+    const Substitution sizes = sizes_of(terms_.family(), static_cast<int>(assignment));
     std::vector<TensorType> own;
     for (TypeId input : inputs) own.push_back(substituted(terms_.type(input), sizes));
     auto tape = Tape::make(substituted(description, sizes), own, output, terms_.family().has_exponentials);
-    if (!tape.ok()) return nullptr;
-    kernel->tapes[assignment] = *std::move(tape);
+    if (!tape.ok()) return std::nullopt;
+    (*tapes)[assignment] = *std::move(tape);
   }
+  return tapes;
+}
+
+Kernels::Prepared Kernels::prepared(const Wanted& wanted) const {
+  const auto& [op, inputs] = wanted;
+  Prepared made{terms_.inferred_types(op, inputs), {}};
+  if (!made.types) return made;
+  for (int output = 0; output < terms_.op(op).outputs; output++) made.tapes.push_back(tapes_of(op, output, inputs));
+  return made;
+}
+
+void Kernels::prepare(const std::vector<Wanted>& wanted, int threads) {
+  prepared_.clear();
+  std::vector<std::pair<const Wanted, Prepared>*> open;
+  for (const Wanted& own : wanted) {
+    if (kernels_.count({{own.first, 0}, own.second}) > 0) continue;
+    const auto [entry, is_new] = prepared_.try_emplace(own);
+    if (is_new) open.push_back(&*entry);
+  }
+  parallel_for(threads, open.size(), [&](int, size_t i) { open[i]->second = prepared(open[i]->first); });
+}
+
+const Kernel* Kernels::find(int op, int output, const std::vector<TypeId>& inputs) {
+  const auto [entry, is_new] = kernels_.try_emplace({{op, output}, inputs});
+  if (!is_new) return entry->second.get();
+  const auto made = prepared_.find({op, inputs});
+  const bool is_made = made != prepared_.end();
+  const auto types = terms_.infer(op, inputs, is_made ? &made->second.types : nullptr);
+  if (!types) return nullptr;
+  Tapes tapes = is_made ? std::move(made->second.tapes[static_cast<size_t>(output)]) : tapes_of(op, output, inputs);
+  if (!tapes) return nullptr;
+  auto kernel = std::make_unique<Kernel>();
+  kernel->type = (*types)[static_cast<size_t>(output)];
+  for (TypeId input : inputs) kernel->first_sizes.push_back(first_size(input));
+  for (size_t assignment : {0, 1}) kernel->tapes[assignment] = std::move((*tapes)[assignment]);
   entry->second = std::move(kernel);
   return entry->second.get();
 }

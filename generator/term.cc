@@ -104,19 +104,30 @@ void TermStore::add_size_like(AtomId symbol, const Index& extent, AtomId model) 
   family_.sizes.push_back(made);
 }
 
-std::optional<std::vector<TypeId>> TermStore::infer(int op, const std::vector<TypeId>& inputs) {
-  const auto [entry, is_new] = inferred_.try_emplace({op, inputs});
-  if (!is_new) return entry->second;
+std::optional<std::vector<TensorType>> TermStore::inferred_types(int op, const std::vector<TypeId>& inputs) const {
   std::vector<TensorType> types;
+  if (const auto known = inferred_.find({op, inputs}); known != inferred_.end()) {
+    if (!known->second) return std::nullopt;
+    for (TypeId id : *known->second) types.push_back(type(id));
+    return types;
+  }
   for (TypeId id : inputs) types.push_back(type(id));
-  const AlphabetOp& description = ops_[static_cast<size_t>(op)];
-  const auto inferred = infer_types(description, types);
+  auto inferred = infer_types(ops_[static_cast<size_t>(op)], types);
   if (!inferred.ok()) return std::nullopt;
   for (int assignment : {0, 1})
     if (!holds_under(*inferred, sizes_of(family_, assignment))) return std::nullopt;
-  std::vector<TypeId> outputs;
-  for (const TensorType& output : inferred->outputs) outputs.push_back(intern(output));
-  return entry->second = outputs;
+  return std::move(inferred->outputs);
+}
+
+std::optional<std::vector<TypeId>> TermStore::infer(int op, const std::vector<TypeId>& inputs,
+                                                    const std::optional<std::vector<TensorType>>* known) {
+  if (const auto entry = inferred_.find({op, inputs}); entry != inferred_.end()) return entry->second;
+  const std::optional<std::vector<TensorType>> types = known ? *known : inferred_types(op, inputs);
+  std::optional<std::vector<TypeId>> outputs;
+  if (types) outputs.emplace();
+  if (types)
+    for (const TensorType& output : *types) outputs->push_back(intern(output));
+  return inferred_.try_emplace({op, inputs}, std::move(outputs)).first->second;
 }
 
 std::optional<TermId> TermStore::apply(int op, int output, const std::vector<TermId>& args) {

@@ -50,8 +50,11 @@ class TermStore {
   // Nothing where the types do not fit, symbolically and in both assignments.
   std::optional<TermId> apply(int op, int output, const std::vector<TermId>& args);
 
-  // Types of an operator's outputs. Nothing as for apply().
-  std::optional<std::vector<TypeId>> infer(int op, const std::vector<TypeId>& inputs);
+  // Types of an operator's outputs. Nothing as for apply(). `known`: what inferred_types() gave, where it was asked.
+  std::optional<std::vector<TypeId>> infer(int op, const std::vector<TypeId>& inputs,
+                                           const std::optional<std::vector<TensorType>>* known = nullptr);
+  // The same, not numbered. May run in parallel with itself.
+  std::optional<std::vector<TensorType>> inferred_types(int op, const std::vector<TypeId>& inputs) const;
   // A class of variables of that type and kind beside the family's own, which patterns may use.
   int class_for(const TensorType& type, VariableKind kind, bool has_prefix);
   // Makes `symbol` a size with the values of `extent`, drawn as `model` is.
