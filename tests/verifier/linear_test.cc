@@ -164,7 +164,7 @@ TEST(LinearQuestion, CountsAreZeroWhereEveryWayIsRuledOut) {
   EXPECT_FALSE(ask_linear(Cond(), *where_not_zero(Cond(), {{1, Cond()}, {-1, small}})).is_infeasible);
 }
 
-// max(x, y) = x where x >= y, which the cells say without a question; of x * y linear arithmetic knows nothing.
+// max(x, y) = x where x >= y, which the cells say without a question; of x * y linear arithmetic knows little.
 TEST(RealCells, AsksOnlyWhatIsNotLinear) {
   using Kind = RealExpr::Kind;
   auto make = [](RealExpr e) { return std::make_shared<const RealExpr>(std::move(e)); };
@@ -185,9 +185,19 @@ TEST(RealCells, AsksOnlyWhatIsNotLinear) {
   EXPECT_TRUE(
       is_zero(minus(largest(x, largest(minus(x, y), minus(y, x))), largest(largest(x, minus(y, x)), minus(x, y)))));
   EXPECT_FALSE(is_zero(minus(largest(largest(x, y), z), largest(x, y))));
+  auto times = [&](const RealExprPtr& a, const RealExprPtr& b) { return make({Kind::Multiply, {}, "", {a, b}, {}}); };
+  const RealExprPtr zero = minus(x, x), xz = largest(x, z), zx = largest(z, x);
+  // A cell in which x and z are equal; products of signs; squares.
+  EXPECT_TRUE(is_zero(minus(times(xz, zx), times(xz, xz))));
+  EXPECT_TRUE(is_zero(
+      minus(largest(times(largest(x, zero), largest(y, zero)), zero), times(largest(x, zero), largest(y, zero)))));
+  EXPECT_TRUE(is_zero(minus(largest(times(x, x), zero), times(x, x))));
+  EXPECT_FALSE(is_zero(minus(largest(times(x, y), zero), times(x, y))));
   EXPECT_EQ(asked, 0);
-  const RealExprPtr square = make({Kind::Multiply, {}, "", {x, x}, {}});
-  EXPECT_FALSE(is_zero(minus(largest(square, minus(x, x)), square)));
+  // x^2 - 2xy + 2y^2 is (x - y)^2 + y^2.
+  const RealExprPtr form =
+      minus(minus(minus(times(x, x), times(x, y)), times(x, y)), minus(minus(zero, times(y, y)), times(y, y)));
+  EXPECT_FALSE(is_zero(minus(largest(form, zero), form)));
   EXPECT_GT(asked, 0);
 }
 
