@@ -18,7 +18,7 @@ bool NodeMatcher::match(const Equations::Rewriting& rule, const Application& app
       rule_->symbols.size() > symbols_.size())
     return false;
   const size_t before = out_.size();
-  if (const Orders orders = orders_of(0, application); orders.any()) enter(0, application, nullptr, orders);
+  enter(0, application, nullptr);
   return is_done_ && out_.size() > before;
 }
 
@@ -36,21 +36,12 @@ bool NodeMatcher::unify(const Equations::IndexPattern& pattern, int number) {
   return true;
 }
 
-// In which orders the arguments of an application may be those of step `at`.
-NodeMatcher::Orders NodeMatcher::orders_of(size_t at, const Application& application) {
-  const Step& step = rule_->from[at];
-  if (!(step.ops >> application.op & 1) || step.output != application.output) return {};
-  is_done_ = is_done_ || visits_++ == kMaxVisits;
-  if (is_done_) return {};
-  const Equations::Arguments& arguments = step.arguments;
-  const bool is_other = arguments.commutes && !(application.args[0] == application.args[1]);
-  return {equations_.may_fit(arguments, application, false),
-          is_other && equations_.may_fit(arguments, application, true)};
-}
-
 // Goes on with the arguments of an application in the place of step `at`; `map` renames them.
-void NodeMatcher::enter(size_t at, const Application& application, const NameMap* map, Orders orders) {
+void NodeMatcher::enter(size_t at, const Application& application, const NameMap* map) {
   const Step& step = rule_->from[at];
+  if (!(step.ops >> application.op & 1) || step.output != application.output) return;
+  is_done_ = is_done_ || visits_++ == kMaxVisits;
+  if (is_done_) return;
   const Equations::Arguments& arguments = step.arguments;
   const size_t trail = trail_.size(), waiting = waiting_.size();
   bool fits = true;
@@ -58,7 +49,8 @@ void NodeMatcher::enter(size_t at, const Application& application, const NameMap
   for (size_t i = 0; fits && i < numbers.size(); i++) fits = unify(step.attributes[i], numbers[i]);
   if (fits) {
     for (bool exchanged : {false, true}) {
-      if (!(exchanged ? orders.exchanged : orders.plain)) continue;
+      if (exchanged && (!arguments.commutes || application.args[0] == application.args[1])) break;
+      if (!equations_.may_fit(arguments, application, exchanged)) continue;
       for (size_t i = 0; i < arguments.count; i++) {
         const Named& arg = application.args[exchanged ? 1 - i : i];
         targets_[arguments.steps[i]] = map ? space_.renamed(arg, *map) : arg;
@@ -134,15 +126,13 @@ void NodeMatcher::step(size_t at) {
         if (is_done_) return;
         if (only_representatives_ && member != space_.rep(target.rep).node) break;
         const EqualApplication& content = equations_.nodes_[member].content;
-        if (content.application.op < 0) continue;
-        const Orders orders = orders_of(at, content.application);
-        if (!orders.any()) continue;
+        if (content.application.op < 0 || !(step.ops >> content.application.op & 1)) continue;
         NameMap map = NameMap::nothing();
         for (unsigned i = 0; i < signature.count; i++) {
           uint32_t& own = map.of_class[signature.classes[i]];
           own = with_nibble(own, nibble(content.equal.naming, i), nibble(target.naming, i));
         }
-        enter(at, content.application, &map, orders);
+        enter(at, content.application, &map);
       }
       return;
     }

@@ -18,14 +18,8 @@ class NodeMatcher {
   static constexpr size_t kMaxSteps = 24;
   static constexpr int kMaxVisits = 2000;  // of applications
 
-  struct Orders {
-    bool plain = false, exchanged = false;
-    bool any() const { return plain || exchanged; }
-  };
-
   void step(size_t at);
-  Orders orders_of(size_t at, const Application& application);
-  void enter(size_t at, const Application& application, const NameMap* map, Orders orders);
+  void enter(size_t at, const Application& application, const NameMap* map);
   bool unify(const Equations::IndexPattern& pattern, int number);
   bool bind(const Step& step, Named target);
   bool is_settled() const;
