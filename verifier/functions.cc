@@ -195,11 +195,22 @@ std::optional<NormalForm> of_same_sign(const NormalForm& difference) {
   return with_like_terms_merged(exponents);
 }
 
+// Divisors that are positive do not change a sign.
+NormalForm without_positive_divisors(NormalForm difference, const Cond& context, ProofState& state) {
+  constexpr int kMaxDivisors = 3;
+  for (int step = 0; step < kMaxDivisors; step++) {
+    const auto inverse = inner_divisor(difference);
+    if (!inverse || inverse->kind != FactorKind::Reciprocal || !is_positive(inverse->args[0], context, state)) break;
+    divisor_taken_out(difference, *inverse, context, state);
+  }
+  return difference;
+}
+
 }  // namespace
 
 // Only the difference matters: a < b is a - b < 0.
 NormalForm comparison(FactorKind kind, NormalForm difference, const Cond& context, ProofState& state) {
-  difference = with_like_terms_merged(difference);
+  difference = without_positive_divisors(with_like_terms_merged(difference), context, state);
   if (auto simpler = of_same_sign(difference)) return comparison(kind, *std::move(simpler), context, state);
   if (auto number = as_number(difference)) {
     const bool holds = kind == FactorKind::IsLess ? number->numerator() < 0 : number->is_zero();

@@ -50,10 +50,13 @@ class Normalizer {
       case ExprKind::Select: return select_form(e, context);
       case ExprKind::Choose: return choose_form(e, context);
       case ExprKind::Convert: {
+        // Every type has 0 and 1.
+        NormalForm value = simplified((*this)(e->args[0], context), context);
+        if (is_indicator(value)) return value;
         Factor factor;
         factor.kind = FactorKind::Opaque;
         factor.tag = kConversion + static_cast<int>(e->type);
-        factor.args = {simplified((*this)(e->args[0], context), context)};
+        factor.args = {std::move(value)};
         return as_form(std::move(factor));
       }
       case ExprKind::Reduce: return reduction(e, context);

@@ -78,6 +78,14 @@ void collect_divisors(const Expr& e, std::vector<Index>& out) {
   for (const Expr& a : e->args) collect_divisors(a, out);
 }
 
+// How many sizes a product of the condition has at most.
+size_t degree(const Cond& cond) {
+  size_t most = 0;
+  for (const Index::Term& term : cond.index().terms()) most = std::max(most, term.atoms.size());
+  for (const Cond& part : cond.parts()) most = std::max(most, degree(part));
+  return most;
+}
+
 // Whether nothing that divides becomes 0, which would have no meaning.
 bool can_substitute(const std::vector<Index>& divisors, const Substitution& substitution) {
   return std::none_of(divisors.begin(), divisors.end(),
@@ -314,8 +322,9 @@ void RuleVerifier::prefer_plain_condition() {
   for (const Index& divisor : divisors)
     if (!divisor.is_constant()) return;
   solver_.set_topic("the condition in plainer words");
-  if (to_string(plain).size() < to_string(condition_).size() && solver_.entails(context(plain), condition_) &&
-      solver_.entails(context(condition_), plain))
+  // A product of more sizes is no plainer, and no equation to be solved.
+  if (to_string(plain).size() < to_string(condition_).size() && degree(plain) <= degree(condition_) &&
+      solver_.entails(context(plain), condition_) && solver_.entails(context(condition_), plain))
     condition_ = plain;
 }
 

@@ -254,18 +254,20 @@ class Sampler {
     return c;
   }
 
-  // The values of both sides at the position by the interpreter, where it runs both.
-  std::optional<std::pair<double, double>> replay(size_t output, const std::vector<int64_t>& position) const {
+  // The values of both sides at the position by the interpreter, where it runs both with this type of real numbers: a
+  // Cast may give Float32 alone.
+  std::optional<std::pair<double, double>> replay(size_t output, const std::vector<int64_t>& position,
+                                                  ElementType real) const {
     Substitution sizes;
     for (const auto& [symbol, value] : environment_) sizes[symbol] = Index(value);
     std::vector<double> floats;
     for (size_t k = 0; k < floats_; k++) floats.push_back(inputs_.at(kFirstFloatSlot + static_cast<int>(k)).values[0]);
     std::map<std::string, Tensor> inputs;
-    for (size_t i = 0; i < rule_.variables.size(); i++) inputs[rule_.variables[i].name] = tensor_of(i);
+    for (size_t i = 0; i < rule_.variables.size(); i++) inputs[rule_.variables[i].name] = tensor_of(i, real);
     double values[2];
     int side_number = 0;
     for (const Graph* side : {&rule_.left, &rule_.right}) {
-      const auto graph = instantiate(*side, sizes, floats, ElementType::Float64);
+      const auto graph = instantiate(*side, sizes, floats, real);
       if (!graph) return std::nullopt;
       const auto outputs = interpret(*graph, inputs);
       if (!outputs) return std::nullopt;
@@ -329,10 +331,10 @@ class Sampler {
     return near * kFactors[random_() % std::size(kFactors)] + kOffsets[random_() % std::size(kOffsets)];
   }
 
-  Tensor tensor_of(size_t variable) const {
+  Tensor tensor_of(size_t variable, ElementType real = ElementType::Float64) const {
     const ElementType type = rule_.variables[variable].type.element;
     const SampleTensor& t = inputs_.at(static_cast<int>(variable));
-    return Tensor::from_values<double>(is_floating(type) ? ElementType::Float64 : type, t.dims, t.values);
+    return Tensor::from_values<double>(is_floating(type) ? real : type, t.dims, t.values);
   }
 
   const RewriteRule& rule_;
@@ -354,7 +356,12 @@ class Sampler {
 // The sample as a counterexample at a position, where the interpreter tells the sides apart, too.
 std::optional<Counterexample> confirmed(const Sampler& sampler, size_t output, const std::vector<int64_t>& position,
                                         double tolerance = kTolerance) {
-  const auto values = sampler.replay(output, position);
+  constexpr double kSingleTolerance = 1e-4;
+  auto values = sampler.replay(output, position, ElementType::Float64);
+  if (!values) {
+    values = sampler.replay(output, position, ElementType::Float32);
+    tolerance = kSingleTolerance;
+  }
   if (!values || agree(values->first, values->second, tolerance)) return std::nullopt;
   Counterexample c = sampler.example("");
   c.output = static_cast<int>(output);

@@ -5,6 +5,7 @@
 #include "arithmetic.h"
 #include "functions.h"
 #include "maximum.h"
+#include "positivity.h"
 
 namespace gopt {
 namespace {
@@ -121,9 +122,21 @@ class Decider {
     return with_like_terms_merged(r);
   }
 
-  // The sign of a form that is a multiple of the difference.
-  std::optional<int> sign_of(const NormalForm& form) {
-    const auto multiple = ratio(difference_, with_like_terms_merged(form));
+  // The sign of a form that is a multiple of the difference, perhaps with a number of the same sign.
+  std::optional<int> sign_of(const NormalForm& given) {
+    NormalForm form = with_like_terms_merged(given);
+    if (auto sign = sign_of_multiple(form)) return sign;
+    const auto number = std::find_if(form.begin(), form.end(), [](const Term& term) {
+      return term.binders.empty() && term.factors.empty() && term.guard.is_true();
+    });
+    if (number == form.end()) return std::nullopt;
+    const int own = number->coefficient.numerator() > 0 ? 1 : -1;
+    form.erase(number);
+    const auto rest = sign_of_multiple(form);
+    return rest && *rest * own >= 0 ? std::optional(own) : std::nullopt;
+  }
+  std::optional<int> sign_of_multiple(const NormalForm& form) {
+    const auto multiple = ratio(difference_, form);
     if (!multiple || multiple->is_zero()) return std::nullopt;
     return multiple->numerator() > 0 ? sign_ : -sign_;
   }
@@ -167,22 +180,32 @@ class Decider {
 
   NormalForm decided_maximum(const Factor& factor, const Cond& context) {
     std::vector<Branch> kept = factor.branches;
-    for (size_t i = 0; i < kept.size();) {
-      const bool is_exceeded = std::any_of(kept.begin(), kept.end(), [&](const Branch& other) {
-        return &other != &kept[i] && is_plain(other) && is_plain(kept[i]) &&
-               sign_of(difference_of(other.value, kept[i].value, state_)).value_or(-1) >= 0;
-      });
-      if (is_exceeded)
-        kept.erase(kept.begin() + static_cast<ptrdiff_t>(i));
-      else
-        i++;
-    }
+    keep_largest(kept, [&](const NormalForm& a, const NormalForm& b) {
+      return sign_of(difference_of(a, b, state_)).value_or(-1) >= 0;
+    });
     std::vector<Branch> branches;
     for (Branch b : kept) {
       b.value = (*this)(b.value, context && b.guard);
       add_branch(branches, std::move(b), context, state_);
     }
+    keep_largest(branches,
+                 [&](const NormalForm& a, const NormalForm& b) { return is_at_least(a, b, context, state_); });
     return maximum_over(std::move(branches), state_);
+  }
+
+  // Without branches that another is at least as large as.
+  template <class F>
+  static void keep_largest(std::vector<Branch>& branches, const F& is_as_large) {
+    for (size_t i = 0; i < branches.size();) {
+      const bool is_exceeded = std::any_of(branches.begin(), branches.end(), [&](const Branch& other) {
+        return &other != &branches[i] && is_plain(other) && is_plain(branches[i]) &&
+               is_as_large(other.value, branches[i].value);
+      });
+      if (is_exceeded)
+        branches.erase(branches.begin() + static_cast<ptrdiff_t>(i));
+      else
+        i++;
+    }
   }
 
   const NormalForm& difference_;
