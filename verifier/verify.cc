@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "broadcast.h"
@@ -118,6 +120,30 @@ Cond joined(const Cond& first, const Cond& second, const Cond& given, const Veri
   return all;
 }
 
+// A condition that implies this one and does not speak of the prefix: alternatives that do are given up (that there are
+// no leading elements at all, say, where nothing is left to be shown). Nothing where a part has no other.
+std::optional<Cond> without_prefix(const Cond& condition) {
+  const auto speaks_of_prefix = [](const Cond& part) {
+    std::set<AtomId> symbols;
+    collect_symbols(part, symbols);
+    return symbols.count(symbol_atom("prefix")) > 0;
+  };
+  Cond all;
+  for (const Cond& part : conjuncts(condition)) {
+    if (!speaks_of_prefix(part)) {
+      all = all && part;
+      continue;
+    }
+    if (part.kind() != CondKind::Or) return std::nullopt;
+    Cond rest = Cond::never();
+    for (const Cond& alternative : part.parts())
+      if (!speaks_of_prefix(alternative)) rest = rest || alternative;
+    if (rest.is_false()) return std::nullopt;
+    all = all && rest;
+  }
+  return all;
+}
+
 // Operators that are pointwise in leading axes: what holds under none and under one holds under any number, since
 // several leading axes are one, numbered row by row (docs/verifier.md).
 Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& options) {
@@ -131,11 +157,10 @@ Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& optio
     w.reason = "under a prefix: " + w.reason;
     return w;
   }
-  std::set<AtomId> symbols;
-  collect_symbols(w.condition, symbols);
-  if (symbols.count(symbol_atom("prefix")))
+  const auto condition = without_prefix(w.condition);
+  if (!condition)
     return unknown_verdict("the condition under a prefix speaks of the prefix: " + to_string(w.condition));
-  v.condition = joined(v.condition, w.condition, variable_domain(*none), options);
+  v.condition = joined(v.condition, *condition, variable_domain(*none), options);
   v.conditions = conjuncts(v.condition);
   v.marks = united(v.marks, w.marks);
   attach_proof(v, {&first.solver(), &second.solver()});
