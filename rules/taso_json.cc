@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "taso_rule.h"
 
@@ -40,15 +41,9 @@ const std::map<std::string, std::vector<std::string>>& named_values() {
   return names;
 }
 
-// Padding and activation are written by name or by number, a permutation as a list or as the number whose digits, to
-// the base of its length, are its images.
+// Padding and activation are written by name or by number.
 int64_t parameter_value(const std::string& name, const Json& value) {
   if (value.is_boolean()) return value.get<bool>();
-  if (name == "perm" && value.is_array() && value.size() <= 6) {
-    int64_t code = 0;
-    for (const Json& image : value) code = code * static_cast<int64_t>(value.size()) + small_integer(image, "'perm'");
-    return code;
-  }
   auto names = named_values().find(name);
   if (names != named_values().end() && value.is_string()) {
     auto it = std::find(names->second.begin(), names->second.end(), value.get<std::string>());
@@ -60,6 +55,24 @@ int64_t parameter_value(const std::string& name, const Json& value) {
   if (names != named_values().end() && (number < 0 || number >= static_cast<int>(names->second.size())))
     throw FormError("parameter '" + name + "' cannot be " + std::to_string(number));
   return number;
+}
+
+// A permutation that is written as a list, as TASO has it: the number whose digits, to the base of its length, are its
+// images.
+void read_permutation(const Json& list, std::map<std::string, int64_t>& parameters) {
+  const auto rank = static_cast<int64_t>(list.size());
+  int64_t code = 0;
+  std::set<int64_t> images;
+  for (const Json& image : list) {
+    const int64_t own = small_integer(image, "an image in 'perm'");
+    if (own < 0 || own >= rank || !images.insert(own).second || rank > 6)
+      throw FormError("'perm' is no permutation of up to 6 axes");
+    code = code * rank + own;
+  }
+  if (const auto known = parameters.find("numdim"); known != parameters.end() && known->second != rank)
+    throw FormError("'perm' has " + std::to_string(rank) + " axes and 'numdim' says " + std::to_string(known->second));
+  parameters["numdim"] = rank;
+  parameters["perm"] = code;
 }
 
 TasoRef reference(const Json& value, size_t operators, const char* where) {
@@ -82,7 +95,10 @@ std::vector<TasoOp> operators(const Json& rule, const char* side) {
     if (item.contains("p")) {
       if (!item.at("p").is_object()) throw FormError("the parameters of " + op.name + " are no object");
       for (const auto& [name, value] : item.at("p").items())
-        if (name != "op_type") op.parameters[name] = parameter_value(name, value);  // it says 'op' again
+        if (name != "op_type" && !(name == "perm" && value.is_array()))  // the first says 'op' again
+          op.parameters[name] = parameter_value(name, value);
+      if (item.at("p").contains("perm") && item.at("p").at("perm").is_array())
+        read_permutation(item.at("p").at("perm"), op.parameters);
     }
     for (const Json& input : array(member(item, "in"), "'in' of " + op.name))
       op.inputs.push_back(reference(input, ops.size(), op.name.c_str()));

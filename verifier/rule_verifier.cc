@@ -209,6 +209,16 @@ Verification RuleVerifier::run() {
   }
 }
 
+// A rule that never applies is refuted; but extents that are broadcast are taken to be equal here, and one of them may
+// be 1.
+Verification RuleVerifier::never_applies(const std::string& why, const std::optional<Counterexample>& example) {
+  for (const SideMeaning* side : {&left_, &right_})
+    for (const Requirement& r : side->requirements)
+      if (r.from_broadcast && !solver_.entails(variable_domain(rule_) && rule_.condition, r.cond))
+        return unknown_verdict(why + ", where extents that are broadcast are equal; for one that is 1, write 1");
+  return refuted_verdict(why, example);
+}
+
 Verification RuleVerifier::decide() {
   condition_ = rule_.condition;
   Judgement first = judge_samples(options_.samples);
@@ -223,13 +233,13 @@ Verification RuleVerifier::decide() {
   }
   solver_.set_topic("the left side is defined somewhere");
   if (samples_.left_valid == 0 && !solver_.is_satisfiable(context(condition_)))
-    return refuted_verdict("the left side is never defined: " + why_never_defined(), std::nullopt);
+    return never_applies("the left side is never defined: " + why_never_defined(), std::nullopt);
   if (auto verdict = require_what_is_missing()) return *verdict;
   if (!condition_.is_true() && !solver_.is_satisfiable(context(condition_) && interior())) {
     if (rule_.condition == condition_)
       return refuted_verdict("the condition leaves nothing but empty tensors", samples_.never_finite);
-    return refuted_verdict("the right side is undefined, or of another shape, wherever the left side has elements",
-                           samples_.right_undefined);
+    return never_applies("the right side is undefined, or of another shape, wherever the left side has elements",
+                         samples_.right_undefined);
   }
   if (!(rule_.condition == condition_)) {
     Judgement second = judge_samples(options_.samples);

@@ -39,6 +39,7 @@ class RuleVerifier {
   std::optional<Verification> require_what_is_missing();
   void prefer_plain_condition();
   std::string why_never_defined();
+  Verification never_applies(const std::string& why, const std::optional<Counterexample>& example);
   Verification prove_outputs(const std::optional<Verification>& unless_excluded);
   // By value: the samples that it may be one of are drawn anew.
   // The rule differs at the counterexample: a condition that excludes it, and the proof under that, or else refuted.

@@ -110,6 +110,22 @@ TEST_F(RulegenTest, JsonHasARowForEachRuleInFileOrder) {
   EXPECT_EQ(run_rulegen("verify --json " + json + " " + folder_.file("t.rules")).status, 1) << "nothing is overwritten";
 }
 
+TEST_F(RulegenTest, WhatIsWrittenIsNothingElse) {
+  const std::string rules = write("t.rules", kTrue), before = read_file(rules);
+  ASSERT_FALSE(before.empty());
+  for (const std::string& command :
+       {"verify " + rules + " --force --json " + folder_.file("./t.rules"),
+        "derive " + rules + " --force --rules " + rules + " --json " + rules,
+        "derive --minimal --force --rules " + rules + " --core " + folder_.file("c") + " --shortcut " +
+            folder_.file("c"),
+        "--max-ops 1 --family scale --force --out " + folder_.file("o") + " --report " + folder_.file("o")}) {
+    const Outcome outcome = run_rulegen(command);
+    EXPECT_EQ(outcome.status, 1) << command;
+    EXPECT_NE(outcome.text.find("is named twice"), std::string::npos) << command << "\n" << outcome.text;
+  }
+  EXPECT_EQ(read_file(rules), before);
+}
+
 TEST_F(RulegenTest, MalformedRulesDoNotKeepOthersFromBeingProved) {
   const std::string unknown =
       "rule frob\n  var x f32[n]\n  left\n    y = Frob(x)\n    return y\n  right\n    return x\nend\n";

@@ -57,6 +57,23 @@ struct Row {
 };
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 
+TEST(Taso, APermutationMayBeAList) {
+  const auto rule = [](const std::string& parameters) {
+    return parse_taso_rules(R"([{"src": [{"op": "transpose", "p": {)" + parameters + R"(}, "in": [[-1,0]]},
+      {"op": "relu", "p": {}, "in": [[0,0]]}], "dst": [{"op": "relu", "p": {}, "in": [[-1,0]]},
+      {"op": "transpose", "p": {)" +
+                                parameters + R"(}, "in": [[0,0]]}], "out": [[[1,0],[1,0]]]}])",
+                            "F");
+  };
+  const auto listed = rule(R"("perm": [2,0,1])"), numbered = rule(R"("perm": 19, "numdim": 3)");
+  ASSERT_TRUE(listed.ok()) << listed.error().message;
+  ASSERT_TRUE(numbered.ok()) << numbered.error().message;
+  EXPECT_EQ(print_rule(listed->front()), print_rule(numbered->front()));
+  for (const char* wrong :
+       {R"("perm": [0,0])", R"("perm": [0,2])", R"("perm": [1,0], "numdim": 3)", R"("perm": [-1,0])"})
+    EXPECT_FALSE(rule(wrong).ok()) << wrong;
+}
+
 class MalformedTaso : public ::testing::TestWithParam<Row> {};
 TEST_P(MalformedTaso, IsAnErrorThatNamesTheRule) {
   const auto rules = parse_taso_rules(GetParam().text, "F");

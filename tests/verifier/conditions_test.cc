@@ -54,6 +54,32 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// t may be 1, which sizes that are taken to be equal where they are broadcast leave out.
+TEST(NeverApplies, IsNotSaidWhereAnExtentMayBeOne) {
+  const auto rules = parse_rules(R"(
+rule a
+  var x f32[n,k]
+  var y f32[m,k]
+  var s f32[t,k]
+  left
+    u = Concat(x,y) {axis=0}
+    v = Add(u,s)
+    return v
+  right
+    a = Add(x,s)
+    b = Add(y,s)
+    v = Concat(a,b) {axis=0}
+    return v
+  when t == 1 and n >= 2 and m >= 2
+end
+)",
+                                 "test");
+  ASSERT_TRUE(rules.ok()) << rules.error().message;
+  const Verification v = verify_rule(rules->front());
+  EXPECT_EQ(to_string(v.verdict), "unknown") << v.reason;
+  EXPECT_NE(v.reason.find("for one that is 1, write 1"), std::string::npos) << v.reason;
+}
+
 // The table is made again with other inputs and more positions than the derivation looked at.
 void expect_exact(const RewriteRule& rule, size_t max_assignments) {
   const Verification v = verify_rule(rule);

@@ -83,6 +83,9 @@ std::vector<Derivation> derive_learning(std::vector<RewriteRule> database, const
 Result<int> derive(const DeriveOptions& o) {
   if (o.minimal) return derive_minimal(o);
   if (o.file.empty()) return Error{"derive needs a FILE of rules, or --minimal"};
+  std::vector<std::string> read = o.rules;
+  read.push_back(o.file);
+  GOPT_RETURN_IF_ERROR(check_distinct({o.json}, read));
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
   GOPT_ASSIGN_OR_RETURN(const std::vector<RewriteRule> database, load_equations(o.rules));
   GOPT_ASSIGN_OR_RETURN(RuleFile file,

@@ -164,6 +164,7 @@ Status write_parts(const DerivationRules& rules, const DeriveOptions& o, const M
 
 Result<int> derive_minimal(const DeriveOptions& o) {
   if (!o.file.empty()) return Error{"--minimal is about the database; it takes no FILE"};
+  GOPT_RETURN_IF_ERROR(check_distinct({o.json, o.core, o.shortcut}, o.rules));
   for (const std::string& path : {o.json, o.core, o.shortcut})
     if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
   GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> database, load_equations(o.rules));

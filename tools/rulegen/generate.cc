@@ -38,6 +38,7 @@ long memory_mb() {
 // Rank 0 has the files: whether they can be written, and the alphabet's text (empty: the built-in one).
 Status prepare_files(GenerateOptions& o, Ranks& ranks) {
   const auto prepare = [&]() -> Result<std::string> {
+    GOPT_RETURN_IF_ERROR(check_distinct({o.out, o.partial, o.report}, {o.alphabet}));
     for (const std::string& path : {o.out, o.partial, o.report})
       if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
     if (o.alphabet.empty()) return std::string();

@@ -237,6 +237,7 @@ Status verify_files(const VerifyCommandOptions& o, Findings& findings) {
 
 Result<int> verify(const VerifyCommandOptions& o) {
   if (o.write && o.format != "rules") return Error{"--write is for files in this project's own form"};
+  GOPT_RETURN_IF_ERROR(check_distinct({o.json}, o.files));
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
   if (o.cross_check) GOPT_RETURN_IF_ERROR(check_cvc5());
   Findings findings;

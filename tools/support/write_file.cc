@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 namespace gopt::cli {
 
@@ -17,6 +18,21 @@ Status check_writable(const std::string& path, bool force) {
   if (!std::filesystem::is_directory(folder, error))
     return Error{path + ": " + folder.string() + " is no folder; make it first"};
   if (access(folder.c_str(), W_OK) != 0) return Error{path + ": the folder cannot be written: " + std::strerror(errno)};
+  return Unit{};
+}
+
+Status check_distinct(const std::vector<std::string>& written, const std::vector<std::string>& read) {
+  const auto canonical = [](const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path own = std::filesystem::weakly_canonical(path, error);
+    return error ? std::filesystem::path(path) : own;
+  };
+  std::set<std::filesystem::path> known;
+  for (const std::string& path : read)
+    if (!path.empty()) known.insert(canonical(path));
+  for (const std::string& path : written)
+    if (!path.empty() && !known.insert(canonical(path)).second)
+      return Error{path + " is named twice; it would be overwritten by what is written last"};
   return Unit{};
 }
 
