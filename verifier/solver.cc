@@ -148,8 +148,8 @@ void prefer_branches() {
 
 // Z3 takes milliseconds to start and to end: it is started by the first question that needs it.
 struct Z3 {
-  // A net for what no unit counts: no question that is answered at all takes a hundredth of it.
-  static constexpr int kMilliseconds = 60'000;
+  // A net for what no unit counts: no question that is answered at all takes a tenth of it.
+  static constexpr int kMilliseconds = 20'000;
   Z3() {
     prefer_branches();
     context.set("timeout", kMilliseconds);
