@@ -32,6 +32,8 @@ struct Direction {
 };
 
 std::optional<Direction> direction_of(const RewriteRule& rule, size_t number, Direction::Kind kind, int max_prefix) {
+  // What holds for some floating-point types proves nothing of a rule for all of them.
+  if (!rule.real_types.empty()) return std::nullopt;
   const auto compiled = compile_rule(rule, max_prefix);
   if (!compiled.ok()) return std::nullopt;
   Direction direction{number, kind, operators_of(rule.left), operators_of(rule.right), {}};

@@ -29,14 +29,15 @@ struct State {
 
 int rank_of(const TensorType& type) { return type.shape ? static_cast<int>(type.shape->size()) : -1; }
 
+// Of attributes, which are single precision.
 bool equal_numbers(double a, double b) { return a == b || static_cast<float>(a) == static_cast<float>(b); }
 
+// The constants of a rule are exact: 0.1 in double precision is another number than in single.
 bool equal_tensors(const Tensor& pattern, const Tensor& actual) {
   if (pattern.dims() != actual.dims()) return false;
   if (pattern.type() == actual.type() && pattern.content_id() == actual.content_id()) return true;
   if (!is_floating(pattern.type()) || !is_computable(actual.type()) || pattern.count() > 4096) return false;
-  const auto a = pattern.to_doubles(), b = actual.to_doubles();
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), equal_numbers);
+  return pattern.to_doubles() == actual.to_doubles();
 }
 
 class Matcher {
@@ -122,7 +123,9 @@ class Matcher {
     const NodeId id = graph_.id_of(goal.actual.node);
     NodeId& bound = state.nodes[goal.pattern.node];
     if (bound != kUnbound) return bound == id;
-    if (pattern.op == OpKind::Constant && !equal_tensors(pattern.tensor, actual.tensor)) return false;
+    if (pattern.op == OpKind::Constant && (!match_element(state, pattern.tensor.type(), actual.tensor.type()) ||
+                                           !equal_tensors(pattern.tensor, actual.tensor)))
+      return false;
     if (actual.inputs.size() != pattern.inputs.size() || actual.outputs.size() != pattern.outputs.size()) return false;
     if (rank_of(pattern.outputs.front()) != rank_of(actual.outputs.front())) return false;
     if (pattern.attributes.size() != actual.attributes.size()) return false;
@@ -153,7 +156,7 @@ class Matcher {
 
   bool match_element(State& state, ElementType pattern, ElementType actual) {
     if (pattern != ElementType::Float32) return pattern == actual;
-    if (!is_floating(actual)) return false;
+    if (!is_floating(actual) || !pattern_.holds_for(actual)) return false;
     if (state.floating == ElementType::Undefined) state.floating = actual;
     return state.floating == actual;
   }
@@ -178,6 +181,14 @@ class Matcher {
     for (const Value& value : state.variables)
       if (region_->changed[position(graph_.id_of(value.node))]) return true;
     return false;
+  }
+
+  // Whether one floating-point value stands for two of the rule's variables.
+  static bool has_aliases(const State& state) {
+    std::set<std::pair<const Node*, int>> values;
+    return std::any_of(state.variables.begin(), state.variables.end(), [&](const Value& value) {
+      return is_floating(value.type().element) && !values.emplace(value.node.get(), value.output).second;
+    });
   }
 
   // Whether some variable's value depends on a root: what replaces the root would then use itself.
@@ -221,6 +232,7 @@ class Matcher {
     // What depends on weights alone is computed once, when code is made: rewriting it gains nothing.
     const auto is_free = [&](NodeId id) { return graph_.depends_on_weights_only(id); };
     if (std::all_of(root_nodes.begin(), root_nodes.end(), is_free)) return;
+    if (pattern_.keeps_rounding && has_aliases(state)) return;
     if (!touches_region(state)) return;
     Substitution symbols = state.symbols.substitution();
     for (AtomId id : pattern_.extent_symbols) {

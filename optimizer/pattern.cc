@@ -164,6 +164,10 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
 
 }  // namespace
 
+bool Pattern::holds_for(ElementType real) const {
+  return real_types.empty() || std::find(real_types.begin(), real_types.end(), real) != real_types.end();
+}
+
 Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix) {
   if (rule.is_partial()) return Error{"its sides are equal on a part of the output only"};
   const bool is_open = std::any_of(rule.variables.begin(), rule.variables.end(),
@@ -176,6 +180,8 @@ Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefi
     pattern.rule_name = rule.name;
     for (size_t i = 0; i < rule.variables.size(); i++) pattern.variables[i].has_prefix = rule.variables[i].has_prefix;
     pattern.rule_hash = rule.content_hash();
+    pattern.real_types = rule.real_types;
+    pattern.keeps_rounding = rule.marks.reassociates;
     patterns.push_back(std::move(pattern));
     prefix.push_back(symbol(fmt::format("?prefix{}", rank)));
   }

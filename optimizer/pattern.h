@@ -50,11 +50,16 @@ struct Pattern {
   std::vector<PatternVariable> variables;
   PatternSide left, right;
   Cond condition;
+  std::vector<ElementType> real_types;  // what f32 stands for; empty: every floating-point type
+  // The rule puts sums or products into another order: where two of its variables are one value, or constants cancel,
+  // that may take away rounding that is meant (x + c - c, which rounds x).
+  bool keeps_rounding = false;
   // Symbols of the variables' extents: the proof takes them as non-negative.
   std::set<AtomId> extent_symbols;
   std::vector<WalkStep> climbs;  // for roots that the first root's descent does not reach
   int depth = 0;                 // longest path of the left side, in nodes
 
+  bool holds_for(ElementType real) const;
   int first_root() const { return left.outputs.front().node; }
 };
 

@@ -84,16 +84,23 @@ Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rul
   std::vector<const RewriteRule*> enabled;
   for (const RewriteRule& rule : rules) {
     if (holds(options.disabled_rules, rule.name)) continue;
-    if (options.enabled_rules.empty() || holds(options.enabled_rules, rule.name)) enabled.push_back(&rule);
+    const bool is_named = holds(options.enabled_rules, rule.name);
+    if (is_named || (options.enabled_rules.empty() && may_apply(rule.marks, options.allowed_marks)))
+      enabled.push_back(&rule);
   }
   std::vector<Pattern> patterns;
   const int max_prefix = max_rank(graph);
   for (const RewriteRule* rule : relevant_rules(enabled, graph)) {
     auto compiled = compile_rule(*rule, max_prefix);
-    if (compiled.ok())
-      patterns.insert(patterns.end(), compiled->begin(), compiled->end());
-    else if (options.progress)
-      options.progress(fmt::format("rule `{}` is left out: {}", rule->name, compiled.error().message));
+    if (!compiled.ok()) {
+      if (options.progress)
+        options.progress(fmt::format("rule `{}` is left out: {}", rule->name, compiled.error().message));
+      continue;
+    }
+    for (Pattern pattern : *std::move(compiled)) {
+      pattern.keeps_rounding = pattern.keeps_rounding && !options.allowed_marks.drops_rounding;
+      patterns.push_back(std::move(pattern));
+    }
   }
   return patterns;
 }

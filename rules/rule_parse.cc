@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "gopt/rule.h"
@@ -96,6 +97,8 @@ class RuleParser {
     } else if (keyword == "region") {
       if (!seen.count("left")) reader_.fail("a region is said after the sides");
       region(rule);
+    } else if (keyword == "types") {
+      real_types(rule.real_types);
     } else if (keyword == "marks") {
       marks(rule.marks);
     } else if (keyword == "origin") {
@@ -104,7 +107,7 @@ class RuleParser {
       rule.proof = proof();
     } else {
       reader_.fail("'" + keyword +
-                   "' is no part of a rule (var, float, left, right, region, when, marks, origin, proof, end)");
+                   "' is no part of a rule (var, float, left, right, region, when, types, marks, origin, proof, end)");
     }
     reader_.end_line();
   }
@@ -165,17 +168,32 @@ class RuleParser {
     rule.regions[static_cast<size_t>(output)].push_back(std::move(box));
   }
 
+  // In the order of all_real_types(), so that one set is one text.
+  void real_types(std::vector<ElementType>& types) {
+    std::set<ElementType> given;
+    do {
+      const std::string word = reader_.word();
+      const auto type = parse_element_type(word);
+      const std::span<const ElementType> known = all_real_types();
+      if (!type || std::find(known.begin(), known.end(), *type) == known.end())
+        reader_.fail("'" + word + "' is no floating-point type that f32 stands for (f16, bf16, f32, f64)");
+      if (!given.insert(*type).second) reader_.fail("'" + word + "' is given twice");
+    } while (!reader_.at_line_end());
+    for (ElementType type : all_real_types())
+      if (given.count(type)) types.push_back(type);
+    if (types.size() == all_real_types().size()) types.clear();
+  }
+
   void marks(RuleMarks& marks) {
     do {
-      const std::string mark = reader_.word();
-      if (mark == "finite-only")
-        marks.finite_only = true;
-      else if (mark == "reassociates")
-        marks.reassociates = true;
-      else if (mark == "changes-rounding")
-        marks.changes_rounding = true;
-      else
-        reader_.fail("'" + mark + "' is no mark (finite-only, reassociates, changes-rounding)");
+      const std::string word = reader_.word();
+      const MarkInfo* mark = find_mark(word);
+      if (!mark) {
+        std::string known;
+        for (const MarkInfo& m : all_marks()) known += (known.empty() ? "" : ", ") + std::string(m.name);
+        reader_.fail("'" + word + "' is no mark (" + known + ")");
+      }
+      marks.*(mark->flag) = true;
     } while (!reader_.at_line_end());
   }
 

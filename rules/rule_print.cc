@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <set>
@@ -56,11 +57,14 @@ class SidePrinter {
   int count_ = 0;
 };
 
-std::string marks_text(const RuleMarks& marks) {
+std::string types_text(const std::vector<ElementType>& types) {
   std::string text;
-  if (marks.finite_only) text += " finite-only";
-  if (marks.reassociates) text += " reassociates";
-  if (marks.changes_rounding) text += " changes-rounding";
+  for (ElementType type : types) text += " " + to_string(type);
+  return text.empty() ? "" : "  types" + text + "\n";
+}
+
+std::string marks_text(const RuleMarks& marks) {
+  const std::string text = to_string(marks);
   return text.empty() ? "" : "  marks" + text + "\n";
 }
 
@@ -70,13 +74,16 @@ std::string quoted(const std::string& text) { return to_string(AttributeValue(te
 std::string verified_text(const RewriteRule& rule) {
   std::string text;
   if (!rule.condition.is_true()) text += "  when " + to_string(rule.condition) + "\n";
-  text += marks_text(rule.marks);
+  text += types_text(rule.real_types) + marks_text(rule.marks);
   if (rule.proof)
     text += "  proof definitions=" + quoted(rule.proof->definitions) +
             " obligations=" + std::to_string(rule.proof->obligations) + " solver=" + quoted(rule.proof->solver) +
             " digest=" + quoted(rule.proof->digest) + " rule=" + quoted(rule.proof->rule) + "\n";
   return text;
 }
+
+// What starts the lines that a verification writes.
+constexpr const char* kVerified[] = {"when", "types", "marks", "proof"};
 
 // Whether a line of a stanza starts with this keyword (and is no node line whose value has that name).
 bool is_statement(std::string_view line, std::string_view keyword) {
@@ -105,7 +112,9 @@ std::string update_rules_text(std::string_view text, const std::vector<RewriteRu
       auto it = by_name.find(std::string(name.substr(0, name.find_first_of(" \t\r\n#"))));
       current = it == by_name.end() ? nullptr : it->second;
     }
-    if (current && (is_statement(line, "when") || is_statement(line, "marks") || is_statement(line, "proof"))) continue;
+    if (current && std::any_of(std::begin(kVerified), std::end(kVerified),
+                               [&](const char* keyword) { return is_statement(line, keyword); }))
+      continue;
     if (current && is_statement(line, "end")) {
       result += verified_text(*current);
       current = nullptr;

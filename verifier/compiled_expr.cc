@@ -53,6 +53,10 @@ Bounded rounded_to(ElementType type, const Bounded& value) {
   if (value.error != 0 || static_cast<long double>(exact) != value.value) return Bounded::unknown();
   return rounded_to(type, exact);
 }
+Magnitude round_to_float(const Magnitude& value) { return round_to_float(value.value); }
+Magnitude rounded_to(ElementType type, const Magnitude& value) { return rounded_to(type, value.value); }
+Magnitude truncated(const Magnitude& value) { return std::trunc(value.value); }
+bool is_zero(const Magnitude& value, bool*) { return value.value == 0; }
 double truncated(double value) { return std::trunc(value); }
 Bounded truncated(const Bounded& value) { return call_function(Function::Trunc, value, 0); }
 bool is_zero(double value, bool*) { return value == 0; }
@@ -128,7 +132,7 @@ struct CompiledExpr::Program {
 
 namespace {
 
-// By numbers of type T: doubles, or bounded ones.
+// By numbers of type T: doubles, bounded ones, or ones with the size of their terms.
 template <class T>
 class Evaluation {
  public:
@@ -229,7 +233,7 @@ class Evaluation {
   }
 
   static T converted(ElementType type, const T& value) {
-    if (type == ElementType::Bool) return T(1) - is_equal(value, 0);
+    if (type == ElementType::Bool) return T(1) - is_equal(value, T(0));
     if (is_integer(type)) return truncated(value);
     if (type == ElementType::Float16 || type == ElementType::BFloat16) return rounded_to(type, value);
     return type == ElementType::Float64 ? value : round_to_float(value);
@@ -287,6 +291,9 @@ CompiledExpr::CompiledExpr(CompiledExpr&&) noexcept = default;
 double CompiledExpr::operator()(const Environment& environment, const SampleInputs& inputs,
                                 const Options& options) const {
   return Evaluation<double>(program_->atoms, program_->values_in(environment), inputs, options)(program_->root);
+}
+Magnitude CompiledExpr::magnitude(const Environment& environment, const SampleInputs& inputs) const {
+  return Evaluation<Magnitude>(program_->atoms, program_->values_in(environment), inputs, {})(program_->root);
 }
 Bounded CompiledExpr::enclose(const Environment& environment, const SampleInputs& inputs,
                               const Options& options) const {

@@ -9,6 +9,7 @@
 
 #include "bounded.h"
 #include "gopt/expr.h"
+#include "magnitude.h"
 
 namespace gopt {
 
@@ -34,6 +35,8 @@ class CompiledExpr {
   };
   // The value where free symbols are as in `environment`. NaN where a read is out of bounds or a symbol has no value.
   double operator()(const Environment& environment, const SampleInputs& inputs, const Options& options) const;
+  // The same with the size of the terms that it is the sum of.
+  Magnitude magnitude(const Environment& environment, const SampleInputs& inputs) const;
   // The same with a bound on what rounding makes of it.
   Bounded enclose(const Environment& environment, const SampleInputs& inputs, const Options& options) const;
 

@@ -13,6 +13,10 @@ std::string to_string(Verdict verdict) {
   return "";
 }
 
+std::string to_string(const MarkExample& example) {
+  return std::string(example.mark->name) + " in " + to_string(example.type) + ", " + to_string(example.example);
+}
+
 std::string to_string(const Counterexample& c) {
   constexpr double kShownAlike = 1e-7;  // of numbers that differ by less, 9 digits may be the same
   std::string text;

@@ -125,6 +125,7 @@ Result<PartialVerification> prove_partial(const RewriteRule& candidate, const Ve
     const bool is_plain = variant.condition == rule.condition;
     variant.condition = v.condition;
     variant.marks = v.marks;
+    variant.real_types = v.real_types;
     variant.proof = v.proof;
     best = PartialVerification{std::move(variant), std::move(v), region->is_exact};
     if (best->is_exact && is_plain) break;

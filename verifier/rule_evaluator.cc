@@ -13,22 +13,6 @@ bool agree_values(double a, double b) {
   return std::fabs(a - b) <= kTolerance * std::max({1.0, std::fabs(a), std::fabs(b)});
 }
 
-std::optional<std::vector<int64_t>> numbers(const Shape& shape, const Environment& sizes) {
-  std::vector<int64_t> dims;
-  for (const Index& extent : shape) {
-    const auto value = evaluate(extent, sizes);
-    if (!value || *value < 0) return std::nullopt;
-    dims.push_back(*value);
-  }
-  return dims;
-}
-
-std::vector<int64_t> position_of_flat(int64_t flat, const std::vector<int64_t>& dims) {
-  std::vector<int64_t> position(dims.size());
-  for (size_t axis = dims.size(); axis-- > 0; flat /= dims[axis]) position[axis] = flat % dims[axis];
-  return position;
-}
-
 // Corners, since what differs at a border differs at one of them, and one position for each place on each axis.
 std::vector<std::vector<int64_t>> positions_to_try(const std::vector<int64_t>& dims, std::mt19937_64& random,
                                                    size_t limit) {
@@ -63,49 +47,19 @@ bool applies_partial_functions(const Expr& e) {
 }
 bool applies_partial_functions(const SideMeaning& side) {
   return std::any_of(side.outputs.begin(), side.outputs.end(), [](const TensorExpr& output) {
-    std::vector<Index> subscripts;
-    for (size_t axis = 0; axis < output.shape.size(); axis++)
-      subscripts.push_back(symbol("%o0_" + std::to_string(axis)));
-    return applies_partial_functions(output.at(subscripts));
+    return applies_partial_functions(output.at(output_subscripts(0, output.shape.size())));
   });
 }
 
 }  // namespace
-
-std::set<AtomId> extent_symbols(const RewriteRule& rule) {
-  std::set<AtomId> symbols;
-  for (const RuleVariable& variable : rule.variables)
-    for (const Index& extent : *variable.type.shape) collect_symbols(extent, symbols);
-  return symbols;
-}
-
-Cond left_condition(const RewriteRule& rule, const SideMeaning& left) {
-  Cond all = variable_domain(rule) && rule.condition;
-  for (const Requirement& r : left.requirements) all = all && r.cond;
-  return all;
-}
-
-RuleEvaluator::Side RuleEvaluator::compile(const SideMeaning& meaning) {
-  Side side;
-  for (size_t o = 0; o < meaning.outputs.size(); o++) {
-    std::vector<Index> subscripts;
-    side.positions.emplace_back();
-    for (size_t axis = 0; axis < meaning.outputs[o].shape.size(); axis++) {
-      side.positions.back().push_back(symbol_atom("%o" + std::to_string(o) + "_" + std::to_string(axis)));
-      subscripts.push_back(Index::from_atom(side.positions.back().back()));
-    }
-    side.values.emplace_back(meaning.outputs[o].at(subscripts));
-  }
-  return side;
-}
 
 RuleEvaluator::RuleEvaluator(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right)
     : rule_(rule),
       left_(left),
       right_(right),
       left_condition_(left_condition(rule, left)),
-      left_side_(compile(left)),
-      right_side_(compile(right)),
+      left_side_(compile_side(left)),
+      right_side_(compile_side(right)),
       floats_(float_variables(rule).size()),
       truncating_(std::none_of(rule.variables.begin(), rule.variables.end(),
                                [](const RuleVariable& v) { return is_floating(v.type.element); })),

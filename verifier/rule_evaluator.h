@@ -7,16 +7,10 @@
 #include <set>
 #include <vector>
 
-#include "compiled_expr.h"
+#include "compiled_side.h"
 #include "gopt/rule.h"
-#include "rule_meaning.h"
 
 namespace gopt {
-
-// Symbols of the variables' extents; the rule's other symbols are attributes.
-std::set<AtomId> extent_symbols(const RewriteRule& rule);
-// What the rule and its left side assume of sizes.
-Cond left_condition(const RewriteRule& rule, const SideMeaning& left);
 
 class RuleEvaluator {
  public:
@@ -48,15 +42,10 @@ class RuleEvaluator {
   bool agree(std::mt19937_64& random, size_t limit);
 
  private:
-  struct Side {
-    std::vector<CompiledExpr> values;
-    std::vector<std::vector<AtomId>> positions;
-  };
-  static Side compile(const SideMeaning& meaning);
   const RewriteRule& rule_;
   const SideMeaning &left_, &right_;
   Cond left_condition_;
-  Side left_side_, right_side_;
+  CompiledSide left_side_, right_side_;
   size_t floats_;
   bool truncating_;
   bool is_partial_;  // a side divides, or applies a named function

@@ -91,6 +91,10 @@ Tensor with_real_type(const Tensor& tensor, ElementType real) {
   if (!is_floating(tensor.type())) return tensor;
   return Tensor::from_values<double>(real, tensor.dims(), tensor.to_doubles());
 }
+// As a match instantiates a rule: f32 alone stands for other types.
+Tensor with_real_for_single(const Tensor& tensor, ElementType real) {
+  return tensor.type() == ElementType::Float32 ? with_real_type(tensor, real) : tensor;
+}
 
 // What becomes of the parts of a side.
 struct Rebuilding {
@@ -154,6 +158,26 @@ Result<Graph> instantiate(const Graph& side, const Substitution& sizes, const st
                           return with_sizes(value, sizes);
                         },
                         [&](const Tensor& tensor) { return with_real_type(tensor, real); }});
+}
+
+Result<RewriteRule> with_real_type(const RewriteRule& rule, ElementType real) {
+  const auto type_of = [&](TensorType type) {
+    if (type.element == ElementType::Float32) type.element = real;
+    return type;
+  };
+  const Rebuilding with{type_of,
+                        [&](const AttributeValue& value) -> AttributeValue {
+                          if (const auto* tensor = std::get_if<Tensor>(&value))
+                            return with_real_for_single(*tensor, real);
+                          return value;
+                        },
+                        [&](const Tensor& tensor) { return with_real_for_single(tensor, real); }};
+  RewriteRule r = rule;
+  for (RuleVariable& variable : r.variables) variable.type = type_of(variable.type);
+  GOPT_ASSIGN_OR_RETURN(r.left, rebuilt(rule.left, with));
+  GOPT_ASSIGN_OR_RETURN(r.right, rebuilt(rule.right, with));
+  GOPT_RETURN_IF_ERROR(check_rule(r));
+  return r;
 }
 
 Result<RewriteRule> with_sizes(const RewriteRule& rule, const Substitution& sizes) {

@@ -27,6 +27,10 @@ std::vector<AtomId> rule_symbols(const RewriteRule& rule);
 Result<Graph> instantiate(const Graph& side, const Substitution& sizes, const std::vector<double>& floats,
                           ElementType real);
 
+// The rule with that floating-point type in place of f32, in variables and constants. Errors: a side has no meaning, or
+// its outputs have other types, then.
+Result<RewriteRule> with_real_type(const RewriteRule& rule, ElementType real);
+
 // The rule with these in place of some of its symbols.
 Result<RewriteRule> with_sizes(const RewriteRule& rule, const Substitution& sizes);
 

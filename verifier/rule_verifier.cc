@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "demands.h"
+#include "float_marks.h"
 #include "match.h"
 #include "normal_form.h"
 #include "normalize.h"
@@ -557,7 +558,12 @@ Verification RuleVerifier::proved() {
   v.verdict = Verdict::Proved;
   v.condition = condition_;
   v.conditions = conjuncts(condition_);
-  v.marks = observed_marks(rule_, left_, right_, condition_, options_.seed + 1);
+  ObservedMarks observed = observed_marks(rule_, left_, right_, condition_, options_.seed + 1);
+  // The sides of a partial rule differ by more than rounding.
+  if (!rule_.is_partial())
+    observe_range(rule_, left_, right_, condition_, options_.mark_samples, options_.seed + 5, observed);
+  v.marks = observed.marks;
+  v.mark_examples = std::move(observed.examples);
   return v;
 }
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <set>
 
-#include "compiled_expr.h"
+#include "compiled_side.h"
 #include "gopt/interpreter.h"
 #include "size_sampler.h"
 
@@ -27,39 +27,6 @@ bool is_integral_rule(const RewriteRule& rule) {
 bool agree(double a, double b, double tolerance = kTolerance) {
   if (!std::isfinite(a) || !std::isfinite(b)) return std::isfinite(a) == std::isfinite(b);
   return std::fabs(a - b) <= tolerance * std::max({1.0, std::fabs(a), std::fabs(b)});
-}
-
-struct Side {
-  std::vector<CompiledExpr> values;
-  std::vector<std::vector<AtomId>> positions;  // symbols of each output's subscripts
-};
-
-std::vector<AtomId> position_symbols(size_t output, size_t rank) {
-  std::vector<AtomId> symbols;
-  for (size_t axis = 0; axis < rank; axis++)
-    symbols.push_back(symbol_atom("%o" + std::to_string(output) + "_" + std::to_string(axis)));
-  return symbols;
-}
-
-Side compile(const SideMeaning& meaning) {
-  Side side;
-  for (size_t o = 0; o < meaning.outputs.size(); o++) {
-    side.positions.push_back(position_symbols(o, meaning.outputs[o].shape.size()));
-    std::vector<Index> subscripts;
-    for (AtomId s : side.positions.back()) subscripts.push_back(Index::from_atom(s));
-    side.values.emplace_back(meaning.outputs[o].at(subscripts));
-  }
-  return side;
-}
-
-std::optional<std::vector<int64_t>> numbers(const Shape& shape, const Environment& sizes) {
-  std::vector<int64_t> dims;
-  for (const Index& extent : shape) {
-    const auto value = evaluate(extent, sizes);
-    if (!value || *value < 0) return std::nullopt;
-    dims.push_back(*value);
-  }
-  return dims;
 }
 
 // Numbers that occur in a rule.
@@ -100,9 +67,7 @@ FarConstants constants_of(const SideMeaning& left, const SideMeaning& right) {
     for (const Requirement& r : side->requirements) collect_constants(r.cond, numbers);
     for (size_t o = 0; o < side->outputs.size(); o++) {
       for (const Index& extent : side->outputs[o].shape) collect_constants(extent, numbers);
-      std::vector<Index> subscripts;
-      for (AtomId s : position_symbols(o, side->outputs[o].shape.size())) subscripts.push_back(Index::from_atom(s));
-      collect_constants(side->outputs[o].at(subscripts), values, numbers);
+      collect_constants(side->outputs[o].at(output_subscripts(o, side->outputs[o].shape.size())), values, numbers);
     }
   }
   for (int64_t n : numbers)
@@ -127,9 +92,7 @@ bool saturates(const Expr& e) {
 }
 bool saturates(const SideMeaning& side) {
   for (size_t o = 0; o < side.outputs.size(); o++) {
-    std::vector<Index> subscripts;
-    for (AtomId s : position_symbols(o, side.outputs[o].shape.size())) subscripts.push_back(Index::from_atom(s));
-    if (saturates(side.outputs[o].at(subscripts))) return true;
+    if (saturates(side.outputs[o].at(output_subscripts(o, side.outputs[o].shape.size())))) return true;
   }
   return false;
 }
@@ -143,9 +106,9 @@ class Sampler {
         right_(right),
         random_(seed),
         floats_(float_variables(rule).size()),
-        sizes_(rule_symbols(rule), extent_symbols(rule), full_condition(rule, left, condition)),
-        left_side_(compile(left)),
-        right_side_(compile(right)),
+        sizes_(rule_symbols(rule), extent_symbols(rule), left_condition(rule, left, condition)),
+        left_side_(compile_side(left)),
+        right_side_(compile_side(right)),
         bound_(saturates(left) || saturates(right) ? kSaturating : INFINITY) {}
 
   bool draw_sizes() { return sizes_.draw(random_, environment_); }
@@ -182,6 +145,8 @@ class Sampler {
 
   void draw_values(Values kind) {
     static constexpr double kScales[] = {1, 1, 4, 16};
+    static constexpr unsigned kOneIn[] = {2, 3, 12};
+    special_one_in_ = kOneIn[random_() % std::size(kOneIn)];
     const double scale = kind == Values::Mixed ? kScales[random_() % 4] : 1;
     for (size_t i = 0; i < rule_.variables.size(); i++) {
       const RuleVariable& variable = rule_.variables[i];
@@ -222,11 +187,10 @@ class Sampler {
       if (!dims) continue;
       const int64_t count = element_count(*dims);
       for (size_t k = 0; k < std::min<size_t>(kMaxPositions, static_cast<size_t>(count)); k++) {
-        int64_t flat = count <= static_cast<int64_t>(kMaxPositions)
-                           ? static_cast<int64_t>(k)
-                           : static_cast<int64_t>(random_() % static_cast<uint64_t>(count));
-        std::vector<int64_t> position(dims->size());
-        for (size_t axis = dims->size(); axis-- > 0; flat /= (*dims)[axis]) position[axis] = flat % (*dims)[axis];
+        const int64_t flat = count <= static_cast<int64_t>(kMaxPositions)
+                                 ? static_cast<int64_t>(k)
+                                 : static_cast<int64_t>(random_() % static_cast<uint64_t>(count));
+        const std::vector<int64_t> position = position_of_flat(flat, *dims);
         const Environment at = at_position(o, position);
         const double a = left_side_.values[o](at, inputs_, options), b = right_side_.values[o](at, inputs_, options);
         if (!visit(o, position, a, b)) return;
@@ -280,18 +244,6 @@ class Sampler {
   }
 
  private:
-  static std::set<AtomId> extent_symbols(const RewriteRule& rule) {
-    std::set<AtomId> symbols;
-    for (const RuleVariable& variable : rule.variables)
-      for (const Index& extent : *variable.type.shape) collect_symbols(extent, symbols);
-    return symbols;
-  }
-  static Cond full_condition(const RewriteRule& rule, const SideMeaning& left, const Cond& condition) {
-    Cond all = variable_domain(rule) && condition;
-    for (const Requirement& r : left.requirements) all = all && r.cond;
-    return all;
-  }
-
   Environment at_position(size_t output, const std::vector<int64_t>& position) const {
     Environment at = environment_;
     for (size_t axis = 0; axis < position.size(); axis++) at[left_side_.positions[output][axis]] = position[axis];
@@ -307,7 +259,7 @@ class Sampler {
     if (type == ElementType::Bool) return static_cast<double>(random_() % 2);
     if (is_integer(type)) return static_cast<double>(random_() % 3);
     static constexpr double kSpecial[] = {INFINITY, -INFINITY, NAN};
-    if (special && random_() % 3 == 0) return kSpecial[random_() % 3];
+    if (special && random_() % special_one_in_ == 0) return kSpecial[random_() % 3];
     if (kind == Values::Far) {
       if (!is_far_together_) return draw_far();
       return far_base_ + 0.25 * (static_cast<double>(random_() % 17) - 8);
@@ -342,7 +294,7 @@ class Sampler {
   std::mt19937_64 random_;
   size_t floats_;
   SizeSampler sizes_;
-  Side left_side_, right_side_;
+  CompiledSide left_side_, right_side_;
   Environment environment_;
   SampleInputs inputs_;
   std::vector<double> far_values_;
@@ -351,6 +303,7 @@ class Sampler {
   static constexpr double kSaturating = 8;
   double bound_;
   bool is_far_together_ = false;
+  uint64_t special_one_in_ = 3;  // elements that are infinite or not a number, where some are
 };
 
 // The sample as a counterexample at a position, where the interpreter tells the sides apart, too.
@@ -459,22 +412,22 @@ void collect_roundings(const Expr& e, std::set<std::string>& out) {
 }
 std::set<std::string> roundings(const SideMeaning& meaning) {
   std::set<std::string> out;
-  for (const TensorExpr& t : meaning.outputs) {
-    std::vector<Index> subscripts;
-    for (AtomId s : position_symbols(0, t.shape.size())) subscripts.push_back(Index::from_atom(s));
-    collect_roundings(t.at(subscripts), out);
-  }
+  for (const TensorExpr& t : meaning.outputs) collect_roundings(t.at(output_subscripts(0, t.shape.size())), out);
   return out;
 }
 
-bool same_class(double a, double b) { return std::isnan(a) == std::isnan(b) && std::isinf(a) == std::isinf(b); }
+// Infinities of one sign, NaN, and numbers as far as rounding lets it be seen.
+bool same_special(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return std::isinf(a) || std::isinf(b) ? a == b : agree(a, b);
+}
 
 }  // namespace
 
-RuleMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
-                         const Cond& condition, uint64_t seed) {
-  constexpr int kSamples = 24;
-  RuleMarks marks;
+ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
+                             const Cond& condition, uint64_t seed) {
+  constexpr int kSamples = 32;
+  ObservedMarks observed;
   Sampler sampler(rule, left, right, condition, seed);
   const bool truncating = is_integral_rule(rule);
   bool rounds_differently = false;
@@ -487,16 +440,25 @@ RuleMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, const
       rounds_differently |= std::isfinite(a) && std::isfinite(b) && a != b;
       return true;
     });
+    if (observed.marks.finite_only) continue;
     sampler.draw_values(Values::WithInfinities);
-    sampler.visit_positions({false, truncating}, [&](size_t, const std::vector<int64_t>&, double a, double b) {
-      marks.finite_only |= !same_class(a, b);
-      return true;
-    });
+    sampler.visit_positions({false, truncating},
+                            [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
+                              if (same_special(a, b)) return true;
+                              observed.marks.finite_only = true;
+                              MarkExample shown{find_mark("finite-only"), ElementType::Float64, sampler.example("")};
+                              shown.example.output = static_cast<int>(output);
+                              shown.example.position = position;
+                              shown.example.left = a;
+                              shown.example.right = b;
+                              observed.examples.push_back(std::move(shown));
+                              return false;
+                            });
   }
   const bool same_functions = roundings(left) == roundings(right);
-  marks.changes_rounding = rounds_differently && !same_functions;
-  marks.reassociates = rounds_differently && same_functions;
-  return marks;
+  observed.marks.changes_rounding = rounds_differently && !same_functions;
+  observed.marks.reassociates = rounds_differently && same_functions;
+  return observed;
 }
 
 }  // namespace gopt

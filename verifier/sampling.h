@@ -32,9 +32,13 @@ std::optional<Counterexample> sample_far(const RewriteRule& rule, const SideMean
                                          const Cond& condition, const std::vector<Environment>& sizes, int samples,
                                          uint64_t seed, bool left_may_fail);
 
-// Marks of a proved rule, by running: results that change when every operation is rounded to float, and results that
-// change when activations hold infinities and NaN.
-RuleMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
-                         const Cond& condition, uint64_t seed);
+// What running a proved rule shows: results that change when every operation is rounded to float, and results that
+// change when activations hold infinities and NaN. float_marks.h looks at range and digits.
+struct ObservedMarks {
+  RuleMarks marks;
+  std::vector<MarkExample> examples;
+};
+ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
+                             const Cond& condition, uint64_t seed);
 
 }  // namespace gopt

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "broadcast.h"
+#include "compiled_side.h"
 #include "gopt/verifier.h"
 #include "normal_form.h"
 #include "rule_verifier.h"
@@ -25,13 +26,16 @@ void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   if (v.verdict == Verdict::Proved) v.proof = record;
 }
 
-RuleMarks united(const RuleMarks& a, const RuleMarks& b) {
-  return {a.finite_only || b.finite_only, a.reassociates || b.reassociates, a.changes_rounding || b.changes_rounding};
+// Marks that only the other has come with their examples.
+void add_marks(Verification& v, const Verification& other) {
+  for (const MarkExample& shown : other.mark_examples)
+    if (!(v.marks.*(shown.mark->flag))) v.mark_examples.push_back(shown);
+  v.marks = v.marks | other.marks;
 }
 
 // What stands behind another proof becomes part of this one.
 void add_proof(Verification& v, const Verification& other) {
-  v.marks = united(v.marks, other.marks);
+  add_marks(v, other);
   v.proof->obligations += other.proof->obligations;
   v.proof->digest = to_string(hash_bytes(v.proof->digest + other.proof->digest)).substr(0, 16);
   v.obligations.insert(v.obligations.end(), other.obligations.begin(), other.obligations.end());
@@ -44,6 +48,13 @@ Verification verify_plain(const RewriteRule& rule, const VerifyOptions& options)
   attach_proof(v, {&verifier.solver()});
   if (v.proof) v.log = verifier.log().text();
   return v;
+}
+
+// What a proof adds to a rule, but for the record.
+void take_findings(RewriteRule& rule, const Verification& v) {
+  rule.condition = v.condition;
+  rule.marks = v.marks;
+  rule.real_types = v.real_types;
 }
 
 Cond any_but(const std::vector<Cond>& cases, size_t left_out) {
@@ -162,7 +173,7 @@ Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& optio
     return unknown_verdict("the condition under a prefix speaks of the prefix: " + to_string(w.condition));
   v.condition = joined(v.condition, *condition, variable_domain(*none), options);
   v.conditions = conjuncts(v.condition);
-  v.marks = united(v.marks, w.marks);
+  add_marks(v, w);
   attach_proof(v, {&first.solver(), &second.solver()});
   v.log = first.log().text() + second.log().text();
   return v;
@@ -172,16 +183,74 @@ bool has_prefix(const RewriteRule& rule) {
   return std::any_of(rule.variables.begin(), rule.variables.end(), [](const RuleVariable& v) { return v.has_prefix; });
 }
 
+Verification verify_in_one_type(const RewriteRule& rule, const VerifyOptions& options) {
+  return has_prefix(rule) ? verify_prefixed(rule, options) : verify_with_broadcasts(rule, options);
+}
+
+bool speaks_of_reals(const RewriteRule& rule) {
+  return std::any_of(rule.left.nodes().begin(), rule.left.nodes().end(), [](const NodePtr& node) {
+    const bool is_leaf = node->is(OpKind::Input) || node->is(OpKind::Constant);
+    return is_leaf && node->outputs.front().element == ElementType::Float32;
+  });
+}
+
+// Whether both sides compute, element by element, what they do in the other type, so that one proof is the other's.
+bool means_the_same(const RewriteRule& rule, const RewriteRule& other) {
+  for (Graph RewriteRule::*side : {&RewriteRule::left, &RewriteRule::right}) {
+    const auto a = meaning_of(rule.*side), b = meaning_of(other.*side);
+    if (!a || !b || a->outputs.size() != b->outputs.size() || a->requirements.size() != b->requirements.size())
+      return false;
+    for (size_t r = 0; r < a->requirements.size(); r++)
+      if (!(a->requirements[r].cond == b->requirements[r].cond)) return false;
+    for (size_t o = 0; o < a->outputs.size(); o++) {
+      if (a->outputs[o].shape != b->outputs[o].shape) return false;
+      const std::vector<Index> at = output_subscripts(o, a->outputs[o].shape.size());
+      if (!(a->outputs[o].at(at) == b->outputs[o].at(at))) return false;
+    }
+  }
+  return true;
+}
+
+// Whether the rule, proved for one type, holds for the other under the same condition.
+bool holds_in_type(const RewriteRule& rule, const RewriteRule& proved, ElementType real, const VerifyOptions& options,
+                   Verification& v) {
+  const auto stated = with_real_type(rule, real);
+  if (!stated) return false;
+  if (means_the_same(proved, *stated)) return true;
+  RewriteRule other = *stated;
+  other.condition = v.condition;
+  const Verification own = verify_in_one_type(other, options);
+  v.questions += own.questions;
+  if (own.verdict != Verdict::Proved || !(own.condition == v.condition)) return false;
+  add_proof(v, own);
+  return true;
+}
+
+// The rule for the first of its types, f32 where that is one; then which others it holds for. A conversion to single
+// precision rounds doubles, and does nothing to halves.
+Verification verify_in_its_types(const RewriteRule& rule, const VerifyOptions& options) {
+  if (!speaks_of_reals(rule)) return verify_in_one_type(rule, options);
+  const ElementType first =
+      gopt::holds_for(rule, ElementType::Float32) ? ElementType::Float32 : rule.real_types.front();
+  const auto stated = with_real_type(rule, first);
+  if (!stated) return unknown_verdict(stated.error().message);
+  Verification v = verify_in_one_type(*stated, options);
+  if (v.verdict != Verdict::Proved) return v;
+  for (ElementType real : all_real_types())
+    if (real == first || (gopt::holds_for(rule, real) && holds_in_type(rule, *stated, real, options, v)))
+      v.real_types.push_back(real);
+  if (v.real_types.size() == all_real_types().size()) v.real_types.clear();
+  return v;
+}
+
 }  // namespace
 
 Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  Verification v =
-      has_prefix(candidate) ? verify_prefixed(candidate, options) : verify_with_broadcasts(candidate, options);
+  Verification v = verify_in_its_types(candidate, options);
   if (v.proof) {
     RewriteRule proved = candidate;
-    proved.condition = v.condition;
-    proved.marks = v.marks;
+    take_findings(proved, v);
     v.proof->rule = proved.content_hash();
   }
   v.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
@@ -199,10 +268,7 @@ std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, 
 Verification prove_rule(RewriteRule& rule, const VerifyOptions& options) {
   Verification v = verify_rule(rule, options);
   rule.proof = v.proof;
-  if (v.verdict == Verdict::Proved) {
-    rule.condition = v.condition;
-    rule.marks = v.marks;
-  }
+  if (v.verdict == Verdict::Proved) take_findings(rule, v);
   return v;
 }
 

@@ -39,7 +39,10 @@ struct SearchOptions {
   double budget_seconds = 60;
   int max_queue = 2000;
   std::vector<std::string> disabled_rules;  // by name; unknown names are an error
-  std::vector<std::string> enabled_rules;   // when not empty: only these
+  std::vector<std::string> enabled_rules;   // when not empty: only these, whatever their marks
+  // Marks that are not safe (rule.h) and that rules may have all the same. With drops_rounding, terms that cancel
+  // within a match may be taken away, too.
+  RuleMarks allowed_marks;
   std::vector<std::string> disabled_passes;
   const std::atomic<bool>* stop = nullptr;  // set on Ctrl-C: the best so far is returned
   std::function<void(const std::string&)> progress;

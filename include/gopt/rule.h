@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,8 @@ enum class VariableKind {
   Weight,      // matches only what depends on initializers alone
 };
 
-// A pattern variable. Its type's extents are symbols of the rule (or polynomials of them). f32 stands for every
-// floating-point type, the same for all variables.
+// A pattern variable. Its type's extents are symbols of the rule (or polynomials of them). f32 stands for each of the
+// rule's real_types, the same for all variables.
 struct RuleVariable {
   std::string name;
   VariableKind kind = VariableKind::Activation;
@@ -28,13 +29,32 @@ struct RuleVariable {
   bool has_prefix = false;
 };
 
-// How floating-point results may differ although the reals are equal.
+// How floating-point results may differ although the reals are equal (docs/floats.md).
 struct RuleMarks {
-  bool finite_only = false;       // assumes no NaN or infinity (x - x = 0)
-  bool reassociates = false;      // changes the order of sums or products
+  bool finite_only = false;     // assumes no NaN or infinity (x - x = 0)
+  bool loses_range = false;     // the right side overflows or vanishes where the left does not
+  bool cancels = false;         // the right side loses all digits where the left does not
+  bool drops_rounding = false;  // the left side computes rounding errors, or rounds, which the right does not (TwoSum)
+  bool reassociates = false;    // changes the order of sums or products
   bool changes_rounding = false;  // replaces functions or constants by others
   friend bool operator==(const RuleMarks&, const RuleMarks&) = default;
 };
+RuleMarks operator|(const RuleMarks& a, const RuleMarks& b);
+
+struct MarkInfo {
+  std::string_view name;  // as rules files have it: "finite-only"
+  bool RuleMarks::*flag;
+  bool is_safe;  // rules that have it are applied without being asked for
+  std::string_view meaning;
+};
+std::span<const MarkInfo> all_marks();
+const MarkInfo* find_mark(std::string_view name);  // null where there is none
+std::string to_string(const RuleMarks& marks);     // " finite-only reassociates"; empty where there is none
+// Whether a rule so marked may be applied: what is not safe among its marks is `allowed`.
+bool may_apply(const RuleMarks& marks, const RuleMarks& allowed);
+
+// The floating-point types that f32 may stand for in a rule.
+std::span<const ElementType> all_real_types();
 
 struct ProofRecord {
   std::string definitions;  // definitions_hash() under which it was proved
@@ -63,6 +83,9 @@ struct RewriteRule {
   // A partial rule's sides are equal on these boxes of each output, and need not be elsewhere; an output without a box
   // is equal everywhere. Empty: a full rule, the only kind that may be applied as it stands.
   std::vector<std::vector<Box>> regions;
+  // What f32 stands for, as far as it was proved; empty: each of all_real_types(). A rule that converts may hold for
+  // some of them alone: Cast(x) {to=1} is x where x is f32, not where it is f64.
+  std::vector<ElementType> real_types;
   RuleMarks marks;
   std::string origin;  // "hand", or "generator seed=1 max-ops=2 family=dense"
   std::optional<ProofRecord> proof;
@@ -70,6 +93,9 @@ struct RewriteRule {
   bool is_partial() const { return !regions.empty(); }
   std::string content_hash() const;  // of everything but name, origin and proof
 };
+
+// Whether f32 may stand for that floating-point type in the rule.
+bool holds_for(const RewriteRule& rule, ElementType real);
 
 // Names of the float attribute variables ($eps) of the left side, in order of their slots.
 std::vector<std::string> float_variables(const RewriteRule& rule);

@@ -23,6 +23,14 @@ struct Counterexample {
   std::string what;                      // for shape or validity differences, in words
 };
 
+// Why a rule has a mark: sizes and inputs on which its sides differ, run in that type (docs/floats.md).
+struct MarkExample {
+  const MarkInfo* mark = nullptr;
+  ElementType type = ElementType::Float32;
+  Counterexample example;  // `what` says what the exact value is
+};
+std::string to_string(const MarkExample& example);
+
 struct Obligation {
   std::string what;    // "equal class 2 of output 0"
   std::string smtlib;  // the query, unsatisfiable when it holds
@@ -31,6 +39,7 @@ struct Obligation {
 struct VerifyOptions {
   unsigned rlimit = 20'000'000;  // Z3 resource units a query
   int samples = 60;              // random size assignments tried before proving
+  int mark_samples = 40;         // inputs drawn for each type to see what floats make of a proved rule
   uint64_t seed = 1;
   bool keep_obligations = false;
   bool keep_log = false;  // of the proof's steps, for check_proof_log() (proof_check.h)
@@ -40,7 +49,9 @@ struct Verification {
   Verdict verdict = Verdict::Unknown;
   Cond condition;                                // Proved: under which (at least the rule's own)
   std::vector<Cond> conditions;                  // its clauses, for printing: all must hold
-  RuleMarks marks;                               // derived from what the proof used
+  RuleMarks marks;                               // observed on the proved rule, by running it
+  std::vector<MarkExample> mark_examples;        // one for each mark that is not safe
+  std::vector<ElementType> real_types;           // Proved: what f32 may stand for; empty: every type
   std::optional<ProofRecord> proof;              // Proved
   std::optional<Counterexample> counterexample;  // Refuted
   std::string reason;                            // Unknown, Refuted

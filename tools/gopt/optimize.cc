@@ -26,7 +26,7 @@ namespace {
 struct OptimizeOptions {
   std::string input, output, emit, report, target = "cpu", search = "backtracking", cost = "analytic", check = "auto",
                                            budget = "60s", cache;
-  std::vector<std::string> rules, shapes, enable, disable;
+  std::vector<std::string> rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, runs = 15;
   double alpha = 1.05;
   uint64_t seed = 0;
@@ -77,6 +77,22 @@ Status check_outputs(const OptimizeOptions& o) {
   return Unit{};
 }
 
+// Marks that rules may have although they are not safe.
+Result<RuleMarks> parse_allowed(const std::vector<std::string>& names) {
+  RuleMarks allowed;
+  for (const std::string& name : names) {
+    const MarkInfo* mark = find_mark(name);
+    if (!mark || mark->is_safe) {
+      std::string known;
+      for (const MarkInfo& m : all_marks())
+        if (!m.is_safe) known += (known.empty() ? "" : ", ") + std::string(m.name);
+      return Error{"--allow " + name + ": expected one of " + known};
+    }
+    allowed.*(mark->flag) = true;
+  }
+  return allowed;
+}
+
 Result<SearchOptions> search_options(const OptimizeOptions& o) {
   SearchOptions s;
   s.search = o.search == "none"     ? SearchKind::None
@@ -90,6 +106,7 @@ Result<SearchOptions> search_options(const OptimizeOptions& o) {
   for (const std::string& name : o.disable) (is_pass(name) ? s.disabled_passes : s.disabled_rules).push_back(name);
   for (const std::string& name : o.enable)
     if (!is_pass(name)) s.enabled_rules.push_back(name);
+  GOPT_ASSIGN_OR_RETURN(s.allowed_marks, parse_allowed(o.allow));
   s.stop = &interrupted;
   if (!o.quiet && isatty(2)) s.progress = [](const std::string& line) { fmt::print(stderr, "\r\033[K{}", line); };
   return s;
@@ -274,8 +291,9 @@ Action add_optimize(CLI::App& app) {
   app.add_option("--alpha", o->alpha, "keep graphs below alpha x the best cost")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
-  app.add_option("--enable", o->enable, "only these rules");
+  app.add_option("--enable", o->enable, "only these rules, whatever their marks");
   app.add_option("--disable", o->disable, "without these rules or passes");
+  app.add_option("--allow", o->allow, "also rules with these marks: finite-only, loses-range, cancels, drops-rounding");
   app.add_option("--cost", o->cost, "analytic, or measured: kernels are built and timed here, once each")
       ->check(CLI::IsMember({"analytic", "measured"}))
       ->capture_default_str();

@@ -11,20 +11,12 @@ struct RulesOptions {
   std::string show, containing;
 };
 
-std::string marks_text(const RuleMarks& m) {
-  std::string s;
-  if (m.finite_only) s += " finite-only";
-  if (m.reassociates) s += " reassociates";
-  if (m.changes_rounding) s += " changes-rounding";
-  return s;
-}
-
 bool uses(const RewriteRule& rule, const std::string& text) {
   if (text.empty() || rule.name.find(text) != std::string::npos || rule.origin.find(text) != std::string::npos)
     return true;
   for (const NodePtr& node : rule.left.nodes())
     if (op_info(node->op).name == text) return true;
-  return marks_text(rule.marks).find(text) != std::string::npos;
+  return to_string(rule.marks).find(text) != std::string::npos;
 }
 
 Status list_rules(const RulesOptions& o) {
@@ -41,7 +33,7 @@ Status list_rules(const RulesOptions& o) {
   for (const RewriteRule& rule : rules) {
     if (!uses(rule, o.containing)) continue;
     shown++;
-    fmt::print("{:<44} {}{}\n", rule.name, rule.content_hash().substr(0, 12), marks_text(rule.marks));
+    fmt::print("{:<44} {}{}\n", rule.name, rule.content_hash().substr(0, 12), to_string(rule.marks));
   }
   fmt::print("{} of {} rules, all proved\n", shown, rules.size());
   return Unit{};

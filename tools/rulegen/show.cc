@@ -16,14 +16,6 @@ struct ShowOptions {
   std::vector<std::string> files;
 };
 
-std::string marks_text(const RuleMarks& m) {
-  std::string s;
-  if (m.finite_only) s += " finite-only";
-  if (m.reassociates) s += " reassociates";
-  if (m.changes_rounding) s += " changes-rounding";
-  return s.empty() ? s : ", marks" + s;
-}
-
 // The condition that is shown is the one under which the rule was proved.
 void show_rule(RewriteRule rule) {
   const Verification v = prove_rule(rule);
@@ -31,7 +23,7 @@ void show_rule(RewriteRule rule) {
   fmt::print("{}{}", to_string(v.verdict), v.reason.empty() ? "" : ": " + v.reason);
   if (v.proof)
     fmt::print(": {} obligations, {}, digest {}, definitions {}{}", v.proof->obligations, v.proof->solver,
-               v.proof->digest, v.proof->definitions, marks_text(v.marks));
+               v.proof->digest, v.proof->definitions, v.marks == RuleMarks{} ? "" : ", marks" + to_string(v.marks));
   fmt::print(", {:.0f} ms\n", v.milliseconds);
   if (v.counterexample) fmt::print("counterexample: {}\n", to_string(*v.counterexample));
 }

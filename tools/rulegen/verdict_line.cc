@@ -13,13 +13,14 @@ std::optional<Verdict> verdict_from(const std::string& text) {
   return std::nullopt;
 }
 
-// A proof adds a condition and marks to the candidate and changes nothing else.
+// A proof adds a condition, types and marks to the candidate and changes nothing else.
 bool is_proof_of(const RewriteRule& rule, const std::string& candidate) {
   if (!rule.proof || rule.proof->definitions != definitions_hash() || rule.proof->rule != rule.content_hash())
     return false;
   RewriteRule bare = rule;
   bare.condition = Cond();
   bare.marks = {};
+  bare.real_types.clear();
   return bare.content_hash() == candidate;
 }
 
