@@ -79,6 +79,7 @@ void add_broadcast_cases(const RewriteRule& rule, const VerifyOptions& options, 
     Verification own = verify_plain(c.rule, options);
     v.questions += own.questions;
     if (own.verdict != Verdict::Proved) continue;
+    if (options.keep_log) own.log = log_case("one", c.ones) + own.log;
     cases.push_back(c.where && own.condition);
     others.push_back(std::move(own));
   }
@@ -98,6 +99,7 @@ void add_broadcast_cases(const RewriteRule& rule, const VerifyOptions& options, 
 
 Verification verify_with_broadcasts(const RewriteRule& rule, const VerifyOptions& options) {
   Verification v = verify_plain(rule, options);
+  if (v.verdict == Verdict::Proved && options.keep_log) v.log = log_case("plain", {}) + v.log;
   if (v.verdict != Verdict::Proved || rule.is_partial()) return v;
   try {
     add_broadcast_cases(rule, options, v);
@@ -164,7 +166,9 @@ Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& optio
   v.conditions = conjuncts(v.condition);
   v.marks = united(v.marks, w.marks);
   attach_proof(v, {&first.solver(), &second.solver()});
-  v.log = first.log().text() + second.log().text();
+  if (options.keep_log)
+    v.log =
+        log_case("prefix", {}) + first.log().text() + log_case("prefix", {symbol_atom("prefix")}) + second.log().text();
   return v;
 }
 
@@ -172,17 +176,35 @@ bool has_prefix(const RewriteRule& rule) {
   return std::any_of(rule.variables.begin(), rule.variables.end(), [](const RuleVariable& v) { return v.has_prefix; });
 }
 
+Verification verify_once(const RewriteRule& rule, const VerifyOptions& options) {
+  return has_prefix(rule) ? verify_prefixed(rule, options) : verify_with_broadcasts(rule, options);
+}
+
+// A proof that found a condition on its way is not the one that whoever reads the rule with its condition will make.
+// The record is of that one. Where no proof is found of the rule as it is stated, the first stands.
+Verification verify_as_stated(const RewriteRule& candidate, const VerifyOptions& options) {
+  Verification v = verify_once(candidate, options);
+  if (v.verdict != Verdict::Proved || v.condition == candidate.condition) return v;
+  RewriteRule stated = candidate;
+  stated.condition = v.condition;
+  Verification again = verify_once(stated, options);
+  again.questions += v.questions;
+  const bool is_same = again.verdict == Verdict::Proved && again.condition == v.condition;
+  return is_same || again.verdict == Verdict::Refuted ? again : v;
+}
+
 }  // namespace
 
 Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  Verification v =
-      has_prefix(candidate) ? verify_prefixed(candidate, options) : verify_with_broadcasts(candidate, options);
+  Verification v = verify_as_stated(candidate, options);
   if (v.proof) {
     RewriteRule proved = candidate;
     proved.condition = v.condition;
     proved.marks = v.marks;
     v.proof->rule = proved.content_hash();
+    proved.proof = v.proof;
+    if (options.keep_log) v.log = log_header(proved) + v.log;
   }
   v.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return v;
