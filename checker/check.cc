@@ -134,7 +134,7 @@ class LogChecker {
       read_equality(line);
     } else if (head == "boolean") {
       booleans_.insert(static_cast<int>(line.at(1).integer()));
-    } else if (head != "output" && head != "empty" && head != "required") {
+    } else if (head != "output" && head != "empty" && head != "required" && head != "proof" && head != "case") {
       throw Fault("'" + head + "' is no step");
     }
   }

@@ -1,5 +1,6 @@
 // The optimizer as straight text: what happens to a graph, in order. Each pass has its timer, its switch and its check.
 #include <chrono>
+#include <set>
 
 #include "gopt/optimizer.h"
 #include "passes.h"
@@ -13,6 +14,20 @@ using namespace optimizer;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Rules of the trace that `confirm` refuses. Rules of one name are all asked about.
+std::vector<RefusedRule> refused_rules(const std::vector<AppliedRule>& applied, const std::vector<RewriteRule>& rules,
+                                       const SearchOptions& options) {
+  std::vector<RefusedRule> refused;
+  if (!options.confirm) return refused;
+  std::set<std::string> names;
+  for (const AppliedRule& a : applied) names.insert(a.rule);
+  for (const RewriteRule& rule : rules) {
+    if (!names.count(rule.name)) continue;
+    if (auto why = options.confirm(rule)) refused.push_back({rule.name, *std::move(why)});
+  }
+  return refused;
+}
 
 class Pipeline {
  public:
@@ -29,11 +44,7 @@ class Pipeline {
     result_.passes.push_back({name, changed, seconds_since(start)});
   }
 
-  void search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options) {
-    result_.stop_reason = StopReason::Off;
-    if (options.search == SearchKind::None || patterns.empty()) return;
-    const auto start = Clock::now();
-    Found found = search_rewrites(result_.graph, patterns, costs, options);
+  void search(Found found, Clock::time_point start) {
     const bool changed = !found.graph.same_as(result_.graph);
     result_.graph = std::move(found.graph);
     result_.applied.insert(result_.applied.end(), found.applied.begin(), found.applied.end());
@@ -55,13 +66,29 @@ class Pipeline {
   const std::vector<std::string>& disabled_;
 };
 
+// Searches until the trace has no rule that is refused: what was found with such a rule's help is not kept. Rules are
+// selected for the operators of `original`, which the passes have not touched. Nothing where there is nothing to
+// search with.
+Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, const Graph& original,
+                                                         const std::vector<RewriteRule>& rules, CostOracle& costs,
+                                                         SearchOptions options, std::vector<RefusedRule>& refused) {
+  while (true) {
+    GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, select_patterns(rules, options, original));
+    if (options.search == SearchKind::None || patterns.empty()) return std::optional<Found>();
+    Found found = search_rewrites(graph, patterns, costs, options);
+    const std::vector<RefusedRule> more = refused_rules(found.applied, rules, options);
+    if (more.empty()) return std::optional<Found>(std::move(found));
+    for (const RefusedRule& rule : more) options.disabled_rules.push_back(rule.rule);
+    refused.insert(refused.end(), more.begin(), more.end());
+  }
+}
+
 }  // namespace
 
 Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRule>& rules, CostOracle& costs,
                                 const SearchOptions& options) {
   const auto start = Clock::now();
   GOPT_RETURN_IF_ERROR(check_pass_names(options.disabled_passes));
-  GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, select_patterns(rules, options, graph));
   OptimizeResult result;
   result.graph = graph;
   result.before = costs.estimate(graph);
@@ -70,7 +97,11 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
   pipeline.run("drop-identities", drop_identities);
   pipeline.run("fold-constants", fold_constants);
   pipeline.run("merge-commuted-nodes", merge_commuted_nodes);
-  pipeline.search(patterns, costs, options);
+  const auto search_start = Clock::now();
+  GOPT_ASSIGN_OR_RETURN(std::optional<Found> found,
+                        search_with_confirmed_rules(result.graph, graph, rules, costs, options, result.refused));
+  result.stop_reason = StopReason::Off;
+  if (found) pipeline.search(*std::move(found), search_start);
   pipeline.run("drop-identities", drop_identities);
   pipeline.run("fold-constants", fold_constants);
   result.after = costs.estimate(result.graph);

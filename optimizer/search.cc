@@ -92,7 +92,7 @@ class Search {
     if (found_.stop_reason != StopReason::Saturated) return true;
     if (options_.stop && options_.stop->load())
       found_.stop_reason = StopReason::Interrupted;
-    else if (std::chrono::duration<double>(Clock::now() - started_).count() > options_.budget_seconds)
+    else if (std::chrono::duration<double>(Clock::now() - started_).count() >= options_.budget_seconds)
       found_.stop_reason = StopReason::TimeLimit;
     else if (found_.steps >= options_.max_steps)
       found_.stop_reason = StopReason::StepLimit;
@@ -102,7 +102,7 @@ class Search {
     const bool was_last_step = found_.steps >= options_.max_steps;
     if (!was_last_step) return should_stop();
     return (options_.stop && options_.stop->load()) ||
-           std::chrono::duration<double>(Clock::now() - started_).count() > options_.budget_seconds;
+           std::chrono::duration<double>(Clock::now() - started_).count() >= options_.budget_seconds;
   }
 
   Cost estimate(const Graph& graph) {

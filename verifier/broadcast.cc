@@ -51,17 +51,18 @@ std::vector<BroadcastCase> broadcast_cases(const RewriteRule& rule, const Cond& 
   for (size_t k = 0; k < pairs.size(); k++) choices *= 3;
   for (size_t choice = 1; choice < choices; choice++) {
     Substitution ones;
+    std::vector<AtomId> symbols;
     Cond where;
     size_t rest = choice;
     for (const Pair& pair : pairs) {
       if (rest % 3 != 0) {
         const AtomId one = rest % 3 == 1 ? pair.first : pair.second;
-        ones[one] = Index(1);
+        if (ones.emplace(one, Index(1)).second) symbols.push_back(one);
         where = where && equal(Index::from_atom(one), Index(1));
       }
       rest /= 3;
     }
-    if (auto own = with_sizes(rule, ones)) cases.push_back({where, *std::move(own)});
+    if (auto own = with_sizes(rule, ones)) cases.push_back({symbols, where, *std::move(own)});
   }
   return cases;
 }

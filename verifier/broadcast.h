@@ -9,6 +9,7 @@ namespace gopt {
 
 // A way in which symbols are 1 that the rule, as it is proved under `condition`, takes to be equal to others.
 struct BroadcastCase {
+  std::vector<AtomId> ones;
   Cond where;  // these symbols are 1
   RewriteRule rule;
 };

@@ -184,7 +184,27 @@ std::string text_of(const ProofLog::Class& members) {
   return text;
 }
 
+std::string text_of(const ProofLog::Place& place) {
+  std::string at = "(at", where = "(where";
+  for (const Index& s : place.subscripts) at += " " + text_of(s);
+  for (const auto& [symbol, value] : place.solved) where += " (" + text_of(symbol) + " " + text_of(value) + ")";
+  return at + ") " + where + ")";
+}
+
 }  // namespace
+
+std::string log_header(const RewriteRule& proved) {
+  const ProofRecord& proof = *proved.proof;
+  return "(proof " + word(proved.name) + " (rule " + proof.rule + ") (definitions " + proof.definitions +
+         ") (outputs " + std::to_string(proved.left.outputs().size()) + ") (obligations " +
+         std::to_string(proof.obligations) + ") (digest " + proof.digest + "))\n";
+}
+
+std::string log_case(const std::string& kind, const std::vector<AtomId>& symbols) {
+  std::string line = "(case " + kind;
+  for (AtomId id : symbols) line += " " + text_of(id);
+  return line + ")\n";
+}
 
 void ProofLog::add(const std::string& line) {
   if (seen_.insert(line).second) text_ += line + "\n";
@@ -235,13 +255,13 @@ void ProofLog::equal_by_sign(const Cond& context, const NormalForm& left, const 
   add("(signs " + equality_text(context, left, right, terms) + " " + text_of(cases.difference) + " " +
       text_of(cases.where_positive) + " " + text_of(cases.where_zero) + " " + text_of(cases.where_negative) + ")");
 }
-void ProofLog::empty(size_t number, const Cond& context) {
-  add("(empty " + std::to_string(number) + " " + text_of(context) + ")");
+void ProofLog::empty(const Place& place, const Cond& context) {
+  add("(empty " + std::to_string(place.output) + " " + text_of(context) + " " + text_of(place) + ")");
 }
-void ProofLog::output(size_t number, const Cond& context, const Expr& left, const NormalForm& left_form,
+void ProofLog::output(const Place& place, const Cond& context, const Expr& left, const NormalForm& left_form,
                       const Expr& right, const NormalForm& right_form) {
-  add("(output " + std::to_string(number) + " " + text_of(context) + " " + text_of(left) + " " + text_of(left_form) +
-      " " + text_of(right) + " " + text_of(right_form) + ")");
+  add("(output " + std::to_string(place.output) + " " + text_of(context) + " " + text_of(left) + " " +
+      text_of(left_form) + " " + text_of(right) + " " + text_of(right_form) + " " + text_of(place) + ")");
 }
 
 }  // namespace gopt

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "gopt/rule.h"
 #include "normal_form.h"
 
 namespace gopt {
@@ -15,8 +16,21 @@ namespace gopt {
 struct SharedSum;
 struct SignCases;
 
+// Which rule the steps prove, by content and record: the first line of a log.
+std::string log_header(const RewriteRule& proved);
+// What the steps that follow are about: the rule as it stands ("plain"), below leading axes of these extents
+// ("prefix"), or with these symbols equal to 1 ("one").
+std::string log_case(const std::string& kind, const std::vector<AtomId>& symbols);
+
 class ProofLog {
  public:
+  // An element of an output: its subscripts, and what the condition's equations have put in place of symbols.
+  struct Place {
+    size_t output = 0;
+    std::vector<Index> subscripts;
+    Substitution solved;
+  };
+
   // A term of a class and the change of its binders to those of the class's first term.
   using Member = std::pair<size_t, Substitution>;
   using Class = std::vector<Member>;
@@ -42,9 +56,9 @@ class ProofLog {
   // The same terms are the one sum or the other by the difference's sign; both are 0.
   void equal_by_sign(const Cond& context, const NormalForm& left, const NormalForm& right,
                      const std::vector<Term>& terms, const SignCases& cases);
-  void output(size_t number, const Cond& context, const Expr& left, const NormalForm& left_form, const Expr& right,
+  void output(const Place& place, const Cond& context, const Expr& left, const NormalForm& left_form, const Expr& right,
               const NormalForm& right_form);
-  void empty(size_t number, const Cond& context);  // the output has no position
+  void empty(const Place& place, const Cond& context);  // the output has no position
 
   const std::string& text() const { return text_; }
 

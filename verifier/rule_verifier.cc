@@ -129,6 +129,7 @@ constexpr int kTimes = 5;  // as many samples where the proof leaves a part to t
 
 // Both sides of an output, its subscripts written in one way.
 struct RuleVerifier::Attempt {
+  ProofLog::Place place;
   Cond given;
   std::unique_ptr<ProofState> state;
   Expr left_value, right_value;
@@ -628,12 +629,12 @@ bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box, co
   std::vector<Attempt> later;
   for (int choice = factor_choices(shape) - 1; choice >= -1; choice--) {
     const OutputPosition position = position_of(shape, output, choice);
-    Attempt a{assumed && position.range, nullptr, {}, {}, {}, {}};
+    Attempt a{{output, position.subscripts, solved}, assumed && position.range, nullptr, {}, {}, {}, {}};
     for (size_t axis = 0; axis < box.size(); axis++)
       a.given = a.given && within(position.subscripts[axis], substitute(box[axis].low, solved),
                                   substitute(box[axis].high, solved));
     if (solver_.is_infeasible(a.given)) {
-      if (options_.keep_log) log_.empty(output, a.given);
+      if (options_.keep_log) log_.empty(a.place, a.given);
       return true;
     }
     a.state = std::make_unique<ProofState>(
@@ -646,23 +647,23 @@ bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box, co
     a.divisions = count_divisions(a.left) + count_divisions(a.right);
     if (a.divisions > 0) {
       later.push_back(std::move(a));
-    } else if (conclude(output, a, part)) {
+    } else if (conclude(a, part)) {
       return true;
     }
   }
   // The fewer divisions are left, the more is understood.
   std::stable_sort(later.begin(), later.end(),
                    [](const Attempt& a, const Attempt& b) { return a.divisions < b.divisions; });
-  return std::any_of(later.begin(), later.end(), [&](Attempt& a) { return conclude(output, a, part); });
+  return std::any_of(later.begin(), later.end(), [&](Attempt& a) { return conclude(a, part); });
 }
 
-bool RuleVerifier::conclude(size_t output, Attempt& attempt, const Cond& part) {
+bool RuleVerifier::conclude(Attempt& attempt, const Cond& part) {
   if (!meets_demands(*attempt.state, part)) return false;
   attempt.state->sides_are_defined = true;
   if (!are_equal(attempt.left, attempt.right, attempt.given, *attempt.state)) return false;
   left_demands_more_ = left_demands_more_ || left_demands_more(*attempt.state);
   if (options_.keep_log)
-    log_.output(output, attempt.given, attempt.left_value, attempt.left, attempt.right_value, attempt.right);
+    log_.output(attempt.place, attempt.given, attempt.left_value, attempt.left, attempt.right_value, attempt.right);
   return true;
 }
 

@@ -61,7 +61,7 @@ class RuleVerifier {
   bool prove_output_in(size_t output, const Cond& part);
   bool prove_box(size_t output, const Cond& part, const Box& box, const Substitution& solved);
   struct Attempt;
-  bool conclude(size_t output, Attempt& attempt, const Cond& part);
+  bool conclude(Attempt& attempt, const Cond& part);
   bool meets_demands(struct ProofState& state, const Cond& part);
 
   const RewriteRule& rule_;

@@ -90,6 +90,7 @@ void add_broadcast_cases(const RewriteRule& rule, const VerifyOptions& options, 
     Verification own = verify_plain(c.rule, options);
     v.questions += own.questions;
     if (own.verdict != Verdict::Proved) continue;
+    if (options.keep_log) own.log = log_case("one", c.ones) + own.log;
     cases.push_back(c.where && own.condition);
     others.push_back(std::move(own));
   }
@@ -109,6 +110,7 @@ void add_broadcast_cases(const RewriteRule& rule, const VerifyOptions& options, 
 
 Verification verify_with_broadcasts(const RewriteRule& rule, const VerifyOptions& options) {
   Verification v = verify_plain(rule, options);
+  if (v.verdict == Verdict::Proved && options.keep_log) v.log = log_case("plain", {}) + v.log;
   if (v.verdict != Verdict::Proved || rule.is_partial()) return v;
   try {
     add_broadcast_cases(rule, options, v);
@@ -175,7 +177,9 @@ Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& optio
   v.conditions = conjuncts(v.condition);
   add_marks(v, w);
   attach_proof(v, {&first.solver(), &second.solver()});
-  v.log = first.log().text() + second.log().text();
+  if (options.keep_log)
+    v.log =
+        log_case("prefix", {}) + first.log().text() + log_case("prefix", {symbol_atom("prefix")}) + second.log().text();
   return v;
 }
 
@@ -183,8 +187,21 @@ bool has_prefix(const RewriteRule& rule) {
   return std::any_of(rule.variables.begin(), rule.variables.end(), [](const RuleVariable& v) { return v.has_prefix; });
 }
 
-Verification verify_in_one_type(const RewriteRule& rule, const VerifyOptions& options) {
+Verification verify_once(const RewriteRule& rule, const VerifyOptions& options) {
   return has_prefix(rule) ? verify_prefixed(rule, options) : verify_with_broadcasts(rule, options);
+}
+
+// A proof that found a condition on its way is not the one that whoever reads the rule with its condition will make.
+// The record is of that one. Where no proof is found of the rule as it is stated, the first stands.
+Verification verify_as_stated(const RewriteRule& candidate, const VerifyOptions& options) {
+  Verification v = verify_once(candidate, options);
+  if (v.verdict != Verdict::Proved || v.condition == candidate.condition) return v;
+  RewriteRule stated = candidate;
+  stated.condition = v.condition;
+  Verification again = verify_once(stated, options);
+  again.questions += v.questions;
+  const bool is_same = again.verdict == Verdict::Proved && again.condition == v.condition;
+  return is_same || again.verdict == Verdict::Refuted ? again : v;
 }
 
 bool speaks_of_reals(const RewriteRule& rule) {
@@ -219,7 +236,7 @@ bool holds_in_type(const RewriteRule& rule, const RewriteRule& proved, ElementTy
   if (means_the_same(proved, *stated)) return true;
   RewriteRule other = *stated;
   other.condition = v.condition;
-  const Verification own = verify_in_one_type(other, options);
+  const Verification own = verify_once(other, options);
   v.questions += own.questions;
   if (own.verdict != Verdict::Proved || !(own.condition == v.condition)) return false;
   add_proof(v, own);
@@ -229,12 +246,12 @@ bool holds_in_type(const RewriteRule& rule, const RewriteRule& proved, ElementTy
 // The rule for the first of its types, f32 where that is one; then which others it holds for. A conversion to single
 // precision rounds doubles, and does nothing to halves.
 Verification verify_in_its_types(const RewriteRule& rule, const VerifyOptions& options) {
-  if (!speaks_of_reals(rule)) return verify_in_one_type(rule, options);
+  if (!speaks_of_reals(rule)) return verify_as_stated(rule, options);
   const ElementType first =
       gopt::holds_for(rule, ElementType::Float32) ? ElementType::Float32 : rule.real_types.front();
   const auto stated = with_real_type(rule, first);
   if (!stated) return unknown_verdict(stated.error().message);
-  Verification v = verify_in_one_type(*stated, options);
+  Verification v = verify_as_stated(*stated, options);
   if (v.verdict != Verdict::Proved) return v;
   for (ElementType real : all_real_types())
     if (real == first || (gopt::holds_for(rule, real) && holds_in_type(rule, *stated, real, options, v)))
@@ -252,6 +269,8 @@ Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& opti
     RewriteRule proved = candidate;
     take_findings(proved, v);
     v.proof->rule = proved.content_hash();
+    proved.proof = v.proof;
+    if (options.keep_log) v.log = log_header(proved) + v.log;
   }
   v.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return v;

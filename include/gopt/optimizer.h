@@ -45,6 +45,10 @@ struct SearchOptions {
   RuleMarks allowed_marks;
   std::vector<std::string> disabled_passes;
   const std::atomic<bool>* stop = nullptr;  // set on Ctrl-C: the best so far is returned
+  // Asked about every rule that the result would rest on: why it is not to be relied on, or nothing. A rule that is
+  // refused is left out and the graph searched again, within a budget as before, so that the result is the one without
+  // it. Empty: rules are taken at their word.
+  std::function<std::optional<std::string>(const RewriteRule&)> confirm;
   std::function<void(const std::string&)> progress;
 };
 
@@ -53,6 +57,10 @@ struct AppliedRule {
   std::string content_hash;                // of the rule
   std::vector<std::string> matched_nodes;  // names of the nodes it replaced
   double cost_before_ms = 0, cost_after_ms = 0;
+};
+
+struct RefusedRule {
+  std::string rule, why;
 };
 
 enum class StopReason { Saturated, StepLimit, TimeLimit, Interrupted, Off };
@@ -68,6 +76,7 @@ struct OptimizeResult {
   Graph graph;
   Cost before, after;
   std::vector<AppliedRule> applied;  // in order
+  std::vector<RefusedRule> refused;  // by SearchOptions::confirm, as they were met
   std::vector<PassNote> passes;
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;

@@ -130,6 +130,45 @@ TEST(Search, GoesUphillWithinAlpha) {
   EXPECT_TRUE(narrow.applied.empty());
 }
 
+// As if the rule that is refused were not there, and each rule of a trace is asked about.
+TEST(Search, ARuleThatIsRefusedIsNotReliedOn) {
+  SearchOptions options;
+  options.alpha = 3;
+  std::vector<std::string> asked;
+  options.confirm = [&](const RewriteRule& rule) -> std::optional<std::string> {
+    asked.push_back(rule.name);
+    if (rule.name == "downhill") return "forged";
+    return std::nullopt;
+  };
+  const OptimizeResult result = run(tanh_exp(), options);
+  EXPECT_EQ(asked, (std::vector<std::string>{"uphill", "downhill"})) << "the second search found nothing";
+  ASSERT_EQ(result.refused.size(), 1u);
+  EXPECT_EQ(result.refused[0].rule, "downhill");
+  EXPECT_EQ(result.refused[0].why, "forged");
+  EXPECT_TRUE(result.applied.empty());
+  SearchOptions disabled;
+  disabled.alpha = 3;
+  disabled.disabled_rules = {"downhill"};
+  const OptimizeResult without = run(tanh_exp(), disabled);
+  EXPECT_EQ(result.graph.hash(), without.graph.hash());
+  EXPECT_EQ(result.graphs_seen, without.graphs_seen);
+  EXPECT_EQ(result.steps, without.steps);
+}
+
+TEST(Search, OnlyWhatTheResultRestsOnIsConfirmed) {
+  SearchOptions options;
+  options.alpha = 3;
+  std::vector<std::string> asked;
+  options.confirm = [&](const RewriteRule& rule) {
+    asked.push_back(rule.name);
+    return std::optional<std::string>();
+  };
+  const OptimizeResult result = run(relu_chain(3), options);
+  EXPECT_EQ(asked, std::vector<std::string>{"relu-twice"});
+  EXPECT_EQ(result.applied.size(), 3u);
+  EXPECT_TRUE(result.refused.empty());
+}
+
 TEST(Search, GreedyTakesOnlyWhatImproves) {
   SearchOptions options;
   options.search = SearchKind::Greedy;

@@ -1,16 +1,12 @@
 // A run of the generator: the same output for any number of threads and ranks, and when it was stopped and goes on.
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
+#include "../held_program.h"
 #include "program.h"
 
 namespace gopt {
@@ -105,39 +101,28 @@ class CheckpointTest : public RunTest {
       write_file(entry.path().string(), text);
   }
 
-  // Starts a run, and ends it by a signal as soon as so many verdicts are known. Its wait status.
-  int stopped_run(size_t verdicts, int ending) const {
-    const pid_t child = fork();
-    if (child == 0) {
-      const std::string command = std::string("exec ") + RULEGEN_PROGRAM + " " + kRun + checkpoint() + " --out " +
-                                  folder_.file("stopped.rules") + " >/dev/null 2>" + folder_.file("stopped.txt");
-      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      _exit(127);
-    }
-    const auto start = std::chrono::steady_clock::now();
-    while (line_count() < verdicts && std::chrono::steady_clock::now() - start < std::chrono::minutes(2))
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    kill(child, ending);
-    int status = 0;
-    waitpid(child, &status, 0);
-    return status;
+  // A run that is ended when it has made so many verdicts.
+  HeldOutcome stopped_run(int verdicts, int ending) const {
+    const std::string command = RULEGEN_PROGRAM " " + kRun + checkpoint() + " --out " + folder_.file("stopped.rules");
+    return interrupt_after(verdicts, ending, command, folder_.file("stopped.txt"));
   }
 };
 
 TEST_F(CheckpointTest, AStoppedRunGoesOn) {
   const std::string whole = output_of("whole", "");
+  constexpr int kEach = 5;
   size_t known = 0;
   for (int ending : {SIGINT, SIGTERM, SIGKILL}) {
-    const int status = stopped_run(known + 5, ending);
-    const size_t before = known;
-    known = line_count();
-    EXPECT_GT(known, before);
+    const HeldOutcome outcome = stopped_run(kEach, ending);
+    ASSERT_TRUE(outcome.was_held) << outcome.text;
+    known += kEach;
+    EXPECT_EQ(line_count(), known);
     EXPECT_FALSE(std::filesystem::exists(folder_.file("stopped.rules")));
     if (ending == SIGKILL) {
-      EXPECT_TRUE(WIFSIGNALED(status));
+      EXPECT_TRUE(WIFSIGNALED(outcome.status));
     } else {
-      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 128 + ending) << status;
-      EXPECT_NE(read_file(folder_.file("stopped.txt")).find("goes on from the checkpoint"), std::string::npos);
+      EXPECT_TRUE(WIFEXITED(outcome.status) && WEXITSTATUS(outcome.status) == 128 + ending) << outcome.status;
+      EXPECT_NE(outcome.text.find("goes on from the checkpoint"), std::string::npos) << outcome.text;
     }
   }
   EXPECT_EQ(output_of("resumed", checkpoint()), whole);

@@ -7,12 +7,13 @@
 #include <memory>
 
 #include "gopt/result.h"
+#include "hold.h"
 
 namespace gopt::cli {
 
 using Action = std::function<Status()>;
 
-Action add_optimize(CLI::App& app);
+Action add_optimize(CLI::App& app, const Hold& hold);  // which holds after a step of the search
 Action add_run(CLI::App& app);
 Action add_bench(CLI::App& app);
 Action add_compare(CLI::App& app);

@@ -1,5 +1,9 @@
 // gopt: optimizes ONNX models with proved rewrite rules. Exit status: 0 done, 1 the input's or the user's error, 2
 // ours.
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+
 #include "commands.h"
 #include "program.h"
 
@@ -8,8 +12,14 @@ int main(int argc, char** argv) {
   CLI::App app("Optimizes ONNX models with proved rewrite rules, and emits fused C++ and CUDA code.", "gopt");
   app.set_version_flag("--version", GOPT_VERSION);
   Program program{app, {}, {}, "the model and the command line"};
-  const std::pair<const char*, std::pair<const char*, Action (*)(CLI::App&)>> commands[] = {
-      {"optimize", {"rewrite a model with proved rules; write ONNX and code", add_optimize}},
+  const gopt::Result<Hold> hold = Hold::parse(std::getenv("GOPT_HOLD"));
+  if (!hold) {
+    std::fprintf(stderr, "gopt: %s\n", hold.error().message.c_str());
+    return 1;
+  }
+  const auto optimize = [&](CLI::App& own) { return add_optimize(own, *hold); };
+  const std::pair<const char*, std::pair<const char*, std::function<Action(CLI::App&)>>> commands[] = {
+      {"optimize", {"rewrite a model with proved rules; write ONNX and code", optimize}},
       {"run", {"run a model on given or drawn inputs", add_run}},
       {"bench", {"time models, interleaved", add_bench}},
       {"compare", {"compare two models' outputs on the same inputs", add_compare}},

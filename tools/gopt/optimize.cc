@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "commands.h"
+#include "confirm_rule.h"
 #include "gopt/codegen.h"
 #include "gopt/onnx.h"
 #include "gopt/optimizer.h"
@@ -32,6 +33,7 @@ struct OptimizeOptions {
   uint64_t seed = 0;
   Tolerance tolerance;
   bool dry_run = false, force = false, measure = true, quiet = false;
+  Hold hold;
 };
 
 std::atomic<bool> interrupted{false};
@@ -108,7 +110,12 @@ Result<SearchOptions> search_options(const OptimizeOptions& o) {
     if (!is_pass(name)) s.enabled_rules.push_back(name);
   GOPT_ASSIGN_OR_RETURN(s.allowed_marks, parse_allowed(o.allow));
   s.stop = &interrupted;
-  if (!o.quiet && isatty(2)) s.progress = [](const std::string& line) { fmt::print(stderr, "\r\033[K{}", line); };
+  const bool is_shown = !o.quiet && isatty(2);
+  if (is_shown || o.hold.is_set())
+    s.progress = [is_shown, hold = o.hold, steps = size_t{0}](const std::string& line) mutable {
+      if (is_shown) fmt::print(stderr, "\r\033[K{}", line);
+      if (line.rfind("step ", 0) == 0) hold.after(++steps);
+    };
   return s;
 }
 
@@ -220,14 +227,38 @@ Result<CostSource> cost_source(const Graph& graph, const OptimizeOptions& o) {
   return source;
 }
 
+// A rule is relied on where it is proved here and now, whatever its record says.
+std::optional<std::string> confirm(const RewriteRule& rule, RuleConfirmer& confirmer, OptimizationReport& report) {
+  const Confirmation& found = confirmer.confirm(rule);
+  if (!found.proof) return found.why_not;
+  if (report.proofs.insert_or_assign(rule.name, *found.proof).second && record_differs(rule, *found.proof))
+    report.notes.push_back(fmt::format(
+        "rule `{}` is proved, but not as its record says; `rulegen verify --write` makes the record anew", rule.name));
+  return std::nullopt;
+}
+
+// What was refused once stays out.
+void note_refused(OptimizationReport& report, SearchOptions& options) {
+  for (const RefusedRule& refused : report.result.refused) {
+    options.disabled_rules.push_back(refused.rule);
+    report.refused.push_back(refused);
+    report.notes.push_back(fmt::format("rule `{}` is not applied, although its record says that it is proved: {}",
+                                       refused.rule, refused.why));
+  }
+}
+
 // One search; with measured costs, again as long as its result has kernels that were never timed: a result stands on
 // measured kernels alone, or on what a few rounds could measure.
 Status search(const Graph& graph, const std::vector<RewriteRule>& rules, const OptimizeOptions& o,
               const CostSource& source, OptimizationReport& report) {
   constexpr int kRounds = 4;
+  RuleConfirmer confirmer;
+  SearchOptions options = report.search;
+  options.confirm = [&](const RewriteRule& rule) { return confirm(rule, confirmer, report); };
   for (int round = 0; round < kRounds; round++) {
     auto oracle = plan_cost_oracle(target_of(o), source.make());
-    GOPT_ASSIGN_OR_RETURN(report.result, optimize(graph, rules, *oracle, report.search));
+    GOPT_ASSIGN_OR_RETURN(report.result, optimize(graph, rules, *oracle, options));
+    note_refused(report, options);
     if (!source.cache || interrupted) break;
     const auto costs = source.make();
     GOPT_ASSIGN_OR_RETURN(const int added,
@@ -255,6 +286,7 @@ Status optimize_model(const OptimizeOptions& o) {
   GOPT_RETURN_IF_ERROR(search(model.graph, rules, o, source, report));
   std::signal(SIGINT, SIG_DFL);
   if (report.search.progress) fmt::print(stderr, "\r\033[K");
+  for (const std::string& note : report.notes) fmt::print(stderr, "gopt: warning: {}\n", note);
 
   report.check = check_equal(model.graph, report.result.graph,
                              {o.check, o.threads, o.seed + 1, o.tolerance, report.result.before.operations});
@@ -273,8 +305,9 @@ Status optimize_model(const OptimizeOptions& o) {
 
 }  // namespace
 
-Action add_optimize(CLI::App& app) {
+Action add_optimize(CLI::App& app, const Hold& hold) {
   auto o = std::make_shared<OptimizeOptions>();
+  o->hold = hold;
   app.add_option("model", o->input, "an ONNX file")->required();
   app.add_option("-o,--output", o->output, "write the optimized model to FILE.onnx");
   app.add_option("--emit", o->emit, "write code to the folder DIR");

@@ -30,12 +30,6 @@ std::map<std::string, Count> operator_counts(const OptimizationReport& r) {
   return counts;
 }
 
-const RewriteRule* find_rule(const OptimizationReport& r, const std::string& name) {
-  for (const RewriteRule& rule : r.rules)
-    if (rule.name == name) return &rule;
-  return nullptr;
-}
-
 void print_operators(const OptimizationReport& r) {
   fmt::print("{:<28} {:>7} {:>7}\n", "operators", "before", "after");
   Count total;
@@ -58,11 +52,8 @@ void print_applied(const OptimizationReport& r) {
   }
   fmt::print("rules applied:{}\n", applied.empty() ? " none" : "");
   for (const auto& [name, times] : applied) {
-    const RewriteRule* rule = find_rule(r, name);
-    std::string proof = "no proof found";
-    if (rule && rule->proof)
-      proof = fmt::format("proved, {} obligations, {}", rule->proof->obligations, rule->proof->solver);
-    fmt::print("  {:<44} x{:<4} {}\n", name, times, proof);
+    const ProofRecord& proof = r.proofs.at(name);
+    fmt::print("  {:<44} x{:<4} proved, {} obligations, {}\n", name, times, proof.obligations, proof.solver);
   }
 }
 
@@ -106,23 +97,24 @@ void print_report(const OptimizationReport& r) {
 
 std::string report_json(const OptimizationReport& r) {
   using nlohmann::json;
-  json operators = json::object(), applied = json::array(), passes = json::array(), outputs = json::array();
+  json operators = json::object(), applied = json::array(), refused = json::array(), passes = json::array(),
+       outputs = json::array();
   for (const auto& [name, count] : operator_counts(r))
     operators[name] = {{"before", count.before}, {"after", count.after}};
   for (const AppliedRule& a : r.result.applied) {
-    json row = {{"rule", a.rule},
-                {"content_hash", a.content_hash},
-                {"matched", a.matched_nodes},
-                {"cost_before_ms", a.cost_before_ms},
-                {"cost_after_ms", a.cost_after_ms}};
-    const RewriteRule* rule = find_rule(r, a.rule);
-    if (rule && rule->proof)
-      row["proof"] = {{"definitions", rule->proof->definitions},
-                      {"obligations", rule->proof->obligations},
-                      {"solver", rule->proof->solver},
-                      {"digest", rule->proof->digest}};
-    applied.push_back(row);
+    const ProofRecord& proof = r.proofs.at(a.rule);
+    applied.push_back({{"rule", a.rule},
+                       {"content_hash", a.content_hash},
+                       {"matched", a.matched_nodes},
+                       {"cost_before_ms", a.cost_before_ms},
+                       {"cost_after_ms", a.cost_after_ms},
+                       {"proof",
+                        {{"definitions", proof.definitions},
+                         {"obligations", proof.obligations},
+                         {"solver", proof.solver},
+                         {"digest", proof.digest}}}});
   }
+  for (const RefusedRule& rule : r.refused) refused.push_back({{"rule", rule.rule}, {"why", rule.why}});
   for (const PassNote& p : r.result.passes)
     passes.push_back({{"pass", p.pass}, {"changed", p.changed}, {"seconds", p.seconds}});
   for (const Difference& d : r.check.differences)
@@ -136,6 +128,7 @@ std::string report_json(const OptimizationReport& r) {
                  {"emitted", r.emitted},
                  {"operators", operators},
                  {"applied", applied},
+                 {"refused", refused},
                  {"passes", passes},
                  {"search",
                   {{"alpha", r.search.alpha},

@@ -1,6 +1,7 @@
 // What one optimization did, as the table that is printed and as the JSON of --report.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,8 +20,11 @@ struct OptimizationReport {
   std::string model, output, emitted;
   Graph before;
   OptimizeResult result;
-  std::vector<RewriteRule> rules;  // that were offered
-  std::string cost;                // "analytic" or "measured"
+  std::vector<RewriteRule> rules;             // that were offered
+  std::map<std::string, ProofRecord> proofs;  // made in this run, of the rules that a result rested on
+  std::vector<RefusedRule> refused;           // proved by their records alone
+  std::vector<std::string> notes;             // what is to be said of records
+  std::string cost;                           // "analytic" or "measured"
   SearchOptions search;
   CheckReport check;
   std::optional<MeasuredLatency> latency;

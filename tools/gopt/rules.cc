@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
+#include "confirm_rule.h"
 #include "rule_files.h"
 
 namespace gopt::cli {
@@ -19,14 +20,23 @@ bool uses(const RewriteRule& rule, const std::string& text) {
   return to_string(rule.marks).find(text) != std::string::npos;
 }
 
+// A rule as its file has it, and what a proof that is made now says of it.
+Status show_rule(const RewriteRule& rule) {
+  fmt::print("{}", print_rule(rule));
+  std::fflush(stdout);
+  const Confirmation found = confirm_rule(rule);
+  if (!found.proof)
+    return Error{fmt::format("rule `{}` is not proved, although its record says so: {}", rule.name, found.why_not)};
+  fmt::print("proved again: {} obligations, {}, digest {}{}\n", found.proof->obligations, found.proof->solver,
+             found.proof->digest, record_differs(rule, *found.proof) ? "; its record is of another proof" : "");
+  return Unit{};
+}
+
 Status list_rules(const RulesOptions& o) {
   GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(o.files));
   if (!o.show.empty()) {
-    for (const RewriteRule& rule : rules) {
-      if (rule.name != o.show) continue;
-      fmt::print("{}", print_rule(rule));
-      return Unit{};
-    }
+    for (const RewriteRule& rule : rules)
+      if (rule.name == o.show) return show_rule(rule);
     return Error{"there is no rule " + o.show + "; `gopt rules` lists them"};
   }
   int shown = 0;
@@ -35,7 +45,8 @@ Status list_rules(const RulesOptions& o) {
     shown++;
     fmt::print("{:<44} {}{}\n", rule.name, rule.content_hash().substr(0, 12), to_string(rule.marks));
   }
-  fmt::print("{} of {} rules, all proved\n", shown, rules.size());
+  fmt::print("{} of {} rules, proved by their records; --show NAME proves a rule again, `rulegen verify FILE` all\n",
+             shown, rules.size());
   return Unit{};
 }
 
@@ -44,7 +55,7 @@ Status list_rules(const RulesOptions& o) {
 Action add_rules(CLI::App& app) {
   auto o = std::make_shared<RulesOptions>();
   app.add_option("--rules", o->files, "rules files; those that gopt ships where none is given");
-  app.add_option("--show", o->show, "print one rule with its condition and proof record");
+  app.add_option("--show", o->show, "print one rule with its condition and proof record, and prove it again");
   app.add_option("--filter", o->containing,
                  "only rules with this in their name, origin or marks, or with this operator on the left");
   return [o] { return list_rules(*o); };

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "gopt/ranks.h"
+#include "hold.h"
 #include "program.h"
 
 namespace gopt::cli {
 
-Command add_generate(CLI::App& app, Ranks& ranks);  // and stats; the ranks share the work
-Command add_verify(CLI::App& app);
+// And stats; the ranks share the work. Holds after a verdict, as verify does.
+Command add_generate(CLI::App& app, Ranks& ranks, const Hold& hold);
+Command add_verify(CLI::App& app, const Hold& hold);
 Command add_derive(CLI::App& app);
 Command add_show(CLI::App& app);
 Command add_audit(CLI::App& app);

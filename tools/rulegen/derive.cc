@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "derive_confirm.h"
 #include "derive_report.h"
 #include "prove.h"
 #include "rule_input.h"
@@ -55,29 +56,56 @@ struct Counts {
   }
 };
 
-std::vector<Derivation> derive_each(const std::vector<RewriteRule>& database, const std::vector<RewriteRule>& goals,
-                                    const DeriveOptions& o) {
+struct Derived {
+  std::vector<Derivation> found;
+  std::string rests_on;
+};
+
+// Again without the rules that turn out not to be proved, as long as something rests on one.
+Derived derive_each(const std::vector<RewriteRule>& database, const std::vector<RewriteRule>& goals,
+                    const DeriveOptions& o) {
   const DerivationRules rules(database);
-  std::vector<DerivationTask> tasks;
-  for (const RewriteRule& goal : goals) tasks.push_back({&goal, {}});
-  return derive_on_threads(tasks, rules, o.limits, o.threads);
+  DerivationRulesConfirmed confirmed(rules, o.threads);
+  std::vector<Derivation> found(goals.size());
+  std::vector<size_t> open(goals.size());
+  for (size_t i = 0; i < goals.size(); i++) open[i] = i;
+  while (!open.empty()) {
+    const std::vector<bool> allowed = confirmed.without_refused(std::vector<bool>(database.size(), true));
+    std::vector<DerivationTask> tasks;
+    for (const size_t goal : open) tasks.push_back({&goals[goal], allowed});
+    std::vector<Derivation> derived = derive_on_threads(tasks, rules, o.limits, o.threads);
+    confirmed.confirm_rules_of(derived);
+    std::vector<size_t> again;
+    for (size_t i = 0; i < open.size(); i++) {
+      if (!confirmed.is_confirmed(derived[i])) again.push_back(open[i]);
+      found[open[i]] = std::move(derived[i]);
+    }
+    open = std::move(again);
+  }
+  return {std::move(found), confirmed.text()};
 }
 
-// One after another: what follows may be used from there on.
-std::vector<Derivation> derive_learning(std::vector<RewriteRule> database, const std::vector<RewriteRule>& goals,
-                                        const DerivationLimits& limits) {
+// One after another: what follows may be used from there on, when it is proved as what it was derived from is: a
+// derivation does not say that the right side has a value wherever the left has one.
+Derived derive_learning(std::vector<RewriteRule> database, const std::vector<RewriteRule>& goals,
+                        const DeriveOptions& o) {
   std::vector<bool> allowed(database.size() + goals.size());
   std::fill_n(allowed.begin(), database.size(), true);
   const size_t first = database.size();
   database.insert(database.end(), goals.begin(), goals.end());
   const DerivationRules rules(std::move(database));
+  DerivationRulesConfirmed confirmed(rules, o.threads);
   std::vector<Derivation> found;
   for (size_t i = 0; i < goals.size(); i++) {
-    found.push_back(derive_rule(goals[i], rules, allowed, limits));
-    // What the prover has not decided may have no value on the right where it has one on the left.
+    do {
+      allowed = confirmed.without_refused(std::move(allowed));
+      if (found.size() > i) found.pop_back();
+      found.push_back(derive_rule(goals[i], rules, allowed, o.limits));
+      confirmed.confirm_rules_of({found.back()});
+    } while (!confirmed.is_confirmed(found.back()));
     allowed[first + i] = found.back().verdict == Derivation::Verdict::Follows && goals[i].proof;
   }
-  return found;
+  return {std::move(found), confirmed.text()};
 }
 
 Result<int> derive(const DeriveOptions& o) {
@@ -97,8 +125,8 @@ Result<int> derive(const DeriveOptions& o) {
   }
   const std::vector<RewriteRule> goals = goals_of(std::move(file.rules), o.threads, left_out);
   const std::clock_t start = std::clock();
-  const std::vector<Derivation> found =
-      o.learn ? derive_learning(database, goals, o.limits) : derive_each(database, goals, o);
+  const Derived derived = o.learn ? derive_learning(database, goals, o) : derive_each(database, goals, o);
+  const std::vector<Derivation>& found = derived.found;
   Counts counts;
   nlohmann::json rows = nlohmann::json::array();
   for (size_t i = 0; i < goals.size(); i++) {
@@ -110,6 +138,7 @@ Result<int> derive(const DeriveOptions& o) {
   fmt::print("{} rules by {}: {} follow (at most {} steps), {} do not (saturated), {} not derived within the limits",
              goals.size(), database.size(), counts.follow, counts.longest, counts.saturated, counts.limited);
   fmt::print("{}\n", counts.unread ? fmt::format(", {} cannot be read", counts.unread) : "");
+  fmt::print("{}\n", derived.rests_on);
   fmt::print(stderr, "{:.1f} CPU seconds\n", static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   rows.insert(rows.end(), left_out.begin(), left_out.end());
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, rows.dump(1) + "\n", o.force));

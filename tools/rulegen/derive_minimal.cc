@@ -181,8 +181,8 @@ Result<int> derive_minimal(const DeriveOptions& o) {
     if (!o.json.empty()) rows.push_back(derivation_json(name, found.derivations[i]));
   }
   const auto core = std::count(found.is_core.begin(), found.is_core.end(), true);
-  fmt::print("{} rules: {} core ({} of them not derived within the limits), {} shortcuts\n", rules.rules().size(), core,
-             found.limited(), rules.rules().size() - static_cast<size_t>(core));
+  fmt::print("{} rules, proved by their records: {} core ({} of them not derived within the limits), {} shortcuts\n",
+             rules.rules().size(), core, found.limited(), rules.rules().size() - static_cast<size_t>(core));
   fmt::print(stderr, "{:.1f} CPU seconds\n", static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(write_text(o.json, rows.dump(1) + "\n", o.force));
   GOPT_RETURN_IF_ERROR(write_parts(rules, o, found));

@@ -22,6 +22,7 @@ struct GenerateOptions {
   GeneratorLimits limits;
   std::string out, partial, report, alphabet, checkpoint;
   bool unproved = false, force = false, verbose = false;
+  Hold hold;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -80,6 +81,7 @@ struct Run {
 Result<Run> run_generator(const GenerateOptions& o) {
   const auto start = std::chrono::steady_clock::now();
   Prover prover(*o.limits.ranks, o.limits.threads, show_progress);
+  prover.hold_at(o.hold);
   if (!o.checkpoint.empty()) {
     GOPT_RETURN_IF_ERROR(prover.keep_in(o.checkpoint));
     for (int ending : {SIGINT, SIGTERM}) signal(ending, say_interrupted);
@@ -241,7 +243,7 @@ Result<int> on_all(Ranks& ranks, const std::function<Result<int>()>& command) {
 
 }  // namespace
 
-Command add_generate(CLI::App& app, Ranks& ranks) {
+Command add_generate(CLI::App& app, Ranks& ranks, const Hold& hold) {
   auto o = std::make_shared<GenerateOptions>(), counted = std::make_shared<GenerateOptions>();
   app.add_option("--out", o->out, "write the proved rules to FILE.rules");
   app.add_option("--partial", o->partial,
@@ -250,6 +252,7 @@ Command add_generate(CLI::App& app, Ranks& ranks) {
   CLI::App* stats_app = app.add_subcommand("stats", "print how many pairs each stage leaves, for 1 to --max-ops");
   add_limits(*stats_app, *counted);
   o->limits.ranks = counted->limits.ranks = &ranks;
+  o->hold = counted->hold = hold;
   return [o, counted, stats_app, &ranks] {
     return on_all(ranks, [&] { return stats_app->parsed() ? stats(*counted, ranks) : generate(*o, ranks); });
   };

@@ -4,11 +4,13 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <utility>
 
 namespace gopt::cli {
 namespace {
+
+// That the user's are no longer waited for is a signal, too.
+constexpr int kOver = SIGUSR1;
 
 sigset_t ending_signals() {
   sigset_t signals;
@@ -18,30 +20,35 @@ sigset_t ending_signals() {
   return signals;
 }
 
+sigset_t awaited_signals() {
+  sigset_t signals = ending_signals();
+  sigaddset(&signals, kOver);
+  return signals;
+}
+
 }  // namespace
 
 Interruption::Interruption(std::function<void()> last_words) : last_words_(std::move(last_words)) {
-  const sigset_t signals = ending_signals();
+  const sigset_t signals = awaited_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   watcher_ = std::thread([this] { wait(); });
 }
 
 Interruption::~Interruption() {
-  is_over_ = true;
+  pthread_kill(watcher_.native_handle(), kOver);
   watcher_.join();
-  const sigset_t signals = ending_signals();
+  const sigset_t signals = awaited_signals();
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 void Interruption::wait() {
-  constexpr timespec kPatience{0, 50'000'000};  // between looks at whether it is over
-  const sigset_t signals = ending_signals();
-  while (!is_over_) {
-    const int signal = sigtimedwait(&signals, nullptr, &kPatience);
-    if (signal <= 0) continue;
-    last_words_();
-    _exit(128 + signal);
+  const sigset_t signals = awaited_signals();
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) {
   }
+  if (signal == kOver) return;
+  last_words_();
+  _exit(128 + signal);
 }
 
 }  // namespace gopt::cli

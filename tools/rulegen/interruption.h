@@ -2,7 +2,6 @@
 // lock and write as any other, and then ends the process with 128 + the signal's number.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <thread>
 
@@ -19,7 +18,6 @@ class Interruption {
  private:
   void wait();
   std::function<void()> last_words_;
-  std::atomic<bool> is_over_{false};
   std::thread watcher_;
 };
 

@@ -1,5 +1,9 @@
 // rulegen: finds rewrite rules by enumeration and proves them; proves files of rules again, shows their proofs and
 // audits the prover. Exit status: 0 done, 1 a rule is refuted or the user's error, 2 ours.
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+
 #include "commands.h"
 #include "processes.h"
 
@@ -9,9 +13,15 @@ int run(gopt::Ranks& ranks, int argc, char** argv) {
   using namespace gopt::cli;
   CLI::App app("Finds rewrite rules among small operator graphs and proves them for every tensor size.", "rulegen");
   app.set_version_flag("--version", GOPT_VERSION);
-  Program program{app, {}, add_generate(app, ranks), "the command line"};
-  const std::pair<const char*, std::pair<const char*, Command (*)(CLI::App&)>> commands[] = {
-      {"verify", {"prove rules files again", add_verify}},
+  const gopt::Result<Hold> hold = Hold::parse(std::getenv("GOPT_HOLD"));
+  if (!hold) {
+    std::fprintf(stderr, "rulegen: %s\n", hold.error().message.c_str());
+    return 1;
+  }
+  Program program{app, {}, add_generate(app, ranks, *hold), "the command line"};
+  const auto verify = [&](CLI::App& own) { return add_verify(own, *hold); };
+  const std::pair<const char*, std::pair<const char*, std::function<Command(CLI::App&)>>> commands[] = {
+      {"verify", {"prove rules files again", verify}},
       {"derive", {"say which rules follow from others, and how", add_derive}},
       {"show", {"print a rule as algebra, with its proof or counterexample", add_show}},
       {"check-log", {"check logs of proofs, without the prover", add_check_log}},

@@ -81,6 +81,7 @@ std::vector<bool> Prover::prove(std::vector<RewriteRule>& rules) {
       open.size(), threads_, [&](size_t at) { return to_line(verdict_on(rules[open[at]])); },
       [&](size_t, const std::string& line) {
         save(line);
+        hold_.after(++decided_);
         show(++done, open.size(), seconds_since(begin));
       });
   for (const std::string& line : lines) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gopt/ranks.h"
+#include "hold.h"
 #include "prove.h"
 #include "verdict_line.h"
 
@@ -21,6 +22,7 @@ class Prover {
   // Takes up what was found before under today's definitions, and adds to it from here on. The folder is rank 0's.
   // What is no verdict in it is left out, with a note; errors: it cannot be written.
   Status keep_in(const std::string& folder);
+  void hold_at(const Hold& hold) { hold_ = hold; }  // after so many verdicts of this run
 
   // Which candidates are proved; these get their condition, marks and proof.
   std::vector<bool> prove(std::vector<RewriteRule>& rules);
@@ -38,6 +40,8 @@ class Prover {
 
   Ranks& ranks_;
   int threads_;
+  Hold hold_;
+  size_t decided_ = 0;  // in this run
   std::function<void(const std::string&)> progress_;
   std::string file_;
   std::map<std::string, KnownVerdict> known_;  // by the candidate's content

@@ -18,6 +18,7 @@ struct ShowOptions {
 
 // The condition that is shown is the one under which the rule was proved.
 void show_rule(RewriteRule rule) {
+  const std::optional<ProofRecord> record = rule.proof;
   const Verification v = prove_rule(rule);
   fmt::print("rule {}{}\n{}", rule.name, rule.origin.empty() ? "" : " (" + rule.origin + ")", algebra_text(rule));
   fmt::print("{}{}", to_string(v.verdict), v.reason.empty() ? "" : ": " + v.reason);
@@ -25,6 +26,9 @@ void show_rule(RewriteRule rule) {
     fmt::print(": {} obligations, {}, digest {}, definitions {}{}", v.proof->obligations, v.proof->solver,
                v.proof->digest, v.proof->definitions, v.marks == RuleMarks{} ? "" : ", marks" + to_string(v.marks));
   fmt::print(", {:.0f} ms\n", v.milliseconds);
+  if (record && !(v.proof && *v.proof == *record))
+    fmt::print("the record in its file is not of this proof: {} obligations, {}, digest {}, definitions {}\n",
+               record->obligations, record->solver, record->digest, record->definitions);
   if (v.counterexample) fmt::print("counterexample: {}\n", to_string(*v.counterexample));
 }
 

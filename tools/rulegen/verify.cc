@@ -26,6 +26,7 @@ struct VerifyCommandOptions {
   int threads = 1;
   unsigned cross_check_rlimit = kCrossCheckRlimit;
   bool write = false, force = false, cross_check = false, partial = false, generalise = false;
+  Hold hold;
 };
 
 nlohmann::json row(const RewriteRule& rule, const Verification& v) {
@@ -138,12 +139,7 @@ class FileRun {
     const auto start = std::chrono::steady_clock::now();
     size_t done = 0;
     prove_on_threads(file_.rules, options, options_.threads, [&](const RewriteRule& rule, const Verification& v) {
-      const std::lock_guard lock(findings_.mutex);
-      report_malformed(done);
-      findings_.rows[places_[done++]] = row(rule, v);
-      findings_.decided++;
-      report(rule, v);
-      std::fflush(stdout);
+      options_.hold.after(note_decided(rule, v, done++));
     });
     const std::lock_guard lock(findings_.mutex);
     report_malformed(done);
@@ -156,6 +152,16 @@ class FileRun {
   }
 
  private:
+  // How many rules are decided now.
+  size_t note_decided(const RewriteRule& rule, const Verification& v, size_t position) {
+    const std::lock_guard lock(findings_.mutex);
+    report_malformed(position);
+    findings_.rows[places_[position]] = row(rule, v);
+    report(rule, v);
+    std::fflush(stdout);
+    return ++findings_.decided;
+  }
+
   void report_malformed(size_t next) {
     for (; malformed_ < file_.malformed.size() && file_.malformed[malformed_].next == next; malformed_++) {
       progress_.clear();
@@ -251,8 +257,9 @@ Result<int> verify(const VerifyCommandOptions& o) {
 
 }  // namespace
 
-Command add_verify(CLI::App& app) {
+Command add_verify(CLI::App& app, const Hold& hold) {
   auto o = std::make_shared<VerifyCommandOptions>();
+  o->hold = hold;
   app.add_option("files", o->files, "rules files; their proofs are made again from nothing")->required();
   app.add_option("--format", o->format, "the files' form: rules, or taso-json (TASO's rules as JSON)")
       ->check(CLI::IsMember({"rules", "taso-json"}))
