@@ -1,4 +1,5 @@
-// The check of a result: the optimized graph against the original on fresh random inputs.
+// The check of a result: the optimized graph against the original on fresh random inputs, ordinary ones and such as
+// show what floats make of a rewrite (check_inputs.h).
 #pragma once
 
 #include <string>
@@ -21,8 +22,9 @@ struct CheckOptions {
 struct CheckReport {
   bool checked = false;
   bool passed = false;
-  std::string engine, why_not;  // why_not: where it could not be checked
-  std::vector<Difference> differences;
+  std::string engine, why_not;          // why_not: where it could not be checked
+  std::vector<std::string> draws;       // kinds of inputs, in order; where it failed, the last did
+  std::vector<Difference> differences;  // on ordinary inputs, or where it failed
 };
 
 // Never an error: what cannot be checked says so.

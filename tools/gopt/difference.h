@@ -11,6 +11,7 @@ namespace gopt::cli {
 struct Tolerance {
   double relative = 1e-4;  // of the largest magnitude of the reference
   double absolute = 1e-5;
+  bool reference_may_fail = false;  // where it is infinite or NaN, anything will do
 };
 
 struct Difference {

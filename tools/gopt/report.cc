@@ -61,8 +61,9 @@ std::string check_text(const CheckReport& c) {
   if (!c.checked) return "not checked: " + c.why_not;
   double worst = 0;
   for (const Difference& d : c.differences) worst = std::max(worst, d.max_relative);
-  return fmt::format("{} (max |a-b| / max |a| = {:.2g}, {}, fresh random inputs)", c.passed ? "PASSED" : "FAILED",
-                     worst, c.engine);
+  return fmt::format(
+      "{} (max |a-b| / max |a| = {:.2g}, {}, {})", c.passed ? "PASSED" : "FAILED", worst, c.engine,
+      c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : c.draws.back() + " random inputs");
 }
 
 // High-water mark of this process' resident memory; 0 where the system does not say.
@@ -151,6 +152,7 @@ std::string report_json(const OptimizationReport& r) {
                    {"passed", r.check.passed},
                    {"engine", r.check.engine},
                    {"why_not", r.check.why_not},
+                   {"draws", r.check.draws},
                    {"outputs", outputs}}},
                  {"latency_note", r.latency_note},
                  {"seconds", r.seconds},

@@ -14,6 +14,7 @@ Command add_verify(CLI::App& app, const Hold& hold);
 Command add_derive(CLI::App& app);
 Command add_show(CLI::App& app);
 Command add_audit(CLI::App& app);
+Command add_scan(CLI::App& app);
 Command add_check_log(CLI::App& app);
 
 }  // namespace gopt::cli

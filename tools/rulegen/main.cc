@@ -25,6 +25,7 @@ int run(gopt::Ranks& ranks, int argc, char** argv) {
       {"derive", {"say which rules follow from others, and how", add_derive}},
       {"show", {"print a rule as algebra, with its proof or counterexample", add_show}},
       {"check-log", {"check logs of proofs, without the prover", add_check_log}},
+      {"scan", {"run rules in floats and say which lose range, digits or finite values", add_scan}},
       {"audit", {"change right sides at random and look for a wrong rule that is proved", add_audit}},
   };
   for (const auto& [name, command] : commands) {
