@@ -187,9 +187,12 @@ Verification verify_as_stated(const RewriteRule& candidate, const VerifyOptions&
   if (v.verdict != Verdict::Proved || v.condition == candidate.condition) return v;
   RewriteRule stated = candidate;
   stated.condition = v.condition;
+  const auto read = parse_rules(print_rule(stated), stated.name);
+  if (!read) return v;
+  stated.condition = read->front().condition;
   Verification again = verify_once(stated, options);
   again.questions += v.questions;
-  const bool is_same = again.verdict == Verdict::Proved && again.condition == v.condition;
+  const bool is_same = again.verdict == Verdict::Proved && again.condition == stated.condition;
   return is_same || again.verdict == Verdict::Refuted ? again : v;
 }
 
