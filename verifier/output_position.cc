@@ -40,6 +40,7 @@ OutputPosition position_of(const Shape& shape, size_t output, int choice) {
     Index outer(1);
     for (size_t k = 0; k < factors.size(); k++)
       if (k != chosen) outer = outer * factors[k];
+    p.factors.insert(p.factors.end(), factors.begin(), factors.end());
     const Index q = symbol(name + "q"), r = symbol(name + "r");
     p.subscripts.push_back(q * inner + r);
     p.range = p.range && within(q, Index(0), outer) && within(r, Index(0), inner);

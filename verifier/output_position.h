@@ -11,6 +11,8 @@ namespace gopt {
 struct OutputPosition {
   std::vector<Index> subscripts;
   Cond range;  // they lie in the output
+  // Where these are not negative the subscripts are any position: two negative factors have a positive product.
+  std::vector<Index> factors;
 };
 
 // `choice` says which factor of a product axis is the inner one; -1: no axis is split.

@@ -77,7 +77,12 @@ int RuleEvaluator::draws() const {
 
 void RuleEvaluator::set_sizes(const Environment& sizes) { sizes_ = sizes; }
 
-bool RuleEvaluator::is_left_defined() const { return evaluate(left_condition_, sizes_) == true; }
+bool RuleEvaluator::is_left_defined() const {
+  if (evaluate(left_condition_, sizes_) != true) return false;
+  for (size_t o = 0; o < left_.outputs.size(); o++)
+    if (!dims(o)) return false;  // an attribute's product may be negative
+  return true;
+}
 
 bool RuleEvaluator::is_right_defined() const {
   for (const Requirement& r : right_.requirements)

@@ -629,6 +629,7 @@ bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box, co
   std::vector<Attempt> later;
   for (int choice = factor_choices(shape) - 1; choice >= -1; choice--) {
     const OutputPosition position = position_of(shape, output, choice);
+    if (!are_sizes(position.factors, assumed)) continue;
     Attempt a{{output, position.subscripts, solved}, assumed && position.range, nullptr, {}, {}, {}, {}};
     for (size_t axis = 0; axis < box.size(); axis++)
       a.given = a.given && within(position.subscripts[axis], substitute(box[axis].low, solved),
@@ -655,6 +656,15 @@ bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box, co
   std::stable_sort(later.begin(), later.end(),
                    [](const Attempt& a, const Attempt& b) { return a.divisions < b.divisions; });
   return std::any_of(later.begin(), later.end(), [&](Attempt& a) { return conclude(a, part); });
+}
+
+bool RuleVerifier::are_sizes(const std::vector<Index>& factors, const Cond& assumed) {
+  const std::vector<Cond> said = conjuncts(assumed);
+  return std::all_of(factors.begin(), factors.end(), [&](const Index& factor) {
+    const Cond is_size = at_least(factor, Index(0));
+    return is_size.is_true() || std::find(said.begin(), said.end(), is_size) != said.end() ||
+           solver_.entails(assumed, is_size);
+  });
 }
 
 bool RuleVerifier::conclude(Attempt& attempt, const Cond& part) {

@@ -60,6 +60,7 @@ class RuleVerifier {
   bool prove_output(size_t output, const Cond& part);
   bool prove_output_in(size_t output, const Cond& part);
   bool prove_box(size_t output, const Cond& part, const Box& box, const Substitution& solved);
+  bool are_sizes(const std::vector<Index>& factors, const Cond& assumed);  // none is negative
   struct Attempt;
   bool conclude(Attempt& attempt, const Cond& part);
   bool meets_demands(struct ProofState& state, const Cond& part);

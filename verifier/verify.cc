@@ -160,6 +160,9 @@ std::optional<Cond> without_prefix(const Cond& condition) {
 // Operators that are pointwise in leading axes: what holds under none and under one holds under any number, since
 // several leading axes are one, numbered row by row (docs/verifier.md).
 Verification verify_prefixed(const RewriteRule& rule, const VerifyOptions& options) {
+  const std::vector<AtomId> symbols = rule_symbols(rule);
+  if (std::find(symbols.begin(), symbols.end(), symbol_atom("prefix")) != symbols.end())
+    return unknown_verdict("the symbol prefix is that of its leading axes; give it another name");
   const auto none = with_prefix(rule, {}), one = with_prefix(rule, {symbol("prefix")});
   if (!none || !one) return unknown_verdict((none ? one : none).error().message);
   RuleVerifier first(*none, options), second(*one, options);
@@ -198,9 +201,12 @@ Verification verify_as_stated(const RewriteRule& candidate, const VerifyOptions&
   if (v.verdict != Verdict::Proved || v.condition == candidate.condition) return v;
   RewriteRule stated = candidate;
   stated.condition = v.condition;
+  const auto read = parse_rules(print_rule(stated), stated.name);
+  if (!read) return v;
+  stated.condition = read->front().condition;
   Verification again = verify_once(stated, options);
   again.questions += v.questions;
-  const bool is_same = again.verdict == Verdict::Proved && again.condition == v.condition;
+  const bool is_same = again.verdict == Verdict::Proved && again.condition == stated.condition;
   return is_same || again.verdict == Verdict::Refuted ? again : v;
 }
 

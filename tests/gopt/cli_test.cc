@@ -46,8 +46,8 @@ std::map<std::string, std::pair<int, int>> operators(const nlohmann::json& repor
 TEST(Optimize, SineAndCosineSquaredBecomeOne) {
   TemporaryFolder folder;
   write_model(kTrigonometric, folder.file("f.onnx"));
-  const Outcome outcome = run_program("optimize " + folder.file("f.onnx") + " -o " + folder.file("y.onnx") +
-                                      " --report " + folder.file("r.json"));
+  const Outcome outcome = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " -o " +
+                                      folder.file("y.onnx") + " --report " + folder.file("r.json"));
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   auto optimized = import_onnx(folder.file("y.onnx"));
   ASSERT_TRUE(optimized.ok()) << optimized.error().message;
@@ -69,8 +69,8 @@ TEST(Optimize, SineAndCosineSquaredBecomeOne) {
 TEST(Optimize, BatchNormalizationIsFolded) {
   TemporaryFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const Outcome outcome = run_program("optimize " + folder.file("f.onnx") + " -o " + folder.file("y.onnx") +
-                                      " --report " + folder.file("r.json"));
+  const Outcome outcome = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " -o " +
+                                      folder.file("y.onnx") + " --report " + folder.file("r.json"));
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("PASSED"), std::string::npos) << outcome.text;
   const auto counts = operators(nlohmann::json::parse(read_file(folder.file("r.json"))));
@@ -84,7 +84,7 @@ TEST(Optimize, BatchNormalizationIsFolded) {
 TEST(Optimize, ADisabledRuleIsNotApplied) {
   TemporaryFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const Outcome outcome = run_program("optimize " + folder.file("f.onnx") + " --dry-run --search none");
+  const Outcome outcome = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " --dry-run --search none");
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("rules applied: none"), std::string::npos) << outcome.text;
   EXPECT_EQ(folder.count(), 1u) << "--dry-run writes nothing";
@@ -94,7 +94,7 @@ TEST(Optimize, ADisabledRuleIsNotApplied) {
 TEST(Optimize, TheBestSoFarIsWrittenWhenInterrupted) {
   TemporaryFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const std::string command = std::string(GOPT_PROGRAM " optimize ") + folder.file("f.onnx") + " -o " +
+  const std::string command = std::string(GOPT_PROGRAM " optimize --budget 1000h ") + folder.file("f.onnx") + " -o " +
                               folder.file("y.onnx") + " --report " + folder.file("r.json");
   const HeldOutcome outcome = interrupt_after(2, SIGINT, command, folder.file("printed.txt"));
   ASSERT_TRUE(outcome.was_held) << outcome.text;
@@ -111,7 +111,7 @@ TEST(Optimize, TheSameTwice) {
   TemporaryFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
   for (const char* name : {"a.onnx", "b.onnx"})
-    ASSERT_EQ(run_program("optimize " + folder.file("f.onnx") + " -o " + folder.file(name)).status, 0);
+    ASSERT_EQ(run_program("optimize --budget 1000h " + folder.file("f.onnx") + " -o " + folder.file(name)).status, 0);
   EXPECT_EQ(read_file(folder.file("a.onnx")), read_file(folder.file("b.onnx")));
 }
 
@@ -140,7 +140,7 @@ TEST(Emit, CodeAgreesWithTheInterpreter) {
   TemporaryFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
   const Outcome emitted =
-      run_program("optimize " + folder.file("f.onnx") + " --no-measure --emit " + folder.file("code"));
+      run_program("optimize --budget 1000h " + folder.file("f.onnx") + " --no-measure --emit " + folder.file("code"));
   ASSERT_EQ(emitted.status, 0) << emitted.text;
   for (const char* name : {"CMakeLists.txt", "model.h", "weights.bin"})
     EXPECT_TRUE(std::filesystem::exists(folder.file("code") + "/" + name)) << name;

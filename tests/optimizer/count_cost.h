@@ -1,9 +1,18 @@
 // A cost for tests: a fixed price an operator that depends on an input, so that what is cheaper is plain to see.
 #pragma once
 
+#include <limits>
+
 #include "gopt/optimizer.h"
 
 namespace gopt {
+
+// The search's time is no limit: what it finds must not depend on the machine.
+inline SearchOptions untimed() {
+  SearchOptions options;
+  options.budget_seconds = std::numeric_limits<double>::infinity();
+  return options;
+}
 
 class CountCost : public CostOracle {
  public:

@@ -23,7 +23,7 @@ class PassTest : public testing::TestWithParam<Row> {};
 TEST_P(PassTest, GivesTheExpectedGraph) {
   const Row& row = GetParam();
   const Graph graph = graph_of(row.graph), expected = row.expected.empty() ? graph : graph_of(row.expected);
-  SearchOptions options;
+  SearchOptions options = untimed();
   for (const char* pass : {"merge-equal-nodes", "drop-identities", "fold-constants", "merge-commuted-nodes"})
     if (pass != row.pass) options.disabled_passes.push_back(pass);
   CountCost costs;

@@ -110,7 +110,7 @@ TEST_F(Property, EveryRuleRewritesItsOwnLeftSide) {
     if (!graph) continue;
     instances++;
     AnythingElse costs;
-    SearchOptions options;
+    SearchOptions options = untimed();
     options.max_steps = 1;
     options.disabled_passes = {"drop-identities", "fold-constants", "merge-commuted-nodes", "merge-equal-nodes"};
     const auto result = optimize(*graph, {rule}, costs, options);
@@ -146,7 +146,7 @@ TEST_F(Property, RewritesComputeTheSame) {
     const auto instance = random_instance(random, (*rules_)[random() % rules_->size()]);
     const Graph graph = instance && trial % 2 ? *instance : random_graph(random, 4 + static_cast<int>(random() % 8));
     RandomCost costs;
-    SearchOptions options;
+    SearchOptions options = untimed();
     options.alpha = 2;
     options.max_steps = 40;
     const auto result = optimize(graph, *rules_, costs, options);
@@ -175,7 +175,7 @@ TEST_F(Property, TwiceEqualsOnce) {
   for (int trial = 0; trial < 20; trial++) {
     const Graph graph = random_graph(random, 8);
     CountCost costs;
-    SearchOptions options;
+    SearchOptions options = untimed();
     options.max_steps = 200;
     const auto once = optimize(graph, *rules_, costs, options);
     ASSERT_TRUE(once.ok()) << once.error().message;

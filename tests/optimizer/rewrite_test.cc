@@ -29,7 +29,7 @@ TEST_P(RewriteTest, GivesTheExpectedGraph) {
   ASSERT_TRUE(rules.ok()) << rules.error().message;
   const Graph graph = graph_of(row.graph), expected = row.expected.empty() ? graph : graph_of(row.expected);
   CountCost costs;
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.disabled_passes = {"drop-identities", "fold-constants", "merge-commuted-nodes"};
   const auto result = optimize(graph, *rules, costs, options);
   ASSERT_TRUE(result.ok()) << result.error().message;

@@ -76,7 +76,7 @@ OptimizeResult run(const Graph& graph, const SearchOptions& options) {
 }
 
 SearchOptions without_uphill() {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.disabled_rules = {"uphill"};
   return options;
 }
@@ -98,7 +98,7 @@ end
   const auto graph = parse_graph("graph g\ninput x : f32[4]\na = Relu(x)\nb = Relu(a)\noutput y = b\nend\n");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   CountCost costs;
-  const auto result = optimize(*graph, rules_of(text), costs, {});
+  const auto result = optimize(*graph, rules_of(text), costs, untimed());
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_TRUE(result->applied.empty());
 }
@@ -115,7 +115,7 @@ TEST(Search, AppliesOneRuleEverywhereInFewSteps) {
 }
 
 TEST(Search, GoesUphillWithinAlpha) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.alpha = 3;
   const OptimizeResult wide = run(tanh_exp(), options);
   EXPECT_EQ(wide.after.kernels, 1);
@@ -132,7 +132,7 @@ TEST(Search, GoesUphillWithinAlpha) {
 
 // As if the rule that is refused were not there, and each rule of a trace is asked about.
 TEST(Search, ARuleThatIsRefusedIsNotReliedOn) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.alpha = 3;
   std::vector<std::string> asked;
   options.confirm = [&](const RewriteRule& rule) -> std::optional<std::string> {
@@ -146,7 +146,7 @@ TEST(Search, ARuleThatIsRefusedIsNotReliedOn) {
   EXPECT_EQ(result.refused[0].rule, "downhill");
   EXPECT_EQ(result.refused[0].why, "forged");
   EXPECT_TRUE(result.applied.empty());
-  SearchOptions disabled;
+  SearchOptions disabled = untimed();
   disabled.alpha = 3;
   disabled.disabled_rules = {"downhill"};
   const OptimizeResult without = run(tanh_exp(), disabled);
@@ -156,7 +156,7 @@ TEST(Search, ARuleThatIsRefusedIsNotReliedOn) {
 }
 
 TEST(Search, OnlyWhatTheResultRestsOnIsConfirmed) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.alpha = 3;
   std::vector<std::string> asked;
   options.confirm = [&](const RewriteRule& rule) {
@@ -170,7 +170,7 @@ TEST(Search, OnlyWhatTheResultRestsOnIsConfirmed) {
 }
 
 TEST(Search, GreedyTakesOnlyWhatImproves) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.search = SearchKind::Greedy;
   options.alpha = 3;
   EXPECT_EQ(run(tanh_exp(), options).after.kernels, 2);
@@ -178,7 +178,7 @@ TEST(Search, GreedyTakesOnlyWhatImproves) {
 }
 
 TEST(Search, NoneLeavesTheGraph) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.search = SearchKind::None;
   const Graph graph = relu_chain(2);
   const OptimizeResult result = run(graph, options);
@@ -187,7 +187,7 @@ TEST(Search, NoneLeavesTheGraph) {
 }
 
 TEST(Search, StopsAtItsLimits) {
-  SearchOptions steps;
+  SearchOptions steps = untimed();
   steps.max_steps = 3;
   steps.alpha = 10;
   EXPECT_EQ(run(tanh_exp(), steps).stop_reason, StopReason::StepLimit);
@@ -198,13 +198,13 @@ TEST(Search, StopsAtItsLimits) {
   EXPECT_EQ(run(relu_chain(2), no_time).stop_reason, StopReason::TimeLimit);
 
   const std::atomic<bool> stop{true};
-  SearchOptions interrupted;
+  SearchOptions interrupted = untimed();
   interrupted.stop = &stop;
   EXPECT_EQ(run(relu_chain(2), interrupted).stop_reason, StopReason::Interrupted);
 }
 
 TEST(Search, TheQueueStaysSmall) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.alpha = 10;
   options.max_queue = 2;
   options.max_steps = 40;
@@ -212,7 +212,7 @@ TEST(Search, TheQueueStaysSmall) {
 }
 
 TEST(Search, IsDeterministicForAStepBudget) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.alpha = 4;
   options.max_steps = 30;
   GraphBuilder builder;
@@ -227,7 +227,7 @@ TEST(Search, IsDeterministicForAStepBudget) {
 }
 
 TEST(Search, TwiceEqualsOnce) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.alpha = 3;
   for (const Graph& graph : {relu_chain(3), tanh_exp()}) {
     const OptimizeResult once = run(graph, options);
@@ -238,7 +238,7 @@ TEST(Search, TwiceEqualsOnce) {
 }
 
 TEST(Options, EnabledRulesAreTheOnlyOnes) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.enabled_rules = {"uphill", "downhill"};
   options.alpha = 3;
   EXPECT_EQ(run(relu_chain(2), options).after.kernels, 6);
@@ -247,14 +247,14 @@ TEST(Options, EnabledRulesAreTheOnlyOnes) {
 
 struct BadOptions {
   std::string name;
-  SearchOptions options;
+  SearchOptions options = untimed();
   std::string part;  // of the error
 };
 std::ostream& operator<<(std::ostream& out, const BadOptions& row) { return out << row.name; }
 
 SearchOptions with_names(std::vector<std::string> disabled, std::vector<std::string> enabled,
                          std::vector<std::string> passes) {
-  SearchOptions options;
+  SearchOptions options = untimed();
   options.disabled_rules = std::move(disabled);
   options.enabled_rules = std::move(enabled);
   options.disabled_passes = std::move(passes);

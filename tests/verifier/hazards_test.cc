@@ -17,6 +17,25 @@ TEST(Hazards, MissingRequirementOfTheRightSideBecomesTheCondition) {
   EXPECT_EQ(to_string(v.condition), "a >= 1 and b >= 1");
 }
 
+// An axis of extent p*q is taken apart into positions below q and below p, of which there are none where both are
+// negative; there the sums are 2x and x.
+TEST(Hazards, TwoNegativeFactorsHaveAPositiveProduct) {
+  const Verification v = verify_rule(
+      rule("var x f32[]",
+           "e = Expand(x) {shape=[1,p*q]}\nt = Trilu(e) {k=p, upper=1}\ns = ReduceSum(t) {axes=[1], keepdims=1}\n"
+           "y = Mul(e, s)\nreturn y",
+           "e = Expand(x) {shape=[1,p*q]}\nf = Expand(x) {shape=[1,p*q-p]}\n"
+           "s = ReduceSum(f) {axes=[1], keepdims=1}\ny = Mul(e, s)\nreturn y"));
+  EXPECT_FALSE(v.verdict == Verdict::Proved && v.condition.is_true());
+}
+
+// The proof below a leading axis is for any extent of it, not for that of an axis of the rule.
+TEST(Hazards, TheLeadingAxisIsNoneOfTheRulesSizes) {
+  const std::string left = "y = Relu(x)\nz = Relu(y)\nreturn z", right = "y = Relu(x)\nreturn y";
+  EXPECT_EQ(verify_rule(rule("var x f32[...,n]", left, right)).verdict, Verdict::Proved);
+  EXPECT_EQ(verify_rule(rule("var x f32[...,prefix]", left, right)).verdict, Verdict::Unknown);
+}
+
 TEST(Hazards, ShapesThatNeverAgreeAreRefuted) {
   const Verification v =
       verify_rule(rule("var x f32[a,b]", "y = Identity(x)\nreturn y", "c = Concat(x, x) {axis=0}\nreturn c"));

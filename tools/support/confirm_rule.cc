@@ -45,7 +45,6 @@ std::string why_not_proved(const Verification& v) {
 }
 
 std::string text_without_proof(RewriteRule rule) {
-  rule.name = "x";
   rule.origin.clear();
   rule.proof.reset();
   return print_rule(rule);
