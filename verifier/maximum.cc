@@ -7,6 +7,7 @@
 #include "functions.h"
 #include "laws.h"
 #include "positivity.h"
+#include "ranges.h"
 #include "simplify.h"
 #include "truth_table.h"
 
@@ -75,7 +76,7 @@ NormalForm taken_out(Branch& only) {
 
 // max_k y x_k = y max_k x_k, for a y that is not negative (an exponential, a square, ...) and the same for all values
 // of the binders; ranges are not empty, so that 0 times the maximum is 0. Takes such factors out.
-std::vector<Factor> shared_nonnegative(std::vector<Branch>& branches) {
+std::vector<Factor> shared_nonnegative(std::vector<Branch>& branches, ProofState& state) {
   std::vector<Factor> shared;
   const Term* first = nullptr;
   std::set<AtomId> binders;
@@ -88,8 +89,9 @@ std::vector<Factor> shared_nonnegative(std::vector<Branch>& branches) {
   }
   if (!first) return shared;
   for (const Factor& f : std::vector<Factor>(first->factors)) {
-    if (f.exponent < 0 && (f.kind != FactorKind::Call || f.function != Function::Exp)) continue;
-    const ptrdiff_t copies = is_plainly_nonnegative(as_form(f)) ? 1 : 2;
+    const bool may_divide_by_zero = f.exponent < 0 && !range_of(f, Cond(), state).is_positive();
+    if (may_divide_by_zero) continue;
+    const ptrdiff_t copies = is_nonnegative(as_form(f), Cond(), state) ? 1 : 2;
     std::set<AtomId> symbols;
     collect_symbols(f, symbols);
     if (std::any_of(symbols.begin(), symbols.end(), [&](AtomId s) { return binders.count(s) > 0; })) continue;
@@ -137,6 +139,7 @@ bool is_increasing(Function f) {
     case Function::Sinh:
     case Function::Asinh:
     case Function::Floor:
+    case Function::Round:
     case Function::Trunc: return true;
     default: return false;
   }
@@ -345,7 +348,7 @@ NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
     scale(*monotone, content);
     return add(*std::move(monotone), outside, state);
   }
-  const std::vector<Factor> taken = shared_nonnegative(distinct);
+  const std::vector<Factor> taken = shared_nonnegative(distinct, state);
   if (!taken.empty()) {
     std::vector<Branch> flat;
     for (Branch& b : distinct) add_branch(flat, std::move(b), Cond(), state);

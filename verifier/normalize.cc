@@ -37,10 +37,12 @@ class Normalizer {
       }
       case ExprKind::Divide: return quotient(e, context);
       case ExprKind::Maximum: {
+        if (const Expr rest = beside_infinity(e, -1)) return (*this)(rest, context);
         const NormalForm a = simplified((*this)(e->args[0], context), context);
         return maximum(a, simplified((*this)(e->args[1], context), context), context, state_);
       }
       case ExprKind::Minimum: {
+        if (const Expr rest = beside_infinity(e, 1)) return (*this)(rest, context);
         const NormalForm a = simplified((*this)(e->args[0], context), context);
         return minimum(a, simplified((*this)(e->args[1], context), context), context, state_);
       }
@@ -66,6 +68,25 @@ class Normalizer {
 
  private:
   NormalForm simplified(const NormalForm& form, const Cond& context) { return simplify(form, context, state_); }
+
+  // 1 or -1 where the expression is infinite whatever the inputs are, which are finite; else 0.
+  static int infinity_of(const Expr& e) {
+    const auto arg = [&](size_t i) { return infinity_of(e->args[i]); };
+    switch (e->kind) {
+      case ExprKind::Constant: return std::isinf(e->value) ? (e->value < 0 ? -1 : 1) : 0;
+      case ExprKind::Maximum: return std::max(arg(0), arg(1)) == 1 ? 1 : arg(0) == -1 && arg(1) == -1 ? -1 : 0;
+      case ExprKind::Minimum: return std::min(arg(0), arg(1)) == -1 ? -1 : arg(0) == 1 && arg(1) == 1 ? 1 : 0;
+      case ExprKind::Add: return arg(0) == -arg(1) ? 0 : arg(0) + arg(1) > 0 ? 1 : -1;
+      case ExprKind::Subtract: return arg(0) == arg(1) ? 0 : arg(0) - arg(1) > 0 ? 1 : -1;
+      default: return 0;
+    }
+  }
+  // The other argument of a maximum or minimum, where one is the infinity that never counts.
+  static Expr beside_infinity(const Expr& e, int neutral) {
+    for (size_t i : {0, 1})
+      if (infinity_of(e->args[i]) == neutral) return e->args[1 - i];
+    return Expr();
+  }
 
   NormalForm constant_form(double value) {
     if (value == 0) return {};
@@ -112,11 +133,14 @@ class Normalizer {
   }
 
   NormalForm compared(FactorKind kind, const Expr& e, const Cond& context) {
+    const int a = infinity_of(e->args[0]), b = infinity_of(e->args[1]);
+    if (a != 0 || b != 0) return (kind == FactorKind::IsLess ? a < b : a == b) ? one() : NormalForm{};
     const NormalForm difference = sum((*this)(e->args[0], context), negated((*this)(e->args[1], context)));
     return comparison(kind, simplified(difference, context), context, state_);
   }
 
   NormalForm call_form(const Expr& e, const Cond& context) {
+    if (e->function == Function::Exp && infinity_of(e->args[0]) < 0) return {};
     std::vector<NormalForm> args;
     for (const Expr& a : e->args) args.push_back(simplified((*this)(a, context), context));
     return apply(e->function, std::move(args), context, state_);
@@ -142,6 +166,7 @@ class Normalizer {
     const NormalForm a = (*this)(e->args[1], context), b = (*this)(e->args[2], context);
     if (auto number = as_number(test)) return number->is_zero() ? b : a;
     if (auto piecewise = extremum_of_choice(test, a, b, context)) return *std::move(piecewise);
+    if (auto remainder = floored_remainder(test, a, b, context)) return *std::move(remainder);
     if (!is_indicator(test))
       test = sum(one(), negated(comparison(FactorKind::IsEqual, std::move(test), context, state_)));
     return sum(b, product(test, sum(a, negated(b)), context));
@@ -157,6 +182,21 @@ class Normalizer {
     const auto multiple = ratio(test[0].factors[0].args[0], with_like_terms_merged(sum(x, negated(y))));
     if (!multiple) return std::nullopt;
     return multiple->numerator() < 0 ? maximum(x, y, context, state_) : minimum(x, y, context, state_);
+  }
+
+  // fmod(x, y) has the sign of x: with y added where the signs differ it is x - y floor(x / y).
+  std::optional<NormalForm> floored_remainder(const NormalForm& test, const NormalForm& a, const NormalForm& b,
+                                              const Cond& context) {
+    const NormalForm r = simplified(b, context);
+    const Factor* remainder = sole_factor(r, FactorKind::Call, context, state_);
+    if (!remainder || remainder->function != Function::Fmod) return std::nullopt;
+    const NormalForm &x = remainder->args[0], &y = remainder->args[1];
+    const NormalForm added = with_like_terms_merged(simplified(sum(a, negated(r)), context));
+    const NormalForm expected = comparison(FactorKind::IsLess, product(r, y, context), context, state_);
+    if (key(added) != key(y) || key(test) != key(expected)) return std::nullopt;
+    const NormalForm quotient = product(x, reciprocal(y, context, state_), context);
+    return sum(x,
+               negated(product(y, apply(Function::Floor, {simplified(quotient, context)}, context, state_), context)));
   }
 
   // ---- reductions ----

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "arithmetic.h"
+#include "ranges.h"
 
 namespace gopt {
 namespace {
@@ -44,6 +45,17 @@ bool exceeds_one(const NormalForm& form, const Cond& context, ProofState& state)
   return is_nonnegative(rest, context, state);
 }
 
+bool is_plain(const Branch& b) { return b.binders.empty() && b.guard.is_true(); }
+
+// Of x and -x the larger is not negative.
+bool has_opposites(const std::vector<Branch>& branches) {
+  for (size_t i = 0; i < branches.size(); i++)
+    for (size_t j = i + 1; j < branches.size(); j++)
+      if (is_plain(branches[i]) && is_plain(branches[j]) && ratio(branches[i].value, branches[j].value) == Rational(-1))
+        return true;
+  return false;
+}
+
 bool is_nonnegative(const Factor& f, const Cond& context, ProofState& state) {
   switch (f.kind) {
     case FactorKind::Size: return state.solver.entails(context, at_least(f.subscripts[0], Index(0)));
@@ -55,9 +67,9 @@ bool is_nonnegative(const Factor& f, const Cond& context, ProofState& state) {
       return f.function == Function::Exp || f.function == Function::Cosh || f.function == Function::Sqrt;
     case FactorKind::Reciprocal: return is_nonnegative(f.args[0], context, state);
     case FactorKind::Maximum:
-      return std::any_of(f.branches.begin(), f.branches.end(), [&](const Branch& b) {
-        return b.binders.empty() && b.guard.is_true() && is_nonnegative(b.value, context, state);
-      });
+      return std::any_of(f.branches.begin(), f.branches.end(),
+                         [&](const Branch& b) { return is_plain(b) && is_nonnegative(b.value, context, state); }) ||
+             has_opposites(f.branches);
     case FactorKind::Product: return is_nonnegative(f.branches[0].value, context && f.branches[0].guard, state);
     case FactorKind::Read:
     case FactorKind::Opaque: return false;
@@ -84,7 +96,9 @@ bool is_positive(const Factor& f, const Cond& context, ProofState& state) {
 
 }  // namespace
 
-bool is_nonnegative(const NormalForm& form, const Cond& context, ProofState& state) {
+namespace {
+
+bool is_nonnegative_by_terms(const NormalForm& form, const Cond& context, ProofState& state) {
   return std::all_of(form.begin(), form.end(), [&](const Term& term) {
     if (term.coefficient.numerator() < 0) return false;
     const Cond inner = context && term.guard;
@@ -93,6 +107,47 @@ bool is_nonnegative(const NormalForm& form, const Cond& context, ProofState& sta
       if (!is_nonnegative(f, inner, state)) odd[key(f)] ^= 1;
     return std::all_of(odd.begin(), odd.end(), [](const auto& o) { return o.second == 0; });
   });
+}
+
+// Whether bounds may say more: an element of an input has none, unless it is squared.
+bool may_be_bounded(const NormalForm& form) {
+  constexpr size_t kMaxTerms = 8;
+  return form.size() <= kMaxTerms && std::all_of(form.begin(), form.end(), [](const Term& term) {
+           const auto reads = std::count_if(term.factors.begin(), term.factors.end(), [](const Factor& f) {
+             return f.kind == FactorKind::Read || f.kind == FactorKind::Opaque;
+           });
+           return reads != 1;
+         });
+}
+
+// c max(a, b) + r is not negative where c a + r is not.
+bool is_nonnegative_by_branch(const NormalForm& form, const Cond& context, ProofState& state) {
+  constexpr size_t kMaxTerms = 4;
+  if (form.size() < 2 || form.size() > kMaxTerms) return false;
+  for (size_t i = 0; i < form.size(); i++) {
+    const Term& own = form[i];
+    if (own.coefficient.numerator() < 0 || own.factors.size() != 1 || !own.binders.empty() || !own.guard.is_true() ||
+        own.factors[0].kind != FactorKind::Maximum || own.factors[0].exponent != 1)
+      continue;
+    for (const Branch& b : own.factors[0].branches) {
+      if (!is_plain(b)) continue;
+      NormalForm chosen = b.value;
+      for (Term& term : chosen) term.coefficient = term.coefficient * own.coefficient;
+      for (size_t j = 0; j < form.size(); j++)
+        if (j != i) chosen.push_back(form[j]);
+      chosen = with_like_terms_merged(chosen);
+      if (is_nonnegative_by_terms(chosen, context, state)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_nonnegative(const NormalForm& form, const Cond& context, ProofState& state) {
+  return is_nonnegative_by_terms(form, context, state) ||
+         (may_be_bounded(form) && range_of(form, context, state).is_nonnegative()) ||
+         is_nonnegative_by_branch(form, context, state);
 }
 
 bool is_at_least(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
@@ -123,6 +178,7 @@ bool is_at_least(const NormalForm& a, const NormalForm& b, const Cond& context, 
 }
 
 bool is_positive(const NormalForm& form, const Cond& context, ProofState& state) {
+  if (may_be_bounded(form) && range_of(form, context, state).is_positive()) return true;
   return is_nonnegative(form, context, state) && std::any_of(form.begin(), form.end(), [&](const Term& term) {
            const Cond inner = context && term.guard;
            return std::all_of(term.factors.begin(), term.factors.end(),

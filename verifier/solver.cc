@@ -165,6 +165,7 @@ struct Solver::State {
   std::optional<Z3> started;
   std::map<AtomId, size_t> numbers;
   std::unordered_map<CondPair, bool, CondPairHash> memo;
+  std::map<std::string, bool> of_reals;  // whether facts are impossible, by their text
   int questions = 0;
   uint64_t units = 0;             // that Z3 has counted
   uint64_t spent = 0;             // of all questions, as they are weighed
@@ -490,6 +491,38 @@ z3::expr encode_real(const RealExpr& e, Encoder& encode, z3::context& context) {
 }
 
 }  // namespace
+
+bool Solver::is_impossible(const std::vector<RealFact>& facts) {
+  using Relation = RealFact::Relation;
+  RealText text;
+  std::string all;
+  for (const RealFact& fact : facts) {
+    const std::string value = text(*fact.value);
+    const char* relation = fact.relation == Relation::Positive      ? ">"
+                           : fact.relation == Relation::NotNegative ? ">="
+                                                                    : "=";
+    const std::string compared = std::string("(") + relation + " " + value + " 0.0)";
+    all += fact.relation == Relation::NotZero ? " (not " + compared + ")" : " " + compared;
+  }
+  const std::string question = "(and true" + all + ")";
+  if (const auto it = state().of_reals.find(question); it != state().of_reals.end()) return it->second;
+  z3::solver solver = z3::tactic(state().context(), "qfnra-nlsat").mk_solver();
+  Encoder encode(state().context(), true, state().numbers);
+  for (const RealFact& fact : facts) {
+    const z3::expr value = encode_real(*fact.value, encode, state().context());
+    solver.add(fact.relation == Relation::Positive      ? value > 0
+               : fact.relation == Relation::NotNegative ? value >= 0
+               : fact.relation == Relation::Zero        ? value == 0
+                                                        : value != 0);
+  }
+  const bool is_settled = state().check(solver, options_.rlimit / share_ / kCellShare) == z3::unsat;
+  state().of_reals.emplace(question, is_settled);
+  if (!is_settled) return false;
+  std::string declarations;
+  for (const std::string& variable : text.variables) declarations += "(declare-const " + variable + " Real)\n";
+  record(Cond(), question, declarations);
+  return true;
+}
 
 bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
   // A cell that is hard to find empty is given up early: the others of the value would be no easier.

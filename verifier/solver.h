@@ -28,6 +28,13 @@ struct RealExpr {
   Cond cond;
 };
 
+// Of real numbers: how the value compares with 0.
+struct RealFact {
+  enum class Relation { Zero, NotZero, Positive, NotNegative };
+  RealExprPtr value;
+  Relation relation;
+};
+
 struct SolverOptions {
   unsigned rlimit = 20'000'000;
   bool keep_obligations = false;
@@ -55,6 +62,8 @@ class Solver {
   bool sums_to_zero(const Cond& context, const std::vector<GuardedCount>& counts);
   // Whether the real is 0 for all values of its variables wherever `context` holds.
   bool is_zero(const Cond& context, const RealExprPtr& value);
+  // Whether no values of the variables, which are real numbers, satisfy all facts. Precondition: no guards.
+  bool is_impossible(const std::vector<RealFact>& facts);
   // Whether some values satisfy the condition (true only when such values are at hand).
   bool is_satisfiable(const Cond& cond);
 
