@@ -9,6 +9,7 @@
 #include "functions.h"
 #include "maximum.h"
 #include "powers.h"
+#include "rebuild.h"
 #include "simplify.h"
 
 namespace gopt {
@@ -182,30 +183,23 @@ class FunctionExpander {
  private:
   NormalForm inside(const NormalForm& form, const Cond& context) { return (*this)(form, context, false); }
 
-  NormalForm powered(const NormalForm& base, int exponent, const Cond& context) {
-    NormalForm r = one();
-    const NormalForm step = exponent < 0 ? reciprocal(base, context, state_) : base;
-    for (int i = 0; i < std::abs(exponent); i++) r = multiply(r, step, context, state_);
-    return r;
-  }
-
   NormalForm expanded(const Factor& factor, const Cond& context, bool with_sizes) {
     if (factor.kind == FactorKind::Size && with_sizes && factor.exponent > 0 && !factor.subscripts[0].as_atom())
-      return powered(expanded_size(factor.subscripts[0]), factor.exponent, context);
+      return powered(expanded_size(factor.subscripts[0]), factor.exponent, context, state_);
     if (!holds_function(factor)) return as_form(factor);
     switch (factor.kind) {
       case FactorKind::Reciprocal: return reciprocal(inside(factor.args[0], context), context, state_);
       case FactorKind::IsLess:
       case FactorKind::IsEqual:
         return powered(comparison(factor.kind, inside(factor.args[0], context), context, state_), factor.exponent,
-                       context);
+                       context, state_);
       case FactorKind::Maximum: {
         std::vector<Branch> branches;
         for (Branch b : factor.branches) {
           b.value = inside(b.value, context && b.guard);
           add_branch(branches, std::move(b), context, state_);
         }
-        return powered(maximum_over(std::move(branches), state_), factor.exponent, context);
+        return powered(maximum_over(std::move(branches), state_), factor.exponent, context, state_);
       }
       case FactorKind::Call: break;
       case FactorKind::Read:
@@ -216,7 +210,7 @@ class FunctionExpander {
     }
     std::vector<NormalForm> args;
     for (const NormalForm& a : factor.args) args.push_back(inside(a, context));
-    return powered(call(factor.function, args, context), factor.exponent, context);
+    return powered(call(factor.function, args, context), factor.exponent, context, state_);
   }
 
   NormalForm call(Function function, const std::vector<NormalForm>& args, const Cond& context) {

@@ -185,8 +185,9 @@ NormalForm comparison(FactorKind kind, NormalForm difference, const Cond& contex
       }))
     return *std::move(table);
   if (kind == FactorKind::IsLess && is_nonnegative(difference, context, state)) return {};
-  if (is_positive(difference, context, state)) return {};
-  if (is_positive(negated(difference), context, state)) return kind == FactorKind::IsLess ? one() : NormalForm{};
+  if (kind == FactorKind::IsLess && is_nonnegative(negated(difference), context, state))
+    return add(one(), negated(comparison(FactorKind::IsEqual, difference, context, state)), state);
+  if (is_positive(difference, context, state) || is_positive(negated(difference), context, state)) return {};
   if (kind == FactorKind::IsEqual && is_negative(difference)) difference = negated(std::move(difference));
   Factor factor;
   factor.kind = kind;
@@ -207,10 +208,28 @@ bool is_integral(const Term& term) {
          });
 }
 
+// x - trunc(x), or its opposite.
+bool is_fraction(const NormalForm& form) {
+  for (size_t i = 0; i < form.size(); i++) {
+    const Term& whole = form[i];
+    if (whole.factors.size() != 1 || whole.factors[0].kind != FactorKind::Call || !whole.binders.empty() ||
+        whole.factors[0].function != Function::Trunc || whole.factors[0].exponent != 1)
+      continue;
+    NormalForm rest = form;
+    rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+    for (Term& term : rest) term.coefficient = -term.coefficient;
+    if (std::abs(whole.coefficient.numerator()) == 1 && whole.guard.is_true() &&
+        ratio(whole.factors[0].args[0], rest) == whole.coefficient)
+      return true;
+  }
+  return false;
+}
+
 // floor(n + x) = n + floor(x) for an integer n, as round does for an even one, since it rounds halves to even numbers;
 // what is an integer is left as it is by all roundings.
 NormalForm rounded(Function function, const NormalForm& argument, ProofState& state) {
   if (std::all_of(argument.begin(), argument.end(), is_integral)) return argument;
+  if (function == Function::Trunc && is_fraction(argument)) return {};
   NormalForm whole, rest;
   for (const Term& term : argument) {
     const bool may_be_taken_out =
@@ -238,7 +257,11 @@ NormalForm apply(Function function, std::vector<NormalForm> args, const Cond& co
   }
   // They divide by that: what they demand is what the quotient does.
   if (function == Function::Tan) reciprocal(apply(Function::Cos, {args[0]}, context, state), context, state);
-  if (function == Function::Fmod) reciprocal(args[1], context, state);
+  if (function == Function::Fmod) {
+    reciprocal(args[1], context, state);
+    const Factor* inner = sole_factor(args[0], FactorKind::Call, context, state);
+    if (inner && inner->function == Function::Fmod && key(inner->args[1]) == key(args[1])) return args[0];
+  }
   if (function == Function::Floor || function == Function::Round || function == Function::Trunc) {
     NormalForm r = rounded(function, args[0], state);
     return is_opposite ? negated(std::move(r)) : r;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "arithmetic.h"
+#include "common_factors.h"
 #include "functions.h"
 #include "maximum.h"
 #include "select_hoisting.h"
@@ -88,6 +89,24 @@ class Normalizer {
     return Expr();
   }
 
+  // test ? yes : no, of which one is infinite, perhaps with something added.
+  struct Choice {
+    Expr test, yes, no;
+  };
+  static std::optional<Choice> infinite_choice(const Expr& e) {
+    if (e->kind == ExprKind::Choose) {
+      if (infinity_of(e->args[1]) == 0 && infinity_of(e->args[2]) == 0) return std::nullopt;
+      return Choice{e->args[0], e->args[1], e->args[2]};
+    }
+    if (e->kind != ExprKind::Add && e->kind != ExprKind::Subtract) return std::nullopt;
+    const auto join = [&](const Expr& a, const Expr& b) { return e->kind == ExprKind::Add ? a + b : a - b; };
+    if (const auto first = infinite_choice(e->args[0]))
+      return Choice{first->test, join(first->yes, e->args[1]), join(first->no, e->args[1])};
+    if (const auto second = infinite_choice(e->args[1]))
+      return Choice{second->test, join(e->args[0], second->yes), join(e->args[0], second->no)};
+    return std::nullopt;
+  }
+
   NormalForm constant_form(double value) {
     if (value == 0) return {};
     if (!std::isfinite(value)) throw ProofLimit("a constant is not finite");
@@ -140,7 +159,12 @@ class Normalizer {
   }
 
   NormalForm call_form(const Expr& e, const Cond& context) {
-    if (e->function == Function::Exp && infinity_of(e->args[0]) < 0) return {};
+    if (e->function == Function::Exp) {
+      if (infinity_of(e->args[0]) < 0) return {};
+      if (const auto parts = infinite_choice(e->args[0]))
+        return (*this)(choose(parts->test, call(Function::Exp, {parts->yes}), call(Function::Exp, {parts->no})),
+                       context);
+    }
     std::vector<NormalForm> args;
     for (const Expr& a : e->args) args.push_back(simplified((*this)(a, context), context));
     return apply(e->function, std::move(args), context, state_);
@@ -243,18 +267,18 @@ class Normalizer {
 
   NormalForm max_reduction(const Expr& e, bool negate, const Cond& context) {
     std::vector<Branch> branches;
-    for (const GuardedPart& part : guarded_parts(e->args[0], Cond())) {
-      const bool is_neutral =
-          part.value->kind == ExprKind::Constant && part.value->value == (negate ? INFINITY : -INFINITY);
-      if (is_neutral) continue;
+    std::vector<GuardedPart> counted = guarded_parts(e->args[0], Cond());
+    std::erase_if(counted, [&](const GuardedPart& p) { return infinity_of(p.value) == (negate ? 1 : -1); });
+    for (const GuardedPart& part : counted) {
       const Domain domain = domain_of(e);
       const Cond guard = guard_of(part, domain, context);
       const Cond inner = context && guard;
       if (state_.solver.is_infeasible(inner)) continue;
       NormalForm value = simplified((*this)(substitute(part.value, domain.renamed), inner), inner);
       std::vector<Branch> parts;
-      add_branch(parts, Branch{domain.binders, guard, negate ? negated(std::move(value)) : std::move(value)}, context,
-                 state_);
+      Branch all{domain.binders, guard, negate ? negated(std::move(value)) : std::move(value)};
+      if (counted.size() == 1) take_monotone_out(all, context, state_);
+      add_branch(parts, std::move(all), context, state_);
       for (Branch& b : parts)
         if (simplify_branch(b, context, state_)) branches.push_back(std::move(b));
     }
@@ -271,7 +295,7 @@ class Normalizer {
       if (state_.solver.is_infeasible(inner)) continue;
       Branch all{domain.binders, guard, simplified((*this)(substitute(part.value, domain.renamed), inner), inner)};
       for (Branch& b : factors_of(all))
-        if (!(as_number(b.value) == Rational(1))) r = product(r, product_over(std::move(b), inner), context);
+        if (!(as_number(b.value) == Rational(1))) r = product(r, product_over(std::move(b), inner, context), context);
     }
     return r;
   }
@@ -292,7 +316,26 @@ class Normalizer {
     return parts;
   }
 
-  NormalForm product_over(Branch all, const Cond& inner) {
+  // A product of exponentials is that of the sum.
+  std::optional<NormalForm> product_of_exponentials(const Branch& all, const Cond& context) {
+    if (all.value.size() != 1 || !(all.value[0].coefficient == Rational(1)) || all.value[0].factors.empty() ||
+        !all.value[0].binders.empty() || !all.value[0].guard.is_true())
+      return std::nullopt;
+    NormalForm exponent;
+    for (const Factor& f : all.value[0].factors) {
+      if (!is_exponential(f)) return std::nullopt;
+      for (Term term : f.args[0]) {
+        term.coefficient = term.coefficient * Rational(f.exponent);
+        term.binders.insert(term.binders.end(), all.binders.begin(), all.binders.end());
+        term.guard = term.guard && all.guard;
+        exponent.push_back(std::move(term));
+      }
+    }
+    return exponential(simplified(exponent, context), context, state_);
+  }
+
+  NormalForm product_over(Branch all, const Cond& inner, const Cond& context) {
+    if (auto together = product_of_exponentials(all, context)) return *std::move(together);
     // A product of products is one over both ranges.
     if (const Factor* product = sole_factor(all.value, FactorKind::Product, inner, state_)) {
       const Branch nested = product->branches[0];

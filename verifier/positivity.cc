@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "arithmetic.h"
+#include "common_factors.h"
 #include "ranges.h"
+#include "summands.h"
 
 namespace gopt {
 namespace {
@@ -47,12 +49,18 @@ bool exceeds_one(const NormalForm& form, const Cond& context, ProofState& state)
 
 bool is_plain(const Branch& b) { return b.binders.empty() && b.guard.is_true(); }
 
-// Of x and -x the larger is not negative.
+// Of x and -x, over one range, the larger is not negative.
 bool has_opposites(const std::vector<Branch>& branches) {
-  for (size_t i = 0; i < branches.size(); i++)
-    for (size_t j = i + 1; j < branches.size(); j++)
-      if (is_plain(branches[i]) && is_plain(branches[j]) && ratio(branches[i].value, branches[j].value) == Rational(-1))
-        return true;
+  constexpr size_t kMaxBranches = 6;
+  if (branches.size() > kMaxBranches) return false;
+  std::set<std::string> seen;
+  for (const Branch& b : branches) {
+    Factor own, opposite;
+    own.branches = {b};
+    opposite.branches = {{b.binders, b.guard, negated(b.value)}};
+    if (seen.count(key(opposite))) return true;
+    seen.insert(key(own));
+  }
   return false;
 }
 
@@ -109,9 +117,19 @@ bool is_nonnegative_by_terms(const NormalForm& form, const Cond& context, ProofS
   });
 }
 
+bool is_rounding(const Factor& f) {
+  return f.kind == FactorKind::Call &&
+         (f.function == Function::Floor || f.function == Function::Round || f.function == Function::Trunc);
+}
+bool holds_rounding(const NormalForm& form) {
+  return std::any_of(form.begin(), form.end(),
+                     [](const Term& term) { return term.factors.size() == 1 && is_rounding(term.factors[0]); });
+}
+
 // Whether bounds may say more: an element of an input has none, unless it is squared.
 bool may_be_bounded(const NormalForm& form) {
   constexpr size_t kMaxTerms = 8;
+  if (form.size() <= kMaxTerms && holds_rounding(form)) return true;
   return form.size() <= kMaxTerms && std::all_of(form.begin(), form.end(), [](const Term& term) {
            const auto reads = std::count_if(term.factors.begin(), term.factors.end(), [](const Factor& f) {
              return f.kind == FactorKind::Read || f.kind == FactorKind::Opaque;
@@ -142,12 +160,38 @@ bool is_nonnegative_by_branch(const NormalForm& form, const Cond& context, Proof
   return false;
 }
 
+// c e^u + r is not negative where c (1 + u) + r is not.
+bool is_nonnegative_by_tangent(const NormalForm& form, const Cond& context, ProofState& state) {
+  constexpr size_t kMaxTerms = 4;
+  if (form.size() < 2 || form.size() > kMaxTerms) return false;
+  for (size_t i = 0; i < form.size(); i++) {
+    const Term& own = form[i];
+    if (own.coefficient.numerator() < 0 || own.factors.empty() || !own.binders.empty() || !own.guard.is_true() ||
+        !std::all_of(own.factors.begin(), own.factors.end(), is_exponential))
+      continue;
+    NormalForm rest = one();
+    for (const Factor& f : own.factors) {
+      for (Term term : f.args[0]) {
+        term.coefficient = term.coefficient * Rational(f.exponent);
+        rest.push_back(std::move(term));
+      }
+    }
+    for (Term& term : rest) term.coefficient = term.coefficient * own.coefficient;
+    for (size_t j = 0; j < form.size(); j++)
+      if (j != i) rest.push_back(form[j]);
+    rest = with_like_terms_merged(rest);
+    if (rest.size() < form.size() && is_nonnegative_by_terms(rest, context, state)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_nonnegative(const NormalForm& form, const Cond& context, ProofState& state) {
   return is_nonnegative_by_terms(form, context, state) ||
          (may_be_bounded(form) && range_of(form, context, state).is_nonnegative()) ||
-         is_nonnegative_by_branch(form, context, state);
+         is_nonnegative_by_branch(form, context, state) || is_nonnegative_by_tangent(form, context, state) ||
+         is_logarithm_of_larger(form, context, state);
 }
 
 bool is_at_least(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {

@@ -80,13 +80,18 @@ NormalForm taken_out_of_root(NormalForm& radicand, const Cond& context, ProofSta
   return outside;
 }
 
-// Of a positive factor of the argument, for which it is plainer than that of the argument: a divisor, a root, one of
-// several factors.
+// Of a factor of the argument that is not negative, so that it and the rest are positive where the argument is, and for
+// which it is plainer than that of the argument: a divisor, a root, one of several factors.
 std::optional<NormalForm> logarithm_of_factor(const Factor& f, const NormalForm& argument, const Cond& context,
                                               ProofState& state) {
   if (f.kind == FactorKind::Reciprocal && f.exponent == -1 && is_positive(f.args[0], context, state))
     return negated(logarithm(f.args[0], context, state));
-  if (f.kind == FactorKind::Size || f.exponent != 1 || !is_positive(as_form(f), context, state)) return std::nullopt;
+  if (f.exponent == -1 && f.kind != FactorKind::Size && f.kind != FactorKind::Reciprocal) {
+    Factor divisor = f;
+    divisor.exponent = 1;
+    if (is_nonnegative(as_form(divisor), context, state)) return negated(logarithm(as_form(divisor), context, state));
+  }
+  if (f.kind == FactorKind::Size || f.exponent != 1 || !is_nonnegative(as_form(f), context, state)) return std::nullopt;
   if (f.kind == FactorKind::Call && f.function == Function::Sqrt) {
     NormalForm half = logarithm(f.args[0], context, state);
     for (Term& term : half) term.coefficient = term.coefficient * Rational(1, 2);
@@ -96,7 +101,7 @@ std::optional<NormalForm> logarithm_of_factor(const Factor& f, const NormalForm&
   return is_alone ? std::nullopt : std::optional(logarithm(as_form(f), context, state));
 }
 
-// ln(1 + e^-|x|) = ln(1 + e^x) - max(x, 0).
+// ln(1 + e^-|x|) = ln(1 + e^x) - max(x, 0), and ln(1 + e^|x|) is |x| more.
 std::optional<NormalForm> softplus_of_magnitude(const NormalForm& argument, const Cond& context, ProofState& state) {
   if (argument.size() != 2) return std::nullopt;
   const bool is_first = !argument[0].factors.empty();
@@ -105,7 +110,7 @@ std::optional<NormalForm> softplus_of_magnitude(const NormalForm& argument, cons
       !exponential_term.binders.empty() || !exponential_term.guard.is_true() || exponential_term.factors.size() != 1)
     return std::nullopt;
   const Factor& e = exponential_term.factors[0];
-  if (!is_exponential(e) || e.exponent >= 0) return std::nullopt;
+  if (!is_exponential(e)) return std::nullopt;
   const Factor* magnitude = sole_factor(e.args[0], FactorKind::Maximum, context, state);
   if (!magnitude || magnitude->branches.size() != 2) return std::nullopt;
   NormalForm x = magnitude->branches[0].value;
@@ -113,9 +118,27 @@ std::optional<NormalForm> softplus_of_magnitude(const NormalForm& argument, cons
     if (!b.binders.empty() || !b.guard.is_true()) return std::nullopt;
   if (!(ratio(x, magnitude->branches[1].value) == Rational(-1))) return std::nullopt;
   if (leading_coefficient(x).numerator() < 0) x = negated(std::move(x));
-  for (Term& term : x) term.coefficient = term.coefficient * Rational(-e.exponent);
-  const NormalForm plain = logarithm(add(one(), exponential(x, context, state), state), context, state);
-  return add(plain, negated(maximum(x, {}, context, state)), state);
+  for (Term& term : x) term.coefficient = term.coefficient * Rational(std::abs(e.exponent));
+  NormalForm r = logarithm(add(one(), exponential(x, context, state), state), context, state);
+  r = add(std::move(r), negated(maximum(x, {}, context, state)), state);
+  if (e.exponent < 0) return r;
+  NormalForm size = e.args[0];
+  for (Term& term : size) term.coefficient = term.coefficient * Rational(e.exponent);
+  return add(std::move(r), size, state);
+}
+
+// sqrt(1 / x) = 1 / sqrt(x): both have a value where x is positive.
+std::optional<NormalForm> inverse_root(const NormalForm& radicand, const Cond& context, ProofState& state) {
+  if (radicand.size() != 1 || radicand[0].factors.size() != 1 || radicand[0].factors[0].exponent != -1 ||
+      !radicand[0].binders.empty() || !radicand[0].guard.is_true() || radicand[0].coefficient.numerator() < 0)
+    return std::nullopt;
+  const Factor& f = radicand[0].factors[0];
+  if (f.kind == FactorKind::Size || is_exponential(f)) return std::nullopt;
+  Factor single = f;
+  single.exponent = 1;
+  NormalForm inside = f.kind == FactorKind::Reciprocal ? f.args[0] : as_form(single);
+  for (Term& term : inside) term.coefficient = term.coefficient * radicand[0].coefficient.inverse();
+  return reciprocal(square_root_of(std::move(inside), context, state), context, state);
 }
 
 }  // namespace
@@ -137,7 +160,8 @@ NormalForm logarithm(NormalForm argument, const Cond& context, ProofState& state
     }
   }
   if (as_number(argument) == Rational(1)) return outside;
-  if (auto plainer = softplus_of_magnitude(argument, context, state)) return add(*std::move(plainer), outside, state);
+  if (auto plainer = softplus_of_magnitude(argument, context, state))
+    return with_like_terms_merged(add(*std::move(plainer), outside, state));
   // ln(x^2) = 2 ln|x|.
   if (const auto root = exact_root(argument, context, state)) {
     for (Term& term : logarithm(*root, context, state)) {
@@ -146,7 +170,6 @@ NormalForm logarithm(NormalForm argument, const Cond& context, ProofState& state
     }
     return outside;
   }
-  if (!is_positive(argument, context, state)) state.domains.demand("log", argument, context);
   for (size_t i = 0; !argument.empty() && i < argument[0].factors.size();) {
     const Factor shared = argument[0].factors[i];
     const auto own = logarithm_of_factor(shared, argument, context, state);
@@ -159,11 +182,13 @@ NormalForm logarithm(NormalForm argument, const Cond& context, ProofState& state
     outside = add(std::move(outside), *own, state);
   }
   if (as_number(argument) == Rational(1)) return outside;
+  if (!is_positive(argument, context, state)) state.domains.demand("log", argument, context);
   return add(as_form(make_call(Function::Log, {std::move(argument)})), outside, state);
 }
 
 NormalForm square_root_of(NormalForm radicand, const Cond& context, ProofState& state) {
   if (auto root = exact_root(radicand, context, state)) return *std::move(root);
+  if (auto inverse = inverse_root(radicand, context, state)) return *std::move(inverse);
   const NormalForm outside = taken_out_of_root(radicand, context, state);
   if (!is_nonnegative(radicand, context, state)) state.domains.demand("sqrt", radicand, context);
   return multiply(outside, as_form(make_call(Function::Sqrt, {std::move(radicand)})), context, state);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "arithmetic.h"
+#include "summands.h"
 
 namespace gopt {
 namespace {
@@ -141,6 +142,7 @@ class RangeFinder {
   explicit RangeFinder(ProofState& state) : state_(state) {}
 
   ValueRange of(const NormalForm& form, const Cond& context) {
+    if (const auto r = of_rounded(form, context)) return *r;
     ValueRange r = exactly(0);
     for (const Term& term : form) {
       r = sum(r, of(term, context));
@@ -160,6 +162,46 @@ class RangeFinder {
   }
 
  private:
+  // floor(x) - x is above -1 and at most 0: that of the rest, once x is in the place of what is rounded.
+  std::optional<ValueRange> of_rounded(const NormalForm& form, const Cond& context) {
+    for (size_t i = 0; i < form.size(); i++) {
+      const Term& own = form[i];
+      if (own.factors.size() != 1 || own.factors[0].kind != FactorKind::Call || own.factors[0].exponent != 1 ||
+          !own.binders.empty() || !own.guard.is_true())
+        continue;
+      std::optional<ValueRange> error;
+      switch (own.factors[0].function) {
+        case Function::Floor: error = ValueRange{Bound{-1, true}, Bound{0}}; break;
+        case Function::Round: error = between({-1, 2}, {1, 2}, false); break;
+        case Function::Trunc: error = between(-1, 1, true); break;
+        default: continue;
+      }
+      NormalForm rest = form;
+      rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+      for (Term term : own.factors[0].args[0]) {
+        term.coefficient = term.coefficient * own.coefficient;
+        rest.push_back(std::move(term));
+      }
+      rest = with_like_terms_merged(rest);
+      if (rest.size() >= form.size()) continue;
+      return sum(of(rest, context), scaled(*error, own.coefficient));
+    }
+    return std::nullopt;
+  }
+
+  // c n / s is at most c where n is one of the summands of s.
+  void limit_share(const Term& term, const Cond& context, ValueRange& r) {
+    for (size_t i = 0; i < term.factors.size(); i++) {
+      const Factor& f = term.factors[i];
+      if (f.kind != FactorKind::Reciprocal || f.exponent != -1 || term.coefficient.is_zero()) continue;
+      std::vector<Factor> rest = term.factors;
+      rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+      if (!is_summand_of(rest, f.args[0], context, state_)) continue;
+      const ValueRange share = scaled({std::nullopt, Bound{1}}, term.coefficient);
+      r = both(r, share);
+    }
+  }
+
   static ValueRange square_power(const ValueRange& base, int power) {
     ValueRange r = square(base);
     for (int k = 2; k < power; k += 2) r = product(r, square(base));
@@ -177,9 +219,9 @@ class RangeFinder {
         const ValueRange next = k >= 2 ? square(own) : own;
         all = all ? product(*all, next) : next;
       }
-      if (!all->low && !all->high) return {};
     }
     ValueRange r = scaled(all.value_or(exactly(1)), term.coefficient);
+    if (term.binders.empty()) limit_share(term, inner, r);
     if (!term.binders.empty()) {
       if (r.is_nonnegative()) return from(0);
       return is_nonpositive(r) ? ValueRange{std::nullopt, Bound{0}} : ValueRange{};
