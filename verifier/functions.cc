@@ -115,6 +115,11 @@ NormalForm reciprocal(NormalForm form, const Cond& context, ProofState& state) {
     }
     Factor inverse = form[0].factors[i];
     remove_factors(form, *positions);
+    if (inverse.kind == FactorKind::Reciprocal && inverse.exponent == -1) {
+      // 1 / (1 / x) = x, wherever there is a 1 / x.
+      outside = multiply(outside, inverse.args[0], context, state);
+      continue;
+    }
     const bool counts = is_size || is_positive_size(inverse, context, state);
     append_inverse(r[0], std::move(inverse), counts, context, state);
   }

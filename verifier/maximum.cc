@@ -1,6 +1,7 @@
 #include "maximum.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -33,6 +34,23 @@ const Factor* scaled_maximum(const NormalForm& form, const Cond& context, ProofS
   NormalForm unscaled = form;
   unscaled[0].coefficient = 1;
   return sole_factor(unscaled, FactorKind::Maximum, context, state) ? &form[0].factors[0] : nullptr;
+}
+
+// What it takes to tell branches apart, by their texts.
+uint64_t work_of(const std::vector<Branch>& branches) {
+  constexpr uint64_t kUnitsOfAFactor = 40;
+  uint64_t units = 0;
+  const std::function<void(const NormalForm&)> count = [&](const NormalForm& form) {
+    for (const Term& term : form) {
+      for (const Factor& f : term.factors) {
+        units += kUnitsOfAFactor;
+        for (const NormalForm& a : f.args) count(a);
+        for (const Branch& b : f.branches) count(b.value);
+      }
+    }
+  };
+  for (const Branch& b : branches) count(b.value);
+  return units;
 }
 
 // Of branches that are numbers only the largest counts.
@@ -388,6 +406,7 @@ bool simplify_branch(Branch& branch, const Cond& context, ProofState& state) {
 
 NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
   if (branches.empty()) throw ProofLimit("a maximum of nothing");
+  state.solver.work(work_of(branches));
   for (Branch& b : branches) b.value = with_like_terms_merged(b.value);
   keep_largest_number(branches);
   std::vector<Branch> distinct;

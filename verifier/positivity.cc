@@ -6,6 +6,7 @@
 
 #include "arithmetic.h"
 #include "common_factors.h"
+#include "laws.h"
 #include "ranges.h"
 #include "summands.h"
 
@@ -106,14 +107,32 @@ bool is_positive(const Factor& f, const Cond& context, ProofState& state) {
 
 namespace {
 
+// Powers of one number, or one and an odd function of it that increases.
+bool have_one_sign(const Factor& a, const Factor& b) {
+  if (key(a, false) == key(b, false)) return true;
+  for (const auto& [f, g] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+    if (f->kind != FactorKind::Call || !is_odd_and_increasing(f->function)) continue;
+    Factor plain = *g;
+    plain.exponent = 1;
+    if (const auto times = ratio(as_form(plain), f->args[0])) return times->numerator() > 0;
+  }
+  return false;
+}
+
 bool is_nonnegative_by_terms(const NormalForm& form, const Cond& context, ProofState& state) {
   return std::all_of(form.begin(), form.end(), [&](const Term& term) {
     if (term.coefficient.numerator() < 0) return false;
     const Cond inner = context && term.guard;
-    std::map<std::string, int> odd;
-    for (const Factor& f : term.factors)
-      if (!is_nonnegative(f, inner, state)) odd[key(f)] ^= 1;
-    return std::all_of(odd.begin(), odd.end(), [](const auto& o) { return o.second == 0; });
+    std::vector<const Factor*> odd;  // of a power and an inverse of one number the signs are the same
+    for (const Factor& f : term.factors) {
+      if (f.exponent % 2 == 0 || is_nonnegative(f, inner, state)) continue;
+      const auto same = std::find_if(odd.begin(), odd.end(), [&](const Factor* o) { return have_one_sign(*o, f); });
+      if (same == odd.end())
+        odd.push_back(&f);
+      else
+        odd.erase(same);
+    }
+    return odd.empty();
   });
 }
 
@@ -138,7 +157,7 @@ bool may_be_bounded(const NormalForm& form) {
          });
 }
 
-// c max(a, b) + r is not negative where c a + r is not.
+// c max(a, b) + r is not negative where c a + r is not, for any value that the maximum is over.
 bool is_nonnegative_by_branch(const NormalForm& form, const Cond& context, ProofState& state) {
   constexpr size_t kMaxTerms = 4;
   if (form.size() < 2 || form.size() > kMaxTerms) return false;
@@ -147,9 +166,13 @@ bool is_nonnegative_by_branch(const NormalForm& form, const Cond& context, Proof
     if (own.coefficient.numerator() < 0 || own.factors.size() != 1 || !own.binders.empty() || !own.guard.is_true() ||
         own.factors[0].kind != FactorKind::Maximum || own.factors[0].exponent != 1)
       continue;
+    std::vector<Factor> others;
+    for (size_t j = 0; j < form.size(); j++)
+      if (j != i) others.insert(others.end(), form[j].factors.begin(), form[j].factors.end());
     for (const Branch& b : own.factors[0].branches) {
-      if (!is_plain(b)) continue;
-      NormalForm chosen = b.value;
+      const auto instance = value_near(b, others, context, state);
+      if (!instance) continue;
+      NormalForm chosen = *instance;
       for (Term& term : chosen) term.coefficient = term.coefficient * own.coefficient;
       for (size_t j = 0; j < form.size(); j++)
         if (j != i) chosen.push_back(form[j]);
@@ -251,9 +274,14 @@ bool is_positive_size(const NormalForm& form, const Cond& context, ProofState& s
 
 bool is_never_zero(const Factor& factor, const Cond& context, ProofState& state) {
   if (factor.kind == FactorKind::Literal) return true;
-  if (factor.kind != FactorKind::Call) return false;
-  return factor.function == Function::Exp || factor.function == Function::Cosh ||
-         (factor.function == Function::Sqrt && is_positive(factor.args[0], context, state));
+  if (factor.kind == FactorKind::Call && factor.function == Function::Sqrt &&
+      is_positive(factor.args[0], context, state))
+    return true;
+  if (factor.kind == FactorKind::Read || factor.kind == FactorKind::Size) return false;
+  Factor single = factor;
+  single.exponent = 1;
+  const ValueRange range = range_of(single, context, state);
+  return range.is_positive() || range.is_negative();
 }
 
 }  // namespace gopt

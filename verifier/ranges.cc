@@ -268,14 +268,29 @@ class RangeFinder {
     return r;
   }
 
+  // Within half a turn, which is more than 3, a sine has the sign of its argument.
+  static ValueRange of_sine(const ValueRange& argument) {
+    if (!argument.low || !argument.high) return {};
+    if (argument.is_nonnegative() && !is_less(3, argument.high->value)) return from(0, argument.is_positive());
+    const ValueRange other = opposite(argument);
+    if (other.is_nonnegative() && !is_less(3, other.high->value)) return opposite(from(0, other.is_positive()));
+    return {};
+  }
+  static ValueRange of_cosine(const ValueRange& argument) {
+    const Rational most(3, 2);  // below a quarter turn
+    const bool is_within =
+        argument.low && argument.high && !is_less(argument.low->value, -most) && !is_less(most, argument.high->value);
+    return is_within ? from(0, true) : ValueRange{};
+  }
+
   ValueRange of_call(const Factor& f, const Cond& context) {
     const auto argument = [&] { return of(f.args[0], context); };
     const Rational past_quarter_turn(11, 7);  // above pi/2
     switch (f.function) {
       case Function::Exp: return both(from(0, true), increasing_through(argument(), 0, 1, true));
       case Function::Cosh: return from(1);
-      case Function::Sin:
-      case Function::Cos: return between(-1, 1, false);
+      case Function::Sin: return both(between(-1, 1, false), of_sine(argument()));
+      case Function::Cos: return both(between(-1, 1, false), of_cosine(argument()));
       case Function::Tanh:
       case Function::Erf: return both(between(-1, 1, true), increasing_through(argument(), 0, 0, true));
       case Function::Atan:

@@ -195,7 +195,7 @@ struct Solver::State {
     if (std::exchange(z3().limit, rlimit) != rlimit) context().set("rlimit", static_cast<int>(rlimit));
   }
   void spend(uint64_t units) {
-    if (spent > kMostInAll) throw std::overflow_error("the proof needs more questions than are asked");
+    if (spent > kMostInAll) throw std::overflow_error("the proof needs more work than is done for one");
     spent += units;
   }
   z3::check_result check(z3::solver& solver, unsigned rlimit, uint64_t weight = 1) {
@@ -345,6 +345,8 @@ bool is_plainly_entailed(const std::vector<Cond>& hypotheses, const Cond& goal) 
 }
 
 }  // namespace
+
+void Solver::work(uint64_t units) { state().spend(units); }
 
 bool Solver::entails(const Cond& context, const Cond& goal) {
   if (goal.is_true() || context.is_false()) return true;
@@ -544,7 +546,9 @@ bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
     if (result == z3::unknown) result = ask(z3::solver(state().context()), cell, rest);
     return result == z3::unsat;
   };
-  if (!is_zero_in_cells(value, is_empty, [&] { return is_satisfiable(context); })) return false;
+  if (!is_zero_in_cells(
+          value, is_empty, [&] { return is_satisfiable(context); }, [&](uint64_t units) { work(units); }))
+    return false;
   RealText text;
   const std::string value_text = text(*value);
   text.index_text(context);

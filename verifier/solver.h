@@ -4,6 +4,7 @@
 // as SMT-LIB text and digest.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -54,6 +55,10 @@ class Solver {
   // Guesses of how a proof may go on are worth less: each question gets a share of the limit only.
   void set_share(unsigned share) { share_ = share; }
   unsigned share() const { return share_; }
+
+  // Counts what is done without a question, a unit for about a microsecond, towards the units that a proof may take in
+  // all, so that forms which grow without end are given up, too.
+  void work(uint64_t units);
 
   // Whether `context` implies `goal`.
   bool entails(const Cond& context, const Cond& goal);

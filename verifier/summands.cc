@@ -14,13 +14,14 @@ void collect_subscripts(const Factor& f, std::vector<std::pair<int, std::vector<
       for (const Factor& inner : term.factors) collect_subscripts(inner, out);
 }
 
-// The value of each of the term's binders that makes an element it reads one that the factors read.
-std::optional<Substitution> binders_at(const Term& term, const std::vector<Factor>& factors) {
+// The value of each of the binders that makes an element that is read one that the factors read.
+std::optional<Substitution> binders_at(const std::vector<AtomId>& binders, const std::vector<Factor>& reading,
+                                       const std::vector<Factor>& factors) {
   std::vector<std::pair<int, std::vector<Index>>> own, wanted;
-  for (const Factor& f : term.factors) collect_subscripts(f, own);
+  for (const Factor& f : reading) collect_subscripts(f, own);
   for (const Factor& f : factors) collect_subscripts(f, wanted);
   Substitution found;
-  for (AtomId binder : term.binders) {
+  for (AtomId binder : binders) {
     for (const auto& [input, subscripts] : own) {
       for (size_t axis = 0; axis < subscripts.size(); axis++) {
         if (found.count(binder) || subscripts[axis] != Index::from_atom(binder)) continue;
@@ -51,12 +52,21 @@ bool is_summand_of(const std::vector<Factor>& factors, const NormalForm& sum, co
   wanted.factors = factors;
   const std::string text = key(NormalForm{wanted});
   return std::any_of(sum.begin(), sum.end(), [&](const Term& term) {
-    const auto at = binders_at(term, factors);
+    const auto at = binders_at(term.binders, term.factors, factors);
     if (!at || (term.coefficient + Rational(-1)).numerator() < 0) return false;
     Term own;
     for (const Factor& f : term.factors) own.factors.push_back(substitute(f, *at));
     return key(NormalForm{own}) == text && state.solver.entails(context, substitute(term.guard, *at));
   });
+}
+
+std::optional<NormalForm> value_near(const Branch& branch, const std::vector<Factor>& factors, const Cond& context,
+                                     ProofState& state) {
+  std::vector<Factor> reading;
+  for (const Term& term : branch.value) reading.insert(reading.end(), term.factors.begin(), term.factors.end());
+  const auto at = binders_at(branch.binders, reading, factors);
+  if (!at || !state.solver.entails(context, substitute(branch.guard, *at))) return std::nullopt;
+  return substitute(branch.value, *at);
 }
 
 bool is_logarithm_of_larger(const NormalForm& form, const Cond& context, ProofState& state) {
@@ -67,6 +77,9 @@ bool is_logarithm_of_larger(const NormalForm& form, const Cond& context, ProofSt
     if (!is_logarithm || own.coefficient.numerator() <= 0 || !own.binders.empty() || !own.guard.is_true()) continue;
     NormalForm rest = form;
     rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+    std::erase_if(rest, [](const Term& t) {
+      return t.binders.empty() && t.factors.empty() && t.guard.is_true() && t.coefficient.numerator() > 0;
+    });
     for (Term& term : rest) term.coefficient = term.coefficient * -own.coefficient.inverse();
     const NormalForm power = exponential(rest, context, state);
     if (power.size() == 1 && power[0].coefficient == Rational(1) && power[0].binders.empty() &&
