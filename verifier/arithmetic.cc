@@ -16,6 +16,8 @@ NormalForm add(NormalForm a, const NormalForm& b, ProofState& state) {
 }
 
 NormalForm multiply(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
+  constexpr uint64_t kUnitsOfATerm = 5;
+  state.solver.work(kUnitsOfATerm * a.size() * b.size());
   NormalForm r;
   for (const Term& x : a) {
     for (const Term& other : b) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "arithmetic.h"
+#include "expand_functions.h"
 #include "match.h"
+#include "real_encoder.h"
 
 namespace gopt {
 namespace {
@@ -61,8 +64,128 @@ Cond lacking(const Cond& one, const Cond& context, bool with_positions, ProofSta
   return missing;
 }
 
+// ---- by arithmetic ----
+
+using Relation = RealFact::Relation;
+
+// A number and how it compares with 0.
+struct Comparison {
+  NormalForm value;
+  Relation relation;
+};
+
+NormalForm plus_number(const NormalForm& form, int number, ProofState& state) {
+  NormalForm r = one();
+  r[0].coefficient = number;
+  return add(std::move(r), form, state);
+}
+
+// What holds of the argument where the demand is met; nothing where that is no comparison with numbers.
+std::vector<Comparison> demanded_comparisons(const std::string& function, const NormalForm& x, ProofState& state) {
+  if (function == "divisor") return {{x, Relation::NotZero}};
+  if (function == "log") return {{x, Relation::Positive}};
+  if (function == "sqrt") return {{x, Relation::NotNegative}};
+  if (function == "acosh") return {{plus_number(x, -1, state), Relation::NotNegative}};
+  const bool is_open = function == "atanh";
+  if (!is_open && function != "asin" && function != "acos") return {};
+  const Relation relation = is_open ? Relation::Positive : Relation::NotNegative;
+  return {{plus_number(x, 1, state), relation}, {plus_number(negated(x), 1, state), relation}};
+}
+
+// Comparisons of which each would keep the demand from being met, and one holds if it is not met.
+std::vector<Comparison> unmet_comparisons(const Demand& wanted, ProofState& state) {
+  // For a power it is enough.
+  const std::string function = wanted.function.compare(0, 4, "pow ") == 0 ? "log" : wanted.function;
+  std::vector<Comparison> unmet;
+  for (Comparison& c : demanded_comparisons(function, wanted.argument, state)) {
+    if (c.relation == Relation::NotZero)
+      unmet.push_back({std::move(c.value), Relation::Zero});
+    else
+      unmet.push_back(
+          {negated(std::move(c.value)), c.relation == Relation::Positive ? Relation::NotNegative : Relation::Positive});
+  }
+  return unmet;
+}
+
+// Without sums and guards, of which the reals know nothing.
+bool is_arithmetic(const NormalForm& form) {
+  return std::all_of(form.begin(), form.end(), [](const Term& term) { return term.guard.is_true(); });
+}
+
+// The demands that are made wherever the wanted one is, with its binders in place of their own.
+std::vector<Comparison> known_comparisons(const Demand& wanted, const std::vector<Demand>& others, ProofState& state) {
+  constexpr size_t kMost = 12;
+  std::vector<Comparison> known;
+  for (const Demand& other : others) {
+    if (other.binders.size() > wanted.binders.size() || known.size() >= kMost) continue;
+    Substitution change;
+    for (size_t i = 0; i < other.binders.size(); i++) change[other.binders[i]] = Index::from_atom(wanted.binders[i]);
+    if (!state.solver.entails(wanted.context, substitute(other.context, change))) continue;
+    for (Comparison& c : demanded_comparisons(other.function, substitute(other.argument, change), state))
+      if (is_arithmetic(c.value)) known.push_back(std::move(c));
+  }
+  return known;
+}
+
+// Whether none of the comparisons can hold where all that are known do.
+bool are_impossible(const std::vector<Comparison>& unmet, const std::vector<Comparison>& known, const Cond& context,
+                    ProofState& state) {
+  std::vector<NormalForm> values;
+  for (const auto* comparisons : {&unmet, &known})
+    for (const Comparison& c : *comparisons) values.push_back(c.value);
+  values = with_functions_expanded(values, context, state);
+  if (!std::all_of(values.begin(), values.end(), is_arithmetic)) return false;
+  RealEncoder encode;
+  std::vector<RealFact> goals, facts;
+  for (size_t i = 0; i < values.size(); i++) {
+    if (i < unmet.size())
+      goals.push_back({encode(values[i]), unmet[i].relation});
+    else
+      facts.push_back({encode(values[i]), known[i - unmet.size()].relation});
+  }
+  for (RealFact& fact : encode.facts(state)) facts.push_back(std::move(fact));
+  return std::all_of(goals.begin(), goals.end(), [&](const RealFact& goal) {
+    std::vector<RealFact> all = facts;
+    all.push_back(goal);
+    return state.solver.is_impossible(all);
+  });
+}
+
+bool is_rational(const NormalForm& form) {
+  return std::all_of(form.begin(), form.end(), [](const Term& term) {
+    return std::all_of(term.factors.begin(), term.factors.end(), [](const Factor& f) {
+      return f.kind != FactorKind::Call && f.kind != FactorKind::Opaque && f.kind != FactorKind::Literal &&
+             f.branches.empty() && std::all_of(f.args.begin(), f.args.end(), is_rational);
+    });
+  });
+}
+
+// The cosine of a rational number, as all that is computed from elements by arithmetic is, is not 0.
+bool is_always_met(const Demand& demand) {
+  const NormalForm& form = demand.argument;
+  return demand.function == "divisor" && form.size() == 1 && form[0].binders.empty() && form[0].factors.size() == 1 &&
+         form[0].factors[0].kind == FactorKind::Call && form[0].factors[0].function == Function::Cos &&
+         is_rational(form[0].factors[0].args[0]);
+}
+
+bool is_met_by_arithmetic(const Demand& wanted, const std::vector<Demand>& others, ProofState& state) {
+  if (!is_arithmetic(wanted.argument)) return false;
+  const std::vector<Comparison> unmet = unmet_comparisons(wanted, state);
+  return !unmet.empty() && are_impossible(unmet, known_comparisons(wanted, others, state), wanted.context, state);
+}
+
+// ---- together ----
+
+Cond missing_by_form(const Demand& wanted, const std::vector<Demand>& others, ProofState& state);
+
 // What is missing for the demand to be met by those of the other side; true where nothing is.
 Cond missing_for(const Demand& wanted, const std::vector<Demand>& others, ProofState& state) {
+  if (is_always_met(wanted)) return Cond();
+  const Cond missing = missing_by_form(wanted, others, state);
+  return missing.is_true() || !is_met_by_arithmetic(wanted, others, state) ? missing : Cond();
+}
+
+Cond missing_by_form(const Demand& wanted, const std::vector<Demand>& others, ProofState& state) {
   const std::vector<Cond> given = conjuncts(wanted.context);
   Cond covered = Cond::never(), first = Cond::never();
   for (const Demand& known : others) {
@@ -113,6 +236,16 @@ bool left_demands_more(ProofState& state) {
   const auto &left = demanded.of_left(), &right = demanded.of_right();
   return std::any_of(left.begin(), left.end(),
                      [&](const Demand& wanted) { return missing_for(wanted, right, state).is_false(); });
+}
+
+bool is_demanded_not_zero(const NormalForm& value, const Cond& context, ProofState& state) {
+  const Demand wanted{"divisor", value, context, "", {}};
+  if (is_always_met(wanted)) return true;
+  std::vector<Demand> all = state.domains.of_left();
+  const std::vector<Demand>& right = state.domains.of_right();
+  all.insert(all.end(), right.begin(), right.end());
+  const DemandsSoFar demanded(state);
+  return !all.empty() && is_met_by_arithmetic(wanted, all, state);
 }
 
 bool is_demanded_by_both(const std::string& function, const NormalForm& argument, const Cond& context,

@@ -26,4 +26,8 @@ bool left_demands_more(ProofState& state);
 bool is_demanded_by_both(const std::string& function, const NormalForm& argument, const Cond& context,
                          ProofState& state);
 
+// Whether the value is not 0 wherever `context` holds, by what both sides demand. Precondition: they meet each other's
+// demands.
+bool is_demanded_not_zero(const NormalForm& value, const Cond& context, ProofState& state);
+
 }  // namespace gopt

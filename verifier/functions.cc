@@ -4,31 +4,16 @@
 #include <map>
 
 #include "arithmetic.h"
+#include "common_factors.h"
 #include "laws.h"
 #include "maximum.h"
 #include "positivity.h"
+#include "powers.h"
 #include "simplify.h"
 #include "truth_table.h"
 
 namespace gopt {
 namespace {
-
-// Where each term holds factor i of the first term, if all do and it is free of binders.
-std::optional<std::vector<size_t>> shared_positions(const NormalForm& form, size_t i) {
-  std::set<AtomId> symbols;
-  collect_symbols(form[0].factors[i], symbols);
-  for (const Term& term : form)
-    for (AtomId binder : term.binders)
-      if (symbols.count(binder)) return std::nullopt;
-  const std::string wanted = key(form[0].factors[i]);
-  std::vector<size_t> positions;
-  for (const Term& term : form) {
-    auto it = std::find_if(term.factors.begin(), term.factors.end(), [&](const Factor& f) { return key(f) == wanted; });
-    if (it == term.factors.end()) return std::nullopt;
-    positions.push_back(static_cast<size_t>(it - term.factors.begin()));
-  }
-  return positions;
-}
 
 void append_inverse(Term& term, Factor factor, bool is_size, const Cond& context, ProofState& state) {
   if (!is_size && !is_never_zero(factor, context, state)) {
@@ -40,26 +25,7 @@ void append_inverse(Term& term, Factor factor, bool is_size, const Cond& context
   term.factors.push_back(std::move(factor));
 }
 
-// The coefficient of the term whose key comes first (of numbers, only where there is nothing else): it says which of a
-// form and its multiples stands for all.
-Rational leading_coefficient(const NormalForm& form) {
-  const Term* first = nullptr;
-  std::string smallest;
-  for (const Term& term : form) {
-    if (term.factors.empty() && form.size() > 1) continue;
-    Term unsigned_term = term;
-    unsigned_term.coefficient = 1;
-    std::string text = key(NormalForm{unsigned_term});
-    if (!first || text < smallest) {
-      first = &term;
-      smallest = std::move(text);
-    }
-  }
-  return first ? first->coefficient : Rational(1);
-}
 bool is_negative(const NormalForm& form) { return leading_coefficient(form).numerator() < 0; }
-
-bool is_exponential(const Factor& f) { return f.kind == FactorKind::Call && f.function == Function::Exp; }
 
 bool holds_binder(const Term& term, const Factor& factor) {
   std::set<AtomId> symbols;
@@ -114,8 +80,7 @@ void cancel_quotient(NormalForm& form, const Cond& context, ProofState& state) {
     const auto positions = shared_positions(form, i);
     if (!positions) continue;
     NormalForm rest = form;
-    for (size_t t = 0; t < rest.size(); t++)
-      rest[t].factors.erase(rest[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
+    remove_factors(rest, *positions);
     if (key(rest) != key(f.args[0]) || !is_positive(f.args[0], context, state)) continue;
     form = one();
     return;
@@ -149,8 +114,12 @@ NormalForm reciprocal(NormalForm form, const Cond& context, ProofState& state) {
       continue;
     }
     Factor inverse = form[0].factors[i];
-    for (size_t t = 0; t < form.size(); t++)
-      form[t].factors.erase(form[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
+    remove_factors(form, *positions);
+    if (inverse.kind == FactorKind::Reciprocal && inverse.exponent == -1) {
+      // 1 / (1 / x) = x, wherever there is a 1 / x.
+      outside = multiply(outside, inverse.args[0], context, state);
+      continue;
+    }
     const bool counts = is_size || is_positive_size(inverse, context, state);
     append_inverse(r[0], std::move(inverse), counts, context, state);
   }
@@ -221,6 +190,9 @@ NormalForm comparison(FactorKind kind, NormalForm difference, const Cond& contex
       }))
     return *std::move(table);
   if (kind == FactorKind::IsLess && is_nonnegative(difference, context, state)) return {};
+  if (kind == FactorKind::IsLess && is_nonnegative(negated(difference), context, state))
+    return add(one(), negated(comparison(FactorKind::IsEqual, difference, context, state)), state);
+  if (is_positive(difference, context, state) || is_positive(negated(difference), context, state)) return {};
   if (kind == FactorKind::IsEqual && is_negative(difference)) difference = negated(std::move(difference));
   Factor factor;
   factor.kind = kind;
@@ -229,183 +201,6 @@ NormalForm comparison(FactorKind kind, NormalForm difference, const Cond& contex
 }
 
 namespace {
-
-// The least power of each exponential, free of binders, by which a sum of them may be divided so that the least power
-// that is left is 0: one way to write e^a (1 + e^b) = e^a + e^(a+b).
-std::vector<Factor> least_exponentials(const NormalForm& form) {
-  std::set<AtomId> binders;
-  for (const Term& term : form) binders.insert(term.binders.begin(), term.binders.end());
-  std::map<std::string, Factor> found;
-  for (const Term& term : form) {
-    for (const Factor& f : term.factors) {
-      if (!is_exponential(f)) continue;
-      std::set<AtomId> symbols;
-      collect_symbols(f, symbols);
-      const bool is_bound = std::any_of(symbols.begin(), symbols.end(), [&](AtomId s) { return binders.count(s) > 0; });
-      if (!is_bound) found.emplace(key(f, false), f);
-    }
-  }
-  std::vector<Factor> least;
-  for (auto& [text, factor] : found) {
-    std::optional<int> lowest;
-    for (const Term& term : form) {
-      int power = 0;
-      for (const Factor& f : term.factors)
-        if (f.kind == FactorKind::Call && key(f, false) == text) power += f.exponent;
-      lowest = lowest ? std::min(*lowest, power) : power;
-    }
-    if (*lowest == 0) continue;
-    factor.exponent = *lowest;
-    least.push_back(std::move(factor));
-  }
-  return least;
-}
-
-// sqrt(c^2 x^2 ...) = |c x ...|, and half the exponent of an exponential.
-std::optional<NormalForm> exact_root(const NormalForm& radicand, const Cond& context, ProofState& state) {
-  if (radicand.size() != 1 || !radicand[0].binders.empty() || !state.solver.entails(context, radicand[0].guard))
-    return std::nullopt;
-  const auto coefficient = square_root(radicand[0].coefficient);
-  if (!coefficient) return std::nullopt;
-  std::map<std::string, std::pair<Factor, int>> powers;
-  NormalForm exponentials = one();
-  for (const Factor& f : radicand[0].factors) {
-    if (is_exponential(f)) {
-      NormalForm half = f.args[0];
-      for (Term& term : half) term.coefficient = term.coefficient * Rational(f.exponent, 2);
-      exponentials = multiply(exponentials, exponential(half, context, state), context, state);
-      continue;
-    }
-    // A reciprocal is its own root's reciprocal only where its argument's root is known.
-    if (f.exponent < 0) return std::nullopt;
-    auto [it, is_new] = powers.try_emplace(key(f, false), f, 0);
-    it->second.second += f.exponent;
-  }
-  NormalForm root = one();
-  root[0].coefficient = *coefficient;
-  for (const auto& [text, power] : powers) {
-    if (power.second % 2 != 0) return std::nullopt;
-    Factor single = power.first;
-    single.exponent = 1;
-    for (int k = 0; k < power.second / 2; k++) root = multiply(root, as_form(single), context, state);
-  }
-  if (!is_nonnegative(root, context, state)) root = maximum(root, negated(root), context, state);
-  return multiply(root, exponentials, context, state);
-}
-
-// ln(e^a b / c) = a + ln b - ln c, for every exponential by which the argument can be divided, and what it is divided
-// by where that is positive.
-NormalForm logarithm(NormalForm argument, const Cond& context, ProofState& state) {
-  NormalForm outside;
-  for (const Factor& least : least_exponentials(argument)) {
-    Factor inverse = least;
-    inverse.exponent = -least.exponent;
-    for (Term& term : argument) {
-      term.factors.push_back(inverse);
-      merge_factors(term, context, state);
-    }
-    for (Term term : least.args[0]) {
-      term.coefficient = term.coefficient * Rational(least.exponent);
-      outside.push_back(std::move(term));
-    }
-  }
-  if (as_number(argument) == Rational(1)) return outside;
-  // ln(x^2) = 2 ln|x|.
-  if (const auto root = exact_root(argument, context, state)) {
-    for (Term& term : logarithm(*root, context, state)) {
-      term.coefficient = term.coefficient * Rational(2);
-      outside.push_back(std::move(term));
-    }
-    return outside;
-  }
-  if (!is_positive(argument, context, state)) state.domains.demand("log", argument, context);
-  for (size_t i = 0; !argument.empty() && i < argument[0].factors.size();) {
-    const Factor shared = argument[0].factors[i];
-    const auto positions =
-        shared.kind == FactorKind::Reciprocal && shared.exponent == -1 && is_positive(shared.args[0], context, state)
-            ? shared_positions(argument, i)
-            : std::nullopt;
-    if (!positions) {
-      i++;
-      continue;
-    }
-    for (size_t t = 0; t < argument.size(); t++)
-      argument[t].factors.erase(argument[t].factors.begin() + static_cast<ptrdiff_t>((*positions)[t]));
-    outside = add(std::move(outside), negated(logarithm(shared.args[0], context, state)), state);
-  }
-  if (as_number(argument) == Rational(1)) return outside;
-  return add(as_form(make_call(Function::Log, {std::move(argument)})), outside, state);
-}
-
-// The largest q seen whose square divides n.
-int64_t root_of_square_part(int64_t n) {
-  constexpr int64_t kMaxPrime = 1000;
-  int64_t q = 1;
-  n = std::abs(n);
-  for (int64_t p = 2; p <= kMaxPrime && p * p <= n; p++)
-    for (; n % (p * p) == 0; n /= p * p) q *= p;
-  return q;
-}
-
-// A factor, free of binders, that every term holds twice.
-std::optional<Factor> shared_square(const NormalForm& form) {
-  for (size_t i = 0; !form.empty() && i < form[0].factors.size(); i++) {
-    const Factor& f = form[0].factors[i];
-    const std::string text = key(f);
-    const bool is_shared = std::all_of(form.begin(), form.end(), [&](const Term& term) {
-      return std::count_if(term.factors.begin(), term.factors.end(),
-                           [&](const Factor& other) { return key(other) == text; }) >= 2;
-    });
-    if (is_shared && shared_positions(form, i)) return f;
-  }
-  return std::nullopt;
-}
-
-// sqrt(c^2 f^2 r) = |c f| sqrt(r), where the rest r is not negative if there are factors f: where f is 0, the left has
-// a value whatever r is. The radicand becomes r; |c f| is returned.
-NormalForm taken_out_of_root(NormalForm& radicand, const Cond& context, ProofState& state) {
-  NormalForm outside = one(), rest = radicand;
-  while (const auto shared = shared_square(rest)) {
-    const std::string text = key(*shared);
-    for (Term& term : rest)
-      for (int copy = 0; copy < 2; copy++)
-        term.factors.erase(std::find_if(term.factors.begin(), term.factors.end(),
-                                        [&](const Factor& other) { return key(other) == text; }));
-    outside[0].factors.push_back(*shared);
-  }
-  if (!outside[0].factors.empty() && is_nonnegative(rest, context, state)) {
-    radicand = std::move(rest);
-    if (!is_nonnegative(outside, context, state)) outside = maximum(outside, negated(outside), context, state);
-  } else {
-    outside = one();
-  }
-  const Rational leading = leading_coefficient(radicand);
-  const Rational root(root_of_square_part(leading.numerator()), root_of_square_part(leading.denominator()));
-  for (Term& term : radicand) term.coefficient = term.coefficient * (root * root).inverse();
-  for (Term& term : outside) term.coefficient = term.coefficient * root;
-  return outside;
-}
-
-NormalForm square_root_of(NormalForm radicand, const Cond& context, ProofState& state) {
-  if (auto root = exact_root(radicand, context, state)) return *std::move(root);
-  const NormalForm outside = taken_out_of_root(radicand, context, state);
-  if (!is_nonnegative(radicand, context, state)) state.domains.demand("sqrt", radicand, context);
-  return multiply(outside, as_form(make_call(Function::Sqrt, {std::move(radicand)})), context, state);
-}
-
-NormalForm power(std::vector<NormalForm> args, const Cond& context, ProofState& state) {
-  const auto exponent = as_number(args[1]);
-  constexpr int64_t kMaxPower = 4;
-  if (exponent && exponent->denominator() == 1 && exponent->numerator() >= 0 && exponent->numerator() <= kMaxPower) {
-    NormalForm r = one();
-    for (int64_t i = 0; i < exponent->numerator(); i++) r = multiply(r, args[0], context, state);
-    return r;
-  }
-  if (exponent == Rational(-1)) return reciprocal(args[0], context, state);
-  if (exponent == Rational(1, 2)) return square_root_of(std::move(args[0]), context, state);
-  state.domains.demand("pow " + key(args[1]), args[0], context);
-  return as_form(make_call(Function::Pow, std::move(args)));
-}
 
 // Whether the term is an integer whatever the inputs are.
 bool is_integral(const Term& term) {
@@ -418,12 +213,34 @@ bool is_integral(const Term& term) {
          });
 }
 
-// floor(n + x) = n + floor(x) for an integer n, and what is an integer is left as it is by all roundings.
+// x - trunc(x), or its opposite.
+bool is_fraction(const NormalForm& form) {
+  for (size_t i = 0; i < form.size(); i++) {
+    const Term& whole = form[i];
+    if (whole.factors.size() != 1 || whole.factors[0].kind != FactorKind::Call || !whole.binders.empty() ||
+        whole.factors[0].function != Function::Trunc || whole.factors[0].exponent != 1)
+      continue;
+    NormalForm rest = form;
+    rest.erase(rest.begin() + static_cast<ptrdiff_t>(i));
+    for (Term& term : rest) term.coefficient = -term.coefficient;
+    if (std::abs(whole.coefficient.numerator()) == 1 && whole.guard.is_true() &&
+        ratio(whole.factors[0].args[0], rest) == whole.coefficient)
+      return true;
+  }
+  return false;
+}
+
+// floor(n + x) = n + floor(x) for an integer n, as round does for an even one, since it rounds halves to even numbers;
+// what is an integer is left as it is by all roundings.
 NormalForm rounded(Function function, const NormalForm& argument, ProofState& state) {
+  if (std::all_of(argument.begin(), argument.end(), is_integral)) return argument;
+  if (function == Function::Trunc && is_fraction(argument)) return {};
   NormalForm whole, rest;
-  for (const Term& term : argument) (is_integral(term) ? whole : rest).push_back(term);
-  if (rest.empty()) return whole;
-  if (function != Function::Floor) return as_form(make_call(function, {argument}));
+  for (const Term& term : argument) {
+    const bool may_be_taken_out =
+        function == Function::Floor || (function == Function::Round && term.coefficient.numerator() % 2 == 0);
+    (is_integral(term) && may_be_taken_out ? whole : rest).push_back(term);
+  }
   return add(std::move(whole), as_form(make_call(function, {std::move(rest)})), state);
 }
 
@@ -431,7 +248,7 @@ NormalForm rounded(Function function, const NormalForm& argument, ProofState& st
 
 NormalForm apply(Function function, std::vector<NormalForm> args, const Cond& context, ProofState& state) {
   for (NormalForm& a : args) a = with_like_terms_merged(a);
-  if (function == Function::Pow) return power(std::move(args), context, state);
+  if (function == Function::Pow) return power(args[0], args[1], context, state);
   if (args.size() == 1 && args[0].empty())
     if (auto value = value_at_zero(function)) return value->is_zero() ? NormalForm{} : one();
   if (function == Function::Exp) return exponential(args[0], context, state);
@@ -442,6 +259,13 @@ NormalForm apply(Function function, std::vector<NormalForm> args, const Cond& co
   if (args.size() == 1 && parity_of(function) != Parity::None && is_negative(args[0])) {
     args[0] = negated(args[0]);
     is_opposite = parity_of(function) == Parity::Odd;
+  }
+  // They divide by that: what they demand is what the quotient does.
+  if (function == Function::Tan) reciprocal(apply(Function::Cos, {args[0]}, context, state), context, state);
+  if (function == Function::Fmod) {
+    reciprocal(args[1], context, state);
+    const Factor* inner = sole_factor(args[0], FactorKind::Call, context, state);
+    if (inner && inner->function == Function::Fmod && key(inner->args[1]) == key(args[1])) return args[0];
   }
   if (function == Function::Floor || function == Function::Round || function == Function::Trunc) {
     NormalForm r = rounded(function, args[0], state);

@@ -41,8 +41,7 @@ bool has_partial_domain(Function function) {
     case Function::Asin:
     case Function::Acos:
     case Function::Acosh:
-    case Function::Atanh:
-    case Function::Fmod: return true;
+    case Function::Atanh: return true;
     default: return false;
   }
 }

@@ -23,7 +23,7 @@ namespace gopt {
 
 // f(0), where it is rational.
 std::optional<Rational> value_at_zero(Function function);
-// Whether the function has no value for some last argument. (Log and Pow are taken apart before this is asked.)
+// Whether the function has no value for some argument. (What Log, Pow, Tan and Fmod have none for is demanded apart.)
 bool has_partial_domain(Function function);
 bool is_odd_and_increasing(Function function);  // everywhere, and so of its argument's sign
 enum class Parity { None, Odd, Even };

@@ -6,6 +6,7 @@
 
 #include "binder_change.h"
 #include "covers.h"
+#include "expand_functions.h"
 #include "piecewise.h"
 #include "rearrange.h"
 #include "shared_sums.h"
@@ -99,6 +100,10 @@ class Matcher {
     for (const NormalForm& form : forms) {
       const NormalForm written_out = with_short_sums_expanded(form, context, state_);
       if (key(written_out) != key(form) && is_zero_now(written_out)) return written_out;
+    }
+    if (const auto joined = with_logarithms_joined(plain, context, state_)) {
+      const NormalForm powers = without_denominators(*joined, context, state_);
+      if (is_zero_now(powers)) return powers;
     }
     return std::nullopt;
   }

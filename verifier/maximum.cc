@@ -1,12 +1,18 @@
 #include "maximum.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "arithmetic.h"
+#include "covers.h"
 #include "functions.h"
 #include "laws.h"
+#include "monotone.h"
 #include "positivity.h"
+#include "ranges.h"
+#include "rebuild.h"
 #include "simplify.h"
 #include "truth_table.h"
 
@@ -28,6 +34,23 @@ const Factor* scaled_maximum(const NormalForm& form, const Cond& context, ProofS
   NormalForm unscaled = form;
   unscaled[0].coefficient = 1;
   return sole_factor(unscaled, FactorKind::Maximum, context, state) ? &form[0].factors[0] : nullptr;
+}
+
+// What it takes to tell branches apart, by their texts.
+uint64_t work_of(const std::vector<Branch>& branches) {
+  constexpr uint64_t kUnitsOfAFactor = 40;
+  uint64_t units = 0;
+  const std::function<void(const NormalForm&)> count = [&](const NormalForm& form) {
+    for (const Term& term : form) {
+      for (const Factor& f : term.factors) {
+        units += kUnitsOfAFactor;
+        for (const NormalForm& a : f.args) count(a);
+        for (const Branch& b : f.branches) count(b.value);
+      }
+    }
+  };
+  for (const Branch& b : branches) count(b.value);
+  return units;
 }
 
 // Of branches that are numbers only the largest counts.
@@ -75,7 +98,7 @@ NormalForm taken_out(Branch& only) {
 
 // max_k y x_k = y max_k x_k, for a y that is not negative (an exponential, a square, ...) and the same for all values
 // of the binders; ranges are not empty, so that 0 times the maximum is 0. Takes such factors out.
-std::vector<Factor> shared_nonnegative(std::vector<Branch>& branches) {
+std::vector<Factor> shared_nonnegative(std::vector<Branch>& branches, ProofState& state) {
   std::vector<Factor> shared;
   const Term* first = nullptr;
   std::set<AtomId> binders;
@@ -88,8 +111,9 @@ std::vector<Factor> shared_nonnegative(std::vector<Branch>& branches) {
   }
   if (!first) return shared;
   for (const Factor& f : std::vector<Factor>(first->factors)) {
-    if (f.exponent < 0 && (f.kind != FactorKind::Call || f.function != Function::Exp)) continue;
-    const ptrdiff_t copies = is_plainly_nonnegative(as_form(f)) ? 1 : 2;
+    const bool may_divide_by_zero = f.exponent < 0 && !range_of(f, Cond(), state).is_positive();
+    if (may_divide_by_zero) continue;
+    const ptrdiff_t copies = is_nonnegative(as_form(f), Cond(), state) ? 1 : 2;
     std::set<AtomId> symbols;
     collect_symbols(f, symbols);
     if (std::any_of(symbols.begin(), symbols.end(), [&](AtomId s) { return binders.count(s) > 0; })) continue;
@@ -137,6 +161,7 @@ bool is_increasing(Function f) {
     case Function::Sinh:
     case Function::Asinh:
     case Function::Floor:
+    case Function::Round:
     case Function::Trunc: return true;
     default: return false;
   }
@@ -164,7 +189,9 @@ std::optional<Monotone> as_monotone(const Term& term, ProofState& state) {
     return Monotone{Monotone::Kind::Exponential, Function::Exp, std::move(argument)};
   }
   if (term.factors.size() != 1) return std::nullopt;
-  if (first.kind == FactorKind::Call && first.exponent == 1 && is_increasing(first.function))
+  const bool is_root = first.kind == FactorKind::Call && first.function == Function::Sqrt && first.exponent == 1 &&
+                       is_nonnegative(first.args[0], Cond(), state);
+  if (is_root || (first.kind == FactorKind::Call && first.exponent == 1 && is_increasing(first.function)))
     return Monotone{Monotone::Kind::Call, first.function, first.args[0]};
   if (first.kind == FactorKind::Reciprocal && first.exponent == -1 && is_positive(first.args[0], Cond(), state))
     return Monotone{Monotone::Kind::Reciprocal, Function::Exp, first.args[0]};
@@ -239,6 +266,20 @@ NormalForm magnitude(Factor f, const Cond& context, ProofState& state) {
     over.value = maximum(over.value, negated(over.value), context && over.guard, state);
     return as_form(std::move(f));
   }
+  if (f.exponent < 0 && !range_of(f, context, state).is_positive()) {
+    // 1 / |y|; where y is 0, both are without a value, which was demanded.
+    const DemandsSoFar demanded(state);
+    NormalForm base = f.args.empty() ? NormalForm{} : f.args[0];
+    int count = 1;
+    if (f.kind != FactorKind::Reciprocal) {
+      count = -std::exchange(f.exponent, 1);
+      base = as_form(std::move(f));
+    }
+    const NormalForm inverse = reciprocal(maximum(base, negated(base), context, state), context, state);
+    NormalForm r = one();
+    for (int i = 0; i < count; i++) r = multiply(r, inverse, context, state);
+    return r;
+  }
   const NormalForm own = as_form(std::move(f));
   return maximum(own, negated(own), context, state);
 }
@@ -247,12 +288,51 @@ NormalForm magnitude(Factor f, const Cond& context, ProofState& state) {
 std::optional<NormalForm> magnitude_of_product(const NormalForm& a, const NormalForm& b, const Cond& context,
                                                ProofState& state) {
   if (a.size() != 1 || a[0].factors.empty() || !a[0].binders.empty() || !a[0].guard.is_true()) return std::nullopt;
-  if (a[0].factors.size() == 1 && a[0].factors[0].kind != FactorKind::Product) return std::nullopt;
+  if (a[0].factors.size() == 1 && a[0].factors[0].kind != FactorKind::Product && a[0].factors[0].exponent > 0)
+    return std::nullopt;
   if (key(negated(a)) != key(b)) return std::nullopt;
   NormalForm product = one();
   product[0].coefficient = a[0].coefficient.numerator() < 0 ? -a[0].coefficient : a[0].coefficient;
   for (const Factor& f : a[0].factors) product = multiply(product, magnitude(f, context, state), context, state);
   return product;
+}
+
+}  // namespace
+
+void take_monotone_out(Branch& branch, const Cond& context, ProofState& state) {
+  branch.value = with_like_terms_merged(branch.value);
+  const auto element = sole_element(branch);
+  if (!element) return;
+  const std::string text = key(*element, false);
+  const auto direction = direction_of(branch.value, text, state);
+  if (!direction || *direction == 0) return;
+  NormalForm inner = as_form(*element);
+  if (*direction < 0) inner = negated(std::move(inner));
+  Branch only{branch.binders, branch.guard, std::move(inner)};
+  if (!simplify_branch(only, context, state)) return;
+  inner = maximum_over({std::move(only)}, state);
+  if (*direction < 0) inner = negated(std::move(inner));
+  const DemandsSoFar demanded(state);
+  branch = plain_branch(with_element(branch.value, text, inner, context, state));
+}
+
+namespace {
+
+// max(f(x), f(y)) = f(max(x, y)) for elements x and y and an f that does not fall; f(min(x, y)) for one that does not
+// rise.
+std::optional<NormalForm> monotone_of_two(const NormalForm& a, const NormalForm& b, const Cond& context,
+                                          ProofState& state) {
+  const auto x = sole_element(a), y = sole_element(b);
+  if (!x || !y) return std::nullopt;
+  const std::string text = key(*x, false);
+  const DemandsSoFar demanded(state);
+  const NormalForm element = as_form(*x), other = as_form(*y);
+  if (key(with_element(a, text, other, context, state)) != key(with_like_terms_merged(b))) return std::nullopt;
+  const auto direction = direction_of(a, text, state);
+  if (!direction || *direction == 0) return std::nullopt;
+  const NormalForm inner =
+      *direction > 0 ? maximum(element, other, context, state) : minimum(element, other, context, state);
+  return with_element(a, text, inner, context, state);
 }
 
 }  // namespace
@@ -264,6 +344,7 @@ NormalForm maximum(const NormalForm& a, const NormalForm& b, const Cond& context
   if (is_at_least(a, b, context, state)) return a;
   if (is_at_least(b, a, context, state)) return b;
   if (auto magnitude = magnitude_of_product(a, b, context, state)) return *std::move(magnitude);
+  if (auto monotone = monotone_of_two(a, b, context, state)) return *std::move(monotone);
   std::vector<Branch> branches;
   for (const NormalForm* value : {&a, &b}) add_branch(branches, plain_branch(*value), context, state);
   return maximum_over(std::move(branches), state);
@@ -277,7 +358,9 @@ NormalForm minimum(const NormalForm& a, const NormalForm& b, const Cond& context
     const Factor* inner = scaled_maximum(*first, context, state);
     if (!inner || inner->branches.size() > kMaxDistributed) continue;
     std::vector<Branch> branches;
-    for (Branch branch : inner->branches) {
+    for (const Branch& own : inner->branches) {
+      // The other may be made of the same maximum.
+      Branch branch = freshen(own, state.pool);
       scale(branch.value, (*first)[0].coefficient);
       branch.value = minimum(branch.value, *second, context && branch.guard, state);
       add_branch(branches, std::move(branch), context, state);
@@ -323,6 +406,7 @@ bool simplify_branch(Branch& branch, const Cond& context, ProofState& state) {
 
 NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
   if (branches.empty()) throw ProofLimit("a maximum of nothing");
+  state.solver.work(work_of(branches));
   for (Branch& b : branches) b.value = with_like_terms_merged(b.value);
   keep_largest_number(branches);
   std::vector<Branch> distinct;
@@ -345,7 +429,7 @@ NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
     scale(*monotone, content);
     return add(*std::move(monotone), outside, state);
   }
-  const std::vector<Factor> taken = shared_nonnegative(distinct);
+  const std::vector<Factor> taken = shared_nonnegative(distinct, state);
   if (!taken.empty()) {
     std::vector<Branch> flat;
     for (Branch& b : distinct) add_branch(flat, std::move(b), Cond(), state);

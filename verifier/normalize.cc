@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "arithmetic.h"
+#include "common_factors.h"
 #include "functions.h"
 #include "maximum.h"
 #include "select_hoisting.h"
@@ -37,10 +38,12 @@ class Normalizer {
       }
       case ExprKind::Divide: return quotient(e, context);
       case ExprKind::Maximum: {
+        if (const Expr rest = beside_infinity(e, -1)) return (*this)(rest, context);
         const NormalForm a = simplified((*this)(e->args[0], context), context);
         return maximum(a, simplified((*this)(e->args[1], context), context), context, state_);
       }
       case ExprKind::Minimum: {
+        if (const Expr rest = beside_infinity(e, 1)) return (*this)(rest, context);
         const NormalForm a = simplified((*this)(e->args[0], context), context);
         return minimum(a, simplified((*this)(e->args[1], context), context), context, state_);
       }
@@ -66,6 +69,43 @@ class Normalizer {
 
  private:
   NormalForm simplified(const NormalForm& form, const Cond& context) { return simplify(form, context, state_); }
+
+  // 1 or -1 where the expression is infinite whatever the inputs are, which are finite; else 0.
+  static int infinity_of(const Expr& e) {
+    const auto arg = [&](size_t i) { return infinity_of(e->args[i]); };
+    switch (e->kind) {
+      case ExprKind::Constant: return std::isinf(e->value) ? (e->value < 0 ? -1 : 1) : 0;
+      case ExprKind::Maximum: return std::max(arg(0), arg(1)) == 1 ? 1 : arg(0) == -1 && arg(1) == -1 ? -1 : 0;
+      case ExprKind::Minimum: return std::min(arg(0), arg(1)) == -1 ? -1 : arg(0) == 1 && arg(1) == 1 ? 1 : 0;
+      case ExprKind::Add: return arg(0) == -arg(1) ? 0 : arg(0) + arg(1) > 0 ? 1 : -1;
+      case ExprKind::Subtract: return arg(0) == arg(1) ? 0 : arg(0) - arg(1) > 0 ? 1 : -1;
+      default: return 0;
+    }
+  }
+  // The other argument of a maximum or minimum, where one is the infinity that never counts.
+  static Expr beside_infinity(const Expr& e, int neutral) {
+    for (size_t i : {0, 1})
+      if (infinity_of(e->args[i]) == neutral) return e->args[1 - i];
+    return Expr();
+  }
+
+  // test ? yes : no, of which one is infinite, perhaps with something added.
+  struct Choice {
+    Expr test, yes, no;
+  };
+  static std::optional<Choice> infinite_choice(const Expr& e) {
+    if (e->kind == ExprKind::Choose) {
+      if (infinity_of(e->args[1]) == 0 && infinity_of(e->args[2]) == 0) return std::nullopt;
+      return Choice{e->args[0], e->args[1], e->args[2]};
+    }
+    if (e->kind != ExprKind::Add && e->kind != ExprKind::Subtract) return std::nullopt;
+    const auto join = [&](const Expr& a, const Expr& b) { return e->kind == ExprKind::Add ? a + b : a - b; };
+    if (const auto first = infinite_choice(e->args[0]))
+      return Choice{first->test, join(first->yes, e->args[1]), join(first->no, e->args[1])};
+    if (const auto second = infinite_choice(e->args[1]))
+      return Choice{second->test, join(e->args[0], second->yes), join(e->args[0], second->no)};
+    return std::nullopt;
+  }
 
   NormalForm constant_form(double value) {
     if (value == 0) return {};
@@ -112,11 +152,19 @@ class Normalizer {
   }
 
   NormalForm compared(FactorKind kind, const Expr& e, const Cond& context) {
+    const int a = infinity_of(e->args[0]), b = infinity_of(e->args[1]);
+    if (a != 0 || b != 0) return (kind == FactorKind::IsLess ? a < b : a == b) ? one() : NormalForm{};
     const NormalForm difference = sum((*this)(e->args[0], context), negated((*this)(e->args[1], context)));
     return comparison(kind, simplified(difference, context), context, state_);
   }
 
   NormalForm call_form(const Expr& e, const Cond& context) {
+    if (e->function == Function::Exp) {
+      if (infinity_of(e->args[0]) < 0) return {};
+      if (const auto parts = infinite_choice(e->args[0]))
+        return (*this)(choose(parts->test, call(Function::Exp, {parts->yes}), call(Function::Exp, {parts->no})),
+                       context);
+    }
     std::vector<NormalForm> args;
     for (const Expr& a : e->args) args.push_back(simplified((*this)(a, context), context));
     return apply(e->function, std::move(args), context, state_);
@@ -142,6 +190,7 @@ class Normalizer {
     const NormalForm a = (*this)(e->args[1], context), b = (*this)(e->args[2], context);
     if (auto number = as_number(test)) return number->is_zero() ? b : a;
     if (auto piecewise = extremum_of_choice(test, a, b, context)) return *std::move(piecewise);
+    if (auto remainder = floored_remainder(test, a, b, context)) return *std::move(remainder);
     if (!is_indicator(test))
       test = sum(one(), negated(comparison(FactorKind::IsEqual, std::move(test), context, state_)));
     return sum(b, product(test, sum(a, negated(b)), context));
@@ -157,6 +206,21 @@ class Normalizer {
     const auto multiple = ratio(test[0].factors[0].args[0], with_like_terms_merged(sum(x, negated(y))));
     if (!multiple) return std::nullopt;
     return multiple->numerator() < 0 ? maximum(x, y, context, state_) : minimum(x, y, context, state_);
+  }
+
+  // fmod(x, y) has the sign of x: with y added where the signs differ it is x - y floor(x / y).
+  std::optional<NormalForm> floored_remainder(const NormalForm& test, const NormalForm& a, const NormalForm& b,
+                                              const Cond& context) {
+    const NormalForm r = simplified(b, context);
+    const Factor* remainder = sole_factor(r, FactorKind::Call, context, state_);
+    if (!remainder || remainder->function != Function::Fmod) return std::nullopt;
+    const NormalForm &x = remainder->args[0], &y = remainder->args[1];
+    const NormalForm added = with_like_terms_merged(simplified(sum(a, negated(r)), context));
+    const NormalForm expected = comparison(FactorKind::IsLess, product(r, y, context), context, state_);
+    if (key(added) != key(y) || key(test) != key(expected)) return std::nullopt;
+    const NormalForm quotient = product(x, reciprocal(y, context, state_), context);
+    return sum(x,
+               negated(product(y, apply(Function::Floor, {simplified(quotient, context)}, context, state_), context)));
   }
 
   // ---- reductions ----
@@ -203,18 +267,18 @@ class Normalizer {
 
   NormalForm max_reduction(const Expr& e, bool negate, const Cond& context) {
     std::vector<Branch> branches;
-    for (const GuardedPart& part : guarded_parts(e->args[0], Cond())) {
-      const bool is_neutral =
-          part.value->kind == ExprKind::Constant && part.value->value == (negate ? INFINITY : -INFINITY);
-      if (is_neutral) continue;
+    std::vector<GuardedPart> counted = guarded_parts(e->args[0], Cond());
+    std::erase_if(counted, [&](const GuardedPart& p) { return infinity_of(p.value) == (negate ? 1 : -1); });
+    for (const GuardedPart& part : counted) {
       const Domain domain = domain_of(e);
       const Cond guard = guard_of(part, domain, context);
       const Cond inner = context && guard;
       if (state_.solver.is_infeasible(inner)) continue;
       NormalForm value = simplified((*this)(substitute(part.value, domain.renamed), inner), inner);
       std::vector<Branch> parts;
-      add_branch(parts, Branch{domain.binders, guard, negate ? negated(std::move(value)) : std::move(value)}, context,
-                 state_);
+      Branch all{domain.binders, guard, negate ? negated(std::move(value)) : std::move(value)};
+      if (counted.size() == 1) take_monotone_out(all, context, state_);
+      add_branch(parts, std::move(all), context, state_);
       for (Branch& b : parts)
         if (simplify_branch(b, context, state_)) branches.push_back(std::move(b));
     }
@@ -231,7 +295,7 @@ class Normalizer {
       if (state_.solver.is_infeasible(inner)) continue;
       Branch all{domain.binders, guard, simplified((*this)(substitute(part.value, domain.renamed), inner), inner)};
       for (Branch& b : factors_of(all))
-        if (!(as_number(b.value) == Rational(1))) r = product(r, product_over(std::move(b), inner), context);
+        if (!(as_number(b.value) == Rational(1))) r = product(r, product_over(std::move(b), inner, context), context);
     }
     return r;
   }
@@ -252,7 +316,26 @@ class Normalizer {
     return parts;
   }
 
-  NormalForm product_over(Branch all, const Cond& inner) {
+  // A product of exponentials is that of the sum.
+  std::optional<NormalForm> product_of_exponentials(const Branch& all, const Cond& context) {
+    if (all.value.size() != 1 || !(all.value[0].coefficient == Rational(1)) || all.value[0].factors.empty() ||
+        !all.value[0].binders.empty() || !all.value[0].guard.is_true())
+      return std::nullopt;
+    NormalForm exponent;
+    for (const Factor& f : all.value[0].factors) {
+      if (!is_exponential(f)) return std::nullopt;
+      for (Term term : f.args[0]) {
+        term.coefficient = term.coefficient * Rational(f.exponent);
+        term.binders.insert(term.binders.end(), all.binders.begin(), all.binders.end());
+        term.guard = term.guard && all.guard;
+        exponent.push_back(std::move(term));
+      }
+    }
+    return exponential(simplified(exponent, context), context, state_);
+  }
+
+  NormalForm product_over(Branch all, const Cond& inner, const Cond& context) {
+    if (auto together = product_of_exponentials(all, context)) return *std::move(together);
     // A product of products is one over both ranges.
     if (const Factor* product = sole_factor(all.value, FactorKind::Product, inner, state_)) {
       const Branch nested = product->branches[0];

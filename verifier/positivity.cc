@@ -5,6 +5,10 @@
 #include <optional>
 
 #include "arithmetic.h"
+#include "common_factors.h"
+#include "laws.h"
+#include "ranges.h"
+#include "summands.h"
 
 namespace gopt {
 namespace {
@@ -44,6 +48,23 @@ bool exceeds_one(const NormalForm& form, const Cond& context, ProofState& state)
   return is_nonnegative(rest, context, state);
 }
 
+bool is_plain(const Branch& b) { return b.binders.empty() && b.guard.is_true(); }
+
+// Of x and -x, over one range, the larger is not negative.
+bool has_opposites(const std::vector<Branch>& branches) {
+  constexpr size_t kMaxBranches = 6;
+  if (branches.size() > kMaxBranches) return false;
+  std::set<std::string> seen;
+  for (const Branch& b : branches) {
+    Factor own, opposite;
+    own.branches = {b};
+    opposite.branches = {{b.binders, b.guard, negated(b.value)}};
+    if (seen.count(key(opposite))) return true;
+    seen.insert(key(own));
+  }
+  return false;
+}
+
 bool is_nonnegative(const Factor& f, const Cond& context, ProofState& state) {
   switch (f.kind) {
     case FactorKind::Size: return state.solver.entails(context, at_least(f.subscripts[0], Index(0)));
@@ -55,9 +76,9 @@ bool is_nonnegative(const Factor& f, const Cond& context, ProofState& state) {
       return f.function == Function::Exp || f.function == Function::Cosh || f.function == Function::Sqrt;
     case FactorKind::Reciprocal: return is_nonnegative(f.args[0], context, state);
     case FactorKind::Maximum:
-      return std::any_of(f.branches.begin(), f.branches.end(), [&](const Branch& b) {
-        return b.binders.empty() && b.guard.is_true() && is_nonnegative(b.value, context, state);
-      });
+      return std::any_of(f.branches.begin(), f.branches.end(),
+                         [&](const Branch& b) { return is_plain(b) && is_nonnegative(b.value, context, state); }) ||
+             has_opposites(f.branches);
     case FactorKind::Product: return is_nonnegative(f.branches[0].value, context && f.branches[0].guard, state);
     case FactorKind::Read:
     case FactorKind::Opaque: return false;
@@ -84,15 +105,116 @@ bool is_positive(const Factor& f, const Cond& context, ProofState& state) {
 
 }  // namespace
 
-bool is_nonnegative(const NormalForm& form, const Cond& context, ProofState& state) {
+namespace {
+
+// Powers of one number, or one and an odd function of it that increases.
+bool have_one_sign(const Factor& a, const Factor& b) {
+  if (key(a, false) == key(b, false)) return true;
+  for (const auto& [f, g] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+    if (f->kind != FactorKind::Call || !is_odd_and_increasing(f->function)) continue;
+    Factor plain = *g;
+    plain.exponent = 1;
+    if (const auto times = ratio(as_form(plain), f->args[0])) return times->numerator() > 0;
+  }
+  return false;
+}
+
+bool is_nonnegative_by_terms(const NormalForm& form, const Cond& context, ProofState& state) {
   return std::all_of(form.begin(), form.end(), [&](const Term& term) {
     if (term.coefficient.numerator() < 0) return false;
     const Cond inner = context && term.guard;
-    std::map<std::string, int> odd;
-    for (const Factor& f : term.factors)
-      if (!is_nonnegative(f, inner, state)) odd[key(f)] ^= 1;
-    return std::all_of(odd.begin(), odd.end(), [](const auto& o) { return o.second == 0; });
+    std::vector<const Factor*> odd;  // of a power and an inverse of one number the signs are the same
+    for (const Factor& f : term.factors) {
+      if (f.exponent % 2 == 0 || is_nonnegative(f, inner, state)) continue;
+      const auto same = std::find_if(odd.begin(), odd.end(), [&](const Factor* o) { return have_one_sign(*o, f); });
+      if (same == odd.end())
+        odd.push_back(&f);
+      else
+        odd.erase(same);
+    }
+    return odd.empty();
   });
+}
+
+bool is_rounding(const Factor& f) {
+  return f.kind == FactorKind::Call &&
+         (f.function == Function::Floor || f.function == Function::Round || f.function == Function::Trunc);
+}
+bool holds_rounding(const NormalForm& form) {
+  return std::any_of(form.begin(), form.end(),
+                     [](const Term& term) { return term.factors.size() == 1 && is_rounding(term.factors[0]); });
+}
+
+// Whether bounds may say more: an element of an input has none, unless it is squared.
+bool may_be_bounded(const NormalForm& form) {
+  constexpr size_t kMaxTerms = 8;
+  if (form.size() <= kMaxTerms && holds_rounding(form)) return true;
+  return form.size() <= kMaxTerms && std::all_of(form.begin(), form.end(), [](const Term& term) {
+           const auto reads = std::count_if(term.factors.begin(), term.factors.end(), [](const Factor& f) {
+             return f.kind == FactorKind::Read || f.kind == FactorKind::Opaque;
+           });
+           return reads != 1;
+         });
+}
+
+// c max(a, b) + r is not negative where c a + r is not, for any value that the maximum is over.
+bool is_nonnegative_by_branch(const NormalForm& form, const Cond& context, ProofState& state) {
+  constexpr size_t kMaxTerms = 4;
+  if (form.size() < 2 || form.size() > kMaxTerms) return false;
+  for (size_t i = 0; i < form.size(); i++) {
+    const Term& own = form[i];
+    if (own.coefficient.numerator() < 0 || own.factors.size() != 1 || !own.binders.empty() || !own.guard.is_true() ||
+        own.factors[0].kind != FactorKind::Maximum || own.factors[0].exponent != 1)
+      continue;
+    std::vector<Factor> others;
+    for (size_t j = 0; j < form.size(); j++)
+      if (j != i) others.insert(others.end(), form[j].factors.begin(), form[j].factors.end());
+    for (const Branch& b : own.factors[0].branches) {
+      const auto instance = value_near(b, others, context, state);
+      if (!instance) continue;
+      NormalForm chosen = *instance;
+      for (Term& term : chosen) term.coefficient = term.coefficient * own.coefficient;
+      for (size_t j = 0; j < form.size(); j++)
+        if (j != i) chosen.push_back(form[j]);
+      chosen = with_like_terms_merged(chosen);
+      if (is_nonnegative_by_terms(chosen, context, state)) return true;
+    }
+  }
+  return false;
+}
+
+// c e^u + r is not negative where c (1 + u) + r is not.
+bool is_nonnegative_by_tangent(const NormalForm& form, const Cond& context, ProofState& state) {
+  constexpr size_t kMaxTerms = 4;
+  if (form.size() < 2 || form.size() > kMaxTerms) return false;
+  for (size_t i = 0; i < form.size(); i++) {
+    const Term& own = form[i];
+    if (own.coefficient.numerator() < 0 || own.factors.empty() || !own.binders.empty() || !own.guard.is_true() ||
+        !std::all_of(own.factors.begin(), own.factors.end(), is_exponential))
+      continue;
+    NormalForm rest = one();
+    for (const Factor& f : own.factors) {
+      for (Term term : f.args[0]) {
+        term.coefficient = term.coefficient * Rational(f.exponent);
+        rest.push_back(std::move(term));
+      }
+    }
+    for (Term& term : rest) term.coefficient = term.coefficient * own.coefficient;
+    for (size_t j = 0; j < form.size(); j++)
+      if (j != i) rest.push_back(form[j]);
+    rest = with_like_terms_merged(rest);
+    if (rest.size() < form.size() && is_nonnegative_by_terms(rest, context, state)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_nonnegative(const NormalForm& form, const Cond& context, ProofState& state) {
+  return is_nonnegative_by_terms(form, context, state) ||
+         (may_be_bounded(form) && range_of(form, context, state).is_nonnegative()) ||
+         is_nonnegative_by_branch(form, context, state) || is_nonnegative_by_tangent(form, context, state) ||
+         is_logarithm_of_larger(form, context, state);
 }
 
 bool is_at_least(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
@@ -123,6 +245,7 @@ bool is_at_least(const NormalForm& a, const NormalForm& b, const Cond& context, 
 }
 
 bool is_positive(const NormalForm& form, const Cond& context, ProofState& state) {
+  if (may_be_bounded(form) && range_of(form, context, state).is_positive()) return true;
   return is_nonnegative(form, context, state) && std::any_of(form.begin(), form.end(), [&](const Term& term) {
            const Cond inner = context && term.guard;
            return std::all_of(term.factors.begin(), term.factors.end(),
@@ -151,9 +274,14 @@ bool is_positive_size(const NormalForm& form, const Cond& context, ProofState& s
 
 bool is_never_zero(const Factor& factor, const Cond& context, ProofState& state) {
   if (factor.kind == FactorKind::Literal) return true;
-  if (factor.kind != FactorKind::Call) return false;
-  return factor.function == Function::Exp || factor.function == Function::Cosh ||
-         (factor.function == Function::Sqrt && is_positive(factor.args[0], context, state));
+  if (factor.kind == FactorKind::Call && factor.function == Function::Sqrt &&
+      is_positive(factor.args[0], context, state))
+    return true;
+  if (factor.kind == FactorKind::Read || factor.kind == FactorKind::Size) return false;
+  Factor single = factor;
+  single.exponent = 1;
+  const ValueRange range = range_of(single, context, state);
+  return range.is_positive() || range.is_negative();
 }
 
 }  // namespace gopt

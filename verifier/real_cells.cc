@@ -19,6 +19,7 @@ using Polynomial = std::map<Monomial, Rational>;
 
 constexpr int kMaxCells = 512;
 constexpr size_t kMaxMonomials = 4000;
+constexpr uint64_t kUnitsOfARow = 2;  // for each other row
 
 RealExprPtr make(RealExpr e) { return std::make_shared<const RealExpr>(std::move(e)); }
 RealExprPtr number(int value) { return make({Kind::Constant, value, "", {}, {}}); }
@@ -255,12 +256,20 @@ bool is_nonzero_somewhere(const RealExpr& value) {
   return false;
 }
 
+uint64_t nodes_of(const RealExpr& e) {
+  uint64_t count = 1;
+  for (const RealExprPtr& part : e.parts) count += nodes_of(*part);
+  return count;
+}
+
 class CellSplitter {
  public:
-  CellSplitter(const CellQuestion& is_empty, const std::function<bool()>& is_context_possible)
-      : is_empty_(is_empty), is_context_possible_(is_context_possible) {}
+  CellSplitter(const CellQuestion& is_empty, const std::function<bool()>& is_context_possible,
+               const std::function<void(uint64_t)>& work)
+      : is_empty_(is_empty), is_context_possible_(is_context_possible), work_(work) {}
 
   bool is_zero(const RealExprPtr& value) {
+    work_(nodes_of(*value));
     const RealExprPtr found = innermost_case(value);
     if (!found) {
       return ++cells_ <= kMaxCells && is_zero_here(value);
@@ -292,6 +301,7 @@ class CellSplitter {
     cell_.insert(cell_.end(), signs.begin(), signs.end());
     for (const RealSign& sign : signs)
       if (auto polynomial = expanded(*sign.value)) rows_.push_back({*std::move(polynomial), sign.is_strict});
+    work_(kUnitsOfARow * rows_.size() * rows_.size());
     const bool result = linear_.ask(rows_, {}) == LinearSystem::Answer::Infeasible || is_zero(replaced(value, old, by));
     cell_.resize(before);
     rows_.resize(rows_before);
@@ -342,6 +352,7 @@ class CellSplitter {
 
   const CellQuestion& is_empty_;
   const std::function<bool()>& is_context_possible_;
+  const std::function<void(uint64_t)>& work_;
   LinearCell linear_;
   std::vector<LinearCell::Row> rows_;  // of the cell's signs, where they are not too large
   std::vector<RealSign> cell_;
@@ -351,9 +362,10 @@ class CellSplitter {
 }  // namespace
 
 bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty,
-                      const std::function<bool()>& is_context_possible) {
+                      const std::function<bool()>& is_context_possible, const std::function<void(uint64_t)>& work) {
+  work(nodes_of(*value));
   if (!has_guards(*value) && is_nonzero_somewhere(*value) && is_context_possible()) return false;
-  return CellSplitter(is_empty, is_context_possible).is_zero(value);
+  return CellSplitter(is_empty, is_context_possible, work).is_zero(value);
 }
 
 }  // namespace gopt

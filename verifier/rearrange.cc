@@ -24,86 +24,7 @@ bool holds_binder(const Term& term, const Factor& factor) {
   return holds_binder(term, symbols);
 }
 
-// ---- functions ----
-
-// A size that is no single symbol as the sum of its terms.
-NormalForm expanded_size(const Index& size) {
-  NormalForm form;
-  for (const Index::Term& monomial : size.terms()) {
-    Term term;
-    term.coefficient = monomial.coefficient;
-    for (AtomId id : monomial.atoms) multiply_by_size(term, Index::from_atom(id), 1);
-    form.push_back(std::move(term));
-  }
-  if (size.constant() != 0) {
-    form.emplace_back();
-    form.back().coefficient = size.constant();
-  }
-  return form;
-}
-
-// tanh x = 1 - 2 / (1 + e^2x).
-NormalForm expanded_tangent(const NormalForm& argument, const Cond& context, ProofState& state) {
-  NormalForm doubled = argument;
-  for (Term& term : doubled) term.coefficient = term.coefficient * Rational(2);
-  Factor inverse;
-  inverse.kind = FactorKind::Reciprocal;
-  inverse.exponent = -1;
-  inverse.args = {add(one(), exponential(doubled, context, state), state)};
-  NormalForm form = as_form(std::move(inverse));
-  form[0].coefficient = -2;
-  return add(one(), form, state);
-}
-
-std::optional<NormalForm> expanded(const Factor& factor, const Cond& context, ProofState& state) {
-  if (factor.kind == FactorKind::Size && factor.exponent > 0 && !factor.subscripts[0].as_atom()) {
-    NormalForm form = one();
-    for (int i = 0; i < factor.exponent; i++)
-      form = multiply(form, expanded_size(factor.subscripts[0]), context, state);
-    return form;
-  }
-  if (factor.kind == FactorKind::Call && factor.function == Function::Tanh && factor.exponent == 1)
-    return expanded_tangent(factor.args[0], context, state);
-  return std::nullopt;
-}
-
-// 1/(a b) as one divisor, whatever the order in which it was divided.
-void join_divisors(Term& term) {
-  Index joined(1);
-  std::erase_if(term.factors, [&](const Factor& f) {
-    if (f.kind != FactorKind::Size || f.exponent >= 0 || f.subscripts[0].as_atom()) return false;
-    for (int i = f.exponent; i < 0; i++) joined = joined * f.subscripts[0];
-    return true;
-  });
-  if (joined == Index(1)) return;
-  Factor divisor;
-  divisor.kind = FactorKind::Size;
-  divisor.subscripts = {joined};
-  divisor.exponent = -1;
-  term.factors.push_back(std::move(divisor));
-}
-
 }  // namespace
-
-NormalForm with_functions_expanded(const NormalForm& form, const Cond& context, ProofState& state) {
-  NormalForm r;
-  for (const Term& term : form) {
-    Term rest = term;
-    rest.factors.clear();
-    NormalForm product{rest};
-    for (const Factor& factor : term.factors) {
-      const Cond inner = context && term.guard;
-      const auto instead = expanded(factor, inner, state);
-      product = multiply(product, instead ? *instead : as_form(factor), inner, state);
-      if (product.size() > kMaxTerms) return form;
-    }
-    for (Term& made : product) {
-      join_divisors(made);
-      r.push_back(std::move(made));
-    }
-  }
-  return r.size() > kMaxTerms ? form : r;
-}
 
 // ---- denominators ----
 
@@ -125,7 +46,8 @@ bool is_not_zero(const Factor& factor, const Cond& context, ProofState& state) {
     if (is_positive_size(plain, context, state)) return true;
   }
   return is_positive(divisor, context, state) ||
-         (state.sides_are_defined && is_demanded_by_both("divisor", divisor, context, state));
+         (state.sides_are_defined &&
+          (is_demanded_by_both("divisor", divisor, context, state) || is_demanded_not_zero(divisor, context, state)));
 }
 
 // A factor that divides a term, is the same for all its binders and divides by nothing that may be 0.

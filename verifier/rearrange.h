@@ -8,8 +8,6 @@
 
 namespace gopt {
 
-// Sizes multiplied out, hyperbolic tangents as exponentials.
-NormalForm with_functions_expanded(const NormalForm& form, const Cond& context, ProofState& state);
 // Multiplied by every divisor that is known not to be 0.
 NormalForm without_denominators(NormalForm form, const Cond& context, ProofState& state);
 // Factors of products a*b that bound binders: a binder may be written as k * factor + l.

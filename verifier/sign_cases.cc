@@ -6,6 +6,7 @@
 #include "functions.h"
 #include "maximum.h"
 #include "positivity.h"
+#include "rebuild.h"
 
 namespace gopt {
 namespace {
@@ -141,33 +142,27 @@ class Decider {
     return multiple->numerator() > 0 ? sign_ : -sign_;
   }
 
-  NormalForm powered(const NormalForm& base, int exponent, const Cond& context) {
-    NormalForm r = one();
-    const NormalForm step = exponent < 0 ? reciprocal(base, context, state_) : base;
-    for (int i = 0; i < std::abs(exponent); i++) r = multiply(r, step, context, state_);
-    return r;
-  }
-
   NormalForm decided(const Factor& factor, const Cond& context) {
     Factor single = factor;
     single.exponent = 1;
     switch (factor.kind) {
       case FactorKind::Read:
-        return solved_ && key(factor, false) == solved_->element ? powered(solved_->value, factor.exponent, context)
-                                                                 : as_form(factor);
+        return solved_ && key(factor, false) == solved_->element
+                   ? powered(solved_->value, factor.exponent, context, state_)
+                   : as_form(factor);
       case FactorKind::Size:
       case FactorKind::Literal:
       case FactorKind::Product:
       case FactorKind::Opaque: return as_form(factor);
       case FactorKind::Reciprocal: return reciprocal((*this)(factor.args[0], context), context, state_);
       case FactorKind::IsLess:
-      case FactorKind::IsEqual: return powered(decided_comparison(single, context), factor.exponent, context);
-      case FactorKind::Maximum: return powered(decided_maximum(single, context), factor.exponent, context);
+      case FactorKind::IsEqual: return powered(decided_comparison(single, context), factor.exponent, context, state_);
+      case FactorKind::Maximum: return powered(decided_maximum(single, context), factor.exponent, context, state_);
       case FactorKind::Call: break;
     }
     std::vector<NormalForm> args;
     for (const NormalForm& a : factor.args) args.push_back((*this)(a, context));
-    return powered(apply(factor.function, std::move(args), context, state_), factor.exponent, context);
+    return powered(apply(factor.function, std::move(args), context, state_), factor.exponent, context, state_);
   }
 
   NormalForm decided_comparison(const Factor& factor, const Cond& context) {

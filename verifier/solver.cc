@@ -165,6 +165,7 @@ struct Solver::State {
   std::optional<Z3> started;
   std::map<AtomId, size_t> numbers;
   std::unordered_map<CondPair, bool, CondPairHash> memo;
+  std::map<std::string, bool> of_reals;  // whether facts are impossible, by their text
   int questions = 0;
   uint64_t units = 0;             // that Z3 has counted
   uint64_t spent = 0;             // of all questions, as they are weighed
@@ -194,7 +195,7 @@ struct Solver::State {
     if (std::exchange(z3().limit, rlimit) != rlimit) context().set("rlimit", static_cast<int>(rlimit));
   }
   void spend(uint64_t units) {
-    if (spent > kMostInAll) throw std::overflow_error("the proof needs more questions than are asked");
+    if (spent > kMostInAll) throw std::overflow_error("the proof needs more work than is done for one");
     spent += units;
   }
   z3::check_result check(z3::solver& solver, unsigned rlimit, uint64_t weight = 1) {
@@ -345,6 +346,8 @@ bool is_plainly_entailed(const std::vector<Cond>& hypotheses, const Cond& goal) 
 
 }  // namespace
 
+void Solver::work(uint64_t units) { state().spend(units); }
+
 bool Solver::entails(const Cond& context, const Cond& goal) {
   if (goal.is_true() || context.is_false()) return true;
   if (auto it = state().memo.find({context, goal}); it != state().memo.end()) return it->second;
@@ -491,6 +494,38 @@ z3::expr encode_real(const RealExpr& e, Encoder& encode, z3::context& context) {
 
 }  // namespace
 
+bool Solver::is_impossible(const std::vector<RealFact>& facts) {
+  using Relation = RealFact::Relation;
+  RealText text;
+  std::string all;
+  for (const RealFact& fact : facts) {
+    const std::string value = text(*fact.value);
+    const char* relation = fact.relation == Relation::Positive      ? ">"
+                           : fact.relation == Relation::NotNegative ? ">="
+                                                                    : "=";
+    const std::string compared = std::string("(") + relation + " " + value + " 0.0)";
+    all += fact.relation == Relation::NotZero ? " (not " + compared + ")" : " " + compared;
+  }
+  const std::string question = "(and true" + all + ")";
+  if (const auto it = state().of_reals.find(question); it != state().of_reals.end()) return it->second;
+  z3::solver solver = z3::tactic(state().context(), "qfnra-nlsat").mk_solver();
+  Encoder encode(state().context(), true, state().numbers);
+  for (const RealFact& fact : facts) {
+    const z3::expr value = encode_real(*fact.value, encode, state().context());
+    solver.add(fact.relation == Relation::Positive      ? value > 0
+               : fact.relation == Relation::NotNegative ? value >= 0
+               : fact.relation == Relation::Zero        ? value == 0
+                                                        : value != 0);
+  }
+  const bool is_settled = state().check(solver, options_.rlimit / share_ / kCellShare) == z3::unsat;
+  state().of_reals.emplace(question, is_settled);
+  if (!is_settled) return false;
+  std::string declarations;
+  for (const std::string& variable : text.variables) declarations += "(declare-const " + variable + " Real)\n";
+  record(Cond(), question, declarations);
+  return true;
+}
+
 bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
   // A cell that is hard to find empty is given up early: the others of the value would be no easier.
   const unsigned limit = options_.rlimit / share_ / kCellShare;
@@ -511,7 +546,9 @@ bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
     if (result == z3::unknown) result = ask(z3::solver(state().context()), cell, rest);
     return result == z3::unsat;
   };
-  if (!is_zero_in_cells(value, is_empty, [&] { return is_satisfiable(context); })) return false;
+  if (!is_zero_in_cells(
+          value, is_empty, [&] { return is_satisfiable(context); }, [&](uint64_t units) { work(units); }))
+    return false;
   RealText text;
   const std::string value_text = text(*value);
   text.index_text(context);

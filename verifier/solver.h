@@ -4,6 +4,7 @@
 // as SMT-LIB text and digest.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,6 +29,13 @@ struct RealExpr {
   Cond cond;
 };
 
+// Of real numbers: how the value compares with 0.
+struct RealFact {
+  enum class Relation { Zero, NotZero, Positive, NotNegative };
+  RealExprPtr value;
+  Relation relation;
+};
+
 struct SolverOptions {
   unsigned rlimit = 20'000'000;
   bool keep_obligations = false;
@@ -48,6 +56,10 @@ class Solver {
   void set_share(unsigned share) { share_ = share; }
   unsigned share() const { return share_; }
 
+  // Counts what is done without a question, a unit for about a microsecond, towards the units that a proof may take in
+  // all, so that forms which grow without end are given up, too.
+  void work(uint64_t units);
+
   // Whether `context` implies `goal`.
   bool entails(const Cond& context, const Cond& goal);
   bool is_infeasible(const Cond& context) { return entails(context, Cond::never()); }
@@ -55,6 +67,8 @@ class Solver {
   bool sums_to_zero(const Cond& context, const std::vector<GuardedCount>& counts);
   // Whether the real is 0 for all values of its variables wherever `context` holds.
   bool is_zero(const Cond& context, const RealExprPtr& value);
+  // Whether no values of the variables, which are real numbers, satisfy all facts. Precondition: no guards.
+  bool is_impossible(const std::vector<RealFact>& facts);
   // Whether some values satisfy the condition (true only when such values are at hand).
   bool is_satisfiable(const Cond& cond);
 
