@@ -11,15 +11,40 @@ namespace {
 constexpr size_t kMaxWitnesses = 64;
 constexpr int64_t kMaxValues = 9;  // of a binder of a range of numbers
 
+// The largest value of the binder that a literal "rest - divisor * binder >= 0" allows: of windows of windows, the last
+// one that begins before a place.
+std::optional<Index> largest_multiple(const Index& literal, AtomId binder, const Cond& context, ProofState& state) {
+  Index divisor, rest = literal;
+  for (const Index::Term& term : literal.terms()) {
+    const auto holding = std::count(term.atoms.begin(), term.atoms.end(), binder);
+    if (holding == 0) continue;
+    Index factor(term.coefficient), product(term.coefficient);
+    for (AtomId id : term.atoms) {
+      if (id != binder) factor = factor * Index::from_atom(id);
+      product = product * Index::from_atom(id);
+    }
+    divisor = divisor - factor;
+    rest = rest - product;
+  }
+  if (divisor == Index(1) || depends_on(divisor, binder) || depends_on(rest, binder) ||
+      !state.solver.entails(context, at_least(divisor, Index(1))))
+    return std::nullopt;
+  return floor_div(rest, divisor);
+}
+
 // Values of the binder to try: all of a short range, else its bounds, so that a branch whose value does not depend on
 // it covers wherever its domain is seen not to be empty.
-std::vector<Index> values_to_try(const Cond& guard, AtomId binder) {
+std::vector<Index> values_to_try(const Cond& guard, AtomId binder, const Cond& context, ProofState& state) {
   std::vector<Index> bounds;
   std::optional<int64_t> lowest, highest;
   for (const Cond& literal : conjuncts(guard)) {
-    if (literal.kind() != CondKind::NonNegative) continue;
+    if (literal.kind() != CondKind::NonNegative || !depends_on(literal.index(), binder)) continue;
     const auto split = split_linear(literal.index(), binder);
-    if (!split || (split->coefficient != 1 && split->coefficient != -1)) continue;
+    if (!split || (split->coefficient != 1 && split->coefficient != -1)) {
+      if (auto multiple = largest_multiple(literal.index(), binder, context, state))
+        bounds.push_back(*std::move(multiple));
+      continue;
+    }
     bounds.push_back(split->coefficient == 1 ? -split->rest : split->rest);
     if (!split->rest.is_constant()) continue;
     std::optional<int64_t>& end = split->coefficient == 1 ? lowest : highest;
@@ -31,11 +56,12 @@ std::vector<Index> values_to_try(const Cond& guard, AtomId binder) {
   return all;
 }
 
-std::vector<Substitution> witnesses(const Branch& candidate, const Substitution& known,
-                                    const std::vector<AtomId>& open) {
+std::vector<Substitution> witnesses(const Branch& candidate, const Substitution& known, const std::vector<AtomId>& open,
+                                    const Cond& context, ProofState& state) {
   std::vector<Substitution> result{known};
+  const Cond guard = substitute(candidate.guard, known);
   for (AtomId binder : open) {
-    const std::vector<Index> values = values_to_try(candidate.guard, binder);
+    const std::vector<Index> values = values_to_try(guard, binder, context, state);
     std::vector<Substitution> extended;
     for (const Substitution& partial : result) {
       for (const Index& value : values) {
@@ -61,7 +87,8 @@ Term carrier_of(const Branch& branch) {
 
 }  // namespace
 
-std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner, const std::vector<Index>& equations) {
+std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner, const std::vector<Index>& equations,
+                                   const Cond& context, ProofState& state) {
   std::vector<Cover> covers;
   auto try_at = [&](const Substitution& binders) {
     const Cond guard = substitute(candidate.guard, binders);
@@ -78,9 +105,10 @@ std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner,
     open.where = open.guard;
     for (AtomId binder : solution.open) open.where = where_some(open.where, binder);
     covers.push_back(std::move(open));
-    for (const Substitution& witness : witnesses(candidate, solution.values, solution.open)) try_at(witness);
+    for (const Substitution& witness : witnesses(candidate, solution.values, solution.open, context, state))
+      try_at(witness);
   }
-  for (const Substitution& witness : witnesses(candidate, {}, candidate.binders)) try_at(witness);
+  for (const Substitution& witness : witnesses(candidate, {}, candidate.binders, context, state)) try_at(witness);
   return covers;
 }
 

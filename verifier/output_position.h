@@ -10,7 +10,8 @@ namespace gopt {
 
 struct OutputPosition {
   std::vector<Index> subscripts;
-  Cond range;  // they lie in the output
+  Cond range;                // they lie in the output
+  std::vector<Index> inner;  // factors that axes are split by; each position is met once where they are not negative
 };
 
 // `choice` says which factor of a product axis is the inner one; -1: no axis is split.

@@ -135,6 +135,34 @@ bool split_divided_binder(Term& term, const Cond& context, ProofState& state) {
   return false;
 }
 
+// Where the guard says that d divides e = k + rest (or rest - k) for a binder k, k is d m - rest (or rest - d m), one
+// for each m: a transposed convolution then reads at m, and its kernel at what is left.
+bool divide_out_binder(Term& term, const Cond& context, ProofState& state) {
+  std::set<AtomId> divisions;
+  collect_divisions(term.guard, divisions);
+  for (AtomId division : divisions) {
+    const Atom& a = atom(division);
+    const Index divisor = a.denominator, dividend = a.numerator;
+    if (divisor == Index(1)) continue;
+    std::set<AtomId> in_divisor;
+    collect_symbols(divisor, in_divisor);
+    for (size_t position = 0; position < term.binders.size(); position++) {
+      const AtomId binder = term.binders[position];
+      const auto split = split_linear(dividend, binder);
+      if (!split || (split->coefficient != 1 && split->coefficient != -1) || is_binder_of(term, in_divisor)) continue;
+      if (!state.solver.entails(context && term.guard,
+                                equal(divisor * Index::from_atom(division), dividend) && at_least(divisor, Index(1))))
+        break;
+      const AtomId quotient = state.pool.fresh();
+      const Index m = Index::from_atom(quotient), value = divisor * m - split->rest;
+      term.binders[position] = quotient;
+      apply(term, {{binder, split->coefficient == 1 ? value : -value}});
+      return true;
+    }
+  }
+  return false;
+}
+
 // The same constant ratio of the coefficients of k and l in every index that holds either, at least 2; 0 where there is
 // none.
 int64_t common_ratio(const std::vector<Index>& indexes, AtomId k, AtomId l) {
@@ -425,18 +453,19 @@ Index simplify(const Index& index, const Cond& context, ProofState& state) {
       const Atom& a = atom(id);
       if (a.kind != AtomKind::FloorDiv) continue;
       const Index numerator = simplify(a.numerator, context, state);
-      const Index quotient = floor_div(numerator, a.denominator);
+      const Index denominator = has_division(a.denominator) ? simplify(a.denominator, context, state) : a.denominator;
+      const Index quotient = floor_div(numerator, denominator);
       std::optional<Index> resolved;
       if (quotient != Index::from_atom(id)) resolved = quotient;
       for (int64_t guess : {0, -1, 1, 2}) {
         if (resolved) break;
-        if (state.solver.entails(context, within(numerator - a.denominator * Index(guess), Index(0), a.denominator)))
+        if (state.solver.entails(context, within(numerator - denominator * Index(guess), Index(0), denominator)))
           resolved = Index(guess);
       }
-      if (const auto part = resolved ? std::nullopt : quotient_by_sum(numerator, a.denominator);
-          part && state.solver.entails(context, at_least(a.denominator, Index(1))))
-        resolved = *part + floor_div(numerator - *part * a.denominator, a.denominator);
-      if (!resolved) resolved = divided_in_steps(numerator, a.denominator, context, state);
+      if (const auto part = resolved ? std::nullopt : quotient_by_sum(numerator, denominator);
+          part && state.solver.entails(context, at_least(denominator, Index(1))))
+        resolved = *part + floor_div(numerator - *part * denominator, denominator);
+      if (!resolved) resolved = divided_in_steps(numerator, denominator, context, state);
       if (!resolved) continue;
       return simplify(replace_atom(index, id, *resolved), context, state);
     }
@@ -450,6 +479,8 @@ bool simplify(Term& term, const Cond& context, ProofState& state) {
   if (term.guard.is_false() || state.solver.is_infeasible(context && term.guard)) return false;
   prune_guard(term, context, state);
   while (resolve_division_of_guard(term, context, state)) {
+  }
+  while (divide_out_binder(term, context, state)) {
   }
   while (split_divided_binder(term, context, state)) {
   }
