@@ -4,33 +4,13 @@
 
 #include "binder_change.h"
 #include "rearrange.h"
+#include "simplify.h"
 
 namespace gopt {
 namespace {
 
 constexpr size_t kMaxWitnesses = 64;
 constexpr int64_t kMaxValues = 9;  // of a binder of a range of numbers
-
-// The largest value of the binder that a literal "rest - divisor * binder >= 0" allows: of windows of windows, the last
-// one that begins before a place.
-std::optional<Index> largest_multiple(const Index& literal, AtomId binder, const Cond& context, ProofState& state) {
-  Index divisor, rest = literal;
-  for (const Index::Term& term : literal.terms()) {
-    const auto holding = std::count(term.atoms.begin(), term.atoms.end(), binder);
-    if (holding == 0) continue;
-    Index factor(term.coefficient), product(term.coefficient);
-    for (AtomId id : term.atoms) {
-      if (id != binder) factor = factor * Index::from_atom(id);
-      product = product * Index::from_atom(id);
-    }
-    divisor = divisor - factor;
-    rest = rest - product;
-  }
-  if (divisor == Index(1) || depends_on(divisor, binder) || depends_on(rest, binder) ||
-      !state.solver.entails(context, at_least(divisor, Index(1))))
-    return std::nullopt;
-  return floor_div(rest, divisor);
-}
 
 // Values of the binder to try: all of a short range, else its bounds, so that a branch whose value does not depend on
 // it covers wherever its domain is seen not to be empty.

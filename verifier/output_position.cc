@@ -32,7 +32,8 @@ Index::Term common_factor(const Index& extent) {
   return common;
 }
 
-// The factors of an extent that is a product, by name; a number comes first, a sum last.
+// The factors of an extent that is a product, by name; a number comes first, a sum before it: it is the outer one
+// first.
 std::vector<Index> factors_of(const Index& extent) {
   if (extent.constant() != 0 || extent.terms().empty()) return {};
   if (std::any_of(extent.terms().begin(), extent.terms().end(), [](const auto& term) { return term.coefficient < 1; }))
@@ -43,7 +44,7 @@ std::vector<Index> factors_of(const Index& extent) {
   for (AtomId id : sorted_by_name(common.atoms)) factors.push_back(Index::from_atom(id));
   if (extent.terms().size() > 1) {
     const Index rest = floor_div(extent, monomial_of(common));
-    if (rest * monomial_of(common) == extent) factors.push_back(rest);
+    if (rest * monomial_of(common) == extent) factors.insert(factors.begin(), rest);
   }
   return factors.size() >= 2 ? factors : std::vector<Index>{};
 }
