@@ -1,20 +1,42 @@
 #include "bijection.h"
 
+#include <algorithm>
+
 namespace gopt::check {
 namespace {
 
-__int128 determinant(const std::vector<std::vector<int64_t>>& m, std::vector<bool>& used, size_t row) {
-  if (row == m.size()) return 1;
-  __int128 sum = 0;
+Poly determinant(const std::vector<std::vector<Poly>>& m, std::vector<bool>& used, size_t row) {
+  if (row == m.size()) return Poly(1);
+  Poly sum;
   int sign = 1;
   for (size_t column = 0; column < m.size(); column++) {
     if (used[column]) continue;
-    if (m[row][column] != 0) {
+    if (!m[row][column].terms().empty()) {
       used[column] = true;
-      sum += sign * static_cast<__int128>(m[row][column]) * determinant(m, used, row + 1);
+      sum = sum + Poly(sign) * m[row][column] * determinant(m, used, row + 1);
       used[column] = false;
     }
     sign = -sign;
+  }
+  return sum;
+}
+
+bool holds_any(const Poly& poly, const std::vector<std::string>& symbols) {
+  std::set<std::string> held;
+  collect_symbols(poly, held);
+  return std::any_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return held.count(s) > 0; });
+}
+
+// What the polynomial multiplies the symbol by in monomials that hold it once.
+Poly coefficient_of(const Poly& poly, const std::string& symbol) {
+  Poly sum;
+  for (const auto& [monomial, c] : poly.terms()) {
+    const auto is_it = [&](const AtomPtr& atom) { return atom->text == symbol; };
+    if (std::count_if(monomial.begin(), monomial.end(), is_it) != 1) continue;
+    Poly product(c);
+    for (const AtomPtr& atom : monomial)
+      if (!is_it(atom)) product = product * Poly::of(atom);
+    sum = sum + product;
   }
   return sum;
 }
@@ -25,27 +47,22 @@ bool is_bijection(const std::vector<std::string>& from, const std::vector<std::s
                   const PolySubstitution& change) {
   constexpr size_t kMaxBinders = 8;
   if (from.size() != to.size() || from.size() != change.size() || from.size() > kMaxBinders) return false;
-  std::vector<std::vector<int64_t>> matrix;
+  std::vector<std::vector<Poly>> matrix;
   for (const std::string& binder : from) {
     auto it = change.find(binder);
     if (it == change.end()) return false;
-    std::vector<int64_t> row(to.size(), 0);
+    std::vector<Poly> row;
     Poly rest = it->second;
-    for (size_t k = 0; k < to.size(); k++) {
-      for (const auto& [monomial, c] : it->second.terms())
-        if (monomial.size() == 1 && monomial[0]->text == to[k]) row[k] = c;
-      rest = rest - Poly::of_text(to[k]) * Poly(row[k]);
+    for (const std::string& k : to) {
+      row.push_back(coefficient_of(it->second, k));
+      if (holds_any(row.back(), to) || holds_any(row.back(), from)) return false;
+      rest = rest - Poly::of_text(k) * row.back();
     }
-    std::set<std::string> left;
-    collect_symbols(rest, left);
-    for (const std::string& k : to)
-      if (left.count(k)) return false;
-    for (const std::string& k : from)
-      if (left.count(k)) return false;
+    if (holds_any(rest, to) || holds_any(rest, from)) return false;
     matrix.push_back(std::move(row));
   }
   std::vector<bool> used(to.size(), false);
-  const __int128 d = determinant(matrix, used, 0);
+  const auto d = determinant(matrix, used, 0).constant();
   return d == 1 || d == -1;
 }
 

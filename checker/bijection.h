@@ -1,5 +1,5 @@
-// Whether a change of binders is a bijection of Z^n: it is if it is affine with determinant 1 or -1. Sums over all of
-// Z^n may be compared after such a change (check.cc).
+// Whether a change of binders is a bijection of Z^n: it is if it is affine, by a matrix of integers and sizes whose
+// determinant is 1 or -1. Sums over all of Z^n may be compared after such a change (check.cc).
 #pragma once
 
 #include "polynomial.h"

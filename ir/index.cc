@@ -212,6 +212,33 @@ void split_multiples(const Index& a, const Index& b, Index& quotient, Index& rem
   }
 }
 
+// Whether a product is after another in an order that products with a third keep.
+bool is_after(const Index::Term& a, const Index::Term& b) {
+  return a.atoms.size() != b.atoms.size() ? a.atoms.size() > b.atoms.size() : a.atoms < b.atoms;
+}
+const Index::Term& leading_term(const Index& index) {
+  const auto& terms = index.terms();
+  return *std::max_element(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return is_after(b, a); });
+}
+
+// a / b for polynomials, where nothing is left: (f*o + g*o) / (f + g) is o.
+std::optional<Index> exact_quotient(Index a, const Index& b) {
+  constexpr int kMaxSteps = 12;
+  const Index::Term& lead = leading_term(b);
+  Index divisor(lead.coefficient), quotient(0);
+  for (AtomId id : lead.atoms) divisor = divisor * Index::from_atom(id);
+  for (int step = 0; step < kMaxSteps && !a.terms().empty(); step++) {
+    const Index::Term& next = leading_term(a);
+    Index monomial(next.coefficient), part, rest;
+    for (AtomId id : next.atoms) monomial = monomial * Index::from_atom(id);
+    split_multiples(monomial, divisor, part, rest);
+    if (rest != Index(0)) return std::nullopt;
+    quotient += part;
+    a = a - part * b;
+  }
+  return a == Index(0) ? std::optional(quotient) : std::nullopt;
+}
+
 Index division_atom(const Index& a, const Index& b) {
   std::string key = "d";
   append_key(key, a);
@@ -240,6 +267,8 @@ Index floor_div(const Index& a, const Index& b) {
     if (b.is_constant() && remainder.is_constant() && remainder.constant() >= 0 && remainder.constant() < b.constant())
       return quotient;
     if (quotient != Index(0)) return quotient + floor_div(remainder, b);
+  } else if (const auto quotient = exact_quotient(a, b)) {
+    return *quotient;
   }
   return division_atom(a, b);
 }

@@ -84,6 +84,49 @@ void append_differences(const Factor& known, const Factor& other, std::vector<In
   for (size_t i = 0; i < known.subscripts.size(); i++) equations.push_back(other.subscripts[i] - known.subscripts[i]);
 }
 
+// What the index multiplies the binder by, where it holds none of the binders otherwise.
+std::optional<Index> coefficient_of(const Index& index, AtomId binder, const std::vector<AtomId>& binders) {
+  Index coefficient(0);
+  for (const Index::Term& term : index.terms()) {
+    if (std::find(term.atoms.begin(), term.atoms.end(), binder) == term.atoms.end()) continue;
+    Index rest(term.coefficient);
+    bool is_taken = false;
+    for (AtomId id : term.atoms) {
+      if (id == binder && !is_taken) {
+        is_taken = true;
+      } else {
+        rest = rest * Index::from_atom(id);
+      }
+    }
+    coefficient += rest;
+  }
+  const Index others = index - coefficient * Index::from_atom(binder);
+  const bool is_affine = !depends_on(others, binder) && std::none_of(binders.begin(), binders.end(), [&](AtomId other) {
+    return depends_on(coefficient, other);
+  });
+  return is_affine ? std::optional(coefficient) : std::nullopt;
+}
+
+// Determinant of a small matrix of polynomials, by its first row.
+std::optional<Index> determinant(const std::vector<std::vector<Index>>& m) {
+  constexpr size_t kMaxRows = 5;
+  if (m.size() > kMaxRows) return std::nullopt;
+  if (m.empty()) return Index(1);
+  Index sum(0);
+  for (size_t column = 0; column < m.size(); column++) {
+    if (m[0][column] == Index(0)) continue;
+    std::vector<std::vector<Index>> minor;
+    for (size_t row = 1; row < m.size(); row++) {
+      minor.push_back(m[row]);
+      minor.back().erase(minor.back().begin() + static_cast<ptrdiff_t>(column));
+    }
+    const auto own = determinant(minor);
+    if (!own) return std::nullopt;
+    sum += m[0][column] * *own * Index(column % 2 == 0 ? 1 : -1);
+  }
+  return sum;
+}
+
 // Determinant of an integer matrix, by Bareiss's fraction-free elimination. Nothing on overflow.
 std::optional<int64_t> determinant(std::vector<std::vector<int64_t>> m) {
   int64_t sign = 1, previous = 1;
@@ -198,18 +241,28 @@ Cond where_some(const Cond& cond, AtomId binder) {
 
 bool is_unimodular(const std::vector<AtomId>& from, const std::vector<AtomId>& to, const Substitution& change) {
   if (from.size() != to.size()) return false;
-  std::vector<std::vector<int64_t>> matrix(from.size(), std::vector<int64_t>(to.size(), 0));
+  std::vector<std::vector<int64_t>> numbers(from.size(), std::vector<int64_t>(to.size(), 0));
+  std::vector<std::vector<Index>> matrix(from.size(), std::vector<Index>(to.size()));
+  bool has_symbols = false;
   for (size_t i = 0; i < from.size(); i++) {
     auto it = change.find(from[i]);
     if (it == change.end()) return false;
     for (size_t j = 0; j < to.size(); j++) {
       if (!depends_on(it->second, to[j])) continue;
-      const auto split = split_linear(it->second, to[j]);
-      if (!split) return false;
-      matrix[i][j] = split->coefficient;
+      const auto coefficient = coefficient_of(it->second, to[j], to);
+      if (!coefficient) return false;
+      matrix[i][j] = *coefficient;
+      if (const auto number = coefficient->as_constant())
+        numbers[i][j] = *number;
+      else
+        has_symbols = true;
     }
   }
-  const auto d = determinant(std::move(matrix));
+  if (has_symbols) {
+    const auto d = determinant(matrix);
+    return d == Index(1) || d == Index(-1);
+  }
+  const auto d = determinant(std::move(numbers));
   return d == 1 || d == -1;
 }
 

@@ -23,8 +23,8 @@ std::optional<Substitution> solve_binders(const std::vector<Index>& equations, c
 // Where some integer value of the binder satisfies the condition; never where that is not seen.
 Cond where_some(const Cond& cond, AtomId binder);
 
-// Whether `change`, from binders `from` to indexes over binders `to`, is affine with an integer matrix of determinant 1
-// or -1.
+// Whether `change`, from binders `from` to indexes over binders `to`, is affine with a matrix of integers and sizes
+// whose determinant is 1 or -1.
 bool is_unimodular(const std::vector<AtomId>& from, const std::vector<AtomId>& to, const Substitution& change);
 
 }  // namespace gopt

@@ -160,6 +160,34 @@ class ClauseSearch {
   Rows right_, wrong_;
 };
 
+// Clauses of one atom that exclude all of `wrong` and keep most of `right`: what is lost are sizes at which the sides
+// agree by chance, as where a stride leaves out what differs. Each step takes the atom that excludes most for what it
+// loses.
+std::optional<std::vector<Clause>> sufficient_clauses(const std::vector<Candidate>& atoms, const Rows& right,
+                                                      const Rows& wrong) {
+  constexpr size_t kShareLost = 10;   // a tenth of the rows that hold
+  constexpr size_t kPriceOfLoss = 4;  // excluded rows that make up for one
+  std::vector<Clause> clauses;
+  Rows kept = right, left = wrong;
+  size_t may_lose = right.count() / kShareLost;
+  while (!left.is_empty() && clauses.size() < kMaxClauses) {
+    const Candidate* best = nullptr;
+    size_t most = 0;
+    for (const Candidate& a : atoms) {
+      const size_t lost = kept.without(a.truth).count(), excluded = left.without(a.truth).count();
+      if (lost > may_lose || excluded <= kPriceOfLoss * lost + most) continue;
+      most = excluded - kPriceOfLoss * lost;
+      best = &a;
+    }
+    if (!best) return std::nullopt;
+    may_lose -= kept.without(best->truth).count();
+    kept = kept.intersected(best->truth);
+    left = left.intersected(best->truth);
+    clauses.push_back({{best->cond}, best->truth});
+  }
+  return left.is_empty() ? std::optional(std::move(clauses)) : std::nullopt;
+}
+
 // Disjuncts that cover `open` and no row of `wrong`.
 std::optional<std::vector<Cond>> cover_empty(const std::vector<Candidate>& emptiness, Rows open, const Rows& wrong) {
   std::vector<Cond> cover;
@@ -211,30 +239,54 @@ std::vector<Cond> cases_of(const std::vector<Clause>& clauses) {
   return cases;
 }
 
-}  // namespace
-
-std::optional<DerivedCondition> find_condition(const std::vector<SizeRow>& rows,
-                                               const std::vector<ConditionAtom>& atoms,
-                                               const std::vector<ConditionAtom>& emptiness) {
-  Rows right(rows.size()), wrong(rows.size()), empty(rows.size());
-  for (size_t i = 0; i < rows.size(); i++) (!rows[i].holds ? wrong : rows[i].is_full ? right : empty).insert(i);
-  const std::vector<Candidate> emptiness_candidates = distinct_atoms(emptiness, rows);
+// Rows that the clauses have to explain, rows on which the rule fails, and those with an empty tensor.
+struct SplitRows {
+  Rows right, wrong, empty;
+};
+SplitRows split_rows(const std::vector<SizeRow>& rows, const std::vector<Candidate>& emptiness) {
+  SplitRows split{Rows(rows.size()), Rows(rows.size()), Rows(rows.size())};
+  for (size_t i = 0; i < rows.size(); i++)
+    (!rows[i].holds ? split.wrong : rows[i].is_full ? split.right : split.empty).insert(i);
   // What no emptiness explains has to be explained by the clauses.
   for (size_t i = 0; i < rows.size(); i++) {
-    const bool is_explained =
-        std::any_of(emptiness_candidates.begin(), emptiness_candidates.end(),
-                    [&](const Candidate& e) { return e.truth.contains(i) && wrong.intersected(e.truth).is_empty(); });
-    if (empty.contains(i) && !is_explained) right.insert(i);
+    const bool is_explained = std::any_of(emptiness.begin(), emptiness.end(), [&](const Candidate& e) {
+      return e.truth.contains(i) && split.wrong.intersected(e.truth).is_empty();
+    });
+    if (split.empty.contains(i) && !is_explained) split.right.insert(i);
   }
-  const auto clauses = ClauseSearch(distinct_atoms(atoms, rows), right, wrong).run();
-  if (!clauses) return std::nullopt;
+  return split;
+}
+
+DerivedCondition stated(const std::vector<Clause>& clauses) {
   DerivedCondition derived;
-  derived.cases = cases_of(*clauses);
-  for (const Clause& clause : *clauses) {
+  derived.cases = cases_of(clauses);
+  for (const Clause& clause : clauses) {
     Cond any = Cond::never();
     for (const Cond& part : clause.parts) any = any || part;
     derived.clauses = derived.clauses && any;
   }
+  return derived;
+}
+
+}  // namespace
+
+std::optional<DerivedCondition> find_sufficient_condition(const std::vector<SizeRow>& rows,
+                                                          const std::vector<ConditionAtom>& atoms,
+                                                          const std::vector<ConditionAtom>& emptiness) {
+  const auto [right, wrong, empty] = split_rows(rows, distinct_atoms(emptiness, rows));
+  const auto clauses = sufficient_clauses(distinct_atoms(atoms, rows), right, wrong);
+  if (!clauses) return std::nullopt;
+  return stated(*clauses);
+}
+
+std::optional<DerivedCondition> find_condition(const std::vector<SizeRow>& rows,
+                                               const std::vector<ConditionAtom>& atoms,
+                                               const std::vector<ConditionAtom>& emptiness) {
+  const std::vector<Candidate> emptiness_candidates = distinct_atoms(emptiness, rows);
+  const auto [right, wrong, empty] = split_rows(rows, emptiness_candidates);
+  const auto clauses = ClauseSearch(distinct_atoms(atoms, rows), right, wrong).run();
+  if (!clauses) return std::nullopt;
+  DerivedCondition derived = stated(*clauses);
   Rows open(rows.size());
   for (size_t i = 0; i < rows.size(); i++)
     if (empty.contains(i) && evaluate(derived.clauses, rows[i].sizes) != true) open.insert(i);

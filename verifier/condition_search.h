@@ -24,8 +24,15 @@ std::optional<DerivedCondition> find_condition(const std::vector<SizeRow>& rows,
                                                const std::vector<ConditionAtom>& atoms,
                                                const std::vector<ConditionAtom>& emptiness);
 
-// What must hold of the sizes, beside the rule's own condition, for the sides to be equal. Nothing where the rule
-// holds on degenerate sizes alone, or where the language does not say on which it does. `wrong` are sizes at which it
+// The same by clauses of one atom, but false also on a tenth of the rows that hold at most: enough, and not needed, for
+// a rule that holds at some further sizes by chance.
+std::optional<DerivedCondition> find_sufficient_condition(const std::vector<SizeRow>& rows,
+                                                          const std::vector<ConditionAtom>& atoms,
+                                                          const std::vector<ConditionAtom>& emptiness);
+
+// What must hold of the sizes, beside the rule's own condition, for the sides to be equal; where the language has no
+// formula for that, what is enough. Nothing where the rule holds on degenerate sizes alone, or where the language does
+// not say on which it does. `wrong` are sizes at which it
 // is known not to hold. `telling`, if given, is set where it holds
 // on sizes that matter, whether the language says on which or not.
 std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const SideMeaning& left,

@@ -4,6 +4,7 @@
 
 #include "binder_change.h"
 #include "rearrange.h"
+#include "simplify.h"
 
 namespace gopt {
 namespace {
@@ -13,13 +14,17 @@ constexpr int64_t kMaxValues = 9;  // of a binder of a range of numbers
 
 // Values of the binder to try: all of a short range, else its bounds, so that a branch whose value does not depend on
 // it covers wherever its domain is seen not to be empty.
-std::vector<Index> values_to_try(const Cond& guard, AtomId binder) {
+std::vector<Index> values_to_try(const Cond& guard, AtomId binder, const Cond& context, ProofState& state) {
   std::vector<Index> bounds;
   std::optional<int64_t> lowest, highest;
   for (const Cond& literal : conjuncts(guard)) {
-    if (literal.kind() != CondKind::NonNegative) continue;
+    if (literal.kind() != CondKind::NonNegative || !depends_on(literal.index(), binder)) continue;
     const auto split = split_linear(literal.index(), binder);
-    if (!split || (split->coefficient != 1 && split->coefficient != -1)) continue;
+    if (!split || (split->coefficient != 1 && split->coefficient != -1)) {
+      if (auto multiple = largest_multiple(literal.index(), binder, context, state))
+        bounds.push_back(*std::move(multiple));
+      continue;
+    }
     bounds.push_back(split->coefficient == 1 ? -split->rest : split->rest);
     if (!split->rest.is_constant()) continue;
     std::optional<int64_t>& end = split->coefficient == 1 ? lowest : highest;
@@ -31,11 +36,12 @@ std::vector<Index> values_to_try(const Cond& guard, AtomId binder) {
   return all;
 }
 
-std::vector<Substitution> witnesses(const Branch& candidate, const Substitution& known,
-                                    const std::vector<AtomId>& open) {
+std::vector<Substitution> witnesses(const Branch& candidate, const Substitution& known, const std::vector<AtomId>& open,
+                                    const Cond& context, ProofState& state) {
   std::vector<Substitution> result{known};
+  const Cond guard = substitute(candidate.guard, known);
   for (AtomId binder : open) {
-    const std::vector<Index> values = values_to_try(candidate.guard, binder);
+    const std::vector<Index> values = values_to_try(guard, binder, context, state);
     std::vector<Substitution> extended;
     for (const Substitution& partial : result) {
       for (const Index& value : values) {
@@ -61,7 +67,8 @@ Term carrier_of(const Branch& branch) {
 
 }  // namespace
 
-std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner, const std::vector<Index>& equations) {
+std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner, const std::vector<Index>& equations,
+                                   const Cond& context, ProofState& state) {
   std::vector<Cover> covers;
   auto try_at = [&](const Substitution& binders) {
     const Cond guard = substitute(candidate.guard, binders);
@@ -78,9 +85,10 @@ std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner,
     open.where = open.guard;
     for (AtomId binder : solution.open) open.where = where_some(open.where, binder);
     covers.push_back(std::move(open));
-    for (const Substitution& witness : witnesses(candidate, solution.values, solution.open)) try_at(witness);
+    for (const Substitution& witness : witnesses(candidate, solution.values, solution.open, context, state))
+      try_at(witness);
   }
-  for (const Substitution& witness : witnesses(candidate, {}, candidate.binders)) try_at(witness);
+  for (const Substitution& witness : witnesses(candidate, {}, candidate.binders, context, state)) try_at(witness);
   return covers;
 }
 

@@ -13,7 +13,8 @@ struct Cover {
 };
 
 // `equations` vanish where the reads of the candidate are those of the branch to cover.
-std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner, const std::vector<Index>& equations);
+std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner, const std::vector<Index>& equations,
+                                   const Cond& context, ProofState& state);
 
 // The branch with binders of its own.
 Branch freshen(Branch branch, BinderPool& pool);

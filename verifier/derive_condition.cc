@@ -105,9 +105,14 @@ std::optional<DerivedCondition> derive_condition(const RewriteRule& rule, const 
     if (std::all_of(rows.begin(), rows.end(), [s](const SizeRow& r) { return r.sizes.at(s) >= 1; })) divisors.insert(s);
   std::vector<Requirement> requirements = right.requirements;
   requirements.insert(requirements.end(), left.requirements.begin(), left.requirements.end());
-  return find_condition(
-      rows, condition_atoms(relevant_symbols(rows, symbols), divisors, inner_extents(rule), requirements, moduli),
-      emptiness_atoms(rule, left, right));
+  const auto atoms =
+      condition_atoms(relevant_symbols(rows, symbols), divisors, inner_extents(rule), requirements, moduli);
+  const auto emptiness = emptiness_atoms(rule, left, right);
+  if (auto exact = find_condition(rows, atoms, emptiness)) return exact;
+  auto sufficient = find_sufficient_condition(rows, atoms, emptiness);
+  if (!sufficient) return std::nullopt;
+  for (SizeRow& row : rows) row.holds = row.holds && evaluate(sufficient->clauses, row.sizes) == true;
+  return is_telling(rows, symbols, extents, small) ? sufficient : std::nullopt;
 }
 
 }  // namespace gopt

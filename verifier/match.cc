@@ -90,8 +90,10 @@ class Matcher {
       return rearrangements_ < kMaxRearrangements && is_zero(form, {}, form, context, depth);
     };
     const std::string before = key(terms);
-    const NormalForm plain = without_denominators(with_functions_expanded(terms, context, state_), context, state_);
-    if (key(plain) != before && is_zero_now(plain)) return plain;
+    const NormalForm apart = with_alternatives_apart(terms, context, state_);
+    if (key(apart) != before && is_zero_now(apart)) return apart;
+    const NormalForm plain = without_denominators(with_functions_expanded(apart, context, state_), context, state_);
+    if (key(plain) != key(apart) && is_zero_now(plain)) return plain;
     std::vector<NormalForm> forms{plain};
     for (const Index& inner : range_factors(plain)) {
       forms.push_back(with_ranges_split(plain, inner, context, state_));
@@ -275,7 +277,7 @@ class Matcher {
       other.args = {candidate.value};
       std::vector<Index> equations;
       append_equations(known, other, equations);
-      for (const Cover& cover : possible_covers(candidate, inner, equations)) {
+      for (const Cover& cover : possible_covers(candidate, inner, equations, own, state_)) {
         const Cond here = own && cover.guard;
         if (state_.solver.is_infeasible(here)) continue;
         if (equal_forms(inner.value, substitute(candidate.value, cover.binders), here, depth + 1))

@@ -1,6 +1,7 @@
 #include "output_position.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "normal_form.h"
@@ -8,13 +9,43 @@
 namespace gopt {
 namespace {
 
-// The factors of an extent that is a product, by name; a number comes first.
+Index monomial_of(const Index::Term& term) {
+  Index product(term.coefficient);
+  for (AtomId id : term.atoms) product = product * Index::from_atom(id);
+  return product;
+}
+
+// What all terms of a sum have in common: o of g*o + f*o.
+Index::Term common_factor(const Index& extent) {
+  Index::Term common = extent.terms()[0];
+  for (const Index::Term& term : extent.terms()) {
+    common.coefficient = std::gcd(common.coefficient, term.coefficient);
+    std::vector<AtomId> rest = term.atoms, shared;
+    for (AtomId id : common.atoms) {
+      const auto it = std::find(rest.begin(), rest.end(), id);
+      if (it == rest.end()) continue;
+      shared.push_back(id);
+      rest.erase(it);
+    }
+    common.atoms = std::move(shared);
+  }
+  return common;
+}
+
+// The factors of an extent that is a product, by name; a number comes first, a sum before it: it is the outer one
+// first.
 std::vector<Index> factors_of(const Index& extent) {
-  if (extent.constant() != 0 || extent.terms().size() != 1 || extent.terms()[0].coefficient < 1) return {};
-  const Index::Term& monomial = extent.terms()[0];
+  if (extent.constant() != 0 || extent.terms().empty()) return {};
+  if (std::any_of(extent.terms().begin(), extent.terms().end(), [](const auto& term) { return term.coefficient < 1; }))
+    return {};
+  const Index::Term common = common_factor(extent);
   std::vector<Index> factors;
-  if (monomial.coefficient > 1) factors.emplace_back(monomial.coefficient);
-  for (AtomId id : sorted_by_name(monomial.atoms)) factors.push_back(Index::from_atom(id));
+  if (common.coefficient > 1) factors.emplace_back(common.coefficient);
+  for (AtomId id : sorted_by_name(common.atoms)) factors.push_back(Index::from_atom(id));
+  if (extent.terms().size() > 1) {
+    const Index rest = floor_div(extent, monomial_of(common));
+    if (rest * monomial_of(common) == extent) factors.insert(factors.begin(), rest);
+  }
   return factors.size() >= 2 ? factors : std::vector<Index>{};
 }
 

@@ -13,23 +13,35 @@
 namespace gopt {
 namespace {
 
-// Whether the term is seen to have a value of its binders, each at a lower bound, where it counts and no size in it
-// is 0.
+// Lower bounds of the binder: if some value of it satisfies the condition, the largest of these does.
+std::vector<Index> lower_bounds(const Cond& cond, AtomId binder) {
+  std::vector<Index> bounds;
+  for (const Cond& literal : conjuncts(cond)) {
+    if (literal.kind() != CondKind::NonNegative) continue;
+    const auto split = split_linear(literal.index(), binder);
+    if (split && split->coefficient == 1) bounds.push_back(-split->rest);
+  }
+  return bounds;
+}
+
+// Whether the term is seen to have a value of its binders, each at one of its lower bounds, where it counts and no size
+// in it is 0: of a window that is padded, the first place that is not in the padding.
 bool occurs(const Term& term, const Cond& context, ProofState& state) {
+  constexpr size_t kMaxCases = 16;
   Cond needed = term.guard;
   for (const Factor& f : term.factors)
     if (f.kind == FactorKind::Size) needed = needed && at_least(f.subscripts[0], Index(1));
+  std::vector<Cond> cases{needed};
   for (AtomId binder : term.binders) {
-    std::optional<Index> lower;
-    for (const Cond& literal : conjuncts(needed)) {
-      if (literal.kind() != CondKind::NonNegative) continue;
-      const auto split = split_linear(literal.index(), binder);
-      if (split && split->coefficient == 1) lower = -split->rest;
-    }
-    if (!lower) return false;
-    needed = substitute(needed, {{binder, *lower}});
+    std::vector<Cond> next;
+    for (const Cond& one : cases)
+      for (const Index& bound : lower_bounds(one, binder)) next.push_back(substitute(one, {{binder, bound}}));
+    if (next.empty() || next.size() > kMaxCases) return false;
+    cases = std::move(next);
   }
-  return state.solver.entails(context, needed);
+  Cond any = Cond::never();
+  for (const Cond& one : cases) any = any || one;
+  return state.solver.entails(context, any);
 }
 
 }  // namespace

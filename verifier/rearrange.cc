@@ -232,6 +232,57 @@ NormalForm with_short_sums_expanded(const NormalForm& form, const Cond& context,
   return simplify(r, context, state);
 }
 
+// ---- alternatives ----
+
+namespace {
+
+// Alternatives of which some hold a binder that no factor does.
+std::optional<Cond> counted_alternatives(const Term& term) {
+  constexpr size_t kMaxParts = 4;
+  std::set<AtomId> used;
+  for (const Factor& factor : term.factors) collect_symbols(factor, used);
+  for (const Cond& literal : conjuncts(term.guard)) {
+    if (literal.kind() != CondKind::Or || literal.parts().size() > kMaxParts) continue;
+    const bool is_plain = std::all_of(literal.parts().begin(), literal.parts().end(),
+                                      [](const Cond& part) { return part.kind() == CondKind::NonNegative; });
+    const bool counts = std::any_of(term.binders.begin(), term.binders.end(),
+                                    [&](AtomId b) { return !used.count(b) && depends_on(literal, b); });
+    if (is_plain && counts) return literal;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+NormalForm with_alternatives_apart(const NormalForm& form, const Cond& context, ProofState& state) {
+  if (std::none_of(form.begin(), form.end(), [](const Term& term) { return counted_alternatives(term).has_value(); }))
+    return form;
+  NormalForm r;
+  std::vector<Term> open(form.rbegin(), form.rend());
+  while (!open.empty()) {
+    const Term term = std::move(open.back());
+    open.pop_back();
+    const auto alternatives = counted_alternatives(term);
+    if (!alternatives) {
+      r.push_back(term);
+      continue;
+    }
+    if (r.size() + open.size() > kMaxTerms) return form;
+    Cond rest;
+    for (const Cond& literal : conjuncts(term.guard))
+      if (!(literal == *alternatives)) rest = rest && literal;
+    for (const Cond& part : alternatives->parts()) {
+      Term own = freshen(term, state.pool);
+      Substitution renamed;
+      for (size_t i = 0; i < term.binders.size(); i++) renamed[term.binders[i]] = Index::from_atom(own.binders[i]);
+      own.guard = substitute(rest && part, renamed);
+      rest = rest && !part;
+      open.push_back(std::move(own));
+    }
+  }
+  return simplify(r, context, state);
+}
+
 // ---- cases ----
 
 namespace {

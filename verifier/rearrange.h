@@ -16,6 +16,8 @@ void split_ranges(Term& term, const Index& inner, ProofState& state);
 NormalForm with_ranges_split(const NormalForm& form, const Index& inner, const Cond& context, ProofState& state);
 // Sums over few elements written out.
 NormalForm with_short_sums_expanded(const NormalForm& form, const Cond& context, ProofState& state);
+// Sums over ranges of which one or another holds, as sums over ranges that have nothing in common.
+NormalForm with_alternatives_apart(const NormalForm& form, const Cond& context, ProofState& state);
 // A condition of the guards, free of binders, that the context does not decide.
 std::optional<Cond> undecided_guard(const NormalForm& form, const Cond& context, ProofState& state);
 

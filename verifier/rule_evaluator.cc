@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gathered_indices.h"
+
 namespace gopt {
 namespace {
 
@@ -61,6 +63,7 @@ RuleEvaluator::RuleEvaluator(const RewriteRule& rule, const SideMeaning& left, c
       left_side_(compile_side(left)),
       right_side_(compile_side(right)),
       floats_(float_variables(rule).size()),
+      index_extents_(index_extents(rule)),
       truncating_(std::none_of(rule.variables.begin(), rule.variables.end(),
                                [](const RuleVariable& v) { return is_floating(v.type.element); })),
       is_partial_(applies_partial_functions(left) || applies_partial_functions(right)) {}
@@ -119,8 +122,13 @@ void RuleEvaluator::draw_inputs(std::mt19937_64& random, int round) {
   };
   for (size_t i = 0; i < rule_.variables.size(); i++) {
     SampleTensor tensor{*numbers(*rule_.variables[i].type.shape, sizes_), {}};
+    const auto index = index_extents_.find(rule_.variables[i].name);
+    const int64_t places = index == index_extents_.end() ? 0 : places_within(index->second, sizes_);
     for (int64_t k = element_count(tensor.dims); k > 0; k--)
-      tensor.values.push_back(draw(rule_.variables[i].type.element));
+      tensor.values.push_back(
+          places > 0
+              ? static_cast<double>(static_cast<int64_t>(random() % (2 * static_cast<uint64_t>(places))) - places)
+              : draw(rule_.variables[i].type.element));
     inputs_[static_cast<int>(i)] = std::move(tensor);
     zero--;
   }

@@ -47,6 +47,7 @@ class RuleEvaluator {
   Cond left_condition_;
   CompiledSide left_side_, right_side_;
   size_t floats_;
+  std::map<std::string, std::vector<Index>> index_extents_;
   bool truncating_;
   bool is_partial_;  // a side divides, or applies a named function
   Environment sizes_;

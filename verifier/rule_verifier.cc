@@ -9,6 +9,7 @@
 
 #include "demands.h"
 #include "float_marks.h"
+#include "gathered_indices.h"
 #include "match.h"
 #include "normal_form.h"
 #include "normalize.h"
@@ -93,6 +94,20 @@ bool can_substitute(const std::vector<Index>& divisors, const Substitution& subs
                       [&](const Index& d) { return substitute(d, substitution) == Index(0); });
 }
 
+// Whether it is a sum of products of what the condition says is not negative.
+bool is_plainly_not_negative(const Index& index, const Cond& given) {
+  const std::vector<Cond> said = conjuncts(given);
+  const auto is_said = [&](AtomId id) {
+    const Index own = Index::from_atom(id);
+    return std::any_of(said.begin(), said.end(), [&](const Cond& cond) {
+      return cond == at_least(own, Index(0)) || cond == at_least(own, Index(1));
+    });
+  };
+  return index.constant() >= 0 && std::all_of(index.terms().begin(), index.terms().end(), [&](const auto& term) {
+           return term.coefficient >= 0 && std::all_of(term.atoms.begin(), term.atoms.end(), is_said);
+         });
+}
+
 // Whether the sample agrees at all positions of the box (of the output, where it has no ranges).
 bool agrees_on(const Box& box, const RegionSample& sample) {
   for (size_t flat = 0; flat < sample.agrees.size(); flat++)
@@ -123,7 +138,8 @@ std::vector<Cond> parts_of(const Cond& condition) {
   return parts;
 }
 
-constexpr int kTimes = 5;  // as many samples where the proof leaves a part to them
+constexpr unsigned kShareOfSizes = 64;  // of the limit, for whether any sizes satisfy a condition
+constexpr int kTimes = 5;               // as many samples where the proof leaves a part to them
 
 }  // namespace
 
@@ -189,6 +205,9 @@ Verification RuleVerifier::run() {
     if (!is_plain_name(atom(id).name))
       return unknown_verdict("the symbol " + quoted(atom(id).name) + " is no plain name");
   if (const std::string why = too_large_for_samples(rule_); !why.empty()) return unknown_verdict(why);
+  if (const std::string indices = gathered_on_right_alone(rule_); !indices.empty())
+    return unknown_verdict("the right side may gather at elements of " + quoted(indices) +
+                           " at which the left side does not, and which may lie outside");
   auto left = meaning_of(rule_.left), right = meaning_of(rule_.right);
   if (!left || !right) return unknown_verdict((left ? right : left).error().message);
   left_ = *std::move(left);
@@ -233,16 +252,10 @@ Verification RuleVerifier::decide() {
     unless_excluded = std::move(v);
     condition_ = rule_.condition;
   }
-  solver_.set_topic("the left side is defined somewhere");
-  if (samples_.left_valid == 0 && !solver_.is_satisfiable(context(condition_)))
-    return never_applies("the left side is never defined: " + why_never_defined(), std::nullopt);
+  if (auto verdict = judge_left_side()) return *verdict;
   if (auto verdict = require_what_is_missing()) return *verdict;
-  if (!condition_.is_true() && !solver_.is_satisfiable(context(condition_) && interior())) {
-    if (rule_.condition == condition_)
-      return refuted_verdict("the condition leaves nothing but empty tensors", samples_.never_finite);
-    return never_applies("the right side is undefined, or of another shape, wherever the left side has elements",
-                         samples_.right_undefined);
-  }
+  if (!condition_.is_true())
+    if (auto verdict = judge_condition()) return *verdict;
   if (!(rule_.condition == condition_)) {
     Judgement second = judge_samples(options_.samples);
     if (second.verdict) return *second.verdict;
@@ -265,9 +278,7 @@ Verification RuleVerifier::decide_partial() {
     }
   }
   if (auto verdict = require_what_is_missing()) return *verdict;
-  if (!solver_.is_satisfiable(context(condition_) && interior()))
-    return refuted_verdict("the right side is undefined, or of another shape, wherever the left side has elements",
-                           std::nullopt);
+  if (auto verdict = judge_condition()) return *verdict;
   for (size_t o = 0; o < left_.outputs.size(); o++) {
     const std::vector<Box> whole{Box()};
     for (const Box& box : rule_.regions[o].empty() ? whole : rule_.regions[o])
@@ -297,15 +308,51 @@ RuleVerifier::Judgement RuleVerifier::judge_samples(int count) {
   return {};
 }
 
+// Of a rule whose left side no sample was found for: that it never applies is said where it is shown.
+std::optional<Verification> RuleVerifier::judge_left_side() {
+  if (samples_.left_valid > 0) return std::nullopt;
+  solver_.set_topic("the left side is defined somewhere");
+  solver_.set_share(kShareOfSizes);
+  const bool is_defined = solver_.is_satisfiable(context(condition_));
+  const bool is_never = !is_defined && solver_.is_infeasible(context(condition_));
+  const std::string why = is_never ? why_never_defined() : "";
+  solver_.set_share(1);
+  if (is_defined) return std::nullopt;
+  if (is_never) return never_applies("the left side is never defined: " + why, std::nullopt);
+  return unknown_verdict("no sizes were found that satisfy the condition and what the left side requires");
+}
+
 // The first requirement of the left side that the condition and those before it leave no sizes for.
 std::string RuleVerifier::why_never_defined() {
   Cond all = variable_domain(rule_) && condition_;
-  if (!solver_.is_satisfiable(all)) return "no sizes satisfy the condition";
+  if (solver_.is_infeasible(all)) return "no sizes satisfy the condition";
   for (const Requirement& r : left_.requirements) {
     all = all && r.cond;
-    if (!solver_.is_satisfiable(all)) return "it requires that " + r.what;
+    if (solver_.is_infeasible(all)) return "it requires that " + r.what;
   }
   return "no sizes satisfy what it requires";
+}
+
+// A rule that says nothing but of empty tensors is refuted, where that is shown. One whose own condition makes a
+// variable empty may have outputs that are not: a product over nothing is 0.
+std::optional<Verification> RuleVerifier::judge_condition() {
+  const bool is_its_own = rule_.condition == condition_;
+  solver_.set_topic("some tensors have elements");
+  solver_.set_share(kShareOfSizes);
+  bool is_met = solver_.is_satisfiable(context(condition_) && interior());
+  Cond wanted = interior();
+  if (!is_met && (is_its_own || solver_.is_infeasible(context(rule_.condition) && interior()))) {
+    wanted = some_output_has_elements();
+    is_met = solver_.is_satisfiable(context(condition_) && wanted);
+  }
+  const bool is_never = !is_met && solver_.is_infeasible(context(condition_) && wanted);
+  solver_.set_share(1);
+  if (is_met) return std::nullopt;
+  if (!is_never)
+    return unknown_verdict("no sizes were found that satisfy the condition and leave tensors with elements");
+  if (is_its_own) return refuted_verdict("the condition leaves nothing but empty tensors", samples_.never_finite);
+  return never_applies("the right side is undefined, or of another shape, wherever the left side has elements",
+                       samples_.right_undefined);
 }
 
 // Where the right side needs more than the left, few of the left side's samples look at both; these all do, so that
@@ -421,7 +468,8 @@ Verification RuleVerifier::prove_conditionally(Counterexample counterexample) {
   for (int round = 0; round < kRounds; round++) {
     auto derived = derive_condition(rule_, left_, right_, wrong, options_.seed, &holds_elsewhere);
     if (!derived) {
-      if (holds_elsewhere) reason += "; at other sizes they agree, and no condition of the language says at which";
+      if (holds_elsewhere)
+        reason += "; at other sizes they agree, and no condition of the language says exactly at which";
       break;
     }
     condition_ = rule_.condition && derived->condition();
@@ -581,6 +629,16 @@ Cond RuleVerifier::interior() const {
     for (const Index& extent : *v.type.shape)
       if (!extent.is_constant()) all = all && at_least(extent, Index(1));
   return all;
+}
+
+Cond RuleVerifier::some_output_has_elements() const {
+  Cond any = Cond::never();
+  for (const TensorExpr& output : left_.outputs) {
+    Cond all;
+    for (const Index& extent : output.shape) all = all && at_least(extent, Index(1));
+    any = any || all;
+  }
+  return any;
 }
 
 bool RuleVerifier::prove_output(size_t output, const Cond& part) {

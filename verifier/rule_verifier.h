@@ -38,7 +38,9 @@ class RuleVerifier {
   Judgement judge_where_right_is_defined();
   std::optional<Verification> require_what_is_missing();
   void prefer_plain_condition();
+  std::optional<Verification> judge_left_side();
   std::string why_never_defined();
+  std::optional<Verification> judge_condition();
   Verification never_applies(const std::string& why, const std::optional<Counterexample>& example);
   Verification prove_outputs(const std::optional<Verification>& unless_excluded);
   // By value: the samples that it may be one of are drawn anew.
@@ -54,6 +56,7 @@ class RuleVerifier {
 
   Cond context(const Cond& condition) const;  // what the left side and the condition let us assume
   Cond interior() const;
+  Cond some_output_has_elements() const;
   std::optional<Verification> require(const Cond& cond, const std::string& what);
   // Whether the output is equal wherever the left side is defined and `part` holds; if no proof is found, once more
   // with empty tensors as cases of their own.

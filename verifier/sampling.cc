@@ -6,6 +6,7 @@
 #include <set>
 
 #include "compiled_side.h"
+#include "gathered_indices.h"
 #include "gopt/interpreter.h"
 #include "size_sampler.h"
 
@@ -109,6 +110,7 @@ class Sampler {
         sizes_(rule_symbols(rule), extent_symbols(rule), left_condition(rule, left, condition)),
         left_side_(compile_side(left)),
         right_side_(compile_side(right)),
+        index_extents_(index_extents(rule)),
         bound_(saturates(left) || saturates(right) ? kSaturating : INFINITY) {}
 
   bool draw_sizes() { return sizes_.draw(random_, environment_); }
@@ -159,8 +161,12 @@ class Sampler {
         far_base_ = draw_far();
         is_far_together_ = random_() % 2 == 0;
       }
+      const auto index = index_extents_.find(variable.name);
       for (int64_t k = element_count(tensor.dims); k > 0; k--)
-        tensor.values.push_back(zero ? 0 : draw_value(variable.type.element, own, scale, special));
+        tensor.values.push_back(zero ? 0
+                                : index != index_extents_.end()
+                                    ? draw_index(index->second)
+                                    : draw_value(variable.type.element, own, scale, special));
       inputs_[static_cast<int>(i)] = std::move(tensor);
     }
     for (size_t k = 0; k < floats_; k++)
@@ -250,6 +256,14 @@ class Sampler {
     return at;
   }
 
+  // A place of all axes that are gathered at it, counted from either end.
+  double draw_index(const std::vector<Index>& extents) {
+    const int64_t places = places_within(extents, environment_);
+    return places == 0
+               ? 0
+               : static_cast<double>(static_cast<int64_t>(random_() % static_cast<uint64_t>(2 * places)) - places);
+  }
+
   double draw_value(ElementType type, Values kind, double scale, bool special) {
     const double value = draw_unbounded(type, kind, scale, special);
     return std::isfinite(value) && is_floating(type) ? rounded_to(type, std::clamp(value, -bound_, bound_)) : value;
@@ -297,6 +311,7 @@ class Sampler {
   CompiledSide left_side_, right_side_;
   Environment environment_;
   SampleInputs inputs_;
+  std::map<std::string, std::vector<Index>> index_extents_;
   std::vector<double> far_values_;
   double far_base_ = 0;
   // Of drawn numbers: sigmoid(40) is 1 in doubles, and whether it is less than 1 is not seen.

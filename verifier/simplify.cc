@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -135,6 +136,92 @@ bool split_divided_binder(Term& term, const Cond& context, ProofState& state) {
   return false;
 }
 
+// Where the guard says that d divides e = k + rest (or rest - k) for a binder k, k is d m - rest (or rest - d m), one
+// for each m: a transposed convolution then reads at m, and its kernel at what is left.
+bool divide_out_binder(Term& term, const Cond& context, ProofState& state) {
+  std::set<AtomId> divisions;
+  collect_divisions(term.guard, divisions);
+  for (AtomId division : divisions) {
+    const Atom& a = atom(division);
+    const Index divisor = a.denominator, dividend = a.numerator;
+    if (divisor == Index(1)) continue;
+    std::set<AtomId> in_divisor;
+    collect_symbols(divisor, in_divisor);
+    for (size_t position = 0; position < term.binders.size(); position++) {
+      const AtomId binder = term.binders[position];
+      const auto split = split_linear(dividend, binder);
+      if (!split || (split->coefficient != 1 && split->coefficient != -1) || is_binder_of(term, in_divisor)) continue;
+      if (!state.solver.entails(context && term.guard,
+                                equal(divisor * Index::from_atom(division), dividend) && at_least(divisor, Index(1))))
+        break;
+      const AtomId quotient = state.pool.fresh();
+      const Index m = Index::from_atom(quotient), value = divisor * m - split->rest;
+      term.binders[position] = quotient;
+      apply(term, {{binder, split->coefficient == 1 ? value : -value}});
+      return true;
+    }
+  }
+  return false;
+}
+
+struct Bounds {
+  std::vector<Index> lower, upper;  // binder >= lower, binder <= upper
+};
+Bounds bounds_of(const Cond& guard, AtomId binder) {
+  Bounds bounds;
+  for (const Cond& literal : conjuncts(guard)) {
+    if (literal.kind() != CondKind::NonNegative) continue;
+    const auto split = split_linear(literal.index(), binder);
+    if (split && split->coefficient == 1) bounds.lower.push_back(-split->rest);
+    if (split && split->coefficient == -1) bounds.upper.push_back(split->rest);
+  }
+  return bounds;
+}
+
+void replace_binder(Term& term, size_t position, const Index& value) {
+  const AtomId binder = term.binders[position];
+  term.binders.erase(term.binders.begin() + static_cast<ptrdiff_t>(position));
+  apply(term, {{binder, value}});
+}
+
+// 0 <= 2q + r - 2k <= 1, for 0 <= r <= 1, leaves k no value but q.
+bool eliminate_within_multiples(Term& term, size_t position, const Cond& context, ProofState& state) {
+  const AtomId binder = term.binders[position];
+  std::vector<Index> literals;
+  for (const Cond& literal : conjuncts(term.guard))
+    if (literal.kind() == CondKind::NonNegative && depends_on(literal.index(), binder))
+      literals.push_back(literal.index());
+  for (const Index& literal : literals) {
+    const auto split = split_linear(literal, binder);
+    if (split && std::abs(split->coefficient) == 1) continue;
+    const auto opposite = std::find_if(literals.begin(), literals.end(),
+                                       [&](const Index& other) { return !depends_on(other + literal, binder); });
+    if (opposite == literals.end()) continue;
+    const Cond inner = context && term.guard;
+    const auto largest = largest_multiple(literal, binder, inner, state);
+    if (!largest) continue;
+    const Index value = simplify(*largest, inner, state);
+    if (!state.solver.entails(inner, equal(Index::from_atom(binder), value))) continue;
+    replace_binder(term, position, value);
+    return true;
+  }
+  return false;
+}
+
+bool eliminate_determined(Term& term, size_t position, const Bounds& bounds, const Cond& context, ProofState& state) {
+  const AtomId binder = term.binders[position];
+  for (const Index& low : bounds.lower) {
+    const bool possible = std::any_of(bounds.upper.begin(), bounds.upper.end(), [&](const Index& high) {
+      const Index span = high - low;
+      return !span.is_constant() || span.constant() <= 0;
+    });
+    if (!possible || !state.solver.entails(context && term.guard, equal(Index::from_atom(binder), low))) continue;
+    replace_binder(term, position, low);
+    return true;
+  }
+  return eliminate_within_multiples(term, position, context, state);
+}
+
 // The same constant ratio of the coefficients of k and l in every index that holds either, at least 2; 0 where there is
 // none.
 int64_t common_ratio(const std::vector<Index>& indexes, AtomId k, AtomId l) {
@@ -163,6 +250,11 @@ bool merge_radix_binders(Term& term, const Cond& context, ProofState& state) {
       if (ratio == 0 ||
           !state.solver.entails(context && term.guard, within(Index::from_atom(l), Index(0), Index(ratio))))
         continue;
+      for (const AtomId binder : {k, l}) {
+        const auto place = std::find(term.binders.begin(), term.binders.end(), binder) - term.binders.begin();
+        if (eliminate_determined(term, static_cast<size_t>(place), bounds_of(term.guard, binder), context, state))
+          return true;
+      }
       const AtomId merged = state.pool.fresh();
       const Index m = Index::from_atom(merged), quotient = floor_div(m, Index(ratio));
       apply(term, {{k, quotient}, {l, m - Index(ratio) * quotient}});
@@ -170,35 +262,6 @@ bool merge_radix_binders(Term& term, const Cond& context, ProofState& state) {
       term.binders.push_back(merged);
       return true;
     }
-  }
-  return false;
-}
-
-struct Bounds {
-  std::vector<Index> lower, upper;  // binder >= lower, binder <= upper
-};
-Bounds bounds_of(const Cond& guard, AtomId binder) {
-  Bounds bounds;
-  for (const Cond& literal : conjuncts(guard)) {
-    if (literal.kind() != CondKind::NonNegative) continue;
-    const auto split = split_linear(literal.index(), binder);
-    if (split && split->coefficient == 1) bounds.lower.push_back(-split->rest);
-    if (split && split->coefficient == -1) bounds.upper.push_back(split->rest);
-  }
-  return bounds;
-}
-
-bool eliminate_determined(Term& term, size_t position, const Bounds& bounds, const Cond& context, ProofState& state) {
-  const AtomId binder = term.binders[position];
-  for (const Index& low : bounds.lower) {
-    const bool possible = std::any_of(bounds.upper.begin(), bounds.upper.end(), [&](const Index& high) {
-      const Index span = high - low;
-      return !span.is_constant() || span.constant() <= 0;
-    });
-    if (!possible || !state.solver.entails(context && term.guard, equal(Index::from_atom(binder), low))) continue;
-    term.binders.erase(term.binders.begin() + static_cast<ptrdiff_t>(position));
-    apply(term, {{binder, low}});
-    return true;
   }
   return false;
 }
@@ -264,6 +327,25 @@ void eliminate_binders(Term& term, const Cond& context, ProofState& state) {
 }
 
 }  // namespace
+
+std::optional<Index> largest_multiple(const Index& literal, AtomId binder, const Cond& context, ProofState& state) {
+  Index divisor, rest = literal;
+  for (const Index::Term& term : literal.terms()) {
+    const auto holding = std::count(term.atoms.begin(), term.atoms.end(), binder);
+    if (holding == 0) continue;
+    Index factor(term.coefficient), product(term.coefficient);
+    for (AtomId id : term.atoms) {
+      if (id != binder) factor = factor * Index::from_atom(id);
+      product = product * Index::from_atom(id);
+    }
+    divisor = divisor - factor;
+    rest = rest - product;
+  }
+  if (divisor == Index(1) || depends_on(divisor, binder) || depends_on(rest, binder) ||
+      !state.solver.entails(context, at_least(divisor, Index(1))))
+    return std::nullopt;
+  return floor_div(rest, divisor);
+}
 
 void multiply_by_size(Term& term, const Index& index, int exponent) {
   auto append = [&](const Index& size) {
@@ -397,14 +479,49 @@ std::optional<Index> divided_in_steps(const Index& numerator, const Index& denom
   return std::nullopt;
 }
 
+// Symbols that two products of the index have in common.
+std::vector<AtomId> shared_factors(const Index& index) {
+  std::map<AtomId, int> uses;
+  for (const Index::Term& term : index.terms())
+    if (term.atoms.size() > 1)
+      for (AtomId id : std::set<AtomId>(term.atoms.begin(), term.atoms.end())) uses[id]++;
+  std::vector<AtomId> shared;
+  for (const auto& [id, count] : uses)
+    if (count > 1 && atom(id).kind == AtomKind::Symbol) shared.push_back(id);
+  return sorted_by_name(std::move(shared));
+}
+
+// q*d + r >= g*d, for 0 <= r < d, says that q >= g: blocks are before others, whatever the place in them.
+std::optional<Cond> divided(const Index& literal, const Cond& context, ProofState& state) {
+  for (AtomId id : shared_factors(literal)) {
+    const Index divisor = Index::from_atom(id);
+    Index rest = literal, quotient;
+    for (const Index::Term& term : literal.terms()) {
+      if (std::count(term.atoms.begin(), term.atoms.end(), id) != 1) continue;
+      Index product(term.coefficient);
+      for (AtomId other : term.atoms)
+        if (other != id) product = product * Index::from_atom(other);
+      quotient += product;
+      rest = rest - product * divisor;
+    }
+    if (depends_on(rest, id)) continue;
+    for (int64_t step : {0, -1})
+      if (state.solver.entails(context, within(rest, Index(step) * divisor, Index(step + 1) * divisor)))
+        return at_least(quotient + Index(step), Index(0));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Cond simplify(const Cond& cond, const Cond& context, ProofState& state) {
   switch (cond.kind()) {
     case CondKind::True:
     case CondKind::False: return cond;
-    case CondKind::NonNegative:
-      return has_division(cond.index()) ? at_least(simplify(cond.index(), context, state), Index(0)) : cond;
+    case CondKind::NonNegative: {
+      const Cond plain = has_division(cond.index()) ? at_least(simplify(cond.index(), context, state), Index(0)) : cond;
+      return divided(plain.index(), context, state).value_or(plain);
+    }
     case CondKind::And: {
       Cond r;
       for (const Cond& part : cond.parts()) r = r && simplify(part, context, state);
@@ -425,18 +542,19 @@ Index simplify(const Index& index, const Cond& context, ProofState& state) {
       const Atom& a = atom(id);
       if (a.kind != AtomKind::FloorDiv) continue;
       const Index numerator = simplify(a.numerator, context, state);
-      const Index quotient = floor_div(numerator, a.denominator);
+      const Index denominator = has_division(a.denominator) ? simplify(a.denominator, context, state) : a.denominator;
+      const Index quotient = floor_div(numerator, denominator);
       std::optional<Index> resolved;
       if (quotient != Index::from_atom(id)) resolved = quotient;
       for (int64_t guess : {0, -1, 1, 2}) {
         if (resolved) break;
-        if (state.solver.entails(context, within(numerator - a.denominator * Index(guess), Index(0), a.denominator)))
+        if (state.solver.entails(context, within(numerator - denominator * Index(guess), Index(0), denominator)))
           resolved = Index(guess);
       }
-      if (const auto part = resolved ? std::nullopt : quotient_by_sum(numerator, a.denominator);
-          part && state.solver.entails(context, at_least(a.denominator, Index(1))))
-        resolved = *part + floor_div(numerator - *part * a.denominator, a.denominator);
-      if (!resolved) resolved = divided_in_steps(numerator, a.denominator, context, state);
+      if (const auto part = resolved ? std::nullopt : quotient_by_sum(numerator, denominator);
+          part && state.solver.entails(context, at_least(denominator, Index(1))))
+        resolved = *part + floor_div(numerator - *part * denominator, denominator);
+      if (!resolved) resolved = divided_in_steps(numerator, denominator, context, state);
       if (!resolved) continue;
       return simplify(replace_atom(index, id, *resolved), context, state);
     }
@@ -450,6 +568,8 @@ bool simplify(Term& term, const Cond& context, ProofState& state) {
   if (term.guard.is_false() || state.solver.is_infeasible(context && term.guard)) return false;
   prune_guard(term, context, state);
   while (resolve_division_of_guard(term, context, state)) {
+  }
+  while (divide_out_binder(term, context, state)) {
   }
   while (split_divided_binder(term, context, state)) {
   }

@@ -21,4 +21,8 @@ void merge_factors(Term& term, const Cond& context, ProofState& state);
 // Multiplies by index^exponent, exponent 1 or -1.
 void multiply_by_size(Term& term, const Index& index, int exponent);
 
+// The largest value of the binder that a literal "rest - divisor * binder >= 0" allows, for a divisor other than 1 that
+// is positive: of windows of windows, the last one that begins before a place.
+std::optional<Index> largest_multiple(const Index& literal, AtomId binder, const Cond& context, ProofState& state);
+
 }  // namespace gopt

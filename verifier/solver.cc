@@ -15,6 +15,7 @@
 #include "linear_facts.h"
 #include "linear_question.h"
 #include "normal_form.h"
+#include "points_at_sizes.h"
 #include "real_cells.h"
 #include "smt_text.h"
 
@@ -227,6 +228,8 @@ struct Solver::State {
       spend(kLinearCost);
       if (answer.is_infeasible) return true;
       if (is_refuted_at(answer.points, hypothesis, refutes)) return false;
+      if (const auto point = point_at_sizes(hypothesis, *alternatives))
+        if (is_refuted_at({*point}, hypothesis, refutes)) return false;
     }
     return z3_finds_unsatisfiable(hypothesis, negation, refutes, rlimit);
   }
@@ -408,6 +411,10 @@ bool Solver::is_satisfiable(const Cond& cond) {
   state().spend(kLinearCost);
   if (answer.is_infeasible) return false;
   if (state().is_refuted_at(answer.points, cond, [](const Assignment&) { return true; })) return true;
+  if (const auto point = point_at_sizes(cond, {Cond()})) {
+    state().keep(*point);
+    return true;
+  }
   Encoder encode(state().context(), false, state().numbers);
   z3::solver solver(state().context());
   solver.add(encode(cond));

@@ -465,6 +465,25 @@ Expr gathered_at_known(const TensorExpr& x, size_t axis, const std::vector<Index
   return value;
 }
 
+// Whether the expression only moves integers of inputs, so that what it says can stand as an index.
+bool moves_inputs(const Expr& e) {
+  if (e->kind == ExprKind::Select) return moves_inputs(e->args[0]) && moves_inputs(e->args[1]);
+  return e->kind == ExprKind::Read;
+}
+bool moves_inputs(const TensorExpr& indices) {
+  std::vector<Index> subscripts;
+  for (size_t k = 0; k < indices.shape.size(); k++) subscripts.push_back(symbol("%at" + std::to_string(k)));
+  return moves_inputs(indices.at(subscripts));
+}
+
+// x at the index that is read; where one of two is, by place, at that one.
+Expr gathered_at_read(const TensorExpr& x, size_t axis, const std::vector<Index>& s, const Expr& index) {
+  if (index->kind == ExprKind::Select)
+    return select(index->cond, gathered_at_read(x, axis, s, index->args[0]),
+                  gathered_at_read(x, axis, s, index->args[1]));
+  return gathered(x, axis, s, load_index(index->input, index->subscripts));
+}
+
 }  // namespace
 
 void define_Gather(DefineContext& c) {
@@ -476,7 +495,8 @@ void define_Gather(DefineContext& c) {
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
   shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(axis) + 1, x.shape.end());
   const std::vector<Index> known = known_indices(indices);
-  if (indices.plain_input < 0 && known.empty()) c.fail("the indices must be an input of their own, or few constants");
+  if (known.empty() && !moves_inputs(indices))
+    c.fail("the indices must be elements of inputs, moved at most, or few constants");
   for (const Index& position : indices.plain_input < 0 ? known : std::vector<Index>{})
     c.require(position.constant() < 0 ? at_least(x.shape[axis] + position, Index(0)) : less(position, x.shape[axis]),
               "index " + to_string(position) + " lies within the axis");
@@ -486,7 +506,7 @@ void define_Gather(DefineContext& c) {
     std::vector<Index> s(i.begin(), begin);
     s.emplace_back(0);
     s.insert(s.end(), begin + static_cast<ptrdiff_t>(rank), i.end());
-    if (known.empty()) return gathered(x, axis, s, load_index(indices.plain_input, at_indices));
+    if (known.empty()) return gathered_at_read(x, axis, s, indices.at(at_indices));
     Index place(0);
     for (size_t k = 0; k < rank; k++) place = place * indices.shape[k] + at_indices[k];
     return gathered_at_known(x, axis, s, known, place);
@@ -497,12 +517,12 @@ void define_GatherElements(DefineContext& c) {
   const TensorExpr x = c.input(0), indices = c.input(1);
   if (x.shape.empty() || indices.shape.size() != x.shape.size()) c.fail("x and indices have one rank, at least one");
   if (!is_integer(indices.element)) c.fail("indices are integers");
-  if (indices.plain_input < 0) c.fail("the indices must be an input of their own");
+  if (!moves_inputs(indices)) c.fail("the indices must be elements of inputs, moved at most");
   const size_t axis = c.axis("axis", x.shape.size());
   for (size_t k = 0; k < x.shape.size(); k++)
     if (k != axis) c.require(at_least(x.shape[k], indices.shape[k]), "indices are no larger than x beside the axis");
   c.output(x.element, indices.shape,
-           [=](const std::vector<Index>& i) { return gathered(x, axis, i, load_index(indices.plain_input, i)); });
+           [=](const std::vector<Index>& i) { return gathered_at_read(x, axis, i, indices.at(i)); });
 }
 
 void define_Trilu(DefineContext& c) {
