@@ -105,6 +105,19 @@ std::optional<WalkStep> find_climb(const PatternSide& side, int root, const std:
   return std::nullopt;
 }
 
+int depth_of(const PatternSide& side) {
+  std::vector<int> depth(side.nodes.size(), 1);
+  int deepest = 1;
+  for (size_t i = 0; i < side.nodes.size(); i++) {
+    for (const PatternValue& input : side.nodes[i].inputs)
+      if (input.node >= 0) depth[i] = std::max(depth[i], depth[input.node] + 1);
+    deepest = std::max(deepest, depth[i]);
+  }
+  return deepest;
+}
+
+}  // namespace
+
 Status plan_walk(Pattern& pattern) {
   const PatternSide& side = pattern.left;
   if (side.outputs.empty()) return Error{"it has no output"};
@@ -121,19 +134,11 @@ Status plan_walk(Pattern& pattern) {
   }
   for (size_t i = 0; i < variables.size(); i++)
     if (!variables[i]) return Error{fmt::format("variable {} is not on its left side", i)};
+  pattern.depth = depth_of(side);
   return Unit{};
 }
 
-int depth_of(const PatternSide& side) {
-  std::vector<int> depth(side.nodes.size(), 1);
-  int deepest = 1;
-  for (size_t i = 0; i < side.nodes.size(); i++) {
-    for (const PatternValue& input : side.nodes[i].inputs)
-      if (input.node >= 0) depth[i] = std::max(depth[i], depth[input.node] + 1);
-    deepest = std::max(deepest, depth[i]);
-  }
-  return deepest;
-}
+namespace {
 
 // Precondition: no variable of the rule has an open prefix.
 Result<Pattern> compile_pattern(const RewriteRule& rule) {
@@ -158,7 +163,6 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
   if (pattern.left.outputs.size() != pattern.right.outputs.size())
     return Error{"its sides have unequal numbers of outputs"};
   GOPT_RETURN_IF_ERROR(plan_walk(pattern));
-  pattern.depth = depth_of(pattern.left);
   return pattern;
 }
 
@@ -166,6 +170,7 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
 
 Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix) {
   if (rule.is_partial()) return Error{"its sides are equal on a part of the output only"};
+  if (rule.scheme) return compile_scheme(rule, max_prefix);
   const bool is_open = std::any_of(rule.variables.begin(), rule.variables.end(),
                                    [](const RuleVariable& variable) { return variable.has_prefix; });
   std::vector<Pattern> patterns;

@@ -8,9 +8,9 @@
 #include "gopt/verifier.h"
 #include "normal_form.h"
 #include "rule_verifier.h"
+#include "verify_scheme.h"
 
 namespace gopt {
-namespace {
 
 void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   std::string digests;
@@ -25,11 +25,14 @@ void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   if (v.verdict == Verdict::Proved) v.proof = record;
 }
 
+namespace {
+
 RuleMarks united(const RuleMarks& a, const RuleMarks& b) {
   return {a.finite_only || b.finite_only, a.reassociates || b.reassociates, a.changes_rounding || b.changes_rounding};
 }
 
-// What stands behind another proof becomes part of this one.
+}  // namespace
+
 void add_proof(Verification& v, const Verification& other) {
   v.marks = united(v.marks, other.marks);
   v.proof->obligations += other.proof->obligations;
@@ -37,6 +40,8 @@ void add_proof(Verification& v, const Verification& other) {
   v.obligations.insert(v.obligations.end(), other.obligations.begin(), other.obligations.end());
   v.log += other.log;
 }
+
+namespace {
 
 Verification verify_plain(const RewriteRule& rule, const VerifyOptions& options) {
   RuleVerifier verifier(rule, options);
@@ -176,8 +181,9 @@ bool has_prefix(const RewriteRule& rule) {
 
 Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  Verification v =
-      has_prefix(candidate) ? verify_prefixed(candidate, options) : verify_with_broadcasts(candidate, options);
+  Verification v = candidate.scheme        ? verify_scheme(candidate, options)
+                   : has_prefix(candidate) ? verify_prefixed(candidate, options)
+                                           : verify_with_broadcasts(candidate, options);
   if (v.proof) {
     RewriteRule proved = candidate;
     proved.condition = v.condition;
@@ -189,6 +195,10 @@ Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& opti
 }
 
 std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, int samples, uint64_t seed) {
+  if (candidate.scheme) {
+    const auto found = sample_scheme(candidate, samples, seed);
+    return found ? std::optional(found->counterexample) : std::nullopt;
+  }
   const auto rule = with_prefix(candidate, {});
   if (!rule) return std::nullopt;
   const auto left = meaning_of(rule->left), right = meaning_of(rule->right);

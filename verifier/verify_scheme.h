@@ -1,0 +1,28 @@
+// Rules at any rank: the instances that stand for all others are proved, one by one (docs/verifier.md, "Lists of
+// axes").
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "gopt/verifier.h"
+
+namespace gopt {
+
+class Solver;
+
+// What solvers settled becomes the record of a proved rule.
+void attach_proof(Verification& v, const std::vector<const Solver*>& solvers);
+// What stands behind another proof becomes part of this one.
+void add_proof(Verification& v, const Verification& other);
+
+Verification verify_scheme(const RewriteRule& rule, const VerifyOptions& options);
+
+// Where sides of an instance of random ranks, permutations and subsets differ, or the left side alone is defined.
+struct RefutedInstance {
+  std::string ranks;
+  Counterexample counterexample;
+};
+std::optional<RefutedInstance> sample_scheme(const RewriteRule& rule, int samples, uint64_t seed);
+
+}  // namespace gopt
