@@ -170,7 +170,7 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
 
 Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix) {
   if (rule.is_partial()) return Error{"its sides are equal on a part of the output only"};
-  if (rule.scheme) return compile_scheme(rule, max_prefix);
+  if (rule.scheme) return compile_scheme(rule, ranks_to_match(*rule.scheme, max_prefix));
   const bool is_open = std::any_of(rule.variables.begin(), rule.variables.end(),
                                    [](const RuleVariable& variable) { return variable.has_prefix; });
   std::vector<Pattern> patterns;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gopt/rule.h"
+#include "gopt/scheme.h"
 
 namespace gopt::optimizer {
 
@@ -61,13 +61,14 @@ struct Pattern {
 // Says how the nodes of a pattern's left side are found. Errors: a root that is a variable, roots that share nothing.
 Status plan_walk(Pattern& pattern);
 
-// The patterns of a rule at any rank, one for each of its ranks of at most `max_rank` axes. Permutations and subsets
-// are symbols of them, which the model's attributes bind.
-Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, int max_rank);
+// The patterns of a rule at any rank, one for each of these ranks. Permutations and subsets are symbols of them, which
+// the model's attributes bind.
+Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<Ranks>& ranks);
 
 // The patterns of a rule: one, or, where it holds under any leading axes, one for each number of them up to
-// `max_prefix`, or those of compile_scheme(). Errors: a side that cannot be matched (a root that is a variable, roots
-// that share nothing), a symbol of the right side that the left does not bind.
+// `max_prefix`; where it speaks of lists of axes, one for each of its ranks of at most as many axes. Errors: a side
+// that cannot be matched (a root that is a variable, roots that share nothing), a symbol of the right side that the
+// left does not bind.
 Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix = 5);
 
 }  // namespace gopt::optimizer

@@ -108,21 +108,13 @@ class SchemePatternMaker {
   std::set<AtomId> bound_;
 };
 
-bool has_rank_within(const PatternSide& side, int max_rank) {
-  for (const PatternNode& node : side.nodes)
-    for (const TensorType& type : node.outputs)
-      if (type.shape && static_cast<int>(type.shape->size()) > max_rank) return false;
-  return true;
-}
-
 }  // namespace
 
-Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, int max_rank) {
+Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<Ranks>& all) {
   std::vector<Pattern> patterns;
   const std::string hash = rule.content_hash();
-  for (const Ranks& ranks : ranks_to_match(*rule.scheme, max_rank)) {
+  for (const Ranks& ranks : all) {
     GOPT_ASSIGN_OR_RETURN(Pattern pattern, SchemePatternMaker(*rule.scheme, ranks).make());
-    if (!has_rank_within(pattern.left, max_rank)) continue;
     pattern.rule_name = rule.name;
     pattern.rule_hash = hash;
     patterns.push_back(std::move(pattern));

@@ -103,13 +103,16 @@ std::vector<std::vector<T>> choices(const std::vector<std::vector<T>>& options) 
   return all;
 }
 
-// Of one list: how many axes are in none of its subsets, and in each.
-std::vector<std::vector<int>> splits(size_t subsets, int most) {
-  return choices(std::vector<std::vector<int>>(subsets + 1, [&] {
-    std::vector<int> counts;
-    for (int count = 0; count <= most; count++) counts.push_back(count);
-    return counts;
-  }()));
+// Of one list: how many axes are in none of its subsets, and in each (`fewest` at least).
+std::vector<std::vector<int>> splits(size_t subsets, int fewest, int most) {
+  const auto counts = [&](int first) {
+    std::vector<int> all;
+    for (int count = first; count <= most; count++) all.push_back(count);
+    return all;
+  };
+  std::vector<std::vector<int>> options(subsets, counts(fewest));
+  options.insert(options.begin(), counts(0));
+  return choices(options);
 }
 
 Ranks ranks_of(const Scheme& scheme, const std::vector<std::vector<int>>& split_of) {
@@ -132,6 +135,8 @@ int rank_of(const SchemeItems& shape, const Ranks& ranks) {
 bool has_rank_within(const Scheme& scheme, const Ranks& ranks, int max_rank) {
   for (const SchemeVariable& variable : scheme.variables)
     if (rank_of(variable.shape, ranks) > max_rank) return false;
+  for (const RankedOperator& ranked : ranked_operators(scheme, scheme.left, ranks))
+    if (ranked.second > max_rank) return false;
   return true;
 }
 
@@ -271,17 +276,24 @@ Result<RewriteRule> instance_of(const RewriteRule& rule, const Ranks& ranks) {
 std::vector<Ranks> ranks_to_prove(const Scheme& scheme) {
   std::vector<std::vector<std::vector<int>>> options;
   for (const std::string& list : scheme.lists)
-    options.push_back(splits(scheme.subsets_of(list).size(), scheme.has_integers(list) ? scheme.bound : 1));
+    options.push_back(splits(scheme.subsets_of(list).size(), 0, scheme.has_integers(list) ? scheme.bound : 1));
   std::vector<Ranks> all;
   for (const auto& choice : choices(options)) all.push_back(ranks_of(scheme, choice));
   return all;
+}
+
+std::vector<RankedOperator> ranked_operators(const Scheme& scheme, const SchemeSide& side, const Ranks& ranks) {
+  std::vector<RankedOperator> ranked;
+  for (const SchemeNode& node : side.nodes)
+    ranked.emplace_back(node.op, static_cast<int>(with_lengths(scheme, node.rank, ranks).constant()));
+  return ranked;
 }
 
 std::vector<Ranks> ranks_to_match(const Scheme& scheme, int max_rank) {
   std::vector<std::vector<std::vector<int>>> options;
   for (const std::string& list : scheme.lists) {
     options.emplace_back();
-    for (const std::vector<int>& split : splits(scheme.subsets_of(list).size(), max_rank)) {
+    for (const std::vector<int>& split : splits(scheme.subsets_of(list).size(), 1, max_rank)) {
       int length = 0;
       for (int count : split) length += count;
       if (length <= max_rank) options.back().push_back(split);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ struct LayoutItem {
 };
 using Layout = std::vector<LayoutItem>;
 
+bool is_block(const LayoutItem& item);
+bool has_state(const LayoutItem& item, AxisState state);
+
 // What both sides say of the scheme's names, gathered from side to side.
 class LayoutAnalysis {
  public:
@@ -43,7 +47,13 @@ class LayoutAnalysis {
 
  private:
   using Layouts = std::vector<Layout>;
-  struct Reference;  // to an item of a layout, or a subset of its axes
+  // To an item of a layout, or some of its axes.
+  struct Reference {
+    size_t item = 0;
+    bool is_permuted = false;
+    Word word;           // is_permuted
+    std::string subset;  // empty: the whole item
+  };
 
   LayoutItem block(const std::string& list, const Word& word, AxisState state) const;
   Layout extents(const SchemeItems& items);
@@ -69,6 +79,8 @@ class LayoutAnalysis {
   void use(const std::string& name, const Word& word);
   void use_at(const LayoutItem& block, const SchemeItem& item);
   void check_flat(const Layout& layout) const;
+  void check_numbers(const SchemeNode& node) const;
+  void check_numbers(const std::set<AtomId>& symbols, bool is_place) const;
 
   const Scheme& scheme_;
   std::map<std::string, Word> uses_;  // integers and subsets: at which word of the list's own order they are read

@@ -40,6 +40,7 @@ struct SchemeNode {
   Tensor tensor;  // Constant
   // Derived: where lists begin in the first input, over rank.A of the lists before them.
   std::map<std::string, Index> starts = {};
+  Index rank = {};  // derived: of the first output, in the same way
 };
 
 struct SchemeSide {
@@ -109,8 +110,12 @@ Result<SchemeGraph> side_of(const Scheme& scheme, const SchemeSide& side, const 
 
 // Ranks whose instances prove those of all ranks, where there is no objection (docs/verifier.md).
 std::vector<Ranks> ranks_to_prove(const Scheme& scheme);
-// Ranks under which no variable has more than `max_rank` axes; permutations and subsets are symbols.
+// Ranks under which no value has more than `max_rank` axes; permutations and subsets, of one axis at least, are
+// symbols.
 std::vector<Ranks> ranks_to_match(const Scheme& scheme, int max_rank);
+// Operators of a side with the rank of their first output.
+using RankedOperator = std::pair<OpKind, int>;
+std::vector<RankedOperator> ranked_operators(const Scheme& scheme, const SchemeSide& side, const Ranks& ranks);
 
 // Derives starts, objection and bound. Errors: an operator that no list may go through in this way, and names that
 // nothing says.
