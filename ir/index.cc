@@ -476,6 +476,7 @@ std::string name_text(std::string_view name) {
                                                 "end", "true",  "false", "not",      "and",    "or"};
   const bool plain =
       !name.empty() && (std::isalpha(static_cast<unsigned char>(name[0])) || name[0] == '_') &&
+      name.find("...") == std::string_view::npos &&
       std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.'; });
   return plain && std::find(std::begin(kWords), std::end(kWords), name) == std::end(kWords) ? std::string(name)
                                                                                             : quoted(name);

@@ -97,7 +97,7 @@ std::string TextReader::name() {
   if (next_char() == '"') return quoted();
   if (!starts_name(next_char())) fail("expected a name");
   const size_t begin = at_;
-  while (at_ < text_.size() && continues_name(text_[at_])) at_++;
+  while (at_ < text_.size() && continues_name(text_[at_]) && text_.substr(at_, 3) != "...") at_++;
   return std::string(text_.substr(begin, at_ - begin));
 }
 std::string TextReader::quoted() {

@@ -54,6 +54,7 @@ std::optional<RewriteRule> seed_of(const RewriteRule& rule) {
   }
   if (!operand) return std::nullopt;
   RewriteRule seed = rule;
+  seed.scheme = nullptr;
   seed.right = rule.left;
   seed.left = Graph(rule.left.inputs(), {{rule.left.outputs().front().name, *operand}}, {});
   return seed;

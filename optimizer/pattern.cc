@@ -105,6 +105,19 @@ std::optional<WalkStep> find_climb(const PatternSide& side, int root, const std:
   return std::nullopt;
 }
 
+int depth_of(const PatternSide& side) {
+  std::vector<int> depth(side.nodes.size(), 1);
+  int deepest = 1;
+  for (size_t i = 0; i < side.nodes.size(); i++) {
+    for (const PatternValue& input : side.nodes[i].inputs)
+      if (input.node >= 0) depth[i] = std::max(depth[i], depth[input.node] + 1);
+    deepest = std::max(deepest, depth[i]);
+  }
+  return deepest;
+}
+
+}  // namespace
+
 Status plan_walk(Pattern& pattern) {
   const PatternSide& side = pattern.left;
   if (side.outputs.empty()) return Error{"it has no output"};
@@ -121,19 +134,11 @@ Status plan_walk(Pattern& pattern) {
   }
   for (size_t i = 0; i < variables.size(); i++)
     if (!variables[i]) return Error{fmt::format("variable {} is not on its left side", i)};
+  pattern.depth = depth_of(side);
   return Unit{};
 }
 
-int depth_of(const PatternSide& side) {
-  std::vector<int> depth(side.nodes.size(), 1);
-  int deepest = 1;
-  for (size_t i = 0; i < side.nodes.size(); i++) {
-    for (const PatternValue& input : side.nodes[i].inputs)
-      if (input.node >= 0) depth[i] = std::max(depth[i], depth[input.node] + 1);
-    deepest = std::max(deepest, depth[i]);
-  }
-  return deepest;
-}
+namespace {
 
 // Precondition: no variable of the rule has an open prefix.
 Result<Pattern> compile_pattern(const RewriteRule& rule) {
@@ -158,11 +163,17 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
   if (pattern.left.outputs.size() != pattern.right.outputs.size())
     return Error{"its sides have unequal numbers of outputs"};
   GOPT_RETURN_IF_ERROR(plan_walk(pattern));
-  pattern.depth = depth_of(pattern.left);
   return pattern;
 }
 
 }  // namespace
+
+void name_after(const RewriteRule& rule, const std::string& hash, Pattern& pattern) {
+  pattern.rule_name = rule.name;
+  pattern.rule_hash = hash;
+  pattern.real_types = rule.real_types;
+  pattern.keeps_rounding = rule.marks.reassociates;
+}
 
 bool Pattern::holds_for(ElementType real) const {
   return real_types.empty() || std::find(real_types.begin(), real_types.end(), real) != real_types.end();
@@ -170,18 +181,17 @@ bool Pattern::holds_for(ElementType real) const {
 
 Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix) {
   if (rule.is_partial()) return Error{"its sides are equal on a part of the output only"};
+  if (rule.scheme) return compile_scheme(rule, ranks_to_match(*rule.scheme, max_prefix));
   const bool is_open = std::any_of(rule.variables.begin(), rule.variables.end(),
                                    [](const RuleVariable& variable) { return variable.has_prefix; });
   std::vector<Pattern> patterns;
+  const std::string hash = rule.content_hash();
   Shape prefix;
   for (int rank = 0; rank <= (is_open ? max_prefix : 0); rank++) {
     GOPT_ASSIGN_OR_RETURN(const RewriteRule closed, is_open ? with_prefix(rule, prefix) : Result<RewriteRule>(rule));
     GOPT_ASSIGN_OR_RETURN(Pattern pattern, compile_pattern(closed));
-    pattern.rule_name = rule.name;
     for (size_t i = 0; i < rule.variables.size(); i++) pattern.variables[i].has_prefix = rule.variables[i].has_prefix;
-    pattern.rule_hash = rule.content_hash();
-    pattern.real_types = rule.real_types;
-    pattern.keeps_rounding = rule.marks.reassociates;
+    name_after(rule, hash, pattern);
     patterns.push_back(std::move(pattern));
     prefix.push_back(symbol(fmt::format("?prefix{}", rank)));
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "gopt/rule.h"
+#include "gopt/scheme.h"
 
 namespace gopt::optimizer {
 
@@ -63,9 +63,20 @@ struct Pattern {
   int first_root() const { return left.outputs.front().node; }
 };
 
+// Says how the nodes of a pattern's left side are found. Errors: a root that is a variable, roots that share nothing.
+Status plan_walk(Pattern& pattern);
+
+// Writes into a pattern what it takes from its rule as a whole, whose content hash is `hash`.
+void name_after(const RewriteRule& rule, const std::string& hash, Pattern& pattern);
+
+// The patterns of a rule at any rank, one for each of these ranks. Permutations and subsets are symbols of them, which
+// the model's attributes bind.
+Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<Ranks>& ranks);
+
 // The patterns of a rule: one, or, where it holds under any leading axes, one for each number of them up to
-// `max_prefix`. Errors: a side that cannot be matched (a root that is a variable, roots that share nothing), a symbol
-// of the right side that the left does not bind.
+// `max_prefix`; where it speaks of lists of axes, one for each of its ranks of at most as many axes. Errors: a side
+// that cannot be matched (a root that is a variable, roots that share nothing), a symbol of the right side that the
+// left does not bind.
 Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix = 5);
 
 }  // namespace gopt::optimizer

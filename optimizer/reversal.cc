@@ -94,6 +94,7 @@ std::optional<RewriteRule> reversed(const RewriteRule& rule) {
   if (!std::includes(right.texts().begin(), right.texts().end(), left.texts().begin(), left.texts().end()))
     return std::nullopt;
   RewriteRule turned = rule;
+  turned.scheme = nullptr;
   std::swap(turned.left, turned.right);
   return turned;
 }

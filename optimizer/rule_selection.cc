@@ -45,25 +45,103 @@ int max_rank(const Graph& graph) {
   return static_cast<int>(rank);
 }
 
-// Rules whose left sides hold only operators that the graph has or that other such rules make, in their order.
-std::vector<const RewriteRule*> relevant_rules(const std::vector<const RewriteRule*>& rules, const Graph& graph) {
-  std::set<OpKind> available = operators_of(graph);
-  std::vector<std::set<OpKind>> needed;
-  for (const RewriteRule* rule : rules) needed.push_back(operators_of(rule->left));
-  std::vector<bool> is_relevant(rules.size());
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (size_t i = 0; i < rules.size(); i++) {
-      if (is_relevant[i] || !std::includes(available.begin(), available.end(), needed[i].begin(), needed[i].end()))
-        continue;
-      is_relevant[i] = grown = true;
-      available.merge(operators_of(rules[i]->right));
+// The operators that matching may meet: with a rank, those of a graph, and those that rules make.
+class Available {
+ public:
+  Available(const Graph& graph, int max_rank) : max_rank_(max_rank) { add(graph, false); }
+
+  bool holds(const std::set<OpKind>& needed) const {
+    return std::includes(ops_.begin(), ops_.end(), needed.begin(), needed.end());
+  }
+  bool holds(const std::vector<RankedOperator>& needed) const {
+    return std::all_of(needed.begin(), needed.end(), [&](const RankedOperator& op) { return ranked_.count(op) > 0; });
+  }
+  // Under leading axes, operators are made with more of them.
+  void add(const Graph& side, bool has_prefix) {
+    for (const NodePtr& node : side.nodes()) {
+      const TensorType& type = node->outputs.front();
+      if (node->is(OpKind::Input)) continue;
+      ops_.insert(node->op);
+      const int rank = type.shape ? static_cast<int>(type.shape->size()) : 0;
+      const int most = has_prefix || !type.shape ? max_rank_ + rank : rank;
+      for (int own = rank; own <= most; own++) ranked_.emplace(node->op, own);
     }
   }
-  std::vector<const RewriteRule*> relevant;
-  for (size_t i = 0; i < rules.size(); i++)
-    if (is_relevant[i]) relevant.push_back(rules[i]);
-  return relevant;
+  void add(const std::vector<RankedOperator>& made) {
+    for (const RankedOperator& op : made) ops_.insert(op.first);
+    ranked_.insert(made.begin(), made.end());
+  }
+
+ private:
+  int max_rank_;
+  std::set<OpKind> ops_;
+  std::set<RankedOperator> ranked_;
+};
+
+// One of a rule's ranks, where it speaks of lists of axes.
+struct RankChoice {
+  Ranks ranks;
+  std::vector<RankedOperator> needed, made;
+  bool is_relevant = false;
+};
+
+struct Candidate {
+  const RewriteRule* rule;
+  std::set<OpKind> needed;
+  bool is_relevant = false;
+  std::vector<RankChoice> choices = {};
+
+  std::vector<Ranks> relevant_ranks() const {
+    std::vector<Ranks> ranks;
+    for (const RankChoice& choice : choices)
+      if (choice.is_relevant) ranks.push_back(choice.ranks);
+    return ranks;
+  }
+};
+
+std::vector<RankChoice> choices_of(const Scheme& scheme, int max_rank) {
+  std::vector<RankChoice> choices;
+  for (Ranks& ranks : ranks_to_match(scheme, max_rank)) {
+    const auto needed = ranked_operators(scheme, scheme.left, ranks),
+               made = ranked_operators(scheme, scheme.right, ranks);
+    choices.push_back({std::move(ranks), needed, made, false});
+  }
+  return choices;
+}
+
+// Whether something is now relevant that was not.
+bool extend(Candidate& candidate, Available& available, int max_rank) {
+  const RewriteRule& rule = *candidate.rule;
+  if (!candidate.is_relevant) {
+    if (!available.holds(candidate.needed)) return false;
+    candidate.is_relevant = true;
+    if (rule.scheme)
+      candidate.choices = choices_of(*rule.scheme, max_rank);
+    else
+      available.add(rule.right, std::any_of(rule.variables.begin(), rule.variables.end(),
+                                            [](const RuleVariable& variable) { return variable.has_prefix; }));
+    if (!rule.scheme) return true;
+  }
+  bool grown = false;
+  for (RankChoice& choice : candidate.choices) {
+    if (choice.is_relevant || !available.holds(choice.needed)) continue;
+    choice.is_relevant = grown = true;
+    available.add(choice.made);
+  }
+  return grown;
+}
+
+// Rules whose left sides hold only operators that the graph has or that other such rules make, in their order.
+std::vector<Candidate> relevant_rules(const std::vector<const RewriteRule*>& rules, const Graph& graph, int max_rank) {
+  Available available(graph, max_rank);
+  std::vector<Candidate> candidates;
+  for (const RewriteRule* rule : rules) candidates.push_back({rule, operators_of(rule->left)});
+  for (bool grown = true; grown;) {
+    grown = false;
+    for (Candidate& candidate : candidates) grown = extend(candidate, available, max_rank) || grown;
+  }
+  std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.is_relevant; });
+  return candidates;
 }
 
 }  // namespace
@@ -90,8 +168,9 @@ Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rul
   }
   std::vector<Pattern> patterns;
   const int max_prefix = max_rank(graph);
-  for (const RewriteRule* rule : relevant_rules(enabled, graph)) {
-    auto compiled = compile_rule(*rule, max_prefix);
+  for (const Candidate& candidate : relevant_rules(enabled, graph, max_prefix)) {
+    const RewriteRule* rule = candidate.rule;
+    auto compiled = rule->scheme ? compile_scheme(*rule, candidate.relevant_ranks()) : compile_rule(*rule, max_prefix);
     if (!compiled.ok()) {
       if (options.progress)
         options.progress(fmt::format("rule `{}` is left out: {}", rule->name, compiled.error().message));

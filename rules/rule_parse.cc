@@ -3,6 +3,7 @@
 
 #include "gopt/rule.h"
 #include "gopt/text_reader.h"
+#include "scheme_parse.h"
 
 namespace gopt {
 namespace {
@@ -58,6 +59,7 @@ class RuleParser {
     RewriteRule rule;
     rule.name = rule_name_;
     float_slots_.clear();
+    scheme_.reset();
     reader_.set_float_variables(float_slots_);
     std::set<std::string> seen;
     while (true) {
@@ -68,6 +70,7 @@ class RuleParser {
     }
     for (const char* part : {"left", "right"})
       if (!seen.count(part)) reader_.fail(std::string("the rule has no ") + part + " side");
+    if (scheme_) take_scheme(rule);
     if (Status status = check_rule(rule); !status) reader_.fail(status.error().message);
     reader_.end_line();
     return rule;
@@ -75,10 +78,16 @@ class RuleParser {
 
   void statement(RewriteRule& rule, std::set<std::string>& seen) {
     const std::string keyword = reader_.word();
-    const bool repeats = keyword == "var" || keyword == "float" || keyword == "when" || keyword == "region";
+    static const std::set<std::string> kRepeat{"var",  "float",    "when",        "region",
+                                               "axes", "integers", "permutation", "subset"};
+    const bool repeats = kRepeat.contains(keyword);
     if (!seen.insert(keyword).second && !repeats) reader_.fail("'" + keyword + "' is given twice");
     if ((keyword == "var" || keyword == "float") && seen.count("left"))
       reader_.fail("variables are declared before the sides");
+    if (keyword == "axes" && (seen.count("var") || seen.count("left")))
+      reader_.fail("lists of axes are declared before the variables");
+    if (keyword == "axes" && !scheme_) scheme_.emplace();
+    if (scheme_ && scheme_statement(keyword)) return;
     if (keyword == "var") {
       variable(rule);
     } else if (keyword == "float") {
@@ -107,9 +116,54 @@ class RuleParser {
       rule.proof = proof();
     } else {
       reader_.fail("'" + keyword +
-                   "' is no part of a rule (var, float, left, right, region, when, types, marks, origin, proof, end)");
+                   "' is no part of a rule (axes, var, float, left, right, region, when, types, marks, origin, proof, "
+                   "end)");
     }
     reader_.end_line();
+  }
+
+  // A line of a rule with lists of axes; false where it is as in any other.
+  bool scheme_statement(const std::string& keyword) {
+    SchemeReader reader(reader_, *scheme_);
+    if (keyword == "left" || keyword == "right") {
+      (keyword == "left" ? scheme_->left : scheme_->right) = reader.side();
+      return true;
+    }
+    if (keyword == "region") reader_.fail("a partial rule has no lists of axes");
+    if (keyword == "axes")
+      reader.lists();
+    else if (keyword == "integers")
+      reader.symbols(AxisSymbolKind::Integers);
+    else if (keyword == "permutation")
+      reader.symbols(AxisSymbolKind::Permutation);
+    else if (keyword == "subset")
+      reader.symbols(AxisSymbolKind::Subset);
+    else if (keyword == "var")
+      reader.variable();
+    else if (keyword == "when")
+      reader.condition();
+    else
+      return false;
+    reader_.end_line();
+    return true;
+  }
+
+  // The rule carries an instance in which each list has an axis of each kind.
+  void take_scheme(RewriteRule& rule) {
+    if (Status status = analyze(*scheme_); !status) reader_.fail(status.error().message);
+    std::map<std::string, int> lengths, sizes;
+    for (const std::string& list : scheme_->lists) {
+      const std::vector<std::string> subsets = scheme_->subsets_of(list);
+      lengths[list] = 1 + static_cast<int>(subsets.size());
+      for (const std::string& subset : subsets) sizes[subset] = 1;
+    }
+    rule.scheme = std::make_shared<const Scheme>(*scheme_);
+    auto instance = instance_of(rule, plain_ranks(*scheme_, lengths, sizes));
+    if (!instance) reader_.fail(instance.error().message);
+    rule.variables = instance->variables;
+    rule.left = instance->left;
+    rule.right = instance->right;
+    rule.condition = instance->condition;
   }
 
   void variable(RewriteRule& rule) {
@@ -223,6 +277,7 @@ class RuleParser {
   TextReader reader_;
   std::string file_name_;
   std::map<std::string, int> float_slots_;
+  std::optional<Scheme> scheme_;  // where lists of axes were declared
   std::set<std::string> names_;
   std::string rule_name_;  // of the rule being read
 };

@@ -146,6 +146,7 @@ Attributes below_leading_axes(OpKind op, const Attributes& attributes, const Sha
 
 Result<RewriteRule> with_prefix(const RewriteRule& rule, const Shape& prefix) {
   RewriteRule r = rule;
+  r.scheme = nullptr;
   GOPT_ASSIGN_OR_RETURN(r.left, side_with_prefix(rule.left, rule.variables, prefix));
   GOPT_ASSIGN_OR_RETURN(r.right, side_with_prefix(rule.right, rule.variables, prefix));
   for (RuleVariable& variable : r.variables) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gopt/rule.h"
+#include "gopt/scheme.h"
 #include "gopt/text_reader.h"
 
 namespace gopt {
@@ -73,7 +74,11 @@ std::string quoted(const std::string& text) { return to_string(AttributeValue(te
 // The lines that a verification writes.
 std::string verified_text(const RewriteRule& rule) {
   std::string text;
-  if (!rule.condition.is_true()) text += "  when " + to_string(rule.condition) + "\n";
+  if (rule.scheme)
+    for (const SchemeCondition& condition : rule.scheme->conditions)
+      text += "  when " + to_string(condition.cond) + "\n";
+  else if (!rule.condition.is_true())
+    text += "  when " + to_string(rule.condition) + "\n";
   text += types_text(rule.real_types) + marks_text(rule.marks);
   if (rule.proof)
     text += "  proof definitions=" + quoted(rule.proof->definitions) +
@@ -124,12 +129,20 @@ std::string update_rules_text(std::string_view text, const std::vector<RewriteRu
   return result;
 }
 
-std::string print_rule(const RewriteRule& rule) {
-  std::string text = "rule " + rule.name + "\n";
+namespace {
+
+std::string sides_text(const RewriteRule& rule) {
+  std::string text;
   for (const RuleVariable& variable : rule.variables) text += variable_text(variable);
   for (const std::string& name : float_variables(rule)) text += "  float " + name_text(name) + "\n";
   text += "  left\n" + SidePrinter(rule.left).print();
-  text += "  right\n" + SidePrinter(rule.right).print();
+  return text + "  right\n" + SidePrinter(rule.right).print();
+}
+
+}  // namespace
+
+std::string print_rule(const RewriteRule& rule) {
+  std::string text = "rule " + rule.name + "\n" + (rule.scheme ? print_scheme(*rule.scheme) : sides_text(rule));
   for (size_t o = 0; o < rule.regions.size(); o++)
     for (const Box& box : rule.regions[o]) text += "  region " + std::to_string(o) + " " + to_string(box) + "\n";
   if (!rule.origin.empty()) text += "  origin " + rule.origin + "\n";

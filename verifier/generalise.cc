@@ -330,7 +330,7 @@ class Generaliser {
 
 std::vector<RewriteRule> generalise(const RewriteRule& rule, const VerifyOptions& options) {
   RewriteRule proved = rule;
-  if (prove_rule(proved, options).verdict != Verdict::Proved || proved.is_partial()) return {proved};
+  if (prove_rule(proved, options).verdict != Verdict::Proved || proved.is_partial() || proved.scheme) return {proved};
   return Generaliser(std::move(proved), options).run();
 }
 

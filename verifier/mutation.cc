@@ -130,6 +130,7 @@ std::optional<RewriteRule> mutate_right_side(const RewriteRule& rule, uint64_t s
   }
   for (const GraphOutput& output : side.outputs()) builder.output(output.name, values.at(output.value));
   RewriteRule mutant = rule;
+  mutant.scheme = nullptr;
   mutant.right = builder.build();
   mutant.proof.reset();
   if (!check_rule(mutant) || mutant.right.hash() == rule.right.hash()) return std::nullopt;

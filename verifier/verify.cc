@@ -9,9 +9,9 @@
 #include "gopt/verifier.h"
 #include "normal_form.h"
 #include "rule_verifier.h"
+#include "verify_scheme.h"
 
 namespace gopt {
-namespace {
 
 void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   std::string digests;
@@ -26,6 +26,8 @@ void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   if (v.verdict == Verdict::Proved) v.proof = record;
 }
 
+namespace {
+
 // Marks that only the other has come with their examples.
 void add_marks(Verification& v, const Verification& other) {
   for (const MarkExample& shown : other.mark_examples)
@@ -33,7 +35,8 @@ void add_marks(Verification& v, const Verification& other) {
   v.marks = v.marks | other.marks;
 }
 
-// What stands behind another proof becomes part of this one.
+}  // namespace
+
 void add_proof(Verification& v, const Verification& other) {
   add_marks(v, other);
   v.proof->obligations += other.proof->obligations;
@@ -41,6 +44,8 @@ void add_proof(Verification& v, const Verification& other) {
   v.obligations.insert(v.obligations.end(), other.obligations.begin(), other.obligations.end());
   v.log += other.log;
 }
+
+namespace {
 
 Verification verify_plain(const RewriteRule& rule, const VerifyOptions& options) {
   RuleVerifier verifier(rule, options);
@@ -249,20 +254,31 @@ bool holds_in_type(const RewriteRule& rule, const RewriteRule& proved, ElementTy
   return true;
 }
 
+}  // namespace
+
+ElementType first_real_type(const RewriteRule& rule) {
+  return gopt::holds_for(rule, ElementType::Float32) ? ElementType::Float32 : rule.real_types.front();
+}
+
+void find_real_types(const RewriteRule& rule, const VerifyOptions& options, Verification& v) {
+  const ElementType first = first_real_type(rule);
+  const auto proved = with_real_type(rule, first);
+  for (ElementType real : all_real_types())
+    if (real == first || (gopt::holds_for(rule, real) && holds_in_type(rule, *proved, real, options, v)))
+      v.real_types.push_back(real);
+  if (v.real_types.size() == all_real_types().size()) v.real_types.clear();
+}
+
+namespace {
+
 // The rule for the first of its types, f32 where that is one; then which others it holds for. A conversion to single
 // precision rounds doubles, and does nothing to halves.
 Verification verify_in_its_types(const RewriteRule& rule, const VerifyOptions& options) {
   if (!speaks_of_reals(rule)) return verify_as_stated(rule, options);
-  const ElementType first =
-      gopt::holds_for(rule, ElementType::Float32) ? ElementType::Float32 : rule.real_types.front();
-  const auto stated = with_real_type(rule, first);
+  const auto stated = with_real_type(rule, first_real_type(rule));
   if (!stated) return unknown_verdict(stated.error().message);
   Verification v = verify_as_stated(*stated, options);
-  if (v.verdict != Verdict::Proved) return v;
-  for (ElementType real : all_real_types())
-    if (real == first || (gopt::holds_for(rule, real) && holds_in_type(rule, *stated, real, options, v)))
-      v.real_types.push_back(real);
-  if (v.real_types.size() == all_real_types().size()) v.real_types.clear();
+  if (v.verdict == Verdict::Proved) find_real_types(rule, options, v);
   return v;
 }
 
@@ -270,7 +286,7 @@ Verification verify_in_its_types(const RewriteRule& rule, const VerifyOptions& o
 
 Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  Verification v = verify_in_its_types(candidate, options);
+  Verification v = candidate.scheme ? verify_scheme(candidate, options) : verify_in_its_types(candidate, options);
   if (v.proof) {
     RewriteRule proved = candidate;
     take_findings(proved, v);
@@ -283,6 +299,10 @@ Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& opti
 }
 
 std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, int samples, uint64_t seed) {
+  if (candidate.scheme) {
+    const auto found = sample_scheme(candidate, samples, seed);
+    return found ? std::optional(found->counterexample) : std::nullopt;
+  }
   const auto rule = with_prefix(candidate, {});
   if (!rule) return std::nullopt;
   const auto left = meaning_of(rule->left), right = meaning_of(rule->right);

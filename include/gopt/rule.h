@@ -3,6 +3,7 @@
 // see verifier.h for who proves and optimizer.h for who applies.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,8 +74,12 @@ struct AxisRange {
 using Box = std::vector<AxisRange>;
 std::string to_string(const Box& box);  // "[0:n, 1:h-1]"
 
+struct Scheme;
+
 struct RewriteRule {
   std::string name;
+  // A rule at any rank (scheme.h). What follows is then its instance under ranks of one or two axes a list.
+  std::shared_ptr<const Scheme> scheme;
   std::vector<RuleVariable> variables;
   // Inputs are the variables, by name and in order; as many outputs on both sides. Attributes may hold symbols.
   Graph left, right;
@@ -103,7 +108,7 @@ std::vector<std::string> float_variables(const RewriteRule& rule);
 inline constexpr int kFirstFloatSlot = 1000;
 
 // The rule with `prefix` before the shape of every variable that has one, and none open any more. Errors: an operator
-// above such a variable that is not pointwise in leading axes.
+// above such a variable that is not pointwise in leading axes. Of a scheme: the instance that it carries, alone.
 Result<RewriteRule> with_prefix(const RewriteRule& rule, const Shape& prefix);
 
 // Whether variables are distinct, both sides are over them and have outputs of one type, and the left side binds every

@@ -1,7 +1,26 @@
 #include "instance.h"
 
+#include <algorithm>
+
+#include "gopt/scheme.h"
+
 namespace gopt {
 namespace {
+
+// Lists of one or two axes, whatever permutations and subsets of them.
+Ranks random_ranks(std::mt19937_64& random, const Scheme& scheme) {
+  std::map<std::string, int> lengths, sizes;
+  for (const std::string& list : scheme.lists) {
+    const std::vector<std::string> subsets = scheme.subsets_of(list);
+    lengths[list] = static_cast<int>(1 + random() % 2 + subsets.size());
+    for (const std::string& subset : subsets) sizes[subset] = 1;
+  }
+  Ranks ranks = plain_ranks(scheme, lengths, sizes);
+  for (const AxisSymbol& symbol : scheme.symbols)
+    if (symbol.kind == AxisSymbolKind::Permutation)
+      std::shuffle(ranks.places.at(symbol.name).begin(), ranks.places.at(symbol.name).end(), random);
+  return ranks;
+}
 
 std::set<AtomId> symbols_of(const RewriteRule& rule) {
   std::set<AtomId> symbols;
@@ -89,7 +108,7 @@ class InstanceMaker {
 }  // namespace
 
 std::optional<Graph> random_instance(std::mt19937_64& random, const RewriteRule& rule) {
-  const auto closed = with_prefix(rule, Shape{2});
+  const auto closed = rule.scheme ? instance_of(rule, random_ranks(random, *rule.scheme)) : with_prefix(rule, Shape{2});
   if (!closed.ok()) return std::nullopt;
   const std::set<AtomId> symbols = symbols_of(*closed);
   for (int attempt = 0; attempt < 3000; attempt++) {

@@ -62,6 +62,7 @@ class AnythingElse : public CostOracle {
 std::map<std::string, Tensor> positive_inputs(std::mt19937_64& random, const Graph& graph) {
   std::map<std::string, Tensor> inputs = random_inputs(random, graph);
   for (auto& [name, tensor] : inputs) {
+    if (!is_floating(tensor.type())) continue;
     std::vector<double> values = tensor.to_doubles();
     for (double& value : values) value = 1 + value / 2;
     tensor = Tensor::from_values(tensor.type(), tensor.dims(), values);

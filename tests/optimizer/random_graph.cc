@@ -142,10 +142,23 @@ class Maker {
 
 Graph random_graph(std::mt19937_64& random, int applications) { return Maker(random).make(applications); }
 
+namespace {
+
+// Truth values; other integers are 0, which is a place of every axis.
+Tensor random_truths(std::mt19937_64& random, const TensorType& type) {
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < element_count(type.static_shape()); i++)
+    values.push_back(type.element == ElementType::Bool ? static_cast<int64_t>(random() % 2) : 0);
+  return Tensor::from_values(type.element, type.static_shape(), values);
+}
+
+}  // namespace
+
 std::map<std::string, Tensor> random_inputs(std::mt19937_64& random, const Graph& graph) {
   std::map<std::string, Tensor> inputs;
   for (const Value& input : graph.inputs())
-    inputs[input.node->name] = random_tensor(random, input.type().static_shape());
+    inputs[input.node->name] = is_floating(input.type().element) ? random_tensor(random, input.type().static_shape())
+                                                                 : random_truths(random, input.type());
   return inputs;
 }
 
