@@ -94,20 +94,6 @@ bool can_substitute(const std::vector<Index>& divisors, const Substitution& subs
                       [&](const Index& d) { return substitute(d, substitution) == Index(0); });
 }
 
-// Whether it is a sum of products of what the condition says is not negative.
-bool is_plainly_not_negative(const Index& index, const Cond& given) {
-  const std::vector<Cond> said = conjuncts(given);
-  const auto is_said = [&](AtomId id) {
-    const Index own = Index::from_atom(id);
-    return std::any_of(said.begin(), said.end(), [&](const Cond& cond) {
-      return cond == at_least(own, Index(0)) || cond == at_least(own, Index(1));
-    });
-  };
-  return index.constant() >= 0 && std::all_of(index.terms().begin(), index.terms().end(), [&](const auto& term) {
-           return term.coefficient >= 0 && std::all_of(term.atoms.begin(), term.atoms.end(), is_said);
-         });
-}
-
 // Whether the sample agrees at all positions of the box (of the output, where it has no ranges).
 bool agrees_on(const Box& box, const RegionSample& sample) {
   for (size_t flat = 0; flat < sample.agrees.size(); flat++)
