@@ -38,7 +38,7 @@ const Factor* scaled_maximum(const NormalForm& form, const Cond& context, ProofS
 
 // What it takes to tell branches apart, by their texts.
 uint64_t work_of(const std::vector<Branch>& branches) {
-  constexpr uint64_t kUnitsOfAFactor = 40;
+  constexpr uint64_t kUnitsOfAFactor = 20;
   uint64_t units = 0;
   const std::function<void(const NormalForm&)> count = [&](const NormalForm& form) {
     for (const Term& term : form) {
