@@ -19,9 +19,9 @@
 //   sinh, cosh, tanh by exponentials; asinh, acosh, atanh by logarithms
 //   a product over a range of e^x is e to the sum; e^x >= 1 + x; a share of a sum of what is not negative is at most 1
 //   round(2 n + x) = 2 n + round(x); trunc(x - trunc(x)) = 0; floor(x), round(x), trunc(x) are within 1, 1/2, 1 of x
-//   fmod(x, y) = x - y trunc(x/y), that of itself by y is itself; it is x - y floor(x/y) where y is added if its sign is
-//   not that of y
-//   bounds and signs of functions as in ranges.cc; what rises or falls with its argument as in monotone.cc
+//   fmod(x, y) = x - y trunc(x/y), that of itself by y is itself; it is x - y floor(x/y) where y is added if its sign
+//   is not that of y bounds and signs of functions as in ranges.cc; what rises or falls with its argument as in
+//   monotone.cc
 #pragma once
 
 #include <optional>
