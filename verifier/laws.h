@@ -12,7 +12,16 @@
 //   comparisons are 1 or 0, and so their own squares
 //   e^x - e^y has the sign of x - y; tanh, erf, atan, sinh and asinh of x have that of x
 //   ln(1 + x) >= 0   where x >= 0
-//   pow(x, n) is the product of n factors for small n, sqrt(x) for 0.5, 1/x for -1
+//   pow(x, n/2) as products of x and sqrt(x), and what is divided by, for small n; pow(x, y) = e^(y ln x) where x > 0
+//   ln(1 + e^-|x|) = ln(1 + e^x) - max(x, 0), ln(1 + e^|x|) = |x| more; ln sqrt(x) = ln(x) / 2; ln(a b) = ln a + ln b
+//   where a >= 0; sqrt(1/x) = 1 / sqrt(x)
+//   sin(x + y), cos(x + y) by those of x and y; tan = sin / cos
+//   sinh, cosh, tanh by exponentials; asinh, acosh, atanh by logarithms
+//   a product over a range of e^x is e to the sum; e^x >= 1 + x; a share of a sum of what is not negative is at most 1
+//   round(2 n + x) = 2 n + round(x); trunc(x - trunc(x)) = 0; floor(x), round(x), trunc(x) are within 1, 1/2, 1 of x
+//   fmod(x, y) = x - y trunc(x/y), that of itself by y is itself; it is x - y floor(x/y) where y is added if its sign
+//   is not that of y bounds and signs of functions as in ranges.cc; what rises or falls with its argument as in
+//   monotone.cc
 #pragma once
 
 #include <optional>

@@ -13,9 +13,6 @@ NormalForm minimum(const NormalForm& a, const NormalForm& b, const Cond& context
 void add_branch(std::vector<Branch>& branches, Branch branch, const Cond& context, ProofState& state);
 // Eliminates binders of the branch; false where it has no values.
 bool simplify_branch(Branch& branch, const Cond& context, ProofState& state);
-// max_k f(x_k) = f(max_k x_k) for an f that does not fall, whatever it is made of; f(min_k x_k) for one that does not
-// rise. Any other branch stays as it is. Precondition: the branch has values.
-void take_monotone_out(Branch& branch, const Cond& context, ProofState& state);
 NormalForm maximum_over(std::vector<Branch> branches, ProofState& state);
 
 }  // namespace gopt

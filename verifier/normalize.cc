@@ -7,6 +7,7 @@
 #include "common_factors.h"
 #include "functions.h"
 #include "maximum.h"
+#include "monotone_maximum.h"
 #include "select_hoisting.h"
 #include "simplify.h"
 #include "truth_table.h"

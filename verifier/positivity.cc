@@ -65,7 +65,14 @@ bool is_plain(const Branch& b) { return b.binders.empty() && b.guard.is_true(); 
 // Of x and -x, over one range, the larger is not negative.
 bool has_opposites(const std::vector<Branch>& branches) {
   constexpr size_t kMaxBranches = 6;
-  if (branches.size() > kMaxBranches) return false;
+  // Texts of maxima within maxima are long, and would be made again at every depth.
+  const bool is_nested = std::any_of(branches.begin(), branches.end(), [](const Branch& b) {
+    return std::any_of(b.value.begin(), b.value.end(), [](const Term& term) {
+      return std::any_of(term.factors.begin(), term.factors.end(),
+                         [](const Factor& f) { return f.kind == FactorKind::Maximum; });
+    });
+  });
+  if (branches.size() > kMaxBranches || is_nested) return false;
   std::set<std::string> seen;
   for (const Branch& b : branches) {
     Factor own, opposite;

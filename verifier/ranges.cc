@@ -46,11 +46,14 @@ ValueRange with_zero(const ValueRange& r) {
   return result;
 }
 // Of what is in both.
+std::optional<Bound> greater_of(const std::optional<Bound>& a, const std::optional<Bound>& b) {
+  if (!a || !b) return a ? a : b;
+  if (a->value == b->value) return Bound{a->value, a->is_strict || b->is_strict};
+  return greater(*a, *b);
+}
 ValueRange both(const ValueRange& a, const ValueRange& b) {
-  ValueRange r;
-  r.low = a.low && b.low ? greater(*a.low, *b.low) : a.low ? a.low : b.low;
-  r.high = a.high && b.high ? lesser(*a.high, *b.high) : a.high ? a.high : b.high;
-  return r;
+  const ValueRange x = opposite(a), y = opposite(b);
+  return {greater_of(a.low, b.low), opposite(ValueRange{greater_of(x.low, y.low), std::nullopt}).high};
 }
 
 // Of a product of what is not negative.

@@ -19,7 +19,7 @@ using Polynomial = std::map<Monomial, Rational>;
 
 constexpr int kMaxCells = 512;
 constexpr size_t kMaxMonomials = 4000;
-constexpr uint64_t kUnitsOfARow = 2;  // for each other row
+constexpr uint64_t kNodesOfAUnit = 128, kUnitsOfARow = 2;
 
 RealExprPtr make(RealExpr e) { return std::make_shared<const RealExpr>(std::move(e)); }
 RealExprPtr number(int value) { return make({Kind::Constant, value, "", {}, {}}); }
@@ -269,7 +269,7 @@ class CellSplitter {
       : is_empty_(is_empty), is_context_possible_(is_context_possible), work_(work) {}
 
   bool is_zero(const RealExprPtr& value) {
-    work_(nodes_of(*value));
+    work_(nodes_of(*value) / kNodesOfAUnit);
     const RealExprPtr found = innermost_case(value);
     if (!found) {
       return ++cells_ <= kMaxCells && is_zero_here(value);
@@ -301,7 +301,7 @@ class CellSplitter {
     cell_.insert(cell_.end(), signs.begin(), signs.end());
     for (const RealSign& sign : signs)
       if (auto polynomial = expanded(*sign.value)) rows_.push_back({*std::move(polynomial), sign.is_strict});
-    work_(kUnitsOfARow * rows_.size() * rows_.size());
+    work_(kUnitsOfARow * rows_.size());
     const bool result = linear_.ask(rows_, {}) == LinearSystem::Answer::Infeasible || is_zero(replaced(value, old, by));
     cell_.resize(before);
     rows_.resize(rows_before);
@@ -363,7 +363,7 @@ class CellSplitter {
 
 bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty,
                       const std::function<bool()>& is_context_possible, const std::function<void(uint64_t)>& work) {
-  work(nodes_of(*value));
+  work(nodes_of(*value) / kNodesOfAUnit);
   if (!has_guards(*value) && is_nonzero_somewhere(*value) && is_context_possible()) return false;
   return CellSplitter(is_empty, is_context_possible, work).is_zero(value);
 }

@@ -180,7 +180,10 @@ TEST(RealCells, AsksOnlyWhatIsNotLinear) {
     asked++;
     return false;
   };
-  auto is_zero = [&](const RealExprPtr& value) { return is_zero_in_cells(value, never, [] { return true; }); };
+  auto is_zero = [&](const RealExprPtr& value) {
+    return is_zero_in_cells(
+        value, never, [] { return true; }, [](uint64_t) {});
+  };
   EXPECT_TRUE(is_zero(minus(largest(largest(x, y), z), largest(x, largest(z, y)))));
   EXPECT_TRUE(
       is_zero(minus(largest(x, largest(minus(x, y), minus(y, x))), largest(largest(x, minus(y, x)), minus(x, y)))));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include "smt_text.h"
 
 namespace gopt {
@@ -33,6 +35,28 @@ TEST(Solver, CountsCancel) {
              high = within(a(), Index(4), Index(10));
   EXPECT_TRUE(solver.sums_to_zero(Cond(), {{1, all}, {-1, low}, {-1, high}}));
   EXPECT_FALSE(solver.sums_to_zero(Cond(), {{1, all}, {-1, low}}));
+}
+
+TEST(Solver, WhatIsDoneWithoutAQuestionCountsToo) {
+  Solver solver({});
+  solver.work(1'000);
+  EXPECT_TRUE(solver.entails(at_least(a(), Index(3)), at_least(a(), Index(1))));
+  solver.work(uint64_t{1} << 40);
+  EXPECT_THROW(solver.work(1), std::overflow_error);
+  EXPECT_THROW(solver.entails(at_least(b(), Index(3)), at_least(a(), Index(1))), std::overflow_error);
+}
+
+TEST(Solver, FactsOfRealsExcludeOthers) {
+  Solver solver({});
+  const auto variable = [](const char* name) {
+    return std::make_shared<const RealExpr>(RealExpr{RealExpr::Kind::Variable, {}, name, {}, {}});
+  };
+  const RealExprPtr x = variable("x"), y = variable("y");
+  const auto product = std::make_shared<const RealExpr>(RealExpr{RealExpr::Kind::Multiply, {}, "", {x, y}, {}});
+  using Relation = RealFact::Relation;
+  EXPECT_TRUE(solver.is_impossible({{x, Relation::Positive}, {y, Relation::Positive}, {product, Relation::Zero}}));
+  EXPECT_FALSE(solver.is_impossible({{x, Relation::NotNegative}, {product, Relation::Zero}}));
+  EXPECT_TRUE(solver.is_impossible({{x, Relation::Zero}, {product, Relation::NotZero}}));
 }
 
 TEST(Solver, SameQuestionsSameDigest) {
