@@ -271,7 +271,7 @@ class Matcher {
     Factor known, other;
     known.kind = other.kind = FactorKind::Opaque;
     known.args = {inner.value};
-    Cond covered = Cond::never();
+    std::vector<Cond> covered;
     for (const Branch& branch : outer) {
       const Branch candidate = freshen(branch, state_.pool);
       other.args = {candidate.value};
@@ -281,11 +281,36 @@ class Matcher {
         const Cond here = own && cover.guard;
         if (state_.solver.is_infeasible(here)) continue;
         if (equal_forms(inner.value, substitute(candidate.value, cover.binders), here, depth + 1))
-          covered = covered || cover.where;
+          covered.push_back(cover.where);
       }
-      if (state_.solver.entails(own, covered)) return true;
+      if (is_one_of(own, covered)) return true;
     }
-    return state_.solver.entails(own, covered);
+    return false;
+  }
+
+  // Whether one of the conditions holds wherever the context does. Many are looked at case by case: one for each choice
+  // of windows on each axis would be too much for one question.
+  bool is_one_of(const Cond& context, const std::vector<Cond>& conditions) {
+    constexpr size_t kFew = 3;
+    if (conditions.size() > kFew && is_one_of_in_cases(context, conditions, 0)) return true;
+    Cond any = Cond::never();
+    for (const Cond& cond : conditions) any = any || cond;
+    return state_.solver.entails(context, any);
+  }
+  bool is_one_of_in_cases(const Cond& context, const std::vector<Cond>& conditions, int depth) {
+    constexpr int kMaxSplits = 4;
+    std::vector<Cond> open;
+    for (const Cond& cond : conditions) {
+      Cond rest;
+      for (const Cond& literal : conjuncts(cond))
+        if (!state_.solver.entails(context, literal)) rest = rest && literal;
+      if (rest.is_true()) return true;
+      if (!state_.solver.is_infeasible(context && rest)) open.push_back(std::move(rest));
+    }
+    if (open.empty() || depth == kMaxSplits) return open.empty() && state_.solver.is_infeasible(context);
+    const Cond split = conjuncts(open[0])[0];
+    return is_one_of_in_cases(context && split, open, depth + 1) &&
+           is_one_of_in_cases(context && !split, open, depth + 1);
   }
 
   // Products over equal multisets are equal; so are sums over them of any function of the values.

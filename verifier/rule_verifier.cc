@@ -109,6 +109,34 @@ Counterexample example_of(const RegionSample& sample, size_t output) {
   return c;
 }
 
+// (n // s + c) // t is (n + c s) // (s t), where s and t are positive: extents of windows of windows.
+Index without_nested_divisions(const Index& index, const Cond& given, Solver& solver) {
+  for (const Index::Term& term : index.terms()) {
+    for (AtomId id : term.atoms) {
+      const Atom& outer = atom(id);
+      if (outer.kind != AtomKind::FloorDiv) continue;
+      for (const Index::Term& part : outer.numerator.terms()) {
+        if (part.coefficient != 1 || part.atoms.size() != 1 || atom(part.atoms[0]).kind != AtomKind::FloorDiv) continue;
+        const Atom& inner = atom(part.atoms[0]);
+        const Index rest = outer.numerator - Index::from_atom(part.atoms[0]);
+        if (!solver.entails(given, at_least(inner.denominator, Index(1)) && at_least(outer.denominator, Index(1))))
+          continue;
+        const Index flat = floor_div(inner.numerator + rest * inner.denominator, inner.denominator * outer.denominator);
+        return without_nested_divisions(replace_atom(index, id, flat), given, solver);
+      }
+    }
+  }
+  return index;
+}
+Cond without_nested_divisions(const Cond& cond, const Cond& given, Solver& solver) {
+  if (cond.kind() == CondKind::NonNegative)
+    return at_least(without_nested_divisions(cond.index(), given, solver), Index(0));
+  if (cond.kind() != CondKind::And) return cond;
+  Cond all;
+  for (const Cond& part : cond.parts()) all = all && without_nested_divisions(part, given, solver);
+  return all;
+}
+
 // Equalities are one part, not two comparisons.
 std::vector<Cond> parts_of(const Cond& condition) {
   std::vector<Cond> literals = conjuncts(condition), parts;
@@ -369,8 +397,12 @@ void RuleVerifier::prefer_plain_condition() {
   solver_.set_topic("the condition in plainer words");
   // A product of more sizes is no plainer, and no equation to be solved.
   if (to_string(plain).size() < to_string(condition_).size() && degree(plain) <= degree(condition_) &&
-      solver_.entails(context(plain), condition_) && solver_.entails(context(condition_), plain))
+      solver_.entails(context(plain), condition_) && solver_.entails(context(condition_), plain)) {
+    // What is required is looked for part by part.
+    if (options_.keep_log)
+      for (const Cond& part : parts_of(condition_)) log_.entailed("a part of that", context(plain), part);
     condition_ = plain;
+  }
 }
 
 // What the right side needs and the left does not give becomes the condition.
@@ -394,7 +426,7 @@ std::optional<Verification> RuleVerifier::require_what_is_missing() {
 }
 
 std::optional<Verification> RuleVerifier::require(const Cond& cond, const std::string& what) {
-  if (solver_.entails(context(condition_), cond)) return std::nullopt;
+  if (follows(context(condition_), cond)) return std::nullopt;
   if (cond.is_false()) return refuted_verdict(what + ": never", samples_.right_undefined);
   const std::vector<AtomId> symbols = rule_symbols(rule_);
   if (!is_over(cond, {symbols.begin(), symbols.end()}))
@@ -408,6 +440,14 @@ std::optional<Verification> RuleVerifier::require(const Cond& cond, const std::s
   }
   condition_ = condition_ && possible;
   return std::nullopt;
+}
+
+bool RuleVerifier::follows(const Cond& given, const Cond& cond) {
+  if (!cond.is_true() && without_nested_divisions(cond, given, solver_).is_true()) {
+    if (options_.keep_log) log_.entailed("divisions within divisions are one", given, cond);
+    return true;
+  }
+  return solver_.entails(given, cond);
 }
 
 Verification RuleVerifier::prove_outputs(const std::optional<Verification>& unless_excluded) {
@@ -546,7 +586,7 @@ void RuleVerifier::state_requirements() {
                       [&](const Cond& part) { return std::find(said.begin(), said.end(), part) != said.end(); }))
         continue;
       solver_.set_topic("under the condition as it is stated: " + what);
-      solver_.entails(given, cond);
+      follows(given, cond);
     }
   } catch (const std::overflow_error&) {
     // The record says less; the proof stands.

@@ -58,6 +58,7 @@ class RuleVerifier {
   Cond interior() const;
   Cond some_output_has_elements() const;
   std::optional<Verification> require(const Cond& cond, const std::string& what);
+  bool follows(const Cond& given, const Cond& cond);
   // Whether the output is equal wherever the left side is defined and `part` holds; if no proof is found, once more
   // with empty tensors as cases of their own.
   bool prove_output(size_t output, const Cond& part);

@@ -16,6 +16,8 @@ Index simplify(const Index& index, const Cond& context, ProofState& state);
 Cond simplify(const Cond& cond, const Cond& context, ProofState& state);
 // Floor divisions that are left in subscripts and guards.
 size_t count_divisions(const NormalForm& form);
+void collect_divisions(const Index& index, std::set<AtomId>& out);
+void collect_divisions(const Cond& cond, std::set<AtomId>& out);
 // Merges powers of equal factors where that holds for all values.
 void merge_factors(Term& term, const Cond& context, ProofState& state);
 // Multiplies by index^exponent, exponent 1 or -1.

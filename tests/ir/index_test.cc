@@ -108,6 +108,18 @@ TEST(Index, DivisionSplitsOffMultiples) {
   EXPECT_EQ(floor_div(Index(7), Index(-2)), Index(-4));
 }
 
+TEST(Index, DivisionBySumsIsExactWhereNothingIsLeft) {
+  const Index f = symbol("f"), g = symbol("g"), o = symbol("o");
+  EXPECT_EQ(floor_div(f * o + g * o, f + g), o);
+  EXPECT_EQ(floor_div(f * f - g * g, f - g), f + g);
+  EXPECT_EQ(floor_div(f * f + Index(2) * f * g + g * g + f + g, f + g), f + g + Index(1));
+  EXPECT_EQ(floor_div((f + Index(1)) * (g + Index(2)), g + Index(2)), f + Index(1));
+  // What leaves a rest stays a division.
+  for (const auto& [n, d] : {std::pair{f * o + g, f + g}, std::pair{f * f + g * g, f + g}, std::pair{f, f + g}})
+    EXPECT_EQ(evaluate(floor_div(n, d), {{*f.as_atom(), 5}, {*g.as_atom(), 3}, {*o.as_atom(), 7}}),
+              *evaluate(n, {{*f.as_atom(), 5}, {*g.as_atom(), 3}, {*o.as_atom(), 7}}) / 8);
+}
+
 TEST(Index, SubstituteThenEvaluateIsEvaluateWithTheValues) {
   for (uint64_t seed = 0; seed < 2000; seed++) {
     RandomIndexes random(seed);

@@ -54,6 +54,47 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// m = 1766319049 and n = 226153980 are the first sizes that satisfy it: that there are none may not be said.
+TEST(NeverApplies, IsNotSaidOfSizesThatWereNotFound) {
+  for (const std::string right : {"Relu(x)", "Identity(x)"}) {
+    const Verification v =
+        verify_rule(rule_of("rule a\n  var x f32[m,n]\n  left\n    y = Relu(x)\n    z = Relu(y)\n"
+                            "    return z\n  right\n    z = " +
+                            right + "\n    return z\n  when m*m == 61*n*n+1 and n >= 1\nend\n"));
+    EXPECT_EQ(to_string(v.verdict), "unknown") << v.reason;
+    EXPECT_NE(v.reason.find("no sizes were found"), std::string::npos) << v.reason;
+  }
+}
+TEST(NeverApplies, IsSaidOfSizesThatThereAreNot) {
+  const Verification w =
+      verify_rule(rule_of("rule a\n  var x f32[m,k]\n  left\n    y = Relu(x)\n    return y\n  right\n    y = Relu(x)\n"
+                          "    return y\n  when 2*m == 4*k+1\nend\n"));
+  EXPECT_EQ(to_string(w.verdict), "refuted") << w.reason;
+  EXPECT_NE(w.reason.find("no sizes satisfy the condition"), std::string::npos) << w.reason;
+}
+// Where variables are empty and outputs are not, there is something to say.
+TEST(NeverApplies, IsNotSaidOfProductsOverNothing) {
+  const std::string left = "rule a\n  var x f32[m,k]\n  var y f32[k,n]\n  left\n    z = MatMul(x,y)\n    return z\n";
+  const std::string zero = "    z = ConstantOfShape() {shape=[m,n]}\n", end = "  when k == 0\nend\n";
+  EXPECT_EQ(to_string(verify_rule(rule_of(left + "  right\n" + zero + "    return z\n" + end)).verdict), "proved");
+  const Verification wrong = verify_rule(
+      rule_of(left + "  right\n    constant one = f32[] {1}\n" + zero + "    t = Add(z, one)\n    return t\n" + end));
+  EXPECT_EQ(to_string(wrong.verdict), "refuted") << wrong.reason;
+  EXPECT_TRUE(wrong.counterexample.has_value());
+}
+
+// An element of i that the left side does not gather at may lie outside.
+TEST(GatheredIndices, AreNotAddedByTheRightSide) {
+  const std::string variables = "rule a\n  var x f32[a,b]\n  var i i64[m]\n";
+  const std::string sliced = "    j = Slice(i) {starts=[0],ends=[k],axes=[0]}\n    z = Gather(x,j)\n    return z\n";
+  const std::string whole = "    y = Gather(x,i)\n    z = Slice(y) {starts=[0],ends=[k],axes=[0]}\n    return z\n";
+  EXPECT_EQ(to_string(verify_rule(rule_of(variables + "  left\n" + whole + "  right\n" + sliced + "end\n")).verdict),
+            "proved");
+  const Verification v = verify_rule(rule_of(variables + "  left\n" + sliced + "  right\n" + whole + "end\n"));
+  EXPECT_EQ(to_string(v.verdict), "unknown");
+  EXPECT_NE(v.reason.find("may lie outside"), std::string::npos) << v.reason;
+}
+
 // t may be 1, which sizes that are taken to be equal where they are broadcast leave out.
 TEST(NeverApplies, IsNotSaidWhereAnExtentMayBeOne) {
   const auto rules = parse_rules(R"(
