@@ -3,7 +3,6 @@
 #include <map>
 
 #include "gopt/scheme.h"
-#include "gopt/scheme.h"
 #include "gopt/text_reader.h"
 
 namespace gopt::cli {
