@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "gopt/scheme.h"
 #include "gopt/text_reader.h"
 
 namespace gopt::cli {
@@ -51,6 +52,12 @@ class SideText {
 }  // namespace
 
 std::string algebra_text(const RewriteRule& rule) {
+  if (rule.scheme) {
+    std::string text = print_scheme(*rule.scheme);
+    for (const SchemeCondition& condition : rule.scheme->conditions)
+      text += "  when " + to_string(condition.cond) + "\n";
+    return text;
+  }
   size_t names = 0;
   SideText left(rule.left, names), right(rule.right, names);
   std::string text;
