@@ -140,7 +140,7 @@ class CaseBinder {
       bound_.rule = *std::move(below);
     } else if (logged_.kind == "one") {
       for (const AtomId id : logged_.symbols) bound_.ones[id] = Index(1);
-    } else if (logged_.kind != "plain" || !logged_.symbols.empty()) {
+    } else if ((logged_.kind != "plain" && logged_.kind != "ranks") || !logged_.symbols.empty()) {
       throw Fault("there is no case '" + logged_.kind + "'");
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gopt/scheme.h"
 #include "log_coverage.h"
 
 namespace gopt {
@@ -38,6 +39,13 @@ std::vector<std::string> header_faults(const LogHeader& header, const RewriteRul
 // The cases that a proof of the rule consists of: below no leading axis and below one, or the rule as it stands and
 // then with extents that are 1.
 void check_cases(const LogSteps& steps, const RewriteRule& rule) {
+  if (rule.scheme) {
+    if (!rule.scheme->objection.empty()) throw Fault("it is no rule for every rank: " + rule.scheme->objection);
+    if (steps.cases.size() != ranks_to_prove(*rule.scheme).size() ||
+        std::any_of(steps.cases.begin(), steps.cases.end(), [](const LogCase& c) { return c.kind != "ranks"; }))
+      throw Fault("there are not the proofs of the ranks that stand for all others");
+    return;
+  }
   const auto count = [&](const std::string& kind, size_t symbols) {
     return std::count_if(steps.cases.begin(), steps.cases.end(),
                          [&](const LogCase& c) { return c.kind == kind && c.symbols.size() == symbols; });
@@ -63,11 +71,19 @@ void check_booleans(const LogSteps& steps, const RewriteRule& rule) {
       throw Fault("input " + std::to_string(input) + " is said to hold truth values");
 }
 
+// Rules over lists of axes have a case for each of the ranks that stand for all others, in their order.
+RewriteRule rule_of_case(const RewriteRule& rule, size_t number) {
+  if (!rule.scheme) return rule;
+  auto instance = instance_of(rule, ranks_to_prove(*rule.scheme)[number]);
+  if (!instance) throw Fault(instance.error().message);
+  return *std::move(instance);
+}
+
 LogBinding bind(const LogSteps& steps, const RewriteRule& rule) {
   check_booleans(steps, rule);
   check_cases(steps, rule);
   std::vector<BoundCase> cases;
-  for (const LogCase& logged : steps.cases) cases.push_back(bind_case(logged, rule));
+  for (size_t i = 0; i < steps.cases.size(); i++) cases.push_back(bind_case(steps.cases[i], rule_of_case(rule, i)));
   const Coverage coverage = coverage_of(rule, cases);
   LogBinding binding{{}, coverage.sizes_tried};
   if (coverage.missing) binding.faults.push_back(*coverage.missing);

@@ -161,7 +161,7 @@ Coverage coverage_of(const RewriteRule& rule, const std::vector<BoundCase>& case
   Coverage coverage;
   const bool has_prefix =
       std::any_of(rule.variables.begin(), rule.variables.end(), [](const RuleVariable& v) { return v.has_prefix; });
-  if (has_prefix) {
+  if (has_prefix || rule.scheme) {
     for (const BoundCase& c : cases)
       if (!covers_everything(c) && !coverage.missing) try_sizes(c.rule, {&c}, coverage);
     return coverage;

@@ -12,7 +12,8 @@ struct Coverage {
   int sizes_tried = 0;                 // 0: nothing had to be drawn
   std::optional<std::string> missing;  // what is left out, and at which sizes
 };
-// Cases of one rule: below no leading axes and one, or the rule as it stands and with extents that are 1.
+// Cases of one rule: below no leading axes and one, or of ranks that stand for all, each of which has to be shown; or
+// the rule as it stands and with extents that are 1.
 Coverage coverage_of(const RewriteRule& rule, const std::vector<BoundCase>& cases);
 
 }  // namespace gopt::check

@@ -110,6 +110,7 @@ Verification verify_scheme(const RewriteRule& rule, const VerifyOptions& options
     if (!instance) return unknown_verdict("under " + to_string(ranks) + ": " + instance.error().message);
     if (instance->condition.is_false()) return unknown_verdict("under " + to_string(ranks) + " it never holds");
     Verification v = verify_instance(*instance, options);
+    if (options.keep_log) v.log = log_case("ranks", {}) + v.log;
     if (v.verdict != Verdict::Proved) {
       v.reason = "under " + to_string(ranks) + ": " + v.reason;
       return v;
