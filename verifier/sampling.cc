@@ -441,20 +441,23 @@ bool same_special(double a, double b) {
 
 ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
                              const Cond& condition, uint64_t seed) {
-  constexpr int kSamples = 32;
+  constexpr int kSamples = 24, kSpecialSamples = 120;
   ObservedMarks observed;
   Sampler sampler(rule, left, right, condition, seed);
   const bool truncating = is_integral_rule(rule);
   bool rounds_differently = false;
-  for (int i = 0; i < kSamples; i++) {
+  for (int i = 0; i < kSpecialSamples; i++) {
+    if (i >= kSamples && observed.marks.finite_only) break;
     if (!sampler.draw_sizes() || !sampler.has_at_most(kMostElements) || !sampler.right_is_defined() ||
         !sampler.shapes_agree())
       continue;
-    sampler.draw_values(Values::Rough);
-    sampler.visit_positions({true, truncating}, [&](size_t, const std::vector<int64_t>&, double a, double b) {
-      rounds_differently |= std::isfinite(a) && std::isfinite(b) && a != b;
-      return true;
-    });
+    if (i < kSamples) {
+      sampler.draw_values(Values::Rough);
+      sampler.visit_positions({true, truncating}, [&](size_t, const std::vector<int64_t>&, double a, double b) {
+        rounds_differently |= std::isfinite(a) && std::isfinite(b) && a != b;
+        return true;
+      });
+    }
     if (observed.marks.finite_only) continue;
     sampler.draw_values(Values::WithInfinities);
     sampler.visit_positions({false, truncating},

@@ -288,6 +288,9 @@ Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& opti
   const auto start = std::chrono::steady_clock::now();
   Verification v = candidate.scheme ? verify_scheme(candidate, options) : verify_in_its_types(candidate, options);
   if (v.proof) {
+    // What was seen once, with other inputs, stays seen.
+    for (const MarkInfo& mark : all_marks())
+      if (!mark.is_safe && candidate.marks.*(mark.flag)) v.marks.*(mark.flag) = true;
     RewriteRule proved = candidate;
     take_findings(proved, v);
     v.proof->rule = proved.content_hash();

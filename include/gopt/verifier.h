@@ -39,7 +39,7 @@ struct Obligation {
 struct VerifyOptions {
   unsigned rlimit = 20'000'000;  // Z3 resource units a query
   int samples = 60;              // random size assignments tried before proving
-  int mark_samples = 40;         // inputs drawn for each type to see what floats make of a proved rule
+  int mark_samples = 120;        // inputs drawn for each type to see what floats make of a proved rule
   uint64_t seed = 1;
   bool keep_obligations = false;
   bool keep_log = false;  // of the proof's steps, for check_proof_log() (proof_check.h)
@@ -49,7 +49,8 @@ struct Verification {
   Verdict verdict = Verdict::Unknown;
   Cond condition;                                // Proved: under which (at least the rule's own)
   std::vector<Cond> conditions;                  // its clauses, for printing: all must hold
-  RuleMarks marks;                               // observed on the proved rule, by running it
+  // Observed on the proved rule, by running it; and those that are not safe and that the rule states.
+  RuleMarks marks;
   std::vector<MarkExample> mark_examples;        // one for each mark that is not safe
   std::vector<ElementType> real_types;           // Proved: what f32 may stand for; empty: every type
   std::optional<ProofRecord> proof;              // Proved

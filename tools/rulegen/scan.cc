@@ -11,6 +11,7 @@
 #include "prove.h"
 #include "rule_input.h"
 #include "shipped_rules.h"
+#include "write_file.h"
 
 namespace gopt::cli {
 namespace {
@@ -20,7 +21,7 @@ struct ScanOptions {
   uint64_t seed = 1;
   int samples = 200;
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  bool list = false, markdown = false;
+  bool list = false, markdown = false, write = false;
 };
 
 struct Scan {
@@ -61,6 +62,15 @@ void note(const RewriteRule& stated, const Verification& v, const ScanOptions& o
     fmt::print("rule {} is applied by default, and should not be: {}\n", stated.name, to_string(shown));
 }
 
+// Rules that lack a mark get it, and are proved again as they then stand, as anybody else will prove them.
+void take_marks(std::vector<RewriteRule>& rules, const std::vector<Verification>& found) {
+  for (size_t i = 0; i < rules.size(); i++) {
+    if (may_apply(found[i].marks, rules[i].marks)) continue;
+    rules[i].marks = rules[i].marks | found[i].marks;
+    prove_rule(rules[i]);
+  }
+}
+
 Result<int> scan_rules(const ScanOptions& o) {
   std::vector<std::string> files = o.files;
   if (files.empty()) {
@@ -77,8 +87,12 @@ Result<int> scan_rules(const ScanOptions& o) {
     std::erase_if(file.rules, [](const RewriteRule& rule) { return rule.is_partial(); });
     std::vector<RewriteRule> proved = file.rules;
     size_t at = 0;
-    prove_on_threads(proved, options, o.threads,
-                     [&](const RewriteRule&, const Verification& v) { note(file.rules[at++], v, o, scan); });
+    const std::vector<Verification> found =
+        prove_on_threads(proved, options, o.threads,
+                         [&](const RewriteRule&, const Verification& v) { note(file.rules[at++], v, o, scan); });
+    if (!o.write) continue;
+    take_marks(file.rules, found);
+    GOPT_RETURN_IF_ERROR(write_text(path, update_rules_text(file.text, file.rules), true));
   }
   if (o.markdown) fmt::print("\n");
   fmt::print("{} rules, {} applied by default, {} not proved\n", scan.rules, scan.applied, scan.not_proved);
@@ -102,6 +116,7 @@ Command add_scan(CLI::App& app) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_flag("--list", o->list, "print every mark with the inputs that show it");
+  app.add_flag("--write", o->write, "write marks and proofs into the files");
   app.add_flag("--markdown", o->markdown, "the same as a table");
   return [o] { return scan_rules(*o); };
 }
