@@ -71,7 +71,7 @@ class RangeJudge {
     const FloatInputs draws(rule_, real, constants_);
     for (int i = 0; i < samples && !has_all_marks(); i++) {
       // A rule that is not applied any more is looked at for what else may be said of it, but not as long.
-      if (i > samples / 4 && !may_apply(observed_.marks, {})) break;
+      if (i > samples / 2 && !may_apply(observed_.marks, {})) break;
       const auto dims = draw_sizes();
       if (!dims) return Unit{};
       inputs_ = draws.draw(*dims, i, random_);

@@ -37,11 +37,18 @@ std::string cell(const std::string& text) {
   return escaped;
 }
 
-void print_example(const RewriteRule& rule, const MarkExample& shown, bool markdown) {
-  if (markdown)
-    fmt::print("| `{}` | {} | {} |\n", rule.name, shown.mark->name, cell(to_string(shown)));
-  else
-    fmt::print("{}: {}\n", rule.name, to_string(shown));
+// Each mark that is not safe, with the inputs that show it; other inputs than those drawn here may have.
+void print_marks(const RewriteRule& rule, const Verification& v, bool markdown) {
+  for (const MarkInfo& mark : all_marks()) {
+    if (mark.is_safe || !(v.marks.*(mark.flag))) continue;
+    std::string shown = "stated";
+    for (const MarkExample& example : v.mark_examples)
+      if (example.mark == &mark) shown = to_string(example);
+    if (markdown)
+      fmt::print("| `{}` | {} | {} |\n", rule.name, mark.name, cell(shown));
+    else
+      fmt::print("{}: {}: {}\n", rule.name, mark.name, shown);
+  }
 }
 
 void note(const RewriteRule& stated, const Verification& v, const ScanOptions& o, Scan& scan) {
@@ -54,8 +61,7 @@ void note(const RewriteRule& stated, const Verification& v, const ScanOptions& o
   scan.applied += may_apply(stated.marks, {}) ? 1 : 0;
   for (const MarkInfo& mark : all_marks())
     if (v.marks.*(mark.flag)) scan.marked[mark.name]++;
-  if (o.list || o.markdown)
-    for (const MarkExample& shown : v.mark_examples) print_example(stated, shown, o.markdown);
+  if (o.list || o.markdown) print_marks(stated, v, o.markdown);
   if (!may_apply(stated.marks, {}) || may_apply(v.marks, {})) return;
   scan.unmarked++;
   for (const MarkExample& shown : v.mark_examples)
