@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "arithmetic.h"
+#include "binder_change.h"
 #include "functions.h"
 #include "maximum.h"
 #include "monotone.h"
@@ -133,13 +134,24 @@ std::optional<NormalForm> monotone_of_two(const NormalForm& a, const NormalForm&
   return with_element(a, text, inner, context, state);
 }
 
+namespace {
+
+// Whether the maximum is over something: that of nothing is -inf, of which functions make something else.
+bool is_over_something(const Branch& branch, const Cond& context, ProofState& state) {
+  Cond some = branch.guard;
+  for (AtomId binder : branch.binders) some = where_some(some, binder);
+  return !some.is_false() && state.solver.entails(context, some);
+}
+
+}  // namespace
+
 void take_monotone_out(Branch& branch, const Cond& context, ProofState& state) {
   branch.value = with_like_terms_merged(branch.value);
   const auto element = sole_element(branch);
   if (!element) return;
   const std::string text = key(*element, false);
   const auto direction = direction_of(branch.value, text, state);
-  if (!direction || *direction == 0) return;
+  if (!direction || *direction == 0 || !is_over_something(branch, context, state)) return;
   NormalForm inner = as_form(*element);
   if (*direction < 0) inner = negated(std::move(inner));
   Branch only{branch.binders, branch.guard, std::move(inner)};

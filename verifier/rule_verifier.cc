@@ -478,6 +478,8 @@ Verification RuleVerifier::prove_outputs(const std::optional<Verification>& unle
   }
   if (unless_excluded && condition_ == rule_.condition) return *unless_excluded;
   // Where the left side alone has no value, only samples tell what arithmetic makes of it.
+  if (left_demands_more_ && options_.samples == 0)
+    return unknown_verdict("the left side alone divides, or applies a partial function; samples would tell more");
   if (left_demands_more_ || unless_excluded || !(given == condition_)) {
     const Judgement last = judge_samples(left_demands_more_ ? kTimes * options_.samples : options_.samples);
     if (last.verdict) return *last.verdict;

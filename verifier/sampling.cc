@@ -148,7 +148,7 @@ class Sampler {
   void draw_values(Values kind) {
     static constexpr double kScales[] = {1, 1, 4, 16};
     static constexpr unsigned kOneIn[] = {2, 3, 12};
-    special_one_in_ = kOneIn[random_() % std::size(kOneIn)];
+    if (kind == Values::WithInfinities) special_one_in_ = kOneIn[random_() % std::size(kOneIn)];
     const double scale = kind == Values::Mixed ? kScales[random_() % 4] : 1;
     for (size_t i = 0; i < rule_.variables.size(); i++) {
       const RuleVariable& variable = rule_.variables[i];
