@@ -1,0 +1,98 @@
+// What floats forbid: rules with marks that are not safe, matches in other element types than the rule was proved for,
+// constants of another precision, and reassociations that take away rounding which is meant.
+#include <gtest/gtest.h>
+
+#include "count_cost.h"
+#include "gopt/text.h"
+
+namespace gopt {
+namespace {
+
+struct Row {
+  std::string name;
+  std::string rule;   // below "rule r"
+  std::string graph;  // below "graph g"
+  std::string allowed;
+  bool is_applied;
+};
+std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+
+class FloatRules : public testing::TestWithParam<Row> {};
+
+TEST_P(FloatRules, AreAppliedWhereTheyMayBe) {
+  const Row& row = GetParam();
+  const auto rules = parse_rules("rule r\n" + row.rule + "end\n", "test");
+  ASSERT_TRUE(rules.ok()) << rules.error().message;
+  const auto graph = parse_graph("graph g\n" + row.graph + "end\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  CountCost costs;
+  SearchOptions options = untimed();
+  options.disabled_passes = {"drop-identities", "fold-constants", "merge-commuted-nodes"};
+  if (!row.allowed.empty()) options.allowed_marks.*(find_mark(row.allowed)->flag) = true;
+  const auto result = optimize(*graph, *rules, costs, options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(!result->applied.empty(), row.is_applied) << print_graph(result->graph);
+}
+
+std::string relu_twice(const std::string& rest) {
+  return "var x f32[...]\nleft\na = Relu(x)\nb = Relu(a)\nreturn b\nright\nc = Relu(x)\nreturn c\n" + rest;
+}
+std::string relu_twice_of(const std::string& element) {
+  return "input x : " + element + "[4]\na = Relu(x)\nb = Relu(a)\noutput b = b\n";
+}
+
+// (x + y) - z -> x + (y - z), which a cost that prefers weights to be put together takes.
+const char* const kReassociate =
+    "var x f32[...]\nvar y f32[]\nvar z f32[]\nleft\na = Add(x, y)\nb = Sub(a, z)\nc = Relu(b)\nd = Relu(c)\nreturn d\n"
+    "right\na = Sub(y, z)\nb = Add(x, a)\nc = Relu(b)\nreturn c\nmarks reassociates\n";
+std::string shifted_by(const std::string& c, const std::string& d) {
+  return "input x : f32[4]\nconstant c = f32[] {" + c + "}\nconstant d = f32[] {" + d +
+         "}\na = Add(x, c)\nb = Sub(a, d)\ne = Relu(b)\nf = Relu(e)\noutput f = f\n";
+}
+
+std::string relu_of_scaled(const std::string& constant) {
+  return "var x f32[...]\nleft\nconstant c = " + constant +
+         "\na = Mul(x, c)\nb = Relu(a)\nd = Relu(b)\nreturn d\nright\nconstant c = " + constant +
+         "\na = Mul(x, c)\nb = Relu(a)\nreturn b\n";
+}
+std::string scaled_by(const std::string& element, const std::string& number) {
+  return "input x : " + element + "[4]\nconstant c = " + element + "[] {" + number +
+         "}\na = Mul(x, c)\nb = Relu(a)\nd = Relu(b)\noutput d = d\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, FloatRules,
+    testing::Values(
+        Row{"Unmarked", relu_twice(""), relu_twice_of("f32"), "", true},
+        Row{"SafeMarks", relu_twice("marks reassociates changes-rounding\n"), relu_twice_of("f32"), "", true},
+        Row{"FiniteOnly", relu_twice("marks finite-only\n"), relu_twice_of("f32"), "", false},
+        Row{"LosesRange", relu_twice("marks loses-range\n"), relu_twice_of("f32"), "", false},
+        Row{"Cancels", relu_twice("marks cancels\n"), relu_twice_of("f32"), "", false},
+        Row{"DropsRounding", relu_twice("marks drops-rounding\n"), relu_twice_of("f32"), "", false},
+        Row{"Allowed", relu_twice("marks cancels\n"), relu_twice_of("f32"), "cancels", true},
+        Row{"AnotherIsAllowed", relu_twice("marks cancels finite-only\n"), relu_twice_of("f32"), "cancels", false},
+        Row{"EveryType", relu_twice(""), relu_twice_of("f64"), "", true},
+        Row{"OneOfItsTypes", relu_twice("types f16 f32\n"), relu_twice_of("f16"), "", true},
+        Row{"NoneOfItsTypes", relu_twice("types f16 f32\n"), relu_twice_of("f64"), "", false},
+        Row{"ConstantOfThatValue", relu_of_scaled("f32[] {0.5}"), scaled_by("f64", "0.5"), "", true},
+        Row{"ConstantOfAnotherPrecision", relu_of_scaled("f32[] {0.1}"), scaled_by("f64", "0.10000000000000001"), "",
+            false},
+        Row{"Reassociated", kReassociate, shifted_by("3", "1"), "", true},
+        Row{"RoundsByALargeConstant", kReassociate, shifted_by("12582912", "12582912"), "", false},
+        Row{"RoundsAndShifts", kReassociate, shifted_by("12582912", "12582911"), "", false},
+        Row{"RoundingMayGo", kReassociate, shifted_by("12582912", "12582911"), "drops-rounding", true}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(FloatRules, ANamedRuleIsAskedFor) {
+  const auto rules = parse_rules("rule r\n" + relu_twice("marks finite-only\n") + "end\n", "test");
+  const auto graph = parse_graph("graph g\n" + relu_twice_of("f32") + "end\n");
+  CountCost costs;
+  SearchOptions options = untimed();
+  options.enabled_rules = {"r"};
+  const auto result = optimize(*graph, *rules, costs, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->applied.size(), 1u);
+}
+
+}  // namespace
+}  // namespace gopt
