@@ -37,17 +37,42 @@ double largest(const Tensor& tensor) {
 
 }  // namespace
 
-bool cancels_constants(const Node& node) {
-  if (node.op != OpKind::Add && node.op != OpKind::Sub) return false;
+namespace {
+
+// Whether a result is as good as none: infinite, or below what the type keeps all digits of.
+bool is_lost(double value, ElementType type) {
+  const double smallest = type == ElementType::Float16 ? 0x1p-14 : type == ElementType::Float64 ? 0x1p-1022 : 0x1p-126;
+  return !std::isfinite(value) || std::fabs(value) < smallest;
+}
+
+// Of a product or quotient: elements that are lost although no element of the operands was.
+bool loses_product(const Tensor& a, const Tensor& b, const Tensor& result) {
+  const auto any_lost = [](const Tensor& tensor) {
+    const std::vector<double> values = tensor.to_doubles();
+    return std::any_of(values.begin(), values.end(), [&](double v) { return is_lost(v, tensor.type()); });
+  };
+  return !any_lost(a) && !any_lost(b) && any_lost(result);
+}
+
+// Terms are compared by their largest elements: what is refused here is only not rewritten.
+bool cancels(const Tensor& a, const Tensor& b, const Tensor& sum) {
+  const double terms = std::min(largest(a), largest(b));
+  const std::vector<double> values = sum.to_doubles();
+  return terms > 0 &&
+         std::any_of(values.begin(), values.end(), [&](double value) { return std::fabs(value) < kFarBelow * terms; });
+}
+
+}  // namespace
+
+bool loses_constants(const Node& node) {
+  const bool is_sum = node.op == OpKind::Add || node.op == OpKind::Sub;
+  if (!is_sum && node.op != OpKind::Mul && node.op != OpKind::Div) return false;
   if (!is_floating(node.outputs.front().element)) return false;
   const auto a = small_constant(node.inputs[0]), b = small_constant(node.inputs[1]);
   if (!a || !b) return false;
-  auto sum = interpret_node(node, {*a, *b});
-  // Broadcast terms are compared by their largest elements: what is refused here is only not rewritten.
-  const double terms = std::min(largest(*a), largest(*b));
-  if (!sum.ok() || terms == 0) return false;
-  const std::vector<double> values = sum->front().to_doubles();
-  return std::any_of(values.begin(), values.end(), [&](double value) { return std::fabs(value) < kFarBelow * terms; });
+  const auto result = interpret_node(node, {*a, *b});
+  if (!result.ok()) return false;
+  return is_sum ? cancels(*a, *b, result->front()) : loses_product(*a, *b, result->front());
 }
 
 }  // namespace gopt::optimizer

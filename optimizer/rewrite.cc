@@ -95,8 +95,8 @@ class Instantiator {
     }
     GOPT_ASSIGN_OR_RETURN(made_[at], builder_.add(node.op, std::move(inputs), std::move(attributes),
                                                   static_cast<int>(node.outputs.size()), name, output_names));
-    if (binding_.pattern->keeps_rounding && cancels_constants(*made_[at]))
-      return Error{"constants would cancel, which may have been there to round"};
+    if (binding_.pattern->keeps_constants && loses_constants(*made_[at]))
+      return Error{"constants would cancel, which may have been there to round, or overflow or vanish"};
     return Unit{};
   }
 

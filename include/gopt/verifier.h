@@ -47,8 +47,8 @@ struct VerifyOptions {
 
 struct Verification {
   Verdict verdict = Verdict::Unknown;
-  Cond condition;                                // Proved: under which (at least the rule's own)
-  std::vector<Cond> conditions;                  // its clauses, for printing: all must hold
+  Cond condition;                // Proved: under which (at least the rule's own)
+  std::vector<Cond> conditions;  // its clauses, for printing: all must hold
   // Observed on the proved rule, by running it; and those that are not safe and that the rule states.
   RuleMarks marks;
   std::vector<MarkExample> mark_examples;        // one for each mark that is not safe

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 namespace gopt::cli {
 namespace {
@@ -75,16 +76,48 @@ Result<Tensor> draw_tensor(const std::string& name, const TensorType& type, int6
   return Tensor::from_values<int64_t>(type.element, dims, values);
 }
 
-Result<std::map<std::string, Tensor>> draw_inputs(const Graph& graph, uint64_t seed) {
+namespace {
+
+Result<std::map<std::string, Tensor>> draw_inputs_at(const Graph& graph, uint64_t seed, const Substitution& extents) {
   constexpr int64_t kUnknownLimit = 2;  // 0 and 1 are valid for masks, types of tokens and most counts
   constexpr int64_t kNone = INT64_MAX;
   std::map<std::string, Tensor> inputs;
   for (const Value& v : graph.inputs()) {
-    const int64_t limit = is_floating(v.type().element) ? 0 : index_limit(graph, v, kNone);
-    GOPT_ASSIGN_OR_RETURN(Tensor t, draw_tensor(v.node->name, v.type(), limit == kNone ? kUnknownLimit : limit, seed));
+    TensorType type = v.type();
+    if (type.shape)
+      for (Index& extent : *type.shape) extent = substitute(extent, extents);
+    const int64_t limit = is_floating(type.element) ? 0 : index_limit(graph, v, kNone);
+    GOPT_ASSIGN_OR_RETURN(Tensor t, draw_tensor(v.node->name, type, limit == kNone ? kUnknownLimit : limit, seed));
     inputs.emplace(v.node->name, std::move(t));
   }
   return inputs;
+}
+
+}  // namespace
+
+Result<std::map<std::string, Tensor>> draw_inputs(const Graph& graph, uint64_t seed) {
+  return draw_inputs_at(graph, seed, {});
+}
+
+bool has_symbolic_inputs(const Graph& graph) {
+  return std::any_of(graph.inputs().begin(), graph.inputs().end(),
+                     [](const Value& v) { return v.type().shape && !v.type().has_static_shape(); });
+}
+
+Result<std::map<std::string, Tensor>> draw_inputs_of_any_extent(const Graph& graph, uint64_t seed) {
+  std::set<AtomId> symbols;
+  for (const Value& v : graph.inputs())
+    if (v.type().shape)
+      for (const Index& extent : *v.type().shape) collect_symbols(extent, symbols);
+  Substitution extents;
+  int64_t next = 2;
+  for (AtomId id : symbols) extents[id] = Index(next++);
+  for (const Value& v : graph.inputs())
+    if (v.type().shape)
+      for (const Index& extent : *v.type().shape)
+        if (const Index own = substitute(extent, extents); own.is_constant() && own.constant() < 0)
+          return Error{"input " + v.node->name + ": no small extents fit; say them with --shape"};
+  return draw_inputs_at(graph, seed, extents);
 }
 
 }  // namespace gopt::cli
