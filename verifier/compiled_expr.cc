@@ -3,7 +3,10 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
+#include <set>
 #include <type_traits>
+#include <utility>
 
 #include "function_value.h"
 
@@ -37,6 +40,9 @@ struct ExprCode {
   CondCode cond;
   std::vector<int> binders;
   std::vector<IndexCode> extents;
+  // Of a reduction inside another: the symbols that it depends on, and its number among these.
+  std::vector<int> symbols;
+  int invariant = -1;
 };
 
 // The arithmetic of doubles; that of bounded numbers has the same names (bounded.h). NaN passes through maxima and
@@ -79,6 +85,7 @@ struct CompiledExpr::Program {
   ExprCode root;
   std::vector<AtomCode> atoms;
   std::map<AtomId, int> numbers;
+  int invariants = 0;
 
   int number_of(AtomId id) {
     if (auto it = numbers.find(id); it != numbers.end()) return it->second;
@@ -122,6 +129,39 @@ struct CompiledExpr::Program {
     }
     return code;
   }
+  // Reductions inside others are marked, so that their values are kept while others' binders alone change: a sum of all
+  // elements inside a maximum over them.
+  void mark_invariants(ExprCode& code, bool is_inside, std::set<int>& symbols) {
+    std::set<int> own;
+    const bool is_reduction = code.node->kind == ExprKind::Reduce;
+    for (ExprCode& a : code.args) mark_invariants(a, is_inside || is_reduction, own);
+    collect(code.index, own);
+    collect(code.cond, own);
+    for (const IndexCode& s : code.subscripts) collect(s, own);
+    for (const IndexCode& e : code.extents) collect(e, own);
+    for (const int binder : code.binders) own.erase(binder);
+    if (is_reduction && is_inside) {
+      code.symbols.assign(own.begin(), own.end());
+      code.invariant = invariants++;
+    }
+    symbols.insert(own.begin(), own.end());
+  }
+  void collect(const IndexCode& index, std::set<int>& out) const {
+    for (const IndexTerm& term : index.terms) {
+      for (const int number : term.atoms) {
+        const AtomCode& a = atoms[static_cast<size_t>(number)];
+        if (a.kind == AtomKind::Symbol) out.insert(number);
+        collect(a.numerator, out);
+        collect(a.denominator, out);
+        for (const IndexCode& s : a.subscripts) collect(s, out);
+      }
+    }
+  }
+  void collect(const CondCode& cond, std::set<int>& out) const {
+    collect(cond.index, out);
+    for (const CondCode& part : cond.parts) collect(part, out);
+  }
+
   std::vector<int64_t> values_in(const Environment& environment) const {
     std::vector<int64_t> values(atoms.size(), 0);
     for (const auto& [id, number] : numbers)
@@ -136,9 +176,13 @@ namespace {
 template <class T>
 class Evaluation {
  public:
-  Evaluation(const std::vector<AtomCode>& atoms, std::vector<int64_t> values, const SampleInputs& inputs,
-             const CompiledExpr::Options& options)
-      : atoms_(atoms), values_(std::move(values)), inputs_(inputs), options_(options) {}
+  Evaluation(const std::vector<AtomCode>& atoms, int invariants, std::vector<int64_t> values,
+             const SampleInputs& inputs, const CompiledExpr::Options& options)
+      : atoms_(atoms),
+        known_(static_cast<size_t>(invariants)),
+        values_(std::move(values)),
+        inputs_(inputs),
+        options_(options) {}
 
   T operator()(const ExprCode& code) {
     const T value = evaluate(code);
@@ -217,9 +261,20 @@ class Evaluation {
       case ExprKind::Select: return holds(code.cond) ? arg(0) : arg(1);
       case ExprKind::Choose: return chosen(code);
       case ExprKind::Convert: return converted(code.node->type, arg(0));
-      case ExprKind::Reduce: return reduced(code);
+      case ExprKind::Reduce: return code.invariant < 0 ? reduced(code) : reduced_once(code);
     }
     return std::nan("");
+  }
+
+  // Not again where nothing that it depends on has changed.
+  T reduced_once(const ExprCode& code) {
+    std::vector<int64_t> at;
+    for (const int symbol : code.symbols) at.push_back(values_[static_cast<size_t>(symbol)]);
+    const auto number = static_cast<size_t>(code.invariant);
+    if (known_[number] && known_[number]->first == at) return known_[number]->second;
+    const T value = reduced(code);
+    known_[number].emplace(std::move(at), value);
+    return value;
   }
 
   T chosen(const ExprCode& code) {
@@ -274,6 +329,7 @@ class Evaluation {
   }
 
   const std::vector<AtomCode>& atoms_;
+  std::vector<std::optional<std::pair<std::vector<int64_t>, T>>> known_;  // the last value of each invariant, and where
   std::vector<int64_t> values_;
   const SampleInputs& inputs_;
   const CompiledExpr::Options& options_;
@@ -284,20 +340,25 @@ class Evaluation {
 CompiledExpr::CompiledExpr(const Expr& expr) : program_(std::make_unique<Program>()) {
   program_->source = expr;
   program_->root = program_->compile(expr);
+  std::set<int> symbols;
+  program_->mark_invariants(program_->root, false, symbols);
 }
 CompiledExpr::~CompiledExpr() = default;
 CompiledExpr::CompiledExpr(CompiledExpr&&) noexcept = default;
 
 double CompiledExpr::operator()(const Environment& environment, const SampleInputs& inputs,
                                 const Options& options) const {
-  return Evaluation<double>(program_->atoms, program_->values_in(environment), inputs, options)(program_->root);
+  return Evaluation<double>(program_->atoms, program_->invariants, program_->values_in(environment), inputs,
+                            options)(program_->root);
 }
 Magnitude CompiledExpr::magnitude(const Environment& environment, const SampleInputs& inputs) const {
-  return Evaluation<Magnitude>(program_->atoms, program_->values_in(environment), inputs, {})(program_->root);
+  return Evaluation<Magnitude>(program_->atoms, program_->invariants, program_->values_in(environment), inputs,
+                               {})(program_->root);
 }
 Bounded CompiledExpr::enclose(const Environment& environment, const SampleInputs& inputs,
                               const Options& options) const {
-  return Evaluation<Bounded>(program_->atoms, program_->values_in(environment), inputs, options)(program_->root);
+  return Evaluation<Bounded>(program_->atoms, program_->invariants, program_->values_in(environment), inputs,
+                             options)(program_->root);
 }
 
 }  // namespace gopt
