@@ -22,7 +22,7 @@ constexpr int kMaxAlternatives = 6;  // orders of free binders tried
 constexpr unsigned kShareOfGuesses = 16;
 constexpr int kMaxRearrangedDepth = 2;
 constexpr int kMaxRearrangements = 60, kMaxCases = 24;  // tried in one comparison
-constexpr int kMaxCombinations = 16;                    // choices of changes tried for a class
+constexpr int kMaxCombinations = 16;                                        // choices of changes tried for a class
 
 class Matcher {
  public:
@@ -233,7 +233,15 @@ class Matcher {
   bool equal_indexes(const Index& a, const Index& b, const Cond& context) {
     if (a == b) return true;
     const Index x = simplify(a, context, state_), y = simplify(b, context, state_);
-    return x == y || state_.solver.entails(context, equal(x, y));
+    return x == y || are_equal_without_nesting(x, y, context) || state_.solver.entails(context, equal(x, y));
+  }
+
+  // Places in a tensor whose elements were numbered anew twice: solvers know little of divisions by products.
+  bool are_equal_without_nesting(const Index& x, const Index& y, const Cond& context) {
+    const Index difference = divided_by_factors(x, context, state_) - divided_by_factors(y, context, state_);
+    if (without_nested_divisions(difference, context, state_.solver) != Index(0)) return false;
+    if (state_.log) state_.log->entailed("divisions within divisions are one", context, equal(x, y));
+    return true;
   }
 
   bool equal_factors(const Factor& a, const Factor& b, const Cond& context, int depth) {

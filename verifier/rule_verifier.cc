@@ -109,25 +109,6 @@ Counterexample example_of(const RegionSample& sample, size_t output) {
   return c;
 }
 
-// (n // s + c) // t is (n + c s) // (s t), where s and t are positive: extents of windows of windows.
-Index without_nested_divisions(const Index& index, const Cond& given, Solver& solver) {
-  for (const Index::Term& term : index.terms()) {
-    for (AtomId id : term.atoms) {
-      const Atom& outer = atom(id);
-      if (outer.kind != AtomKind::FloorDiv) continue;
-      for (const Index::Term& part : outer.numerator.terms()) {
-        if (part.coefficient != 1 || part.atoms.size() != 1 || atom(part.atoms[0]).kind != AtomKind::FloorDiv) continue;
-        const Atom& inner = atom(part.atoms[0]);
-        const Index rest = outer.numerator - Index::from_atom(part.atoms[0]);
-        if (!solver.entails(given, at_least(inner.denominator, Index(1)) && at_least(outer.denominator, Index(1))))
-          continue;
-        const Index flat = floor_div(inner.numerator + rest * inner.denominator, inner.denominator * outer.denominator);
-        return without_nested_divisions(replace_atom(index, id, flat), given, solver);
-      }
-    }
-  }
-  return index;
-}
 Cond without_nested_divisions(const Cond& cond, const Cond& given, Solver& solver) {
   if (cond.kind() == CondKind::NonNegative)
     return at_least(without_nested_divisions(cond.index(), given, solver), Index(0));

@@ -14,6 +14,10 @@ bool simplify(Term& term, const Cond& context, ProofState& state);
 Index simplify(const Index& index, const Cond& context, ProofState& state);
 // The same in comparisons. A question about a guard costs far less without divisions.
 Cond simplify(const Cond& cond, const Cond& context, ProofState& state);
+// (n // s + c) // t is (n + c s) // (s t), where s and t are positive: extents of windows of windows.
+Index without_nested_divisions(const Index& index, const Cond& given, Solver& solver);
+// (n // s) // t is n // (s t), and (q t + r) // (s t) is q // s where r is within t: places in blocks of blocks.
+Index divided_by_factors(const Index& index, const Cond& context, ProofState& state);
 // Floor divisions that are left in subscripts and guards.
 size_t count_divisions(const NormalForm& form);
 void collect_divisions(const Index& index, std::set<AtomId>& out);

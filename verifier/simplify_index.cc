@@ -179,4 +179,90 @@ Index simplify(const Index& index, const Cond& context, ProofState& state) {
   return index;
 }
 
+namespace {
+
+bool is_at_least_one(const Index& index, const Cond& context, ProofState& state) {
+  return state.solver.entails(context, at_least(index, Index(1)));
+}
+
+// Whether 0 <= index < bound; of a quotient by what it is of.
+bool is_within(const Index& index, const Index& bound, const Cond& context, ProofState& state) {
+  Index value = index, end = bound;
+  for (auto id = value.as_atom(); id && atom(*id).kind == AtomKind::FloorDiv; id = value.as_atom()) {
+    const Atom& quotient = atom(*id);
+    if (!is_at_least_one(quotient.denominator, context, state)) return false;
+    end = end * quotient.denominator;
+    value = Index(quotient.numerator);
+  }
+  return state.solver.entails(context, simplify(within(value, Index(0), end), context, state));
+}
+
+// The quotient with its numerator and denominator divided by a factor of the denominator.
+std::optional<Index> divided_by_factor(const Index& numerator, const Index& denominator, const Cond& context,
+                                       ProofState& state) {
+  if (denominator.constant() != 0 || denominator.terms().size() != 1) return std::nullopt;
+  for (AtomId id : sorted_by_name(denominator.terms()[0].atoms)) {
+    const Index factor = Index::from_atom(id), rest = floor_div(denominator, factor);
+    Index quotient, remainder(numerator.constant());
+    for (const Index::Term& term : numerator.terms()) {
+      Index product(term.coefficient), whole(term.coefficient);
+      bool is_multiple = false;
+      for (AtomId other : term.atoms) {
+        whole = whole * Index::from_atom(other);
+        if (other == id && !is_multiple)
+          is_multiple = true;
+        else
+          product = product * Index::from_atom(other);
+      }
+      (is_multiple ? quotient : remainder) += is_multiple ? product : whole;
+    }
+    if (quotient == Index(0) || !is_at_least_one(factor, context, state) || !is_at_least_one(rest, context, state) ||
+        !is_within(remainder, factor, context, state))
+      continue;
+    return floor_div(quotient, rest);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Index divided_by_factors(const Index& index, const Cond& context, ProofState& state) {
+  for (const Index::Term& term : index.terms()) {
+    for (AtomId id : term.atoms) {
+      const Atom& a = atom(id);
+      if (a.kind != AtomKind::FloorDiv) continue;
+      const auto inner = a.numerator.as_atom();
+      std::optional<Index> changed;
+      if (inner && atom(*inner).kind == AtomKind::FloorDiv &&
+          is_at_least_one(atom(*inner).denominator, context, state) && is_at_least_one(a.denominator, context, state))
+        changed = floor_div(atom(*inner).numerator, atom(*inner).denominator * a.denominator);
+      if (!changed) changed = divided_by_factor(a.numerator, a.denominator, context, state);
+      if (changed) return divided_by_factors(replace_atom(index, id, *changed), context, state);
+    }
+  }
+  return index;
+}
+
+Index without_nested_divisions(const Index& index, const Cond& given, Solver& solver) {
+  for (const Index::Term& term : index.terms()) {
+    for (AtomId id : term.atoms) {
+      const Atom& outer = atom(id);
+      if (outer.kind != AtomKind::FloorDiv) continue;
+      const Index numerator = without_nested_divisions(outer.numerator, given, solver);
+      if (numerator != outer.numerator)
+        return without_nested_divisions(replace_atom(index, id, floor_div(numerator, outer.denominator)), given,
+                                        solver);
+      for (const Index::Term& part : outer.numerator.terms()) {
+        if (part.coefficient != 1 || part.atoms.size() != 1 || atom(part.atoms[0]).kind != AtomKind::FloorDiv) continue;
+        const Atom& inner = atom(part.atoms[0]);
+        const Index rest = outer.numerator - Index::from_atom(part.atoms[0]);
+        if (!solver.entails(given, at_least(inner.denominator, Index(1)) && at_least(outer.denominator, Index(1))))
+          continue;
+        const Index flat = floor_div(inner.numerator + rest * inner.denominator, inner.denominator * outer.denominator);
+        return without_nested_divisions(replace_atom(index, id, flat), given, solver);
+      }
+    }
+  }
+  return index;
+}
 }  // namespace gopt
