@@ -8,6 +8,7 @@
 #include "covers.h"
 #include "expand_functions.h"
 #include "piecewise.h"
+#include "positivity.h"
 #include "rearrange.h"
 #include "shared_sums.h"
 #include "sign_cases.h"
@@ -268,7 +269,7 @@ class Matcher {
     return false;
   }
 
-  // Whether every value of a branch of `inner` is a value of a branch of `outer`.
+  // Whether no value of a branch of `inner` is above all values of branches of `outer`.
   bool covers(const std::vector<Branch>& outer, const std::vector<Branch>& inner, const Cond& context, int depth) {
     return std::all_of(inner.begin(), inner.end(),
                        [&](const Branch& b) { return covers_branch(outer, b, context, depth); });
@@ -288,12 +289,19 @@ class Matcher {
       for (const Cover& cover : possible_covers(candidate, inner, equations, own, state_)) {
         const Cond here = own && cover.guard;
         if (state_.solver.is_infeasible(here)) continue;
-        if (equal_forms(inner.value, substitute(candidate.value, cover.binders), here, depth + 1))
+        const NormalForm value = substitute(candidate.value, cover.binders);
+        if (equal_forms(inner.value, value, here, depth + 1) || exceeds(value, inner.value, here))
           covered.push_back(cover.where);
       }
       if (is_one_of(own, covered)) return true;
     }
     return false;
+  }
+
+  // A value that is larger covers as well: the largest of the others is larger still, or this one.
+  bool exceeds(const NormalForm& value, const NormalForm& other, const Cond& context) {
+    const DemandsSoFar demanded(state_);
+    return is_at_least(value, other, context, state_);
   }
 
   // Whether one of the conditions holds wherever the context does. Many are looked at case by case: one for each choice

@@ -9,9 +9,11 @@
 #include "covers.h"
 #include "functions.h"
 #include "laws.h"
+#include "maximum_parts.h"
 #include "monotone_maximum.h"
 #include "positivity.h"
 #include "ranges.h"
+#include "rebuild.h"
 #include "simplify.h"
 #include "truth_table.h"
 
@@ -110,9 +112,13 @@ std::vector<Factor> shared_nonnegative(std::vector<Branch>& branches, ProofState
   }
   if (!first) return shared;
   for (const Factor& f : std::vector<Factor>(first->factors)) {
-    const bool may_divide_by_zero = f.exponent < 0 && !range_of(f, Cond(), state).is_positive();
+    const bool is_nonnegative_here = is_nonnegative(as_form(f), state.always, state);
+    // A size that divides is not 0.
+    const bool divides_by_size = f.kind == FactorKind::Size && is_nonnegative_here;
+    const bool may_divide_by_zero =
+        f.exponent < 0 && !divides_by_size && !range_of(f, state.always, state).is_positive();
     if (may_divide_by_zero) continue;
-    const ptrdiff_t copies = is_nonnegative(as_form(f), Cond(), state) ? 1 : 2;
+    const ptrdiff_t copies = is_nonnegative_here ? 1 : 2;
     std::set<AtomId> symbols;
     collect_symbols(f, symbols);
     if (std::any_of(symbols.begin(), symbols.end(), [&](AtomId s) { return binders.count(s) > 0; })) continue;
@@ -257,6 +263,18 @@ bool simplify_branch(Branch& branch, const Cond& context, ProofState& state) {
   return true;
 }
 
+namespace {
+
+// What is left of the branches may be maxima themselves, or functions of one element.
+NormalForm maximum_of_rest(std::vector<Branch> branches, ProofState& state) {
+  std::vector<Branch> flat;
+  if (branches.size() == 1) take_monotone_out(branches[0], state.always, state);
+  for (Branch& b : branches) add_branch(flat, std::move(b), state.always, state);
+  return maximum_over(std::move(flat), state);
+}
+
+}  // namespace
+
 NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
   if (branches.empty()) throw ProofLimit("a maximum of nothing");
   state.solver.work(work_of(branches));
@@ -270,6 +288,7 @@ NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
     alone.branches = {b};
     if (seen.insert(key(alone)).second) distinct.push_back(std::move(b));
   }
+  drop_exceeded(distinct, state);
   if (distinct.size() == 1 && distinct[0].binders.empty() && distinct[0].guard.is_true()) return distinct[0].value;
   NormalForm outside;
   outside = distinct.size() == 1 ? taken_out(distinct[0]) : shared_number(distinct);
@@ -282,17 +301,20 @@ NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
     scale(*monotone, content);
     return add(*std::move(monotone), outside, state);
   }
-  const std::vector<Factor> taken = shared_nonnegative(distinct, state);
-  if (!taken.empty()) {
-    std::vector<Branch> flat;
-    for (Branch& b : distinct) add_branch(flat, std::move(b), Cond(), state);
-    distinct = std::move(flat);
+  NormalForm form;
+  if (const std::vector<Factor> taken = shared_nonnegative(distinct, state); !taken.empty()) {
+    form = maximum_of_rest(std::move(distinct), state);
+    for (const Factor& f : taken) form = multiply(form, as_form(f), state.always, state);
+  } else if (auto sum = shared_sum_of(distinct, state)) {
+    form = multiply(sum->sum, maximum_of_rest(std::move(sum->branches), state), state.always, state);
+  } else if (auto roots = rooted(distinct, state)) {
+    form = powered(maximum_of_rest(std::move(roots->branches), state), roots->exponent, state.always, state);
+  } else {
+    Factor factor;
+    factor.kind = FactorKind::Maximum;
+    factor.branches = std::move(distinct);
+    form = as_form(std::move(factor));
   }
-  Factor factor;
-  factor.kind = FactorKind::Maximum;
-  factor.branches = std::move(distinct);
-  NormalForm form = as_form(std::move(factor));
-  form[0].factors.insert(form[0].factors.end(), taken.begin(), taken.end());
   scale(form, content);
   return add(std::move(form), outside, state);
 }

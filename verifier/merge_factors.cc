@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+#include <optional>
 
 #include "simplify.h"
 
@@ -59,6 +60,33 @@ void reduce_exponent(Factor& f) {
   f.exponent /= static_cast<int>(shared);
 }
 
+// c, where the factor is max(0, c f) for the factor f, which is no maximum.
+std::optional<Rational> positive_part_of(const Factor& maximum, const Factor& f) {
+  if (maximum.kind != FactorKind::Maximum || maximum.exponent != 1 || maximum.branches.size() != 2) return std::nullopt;
+  const auto is_plain = [](const Branch& b) { return b.binders.empty() && b.guard.is_true(); };
+  const Branch &a = maximum.branches[0], &b = maximum.branches[1];
+  if (!is_plain(a) || !is_plain(b) || a.value.empty() == b.value.empty()) return std::nullopt;
+  const NormalForm& value = a.value.empty() ? b.value : a.value;
+  if (value.size() != 1 || !value[0].binders.empty() || !value[0].guard.is_true() || value[0].factors.size() != 1 ||
+      key(value[0].factors[0]) != key(f))
+    return std::nullopt;
+  return value[0].coefficient;
+}
+
+// max(0, c x) x = max(0, c x)^2 / c.
+void square_positive_parts(Term& term) {
+  for (size_t i = 0; i < term.factors.size(); i++) {
+    if (term.factors[i].kind != FactorKind::Maximum) continue;
+    for (size_t j = 0; j < term.factors.size(); j++) {
+      if (term.factors[j].kind != FactorKind::Read || term.factors[j].exponent != 1) continue;
+      const auto times = positive_part_of(term.factors[i], term.factors[j]);
+      if (!times || times->is_zero()) continue;
+      term.coefficient = term.coefficient * times->inverse();
+      term.factors[j] = term.factors[i];
+    }
+  }
+}
+
 }  // namespace
 
 // size * 1/size is 1 only where the size is not 0; exponents of one sign, and those of exp, add up always.
@@ -83,6 +111,7 @@ void merge_factors(Term& term, const Cond& context, ProofState& state) {
     if (kept.exponent != 0 && is_exponential(kept)) reduce_exponent(kept);
   }
   std::erase_if(term.factors, [](const Factor& f) { return f.exponent == 0; });
+  square_positive_parts(term);
 }
 
 }  // namespace gopt

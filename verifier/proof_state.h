@@ -51,6 +51,7 @@ struct ProofState {
   bool truncating_division = false;  // Divide is the integers'
   bool sides_are_defined = false;    // demands that both sides make are met: what they divide by is not 0
   ProofLog* log = nullptr;           // where steps are written, if anywhere
+  Cond always{};                     // what holds wherever the sides are compared
 };
 
 // The demands as they are now. What is worked out beside the proof, to tell whether two arguments are equal or what a

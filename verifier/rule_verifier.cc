@@ -706,7 +706,7 @@ bool RuleVerifier::prove_box(size_t output, const Cond& part, const Box& box, co
       return true;
     }
     a.state = std::make_unique<ProofState>(
-        ProofState{solver_, {}, {}, booleans_, is_integral_, false, options_.keep_log ? &log_ : nullptr});
+        ProofState{solver_, {}, {}, booleans_, is_integral_, false, options_.keep_log ? &log_ : nullptr, a.given});
     a.left_value = substitute(left_.outputs[output].at(position.subscripts), solved);
     a.right_value = substitute(right_.outputs[output].at(position.subscripts), solved);
     a.left = normalize(a.left_value, a.given, *a.state);
