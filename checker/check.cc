@@ -64,7 +64,7 @@ struct SharedSum {
 struct Equality {
   Condition context;
   Form left, right, terms;
-  enum class Way { ByClasses, ByCases, Rearranged, EitherWay, BySign, Inside } way = Way::ByClasses;
+  enum class Way { ByClasses, ByCases, Rearranged, EitherWay, BySign, Inside, Pointwise } way = Way::ByClasses;
   Condition guard;                                              // EitherWay
   Form difference, where_positive, where_zero, where_negative;  // BySign
   std::vector<std::vector<Member>> classes;
@@ -130,7 +130,7 @@ class LogChecker {
       c.hypotheses = hypotheses_of(c.context);
       cancellations_[key_of(c.counts)].push_back(std::move(c));
     } else if (head == "equal" || head == "cases" || head == "rearranged" || head == "either" || head == "signs" ||
-               head == "inside") {
+               head == "inside" || head == "pointwise") {
       read_equality(line);
     } else if (head == "boolean") {
       booleans_.insert(static_cast<int>(line.at(1).integer()));
@@ -148,6 +148,7 @@ class LogChecker {
     const std::string& head = line.head();
     e.way = head == "equal"        ? Equality::Way::ByClasses
             : head == "cases"      ? Equality::Way::ByCases
+            : head == "pointwise"  ? Equality::Way::Pointwise
             : head == "rearranged" ? Equality::Way::Rearranged
             : head == "signs"      ? Equality::Way::BySign
             : head == "inside"     ? Equality::Way::Inside
@@ -299,6 +300,9 @@ class LogChecker {
     else
       must_evaluate_alike(e.context, difference, e.terms, "what two forms differ by");
     if (e.way == Equality::Way::ByCases) return check_cases(e);
+    // What bounds functions have is not looked at: the sum is evaluated, and no solver is asked.
+    if (e.way == Equality::Way::Pointwise)
+      return must_evaluate_alike(e.context, e.terms, Form{}, "a sum by bounds of functions");
     if (e.way == Equality::Way::BySign) return check_signs(e);
     if (e.way == Equality::Way::Inside) return check_sums(e);
     if (e.way == Equality::Way::EitherWay) {

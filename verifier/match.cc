@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "binder_change.h"
 #include "covers.h"
 #include "expand_functions.h"
 #include "piecewise.h"
+#include "pointwise.h"
 #include "positivity.h"
 #include "rearrange.h"
 #include "shared_sums.h"
@@ -22,7 +24,7 @@ constexpr size_t kMaxChanges = 4;    // binder changes kept for a pair of terms
 constexpr int kMaxAlternatives = 6;  // orders of free binders tried
 constexpr unsigned kShareOfGuesses = 16;
 constexpr int kMaxRearrangedDepth = 2;
-constexpr int kMaxRearrangements = 60, kMaxCases = 24;  // tried in one comparison
+constexpr int kMaxRearrangements = 60, kMaxCases = 24, kMaxPointwise = 24;  // tried in one comparison
 constexpr int kMaxCombinations = 16;                                        // choices of changes tried for a class
 
 class Matcher {
@@ -53,6 +55,9 @@ class Matcher {
     } else if (const auto signs = zero_by_sign(terms, context, depth)) {
       found = true;
       if (state_.log) state_.log->equal_by_sign(context, left, right, terms, *signs);
+    } else if (zero_pointwise(terms, context, depth)) {
+      found = true;
+      if (state_.log) state_.log->equal_pointwise(context, left, right, terms);
     }
     state_.solver.set_share(share);
     return found;
@@ -129,9 +134,18 @@ class Matcher {
     const std::string before = key(terms);
     if (!cases || key(cases->where_positive) == before || key(cases->where_negative) == before) return std::nullopt;
     cases_++;
-    for (const NormalForm* form : {&cases->where_positive, &cases->where_zero, &cases->where_negative})
-      if (!equal_forms(*form, {}, context, depth)) return std::nullopt;
-    return cases;
+    const bool was_by_sign = std::exchange(is_by_sign_, true);
+    const bool are_zero = equal_forms(cases->where_positive, {}, context, depth) &&
+                          equal_forms(cases->where_zero, {}, context, depth) &&
+                          equal_forms(cases->where_negative, {}, context, depth);
+    is_by_sign_ = was_by_sign;
+    return are_zero ? cases : std::nullopt;
+  }
+
+  // Whether the sum is 0 by what is known of functions and of maxima and sums over ranges. It looks at signs itself.
+  bool zero_pointwise(const NormalForm& terms, const Cond& context, int depth) {
+    return !is_by_sign_ && depth <= kMaxRearrangedDepth && pointwise_++ < kMaxPointwise &&
+           is_zero_pointwise(terms, context, state_);
   }
 
   struct Member {
@@ -341,7 +355,8 @@ class Matcher {
   }
 
   ProofState& state_;
-  int rearrangements_ = 0, cases_ = 0;
+  int rearrangements_ = 0, cases_ = 0, pointwise_ = 0;
+  bool is_by_sign_ = false;  // one of the forms that a sum is by the sign of a difference
 };
 
 }  // namespace

@@ -242,6 +242,10 @@ void ProofLog::equal_by_cases(const Cond& context, const NormalForm& left, const
                               const std::vector<Term>& terms) {
   add("(cases " + equality_text(context, left, right, terms) + ")");
 }
+void ProofLog::equal_pointwise(const Cond& context, const NormalForm& left, const NormalForm& right,
+                               const std::vector<Term>& terms) {
+  add("(pointwise " + equality_text(context, left, right, terms) + ")");
+}
 void ProofLog::equal_rearranged(const Cond& context, const NormalForm& left, const NormalForm& right,
                                 const NormalForm& form) {
   add("(rearranged " + equality_text(context, left, right, form) + ")");

@@ -45,6 +45,9 @@ class ProofLog {
              const std::vector<Class>& classes);
   void equal_by_cases(const Cond& context, const NormalForm& left, const NormalForm& right,
                       const std::vector<Term>& terms);
+  // The same by what is known of functions.
+  void equal_pointwise(const Cond& context, const NormalForm& left, const NormalForm& right,
+                       const std::vector<Term>& terms);
   // left - right is 0 where `form` is, which is another way to write it, perhaps multiplied by its denominators.
   void equal_rearranged(const Cond& context, const NormalForm& left, const NormalForm& right, const NormalForm& form);
   // left - right consists of `terms`, which sum to 0 where the guard holds and where it does not.

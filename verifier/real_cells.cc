@@ -268,6 +268,11 @@ class CellSplitter {
                const std::function<void(uint64_t)>& work)
       : is_empty_(is_empty), is_context_possible_(is_context_possible), work_(work) {}
 
+  bool is_zero_given(const std::vector<RealSign>& given, const RealExprPtr& value) {
+    add_signs(given);
+    return (!given.empty() && linear_.ask(rows_, {}) == LinearSystem::Answer::Infeasible) || is_zero(value);
+  }
+
   bool is_zero(const RealExprPtr& value) {
     work_(nodes_of(*value) / kNodesOfAUnit);
     const RealExprPtr found = innermost_case(value);
@@ -298,14 +303,18 @@ class CellSplitter {
   bool is_zero_where(const std::vector<RealSign>& signs, const RealExprPtr& value, const RealExprPtr& old,
                      const RealExprPtr& by) {
     const size_t before = cell_.size(), rows_before = rows_.size();
-    cell_.insert(cell_.end(), signs.begin(), signs.end());
-    for (const RealSign& sign : signs)
-      if (auto polynomial = expanded(*sign.value)) rows_.push_back({*std::move(polynomial), sign.is_strict});
+    add_signs(signs);
     work_(kUnitsOfARow * rows_.size());
     const bool result = linear_.ask(rows_, {}) == LinearSystem::Answer::Infeasible || is_zero(replaced(value, old, by));
     cell_.resize(before);
     rows_.resize(rows_before);
     return result;
+  }
+
+  void add_signs(const std::vector<RealSign>& signs) {
+    cell_.insert(cell_.end(), signs.begin(), signs.end());
+    for (const RealSign& sign : signs)
+      if (auto polynomial = expanded(*sign.value)) rows_.push_back({*std::move(polynomial), sign.is_strict});
   }
 
   // Of a value without cases, in the cell as it is.
@@ -361,11 +370,11 @@ class CellSplitter {
 
 }  // namespace
 
-bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty,
+bool is_zero_in_cells(const RealExprPtr& value, const std::vector<RealSign>& given, const CellQuestion& is_empty,
                       const std::function<bool()>& is_context_possible, const std::function<void(uint64_t)>& work) {
   work(nodes_of(*value) / kNodesOfAUnit);
-  if (!has_guards(*value) && is_nonzero_somewhere(*value) && is_context_possible()) return false;
-  return CellSplitter(is_empty, is_context_possible, work).is_zero(value);
+  if (given.empty() && !has_guards(*value) && is_nonzero_somewhere(*value) && is_context_possible()) return false;
+  return CellSplitter(is_empty, is_context_possible, work).is_zero_given(given, value);
 }
 
 }  // namespace gopt

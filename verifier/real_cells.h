@@ -19,10 +19,10 @@ struct RealSign {
 // Whether nothing satisfies the signs where the value is not 0.
 using CellQuestion = std::function<bool(const std::vector<RealSign>& cell, const RealExprPtr& value)>;
 
-// Whether the value is 0 in every cell. False also where there are too many cells. The context is what `is_empty` knows
-// beside the cell: where it is possible, a point at which the value is not 0 is an answer. `work` is told the units of
-// what is done (solver.h).
-bool is_zero_in_cells(const RealExprPtr& value, const CellQuestion& is_empty,
+// Whether the value is 0 in every cell where the given signs hold, which have no cases. False also where there are too
+// many cells. The context is what `is_empty` knows beside the cell: where it is possible, a point at which the value is
+// not 0 is an answer. `work` is told the units of what is done (solver.h).
+bool is_zero_in_cells(const RealExprPtr& value, const std::vector<RealSign>& given, const CellQuestion& is_empty,
                       const std::function<bool()>& is_context_possible, const std::function<void(uint64_t)>& work);
 
 }  // namespace gopt

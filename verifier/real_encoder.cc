@@ -31,7 +31,9 @@ RealExprPtr RealEncoder::encode(const Term& term) {
     // A sum over binders is one number; equal keys are equal numbers.
     Term bare = term;
     bare.coefficient = 1;
+    const size_t before = numbers_.size();
     all.parts.push_back(variable(key(NormalForm{bare}), nullptr));
+    if (numbers_.size() > before) sums_.emplace_back(all.parts.back()->variable, bare);
     return make(std::move(all));
   }
   for (const Factor& factor : term.factors) all.parts.push_back(encode(factor));
@@ -58,7 +60,7 @@ RealExprPtr RealEncoder::encode(const Factor& factor) {
   if (!open.empty()) {
     Factor rest = factor;
     rest.branches = open;
-    parts.push_back(variable(key(rest), nullptr));
+    parts.push_back(variable(key(rest), &rest));
   }
   return make({Kind::Maximum, {}, "", std::move(parts), {}});
 }

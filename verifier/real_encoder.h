@@ -15,6 +15,10 @@ class RealEncoder {
   // a function is applied outside its domain nothing is claimed.
   std::vector<RealFact> facts(ProofState& state);
 
+  // What the variables met so far stand for, in the order in which they were met: factors, and sums over binders.
+  const std::vector<std::pair<std::string, Factor>>& factors() const { return factors_; }
+  const std::vector<std::pair<std::string, Term>>& sums() const { return sums_; }
+
  private:
   RealExprPtr encode(const Term& term);
   RealExprPtr encode(const Factor& factor);
@@ -23,6 +27,7 @@ class RealEncoder {
 
   std::map<std::string, size_t> numbers_;
   std::vector<std::pair<std::string, Factor>> factors_;  // by which variables are known
+  std::vector<std::pair<std::string, Term>> sums_;
 };
 
 }  // namespace gopt

@@ -20,7 +20,7 @@ NormalForm difference_of(const NormalForm& a, const NormalForm& b, ProofState& s
 // A difference that holds no binder of sums and maxima around it, nor another case.
 class DifferenceFinder {
  public:
-  explicit DifferenceFinder(ProofState& state) : state_(state) {}
+  DifferenceFinder(ProofState& state, bool inside_alone) : state_(state), depth_(inside_alone ? -1 : 0) {}
 
   std::optional<NormalForm> find(const NormalForm& form) {
     for (const Term& term : form) {
@@ -36,11 +36,14 @@ class DifferenceFinder {
 
  private:
   std::optional<NormalForm> find(const Factor& factor) {
-    for (const NormalForm& argument : factor.args)
-      if (auto inner = find(argument)) return inner;
-    for (const Branch& b : factor.branches)
-      if (is_plain(b))
-        if (auto inner = find(b.value)) return inner;
+    const bool is_function = factor.kind == FactorKind::Call || factor.kind == FactorKind::Reciprocal;
+    depth_ += is_function ? 1 : 0;
+    std::optional<NormalForm> inner;
+    for (size_t i = 0; i < factor.args.size() && !inner; i++) inner = find(factor.args[i]);
+    depth_ -= is_function ? 1 : 0;
+    for (size_t i = 0; i < factor.branches.size() && !inner; i++)
+      if (is_plain(factor.branches[i])) inner = find(factor.branches[i].value);
+    if (inner || depth_ < 0) return inner;
     if ((factor.kind == FactorKind::IsLess || factor.kind == FactorKind::IsEqual) && is_free(factor.args[0]))
       return factor.args[0];
     if (factor.kind != FactorKind::Maximum) return std::nullopt;
@@ -61,6 +64,7 @@ class DifferenceFinder {
   }
 
   ProofState& state_;
+  int depth_;  // of functions around it; below 0 where it is in none, but should be
   std::vector<AtomId> bound_;
 };
 
@@ -211,8 +215,8 @@ class Decider {
 
 }  // namespace
 
-std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context, ProofState& state) {
-  const auto difference = DifferenceFinder(state).find(form);
+std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context, ProofState& state, bool inside_alone) {
+  const auto difference = DifferenceFinder(state, inside_alone).find(form);
   if (!difference) return std::nullopt;
   // What is demanded here was demanded where the form was made.
   const DemandsSoFar demanded(state);

@@ -13,7 +13,9 @@ struct SignCases {
   NormalForm where_positive, where_zero, where_negative;  // what the sum is where the difference is that
 };
 
-// The cases of the first difference that is the same for all values of the sum's binders.
-std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context, ProofState& state);
+// The cases of the first difference that is the same for all values of the sum's binders; of those alone that are
+// inside functions and divisors, where that is asked for.
+std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context, ProofState& state,
+                                    bool inside_alone = false);
 
 }  // namespace gopt

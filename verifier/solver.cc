@@ -501,9 +501,10 @@ z3::expr encode_real(const RealExpr& e, Encoder& encode, z3::context& context) {
 
 }  // namespace
 
-bool Solver::is_impossible(const std::vector<RealFact>& facts) {
+namespace {
+
+std::string text_of(const std::vector<RealFact>& facts, RealText& text) {
   using Relation = RealFact::Relation;
-  RealText text;
   std::string all;
   for (const RealFact& fact : facts) {
     const std::string value = text(*fact.value);
@@ -513,6 +514,30 @@ bool Solver::is_impossible(const std::vector<RealFact>& facts) {
     const std::string compared = std::string("(") + relation + " " + value + " 0.0)";
     all += fact.relation == Relation::NotZero ? " (not " + compared + ")" : " " + compared;
   }
+  return all;
+}
+
+// What is not 0 has no sign that is known.
+std::vector<RealSign> signs_of(const std::vector<RealFact>& facts) {
+  std::vector<RealSign> signs;
+  for (const RealFact& fact : facts) {
+    if (fact.relation == RealFact::Relation::NotZero) continue;
+    signs.push_back({fact.value, fact.relation == RealFact::Relation::Positive});
+    if (fact.relation != RealFact::Relation::Zero) continue;
+    const RealExprPtr minus =
+        std::make_shared<const RealExpr>(RealExpr{RealExpr::Kind::Constant, Rational(-1), "", {}, {}});
+    signs.push_back(
+        {std::make_shared<const RealExpr>(RealExpr{RealExpr::Kind::Multiply, {}, "", {minus, fact.value}, {}}), false});
+  }
+  return signs;
+}
+
+}  // namespace
+
+bool Solver::is_impossible(const std::vector<RealFact>& facts) {
+  using Relation = RealFact::Relation;
+  RealText text;
+  const std::string all = text_of(facts, text);
   const std::string question = "(and true" + all + ")";
   if (const auto it = state().of_reals.find(question); it != state().of_reals.end()) return it->second;
   z3::solver solver = z3::tactic(state().context(), "qfnra-nlsat").mk_solver();
@@ -533,7 +558,7 @@ bool Solver::is_impossible(const std::vector<RealFact>& facts) {
   return true;
 }
 
-bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
+bool Solver::is_zero(const Cond& context, const RealExprPtr& value, const std::vector<RealFact>& facts) {
   // A cell that is hard to find empty is given up early: the others of the value would be no easier.
   const unsigned limit = options_.rlimit / share_ / kCellShare;
   const auto ask = [&](z3::solver solver, const std::vector<RealSign>& cell, const RealExprPtr& rest) {
@@ -554,14 +579,17 @@ bool Solver::is_zero(const Cond& context, const RealExprPtr& value) {
     return result == z3::unsat;
   };
   if (!is_zero_in_cells(
-          value, is_empty, [&] { return is_satisfiable(context); }, [&](uint64_t units) { work(units); }))
+          value, signs_of(facts), is_empty, [&] { return is_satisfiable(context); },
+          [&](uint64_t units) { work(units); }))
     return false;
   RealText text;
   const std::string value_text = text(*value);
+  const std::string known = facts.empty() ? "" : "(and true" + text_of(facts, text) + ")";
   text.index_text(context);
   std::string declarations = text.index_text.declarations();
   for (const std::string& variable : text.variables) declarations += "(declare-const " + variable + " Real)\n";
-  record(context, "(not (= 0.0 " + value_text + "))", declarations);
+  const std::string negated = "(not (= 0.0 " + value_text + "))";
+  record(context, known.empty() ? negated : "(and " + known + " " + negated + ")", declarations);
   return true;
 }
 

@@ -65,8 +65,9 @@ class Solver {
   bool is_infeasible(const Cond& context) { return entails(context, Cond::never()); }
   // Whether the counts sum to 0 wherever `context` holds.
   bool sums_to_zero(const Cond& context, const std::vector<GuardedCount>& counts);
-  // Whether the real is 0 for all values of its variables wherever `context` holds.
-  bool is_zero(const Cond& context, const RealExprPtr& value);
+  // Whether the real is 0 for all values of its variables that satisfy the facts, wherever `context` holds.
+  // Precondition: no maxima or comparisons in the facts.
+  bool is_zero(const Cond& context, const RealExprPtr& value, const std::vector<RealFact>& facts = {});
   // Whether no values of the variables, which are real numbers, satisfy all facts. Precondition: no guards.
   bool is_impossible(const std::vector<RealFact>& facts);
   // Whether some values satisfy the condition (true only when such values are at hand).
