@@ -79,7 +79,7 @@ FarConstants constants_of(const SideMeaning& left, const SideMeaning& right) {
 }
 
 // How inputs are drawn.
-enum class Values { Mixed, Positive, Zeros, Rough, WithInfinities, Far };
+enum class Values { Mixed, Positive, Zeros, Rough, WithInfinities, Far, Small };
 
 bool saturates(Function function) {
   return function == Function::Exp || function == Function::Sinh || function == Function::Cosh ||
@@ -280,6 +280,8 @@ class Sampler {
     }
     if (kind == Values::Rough)
       return static_cast<double>(static_cast<float>(0.1 + static_cast<double>(random_() % 1000003) / 524288.0));
+    // Within 1, where squares are below what they are of.
+    if (kind == Values::Small) return (static_cast<double>(random_() % 127) - 63) / 64;
     if (kind == Values::Positive) return 0.25 * static_cast<double>(1 + random_() % 8);
     return scale * 0.25 * (static_cast<double>(random_() % 17) - 8);
   }
@@ -405,7 +407,8 @@ std::optional<Counterexample> sample_far(const RewriteRule& rule, const SideMean
     if (!sampler.draw_sizes()) continue;
     if (static_cast<size_t>(i) < 2 * sizes.size()) sampler.take_sizes(sizes[static_cast<size_t>(i) / 2]);
     if (!sampler.has_at_most(kMaxElements) || !sampler.right_is_defined() || !sampler.shapes_agree()) continue;
-    sampler.draw_values(i % 2 == 0 ? Values::Far : Values::Mixed);
+    static constexpr Values kKinds[] = {Values::Far, Values::Mixed, Values::Far, Values::Small};
+    sampler.draw_values(kKinds[i % std::size(kKinds)]);
     sampler.visit_positions(options, [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
       if (agree(a, b, kFineTolerance) || !std::isfinite(b) || (!std::isfinite(a) && !left_may_fail)) return true;
       const auto [on_left, on_right] = sampler.enclose(output, position, options);
