@@ -11,6 +11,8 @@ constexpr MarkInfo kMarks[] = {
     {"loses-range", &RuleMarks::loses_range, false,
      "the right side overflows, vanishes or is no number where the left side has a value"},
     {"cancels", &RuleMarks::cancels, false, "the right side loses all digits where the left side keeps them"},
+    {"narrows", &RuleMarks::narrows, false,
+     "the right side rounds in a type of fewer digits than that in which the left side computes"},
     {"drops-rounding", &RuleMarks::drops_rounding, false,
      "the left side takes terms away that it added, which rounds, or measures rounding; the right side does not"},
     {"reassociates", &RuleMarks::reassociates, true, "sums or products in another order"},

@@ -24,6 +24,21 @@ std::vector<const Factor*> reads_inside(const Factor& factor) {
   return reads;
 }
 
+void collect_binders(const Factor& factor, std::vector<AtomId>& out);
+void collect_binders(const NormalForm& form, std::vector<AtomId>& out) {
+  for (const Term& term : form) {
+    out.insert(out.end(), term.binders.begin(), term.binders.end());
+    for (const Factor& factor : term.factors) collect_binders(factor, out);
+  }
+}
+void collect_binders(const Factor& factor, std::vector<AtomId>& out) {
+  for (const NormalForm& a : factor.args) collect_binders(a, out);
+  for (const Branch& b : factor.branches) {
+    out.insert(out.end(), b.binders.begin(), b.binders.end());
+    collect_binders(b.value, out);
+  }
+}
+
 // What the index multiplies the binder by, where that is no number.
 std::optional<Index> symbolic_coefficient(const Index& index, AtomId binder) {
   Index coefficient(0);
@@ -180,8 +195,22 @@ void put(PartialSolution& solution, std::vector<Index>& equations, AtomId unknow
 
 }  // namespace
 
-PartialSolution solve_partially(std::vector<Index> equations, const std::vector<AtomId>& unknowns) {
-  PartialSolution solution{{}, unknowns};
+void InnerBinders::add(const Factor& known, const Factor& other) {
+  collect_binders(known, of_known);
+  collect_binders(other, of_other);
+}
+
+bool InnerBinders::is_held_by(const Index& index) const {
+  const auto is_held = [&](AtomId binder) { return depends_on(index, binder); };
+  return std::any_of(of_known.begin(), of_known.end(), is_held) ||
+         std::any_of(of_other.begin(), of_other.end(), is_held);
+}
+
+PartialSolution solve_partially(std::vector<Index> equations, const std::vector<AtomId>& unknowns,
+                                const InnerBinders& inside) {
+  // An equation that holds an inner binder says what that is (h + k == h' + k' of a sum over k), not what h is.
+  PartialSolution solution{{}, inside.of_other};
+  solution.open.insert(solution.open.end(), unknowns.begin(), unknowns.end());
   for (bool changed = true; changed;) {
     changed = false;
     for (Index& e : equations) e = without_common_factor(e);
@@ -195,12 +224,23 @@ PartialSolution solve_partially(std::vector<Index> equations, const std::vector<
       }
     }
   }
+  for (AtomId binder : inside.of_other) {
+    solution.values.erase(binder);
+    std::erase(solution.open, binder);
+  }
+  for (AtomId unknown : unknowns) {
+    const auto it = solution.values.find(unknown);
+    if (it == solution.values.end() || !inside.is_held_by(it->second)) continue;
+    solution.values.erase(it);
+    solution.open.push_back(unknown);
+  }
   return solution;
 }
 
 std::optional<Substitution> solve_binders(const std::vector<Index>& equations, const std::vector<AtomId>& unknowns,
-                                          const std::vector<AtomId>& targets, int alternative) {
-  PartialSolution solution = solve_partially(equations, unknowns);
+                                          const std::vector<AtomId>& targets, const InnerBinders& inside,
+                                          int alternative) {
+  PartialSolution solution = solve_partially(equations, unknowns, inside);
   if (solution.open.empty()) return alternative == 0 ? std::optional(solution.values) : std::nullopt;
   std::set<AtomId> used;
   for (const auto& [unknown, value] : solution.values) collect_symbols(value, used);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "binder_change.h"
 #include "rearrange.h"
 #include "simplify.h"
 
@@ -68,17 +67,18 @@ Term carrier_of(const Branch& branch) {
 }  // namespace
 
 std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner, const std::vector<Index>& equations,
-                                   const Cond& context, ProofState& state) {
+                                   const InnerBinders& inside, const Cond& context, ProofState& state) {
   std::vector<Cover> covers;
   auto try_at = [&](const Substitution& binders) {
     const Cond guard = substitute(candidate.guard, binders);
     covers.push_back({binders, guard, guard});
     Cond same_reads = guard;
-    for (const Index& equation : equations) same_reads = same_reads && equal(substitute(equation, binders), Index(0));
+    for (const Index& equation : equations)
+      if (!inside.is_held_by(equation)) same_reads = same_reads && equal(substitute(equation, binders), Index(0));
     if (!(same_reads == guard) && !same_reads.is_false()) covers.push_back({binders, same_reads, same_reads});
   };
-  if (const auto change = solve_binders(equations, candidate.binders, inner.binders, 0)) try_at(*change);
-  const PartialSolution solution = solve_partially(equations, candidate.binders);
+  if (const auto change = solve_binders(equations, candidate.binders, inner.binders, inside, 0)) try_at(*change);
+  const PartialSolution solution = solve_partially(equations, candidate.binders, inside);
   if (solution.open.empty()) return covers;
   if (!solution.values.empty()) {
     Cover open{solution.values, substitute(candidate.guard, solution.values), {}};

@@ -2,6 +2,7 @@
 // value. Guesses, that match.cc checks.
 #pragma once
 
+#include "binder_change.h"
 #include "proof_state.h"
 
 namespace gopt {
@@ -14,7 +15,7 @@ struct Cover {
 
 // `equations` vanish where the reads of the candidate are those of the branch to cover.
 std::vector<Cover> possible_covers(const Branch& candidate, const Branch& inner, const std::vector<Index>& equations,
-                                   const Cond& context, ProofState& state);
+                                   const InnerBinders& inside, const Cond& context, ProofState& state);
 
 // The branch with binders of its own.
 Branch freshen(Branch branch, BinderPool& pool);

@@ -21,7 +21,7 @@ RealRange range_of(ElementType real);
 
 class FloatInputs {
  public:
-  // `constants` are numbers that occur in the rule.
+  // `rule` as it is stated in the type `real`; `constants` are numbers that occur in it.
   FloatInputs(const RewriteRule& rule, ElementType real, std::vector<double> constants);
   // Inputs of the given extents, by variable, and float variables by slot. Draws of the same number are of one kind.
   SampleInputs draw(const std::vector<std::vector<int64_t>>& dims, int number, std::mt19937_64& random) const;
@@ -29,10 +29,22 @@ class FloatInputs {
   SampleInputs perturbed(const SampleInputs& inputs, std::mt19937_64& random) const;
 
  private:
-  enum class Kind { Ordinary, Scales, PositiveScales, ElementScales, Masked, Shifted, Equal, Logits, NearConstants };
+  enum class Kind {
+    Ordinary,
+    Scales,
+    PositiveScales,
+    ElementScales,
+    Masked,
+    Shifted,
+    Near,  // elements that share their first digits, small enough for what saturates behind them
+    Equal,
+    Logits,
+    NearConstants
+  };
   struct Draw {
     Kind kind;
-    double base;  // of shifts and equal elements; the scale of others
+    double base;   // of shifts, near and equal elements; the scale of others
+    double apart;  // near elements: how far, as a part of the base
     bool is_positive;
   };
   Draw draw_kind(Kind kind, std::mt19937_64& random) const;

@@ -62,13 +62,15 @@ class RangeJudge {
         constants_(constants_of(left, right)),
         observed_(observed) {}
 
-  // Errors: an operator that has no definition.
-  Status judge(ElementType real, int samples) {
-    GOPT_ASSIGN_OR_RETURN(const SideEvaluator left, SideEvaluator::compile(rule_.left));
-    GOPT_ASSIGN_OR_RETURN(const SideEvaluator right, SideEvaluator::compile(rule_.right));
+  // `stated`: the rule in the type `real`. Errors: an operator that has no definition.
+  Status judge(const RewriteRule& stated, ElementType real, int samples) {
+    GOPT_ASSIGN_OR_RETURN(const SideEvaluator left, SideEvaluator::compile(stated.left));
+    GOPT_ASSIGN_OR_RETURN(const SideEvaluator right, SideEvaluator::compile(stated.right));
     real_ = real;
-    range_ = range_of(real);
-    const FloatInputs draws(rule_, real, constants_);
+    output_types_.clear();
+    for (const GraphOutput& output : stated.left.outputs()) output_types_.push_back(output.value.type().element);
+    const bool may_narrow = left.wide_operators(real) > right.wide_operators(real);
+    const FloatInputs draws(stated, real, constants_);
     for (int i = 0; i < samples && !has_all_marks(); i++) {
       // A rule that is not applied any more is looked at for what else may be said of it, but not as long.
       if (i > samples / 2 && !may_apply(observed_.marks, {})) break;
@@ -76,10 +78,12 @@ class RangeJudge {
       if (!dims) return Unit{};
       inputs_ = draws.draw(*dims, i, random_);
       const auto l = left.run(environment_, inputs_, {real}, kMostElements);
-      if (!l || !is_comfortable(*l)) continue;
+      if (!l || !l->is_comfortable) continue;
       const auto r = right.run(environment_, inputs_, {real}, kMostElements);
       const auto digits = right.run(environment_, inputs_, {real, true}, kMostElements);
-      if (r && digits) compare(*l, *r, *digits, draws);
+      if (!r || !digits) continue;
+      if (may_narrow && r->narrow_roundings > l->narrow_roundings) compare_digits(*l, *r);
+      compare(*l, *r, *digits, draws);
     }
     return Unit{};
   }
@@ -109,10 +113,18 @@ class RangeJudge {
     return std::nullopt;
   }
 
-  // Results far from both ends of the range: what the right side loses there is not a matter of a factor.
-  bool is_comfortable(const SideEvaluator::Values& values) const {
-    return values.is_finite && values.largest <= range_.largest / range_.margin &&
-           (values.smallest == 0 || values.smallest >= range_.smallest_normal);
+  // The right side rounded where the left side had more digits: any difference shows it.
+  void compare_digits(const SideEvaluator::Values& left, const SideEvaluator::Values& right) {
+    for (size_t o = 0; o < left.outputs.size(); o++) {
+      for (size_t flat = 0; flat < left.outputs[o].values.size(); flat++) {
+        const double a = left.outputs[o].values[flat], b = right.outputs[o].values[flat];
+        if (a == b) continue;
+        const std::vector<int64_t> position = position_of_flat(static_cast<int64_t>(flat), left.outputs[o].dims);
+        if (const auto exact = exact_value(o, at(o, position), inputs_))
+          note("narrows", o, position, a, b, static_cast<double>(exact->value));
+        return;
+      }
+    }
   }
 
   // `digits` is the right side with the type's digits alone: what is right there was lost to the range.
@@ -122,7 +134,8 @@ class RangeJudge {
       for (size_t flat = 0; flat < left.outputs[o].values.size(); flat++) {
         const double a = left.outputs[o].values[flat], b = right.outputs[o].values[flat];
         if (a == b || !std::isfinite(a)) continue;
-        if (std::isfinite(b) && std::fabs(a - b) <= kLost / 2 * std::max(std::fabs(a), std::fabs(b))) continue;
+        const double least = std::min(kLost, kBad * range_of_output(o).unit) / 2;
+        if (std::isfinite(b) && std::fabs(a - b) <= least * std::max(std::fabs(a), std::fabs(b))) continue;
         const std::vector<int64_t> position = position_of_flat(static_cast<int64_t>(flat), left.outputs[o].dims);
         judge_element(o, position, a, b, digits.outputs[o].values[flat], draws);
         if (has_all_marks()) return;
@@ -135,6 +148,8 @@ class RangeJudge {
     for (size_t axis = 0; axis < position.size(); axis++) there[left_.positions[output][axis]] = position[axis];
     return there;
   }
+
+  RealRange range_of_output(size_t output) const { return range_of(output_types_[output]); }
 
   // The value over the reals, by the side that bounds it better.
   std::optional<Bounded> exact_value(size_t output, const Environment& there, const SampleInputs& inputs) const {
@@ -155,7 +170,8 @@ class RangeJudge {
       if (!near) return std::nullopt;
       most = std::max(most, static_cast<double>(std::fabs(near->value - exact.value) + near->error));
     }
-    return most + range_.unit * static_cast<double>(std::fabs(exact.value)) + range_.smallest;
+    const RealRange range = range_of_output(output);
+    return most + range.unit * static_cast<double>(std::fabs(exact.value)) + range.smallest;
   }
 
   void judge_element(size_t output, const std::vector<int64_t>& position, double a, double b, double by_digits,
@@ -171,7 +187,7 @@ class RangeJudge {
     if (left_error <= kGood * *worth && is_bad(right_error)) {
       note(is_bad(std::fabs(by_digits - value)) && std::isfinite(b) ? "cancels" : "loses-range", output, position, a, b,
            value);
-    } else if (right_error <= kGood * *worth && is_bad(left_error)) {
+    } else if (right_error <= kGood * *worth && !(left_error <= kBad * *worth)) {
       const double of_left = left_.values[output].magnitude(there, inputs_).size,
                    of_right = right_.values[output].magnitude(there, inputs_).size;
       if (of_left > kTermsOver * of_right) note("drops-rounding", output, position, a, b, value);
@@ -189,7 +205,7 @@ class RangeJudge {
       const SampleTensor& t = inputs_.at(static_cast<int>(i));
       const ElementType element = rule_.variables[i].type.element;
       c.inputs[rule_.variables[i].name] =
-          Tensor::from_values<double>(is_floating(element) ? real_ : element, t.dims, t.values);
+          Tensor::from_values<double>(element == ElementType::Float32 ? real_ : element, t.dims, t.values);
     }
     char text[48];
     snprintf(text, sizeof text, "exactly %.9g", exact);
@@ -208,7 +224,7 @@ class RangeJudge {
   std::vector<double> constants_;
   ObservedMarks& observed_;
   ElementType real_ = ElementType::Float32;
-  RealRange range_{};
+  std::vector<ElementType> output_types_;
   Environment environment_;
   SampleInputs inputs_;
 };
@@ -218,13 +234,18 @@ class RangeJudge {
 void observe_range(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right, const Cond& condition,
                    int samples, uint64_t seed, ObservedMarks& observed) {
   const bool has_reals = std::any_of(rule.variables.begin(), rule.variables.end(),
-                                     [](const RuleVariable& v) { return v.type.element == ElementType::Float32; });
+                                     [](const RuleVariable& v) { return is_floating(v.type.element); });
   if (!has_reals) return;
   const bool rounds_alike = !observed.marks.reassociates && !observed.marks.changes_rounding;
   RangeJudge judge(rule, left, right, condition, seed, observed);
-  for (ElementType real : {ElementType::Float32, ElementType::Float16})
-    if (holds_for(rule, real) && holds_constants(rule.left, real))
-      if (!judge.judge(real, rounds_alike ? samples / 4 : samples)) return;
+  const auto may_be = [&](ElementType real) { return holds_for(rule, real) && holds_constants(rule.left, real); };
+  // The others have single precision's range, or its digits and more: they matter where single precision is not met.
+  for (ElementType real : {ElementType::Float32, ElementType::Float16, ElementType::Float64, ElementType::BFloat16}) {
+    const bool is_usual = real == ElementType::Float32 || real == ElementType::Float16;
+    if (!may_be(real) || (!is_usual && may_be(ElementType::Float32))) continue;
+    const auto stated = with_real_type(rule, real);
+    if (stated.ok() && !judge.judge(*stated, real, rounds_alike ? samples / 4 : samples)) return;
+  }
 }
 
 }  // namespace gopt

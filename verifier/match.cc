@@ -232,9 +232,13 @@ class Matcher {
   void try_assignment(const Term& first, const Term& t, const std::vector<size_t>& partner, const Cond& context,
                       int depth, std::vector<Substitution>& found) {
     std::vector<Index> equations;
-    for (size_t i = 0; i < partner.size(); i++) append_equations(first.factors[i], t.factors[partner[i]], equations);
+    InnerBinders inside;
+    for (size_t i = 0; i < partner.size(); i++) {
+      append_equations(first.factors[i], t.factors[partner[i]], equations);
+      inside.add(first.factors[i], t.factors[partner[i]]);
+    }
     for (int alternative = 0; alternative < kMaxAlternatives && found.size() < kMaxChanges; alternative++) {
-      const auto change = solve_binders(equations, t.binders, first.binders, alternative);
+      const auto change = solve_binders(equations, t.binders, first.binders, inside, alternative);
       if (!change) return;
       if (!is_unimodular(t.binders, first.binders, *change)) continue;
       const Cond inner = context && substitute(t.guard, *change);
@@ -300,7 +304,9 @@ class Matcher {
       other.args = {candidate.value};
       std::vector<Index> equations;
       append_equations(known, other, equations);
-      for (const Cover& cover : possible_covers(candidate, inner, equations, own, state_)) {
+      InnerBinders inside;
+      inside.add(known, other);
+      for (const Cover& cover : possible_covers(candidate, inner, equations, inside, own, state_)) {
         const Cond here = own && cover.guard;
         if (state_.solver.is_infeasible(here)) continue;
         const NormalForm value = substitute(candidate.value, cover.binders);

@@ -672,9 +672,22 @@ bool RuleVerifier::prove_output(size_t output, const Cond& part) {
 bool RuleVerifier::prove_output_in(size_t output, const Cond& part) {
   const Substitution solved = solve_equations(part);
   // What the rule itself states is a hypothesis like the left side's; its equations are solved where that is not
-  // enough.
-  if (part == rule_.condition && prove_box(output, part, {}, {})) return true;
-  return (!(part == rule_.condition) || !solved.empty()) && prove_box(output, part, {}, solved);
+  // enough, or at once where fewer divisions are left then.
+  if (!(part == rule_.condition)) return prove_box(output, part, {}, solved);
+  if (solved.empty()) return prove_box(output, part, {}, {});
+  if (divisions_left(output, solved) < divisions_left(output, {}))
+    return prove_box(output, part, {}, solved) || prove_box(output, part, {}, {});
+  return prove_box(output, part, {}, {}) || prove_box(output, part, {}, solved);
+}
+
+// In both sides' expressions, with equations solved.
+size_t RuleVerifier::divisions_left(size_t output, const Substitution& solved) const {
+  std::vector<Index> subscripts, divisors;
+  for (size_t axis = 0; axis < left_.outputs[output].shape.size(); axis++)
+    subscripts.push_back(symbol("%o" + std::to_string(output) + "_" + std::to_string(axis)));
+  for (const SideMeaning* side : {&left_, &right_})
+    collect_divisors(substitute(side->outputs[output].at(subscripts), solved), divisors);
+  return divisors.size();
 }
 
 // The same for the positions of a box; of all where it has no ranges.

@@ -63,6 +63,7 @@ class RuleVerifier {
   // with empty tensors as cases of their own.
   bool prove_output(size_t output, const Cond& part);
   bool prove_output_in(size_t output, const Cond& part);
+  size_t divisions_left(size_t output, const Substitution& solved) const;
   bool prove_box(size_t output, const Cond& part, const Box& box, const Substitution& solved);
   bool are_sizes(const std::vector<Index>& factors, const Cond& assumed);  // none is negative
   struct Attempt;

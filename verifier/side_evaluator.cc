@@ -9,10 +9,6 @@
 namespace gopt {
 namespace {
 
-ElementType stored_as(ElementType element, ElementType real) {
-  return element == ElementType::Float32 ? real : element;
-}
-
 double rounded(double value, ElementType type, bool is_unlimited) {
   if (!is_unlimited || !std::isfinite(value)) return rounded_to(type, value);
   int exponent = 0;
@@ -20,12 +16,9 @@ double rounded(double value, ElementType type, bool is_unlimited) {
   return std::ldexp(rounded_to(type, digits), exponent);
 }
 
-void note_magnitude(double value, SideEvaluator::Values& values) {
+bool is_comfortable(double value, const RealRange& range) {
   const double magnitude = std::fabs(value);
-  if (!std::isfinite(magnitude)) values.is_finite = false;
-  if (!std::isfinite(magnitude) || magnitude == 0) return;
-  values.largest = std::max(values.largest, magnitude);
-  values.smallest = values.smallest == 0 ? magnitude : std::min(values.smallest, magnitude);
+  return magnitude == 0 || (magnitude <= range.largest / range.margin && magnitude >= range.smallest_normal);
 }
 
 // Moves to the next position of a tensor, row by row; false after the last.
@@ -40,7 +33,7 @@ bool advance(const std::vector<AtomId>& axes, const std::vector<int64_t>& dims, 
 }  // namespace
 
 SideEvaluator::Step SideEvaluator::step_of(const TensorExpr& output, int slot) {
-  Step step{slot, output.element, output.shape, {}, std::nullopt, {}};
+  Step step{slot, output.element, output.shape, {}, std::nullopt, false, {}};
   std::vector<Index> subscripts;
   for (size_t axis = 0; axis < output.shape.size(); axis++) {
     step.position.push_back(symbol_atom("%p" + std::to_string(axis)));
@@ -66,8 +59,8 @@ Result<SideEvaluator> SideEvaluator::compile(const Graph& side) {
     if (node->is(OpKind::Constant)) {
       const Tensor& tensor = node->tensor;
       if (!is_computable(tensor.type())) return Error{"a constant is not numeric"};
-      Step step{next, tensor.type(), *tensor.tensor_type().shape,
-                {},   std::nullopt,  {tensor.dims(), tensor.to_doubles()}};
+      Step step{next,         tensor.type(), *tensor.tensor_type().shape,         {},
+                std::nullopt, false,         {tensor.dims(), tensor.to_doubles()}};
       tensors[{node, 0}] = input_tensor(next, tensor.tensor_type());
       tensors[{node, 0}].data = &tensor;
       slots[{node, 0}] = next++;
@@ -81,6 +74,7 @@ Result<SideEvaluator> SideEvaluator::compile(const Graph& side) {
     for (size_t k = 0; k < node->outputs.size(); k++) {
       const Value value{node, static_cast<int>(k)};
       made.steps_.push_back(step_of(definition.outputs[k], next));
+      made.steps_.back().is_conversion = node->is(OpKind::Cast);
       tensors[value] = input_tensor(next, {definition.outputs[k].element, definition.outputs[k].shape});
       slots[value] = next++;
     }
@@ -89,15 +83,23 @@ Result<SideEvaluator> SideEvaluator::compile(const Graph& side) {
   return made;
 }
 
+int SideEvaluator::wide_operators(ElementType real) const {
+  return static_cast<int>(std::count_if(steps_.begin(), steps_.end(), [&](const Step& step) {
+    return step.value && !step.is_conversion && is_floating(step.element) &&
+           range_of(step.element).unit < range_of(real).unit;
+  }));
+}
+
 std::optional<SideEvaluator::Values> SideEvaluator::run(const Environment& sizes, const SampleInputs& inputs,
                                                         const Rounding& rounding, int64_t most_elements) const {
   Values values;
   SampleInputs known = inputs;
   for (const auto& [slot, element] : inputs_)
-    if (is_floating(element))
-      for (double value : known.at(slot).values) note_magnitude(value, values);
+    if (is_floating(element)) {
+      const RealRange range = range_of(element);
+      for (double value : known.at(slot).values) values.is_comfortable &= is_comfortable(value, range);
+    }
   for (const Step& step : steps_) {
-    const ElementType type = stored_as(step.element, rounding.real);
     SampleTensor result = step.constant;
     if (step.value) {
       for (const Index& extent : step.shape) {
@@ -112,11 +114,16 @@ std::optional<SideEvaluator::Values> SideEvaluator::run(const Environment& sizes
       for (int64_t k = 0; k < count; k++, advance(step.position, result.dims, at))
         result.values.push_back((*step.value)(at, known, {}));
     }
-    if (is_floating(type)) {
+    if (is_floating(step.element)) {
+      const RealRange range = range_of(step.element);
+      bool was_rounded = false;
       for (double& value : result.values) {
-        value = rounded(value, type, rounding.is_unlimited);
-        note_magnitude(value, values);
+        const double exact = value;
+        value = rounded(value, step.element, rounding.is_unlimited);
+        was_rounded |= value != exact;
+        values.is_comfortable &= is_comfortable(value, range);
       }
+      if (was_rounded && !step.is_conversion && range.unit >= range_of(rounding.real).unit) values.narrow_roundings++;
     }
     known[step.slot] = std::move(result);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiled_expr.h"
+#include "float_inputs.h"
 #include "gopt/graph.h"
 
 namespace gopt {
@@ -18,14 +19,17 @@ class SideEvaluator {
 
   struct Values {
     std::vector<SampleTensor> outputs;
-    // Of all floating-point results and inputs, zeros aside: whether each is finite, the largest and the smallest.
-    bool is_finite = true;
-    double largest = 0, smallest = 0;
+    // Every floating-point result and input is finite and, unless it is 0, far from both ends of its type's range:
+    // what another order of operations loses there is not a matter of a factor.
+    bool is_comfortable = true;
+    int narrow_roundings = 0;  // operators, conversions aside, that rounded to no more digits than `real` has
   };
   struct Rounding {
-    ElementType real = ElementType::Float32;  // f32 stands for it
-    bool is_unlimited = false;                // its digits, but no largest and smallest number
+    ElementType real = ElementType::Float32;  // the type that the rule is stated in
+    bool is_unlimited = false;                // digits of the types, but no largest and smallest number
   };
+  // Operators, conversions aside, with results of more digits than `real` has.
+  int wide_operators(ElementType real) const;
   // `inputs` by variable number, and float variables by slot. Nothing where an extent is negative or open at these
   // sizes, or a result has more than `most_elements`.
   std::optional<Values> run(const Environment& sizes, const SampleInputs& inputs, const Rounding& rounding,
@@ -38,6 +42,7 @@ class SideEvaluator {
     Shape shape;
     std::vector<AtomId> position;
     std::optional<CompiledExpr> value;  // nothing: a constant
+    bool is_conversion = false;
     SampleTensor constant;
   };
   static Step step_of(const TensorExpr& output, int slot);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "simplify.h"
+#include "solve_equations.h"
 
 namespace gopt {
 
@@ -96,6 +97,30 @@ std::optional<Index> divided_in_steps(const Index& numerator, const Index& denom
   return std::nullopt;
 }
 
+// Whether it holds symbols of the rule alone: what the proof names, positions and binders, begins with %.
+bool is_of_sizes(const Index& index) {
+  std::set<AtomId> symbols;
+  collect_symbols(index, symbols);
+  return std::none_of(symbols.begin(), symbols.end(), [](AtomId id) { return atom(id).name.rfind('%', 0) == 0; });
+}
+
+// n // d, where an equation of sizes says that n is a multiple of d: (g p) // h is o where g p == h o. Equations of
+// binders say where a sum has terms, and stay in its guard.
+std::optional<Index> quotient_by_equation(const Index& numerator, const Index& denominator, const Cond& context,
+                                          ProofState& state) {
+  if (!is_of_sizes(numerator) || !is_of_sizes(denominator)) return std::nullopt;
+  for (const Index& zero : equations_of(context)) {
+    if (!is_of_sizes(zero)) continue;
+    for (const Index& same : {numerator - zero, numerator + zero}) {
+      const Index quotient = floor_div(same, denominator);
+      if (quotient * denominator == same && !has_division(quotient) &&
+          state.solver.entails(context, at_least(denominator, Index(1))))
+        return quotient;
+    }
+  }
+  return std::nullopt;
+}
+
 // Symbols that two products of the index have in common.
 std::vector<AtomId> shared_factors(const Index& index) {
   std::map<AtomId, int> uses;
@@ -172,6 +197,7 @@ Index simplify(const Index& index, const Cond& context, ProofState& state) {
           part && state.solver.entails(context, at_least(denominator, Index(1))))
         resolved = *part + floor_div(numerator - *part * denominator, denominator);
       if (!resolved) resolved = divided_in_steps(numerator, denominator, context, state);
+      if (!resolved) resolved = quotient_by_equation(numerator, denominator, context, state);
       if (!resolved) continue;
       return simplify(replace_atom(index, id, *resolved), context, state);
     }

@@ -7,9 +7,7 @@
 #include "normal_form.h"
 
 namespace gopt {
-namespace {
 
-// Indexes that the condition says are 0.
 std::vector<Index> equations_of(const Cond& condition) {
   std::vector<Index> equations;
   const std::vector<Cond> literals = conjuncts(condition);
@@ -20,6 +18,8 @@ std::vector<Index> equations_of(const Cond& condition) {
         equations.push_back(literals[i].index());
   return equations;
 }
+
+namespace {
 
 struct Solution {
   AtomId symbol;

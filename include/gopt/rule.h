@@ -35,6 +35,7 @@ struct RuleMarks {
   bool finite_only = false;     // assumes no NaN or infinity (x - x = 0)
   bool loses_range = false;     // the right side overflows or vanishes where the left does not
   bool cancels = false;         // the right side loses all digits where the left does not
+  bool narrows = false;         // the right side computes in a type of fewer digits than the left (a Cast moved behind)
   bool drops_rounding = false;  // the left side computes rounding errors, or rounds, which the right does not (TwoSum)
   bool reassociates = false;    // changes the order of sums or products
   bool changes_rounding = false;  // replaces functions or constants by others

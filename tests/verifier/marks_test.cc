@@ -54,12 +54,15 @@ TEST_P(Marks, ExamplesAreWhatTheInterpreterComputes) {
     for (const auto& [name, value] : e.example.sizes) sizes[symbol_atom(name)] = Index(value);
     const auto closed = with_prefix(rule, {});
     ASSERT_TRUE(closed.ok());
+    const auto typed = with_real_type(*closed, e.type);
+    ASSERT_TRUE(typed.ok());
+    const auto stated = with_sizes(*typed, sizes);
+    if (!stated.ok()) return;  // an example below a leading axis
     double values[2];
     for (int side = 0; side < 2; side++) {
-      const auto graph = instantiate(side == 0 ? closed->left : closed->right, sizes, {}, e.type);
-      if (!graph.ok()) return;  // an example below a leading axis, or with a float variable
+      const Graph& graph = side == 0 ? stated->left : stated->right;
       std::map<std::string, Tensor> inputs = e.example.inputs;
-      const auto outputs = interpret(*graph, inputs);
+      const auto outputs = interpret(graph, inputs);
       ASSERT_TRUE(outputs.ok()) << outputs.error().message;
       const Tensor& tensor = (*outputs)[static_cast<size_t>(e.example.output)];
       int64_t flat = 0;
@@ -95,26 +98,31 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Range, Marks,
-    ::testing::Values(
-        Row{"SoftmaxWithoutItsMaximum", "var x f32[m,n]", "z = Softmax(x) {axis=1}\nreturn z",
-            "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Div(e, s)\nreturn z", "finite-only loses-range"},
-        Row{"SoftmaxWithItsMaximum", "var x f32[m,n]",
-            "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Div(e, s)\nreturn z", "z = Softmax(x) {axis=1}\nreturn z",
-            "finite-only"},
-        Row{"ProductsThatOverflow", "var x f32[n]", "z = Relu(x)\nreturn z",
-            "constant c = f32[] {1e38}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
-            "Relu(e)\nreturn z",
-            "loses-range"},
-        Row{"ProductsThatNoLongerOverflow", "var x f32[n]",
-            "constant c = f32[] {1e38}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
-            "Relu(e)\nreturn z",
-            "z = Relu(x)\nreturn z", ""},
-        Row{"RootOfASquare", "var x f32[n]", "z = Abs(x)\nreturn z", "s = Mul(x, x)\nz = Sqrt(s)\nreturn z",
-            "loses-range"},
-        Row{"LogSumExpWithoutItsMaximum", "var x f32[m,n]", "z = ReduceLogSumExp(x) {axes=[1]}\nreturn z",
-            "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Log(s)\nreturn z", "finite-only loses-range cancels"},
-        Row{"WeightsFolded", "var x f32[m,k]\nvar s f32[] weight\nvar w f32[k,n] weight",
-            "a = Mul(x, s)\nz = MatMul(a, w)\nreturn z", "b = Mul(s, w)\nz = MatMul(x, b)\nreturn z", ""}),
+    ::testing::Values(Row{"SoftmaxWithoutItsMaximum", "var x f32[m,n]", "z = Softmax(x) {axis=1}\nreturn z",
+                          "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Div(e, s)\nreturn z",
+                          "finite-only loses-range"},
+                      Row{"SoftmaxWithItsMaximum", "var x f32[m,n]",
+                          "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Div(e, s)\nreturn z",
+                          "z = Softmax(x) {axis=1}\nreturn z", "finite-only"},
+                      Row{"ProductsThatOverflow", "var x f32[n]", "z = Relu(x)\nreturn z",
+                          "constant c = f32[] {1e38}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
+                          "Relu(e)\nreturn z",
+                          "loses-range"},
+                      Row{"ProductsThatNoLongerOverflow", "var x f32[n]",
+                          "constant c = f32[] {1e38}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
+                          "Relu(e)\nreturn z",
+                          "z = Relu(x)\nreturn z", ""},
+                      Row{"RootOfASquare", "var x f32[n]", "z = Abs(x)\nreturn z",
+                          "s = Mul(x, x)\nz = Sqrt(s)\nreturn z", "loses-range"},
+                      Row{"LogSumExpWithoutItsMaximum", "var x f32[m,n]", "z = ReduceLogSumExp(x) {axes=[1]}\nreturn z",
+                          "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Log(s)\nreturn z", "finite-only loses-range"},
+                      Row{"ProductsThatOverflowInDoublePrecision", "var x f64[n]", "z = Relu(x)\nreturn z",
+                          "constant c = f64[] {1e200}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
+                          "Relu(e)\nreturn z",
+                          "finite-only loses-range"},
+                      Row{"WeightsFolded", "var x f32[m,k]\nvar s f32[] weight\nvar w f32[k,n] weight",
+                          "a = Mul(x, s)\nz = MatMul(a, w)\nreturn z", "b = Mul(s, w)\nz = MatMul(x, b)\nreturn z",
+                          ""}),
     [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
@@ -128,6 +136,17 @@ INSTANTIATE_TEST_SUITE_P(
             "loses-range cancels"},
         Row{"AddedAndTakenAway", "var x f32[n]\nvar y f32[n]", "z = Mul(x, y)\nreturn z",
             "p = Mul(x, y)\ns = Add(p, y)\nz = Sub(s, y)\nreturn z", "finite-only cancels"},
+        Row{"VarianceOfWhatIsBounded", "var x f32[m,n]",
+            "t = Tanh(x)\nu = ReduceMean(t) {axes=[1]}\nd = Sub(t, u)\ns = Mul(d, d)\nz = ReduceMean(s) "
+            "{axes=[1]}\nreturn z",
+            "t = Tanh(x)\ns = Mul(t, t)\na = ReduceMean(s) {axes=[1]}\nu = ReduceMean(t) {axes=[1]}\nb = Mul(u, "
+            "u)\nz = Sub(a, b)\nreturn z",
+            "cancels"},
+        Row{"SquareOfADifferenceExpanded", "var x f32[n]\nvar y f32[n]",
+            "a = Sigmoid(x)\nb = Sigmoid(y)\nd = Sub(a, b)\nz = Mul(d, d)\nreturn z",
+            "a = Sigmoid(x)\nb = Sigmoid(y)\nc = Mul(a, b)\nd = Mul(a, a)\ne = Mul(b, b)\nf = Add(c, c)\ng = "
+            "Sub(d, f)\nz = Add(g, e)\nreturn z",
+            "cancels"},
         Row{"SumsInAnotherOrder", "var x f32[n]\nvar y f32[n]\nvar z f32[n]", "a = Add(x, y)\nb = Add(a, z)\nreturn b",
             "a = Add(y, z)\nb = Add(x, a)\nreturn b", ""},
         Row{"Distributed", "var x f32[m,k]\nvar u f32[k,n]\nvar v f32[k,n]",
@@ -147,11 +166,30 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"TwoSum", "var a f32[n]\nvar b f32[n]",
             "s = Add(a, b)\nt = Sub(s, a)\nk = Sub(s, t)\nd = Sub(a, k)\nf = Sub(b, t)\ne = Add(d, f)\nreturn e",
             "e = FillLike(a) {value=0}\nreturn e", "finite-only drops-rounding"},
+        Row{"SplitOfWhatIsBounded", "var x f32[n]",
+            "constant c = f32[] {4097}\ns = Sigmoid(x)\nt = Mul(s, c)\nd = Sub(t, s)\nz = Sub(t, d)\nreturn z",
+            "z = Sigmoid(x)\nreturn z", "drops-rounding"},
         Row{"StepOfKahansSum", "var s f32[n]\nvar y f32[n]", "t = Add(s, y)\nd = Sub(t, s)\nc = Sub(d, y)\nreturn c",
             "c = FillLike(s) {value=0}\nreturn c", "finite-only drops-rounding"},
         Row{"FactorTakenOut", "var x f32[n]",
             "constant c = f32[] {3}\na = Mul(x, c)\nb = Div(a, c)\nz = Relu(b)\nreturn z", "z = Relu(x)\nreturn z",
             ""}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    Narrower, Marks,
+    ::testing::Values(Row{"ProductInDoublePrecision", "var x f32[m,k]\nvar y f32[k,n]",
+                          "a = Cast(x) {to=11}\nb = Cast(y) {to=11}\nz = MatMul(a, b)\nreturn z",
+                          "c = MatMul(x, y)\nz = Cast(c) {to=11}\nreturn z", "loses-range narrows"},
+                      Row{"SumInSinglePrecision", "var x f32[m,n]\ntypes f16",
+                          "a = Cast(x) {to=1}\nz = ReduceSum(a) {axes=[1]}\nreturn z",
+                          "c = ReduceSum(x) {axes=[1]}\nz = Cast(c) {to=1}\nreturn z", "narrows"},
+                      Row{"MaximumInDoublePrecision", "var x f32[m,n]",
+                          "a = Cast(x) {to=11}\nz = ReduceMax(a) {axes=[1]}\nreturn z",
+                          "c = ReduceMax(x) {axes=[1]}\nz = Cast(c) {to=11}\nreturn z", ""},
+                      Row{"ProductInDoublePrecisionKept", "var x f32[m,k]\nvar y f32[m,k]",
+                          "c = Mul(x, y)\nz = Cast(c) {to=11}\nreturn z",
+                          "a = Cast(x) {to=11}\nb = Cast(y) {to=11}\nz = Mul(a, b)\nreturn z", ""}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -80,17 +80,20 @@ Status check_outputs(const OptimizeOptions& o) {
   return Unit{};
 }
 
+// The names of the marks that no rule may have unasked.
+std::string unsafe_marks() {
+  std::string names;
+  for (const MarkInfo& mark : all_marks())
+    if (!mark.is_safe) names += (names.empty() ? "" : ", ") + std::string(mark.name);
+  return names;
+}
+
 // Marks that rules may have although they are not safe.
 Result<RuleMarks> parse_allowed(const std::vector<std::string>& names) {
   RuleMarks allowed;
   for (const std::string& name : names) {
     const MarkInfo* mark = find_mark(name);
-    if (!mark || mark->is_safe) {
-      std::string known;
-      for (const MarkInfo& m : all_marks())
-        if (!m.is_safe) known += (known.empty() ? "" : ", ") + std::string(m.name);
-      return Error{"--allow " + name + ": expected one of " + known};
-    }
+    if (!mark || mark->is_safe) return Error{"--allow " + name + ": expected one of " + unsafe_marks()};
     allowed.*(mark->flag) = true;
   }
   return allowed;
@@ -355,7 +358,7 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
       ->capture_default_str();
   app.add_option("--enable", o->enable, "only these rules, whatever their marks");
   app.add_option("--disable", o->disable, "without these rules or passes");
-  app.add_option("--allow", o->allow, "also rules with these marks: finite-only, loses-range, cancels, drops-rounding");
+  app.add_option("--allow", o->allow, "also rules with these marks: " + unsafe_marks());
   app.add_option("--cost", o->cost, "analytic, or measured: kernels are built and timed here, once each")
       ->check(CLI::IsMember({"analytic", "measured"}))
       ->capture_default_str();
