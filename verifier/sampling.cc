@@ -281,7 +281,7 @@ class Sampler {
     if (kind == Values::Rough)
       return static_cast<double>(static_cast<float>(0.1 + static_cast<double>(random_() % 1000003) / 524288.0));
     // Within 1, where squares are below what they are of.
-    if (kind == Values::Small) return (static_cast<double>(random_() % 127) - 63) / 64;
+    if (kind == Values::Small) return (static_cast<double>(random_() % 127) - 63) / (random_() % 2 == 0 ? 64 : 256);
     if (kind == Values::Positive) return 0.25 * static_cast<double>(1 + random_() % 8);
     return scale * 0.25 * (static_cast<double>(random_() % 17) - 8);
   }
