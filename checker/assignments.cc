@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 constexpr int64_t kInfinite = int64_t{1} << 40;
@@ -136,9 +136,10 @@ bool propagate(const std::vector<Condition>& literals, const Values& values, Int
   return Narrowing(values, open).run(literals);
 }
 
-class Enumerator {
+class AssignmentEnumerator {
  public:
-  Enumerator(const Condition& guard, Values& values, uint64_t seed, int64_t limit, const std::function<void()>& visit)
+  AssignmentEnumerator(const Condition& guard, Values& values, uint64_t seed, int64_t limit,
+                       const std::function<void()>& visit)
       : guard_(guard), literals_(guard.conjuncts()), values_(values), seed_(seed), left_(limit), visit_(visit) {}
 
   void run(Intervals open) {
@@ -233,7 +234,7 @@ void for_each_assignment(const std::vector<std::string>& binders, const Conditio
       values.erase(it);
     }
   }
-  Enumerator(guard, values, seed, limit, visit).run(open);
+  AssignmentEnumerator(guard, values, seed, limit, visit).run(open);
   for (const auto& [name, value] : hidden) values[name] = value;
 }
 
@@ -267,4 +268,4 @@ bool draw_assignment(const std::set<std::string>& symbols, const Condition& cond
   return false;
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

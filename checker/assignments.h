@@ -6,7 +6,7 @@
 
 #include "polynomial.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 // More terms than can be evaluated in a reasonable time; smaller numbers may do.
 class TooLarge : public Fault {
@@ -32,4 +32,4 @@ void for_each_assignment(const std::vector<std::string>& binders, const Conditio
 bool draw_assignment(const std::set<std::string>& symbols, const Condition& condition, std::mt19937_64& random,
                      Values& values, uint64_t seed);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

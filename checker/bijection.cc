@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 Poly determinant(const std::vector<std::vector<Poly>>& m, std::vector<bool>& used, size_t row) {
@@ -66,4 +66,4 @@ bool is_bijection(const std::vector<std::string>& from, const std::vector<std::s
   return d == 1 || d == -1;
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

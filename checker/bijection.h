@@ -4,9 +4,9 @@
 
 #include "polynomial.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 bool is_bijection(const std::vector<std::string>& from, const std::vector<std::string>& to,
                   const PolySubstitution& change);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 bool holds(const std::vector<Cond>& all, const Cond& one) {
@@ -244,4 +244,4 @@ bool BoundRequirement::holds_everywhere() const {
 
 BoundCase bind_case(const LogCase& logged, const RewriteRule& rule) { return CaseBinder(logged, rule).run(); }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

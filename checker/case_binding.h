@@ -4,7 +4,7 @@
 #include "log_steps.h"
 #include "rule_sides.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 // A step that says of an output of the rule what the definitions say. It covers the sizes at which `sizes` hold, which
 // are what it supposes beyond what the rule does.
@@ -32,4 +32,4 @@ struct BoundCase {
 // Throws Fault: a step that is not about the rule, or supposes more of a position than that it lies in the output.
 BoundCase bind_case(const LogCase& logged, const RewriteRule& rule);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

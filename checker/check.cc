@@ -8,8 +8,7 @@
 #include "gopt/proof_check.h"
 #include "smt.h"
 
-namespace gopt {
-namespace check {
+namespace gopt::checker {
 namespace {
 
 constexpr int kSamples = 6;
@@ -56,7 +55,7 @@ struct Member {
   PolySubstitution change;
 };
 // Sums over one range, and what is summed.
-struct SharedSum {
+struct LoggedSum {
   Condition guard;
   Form integrand;
   std::vector<Member> members;
@@ -68,7 +67,7 @@ struct Equality {
   Condition guard;                                              // EitherWay
   Form difference, where_positive, where_zero, where_negative;  // BySign
   std::vector<std::vector<Member>> classes;
-  std::vector<SharedSum> sums;  // Inside
+  std::vector<LoggedSum> sums;  // Inside
   std::set<std::string> hypotheses;
   enum class State { Open, Busy, Accepted } state = State::Open;
 };
@@ -208,16 +207,16 @@ class LogChecker {
     const auto expanded = expand(e);
     if (!expanded) return false;
     std::multiset<std::string> open;
-    for (const Term& t : form) open.insert(canonical_text(t));
-    std::vector<const Term*> dropped;
-    for (const Term& t : *expanded) {
+    for (const LogTerm& t : form) open.insert(canonical_text(t));
+    std::vector<const LogTerm*> dropped;
+    for (const LogTerm& t : *expanded) {
       auto it = open.find(canonical_text(t));
       if (it == open.end())
         dropped.push_back(&t);
       else
         open.erase(it);
     }
-    return open.empty() && std::all_of(dropped.begin(), dropped.end(), [&](const Term* t) {
+    return open.empty() && std::all_of(dropped.begin(), dropped.end(), [&](const LogTerm* t) {
              return t->binders.empty() &&
                     implied(hypotheses_of(conjunction(context, t->guard)), {Condition::Kind::False, {}, {}});
            });
@@ -285,7 +284,7 @@ class LogChecker {
 
   void check_equality(const Equality& e) {
     Form difference = e.left;
-    for (Term term : e.right) {
+    for (LogTerm term : e.right) {
       term.numerator = -term.numerator;
       difference.push_back(std::move(term));
     }
@@ -329,13 +328,13 @@ class LogChecker {
   // Sums over one range are 0 together where what is summed is, at every value of the binders.
   void check_sums(const Equality& e) {
     std::vector<bool> seen(e.terms.size(), false);
-    for (const SharedSum& sum : e.sums) {
+    for (const LoggedSum& sum : e.sums) {
       note_members(sum.members, seen);
       Form integrand;
       for (const Member& m : sum.members) {
-        const Term &first = e.terms[sum.members[0].term], &term = e.terms[m.term];
+        const LogTerm &first = e.terms[sum.members[0].term], &term = e.terms[m.term];
         if (!is_bijection(term.binders, first.binders, m.change)) throw Fault("a change of binders is no bijection");
-        Term changed = substitute(term, m.change);
+        LogTerm changed = substitute(term, m.change);
         if (!term.binders.empty()) {
           if (changed.guard.text() != sum.guard.text()) throw Fault("sums that are joined have unlike ranges");
           changed.guard = {};
@@ -354,14 +353,14 @@ class LogChecker {
 
   void check_class(const Equality& e, const std::vector<Member>& members) {
     if (members.empty()) return;
-    const Term& first = e.terms[members[0].term];
+    const LogTerm& first = e.terms[members[0].term];
     int64_t common = 1;
     for (const Member& m : members) common = std::lcm(common, e.terms[m.term].denominator);
     Counts counts;
     for (const Member& m : members) {
-      const Term& term = e.terms[m.term];
+      const LogTerm& term = e.terms[m.term];
       if (!is_bijection(term.binders, first.binders, m.change)) throw Fault("a change of binders is no bijection");
-      const Term changed = substitute(term, m.change);
+      const LogTerm changed = substitute(term, m.change);
       check_factors(first, changed, conjunction(e.context, changed.guard));
       counts.push_back({term.numerator * (common / term.denominator), changed.guard});
     }
@@ -375,37 +374,37 @@ class LogChecker {
     throw Fault("nothing shows that the terms of a class sum to 0");
   }
 
-  void check_factors(const Term& first, const Term& changed, const Condition& context) {
+  void check_factors(const LogTerm& first, const LogTerm& changed, const Condition& context) {
     if (first.factors.size() != changed.factors.size()) throw Fault("two terms of a class have unlike factors");
-    std::vector<const Factor*> open;
-    std::vector<const Factor*> others;
-    for (const Factor& f : changed.factors) others.push_back(&f);
-    for (const Factor& f : first.factors) {
+    std::vector<const LogFactor*> open;
+    std::vector<const LogFactor*> others;
+    for (const LogFactor& f : changed.factors) others.push_back(&f);
+    for (const LogFactor& f : first.factors) {
       const std::string text = text_of(f);
-      auto it = std::find_if(others.begin(), others.end(), [&](const Factor* o) { return text_of(*o) == text; });
+      auto it = std::find_if(others.begin(), others.end(), [&](const LogFactor* o) { return text_of(*o) == text; });
       if (it == others.end())
         open.push_back(&f);
       else
         others.erase(it);
     }
-    for (const Factor* f : open) {
-      auto it =
-          std::find_if(others.begin(), others.end(), [&](const Factor* o) { return equal_factors(*f, *o, context); });
+    for (const LogFactor* f : open) {
+      auto it = std::find_if(others.begin(), others.end(),
+                             [&](const LogFactor* o) { return equal_factors(*f, *o, context); });
       if (it == others.end())
         it = std::find_if(others.begin(), others.end(),
-                          [&](const Factor* o) { return is_alike(*f, *o) && evaluate_alike(context, *f, *o); });
+                          [&](const LogFactor* o) { return is_alike(*f, *o) && evaluate_alike(context, *f, *o); });
       if (it == others.end()) throw Fault("two terms of a class have unlike factors: " + text_of(*f).substr(0, 200));
       others.erase(it);
     }
   }
 
-  static bool is_alike(const Factor& a, const Factor& b) {
+  static bool is_alike(const LogFactor& a, const LogFactor& b) {
     return a.kind == b.kind && a.exponent == b.exponent && a.number == b.number && a.name == b.name &&
            a.literal == b.literal && a.subscripts.size() == b.subscripts.size() && a.args.size() == b.args.size();
   }
 
   // Indexes are equal by arithmetic or by an obligation, arguments by a step.
-  bool equal_factors(const Factor& a, const Factor& b, const Condition& context) {
+  bool equal_factors(const LogFactor& a, const LogFactor& b, const Condition& context) {
     if (!is_alike(a, b) || !a.branches.empty()) return false;
     const std::set<std::string> hypotheses = hypotheses_of(context);
     for (size_t i = 0; i < a.subscripts.size(); i++) {
@@ -493,19 +492,19 @@ class LogChecker {
       collect_symbols(*form, out);
   }
   static bool is_total(const SignedForm&) { return true; }
-  static bool is_rational_factor(const Factor& f) { return is_rational(Form{Term{1, 1, {}, {}, {f}}}); }
+  static bool is_rational_factor(const LogFactor& f) { return is_rational(Form{LogTerm{1, 1, {}, {}, {f}}}); }
   static bool exact(const Expression& e) { return is_rational(e); }
   static bool exact(const Form& form) { return is_rational(form); }
-  static bool exact(const Factor& f) { return is_rational_factor(f); }
+  static bool exact(const LogFactor& f) { return is_rational_factor(f); }
   static void symbols_of(const Expression& e, std::set<std::string>& out) { collect_symbols(e, out); }
   static void symbols_of(const Form& form, std::set<std::string>& out) { collect_symbols(form, out); }
-  static void symbols_of(const Factor& f, std::set<std::string>& out) {
-    collect_symbols(Form{Term{1, 1, {}, {}, {f}}}, out);
+  static void symbols_of(const LogFactor& f, std::set<std::string>& out) {
+    collect_symbols(Form{LogTerm{1, 1, {}, {}, {f}}}, out);
   }
   // Where the first has no value nothing is claimed; where it has one the second must have it.
   static bool is_total(const Expression&) { return false; }
   static bool is_total(const Form&) { return true; }
-  static bool is_total(const Factor&) { return true; }
+  static bool is_total(const LogFactor&) { return true; }
 
   template <class A, class B>
   bool evaluate_alike(const Condition& context, const A& a, const B& b, bool but_for_zero_divisors = false) {
@@ -550,12 +549,14 @@ class LogChecker {
 };
 
 }  // namespace
-}  // namespace check
+}  // namespace gopt::checker
+
+namespace gopt {
 
 Result<LogReport> check_proof_log(std::string_view text) {
   try {
-    return check::LogChecker().run(check::parse_sexprs(text));
-  } catch (const check::Fault& fault) {
+    return checker::LogChecker().run(checker::parse_sexprs(text));
+  } catch (const checker::Fault& fault) {
     return Error{std::string("this is no log of a proof: ") + fault.what()};
   }
 }

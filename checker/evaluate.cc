@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 constexpr int64_t kMaxAssignments = 400'000;
@@ -64,10 +64,10 @@ struct Field {
   static Value truncated(Value, Value) { throw Fault("a field has no truncation"); }
   static Value converted(int, Value) { throw Fault("a field has no conversions"); }
   static bool has_value(Value) { return true; }
-  static Scalar scalar(Value v) { return {true, v, 0}; }
+  static CheckedValue scalar(Value v) { return {true, v, 0}; }
 };
 
-struct Reals {
+struct CheckedReals {
   using Value = double;
   const EvaluationInputs& inputs;
 
@@ -95,10 +95,10 @@ struct Reals {
     return std::trunc(v);
   }
   static bool has_value(Value v) { return std::isfinite(v); }
-  static Scalar scalar(Value v) { return {false, 0, v}; }
+  static CheckedValue scalar(Value v) { return {false, 0, v}; }
 };
 
-double Reals::call(const std::string& f, const std::vector<double>& x) {
+double CheckedReals::call(const std::string& f, const std::vector<double>& x) {
   using Unary = double (*)(double);
   static const std::map<std::string, Unary> unary{
       {"exp", std::exp},
@@ -130,10 +130,10 @@ double Reals::call(const std::string& f, const std::vector<double>& x) {
 }
 
 template <class T>
-class Evaluator {
+class LogEvaluator {
  public:
   using Value = typename T::Value;
-  Evaluator(Values& values, const EvaluationInputs& inputs) : values_(values), seed_(inputs.seed), t_{inputs} {}
+  LogEvaluator(Values& values, const EvaluationInputs& inputs) : values_(values), seed_(inputs.seed), t_{inputs} {}
 
   Value operator()(const Expression& e) {
     auto arg = [&](size_t i) { return (*this)(e.args[i]); };
@@ -161,11 +161,11 @@ class Evaluator {
 
   Value operator()(const Form& form) {
     Value sum = t_.integer(0);
-    for (const Term& term : form) sum = t_.add(sum, (*this)(term));
+    for (const LogTerm& term : form) sum = t_.add(sum, (*this)(term));
     return sum;
   }
 
-  Value operator()(const Factor& f) {
+  Value operator()(const LogFactor& f) {
     Value value = base(f);
     if (f.exponent < 0) value = t_.inputs.zero_has_inverse ? t_.inverse(value) : divisor(value);
     Value power = t_.integer(1);
@@ -209,30 +209,30 @@ class Evaluator {
     return *total;
   }
 
-  Value operator()(const Term& term) {
+  Value operator()(const LogTerm& term) {
     if (!t_.inputs.zero_has_inverse) need_inverses(term);
     Value sum = t_.integer(0);
     for_each_assignment(term.binders, term.guard, values_, seed_, kMaxAssignments, [&] {
       Value product = t_.integer(1);
-      for (const Factor& f : term.factors) product = t_.multiply(product, (*this)(f));
+      for (const LogFactor& f : term.factors) product = t_.multiply(product, (*this)(f));
       sum = t_.add(sum, product);
     });
     return t_.multiply(sum, t_.multiply(t_.integer(term.numerator), t_.inverse(t_.integer(term.denominator))));
   }
 
   // A sum over nothing that is divided by 0 has no value either.
-  void need_inverses(const Term& term) {
-    for (const Factor& f : term.factors) {
+  void need_inverses(const LogTerm& term) {
+    for (const LogFactor& f : term.factors) {
       if (f.exponent >= 0) continue;
       std::set<std::string> symbols;
-      collect_symbols(Form{Term{1, 1, {}, {}, {f}}}, symbols);
+      collect_symbols(Form{LogTerm{1, 1, {}, {}, {f}}}, symbols);
       if (std::none_of(term.binders.begin(), term.binders.end(),
                        [&](const std::string& b) { return symbols.count(b) > 0; }))
         (*this)(f);
     }
   }
 
-  Value base(const Factor& f) {
+  Value base(const LogFactor& f) {
     if (f.kind == "read") return read(f.number, f.subscripts);
     if (f.kind == "size") return t_.integer(value_of(f.subscripts.at(0), values_, seed_));
     if (f.kind == "literal") return t_.number(f.literal);
@@ -250,10 +250,10 @@ class Evaluator {
     throw Fault("'" + f.kind + "' cannot be evaluated");
   }
 
-  Value over_branches(const Factor& f) {
+  Value over_branches(const LogFactor& f) {
     std::optional<Value> total;
     if (f.kind == "product") total = t_.integer(1);
-    for (const Branch& b : f.branches)
+    for (const LogBranch& b : f.branches)
       for_each_assignment(b.binders, b.guard, values_, seed_, kMaxAssignments, [&] {
         const Value v = (*this)(b.value);
         total = !total ? v : f.kind == "product" ? t_.multiply(*total, v) : t_.largest(*total, v);
@@ -268,12 +268,12 @@ class Evaluator {
 };
 
 template <class Thing>
-std::optional<Scalar> evaluated(const Thing& thing, Values& values, const EvaluationInputs& inputs) {
+std::optional<CheckedValue> evaluated(const Thing& thing, Values& values, const EvaluationInputs& inputs) {
   try {
-    if (inputs.exact) return Field::scalar(Evaluator<Field>(values, inputs)(thing));
-    const double v = Evaluator<Reals>(values, inputs)(thing);
-    if (!Reals::has_value(v)) return std::nullopt;
-    return Reals::scalar(v);
+    if (inputs.exact) return Field::scalar(LogEvaluator<Field>(values, inputs)(thing));
+    const double v = LogEvaluator<CheckedReals>(values, inputs)(thing);
+    if (!CheckedReals::has_value(v)) return std::nullopt;
+    return CheckedReals::scalar(v);
   } catch (const NoValue&) {
     return std::nullopt;
   }
@@ -281,27 +281,27 @@ std::optional<Scalar> evaluated(const Thing& thing, Values& values, const Evalua
 
 }  // namespace
 
-bool agree(const Scalar& a, const Scalar& b) {
+bool agree(const CheckedValue& a, const CheckedValue& b) {
   constexpr double kTolerance = 1e-6;
   if (a.is_exact || b.is_exact) return a.is_exact && b.is_exact && a.residue == b.residue;
   return std::fabs(a.real - b.real) <= kTolerance * std::max({1.0, std::fabs(a.real), std::fabs(b.real)});
 }
 
-std::optional<Scalar> evaluate(const Expression& e, Values& values, const EvaluationInputs& inputs) {
+std::optional<CheckedValue> evaluate(const Expression& e, Values& values, const EvaluationInputs& inputs) {
   return evaluated(e, values, inputs);
 }
-std::optional<Scalar> evaluate(const Form& form, Values& values, const EvaluationInputs& inputs) {
+std::optional<CheckedValue> evaluate(const Form& form, Values& values, const EvaluationInputs& inputs) {
   return evaluated(form, values, inputs);
 }
-std::optional<Scalar> evaluate(const SignedForm& form, Values& values, const EvaluationInputs& inputs) {
+std::optional<CheckedValue> evaluate(const SignedForm& form, Values& values, const EvaluationInputs& inputs) {
   Values drawn = values;
   const auto sign = evaluate(form.difference, drawn, inputs);
   if (!sign || sign->is_exact) return std::nullopt;
   const Form& own = sign->real < 0 ? form.where_negative : sign->real > 0 ? form.where_positive : form.where_zero;
   return evaluate(own, values, inputs);
 }
-std::optional<Scalar> evaluate(const Factor& factor, Values& values, const EvaluationInputs& inputs) {
+std::optional<CheckedValue> evaluate(const LogFactor& factor, Values& values, const EvaluationInputs& inputs) {
   return evaluated(factor, values, inputs);
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

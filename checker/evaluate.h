@@ -5,17 +5,17 @@
 #include "assignments.h"
 #include "terms.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 inline constexpr uint64_t kPrime = (uint64_t{1} << 61) - 1;
 
 // A value of the field, or a double: which of them depends on what is compared.
-struct Scalar {
+struct CheckedValue {
   bool is_exact = false;
   uint64_t residue = 0;
   double real = 0;
 };
-bool agree(const Scalar& a, const Scalar& b);  // residues alike; reals within 1e-6 of the larger
+bool agree(const CheckedValue& a, const CheckedValue& b);  // residues alike; reals within 1e-6 of the larger
 
 struct EvaluationInputs {
   uint64_t seed = 0;
@@ -31,9 +31,9 @@ struct SignedForm {
 };
 
 // Nothing where the expression has no value there (a divisor that is 0, a root of a negative number). Throws Fault.
-std::optional<Scalar> evaluate(const Expression& e, Values& values, const EvaluationInputs& inputs);
-std::optional<Scalar> evaluate(const Form& form, Values& values, const EvaluationInputs& inputs);
-std::optional<Scalar> evaluate(const SignedForm& form, Values& values, const EvaluationInputs& inputs);
-std::optional<Scalar> evaluate(const Factor& factor, Values& values, const EvaluationInputs& inputs);
+std::optional<CheckedValue> evaluate(const Expression& e, Values& values, const EvaluationInputs& inputs);
+std::optional<CheckedValue> evaluate(const Form& form, Values& values, const EvaluationInputs& inputs);
+std::optional<CheckedValue> evaluate(const SignedForm& form, Values& values, const EvaluationInputs& inputs);
+std::optional<CheckedValue> evaluate(const LogFactor& factor, Values& values, const EvaluationInputs& inputs);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

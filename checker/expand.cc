@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 constexpr size_t kMaxTerms = 256;
@@ -16,11 +16,11 @@ class Expander {
     if (e.kind == "const") return constant(e.value);
     if (e.kind == "size") return size(e.indexes.at(0));
     if (e.kind == "read") {
-      Factor f;
+      LogFactor f;
       f.kind = "read";
       f.number = e.input;
       f.subscripts = e.indexes;
-      return {Term{1, 1, {}, {}, {std::move(f)}}};
+      return {LogTerm{1, 1, {}, {}, {std::move(f)}}};
     }
     if (e.kind == "+" || e.kind == "-") return sum((*this)(e.args[0]), (*this)(e.args[1]), e.kind == "-" ? -1 : 1);
     if (e.kind == "*") return product((*this)(e.args[0]), (*this)(e.args[1]));
@@ -42,17 +42,17 @@ class Expander {
     for (int64_t denominator = 1; denominator <= kLargest; denominator *= 2) {
       const double scaled = value * static_cast<double>(denominator);
       if (scaled == std::floor(scaled) && std::fabs(scaled) < static_cast<double>(kLargest))
-        return {Term{static_cast<int64_t>(scaled), denominator, {}, {}, {}}};
+        return {LogTerm{static_cast<int64_t>(scaled), denominator, {}, {}, {}}};
     }
     throw TooMany();
   }
 
   // A product of sizes is a product of factors.
   static Form size(const Poly& poly) {
-    if (auto c = poly.constant()) return *c == 0 ? Form{} : Form{Term{*c, 1, {}, {}, {}}};
-    Term term;
+    if (auto c = poly.constant()) return *c == 0 ? Form{} : Form{LogTerm{*c, 1, {}, {}, {}}};
+    LogTerm term;
     auto append = [&](const Poly& p) {
-      Factor f;
+      LogFactor f;
       f.kind = "size";
       f.subscripts = {p};
       term.factors.push_back(std::move(f));
@@ -68,7 +68,7 @@ class Expander {
   }
 
   static Form sum(Form a, Form b, int64_t sign) {
-    for (Term& t : b) {
+    for (LogTerm& t : b) {
       t.numerator *= sign;
       a.push_back(std::move(t));
     }
@@ -78,9 +78,9 @@ class Expander {
   Form product(const Form& a, const Form& b) {
     if (a.size() * b.size() > kMaxTerms) throw TooMany();
     Form r;
-    for (const Term& x : a) {
-      for (const Term& other : b) {
-        Term y = freshened(other);
+    for (const LogTerm& x : a) {
+      for (const LogTerm& other : b) {
+        LogTerm y = freshened(other);
         if (__builtin_mul_overflow(x.numerator, y.numerator, &y.numerator) ||
             __builtin_mul_overflow(x.denominator, y.denominator, &y.denominator))
           throw TooMany();
@@ -94,7 +94,7 @@ class Expander {
   }
 
   static Form guarded(Form form, const Condition& guard) {
-    for (Term& t : form) t.guard = conjunction(t.guard, guard);
+    for (LogTerm& t : form) t.guard = conjunction(t.guard, guard);
     return form;
   }
 
@@ -110,8 +110,8 @@ class Expander {
       range = conjunction(range, {Condition::Kind::AtLeastZero, e.indexes[i] - k - Poly(1), {}});
     }
     Form form;
-    for (const Term& t : (*this)(e.args[0])) {
-      Term inner = substitute(t, renamed);
+    for (const LogTerm& t : (*this)(e.args[0])) {
+      LogTerm inner = substitute(t, renamed);
       inner.binders.insert(inner.binders.end(), binders.begin(), binders.end());
       inner.guard = conjunction(inner.guard, range);
       form.push_back(std::move(inner));
@@ -119,14 +119,14 @@ class Expander {
     return form;
   }
 
-  Term freshened(const Term& term) {
+  LogTerm freshened(const LogTerm& term) {
     PolySubstitution renamed;
     std::vector<std::string> binders;
     for (const std::string& b : term.binders) {
       binders.push_back(fresh());
       renamed[b] = Poly::of_text(binders.back());
     }
-    Term r = substitute(term, renamed);
+    LogTerm r = substitute(term, renamed);
     r.binders = std::move(binders);
     return r;
   }
@@ -146,9 +146,9 @@ std::optional<Form> expand(const Expression& e) {
   }
 }
 
-std::string canonical_text(const Term& term) {
+std::string canonical_text(const LogTerm& term) {
   constexpr size_t kMaxPermuted = 4;
-  Term t = term;
+  LogTerm t = term;
   std::sort(t.binders.begin(), t.binders.end());
   std::string best = text_of(Form{t});
   while (t.binders.size() <= kMaxPermuted && std::next_permutation(t.binders.begin(), t.binders.end()))
@@ -156,4 +156,4 @@ std::string canonical_text(const Term& term) {
   return best;
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

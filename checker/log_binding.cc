@@ -5,8 +5,7 @@
 #include "gopt/scheme.h"
 #include "log_coverage.h"
 
-namespace gopt {
-namespace check {
+namespace gopt::checker {
 namespace {
 
 bool has_prefix(const RewriteRule& rule) {
@@ -91,23 +90,25 @@ LogBinding bind(const LogSteps& steps, const RewriteRule& rule) {
 }
 
 }  // namespace
-}  // namespace check
+}  // namespace gopt::checker
+
+namespace gopt {
 
 Result<std::string> rule_of_log(std::string_view log) {
   try {
-    return check::header_of(check::parse_sexprs(log)).name;
-  } catch (const check::Fault& fault) {
+    return checker::header_of(checker::parse_sexprs(log)).name;
+  } catch (const checker::Fault& fault) {
     return Error{fault.what()};
   }
 }
 
 Result<LogBinding> bind_proof_log(std::string_view log, const RewriteRule& rule) {
   try {
-    const check::LogSteps steps = check::steps_of(check::parse_sexprs(log));
-    std::vector<std::string> faults = check::header_faults(steps.header, rule);
+    const checker::LogSteps steps = checker::steps_of(checker::parse_sexprs(log));
+    std::vector<std::string> faults = checker::header_faults(steps.header, rule);
     if (!faults.empty()) return LogBinding{std::move(faults), 0};
-    return check::bind(steps, rule);
-  } catch (const check::Fault& fault) {
+    return checker::bind(steps, rule);
+  } catch (const checker::Fault& fault) {
     return LogBinding{{fault.what()}, 0};
   }
 }

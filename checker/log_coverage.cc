@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 size_t boxes_of(const RewriteRule& rule, size_t output) {
@@ -173,4 +173,4 @@ Coverage coverage_of(const RewriteRule& rule, const std::vector<BoundCase>& case
   return coverage;
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

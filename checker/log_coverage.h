@@ -6,7 +6,7 @@
 
 #include "case_binding.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 struct Coverage {
   int sizes_tried = 0;                 // 0: nothing had to be drawn
@@ -16,4 +16,4 @@ struct Coverage {
 // the rule as it stands and with extents that are 1.
 Coverage coverage_of(const RewriteRule& rule, const std::vector<BoundCase>& cases);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -1,6 +1,6 @@
 #include "log_steps.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 const Sexpr& entry(const Sexpr& list, const std::string& name) {
@@ -68,4 +68,4 @@ LogSteps steps_of(const std::vector<Sexpr>& lines) {
   return steps;
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

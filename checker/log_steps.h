@@ -4,7 +4,7 @@
 
 #include "log_terms.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 struct LogHeader {
   std::string name, rule, definitions, digest;
@@ -41,4 +41,4 @@ struct LogSteps {
 LogHeader header_of(const std::vector<Sexpr>& lines);
 LogSteps steps_of(const std::vector<Sexpr>& lines);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

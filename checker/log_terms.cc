@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 Index atom_of(const Sexpr& text) {
@@ -133,4 +133,4 @@ std::vector<Cond> parts_of(const Cond& condition) {
   return {condition};
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -5,7 +5,7 @@
 #include "gopt/expr.h"
 #include "sexpr.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 // All throw Fault.
 Index index_of(const Sexpr& text);
@@ -15,4 +15,4 @@ Expr expression_of(const Sexpr& text);
 // What must hold together.
 std::vector<Cond> parts_of(const Cond& condition);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 int64_t checked_add(int64_t a, int64_t b) {
@@ -293,4 +293,4 @@ void collect_symbols(const Condition& condition, std::set<std::string>& out) {
   for (const Condition& part : condition.parts) collect_symbols(part, out);
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

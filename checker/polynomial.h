@@ -11,7 +11,7 @@
 
 #include "sexpr.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 class Poly;
 struct AtomNode {
@@ -76,4 +76,4 @@ Condition negation(const Condition& a);
 Condition substitute(const Condition& condition, const PolySubstitution& substitution);
 void collect_symbols(const Condition& condition, std::set<std::string>& out);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 // The last element that is not where its condition says is the first one.
@@ -89,4 +89,4 @@ Cond domain_of(const RewriteRule& rule) {
   return domain;
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

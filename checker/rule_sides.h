@@ -6,7 +6,7 @@
 #include "gopt/definition.h"
 #include "gopt/rule.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 struct Side {
   std::vector<TensorExpr> outputs;
@@ -20,4 +20,4 @@ std::set<AtomId> symbols_of(const RewriteRule& rule);
 // Extents, and the symbols in them, are not negative.
 Cond domain_of(const RewriteRule& rule);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

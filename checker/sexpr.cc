@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 constexpr int kMaxDepth = 2000;
@@ -84,4 +84,4 @@ double Sexpr::number() const {
 
 std::vector<Sexpr> parse_sexprs(std::string_view text) { return Parser(text).all(); }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

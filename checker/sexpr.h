@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace gopt::check {
+namespace gopt::checker {
 
 // What is wrong with the log: its form, or a step that does not hold.
 class Fault : public std::runtime_error {
@@ -30,4 +30,4 @@ struct Sexpr {
 // All lists of the text, in order. Throws Fault.
 std::vector<Sexpr> parse_sexprs(std::string_view text);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -1,6 +1,6 @@
 #include "smt.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 std::string number(int64_t value) {
@@ -38,7 +38,7 @@ class SmtWriter {
 
   std::string real(const Form& form) {
     std::string sum = "(+ 0.0";
-    for (const Term& term : form) sum += " " + real(term);
+    for (const LogTerm& term : form) sum += " " + real(term);
     return sum + " 0.0)";
   }
 
@@ -66,29 +66,29 @@ class SmtWriter {
     return name;
   }
 
-  std::string real(const Term& term) {
+  std::string real(const LogTerm& term) {
     std::string product = "(/ " + real_number(term.numerator) + " " + real_number(term.denominator) + ")";
     if (!term.binders.empty()) {
       // A sum is one number, the same for the same text.
-      Term bare = term;
+      LogTerm bare = term;
       bare.numerator = bare.denominator = 1;
       return "(* " + product + " " + fresh(text_of(Form{bare}), "Real") + ")";
     }
-    for (const Factor& f : term.factors) product = "(* " + product + " " + real(f) + ")";
+    for (const LogFactor& f : term.factors) product = "(* " + product + " " + real(f) + ")";
     return "(ite " + (*this)(term.guard) + " " + product + " 0.0)";
   }
-  std::string real(const Factor& f) {
+  std::string real(const LogFactor& f) {
     if (f.exponent == 1 && (f.kind == "less" || f.kind == "equal"))
       return "(ite (" + std::string(f.kind == "less" ? "<" : "=") + " " + real(f.args.at(0)) + " " +
              real(f.args.at(1)) + ") 1.0 0.0)";
     if (f.exponent != 1 || f.kind != "max") return fresh(text_of(f), "Real");
-    Factor open = f;
+    LogFactor open = f;
     open.branches.clear();
     std::string largest;
     auto include = [&](const std::string& value) {
       largest = largest.empty() ? value : "(ite (> " + value + " " + largest + ") " + value + " " + largest + ")";
     };
-    for (const Branch& b : f.branches) {
+    for (const LogBranch& b : f.branches) {
       if (b.binders.empty() && b.guard.text() == "true")
         include(real(b.value));
       else
@@ -130,4 +130,4 @@ std::string smt_of_zero(const Condition& context, const Form& form) {
   return write.script(assertions);
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -5,7 +5,7 @@
 
 #include "terms.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 using Counts = std::vector<std::pair<int64_t, Condition>>;
 
@@ -15,4 +15,4 @@ std::string smt_of_implication(const Condition& context, const Condition& goal);
 std::string smt_of_cancellation(const Condition& context, const Counts& counts);
 std::string smt_of_zero(const Condition& context, const Form& form);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

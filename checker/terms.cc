@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 std::vector<std::string> parse_names(const Sexpr& text) {
@@ -17,13 +17,13 @@ std::vector<std::string> parse_names(const Sexpr& text) {
   return names;
 }
 
-Branch parse_branch(const Sexpr& text) {
+LogBranch parse_branch(const Sexpr& text) {
   if (text.head() != "branch") throw Fault("'" + text.head() + "' where a branch should be");
   return {parse_names(text.at(1)), Condition::parse(text.at(2)), parse_form(text.at(3))};
 }
 
-Factor parse_factor(const Sexpr& text) {
-  Factor f;
+LogFactor parse_factor(const Sexpr& text) {
+  LogFactor f;
   f.kind = text.head();
   f.exponent = static_cast<int>(text.at(1).integer());
   size_t next = 2;
@@ -77,9 +77,9 @@ Expression Expression::parse(const Sexpr& text) {
   return e;
 }
 
-Term parse_term(const Sexpr& text) {
+LogTerm parse_term(const Sexpr& text) {
   if (text.head() != "term") throw Fault("'" + text.head() + "' where a term should be");
-  Term t;
+  LogTerm t;
   t.numerator = text.at(1).integer();
   t.denominator = text.at(2).integer();
   if (t.denominator <= 0) throw Fault("a denominator is not positive");
@@ -106,26 +106,26 @@ PolySubstitution without(PolySubstitution substitution, const std::vector<std::s
 
 }  // namespace
 
-Factor substitute(const Factor& factor, const PolySubstitution& substitution) {
-  Factor f = factor;
+LogFactor substitute(const LogFactor& factor, const PolySubstitution& substitution) {
+  LogFactor f = factor;
   for (Poly& p : f.subscripts) p = substitute(p, substitution);
   for (Form& a : f.args) a = substitute(a, substitution);
-  for (Branch& b : f.branches) {
+  for (LogBranch& b : f.branches) {
     const PolySubstitution inner = without(substitution, b.binders);
     b.guard = substitute(b.guard, inner);
     b.value = substitute(b.value, inner);
   }
   return f;
 }
-Term substitute(const Term& term, const PolySubstitution& substitution) {
-  Term t = term;
+LogTerm substitute(const LogTerm& term, const PolySubstitution& substitution) {
+  LogTerm t = term;
   t.guard = substitute(t.guard, substitution);
-  for (Factor& f : t.factors) f = substitute(f, substitution);
+  for (LogFactor& f : t.factors) f = substitute(f, substitution);
   return t;
 }
 Form substitute(const Form& form, const PolySubstitution& substitution) {
   Form r;
-  for (const Term& term : form) r.push_back(substitute(term, without(substitution, term.binders)));
+  for (const LogTerm& term : form) r.push_back(substitute(term, without(substitution, term.binders)));
   return r;
 }
 
@@ -142,10 +142,10 @@ void collect_free(const T& part, const std::set<std::string>& bound, std::set<st
   std::set_difference(found.begin(), found.end(), bound.begin(), bound.end(), std::inserter(out, out.end()));
 }
 
-void collect_all(const Factor& f, const std::set<std::string>& bound, std::set<std::string>& out) {
+void collect_all(const LogFactor& f, const std::set<std::string>& bound, std::set<std::string>& out) {
   for (const Poly& p : f.subscripts) collect_free(p, bound, out);
   for (const Form& a : f.args) collect_all(a, bound, out);
-  for (const Branch& b : f.branches) {
+  for (const LogBranch& b : f.branches) {
     std::set<std::string> inner = bound;
     inner.insert(b.binders.begin(), b.binders.end());
     collect_free(b.guard, inner, out);
@@ -153,11 +153,11 @@ void collect_all(const Factor& f, const std::set<std::string>& bound, std::set<s
   }
 }
 void collect_all(const Form& form, std::set<std::string> bound, std::set<std::string>& out) {
-  for (const Term& term : form) {
+  for (const LogTerm& term : form) {
     std::set<std::string> inner = bound;
     inner.insert(term.binders.begin(), term.binders.end());
     collect_free(term.guard, inner, out);
-    for (const Factor& f : term.factors) collect_all(f, inner, out);
+    for (const LogFactor& f : term.factors) collect_all(f, inner, out);
   }
 }
 
@@ -195,7 +195,7 @@ std::string joined(std::vector<std::string> parts) {
 
 std::string text_of(const Form& form, const Names& names, int depth);
 
-std::string text_of(const Factor& f, const Names& names, int depth) {
+std::string text_of(const LogFactor& f, const Names& names, int depth) {
   char literal[32];
   snprintf(literal, sizeof literal, "%a", f.literal);
   std::string text =
@@ -204,7 +204,7 @@ std::string text_of(const Factor& f, const Names& names, int depth) {
   text += "]";
   for (const Form& a : f.args) text += "(" + text_of(a, names, depth) + ")";
   std::vector<std::string> branches;
-  for (const Branch& b : f.branches) {
+  for (const LogBranch& b : f.branches) {
     const Names inner = extended(names, b.binders, depth);
     branches.push_back("{" + std::to_string(b.binders.size()) + substitute(b.guard, inner).text() + ":" +
                        text_of(b.value, inner, depth + 1) + "}");
@@ -214,10 +214,10 @@ std::string text_of(const Factor& f, const Names& names, int depth) {
 
 std::string text_of(const Form& form, const Names& names, int depth) {
   std::vector<std::string> terms;
-  for (const Term& t : form) {
+  for (const LogTerm& t : form) {
     const Names inner = extended(names, t.binders, depth);
     std::vector<std::string> factors;
-    for (const Factor& f : t.factors) factors.push_back(text_of(f, inner, depth + 1));
+    for (const LogFactor& f : t.factors) factors.push_back(text_of(f, inner, depth + 1));
     terms.push_back(std::to_string(t.numerator) + "/" + std::to_string(t.denominator) + "#" +
                     std::to_string(t.binders.size()) + substitute(t.guard, inner).text() + joined(std::move(factors)));
   }
@@ -226,16 +226,16 @@ std::string text_of(const Form& form, const Names& names, int depth) {
 
 }  // namespace
 
-std::string text_of(const Factor& factor) { return text_of(factor, {}, 0); }
+std::string text_of(const LogFactor& factor) { return text_of(factor, {}, 0); }
 std::string text_of(const Form& form) { return text_of(form, {}, 0); }
 
 bool is_rational(const Form& form) {
-  return std::all_of(form.begin(), form.end(), [](const Term& t) {
-    return std::all_of(t.factors.begin(), t.factors.end(), [](const Factor& f) {
+  return std::all_of(form.begin(), form.end(), [](const LogTerm& t) {
+    return std::all_of(t.factors.begin(), t.factors.end(), [](const LogFactor& f) {
       const bool kind = f.kind == "read" || f.kind == "size" || f.kind == "literal" || f.kind == "reciprocal" ||
                         f.kind == "equal" || f.kind == "product";
       return kind && std::all_of(f.args.begin(), f.args.end(), [](const Form& a) { return is_rational(a); }) &&
-             std::all_of(f.branches.begin(), f.branches.end(), [](const Branch& b) { return is_rational(b.value); });
+             std::all_of(f.branches.begin(), f.branches.end(), [](const LogBranch& b) { return is_rational(b.value); });
     });
   });
 }
@@ -245,4 +245,4 @@ bool is_rational(const Expression& e) {
          std::all_of(e.args.begin(), e.args.end(), [](const Expression& a) { return is_rational(a); });
 }
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -3,7 +3,7 @@
 
 #include "polynomial.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 
 // An element of a tensor by the operators' definitions.
 struct Expression {
@@ -19,15 +19,15 @@ struct Expression {
   static Expression parse(const Sexpr& text);
 };
 
-struct Term;
-using Form = std::vector<Term>;  // a sum
+struct LogTerm;
+using Form = std::vector<LogTerm>;  // a sum
 
-struct Branch {
+struct LogBranch {
   std::vector<std::string> binders;
   Condition guard;
   Form value;
 };
-struct Factor {
+struct LogFactor {
   std::string kind;  // read size literal call reciprocal max product less equal opaque
   int exponent = 1;
   int number = 0;  // read: the input; opaque: the tag
@@ -35,31 +35,31 @@ struct Factor {
   std::string name;
   std::vector<Poly> subscripts;
   std::vector<Form> args;
-  std::vector<Branch> branches;
+  std::vector<LogBranch> branches;
 };
 // numerator/denominator * SUM over all integer binders of [guard] * product of factors
-struct Term {
+struct LogTerm {
   int64_t numerator = 1, denominator = 1;
   std::vector<std::string> binders;
   Condition guard;
-  std::vector<Factor> factors;
+  std::vector<LogFactor> factors;
 };
 
-Term parse_term(const Sexpr& text);
+LogTerm parse_term(const Sexpr& text);
 Form parse_form(const Sexpr& text);  // (form TERM...)
 
-Factor substitute(const Factor& factor, const PolySubstitution& substitution);
-Term substitute(const Term& term, const PolySubstitution& substitution);  // also its guard; its binders are free
+LogFactor substitute(const LogFactor& factor, const PolySubstitution& substitution);
+LogTerm substitute(const LogTerm& term, const PolySubstitution& substitution);  // also its guard; its binders are free
 Form substitute(const Form& form, const PolySubstitution& substitution);
 void collect_symbols(const Form& form, std::set<std::string>& out);  // free ones
 void collect_symbols(const Expression& e, std::set<std::string>& out);
 
 // Equal texts mean equal values: binders are renamed by position, parts are sorted.
-std::string text_of(const Factor& factor);
+std::string text_of(const LogFactor& factor);
 std::string text_of(const Form& form);
 
 // A form or an expression without functions, maxima and comparisons has a value in every field.
 bool is_rational(const Form& form);
 bool is_rational(const Expression& e);
 
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -9,41 +9,6 @@
 namespace gopt::codegen {
 namespace {
 
-std::vector<Index> row_major_strides(const std::vector<int64_t>& dims) {
-  std::vector<Index> strides(dims.size());
-  int64_t stride = 1;
-  for (size_t d = dims.size(); d-- > 0;) {
-    strides[d] = Index(stride);
-    stride *= dims[d];
-  }
-  return strides;
-}
-
-}  // namespace
-
-Index memory_offset(const std::vector<int64_t>& dims, Layout layout, const std::vector<Index>& subscripts) {
-  std::vector<int64_t> extents = dims;
-  std::vector<Index> order = subscripts;
-  if (layout == Layout::Blocked16) {
-    extents[1] = (dims[1] + 15) / 16;
-    extents.push_back(16);
-    order[1] = floor_div(subscripts[1], Index(16));
-    order.push_back(modulo(subscripts[1], Index(16)));
-  } else if (layout == Layout::ChannelsLast) {
-    std::rotate(extents.begin() + 1, extents.begin() + 2, extents.end());
-    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  } else if (layout == Layout::Transposed) {
-    std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
-    std::swap(order[order.size() - 1], order[order.size() - 2]);
-  }
-  Index offset;
-  const std::vector<Index> strides = row_major_strides(extents);
-  for (size_t d = 0; d < order.size(); d++) offset += order[d] * strides[d];
-  return offset;
-}
-
-namespace {
-
 // Composes the definitions of a kernel's nodes. Elements are remembered by their subscripts, so that a value used twice
 // is one expression.
 class Composer {
@@ -128,7 +93,7 @@ class Flattener {
     const Buffer& b = buffer(input);
     std::vector<Index> inside;
     for (size_t d = 0; d < subscripts.size(); d++) inside.push_back(bounded(loads(subscripts[d]), b.dims[d]));
-    return read(input, {memory_offset(b.dims, b.layout, inside)});
+    return read(input, {b.layout.offset(b.dims, inside)});
   }
 
   // A subscript that is itself a loaded number is kept within the tensor whatever the number.
@@ -143,7 +108,7 @@ class Flattener {
       const Buffer& b = buffer(input);
       std::vector<Index> inner;
       for (const Index& s : subscripts) inner.push_back(loads(s));
-      return load_index(input, {memory_offset(b.dims, b.layout, inner)});
+      return load_index(input, {b.layout.offset(b.dims, inner)});
     });
   }
 
@@ -158,21 +123,18 @@ struct Traversal {
   Cond inside;  // false in the padding of a blocked layout
 };
 
-Traversal traverse(const std::vector<int64_t>& dims, Layout layout) {
+Traversal traverse(const std::vector<int64_t>& dims, const Layout& layout) {
   Traversal t;
-  std::vector<Loop> by_axis;
-  auto loop = [](const std::string& name, int64_t extent) { return Loop{symbol_atom("@" + name), 0, extent}; };
-  for (size_t d = 0; d < dims.size(); d++) {
-    const bool blocked = layout == Layout::Blocked16 && d == 1;
-    by_axis.push_back(loop("i" + std::to_string(d), blocked ? (dims[1] + 15) / 16 : dims[d]));
-    t.subscripts.push_back(Index::from_atom(by_axis[d].symbol));
-  }
-  t.loops = by_axis;
-  if (layout == Layout::ChannelsLast) std::rotate(t.loops.begin() + 1, t.loops.begin() + 2, t.loops.end());
-  if (layout == Layout::Blocked16) {
-    t.loops.push_back(loop("lane", 16));
-    t.subscripts[1] = Index(16) * t.subscripts[1] + Index::from_atom(t.loops.back().symbol);
-    if (dims[1] % 16 != 0) t.inside = less(t.subscripts[1], Index(dims[1]));
+  t.subscripts.resize(dims.size());
+  const std::vector<size_t> axes = layout.axes(dims.size());
+  const std::vector<int64_t> extents = layout.extents(dims);
+  for (size_t k = 0; k < axes.size(); k++) {
+    const size_t axis = axes[k];
+    const bool is_lane = layout.is_blocked() && k + 1 == axes.size();
+    t.loops.push_back({symbol_atom(is_lane ? "@lane" : "@i" + std::to_string(axis)), 0, extents[k]});
+    const Index at = Index::from_atom(t.loops.back().symbol);
+    t.subscripts[axis] = is_lane ? Index(layout.lanes()) * t.subscripts[axis] + at : at;
+    if (is_lane && dims[axis] % layout.lanes() != 0) t.inside = less(t.subscripts[axis], Index(dims[axis]));
   }
   return t;
 }
@@ -192,7 +154,7 @@ Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
   Ranges ranges;
   for (const Loop& loop : t.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
   body.value = simplify(flat, ranges);
-  body.offset = simplify(memory_offset(out.dims, out.layout, t.subscripts), ranges);
+  body.offset = simplify(out.layout.offset(out.dims, t.subscripts), ranges);
   for (const Loop& loop : t.loops)
     if (loop.extent() != 1) body.loops.push_back(loop);
   return body;

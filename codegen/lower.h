@@ -30,7 +30,4 @@ struct KernelBody {
 // Of a Generated or Reorder kernel. Errors: a definition that cannot be made, with the node.
 Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel);
 
-// Element of a buffer in memory: elements from its start, and the layout's loops.
-Index memory_offset(const std::vector<int64_t>& dims, Layout layout, const std::vector<Index>& subscripts);
-
 }  // namespace gopt::codegen

@@ -51,7 +51,7 @@ Status write_weights(const Plan& plan, const fs::path& path) {
                           evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
     GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
     pad_to(buffer.offset);
-    if (buffer.layout == Layout::Transposed)
+    if (buffer.layout.is_transposed())
       out.write(transposed(tensor).data(), buffer.size_bytes);
     else
       out.write(reinterpret_cast<const char*>(tensor.bytes().data()), buffer.size_bytes);

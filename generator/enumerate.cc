@@ -87,7 +87,7 @@ Level Enumerator::leaves() {
   Values registers;
   for (int op : ops_) {
     if (space_.terms().op(op).inputs != 0) continue;
-    const Kernel* kernel = space_.kernels().find(op, 0, {});
+    const TermKernel* kernel = space_.kernels().find(op, 0, {});
     if (!kernel) continue;
     Representative rep;
     rep.application.op = static_cast<int16_t>(op);
@@ -136,7 +136,7 @@ void Enumerator::choose_groups(Job& job, int activation_ops, int weight_ops, boo
   }
 }
 
-Enumerator::Output Enumerator::output_of(const Kernel* kernel) {
+Enumerator::Output Enumerator::output_of(const TermKernel* kernel) {
   const auto [entry, is_new] = output_numbers_.try_emplace(kernel, static_cast<uint32_t>(outputs_.size()));
   if (is_new)
     outputs_.push_back({kernel, space_.type_key(kernel->type),
@@ -154,7 +154,7 @@ std::vector<TypeId> Enumerator::types_of(const Job& job) const {
 bool Enumerator::find_outputs(Job& job) {
   const std::vector<TypeId> types = types_of(job);
   for (int output = 0; output < space_.terms().op(job.op).outputs; output++) {
-    const Kernel* kernel = space_.kernels().find(job.op, output, types);
+    const TermKernel* kernel = space_.kernels().find(job.op, output, types);
     if (!kernel) return false;
     job.outputs.push_back(output_of(kernel));
   }
@@ -198,7 +198,7 @@ Enumerator::SharedKernels Enumerator::shared_kernels(int activation_ops, int wei
   }
   space_.kernels().prepare(wanted, team_.threads);
   for (const auto& [op, types] : wanted)
-    if (const Kernel* kernel = space_.kernels().find(op, 0, types))
+    if (const TermKernel* kernel = space_.kernels().find(op, 0, types))
       kernels.try_emplace({op, {types[0], types[1]}}, output_of(kernel));
   return kernels;
 }

@@ -44,7 +44,7 @@ class Enumerator {
     std::vector<uint32_t> reps;
   };
   struct Output {
-    const Kernel* kernel;
+    const TermKernel* kernel;
     uint64_t type_key;
     uint32_t size;
     uint32_t number;  // among all of them, the same on every rank
@@ -74,7 +74,7 @@ class Enumerator {
   class Worker;
   using SharedKernels = std::map<std::pair<int, std::pair<TypeId, TypeId>>, Output>;  // by operator and types
 
-  Output output_of(const Kernel* kernel);
+  Output output_of(const TermKernel* kernel);
   Findings find_all(int activation_ops, int weight_ops);
   std::vector<Job> jobs(int activation_ops, int weight_ops);
   SharedKernels shared_kernels(int activation_ops, int weight_ops);
@@ -101,7 +101,7 @@ class Enumerator {
   std::vector<int> ops_;
   std::vector<Group> groups_;
   std::vector<Output> outputs_;
-  std::map<const Kernel*, uint32_t> output_numbers_;
+  std::map<const TermKernel*, uint32_t> output_numbers_;
   std::map<Application, Named> parts_;  // outputs of operators that have several
 };
 

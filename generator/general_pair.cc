@@ -124,7 +124,7 @@ const Values* PairGeneralizer::value(TermId id) {
       inputs.push_back(input->data());
       types.push_back(terms_.term(arg).type);
     }
-    if (const Kernel* kernel = kernels_.find(term.op, term.output, types)) {
+    if (const TermKernel* kernel = kernels_.find(term.op, term.output, types)) {
       made.emplace(kernel->tapes[0].size() + kernel->tapes[1].size());
       if (!kernel->run(inputs.data(), made->data(), registers_)) made.reset();
     }

@@ -6,7 +6,7 @@
 
 namespace gopt::generator {
 
-bool Kernel::run(const Scalar* const* inputs, Scalar* output, Values& registers) const {
+bool TermKernel::run(const Scalar* const* inputs, Scalar* output, Values& registers) const {
   if (!tapes[0].run(inputs, output, registers)) return false;
   std::array<const Scalar*, 8> second{};
   for (size_t i = 0; i < first_sizes.size(); i++) second[i] = inputs[i] + first_sizes[i];
@@ -60,7 +60,7 @@ void Kernels::prepare(const std::vector<Wanted>& wanted, int threads) {
   parallel_for(threads, open.size(), [&](int, size_t i) { open[i]->second = prepared(open[i]->first); });
 }
 
-const Kernel* Kernels::find(int op, int output, const std::vector<TypeId>& inputs) {
+const TermKernel* Kernels::find(int op, int output, const std::vector<TypeId>& inputs) {
   const auto [entry, is_new] = kernels_.try_emplace({{op, output}, inputs});
   if (!is_new) return entry->second.get();
   const auto made = prepared_.find({op, inputs});
@@ -69,7 +69,7 @@ const Kernel* Kernels::find(int op, int output, const std::vector<TypeId>& input
   if (!types) return nullptr;
   Tapes tapes = is_made ? std::move(made->second.tapes[static_cast<size_t>(output)]) : tapes_of(op, output, inputs);
   if (!tapes) return nullptr;
-  auto kernel = std::make_unique<Kernel>();
+  auto kernel = std::make_unique<TermKernel>();
   kernel->type = (*types)[static_cast<size_t>(output)];
   for (TypeId input : inputs) kernel->first_sizes.push_back(first_size(input));
   for (size_t assignment : {0, 1}) kernel->tapes[assignment] = std::move((*tapes)[assignment]);
@@ -92,7 +92,7 @@ std::array<double, 2> Kernels::cost(const std::vector<TermId>& roots) {
       total[assignment] += kApplicationCost;
       for (TypeId type : types) total[assignment] += static_cast<double>(sizes(type)[assignment]);
       for (int output = 0; output < terms_.op(term.op).outputs; output++)
-        if (const Kernel* kernel = find(term.op, output, types)) {
+        if (const TermKernel* kernel = find(term.op, output, types)) {
           const Tape& tape = kernel->tapes[assignment];
           total[assignment] += tape.operations() + static_cast<double>(tape.size());
         }

@@ -14,7 +14,7 @@
 
 namespace gopt::generator {
 
-struct Kernel {
+struct TermKernel {
   TypeId type;
   Tape tapes[2];
   std::vector<size_t> first_sizes;  // of each input, in the first assignment
@@ -26,7 +26,7 @@ class Kernels {
  public:
   explicit Kernels(TermStore& terms) : terms_(terms) {}
   // Null where the types do not fit or the definition cannot be unrolled. Kernels stay where they are.
-  const Kernel* find(int op, int output, const std::vector<TypeId>& inputs);
+  const TermKernel* find(int op, int output, const std::vector<TypeId>& inputs);
   // Operators and the types of their inputs.
   using Wanted = std::pair<int, std::vector<TypeId>>;
   // Makes what find() will be asked for, on several threads. It numbers types in the order in which it is asked, so
@@ -50,7 +50,7 @@ class Kernels {
 
   TermStore& terms_;
   std::map<Wanted, Prepared> prepared_;
-  std::map<std::pair<std::pair<int, int>, std::vector<TypeId>>, std::unique_ptr<Kernel>> kernels_;
+  std::map<std::pair<std::pair<int, int>, std::vector<TypeId>>, std::unique_ptr<TermKernel>> kernels_;
   std::vector<std::optional<std::array<size_t, 2>>> sizes_;
 };
 

@@ -276,12 +276,12 @@ Scalar* Evaluator::room(size_t size) {
 
 void Evaluator::reset() { block_ = used_ = 0; }
 
-const Scalar* Evaluator::run(const Kernel& kernel, size_t size, const Scalar* const* inputs) {
+const Scalar* Evaluator::run(const TermKernel& kernel, size_t size, const Scalar* const* inputs) {
   Scalar* result = room(size);
   return kernel.run(inputs, result, registers_) ? result : nullptr;
 }
 
-const Scalar* Evaluator::apply(const Kernel& kernel, size_t size, const Named* args, int arity) {
+const Scalar* Evaluator::apply(const TermKernel& kernel, size_t size, const Named* args, int arity) {
   std::array<const Scalar*, kMaxArguments> inputs{};
   for (size_t i = 0; i < static_cast<size_t>(arity); i++) {
     inputs[i] = value(args[i]);

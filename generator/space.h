@@ -28,8 +28,8 @@ struct Representative {
   int leaf_class = -1;      // of a variable; -1: a constant
   double constant = 0;
   TypeId type{};
-  const Kernel* kernel = nullptr;  // of the application
-  uint32_t size = 0;               // of its values
+  const TermKernel* kernel = nullptr;  // of the application
+  uint32_t size = 0;                   // of its values
   uint16_t signature = 0;
   uint8_t activation_ops = 0, weight_ops = 0;
   bool is_weight = true, is_final = false;
@@ -128,8 +128,8 @@ class Evaluator {
   explicit Evaluator(const Space& space) : space_(space) {}
   // Null where it has no value.
   const Scalar* value(Named named);
-  const Scalar* apply(const Kernel& kernel, size_t size, const Named* args, int arity);
-  const Scalar* run(const Kernel& kernel, size_t size, const Scalar* const* inputs);
+  const Scalar* apply(const TermKernel& kernel, size_t size, const Named* args, int arity);
+  const Scalar* run(const TermKernel& kernel, size_t size, const Scalar* const* inputs);
   void reset();
 
  private:

@@ -5,6 +5,9 @@
 #include "definitions/context.h"
 
 namespace gopt {
+
+using namespace ir;
+
 namespace {
 
 bool kind_matches(AttributeKind kind, const AttributeValue& value) {

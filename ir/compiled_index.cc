@@ -1,6 +1,6 @@
 #include "compiled_index.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 int64_t floor_quotient(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
@@ -56,4 +56,4 @@ bool CompiledCond::value(const Slots& slots, std::span<const TensorView> inputs)
   return false;
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

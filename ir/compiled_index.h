@@ -12,7 +12,7 @@
 
 #include "evaluator.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 class EvaluationError : public std::runtime_error {
  public:
@@ -85,4 +85,4 @@ struct CompiledCond {
   bool value(const Slots& slots, std::span<const TensorView> inputs) const;
 };
 
-}  // namespace gopt
+}  // namespace gopt::ir

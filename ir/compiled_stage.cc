@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 class StageCompiler {
@@ -75,13 +75,13 @@ class StageCompiler {
 
   int compile(const Expr& e) {
     if (auto it = known_.find(e.get()); it != known_.end()) return it->second;
-    CompiledExpr c{.kind = e->kind,
-                   .domain = domain_of(e, types_),
-                   .value = e->value,
-                   .input = e->input,
-                   .function = e->function,
-                   .type = e->type,
-                   .reduce = e->reduce};
+    StageExpr c{.kind = e->kind,
+                .domain = domain_of(e, types_),
+                .value = e->value,
+                .input = e->input,
+                .function = e->function,
+                .type = e->type,
+                .reduce = e->reduce};
     c.index = compile(e->index);
     for (const Index& s : e->subscripts) c.subscripts.push_back(compile(s));
     for (const Binder& b : e->binders) c.binders.emplace_back(slot_of(b.symbol), compile(b.extent));
@@ -104,4 +104,4 @@ CompiledStage compile_stage(const Stage& stage, std::span<const TensorView> inpu
   return StageCompiler().run(stage, inputs, lane_axis);
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -6,9 +6,9 @@
 
 #include "compiled_index.h"
 
-namespace gopt {
+namespace gopt::ir {
 
-struct CompiledExpr {
+struct StageExpr {
   ExprKind kind;
   Domain domain;  // Integer or Real; constants follow who asks
   double value = 0;
@@ -24,7 +24,7 @@ struct CompiledExpr {
 };
 
 struct CompiledStage {
-  std::vector<CompiledExpr> nodes;
+  std::vector<StageExpr> nodes;
   int root = 0;
   int lane = -1;     // slot of the axis that runs along the lanes; -1: the stage is one element
   size_t slots = 0;  // the first ones are the stage's axes
@@ -32,4 +32,4 @@ struct CompiledStage {
 
 CompiledStage compile_stage(const Stage& stage, std::span<const TensorView> inputs, size_t lane_axis);
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -7,6 +7,8 @@
 
 namespace gopt {
 
+using namespace ir;
+
 // ---- DefineContext ----
 
 const TensorExpr& DefineContext::input(size_t i) const {

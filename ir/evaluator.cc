@@ -6,7 +6,7 @@
 
 #include "lane_evaluator.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 // The rows of a stage: all positions of the axes other than the one that carries the lanes.
@@ -101,4 +101,4 @@ Status evaluate_stage(const Stage& stage, std::span<const TensorView> inputs, st
   return Unit{};
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -9,7 +9,7 @@
 
 #include "gopt/definition.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 // A tensor in memory that a stage reads.
 struct TensorView {
@@ -22,4 +22,4 @@ struct TensorView {
 // unless a definition is wrong), a shape that is not static.
 Status evaluate_stage(const Stage& stage, std::span<const TensorView> inputs, std::byte* out);
 
-}  // namespace gopt
+}  // namespace gopt::ir

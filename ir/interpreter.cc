@@ -3,6 +3,9 @@
 #include "evaluator.h"
 
 namespace gopt {
+
+using namespace ir;
+
 namespace {
 
 TensorView view_of(const Tensor& t) { return {t.type(), t.dims(), t.bytes().data()}; }

@@ -10,7 +10,7 @@
 
 #include "compiled_stage.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 inline constexpr int kLanes = 256;  // at most, of a block
 
@@ -54,12 +54,12 @@ class LaneEvaluator {
     std::fill(out, out + n, value);
   }
 
-  const CompiledExpr& node(int id) const { return stage_.nodes[static_cast<size_t>(id)]; }
+  const StageExpr& node(int id) const { return stage_.nodes[static_cast<size_t>(id)]; }
 
   // Evaluates into n_ lanes; lanes that the mask leaves out hold anything and read nothing.
   template <class T>
   void evaluate(int id, const Mask* mask, T* out) {
-    const CompiledExpr& e = node(id);
+    const StageExpr& e = node(id);
     // An operand of the other kind is evaluated as what it is, then converted.
     if constexpr (std::is_same_v<T, double>) {
       if (e.domain == Domain::Integer) return converted<int64_t>(id, mask, out);
@@ -116,7 +116,7 @@ class LaneEvaluator {
   }
 
   template <class T, class F>
-  void binary_lanes(const CompiledExpr& e, const Mask* mask, T* out, const F& f) {
+  void binary_lanes(const StageExpr& e, const Mask* mask, T* out, const F& f) {
     std::array<T, kLanes> b;
     evaluate<T>(e.args[0], mask, out);
     evaluate<T>(e.args[1], mask, b.data());
@@ -138,12 +138,12 @@ class LaneEvaluator {
   }
 
   template <class T>
-  void compare_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
+  void compare_lanes(const StageExpr& e, const Mask* mask, T* out) {
     const bool real = node(e.args[0]).domain == Domain::Real || node(e.args[1]).domain == Domain::Real;
     real ? compare<double>(e, mask, out) : compare<int64_t>(e, mask, out);
   }
   template <class A, class T>
-  void compare(const CompiledExpr& e, const Mask* mask, T* out) {
+  void compare(const StageExpr& e, const Mask* mask, T* out) {
     std::array<A, kLanes> a, b;
     evaluate<A>(e.args[0], mask, a.data());
     evaluate<A>(e.args[1], mask, b.data());
@@ -154,7 +154,7 @@ class LaneEvaluator {
   }
 
   template <class T>
-  void call_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
+  void call_lanes(const StageExpr& e, const Mask* mask, T* out) {
     std::array<double, kLanes> x, y{};
     evaluate<double>(e.args[0], mask, x.data());
     if (e.args.size() > 1) evaluate<double>(e.args[1], mask, y.data());
@@ -164,7 +164,7 @@ class LaneEvaluator {
 
   // Through memory of the type converted to, so that every rounding and wrapping is the one that storing does.
   template <class T>
-  void convert_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
+  void convert_lanes(const StageExpr& e, const Mask* mask, T* out) {
     std::byte cell[8];
     auto through = [&](auto v) {
       if constexpr (std::is_same_v<decltype(v), double>)
@@ -209,7 +209,7 @@ class LaneEvaluator {
     int64_t offset = 0, step = 0;
     int begin = 0, end = 0;
   };
-  std::optional<AffineRead> affine_read(const CompiledExpr& e) {
+  std::optional<AffineRead> affine_read(const StageExpr& e) {
     const TensorView& t = inputs_[static_cast<size_t>(e.input)];
     AffineRead r{0, 0, 0, n_};
     for (size_t d = 0; d < e.subscripts.size(); d++) {
@@ -226,7 +226,7 @@ class LaneEvaluator {
   }
 
   template <class T>
-  void read_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
+  void read_lanes(const StageExpr& e, const Mask* mask, T* out) {
     const TensorView& t = inputs_[static_cast<size_t>(e.input)];
     GOPT_CHECK(t.dims.size() == e.subscripts.size(), "a read with another rank than its tensor");
     auto active = [mask](int l) { return !mask || (*mask)[static_cast<size_t>(l)]; };
@@ -273,7 +273,7 @@ class LaneEvaluator {
   }
 
   template <class T>
-  void select_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
+  void select_lanes(const StageExpr& e, const Mask* mask, T* out) {
     if (!e.cond.uses_lane) return evaluate<T>(e.args[e.cond.value(slots_, inputs_) ? 0 : 1], mask, out);
     Mask then, otherwise;
     holds(e.cond, then);
@@ -316,7 +316,7 @@ class LaneEvaluator {
   }
 
   template <class T>
-  void choose_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
+  void choose_lanes(const StageExpr& e, const Mask* mask, T* out) {
     Mask then, otherwise;
     int chosen = 0;
     auto split = [&](const auto& test) {
@@ -352,7 +352,7 @@ class LaneEvaluator {
   }
 
   template <class T>
-  void reduce_lanes(const CompiledExpr& e, const Mask* mask, T* out) {
+  void reduce_lanes(const StageExpr& e, const Mask* mask, T* out) {
     T start = 0;
     if (e.reduce == ReduceKind::Product) start = 1;
     if (e.reduce == ReduceKind::Max)
@@ -364,7 +364,7 @@ class LaneEvaluator {
     reduce_over(e, 0, mask, out, term.data());
   }
   template <class T>
-  void reduce_over(const CompiledExpr& e, size_t binder, const Mask* mask, T* out, T* term) {
+  void reduce_over(const StageExpr& e, size_t binder, const Mask* mask, T* out, T* term) {
     if (binder < e.binders.size()) {
       const auto& [slot, extent] = e.binders[binder];
       GOPT_CHECK(!extent.uses_lane(), "a reduction whose extent depends on the element");
@@ -408,4 +408,4 @@ class LaneEvaluator {
   int n_ = 1;
 };
 
-}  // namespace gopt
+}  // namespace gopt::ir

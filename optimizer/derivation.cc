@@ -10,8 +10,7 @@
 #include "goal.h"
 #include "reversal.h"
 
-namespace gopt {
-namespace optimizer {
+namespace gopt::optimizer {
 namespace {
 
 Operators operators_of(const Graph& side) {
@@ -61,7 +60,9 @@ std::optional<RewriteRule> seed_of(const RewriteRule& rule) {
 }
 
 }  // namespace
-}  // namespace optimizer
+}  // namespace gopt::optimizer
+
+namespace gopt {
 
 struct DerivationRules::Compiled {
   std::vector<RewriteRule> rules;
@@ -105,7 +106,9 @@ std::string to_string(Derivation::Verdict verdict) {
   return "";
 }
 
-namespace optimizer {
+}  // namespace gopt
+
+namespace gopt::optimizer {
 namespace {
 
 using Directions = std::vector<const Direction*>;
@@ -296,7 +299,7 @@ class Saturation {
       if (!chain) {
         result.step_count = kMaxMoves;
         result.steps.clear();
-        for (const Application& application : applications_) used.insert(application.rule);
+        for (const PatternApplication& application : applications_) used.insert(application.rule);
         break;
       }
       result.step_count += chain->moves.size();
@@ -326,7 +329,7 @@ class Saturation {
   const DerivationLimits& limits_;
   EqualityGraph graph_;
   std::vector<EqualityId> left_, right_;
-  std::vector<Application> applications_;
+  std::vector<PatternApplication> applications_;
   int iterations_ = 0;
   std::string limit_;
 };
@@ -373,7 +376,9 @@ Derivation shortened(const Goal& goal, const DerivationRules& rules, Derivation 
 }
 
 }  // namespace
-}  // namespace optimizer
+}  // namespace gopt::optimizer
+
+namespace gopt {
 
 Derivation derive_rule(const RewriteRule& rule, const DerivationRules& rules, const std::vector<bool>& allowed,
                        const DerivationLimits& limits) {

@@ -10,9 +10,10 @@ bool equal_tensors(const Tensor& a, const Tensor& b) {
   return a.type() == b.type() && a.dims() == b.dims() && a.content_id() == b.content_id();
 }
 
-class Matcher {
+class EqualityMatcher {
  public:
-  Matcher(const EqualityGraph& graph, const EqualityPattern& pattern, const MatchLimits& limits, EqualityMatches& out)
+  EqualityMatcher(const EqualityGraph& graph, const EqualityPattern& pattern, const MatchLimits& limits,
+                  EqualityMatches& out)
       : graph_(graph),
         pattern_(pattern.pattern()),
         open_(pattern),
@@ -264,7 +265,7 @@ void EqualityPattern::descend(const PatternValue& value, int from_node, int slot
 
 EqualityMatches find_matches(const EqualityGraph& graph, const EqualityPattern& pattern, const MatchLimits& limits) {
   EqualityMatches matches;
-  Matcher matcher(graph, pattern, limits, matches);
+  EqualityMatcher matcher(graph, pattern, limits, matches);
   const PatternValue& root = pattern.pattern().left.outputs.front();
   for (EqualityId id : graph.classes_with(pattern.pattern().left.nodes[root.node].op)) matcher.match_at(id);
   return matches;

@@ -72,7 +72,7 @@ std::optional<Chain> Explainer::explain_link(EqualityId from) {
     if (link.reason.application == kCongruence) return explain_congruence(first, second, link.reason.order);
     if (link.reason.application == kCopy) return explain_copy(first, second);
     if (link.reason.application == kArithmetic) return explain_arithmetic(first, second, link.reason.numbers);
-    const Application& a = applications_[link.reason.application];
+    const PatternApplication& a = applications_[link.reason.application];
     const Pattern& pattern = a.pattern->pattern();
     auto chain = align(a, pattern.left, a.left, pattern.left.outputs[link.reason.output], first);
     const auto rest = align(a, pattern.right, a.right, pattern.right.outputs[link.reason.output], second);
@@ -122,7 +122,7 @@ std::optional<Chain> Explainer::explain_congruence(EqualityId from, EqualityId t
   return lift(from, arguments);
 }
 
-std::optional<Chain> Explainer::align(const Application& application, const PatternSide& side,
+std::optional<Chain> Explainer::align(const PatternApplication& application, const PatternSide& side,
                                       const std::vector<MatchedNode>& nodes, const PatternValue& value, EqualityId id) {
   if (value.variable >= 0) return explain(id, application.variables[value.variable]);
   const MatchedNode& matched = nodes[value.node];

@@ -10,7 +10,7 @@
 namespace gopt::optimizer {
 
 // One application of a pattern: its left side as it was matched, its right side as it was made.
-struct Application {
+struct PatternApplication {
   const EqualityPattern* pattern = nullptr;
   size_t rule = 0;
   bool is_reversed = false;
@@ -34,7 +34,7 @@ struct Chain {
 class Explainer {
  public:
   // `inputs` are the values of the graph's Input nodes, by name. Terms are made by `builder`.
-  Explainer(const EqualityGraph& graph, const std::vector<Application>& applications,
+  Explainer(const EqualityGraph& graph, const std::vector<PatternApplication>& applications,
             const std::map<std::string, Value>& inputs, GraphBuilder& builder, size_t max_moves)
       : graph_(graph), applications_(applications), inputs_(inputs), builder_(builder), max_moves_(max_moves) {}
 
@@ -50,7 +50,7 @@ class Explainer {
   std::optional<Chain> explain_arithmetic(EqualityId from, EqualityId to, const std::vector<EqualityId>& numbers);
   std::optional<Chain> explain_congruence(EqualityId from, EqualityId to, const std::vector<uint8_t>& order);
   // From the term of an id to the instance of a pattern's value.
-  std::optional<Chain> align(const Application& application, const PatternSide& side,
+  std::optional<Chain> align(const PatternApplication& application, const PatternSide& side,
                              const std::vector<MatchedNode>& nodes, const PatternValue& value, EqualityId id);
   // The chain of a node from those of its arguments.
   std::optional<Chain> lift(EqualityId id, const std::vector<Chain>& arguments);
@@ -59,7 +59,7 @@ class Explainer {
   static Chain turned(const Chain& chain);
 
   const EqualityGraph& graph_;
-  const std::vector<Application>& applications_;
+  const std::vector<PatternApplication>& applications_;
   const std::map<std::string, Value>& inputs_;
   GraphBuilder& builder_;
   const size_t max_moves_;

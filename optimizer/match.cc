@@ -12,7 +12,7 @@ constexpr NodeId kUnbound{0xffffffff};
 uint32_t position(NodeId id) { return static_cast<uint32_t>(id); }
 
 // What remains to be matched: a pattern value against a graph value, or a climb to be made.
-struct Goal {
+struct MatchGoal {
   PatternValue pattern;
   Value actual;
   int climb = -1, climbed = 0;  // >= 0: step `climbed` of that climb
@@ -24,7 +24,7 @@ struct State {
   SymbolBindings symbols;
   std::map<std::string, double> numbers;
   ElementType floating = ElementType::Undefined;
-  std::vector<Goal> goals;  // taken from the back
+  std::vector<MatchGoal> goals;  // taken from the back
 };
 
 int rank_of(const TensorType& type) { return type.shape ? static_cast<int>(type.shape->size()) : -1; }
@@ -40,9 +40,10 @@ bool equal_tensors(const Tensor& pattern, const Tensor& actual) {
   return pattern.to_doubles() == actual.to_doubles();
 }
 
-class Matcher {
+class PatternMatcher {
  public:
-  Matcher(const Graph& graph, const Pattern& pattern, const Region* region, std::vector<Binding>& found, size_t limit)
+  PatternMatcher(const Graph& graph, const Pattern& pattern, const MatchRegion* region, std::vector<Binding>& found,
+                 size_t limit)
       : graph_(graph), pattern_(pattern), region_(region), found_(found), limit_(limit) {}
 
   void match_at(NodeId root) {
@@ -60,7 +61,7 @@ class Matcher {
   void solve(State state) {
     while (!state.goals.empty()) {
       if (found_.size() >= limit_) return;
-      const Goal goal = std::move(state.goals.back());
+      const MatchGoal goal = std::move(state.goals.back());
       state.goals.pop_back();
       if (goal.climb >= 0) return climb(std::move(state), goal);
       if (goal.pattern.node >= 0) {
@@ -81,7 +82,7 @@ class Matcher {
   }
 
   // Inputs in every order; beyond three of them only as they stand.
-  void try_orders(State state, const Goal& goal) {
+  void try_orders(State state, const MatchGoal& goal) {
     const PatternNode& node = pattern_.left.nodes[goal.pattern.node];
     std::vector<size_t> order(node.inputs.size());
     std::iota(order.begin(), order.end(), 0);
@@ -94,7 +95,7 @@ class Matcher {
   }
 
   // From a bound value to a user that matches the next node of the climb; then on from that user's output.
-  void climb(State state, const Goal& goal) {
+  void climb(State state, const MatchGoal& goal) {
     const WalkStep& step = pattern_.climbs[goal.climb];
     const int next = step.nodes[goal.climbed];
     const PatternValue from = goal.climbed == 0 ? step.from : PatternValue{-1, step.nodes[goal.climbed - 1], 0};
@@ -114,7 +115,7 @@ class Matcher {
   }
 
   // Sets is_new_ to whether the node's inputs are still to be matched.
-  bool bind_node(State& state, const Goal& goal) {
+  bool bind_node(State& state, const MatchGoal& goal) {
     is_new_ = false;
     const PatternNode& pattern = pattern_.left.nodes[goal.pattern.node];
     if (!goal.actual || goal.actual.output != goal.pattern.output) return false;
@@ -249,7 +250,7 @@ class Matcher {
 
   const Graph& graph_;
   const Pattern& pattern_;
-  const Region* region_;
+  const MatchRegion* region_;
   std::vector<Binding>& found_;
   const size_t limit_;
   bool is_new_ = false;
@@ -296,9 +297,9 @@ void mark_users(const Graph& graph, std::vector<NodeId> layer, int levels, std::
 
 }  // namespace
 
-Region region_around(const Graph& graph, const std::vector<NodeId>& changed, int depth) {
+MatchRegion region_around(const Graph& graph, const std::vector<NodeId>& changed, int depth) {
   const std::vector<bool> none(graph.nodes().size());
-  Region region{none, none, none};
+  MatchRegion region{none, none, none};
   for (NodeId id : changed) region.changed[position(id)] = region.roots[position(id)] = true;
   mark_users(graph, changed, depth - 1, region.roots);
   // A sibling root hangs on what a root above the change uses, or on the change itself.
@@ -313,10 +314,10 @@ Region region_around(const Graph& graph, const std::vector<NodeId>& changed, int
   return region;
 }
 
-std::vector<Binding> find_bindings(const MatchIndex& index, const Pattern& pattern, const Region* region,
+std::vector<Binding> find_bindings(const MatchIndex& index, const Pattern& pattern, const MatchRegion* region,
                                    size_t limit) {
   std::vector<Binding> found;
-  Matcher matcher(index.graph(), pattern, region, found, limit);
+  PatternMatcher matcher(index.graph(), pattern, region, found, limit);
   const std::vector<bool>* wanted = nullptr;
   if (region) wanted = pattern.climbs.empty() ? &region->roots : &region->sibling_roots;
   for (NodeId root : index.nodes_of(pattern.left.nodes[pattern.first_root()].op))

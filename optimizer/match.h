@@ -36,15 +36,15 @@ class MatchIndex {
 };
 
 // Where something changed: bindings are wanted only if they touch a node so marked.
-struct Region {
+struct MatchRegion {
   std::vector<bool> changed;        // by node
   std::vector<bool> roots;          // by node: those worth trying as first root
   std::vector<bool> sibling_roots;  // the same for rules with several outputs
 };
-Region region_around(const Graph& graph, const std::vector<NodeId>& changed, int depth);
+MatchRegion region_around(const Graph& graph, const std::vector<NodeId>& changed, int depth);
 
 // All bindings, in the order of the first root's node; at most `limit`.
-std::vector<Binding> find_bindings(const MatchIndex& index, const Pattern& pattern, const Region* region = nullptr,
+std::vector<Binding> find_bindings(const MatchIndex& index, const Pattern& pattern, const MatchRegion* region = nullptr,
                                    size_t limit = 100000);
 
 }  // namespace gopt::optimizer

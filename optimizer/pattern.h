@@ -72,7 +72,7 @@ void name_after(const RewriteRule& rule, const std::string& hash, Pattern& patte
 
 // The patterns of a rule at any rank, one for each of these ranks. Permutations and subsets are symbols of them, which
 // the model's attributes bind.
-Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<Ranks>& ranks);
+Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<RankAssignment>& ranks);
 
 // The patterns of a rule: one, or, where it holds under any leading axes, one for each number of them up to
 // `max_prefix`; where it speaks of lists of axes, one for each of its ranks of at most as many axes. Errors: a side

@@ -80,7 +80,7 @@ class Available {
 
 // One of a rule's ranks, where it speaks of lists of axes.
 struct RankChoice {
-  Ranks ranks;
+  RankAssignment ranks;
   std::vector<RankedOperator> needed, made;
   bool is_relevant = false;
 };
@@ -91,8 +91,8 @@ struct Candidate {
   bool is_relevant = false;
   std::vector<RankChoice> choices = {};
 
-  std::vector<Ranks> relevant_ranks() const {
-    std::vector<Ranks> ranks;
+  std::vector<RankAssignment> relevant_ranks() const {
+    std::vector<RankAssignment> ranks;
     for (const RankChoice& choice : choices)
       if (choice.is_relevant) ranks.push_back(choice.ranks);
     return ranks;
@@ -101,7 +101,7 @@ struct Candidate {
 
 std::vector<RankChoice> choices_of(const Scheme& scheme, int max_rank) {
   std::vector<RankChoice> choices;
-  for (Ranks& ranks : ranks_to_match(scheme, max_rank)) {
+  for (RankAssignment& ranks : ranks_to_match(scheme, max_rank)) {
     const auto needed = ranked_operators(scheme, scheme.left, ranks),
                made = ranked_operators(scheme, scheme.right, ranks);
     choices.push_back({std::move(ranks), needed, made, false});

@@ -8,7 +8,7 @@
 namespace gopt::optimizer {
 namespace {
 
-std::map<std::string, int> sizes_of(const Ranks& ranks) {
+std::map<std::string, int> sizes_of(const RankAssignment& ranks) {
   std::map<std::string, int> sizes;
   for (const auto& [name, places] : ranks.places) sizes[name] = static_cast<int>(places.size());
   return sizes;
@@ -16,7 +16,7 @@ std::map<std::string, int> sizes_of(const Ranks& ranks) {
 
 class SchemePatternMaker {
  public:
-  SchemePatternMaker(const Scheme& scheme, const Ranks& ranks)
+  SchemePatternMaker(const Scheme& scheme, const RankAssignment& ranks)
       : scheme_(scheme), ranks_(ranks), plain_(plain_ranks(scheme, ranks.lengths, sizes_of(ranks))) {}
 
   Result<Pattern> make() {
@@ -103,17 +103,17 @@ class SchemePatternMaker {
   }
 
   const Scheme& scheme_;
-  const Ranks& ranks_;
-  const Ranks plain_;
+  const RankAssignment& ranks_;
+  const RankAssignment plain_;
   std::set<AtomId> bound_;
 };
 
 }  // namespace
 
-Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<Ranks>& all) {
+Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<RankAssignment>& all) {
   std::vector<Pattern> patterns;
   const std::string hash = rule.content_hash();
-  for (const Ranks& ranks : all) {
+  for (const RankAssignment& ranks : all) {
     GOPT_ASSIGN_OR_RETURN(Pattern pattern, SchemePatternMaker(*rule.scheme, ranks).make());
     name_after(rule, hash, pattern);
     patterns.push_back(std::move(pattern));

@@ -148,7 +148,7 @@ class Search {
   // A graph's own turn: everywhere when it was the best, else near what made it.
   void expand(const Entry& entry) {
     SitePtr site = entry.site;
-    std::optional<Region> region;
+    std::optional<MatchRegion> region;
     if (!entry.bindings.empty()) {
       const auto rewritten = apply_bindings(site->graph, entry.bindings);
       GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");

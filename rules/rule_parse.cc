@@ -6,6 +6,9 @@
 #include "scheme_parse.h"
 
 namespace gopt {
+
+using namespace rules;
+
 namespace {
 
 // "line 3, column 7: what" as "FILE:3: rule `x`: what".

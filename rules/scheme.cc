@@ -9,6 +9,9 @@
 #include "scheme_names.h"
 
 namespace gopt {
+
+using namespace rules;
+
 namespace {
 
 void for_symbols(const Index& value, const std::function<void(const std::string&, AtomId)>& visit) {
@@ -18,7 +21,7 @@ void for_symbols(const Index& value, const std::function<void(const std::string&
 }
 
 // rank.A and size.A as numbers and products of extents.
-Index with_lengths(const Scheme& scheme, const Index& value, const Ranks& ranks) {
+Index with_lengths(const Scheme& scheme, const Index& value, const RankAssignment& ranks) {
   Substitution known;
   for_symbols(value, [&](const std::string& text, AtomId id) {
     const auto number = list_number(scheme, text);
@@ -31,21 +34,21 @@ Index with_lengths(const Scheme& scheme, const Index& value, const Ranks& ranks)
   return known.empty() ? value : substitute(value, known);
 }
 
-Substitution names_at(const Scheme& scheme, const std::set<AtomId>& symbols, size_t axis, const Ranks& ranks) {
+Substitution names_at(const Scheme& scheme, const std::set<AtomId>& symbols, size_t axis, const RankAssignment& ranks) {
   Substitution known;
   for (AtomId id : symbols)
     if (const auto name = axis_name(scheme, atom(id).name)) known[id] = value_at(*name, axis, ranks);
   return known;
 }
 
-Index at_axis(const Scheme& scheme, const Index& value, size_t axis, const Ranks& ranks) {
+Index at_axis(const Scheme& scheme, const Index& value, size_t axis, const RankAssignment& ranks) {
   std::set<AtomId> symbols;
   collect_symbols(value, symbols);
   return with_lengths(scheme, substitute(value, names_at(scheme, symbols, axis, ranks)), ranks);
 }
 
 // Entries that are no places: extents, bounds of slices, pads.
-std::vector<Index> values_of(const Scheme& scheme, const SchemeItems& items, const Ranks& ranks) {
+std::vector<Index> values_of(const Scheme& scheme, const SchemeItems& items, const RankAssignment& ranks) {
   std::vector<Index> values;
   for (const SchemeItem& item : items) {
     if (item.domain.empty()) {
@@ -60,7 +63,7 @@ std::vector<Index> values_of(const Scheme& scheme, const SchemeItems& items, con
 
 // Entries of `axes` and `perm`: a list stands for the places of its axes in the node's input.
 std::vector<Index> places_of(const Scheme& scheme, const SchemeNode& node, const SchemeItems& items,
-                             const Ranks& ranks) {
+                             const RankAssignment& ranks) {
   std::vector<Index> places;
   for (const SchemeItem& item : items) {
     if (item.domain.empty()) {
@@ -78,7 +81,7 @@ std::vector<Index> places_of(const Scheme& scheme, const SchemeNode& node, const
 
 bool is_reduction(OpKind op) { return op_info(op).find_attribute("noop_with_empty_axes") != nullptr; }
 
-Attributes attributes_of(const Scheme& scheme, const SchemeNode& node, const Ranks& ranks) {
+Attributes attributes_of(const Scheme& scheme, const SchemeNode& node, const RankAssignment& ranks) {
   Attributes attributes;
   for (const auto& [name, value] : node.attributes) attributes[name] = attribute_of(scheme, node, name, ranks);
   // Over no axes a scheme reduces nothing; ONNX takes that for all axes unless told.
@@ -115,7 +118,7 @@ std::vector<std::vector<int>> splits(size_t subsets, int fewest, int most) {
   return choices(options);
 }
 
-Ranks ranks_of(const Scheme& scheme, const std::vector<std::vector<int>>& split_of) {
+RankAssignment ranks_of(const Scheme& scheme, const std::vector<std::vector<int>>& split_of) {
   std::map<std::string, int> lengths, sizes;
   for (size_t k = 0; k < scheme.lists.size(); k++) {
     const std::vector<std::string> subsets = scheme.subsets_of(scheme.lists[k]);
@@ -126,13 +129,13 @@ Ranks ranks_of(const Scheme& scheme, const std::vector<std::vector<int>>& split_
   return plain_ranks(scheme, lengths, sizes);
 }
 
-int rank_of(const SchemeItems& shape, const Ranks& ranks) {
+int rank_of(const SchemeItems& shape, const RankAssignment& ranks) {
   int rank = 0;
   for (const SchemeItem& item : shape) rank += item.domain.empty() ? 1 : length_of(item.domain, ranks);
   return rank;
 }
 
-bool has_rank_within(const Scheme& scheme, const Ranks& ranks, int max_rank) {
+bool has_rank_within(const Scheme& scheme, const RankAssignment& ranks, int max_rank) {
   for (const SchemeVariable& variable : scheme.variables)
     if (rank_of(variable.shape, ranks) > max_rank) return false;
   for (const RankedOperator& ranked : ranked_operators(scheme, scheme.left, ranks))
@@ -157,7 +160,7 @@ std::vector<std::string> Scheme::subsets_of(const std::string& list) const {
 
 Index axis_symbol(const std::string& name, size_t axis) { return symbol(name + "." + std::to_string(axis)); }
 
-std::string to_string(const Ranks& ranks) {
+std::string to_string(const RankAssignment& ranks) {
   std::string text;
   for (const auto& [list, length] : ranks.lengths)
     text += (text.empty() ? "" : ", ") + list + "=" + std::to_string(length);
@@ -165,9 +168,9 @@ std::string to_string(const Ranks& ranks) {
   return text;
 }
 
-Ranks plain_ranks(const Scheme& scheme, const std::map<std::string, int>& lengths,
-                  const std::map<std::string, int>& subset_sizes) {
-  Ranks ranks{lengths, {}};
+RankAssignment plain_ranks(const Scheme& scheme, const std::map<std::string, int>& lengths,
+                           const std::map<std::string, int>& subset_sizes) {
+  RankAssignment ranks{lengths, {}};
   for (const std::string& list : scheme.lists) {
     const int length = lengths.at(list);
     int taken = 0;
@@ -197,7 +200,7 @@ bool depends_on_places(const Scheme& scheme, const SchemeAttribute& attribute) {
 }
 
 AttributeValue attribute_of(const Scheme& scheme, const SchemeNode& node, const std::string& attribute,
-                            const Ranks& ranks) {
+                            const RankAssignment& ranks) {
   const SchemeAttribute& value = node.attributes.at(attribute);
   if (const auto* items = std::get_if<SchemeItems>(&value)) {
     const bool holds_places = attribute == "axes" || attribute == "perm";
@@ -208,11 +211,11 @@ AttributeValue attribute_of(const Scheme& scheme, const SchemeNode& node, const 
   return plain;
 }
 
-TensorType type_of(const Scheme& scheme, const SchemeVariable& variable, const Ranks& ranks) {
+TensorType type_of(const Scheme& scheme, const SchemeVariable& variable, const RankAssignment& ranks) {
   return {variable.element, values_of(scheme, variable.shape, ranks)};
 }
 
-Result<SchemeGraph> side_of(const Scheme& scheme, const SchemeSide& side, const Ranks& ranks) {
+Result<SchemeGraph> side_of(const Scheme& scheme, const SchemeSide& side, const RankAssignment& ranks) {
   GraphBuilder builder;
   std::map<std::string, Value> values;
   std::vector<NodePtr> nodes;
@@ -237,7 +240,7 @@ Result<SchemeGraph> side_of(const Scheme& scheme, const SchemeSide& side, const 
   return SchemeGraph{builder.build(), std::move(nodes)};
 }
 
-Cond condition_of(const Scheme& scheme, const Ranks& ranks) {
+Cond condition_of(const Scheme& scheme, const RankAssignment& ranks) {
   Cond all;
   for (const SchemeCondition& condition : scheme.conditions) {
     std::set<AtomId> symbols;
@@ -253,7 +256,7 @@ Cond condition_of(const Scheme& scheme, const Ranks& ranks) {
   return all;
 }
 
-Result<RewriteRule> instance_of(const RewriteRule& rule, const Ranks& ranks) {
+Result<RewriteRule> instance_of(const RewriteRule& rule, const RankAssignment& ranks) {
   const Scheme& scheme = *rule.scheme;
   RewriteRule instance = rule;
   instance.scheme = nullptr;
@@ -273,23 +276,24 @@ Result<RewriteRule> instance_of(const RewriteRule& rule, const Ranks& ranks) {
   return instance;
 }
 
-std::vector<Ranks> ranks_to_prove(const Scheme& scheme) {
+std::vector<RankAssignment> ranks_to_prove(const Scheme& scheme) {
   std::vector<std::vector<std::vector<int>>> options;
   for (const std::string& list : scheme.lists)
     options.push_back(splits(scheme.subsets_of(list).size(), 0, scheme.has_integers(list) ? scheme.bound : 1));
-  std::vector<Ranks> all;
+  std::vector<RankAssignment> all;
   for (const auto& choice : choices(options)) all.push_back(ranks_of(scheme, choice));
   return all;
 }
 
-std::vector<RankedOperator> ranked_operators(const Scheme& scheme, const SchemeSide& side, const Ranks& ranks) {
+std::vector<RankedOperator> ranked_operators(const Scheme& scheme, const SchemeSide& side,
+                                             const RankAssignment& ranks) {
   std::vector<RankedOperator> ranked;
   for (const SchemeNode& node : side.nodes)
     ranked.emplace_back(node.op, static_cast<int>(with_lengths(scheme, node.rank, ranks).constant()));
   return ranked;
 }
 
-std::vector<Ranks> ranks_to_match(const Scheme& scheme, int max_rank) {
+std::vector<RankAssignment> ranks_to_match(const Scheme& scheme, int max_rank) {
   std::vector<std::vector<std::vector<int>>> options;
   for (const std::string& list : scheme.lists) {
     options.emplace_back();
@@ -299,9 +303,9 @@ std::vector<Ranks> ranks_to_match(const Scheme& scheme, int max_rank) {
       if (length <= max_rank) options.back().push_back(split);
     }
   }
-  std::vector<Ranks> all;
+  std::vector<RankAssignment> all;
   for (const auto& choice : choices(options)) {
-    Ranks ranks = ranks_of(scheme, choice);
+    RankAssignment ranks = ranks_of(scheme, choice);
     if (!has_rank_within(scheme, ranks, max_rank)) continue;
     for (auto& [name, places] : ranks.places)
       for (size_t k = 0; k < places.size(); k++) places[k] = axis_symbol(name, k);

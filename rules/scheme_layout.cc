@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-namespace gopt {
+namespace gopt::rules {
 
 bool is_block(const LayoutItem& item) { return !item.list.empty(); }
 
@@ -67,7 +67,7 @@ void LayoutAnalysis::use_at(const LayoutItem& block, const SchemeItem& item) {
       continue;
     }
     if (name->head == AxisName::Head::Place) throw SchemeError("'" + atom(id).name + "' is a place");
-    const Word named = gopt::product(name->word, inverse(block.word));
+    const Word named = rules::product(name->word, inverse(block.word));
     if (name->head == AxisName::Head::Integer) use(name->symbol, named);
     if (name->head == AxisName::Head::Extent && !named.empty())
       object("'" + atom(id).name + "' is not the extent of the axis at which it is read");
@@ -95,7 +95,7 @@ LayoutAnalysis::Reference LayoutAnalysis::referred(const Layout& layout, const S
     reference.is_permuted = true;
     reference.word = name->word;
   } else {
-    use(name->subset, gopt::product(found->word, name->word));
+    use(name->subset, rules::product(found->word, name->word));
   }
   return reference;
 }
@@ -219,10 +219,10 @@ void LayoutAnalysis::analyze(const SchemeCondition& condition) {
     if (!scheme_.has_integers(name->list)) object("a condition speaks of single axes of " + name->list);
     Word word = name->word;
     if (name->head == AxisName::Head::Integer && uses_.contains(name->symbol))
-      word = gopt::product(inverse(uses_.at(name->symbol)), word);
+      word = rules::product(inverse(uses_.at(name->symbol)), word);
     if (common && *common != word) object("a condition is about several axes at once");
     common = word;
   }
 }
 
-}  // namespace gopt
+}  // namespace gopt::rules

@@ -11,7 +11,7 @@
 
 #include "scheme_names.h"
 
-namespace gopt {
+namespace gopt::rules {
 
 class SchemeError : public std::runtime_error {
  public:
@@ -90,4 +90,4 @@ class LayoutAnalysis {
 // Axes of a list at which an instance that refutes the scheme can be found, if any can: see docs/verifier.md.
 int witness_axes(const Scheme& scheme);
 
-}  // namespace gopt
+}  // namespace gopt::rules

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace gopt {
+namespace gopt::rules {
 namespace {
 
 std::vector<std::string> parts_of(const std::string& name) {
@@ -145,12 +145,12 @@ std::optional<std::string> wrong_name(const Scheme& scheme, const std::string& n
   return std::nullopt;
 }
 
-int length_of(const std::string& list_or_subset, const Ranks& ranks) {
+int length_of(const std::string& list_or_subset, const RankAssignment& ranks) {
   const auto length = ranks.lengths.find(list_or_subset);
   return length != ranks.lengths.end() ? length->second : static_cast<int>(ranks.places.at(list_or_subset).size());
 }
 
-Index value_at(const AxisName& name, size_t axis, const Ranks& ranks) {
+Index value_at(const AxisName& name, size_t axis, const RankAssignment& ranks) {
   if (name.head == AxisName::Head::One) return Index(1);
   if (name.head == AxisName::Head::Zero) return Index(0);
   Index at(static_cast<int64_t>(axis));
@@ -167,4 +167,4 @@ Index value_at(const AxisName& name, size_t axis, const Ranks& ranks) {
   return entry_at(symbols, at);
 }
 
-}  // namespace gopt
+}  // namespace gopt::rules

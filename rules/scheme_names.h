@@ -8,7 +8,7 @@
 
 #include "gopt/scheme.h"
 
-namespace gopt {
+namespace gopt::rules {
 
 struct Letter {
   std::string permutation;
@@ -48,7 +48,7 @@ bool is_list(const Scheme& scheme, const std::string& name);
 std::optional<std::string> wrong_name(const Scheme& scheme, const std::string& name);
 
 // What the name says at this axis of its domain.
-Index value_at(const AxisName& name, size_t axis, const Ranks& ranks);
-int length_of(const std::string& list_or_subset, const Ranks& ranks);
+Index value_at(const AxisName& name, size_t axis, const RankAssignment& ranks);
+int length_of(const std::string& list_or_subset, const RankAssignment& ranks);
 
-}  // namespace gopt
+}  // namespace gopt::rules

@@ -4,7 +4,7 @@
 
 #include "scheme_layout.h"
 
-namespace gopt {
+namespace gopt::rules {
 namespace {
 
 bool is_all(const LayoutItem& item, AxisState state) {
@@ -79,7 +79,7 @@ Layout LayoutAnalysis::transposed(const SchemeNode& node, const Layout& x) {
     if (!reference.subset.empty() || !taken.insert(reference.item).second)
       throw SchemeError("Transpose: perm says each axis once");
     result.push_back(x[reference.item]);
-    if (reference.is_permuted) result.back().word = gopt::product(result.back().word, reference.word);
+    if (reference.is_permuted) result.back().word = rules::product(result.back().word, reference.word);
   }
   if (taken.size() != x.size()) throw SchemeError("Transpose: perm says each axis once");
   return result;
@@ -270,4 +270,4 @@ std::vector<Layout> LayoutAnalysis::outputs_of(const SchemeNode& node, const Lay
   }
 }
 
-}  // namespace gopt
+}  // namespace gopt::rules

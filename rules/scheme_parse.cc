@@ -4,7 +4,7 @@
 
 #include "scheme_names.h"
 
-namespace gopt {
+namespace gopt::rules {
 
 void SchemeReader::declare(const std::string& name) {
   static const std::set<std::string> kWords{"rank", "size", "one", "zero", "inv", "of"};
@@ -169,4 +169,4 @@ void SchemeReader::condition() {
   scheme_.conditions.push_back(std::move(condition));
 }
 
-}  // namespace gopt
+}  // namespace gopt::rules

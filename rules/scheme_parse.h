@@ -8,7 +8,7 @@
 #include "gopt/scheme.h"
 #include "gopt/text_reader.h"
 
-namespace gopt {
+namespace gopt::rules {
 
 class SchemeReader {
  public:
@@ -34,4 +34,4 @@ class SchemeReader {
   Scheme& scheme_;
 };
 
-}  // namespace gopt
+}  // namespace gopt::rules

@@ -3,7 +3,7 @@
 
 #include "scheme_layout.h"
 
-namespace gopt {
+namespace gopt::rules {
 namespace {
 
 // A side written as trees: each read of a variable, and the pads that it passes on its way.
@@ -63,4 +63,4 @@ int witness_axes(const Scheme& scheme) {
   return most;
 }
 
-}  // namespace gopt
+}  // namespace gopt::rules

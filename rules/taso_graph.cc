@@ -5,7 +5,7 @@
 #include "taso_rule.h"
 #include "taso_shapes.h"
 
-namespace gopt {
+namespace gopt::rules {
 namespace {
 
 // A tensor's extent along an axis as it was put together, so that a split can take it apart again.
@@ -584,4 +584,4 @@ class RuleTranslator {
 
 Result<RewriteRule> rule_of_taso(const TasoRule& rule) { return RuleTranslator(rule).run(); }
 
-}  // namespace gopt
+}  // namespace gopt::rules

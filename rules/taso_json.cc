@@ -7,7 +7,7 @@
 
 #include "taso_rule.h"
 
-namespace gopt {
+namespace gopt::rules {
 namespace {
 
 using Json = nlohmann::json;
@@ -156,6 +156,12 @@ RewriteRule rule_of(const Json& json, const std::string& name) {
 }
 
 }  // namespace
+
+}  // namespace gopt::rules
+
+namespace gopt {
+
+using namespace rules;
 
 Result<ParsedRules> parse_each_taso_rule(std::string_view text, const std::string& file_name) {
   const Json document = Json::parse(text, nullptr, false);

@@ -9,7 +9,7 @@
 
 #include "gopt/rule.h"
 
-namespace gopt {
+namespace gopt::rules {
 
 // Output `port` of the operator at position `node`; a negative node is a pattern variable.
 struct TasoRef {
@@ -42,4 +42,4 @@ enum class TasoActivation : int64_t { None, Sigmoid, Relu, Tanh };
 // Errors: what cannot be translated, and which operator it is.
 Result<RewriteRule> rule_of_taso(const TasoRule& rule);
 
-}  // namespace gopt
+}  // namespace gopt::rules

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace gopt {
+namespace gopt::rules {
 namespace {
 
 bool is_plainly_nonnegative(const Index& index) {
@@ -209,4 +209,4 @@ class RankInference {
 
 TasoRanks infer_taso_ranks(const TasoRule& rule) { return RankInference(rule).run(); }
 
-}  // namespace gopt
+}  // namespace gopt::rules

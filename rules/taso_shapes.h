@@ -8,7 +8,7 @@
 
 #include "taso_rule.h"
 
-namespace gopt {
+namespace gopt::rules {
 
 class TasoShapes {
  public:
@@ -50,4 +50,4 @@ struct TasoRanks {
 TasoRanks infer_taso_ranks(const TasoRule& rule);
 std::set<int> variables_of(const TasoRule& rule);
 
-}  // namespace gopt
+}  // namespace gopt::rules

@@ -8,31 +8,30 @@
 namespace gopt::codegen {
 namespace {
 
-std::string order(Layout layout) {
-  return layout == Layout::Blocked16      ? "Order::Blocked16"
-         : layout == Layout::ChannelsLast ? "Order::ChannelsLast"
-                                          : "Order::Plain";
+std::string order(const Layout& layout) {
+  GOPT_CHECK(!layout.is_transposed(), "activations and weights of library kernels are not transposed");
+  return layout.is_blocked()         ? "Order::Blocked" + std::to_string(layout.lanes())
+         : layout.is_channels_last() ? "Order::ChannelsLast"
+                                     : "Order::Plain";
 }
 
-std::string activation(const Node& node) {
+// No default: an activation of the plan that is not printed does not compile.
+std::string post_text(const Activation& activation) {
   auto post = [](const char* kind, const std::string& parameters = "") {
     return "{PostKind::" + std::string(kind) + parameters + "}";
   };
-  switch (node.op) {
-    case OpKind::Relu: return post("Relu");
-    case OpKind::LeakyRelu: return post("Relu", ", " + number(real_or(node, "alpha", 0.01)));
-    case OpKind::Clip:
-      return post("Clip",
-                  ", " + number(real_or(node, "min", -INFINITY)) + ", " + number(real_or(node, "max", INFINITY)));
-    case OpKind::Sigmoid: return post("Logistic");
-    case OpKind::Tanh: return post("Tanh");
-    case OpKind::Elu: return post("Elu", ", " + number(real_or(node, "alpha", 1)));
-    case OpKind::Gelu: {
-      auto it = node.attributes.find("approximate");
-      return post(it != node.attributes.end() && std::get<std::string>(it->second) == "tanh" ? "GeluTanh" : "GeluErf");
-    }
-    default: return "";
+  const std::string a = ", " + number(activation.a), b = ", " + number(activation.b);
+  switch (activation.kind) {
+    case ActivationKind::Relu: return post("Relu");
+    case ActivationKind::LeakyRelu: return post("Relu", a);
+    case ActivationKind::Clip: return post("Clip", a + b);
+    case ActivationKind::Sigmoid: return post("Logistic");
+    case ActivationKind::Tanh: return post("Tanh");
+    case ActivationKind::Elu: return post("Elu", a);
+    case ActivationKind::GeluErf: return post("GeluErf");
+    case ActivationKind::GeluTanh: return post("GeluTanh");
   }
+  throw InternalError("an activation without a kind");
 }
 
 class CallPrinter {
@@ -112,7 +111,7 @@ class CallPrinter {
         return add_operand(e.operand,
                            kernel_.kind == KernelKind::Convolution ? std::vector<int64_t>{} : product_dims());
       }
-      case Epilogue::Kind::Activation: return add_post(activation(*e.node));
+      case Epilogue::Kind::Activation: return add_post(post_text(e.activation));
     }
   }
 

@@ -9,30 +9,28 @@
 namespace gopt::codegen {
 namespace {
 
-std::string activation_text(const Node& node) {
+// No default: an activation of the plan that is not printed does not compile.
+std::string activation_text(const Activation& activation) {
   auto text = [](const char* kind, const std::string& parameters = "") {
     return "  d.activation = {ActivationKind::" + std::string(kind) + parameters + "};\n";
   };
-  switch (node.op) {
-    case OpKind::Relu: return text("Relu");
-    case OpKind::LeakyRelu: return text("LeakyRelu", ", " + number(real_or(node, "alpha", 0.01)));
-    case OpKind::Clip:
-      return text("Clip",
-                  ", " + number(real_or(node, "min", -INFINITY)) + ", " + number(real_or(node, "max", INFINITY)));
-    case OpKind::Sigmoid: return text("Sigmoid");
-    case OpKind::Tanh: return text("Tanh");
-    case OpKind::Elu: return text("Elu", ", " + number(real_or(node, "alpha", 1)));
-    case OpKind::Gelu: {
-      auto it = node.attributes.find("approximate");
-      return text(it != node.attributes.end() && std::get<std::string>(it->second) == "tanh" ? "GeluTanh" : "GeluErf");
-    }
-    default: return "";
+  const std::string a = ", " + number(activation.a), b = ", " + number(activation.b);
+  switch (activation.kind) {
+    case ActivationKind::Relu: return text("Relu");
+    case ActivationKind::LeakyRelu: return text("LeakyRelu", a);
+    case ActivationKind::Clip: return text("Clip", a + b);
+    case ActivationKind::Sigmoid: return text("Sigmoid");
+    case ActivationKind::Tanh: return text("Tanh");
+    case ActivationKind::Elu: return text("Elu", a);
+    case ActivationKind::GeluErf: return text("GeluErf");
+    case ActivationKind::GeluTanh: return text("GeluTanh");
   }
+  throw InternalError("an activation without a kind");
 }
 
 std::string epilogue_text(const Kernel& kernel) {
   for (const Epilogue& e : kernel.epilogues)
-    if (e.kind == Epilogue::Kind::Activation) return activation_text(*e.node);
+    if (e.kind == Epilogue::Kind::Activation) return activation_text(e.activation);
   return "";
 }
 
@@ -113,7 +111,7 @@ std::string product_text(const Plan& plan, const Kernel& kernel) {
 bool has_library_call(const Plan& plan, const Kernel& kernel) {
   for (const std::vector<BufferId>* ids : {&kernel.input_buffers, &kernel.output_buffers})
     for (BufferId id : *ids)
-      if (plan.buffer(id).layout != Layout::Plain) return false;
+      if (!plan.buffer(id).layout.is_plain()) return false;
   if (kernel.kind == KernelKind::MatrixProduct) return true;
   const std::vector<int64_t> pads = ints_or(*kernel.nodes[0], "pads", {0, 0, 0, 0});
   if (pads[0] == pads[2] && pads[1] == pads[3] && pads[0] >= 0 && pads[1] >= 0) return true;

@@ -33,6 +33,8 @@ struct ExportOptions {
 // Writes beside the path, then renames. Weight-only nodes are evaluated and written as initializers, one at a time.
 // Errors: the file exists, the folder cannot be written, an operator that the model's opset cannot express.
 Status export_onnx(const Graph& graph, const std::string& path, const ExportOptions& options = {});
+// Whether the model's opset can express the graph: the error that export_onnx would give, without a path.
+Status check_exportable(const Graph& graph);
 
 // A tensor from / to a .pb file (TensorProto). What is written appears under its name only when it is whole.
 Result<Tensor> read_tensor_proto(const std::string& path, std::string* name = nullptr);

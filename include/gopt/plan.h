@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gopt/graph.h"
+#include "gopt/layout.h"
 
 namespace gopt {
 
@@ -16,11 +17,6 @@ struct Target {
   TargetKind kind = TargetKind::Cpu;
   int threads = 1;
 };
-
-// Order of elements in memory. Blocked16: N, C/16, spatial..., 16 channels (channels rounded up, the rest zero);
-// ChannelsLast: N, spatial..., C. Transposed: the last two axes exchanged (weights only).
-enum class Layout { Plain, Blocked16, ChannelsLast, Transposed };
-std::string to_string(Layout layout);
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;
@@ -37,7 +33,7 @@ struct Buffer {
   Value value;  // what it holds
   std::vector<int64_t> dims;
   ElementType element = ElementType::Float32;
-  Layout layout = Layout::Plain;
+  Layout layout;
   Device device;
   BufferPlace place = BufferPlace::Arena;
   int64_t size_bytes = 0;  // with the layout's rounding
@@ -55,12 +51,20 @@ enum class KernelKind {
 };
 std::string to_string(KernelKind kind);
 
+// What library kernels apply to their results; f(x) with the operator's numbers.
+enum class ActivationKind { Relu, LeakyRelu, Clip, Sigmoid, Tanh, Elu, GeluErf, GeluTanh };
+struct Activation {
+  ActivationKind kind = ActivationKind::Relu;
+  double a = 0, b = 0;  // LeakyRelu and Elu: alpha; Clip: the least and the largest value
+};
+
 // One step that a library kernel applies to its result before it is stored, in order.
 struct Epilogue {
   enum class Kind { Bias, AddTensor, Activation };
   Kind kind;
-  NodePtr node;        // the node that it stands for (Activation: its operator and attributes)
+  NodePtr node;        // the node that it stands for
   BufferId operand{};  // Bias: the vector; AddTensor: the tensor
+  Activation activation{};
 };
 
 struct Kernel {
@@ -99,6 +103,10 @@ class KernelCosts {
 // Covers the graph by kernels at least estimated cost. Errors: what cannot be planned, with the node: an opaque
 // operator, an extent that is not static (say --shape), an element type without code.
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs);
+
+// A line a kernel: what it covers, what it reads and writes in which layouts and where, and its estimated time. Plans
+// that print alike make the same code.
+std::string print_plan(const Plan& plan);
 
 // What is wrong with a plan, if anything: live buffers that overlap, views that stick out, reads before writes.
 Status check_plan(const Plan& plan);

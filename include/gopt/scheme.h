@@ -78,27 +78,27 @@ struct Scheme {
 
 // Which instance: how many axes each list has, and what its permutations and subsets are: places 0, 1, ... of the list,
 // as numbers or symbols.
-struct Ranks {
+struct RankAssignment {
   std::map<std::string, int> lengths;
   std::map<std::string, std::vector<Index>> places;
-  friend bool operator==(const Ranks&, const Ranks&) = default;
+  friend bool operator==(const RankAssignment&, const RankAssignment&) = default;
 };
-std::string to_string(const Ranks& ranks);  // "A=2, p=[1,0]"
+std::string to_string(const RankAssignment& ranks);  // "A=2, p=[1,0]"
 
 // Lists of the given lengths, identical permutations, subsets of the given sizes at the end of their list.
-Ranks plain_ranks(const Scheme& scheme, const std::map<std::string, int>& lengths,
-                  const std::map<std::string, int>& subset_sizes = {});
+RankAssignment plain_ranks(const Scheme& scheme, const std::map<std::string, int>& lengths,
+                           const std::map<std::string, int>& subset_sizes = {});
 // Integers of an axis are the symbols NAME.0, NAME.1, ..., and so are extents.
 Index axis_symbol(const std::string& name, size_t axis);
 
 // The plain rule of these ranks, whose permutations and subsets are numbers. Errors: as the operators' definitions.
-Result<RewriteRule> instance_of(const RewriteRule& rule, const Ranks& ranks);
+Result<RewriteRule> instance_of(const RewriteRule& rule, const RankAssignment& ranks);
 // The condition of these ranks.
-Cond condition_of(const Scheme& scheme, const Ranks& ranks);
-TensorType type_of(const Scheme& scheme, const SchemeVariable& variable, const Ranks& ranks);
+Cond condition_of(const Scheme& scheme, const RankAssignment& ranks);
+TensorType type_of(const Scheme& scheme, const SchemeVariable& variable, const RankAssignment& ranks);
 // The value of one attribute.
 AttributeValue attribute_of(const Scheme& scheme, const SchemeNode& node, const std::string& attribute,
-                            const Ranks& ranks);
+                            const RankAssignment& ranks);
 // Whether an attribute's value depends on permutations or subsets.
 bool depends_on_places(const Scheme& scheme, const SchemeAttribute& attribute);
 // One side as a graph, and the nodes of its lines in their order.
@@ -106,16 +106,16 @@ struct SchemeGraph {
   Graph graph;
   std::vector<NodePtr> nodes;
 };
-Result<SchemeGraph> side_of(const Scheme& scheme, const SchemeSide& side, const Ranks& ranks);
+Result<SchemeGraph> side_of(const Scheme& scheme, const SchemeSide& side, const RankAssignment& ranks);
 
-// Ranks whose instances prove those of all ranks, where there is no objection (docs/verifier.md).
-std::vector<Ranks> ranks_to_prove(const Scheme& scheme);
-// Ranks under which no value has more than `max_rank` axes; permutations and subsets, of one axis at least, are
-// symbols.
-std::vector<Ranks> ranks_to_match(const Scheme& scheme, int max_rank);
+// Rank assignments whose instances prove those of all ranks, where there is no objection (docs/verifier.md).
+std::vector<RankAssignment> ranks_to_prove(const Scheme& scheme);
+// Rank assignments under which no value has more than `max_rank` axes; permutations and subsets, of one axis at least,
+// are symbols.
+std::vector<RankAssignment> ranks_to_match(const Scheme& scheme, int max_rank);
 // Operators of a side with the rank of their first output.
 using RankedOperator = std::pair<OpKind, int>;
-std::vector<RankedOperator> ranked_operators(const Scheme& scheme, const SchemeSide& side, const Ranks& ranks);
+std::vector<RankedOperator> ranked_operators(const Scheme& scheme, const SchemeSide& side, const RankAssignment& ranks);
 
 // Derives starts, objection and bound. Errors: an operator that no list may go through in this way, and names that
 // nothing says.

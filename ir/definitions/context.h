@@ -9,7 +9,7 @@
 
 #include "gopt/definition.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 class DefinitionError : public std::runtime_error {
  public:
@@ -101,4 +101,4 @@ Index product(const Shape& shape, size_t begin, size_t end);
 Index block_of(const Index& subscript, const Index& extent);
 Index place_in_block(const Index& subscript, const Index& extent);
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -3,7 +3,7 @@
 
 #include "context.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 Shape broadcast_shapes(DefineContext& c, const std::vector<const Shape*>& shapes) {
   size_t rank = 0;
@@ -270,4 +270,4 @@ void define_Where(DefineContext& c) {
   });
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -4,7 +4,7 @@
 
 #include "context.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 Index product(const Shape& shape, size_t begin, size_t end) {
   Index p(1);
@@ -536,4 +536,4 @@ void define_Trilu(DefineContext& c) {
   });
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

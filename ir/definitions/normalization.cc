@@ -1,7 +1,7 @@
 // Normalizations and softmax, in their numerically stable forms: two-pass variance, maximum subtracted.
 #include "context.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 // Subscripts with the axes from `first` on replaced by k.
@@ -136,4 +136,4 @@ void define_LogSoftmax(DefineContext& c) {
   });
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

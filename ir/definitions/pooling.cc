@@ -3,7 +3,7 @@
 
 #include "context.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 // Output extent with ceil_mode: rounded up, but the last window must start inside the input or its left padding.
@@ -171,4 +171,4 @@ void global_pool(DefineContext& c, ReduceKind kind) {
 void define_GlobalAveragePool(DefineContext& c) { global_pool(c, ReduceKind::Sum); }
 void define_GlobalMaxPool(DefineContext& c) { global_pool(c, ReduceKind::Max); }
 
-}  // namespace gopt
+}  // namespace gopt::ir

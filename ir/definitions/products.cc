@@ -1,7 +1,7 @@
 // Matrix products and convolutions.
 #include "context.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 void define_MatMul(DefineContext& c) {
   const TensorExpr a = c.input(0), b = c.input(1);
@@ -208,4 +208,4 @@ void define_ConvTranspose(DefineContext& c) {
   });
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

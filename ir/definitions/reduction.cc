@@ -1,7 +1,7 @@
 // Reductions over a set of axes.
 #include "context.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 std::vector<bool> reduced_axes(const DefineContext& c, size_t rank) {
   const std::vector<Index> axes = c.has("axes") ? c.integers("axes") : std::vector<Index>{};
@@ -109,4 +109,4 @@ void define_ReduceLogSumExp(DefineContext& c) {
   });
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -4,7 +4,7 @@
 
 #include "context.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 void define_Shape(DefineContext& c) {
   const Shape& shape = c.input(0).shape;
@@ -58,4 +58,4 @@ void define_FillLike(DefineContext& c) {
   c.output(c.input(0).element, c.input(0).shape, [value](const std::vector<Index>&) { return value; });
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 // Extents that are neither numbers nor names are left open: ONNX has no form for them.
@@ -48,4 +48,4 @@ std::vector<Index> short_reshape(const TensorType& input, const std::vector<Inde
   return open > 1 ? shape : entries;
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

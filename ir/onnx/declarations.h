@@ -4,7 +4,7 @@
 #include "gopt/type.h"
 #include "proto.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 // Writes what is known of the type over what `info` says already; extents that it leaves open stay so.
 void write_type(const TensorType& type, onnx::ValueInfoProto& info);
@@ -13,4 +13,4 @@ void write_type(const TensorType& type, onnx::ValueInfoProto& info);
 // all; else the shape as it is.
 std::vector<Index> short_reshape(const TensorType& input, const std::vector<Index>& shape);
 
-}  // namespace gopt
+}  // namespace gopt::ir

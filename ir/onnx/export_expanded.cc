@@ -5,7 +5,7 @@
 
 #include "export_state.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -158,4 +158,4 @@ Status export_expanded(ExportState& state, const Node& node) {
   }
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -1,7 +1,7 @@
 // Symbolic extents in ONNX: computed at run time from the shapes of values that are there already.
 #include "export_state.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 class IntegerWriter {
@@ -81,4 +81,4 @@ Result<std::string> export_integers(ExportState& state, const std::vector<Index>
   return parts.size() == 1 ? parts[0] : state.add("Concat", parts, "", {{"axis", Index(0)}});
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

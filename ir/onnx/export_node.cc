@@ -6,7 +6,7 @@
 #include "export_state.h"
 #include "opaque.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 bool is_symbolic(const AttributeValue& value) {
@@ -190,4 +190,4 @@ Status export_node(ExportState& state, const Node& node) {
   return export_plain(state, node);
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -7,7 +7,7 @@
 #include "stream.h"
 #include "tensor_proto.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 constexpr int64_t kDefaultOpset = 17;
@@ -45,13 +45,13 @@ bool is_folded(const Graph& graph, const NodePtr& node) {
   return result <= kAlwaysFoldBelow || result <= kMostGrowth * *bytes;
 }
 
-struct Plan {
+struct ExportPlan {
   std::vector<NodePtr> nodes;       // to be written, in order
   std::vector<Value> initializers;  // constants and folded values, in order of first use
 };
 
 // What the outputs need, stopping at values that are folded.
-Plan plan_export(const Graph& graph) {
+ExportPlan plan_export(const Graph& graph) {
   std::set<Value> needed;
   std::set<const Node*> needed_nodes;
   const auto need = [&](const Value& value) {
@@ -59,7 +59,7 @@ Plan plan_export(const Graph& graph) {
     needed_nodes.insert(value.node.get());
   };
   for (const GraphOutput& output : graph.outputs()) need(output.value);
-  Plan plan;
+  ExportPlan plan;
   for (size_t i = graph.nodes().size(); i-- > 0;) {
     const NodePtr& node = graph.nodes()[i];
     if (!needed_nodes.contains(node.get()) || node->is(OpKind::Input)) continue;
@@ -108,7 +108,7 @@ TensorType output_type(const Graph& graph, const GraphOutput& output) {
 
 // ---- names ----
 
-void reserve_names(ExportState& state, const Plan& plan) {
+void reserve_names(ExportState& state, const ExportPlan& plan) {
   for (const Value& input : state.graph.inputs()) state.names.reserve(input.node->name);
   for (const GraphOutput& output : state.graph.outputs()) state.names.reserve(output.name);
   std::set<std::string> inner;
@@ -123,7 +123,7 @@ void reserve_names(ExportState& state, const Plan& plan) {
 
 // Output names go to the values themselves where they can: not to inputs, initializers, and values that have one
 // already.
-void name_outputs(ExportState& state, const Plan& plan, std::vector<const GraphOutput*>& copies) {
+void name_outputs(ExportState& state, const ExportPlan& plan, std::vector<const GraphOutput*>& copies) {
   const std::set<Value> initializers(plan.initializers.begin(), plan.initializers.end());
   for (const GraphOutput& output : state.graph.outputs()) {
     const Value& value = output.value;
@@ -147,7 +147,7 @@ std::string wanted_name(const Value& value) {
   return op + (value.output > 0 ? "_value" + std::to_string(value.output) : "_value");
 }
 
-void name_values(ExportState& state, const Plan& plan) {
+void name_values(ExportState& state, const ExportPlan& plan) {
   std::set<Value> used;
   for (const NodePtr& node : plan.nodes) used.insert(node->inputs.begin(), node->inputs.end());
   for (const Value& value : plan.initializers) state.value_names[value] = state.names.unique(wanted_name(value));
@@ -168,7 +168,7 @@ void name_values(ExportState& state, const Plan& plan) {
 // ---- the file ----
 
 // Types of values between the nodes: those of opaque nodes cannot be inferred again.
-void write_value_infos(ExportState& state, const Plan& plan) {
+void write_value_infos(ExportState& state, const ExportPlan& plan) {
   std::set<Value> outputs;
   for (const GraphOutput& output : state.graph.outputs()) outputs.insert(output.value);
   for (const NodePtr& node : plan.nodes) {
@@ -247,8 +247,14 @@ std::string describe(const Node& node) {
   return node.name.empty() ? op : "node '" + node.name + "' (" + op + ")";
 }
 
+int64_t opset_of(const Graph& graph) {
+  const auto& opsets = graph.metadata().opsets;
+  const auto opset = opsets.find("");
+  return opset == opsets.end() ? kDefaultOpset : opset->second;
+}
+
 Status export_graph(ExportState& state) {
-  const Plan plan = plan_export(state.graph);
+  const ExportPlan plan = plan_export(state.graph);
   start_message(state);
   reserve_names(state, plan);
   for (const Value& input : state.graph.inputs()) {
@@ -280,11 +286,21 @@ Status export_graph(ExportState& state) {
 
 }  // namespace
 
+}  // namespace gopt::ir
+
+namespace gopt {
+
+using namespace ir;
+
+Status check_exportable(const Graph& graph) {
+  ExportState state(graph);
+  state.opset = opset_of(graph);
+  return export_graph(state);
+}
+
 Status export_onnx(const Graph& graph, const std::string& path, const ExportOptions& options) {
   ExportState state(graph);
-  const auto& opsets = graph.metadata().opsets;
-  const auto opset = opsets.find("");
-  state.opset = opset == opsets.end() ? kDefaultOpset : opset->second;
+  state.opset = opset_of(graph);
   if (const Status status = export_graph(state); !status.ok()) return Error{path + ": " + status.error().message};
   return stream_model(model_head(graph.metadata(), state.opset), state.message, state.tensors, path, options);
 }

@@ -2,7 +2,7 @@
 
 #include "tensor_proto.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 std::string NameTable::unique(const std::string& wanted) {
   if (used_.insert(wanted).second) return wanted;
@@ -68,4 +68,4 @@ void set_attribute(onnx::NodeProto& node, const std::string& name, const Attribu
   }
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -10,7 +10,7 @@
 #include "gopt/onnx.h"
 #include "proto.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 // Names that are unique within the file, subgraphs included.
 class NameTable {
@@ -69,4 +69,4 @@ Status export_expanded(ExportState& state, const Node& node);
 // The name of a vector that holds the entries, computed from the extents of values where they are symbolic.
 Result<std::string> export_integers(ExportState& state, const std::vector<Index>& entries);
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -8,7 +8,7 @@
 #include "opaque.h"
 #include "rebatch.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 constexpr int64_t kFoldIntegersBelow = 65536, kFoldFloatsBelow = 1024;  // elements; what is larger stays a node
@@ -254,7 +254,7 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
 
 }  // namespace
 
-Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node, int position, Scope& scope) {
+Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node, int position, NameScope& scope) {
   NodeView view{node, {}, scope, scope.opset()};
   for (const std::string& name : node.input()) view.inputs.push_back(name.empty() ? Value{} : *scope.find(name));
   if (node.op_type() == "Constant" && normal_domain(node.domain()).empty()) {
@@ -276,4 +276,4 @@ Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node
   return outputs;
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -6,7 +6,7 @@
 #include "import_state.h"
 #include "opaque.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
@@ -16,7 +16,7 @@ struct Order {
   std::vector<std::vector<std::string>> reads;     // by node
 };
 
-Result<Order> read_names(const Nodes& nodes, Scope& scope) {
+Result<Order> read_names(const Nodes& nodes, NameScope& scope) {
   Order order;
   for (int i = 0; i < nodes.size(); i++) {
     const onnx::NodeProto& node = nodes[i];
@@ -119,7 +119,8 @@ void drop_declared_shapes(ImportState& state, const std::string& reason) {
   for (auto& [name, type] : state.declared) type.shape.reset();
 }
 
-Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::vector<Value>& values, Scope& scope) {
+Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::vector<Value>& values,
+                    NameScope& scope) {
   for (int i = 0; i < node.output_size(); i++) {
     const std::string& name = node.output(i);
     if (name.empty() || static_cast<size_t>(i) >= values.size() || !values[static_cast<size_t>(i)]) continue;
@@ -136,7 +137,7 @@ Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::
 }
 
 // Extents whose product no integer holds are the file's error, or that of --shape.
-Result<std::vector<Value>> import_in_range(ImportState& state, onnx::NodeProto& node, int position, Scope& scope) {
+Result<std::vector<Value>> import_in_range(ImportState& state, onnx::NodeProto& node, int position, NameScope& scope) {
   try {
     GOPT_ASSIGN_OR_RETURN(std::vector<Value> values, import_node(state, node, position, scope));
     for (const Value& value : values)
@@ -149,7 +150,7 @@ Result<std::vector<Value>> import_in_range(ImportState& state, onnx::NodeProto& 
 
 }  // namespace
 
-Status import_nodes(ImportState& state, Nodes& nodes, Scope& scope) {
+Status import_nodes(ImportState& state, Nodes& nodes, NameScope& scope) {
   GOPT_ASSIGN_OR_RETURN(const Order order, read_names(nodes, scope));
   GOPT_ASSIGN_OR_RETURN(const std::vector<int> sorted, sort_nodes(nodes, order));
   for (const int position : sorted) {
@@ -163,4 +164,4 @@ Status import_nodes(ImportState& state, Nodes& nodes, Scope& scope) {
   return Unit{};
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

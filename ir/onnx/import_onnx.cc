@@ -5,7 +5,7 @@
 #include "import_state.h"
 #include "opaque.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
@@ -109,7 +109,7 @@ std::optional<ImportOptions> without_changed_extents(const ModelFile& file, cons
 
 // ---- parts of the graph ----
 
-Status import_inputs(ImportState& state, Scope& scope, const std::set<std::string>& constants) {
+Status import_inputs(ImportState& state, NameScope& scope, const std::set<std::string>& constants) {
   for (const auto& input : state.file.model.graph().input()) {
     if (input.name().empty()) return Error{"a graph input has no name"};
     if (constants.contains(input.name())) {
@@ -142,7 +142,7 @@ void read_declared_types(ImportState& state) {
   for (const auto& info : graph.output()) take(info);
 }
 
-Status import_outputs(ImportState& state, const Scope& scope) {
+Status import_outputs(ImportState& state, const NameScope& scope) {
   std::set<std::string> names;
   for (const auto& output : state.file.model.graph().output()) {
     const Value* value = scope.find(output.name());
@@ -216,7 +216,7 @@ void read_metadata(ImportState& state, const Opsets& opsets) {
 Result<Graph> import_model(ImportState& state) {
   GOPT_RETURN_IF_ERROR(apply_shape_options(state));
   state.builder.set_broadcast_unknown(true);
-  Scope scope;
+  NameScope scope;
   GOPT_ASSIGN_OR_RETURN(scope.opsets, read_opsets(state));
   read_metadata(state, scope.opsets);
   for (const auto& function : state.file.model.functions()) {
@@ -246,13 +246,13 @@ Result<Graph> import_model(ImportState& state) {
 
 }  // namespace
 
-const Value* Scope::find(const std::string& name) const {
-  for (const Scope* scope = this; scope; scope = scope->outer)
+const Value* NameScope::find(const std::string& name) const {
+  for (const NameScope* scope = this; scope; scope = scope->outer)
     if (const auto it = scope->values.find(name); it != scope->values.end()) return &it->second;
   return nullptr;
 }
 
-int64_t Scope::opset() const {
+int64_t NameScope::opset() const {
   const auto it = opsets.find("");
   return it == opsets.end() ? 0 : it->second;
 }
@@ -281,7 +281,7 @@ TensorType declared_type(const ImportState& state, const onnx::TypeProto& type, 
   return result;
 }
 
-Status import_initializers(ImportState& state, onnx::GraphProto& graph, Scope& scope) {
+Status import_initializers(ImportState& state, onnx::GraphProto& graph, NameScope& scope) {
   const auto define = [&](const std::string& name, Result<Tensor> tensor) -> Status {
     if (!tensor.ok()) return Error{"initializer '" + name + "' " + tensor.error().message};
     if (scope.values.contains(name)) return Error{"two initializers are named '" + name + "'"};
@@ -299,6 +299,12 @@ Status import_initializers(ImportState& state, onnx::GraphProto& graph, Scope& s
   }
   return Unit{};
 }
+
+}  // namespace gopt::ir
+
+namespace gopt {
+
+using namespace ir;
 
 Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& options) {
   GOPT_ASSIGN_OR_RETURN(ModelFile file, read_model_file(path));

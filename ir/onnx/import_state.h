@@ -11,13 +11,13 @@
 #include "gopt/onnx.h"
 #include "model_file.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 using Opsets = std::map<std::string, int64_t>;
 
 // Values by name, with those of the graphs around.
-struct Scope {
-  const Scope* outer = nullptr;
+struct NameScope {
+  const NameScope* outer = nullptr;
   Opsets opsets;
   std::unordered_map<std::string, Value> values;
   std::set<std::string> used;  // names that something reads, subgraphs included
@@ -57,12 +57,12 @@ TensorType declared_type(const ImportState& state, const onnx::TypeProto& type, 
 
 // Imports nodes in an order in which each value is defined before it is used, into scope.values.
 // Errors: a cycle, a value that nothing defines, a name defined twice, and those of import_node.
-Status import_nodes(ImportState& state, google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, Scope& scope);
+Status import_nodes(ImportState& state, google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, NameScope& scope);
 
 // One node: its output values by position (null for those that are left out).
-Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node, int position, Scope& scope);
+Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node, int position, NameScope& scope);
 
 // Initializers and sparse initializers of a graph as constants in scope.
-Status import_initializers(ImportState& state, onnx::GraphProto& graph, Scope& scope);
+Status import_initializers(ImportState& state, onnx::GraphProto& graph, NameScope& scope);
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -2,7 +2,7 @@
 
 #include "opaque.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 constexpr int kDeepestBody = 32;  // functions that call themselves have no meaning in ONNX, but may be written
@@ -38,7 +38,7 @@ Result<MaybeValues> inline_if(ImportState& state, onnx::NodeProto& node, const N
   for (auto& attribute : *node.mutable_attribute()) {
     if (attribute.name() != branch || !attribute.has_g()) continue;
     onnx::GraphProto& body = *attribute.mutable_g();
-    Scope scope{&view.scope, view.scope.opsets, {}, {}, view.scope.depth + 1};
+    NameScope scope{&view.scope, view.scope.opsets, {}, {}, view.scope.depth + 1};
     GOPT_RETURN_IF_ERROR(import_initializers(state, body, scope));
     for (const auto& output : body.output()) scope.used.insert(output.name());
     GOPT_RETURN_IF_ERROR(import_nodes(state, *body.mutable_node(), scope));
@@ -62,7 +62,7 @@ Result<MaybeValues> inline_function(ImportState& state, const NodeView& view, co
   for (auto& node : nodes)
     if (!fill_attributes(node, given)) return MaybeValues();
   if (view.scope.depth >= kDeepestBody) return Error{"function calls are nested deeper than 32"};
-  Scope scope{nullptr, opsets, {}, {}, view.scope.depth + 1};
+  NameScope scope{nullptr, opsets, {}, {}, view.scope.depth + 1};
   for (int i = 0; i < function.input_size(); i++) scope.values[function.input(i)] = view.input(static_cast<size_t>(i));
   scope.used.insert(function.output().begin(), function.output().end());
   const long opaque_before = state.opaque_count;
@@ -77,4 +77,4 @@ Result<MaybeValues> inline_function(ImportState& state, const NodeView& view, co
   return MaybeValues(std::move(outputs));
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

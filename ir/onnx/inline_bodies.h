@@ -4,11 +4,11 @@
 
 #include "node_forms.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 // The branch that a constant condition takes; nothing where the condition is computed.
 Result<MaybeValues> inline_if(ImportState& state, onnx::NodeProto& node, const NodeView& view);
 // The function's body with its attributes filled in; nothing where it has to stay a call.
 Result<MaybeValues> inline_function(ImportState& state, const NodeView& view, const onnx::FunctionProto& function);
 
-}  // namespace gopt
+}  // namespace gopt::ir

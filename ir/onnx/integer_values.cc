@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 constexpr int64_t kMostElements = 64;
@@ -183,4 +183,4 @@ void learn_integers(ImportState& state, const Value& value) {
   if (entries && static_cast<int64_t>(entries->size()) == *count) state.integers[value] = *std::move(entries);
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -4,7 +4,7 @@
 
 #include "import_state.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 // The elements of an integer or bool tensor of rank 0 or 1, where they are known.
 std::optional<std::vector<Index>> known_integers(ImportState& state, const Value& value);
@@ -12,4 +12,4 @@ std::optional<std::vector<Index>> known_integers(ImportState& state, const Value
 // Finds what is known of a new node's output from its inputs and keeps it in `state`.
 void learn_integers(ImportState& state, const Value& value);
 
-}  // namespace gopt
+}  // namespace gopt::ir

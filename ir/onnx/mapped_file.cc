@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace gopt {
+namespace gopt::ir {
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -54,4 +54,4 @@ Result<std::shared_ptr<const MappedFile>> ExternalFiles::open(const std::string&
   return *opened;
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -10,7 +10,7 @@
 
 #include "gopt/result.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 class MappedFile {
  public:
@@ -39,4 +39,4 @@ class ExternalFiles {
   std::map<std::string, std::shared_ptr<const MappedFile>> open_;
 };
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -1,6 +1,6 @@
 #include "model_file.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 // Field numbers of onnx.proto.
@@ -138,4 +138,4 @@ Result<ModelFile> read_model_file(const std::string& path) {
   return out;
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

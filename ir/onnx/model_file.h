@@ -7,7 +7,7 @@
 
 #include "tensor_proto.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 struct ModelFile {
   std::string path;
@@ -21,4 +21,4 @@ struct ModelFile {
 // Errors: missing, a folder, empty, truncated (with the position), not ONNX, without a graph.
 Result<ModelFile> read_model_file(const std::string& path);
 
-}  // namespace gopt
+}  // namespace gopt::ir

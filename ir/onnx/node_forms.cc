@@ -5,7 +5,7 @@
 
 #include "declarations.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 bool is_constant_one(const Index& extent) { return extent == Index(1); }
@@ -172,7 +172,7 @@ Result<MaybeValues> import_dropout(ImportState&, const NodeView& view) {
   return MaybeValues({view.input(0)});
 }
 
-Result<Value> import_constant_node(ImportState& state, onnx::NodeProto& node, int position, const Scope& scope) {
+Result<Value> import_constant_node(ImportState& state, onnx::NodeProto& node, int position, const NameScope& scope) {
   const std::string name = node.output_size() > 0 ? node.output(0) : "";
   if (const auto it = state.file.node_values.find(position); scope.depth == 0 && it != state.file.node_values.end()) {
     GOPT_ASSIGN_OR_RETURN(Tensor tensor, take_tensor(it->second, state.file.external));
@@ -206,4 +206,4 @@ Result<Value> import_constant_node(ImportState& state, onnx::NodeProto& node, in
   return state.builder.constant(std::move(tensor), name);
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -4,12 +4,12 @@
 
 #include "import_state.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 struct NodeView {
   const onnx::NodeProto& node;
   std::vector<Value> inputs;  // null where left out; no trailing nulls
-  Scope& scope;
+  NameScope& scope;
   int64_t opset;
 
   const onnx::AttributeProto* find(const std::string& name) const;
@@ -32,6 +32,6 @@ Result<MaybeValues> import_special(ImportState& state, const NodeView& view, OpK
 
 // Dropout and `Constant`, which have no row in the table. `position`: of the node in the main graph.
 Result<MaybeValues> import_dropout(ImportState& state, const NodeView& view);
-Result<Value> import_constant_node(ImportState& state, onnx::NodeProto& node, int position, const Scope& scope);
+Result<Value> import_constant_node(ImportState& state, onnx::NodeProto& node, int position, const NameScope& scope);
 
-}  // namespace gopt
+}  // namespace gopt::ir

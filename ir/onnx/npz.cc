@@ -10,7 +10,7 @@
 #include "stream.h"
 #include "tensor_proto.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 using Text = std::string_view;
@@ -285,6 +285,12 @@ uint32_t checksum(uint32_t crc, const void* data, size_t size) {
 }
 
 }  // namespace
+
+}  // namespace gopt::ir
+
+namespace gopt {
+
+using namespace ir;
 
 Result<NamedTensors> read_npz(const std::string& path) {
   GOPT_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));

@@ -3,7 +3,7 @@
 #include "opaque_types.h"
 #include "tensor_proto.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 using Visit = std::function<void(std::string& name)>;
@@ -97,7 +97,7 @@ void rename_captures(onnx::NodeProto& node, const std::map<std::string, std::str
 }
 
 Result<NodePtr> import_opaque(ImportState& state, const onnx::NodeProto& node, const std::vector<Value>& inputs,
-                              Scope& scope) {
+                              NameScope& scope) {
   auto op = std::make_shared<OpaqueOp>();
   op->domain = normal_domain(node.domain());
   op->op_type = node.op_type();
@@ -123,4 +123,4 @@ Result<NodePtr> import_opaque(ImportState& state, const onnx::NodeProto& node, c
                               {node.output().begin(), node.output().end()});
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

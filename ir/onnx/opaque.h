@@ -7,7 +7,7 @@
 
 #include "import_state.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 // Names that the node's subgraphs read from the graph around it, sorted.
 std::set<std::string> captured_names(const onnx::NodeProto& node);
@@ -18,6 +18,6 @@ void rename_captures(onnx::NodeProto& node, const std::map<std::string, std::str
 
 // An opaque node for `node`. Errors: a captured value that nothing defines, external data of its attributes.
 Result<NodePtr> import_opaque(ImportState& state, const onnx::NodeProto& node, const std::vector<Value>& inputs,
-                              Scope& scope);
+                              NameScope& scope);
 
-}  // namespace gopt
+}  // namespace gopt::ir

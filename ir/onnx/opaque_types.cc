@@ -8,7 +8,7 @@
 
 #include "declarations.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 constexpr int64_t kDataBelow = 1024;  // elements of constants that inference may look at (sizes, axes, scales)
@@ -71,7 +71,7 @@ bool has_subgraph(const onnx::NodeProto& node) {
 }
 
 // The form of the node, by libonnx's checker: what does not pass is only not looked at.
-bool is_well_formed(const onnx::NodeProto& node, const Scope& scope) {
+bool is_well_formed(const onnx::NodeProto& node, const NameScope& scope) {
   onnx::checker::CheckerContext context;
   context.set_ir_version(8);
   std::unordered_map<std::string, int> opsets;
@@ -138,7 +138,7 @@ void forget_invented_names(onnx::GraphProto& graph) {
 
 std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx::NodeProto& node,
                                            const std::vector<std::string>& names, const std::vector<Value>& inputs,
-                                           const Scope& scope) {
+                                           const NameScope& scope) {
   // Open extents are named after the value; names of inlined bodies may repeat.
   const std::string suffix = scope.depth > 0 ? "_" + std::to_string(state.opaque_count) : "";
   if (has_subgraph(node)) return branch_types(state, node, suffix);
@@ -161,4 +161,4 @@ std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx:
   return types;
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

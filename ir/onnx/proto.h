@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace gopt {
+namespace gopt::ir {
 
 // "ai.onnx" is another name of ONNX's own domain, "".
 inline std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
@@ -13,4 +13,4 @@ inline std::string normal_domain(const std::string& domain) { return domain == "
 // "node 'name' (Op)", or by its first output where it has no name.
 std::string describe(const onnx::NodeProto& node);
 
-}  // namespace gopt
+}  // namespace gopt::ir

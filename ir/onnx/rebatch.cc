@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 using Dims = std::vector<int64_t>;
@@ -133,4 +133,4 @@ Status rebatch_node(ImportState& state, const NodeView& view, OpKind kind, Value
   return Unit{};
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -12,7 +12,7 @@
 #include "gopt/interpreter.h"
 #include "tensor_proto.h"
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 constexpr int kModelGraph = 7, kGraphInitializer = 5, kTensorRawData = 9;
@@ -203,4 +203,4 @@ Status stream_model(const onnx::ModelProto& head, const onnx::GraphProto& graph,
   return status;
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

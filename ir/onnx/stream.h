@@ -4,7 +4,7 @@
 
 #include "export_state.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 // A file beside its final place; removed unless it is committed.
 class TemporaryFile {
@@ -30,4 +30,4 @@ class TemporaryFile {
 Status stream_model(const onnx::ModelProto& head, const onnx::GraphProto& graph,
                     const std::vector<PendingTensor>& tensors, const std::string& path, const ExportOptions& options);
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -5,6 +5,8 @@
 
 namespace gopt {
 
+using namespace ir;
+
 Result<Tensor> read_tensor_proto(const std::string& path, std::string* name) {
   GOPT_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
   TensorSource source;

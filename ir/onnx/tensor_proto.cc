@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstring>
 
-namespace gopt {
+namespace gopt::ir {
 namespace {
 
 struct ExternalRegion {
@@ -186,4 +186,4 @@ onnx::TensorProto tensor_message(const Tensor& tensor, const std::string& name) 
   return proto;
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

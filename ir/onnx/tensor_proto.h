@@ -10,7 +10,7 @@
 #include "proto.h"
 #include "wire.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 // A message whose raw_data may have been left where it lies, in a mapped file.
 struct TensorSource {
@@ -32,4 +32,4 @@ onnx::TensorProto tensor_message(const Tensor& tensor, const std::string& name);
 // The bytes that a tensor of these dims takes, also for 4-bit types; nothing for strings, unknown types and overflow.
 std::optional<size_t> tensor_bytes(ElementType type, std::span<const int64_t> dims);
 
-}  // namespace gopt
+}  // namespace gopt::ir

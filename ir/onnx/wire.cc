@@ -1,6 +1,6 @@
 #include "wire.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 std::optional<uint64_t> WireReader::varint() {
   uint64_t value = 0;
@@ -48,4 +48,4 @@ Result<std::optional<WireField>> WireReader::next() {
   return std::optional<WireField>(field);
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -10,7 +10,7 @@
 
 #include "gopt/result.h"
 
-namespace gopt {
+namespace gopt::ir {
 
 using Bytes = std::span<const std::byte>;
 
@@ -43,4 +43,4 @@ inline void append(std::string& text, Bytes bytes) {
   text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-}  // namespace gopt
+}  // namespace gopt::ir

@@ -3,7 +3,7 @@
 
 #include "assignments.h"
 
-namespace gopt::check {
+namespace gopt::checker {
 namespace {
 
 Poly poly(const std::string& text) { return Poly::parse(parse_sexprs("(+ " + text + ")")[0]); }
@@ -51,4 +51,4 @@ TEST(Assignments, AreDrawnWhereEquationsHold) {
 }
 
 }  // namespace
-}  // namespace gopt::check
+}  // namespace gopt::checker

@@ -56,7 +56,7 @@ std::string scratch_folder(const std::string& name) {
 
 double LayoutCosts::time_ms(const Plan& plan, const Kernel& kernel) {
   double cost = 1;
-  for (BufferId b : kernel.output_buffers) cost += plain_ && plan.buffer(b).layout == Layout::Blocked16 ? 100 : 0;
+  for (BufferId b : kernel.output_buffers) cost += plain_ && plan.buffer(b).layout.is_blocked() ? 100 : 0;
   return kernel.implementation == "winograd" ? cost - 0.5 : cost;
 }
 

@@ -8,14 +8,14 @@ namespace gopt {
 namespace {
 
 // Lists of one or two axes, whatever permutations and subsets of them.
-Ranks random_ranks(std::mt19937_64& random, const Scheme& scheme) {
+RankAssignment random_ranks(std::mt19937_64& random, const Scheme& scheme) {
   std::map<std::string, int> lengths, sizes;
   for (const std::string& list : scheme.lists) {
     const std::vector<std::string> subsets = scheme.subsets_of(list);
     lengths[list] = static_cast<int>(1 + random() % 2 + subsets.size());
     for (const std::string& subset : subsets) sizes[subset] = 1;
   }
-  Ranks ranks = plain_ranks(scheme, lengths, sizes);
+  RankAssignment ranks = plain_ranks(scheme, lengths, sizes);
   for (const AxisSymbol& symbol : scheme.symbols)
     if (symbol.kind == AxisSymbolKind::Permutation)
       std::shuffle(ranks.places.at(symbol.name).begin(), ranks.places.at(symbol.name).end(), random);

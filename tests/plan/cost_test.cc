@@ -1,7 +1,7 @@
 // Costs of whole graphs: what the search relies on.
 #include <gtest/gtest.h>
 
-#include "gopt/optimizer.h"
+#include "gopt/kernel_costs.h"
 #include "gopt/text.h"
 
 namespace gopt {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gopt/optimizer.h"
+#include "gopt/kernel_costs.h"
 #include "gopt/text.h"
 
 namespace gopt {
@@ -143,6 +143,23 @@ TEST(Plan, HalfPrecisionIsAnErrorByName) {
   auto plan = plan_of("input x : f16[4]\na = Exp(x)\noutput y = a");
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.error().message.find("no code for tensors of type f16"), std::string::npos) << plan.error().message;
+}
+
+TEST(Plan, IsPrintedForReaders) {
+  auto plan =
+      plan_of("input x : f32[4,1000]\na = Softmax(x) {axis=1}\nb = Exp(a)\nc = Softmax(b) {axis=1}\noutput y = c");
+  ASSERT_TRUE(plan.ok());
+  std::string text = print_plan(*plan);
+  for (size_t at; (at = text.find(" ms\n")) != std::string::npos;)  // times are the costs' own
+    text.erase(text.rfind(", ", at), at + 3 - text.rfind(", ", at));
+  EXPECT_EQ(text,
+            "plan for cpu, 2 thread(s), arena of 16000 bytes\n"
+            "k0_Softmax_Exp: generated of Softmax Exp\n"
+            "  reads  b0 x f32[4,1000] plain input+0\n"
+            "  writes b1 Exp f32[4,1000] plain arena+0\n"
+            "k1_Softmax: generated of Softmax\n"
+            "  reads  b1 Exp f32[4,1000] plain arena+0\n"
+            "  writes b2 Softmax f32[4,1000] plain output+0\n");
 }
 
 TEST(PlanCheck, FindsOverlaps) {

@@ -1,9 +1,12 @@
 // Guesses of how the binders of two terms correspond never speak of binders inside their factors.
-#include "binder_change.h"
+#include "equality/binder_change.h"
 
 #include <gtest/gtest.h>
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 Factor read_at(int input, const Index& subscript) {
@@ -15,7 +18,7 @@ Factor read_at(int input, const Index& subscript) {
 
 // max(SUM over k of x[outer + k] v[k]), or without v.
 Factor window(const Index& outer, AtomId k, bool has_weights) {
-  Term term;
+  Summand term;
   term.binders = {k};
   term.guard = within(Index::from_atom(k), Index(0), Index(3));
   term.factors = {read_at(0, outer + Index::from_atom(k))};

@@ -1,10 +1,13 @@
 // Numbers with a bound on their rounding: the real value lies within it, and only what surely differs counts as a
 // difference.
-#include "bounded.h"
+#include "samples/bounded.h"
 
 #include <gtest/gtest.h>
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();

@@ -2,11 +2,14 @@
 // turns away no match for which the rule holds and accepts none for which it does not.
 #include <algorithm>
 
-#include "condition_search.h"
+#include "conditions/condition_search.h"
+#include "conditions/size_table.h"
 #include "rule_files.h"
-#include "size_table.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 std::map<std::string, RewriteRule> conditional_rules() {

@@ -2,10 +2,13 @@
 #include <cmath>
 #include <filesystem>
 
-#include "condition_search.h"
+#include "conditions/condition_search.h"
 #include "rule_files.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 std::vector<std::string> files_of(const std::string& folder) {

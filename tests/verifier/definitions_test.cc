@@ -1,9 +1,12 @@
 // Every operator's definition keeps its promises for all sizes: reads in bounds, no empty maximum, no size 0 that
 // divides. One node of a graph is one row; its inputs and attributes are open where the definition lets them be.
 #include "rule_files.h"
-#include "well_formed.h"
+#include "rules/well_formed.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 struct Row {

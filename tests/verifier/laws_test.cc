@@ -1,5 +1,5 @@
 // Each law of the table, numerically.
-#include "laws.h"
+#include "normal_form/laws.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,9 @@
 #include <cmath>
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 double value(Function function, double x, double y = 0) {

@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <random>
 
-#include "linear_question.h"
-#include "linear_system.h"
-#include "real_cells.h"
+#include "equality/real_cells.h"
+#include "solver/linear_question.h"
+#include "solver/linear_system.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 using Answer = LinearSystem::Answer;

@@ -5,9 +5,12 @@
 
 #include "gopt/interpreter.h"
 #include "rule_files.h"
-#include "rule_meaning.h"
+#include "rules/rule_meaning.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 struct Row {

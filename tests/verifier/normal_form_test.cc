@@ -3,9 +3,12 @@
 
 #include <cmath>
 
-#include "normalize.h"
+#include "normal_form/normalize.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 class NormalFormTest : public ::testing::Test {

@@ -2,10 +2,13 @@
 // which the sides agree.
 #include <algorithm>
 
-#include "region_search.h"
+#include "regions/region_search.h"
 #include "rule_files.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 RewriteRule partial_rule(const std::string& name) {

@@ -1,16 +1,19 @@
 // Bounds of forms hold at numbers, and are as near as they are meant to be; what rises with an element does.
-#include "ranges.h"
+#include "normal_form/ranges.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "function_value.h"
-#include "monotone.h"
-#include "normalize.h"
+#include "normal_form/monotone.h"
+#include "normal_form/normalize.h"
+#include "samples/function_value.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 double as_double(const Rational& r) {

@@ -7,9 +7,12 @@
 #include "gopt/interpreter.h"
 #include "gopt/scheme.h"
 #include "rule_files.h"
-#include "rule_meaning.h"
+#include "rules/rule_meaning.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 constexpr const char* kShipped = GOPT_SHIPPED_RULES "/ranks.rules";
@@ -44,8 +47,8 @@ std::vector<Index> shuffled(int count, std::mt19937_64& random) {
   return places;
 }
 
-Ranks random_ranks(const Scheme& scheme, std::mt19937_64& random) {
-  Ranks ranks;
+RankAssignment random_ranks(const Scheme& scheme, std::mt19937_64& random) {
+  RankAssignment ranks;
   for (const std::string& list : scheme.lists) {
     const int length = ranks.lengths[list] = static_cast<int>(random() % (scheme.lists.size() == 1 ? 7 : 4));
     std::vector<Index> left = shuffled(length, random);
@@ -121,7 +124,7 @@ TEST_P(RankRule, HoldsInInstancesOfRandomRanks) {
   std::mt19937_64 random(seed);
   int evaluated = 0;
   for (int draw = 0; draw < 40 && evaluated < 12; draw++) {
-    const Ranks ranks = random_ranks(*GetParam().rule.scheme, random);
+    const RankAssignment ranks = random_ranks(*GetParam().rule.scheme, random);
     const auto instance = instance_of(GetParam().rule, ranks);
     ASSERT_TRUE(instance.ok()) << to_string(ranks) << ": " << instance.error().message;
     const auto values = values_of(*instance, random);

@@ -1,13 +1,16 @@
 // The questions that the proof asks, and rational coefficients.
-#include "solver.h"
+#include "solver/solver.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
-#include "smt_text.h"
+#include "solver/smt_text.h"
 
 namespace gopt {
+
+using namespace verifier;
+
 namespace {
 
 Index a() { return symbol("a"); }

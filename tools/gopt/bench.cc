@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "gopt/statistics.h"
 #include "model.h"
-#include "statistics.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -22,7 +22,7 @@ struct BenchOptions {
 
 struct Entry {
   std::string path;
-  std::unique_ptr<Model> model;
+  std::unique_ptr<RunnableModel> model;
   std::map<std::string, Tensor> inputs;
   std::vector<double> times;
 };
@@ -66,7 +66,7 @@ Status bench(const BenchOptions& o) {
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
   std::vector<Entry> entries;
   for (const std::string& path : o.models) {
-    GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, load_model(path, o.load));
+    GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(path, o.load));
     GOPT_ASSIGN_OR_RETURN(auto inputs, model->draw(o.seed));
     entries.push_back({path, std::move(model), std::move(inputs), {}});
   }

@@ -1,7 +1,8 @@
+#include "gopt/compare.h"
+
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "difference.h"
 #include "model.h"
 
 namespace gopt::cli {
@@ -18,7 +19,22 @@ struct CompareOptions {
   Tolerance tolerance;
 };
 
-Result<size_t> find_output(const Model& model, const std::string& name, const std::string& path) {
+// A line an output, and PASSED or FAILED; true when all passed.
+bool print_differences(const std::vector<Difference>& differences) {
+  bool passed = true;
+  for (const Difference& d : differences) {
+    passed &= d.passed;
+    if (d.comparable)
+      fmt::print("{:<24} max abs {:.3g}  max rel {:.3g}  {}\n", d.output, d.max_absolute, d.max_relative,
+                 d.passed ? "ok" : "differs");
+    else
+      fmt::print("{:<24} {}\n", d.output, d.note);
+  }
+  fmt::print("{}\n", passed ? "PASSED" : "FAILED");
+  return passed;
+}
+
+Result<size_t> find_output(const RunnableModel& model, const std::string& name, const std::string& path) {
   const std::vector<ModelValue> outputs = model.outputs();
   for (size_t k = 0; k < outputs.size(); k++)
     if (outputs[k].name == name) return k;
@@ -26,8 +42,9 @@ Result<size_t> find_output(const Model& model, const std::string& name, const st
 }
 
 Status compare(const CompareOptions& o) {
-  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> a, load_model(o.reference, {o.reference_engine, o.threads, o.shapes}));
-  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> b, load_model(o.other, {o.other_engine, o.threads, {}}));
+  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> a,
+                        load_model(o.reference, {o.reference_engine, o.threads, o.shapes}));
+  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> b, load_model(o.other, {o.other_engine, o.threads, {}}));
   fmt::print("{} ({}) against {} ({})\n", o.reference, a->engine(), o.other, b->engine());
   bool passed = true;
   for (int k = 0; k < o.repeats; k++) {

@@ -1,167 +1,25 @@
 #include "model.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <set>
 
-#include "draw_inputs.h"
-#include "gopt/interpreter.h"
 #include "gopt/onnx.h"
-#include "gopt/optimizer.h"
 
 namespace gopt::cli {
-namespace {
 
-namespace fs = std::filesystem;
-
-// A folder of our own that is gone afterwards.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "gopt-XXXXXX").string();
-    if (mkdtemp(pattern.data())) path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }  // empty where none could be made
-
- private:
-  std::string path_;
-};
-
-std::vector<ModelValue> graph_inputs(const Graph& graph) {
-  std::vector<ModelValue> values;
-  for (const Value& v : graph.inputs()) values.push_back({v.node->name, v.type()});
-  return values;
-}
-std::vector<ModelValue> graph_outputs(const Graph& graph) {
-  std::vector<ModelValue> values;
-  for (const GraphOutput& o : graph.outputs()) values.push_back({o.name, o.value.type()});
-  return values;
-}
-
-class InterpretedModel : public Model {
- public:
-  explicit InterpretedModel(Graph graph) : graph_(std::move(graph)) {}
-  std::vector<ModelValue> inputs() const override { return graph_inputs(graph_); }
-  std::vector<ModelValue> outputs() const override { return graph_outputs(graph_); }
-  Result<std::vector<Tensor>> run(const std::map<std::string, Tensor>& inputs) override {
-    return interpret(graph_, inputs);
-  }
-  Result<std::vector<double>> time(const std::map<std::string, Tensor>& inputs, int, int runs) override {
-    std::vector<double> times;
-    for (int k = 0; k < runs; k++) {
-      const auto start = std::chrono::steady_clock::now();
-      GOPT_ASSIGN_OR_RETURN(auto outputs, interpret(graph_, inputs));
-      times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-    }
-    return times;
-  }
-  Result<std::vector<std::pair<std::string, double>>> profile(const std::map<std::string, Tensor>&, int) override {
-    return std::vector<std::pair<std::string, double>>{};
-  }
-  Result<std::map<std::string, Tensor>> draw(uint64_t seed) const override { return draw_inputs(graph_, seed); }
-  std::string engine() const override { return "interpreter"; }
-
- private:
-  Graph graph_;
-};
-
-class CompiledModel : public Model {
- public:
-  CompiledModel(LoadedModel model, std::optional<Graph> graph) : model_(std::move(model)), graph_(std::move(graph)) {}
-  std::vector<ModelValue> inputs() const override { return model_.inputs(); }
-  std::vector<ModelValue> outputs() const override { return model_.outputs(); }
-  Result<std::vector<Tensor>> run(const std::map<std::string, Tensor>& inputs) override {
-    GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> ordered, in_order(inputs));
-    return model_.run(ordered);
-  }
-  Result<std::vector<double>> time(const std::map<std::string, Tensor>& inputs, int warmup, int runs) override {
-    GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> ordered, in_order(inputs));
-    return model_.time(ordered, warmup, runs);
-  }
-  Result<std::vector<std::pair<std::string, double>>> profile(const std::map<std::string, Tensor>& inputs,
-                                                              int runs) override {
-    GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> ordered, in_order(inputs));
-    return model_.profile(ordered, runs);
-  }
-  // Without the graph nothing is known of what an integer may be: 0 and 1 are drawn.
-  Result<std::map<std::string, Tensor>> draw(uint64_t seed) const override {
-    if (graph_) return draw_inputs(*graph_, seed);
-    std::map<std::string, Tensor> drawn;
-    for (const ModelValue& v : model_.inputs()) {
-      GOPT_ASSIGN_OR_RETURN(Tensor t, draw_tensor(v.name, v.type, 2, seed));
-      drawn.emplace(v.name, std::move(t));
-    }
-    return drawn;
-  }
-  std::string engine() const override { return "cpu"; }
-
- private:
-  Result<std::vector<Tensor>> in_order(const std::map<std::string, Tensor>& inputs) const {
-    std::vector<Tensor> ordered;
-    for (const ModelValue& v : model_.inputs()) {
-      auto it = inputs.find(v.name);
-      if (it == inputs.end()) return Error{"input " + v.name + " is missing"};
-      if (it->second.tensor_type() != v.type)
-        return Error{"input " + v.name + " is " + to_string(it->second.tensor_type()) + ", expected " +
-                     to_string(v.type)};
-      ordered.push_back(it->second);
-    }
-    return ordered;
-  }
-
-  LoadedModel model_;
-  std::optional<Graph> graph_;
-};
-
-}  // namespace
-
-Result<std::unique_ptr<Model>> compile_plan(const Plan& plan, int threads) {
-  GOPT_ASSIGN_OR_RETURN(EmittedCode code, emit(plan));
-  TemporaryFolder folder;
-  if (folder.path().empty()) return Error{"no temporary folder can be made; set TMPDIR"};
-  const std::string inside = folder.path() + "/model";
-  GOPT_RETURN_IF_ERROR(write_emitted(code, inside, false));
-  GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(inside, threads));
-  return std::unique_ptr<Model>(std::make_unique<CompiledModel>(std::move(model), plan.graph));
-}
-
-namespace {
-
-Result<std::unique_ptr<Model>> compile(const Graph& graph, const LoadOptions& options) {
-  auto costs = analytic_kernel_costs({});
-  GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(graph, {TargetKind::Cpu, options.threads}, *costs));
-  return compile_plan(plan, options.threads);
-}
-
-}  // namespace
-
-Result<std::unique_ptr<Model>> load_graph(const Graph& graph, const std::string& name, const LoadOptions& options) {
-  if (options.engine == "interpreter") return std::unique_ptr<Model>(std::make_unique<InterpretedModel>(graph));
-  auto compiled = compile(graph, options);
-  if (compiled.ok() || options.engine == "cpu") return std::move(compiled).with_context(name);
-  return std::unique_ptr<Model>(std::make_unique<InterpretedModel>(graph));
-}
-
-Result<std::unique_ptr<Model>> load_model(const std::string& path, const LoadOptions& options) {
+Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
-  if (fs::is_directory(path, error)) {
+  if (std::filesystem::is_directory(path, error)) {
     if (!options.shapes.empty()) return Error{path + ": --shape is for ONNX files; emitted code has its extents"};
-    GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(path, options.threads));
-    return std::unique_ptr<Model>(std::make_unique<CompiledModel>(std::move(model), std::nullopt));
+    return load_folder(path, options.threads);
   }
   ImportOptions import;
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(options.shapes));
   GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(path, import));
-  return load_graph(model.graph, path, options);
+  const Engine engine = options.engine == "cpu"           ? Engine::Cpu
+                        : options.engine == "interpreter" ? Engine::Interpreter
+                                                          : Engine::Auto;
+  return load_graph(model.graph, path, engine, options.threads);
 }
 
 Result<std::map<std::string, std::vector<int64_t>>> parse_shapes(const std::vector<std::string>& shapes) {

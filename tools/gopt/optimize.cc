@@ -11,15 +11,12 @@
 #include <set>
 
 #include "commands.h"
-#include "confirm_rule.h"
 #include "gopt/codegen.h"
+#include "gopt/driver.h"
 #include "gopt/onnx.h"
-#include "gopt/optimizer.h"
-#include "measured_costs.h"
 #include "model.h"
 #include "report.h"
 #include "rule_files.h"
-#include "statistics.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -123,86 +120,6 @@ Result<SearchOptions> search_options(const OptimizeOptions& o) {
   return s;
 }
 
-// Makes kernel costs as --cost asks; with measured ones, the cache and the plan that calibrates what it lacks.
-struct CostSource {
-  std::shared_ptr<KernelCache> cache;
-  std::optional<Plan> calibration;
-
-  std::unique_ptr<KernelCosts> make() const {
-    auto analytic = analytic_kernel_costs({});
-    return cache ? cached_kernel_costs(cache, std::move(analytic), *calibration) : std::move(analytic);
-  }
-};
-
-Target target_of(const OptimizeOptions& o) {
-  return {o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, o.threads};
-}
-
-// Original and optimized code, timed in turns on this machine.
-Result<MeasuredLatency> measure(const Graph& before, const Graph& after, const OptimizeOptions& o) {
-  const LoadOptions load{"cpu", o.threads, {}};
-  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> a, load_graph(before, o.input, load));
-  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> b, load_graph(after, o.input + ", optimized", load));
-  GOPT_ASSIGN_OR_RETURN(auto inputs, a->draw(o.seed));
-  GOPT_ASSIGN_OR_RETURN(auto warm_a, a->time(inputs, 2, 1));
-  GOPT_ASSIGN_OR_RETURN(auto warm_b, b->time(inputs, 2, 1));
-  std::vector<double> ta, tb, ratios;
-  for (int k = 0; k < o.runs; k++) {
-    GOPT_ASSIGN_OR_RETURN(auto one, a->time(inputs, 0, 1));
-    GOPT_ASSIGN_OR_RETURN(auto other, b->time(inputs, 0, 1));
-    ta.push_back(one[0]);
-    tb.push_back(other[0]);
-    ratios.push_back(one[0] / other[0]);
-  }
-  return MeasuredLatency{median(ta), median(tb), median(ratios)};
-}
-
-// Emits the faster of the two graphs; says which, and why where it was not measured.
-Status emit_code(const Graph& before, const OptimizeOptions& o, const CostSource& source, OptimizationReport& report) {
-  const Graph* chosen = &report.result.graph;
-  if (o.target == "cpu" && o.measure && !report.result.graph.same_as(before) &&
-      report.result.graph.hash() != before.hash()) {
-    auto latency = measure(before, report.result.graph, o);
-    if (latency.ok())
-      report.latency = *latency;
-    else
-      report.latency_note = "not measured: " + latency.error().message;
-    constexpr double kNoise = 0.98;  // medians of interleaved runs repeat within two in a hundred
-    if (report.latency && report.latency->speedup < kNoise) {
-      chosen = &before;
-      report.latency_note = "the unrewritten graph was faster and is what was emitted";
-    }
-  } else if (o.target == "cuda") {
-    report.latency_note = "not measured: CUDA code is timed on a machine with a GPU";
-  }
-  const auto costs = source.make();
-  GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(*chosen, target_of(o), *costs));
-  GOPT_ASSIGN_OR_RETURN(EmittedCode code, emit(plan));
-  GOPT_RETURN_IF_ERROR(write_emitted(code, o.emit, o.force));
-  report.emitted = o.emit;
-  return Unit{};
-}
-
-// The optimized model; the unrewritten one where a rewrite made what the model's own opset cannot say.
-Status write_onnx(const Graph& before, const OptimizeOptions& o, OptimizationReport& report) {
-  const Status written = export_onnx(report.result.graph, o.output, {.force = o.force});
-  report.output = o.output;
-  if (written.ok() || report.result.graph.hash() == before.hash()) return written;
-  GOPT_RETURN_IF_ERROR(export_onnx(before, o.output, {.force = o.force}));
-  fmt::print(stderr, "gopt: warning: {}; the unrewritten model was written\n", written.error().message);
-  report.result.graph = before;
-  report.result.applied.clear();
-  return Unit{};
-}
-
-Status write_outputs(const Graph& before, const OptimizeOptions& o, const CostSource& source,
-                     OptimizationReport& report) {
-  if (o.dry_run) return Unit{};
-  if (!o.output.empty()) GOPT_RETURN_IF_ERROR(write_onnx(before, o, report));
-  if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(emit_code(before, o, source, report));
-  return Unit{};
-}
-
 // The --cache file, or the default one, whose folder is made.
 Result<std::string> cache_path(const std::string& given) {
   if (!given.empty()) return given;
@@ -216,119 +133,69 @@ Result<std::string> cache_path(const std::string& given) {
   return (folder / "kernel_times").string();
 }
 
-// With measured costs: the original's kernels, measured, calibrate the rest.
-Result<CostSource> cost_source(const Graph& graph, const OptimizeOptions& o) {
-  CostSource source;
-  if (o.cost != "measured") return source;
-  if (o.target != "cpu") return Error{"--cost measured times kernels on this machine's CPU; use it with --target cpu"};
-  GOPT_ASSIGN_OR_RETURN(const std::string path, cache_path(o.cache));
-  GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(path, machine_name()));
-  auto analytic = analytic_kernel_costs({});
-  GOPT_ASSIGN_OR_RETURN(const int added, measure_kernels(graph, target_of(o), *analytic, cache, o.seed));
-  if (added > 0) GOPT_RETURN_IF_ERROR(cache.save());
-  source.cache = std::make_shared<KernelCache>(std::move(cache));
-  GOPT_ASSIGN_OR_RETURN(source.calibration, make_plan(graph, target_of(o), *analytic));
-  return source;
+CheckEngine check_engine(const std::string& name) {
+  return name == "off"           ? CheckEngine::Off
+         : name == "cpu"         ? CheckEngine::Cpu
+         : name == "interpreter" ? CheckEngine::Interpreter
+                                 : CheckEngine::Auto;
 }
 
-// A rule is relied on where it is proved here and now, whatever its record says.
-std::optional<std::string> confirm(const RewriteRule& rule, RuleConfirmer& confirmer, OptimizationReport& report) {
-  const Confirmation& found = confirmer.confirm(rule);
-  if (!found.proof) return found.why_not;
-  if (report.proofs.insert_or_assign(rule.name, *found.proof).second && record_differs(rule, *found.proof))
-    report.notes.push_back(fmt::format(
-        "rule `{}` is proved, but not as its record says; `rulegen verify --write` makes the record anew", rule.name));
-  return std::nullopt;
-}
-
-// What was refused once stays out.
-void note_refused(OptimizationReport& report, SearchOptions& options) {
-  for (const RefusedRule& refused : report.result.refused) {
-    options.disabled_rules.push_back(refused.rule);
-    report.refused.push_back(refused);
-    report.notes.push_back(fmt::format("rule `{}` is not applied, although its record says that it is proved: {}",
-                                       refused.rule, refused.why));
+Result<DriverOptions> driver_options(const OptimizeOptions& o) {
+  DriverOptions d;
+  d.target = {o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, o.threads};
+  GOPT_ASSIGN_OR_RETURN(d.search, search_options(o));
+  d.measured_costs = o.cost == "measured";
+  if (d.measured_costs) {
+    if (o.target != "cpu")
+      return Error{"--cost measured times kernels on this machine's CPU; use it with --target cpu"};
+    GOPT_ASSIGN_OR_RETURN(d.cache, cache_path(o.cache));
   }
+  d.check = {check_engine(o.check), o.tolerance};
+  d.seed = o.seed;
+  d.wants_code = !o.emit.empty() && !o.dry_run;
+  d.times_code = o.measure;
+  d.runs = o.runs;
+  if (!o.output.empty() && !o.dry_run) d.is_writable = check_exportable;
+  return d;
 }
 
-// One search; with measured costs, again as long as its result has kernels that were never timed: a result stands on
-// measured kernels alone, or on what a few rounds could measure.
-Status search(const Graph& graph, const std::vector<RewriteRule>& rules, const OptimizeOptions& o,
-              const CostSource& source, OptimizationReport& report) {
-  constexpr int kRounds = 4;
-  RuleConfirmer confirmer;
-  SearchOptions options = report.search;
-  options.confirm = [&](const RewriteRule& rule) { return confirm(rule, confirmer, report); };
-  for (int round = 0; round < kRounds; round++) {
-    auto oracle = plan_cost_oracle(target_of(o), source.make());
-    GOPT_ASSIGN_OR_RETURN(report.result, optimize(graph, rules, *oracle, options));
-    note_refused(report, options);
-    if (!source.cache || interrupted) break;
-    const auto costs = source.make();
-    GOPT_ASSIGN_OR_RETURN(const int added,
-                          measure_kernels(report.result.graph, target_of(o), *costs, *source.cache, o.seed));
-    if (added == 0) break;
-    GOPT_RETURN_IF_ERROR(source.cache->save());
+// The model and its code, both of the graph that was chosen.
+Status write_outputs(const OptimizeOptions& o, const Outcome& outcome, OptimizationReport& report) {
+  if (o.dry_run) return Unit{};
+  if (!o.output.empty()) {
+    GOPT_RETURN_IF_ERROR(export_onnx(outcome.result.graph, o.output, {.force = o.force}));
+    report.output = o.output;
   }
-  return Unit{};
-}
-
-std::string names_of(const std::set<std::string>& rules) {
-  std::string text;
-  for (const std::string& rule : rules) text += (text.empty() ? "`" : ", `") + rule + "`";
-  return text;
-}
-
-// A search whose result agrees with the original. One that does not is not kept: the rules that it applied are left
-// out and the search is made again; in the end the model stays as it was.
-Status search_and_check(const Graph& graph, const std::vector<RewriteRule>& rules, const OptimizeOptions& o,
-                        const CostSource& source, OptimizationReport& report) {
-  constexpr int kTries = 4;
-  for (int attempt = 0; attempt < kTries; attempt++) {
-    GOPT_RETURN_IF_ERROR(search(graph, rules, o, source, report));
-    report.check = check_equal(graph, report.result.graph,
-                               {o.check, o.threads, o.seed + 1, o.tolerance, report.result.before.operations});
-    if (!report.check.checked && o.check != "off" && !report.result.applied.empty())
-      report.notes.push_back("the result is not checked: " + report.check.why_not);
-    if (!report.check.checked || report.check.passed) return Unit{};
-    std::set<std::string> applied;
-    for (const AppliedRule& a : report.result.applied) applied.insert(a.rule);
-    const std::string on = "the optimized model does not agree with the original on " + report.check.draws.back() +
-                           " random inputs (--rtol and --atol say how closely it must)";
-    if (applied.empty()) {
-      report.notes.push_back(on + ": it is left as it was");
-      break;
-    }
-    report.notes.push_back(on + ": it is searched again without " + names_of(applied));
-    report.search.disabled_rules.insert(report.search.disabled_rules.end(), applied.begin(), applied.end());
+  if (outcome.plan) {
+    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*outcome.plan));
+    GOPT_RETURN_IF_ERROR(write_emitted(code, o.emit, o.force));
+    report.emitted = o.emit;
   }
-  report.result.graph = graph;
-  report.result.after = report.result.before;
-  report.result.applied.clear();
-  report.check =
-      check_equal(graph, graph, {o.check, o.threads, o.seed + 1, o.tolerance, report.result.before.operations});
   return Unit{};
 }
 
 Status optimize_model(const OptimizeOptions& o) {
   const auto start = std::chrono::steady_clock::now();
   GOPT_RETURN_IF_ERROR(check_outputs(o));
-  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(o.rules));
-  OptimizationReport report{.model = o.input, .rules = rules, .cost = o.cost};
-  GOPT_ASSIGN_OR_RETURN(report.search, search_options(o));
+  GOPT_ASSIGN_OR_RETURN(const std::vector<RewriteRule> rules, load_rule_files(o.rules));
+  GOPT_ASSIGN_OR_RETURN(const DriverOptions options, driver_options(o));
   ImportOptions import;
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
-  GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(o.input, import));
+  GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_onnx(o.input, import));
   for (const std::string& warning : model.warnings) fmt::print(stderr, "gopt: warning: {}\n", warning);
-  report.before = model.graph;
 
   std::signal(SIGINT, on_interrupt);
-  GOPT_ASSIGN_OR_RETURN(CostSource source, cost_source(model.graph, o));
-  GOPT_RETURN_IF_ERROR(search_and_check(model.graph, rules, o, source, report));
+  GOPT_ASSIGN_OR_RETURN(const Outcome outcome, optimize_graph(model.graph, rules, options));
   std::signal(SIGINT, SIG_DFL);
-  if (report.search.progress) fmt::print(stderr, "\r\033[K");
-  for (const std::string& note : report.notes) fmt::print(stderr, "gopt: warning: {}\n", note);
-  GOPT_RETURN_IF_ERROR(write_outputs(model.graph, o, source, report));
+  if (options.search.progress) fmt::print(stderr, "\r\033[K");
+  for (const std::string& note : outcome.notes) fmt::print(stderr, "gopt: warning: {}\n", note);
+  OptimizationReport report{.model = o.input,
+                            .cost = o.cost,
+                            .before = model.graph,
+                            .rules = rules.size(),
+                            .options = options,
+                            .outcome = outcome};
+  GOPT_RETURN_IF_ERROR(write_outputs(o, outcome, report));
   report.seconds = seconds_since(start);
   if (!o.report.empty() && !o.dry_run) GOPT_RETURN_IF_ERROR(write_text(o.report, report_json(report), o.force));
   print_report(report);

@@ -26,7 +26,7 @@ void count_operators(const Graph& graph, int Count::*side, std::map<std::string,
 std::map<std::string, Count> operator_counts(const OptimizationReport& r) {
   std::map<std::string, Count> counts;
   count_operators(r.before, &Count::before, counts);
-  count_operators(r.result.graph, &Count::after, counts);
+  count_operators(r.outcome.result.graph, &Count::after, counts);
   return counts;
 }
 
@@ -43,7 +43,7 @@ void print_operators(const OptimizationReport& r) {
 
 void print_applied(const OptimizationReport& r) {
   std::vector<std::pair<std::string, int>> applied;  // in order of first use
-  for (const AppliedRule& a : r.result.applied) {
+  for (const AppliedRule& a : r.outcome.result.applied) {
     auto it = std::find_if(applied.begin(), applied.end(), [&](const auto& known) { return known.first == a.rule; });
     if (it == applied.end())
       applied.emplace_back(a.rule, 1);
@@ -52,13 +52,14 @@ void print_applied(const OptimizationReport& r) {
   }
   fmt::print("rules applied:{}\n", applied.empty() ? " none" : "");
   for (const auto& [name, times] : applied) {
-    const ProofRecord& proof = r.proofs.at(name);
+    const ProofRecord& proof = r.outcome.proofs.at(name);
     fmt::print("  {:<44} x{:<4} proved, {} obligations, {}\n", name, times, proof.obligations, proof.solver);
   }
 }
 
 std::string check_text(const CheckReport& c) {
   if (!c.checked) return "not checked: " + c.why_not;
+  if (c.engine == "none") return "PASSED (the graph is unchanged)";
   double worst = 0;
   for (const Difference& d : c.differences) worst = std::max(worst, d.max_relative);
   return fmt::format(
@@ -80,17 +81,18 @@ void print_report(const OptimizationReport& r) {
   print_operators(r);
   print_applied(r);
   fmt::print("search           {} ({}), {} steps, {} graphs seen, {:.1f} s\n",
-             r.search.search == SearchKind::None     ? "none"
-             : r.search.search == SearchKind::Greedy ? "greedy"
-                                                     : "backtracking",
-             to_string(r.result.stop_reason), r.result.steps, r.result.graphs_seen, r.result.seconds);
-  fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} kernels ({} cost)\n", r.result.before.time_ms,
-             r.result.after.time_ms, r.result.before.kernels, r.result.after.kernels, r.cost);
-  if (r.latency)
-    fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n", r.latency->before_ms,
-               r.latency->after_ms, r.latency->speedup);
-  if (!r.latency_note.empty()) fmt::print("measured         {}\n", r.latency_note);
-  fmt::print("accuracy         {}\n", check_text(r.check));
+             r.options.search.search == SearchKind::None     ? "none"
+             : r.options.search.search == SearchKind::Greedy ? "greedy"
+                                                             : "backtracking",
+             to_string(r.outcome.result.stop_reason), r.outcome.result.steps, r.outcome.result.graphs_seen,
+             r.outcome.result.seconds);
+  fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} kernels ({} cost)\n", r.outcome.result.before.time_ms,
+             r.outcome.result.after.time_ms, r.outcome.result.before.kernels, r.outcome.result.after.kernels, r.cost);
+  if (r.outcome.latency)
+    fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n",
+               r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup);
+  if (!r.outcome.latency_note.empty()) fmt::print("measured         {}\n", r.outcome.latency_note);
+  fmt::print("accuracy         {}\n", check_text(r.outcome.check));
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);
   if (!r.emitted.empty()) fmt::print("emitted          {}\n", r.emitted);
   fmt::print("seconds          {:.1f}\n", r.seconds);
@@ -102,8 +104,8 @@ std::string report_json(const OptimizationReport& r) {
        outputs = json::array();
   for (const auto& [name, count] : operator_counts(r))
     operators[name] = {{"before", count.before}, {"after", count.after}};
-  for (const AppliedRule& a : r.result.applied) {
-    const ProofRecord& proof = r.proofs.at(a.rule);
+  for (const AppliedRule& a : r.outcome.result.applied) {
+    const ProofRecord& proof = r.outcome.proofs.at(a.rule);
     applied.push_back({{"rule", a.rule},
                        {"content_hash", a.content_hash},
                        {"matched", a.matched_nodes},
@@ -115,10 +117,10 @@ std::string report_json(const OptimizationReport& r) {
                          {"solver", proof.solver},
                          {"digest", proof.digest}}}});
   }
-  for (const RefusedRule& rule : r.refused) refused.push_back({{"rule", rule.rule}, {"why", rule.why}});
-  for (const PassNote& p : r.result.passes)
+  for (const RefusedRule& rule : r.outcome.refused) refused.push_back({{"rule", rule.rule}, {"why", rule.why}});
+  for (const PassNote& p : r.outcome.result.passes)
     passes.push_back({{"pass", p.pass}, {"changed", p.changed}, {"seconds", p.seconds}});
-  for (const Difference& d : r.check.differences)
+  for (const Difference& d : r.outcome.check.differences)
     outputs.push_back({{"output", d.output},
                        {"max_absolute", d.max_absolute},
                        {"max_relative", d.max_relative},
@@ -132,34 +134,35 @@ std::string report_json(const OptimizationReport& r) {
                  {"refused", refused},
                  {"passes", passes},
                  {"search",
-                  {{"alpha", r.search.alpha},
-                   {"max_steps", r.search.max_steps},
-                   {"budget_seconds", r.search.budget_seconds},
-                   {"steps", r.result.steps},
-                   {"stop_reason", to_string(r.result.stop_reason)},
-                   {"rules_offered", r.rules.size()},
-                   {"rules_tried", r.result.rules_tried},
-                   {"graphs_seen", r.result.graphs_seen},
-                   {"seconds", r.result.seconds}}},
+                  {{"alpha", r.options.search.alpha},
+                   {"max_steps", r.options.search.max_steps},
+                   {"budget_seconds", r.options.search.budget_seconds},
+                   {"steps", r.outcome.result.steps},
+                   {"stop_reason", to_string(r.outcome.result.stop_reason)},
+                   {"rules_offered", r.rules},
+                   {"rules_tried", r.outcome.result.rules_tried},
+                   {"graphs_seen", r.outcome.result.graphs_seen},
+                   {"seconds", r.outcome.result.seconds}}},
                  {"cost",
                   {{"kind", r.cost},
-                   {"before_ms", r.result.before.time_ms},
-                   {"after_ms", r.result.after.time_ms},
-                   {"before_kernels", r.result.before.kernels},
-                   {"after_kernels", r.result.after.kernels}}},
+                   {"before_ms", r.outcome.result.before.time_ms},
+                   {"after_ms", r.outcome.result.after.time_ms},
+                   {"before_kernels", r.outcome.result.before.kernels},
+                   {"after_kernels", r.outcome.result.after.kernels}}},
                  {"check",
-                  {{"checked", r.check.checked},
-                   {"passed", r.check.passed},
-                   {"engine", r.check.engine},
-                   {"why_not", r.check.why_not},
-                   {"draws", r.check.draws},
+                  {{"checked", r.outcome.check.checked},
+                   {"passed", r.outcome.check.passed},
+                   {"engine", r.outcome.check.engine},
+                   {"why_not", r.outcome.check.why_not},
+                   {"draws", r.outcome.check.draws},
                    {"outputs", outputs}}},
-                 {"latency_note", r.latency_note},
+                 {"latency_note", r.outcome.latency_note},
                  {"seconds", r.seconds},
                  {"peak_memory_mb", peak_memory_mb()}};
-  if (r.latency)
-    report["latency"] = {
-        {"before_ms", r.latency->before_ms}, {"after_ms", r.latency->after_ms}, {"speedup", r.latency->speedup}};
+  if (r.outcome.latency)
+    report["latency"] = {{"before_ms", r.outcome.latency->before_ms},
+                         {"after_ms", r.outcome.latency->after_ms},
+                         {"speedup", r.outcome.latency->speedup}};
   return report.dump(1) + "\n";
 }
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "commands.h"
-#include "confirm_rule.h"
+#include "gopt/confirm_rule.h"
 #include "rule_files.h"
 
 namespace gopt::cli {

@@ -28,7 +28,7 @@ void print_summary(const std::string& name, const Tensor& t) {
 
 Status run_model(const RunOptions& o) {
   if (!o.output_file.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.output_file, o.force));
-  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, load_model(o.model, o.load));
+  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(o.model, o.load));
   GOPT_ASSIGN_OR_RETURN(auto given, read_inputs(o.inputs, model->inputs()));
   if (given.size() < model->inputs().size()) {
     if (!given.empty()) fmt::print("inputs that are not given are drawn with seed {}\n", o.seed);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "confirm_rule.h"
+#include "gopt/confirm_rule.h"
 #include "gopt/parallel.h"
 
 namespace gopt::cli {

@@ -45,9 +45,9 @@ Answer run_command(const std::string& command) {
 }
 
 // A file that goes away with its owner.
-class TemporaryFile {
+class ObligationFile {
  public:
-  explicit TemporaryFile(const std::string& text) {
+  explicit ObligationFile(const std::string& text) {
     path_ = (std::filesystem::temp_directory_path() / "rulegen-XXXXXX").string();
     const int file = mkstemp(path_.data());
     if (file >= 0) close(file);
@@ -55,9 +55,9 @@ class TemporaryFile {
     ok_ = out && fwrite(text.data(), 1, text.size(), out) == text.size();
     if (out) ok_ = fclose(out) == 0 && ok_;
   }
-  ~TemporaryFile() { unlink(path_.c_str()); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~ObligationFile() { unlink(path_.c_str()); }
+  ObligationFile(const ObligationFile&) = delete;
+  ObligationFile& operator=(const ObligationFile&) = delete;
   bool ok() const { return ok_; }
   const std::string& path() const { return path_; }
 
@@ -101,7 +101,7 @@ Result<CrossCheck> cross_check(const std::string& rule, const std::vector<Obliga
   // One process a rule; each question starts from nothing.
   std::string script;
   for (const Obligation& o : obligations) script += script_of(rule, o) + "(reset)\n";
-  const TemporaryFile file(script);
+  const ObligationFile file(script);
   if (!file.ok()) return Error{"a temporary file cannot be written"};
   const Answer answer = run_command(fmt::format("cvc5 --lang=smt2 --rlimit-per={} {} 2>&1", rlimit, file.path()));
   std::istringstream lines(answer.text);

@@ -1,0 +1,86 @@
+#include "check_inputs.h"
+
+#include <cmath>
+#include <random>
+#include <set>
+
+namespace gopt::driver {
+namespace {
+
+void collect_constants(const Graph& graph, std::set<double>& out) {
+  constexpr int64_t kFew = 16;
+  const auto add = [&](double value) {
+    if (std::isfinite(value) && value != 0) out.insert(value);
+  };
+  for (const NodePtr& node : graph.nodes()) {
+    if (node->is(OpKind::Constant) && is_floating(node->tensor.type()) && is_computable(node->tensor.type()) &&
+        node->tensor.count() <= kFew)
+      for (double value : node->tensor.to_doubles()) add(value);
+    for (const auto& [name, value] : node->attributes)
+      if (const auto* number = std::get_if<double>(&value)) add(*number);
+  }
+}
+
+void mask_rows(std::vector<double>& values, const std::vector<int64_t>& dims, std::mt19937_64& random) {
+  constexpr double kMask = -1e4;  // as models have it; half precision holds it
+  const auto row = static_cast<size_t>(dims.empty() ? 1 : std::max<int64_t>(dims.back(), 1));
+  for (size_t begin = 0; begin < values.size(); begin += row) {
+    const bool is_whole = random() % 8 == 0;
+    for (size_t k = begin; k < std::min(begin + row, values.size()); k++)
+      if (is_whole || random() % 4 == 0) values[k] = kMask;
+  }
+}
+
+Tensor tensor_of_kind(const Tensor& ordinary, InputKind kind, const std::vector<double>& constants,
+                      std::mt19937_64& random) {
+  std::vector<double> values = ordinary.to_doubles();
+  const bool is_half = ordinary.type() == ElementType::Float16;
+  if (kind == InputKind::Masked) mask_rows(values, ordinary.dims(), random);
+  for (double& value : values) {
+    switch (kind) {
+      case InputKind::Large: value *= is_half ? 10 : 100; break;
+      case InputKind::Tiny: value *= is_half ? 1e-3 : 1e-6; break;
+      case InputKind::Shifted: value += is_half ? 100 : 1000; break;
+      case InputKind::NearConstants: value = constants[random() % constants.size()] * (1 + 0.1 * value); break;
+      case InputKind::Ordinary:
+      case InputKind::Masked: break;
+    }
+  }
+  return Tensor::from_values<double>(ordinary.type(), ordinary.dims(), values);
+}
+
+}  // namespace
+
+std::string_view to_string(InputKind kind) {
+  switch (kind) {
+    case InputKind::Ordinary: return "ordinary";
+    case InputKind::Large: return "large";
+    case InputKind::Tiny: return "tiny";
+    case InputKind::Shifted: return "shifted";
+    case InputKind::Masked: return "masked";
+    case InputKind::NearConstants: return "near removed constants";
+  }
+  return "";
+}
+
+std::vector<double> removed_constants(const Graph& original, const Graph& optimized) {
+  std::set<double> before, after;
+  collect_constants(original, before);
+  collect_constants(optimized, after);
+  std::vector<double> removed;
+  for (double value : before)
+    if (!after.count(value)) removed.push_back(value);
+  return removed;
+}
+
+std::map<std::string, Tensor> inputs_of_kind(const std::map<std::string, Tensor>& ordinary, InputKind kind,
+                                             const std::vector<double>& constants, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::map<std::string, Tensor> inputs = ordinary;
+  for (auto& [name, tensor] : inputs)
+    if (is_floating(tensor.type()) && is_computable(tensor.type()))
+      tensor = tensor_of_kind(tensor, kind, constants, random);
+  return inputs;
+}
+
+}  // namespace gopt::driver

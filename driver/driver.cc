@@ -1,0 +1,205 @@
+// One optimization, step by step: costs, searches until a result agrees with the original, then the plan.
+#include "gopt/driver.h"
+
+#include <algorithm>
+#include <set>
+
+#include "check.h"
+#include "gopt/confirm_rule.h"
+#include "gopt/statistics.h"
+#include "measured_costs.h"
+
+namespace gopt {
+
+using namespace driver;
+
+namespace {
+
+std::string names_of(const std::set<std::string>& rules) {
+  std::string text;
+  for (const std::string& rule : rules) text += (text.empty() ? "`" : ", `") + rule + "`";
+  return text;
+}
+
+bool is_rewritten(const PlannedGraph& original, const PlannedGraph& result) {
+  return !result.graph().same_as(original.graph()) && result.graph().hash() != original.graph().hash();
+}
+
+class Optimization {
+ public:
+  Optimization(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options)
+      : rules_(rules), options_(options), search_(options.search), original_(graph, options.target, costs_) {
+    search_.confirm = [this](const RewriteRule& rule) { return why_refused(rule); };
+  }
+
+  Result<Outcome> run() {
+    GOPT_RETURN_IF_ERROR(prepare_costs());
+    GOPT_RETURN_IF_ERROR(search_until_equal());
+    if (options_.wants_code && options_.times_code) time_both();
+    if (options_.wants_code) {
+      GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
+      outcome_.plan = *plan;
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  PlannedGraph& result() { return result_ ? *result_ : original_; }
+
+  // With measured costs: the original's kernels, measured, calibrate the rest.
+  Status prepare_costs() {
+    if (!options_.measured_costs) return Unit{};
+    GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache, machine_name()));
+    auto analytic = analytic_kernel_costs({});
+    const Graph& graph = original_.graph();
+    GOPT_ASSIGN_OR_RETURN(const int added, measure_kernels(graph, options_.target, *analytic, cache, options_.seed));
+    if (added > 0) GOPT_RETURN_IF_ERROR(cache.save());
+    costs_.cache = std::make_shared<KernelCache>(std::move(cache));
+    GOPT_ASSIGN_OR_RETURN(costs_.calibration, make_plan(graph, options_.target, *analytic));
+    return Unit{};
+  }
+
+  // A rule is relied on where it is proved here and now, whatever its record says.
+  std::optional<std::string> why_refused(const RewriteRule& rule) {
+    const Confirmation& found = confirmer_.confirm(rule);
+    if (!found.proof) return found.why_not;
+    if (outcome_.proofs.insert_or_assign(rule.name, *found.proof).second && record_differs(rule, *found.proof))
+      outcome_.notes.push_back(
+          "rule `" + rule.name +
+          "` is proved, but not as its record says; `rulegen verify --write` makes the record anew");
+    return std::nullopt;
+  }
+
+  // What was refused once stays out.
+  void note_refused() {
+    for (const RefusedRule& refused : outcome_.result.refused) {
+      search_.disabled_rules.push_back(refused.rule);
+      outcome_.refused.push_back(refused);
+      outcome_.notes.push_back("rule `" + refused.rule +
+                               "` is not applied, although its record says that it is proved: " + refused.why);
+    }
+  }
+
+  // One search; with measured costs, again as long as its result has kernels that were never timed: a result stands on
+  // measured kernels alone, or on what a few rounds could measure.
+  Status search_once() {
+    constexpr int kRounds = 4;
+    for (int round = 0; round < kRounds; round++) {
+      auto oracle = plan_cost_oracle(options_.target, costs_.make());
+      GOPT_ASSIGN_OR_RETURN(outcome_.result, optimize(original_.graph(), rules_, *oracle, search_));
+      note_refused();
+      if (!costs_.cache || (search_.stop && *search_.stop)) break;
+      const auto costs = costs_.make();
+      GOPT_ASSIGN_OR_RETURN(const int added, measure_kernels(outcome_.result.graph, options_.target, *costs,
+                                                             *costs_.cache, options_.seed));
+      if (added == 0) break;
+      GOPT_RETURN_IF_ERROR(costs_.cache->save());
+    }
+    result_.emplace(outcome_.result.graph, options_.target, costs_);
+    return Unit{};
+  }
+
+  // What is as it was computes what it did.
+  CheckReport check() {
+    if (!is_rewritten(original_, result())) return {.checked = true, .passed = true, .engine = "none"};
+    return check_equal(original_, result(), options_.check, outcome_.result.before.operations, options_.seed + 1);
+  }
+
+  // A search whose result agrees with the original and can be written. One that does not is not kept: the rules that it
+  // applied are left out and the search is made again; in the end the model stays as it was.
+  Status search_until_equal() {
+    constexpr int kTries = 4;
+    for (int attempt = 0; attempt < kTries; attempt++) {
+      GOPT_RETURN_IF_ERROR(search_once());
+      if (const auto why = why_not_writable()) {
+        outcome_.notes.push_back(*why + "; the unrewritten model is kept");
+        break;
+      }
+      outcome_.check = check();
+      if (!outcome_.check.checked && options_.check.engine != CheckEngine::Off && !outcome_.result.applied.empty())
+        outcome_.notes.push_back("the result is not checked: " + outcome_.check.why_not);
+      if (!outcome_.check.checked || outcome_.check.passed) return Unit{};
+      std::set<std::string> applied;
+      for (const AppliedRule& a : outcome_.result.applied) applied.insert(a.rule);
+      const std::string on = "the optimized model does not agree with the original on " + outcome_.check.draws.back() +
+                             " random inputs (--rtol and --atol say how closely it must)";
+      if (applied.empty()) {
+        outcome_.notes.push_back(on + ": it is left as it was");
+        break;
+      }
+      outcome_.notes.push_back(on + ": it is searched again without " + names_of(applied));
+      search_.disabled_rules.insert(search_.disabled_rules.end(), applied.begin(), applied.end());
+    }
+    keep_original();
+    outcome_.check = check();
+    return Unit{};
+  }
+
+  std::optional<std::string> why_not_writable() {
+    if (!options_.is_writable || !is_rewritten(original_, result())) return std::nullopt;
+    const Status status = options_.is_writable(result().graph());
+    return status.ok() ? std::nullopt : std::optional(status.error().message);
+  }
+
+  void keep_original() {
+    result_.reset();
+    outcome_.result.graph = original_.graph();
+    outcome_.result.after = outcome_.result.before;
+    outcome_.result.applied.clear();
+  }
+
+  // Original and result, timed in turns on this machine; the faster one is kept.
+  void time_both() {
+    if (options_.target.kind != TargetKind::Cpu) {
+      outcome_.latency_note = "not measured: CUDA code is timed on a machine with a GPU";
+      return;
+    }
+    if (!is_rewritten(original_, result())) return;
+    auto latency = measure();
+    if (!latency.ok()) {
+      outcome_.latency_note = "not measured: " + latency.error().message;
+      return;
+    }
+    outcome_.latency = *latency;
+    constexpr double kNoise = 0.98;  // medians of interleaved runs repeat within two in a hundred
+    if (latency->speedup >= kNoise) return;
+    outcome_.latency_note = "the unrewritten model was faster and is what was kept";
+    keep_original();
+  }
+
+  Result<MeasuredLatency> measure() {
+    GOPT_ASSIGN_OR_RETURN(RunnableModel * a, original_.code());
+    GOPT_ASSIGN_OR_RETURN(RunnableModel * b, result().code());
+    GOPT_ASSIGN_OR_RETURN(auto inputs, a->draw(options_.seed));
+    GOPT_ASSIGN_OR_RETURN(auto warm_a, a->time(inputs, 2, 1));
+    GOPT_ASSIGN_OR_RETURN(auto warm_b, b->time(inputs, 2, 1));
+    std::vector<double> ta, tb, ratios;
+    for (int k = 0; k < options_.runs; k++) {
+      GOPT_ASSIGN_OR_RETURN(auto one, a->time(inputs, 0, 1));
+      GOPT_ASSIGN_OR_RETURN(auto other, b->time(inputs, 0, 1));
+      ta.push_back(one[0]);
+      tb.push_back(other[0]);
+      ratios.push_back(one[0] / other[0]);
+    }
+    GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
+    return MeasuredLatency{median(ta), median(tb), median(ratios), print_plan(*plan)};
+  }
+
+  const std::vector<RewriteRule>& rules_;
+  const DriverOptions& options_;
+  SearchOptions search_;
+  CostSource costs_;
+  PlannedGraph original_;
+  std::optional<PlannedGraph> result_;
+  RuleConfirmer confirmer_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules,
+                               const DriverOptions& options) {
+  return Optimization(graph, rules, options).run();
+}
+
+}  // namespace gopt

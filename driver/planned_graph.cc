@@ -1,0 +1,33 @@
+#include "planned_graph.h"
+
+namespace gopt::driver {
+
+std::unique_ptr<KernelCosts> CostSource::make() const {
+  auto analytic = analytic_kernel_costs({});
+  return cache ? cached_kernel_costs(cache, std::move(analytic), *calibration) : std::move(analytic);
+}
+
+PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& costs)
+    : graph_(std::move(graph)), target_(target), costs_(costs) {}
+
+Result<const Plan*> PlannedGraph::made(std::optional<Plan>& plan, const Target& target) {
+  if (!plan) {
+    const auto costs = costs_.make();
+    GOPT_ASSIGN_OR_RETURN(plan, make_plan(graph_, target, *costs));
+  }
+  return &*plan;
+}
+
+Result<const Plan*> PlannedGraph::plan() { return made(plan_, target_); }
+
+Result<RunnableModel*> PlannedGraph::code() {
+  if (!code_) {
+    const bool is_target = target_.kind == TargetKind::Cpu;
+    GOPT_ASSIGN_OR_RETURN(const Plan* plan,
+                          is_target ? made(plan_, target_) : made(cpu_plan_, {TargetKind::Cpu, target_.threads}));
+    GOPT_ASSIGN_OR_RETURN(code_, compile_plan(*plan, target_.threads));
+  }
+  return code_.get();
+}
+
+}  // namespace gopt::driver

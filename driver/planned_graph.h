@@ -1,0 +1,40 @@
+// A graph with what is made of it, each once: its plan, and that plan's code, built and loaded. What is checked, timed
+// and emitted is then one plan.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "gopt/kernel_costs.h"
+#include "gopt/runnable_model.h"
+
+namespace gopt::driver {
+
+// Kernel costs as the user asked for them: analytic, or measured ones with the plan that calibrates what they lack.
+struct CostSource {
+  std::shared_ptr<KernelCache> cache;  // null: analytic
+  std::optional<Plan> calibration;
+  std::unique_ptr<KernelCosts> make() const;
+};
+
+class PlannedGraph {
+ public:
+  PlannedGraph(Graph graph, const Target& target, const CostSource& costs);
+
+  const Graph& graph() const { return graph_; }
+  // For the target. Errors: what cannot be planned.
+  Result<const Plan*> plan();
+  // For this machine's CPU: the plan's own code, where that is the target. Errors: those of planning and building.
+  Result<RunnableModel*> code();
+
+ private:
+  Result<const Plan*> made(std::optional<Plan>& plan, const Target& target);
+
+  Graph graph_;
+  Target target_;
+  const CostSource& costs_;
+  std::optional<Plan> plan_, cpu_plan_;
+  std::unique_ptr<RunnableModel> code_;
+};
+
+}  // namespace gopt::driver

@@ -1,0 +1,22 @@
+// What a graph costs: the value that a search compares, and who gives it.
+#pragma once
+
+#include "gopt/graph.h"
+
+namespace gopt {
+
+struct Cost {
+  double time_ms = 0;
+  double operations = 0;  // scalar operations of everything that runs
+  double bytes = 0;       // read and written by kernels
+  int kernels = 0;
+};
+
+// Cost of a graph on a target: pure, never prints.
+class CostOracle {
+ public:
+  virtual ~CostOracle() = default;
+  virtual Cost estimate(const Graph& graph) = 0;
+};
+
+}  // namespace gopt

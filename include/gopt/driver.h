@@ -1,0 +1,72 @@
+// What `gopt optimize` does to a graph, as one function: rules are confirmed and searched, the result is checked and,
+// where code is wanted, planned and timed. It prints nothing, reads and writes no model, and handles no signal.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gopt/compare.h"
+#include "gopt/optimizer.h"
+#include "gopt/plan.h"
+
+namespace gopt {
+
+enum class CheckEngine { Auto, Interpreter, Cpu, Off };  // Auto: by the model's operations
+
+struct CheckOptions {
+  CheckEngine engine = CheckEngine::Auto;
+  Tolerance tolerance;
+};
+
+struct CheckReport {
+  bool checked = false;
+  bool passed = false;
+  std::string engine, why_not;          // "none" where the graph is unchanged; why_not: where it could not be checked
+  std::vector<std::string> draws;       // kinds of inputs, in order; where it failed, the last did
+  std::vector<Difference> differences;  // on ordinary inputs, or where it failed
+};
+
+struct DriverOptions {
+  Target target;
+  SearchOptions search;  // whose `confirm` is not used: the driver proves each rule that a result rests on
+  // Kernels are built and timed on this machine, and kept in the file `cache`; else the analytic costs.
+  bool measured_costs = false;
+  std::string cache;
+  CheckOptions check;
+  uint64_t seed = 0;  // of the inputs that the result is timed on; the check has the next one
+  bool wants_code = false;
+  bool times_code = true;  // the result's code against the original's, where code is wanted for this machine
+  int runs = 15;           // timed runs of each, in turns
+  // Whether a graph can be written as the caller will write it; a result that cannot is not kept.
+  std::function<Status(const Graph&)> is_writable;
+};
+
+struct MeasuredLatency {
+  double before_ms = 0, after_ms = 0;  // medians of interleaved runs
+  double speedup = 0;                  // median over rounds
+  std::string plan;                    // the result's, as it was timed (print_plan)
+};
+
+struct Outcome {
+  OptimizeResult result;  // its graph is the one that is to be written, and that `plan` is of
+  std::optional<Plan> plan;
+  std::map<std::string, ProofRecord> proofs;  // made in this run, of the rules that a result rested on
+  std::vector<RefusedRule> refused;           // proved by their records alone
+  std::vector<std::string> notes;             // warnings: of records, of results that were not kept
+  CheckReport check;
+  std::optional<MeasuredLatency> latency;
+  std::string latency_note;  // where it was not measured, why; what was kept where the original was faster
+};
+
+// Errors: unknown rules or passes in the options, a cache that cannot be read or written, and, where code is wanted,
+// those of planning.
+Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options);
+
+// Random inputs in valid ranges: standard normal floats; integers that index a tensor stay within its extents. Errors:
+// an input whose extents are not static (say --shape), or of a type that cannot be drawn (strings).
+Result<std::map<std::string, Tensor>> draw_inputs(const Graph& graph, uint64_t seed);
+
+}  // namespace gopt

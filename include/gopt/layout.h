@@ -1,0 +1,48 @@
+// In which order a tensor's elements lie in memory: what a plan says of each of its buffers, apart from the tensor's
+// type. Who needs offsets, sizes or lanes asks the layout.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gopt/index.h"
+#include "gopt/type.h"
+
+namespace gopt {
+
+class Layout {
+ public:
+  Layout() = default;  // plain: the last axis varies fastest
+  // Channels (axis 1) in blocks of so many, rounded up, the rest zero: N, C/lanes, spatial..., lanes.
+  static Layout blocked(int lanes);
+  static Layout channels_last();  // N, spatial..., C
+  static Layout transposed();     // the last two axes exchanged (weights only)
+
+  bool is_plain() const { return order_ == Order::Plain; }
+  bool is_transposed() const { return order_ == Order::Transposed; }
+  bool is_channels_last() const { return order_ == Order::ChannelsLast; }
+  bool is_blocked() const { return order_ == Order::Blocked; }
+  int lanes() const { return lanes_; }  // of a block; 1 where there are none
+
+  // Axes in memory, slowest first. A blocked one occurs twice: as its blocks, and last as their lanes.
+  std::vector<size_t> axes(size_t rank) const;
+  // Their extents, parallel to axes().
+  std::vector<int64_t> extents(const std::vector<int64_t>& dims) const;
+  // Of the whole tensor with what is rounded up.
+  int64_t bytes(const std::vector<int64_t>& dims, ElementType element) const;
+  // In elements, of the element at these subscripts.
+  Index offset(const std::vector<int64_t>& dims, const std::vector<Index>& subscripts) const;
+
+  friend auto operator<=>(const Layout&, const Layout&) = default;
+
+ private:
+  enum class Order { Plain, Blocked, ChannelsLast, Transposed };
+  Layout(Order order, int lanes) : order_(order), lanes_(lanes) {}
+  Order order_ = Order::Plain;
+  int lanes_ = 1;
+};
+std::string to_string(const Layout& layout);  // "plain", "blocked16", "channels-last", "transposed"
+
+}  // namespace gopt

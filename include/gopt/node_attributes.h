@@ -1,0 +1,15 @@
+// Attributes of nodes as plain numbers. Precondition of all: where the attribute is there, it holds numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gopt/graph.h"
+
+namespace gopt {
+
+std::vector<int64_t> ints_or(const Node& node, const char* name, std::vector<int64_t> otherwise);
+int64_t int_or(const Node& node, const char* name, int64_t otherwise);
+double real_or(const Node& node, const char* name, double otherwise);  // the operator's default comes first
+
+}  // namespace gopt

@@ -1,0 +1,60 @@
+#include "gopt/layout.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace gopt {
+
+Layout Layout::blocked(int lanes) { return {Order::Blocked, lanes}; }
+Layout Layout::channels_last() { return {Order::ChannelsLast, 1}; }
+Layout Layout::transposed() { return {Order::Transposed, 1}; }
+
+std::vector<size_t> Layout::axes(size_t rank) const {
+  std::vector<size_t> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  switch (order_) {
+    case Order::Plain: break;
+    case Order::Blocked: axes.push_back(1); break;
+    case Order::ChannelsLast: std::rotate(axes.begin() + 1, axes.begin() + 2, axes.end()); break;
+    case Order::Transposed: std::swap(axes[rank - 1], axes[rank - 2]); break;
+  }
+  return axes;
+}
+
+std::vector<int64_t> Layout::extents(const std::vector<int64_t>& dims) const {
+  std::vector<int64_t> extents;
+  for (size_t axis : axes(dims.size())) extents.push_back(dims[axis]);
+  if (is_blocked()) {
+    extents[1] = (dims[1] + lanes_ - 1) / lanes_;
+    extents.back() = lanes_;
+  }
+  return extents;
+}
+
+int64_t Layout::bytes(const std::vector<int64_t>& dims, ElementType element) const {
+  return element_count(extents(dims)) * static_cast<int64_t>(size_bytes(element));
+}
+
+Index Layout::offset(const std::vector<int64_t>& dims, const std::vector<Index>& subscripts) const {
+  std::vector<Index> at;
+  for (size_t axis : axes(dims.size())) at.push_back(subscripts[axis]);
+  if (is_blocked()) {
+    at[1] = floor_div(subscripts[1], Index(lanes_));
+    at.back() = modulo(subscripts[1], Index(lanes_));
+  }
+  const std::vector<int64_t> sizes = extents(dims);
+  Index offset;
+  int64_t stride = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    offset += at[d] * Index(stride);
+    stride *= sizes[d];
+  }
+  return offset;
+}
+
+std::string to_string(const Layout& layout) {
+  if (layout.is_blocked()) return "blocked" + std::to_string(layout.lanes());
+  return layout.is_channels_last() ? "channels-last" : layout.is_transposed() ? "transposed" : "plain";
+}
+
+}  // namespace gopt

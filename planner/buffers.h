@@ -1,0 +1,18 @@
+// The second half of planning: kernels in launch order with the buffers that they read and write, and where each buffer
+// lies. See cover.h for the first half.
+#pragma once
+
+#include "cover.h"
+
+namespace gopt::planner {
+
+// Kernels and buffers of a cover; arena offsets are not assigned yet.
+Plan build_kernels(const Cover& cover);
+
+// Stores results where a residual lies that dies there, and places every arena buffer by its lifetime.
+void place_buffers(Plan& plan);
+
+// Both, with implementations chosen and times estimated.
+Result<Plan> plan_once(const Graph& graph, const CoverOptions& options, KernelCosts& costs);
+
+}  // namespace gopt::planner

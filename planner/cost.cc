@@ -1,0 +1,192 @@
+// Analytic costs: a roofline over what a kernel reads, writes and computes, with efficiencies as measured for oneDNN's
+// kernels (DESIGN.md 9), and the cost of a graph as the sum over the kernels of its plan.
+#include <algorithm>
+#include <map>
+
+#include "buffers.h"
+#include "gopt/kernel_costs.h"
+
+namespace gopt {
+namespace {
+
+int64_t count_or(const TensorType& type, int64_t otherwise) {
+  return type.has_static_shape() ? element_count(type.static_shape()) : otherwise;
+}
+
+// Scalar operations of one covered node, by its definition; symbolic extents count one. Kept by structural hash: the
+// search asks for the same nodes again and again.
+double node_operations(const Node& node) {
+  if (op_info(node.op).has(kDataMovement) || op_info(node.op).has(kShapeOnly)) return 0;
+  thread_local std::map<Hash128, double> known;
+  const auto [it, is_new] = known.try_emplace(node.hash, 0);
+  if (!is_new) return it->second;
+  std::vector<TensorExpr> inputs;
+  for (size_t k = 0; k < node.inputs.size(); k++) {
+    const Value& v = node.inputs[k];
+    const bool has_shape = v && v.type().shape;
+    inputs.push_back(has_shape ? input_tensor(static_cast<int>(k), v.type()) : TensorExpr{});
+    if (v && v.node->is(OpKind::Constant)) inputs.back().data = &v.node->tensor;
+  }
+  const auto definition = define(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
+  for (size_t k = 0; definition.ok() && k < node.outputs.size(); k++)
+    it->second += estimate_work(definition->outputs[k]).operations;
+  return it->second;
+}
+
+// Multiply-adds of a product or convolution, counted two.
+double product_operations(const Plan& plan, const Kernel& kernel) {
+  const Buffer &out = plan.buffer(kernel.output_buffers[0]), &b = plan.buffer(kernel.input_buffers[1]);
+  const auto elements = static_cast<double>(element_count(out.dims));
+  if (kernel.kind == KernelKind::Convolution)
+    return 2 * elements * static_cast<double>(element_count(std::span(b.dims).subspan(1)));
+  const Buffer& a = plan.buffer(kernel.input_buffers[0]);
+  const Attributes& attributes = kernel.nodes[0]->attributes;
+  auto transposed = attributes.find("transA");
+  const bool ta = transposed != attributes.end() && std::get<Index>(transposed->second) != Index(0);
+  return 2 * elements * static_cast<double>(ta ? a.dims[a.dims.size() - 2] : a.dims.back());
+}
+
+// Share of the arithmetic peak that a library kernel reaches.
+double library_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Buffer &w = plan.buffer(kernel.input_buffers[1]), &out = plan.buffer(kernel.output_buffers[0]);
+  if (kernel.kind == KernelKind::MatrixProduct) {
+    const double rows =
+        static_cast<double>(element_count(out.dims)) / static_cast<double>(std::max<int64_t>(1, out.dims.back()));
+    const bool packed = w.place == BufferPlace::Weight;
+    return (packed ? 0.8 : 0.5) * std::min(1.0, (rows + 1) / 16);
+  }
+  const Buffer& x = plan.buffer(kernel.input_buffers[0]);
+  const bool grouped = w.dims[1] != x.dims[1];
+  if (grouped && w.dims[1] < 16) return 0.12;
+  if (out.layout.is_plain()) return 0.33;
+  const auto pixels = static_cast<double>(out.dims[0] * out.dims[2] * out.dims[3]);
+  const double small = std::min(1.0, pixels / 64 + 0.25);
+  if (kernel.implementation == "winograd") {
+    // Transforms cost more of what they save on few channels, and tiles of 4 x 4 waste the border of small images.
+    const double channels = static_cast<double>(std::min(w.dims[0], w.dims[1]));
+    const double fill = [&] {
+      auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
+      return covered(out.dims[2]) * covered(out.dims[3]);
+    }();
+    return small * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
+  }
+  return small * (w.dims[2] * w.dims[3] == 1 ? 0.82 : 0.95);
+}
+
+bool is_product(const Node& node) {
+  return node.is(OpKind::Conv) || node.is(OpKind::ConvTranspose) || node.is(OpKind::MatMul) || node.is(OpKind::Gemm);
+}
+
+// Products and convolutions that a generated kernel computes in loops.
+struct Products {
+  int count = 0;
+  double operations = 0;
+};
+Products covered_products(const Plan& plan, const Kernel& kernel) {
+  Products products;
+  const int64_t out = element_count(plan.buffer(kernel.output_buffers[0]).dims);
+  for (const NodePtr& node : kernel.nodes) {
+    if (!is_product(*node)) continue;
+    products.count++;
+    const int64_t made = count_or(node->outputs[0], out), weights = count_or(node->inputs[1].type(), out);
+    int64_t columns = 1;
+    if (node->outputs[0].has_static_shape() && !node->outputs[0].static_shape().empty()) {
+      const std::vector<int64_t> dims = node->outputs[0].static_shape();
+      columns = node->is(OpKind::Conv) || node->is(OpKind::ConvTranspose) ? dims[1] : dims.back();
+    }
+    products.operations += 2 * static_cast<double>(made) * static_cast<double>(weights) /
+                           static_cast<double>(std::max<int64_t>(1, columns));
+  }
+  return products;
+}
+
+double kernel_operations(const Plan& plan, const Kernel& kernel) {
+  if (kernel.kind == KernelKind::Reorder) return 0;
+  if (kernel.kind != KernelKind::Generated) return product_operations(plan, kernel);
+  double operations = 0;
+  for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : node_operations(*node);
+  return operations + covered_products(plan, kernel).operations;
+}
+
+double kernel_bytes(const Plan& plan, const Kernel& kernel) {
+  double bytes = 0;
+  for (BufferId b : kernel.input_buffers) {
+    const Buffer& in = plan.buffer(b);
+    auto size = static_cast<double>(in.size_bytes);
+    // Slices and gathers read no more than they write.
+    if (kernel.kind == KernelKind::Generated && kernel.nodes.size() == 1 &&
+        op_info(kernel.nodes[0]->op).has(kDataMovement))
+      size = std::min(size, static_cast<double>(plan.buffer(kernel.output_buffers[0]).size_bytes));
+    bytes += size;
+  }
+  for (BufferId b : kernel.output_buffers) bytes += static_cast<double>(plan.buffer(b).size_bytes);
+  return bytes;
+}
+
+// Loops of our own reach a fraction of the peak: one operation an instruction, functions by polynomials.
+constexpr double kGeneratedEfficiency = 0.1;
+constexpr double kGeneratedProductEfficiency = 0.2;
+
+// Of a data-center GPU in fp32: a kernel in a graph costs a launch and the ramp of a grid that fills little of the
+// device.
+constexpr Roofline kGpuRoofline{.gflops = 40000, .gbps = 3500, .launch_us = 3};
+
+class AnalyticCosts : public KernelCosts {
+ public:
+  explicit AnalyticCosts(const Roofline& roofline) : roofline_(roofline) {}
+
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    const Roofline& roofline = plan.target.kind == TargetKind::Cuda ? kGpuRoofline : roofline_;
+    const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
+    const double efficiency = library ? library_efficiency(plan, kernel) : kGeneratedEfficiency;
+    const Products products = kernel.kind == KernelKind::Generated ? covered_products(plan, kernel) : Products{};
+    const double compute_ms =
+        (kernel_operations(plan, kernel) - products.operations) / (roofline.gflops * efficiency * 1e6) +
+        products.operations / (roofline.gflops * kGeneratedProductEfficiency * 1e6);
+    const double memory_ms = kernel_bytes(plan, kernel) / (roofline.gbps * 1e6);
+    // Arithmetic and memory overlap, but never wholly: a tenth of the smaller shows, so that less of either is always
+    // better. The launch favours fewer kernels; a product within a kernel starts streams of its own.
+    const double hidden_ms = 0.1 * std::min(compute_ms, memory_ms);
+    return std::max(compute_ms, memory_ms) + hidden_ms + roofline.launch_us * 1e-3 * (1 + 0.5 * products.count);
+  }
+
+ private:
+  Roofline roofline_;
+};
+
+class PlanOracle : public CostOracle {
+ public:
+  PlanOracle(const Target& target, std::unique_ptr<KernelCosts> costs) : costs_(std::move(costs)) {
+    options_.target = target;
+    options_.tolerant = true;
+  }
+
+  Cost estimate(const Graph& graph) override {
+    const Result<Plan> plan = planner::plan_once(graph, options_, *costs_);
+    GOPT_CHECK(plan.ok(), "a tolerant plan has no errors");
+    Cost cost;
+    for (const Kernel& kernel : plan->kernels) {
+      cost.time_ms += kernel.estimated_ms;
+      cost.operations += kernel_operations(*plan, kernel);
+      cost.bytes += kernel_bytes(*plan, kernel);
+      cost.kernels++;
+    }
+    return cost;
+  }
+
+ private:
+  planner::CoverOptions options_;
+  std::unique_ptr<KernelCosts> costs_;
+};
+
+}  // namespace
+
+std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline) {
+  return std::make_unique<AnalyticCosts>(roofline);
+}
+
+std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs) {
+  return std::make_unique<PlanOracle>(target, std::move(kernel_costs));
+}
+
+}  // namespace gopt

@@ -1,0 +1,92 @@
+// The first half of planning: what each node of the graph is to the plan (a library kernel, an epilogue of one, inlined
+// into its users, the root of a generated kernel, a view) and in which layout each value lies. See buffers.h for
+// the second.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "gopt/plan.h"
+
+namespace gopt::planner {
+
+enum class Role { Input, Weight, View, Convolution, MatrixProduct, Epilogue, Inlined, Generated, Unplanned };
+
+// One input position of a node that uses a value.
+struct Use {
+  uint32_t node;
+  int position;
+};
+
+struct EpilogueStep {
+  Epilogue::Kind kind;
+  uint32_t node;
+  int operand = -1;  // input position of the operand; -1: none
+};
+
+struct NodeCover {
+  Role role = Role::Generated;
+  std::vector<EpilogueStep> epilogues;  // library kernels
+  uint32_t owner = 0;                   // Epilogue: the library node
+  bool weight_only = false;
+  uint32_t first_value = 0;  // index of its output 0 among all values
+};
+
+struct ValueCover {
+  std::vector<int64_t> dims;
+  ElementType element = ElementType::Undefined;
+  Layout layout;
+  bool is_output = false;  // of the graph
+  std::vector<Use> uses;   // by nodes
+  // A view: it lies inside another value, so many elements (of that value's layout) from its start.
+  int parent = -1;
+  int64_t parent_offset = 0;
+  int64_t count() const;
+};
+
+struct CoverOptions {
+  Target target;
+  bool convolution_layout = true;  // blocked convolutions (CPU); false: everything plain
+  // Costs of graphs that cannot be run as they are: opaque nodes are left out, and a symbolic extent counts as 1 where
+  // the symbol is the leading extent of a graph input (a batch), else as 64.
+  bool tolerant = false;
+};
+
+struct Cover {
+  Graph graph;
+  CoverOptions options;
+  std::vector<NodeCover> nodes;  // by NodeId
+  std::vector<ValueCover> values;
+  std::unordered_map<const Node*, uint32_t> node_ids;
+
+  uint32_t id_of(const Node* node) const { return node_ids.at(node); }
+  uint32_t index_of(const Value& value) const {
+    return nodes[id_of(value.node.get())].first_value + static_cast<uint32_t>(value.output);
+  }
+  const ValueCover& of(const Value& value) const { return values[index_of(value)]; }
+  const Node& node(uint32_t id) const { return *graph.nodes()[id]; }
+  uint32_t root_of(uint32_t value, int64_t* offset = nullptr) const;  // the value that it lies in, through all views
+};
+
+// Errors: a node or extent that cannot be planned (none when tolerant).
+Result<Cover> cover_graph(const Graph& graph, const CoverOptions& options);
+
+// Parts of it, in order.
+Status describe_values(Cover& cover);
+void choose_library_kernels(Cover& cover);
+void choose_layouts(Cover& cover);
+void choose_views(Cover& cover);
+void choose_fusion(Cover& cover);
+
+// True where the input at this position must be a buffer of its own, since its elements are used as indexes.
+bool is_index_operand(OpKind op, int position);
+// Reshape, Flatten, Squeeze, Unsqueeze and Identity: the same elements in the same order.
+bool keeps_order(OpKind op);
+// What the node is to a library kernel that ends in it. The one list of such operators: kernels carry the value.
+std::optional<Activation> library_activation(const Node& node);
+bool is_small_constant(const Value& value);  // one element of a Constant node: printed into the code
+std::string describe(const Node& node);      // "node `name` (Op)"
+
+}  // namespace gopt::planner

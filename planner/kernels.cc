@@ -1,0 +1,259 @@
+// Kernels in launch order, each with the values that it reads and makes, and a buffer for each value.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "buffers.h"
+
+namespace gopt::planner {
+
+namespace {
+
+class KernelBuilder {
+ public:
+  explicit KernelBuilder(const Cover& cover) : cover_(cover) {
+    plan_.graph = cover.graph;
+    plan_.target = cover.options.target;
+    device_ = {plan_.target.kind, 0};
+  }
+
+  Plan run() {
+    choose_output_roots();
+    for (uint32_t id = 0; id < cover_.nodes.size(); id++) add_node(id);
+    for (size_t i = 0; i < cover_.graph.outputs().size(); i++) finish_output(i);
+    return std::move(plan_);
+  }
+
+ private:
+  // A graph output may be written in place where its root is just that output: one memory, plain, of the same size,
+  // made here.
+  void choose_output_roots() {
+    for (size_t i = 0; i < cover_.graph.outputs().size(); i++) {
+      const uint32_t value = cover_.index_of(cover_.graph.outputs()[i].value);
+      int64_t offset = 0;
+      const uint32_t root = cover_.root_of(value, &offset);
+      const ValueCover &v = cover_.values[value], &r = cover_.values[root];
+      const Role role = role_of_value(root);
+      const bool made = role != Role::Input && role != Role::Weight && role != Role::Unplanned;
+      if (made && offset == 0 && v.count() == r.count() && v.layout.is_plain() && r.layout.is_plain() &&
+          !output_roots_.contains(root))
+        output_roots_[root] = i;
+    }
+  }
+
+  Role role_of_value(uint32_t value) const {
+    auto after = std::upper_bound(cover_.nodes.begin(), cover_.nodes.end(), value,
+                                  [](uint32_t v, const NodeCover& n) { return v < n.first_value; });
+    return (after - 1)->role;
+  }
+
+  // ---- buffers ----
+
+  BufferId add_buffer(Buffer buffer) {
+    plan_.buffers.push_back(std::move(buffer));
+    return BufferId{static_cast<uint32_t>(plan_.buffers.size() - 1)};
+  }
+
+  Buffer describe_buffer(const Value& value, Layout layout) const {
+    const ValueCover& v = cover_.of(value);
+    Buffer b{value, v.dims, v.element, layout, device_};
+    b.size_bytes = layout.bytes(v.dims, v.element);
+    return b;
+  }
+
+  // The buffer of a value in the layout that the cover gave it.
+  BufferId buffer_of(const Value& value) {
+    const uint32_t index = cover_.index_of(value);
+    if (auto it = buffers_.find(index); it != buffers_.end()) return it->second;
+    const ValueCover& v = cover_.values[index];
+    Buffer b = describe_buffer(value, v.layout);
+    if (v.parent >= 0) {
+      const Value parent = value_at(static_cast<uint32_t>(v.parent));
+      b.is_view = true;
+      b.parent = buffer_of(parent);
+      b.offset = v.parent_offset * static_cast<int64_t>(size_bytes(cover_.of(parent).element));
+    } else if (output_roots_.contains(index)) {
+      b.place = BufferPlace::Output;
+      b.offset = static_cast<int64_t>(output_roots_[index]);
+    } else if (value.node->is(OpKind::Input)) {
+      b.place = BufferPlace::Input;
+      const auto& inputs = cover_.graph.inputs();
+      b.offset = std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
+    } else if (cover_.nodes[cover_.id_of(value.node.get())].weight_only) {
+      b.place = BufferPlace::Weight;
+      b.offset = plan_weights_;
+      plan_weights_ += (b.size_bytes + 63) / 64 * 64;
+    }
+    return buffers_[index] = add_buffer(std::move(b));
+  }
+
+  Value value_at(uint32_t index) const {
+    auto after = std::upper_bound(cover_.nodes.begin(), cover_.nodes.end(), index,
+                                  [](uint32_t v, const NodeCover& n) { return v < n.first_value; });
+    const auto id = static_cast<uint32_t>(after - 1 - cover_.nodes.begin());
+    return {cover_.graph.nodes()[id], static_cast<int>(index - cover_.nodes[id].first_value)};
+  }
+
+  // The buffer of a value in a given layout, with a kernel that converts it the first time.
+  BufferId buffer_in(const Value& value, Layout layout) {
+    const BufferId own = buffer_of(value);
+    if (plan_.buffer(own).layout == layout) return own;
+    const auto key = std::pair(cover_.index_of(value), layout);
+    if (auto it = converted_.find(key); it != converted_.end()) return it->second;
+    const BufferId converted = add_buffer(describe_buffer(value, layout));
+    add_reorder(value, own, converted);
+    return converted_[key] = converted;
+  }
+
+  void add_reorder(const Value& value, BufferId from, BufferId to) {
+    Kernel k{KernelKind::Reorder};
+    k.inputs = k.outputs = {value};
+    k.input_buffers = {from};
+    k.output_buffers = {to};
+    add_kernel(std::move(k));
+  }
+
+  // ---- kernels ----
+
+  void add_kernel(Kernel kernel) {
+    std::string name = "k" + std::to_string(plan_.kernels.size());
+    if (kernel.kind == KernelKind::Reorder) name += "_reorder";
+    for (size_t i = 0; i < kernel.nodes.size() && i < 4; i++) name += "_" + op_info(kernel.nodes[i]->op).name;
+    if (kernel.nodes.size() > 4) name += "_" + std::to_string(kernel.nodes.size() - 4) + "more";
+    kernel.name = std::move(name);
+    kernel.device = device_;
+    plan_.kernels.push_back(std::move(kernel));
+  }
+
+  void add_node(uint32_t id) {
+    const NodeCover& own = cover_.nodes[id];
+    // A library kernel runs where its last epilogue stands: what that adds is ready then.
+    if (own.role == Role::Convolution || own.role == Role::MatrixProduct) {
+      if (own.epilogues.empty()) add_library_kernel(id);
+    } else if (own.role == Role::Epilogue) {
+      if (cover_.nodes[own.owner].epilogues.back().node == id) add_library_kernel(own.owner);
+    } else if (own.role == Role::Generated) {
+      const NodePtr& node = cover_.graph.nodes()[id];
+      for (size_t o = 0; o < node->outputs.size(); o++) {
+        const ValueCover& value = cover_.values[own.first_value + o];
+        if ((value.is_output || !value.uses.empty()) && value.count() > 0)
+          add_generated_kernel({node, static_cast<int>(o)});
+      }
+    }
+  }
+
+  Layout library_input_layout(uint32_t id, const Value& x) const {
+    const ValueCover& v = cover_.of(x);
+    if (cover_.nodes[id].role == Role::MatrixProduct) return Layout();
+    const Layout out = cover_.values[cover_.nodes[id].first_value].layout;
+    // The first convolution reads a plain image of few channels as it is.
+    if (plan_.target.kind == TargetKind::Cpu && v.layout.is_plain() && v.dims[1] <= 4) return Layout();
+    return out.is_plain() ? v.layout : out;
+  }
+
+  void add_library_kernel(uint32_t id) {
+    const NodeCover& own = cover_.nodes[id];
+    const NodePtr& node = cover_.graph.nodes()[id];
+    Kernel k{own.role == Role::Convolution ? KernelKind::Convolution : KernelKind::MatrixProduct};
+    k.nodes = {node};
+    auto read = [&](const Value& value, Layout layout) {
+      k.inputs.push_back(value);
+      k.input_buffers.push_back(buffer_in(value, layout));
+      return k.input_buffers.back();
+    };
+    read(node->inputs[0], library_input_layout(id, node->inputs[0]));
+    read(node->inputs[1], Layout());
+    Value result{node, 0};
+    if (node->inputs.size() > 2 && node->inputs[2]) {
+      const ValueCover& c = cover_.of(node->inputs[2]);
+      const bool vector =
+          c.count() == (node->is(OpKind::Conv) ? cover_.of(result).dims[1] : cover_.of(result).dims.back());
+      k.epilogues.push_back(
+          {vector ? Epilogue::Kind::Bias : Epilogue::Kind::AddTensor, node, read(node->inputs[2], c.layout)});
+    }
+    for (const EpilogueStep& step : own.epilogues) {
+      Epilogue e{step.kind, cover_.graph.nodes()[step.node]};
+      if (e.kind == Epilogue::Kind::Activation) e.activation = library_activation(*e.node).value();
+      k.nodes.push_back(e.node);
+      result = {e.node, 0};
+      const Layout layout = cover_.of(result).layout;
+      if (step.operand >= 0)
+        e.operand = read(e.node->inputs[step.operand], step.kind == Epilogue::Kind::Bias ? Layout() : layout);
+      k.epilogues.push_back(e);
+    }
+    k.outputs = {result};
+    k.output_buffers = {buffer_of(result)};
+    add_kernel(std::move(k));
+  }
+
+  void add_generated_kernel(const Value& result) {
+    Kernel k{KernelKind::Generated};
+    std::set<uint32_t> covered;
+    std::set<uint32_t> seen;
+    collect(result, k, covered, seen);
+    for (uint32_t id : covered) k.nodes.push_back(cover_.graph.nodes()[id]);
+    k.outputs = {result};
+    k.output_buffers = {buffer_of(result)};
+    add_kernel(std::move(k));
+  }
+
+  void collect(const Value& value, Kernel& k, std::set<uint32_t>& covered, std::set<uint32_t>& seen) {
+    const uint32_t id = cover_.id_of(value.node.get());
+    if (!covered.insert(id).second) return;
+    for (size_t i = 0; i < value.node->inputs.size(); i++) {
+      const Value& in = value.node->inputs[i];
+      if (!in || (is_small_constant(in) && !is_index_operand(value.node->op, static_cast<int>(i)))) continue;
+      const NodeCover& maker = cover_.nodes[cover_.id_of(in.node.get())];
+      if (maker.role == Role::Inlined) {
+        collect(in, k, covered, seen);
+      } else if (seen.insert(cover_.index_of(in)).second && !op_info(value.node->op).has(kShapeOnly)) {
+        k.inputs.push_back(in);
+        k.input_buffers.push_back(is_transposed_weight(*value.node, i) ? transposed_buffer(in) : buffer_of(in));
+      }
+    }
+  }
+
+  // The weights of Gemm(transB) in loops of ours: the loops run along memory when they lie the other way around.
+  bool is_transposed_weight(const Node& node, size_t position) const {
+    if (plan_.target.kind != TargetKind::Cpu || !node.is(OpKind::Gemm) || position != 1) return false;
+    const auto transposed = node.attributes.find("transB");
+    if (transposed == node.attributes.end() || std::get<Index>(transposed->second) == Index(0)) return false;
+    const Value& weights = node.inputs[1];
+    return cover_.nodes[cover_.id_of(weights.node.get())].weight_only && cover_.of(weights).uses.size() == 1;
+  }
+
+  BufferId transposed_buffer(const Value& weights) {
+    const BufferId id = buffer_of(weights);
+    plan_.buffers[static_cast<uint32_t>(id)].layout = Layout::transposed();
+    return id;
+  }
+
+  void finish_output(size_t i) {
+    const Value& value = cover_.graph.outputs()[i].value;
+    const auto root = output_roots_.find(cover_.root_of(cover_.index_of(value)));
+    if (root != output_roots_.end() && root->second == i) {
+      buffer_of(value);
+      return;
+    }
+    if (role_of_value(cover_.index_of(value)) == Role::Unplanned || cover_.of(value).count() == 0) return;
+    Buffer out = describe_buffer(value, Layout());
+    out.place = BufferPlace::Output;
+    out.offset = static_cast<int64_t>(i);
+    const BufferId from = buffer_of(value), to = add_buffer(std::move(out));
+    add_reorder(value, from, to);
+  }
+
+  const Cover& cover_;
+  Plan plan_;
+  Device device_;
+  int64_t plan_weights_ = 0;
+  std::map<uint32_t, size_t> output_roots_;  // value to number of the graph output
+  std::map<uint32_t, BufferId> buffers_;
+  std::map<std::pair<uint32_t, Layout>, BufferId> converted_;
+};
+
+}  // namespace
+
+Plan build_kernels(const Cover& cover) { return KernelBuilder(cover).run(); }
+
+}  // namespace gopt::planner

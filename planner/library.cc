@@ -1,0 +1,143 @@
+// Which nodes are library calls, and which of their users are done by the same call before the result is stored.
+#include <algorithm>
+#include <cmath>
+
+#include "cover.h"
+#include "gopt/node_attributes.h"
+
+namespace gopt::planner {
+namespace {
+
+class LibraryChooser {
+ public:
+  explicit LibraryChooser(Cover& cover) : cover_(cover) {}
+
+  void run() {
+    for (uint32_t id = 0; id < cover_.nodes.size(); id++) {
+      if (cover_.nodes[id].role != Role::Generated) continue;
+      if (is_convolution(id)) cover_.nodes[id].role = Role::Convolution;
+      if (is_matrix_product(id)) cover_.nodes[id].role = Role::MatrixProduct;
+    }
+    for (uint32_t id = 0; id < cover_.nodes.size(); id++)
+      if (is_library(id)) extend(id);
+  }
+
+ private:
+  bool is_library(uint32_t id) const {
+    return cover_.nodes[id].role == Role::Convolution || cover_.nodes[id].role == Role::MatrixProduct;
+  }
+  bool is_weight(const Value& value) const { return cover_.nodes[cover_.id_of(value.node.get())].weight_only; }
+  bool is_f32(const Value& value) const { return cover_.of(value).element == ElementType::Float32; }
+
+  bool is_convolution(uint32_t id) const {
+    const Node& node = cover_.node(id);
+    if (!node.is(OpKind::Conv) || !is_f32(node.inputs[0])) return false;
+    if (cover_.of(node.inputs[0]).dims.size() != 4 || !is_weight(node.inputs[1]) || is_weight(node.inputs[0]))
+      return false;
+    if (cover_.of(node.inputs[0]).count() == 0 || cover_.values[cover_.nodes[id].first_value].count() == 0)
+      return false;
+    return node.inputs.size() < 3 || !node.inputs[2] || is_weight(node.inputs[2]);
+  }
+
+  bool is_matrix_product(uint32_t id) const {
+    const Node& node = cover_.node(id);
+    if (!node.is(OpKind::MatMul) && !node.is(OpKind::Gemm)) return false;
+    const ValueCover &a = cover_.of(node.inputs[0]), &b = cover_.of(node.inputs[1]);
+    // A few rows are a matter of memory, not of arithmetic: loops of our own take what is around them in.
+    constexpr int64_t kFewRows = 2;
+    const bool transposed = node.is(OpKind::Gemm) && node.attributes.contains("transA") &&
+                            std::get<Index>(node.attributes.at("transA")) != Index(0);
+    if (cover_.options.target.kind == TargetKind::Cpu && is_weight(node.inputs[1]) && b.dims.size() == 2 &&
+        !transposed && a.count() <= kFewRows * a.dims.back())
+      return false;
+    if (!is_f32(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.count() == 0 || b.count() == 0)
+      return false;
+    if (node.is(OpKind::MatMul)) return true;
+    if (node.inputs.size() < 3 || !node.inputs[2]) return true;
+    // C becomes an epilogue: a vector of weights, or a whole matrix.
+    const auto beta = node.attributes.find("beta");
+    if (beta != node.attributes.end() && std::get<double>(beta->second) != 1) return false;
+    return is_bias(node.inputs[2], cover_.values[cover_.nodes[id].first_value].dims.back()) ||
+           cover_.of(node.inputs[2]).dims == cover_.values[cover_.nodes[id].first_value].dims;
+  }
+
+  // A vector of weights along the last axis.
+  bool is_bias(const Value& value, int64_t width) const {
+    const ValueCover& v = cover_.of(value);
+    return is_weight(value) && v.element == ElementType::Float32 && !v.dims.empty() && v.dims.back() == width &&
+           v.count() == width;
+  }
+
+  void extend(uint32_t id) {
+    NodeCover& own = cover_.nodes[id];
+    const bool product = own.role == Role::MatrixProduct;
+    bool biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2], added = false;
+    uint32_t last = id;
+    if (cover_.node(id).is(OpKind::Gemm) && biased &&
+        !is_bias(cover_.node(id).inputs[2], cover_.values[own.first_value].dims.back()))
+      added = true;
+    while (true) {
+      const ValueCover& value = cover_.values[cover_.nodes[last].first_value];
+      if (value.is_output || value.uses.size() != 1) return;
+      const uint32_t next = value.uses[0].node;
+      if (cover_.nodes[next].role != Role::Generated) return;
+      EpilogueStep step{Epilogue::Kind::Activation, next};
+      if (cover_.node(next).is(OpKind::Add)) {
+        step.operand = 1 - value.uses[0].position;
+        if (product && !biased && !added && is_bias(cover_.node(next).inputs[step.operand], value.dims.back()) &&
+            cover_.values[cover_.nodes[next].first_value].dims == value.dims) {
+          step.kind = Epilogue::Kind::Bias;
+          biased = true;
+        } else if (!added && can_add(id, next, step.operand, value)) {
+          step.kind = Epilogue::Kind::AddTensor;
+          added = true;
+        } else {
+          return;
+        }
+      } else if (!library_activation(cover_.node(next))) {
+        return;
+      }
+      own.epilogues.push_back(step);
+      cover_.nodes[next].role = Role::Epilogue;
+      cover_.nodes[next].owner = id;
+      last = next;
+      if (step.kind == Epilogue::Kind::Activation) return;
+    }
+  }
+
+  // The other operand has the same shape and is there in time: made before, or by no library call that would take the
+  // addition.
+  bool can_add(uint32_t id, uint32_t add, int operand, const ValueCover& value) const {
+    const Value& other = cover_.node(add).inputs[operand];
+    const ValueCover& v = cover_.of(other);
+    if (v.dims != value.dims || v.element != value.element) return false;
+    const uint32_t maker = cover_.id_of(other.node.get());
+    return !is_library(maker) || maker < id;
+  }
+
+  Cover& cover_;
+};
+
+}  // namespace
+
+std::optional<Activation> library_activation(const Node& node) {
+  switch (node.op) {
+    case OpKind::Relu: return Activation{ActivationKind::Relu};
+    case OpKind::LeakyRelu: return Activation{ActivationKind::LeakyRelu, real_or(node, "alpha", 0.01)};
+    case OpKind::Clip:
+      return Activation{ActivationKind::Clip, real_or(node, "min", -INFINITY), real_or(node, "max", INFINITY)};
+    case OpKind::Sigmoid: return Activation{ActivationKind::Sigmoid};
+    case OpKind::Tanh: return Activation{ActivationKind::Tanh};
+    case OpKind::Elu: return Activation{ActivationKind::Elu, real_or(node, "alpha", 1)};
+    case OpKind::Gelu: {
+      const auto it = node.attributes.find("approximate");
+      const bool by_tanh = it != node.attributes.end() && std::get<std::string>(it->second) == "tanh";
+      return Activation{by_tanh ? ActivationKind::GeluTanh : ActivationKind::GeluErf};
+    }
+    default: return std::nullopt;  // a kernel of its own
+  }
+}
+
+void choose_library_kernels(Cover& cover) { LibraryChooser(cover).run(); }
+
+}  // namespace gopt::planner

@@ -1,0 +1,60 @@
+#include <cstdio>
+
+#include "gopt/plan.h"
+
+namespace gopt {
+namespace {
+
+std::string name_of(const Value& value) {
+  const std::string& name = value.node->name;
+  const std::string op = value.node->opaque ? value.node->opaque->op_type : op_info(value.node->op).name;
+  return (name.empty() ? op : name) + (value.output == 0 ? "" : "." + std::to_string(value.output));
+}
+
+std::string_view place_text(BufferPlace place) {
+  switch (place) {
+    case BufferPlace::Input: return "input";
+    case BufferPlace::Output: return "output";
+    case BufferPlace::Weight: return "weight";
+    case BufferPlace::Arena: return "arena";
+  }
+  return "";
+}
+
+// "conv1 f32[1,64,56,56] blocked16 arena+4096"; of a view, where it lies in its parent.
+std::string buffer_text(const Plan& plan, BufferId id) {
+  const Buffer& buffer = plan.buffer(id);
+  std::string dims;
+  for (int64_t extent : buffer.dims) dims += (dims.empty() ? "" : ",") + std::to_string(extent);
+  const std::string place = buffer.is_view ? "in b" + std::to_string(static_cast<uint32_t>(buffer.parent))
+                                           : std::string(place_text(buffer.place));
+  return "b" + std::to_string(static_cast<uint32_t>(id)) + " " + name_of(buffer.value) + " " +
+         to_string(buffer.element) + "[" + dims + "] " + to_string(buffer.layout) + " " + place + "+" +
+         std::to_string(buffer.offset);
+}
+
+std::string kernel_text(const Plan& plan, const Kernel& kernel) {
+  std::string text = kernel.name + ": " + to_string(kernel.kind);
+  if (!kernel.implementation.empty()) text += " " + kernel.implementation;
+  text += " of";
+  for (const NodePtr& node : kernel.nodes) text += " " + op_info(node->op).name;
+  for (const Epilogue& e : kernel.epilogues) text += " +" + op_info(e.node->op).name;
+  char time[32];
+  snprintf(time, sizeof time, ", %.4g ms\n", kernel.estimated_ms);
+  text += time;
+  for (BufferId b : kernel.input_buffers) text += "  reads  " + buffer_text(plan, b) + "\n";
+  for (BufferId b : kernel.output_buffers) text += "  writes " + buffer_text(plan, b) + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string print_plan(const Plan& plan) {
+  std::string text = std::string("plan for ") + (plan.target.kind == TargetKind::Cuda ? "cuda" : "cpu") + ", " +
+                     std::to_string(plan.target.threads) + " thread(s), arena of " + std::to_string(plan.arena_bytes) +
+                     " bytes\n";
+  for (const Kernel& kernel : plan.kernels) text += kernel_text(plan, kernel);
+  return text;
+}
+
+}  // namespace gopt

@@ -1,0 +1,138 @@
+// Extents, element types and uses of every value, and what makes a graph unplannable.
+#include <set>
+
+#include "cover.h"
+
+namespace gopt::planner {
+
+int64_t ValueCover::count() const { return element_count(dims); }
+
+std::string describe(const Node& node) {
+  const std::string op = node.is(OpKind::Opaque) && node.opaque
+                             ? (node.opaque->domain.empty() ? "" : node.opaque->domain + "::") + node.opaque->op_type
+                             : op_info(node.op).name;
+  std::string name = node.name;
+  if (name.empty() && !node.output_names.empty()) name = node.output_names[0];
+  return name.empty() ? "a node (" + op + ")" : "node `" + name + "` (" + op + ")";
+}
+
+bool is_small_constant(const Value& value) {
+  return value.node->is(OpKind::Constant) && value.node->tensor.count() == 1 &&
+         is_computable(value.node->tensor.type());
+}
+
+bool is_index_operand(OpKind op, int position) {
+  return (op == OpKind::Gather || op == OpKind::GatherElements) && position == 1;
+}
+
+bool keeps_order(OpKind op) {
+  return op == OpKind::Reshape || op == OpKind::Flatten || op == OpKind::Squeeze || op == OpKind::Unsqueeze ||
+         op == OpKind::Identity;
+}
+
+namespace {
+
+bool has_code(ElementType type) {
+  return is_computable(type) && type != ElementType::Float16 && type != ElementType::BFloat16;
+}
+
+// What tolerant costs take symbols to be.
+Environment assumed_sizes(const Graph& graph) {
+  std::set<AtomId> leading, all;
+  for (const Value& input : graph.inputs()) {
+    const TensorType& type = input.type();
+    if (!type.shape || type.shape->empty()) continue;
+    if (auto symbol = (*type.shape)[0].as_atom()) leading.insert(*symbol);
+  }
+  for (const NodePtr& node : graph.nodes())
+    for (const TensorType& type : node->outputs)
+      if (type.shape)
+        for (const Index& extent : *type.shape) collect_symbols(extent, all);
+  Environment sizes;
+  for (AtomId symbol : all) sizes[symbol] = leading.contains(symbol) ? 1 : 64;
+  return sizes;
+}
+
+class Describer {
+ public:
+  explicit Describer(Cover& cover) : cover_(cover) {}
+
+  Status run() {
+    const auto& nodes = cover_.graph.nodes();
+    if (cover_.options.tolerant) sizes_ = assumed_sizes(cover_.graph);
+    cover_.nodes.resize(nodes.size());
+    for (uint32_t id = 0; id < nodes.size(); id++) {
+      cover_.node_ids[nodes[id].get()] = id;
+      GOPT_RETURN_IF_ERROR(add_node(id, *nodes[id]));
+    }
+    for (const GraphOutput& output : cover_.graph.outputs())
+      cover_.values[cover_.index_of(output.value)].is_output = true;
+    return Unit{};
+  }
+
+ private:
+  Status add_node(uint32_t id, const Node& node) {
+    NodeCover& own = cover_.nodes[id];
+    own.first_value = static_cast<uint32_t>(cover_.values.size());
+    own.weight_only = cover_.graph.depends_on_weights_only(NodeId{id});
+    own.role = node.is(OpKind::Input) ? Role::Input : own.weight_only ? Role::Weight : Role::Generated;
+    if (node.is(OpKind::Opaque)) {
+      own.role = Role::Unplanned;
+      if (!cover_.options.tolerant)
+        return Error{describe(node) +
+                     " has no definition here, so no code can be made for it; the optimized ONNX keeps it"};
+    }
+    for (const TensorType& type : node.outputs) GOPT_RETURN_IF_ERROR(add_value(own, node, type));
+    for (size_t i = 0; i < node.inputs.size(); i++)
+      if (node.inputs[i]) cover_.values[cover_.index_of(node.inputs[i])].uses.push_back({id, static_cast<int>(i)});
+    return Unit{};
+  }
+
+  Status add_value(NodeCover& own, const Node& node, const TensorType& type) {
+    ValueCover value;
+    value.element = type.element;
+    const bool known = resolve(type, value.dims);
+    const bool code = has_code(type.element);
+    if (cover_.options.tolerant) {
+      if (!known || !code) own.role = Role::Unplanned;
+    } else if (!known) {
+      return Error{describe(node) + ": extents " + to_string(type) +
+                   " are not numbers; fix them with --shape NAME=1x3x224x224"};
+    } else if (!code && !own.weight_only) {
+      return Error{describe(node) + ": there is no code for tensors of type " + to_string(type.element)};
+    }
+    cover_.values.push_back(std::move(value));
+    return Unit{};
+  }
+
+  bool resolve(const TensorType& type, std::vector<int64_t>& dims) const {
+    if (!type.shape) return false;
+    for (const Index& extent : *type.shape) {
+      const auto number = evaluate(extent, sizes_);
+      if (!number) return false;
+      dims.push_back(*number);
+    }
+    return true;
+  }
+
+  Cover& cover_;
+  Environment sizes_;
+};
+
+}  // namespace
+
+Status describe_values(Cover& cover) { return Describer(cover).run(); }
+
+Result<Cover> cover_graph(const Graph& graph, const CoverOptions& options) {
+  Cover cover;
+  cover.graph = graph;
+  cover.options = options;
+  GOPT_RETURN_IF_ERROR(describe_values(cover));
+  choose_library_kernels(cover);
+  choose_layouts(cover);
+  choose_views(cover);
+  choose_fusion(cover);
+  return cover;
+}
+
+}  // namespace gopt::planner

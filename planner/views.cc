@@ -1,0 +1,206 @@
+// Nodes that are no computation at all: reshapes and contiguous slices lie inside their input, and the inputs of a
+// concatenation along the outermost axis that matters lie inside its output, written there by whoever makes them.
+#include <algorithm>
+#include <set>
+
+#include "cover.h"
+
+namespace gopt::planner {
+
+uint32_t Cover::root_of(uint32_t value, int64_t* offset) const {
+  int64_t sum = 0;
+  while (values[value].parent >= 0) {
+    sum += values[value].parent_offset;
+    value = static_cast<uint32_t>(values[value].parent);
+  }
+  if (offset) *offset = sum;
+  return value;
+}
+
+namespace {
+
+std::optional<int64_t> attribute_int(const Node& node, const char* name) {
+  auto it = node.attributes.find(name);
+  if (it == node.attributes.end() || !std::holds_alternative<Index>(it->second)) return std::nullopt;
+  return std::get<Index>(it->second).as_constant();
+}
+
+std::optional<std::vector<int64_t>> attribute_ints(const Node& node, const char* name) {
+  auto it = node.attributes.find(name);
+  if (it == node.attributes.end() || !std::holds_alternative<std::vector<Index>>(it->second)) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const Index& i : std::get<std::vector<Index>>(it->second)) {
+    if (!i.is_constant()) return std::nullopt;
+    numbers.push_back(i.constant());
+  }
+  return numbers;
+}
+
+// Where an output begins along the one axis that is cut.
+struct Cut {
+  size_t axis = 0;
+  int64_t start = 0;
+};
+
+class ViewChooser {
+ public:
+  explicit ViewChooser(Cover& cover) : cover_(cover) {
+    for (uint32_t id = 0; id < cover_.nodes.size(); id++)
+      roles_.insert(roles_.end(), cover_.node(id).outputs.size(), cover_.nodes[id].role);
+  }
+
+  void run() {
+    for (uint32_t id = 0; id < cover_.nodes.size(); id++)
+      if (cover_.nodes[id].role == Role::Generated) look_into_input(id);
+    // Later concatenations first: an earlier one is then often a part of a later one.
+    for (uint32_t id = static_cast<uint32_t>(cover_.nodes.size()); id-- > 0;)
+      if (cover_.nodes[id].role == Role::Generated && cover_.node(id).is(OpKind::Concat)) concatenate_in_place(id);
+  }
+
+ private:
+  uint32_t input_index(uint32_t id, size_t position) const { return cover_.index_of(cover_.node(id).inputs[position]); }
+  ValueCover& output(uint32_t id, size_t o) { return cover_.values[cover_.nodes[id].first_value + o]; }
+  Role maker_role(uint32_t value) const { return roles_[value]; }
+
+  void look_into_input(uint32_t id) {
+    const Node& node = cover_.node(id);
+    std::vector<int64_t> offsets;
+    if (keeps_order(node.op)) {
+      if (same_memory(cover_.values[input_index(id, 0)], output(id, 0))) offsets = {0};
+    } else if (node.is(OpKind::Split) || node.is(OpKind::Slice) || node.is(OpKind::Gather)) {
+      for (size_t o = 0; o < node.outputs.size(); o++) offsets.push_back(slice_offset(id, o));
+    }
+    if (offsets.empty() || std::find(offsets.begin(), offsets.end(), -1) != offsets.end()) return;
+    cover_.nodes[id].role = Role::View;
+    for (size_t o = 0; o < offsets.size(); o++) {
+      output(id, o).parent = static_cast<int>(input_index(id, 0));
+      output(id, o).parent_offset = offsets[o];
+    }
+  }
+
+  static bool same_memory(const ValueCover& in, const ValueCover& out) {
+    if (in.layout == out.layout) return in.layout.is_plain() || in.dims == out.dims;
+    // One pixel and whole blocks of channels: every layout is the same.
+    const ValueCover& image = in.layout.is_plain() ? out : in;
+    return image.dims.size() == 4 && image.dims[2] == 1 && image.dims[3] == 1 &&
+           image.dims[1] % image.layout.lanes() == 0 && (in.layout.is_plain() || out.layout.is_plain());
+  }
+
+  std::optional<Cut> find_cut(uint32_t id, size_t o) {
+    const Node& node = cover_.node(id);
+    const std::vector<int64_t>& in = cover_.values[input_index(id, 0)].dims;
+    auto normal = [&](int64_t axis) {
+      return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(in.size()) : axis);
+    };
+    const auto axis = attribute_int(node, "axis");
+    if (node.is(OpKind::Split)) {
+      Cut cut{normal(axis.value_or(0))};
+      for (size_t before = 0; before < o; before++) cut.start += output(id, before).dims[cut.axis];
+      return cut;
+    }
+    if (node.is(OpKind::Gather)) {
+      const Node& index = *node.inputs[1].node;
+      if (!axis || !index.is(OpKind::Constant) || index.tensor.count() != 1) return std::nullopt;
+      const int64_t start = index.tensor.to_ints()[0], extent = in[normal(*axis)];
+      return Cut{normal(*axis), start < 0 ? start + extent : start};
+    }
+    const auto starts = attribute_ints(node, "starts"), axes = attribute_ints(node, "axes"),
+               steps = attribute_ints(node, "steps");
+    if (!starts || starts->size() != 1 || (steps && (*steps)[0] != 1)) return std::nullopt;
+    const size_t cut_axis = normal(axes ? (*axes)[0] : 0);
+    const int64_t extent = in[cut_axis], start = (*starts)[0];
+    return Cut{cut_axis, std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent)};
+  }
+
+  // Elements before a contiguous slice; -1: it is none.
+  int64_t slice_offset(uint32_t id, size_t o) {
+    const ValueCover &in = cover_.values[input_index(id, 0)], &out = output(id, o);
+    const auto cut = find_cut(id, o);
+    if (!cut || in.layout != out.layout || out.count() == 0) return -1;
+    return part_offset(in, out, *cut);
+  }
+
+  // Where a part of `whole` that begins at the cut lies in memory; -1: it is not in one piece.
+  static int64_t part_offset(const ValueCover& whole, const ValueCover& part, const Cut& cut) {
+    int64_t before = 1, after = 1;
+    for (size_t d = 0; d < cut.axis; d++) before *= whole.dims[d];
+    for (size_t d = cut.axis + 1; d < whole.dims.size(); d++) after *= whole.dims[d];
+    if (before != 1) return -1;
+    if (whole.layout.is_channels_last() && after != 1) return -1;
+    if (whole.layout.is_blocked()) {
+      const int lanes = whole.layout.lanes();
+      if (cut.axis != 1 || cut.start % lanes != 0) return -1;
+      if (part.dims[1] % lanes != 0 && cut.start + part.dims[1] != whole.dims[1]) return -1;
+    }
+    return cut.start * after;
+  }
+
+  void concatenate_in_place(uint32_t id) {
+    const Node& node = cover_.node(id);
+    const auto axis = attribute_int(node, "axis");
+    ValueCover& whole = output(id, 0);
+    const uint32_t whole_index = cover_.nodes[id].first_value;
+    if (!axis || whole.count() == 0) return;
+    Cut cut{static_cast<size_t>(*axis < 0 ? *axis + static_cast<int64_t>(whole.dims.size()) : *axis)};
+    std::vector<int64_t> offsets;
+    for (size_t i = 0; i < node.inputs.size(); i++) {
+      const ValueCover& part = cover_.values[input_index(id, i)];
+      const int64_t offset = part.layout == whole.layout ? part_offset(whole, part, cut) : -1;
+      if (offset < 0) return;
+      offsets.push_back(offset);
+      cut.start += part.dims[cut.axis];
+    }
+    if (all_free(id)) {
+      for (size_t i = 0; i < offsets.size(); i++) {
+        ValueCover& root = cover_.values[cover_.root_of(input_index(id, i))];
+        root.parent = static_cast<int>(whole_index);
+        root.parent_offset = offsets[i];
+      }
+      cover_.nodes[id].role = Role::View;
+    } else if (whole.parent < 0 && already_adjacent(id, offsets)) {
+      int64_t start = 0;
+      whole.parent = static_cast<int>(cover_.root_of(input_index(id, 0), &start));
+      whole.parent_offset = start;
+      cover_.nodes[id].role = Role::View;
+    }
+  }
+
+  // Each input owns its memory and is made by somebody who may as well write elsewhere; one at least by a library
+  // kernel, since loops of our own are better fused into one kernel that writes them all.
+  bool all_free(uint32_t id) const {
+    std::set<uint32_t> roots;
+    bool library = false;
+    for (size_t i = 0; i < cover_.node(id).inputs.size(); i++) {
+      int64_t offset = 0;
+      const uint32_t root = cover_.root_of(input_index(id, i), &offset);
+      const ValueCover& r = cover_.values[root];
+      const Role role = maker_role(root);
+      if (offset != 0 || r.is_output || r.count() != cover_.values[input_index(id, i)].count()) return false;
+      if (role == Role::Input || role == Role::Weight || role == Role::Unplanned) return false;
+      if (!roots.insert(root).second) return false;
+      library |=
+          role == Role::Convolution || role == Role::MatrixProduct || role == Role::Epilogue || r.uses.size() > 1;
+    }
+    return library;
+  }
+
+  bool already_adjacent(uint32_t id, const std::vector<int64_t>& offsets) const {
+    int64_t first = 0;
+    const uint32_t root = cover_.root_of(input_index(id, 0), &first);
+    if (root == cover_.nodes[id].first_value) return false;
+    for (size_t i = 0; i < offsets.size(); i++) {
+      int64_t offset = 0;
+      if (cover_.root_of(input_index(id, i), &offset) != root || offset - first != offsets[i]) return false;
+    }
+    return true;
+  }
+
+  Cover& cover_;
+  std::vector<Role> roles_;  // of the makers of values, before any view was chosen
+};
+
+}  // namespace
+
+void choose_views(Cover& cover) { ViewChooser(cover).run(); }
+
+}  // namespace gopt::planner
