@@ -66,7 +66,7 @@ class Position {
         if (!(q * inner + r == subscript) || symbols_in(inner).count(other)) continue;
         const auto outer = bound_of(other);
         if (!outer || !(*outer * inner == extent) || uses_free(inner) || uses_free(*outer)) continue;
-        if (!is_product_of_sizes(extent)) continue;
+        if (!is_size(inner) || !is_size(*outer)) continue;
         take(last.atoms[0]);
         take(other);
         allow(within(q, Index(0), *outer) && within(r, Index(0), inner));
@@ -80,12 +80,14 @@ class Position {
       if (is_free(id) || symbols_.count(id)) return true;
     return false;
   }
-  // Of what is not negative: two negative factors have positions that no q and r are.
-  bool is_product_of_sizes(const Index& extent) const {
-    if (extent.constant() != 0 || extent.terms().size() != 1 || extent.terms()[0].coefficient < 1) return false;
-    const std::vector<AtomId>& atoms = extent.terms()[0].atoms;
-    return std::all_of(atoms.begin(), atoms.end(),
-                       [&](AtomId id) { return holds(hypotheses_, at_least(Index::from_atom(id), Index(0))); });
+  // Put together of what is not negative: two negative factors have positions that no q and r are.
+  bool is_size(const Index& index) const {
+    return index.constant() >= 0 &&
+           std::all_of(index.terms().begin(), index.terms().end(), [&](const Index::Term& term) {
+             return term.coefficient >= 0 && std::all_of(term.atoms.begin(), term.atoms.end(), [&](AtomId id) {
+                      return holds(hypotheses_, at_least(Index::from_atom(id), Index(0)));
+                    });
+           });
   }
   static Index coefficient_of(const Index& index, AtomId symbol) {
     Index sum;

@@ -130,6 +130,31 @@ TEST_F(CheckLogTest, AcceptsTheProofsOfTheRules) {
   EXPECT_EQ(named.status, 0) << "a rules file is known by its name: " << named.text;
 }
 
+// An extent of 2 (n + m): positions are 2 q + r with q below n + m.
+TEST_F(CheckLogTest, AcceptsPositionsByFactorsThatAreSums) {
+  const std::string rules = folder_.file("sums.rules"), logs = folder_.file("sums");
+  write_file(rules, R"(
+rule halves
+  var x f32[n,h]
+  var y f32[m,h]
+  left
+    v0 = Concat(y, x) {axis=0}
+    v1 = Concat(x, v0) {axis=0}
+    v2 = Concat(v1, y) {axis=0}
+    return v2
+  right
+    v0 = Concat(x, y) {axis=0}
+    v1 = Concat(v0, v0) {axis=0}
+    return v1
+end
+)");
+  const Outcome proved = run_rulegen("verify --write --log " + logs + " " + rules);
+  ASSERT_EQ(proved.status, 0) << proved.text;
+  ASSERT_NE(read_file(logs + "/halves.log").find("%o0_0q"), std::string::npos) << "the log is not of such positions";
+  const Outcome outcome = run_rulegen("check-log --rules " + rules + " " + logs + "/halves.log");
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+}
+
 TEST_F(CheckLogTest, WantsTheRules) {
   const Outcome outcome = run_rulegen("check-log " + log("truth"));
   EXPECT_EQ(outcome.status, 1);
