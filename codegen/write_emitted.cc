@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <vector>
 
 #include "buffers.h"
@@ -63,35 +64,92 @@ Status write_weights(const Plan& plan, const fs::path& path) {
   return Unit{};
 }
 
+// Names of what was emitted, one a line. A folder without one is somebody else's.
+constexpr const char *kManifest = "emitted_files.txt", *kWeights = "weights.bin";
+
+std::vector<std::string> names_of(const EmittedCode& code) {
+  std::vector<std::string> names;
+  for (const EmittedFile& file : code.files) names.push_back(file.name);
+  names.insert(names.end(), {kWeights, kManifest});
+  return names;
+}
+
 Status write_files(const EmittedCode& code, const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return Error{"cannot make the folder " + folder.string() + ": " + error.message()};
-  for (const EmittedFile& file : code.files) {
+  std::vector<EmittedFile> files = code.files;
+  std::string listed;
+  for (const std::string& name : names_of(code)) listed += name + "\n";
+  files.push_back({kManifest, listed});
+  for (const EmittedFile& file : files) {
     std::ofstream out(folder / file.name, std::ios::binary);
     out << file.text;
     out.close();
     if (!out) return Error{"cannot write " + (folder / file.name).string()};
   }
-  return write_weights(code.plan, folder / "weights.bin");
+  return write_weights(code.plan, folder / kWeights);
+}
+
+// Names in a manifest that are files of the folder itself.
+std::set<std::string> read_manifest(const fs::path& folder) {
+  std::set<std::string> names;
+  std::ifstream in(folder / kManifest);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty() && !fs::path(line).has_parent_path() && line != "." && line != "..") names.insert(line);
+  return names;
+}
+
+// Each new file takes the place of the old one; old ones that are no more go; what else is there stays.
+Status replace_files(const std::vector<std::string>& names, const fs::path& made, const fs::path& target) {
+  std::error_code error;
+  std::set<std::string> old = read_manifest(target);
+  for (const std::string& name : names) {
+    old.erase(name);
+    fs::rename(made / name, target / name, error);
+    if (error) return Error{"cannot replace " + (target / name).string() + ": " + error.message()};
+  }
+  for (const std::string& name : old)
+    if (fs::is_regular_file(fs::symlink_status(target / name, error))) fs::remove(target / name, error);
+  return Unit{};
+}
+
+fs::path without_last_slash(const std::string& folder) {
+  const fs::path target = fs::path(folder).lexically_normal();
+  return target.has_filename() ? target : target.parent_path();
 }
 
 }  // namespace
 
-Status write_emitted(const EmittedCode& code, const std::string& folder, bool force) {
+Status check_emit_folder(const std::string& folder, bool force) {
   std::error_code error;
-  fs::path target = fs::path(folder).lexically_normal();
-  if (!target.has_filename()) target = target.parent_path();
-  if (fs::exists(target, error) && !force) return Error{folder + " exists already; --force replaces it"};
-  if (fs::exists(target, error) && !fs::is_directory(target, error)) return Error{folder + " is not a folder"};
-  const fs::path beside = target.string() + ".part" + std::to_string(getpid());
+  const fs::path target = without_last_slash(folder);
+  if (!fs::exists(target, error)) return Unit{};
+  if (!fs::is_directory(target, error)) return Error{folder + " is not a folder"};
+  if (fs::is_empty(target, error)) return Unit{};
+  if (!fs::exists(target / kManifest, error))
+    return Error{folder + " holds files that were not emitted (it has no " + kManifest + "); name another folder"};
+  if (!force) return Error{folder + " exists already; --force replaces what was emitted there"};
+  return Unit{};
+}
+
+Status write_emitted(const EmittedCode& code, const std::string& folder, bool force) {
+  GOPT_RETURN_IF_ERROR(check_emit_folder(folder, force));
+  std::error_code error;
+  const std::vector<std::string> names = names_of(code);
+  const fs::path target = without_last_slash(folder), beside = target.string() + ".part" + std::to_string(getpid());
+  const std::set<std::string> old = read_manifest(target);
+  for (const std::string& name : names)
+    if (!old.count(name) && fs::exists(fs::symlink_status(target / name, error)))
+      return Error{folder + " holds " + name + ", which was not emitted; name another folder"};
   Status written = write_files(code, beside);
-  if (written) {
-    fs::remove_all(target, error);
+  if (written && fs::exists(target, error)) {
+    written = replace_files(names, beside, target);
+  } else if (written) {
     fs::rename(beside, target, error);
     if (error) written = Error{"cannot rename " + beside.string() + " to " + target.string() + ": " + error.message()};
   }
-  if (!written) fs::remove_all(beside, error);
+  fs::remove_all(beside, error);
   return written;
 }
 

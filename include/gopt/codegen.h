@@ -23,8 +23,13 @@ struct EmittedCode {
 // Source text of a plan for its target. Errors: an element type or operator that the target has no code for, by node.
 Result<EmittedCode> emit(const Plan& plan);
 
-// Writes files and weights (folded one at a time) to `folder`: beside it first, then renamed. Errors: exists without
-// `force`, not writable.
+// Whether code may be written there: the folder is new or empty, or was emitted before and `force` is given. Errors say
+// which it is not; a folder that holds other files and no list of emitted ones is never taken.
+Status check_emit_folder(const std::string& folder, bool force);
+
+// Writes files, weights (folded one at a time) and the list of them to `folder`: beside it first, then renamed. In a
+// folder that was emitted before, the files of that list are replaced and all else stays. Errors: those of
+// check_emit_folder, a file of the same name that was not emitted, not writable.
 Status write_emitted(const EmittedCode& code, const std::string& folder, bool force);
 
 // An input or output of a built model.

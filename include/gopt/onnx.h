@@ -19,6 +19,7 @@ struct ImportOptions {
 struct ImportedModel {
   Graph graph;
   std::vector<std::string> warnings;
+  std::vector<std::string> files;  // that it was read from: the model and its external data
 };
 
 // Errors name the file, the node and what would mend it: not ONNX, truncated, a cycle, a missing or too short external

@@ -322,7 +322,9 @@ Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& 
   state.changed_extents = std::move(changed);
   auto graph = import_model(state);
   if (!graph.ok()) return Error{path + ": " + graph.error().message};
-  return ImportedModel{*std::move(graph), std::move(state.warnings)};
+  std::vector<std::string> files = file.external.paths();
+  files.insert(files.begin(), path);
+  return ImportedModel{*std::move(graph), std::move(state.warnings), std::move(files)};
 }
 
 }  // namespace gopt

@@ -54,4 +54,10 @@ Result<std::shared_ptr<const MappedFile>> ExternalFiles::open(const std::string&
   return *opened;
 }
 
+std::vector<std::string> ExternalFiles::paths() const {
+  std::vector<std::string> paths;
+  for (const auto& [location, file] : open_) paths.push_back((folder_ / location).string());
+  return paths;
+}
+
 }  // namespace gopt::ir

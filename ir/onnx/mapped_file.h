@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "gopt/result.h"
 
@@ -33,6 +34,7 @@ class ExternalFiles {
   explicit ExternalFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
   // Errors: absolute, outside the folder (also through a symbolic link), missing.
   Result<std::shared_ptr<const MappedFile>> open(const std::string& location);
+  std::vector<std::string> paths() const;  // of those that were opened
 
  private:
   std::filesystem::path folder_;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "batch.h"
 
@@ -36,8 +37,55 @@ TEST(EmittedFolder, IsNotReplacedWithoutForce) {
   ASSERT_TRUE(write_emitted(small_model(), folder, false).ok());
   const auto again = write_emitted(small_model(), folder, false);
   ASSERT_FALSE(again.ok());
-  EXPECT_EQ(again.error().message, folder + " exists already; --force replaces it");
+  EXPECT_EQ(again.error().message, folder + " exists already; --force replaces what was emitted there");
   EXPECT_TRUE(write_emitted(small_model(), folder, true).ok());
+}
+
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+TEST(EmittedFolder, WhatWasNotEmittedStays) {
+  const std::string folder = scratch_folder("built");
+  EmittedCode code = small_model();
+  code.files.push_back({"kernels_99.cc", "// of an earlier model\n"});
+  ASSERT_TRUE(write_emitted(code, folder, false).ok());
+  const std::set<std::string> before = files_in(folder);
+  EXPECT_TRUE(before.count("kernels_99.cc"));
+  fs::create_directory(folder + "/build");
+  std::ofstream(folder + "/build/library") << "made";
+  std::ofstream(folder + "/notes.txt") << "mine";
+  ASSERT_TRUE(write_emitted(small_model(), folder, true).ok());
+  std::set<std::string> expected = before;
+  expected.erase("kernels_99.cc");
+  expected.insert({"build", "notes.txt"});
+  EXPECT_EQ(files_in(folder), expected);
+  EXPECT_TRUE(fs::exists(folder + "/build/library"));
+}
+
+TEST(EmittedFolder, AFolderOfOtherFilesIsNeverTaken) {
+  const std::string folder = scratch_folder("project");
+  fs::create_directories(folder);
+  std::ofstream(folder + "/model.cc") << "mine";
+  for (const bool force : {false, true}) {
+    const auto written = write_emitted(small_model(), folder, force);
+    ASSERT_FALSE(written.ok());
+    EXPECT_NE(written.error().message.find("not emitted"), std::string::npos) << written.error().message;
+  }
+  EXPECT_EQ(files_in(folder), std::set<std::string>{"model.cc"});
+  std::ofstream(folder + "/emitted_files.txt") << "model.h\n../model.cc\n";
+  EXPECT_FALSE(write_emitted(small_model(), folder, true).ok()) << "model.cc is not in the list";
+  std::ifstream in(folder + "/model.cc");
+  std::string text;
+  EXPECT_TRUE(std::getline(in, text) && text == "mine");
+}
+
+TEST(EmittedFolder, AnEmptyFolderIsTaken) {
+  const std::string folder = scratch_folder("empty");
+  fs::create_directories(folder);
+  EXPECT_TRUE(write_emitted(small_model(), folder, false).ok());
 }
 
 TEST(EmittedFolder, UnwritablePlaceIsAnErrorAndLeavesNothing) {

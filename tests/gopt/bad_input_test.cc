@@ -157,6 +157,7 @@ const Row kRows[] = {
      [](const std::string& f) {
        write_file(f + "/m.onnx", relu_model());
        std::filesystem::create_directory(f + "/code");
+       write_file(f + "/code/emitted_files.txt", "model.h\n");
      },
      "optimize {}/m.onnx --emit {}/code", "--force"},
     {"OutputFolderMissing", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
@@ -167,6 +168,22 @@ const Row kRows[] = {
      "optimize {}/m.onnx --no-measure --emit /proc/gopt-code", "/proc"},
     {"OutputIsInput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/m.onnx --force", "is the input itself"},
+    {"OutputIsTheInputsWeights",
+     [](const std::string& f) {
+       onnx::ModelProto model = small_model();
+       add_external(model, "y.onnx.data");
+       write_file(f + "/m.onnx", model.SerializeAsString());
+       write_file(f + "/y.onnx.data", std::string(24, '\0'));
+     },
+     "optimize {}/m.onnx -o {}/y.onnx --force", "y.onnx.data holds weights of the input"},
+    {"EmitIntoAProject",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       write_file(f + "/model.cc", "mine");
+     },
+     "optimize {}/m.onnx --emit {} --force", "holds files that were not emitted"},
+    {"AllowOfNoMark", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --allow speed", "expected one of finite-only, loses-range"},
     {"NothingToWrite", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); }, "optimize {}/m.onnx",
      "nothing to write"},
     {"BadShape", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },

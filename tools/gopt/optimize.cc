@@ -67,11 +67,12 @@ Status check_outputs(const OptimizeOptions& o) {
   if (!std::isfinite(o.alpha) || o.alpha < 1) return Error{"--alpha is a number, 1 or more"};
   if (!o.dry_run && o.output.empty() && o.emit.empty() && o.report.empty())
     return Error{"nothing to write: give -o FILE.onnx, --emit DIR, --report FILE or --dry-run"};
-  for (const std::string& path : {o.output, o.emit, o.report})
+  for (const std::string& path : {o.output, o.report})
     if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
-  std::error_code error;
-  if (!o.output.empty() && std::filesystem::equivalent(o.input, o.output, error) && !error)
-    return Error{o.output + " is the input itself; write to another file"};
+  if (!o.emit.empty()) {
+    GOPT_RETURN_IF_ERROR(check_emit_folder(o.emit, o.force));
+    GOPT_RETURN_IF_ERROR(check_writable(o.emit, true));
+  }
   if (o.target == "onnx" && !o.emit.empty())
     return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
   return Unit{};
@@ -174,6 +175,19 @@ Status write_outputs(const OptimizeOptions& o, const Outcome& outcome, Optimizat
   return Unit{};
 }
 
+// What is read is never written, with --force neither; large weights go beside the model.
+Status check_keeps_inputs(const ImportedModel& model, const OptimizeOptions& o) {
+  for (const std::string& written : {o.output, o.output.empty() ? "" : o.output + ".data", o.report}) {
+    for (const std::string& read : model.files) {
+      std::error_code error;
+      if (!written.empty() && std::filesystem::equivalent(read, written, error) && !error)
+        return Error{written + (read == o.input ? " is the input itself" : " holds weights of the input") +
+                     "; write to another file"};
+    }
+  }
+  return Unit{};
+}
+
 Status optimize_model(const OptimizeOptions& o) {
   const auto start = std::chrono::steady_clock::now();
   GOPT_RETURN_IF_ERROR(check_outputs(o));
@@ -182,6 +196,7 @@ Status optimize_model(const OptimizeOptions& o) {
   ImportOptions import;
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
   GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_onnx(o.input, import));
+  GOPT_RETURN_IF_ERROR(check_keeps_inputs(model, o));
   for (const std::string& warning : model.warnings) fmt::print(stderr, "gopt: warning: {}\n", warning);
 
   std::signal(SIGINT, on_interrupt);
