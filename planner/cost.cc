@@ -5,6 +5,7 @@
 
 #include "buffers.h"
 #include "gopt/kernel_costs.h"
+#include "implementations.h"
 
 namespace gopt {
 namespace {
@@ -44,33 +45,6 @@ double product_operations(const Plan& plan, const Kernel& kernel) {
   auto transposed = attributes.find("transA");
   const bool ta = transposed != attributes.end() && std::get<Index>(transposed->second) != Index(0);
   return 2 * elements * static_cast<double>(ta ? a.dims[a.dims.size() - 2] : a.dims.back());
-}
-
-// Share of the arithmetic peak that a library kernel reaches.
-double library_efficiency(const Plan& plan, const Kernel& kernel) {
-  const Buffer &w = plan.buffer(kernel.input_buffers[1]), &out = plan.buffer(kernel.output_buffers[0]);
-  if (kernel.kind == KernelKind::MatrixProduct) {
-    const double rows =
-        static_cast<double>(element_count(out.dims)) / static_cast<double>(std::max<int64_t>(1, out.dims.back()));
-    const bool packed = w.place == BufferPlace::Weight;
-    return (packed ? 0.8 : 0.5) * std::min(1.0, (rows + 1) / 16);
-  }
-  const Buffer& x = plan.buffer(kernel.input_buffers[0]);
-  const bool grouped = w.dims[1] != x.dims[1];
-  if (grouped && w.dims[1] < 16) return 0.12;
-  if (out.layout.is_plain()) return 0.33;
-  const auto pixels = static_cast<double>(out.dims[0] * out.dims[2] * out.dims[3]);
-  const double small = std::min(1.0, pixels / 64 + 0.25);
-  if (kernel.implementation == "winograd") {
-    // Transforms cost more of what they save on few channels, and tiles of 4 x 4 waste the border of small images.
-    const double channels = static_cast<double>(std::min(w.dims[0], w.dims[1]));
-    const double fill = [&] {
-      auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
-      return covered(out.dims[2]) * covered(out.dims[3]);
-    }();
-    return small * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
-  }
-  return small * (w.dims[2] * w.dims[3] == 1 ? 0.82 : 0.95);
 }
 
 bool is_product(const Node& node) {
@@ -138,7 +112,8 @@ class AnalyticCosts : public KernelCosts {
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     const Roofline& roofline = plan.target.kind == TargetKind::Cuda ? kGpuRoofline : roofline_;
     const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
-    const double efficiency = library ? library_efficiency(plan, kernel) : kGeneratedEfficiency;
+    const double efficiency =
+        library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;
     const Products products = kernel.kind == KernelKind::Generated ? covered_products(plan, kernel) : Products{};
     const double compute_ms =
         (kernel_operations(plan, kernel) - products.operations) / (roofline.gflops * efficiency * 1e6) +

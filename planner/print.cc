@@ -33,12 +33,21 @@ std::string buffer_text(const Plan& plan, BufferId id) {
          std::to_string(buffer.offset);
 }
 
+std::string epilogue_text(const Epilogue& e) {
+  switch (e.kind) {
+    case Epilogue::Kind::Bias: return "bias";
+    case Epilogue::Kind::AddTensor: return "tensor";
+    case Epilogue::Kind::Activation: return op_info(e.node->op).name;
+  }
+  return "";
+}
+
 std::string kernel_text(const Plan& plan, const Kernel& kernel) {
   std::string text = kernel.name + ": " + to_string(kernel.kind);
   if (!kernel.implementation.empty()) text += " " + kernel.implementation;
   text += " of";
   for (const NodePtr& node : kernel.nodes) text += " " + op_info(node->op).name;
-  for (const Epilogue& e : kernel.epilogues) text += " +" + op_info(e.node->op).name;
+  for (const Epilogue& e : kernel.epilogues) text += " +" + epilogue_text(e);
   char time[32];
   snprintf(time, sizeof time, ", %.4g ms\n", kernel.estimated_ms);
   text += time;

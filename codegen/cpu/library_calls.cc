@@ -34,6 +34,13 @@ std::string post_text(const Activation& activation) {
   throw InternalError("an activation without a kind");
 }
 
+// What the runtime is told of the planner's choice (planner/implementations.cc).
+std::string convolution_implementation(const std::string& name) {
+  if (name == "direct") return "";
+  if (name == "winograd") return "  d.winograd = true;\n";
+  throw InternalError("no code for the implementation '" + name + "' of a convolution");
+}
+
 class CallPrinter {
  public:
   CallPrinter(const Plan& plan, const Kernel& kernel, size_t primitive)
@@ -130,8 +137,7 @@ class CallPrinter {
               ", d.pads" + at + std::to_string(pads[a]) + ";\n";
     }
     text += "  d.src_order = " + order(x.layout) + ";\n  d.dst_order = " + order(y.layout) + ";\n";
-    if (kernel_.implementation == "winograd") text += "  d.winograd = true;\n";
-    return text + posts_;
+    return text + convolution_implementation(kernel_.implementation) + posts_;
   }
 
   // ---- matrix products: leading axes are rows where the right operand has none of them ----

@@ -1,0 +1,27 @@
+// The ways to run a library kernel: one row each. A new one is its row here, what the target's emitter prints for it,
+// and the runtime's code (docs/adding_a_kernel.md); no other place names it.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "gopt/plan.h"
+
+namespace gopt::planner {
+
+struct Implementation {
+  std::string_view name;  // Kernel::implementation; empty where there is one way alone
+  KernelKind kind;
+  TargetKind target;
+  // Whether it computes this kernel, of which all else is known. Preconditions: kind and target are the row's.
+  bool (*accepts)(const Plan& plan, const Kernel& kernel);
+  // The share of the arithmetic peak that the analytic costs expect of it.
+  double (*efficiency)(const Plan& plan, const Kernel& kernel);
+};
+
+// In the order in which they are asked; of those that take the same time the first is chosen.
+std::span<const Implementation> implementations();
+// The kernel's own. Precondition: it is a library kernel whose implementation was chosen.
+const Implementation& implementation_of(const Plan& plan, const Kernel& kernel);
+
+}  // namespace gopt::planner

@@ -1,0 +1,104 @@
+// Every way of running a library kernel: the emitters print it, and it computes what the interpreter does.
+#include "implementations.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "batch.h"
+
+namespace gopt {
+namespace {
+
+using planner::Implementation;
+
+// Prefers kernels of one row.
+class CostsForRow : public KernelCosts {
+ public:
+  explicit CostsForRow(const Implementation& row) : row_(row) {}
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    if (kernel.kind != row_.kind) return 0.01;  // reorders do not decide
+    const bool is_own = kernel.kind == row_.kind && kernel.implementation == row_.name;
+    // Blocked layouts, which some rows ask for, are as cheap as plain ones.
+    return is_own && (plan.target.kind != TargetKind::Cpu || plan.buffer(kernel.output_buffers[0]).layout.is_blocked())
+               ? 0.5
+               : 1;
+  }
+
+ private:
+  const Implementation& row_;
+};
+
+BatchCase case_for(KernelKind kind) {
+  return kind == KernelKind::Convolution
+             ? make_case(
+                   "conv",
+                   "input x : f32[1,32,13,11]\ninput w1 : f32[48,32,3,3]\ninput w2 : f32[48]\na = Conv(x, w1, w2) "
+                   "{kernel_shape=[3,3], pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                   3)
+             : make_case("product",
+                         "input x : f32[37,64]\ninput w1 : f32[64,50]\na = MatMul(x, w1)\nb = Tanh(a)\noutput y = b",
+                         3);
+}
+
+bool has_row(const Plan& plan, const Implementation& row) {
+  return std::any_of(plan.kernels.begin(), plan.kernels.end(), [&](const Kernel& kernel) {
+    return kernel.kind == row.kind && kernel.implementation == row.name;
+  });
+}
+
+TEST(Implementations, AreAllPrinted) {
+  for (const Implementation& row : planner::implementations()) {
+    CostsForRow costs(row);
+    const auto plan = make_plan(case_for(row.kind).graph, {row.target, 1}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_TRUE(has_row(*plan, row)) << "no kernel here is run by '" << row.name << "': give case_for one\n"
+                                     << print_plan(*plan);
+    EXPECT_NO_THROW({ EXPECT_TRUE(emit(*plan).ok()); });
+    for (const Kernel& kernel : plan->kernels)
+      EXPECT_TRUE(kernel.kind != row.kind || planner::implementation_of(*plan, kernel).name == kernel.implementation);
+  }
+}
+
+TEST(Implementations, AnUnknownOneIsNotPrinted) {
+  CostsForRow costs(planner::implementations()[0]);
+  const auto made = make_plan(case_for(KernelKind::Convolution).graph, {TargetKind::Cpu, 1}, costs);
+  ASSERT_TRUE(made.ok());
+  Plan plan = *made;
+  for (Kernel& kernel : plan.kernels)
+    if (kernel.kind == KernelKind::Convolution) kernel.implementation = "by magic";
+  EXPECT_THROW((void)emit(plan), InternalError);
+}
+
+TEST(Implementations, AllComputeTheSame) {
+  for (const Implementation& row : planner::implementations()) {
+    if (row.target != TargetKind::Cpu) continue;
+    const BatchCase c = case_for(row.kind);
+    CostsForRow costs(row);
+    const auto plan = make_plan(c.graph, {row.target, 2}, costs);
+    ASSERT_TRUE(plan.ok());
+    const auto code = emit(*plan);
+    ASSERT_TRUE(code.ok());
+    const std::string folder = scratch_folder("implementation_" + std::string(row.name) + to_string(row.kind));
+    ASSERT_TRUE(write_emitted(*code, folder, false).ok());
+    const auto loaded = LoadedModel::build_and_load(folder, 2);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    LoadedModel model = *loaded;
+    const auto made = model.run({c.inputs.at("x")});
+    const auto expected = interpret(c.graph, c.inputs);
+    ASSERT_TRUE(made.ok() && expected.ok());
+    const std::vector<double> a = (*expected)[0].to_doubles(), b = (*made)[0].to_doubles();
+    ASSERT_EQ(a.size(), b.size());
+    double largest = 0, difference = 0;
+    for (size_t i = 0; i < a.size(); i++) {
+      ASSERT_TRUE(std::isfinite(b[i]));
+      largest = std::max(largest, std::fabs(a[i]));
+      difference = std::max(difference, std::fabs(a[i] - b[i]));
+    }
+    EXPECT_GT(largest, 0);
+    EXPECT_LE(difference, 1e-4 * largest) << row.name;
+  }
+}
+
+}  // namespace
+}  // namespace gopt
