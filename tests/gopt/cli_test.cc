@@ -143,8 +143,8 @@ TEST(Compare, ANanNeverPasses) {
 TEST(Emit, CodeAgreesWithTheInterpreter) {
   TemporaryFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const Outcome emitted =
-      run_program("optimize --budget 1000h " + folder.file("f.onnx") + " --no-measure --emit " + folder.file("code"));
+  const Outcome emitted = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " --no-measure --emit " +
+                                      folder.file("code") + " --report " + folder.file("r.json"));
   ASSERT_EQ(emitted.status, 0) << emitted.text;
   for (const char* name : {"CMakeLists.txt", "model.h", "weights.bin"})
     EXPECT_TRUE(std::filesystem::exists(folder.file("code") + "/" + name)) << name;
@@ -153,7 +153,13 @@ TEST(Emit, CodeAgreesWithTheInterpreter) {
   const Outcome timed =
       run_program("bench " + folder.file("code") + " --runs 3 --profile --json " + folder.file("b.json"));
   EXPECT_EQ(timed.status, 0) << timed.text;
-  EXPECT_EQ(nlohmann::json::parse(read_file(folder.file("b.json")))["models"][0]["times_ms"].size(), 3u);
+  const nlohmann::json bench = nlohmann::json::parse(read_file(folder.file("b.json")))["models"][0];
+  EXPECT_EQ(bench["times_ms"].size(), 3u);
+  // What runs is the plan that the report prints.
+  const std::string plan = nlohmann::json::parse(read_file(folder.file("r.json")))["plan"];
+  ASSERT_FALSE(bench["kernels"].empty());
+  for (const auto& kernel : bench["kernels"])
+    EXPECT_NE(plan.find("\n" + kernel["name"].get<std::string>() + ": "), std::string::npos) << kernel << plan;
   const Outcome ran = run_program("run " + folder.file("code") + " --seed 3 -o " + folder.file("out.npz"));
   EXPECT_EQ(ran.status, 0) << ran.text;
   auto outputs = read_npz(folder.file("out.npz"));

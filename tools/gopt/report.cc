@@ -163,6 +163,7 @@ std::string report_json(const OptimizationReport& r) {
     report["latency"] = {{"before_ms", r.outcome.latency->before_ms},
                          {"after_ms", r.outcome.latency->after_ms},
                          {"speedup", r.outcome.latency->speedup}};
+  if (r.outcome.plan) report["plan"] = print_plan(*r.outcome.plan);
   return report.dump(1) + "\n";
 }
 
