@@ -1,9 +1,11 @@
 #include "planned_graph.h"
 
+#include "machine_speed.h"
+
 namespace gopt::driver {
 
 std::unique_ptr<KernelCosts> CostSource::make() const {
-  auto analytic = analytic_kernel_costs({});
+  auto analytic = analytic_kernel_costs(machine_roofline());
   return cache ? cached_kernel_costs(cache, std::move(analytic), *calibration) : std::move(analytic);
 }
 
