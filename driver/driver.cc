@@ -165,6 +165,7 @@ class Optimization {
     if (latency->speedup >= kNoise) return;
     outcome_.latency_note = "the unrewritten model was faster and is what was kept";
     keep_original();
+    outcome_.check = check();
   }
 
   Result<MeasuredLatency> measure() {

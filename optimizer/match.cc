@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "compensation.h"
+
 namespace gopt::optimizer {
 namespace {
 
@@ -42,9 +44,14 @@ bool equal_tensors(const Tensor& pattern, const Tensor& actual) {
 
 class PatternMatcher {
  public:
-  PatternMatcher(const Graph& graph, const Pattern& pattern, const MatchRegion* region, std::vector<Binding>& found,
-                 size_t limit)
-      : graph_(graph), pattern_(pattern), region_(region), found_(found), limit_(limit) {}
+  PatternMatcher(const MatchIndex& index, const Pattern& pattern, const MatchRegion* region,
+                 std::vector<Binding>& found, size_t limit)
+      : graph_(index.graph()),
+        compensated_(index.compensated()),
+        pattern_(pattern),
+        region_(region),
+        found_(found),
+        limit_(limit) {}
 
   void match_at(NodeId root) {
     State state;
@@ -234,6 +241,9 @@ class PatternMatcher {
     const auto is_free = [&](NodeId id) { return graph_.depends_on_weights_only(id); };
     if (std::all_of(root_nodes.begin(), root_nodes.end(), is_free)) return;
     if (pattern_.keeps_rounding && has_aliases(state)) return;
+    if (pattern_.keeps_compensation &&
+        std::any_of(state.nodes.begin(), state.nodes.end(), [&](NodeId id) { return compensated_[position(id)]; }))
+      return;
     if (!touches_region(state)) return;
     Substitution symbols = state.symbols.substitution();
     for (AtomId id : pattern_.extent_symbols) {
@@ -249,6 +259,7 @@ class PatternMatcher {
   }
 
   const Graph& graph_;
+  const std::vector<bool>& compensated_;
   const Pattern& pattern_;
   const MatchRegion* region_;
   std::vector<Binding>& found_;
@@ -264,7 +275,8 @@ Value Binding::root(const Graph& graph, size_t output) const {
   return {graph.node(nodes[root.node]), root.output};
 }
 
-MatchIndex::MatchIndex(const Graph& graph) : graph_(graph), by_op_(all_ops().size() + 8) {
+MatchIndex::MatchIndex(const Graph& graph)
+    : graph_(graph), by_op_(all_ops().size() + 8), compensated_(compensated_nodes(graph)) {
   for (size_t i = 0; i < graph.nodes().size(); i++) {
     const auto op = static_cast<size_t>(graph.nodes()[i]->op);
     if (op >= by_op_.size()) by_op_.resize(op + 1);
@@ -317,7 +329,7 @@ MatchRegion region_around(const Graph& graph, const std::vector<NodeId>& changed
 std::vector<Binding> find_bindings(const MatchIndex& index, const Pattern& pattern, const MatchRegion* region,
                                    size_t limit) {
   std::vector<Binding> found;
-  PatternMatcher matcher(index.graph(), pattern, region, found, limit);
+  PatternMatcher matcher(index, pattern, region, found, limit);
   const std::vector<bool>* wanted = nullptr;
   if (region) wanted = pattern.climbs.empty() ? &region->roots : &region->sibling_roots;
   for (NodeId root : index.nodes_of(pattern.left.nodes[pattern.first_root()].op))

@@ -29,10 +29,12 @@ class MatchIndex {
   explicit MatchIndex(const Graph& graph);
   const Graph& graph() const { return graph_; }
   const std::vector<NodeId>& nodes_of(OpKind op) const;
+  const std::vector<bool>& compensated() const { return compensated_; }  // by node (compensation.h)
 
  private:
   Graph graph_;
   std::vector<std::vector<NodeId>> by_op_;
+  std::vector<bool> compensated_;
 };
 
 // Where something changed: bindings are wanted only if they touch a node so marked.

@@ -172,7 +172,17 @@ void name_after(const RewriteRule& rule, const std::string& hash, Pattern& patte
   pattern.rule_name = rule.name;
   pattern.rule_hash = hash;
   pattern.real_types = rule.real_types;
-  pattern.keeps_rounding = rule.marks.reassociates;
+  // A rule whose outputs are no floating-point numbers shows no rounding, and may put sums in another order all the
+  // same.
+  const bool has_reals = std::any_of(rule.variables.begin(), rule.variables.end(),
+                                     [](const RuleVariable& v) { return is_floating(v.type.element); });
+  const bool shows_none =
+      std::any_of(pattern.left.outputs.begin(), pattern.left.outputs.end(), [&](const PatternValue& o) {
+        return o.node >= 0 &&
+               !is_floating(
+                   pattern.left.nodes[static_cast<size_t>(o.node)].outputs[static_cast<size_t>(o.output)].element);
+      });
+  pattern.keeps_rounding = rule.marks.reassociates || (has_reals && shows_none);
 }
 
 bool Pattern::holds_for(ElementType real) const {

@@ -54,7 +54,8 @@ struct Pattern {
   // The rule puts sums or products into another order: where two of its variables are one value, or constants cancel,
   // that may take away rounding that is meant (x + c - c, which rounds x).
   bool keeps_rounding = false;
-  bool keeps_constants = true;  // of no constants are made what their type does not hold, or whose digits cancel
+  bool keeps_compensation = true;  // does not touch sums whose rounding is measured (compensation.h)
+  bool keeps_constants = true;     // of no constants are made what their type does not hold, or whose digits cancel
   // Symbols of the variables' extents: the proof takes them as non-negative.
   std::set<AtomId> extent_symbols;
   std::vector<WalkStep> climbs;  // for roots that the first root's descent does not reach

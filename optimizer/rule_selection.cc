@@ -178,6 +178,7 @@ Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rul
     }
     for (Pattern pattern : *std::move(compiled)) {
       pattern.keeps_rounding = pattern.keeps_rounding && !options.allowed_marks.drops_rounding;
+      pattern.keeps_compensation = !options.allowed_marks.drops_rounding;
       pattern.keeps_constants = !options.allowed_marks.drops_rounding;
       patterns.push_back(std::move(pattern));
     }

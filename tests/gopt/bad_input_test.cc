@@ -176,6 +176,14 @@ const Row kRows[] = {
        write_file(f + "/y.onnx.data", std::string(24, '\0'));
      },
      "optimize {}/m.onnx -o {}/y.onnx --force", "y.onnx.data holds weights of the input"},
+    {"ReportIsTheOutput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --report {}/y.onnx", "is named twice"},
+    {"ReportIsTheInput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --report {}/m.onnx --force", "is the input itself"},
+    {"OutputIsADevice", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o /dev/null --force", "is no regular file"},
+    {"EmitIsTheOutput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y --emit {}/y", "is named twice"},
     {"EmitIntoAProject",
      [](const std::string& f) {
        write_file(f + "/m.onnx", relu_model());

@@ -140,11 +140,26 @@ def print_map(root):
         print(f"{folder:<10} -> {', '.join(sorted(used[folder])) or 'values alone'}")
 
 
+def check_folders(root):
+    """Every folder of sources is looked at, and has some."""
+    others = {"include", "tests", "bench", "build", "examples"}
+    for name in sorted(os.listdir(root)):
+        holds = any(f.endswith((".cc", ".h")) for _, _, names in os.walk(os.path.join(root, name)) for f in names)
+        if holds and name not in FOLDERS and name not in others and not name.startswith((".", "build")):
+            yield f"{name}: a folder that this check does not know"
+    seen = {folder for folder, _, _ in sources(root)}
+    if not seen:
+        yield f"{root} holds no sources"
+
+
 def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--map":
         print_map(sys.argv[2])
         return 0
-    problems = [p for check in (check_includes, check_namespaces, check_types) for p in check(sys.argv[1])]
+    if not os.path.isdir(sys.argv[1]):
+        print(f"{sys.argv[1]} is no folder")
+        return 1
+    problems = [p for check in (check_folders, check_includes, check_namespaces, check_types) for p in check(sys.argv[1])]
     for problem in problems:
         print(problem)
     print(f"{len(problems)} problems" if problems else "the structure holds")

@@ -22,6 +22,7 @@ PLANTED = {
     "a wrong namespace": ("planner/wrong.h", "namespace gopt::verifier {\n}\n", "expected gopt::planner"),
     "a public namespace in a private header": ("planner/wrong.h", "namespace gopt {\n}\n", "expected gopt::planner"),
     "two types of one name": ("verifier/cover.h", "namespace gopt::verifier {\nclass Cover {\n};\n}\n", "Cover names"),
+    "a folder that nobody looks at": ("fusion/fusion.h", "namespace gopt::fusion {\n}\n", "does not know"),
     "a hidden type of a shared name": (
         "verifier/a.cc", "namespace gopt::verifier {\nnamespace {\nstruct Plan {\n};\n}  // namespace\n}\n", "Plan names"),
 }
@@ -43,6 +44,10 @@ def main():
     code, out = run(CLEAN)
     if code != 0:
         print(f"the clean tree: {out}")
+        failed += 1
+    code, out = run({})
+    if code == 0 or "holds no sources" not in out:
+        print(f"an empty tree: {out}")
         failed += 1
     for what, (path, text, expected) in PLANTED.items():
         files = dict(CLEAN)

@@ -69,10 +69,9 @@ Status check_outputs(const OptimizeOptions& o) {
     return Error{"nothing to write: give -o FILE.onnx, --emit DIR, --report FILE or --dry-run"};
   for (const std::string& path : {o.output, o.report})
     if (!path.empty()) GOPT_RETURN_IF_ERROR(check_writable(path, o.force));
-  if (!o.emit.empty()) {
-    GOPT_RETURN_IF_ERROR(check_emit_folder(o.emit, o.force));
-    GOPT_RETURN_IF_ERROR(check_writable(o.emit, true));
-  }
+  if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(check_emit_folder(o.emit, o.force));
+  const std::string weights = o.output.empty() ? "" : o.output + ".data";  // where large ones go
+  GOPT_RETURN_IF_ERROR(check_distinct({o.output, weights, o.report, o.emit}, o.rules));
   if (o.target == "onnx" && !o.emit.empty())
     return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
   return Unit{};
@@ -163,14 +162,14 @@ Result<DriverOptions> driver_options(const OptimizeOptions& o) {
 // The model and its code, both of the graph that was chosen.
 Status write_outputs(const OptimizeOptions& o, const Outcome& outcome, OptimizationReport& report) {
   if (o.dry_run) return Unit{};
-  if (!o.output.empty()) {
-    GOPT_RETURN_IF_ERROR(export_onnx(outcome.result.graph, o.output, {.force = o.force}));
-    report.output = o.output;
-  }
   if (outcome.plan) {
     GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*outcome.plan));
     GOPT_RETURN_IF_ERROR(write_emitted(code, o.emit, o.force));
     report.emitted = o.emit;
+  }
+  if (!o.output.empty()) {
+    GOPT_RETURN_IF_ERROR(export_onnx(outcome.result.graph, o.output, {.force = o.force}));
+    report.output = o.output;
   }
   return Unit{};
 }

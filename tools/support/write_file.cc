@@ -13,6 +13,8 @@ namespace gopt::cli {
 Status check_writable(const std::string& path, bool force) {
   std::error_code error;
   if (std::filesystem::exists(path, error) && !force) return Error{path + " exists; give --force to overwrite it"};
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    return Error{path + " is no regular file; write to another one"};
   std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (folder.empty()) folder = ".";
   if (!std::filesystem::is_directory(folder, error))

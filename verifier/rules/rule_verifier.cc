@@ -478,7 +478,7 @@ Verification RuleVerifier::prove_conditionally(Counterexample counterexample) {
     auto derived = derive_condition(rule_, left_, right_, wrong, options_.seed, &holds_elsewhere);
     if (!derived) {
       if (holds_elsewhere)
-        reason += "; at other sizes they agree, and no condition of the language says exactly at which";
+        reason += "; at other sizes no difference was seen, and no condition of the language says at which they agree";
       break;
     }
     condition_ = rule_.condition && derived->condition();

@@ -60,8 +60,8 @@ Bounded rounded_to(ElementType type, const Bounded& value) {
   if (value.error != 0 || static_cast<long double>(exact) != value.value) return Bounded::unknown();
   return rounded_to(type, exact);
 }
-Magnitude round_to_float(const Magnitude& value) { return round_to_float(value.value); }
-Magnitude rounded_to(ElementType type, const Magnitude& value) { return rounded_to(type, value.value); }
+Magnitude round_to_float(const Magnitude& value) { return {round_to_float(value.value), value.size}; }
+Magnitude rounded_to(ElementType type, const Magnitude& value) { return {rounded_to(type, value.value), value.size}; }
 Magnitude truncated(const Magnitude& value) { return std::trunc(value.value); }
 bool is_zero(const Magnitude& value, bool*) { return value.value == 0; }
 double truncated(double value) { return std::trunc(value); }
