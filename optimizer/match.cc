@@ -192,8 +192,11 @@ class PatternMatcher {
   }
 
   // Whether one floating-point value stands for two of the rule's variables.
-  static bool has_aliases(const State& state) {
+  bool has_aliases(const State& state) const {
     std::set<std::pair<const Node*, int>> values;
+    for (const NodeId id : state.nodes)
+      for (size_t k = 0; k < graph_.node(id)->outputs.size(); k++)
+        values.emplace(graph_.node(id).get(), static_cast<int>(k));
     return std::any_of(state.variables.begin(), state.variables.end(), [&](const Value& value) {
       return is_floating(value.type().element) && !values.emplace(value.node.get(), value.output).second;
     });

@@ -178,7 +178,8 @@ Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rul
     }
     for (Pattern pattern : *std::move(compiled)) {
       pattern.keeps_rounding = pattern.keeps_rounding && !options.allowed_marks.drops_rounding;
-      pattern.keeps_compensation = !options.allowed_marks.drops_rounding;
+      // A rule that is asked for by name is applied whatever it does to rounding.
+      pattern.keeps_compensation = !options.allowed_marks.drops_rounding && !holds(options.enabled_rules, rule->name);
       pattern.keeps_constants = !options.allowed_marks.drops_rounding;
       patterns.push_back(std::move(pattern));
     }

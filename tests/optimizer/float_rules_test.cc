@@ -50,6 +50,15 @@ std::string shifted_by(const std::string& c, const std::string& d) {
          "}\na = Add(x, c)\nb = Sub(a, d)\ne = Relu(b)\nf = Relu(e)\noutput f = f\n";
 }
 
+// w - (x + y) -> (w - x) - y.
+const char* const kTakenFrom =
+    "var w f32[...]\nvar x f32[...]\nvar y f32[...]\nleft\na = Add(x, y)\nb = Sub(w, a)\nc = Relu(b)\nd = "
+    "Relu(c)\nreturn d\nright\na = Sub(w, x)\nb = Sub(a, y)\nc = Relu(b)\nreturn c\nmarks reassociates\n";
+std::string sum_taken_from(const std::string& value) {
+  return "input x : f32[4]\ninput u : f32[4]\ninput w : f32[4]\na = Add(x, u)\nb = Sub(" + value +
+         ", a)\nc = Relu(b)\nd = Relu(c)\noutput d = d\n";
+}
+
 std::string relu_of_scaled(const std::string& constant) {
   return "var x f32[...]\nleft\nconstant c = " + constant +
          "\na = Mul(x, c)\nb = Relu(a)\nd = Relu(b)\nreturn d\nright\nconstant c = " + constant +
@@ -80,6 +89,9 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"Reassociated", kReassociate, shifted_by("3", "1"), "", true},
         Row{"RoundsByALargeConstant", kReassociate, shifted_by("12582912", "12582912"), "", false},
         Row{"RoundsAndShifts", kReassociate, shifted_by("12582912", "12582911"), "", false},
+        Row{"SumTakenFromAnother", kTakenFrom, sum_taken_from("w"), "", true},
+        Row{"SumTakenFromItself", kTakenFrom, sum_taken_from("a"), "", false},
+        Row{"SumTakenFromItsPart", kTakenFrom, sum_taken_from("x"), "", false},
         Row{"RoundingMayGo", kReassociate, shifted_by("12582912", "12582911"), "drops-rounding", true}),
     [](const auto& info) { return info.param.name; });
 
