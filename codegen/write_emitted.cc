@@ -101,9 +101,9 @@ std::set<std::string> read_manifest(const fs::path& folder) {
 }
 
 // Each new file takes the place of the old one; old ones that are no more go; what else is there stays.
-Status replace_files(const std::vector<std::string>& names, const fs::path& made, const fs::path& target) {
+Status replace_files(const std::vector<std::string>& names, std::set<std::string> old, const fs::path& made,
+                     const fs::path& target) {
   std::error_code error;
-  std::set<std::string> old = read_manifest(target);
   for (const std::string& name : names) {
     old.erase(name);
     fs::rename(made / name, target / name, error);
@@ -144,7 +144,7 @@ Status write_emitted(const EmittedCode& code, const std::string& folder, bool fo
       return Error{folder + " holds " + name + ", which was not emitted; name another folder"};
   Status written = write_files(code, beside);
   if (written && fs::exists(target, error)) {
-    written = replace_files(names, beside, target);
+    written = replace_files(names, old, beside, target);
   } else if (written) {
     fs::rename(beside, target, error);
     if (error) written = Error{"cannot rename " + beside.string() + " to " + target.string() + ": " + error.message()};

@@ -78,20 +78,6 @@ void append_pairs(const Index& known, const Index& other, std::vector<Index>& eq
   }
 }
 
-// The index divided by what divides all its coefficients: 2i - 2j == 0 says that i == j.
-Index without_common_factor(const Index& index) {
-  int64_t common = std::abs(index.constant());
-  for (const Index::Term& term : index.terms()) common = std::gcd(common, term.coefficient);
-  if (common <= 1) return index;
-  Index r(index.constant() / common);
-  for (const Index::Term& term : index.terms()) {
-    Index product(term.coefficient / common);
-    for (AtomId id : term.atoms) product = product * Index::from_atom(id);
-    r += product;
-  }
-  return r;
-}
-
 void append_differences(const Factor& known, const Factor& other, std::vector<Index>& equations) {
   if (known.subscripts.size() != other.subscripts.size()) return;
   for (size_t i = 0; i < known.subscripts.size(); i++)
@@ -194,6 +180,29 @@ void put(PartialSolution& solution, std::vector<Index>& equations, AtomId unknow
 }
 
 }  // namespace
+
+Index without_common_factor(const Index& index) {
+  int64_t common = std::abs(index.constant());
+  for (const Index::Term& term : index.terms()) common = std::gcd(common, term.coefficient);
+  if (common <= 1) return index;
+  Index r(index.constant() / common);
+  for (const Index::Term& term : index.terms()) {
+    Index product(term.coefficient / common);
+    for (AtomId id : term.atoms) product = product * Index::from_atom(id);
+    r += product;
+  }
+  return r;
+}
+
+std::vector<Index> lower_bounds(const Cond& cond, AtomId binder) {
+  std::vector<Index> bounds;
+  for (const Cond& literal : conjuncts(cond)) {
+    if (literal.kind() != CondKind::NonNegative) continue;
+    const auto split = split_linear(literal.index(), binder);
+    if (split && split->coefficient == 1) bounds.push_back(-split->rest);
+  }
+  return bounds;
+}
 
 void InnerBinders::add(const Factor& known, const Factor& other) {
   collect_binders(known, of_known);

@@ -5,6 +5,13 @@
 
 namespace gopt::verifier {
 
+// The index without a factor that all its coefficients share, which changes nothing where it must be 0.
+Index without_common_factor(const Index& index);
+
+// Lower bounds that the literals state of the binder: if some value of it satisfies the condition, the largest of these
+// does.
+std::vector<Index> lower_bounds(const Cond& cond, AtomId binder);
+
 // Subscript differences that must vanish for the two factors to be equal.
 void append_equations(const Factor& known, const Factor& other, std::vector<Index>& equations);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "binder_change.h"
 #include "match.h"
 #include "normal_form/arithmetic.h"
 #include "normal_form/expand_functions.h"
@@ -11,17 +12,6 @@ namespace gopt::verifier {
 namespace {
 
 bool is_binder(AtomId symbol) { return atom(symbol).name.compare(0, 2, "%k") == 0; }
-
-// What the literals state as bounds of the binder: if any value of it satisfies them, one of these does.
-std::vector<Index> bounds_of(const Cond& cond, AtomId binder) {
-  std::vector<Index> bounds;
-  for (const Cond& literal : conjuncts(cond)) {
-    if (literal.kind() != CondKind::NonNegative) continue;
-    const auto split = split_linear(literal.index(), binder);
-    if (split && split->coefficient == 1) bounds.push_back(-split->rest);
-  }
-  return bounds;
-}
 
 // Where the known demand is made of the value of the wanted one, with its binders at those of the wanted one and its
 // other binders, of sums around it, each at one of its lower bounds: in any of these cases.
@@ -41,7 +31,7 @@ std::vector<Cond> where_made(const Demand& known, const Demand& wanted, const st
       continue;
     std::vector<Cond> next;
     for (const Cond& one : cases) {
-      const std::vector<Index> bounds = bounds_of(one, symbol);
+      const std::vector<Index> bounds = lower_bounds(one, symbol);
       for (const Index& bound : bounds)
         if (next.size() < kMaxCases) next.push_back(substitute(one, {{symbol, bound}}));
       if (bounds.empty()) next.push_back(one);

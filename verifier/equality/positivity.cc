@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "binder_change.h"
 #include "normal_form/arithmetic.h"
 #include "normal_form/common_factors.h"
 #include "normal_form/laws.h"
@@ -12,17 +13,6 @@
 
 namespace gopt::verifier {
 namespace {
-
-// Lower bounds of the binder: if some value of it satisfies the condition, the largest of these does.
-std::vector<Index> lower_bounds(const Cond& cond, AtomId binder) {
-  std::vector<Index> bounds;
-  for (const Cond& literal : conjuncts(cond)) {
-    if (literal.kind() != CondKind::NonNegative) continue;
-    const auto split = split_linear(literal.index(), binder);
-    if (split && split->coefficient == 1) bounds.push_back(-split->rest);
-  }
-  return bounds;
-}
 
 // Whether the term is seen to have a value of its binders, each at one of its lower bounds, where it counts and no size
 // in it is 0: of a window that is padded, the first place that is not in the padding.

@@ -1,38 +1,13 @@
 #include "size_sampler.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "equality/binder_change.h"
 #include "normal_form/normal_form.h"
+#include "rules/solve_equations.h"
 
 namespace gopt::verifier {
 namespace {
-
-// The index without a factor that all its coefficients share, which changes nothing where it must be 0.
-Index primitive(const Index& index) {
-  int64_t divisor = index.constant();
-  for (const Index::Term& term : index.terms()) divisor = std::gcd(divisor, term.coefficient);
-  if (divisor == 0 || divisor == 1) return index;
-  Index r(index.constant() / divisor);
-  for (const Index::Term& term : index.terms()) {
-    Index product(term.coefficient / divisor);
-    for (AtomId id : term.atoms) product = product * Index::from_atom(id);
-    r += product;
-  }
-  return r;
-}
-
-// Indexes that the condition says are 0.
-std::vector<Index> equations_of(const Cond& condition) {
-  std::vector<Index> equations;
-  const std::vector<Cond> literals = conjuncts(condition);
-  for (size_t i = 0; i < literals.size(); i++)
-    for (size_t j = i + 1; j < literals.size(); j++)
-      if (literals[i].kind() == CondKind::NonNegative && literals[j].kind() == CondKind::NonNegative &&
-          literals[j].index() == -literals[i].index())
-        equations.push_back(primitive(literals[i].index()));
-  return equations;
-}
 
 int64_t random_extent(std::mt19937_64& random, int64_t largest) {
   const auto roll = random() % 12;
@@ -51,7 +26,8 @@ int64_t random_attribute(std::mt19937_64& random) {
 SizeSampler::SizeSampler(std::vector<AtomId> symbols, const std::set<AtomId>& extents, const Cond& condition)
     : symbols_(std::move(symbols)), extents_(extents), condition_(condition) {
   std::set<AtomId> taken;
-  for (const Index& equation : equations_of(condition)) {
+  for (const Index& zero : equations_of(condition)) {
+    const Index equation = without_common_factor(zero);
     for (AtomId symbol : symbols_) {
       const auto split = split_linear(equation, symbol);
       if (taken.count(symbol) || !split || (split->coefficient != 1 && split->coefficient != -1)) continue;
