@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "../held_program.h"
+#include "held_program.h"
 #include "program.h"
 
 namespace gopt {
@@ -69,7 +69,7 @@ end
 class RulegenTest : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) { return write_file(folder_.file(name), text); }
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(RulegenTest, AnUnknownSubcommandIsNamed) {

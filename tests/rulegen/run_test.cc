@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "../held_program.h"
+#include "held_program.h"
 #include "program.h"
 
 namespace gopt {
@@ -30,7 +30,7 @@ class RunTest : public ::testing::Test {
     return read_file(out) + counts.dump(1);
   }
   std::string text_;  // what was printed
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(RunTest, TheSameForAnyNumberOfThreads) {
