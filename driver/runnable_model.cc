@@ -1,20 +1,17 @@
 #include "gopt/runnable_model.h"
 
 #include <chrono>
-#include <filesystem>
 
+#include "build_plan.h"
 #include "draw_inputs.h"
 #include "gopt/interpreter.h"
 #include "gopt/kernel_costs.h"
-#include "gopt/temporary.h"
 
 namespace gopt {
 
 using namespace driver;
 
 namespace {
-
-namespace fs = std::filesystem;
 
 std::vector<ModelValue> graph_inputs(const Graph& graph) {
   std::vector<ModelValue> values;
@@ -105,11 +102,7 @@ class CompiledModel : public RunnableModel {
 }  // namespace
 
 Result<std::unique_ptr<RunnableModel>> compile_plan(const Plan& plan, int threads) {
-  GOPT_ASSIGN_OR_RETURN(EmittedCode code, emit(plan));
-  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
-  const std::string inside = folder.path() / "model";
-  GOPT_RETURN_IF_ERROR(write_emitted(code, inside, false));
-  GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(inside, threads));
+  GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(plan, threads));
   return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), plan.graph));
 }
 

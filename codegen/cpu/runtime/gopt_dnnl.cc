@@ -212,12 +212,16 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
   s.finish(std::move(p), pd, m.posts);
 }
 
+void Library::add_nothing() { state_->primitives.emplace_back(); }
+
 void Library::finish() {
   State& s = *state_;
   size_t most = 0;
-  for (State::Primitive& p : s.primitives) most = std::max(most, p.scratch_desc.get_size());
+  for (State::Primitive& p : s.primitives)
+    if (p.primitive) most = std::max(most, p.scratch_desc.get_size());
   s.scratch = std::make_unique<Block>(most);
   for (State::Primitive& p : s.primitives) {
+    if (!p.primitive) continue;
     auto put = [&p](int arg, const memory& m) {
       if (m) p.args.push_back({arg, m.get()});
     };
@@ -247,6 +251,7 @@ void Library::bind_post(size_t primitive, int post, const void* operand) {
 
 void Library::run(size_t primitive) {
   State::Primitive& p = state_->primitives[primitive];
+  if (!p.primitive) throw std::runtime_error("oneDNN has no such primitive");
   const dnnl_status_t status =
       dnnl_primitive_execute(p.primitive.get(), state_->stream.get(), static_cast<int>(p.args.size()), p.args.data());
   if (status != dnnl_success) throw std::runtime_error("oneDNN: primitive " + std::to_string(primitive) + " failed");

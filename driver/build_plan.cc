@@ -1,0 +1,15 @@
+#include "build_plan.h"
+
+#include "gopt/temporary.h"
+
+namespace gopt::driver {
+
+Result<LoadedModel> build_plan(const Plan& plan, int threads) {
+  GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(plan));
+  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
+  const std::string inside = folder.path() / "model";
+  GOPT_RETURN_IF_ERROR(write_emitted(code, inside, false));
+  return LoadedModel::build_and_load(inside, threads);
+}
+
+}  // namespace gopt::driver
