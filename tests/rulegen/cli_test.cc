@@ -185,7 +185,7 @@ TEST_F(RulegenTest, WhatIsDecidedIsWrittenWhenInterrupted) {
 }
 
 TEST_F(RulegenTest, AHoldThatIsNoneIsAnError) {
-  const Outcome outcome = run_program("GOPT_HOLD=soon " RULEGEN_PROGRAM, "verify " + write("t.rules", kTrue));
+  const Outcome outcome = run_command("GOPT_HOLD=soon " RULEGEN_PROGRAM " verify " + write("t.rules", kTrue));
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.text.find("GOPT_HOLD=soon: expected a number"), std::string::npos) << outcome.text;
 }
