@@ -12,17 +12,13 @@
 #include "gopt/text.h"
 #include "pattern.h"
 #include "random_graph.h"
+#include "rules.h"
 
 namespace gopt {
 namespace {
 
 RewriteRule shipped(const std::string& name) {
-  std::ifstream file(GOPT_RULES_DIR "/ranks.rules");
-  std::stringstream text;
-  text << file.rdbuf();
-  const auto rules = parse_rules(text.str(), "ranks.rules");
-  EXPECT_TRUE(rules.ok());
-  for (const RewriteRule& rule : *rules)
+  for (const RewriteRule& rule : rules_of_file(GOPT_RULES_DIR "/ranks.rules"))
     if (rule.name == name) return rule;
   ADD_FAILURE() << "no rule " << name;
   return {};
