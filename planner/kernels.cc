@@ -167,7 +167,7 @@ class KernelBuilder {
     if (node->inputs.size() > 2 && node->inputs[2]) {
       const ValueCover& c = cover_.of(node->inputs[2]);
       const bool vector =
-          c.count() == (node->is(OpKind::Conv) ? cover_.of(result).dims[1] : cover_.of(result).dims.back());
+          c.count() == (k.kind == KernelKind::Convolution ? cover_.of(result).dims[1] : cover_.of(result).dims.back());
       k.epilogues.push_back(
           {vector ? Epilogue::Kind::Bias : Epilogue::Kind::AddTensor, node, read(node->inputs[2], c.layout)});
     }

@@ -29,12 +29,16 @@ class LibraryChooser {
   bool is_weight(const Value& value) const { return cover_.nodes[cover_.id_of(value.node.get())].weight_only; }
   bool is_f32(const Value& value) const { return cover_.of(value).element == ElementType::Float32; }
 
+  // One to three axes, transposed or not, on the CPU; two axes by constant weights elsewhere.
   bool is_convolution(uint32_t id) const {
     const Node& node = cover_.node(id);
-    if (!node.is(OpKind::Conv) || !is_f32(node.inputs[0])) return false;
-    if (cover_.of(node.inputs[0]).dims.size() != 4 || !is_weight(node.inputs[1]) || is_weight(node.inputs[0]))
-      return false;
-    if (cover_.of(node.inputs[0]).count() == 0 || cover_.values[cover_.nodes[id].first_value].count() == 0)
+    const bool cpu = cover_.options.target.kind == TargetKind::Cpu;
+    if (!(node.is(OpKind::Conv) || (cpu && node.is(OpKind::ConvTranspose))) || !is_f32(node.inputs[0])) return false;
+    const size_t rank = cover_.of(node.inputs[0]).dims.size();
+    if (rank != 4 && !(cpu && (rank == 3 || rank == 5))) return false;
+    if ((!cpu && !is_weight(node.inputs[1])) || is_weight(node.inputs[0])) return false;
+    if (cover_.of(node.inputs[0]).count() == 0 || cover_.of(node.inputs[1]).count() == 0 ||
+        cover_.values[cover_.nodes[id].first_value].count() == 0)
       return false;
     return node.inputs.size() < 3 || !node.inputs[2] || is_weight(node.inputs[2]);
   }

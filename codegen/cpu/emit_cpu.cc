@@ -28,8 +28,9 @@ class CpuEmitter {
     }
     EmittedCode code;
     code.plan = plan_;
-    for (const char* file :
-         {"model.h", "gopt_math.h", "gopt_memory.h", "gopt_dnnl.h", "gopt_dnnl.cc", "CMakeLists.txt", "example.cc"})
+    for (const char* file : {"model.h", "gopt_math.h", "gopt_memory.h", "gopt_post.h", "gopt_activation.h",
+                             "gopt_planar.h", "gopt_planar.cc", "gopt_convolution.h", "gopt_convolution.cc",
+                             "gopt_dnnl.h", "gopt_dnnl.cc", "CMakeLists.txt", "example.cc"})
       code.files.push_back({file, std::string(runtime_text(file))});
     code.files.push_back(
         {"kernels.h",
