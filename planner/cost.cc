@@ -79,6 +79,7 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
 
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder) return 0;
+  if (kernel.kind == KernelKind::Pooling) return node_operations(*kernel.nodes[0]);
   if (kernel.kind != KernelKind::Generated) return product_operations(plan, kernel);
   double operations = 0;
   for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : node_operations(*node);

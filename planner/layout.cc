@@ -44,7 +44,9 @@ void choose_layouts(Cover& cover) {
     if (!wanted) continue;
     for (size_t o = 0; o < node.outputs.size(); o++) {
       ValueCover& value = cover.values[own.first_value + o];
-      if (value.dims.size() >= 3 && value.dims.size() <= 5 && value.element == ElementType::Float32 && value.dims[1] > 1) value.layout = layout;
+      if (value.dims.size() >= 3 && value.dims.size() <= 5 && value.element == ElementType::Float32 &&
+          value.dims[1] > 1)
+        value.layout = layout;
     }
   }
   // A generated kernel may as well write what its users want: plain, where none of them follows the layout.

@@ -144,4 +144,19 @@ std::optional<Activation> library_activation(const Node& node) {
 
 void choose_library_kernels(Cover& cover) { LibraryChooser(cover).run(); }
 
+// Blocked tensors have lanes of channels: there loops of our own are as fast, and take in what is around them.
+void choose_pooling(Cover& cover) {
+  if (cover.options.target.kind != TargetKind::Cpu) return;
+  for (uint32_t id = 0; id < cover.nodes.size(); id++) {
+    const Node& node = cover.node(id);
+    if (cover.nodes[id].role != Role::Generated || !(node.is(OpKind::MaxPool) || node.is(OpKind::AveragePool)))
+      continue;
+    const ValueCover &x = cover.of(node.inputs[0]), &y = cover.values[cover.nodes[id].first_value];
+    const size_t rank = x.dims.size();
+    if (x.element == ElementType::Float32 && rank >= 3 && rank <= 5 && node.outputs.size() == 1 && y.count() > 0 &&
+        x.layout.is_plain() && y.layout.is_plain())
+      cover.nodes[id].role = Role::Pooling;
+  }
+}
+
 }  // namespace gopt::planner

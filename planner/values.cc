@@ -130,6 +130,7 @@ Result<Cover> cover_graph(const Graph& graph, const CoverOptions& options) {
   GOPT_RETURN_IF_ERROR(describe_values(cover));
   choose_library_kernels(cover);
   choose_layouts(cover);
+  choose_pooling(cover);
   choose_views(cover);
   choose_fusion(cover);
   return cover;

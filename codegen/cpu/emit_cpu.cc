@@ -17,7 +17,7 @@ class CpuEmitter {
 
   Result<EmittedCode> run() {
     for (const Kernel& kernel : plan_.kernels) {
-      const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
+      const bool library = kernel.kind != KernelKind::Generated && kernel.kind != KernelKind::Reorder;
       if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
         create_ += call.create;

@@ -50,6 +50,7 @@ class CallPrinter {
       : plan_(plan), kernel_(kernel), id_(std::to_string(primitive)), node_(*kernel.nodes[0]) {}
 
   Result<LibraryCall> print() {
+    if (kernel_.kind == KernelKind::Pooling) return pooling();
     const bool convolution = kernel_.kind == KernelKind::Convolution;
     if (!convolution) scale();
     for (const Epilogue& e : kernel_.epilogues) add_epilogue(e);
@@ -64,6 +65,24 @@ class CallPrinter {
 
  private:
   const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
+
+  LibraryCall pooling() const {
+    const BufferId src = kernel_.input_buffers[0], dst = kernel_.output_buffers[0];
+    const std::vector<int64_t> kernel = ints_or(node_, "kernel_shape", {}), ones(kernel.size(), 1);
+    LibraryCall call;
+    call.create = "{\n  Pooling d;\n  d.src = " + list(buffer(src).dims) + ";\n  d.dst = " + list(buffer(dst).dims) +
+                  ";\n  d.kernel = " + list(kernel) + ";\n  d.strides = " + list(ints_or(node_, "strides", ones)) +
+                  ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) +
+                  ";\n  d.pads = " + list(ints_or(node_, "pads", std::vector<int64_t>(2 * kernel.size(), 0))) + ";\n";
+    if (node_.is(OpKind::AveragePool)) call.create += "  d.average = true;\n";
+    if (int_or(node_, "count_include_pad", 0) != 0) call.create += "  d.counts_padding = true;\n";
+    call.create += "  library.add(d, " + fixed(src) + ", " + fixed(dst) + ");\n}\n";
+    if (moves(src) || moves(dst))
+      call.run = "library.bind(" + id_ + ", " + (moves(src) ? pointer_text(locate(plan_, src)) : "nullptr") +
+                 ", nullptr, " + (moves(dst) ? pointer_text(locate(plan_, dst)) : "nullptr") + "); ";
+    call.run += "library.run(" + id_ + ");";
+    return call;
+  }
 
   bool moves(BufferId id) const {
     const BufferPlace place = locate(plan_, id).place;

@@ -90,6 +90,8 @@ struct Library::State {
     return to;
   }
 
+  static memory::desc floats(size_t count) { return {{static_cast<int64_t>(count)}, kFloat, Tag::x}; }
+
   memory view(std::vector<memory>& views, const memory::desc& desc, const void* data) {
     views.push_back(at(desc, data));
     return views.back();
@@ -172,7 +174,6 @@ struct Library::State {
   void add_planar(const Convolution& c, PlanarConvolution planar, const void* src, const void* weights,
                   const void* bias, void* dst) {
     Primitive p;
-    const auto floats = [](size_t count) { return memory::desc({static_cast<int64_t>(count)}, kFloat, Tag::x); };
     const memory::desc given = image_desc(c.dst, c.dst_order), plain = image_desc(c.dst, Order::Plain);
     PlanarCall own{std::move(planar), {}, {}, {}, {}, {}, {}, !c.constant_weights, {}};
     own.src = converted(p, view(p.src, image_desc(c.src, c.src_order), src), image_desc(c.src, Order::Plain));
@@ -214,6 +215,17 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
     s.add_call(c, *made, src, weights, bias, dst);
   else
     s.add_planar(c, std::move(planar), src, weights, bias, dst);
+}
+
+void Library::add(const Pooling& pooling, const void* src, void* dst) {
+  State& s = *state_;
+  Primitive p;
+  PlanarCall call{planar_pooling(pooling, s.threads), {}, {}, {}, {}, {}, {}, false, {}};
+  call.src = s.view(p.src, dense_desc(pooling.src), src);
+  call.dst = s.view(p.dst, dense_desc(pooling.dst), dst);
+  call.scratch = s.temporary(p, s.floats(call.planar.scratch_floats()));
+  p.planar = std::make_unique<PlanarCall>(std::move(call));
+  s.primitives.push_back(std::move(p));
 }
 
 void Library::add(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst) {

@@ -1,5 +1,5 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
-// for; convolutions for which it has reference code alone, in loops of our own (gopt_planar.h).
+// for; convolutions for which it has reference code alone, and pooling, in loops of our own (gopt_planar.h).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,14 @@ struct Convolution {
   std::vector<Post> posts;
 };
 
+// Of plain tensors.
+struct Pooling {
+  std::vector<int64_t> src, dst;
+  std::vector<int64_t> kernel, strides, dilations, pads;  // of one to three axes; pads before, then after
+  bool average = false;                                   // else the greatest element
+  bool counts_padding = false;
+};
+
 struct MatrixProduct {
   std::vector<int64_t> src, weights, dst;  // extents of one rank, products over the last two axes
   std::vector<int64_t> src_strides, weight_strides;
@@ -41,6 +49,7 @@ class Library {
   ~Library();
   // Pointers may be null where they are given before each run by bind().
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
+  void add(const Pooling& pooling, const void* src, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
   void finish();                                                                 // after the last
   void bind(size_t primitive, const void* src, const void* weights, void* dst);  // null: as it is

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "gopt_activation.h"
 
@@ -22,7 +23,8 @@ constexpr int kLanes = 8, kRegisters = 12;
 constexpr int kLanes = 4, kRegisters = 12;
 #endif
 constexpr int kMaxBlock = 8, kMaxVectors = 8;
-constexpr size_t kVectorsOfChunk = 24;  // of one visit to each block of channels
+constexpr double kWorkOfThreads = 250e3;  // multiplications below which waking others costs more than they save
+constexpr size_t kVectorsOfChunk = 24;    // of one visit to each block of channels
 
 using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
 
@@ -72,6 +74,25 @@ void compute_tile(const Tile& t) {
     for (int v = 0; v < vectors; v++) std::memcpy(t.lanes + (o * vectors + v) * kLanes, &sums[o][v], sizeof(Vector));
 }
 
+// The same without weights, of one channel.
+template <bool greatest, int vectors>
+void pool_tile(const Tile& t) {
+  Vector results[vectors];
+#pragma GCC unroll 8
+  for (int v = 0; v < vectors; v++)
+    results[v] = greatest ? -std::numeric_limits<float>::infinity() - Vector{} : Vector{};
+  for (size_t tap = 0; tap < t.tap_count; tap++) {
+    const float* at = t.x + t.taps[tap];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) {
+      const Vector value = load(at + t.vectors[v]);
+      results[v] = greatest ? (value > results[v] ? value : results[v]) : results[v] + value;
+    }
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < vectors; v++) std::memcpy(t.lanes + v * kLanes, &results[v], sizeof(Vector));
+}
+
 // Lanes [first, first + count) of a vector to the same lanes of `to`.
 void store_lanes(const float* vector, float* to, int first, int count) {
 #if defined(__AVX512F__)
@@ -96,7 +117,16 @@ TileFunction find_tile(int count) {
   return nullptr;
 }
 
-TileFunction find_tile(int64_t channels, int vectors) {
+template <bool greatest, int vectors>
+TileFunction find_pool(int count) {
+  if (count == vectors) return pool_tile<greatest, vectors>;
+  if constexpr (vectors > 1) return find_pool<greatest, vectors - 1>(count);
+  return nullptr;
+}
+
+TileFunction find_tile(Combine combine, int64_t channels, int vectors) {
+  if (combine == Combine::Greatest) return find_pool<true, kMaxVectors>(vectors);
+  if (combine == Combine::Sums) return find_pool<false, kMaxVectors>(vectors);
   switch (channels) {
     case 1: return find_tile<1, most_vectors(1)>(vectors);
     case 2: return find_tile<2, most_vectors(2)>(vectors);
@@ -117,6 +147,9 @@ int64_t area(const int64_t (&extents)[3]) { return extents[0] * extents[1] * ext
 
 PlanarConvolution::PlanarConvolution(const PlanarShape& shape, std::vector<Post> posts, int threads)
     : s_(shape), posts_(std::move(posts)), threads_(threads) {
+  const double work = static_cast<double>(s_.batch * s_.groups * s_.out * s_.in) *
+                      static_cast<double>(area(s_.transposed ? s_.src : s_.dst) * area(s_.kernel));
+  if (work < kWorkOfThreads) threads_ = 1;
   const int64_t count = ceil_div(s_.out, kMaxBlock);
   for (int64_t b = 0, first = 0; b < count; b++) {
     blocks_.push_back({first, (s_.out - first) / (count - b)});
@@ -261,7 +294,7 @@ void PlanarConvolution::copy_channel(const float* src, float* copy) const {
       }
 }
 
-// The border of the copy is zero already.
+// The border of the copy is filled already.
 void PlanarConvolution::copy_phase(const float* src, float* copy, const int64_t (&phase)[3]) const {
   int64_t first[3], last[3], from[3];
   for (int a = 0; a < 3; a++) {
@@ -296,6 +329,11 @@ void PlanarConvolution::store(const Part& part, size_t vector, size_t count, int
     const float value = bias[within];
     for (int64_t i = 0; i < number; i++) lanes[i] += value;
   }
+  if (!factors_.empty())
+    for (size_t v = 0; v < count; v++)
+      for (const Segment* s = segments + first[v]; s < segments + first[v + 1]; s++)
+        for (int32_t i = 0; i < s->length; i++)
+          lanes[v * kLanes + static_cast<size_t>(s->lane + i)] *= factors_[static_cast<size_t>(s->dst + i * step)];
   for (const Post& post : posts_) {
     if (post.kind != PostKind::Sum && post.kind != PostKind::Add) {
       apply_activation(post, lanes, number);
@@ -333,7 +371,7 @@ void PlanarConvolution::compute(int64_t image, const Part& part, size_t first, s
   for (size_t at = first, left = tiles; at < last; left--) {
     const size_t count = (last - at + left - 1) / left;
     tile.vectors = &part.vectors[at];
-    find_tile(block.count, static_cast<int>(count))(tile);
+    find_tile(s_.combine, block.count, static_cast<int>(count))(tile);
     for (int64_t o = 0; o < block.count; o++)
       store(part, at, count, image * s_.out + block.first + o, lanes + static_cast<size_t>(o) * count * kLanes, bias,
             dst);
@@ -343,13 +381,13 @@ void PlanarConvolution::compute(int64_t image, const Part& part, size_t first, s
 
 void PlanarConvolution::run(const float* src, const float* packed, const float* bias, float* dst, void* scratch) const {
   const int64_t images = s_.batch * s_.groups, source = area(s_.src);
-  const size_t bytes = static_cast<size_t>(channel_) * sizeof(float);
+  const float border = s_.combine == Combine::Greatest ? -std::numeric_limits<float>::infinity() : 0.0f;
   auto* copies = static_cast<float*>(scratch);
 #pragma omp parallel num_threads(threads_)
   {
     if (whole_groups_) {
       float* own = copies + omp_get_thread_num() * (s_.in * channel_ + 2 * kLanes);
-      std::memset(own, 0, static_cast<size_t>(s_.in) * bytes);
+      std::fill(own, own + s_.in * channel_, border);
 #pragma omp for schedule(static)
       for (int64_t image = 0; image < images; image++) {
         for (int64_t i = 0; i < s_.in; i++) copy_channel(src + (image * s_.in + i) * source, own + i * channel_);
@@ -360,7 +398,7 @@ void PlanarConvolution::run(const float* src, const float* packed, const float* 
     } else {
 #pragma omp for schedule(static)
       for (int64_t c = 0; c < images * s_.in; c++) {
-        std::memset(copies + c * channel_, 0, bytes);
+        std::fill(copies + c * channel_, copies + (c + 1) * channel_, border);
         copy_channel(src + c * source, copies + c * channel_);
       }
       for (const Part& part : parts_) {

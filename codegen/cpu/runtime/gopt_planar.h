@@ -1,19 +1,24 @@
 // Convolutions of plain tensors in loops of our own. Lanes run over positions of the output, not over channels, so that
 // any number of channels in any number of groups, any kernel, stride and dilation run alike: what oneDNN has reference
 // code for comes here. The source is first copied with its border, the phases of a stride apart, so that every read is
-// of consecutive elements.
+// of consecutive elements. Pooling goes the same way.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "gopt_post.h"
 
 namespace gopt_runtime {
 
+// What is made of the elements under a window: their sum by weights, the greatest, or the sum.
+enum class Combine { Products, Greatest, Sums };
+
 // Extents of three axes; those that are not there come first and are 1.
 struct PlanarShape {
+  Combine combine = Combine::Products;  // others: of one channel a group, without weights
   int64_t batch = 1, groups = 1;
   int64_t in = 1, out = 1;  // channels of a group
   int64_t src[3] = {1, 1, 1}, dst[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
@@ -29,6 +34,9 @@ class PlanarConvolution {
   // Weights as ONNX has them, [out, in / groups, axes...] or, transposed, [in, out / groups, axes...], to the order in
   // which they are read.
   void pack(const float* weights, float* packed) const;
+
+  // Multiplies each result by the factor of its position, one for each of dst's. For Combine::Sums.
+  void scale(std::vector<float> factors) { factors_ = std::move(factors); }
 
   size_t scratch_floats() const;
   void bind_post(int post, const void* operand) { posts_[static_cast<size_t>(post)].operand = operand; }
@@ -76,6 +84,7 @@ class PlanarConvolution {
 
   PlanarShape s_;
   std::vector<Post> posts_;
+  std::vector<float> factors_;
   int threads_;
   Axis axes_[3];
   int64_t channel_ = 0;  // floats of a copied channel
