@@ -10,8 +10,9 @@
 namespace gopt::codegen {
 namespace {
 
-// Scalar operations below which waking other threads costs more than they save.
-constexpr double kParallelWork = 30000;
+// Scalar operations below which waking other threads, some 50 us for two that sleep, costs more than they save; the
+// least that an element counts for, since memory takes its time.
+constexpr double kParallelWork = 300000, kWorkOfElement = 4;
 constexpr int64_t kChunksOfThread = 4;
 constexpr int64_t kTile = 1024;     // lanes of arrays where other loops are shared among threads
 constexpr int64_t kMaxTile = 4096;  // lanes of arrays at all
@@ -32,7 +33,7 @@ double operations(const Expr& e, std::unordered_map<const Expr::Node*, double>& 
 
 double total_work(const KernelBody& body) {
   std::unordered_map<const Expr::Node*, double> memo;
-  double work = operations(body.value, memo) + 1;
+  double work = operations(body.value, memo) + kWorkOfElement;
   for (const Loop& loop : body.loops) work *= static_cast<double>(loop.extent());
   return work;
 }

@@ -21,6 +21,32 @@ constexpr auto kFloat = memory::data_type::f32;
 
 memory::dims dims_of(const std::vector<int64_t>& v) { return memory::dims(v.begin(), v.end()); }
 
+// Threads that share a primitive: one alone where waking the others, some 50 us, costs more than they save.
+constexpr double kSharedWork = 2e6, kSharedFloats = 1e5;  // multiplications, elements of all tensors
+
+double elements(const std::vector<int64_t>& dims) {
+  double n = 1;
+  for (const int64_t d : dims) n *= static_cast<double>(d);
+  return n;
+}
+
+// OpenMP's count of threads, which oneDNN asks for, within a scope.
+class ThreadScope {
+ public:
+  ThreadScope(int threads, int usual) : usual_(usual), changed_(threads != usual) {
+    if (changed_) omp_set_num_threads(threads);
+  }
+  ~ThreadScope() {
+    if (changed_) omp_set_num_threads(usual_);
+  }
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
+
+ private:
+  int usual_;
+  bool changed_;
+};
+
 // One call of oneDNN.
 struct Step {
   dnnl::primitive primitive;
@@ -37,6 +63,8 @@ struct PlanarCall {
 };
 
 struct Primitive {
+  explicit Primitive(int shared_by) : threads(shared_by) {}
+  int threads;
   std::vector<memory> src, weights, dst;      // views of what is bound
   std::vector<std::pair<int, memory>> posts;  // views of the operand of the post of this number
   std::vector<Step> before;
@@ -54,6 +82,10 @@ struct Library::State {
   std::vector<Primitive> primitives;
   std::unique_ptr<Block> scratch;
   std::vector<std::unique_ptr<Block>> blocks;  // reordered weights
+
+  int threads_for(double work, double floats) const {
+    return work < kSharedWork && floats < kSharedFloats ? 1 : threads;
+  }
 
   memory at(const memory::desc& desc, const void* data) { return memory(desc, engine, const_cast<void*>(data)); }
 
@@ -160,8 +192,8 @@ struct Library::State {
   }
 
   void add_call(const Convolution& c, const MadeConvolution& made, const void* src, const void* weights,
-                const void* bias, void* dst) {
-    Primitive p;
+                const void* bias, void* dst, int own_threads) {
+    Primitive p(own_threads);
     const memory::desc given = image_desc(made.dst_dims, c.dst_order);
     memory from = converted(p, view(p.src, image_desc(made.src_dims, c.src_order), src), made.src);
     const auto added = operands(p, c.posts, given, made.dst);
@@ -172,8 +204,8 @@ struct Library::State {
   }
 
   void add_planar(const Convolution& c, PlanarConvolution planar, const void* src, const void* weights,
-                  const void* bias, void* dst) {
-    Primitive p;
+                  const void* bias, void* dst, int own_threads) {
+    Primitive p(own_threads);
     const memory::desc given = image_desc(c.dst, c.dst_order), plain = image_desc(c.dst, Order::Plain);
     PlanarCall own{std::move(planar), {}, {}, {}, {}, {}, {}, !c.constant_weights, {}};
     own.src = converted(p, view(p.src, image_desc(c.src, c.src_order), src), image_desc(c.src, Order::Plain));
@@ -202,7 +234,11 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   const auto make = [&](Order from, Order to, bool winograd) {
     return make_convolution(s.engine, c, from, to, bias != nullptr, winograd);
   };
-  PlanarConvolution planar(planar_shape(c), c.posts, s.threads);
+  const double taps = elements(c.weights) / static_cast<double>(c.weights[0] * c.weights[1]);
+  const double work = elements(c.transposed ? c.src : c.dst) * static_cast<double>(c.weights[1]) * taps;
+  const int threads = s.threads_for(work, elements(c.src) + elements(c.dst) + elements(c.weights));
+  const ThreadScope scope(threads, s.threads);
+  PlanarConvolution planar(planar_shape(c), c.posts, threads);
   std::optional<MadeConvolution> made;
   Method method = c.method;
   if (method == Method::Winograd) made = make(c.src_order, c.dst_order, true);
@@ -212,15 +248,17 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   }
   if (!made && method == Method::ChannelsLast) made = make(Order::ChannelsLast, Order::ChannelsLast, false);
   if (made)
-    s.add_call(c, *made, src, weights, bias, dst);
+    s.add_call(c, *made, src, weights, bias, dst, threads);
   else
-    s.add_planar(c, std::move(planar), src, weights, bias, dst);
+    s.add_planar(c, std::move(planar), src, weights, bias, dst, threads);
 }
 
 void Library::add(const Pooling& pooling, const void* src, void* dst) {
   State& s = *state_;
-  Primitive p;
-  PlanarCall call{planar_pooling(pooling, s.threads), {}, {}, {}, {}, {}, {}, false, {}};
+  const int threads =
+      s.threads_for(elements(pooling.dst) * elements(pooling.kernel), elements(pooling.src) + elements(pooling.dst));
+  Primitive p(threads);
+  PlanarCall call{planar_pooling(pooling, threads), {}, {}, {}, {}, {}, {}, false, {}};
   call.src = s.view(p.src, dense_desc(pooling.src), src);
   call.dst = s.view(p.dst, dense_desc(pooling.dst), dst);
   call.scratch = s.temporary(p, s.floats(call.planar.scratch_floats()));
@@ -230,6 +268,9 @@ void Library::add(const Pooling& pooling, const void* src, void* dst) {
 
 void Library::add(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst) {
   State& s = *state_;
+  const int threads = s.threads_for(elements(m.dst) * static_cast<double>(m.src.back()),
+                                    elements(m.src) + elements(m.weights) + elements(m.dst));
+  const ThreadScope scope(threads, s.threads);
   const memory::desc src_desc(dims_of(m.src), kFloat, dims_of(m.src_strides)), dst_desc = dense_desc(m.dst);
   const memory::desc given(dims_of(m.weights), kFloat, dims_of(m.weight_strides));
   const memory::desc weight_desc = m.constant_weights ? memory::desc(dims_of(m.weights), kFloat, Tag::any) : given;
@@ -247,7 +288,7 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
                                     : dnnl::matmul::desc(src_desc, weight_desc, dst_desc);
   const dnnl::matmul::primitive_desc pd(d, attr, s.engine);
 #endif
-  Primitive p;
+  Primitive p(threads);
   memory from = s.view(p.src, src_desc, src), to = s.view(p.dst, dst_desc, dst);
   memory by = m.constant_weights ? s.prepare(given, weights, pd.weights_desc()) : s.view(p.weights, given, weights);
   const auto added = s.operands(p, m.posts, dst_desc, dst_desc);
@@ -296,6 +337,7 @@ void Library::bind_post(size_t primitive, int post, const void* operand) {
 void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
+  const ThreadScope scope(p.threads, s.threads);
   for (const Step& step : p.before) s.execute(step);
   if (p.planar) {
     PlanarCall& call = *p.planar;

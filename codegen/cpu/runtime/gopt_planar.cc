@@ -23,8 +23,7 @@ constexpr int kLanes = 8, kRegisters = 12;
 constexpr int kLanes = 4, kRegisters = 12;
 #endif
 constexpr int kMaxBlock = 8, kMaxVectors = 8;
-constexpr double kWorkOfThreads = 250e3;  // multiplications below which waking others costs more than they save
-constexpr size_t kVectorsOfChunk = 24;    // of one visit to each block of channels
+constexpr size_t kVectorsOfChunk = 24;  // of one visit to each block of channels
 
 using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
 
@@ -147,9 +146,6 @@ int64_t area(const int64_t (&extents)[3]) { return extents[0] * extents[1] * ext
 
 PlanarConvolution::PlanarConvolution(const PlanarShape& shape, std::vector<Post> posts, int threads)
     : s_(shape), posts_(std::move(posts)), threads_(threads) {
-  const double work = static_cast<double>(s_.batch * s_.groups * s_.out * s_.in) *
-                      static_cast<double>(area(s_.transposed ? s_.src : s_.dst) * area(s_.kernel));
-  if (work < kWorkOfThreads) threads_ = 1;
   const int64_t count = ceil_div(s_.out, kMaxBlock);
   for (int64_t b = 0, first = 0; b < count; b++) {
     blocks_.push_back({first, (s_.out - first) / (count - b)});
