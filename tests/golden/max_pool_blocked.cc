@@ -2,18 +2,14 @@
 #include "kernels.h"
 
 void gopt_kernel_1(const float* __restrict in0, float* __restrict out) {
-#pragma omp parallel
   {
-    {
-#pragma omp for schedule(static) nowait collapse(2)
-      for (int64_t i0 = 0; i0 < 2; i0++) {
-        for (int64_t i1 = 0; i1 < 16; i1++) {
+    for (int64_t i0 = 0; i0 < 2; i0++) {
+      for (int64_t i1 = 0; i1 < 16; i1++) {
 #pragma omp simd
-          for (int64_t i2 = 0; i2 < 784; i2++) {
-            const float v3 = in0[12544 * i0 + 16 * i2 + i1];
-            const float v4 = gopt_exp(v3);
-            out[12544 * i0 + 784 * i1 + i2] = v4;
-          }
+        for (int64_t i2 = 0; i2 < 784; i2++) {
+          const float v3 = in0[12544 * i0 + 16 * i2 + i1];
+          const float v4 = gopt_exp(v3);
+          out[12544 * i0 + 784 * i1 + i2] = v4;
         }
       }
     }

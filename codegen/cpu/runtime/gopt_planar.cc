@@ -105,6 +105,32 @@ void store_lanes(const float* vector, float* to, int first, int count) {
 #endif
 }
 
+// Every stride-th of the elements from `from`. Rows are short: the ends of vectors are masked, not left to a loop.
+void copy_row(const float* from, float* to, int64_t count, int64_t stride) {
+#if defined(__AVX512F__)
+  const auto first = [](int64_t lanes) { return static_cast<__mmask16>(lanes >= 16 ? 0xffff : (1u << lanes) - 1); };
+  if (stride == 1) {
+    for (int64_t i = 0; i < count; i += 16)
+      _mm512_mask_storeu_ps(to + i, first(count - i), _mm512_maskz_loadu_ps(first(count - i), from + i));
+    return;
+  }
+  if (stride == 2) {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    for (int64_t i = 0; i < count; i += 16) {
+      const int64_t there = 2 * (count - i) - 1;  // elements up to the last
+      const __m512 low = _mm512_maskz_loadu_ps(first(there), from + 2 * i),
+                   high = there > 16 ? _mm512_maskz_loadu_ps(first(there - 16), from + 2 * i + 16) : low;
+      _mm512_mask_storeu_ps(to + i, first(count - i), _mm512_permutex2var_ps(low, even, high));
+    }
+    return;
+  }
+#endif
+  if (stride == 1)
+    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+  else
+    for (int64_t i = 0; i < count; i++) to[i] = from[stride * i];
+}
+
 constexpr int most_vectors(int channels) { return std::min(kMaxVectors, kRegisters / channels); }
 
 using TileFunction = void (*)(const Tile&);
@@ -305,12 +331,7 @@ void PlanarConvolution::copy_phase(const float* src, float* copy, const int64_t 
     for (int64_t h = first[1], y = from[1]; h < last[1]; h++, y += axes_[1].stride) {
       const float* row = src + (z * s_.src[1] + y) * s_.src[2] + from[2];
       float* to = copy + (d * axes_[1].extent + h) * axes_[2].extent + first[2];
-      if (stride == 1)
-        std::memcpy(to, row, static_cast<size_t>(count) * sizeof(float));
-      else if (stride == 2)
-        for (int64_t i = 0; i < count; i++) to[i] = row[2 * i];
-      else
-        for (int64_t i = 0; i < count; i++) to[i] = row[stride * i];
+      copy_row(row, to, count, stride);
     }
 }
 
