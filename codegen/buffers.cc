@@ -32,6 +32,8 @@ std::vector<BufferId> weight_buffers(const Plan& plan) {
     if (plan.buffers[b].place == BufferPlace::Weight && !plan.buffers[b].is_view) found.push_back(BufferId{b});
   std::sort(found.begin(), found.end(),
             [&](BufferId a, BufferId b) { return plan.buffer(a).offset < plan.buffer(b).offset; });
+  const auto same_place = [&](BufferId a, BufferId b) { return plan.buffer(a).offset == plan.buffer(b).offset; };
+  found.erase(std::unique(found.begin(), found.end(), same_place), found.end());
   return found;
 }
 

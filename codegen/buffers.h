@@ -20,7 +20,7 @@ Location locate(const Plan& plan, BufferId id);
 // "weights + 128", "arena + 0", "inputs[1]", "outputs[0] + 64": a char pointer.
 std::string pointer_text(const Location& location);
 
-// Weight buffers by offset.
+// Weight buffers by offset; one of those that share a place.
 std::vector<BufferId> weight_buffers(const Plan& plan);
 int64_t weights_file_size(const Plan& plan);
 

@@ -154,4 +154,12 @@ Result<std::vector<std::pair<std::string, double>>> LoadedModel::profile(const s
   return table;
 }
 
+Result<double> LoadedModel::time_kernel(size_t kernel) {
+  std::vector<double> milliseconds(static_cast<size_t>(state_->kernel_count()), -1);
+  milliseconds.at(kernel) = 0;
+  if (state_->profile(state_->model, nullptr, nullptr, nullptr, milliseconds.data()) != 0)
+    return Error{state_->error(state_->model)};
+  return milliseconds[kernel];
+}
+
 }  // namespace gopt

@@ -2,6 +2,7 @@
 #include "gopt/driver.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "check.h"
@@ -44,19 +45,38 @@ class Optimization {
   }
 
  private:
+  static constexpr double kMeasuringSeconds = 60;
+
   PlannedGraph& result() { return result_ ? *result_ : original_; }
 
-  // With measured costs: the original's kernels, measured, calibrate the rest.
+  // With measured costs: the original's kernels, measured, calibrate the rest. Where kernels cannot be built or the
+  // graph cannot be planned, costs are analytic.
   Status prepare_costs() {
     if (!options_.measured_costs) return Unit{};
     GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache, machine_name()));
-    auto analytic = analytic_kernel_costs({});
-    const Graph& graph = original_.graph();
-    GOPT_ASSIGN_OR_RETURN(const int added, measure_kernels(graph, options_.target, *analytic, cache, options_.seed));
-    if (added > 0) GOPT_RETURN_IF_ERROR(cache.save());
     costs_.cache = std::make_shared<KernelCache>(std::move(cache));
-    GOPT_ASSIGN_OR_RETURN(costs_.calibration, make_plan(graph, options_.target, *analytic));
+    const Result<int> timed = measure(original_.graph());
+    if (!timed.ok()) {
+      costs_.cache.reset();
+      costs_.known.clear();
+      outcome_.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
+    }
+    outcome_.has_measured_costs = timed.ok();
     return Unit{};
+  }
+
+  // Kernels that a plan of the graph may choose, those that the cache lacks timed.
+  Result<int> measure(const Graph& graph) {
+    GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, admitted_kernels(graph, options_.target));
+    MeasureOptions options{.threads = options_.target.threads, .stop = search_.stop, .progress = search_.progress};
+    options.budget_seconds = std::max(0.0, kMeasuringSeconds - measuring_seconds_);
+    const auto start = std::chrono::steady_clock::now();
+    GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
+    measuring_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    outcome_.kernels_timed += timed;
+    outcome_.timing_seconds = measuring_seconds_;
+    costs_.known = specs;
+    return timed;
   }
 
   // A rule is relied on where it is proved here and now, whatever its record says.
@@ -89,11 +109,8 @@ class Optimization {
       GOPT_ASSIGN_OR_RETURN(outcome_.result, optimize(original_.graph(), rules_, *oracle, search_));
       note_refused();
       if (!costs_.cache || (search_.stop && *search_.stop)) break;
-      const auto costs = costs_.make();
-      GOPT_ASSIGN_OR_RETURN(const int added, measure_kernels(outcome_.result.graph, options_.target, *costs,
-                                                             *costs_.cache, options_.seed));
-      if (added == 0) break;
-      GOPT_RETURN_IF_ERROR(costs_.cache->save());
+      GOPT_ASSIGN_OR_RETURN(const int timed, measure(outcome_.result.graph));
+      if (timed == 0) break;
     }
     result_.emplace(outcome_.result.graph, options_.target, costs_);
     return Unit{};
@@ -194,6 +211,7 @@ class Optimization {
   std::optional<PlannedGraph> result_;
   RuleConfirmer confirmer_;
   Outcome outcome_;
+  double measuring_seconds_ = 0;
 };
 
 }  // namespace

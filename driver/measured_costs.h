@@ -1,21 +1,30 @@
-// Measured kernel times for the search: plans are emitted, built and profiled on this machine, and what each kernel
-// took is kept in a cache file.
+// Measured kernel times: kernels are emitted, built and timed on this machine, each by itself, and what each took is
+// kept in a cache file.
 #pragma once
 
+#include <atomic>
 #include <functional>
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "gopt/kernel_costs.h"
+#include "gopt/kernel_spec.h"
 
 namespace gopt::driver {
 
-// The processor and the version of oneDNN, for the cache's keys.
+// What times depend on beside the kernel: the processor, its caches, oneDNN and what emits kernels; for the cache's
+// keys.
 std::string machine_name();
 
-// Profiles the graph's plan under `costs` and puts times of kernels that the cache lacks; returns how many. Errors:
-// those of planning and building, inputs that cannot be drawn.
-Result<int> measure_kernels(const Graph& graph, const Target& target, KernelCosts& costs, KernelCache& cache,
-                            uint64_t seed);
+struct MeasureOptions {
+  int threads = 1;
+  double budget_seconds = 60;  // what is not timed by then is estimated
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const std::string&)> progress;  // a line each
+};
+
+// Times kernels that the cache lacks, saves it after each batch of them, and returns how many were timed. Errors: those
+// of building, a cache that cannot be written.
+Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& cache, const MeasureOptions& options);
 
 }  // namespace gopt::driver

@@ -6,7 +6,7 @@ namespace gopt::driver {
 
 std::unique_ptr<KernelCosts> CostSource::make() const {
   auto analytic = analytic_kernel_costs(machine_roofline());
-  return cache ? cached_kernel_costs(cache, std::move(analytic), *calibration) : std::move(analytic);
+  return cache ? cached_kernel_costs(cache, std::move(analytic), known) : std::move(analytic);
 }
 
 PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& costs)

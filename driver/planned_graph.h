@@ -10,10 +10,10 @@
 
 namespace gopt::driver {
 
-// Kernel costs as the user asked for them: analytic, or measured ones with the plan that calibrates what they lack.
+// Kernel costs as the user asked for them: analytic, or measured ones with the kernels that calibrate what they lack.
 struct CostSource {
   std::shared_ptr<KernelCache> cache;  // null: analytic
-  std::optional<Plan> calibration;
+  std::vector<KernelSpec> known;
   std::unique_ptr<KernelCosts> make() const;
 };
 

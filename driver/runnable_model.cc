@@ -1,10 +1,8 @@
 #include "gopt/runnable_model.h"
 
-#include <stdlib.h>
-
 #include <chrono>
-#include <filesystem>
 
+#include "build_plan.h"
 #include "draw_inputs.h"
 #include "gopt/interpreter.h"
 #include "gopt/kernel_costs.h"
@@ -14,27 +12,6 @@ namespace gopt {
 using namespace driver;
 
 namespace {
-
-namespace fs = std::filesystem;
-
-// A folder of our own that is gone afterwards.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "gopt-XXXXXX").string();
-    if (mkdtemp(pattern.data())) path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }  // empty where none could be made
-
- private:
-  std::string path_;
-};
 
 std::vector<ModelValue> graph_inputs(const Graph& graph) {
   std::vector<ModelValue> values;
@@ -125,12 +102,7 @@ class CompiledModel : public RunnableModel {
 }  // namespace
 
 Result<std::unique_ptr<RunnableModel>> compile_plan(const Plan& plan, int threads) {
-  GOPT_ASSIGN_OR_RETURN(EmittedCode code, emit(plan));
-  TemporaryFolder folder;
-  if (folder.path().empty()) return Error{"no temporary folder can be made; set TMPDIR"};
-  const std::string inside = folder.path() + "/model";
-  GOPT_RETURN_IF_ERROR(write_emitted(code, inside, false));
-  GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(inside, threads));
+  GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(plan, threads));
   return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), plan.graph));
 }
 

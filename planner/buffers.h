@@ -12,7 +12,7 @@ Plan build_kernels(const Cover& cover);
 // Stores results where a residual lies that dies there, and places every arena buffer by its lifetime.
 void place_buffers(Plan& plan);
 
-// Both, with implementations chosen and times estimated.
-Result<Plan> plan_once(const Graph& graph, const CoverOptions& options, KernelCosts& costs);
+// Both, with implementations and layouts chosen by the estimated times.
+Result<Plan> cheapest_plan(const Graph& graph, const CoverOptions& options, KernelCosts& costs);
 
 }  // namespace gopt::planner

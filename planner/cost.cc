@@ -141,7 +141,7 @@ class PlanOracle : public CostOracle {
   }
 
   Cost estimate(const Graph& graph) override {
-    const Result<Plan> plan = planner::plan_once(graph, options_, *costs_);
+    const Result<Plan> plan = planner::cheapest_plan(graph, options_, *costs_);
     GOPT_CHECK(plan.ok(), "a tolerant plan has no errors");
     Cost cost;
     for (const Kernel& kernel : plan->kernels) {

@@ -38,6 +38,7 @@ struct ValueCover {
   std::vector<int64_t> dims;
   ElementType element = ElementType::Undefined;
   Layout layout;
+  int layout_class = -1;   // of the values that have to lie as this one; -1: it is plain
   bool is_output = false;  // of the graph
   std::vector<Use> uses;   // by nodes
   // A view: it lies inside another value, so many elements (of that value's layout) from its start.
@@ -48,7 +49,9 @@ struct ValueCover {
 
 struct CoverOptions {
   Target target;
-  bool convolution_layout = true;  // blocked convolutions (CPU); false: everything plain
+  // Of each class of values that have to lie alike; of those beyond the end, `layout`.
+  std::vector<Layout> layouts;
+  Layout layout;
   // Costs of graphs that cannot be run as they are: opaque nodes are left out, and a symbolic extent counts as 1 where
   // the symbol is the leading extent of a graph input (a batch), else as 64.
   bool tolerant = false;
@@ -59,6 +62,7 @@ struct Cover {
   CoverOptions options;
   std::vector<NodeCover> nodes;  // by NodeId
   std::vector<ValueCover> values;
+  int layout_classes = 0;
   std::unordered_map<const Node*, uint32_t> node_ids;
 
   uint32_t id_of(const Node* node) const { return node_ids.at(node); }
@@ -76,10 +80,16 @@ Result<Cover> cover_graph(const Graph& graph, const CoverOptions& options);
 // Parts of it, in order.
 Status describe_values(Cover& cover);
 void choose_library_kernels(Cover& cover);
+void find_layout_classes(Cover& cover);
 void choose_layouts(Cover& cover);
 void choose_pooling(Cover& cover);  // after layouts: of plain tensors
 void choose_views(Cover& cover);
 void choose_fusion(Cover& cover);
+
+// Layouts that a class may have, the one that is best in general first.
+std::vector<Layout> layouts_of(const Target& target);
+// Few channels: an image that convolutions read as it is.
+constexpr int64_t kFewChannels = 4;
 
 // True where the input at this position must be a buffer of its own, since its elements are used as indexes.
 bool is_index_operand(OpKind op, int position);

@@ -29,7 +29,7 @@ struct Convolved {
   double groups, in, out;       // channels of a group
   double taps, positions;       // of the kernel, of the output
   double operations, elements;  // elements: of source and destination
-  bool transposed, blocked;
+  bool transposed, plain, blocked;
 };
 Convolved convolved(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = image(plan, kernel), &w = weights(plan, kernel), &y = result(plan, kernel);
@@ -43,6 +43,7 @@ Convolved convolved(const Plan& plan, const Kernel& kernel) {
   c.positions = static_cast<double>(y.dims[0]) * count(std::span(y.dims).subspan(2));
   c.operations = 2 * (c.transposed ? count(x.dims) * c.out : count(y.dims) * c.in) * c.taps;
   c.elements = count(x.dims) + count(y.dims);
+  c.plain = y.layout.is_plain();
   c.blocked = y.layout.is_blocked();
   return c;
 }
@@ -64,7 +65,7 @@ double planar_efficiency(const Plan& plan, const Kernel& kernel) {
                         : c.out < 4 ? 0.4
                                     : 0.6) *
                        std::min(1.0, c.positions / 64 + 0.1) * (c.in * c.taps < 8 ? 0.5 : 1);
-  return c.blocked ? with_conversions(c, share) : share;
+  return c.plain ? share : with_conversions(c, share);
 }
 
 double channels_last_efficiency(const Plan& plan, const Kernel& kernel) {
@@ -83,7 +84,8 @@ double direct_efficiency(const Plan& plan, const Kernel& kernel) {
                             ? planar_efficiency(plan, kernel)
                             : std::max(planar_efficiency(plan, kernel), channels_last_efficiency(plan, kernel));
   if (c.transposed) return planar_efficiency(plan, kernel);
-  if (!c.blocked) return c.groups > 1 ? others : 0.33;
+  if (c.plain) return c.groups > 1 ? others : 0.33;
+  if (!c.blocked) return depthwise ? 0.35 * share : 0.9 * share * std::min(1.0, c.out / 16) * std::min(1.0, c.in / 4);
   if (depthwise) return image(plan, kernel).dims.size() == 5 ? others : 0.4 * share;
   if (c.groups == 1) return share * whole(c.out) * (image(plan, kernel).layout.is_blocked() ? whole(c.in) : 1);
   const double joined =
@@ -93,13 +95,13 @@ double direct_efficiency(const Plan& plan, const Kernel& kernel) {
 
 bool has_channels_last(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return !c.transposed && c.in >= 4 && c.out >= 4;
+  return !c.transposed && c.in >= 4 && c.out >= 4 && (c.plain || (c.blocked && c.groups > 1));
 }
 
 // Blocks of whole groups are oneDNN's.
 bool has_planar(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return !c.transposed && (!c.blocked || (c.groups > 1 && std::min(c.in, c.out) < 16));
+  return !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < 16));
 }
 
 // 3x3 convolutions of stride 1 on whole blocks of channels, where oneDNN has a Winograd algorithm (which its own

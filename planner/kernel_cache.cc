@@ -2,12 +2,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include "gopt/kernel_costs.h"
+#include "gopt/kernel_spec.h"
 #include "gopt/text_reader.h"
 
 namespace gopt {
@@ -59,9 +61,11 @@ Result<KernelCache> KernelCache::load(const std::string& path, const std::string
     return Error{path + ": not a file of kernel times; give another --cache, or remove it"};
   for (int number = 2; std::getline(file, line); number++) {
     std::istringstream fields(line);
-    std::string key;
-    double ms = 0;
-    if (!(fields >> key >> ms) || key.size() != 32 || !(ms >= 0) || !std::isfinite(ms))
+    std::string key, text;
+    if (!(fields >> key >> text) || key.size() != 32) text = "?";
+    char* end = nullptr;
+    const double ms = std::strtod(text.c_str(), &end);  // "inf": of a kernel that the library refuses
+    if (*end != 0 || !(ms >= 0))
       return Error{path + ":" + std::to_string(number) + ": expected a key and milliseconds"};
     cache.times_[key] = ms;
   }
@@ -102,42 +106,55 @@ void KernelCache::put(const std::string& signature, double ms) { times_[key(sign
 namespace {
 
 // Known kernels at their measured time; others at the analytic one, scaled by how the two compare on known kernels of
-// the same kind, so that neither looks better for having been measured.
+// their kind, so that neither looks better for having been measured.
 class CachedCosts : public KernelCosts {
  public:
   CachedCosts(std::shared_ptr<const KernelCache> cache, std::unique_ptr<KernelCosts> analytic)
       : cache_(std::move(cache)), analytic_(std::move(analytic)) {}
 
-  void calibrate(const Plan& plan) {
-    std::map<KernelKind, std::pair<double, double>> sums;
-    for (const Kernel& kernel : plan.kernels) {
-      const auto measured = cache_->find(kernel_signature(plan, kernel));
+  void calibrate(const std::vector<KernelSpec>& known) {
+    std::map<std::string, std::vector<double>> ratios;
+    for (const KernelSpec& spec : known) {
+      const auto measured = cache_->find(kernel_signature(spec));
       if (!measured) continue;
-      sums[kernel.kind].first += *measured;
-      sums[kernel.kind].second += analytic_->time_ms(plan, kernel);
+      const Plan plan = timing_plan({spec});
+      const double analytic_ms = analytic_->time_ms(plan, plan.kernels[0]);
+      for (const std::string& kind : {narrow_kind(spec.kernel), wide_kind(spec.kernel)})
+        if (analytic_ms > 0) ratios[kind].push_back(*measured / analytic_ms);
     }
-    for (const auto& [kind, sum] : sums)
-      if (sum.second > 0) scale_[kind] = sum.first / sum.second;
+    for (auto& [kind, of_kind] : ratios) {
+      const auto middle = of_kind.begin() + static_cast<std::ptrdiff_t>(of_kind.size() / 2);
+      std::nth_element(of_kind.begin(), middle, of_kind.end());
+      scale_[kind] = *middle;
+    }
   }
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     if (const auto measured = cache_->find(kernel_signature(plan, kernel))) return *measured;
-    auto it = scale_.find(kernel.kind);
+    auto it = scale_.find(narrow_kind(kernel));
+    if (it == scale_.end()) it = scale_.find(wide_kind(kernel));
     return analytic_->time_ms(plan, kernel) * (it == scale_.end() ? 1.0 : it->second);
   }
 
  private:
+  static std::string wide_kind(const Kernel& kernel) { return to_string(kernel.kind); }
+  static std::string narrow_kind(const Kernel& kernel) {
+    return wide_kind(kernel) + " " + kernel.implementation +
+           (kernel.nodes.empty() ? "" : " " + op_info(kernel.nodes.back()->op).name);
+  }
+
   std::shared_ptr<const KernelCache> cache_;
   std::unique_ptr<KernelCosts> analytic_;
-  std::map<KernelKind, double> scale_;
+  std::map<std::string, double> scale_;
 };
 
 }  // namespace
 
 std::unique_ptr<KernelCosts> cached_kernel_costs(std::shared_ptr<const KernelCache> cache,
-                                                 std::unique_ptr<KernelCosts> analytic, const Plan& calibration) {
+                                                 std::unique_ptr<KernelCosts> analytic,
+                                                 const std::vector<KernelSpec>& known) {
   auto costs = std::make_unique<CachedCosts>(std::move(cache), std::move(analytic));
-  costs->calibrate(calibration);
+  costs->calibrate(known);
   return costs;
 }
 

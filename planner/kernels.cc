@@ -149,8 +149,8 @@ class KernelBuilder {
     if (cover_.nodes[id].role == Role::MatrixProduct) return Layout();
     const Layout out = cover_.values[cover_.nodes[id].first_value].layout;
     // The first convolution reads a plain image of few channels as it is.
-    if (plan_.target.kind == TargetKind::Cpu && v.layout.is_plain() && v.dims[1] <= 4) return Layout();
-    return out.is_plain() ? v.layout : out;
+    if (out.is_blocked() && v.layout.is_plain() && v.dims[1] <= kFewChannels) return Layout();
+    return out;
   }
 
   void add_library_kernel(uint32_t id) {

@@ -1,11 +1,14 @@
-// Layouts: convolutions on the CPU make and take blocked tensors, and what lies between convolutions and works in any
-// order keeps theirs, so that conversions are left at the borders only. On CUDA everything is plain.
+// Layouts. Values that have to lie alike (what convolutions make, and what follows them in any order of elements) form
+// classes; a plan gives each class one layout, so that conversions are left at the borders only. On CUDA everything is
+// plain.
+#include <numeric>
+
 #include "cover.h"
 
 namespace gopt::planner {
 namespace {
 
-// Operators whose result may lie as their 4-D input does: a position of the output reads nearby positions of the same
+// Operators whose result may lie as their image does: a position of the output reads nearby positions of the same
 // channel.
 bool follows_layout(OpKind op) {
   if (op_info(op).has(kElementwise)) return true;
@@ -27,43 +30,117 @@ bool follows_layout(OpKind op) {
   }
 }
 
-constexpr int kChannelLanes = 16;  // what oneDNN's convolutions take with AVX-512: a register of floats
+class ClassFinder {
+ public:
+  explicit ClassFinder(Cover& cover) : cover_(cover), parent_(cover.values.size()) {
+    std::iota(parent_.begin(), parent_.end(), 0);
+    is_in_class_.resize(cover.values.size());
+  }
+
+  void run() {
+    for (uint32_t id = 0; id < cover_.nodes.size(); id++) add_node(id);
+    for (uint32_t id = static_cast<uint32_t>(cover_.nodes.size()); id-- > 0;) leave_or_join(id);
+    number_classes();
+  }
+
+ private:
+  uint32_t root(uint32_t value) {
+    while (parent_[value] != value) value = parent_[value] = parent_[parent_[value]];
+    return value;
+  }
+  bool is_image(const ValueCover& value) const {
+    return value.dims.size() >= 3 && value.dims.size() <= 5 && value.element == ElementType::Float32 &&
+           value.dims[1] > 1;
+  }
+
+  void add_node(uint32_t id) {
+    const NodeCover& own = cover_.nodes[id];
+    const Node& node = cover_.node(id);
+    const bool of_convolution = own.role == Role::Convolution ||
+                                (own.role == Role::Epilogue && cover_.nodes[own.owner].role == Role::Convolution);
+    const bool follows = own.role == Role::Generated && follows_layout(node.op);
+    if (!of_convolution && !follows) return;
+    std::vector<uint32_t> alike;  // a convolution's own image may lie otherwise
+    for (const Value& input : node.inputs)
+      if (own.role != Role::Convolution && input && is_in_class_[cover_.index_of(input)])
+        alike.push_back(cover_.index_of(input));
+    if (follows && alike.empty()) return;
+    for (size_t o = 0; o < node.outputs.size(); o++) {
+      const uint32_t value = own.first_value + static_cast<uint32_t>(o);
+      if (!is_image(cover_.values[value])) continue;
+      is_in_class_[value] = true;
+      for (uint32_t other : alike)
+        if (cover_.values[other].dims.size() == cover_.values[value].dims.size()) parent_[root(other)] = root(value);
+    }
+  }
+
+  // A generated kernel may as well write what its users want: plain, where none of them follows the layout, and theirs,
+  // where all are convolutions of one class.
+  void leave_or_join(uint32_t id) {
+    const NodeCover& own = cover_.nodes[id];
+    if (own.role != Role::Generated || keeps_order(cover_.node(id).op)) return;
+    for (size_t o = 0; o < cover_.node(id).outputs.size(); o++) {
+      const uint32_t index = own.first_value + static_cast<uint32_t>(o);
+      const ValueCover& value = cover_.values[index];
+      if (is_in_class_[index] && !is_wanted(value)) is_in_class_[index] = false;
+      if (!is_in_class_[index] && is_image(value) && value.dims[1] > kFewChannels) join_users(index);
+    }
+  }
+
+  bool is_wanted(const ValueCover& value) const {
+    return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
+      const NodeCover& user = cover_.nodes[use.node];
+      return user.role == Role::Convolution || user.role == Role::Epilogue ||
+             (user.role == Role::Generated && follows_layout(cover_.node(use.node).op));
+    });
+  }
+
+  void join_users(uint32_t value) {
+    std::optional<uint32_t> common;
+    for (const Use& use : cover_.values[value].uses) {
+      const NodeCover& user = cover_.nodes[use.node];
+      if (user.role != Role::Convolution || use.position != 0 || !is_in_class_[user.first_value]) return;
+      const uint32_t wanted = root(user.first_value);
+      if (common && *common != wanted) return;
+      common = wanted;
+    }
+    if (!common || cover_.values[value].is_output) return;
+    is_in_class_[value] = true;
+    parent_[root(value)] = *common;
+  }
+
+  void number_classes() {
+    std::vector<int> number(cover_.values.size(), -1);
+    for (uint32_t value = 0; value < cover_.values.size(); value++) {
+      if (!is_in_class_[value]) continue;
+      int& own = number[root(value)];
+      if (own < 0) own = cover_.layout_classes++;
+      cover_.values[value].layout_class = own;
+    }
+  }
+
+  Cover& cover_;
+  std::vector<uint32_t> parent_;
+  std::vector<bool> is_in_class_;
+};
 
 }  // namespace
 
+std::vector<Layout> layouts_of(const Target& target) {
+  if (target.kind != TargetKind::Cpu) return {Layout()};
+  return {Layout::blocked(target.vector_lanes), Layout::channels_last(), Layout()};
+}
+
+void find_layout_classes(Cover& cover) {
+  if (cover.options.target.kind == TargetKind::Cpu) ClassFinder(cover).run();
+}
+
 void choose_layouts(Cover& cover) {
-  if (!cover.options.convolution_layout || cover.options.target.kind != TargetKind::Cpu) return;
-  const Layout layout = Layout::blocked(kChannelLanes);
-  for (uint32_t id = 0; id < cover.nodes.size(); id++) {
-    const NodeCover& own = cover.nodes[id];
-    const Node& node = cover.node(id);
-    bool wanted = own.role == Role::Convolution;
-    if (own.role == Role::Epilogue) wanted = cover.nodes[own.owner].role == Role::Convolution;
-    if (own.role == Role::Generated && follows_layout(node.op))
-      for (const Value& input : node.inputs) wanted |= input && cover.of(input).layout == layout;
-    if (!wanted) continue;
-    for (size_t o = 0; o < node.outputs.size(); o++) {
-      ValueCover& value = cover.values[own.first_value + o];
-      if (value.dims.size() >= 3 && value.dims.size() <= 5 && value.element == ElementType::Float32 &&
-          value.dims[1] > 1)
-        value.layout = layout;
-    }
-  }
-  // A generated kernel may as well write what its users want: plain, where none of them follows the layout.
-  for (uint32_t id = static_cast<uint32_t>(cover.nodes.size()); id-- > 0;) {
-    const NodeCover& own = cover.nodes[id];
-    if (own.role != Role::Generated) continue;
-    for (size_t o = 0; o < cover.node(id).outputs.size(); o++) {
-      ValueCover& value = cover.values[own.first_value + o];
-      if (value.layout.is_plain()) continue;
-      bool wanted = false;
-      for (const Use& use : value.uses) {
-        const NodeCover& user = cover.nodes[use.node];
-        wanted |= user.role == Role::Convolution || user.role == Role::Epilogue ||
-                  (user.role == Role::Generated && follows_layout(cover.node(use.node).op));
-      }
-      if (!wanted) value.layout = Layout();
-    }
+  const std::vector<Layout>& chosen = cover.options.layouts;
+  for (ValueCover& value : cover.values) {
+    if (value.layout_class < 0) continue;
+    const auto number = static_cast<size_t>(value.layout_class);
+    value.layout = number < chosen.size() ? chosen[number] : cover.options.layout;
   }
 }
 

@@ -1,7 +1,13 @@
+// A graph's plan: implementations by the least cost of each kernel, layouts by the least cost of all together.
 #include "gopt/plan.h"
 
+#include <map>
+#include <set>
+
 #include "buffers.h"
+#include "gopt/kernel_spec.h"
 #include "implementations.h"
+#include "labelling.h"
 
 namespace gopt {
 
@@ -22,49 +28,200 @@ namespace gopt::planner {
 
 namespace {
 
-// The cheapest implementation of a kernel, and its time.
-void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs) {
-  std::optional<Kernel> best;
+// The kernel by each implementation that accepts it; as it is, where its kind has none: loops of our own.
+std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel) {
+  std::vector<Kernel> kernels;
   for (const Implementation& row : implementations()) {
     if (row.kind != kernel.kind || row.target != plan.target.kind || !row.accepts(plan, kernel)) continue;
-    Kernel by_row = kernel;
-    by_row.implementation = row.name;
-    by_row.estimated_ms = costs.time_ms(plan, by_row);
-    if (!best || by_row.estimated_ms < best->estimated_ms) best = std::move(by_row);
+    kernels.push_back(kernel);
+    kernels.back().implementation = row.name;
   }
-  if (best)
-    kernel = *std::move(best);
-  else
-    kernel.estimated_ms = costs.time_ms(plan, kernel);  // loops of our own
+  if (kernels.empty()) kernels.push_back(kernel);
+  return kernels;
 }
 
-}  // namespace
+void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs) {
+  std::optional<Kernel> best;
+  for (Kernel& candidate : by_implementation(plan, kernel)) {
+    candidate.estimated_ms = costs.time_ms(plan, candidate);
+    if (!best || candidate.estimated_ms < best->estimated_ms) best = std::move(candidate);
+  }
+  kernel = *std::move(best);
+}
 
-Result<Plan> plan_once(const Graph& graph, const CoverOptions& options, KernelCosts& costs) {
-  GOPT_ASSIGN_OR_RETURN(const Cover cover, cover_graph(graph, options));
+// A graph with all of its values' layouts given, as a plan.
+struct Drafted {
+  Cover cover;
+  Plan plan;
+};
+Result<Drafted> draft(const Graph& graph, const CoverOptions& options) {
+  GOPT_ASSIGN_OR_RETURN(Cover cover, cover_graph(graph, options));
   Plan plan = build_kernels(cover);
-  place_buffers(plan);
+  return Drafted{std::move(cover), std::move(plan)};
+}
+
+void price(Plan& plan, KernelCosts& costs) {
   plan.estimated_ms = 0;
   for (Kernel& kernel : plan.kernels) {
     choose_implementation(plan, kernel, costs);
     plan.estimated_ms += kernel.estimated_ms;
   }
+}
+
+// A value that a library kernel of one class reads and that is of another.
+struct Border {
+  Value value;
+  int from, to;
+  friend auto operator<=>(const Border& a, const Border& b) {
+    return std::tuple(a.value.node.get(), a.value.output, a.to) <=>
+           std::tuple(b.value.node.get(), b.value.output, b.to);
+  }
+  friend bool operator==(const Border& a, const Border& b) { return (a <=> b) == 0; }
+};
+std::vector<Border> borders_of(const Cover& cover) {
+  std::vector<Border> borders;
+  std::set<Border> seen;
+  for (const NodeCover& own : cover.nodes) {
+    if (own.role != Role::Convolution && own.role != Role::Epilogue) continue;
+    const int to = cover.values[own.first_value].layout_class;
+    const auto id = static_cast<uint32_t>(&own - cover.nodes.data());
+    for (const Value& input : cover.node(id).inputs) {
+      const int from = input ? cover.of(input).layout_class : -1;
+      const Border border{input, from, to};
+      if (from >= 0 && to >= 0 && from != to && seen.insert(border).second) borders.push_back(border);
+    }
+  }
+  return borders;
+}
+
+// A kernel that converts the value, alone in a plan.
+Plan conversion(const Cover& cover, const Value& value, const Layout& from, const Layout& to) {
+  Plan plan;
+  plan.target = cover.options.target;
+  const ValueCover& v = cover.of(value);
+  for (const Layout& layout : {from, to}) {
+    Buffer buffer{value, v.dims, v.element, layout};
+    buffer.size_bytes = layout.bytes(v.dims, v.element);
+    plan.buffers.push_back(std::move(buffer));
+  }
+  Kernel kernel{KernelKind::Reorder};
+  kernel.inputs = kernel.outputs = {value};
+  kernel.input_buffers = {BufferId{0}};
+  kernel.output_buffers = {BufferId{1}};
+  kernel.name = "reorder";
+  plan.kernels.push_back(std::move(kernel));
   return plan;
+}
+
+// The class whose layout a kernel's time depends on: of what it makes, else of the first value that it reads; of a
+// conversion for a reader, the reader's. -1: of none.
+class ClassOfKernel {
+ public:
+  ClassOfKernel(const Cover& cover, const Plan& plan) : cover_(cover), plan_(plan) {
+    for (const Kernel& kernel : plan.kernels)
+      for (BufferId read : kernel.input_buffers) readers_.try_emplace(read, &kernel);
+  }
+  int of(const Kernel& kernel) const {
+    int found = class_of(kernel.outputs[0]);
+    for (const Value& input : kernel.inputs)
+      if (found < 0) found = class_of(input);
+    if (found >= 0 || kernel.kind != KernelKind::Reorder) return found;
+    const auto reader = readers_.find(kernel.output_buffers[0]);
+    return reader == readers_.end() ? -1 : class_of(reader->second->outputs[0]);
+  }
+
+ private:
+  int class_of(const Value& value) const { return cover_.of(value).layout_class; }
+  const Cover& cover_;
+  const Plan& plan_;
+  std::map<BufferId, const Kernel*> readers_;
+};
+
+// One draft for each layout, given to every class.
+Result<std::vector<Drafted>> uniform_drafts(const Graph& graph, CoverOptions options) {
+  std::vector<Drafted> drafts;
+  for (const Layout& layout : layouts_of(options.target)) {
+    options.layout = layout;
+    GOPT_ASSIGN_OR_RETURN(Drafted drafted, draft(graph, options));
+    drafts.push_back(std::move(drafted));
+    if (drafts[0].cover.layout_classes == 0) break;
+  }
+  return drafts;
+}
+
+// The layout of each class, at the least sum of its kernels' times and of conversions between classes.
+std::vector<Layout> choose_class_layouts(const std::vector<Drafted>& drafts, KernelCosts& costs) {
+  const Cover& cover = drafts[0].cover;
+  const std::vector<Layout> layouts = layouts_of(cover.options.target);
+  std::vector<std::vector<double>> own(static_cast<size_t>(cover.layout_classes),
+                                       std::vector<double>(layouts.size(), 0));
+  for (size_t l = 0; l < layouts.size(); l++) {
+    const ClassOfKernel class_of(drafts[l].cover, drafts[l].plan);
+    for (const Kernel& kernel : drafts[l].plan.kernels)
+      if (const int c = class_of.of(kernel); c >= 0) own[static_cast<size_t>(c)][l] += kernel.estimated_ms;
+  }
+  std::vector<PairCost> pairs;
+  for (const Border& border : borders_of(cover)) {
+    PairCost pair{border.from, border.to, {}};
+    for (const Layout& from : layouts) {
+      pair.cost.emplace_back();
+      for (const Layout& to : layouts) {
+        const Plan plan = conversion(cover, border.value, from, to);
+        pair.cost.back().push_back(from == to ? 0 : costs.time_ms(plan, plan.kernels[0]));
+      }
+    }
+    pairs.push_back(std::move(pair));
+  }
+  std::vector<Layout> chosen;
+  for (const int label : least_cost_labels(own, pairs)) chosen.push_back(layouts[static_cast<size_t>(label)]);
+  return chosen;
+}
+
+}  // namespace
+
+Result<Plan> cheapest_plan(const Graph& graph, const CoverOptions& options, KernelCosts& costs) {
+  GOPT_ASSIGN_OR_RETURN(std::vector<Drafted> drafts, uniform_drafts(graph, options));
+  for (Drafted& drafted : drafts) {
+    place_buffers(drafted.plan);
+    price(drafted.plan, costs);
+  }
+  if (drafts.size() > 1 && drafts[0].cover.layout_classes > 0) {
+    CoverOptions mixed = options;
+    mixed.layouts = choose_class_layouts(drafts, costs);
+    GOPT_ASSIGN_OR_RETURN(Drafted drafted, draft(graph, mixed));
+    place_buffers(drafted.plan);
+    price(drafted.plan, costs);
+    drafts.insert(drafts.begin(), std::move(drafted));
+  }
+  auto best = std::min_element(drafts.begin(), drafts.end(), [](const Drafted& a, const Drafted& b) {
+    return a.plan.estimated_ms < b.plan.estimated_ms;
+  });
+  return std::move(best->plan);
 }
 
 }  // namespace gopt::planner
 
 namespace gopt {
 
+using namespace planner;
+
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs) {
-  planner::CoverOptions options{target};
-  GOPT_ASSIGN_OR_RETURN(Plan best, planner::plan_once(graph, options, costs));
-  bool converts = false;
-  for (const Buffer& b : best.buffers) converts |= !b.layout.is_plain();
-  if (!converts) return best;
-  options.convolution_layout = false;
-  GOPT_ASSIGN_OR_RETURN(Plan plain, planner::plan_once(graph, options, costs));
-  return plain.estimated_ms < best.estimated_ms ? plain : best;
+  return cheapest_plan(graph, {target}, costs);
+}
+
+Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Target& target) {
+  GOPT_ASSIGN_OR_RETURN(std::vector<Drafted> drafts, uniform_drafts(graph, {target}));
+  std::vector<KernelSpec> specs;
+  std::set<std::string> seen;
+  auto admit = [&](const Plan& plan, const Kernel& kernel) {
+    for (const Kernel& candidate : by_implementation(plan, kernel))
+      if (seen.insert(kernel_signature(plan, candidate)).second) specs.push_back(spec_of(plan, candidate));
+  };
+  for (Drafted& drafted : drafts) {
+    place_buffers(drafted.plan);
+    for (const Kernel& kernel : drafted.plan.kernels) admit(drafted.plan, kernel);
+  }
+  return specs;
 }
 
 }  // namespace gopt

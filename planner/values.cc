@@ -129,6 +129,7 @@ Result<Cover> cover_graph(const Graph& graph, const CoverOptions& options) {
   cover.options = options;
   GOPT_RETURN_IF_ERROR(describe_values(cover));
   choose_library_kernels(cover);
+  find_layout_classes(cover);
   choose_layouts(cover);
   choose_pooling(cover);
   choose_views(cover);

@@ -20,7 +20,7 @@ class CpuEmitter {
       const bool library = kernel.kind != KernelKind::Generated && kernel.kind != KernelKind::Reorder;
       if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
-        create_ += call.create;
+        create_ += plan_.times_kernels ? attempt(call.create) : call.create;
         step(kernel, call.run);
       } else {
         GOPT_RETURN_IF_ERROR(add_generated(kernel));
@@ -28,10 +28,12 @@ class CpuEmitter {
     }
     EmittedCode code;
     code.plan = plan_;
-    for (const char* file : {"model.h", "gopt_math.h", "gopt_memory.h", "gopt_post.h", "gopt_activation.h",
-                             "gopt_planar.h", "gopt_planar.cc", "gopt_convolution.h", "gopt_convolution.cc",
-                             "gopt_dnnl.h", "gopt_dnnl.cc", "CMakeLists.txt", "example.cc"})
-      code.files.push_back({file, std::string(runtime_text(file))});
+    std::vector<const char*> files{
+        "model.h",       "gopt_math.h",    "gopt_memory.h",      "gopt_post.h",         "gopt_activation.h",
+        "gopt_planar.h", "gopt_planar.cc", "gopt_convolution.h", "gopt_convolution.cc", "gopt_dnnl.h",
+        "gopt_dnnl.cc",  "CMakeLists.txt", "example.cc"};
+    if (plan_.times_kernels) files.push_back("gopt_timing.h");
+    for (const char* file : files) code.files.push_back({file, std::string(runtime_text(file))});
     code.files.push_back(
         {"kernels.h",
          "// Generated loops, one function for each distinct kernel.\n#pragma once\n\n#include <cstdint>\n\n" +
@@ -44,6 +46,11 @@ class CpuEmitter {
   }
 
  private:
+  // Of alternatives to be timed, one that the library refuses is none.
+  static std::string attempt(const std::string& create) {
+    return "try {\n" + create + "} catch (const std::exception&) {\nlibrary.add_nothing();\n}\n";
+  }
+
   Status add_generated(const Kernel& kernel) {
     auto body = lower_kernel(plan_, kernel);
     if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
@@ -73,15 +80,34 @@ class CpuEmitter {
 
   void step(const Kernel& kernel, const std::string& call) {
     const auto number = static_cast<size_t>(&kernel - plan_.kernels.data());
-    run_ += call + "  // " + kernel.name +
-            (kernel.implementation.empty() || kernel.implementation == "direct" ? "" : " " + kernel.implementation) +
-            "\nmark(" + std::to_string(number) + ");\n";
+    const std::string mark = "mark(" + std::to_string(number) + ");\n";
+    const std::string line =
+        call + "  // " + kernel.name +
+        (kernel.implementation.empty() || kernel.implementation == "direct" ? "" : " " + kernel.implementation) + "\n";
+    run_ += plan_.times_kernels ? "if (mark.wants(" + std::to_string(number) + ")) {\n" + refresh(kernel) +
+                                      "mark.start();\n" + line + mark + "}\n"
+                                : line + mark;
+  }
+
+  // Writes anew what the kernel reads, as whoever comes before it in a model does.
+  std::string refresh(const Kernel& kernel) const {
+    std::string text = "gopt_runtime::forget_weights(model.threads);\n";
+    for (BufferId id : kernel.input_buffers) {
+      const Buffer& buffer = plan_.buffer(id);
+      const Location location = locate(plan_, id);
+      if (location.place != BufferPlace::Arena) continue;
+      const bool is_float = buffer.element == ElementType::Float32;
+      text += std::string("gopt_runtime::refresh_") + (is_float ? "floats" : "bytes") + "(" + pointer_text(location) +
+              ", " + std::to_string(buffer.size_bytes) + ", model.threads);\n";
+    }
+    return text;
   }
 
   std::string model_text() const {
     std::string text =
         "#include \"model.h\"\n\n#include <omp.h>\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_dnnl.h\"\n"
-        "#include \"gopt_memory.h\"\n#include \"kernels.h\"\n\n" +
+        "#include \"gopt_memory.h\"\n" +
+        std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n\n" +
         print_tables(plan_);
     text +=
         "struct gopt_model {\n  gopt_runtime::Weights weights;\n  gopt_runtime::Block arena;\n  gopt_runtime::Library "
@@ -102,10 +128,11 @@ class CpuEmitter {
         "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)inputs;\n(void)outputs;\n"
         "if (model.threads > 0) omp_set_num_threads(model.threads);\n" +
         run_ + "}\n");
-    return text + kInterface;
+    const std::string_view runs = plan_.times_kernels ? kTimingRuns : kRuns;
+    return text + kGuard + std::string(runs) + kEnd;
   }
 
-  static constexpr const char* kInterface = R"(
+  static constexpr const char* kGuard = R"(
 template <class Mark>
 int guarded_run(gopt_model* model, const void* const* inputs, void* const* outputs, Mark mark) {
   try {
@@ -130,7 +157,10 @@ gopt_model* gopt_create(const char* weights_path, int threads, char* error, size
   }
 }
 
-int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
+)";
+
+  static constexpr const char* kRuns =
+      R"(int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
   return guarded_run(model, inputs, outputs, [](int) {});
 }
 
@@ -143,6 +173,20 @@ int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outp
   });
 }
 
+)";
+
+  static constexpr const char* kTimingRuns = R"(
+int gopt_run(gopt_model* model, const void* const*, void* const*, void*) {
+  model->error = "these kernels are timed one by one";
+  return 1;
+}
+
+int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void*, double* milliseconds) {
+  return guarded_run(model, inputs, outputs, gopt_runtime::OneByOne{milliseconds});
+}
+)";
+
+  static constexpr const char* kEnd = R"(
 const char* gopt_error(const gopt_model* model) { return model->error.c_str(); }
 
 void gopt_destroy(gopt_model* model) { delete model; }

@@ -52,6 +52,8 @@ class LoadedModel {
   Result<std::vector<double>> time(const std::vector<Tensor>& inputs, int warmup, int runs);
   // Name and total milliseconds of each kernel over `runs` runs.
   Result<std::vector<std::pair<std::string, double>>> profile(const std::vector<Tensor>& inputs, int runs);
+  // Milliseconds of one run of one kernel of a timing_plan's code. Errors: the kernel cannot be run.
+  Result<double> time_kernel(size_t kernel);
 
  private:
   struct State;

@@ -57,6 +57,9 @@ struct Outcome {
   std::vector<RefusedRule> refused;           // proved by their records alone
   std::vector<std::string> notes;             // warnings: of records, of results that were not kept
   CheckReport check;
+  bool has_measured_costs = false;
+  int kernels_timed = 0;      // that the cache did not know
+  double timing_seconds = 0;  // for all of them, building included
   std::optional<MeasuredLatency> latency;
   std::string latency_note;  // where it was not measured, why; what was kept where the original was faster
 };

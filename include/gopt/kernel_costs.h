@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gopt/cost.h"
+#include "gopt/kernel_spec.h"
 #include "gopt/plan.h"
 
 namespace gopt {
@@ -18,10 +19,6 @@ struct Roofline {
 };
 std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline);
 std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
-
-// What a kernel computes, on what shapes, layouts and threads, without its weights: kernels of one signature take one
-// time.
-std::string kernel_signature(const Plan& plan, const Kernel& kernel);
 
 // Measured kernel times in a text file: a header, then a line a kernel, "KEY MILLISECONDS". The key hashes the
 // signature with `machine`, which names the processor and the versions of the kernel libraries.
@@ -40,8 +37,9 @@ class KernelCache {
   std::map<std::string, double> times_;
 };
 
-// Times from the cache; where it has none, the analytic ones, scaled as the known kernels of `calibration` ask.
+// Times from the cache; where it has none, the analytic ones, scaled as those of `known` that it has ask.
 std::unique_ptr<KernelCosts> cached_kernel_costs(std::shared_ptr<const KernelCache> cache,
-                                                 std::unique_ptr<KernelCosts> analytic, const Plan& calibration);
+                                                 std::unique_ptr<KernelCosts> analytic,
+                                                 const std::vector<KernelSpec>& known);
 
 }  // namespace gopt

@@ -16,6 +16,7 @@ enum class TargetKind { Cpu, Cuda, Onnx };
 struct Target {
   TargetKind kind = TargetKind::Cpu;
   int threads = 1;
+  int vector_lanes = 16;  // floats in a register of the processor: channels of a blocked layout
 };
 
 struct Device {
@@ -90,6 +91,9 @@ struct Plan {
   std::vector<Kernel> kernels;  // in launch order
   int64_t arena_bytes = 0;
   double estimated_ms = 0;
+  // A plan that only times its kernels (timing_plan): they have nothing to do with each other, and what one reads is
+  // written anew before it runs.
+  bool times_kernels = false;
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<uint32_t>(id)]; }
 };

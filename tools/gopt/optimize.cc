@@ -23,7 +23,7 @@ namespace gopt::cli {
 namespace {
 
 struct OptimizeOptions {
-  std::string input, output, emit, report, target = "cpu", search = "backtracking", cost = "analytic", check = "auto",
+  std::string input, output, emit, report, target = "cpu", search = "backtracking", cost = "auto", check = "auto",
                                            budget = "60s", cache;
   std::vector<std::string> rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, runs = 15;
@@ -144,7 +144,7 @@ Result<DriverOptions> driver_options(const OptimizeOptions& o) {
   DriverOptions d;
   d.target = {o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, o.threads};
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(o));
-  d.measured_costs = o.cost == "measured";
+  d.measured_costs = o.cost == "measured" || (o.cost == "auto" && o.target == "cpu");
   if (d.measured_costs) {
     if (o.target != "cpu")
       return Error{"--cost measured times kernels on this machine's CPU; use it with --target cpu"};
@@ -204,7 +204,6 @@ Status optimize_model(const OptimizeOptions& o) {
   if (options.search.progress) fmt::print(stderr, "\r\033[K");
   for (const std::string& note : outcome.notes) fmt::print(stderr, "gopt: warning: {}\n", note);
   OptimizationReport report{.model = o.input,
-                            .cost = o.cost,
                             .before = model.graph,
                             .rules = rules.size(),
                             .options = options,
@@ -240,8 +239,8 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
   app.add_option("--enable", o->enable, "only these rules, whatever their marks");
   app.add_option("--disable", o->disable, "without these rules or passes");
   app.add_option("--allow", o->allow, "also rules with these marks: " + unsafe_marks());
-  app.add_option("--cost", o->cost, "analytic, or measured: kernels are built and timed here, once each")
-      ->check(CLI::IsMember({"analytic", "measured"}))
+  app.add_option("--cost", o->cost, "analytic; measured: kernels are built and timed here, once each; auto: measured for --target cpu")
+      ->check(CLI::IsMember({"auto", "analytic", "measured"}))
       ->capture_default_str();
   app.add_option("--cache", o->cache,
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");

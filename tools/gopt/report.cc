@@ -67,6 +67,8 @@ std::string check_text(const CheckReport& c) {
       c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : c.draws.back() + " random inputs");
 }
 
+std::string cost_kind(const OptimizationReport& r) { return r.outcome.has_measured_costs ? "measured" : "analytic"; }
+
 // High-water mark of this process' resident memory; 0 where the system does not say.
 double peak_memory_mb() {
   std::ifstream status("/proc/self/status");
@@ -87,7 +89,10 @@ void print_report(const OptimizationReport& r) {
              to_string(r.outcome.result.stop_reason), r.outcome.result.steps, r.outcome.result.graphs_seen,
              r.outcome.result.seconds);
   fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} kernels ({} cost)\n", r.outcome.result.before.time_ms,
-             r.outcome.result.after.time_ms, r.outcome.result.before.kernels, r.outcome.result.after.kernels, r.cost);
+             r.outcome.result.after.time_ms, r.outcome.result.before.kernels, r.outcome.result.after.kernels,
+             cost_kind(r));
+  if (r.outcome.kernels_timed > 0)
+    fmt::print("kernels timed    {} in {:.1f} s\n", r.outcome.kernels_timed, r.outcome.timing_seconds);
   if (r.outcome.latency)
     fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n",
                r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup);
@@ -144,7 +149,9 @@ std::string report_json(const OptimizationReport& r) {
                    {"graphs_seen", r.outcome.result.graphs_seen},
                    {"seconds", r.outcome.result.seconds}}},
                  {"cost",
-                  {{"kind", r.cost},
+                  {{"kind", cost_kind(r)},
+                   {"kernels_timed", r.outcome.kernels_timed},
+                   {"timing_seconds", r.outcome.timing_seconds},
                    {"before_ms", r.outcome.result.before.time_ms},
                    {"after_ms", r.outcome.result.after.time_ms},
                    {"before_kernels", r.outcome.result.before.kernels},

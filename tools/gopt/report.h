@@ -9,7 +9,6 @@ namespace gopt::cli {
 
 struct OptimizationReport {
   std::string model, output, emitted;
-  std::string cost;  // "analytic" or "measured"
   const Graph& before;
   size_t rules = 0;  // that were offered
   const DriverOptions& options;

@@ -1,0 +1,58 @@
+// Kernels timed one by one, each in the state of memory that it finds in a model: what it reads was just written, its
+// weights were last read a whole run ago.
+#pragma once
+
+#include <omp.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "gopt_memory.h"
+
+namespace gopt_runtime {
+
+// Milliseconds of the kernels whose entry is not negative.
+struct OneByOne {
+  double* milliseconds;
+  double last = 0;
+  bool wants(int kernel) const { return milliseconds[kernel] >= 0; }
+  void start() { last = now_ms(); }
+  void operator()(int kernel) { milliseconds[kernel] = now_ms() - last; }
+};
+
+inline int thread_count(int threads) { return threads > 0 ? threads : omp_get_max_threads(); }
+
+// In [-0.5, 0.5), no two neighbours alike.
+inline void refresh_floats(char* at, int64_t bytes, int threads) {
+  float* values = reinterpret_cast<float*>(at);
+  const int64_t count = bytes / 4;
+#pragma omp parallel for num_threads(thread_count(threads))
+  for (int64_t i = 0; i < count; i++) {
+    const uint32_t mixed = static_cast<uint32_t>(i) * 2654435761u;
+    values[i] = static_cast<float>(mixed >> 8) * (1.0f / 16777216) - 0.5f;
+  }
+}
+
+// Zero: an index that is valid everywhere.
+inline void refresh_bytes(char* at, int64_t bytes, int threads) {
+#pragma omp parallel for num_threads(thread_count(threads))
+  for (int64_t i = 0; i < bytes; i++) at[i] = 0;
+}
+
+// Each thread reads more than its own cache holds.
+inline void forget_weights(int threads) {
+  static const int64_t cache = sysconf(_SC_LEVEL2_CACHE_SIZE) > 0 ? sysconf(_SC_LEVEL2_CACHE_SIZE) : 1 << 20;
+  static const int64_t share = cache / 4 * 5;
+  static const Block block(static_cast<size_t>(share) * static_cast<size_t>(thread_count(threads)));
+  int64_t sum = 0;
+#pragma omp parallel num_threads(thread_count(threads)) reduction(+ : sum)
+  {
+    const char* own = block.data() + omp_get_thread_num() * share;
+    for (int64_t i = 0; i < share; i += 64) sum += own[i];
+  }
+  static volatile int64_t kept;
+  kept = sum;
+}
+
+}  // namespace gopt_runtime

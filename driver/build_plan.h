@@ -1,0 +1,11 @@
+// The code of a plan, built and loaded into this process.
+#pragma once
+
+#include "gopt/codegen.h"
+
+namespace gopt::driver {
+
+// Errors: those of emission and of the compiler, no folder for temporary files.
+Result<LoadedModel> build_plan(const Plan& plan, int threads);
+
+}  // namespace gopt::driver

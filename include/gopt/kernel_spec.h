@@ -1,0 +1,32 @@
+// A kernel apart from the plan that it was taken from: all that its code and its time depend on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gopt/plan.h"
+
+namespace gopt {
+
+struct KernelSpec {
+  Target target;
+  Kernel kernel;                // of the buffers below
+  std::vector<Buffer> buffers;  // Weight or Arena; an output that is stored where an operand lies is a view of it
+};
+
+// The kernel with the buffers that it uses, none of them a part of another.
+KernelSpec spec_of(const Plan& plan, const Kernel& kernel);
+
+// A plan of kernels that have nothing to do with each other, each to be timed alone (LoadedModel::time_kernel).
+Plan timing_plan(const std::vector<KernelSpec>& specs);
+
+// Every kernel that a plan of the graph may choose: of each layout that the target has, by each implementation that
+// accepts it; no two of one signature. Errors: those of make_plan.
+Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Target& target);
+
+// What a kernel computes, on what shapes, layouts and threads, without its weights: kernels of one signature take one
+// time.
+std::string kernel_signature(const KernelSpec& spec);
+std::string kernel_signature(const Plan& plan, const Kernel& kernel);
+
+}  // namespace gopt
