@@ -11,6 +11,7 @@
 
 #include "build_plan.h"
 #include "code_hash.h"
+#include "gopt/statistics.h"
 
 namespace gopt::driver {
 namespace {
@@ -49,7 +50,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// Kernels of one build. Each is run a few times in turn with the others; what counts is the lower quartile: what disturbs a
+// Kernels of one build. Each is run a few times in turn with the others; what counts is the least time: what disturbs a
 // shared machine only ever adds.
 class Batch {
  public:
@@ -64,18 +65,22 @@ class Batch {
     return Unit{};
   }
 
+  // Puts the times into the cache, in the units of those that it has: a shared machine is slower on one day than on
+  // another, and kernels that the cache knows, timed along, say by how much. Returns how many are new.
   int keep(KernelCache& cache) const {
+    const double scale = scale_to(cache);
     int kept = 0;
     for (size_t k = 0; k < specs_.size(); k++) {
-      if (samples_ms_[k].empty() && !is_refused_[k]) continue;
-      cache.put(kernel_signature(specs_[k]), is_refused_[k] ? std::numeric_limits<double>::infinity() : typical_ms(k));
+      const std::string signature = kernel_signature(specs_[k]);
+      if ((samples_ms_[k].empty() && !is_refused_[k]) || cache.find(signature)) continue;
+      cache.put(signature, is_refused_[k] ? std::numeric_limits<double>::infinity() : scale * least_ms(k));
       kept++;
     }
     return kept;
   }
 
  private:
-  static constexpr int kRounds = 11;
+  static constexpr int kRounds = 15;
   static constexpr double kSlowMs = 150;  // in all, after which a kernel is timed no more
 
   void time_once(LoadedModel& model, size_t k) {
@@ -89,18 +94,44 @@ class Batch {
   }
 
   // The first run finds nothing in place: it counts where there is no other.
-  double typical_ms(size_t k) const {
-    std::vector<double> samples = samples_ms_[k];
-    if (samples.size() > 1) samples.erase(samples.begin());
-    const auto quarter = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 4);
-    std::nth_element(samples.begin(), quarter, samples.end());
-    return *quarter;
+  double least_ms(size_t k) const {
+    const std::vector<double>& samples = samples_ms_[k];
+    return *std::min_element(samples.begin() + (samples.size() > 1 ? 1 : 0), samples.end());
+  }
+
+  double scale_to(const KernelCache& cache) const {
+    std::vector<double> ratios;
+    for (size_t k = 0; k < specs_.size(); k++) {
+      const auto known = cache.find(kernel_signature(specs_[k]));
+      if (known && !samples_ms_[k].empty()) ratios.push_back(*known / least_ms(k));
+    }
+    constexpr size_t kFewest = 3;  // of which a median says something
+    return ratios.size() < kFewest ? 1 : median(ratios);
   }
 
   std::vector<KernelSpec> specs_;
   std::vector<std::vector<double>> samples_ms_;
   std::vector<bool> is_refused_;
 };
+
+}  // namespace
+
+namespace {
+
+// Some of those that the cache knows, neither so short that the clock decides nor so long that they keep others waiting.
+std::vector<KernelSpec> references_among(const std::vector<KernelSpec>& specs, const KernelCache& cache) {
+  constexpr double kShortMs = 0.01, kLongMs = 3;
+  constexpr size_t kWanted = 9;
+  std::vector<KernelSpec> known;
+  for (const KernelSpec& spec : specs) {
+    const auto ms = cache.find(kernel_signature(spec));
+    if (ms && *ms >= kShortMs && *ms <= kLongMs) known.push_back(spec);
+  }
+  std::vector<KernelSpec> chosen;
+  const size_t step = std::max<size_t>(1, known.size() / kWanted);
+  for (size_t k = 0; k < known.size() && chosen.size() < kWanted; k += step) chosen.push_back(known[k]);
+  return chosen;
+}
 
 }  // namespace
 
@@ -117,8 +148,11 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
   for (size_t first = 0; first < missing.size() && !is_over(); first += kBatch) {
     if (options.progress)
       options.progress("timing kernels: " + std::to_string(first) + " of " + std::to_string(missing.size()));
+    std::vector<KernelSpec> in_batch = references_among(specs, cache);
     const size_t end = std::min(missing.size(), first + kBatch);
-    Batch batch({missing.begin() + static_cast<std::ptrdiff_t>(first), missing.begin() + static_cast<std::ptrdiff_t>(end)});
+    in_batch.insert(in_batch.end(), missing.begin() + static_cast<std::ptrdiff_t>(first),
+                    missing.begin() + static_cast<std::ptrdiff_t>(end));
+    Batch batch(std::move(in_batch));
     GOPT_RETURN_IF_ERROR(batch.time(options.threads, is_over));
     timed += batch.keep(cache);
     GOPT_RETURN_IF_ERROR(cache.save());

@@ -4,9 +4,9 @@
 
 namespace gopt::driver {
 
-std::unique_ptr<KernelCosts> CostSource::make() const {
+std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
   auto analytic = analytic_kernel_costs(machine_roofline());
-  return cache ? cached_kernel_costs(cache, std::move(analytic), known) : std::move(analytic);
+  return cache ? cached_kernel_costs(cache, std::move(analytic), known, unknown_factor) : std::move(analytic);
 }
 
 PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& costs)

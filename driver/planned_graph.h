@@ -14,7 +14,7 @@ namespace gopt::driver {
 struct CostSource {
   std::shared_ptr<KernelCache> cache;  // null: analytic
   std::vector<KernelSpec> known;
-  std::unique_ptr<KernelCosts> make() const;
+  std::unique_ptr<KernelCosts> make(double unknown_factor = 1) const;
 };
 
 class PlannedGraph {

@@ -273,6 +273,18 @@ NodePtr GraphBuilder::opaque(std::shared_ptr<const OpaqueOp> op, std::vector<Val
   return intern(std::move(node));
 }
 
+NodePtr GraphBuilder::copy(const Node& node, std::vector<Value> inputs) {
+  auto made = new_node();
+  made->op = node.op;
+  made->inputs = std::move(inputs);
+  made->attributes = node.attributes;
+  made->outputs = node.outputs;
+  made->opaque = node.opaque;
+  made->name = node.name;
+  made->output_names = node.output_names;
+  return intern(std::move(made));
+}
+
 void GraphBuilder::output(std::string name, Value value) { outputs_.push_back({std::move(name), std::move(value)}); }
 Graph GraphBuilder::build() const { return Graph(inputs_, outputs_, metadata_); }
 
@@ -336,6 +348,17 @@ class Replacer {
     return it == replacements_.end() || it->second == v ? nullptr : &it->second;
   }
 
+  // Inference sees types, and the elements of constants.
+  static bool infers_alike(const Node& node, const std::vector<Value>& inputs) {
+    for (size_t i = 0; i < inputs.size(); i++) {
+      const Value &before = node.inputs[i], &after = inputs[i];
+      if (before == after) continue;
+      if (before.node->is(OpKind::Constant) || after.node->is(OpKind::Constant) || !(before.type() == after.type()))
+        return false;
+    }
+    return true;
+  }
+
   Status rebuild(const NodePtr& node) {
     std::vector<Value> inputs;
     bool changed = false;
@@ -346,6 +369,8 @@ class Replacer {
     NodePtr result = node;
     if (changed && node->is(OpKind::Opaque)) {
       result = builder_.opaque(node->opaque, inputs, node->outputs, node->name, node->output_names);
+    } else if (changed && infers_alike(*node, inputs)) {
+      result = builder_.copy(*node, std::move(inputs));
     } else if (changed) {
       auto made = builder_.add(node->op, inputs, node->attributes, static_cast<int>(node->outputs.size()), node->name,
                                node->output_names);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "part.h"
 #include "rewrite.h"
 
 namespace gopt::optimizer {
@@ -96,6 +97,8 @@ class Search {
       found_.stop_reason = StopReason::TimeLimit;
     else if (found_.steps >= options_.max_steps)
       found_.stop_reason = StopReason::StepLimit;
+    else if (found_.steps - found_.last_gain >= options_.patience)
+      found_.stop_reason = StopReason::NoGain;
     return found_.stop_reason != StopReason::Saturated;
   }
   bool is_out_of_time() {
@@ -125,24 +128,54 @@ class Search {
     return trail;
   }
 
-  // Applies bindings to a site and queues the outcome if it is new and cheap enough. Returns its cost, or nothing.
-  std::optional<double> consider(const SitePtr& site, const std::vector<Binding>& bindings) {
+  // What a binding would change.
+  struct Difference {
+    double gain_ms;
+    double uncertain_ms;  // a gain of no more may be none
+  };
+
+  // Applies bindings to a site and queues the outcome if it is new and cheap enough.
+  void consider(const SitePtr& site, const std::vector<Binding>& bindings, const Difference& expected) {
     found_.rules_tried += static_cast<long>(bindings.size());
+    const double expected_ms = site->cost_ms - expected.gain_ms;
+    const auto beats_best = [&](double cost_ms) {
+      return is_better(cost_ms) && cost_ms < found_.cost.time_ms - expected.uncertain_ms;
+    };
+    if (is_greedy() ? !beats_best(expected_ms) : !is_kept(expected_ms)) return;
     const auto rewritten = apply_bindings(site->graph, bindings);
-    if (!rewritten.ok() || rewritten->applied.empty()) return std::nullopt;
+    if (!rewritten.ok() || rewritten->applied.empty()) return;
     const Rewritten& applied = *rewritten;
-    const Cost cost = estimate(applied.graph);
-    if (!seen_.insert(applied.graph.hash()).second) return cost.time_ms;
-    const bool improves = is_better(cost.time_ms);
-    if (improves) {
-      found_.graph = applied.graph;
-      found_.cost = cost;
-      best_trail_ = extend(*site, applied, cost.time_ms);
-      if (is_greedy()) queue_.clear();
+    if (!seen_.insert(applied.graph.hash()).second) return;
+    double cost_ms = expected_ms;
+    bool improves = false;
+    if (beats_best(expected_ms)) {
+      const Cost cost = estimate(applied.graph);
+      cost_ms = cost.time_ms;
+      improves = beats_best(cost_ms);
+      if (improves) {
+        found_.graph = applied.graph;
+        found_.cost = cost;
+        found_.last_gain = found_.steps;
+        best_trail_ = extend(*site, applied, cost_ms);
+        if (is_greedy()) queue_.clear();
+      }
     }
-    if (improves || (!is_greedy() && is_kept(cost.time_ms)))
-      push({cost.time_ms, false, sequence_++, site, bindings, 0, improves});
-    return cost.time_ms;
+    if (improves || (!is_greedy() && is_kept(cost_ms)))
+      push({cost_ms, false, sequence_++, site, bindings, 0, improves});
+  }
+
+  // By what the rewrite makes of the cost of the nodes around it. Nothing where it cannot be applied.
+  std::optional<Difference> price(const Site& site, const Binding& binding) {
+    const Part part = part_around(site.graph, binding);
+    const auto rewritten = apply_bindings(part.graph, {part.binding});
+    if (!rewritten.ok() || rewritten->applied.empty()) return std::nullopt;
+    const double before = estimate_part(part.graph), after = estimate_part(rewritten->graph);
+    return Difference{before - after, costs_.uncertainty() * std::min(before, after)};
+  }
+  double estimate_part(const Graph& part) {
+    const auto [entry, is_new] = cost_of_part_.try_emplace(part.hash());
+    if (is_new) entry->second = costs_.estimate_part(part).time_ms;
+    return entry->second;
   }
 
   // A graph's own turn: everywhere when it was the best, else near what made it.
@@ -182,26 +215,19 @@ class Search {
     return ids;
   }
 
-  // All bindings of a rule at once; where that does not help, the halves that do.
+  // Bindings of one rule that each gain something, all at once.
   void try_together(const SitePtr& site, const std::vector<Binding>& bindings) {
     std::vector<Binding> helpful;
-    if (pick_helpful(site, bindings, kHalvings, helpful)) return;
-    if (helpful.size() > 1) consider(site, helpful);
-  }
-
-  bool pick_helpful(const SitePtr& site, const std::vector<Binding>& bindings, int halvings,
-                    std::vector<Binding>& helpful) {
-    if (is_out_of_time()) return false;
-    const auto cost_ms = consider(site, bindings);
-    if (cost_ms && *cost_ms < site->cost_ms * (1 - 1e-9)) {
-      helpful.insert(helpful.end(), bindings.begin(), bindings.end());
-      return true;
+    Difference together{0, 0};
+    for (const Binding& binding : bindings) {
+      if (is_out_of_time()) return;
+      const auto difference = price(*site, binding);
+      if (!difference || difference->gain_ms <= difference->uncertain_ms) continue;
+      helpful.push_back(binding);
+      together.gain_ms += difference->gain_ms;
+      together.uncertain_ms = std::max(together.uncertain_ms, difference->uncertain_ms);
     }
-    if (bindings.size() < 2 || halvings == 0) return false;
-    const auto middle = bindings.begin() + static_cast<std::ptrdiff_t>(bindings.size() / 2);
-    pick_helpful(site, {bindings.begin(), middle}, halvings - 1, helpful);
-    pick_helpful(site, {middle, bindings.end()}, halvings - 1, helpful);
-    return false;
+    if (helpful.size() > 1) consider(site, helpful, together);
   }
 
   // One binding at a time; after an improvement that one has its turn first.
@@ -209,7 +235,8 @@ class Search {
     while (rest.next < rest.bindings.size()) {
       if (is_out_of_time()) return;
       const double best_before = found_.cost.time_ms;
-      consider(rest.site, {rest.bindings[rest.next++]});
+      const Binding& binding = rest.bindings[rest.next++];
+      if (const auto difference = price(*rest.site, binding)) consider(rest.site, {binding}, *difference);
       if (found_.cost.time_ms < best_before) break;
     }
     if (rest.next == rest.bindings.size() || !is_kept(rest.cost_ms) || is_greedy()) return;
@@ -231,7 +258,6 @@ class Search {
       found_.applied.insert(found_.applied.end(), path[i]->applied.begin(), path[i]->applied.end());
   }
 
-  static constexpr int kHalvings = 4;
   const std::vector<Pattern>& patterns_;
   CostOracle& costs_;
   const SearchOptions& options_;
@@ -243,6 +269,7 @@ class Search {
   std::set<Entry> queue_;
   std::unordered_set<Hash128, HashOfHash> seen_;
   std::unordered_map<Hash128, Cost, HashOfHash> cost_of_;
+  std::unordered_map<Hash128, double, HashOfHash> cost_of_part_;
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ struct Found {
   std::vector<AppliedRule> applied;
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;
+  int last_gain = 0;  // the step that found the graph
   long rules_tried = 0, graphs_seen = 0;
 };
 

@@ -6,6 +6,7 @@ std::string to_string(StopReason reason) {
   switch (reason) {
     case StopReason::Saturated: return "saturated";
     case StopReason::StepLimit: return "step limit";
+    case StopReason::NoGain: return "no gain for long";
     case StopReason::TimeLimit: return "time limit";
     case StopReason::Interrupted: return "interrupted";
     case StopReason::Off: return "off";

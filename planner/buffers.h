@@ -12,7 +12,7 @@ Plan build_kernels(const Cover& cover);
 // Stores results where a residual lies that dies there, and places every arena buffer by its lifetime.
 void place_buffers(Plan& plan);
 
-// Both, with implementations and layouts chosen by the estimated times.
+// Kernels with implementations and layouts chosen by the estimated times; buffers are not placed yet.
 Result<Plan> cheapest_plan(const Graph& graph, const CoverOptions& options, KernelCosts& costs);
 
 }  // namespace gopt::planner

@@ -140,8 +140,17 @@ class PlanOracle : public CostOracle {
     options_.tolerant = true;
   }
 
-  Cost estimate(const Graph& graph) override {
-    const Result<Plan> plan = planner::cheapest_plan(graph, options_, *costs_);
+  Cost estimate(const Graph& graph) override { return estimate_with(options_, graph); }
+  double uncertainty() const override { return costs_->uncertainty(); }
+  Cost estimate_part(const Graph& part) override {
+    planner::CoverOptions options = options_;
+    options.has_free_borders = true;
+    return estimate_with(options, part);
+  }
+
+ private:
+  Cost estimate_with(const planner::CoverOptions& options, const Graph& graph) {
+    const Result<Plan> plan = planner::cheapest_plan(graph, options, *costs_);
     GOPT_CHECK(plan.ok(), "a tolerant plan has no errors");
     Cost cost;
     for (const Kernel& kernel : plan->kernels) {
@@ -153,7 +162,6 @@ class PlanOracle : public CostOracle {
     return cost;
   }
 
- private:
   planner::CoverOptions options_;
   std::unique_ptr<KernelCosts> costs_;
 };

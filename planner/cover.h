@@ -49,12 +49,11 @@ struct ValueCover {
 
 struct CoverOptions {
   Target target;
-  // Of each class of values that have to lie alike; of those beyond the end, `layout`.
-  std::vector<Layout> layouts;
-  Layout layout;
   // Costs of graphs that cannot be run as they are: opaque nodes are left out, and a symbolic extent counts as 1 where
   // the symbol is the leading extent of a graph input (a batch), else as 64.
   bool tolerant = false;
+  // Of a part of a graph: what it reads and makes lies as its own nodes want it.
+  bool has_free_borders = false;
 };
 
 struct Cover {
@@ -63,6 +62,9 @@ struct Cover {
   std::vector<NodeCover> nodes;  // by NodeId
   std::vector<ValueCover> values;
   int layout_classes = 0;
+  // Of each class of values that have to lie alike; of those beyond the end, `layout`.
+  std::vector<Layout> layouts;
+  Layout layout;
   std::unordered_map<const Node*, uint32_t> node_ids;
 
   uint32_t id_of(const Node* node) const { return node_ids.at(node); }
@@ -74,8 +76,10 @@ struct Cover {
   uint32_t root_of(uint32_t value, int64_t* offset = nullptr) const;  // the value that it lies in, through all views
 };
 
-// Errors: a node or extent that cannot be planned (none when tolerant).
-Result<Cover> cover_graph(const Graph& graph, const CoverOptions& options);
+// What does not depend on layouts, then what does: the second half for one choice of layouts after another. Errors: a
+// node or extent that cannot be planned (none when tolerant).
+Result<Cover> describe_graph(const Graph& graph, const CoverOptions& options);
+Cover cover_with(Cover described, std::vector<Layout> layouts, Layout layout);
 
 // Parts of it, in order.
 Status describe_values(Cover& cover);

@@ -106,17 +106,17 @@ void KernelCache::put(const std::string& signature, double ms) { times_[key(sign
 namespace {
 
 // Known kernels at their measured time; others at the analytic one, scaled by how the two compare on known kernels of
-// their kind, so that neither looks better for having been measured.
+// their kind, and then by `unknown_factor`.
 class CachedCosts : public KernelCosts {
  public:
-  CachedCosts(std::shared_ptr<const KernelCache> cache, std::unique_ptr<KernelCosts> analytic)
-      : cache_(std::move(cache)), analytic_(std::move(analytic)) {}
+  CachedCosts(std::shared_ptr<const KernelCache> cache, std::unique_ptr<KernelCosts> analytic, double unknown_factor)
+      : cache_(std::move(cache)), analytic_(std::move(analytic)), unknown_factor_(unknown_factor) {}
 
   void calibrate(const std::vector<KernelSpec>& known) {
     std::map<std::string, std::vector<double>> ratios;
     for (const KernelSpec& spec : known) {
       const auto measured = cache_->find(kernel_signature(spec));
-      if (!measured) continue;
+      if (!measured || std::isinf(*measured)) continue;
       const Plan plan = timing_plan({spec});
       const double analytic_ms = analytic_->time_ms(plan, plan.kernels[0]);
       for (const std::string& kind : {narrow_kind(spec.kernel), wide_kind(spec.kernel)})
@@ -129,11 +129,14 @@ class CachedCosts : public KernelCosts {
     }
   }
 
+  // Times of the same kernel, taken at different times on a shared machine, are within this of each other.
+  double uncertainty() const override { return 0.05; }
+
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     if (const auto measured = cache_->find(kernel_signature(plan, kernel))) return *measured;
     auto it = scale_.find(narrow_kind(kernel));
     if (it == scale_.end()) it = scale_.find(wide_kind(kernel));
-    return analytic_->time_ms(plan, kernel) * (it == scale_.end() ? 1.0 : it->second);
+    return unknown_factor_ * analytic_->time_ms(plan, kernel) * (it == scale_.end() ? 1.0 : it->second);
   }
 
  private:
@@ -145,6 +148,7 @@ class CachedCosts : public KernelCosts {
 
   std::shared_ptr<const KernelCache> cache_;
   std::unique_ptr<KernelCosts> analytic_;
+  double unknown_factor_;
   std::map<std::string, double> scale_;
 };
 
@@ -152,8 +156,8 @@ class CachedCosts : public KernelCosts {
 
 std::unique_ptr<KernelCosts> cached_kernel_costs(std::shared_ptr<const KernelCache> cache,
                                                  std::unique_ptr<KernelCosts> analytic,
-                                                 const std::vector<KernelSpec>& known) {
-  auto costs = std::make_unique<CachedCosts>(std::move(cache), std::move(analytic));
+                                                 const std::vector<KernelSpec>& known, double unknown_factor) {
+  auto costs = std::make_unique<CachedCosts>(std::move(cache), std::move(analytic), unknown_factor);
   costs->calibrate(known);
   return costs;
 }

@@ -248,6 +248,7 @@ class KernelBuilder {
       return;
     }
     if (role_of_value(cover_.index_of(value)) == Role::Unplanned || cover_.of(value).count() == 0) return;
+    if (cover_.options.has_free_borders) return;
     Buffer out = describe_buffer(value, Layout());
     out.place = BufferPlace::Output;
     out.offset = static_cast<int64_t>(i);

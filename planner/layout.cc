@@ -39,6 +39,8 @@ class ClassFinder {
 
   void run() {
     for (uint32_t id = 0; id < cover_.nodes.size(); id++) add_node(id);
+    for (uint32_t id = 0; id < cover_.nodes.size() && cover_.options.has_free_borders; id++)
+      if (cover_.nodes[id].role == Role::Input) join_any_user(cover_.nodes[id].first_value);
     for (uint32_t id = static_cast<uint32_t>(cover_.nodes.size()); id-- > 0;) leave_or_join(id);
     number_classes();
   }
@@ -109,6 +111,20 @@ class ClassFinder {
     parent_[root(value)] = *common;
   }
 
+  // An input of a part of a graph lies as those want it who read it.
+  void join_any_user(uint32_t value) {
+    if (!is_image(cover_.values[value]) || cover_.values[value].dims[1] <= kFewChannels) return;
+    for (const Use& use : cover_.values[value].uses) {
+      const NodeCover& user = cover_.nodes[use.node];
+      const bool reads_alike = user.role == Role::Convolution || user.role == Role::Epilogue ||
+                               (user.role == Role::Generated && follows_layout(cover_.node(use.node).op));
+      if (!reads_alike || !is_in_class_[user.first_value]) continue;
+      if (cover_.values[user.first_value].dims.size() != cover_.values[value].dims.size()) continue;
+      is_in_class_[value] = true;
+      parent_[root(value)] = root(user.first_value);
+    }
+  }
+
   void number_classes() {
     std::vector<int> number(cover_.values.size(), -1);
     for (uint32_t value = 0; value < cover_.values.size(); value++) {
@@ -136,11 +152,10 @@ void find_layout_classes(Cover& cover) {
 }
 
 void choose_layouts(Cover& cover) {
-  const std::vector<Layout>& chosen = cover.options.layouts;
   for (ValueCover& value : cover.values) {
     if (value.layout_class < 0) continue;
     const auto number = static_cast<size_t>(value.layout_class);
-    value.layout = number < chosen.size() ? chosen[number] : cover.options.layout;
+    value.layout = number < cover.layouts.size() ? cover.layouts[number] : cover.layout;
   }
 }
 

@@ -54,10 +54,10 @@ struct Drafted {
   Cover cover;
   Plan plan;
 };
-Result<Drafted> draft(const Graph& graph, const CoverOptions& options) {
-  GOPT_ASSIGN_OR_RETURN(Cover cover, cover_graph(graph, options));
+Drafted draft(Cover described, std::vector<Layout> layouts, Layout layout) {
+  Cover cover = cover_with(std::move(described), std::move(layouts), layout);
   Plan plan = build_kernels(cover);
-  return Drafted{std::move(cover), std::move(plan)};
+  return {std::move(cover), std::move(plan)};
 }
 
 void price(Plan& plan, KernelCosts& costs) {
@@ -138,13 +138,11 @@ class ClassOfKernel {
 };
 
 // One draft for each layout, given to every class.
-Result<std::vector<Drafted>> uniform_drafts(const Graph& graph, CoverOptions options) {
+std::vector<Drafted> uniform_drafts(const Cover& described) {
   std::vector<Drafted> drafts;
-  for (const Layout& layout : layouts_of(options.target)) {
-    options.layout = layout;
-    GOPT_ASSIGN_OR_RETURN(Drafted drafted, draft(graph, options));
-    drafts.push_back(std::move(drafted));
-    if (drafts[0].cover.layout_classes == 0) break;
+  for (const Layout& layout : layouts_of(described.options.target)) {
+    drafts.push_back(draft(described, {}, layout));
+    if (described.layout_classes == 0) break;
   }
   return drafts;
 }
@@ -180,18 +178,17 @@ std::vector<Layout> choose_class_layouts(const std::vector<Drafted>& drafts, Ker
 }  // namespace
 
 Result<Plan> cheapest_plan(const Graph& graph, const CoverOptions& options, KernelCosts& costs) {
-  GOPT_ASSIGN_OR_RETURN(std::vector<Drafted> drafts, uniform_drafts(graph, options));
-  for (Drafted& drafted : drafts) {
-    place_buffers(drafted.plan);
-    price(drafted.plan, costs);
-  }
-  if (drafts.size() > 1 && drafts[0].cover.layout_classes > 0) {
-    CoverOptions mixed = options;
-    mixed.layouts = choose_class_layouts(drafts, costs);
-    GOPT_ASSIGN_OR_RETURN(Drafted drafted, draft(graph, mixed));
-    place_buffers(drafted.plan);
-    price(drafted.plan, costs);
-    drafts.insert(drafts.begin(), std::move(drafted));
+  GOPT_ASSIGN_OR_RETURN(const Cover described, describe_graph(graph, options));
+  std::vector<Drafted> drafts = uniform_drafts(described);
+  for (Drafted& drafted : drafts) price(drafted.plan, costs);
+  if (drafts.size() > 1) {
+    const std::vector<Layout> layouts = choose_class_layouts(drafts, costs);
+    const bool is_uniform = std::all_of(layouts.begin(), layouts.end(), [&](const Layout& l) { return l == layouts[0]; });
+    if (!is_uniform) {
+      Drafted mixed = draft(described, layouts, Layout());
+      price(mixed.plan, costs);
+      drafts.insert(drafts.begin(), std::move(mixed));
+    }
   }
   auto best = std::min_element(drafts.begin(), drafts.end(), [](const Drafted& a, const Drafted& b) {
     return a.plan.estimated_ms < b.plan.estimated_ms;
@@ -206,11 +203,14 @@ namespace gopt {
 using namespace planner;
 
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs) {
-  return cheapest_plan(graph, {target}, costs);
+  GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));
+  place_buffers(plan);
+  return plan;
 }
 
 Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Target& target) {
-  GOPT_ASSIGN_OR_RETURN(std::vector<Drafted> drafts, uniform_drafts(graph, {target}));
+  GOPT_ASSIGN_OR_RETURN(const Cover described, describe_graph(graph, {target}));
+  std::vector<Drafted> drafts = uniform_drafts(described);
   std::vector<KernelSpec> specs;
   std::set<std::string> seen;
   auto admit = [&](const Plan& plan, const Kernel& kernel) {

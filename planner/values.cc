@@ -123,13 +123,19 @@ class Describer {
 
 Status describe_values(Cover& cover) { return Describer(cover).run(); }
 
-Result<Cover> cover_graph(const Graph& graph, const CoverOptions& options) {
+Result<Cover> describe_graph(const Graph& graph, const CoverOptions& options) {
   Cover cover;
   cover.graph = graph;
   cover.options = options;
   GOPT_RETURN_IF_ERROR(describe_values(cover));
   choose_library_kernels(cover);
   find_layout_classes(cover);
+  return cover;
+}
+
+Cover cover_with(Cover cover, std::vector<Layout> layouts, Layout layout) {
+  cover.layouts = std::move(layouts);
+  cover.layout = layout;
   choose_layouts(cover);
   choose_pooling(cover);
   choose_views(cover);

@@ -124,6 +124,8 @@ class GraphBuilder {
   Result<Value> apply(OpKind kind, std::vector<Value> inputs, Attributes attributes = {});
   NodePtr opaque(std::shared_ptr<const OpaqueOp> op, std::vector<Value> inputs, std::vector<TensorType> outputs,
                  std::string name = "", std::vector<std::string> output_names = {});
+  // The node over other inputs, of the types that its own have, without inferring anything again.
+  NodePtr copy(const Node& node, std::vector<Value> inputs);
   void output(std::string name, Value value);
   Metadata& metadata() { return metadata_; }
   // Makes the nodes of `graph` known, so that equal ones are returned instead of made again.

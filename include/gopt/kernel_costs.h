@@ -37,9 +37,10 @@ class KernelCache {
   std::map<std::string, double> times_;
 };
 
-// Times from the cache; where it has none, the analytic ones, scaled as those of `known` that it has ask.
+// Times from the cache; where it has none, the analytic ones, scaled as those of `known` that it has ask, and by
+// `unknown_factor`: below 1 for who goes on to time what looks good, above 1 for who rests on it.
 std::unique_ptr<KernelCosts> cached_kernel_costs(std::shared_ptr<const KernelCache> cache,
                                                  std::unique_ptr<KernelCosts> analytic,
-                                                 const std::vector<KernelSpec>& known);
+                                                 const std::vector<KernelSpec>& known, double unknown_factor = 1);
 
 }  // namespace gopt

@@ -22,6 +22,7 @@ struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
   double alpha = 1.05;   // keep graphs below alpha x best
   int max_steps = 1000;  // graphs taken from the queue
+  int patience = 200;    // of them, since the last that was better than all before
   double budget_seconds = 60;
   int max_queue = 2000;
   std::vector<std::string> disabled_rules;  // by name; unknown names are an error
@@ -49,7 +50,7 @@ struct RefusedRule {
   std::string rule, why;
 };
 
-enum class StopReason { Saturated, StepLimit, TimeLimit, Interrupted, Off };
+enum class StopReason { Saturated, StepLimit, NoGain, TimeLimit, Interrupted, Off };
 std::string to_string(StopReason reason);
 
 struct PassNote {

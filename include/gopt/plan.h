@@ -103,6 +103,7 @@ class KernelCosts {
  public:
   virtual ~KernelCosts() = default;
   virtual double time_ms(const Plan& plan, const Kernel& kernel) = 0;
+  virtual double uncertainty() const { return 0; }  // of the time of a kernel that may take another's place, as a share
 };
 
 // Covers the graph by kernels at least estimated cost. Errors: what cannot be planned, with the node: an opaque

@@ -3,33 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include "../support/graph_with_weights.h"
 #include "gopt/kernel_costs.h"
-#include "gopt/text.h"
 
 namespace gopt {
 namespace {
 
 Result<Plan> plan_of(const std::string& text) {
-  auto graph = parse_graph("graph g\n" + text + "\nend");
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
-  if (!graph) return graph.error();
   auto costs = analytic_kernel_costs({});
-  // Inputs named w are weights.
-  GraphBuilder builder;
-  std::map<Value, Value> weights;
-  std::vector<Value> inputs;
-  for (const Value& input : graph->inputs()) {
-    if (input.node->name[0] != 'w') {
-      inputs.push_back(input);
-      continue;
-    }
-    const std::vector<int64_t> dims = input.type().static_shape();
-    weights[input] = builder.constant(Tensor::from_values(
-        ElementType::Float32, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 0.5)));
-  }
-  auto replaced = replace_values(*graph, weights);
-  EXPECT_TRUE(replaced.ok());
-  return make_plan(Graph(inputs, replaced->outputs(), {}), {TargetKind::Cpu, 2}, *costs);
+  return make_plan(graph_with_weights(text), {TargetKind::Cpu, 2}, *costs);
 }
 
 struct CoverRow {

@@ -1,0 +1,31 @@
+// Graphs from text whose inputs named w... are weights.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "gopt/text.h"
+
+namespace gopt {
+
+inline Graph graph_with_weights(const std::string& text) {
+  auto graph = parse_graph("graph g\n" + text + "\nend");
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
+  if (!graph) return {};
+  GraphBuilder builder;
+  std::map<Value, Value> weights;
+  std::vector<Value> inputs;
+  for (const Value& input : graph->inputs()) {
+    if (input.node->name[0] != 'w') {
+      inputs.push_back(input);
+      continue;
+    }
+    const std::vector<int64_t> dims = input.type().static_shape();
+    weights[input] = builder.constant(Tensor::from_values(
+        ElementType::Float32, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 0.5)));
+  }
+  auto replaced = replace_values(*graph, weights);
+  EXPECT_TRUE(replaced.ok()) << (replaced.ok() ? "" : replaced.error().message);
+  return Graph(inputs, replaced->outputs(), {});
+}
+
+}  // namespace gopt
