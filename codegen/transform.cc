@@ -23,7 +23,8 @@ namespace {
 
 class Mapper {
  public:
-  Mapper(const IndexMap& index, const ReadFunction& read) : index_(index), read_(read) {}
+  Mapper(const IndexMap& index, const ReadFunction& read, const Ranges* ranges = nullptr)
+      : index_(index), read_(read), ranges_(ranges) {}
 
   Expr operator()(const Expr& e) {
     if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
@@ -42,7 +43,7 @@ class Mapper {
     }
     if (e->kind == ExprKind::Size) return size_of(index_(e->index));
     if (e->kind == ExprKind::Select) {
-      const Cond cond = map_cond(e->cond, index_);
+      const Cond cond = ranges_ ? gopt::simplify(e->cond, *ranges_) : map_cond(e->cond, index_);
       if (cond.is_true()) return (*this)(e->args[0]);
       if (cond.is_false()) return (*this)(e->args[1]);
       return select(cond, (*this)(e->args[0]), (*this)(e->args[1]));
@@ -57,6 +58,7 @@ class Mapper {
 
   const IndexMap& index_;
   const ReadFunction& read_;
+  const Ranges* ranges_;  // that decide guards, where given
   std::unordered_map<const Expr::Node*, Expr> memo_;
 };
 
@@ -101,7 +103,7 @@ Expr simplify(const Expr& e, const Ranges& ranges) {
   Ranges all = ranges;
   add_binder_ranges(e, all);
   // A binder's symbol with a range of one value must stay a symbol of its loop, which reduce() has removed already.
-  return map_expr(e, [&all](const Index& i) {
+  const IndexMap simplify_index = [&all](const Index& i) {
     Index r = gopt::simplify(i, all);
     for (int round = 0; round < 3; round++) {
       Index again = gopt::simplify(r, all);
@@ -109,7 +111,9 @@ Expr simplify(const Expr& e, const Ranges& ranges) {
       r = std::move(again);
     }
     return r;
-  });
+  };
+  const ReadFunction as_it_is;
+  return Mapper(simplify_index, as_it_is, &all)(e);
 }
 
 bool depends_on(const Index& index, AtomId symbol) {

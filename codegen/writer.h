@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -60,6 +61,9 @@ class Writer {
   Scalar type_of(const Expr& e, Scalar otherwise);
 
   bool pragmas = true;  // whether vector loops are marked for OpenMP
+  // The vector loop that runs over a whole row from 0: what a reduction over the row computes of each of its elements
+  // is kept for it.
+  std::optional<std::pair<AtomId, int64_t>> row;  // its symbol and extent
 
  private:
   friend class ReductionWriter;
@@ -78,6 +82,7 @@ class Writer {
   void remember(Scope& scope, const Expr& e, std::string name, Scalar type, bool array);
 
   std::string compute(const Expr& e, Scope& scope, Scalar type);
+  std::string by_reciprocal(const Expr& e, Scope& scope, Scalar type);
   std::string inline_text(const Expr& e, Scope& scope, Scalar want);
   std::string operation(const Expr& e, Scalar type, const std::vector<std::string>& args);
   std::vector<Scalar> argument_types(const Expr& e, Scalar type);
@@ -128,6 +133,7 @@ class ReductionWriter {
   bool tighten_one(const Index& guard);
   std::string close(const LoopPart& part, const std::string& pragma, bool divided = false) const;
   Expr guarded_body() const;
+  bool serves_row(const Expr& body) const;
   void unroll(Scope& lanes);
   void accumulate(Scope& lanes, const std::string& sum);
 

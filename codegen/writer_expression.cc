@@ -1,5 +1,6 @@
 // Text of single operations, indexes and guards.
 #include <algorithm>
+#include <cmath>
 
 #include "transform.h"
 #include "writer.h"
@@ -125,8 +126,28 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
   }
 }
 
+// A quotient as a product, where the divisor's reciprocal is a number or computed outside this loop: division takes ten
+// times as long. Only for divisors whose reciprocal is finite where the quotient is: square roots, and sums of
+// exponentials, one of which is 1 (softmax). Empty: a division.
+std::string Writer::by_reciprocal(const Expr& e, Scope& scope, Scalar type) {
+  if (e->kind != ExprKind::Divide || type != Scalar::Float || !own_type(e->args[0])) return "";
+  const Expr& divisor = e->args[1];
+  if (!own_type(divisor)) {
+    const double reciprocal = 1 / fold(divisor);
+    if (!(std::abs(reciprocal) >= 1e-30 && std::abs(reciprocal) <= 1e30)) return "";
+    return "(" + value(e->args[0], scope, type) + " * " + literal(reciprocal, type) + ")";
+  }
+  const bool root = divisor->kind == ExprKind::Call && divisor->function == Function::Sqrt;
+  const bool exponentials = divisor->kind == ExprKind::Reduce && divisor->reduce == ReduceKind::Sum &&
+                            divisor->args[0]->kind == ExprKind::Call && divisor->args[0]->function == Function::Exp;
+  if (!(root || exponentials) || own_type(divisor) != Scalar::Float || target(divisor, scope) == &scope) return "";
+  const std::string dividend = value(e->args[0], scope, type);
+  return "(" + dividend + " * " + value(constant(1) / divisor, scope, type) + ")";
+}
+
 // One expression whose arguments have names of their own.
 std::string Writer::compute(const Expr& e, Scope& scope, Scalar type) {
+  if (const std::string text = by_reciprocal(e, scope, type); !text.empty()) return text;
   if (e->kind == ExprKind::Read) return read_text(e, scope);
   if (e->kind == ExprKind::Size) return "(" + type_name(type) + ")(" + index_text(e->index, scope) + ")";
   if (e->kind == ExprKind::Select) {

@@ -166,6 +166,32 @@ void ReductionWriter::share() {
   if (longest != binders_.end() && extent(binders_.back()) < 32) std::rotate(longest, longest + 1, binders_.end());
 }
 
+namespace {
+
+constexpr int64_t kMaxRow = 4096;  // floats on the stack
+
+bool contains(const Expr& e, const Expr& part, std::set<const Expr::Node*>& seen) {
+  if (e == part) return true;
+  if (!seen.insert(e.get()).second) return false;
+  return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& a) { return contains(a, part, seen); });
+}
+
+Expr with_symbol(const Expr& e, AtomId symbol, AtomId by) {
+  const Substitution other{{symbol, Index::from_atom(by)}};
+  return map_expr(e, [&](const Index& index) { return substitute(index, other); });
+}
+
+}  // namespace
+
+// The exponentials that softmax sums, for one.
+bool ReductionWriter::serves_row(const Expr& body) const {
+  if (!w_.row || parts_.size() != 1 || !parts_[0].lows.empty() || !parts_[0].highs.empty()) return false;
+  if (binders_[0].extent.as_constant() != w_.row->second || w_.row->second > kMaxRow || !w_.is_expensive(body))
+    return false;
+  std::set<const Expr::Node*> seen;
+  return contains(w_.body_.value, with_symbol(body, binders_[0].symbol, w_.row->first), seen);
+}
+
 std::string ReductionWriter::write_scalar(Scope& scope) {
   lift_guard();
   order_binders(std::nullopt);
@@ -204,6 +230,12 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
       vector ? "#pragma omp simd reduction(" + std::string(operators[static_cast<int>(e_->reduce)]) + ":" + name + ")\n"
              : "";
   inner.code += name + " = " + combine(name, value) + ";\n";
+  if (serves_row(body)) {
+    const std::string row = w_.fresh("a");
+    scope.code += "alignas(64) " + type_name(type_) + " " + row + "[" + std::to_string(w_.row->second) + "];\n";
+    inner.code += row + "[" + parts_[0].name + "] = " + value + ";\n";
+    w_.remember(scope, with_symbol(body, binders_[0].symbol, w_.row->first), row, type_, true);
+  }
   for (size_t i = parts_.size(); i-- > 0;) {
     const bool innermost = i + 1 == parts_.size();
     const std::string text = close(parts_[i], innermost ? pragma : "", innermost && scope.shared);

@@ -38,9 +38,12 @@ double node_operations(const Node& node) {
 double product_operations(const Plan& plan, const Kernel& kernel) {
   const Buffer &out = plan.buffer(kernel.output_buffers[0]), &b = plan.buffer(kernel.input_buffers[1]);
   const auto elements = static_cast<double>(element_count(out.dims));
-  if (kernel.kind == KernelKind::Convolution)
-    return 2 * elements * static_cast<double>(element_count(std::span(b.dims).subspan(1)));
   const Buffer& a = plan.buffer(kernel.input_buffers[0]);
+  if (kernel.kind == KernelKind::Convolution) {
+    const bool transposed = kernel.nodes[0]->is(OpKind::ConvTranspose);
+    return 2 * (transposed ? static_cast<double>(element_count(a.dims)) : elements) *
+           static_cast<double>(element_count(std::span(b.dims).subspan(1)));
+  }
   const Attributes& attributes = kernel.nodes[0]->attributes;
   auto transposed = attributes.find("transA");
   const bool ta = transposed != attributes.end() && std::get<Index>(transposed->second) != Index(0);
@@ -76,6 +79,7 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
 
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder) return 0;
+  if (kernel.kind == KernelKind::Pooling) return node_operations(*kernel.nodes[0]);
   if (kernel.kind != KernelKind::Generated) return product_operations(plan, kernel);
   double operations = 0;
   for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : node_operations(*node);

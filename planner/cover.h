@@ -12,7 +12,7 @@
 
 namespace gopt::planner {
 
-enum class Role { Input, Weight, View, Convolution, MatrixProduct, Epilogue, Inlined, Generated, Unplanned };
+enum class Role { Input, Weight, View, Convolution, Pooling, MatrixProduct, Epilogue, Inlined, Generated, Unplanned };
 
 // One input position of a node that uses a value.
 struct Use {
@@ -86,6 +86,7 @@ Status describe_values(Cover& cover);
 void choose_library_kernels(Cover& cover);
 void find_layout_classes(Cover& cover);
 void choose_layouts(Cover& cover);
+void choose_pooling(Cover& cover);  // after layouts: of plain tensors
 void choose_views(Cover& cover);
 void choose_fusion(Cover& cover);
 

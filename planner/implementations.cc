@@ -1,7 +1,9 @@
 #include "implementations.h"
 
 #include <algorithm>
-#include <optional>
+#include <cmath>
+
+#include "gopt/node_attributes.h"
 
 namespace gopt::planner {
 namespace {
@@ -23,30 +25,90 @@ double product_efficiency(const Plan& plan, const Kernel& kernel) {
 
 // ---- convolutions ----
 
-// Few channels in a group, or plain tensors: oneDNN's slow paths. Nothing where neither is the case.
-std::optional<double> efficiency_of_slow_paths(const Plan& plan, const Kernel& kernel) {
-  const Buffer& w = weights(plan, kernel);
-  const bool grouped = w.dims[1] != image(plan, kernel).dims[1];
-  if (grouped && w.dims[1] < 16) return 0.12;
-  if (result(plan, kernel).layout.is_plain()) return 0.33;
-  return std::nullopt;
-}
-// Of what large images reach.
-double share_of_small_images(const Plan& plan, const Kernel& kernel) {
-  const std::vector<int64_t>& dims = result(plan, kernel).dims;
-  return std::min(1.0, static_cast<double>(dims[0] * dims[2] * dims[3]) / 64 + 0.25);
+struct Convolved {
+  double groups, in, out;       // channels of a group
+  double taps, positions;       // of the kernel, of the output
+  double operations, elements;  // elements: of source and destination
+  bool transposed, plain, blocked;
+};
+Convolved convolved(const Plan& plan, const Kernel& kernel) {
+  const Buffer &x = image(plan, kernel), &w = weights(plan, kernel), &y = result(plan, kernel);
+  const auto count = [](std::span<const int64_t> dims) { return static_cast<double>(element_count(dims)); };
+  Convolved c{};
+  c.transposed = kernel.nodes[0]->is(OpKind::ConvTranspose);
+  c.groups = static_cast<double>(int_or(*kernel.nodes[0], "group", 1));
+  c.in = static_cast<double>(x.dims[1]) / c.groups;
+  c.out = static_cast<double>(y.dims[1]) / c.groups;
+  c.taps = count(std::span(w.dims).subspan(2));
+  c.positions = static_cast<double>(y.dims[0]) * count(std::span(y.dims).subspan(2));
+  c.operations = 2 * (c.transposed ? count(x.dims) * c.out : count(y.dims) * c.in) * c.taps;
+  c.elements = count(x.dims) + count(y.dims);
+  c.plain = y.layout.is_plain();
+  c.blocked = y.layout.is_blocked();
+  return c;
 }
 
+// Of what large images reach.
+double share_of_small_images(const Plan& plan, const Kernel& kernel) {
+  return std::min(1.0, convolved(plan, kernel).positions / 64 + 0.25);
+}
+
+// A share, less what it takes to convert all tensors: some 80 operations an element.
+double with_conversions(const Convolved& c, double share) {
+  return c.operations / (c.operations / share + 80 * c.elements);
+}
+
+// Loops over planes: lanes are positions, and a value that is read serves the channels of a group.
+double planar_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  const double share = (c.out < 2   ? 0.2
+                        : c.out < 4 ? 0.4
+                                    : 0.6) *
+                       std::min(1.0, c.positions / 64 + 0.1) * (c.in * c.taps < 8 ? 0.5 : 1);
+  return c.plain ? share : with_conversions(c, share);
+}
+
+double channels_last_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  const double lanes = std::min(1.0, c.out / 16) * std::min(1.0, c.in / 4);
+  return with_conversions(c, 0.85 * lanes * share_of_small_images(plan, kernel));
+}
+
+// What oneDNN has for the tensors as they lie; else the better of the others, as the runtime decides.
 double direct_efficiency(const Plan& plan, const Kernel& kernel) {
-  if (const auto slow = efficiency_of_slow_paths(plan, kernel)) return *slow;
-  const Buffer& w = weights(plan, kernel);
-  return share_of_small_images(plan, kernel) * (w.dims[2] * w.dims[3] == 1 ? 0.82 : 0.95);
+  const Convolved c = convolved(plan, kernel);
+  const bool depthwise = c.groups > 1 && c.in == 1 && c.out == 1;
+  const auto whole = [](double n) { return n / (16 * std::ceil(n / 16)); };
+  const double share = share_of_small_images(plan, kernel) * (c.taps == 1 ? 0.82 : 0.95);
+  const double others = c.in < 8 || c.out < 8 || c.transposed
+                            ? planar_efficiency(plan, kernel)
+                            : std::max(planar_efficiency(plan, kernel), channels_last_efficiency(plan, kernel));
+  if (c.transposed) return planar_efficiency(plan, kernel);
+  if (c.plain) return c.groups > 1 ? others : 0.33;
+  if (!c.blocked) return depthwise ? 0.35 * share : 0.9 * share * std::min(1.0, c.out / 16) * std::min(1.0, c.in / 4);
+  if (depthwise) return image(plan, kernel).dims.size() == 5 ? others : 0.4 * share;
+  if (c.groups == 1) return share * whole(c.out) * (image(plan, kernel).layout.is_blocked() ? whole(c.in) : 1);
+  const double joined =
+      std::fmod(16, c.in) == 0 && std::fmod(16, c.out) == 0 ? std::min(c.in, c.out) / 16 : whole(c.in) * whole(c.out);
+  return joined >= 0.25 ? joined * share : others;
+}
+
+bool has_channels_last(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  return !c.transposed && c.in >= 4 && c.out >= 4 && (c.plain || (c.blocked && c.groups > 1));
+}
+
+// Blocks of whole groups are oneDNN's.
+bool has_planar(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  return !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < 16));
 }
 
 // 3x3 convolutions of stride 1 on whole blocks of channels, where oneDNN has a Winograd algorithm (which its own
 // automatic choice never takes).
 bool has_winograd(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = image(plan, kernel), &w = weights(plan, kernel), &y = result(plan, kernel);
+  if (x.dims.size() != 4 || kernel.nodes[0]->is(OpKind::ConvTranspose)) return false;
   if (!x.layout.is_blocked() || !(y.layout == x.layout)) return false;
   const int lanes = x.layout.lanes();
   if (w.dims[2] != 3 || w.dims[3] != 3 || w.dims[0] % lanes != 0 || w.dims[1] % lanes != 0 || w.dims[1] != x.dims[1])
@@ -71,11 +133,19 @@ double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
   return share_of_small_images(plan, kernel) * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
 }
 
+// Few channels in a group are slow.
+double cuda_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  return c.groups > 1 && c.in < 16 ? 0.12 : 0.33;
+}
+
 constexpr Implementation kImplementations[] = {
     {"direct", KernelKind::Convolution, TargetKind::Cpu, any, direct_efficiency},
     {"winograd", KernelKind::Convolution, TargetKind::Cpu, has_winograd, winograd_efficiency},
     {"", KernelKind::MatrixProduct, TargetKind::Cpu, any, product_efficiency},
-    {"direct", KernelKind::Convolution, TargetKind::Cuda, any, direct_efficiency},
+    {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
+    {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
+    {"direct", KernelKind::Convolution, TargetKind::Cuda, any, cuda_efficiency},
     {"", KernelKind::MatrixProduct, TargetKind::Cuda, any, product_efficiency},
 };
 

@@ -132,6 +132,8 @@ class KernelBuilder {
       if (own.epilogues.empty()) add_library_kernel(id);
     } else if (own.role == Role::Epilogue) {
       if (cover_.nodes[own.owner].epilogues.back().node == id) add_library_kernel(own.owner);
+    } else if (own.role == Role::Pooling) {
+      add_pooling_kernel(cover_.graph.nodes()[id]);
     } else if (own.role == Role::Generated) {
       const NodePtr& node = cover_.graph.nodes()[id];
       for (size_t o = 0; o < node->outputs.size(); o++) {
@@ -167,7 +169,7 @@ class KernelBuilder {
     if (node->inputs.size() > 2 && node->inputs[2]) {
       const ValueCover& c = cover_.of(node->inputs[2]);
       const bool vector =
-          c.count() == (node->is(OpKind::Conv) ? cover_.of(result).dims[1] : cover_.of(result).dims.back());
+          c.count() == (k.kind == KernelKind::Convolution ? cover_.of(result).dims[1] : cover_.of(result).dims.back());
       k.epilogues.push_back(
           {vector ? Epilogue::Kind::Bias : Epilogue::Kind::AddTensor, node, read(node->inputs[2], c.layout)});
     }
@@ -183,6 +185,16 @@ class KernelBuilder {
     }
     k.outputs = {result};
     k.output_buffers = {buffer_of(result)};
+    add_kernel(std::move(k));
+  }
+
+  void add_pooling_kernel(const NodePtr& node) {
+    Kernel k{KernelKind::Pooling};
+    k.nodes = {node};
+    k.inputs = {node->inputs[0]};
+    k.input_buffers = {buffer_in(node->inputs[0], Layout())};
+    k.outputs = {{node, 0}};
+    k.output_buffers = {buffer_of(k.outputs[0])};
     add_kernel(std::move(k));
   }
 

@@ -29,12 +29,16 @@ class LibraryChooser {
   bool is_weight(const Value& value) const { return cover_.nodes[cover_.id_of(value.node.get())].weight_only; }
   bool is_f32(const Value& value) const { return cover_.of(value).element == ElementType::Float32; }
 
+  // One to three axes, transposed or not, on the CPU; two axes by constant weights elsewhere.
   bool is_convolution(uint32_t id) const {
     const Node& node = cover_.node(id);
-    if (!node.is(OpKind::Conv) || !is_f32(node.inputs[0])) return false;
-    if (cover_.of(node.inputs[0]).dims.size() != 4 || !is_weight(node.inputs[1]) || is_weight(node.inputs[0]))
-      return false;
-    if (cover_.of(node.inputs[0]).count() == 0 || cover_.values[cover_.nodes[id].first_value].count() == 0)
+    const bool cpu = cover_.options.target.kind == TargetKind::Cpu;
+    if (!(node.is(OpKind::Conv) || (cpu && node.is(OpKind::ConvTranspose))) || !is_f32(node.inputs[0])) return false;
+    const size_t rank = cover_.of(node.inputs[0]).dims.size();
+    if (rank != 4 && !(cpu && (rank == 3 || rank == 5))) return false;
+    if ((!cpu && !is_weight(node.inputs[1])) || is_weight(node.inputs[0])) return false;
+    if (cover_.of(node.inputs[0]).count() == 0 || cover_.of(node.inputs[1]).count() == 0 ||
+        cover_.values[cover_.nodes[id].first_value].count() == 0)
       return false;
     return node.inputs.size() < 3 || !node.inputs[2] || is_weight(node.inputs[2]);
   }
@@ -139,5 +143,20 @@ std::optional<Activation> library_activation(const Node& node) {
 }
 
 void choose_library_kernels(Cover& cover) { LibraryChooser(cover).run(); }
+
+// Blocked tensors have lanes of channels: there loops of our own are as fast, and take in what is around them.
+void choose_pooling(Cover& cover) {
+  if (cover.options.target.kind != TargetKind::Cpu) return;
+  for (uint32_t id = 0; id < cover.nodes.size(); id++) {
+    const Node& node = cover.node(id);
+    if (cover.nodes[id].role != Role::Generated || !(node.is(OpKind::MaxPool) || node.is(OpKind::AveragePool)))
+      continue;
+    const ValueCover &x = cover.of(node.inputs[0]), &y = cover.values[cover.nodes[id].first_value];
+    const size_t rank = x.dims.size();
+    if (x.element == ElementType::Float32 && rank >= 3 && rank <= 5 && node.outputs.size() == 1 && y.count() > 0 &&
+        x.layout.is_plain() && y.layout.is_plain())
+      cover.nodes[id].role = Role::Pooling;
+  }
+}
 
 }  // namespace gopt::planner

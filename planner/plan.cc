@@ -14,6 +14,7 @@ namespace gopt {
 std::string to_string(KernelKind kind) {
   switch (kind) {
     case KernelKind::Convolution: return "convolution";
+    case KernelKind::Pooling: return "pooling";
     case KernelKind::MatrixProduct: return "matrix-product";
     case KernelKind::Generated: return "generated";
     case KernelKind::Reorder: return "reorder";

@@ -137,6 +137,7 @@ Cover cover_with(Cover cover, std::vector<Layout> layouts, Layout layout) {
   cover.layouts = std::move(layouts);
   cover.layout = layout;
   choose_layouts(cover);
+  choose_pooling(cover);
   choose_views(cover);
   choose_fusion(cover);
   return cover;

@@ -17,7 +17,7 @@ class CpuEmitter {
 
   Result<EmittedCode> run() {
     for (const Kernel& kernel : plan_.kernels) {
-      const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
+      const bool library = kernel.kind != KernelKind::Generated && kernel.kind != KernelKind::Reorder;
       if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
         create_ += plan_.times_kernels ? attempt(call.create) : call.create;
@@ -28,8 +28,10 @@ class CpuEmitter {
     }
     EmittedCode code;
     code.plan = plan_;
-    std::vector<const char*> files{"model.h",     "gopt_math.h",    "gopt_memory.h", "gopt_dnnl.h",
-                                   "gopt_dnnl.cc", "CMakeLists.txt", "example.cc"};
+    std::vector<const char*> files{
+        "model.h",       "gopt_math.h",    "gopt_memory.h",      "gopt_post.h",         "gopt_activation.h",
+        "gopt_planar.h", "gopt_planar.cc", "gopt_convolution.h", "gopt_convolution.cc", "gopt_dnnl.h",
+        "gopt_dnnl.cc",  "CMakeLists.txt", "example.cc"};
     if (plan_.times_kernels) files.push_back("gopt_timing.h");
     for (const char* file : files) code.files.push_back({file, std::string(runtime_text(file))});
     code.files.push_back(
@@ -157,7 +159,8 @@ gopt_model* gopt_create(const char* weights_path, int threads, char* error, size
 
 )";
 
-  static constexpr const char* kRuns = R"(int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
+  static constexpr const char* kRuns =
+      R"(int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
   return guarded_run(model, inputs, outputs, [](int) {});
 }
 

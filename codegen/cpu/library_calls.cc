@@ -1,4 +1,5 @@
 // Convolutions and matrix products as descriptions for the runtime's Library.
+#include <algorithm>
 #include <cmath>
 
 #include "../attributes.h"
@@ -37,7 +38,9 @@ std::string post_text(const Activation& activation) {
 // What the runtime is told of the planner's choice (planner/implementations.cc).
 std::string convolution_implementation(const std::string& name) {
   if (name == "direct") return "";
-  if (name == "winograd") return "  d.winograd = true;\n";
+  if (name == "winograd") return "  d.method = Method::Winograd;\n";
+  if (name == "channels-last") return "  d.method = Method::ChannelsLast;\n";
+  if (name == "planar") return "  d.method = Method::Planar;\n";
   throw InternalError("no code for the implementation '" + name + "' of a convolution");
 }
 
@@ -47,6 +50,7 @@ class CallPrinter {
       : plan_(plan), kernel_(kernel), id_(std::to_string(primitive)), node_(*kernel.nodes[0]) {}
 
   Result<LibraryCall> print() {
+    if (kernel_.kind == KernelKind::Pooling) return pooling();
     const bool convolution = kernel_.kind == KernelKind::Convolution;
     if (!convolution) scale();
     for (const Epilogue& e : kernel_.epilogues) add_epilogue(e);
@@ -61,6 +65,24 @@ class CallPrinter {
 
  private:
   const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
+
+  LibraryCall pooling() const {
+    const BufferId src = kernel_.input_buffers[0], dst = kernel_.output_buffers[0];
+    const std::vector<int64_t> kernel = ints_or(node_, "kernel_shape", {}), ones(kernel.size(), 1);
+    LibraryCall call;
+    call.create = "{\n  Pooling d;\n  d.src = " + list(buffer(src).dims) + ";\n  d.dst = " + list(buffer(dst).dims) +
+                  ";\n  d.kernel = " + list(kernel) + ";\n  d.strides = " + list(ints_or(node_, "strides", ones)) +
+                  ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) +
+                  ";\n  d.pads = " + list(ints_or(node_, "pads", std::vector<int64_t>(2 * kernel.size(), 0))) + ";\n";
+    if (node_.is(OpKind::AveragePool)) call.create += "  d.average = true;\n";
+    if (int_or(node_, "count_include_pad", 0) != 0) call.create += "  d.counts_padding = true;\n";
+    call.create += "  library.add(d, " + fixed(src) + ", " + fixed(dst) + ");\n}\n";
+    if (moves(src) || moves(dst))
+      call.run = "library.bind(" + id_ + ", " + (moves(src) ? pointer_text(locate(plan_, src)) : "nullptr") +
+                 ", nullptr, " + (moves(dst) ? pointer_text(locate(plan_, dst)) : "nullptr") + "); ";
+    call.run += "library.run(" + id_ + ");";
+    return call;
+  }
 
   bool moves(BufferId id) const {
     const BufferPlace place = locate(plan_, id).place;
@@ -122,20 +144,42 @@ class CallPrinter {
     }
   }
 
+  // ConvTranspose may say them by its result.
+  std::vector<int64_t> pads_before() const {
+    const std::vector<int64_t>&x = buffer(kernel_.input_buffers[0]).dims, &w = buffer(kernel_.input_buffers[1]).dims,
+          &y = buffer(kernel_.output_buffers[0]).dims;
+    const size_t axes = x.size() - 2;
+    std::vector<int64_t> pads = ints_or(node_, "pads", std::vector<int64_t>(2 * axes, 0));
+    pads.resize(axes);
+    const auto it = node_.attributes.find("auto_pad");
+    const std::string automatic = it == node_.attributes.end() ? "NOTSET" : std::get<std::string>(it->second);
+    if (!node_.is(OpKind::ConvTranspose) || (automatic == "NOTSET" && !node_.attributes.contains("output_shape")))
+      return pads;
+    const std::vector<int64_t> ones(axes, 1), strides = ints_or(node_, "strides", ones),
+                                              dilations = ints_or(node_, "dilations", ones),
+                                              extra = ints_or(node_, "output_padding", std::vector<int64_t>(axes, 0));
+    for (size_t d = 0; d < axes; d++) {
+      const int64_t full = strides[d] * (x[2 + d] - 1) + extra[d] + (w[2 + d] - 1) * dilations[d] + 1;
+      const int64_t total = std::max<int64_t>(0, full - y[2 + d]);
+      pads[d] = automatic == "VALID" && !node_.attributes.contains("output_shape") ? 0
+                : automatic == "SAME_UPPER"                                        ? total / 2
+                                                                                   : total - total / 2;
+    }
+    return pads;
+  }
+
   std::string convolution_text() const {
     const Buffer &x = buffer(kernel_.input_buffers[0]), &w = buffer(kernel_.input_buffers[1]),
                  &y = buffer(kernel_.output_buffers[0]);
-    const std::vector<int64_t> pads = ints_or(node_, "pads", {0, 0, 0, 0});
     std::string text = "{\n  Convolution d;\n  d.src = " + list(x.dims) + ";\n  d.weights = " + list(w.dims) +
                        ";\n  d.dst = " + list(y.dims) + ";\n";
+    const std::vector<int64_t> ones(x.dims.size() - 2, 1);
     text += "  d.groups = " + std::to_string(int_or(node_, "group", 1)) + ";\n";
-    const std::vector<int64_t> strides = ints_or(node_, "strides", {1, 1}),
-                               dilations = ints_or(node_, "dilations", {1, 1});
-    for (int a = 0; a < 2; a++) {
-      const std::string at = "[" + std::to_string(a) + "] = ";
-      text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) +
-              ", d.pads" + at + std::to_string(pads[a]) + ";\n";
-    }
+    text += "  d.strides = " + list(ints_or(node_, "strides", ones)) +
+            ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) + ";\n  d.pads = " + list(pads_before()) +
+            ";\n";
+    if (node_.is(OpKind::ConvTranspose)) text += "  d.transposed = true;\n";
+    if (locate(plan_, kernel_.input_buffers[1]).place != BufferPlace::Weight) text += "  d.constant_weights = false;\n";
     text += "  d.src_order = " + order(x.layout) + ";\n  d.dst_order = " + order(y.layout) + ";\n";
     return text + convolution_implementation(kernel_.implementation) + posts_;
   }
@@ -147,7 +191,7 @@ class CallPrinter {
     return element_count(std::span(b).first(b.size() - 2)) == 1;
   }
   size_t product_rank() const {
-    if (kernel_.kind == KernelKind::Convolution) return 4;
+    if (kernel_.kind == KernelKind::Convolution) return buffer(kernel_.output_buffers[0]).dims.size();
     return is_flat() ? 2 : buffer(kernel_.output_buffers[0]).dims.size();
   }
   std::vector<int64_t> flattened(std::vector<int64_t> dims) const {

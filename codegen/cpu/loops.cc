@@ -10,8 +10,9 @@
 namespace gopt::codegen {
 namespace {
 
-// Scalar operations below which waking other threads costs more than they save.
-constexpr double kParallelWork = 30000;
+// Scalar operations below which waking other threads, some 50 us for two that sleep, costs more than they save; the
+// least that an element counts for, since memory takes its time.
+constexpr double kParallelWork = 1e6, kWorkOfElement = 8;
 constexpr int64_t kChunksOfThread = 4;
 constexpr int64_t kTile = 1024;     // lanes of arrays where other loops are shared among threads
 constexpr int64_t kMaxTile = 4096;  // lanes of arrays at all
@@ -32,7 +33,7 @@ double operations(const Expr& e, std::unordered_map<const Expr::Node*, double>& 
 
 double total_work(const KernelBody& body) {
   std::unordered_map<const Expr::Node*, double> memo;
-  double work = operations(body.value, memo) + 1;
+  double work = operations(body.value, memo) + kWorkOfElement;
   for (const Loop& loop : body.loops) work *= static_cast<double>(loop.extent());
   return work;
 }
@@ -47,6 +48,18 @@ void outer_reductions(const Expr& e, std::vector<std::set<AtomId>>& out, std::se
     return;
   }
   for (const Expr& a : e->args) outer_reductions(a, out, seen);
+}
+
+// Those outermost ones that do not know the symbol, outside of guards.
+void outer_reductions(const Expr& e, AtomId symbol, std::vector<Expr>& out, std::set<const Expr::Node*>& seen) {
+  if (e->kind == ExprKind::Select || !seen.insert(e.get()).second) return;
+  if (e->kind == ExprKind::Reduce) {
+    std::set<AtomId> symbols;
+    collect_symbols(e, symbols);
+    if (!symbols.contains(symbol)) out.push_back(e);
+    return;
+  }
+  for (const Expr& a : e->args) outer_reductions(a, symbol, out, seen);
 }
 
 class BoxPrinter {
@@ -169,7 +182,19 @@ class BoxPrinter {
     return inner;
   }
 
+  // Reductions that the vector loop only reads come first, since they may leave a row behind that it needs.
+  void write_reductions(Scope& scope) {
+    const Loop& lanes = body_.loops.back();
+    if (tiled_ || lanes.low != 0) return;
+    writer_.row = {lanes.symbol, lanes.high};
+    std::vector<Expr> found;
+    std::set<const Expr::Node*> seen;
+    outer_reductions(body_.value, lanes.symbol, found, seen);
+    for (const Expr& e : found) (void)writer_.value(e, scope, writer_.type_of(e, Scalar::Float));
+  }
+
   std::string element(Scope& scope) {
+    if (!body_.loops.empty()) write_reductions(scope);
     const Scalar type = writer_.type_of(body_.value, scalar_of(body_.output));
     const std::string value = writer_.value(body_.value, scope, type);
     return "out[" + writer_.index_text(body_.offset, scope) + "] = " + stored(value, type, body_.output) + ";\n";

@@ -45,7 +45,8 @@ struct Buffer {
 };
 
 enum class KernelKind {
-  Convolution,    // a library call: Conv and its epilogue
+  Convolution,    // a library call: Conv or ConvTranspose and its epilogue
+  Pooling,        // a library call: MaxPool or AveragePool
   MatrixProduct,  // a library call: MatMul or Gemm and its epilogue
   Generated,      // loops from the definitions of the nodes it covers, fused
   Reorder,        // one layout to another

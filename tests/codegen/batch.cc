@@ -78,6 +78,12 @@ BatchCase make_case(const std::string& name, const std::string& text, uint64_t s
 }
 
 std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, bool plain, const Target& target) {
+  LayoutCosts costs(plain);
+  return run_batch(cases, costs, plain ? "plain" : "blocked", target);
+}
+
+std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, KernelCosts& costs, const std::string& name,
+                                   const Target& target) {
   GraphBuilder builder;
   std::vector<Value> inputs;
   std::vector<GraphOutput> outputs;
@@ -95,14 +101,12 @@ std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, bool pla
     for (const GraphOutput& o : graph->outputs()) outputs.push_back({c.name + "." + o.name, o.value});
   }
   const Graph whole(inputs, outputs, {});
-  LayoutCosts costs(plain);
   auto plan = make_plan(whole, target, costs);
   if (!plan) return {plan.error().message};
   if (auto checked = check_plan(*plan); !checked) return {checked.error().message};
   auto code = emit(*plan);
   if (!code) return {code.error().message};
-  const std::string folder =
-      scratch_folder(cases[0].name + (plain ? "_plain" : "_blocked") + std::to_string(target.threads));
+  const std::string folder = scratch_folder(cases[0].name + "_" + name + std::to_string(target.threads));
   if (auto written = write_emitted(*code, folder, true); !written) return {written.error().message};
   auto model = LoadedModel::build_and_load(folder, target.threads);
   if (!model) return {model.error().message};

@@ -33,6 +33,9 @@ class LayoutCosts : public KernelCosts {
 
 // What went wrong, a line a case; empty: all agree with the interpreter within 1e-4 of the largest magnitude.
 std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, bool plain, const Target& target);
+// The same by the plan of these costs; `name` is that of the folder.
+std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, KernelCosts& costs, const std::string& name,
+                                   const Target& target);
 
 // The small graphs of graphs_test.cc, and random nodes of every operator (operators_test.cc).
 std::vector<BatchCase> graph_cases();

@@ -18,13 +18,14 @@ static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __
       t8 = t8 + v12;
     }
     t8 = gopt_block_reduce(t8, [](auto a, auto b) { return a + b; });
+    const float v13 = (1.0f / t8);
     for (uint32_t lane = threadIdx.x; lane < 128; lane += blockDim.x) {
       const int64_t i1 = lane;
       const float v2 = in0[128 * i0 + i1];
       const float v6 = (v2 - t3);
       const float v7 = gopt_exp(v6);
-      const float v13 = (v7 / t8);
-      out[128 * i0 + i1] = v13;
+      const float v14 = (v7 * v13);
+      out[128 * i0 + i1] = v14;
     }
   }
 }

@@ -2,12 +2,15 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <cstring>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
 #include <string>
 
+#include "gopt_convolution.h"
 #include "gopt_memory.h"
+#include "gopt_planar.h"
 
 namespace gopt_runtime {
 namespace {
@@ -18,86 +21,61 @@ constexpr auto kFloat = memory::data_type::f32;
 
 memory::dims dims_of(const std::vector<int64_t>& v) { return memory::dims(v.begin(), v.end()); }
 
-memory::desc image(const std::vector<int64_t>& dims, Order order) {
-  const Tag tag = order == Order::Blocked16 ? Tag::nChw16c : order == Order::ChannelsLast ? Tag::nhwc : Tag::nchw;
-  return {dims_of(dims), kFloat, tag};
+// Threads that share a primitive: one alone where waking the others, some 50 us, costs more than they save.
+constexpr double kSharedWork = 2e6, kSharedFloats = 1e5;  // multiplications, elements of all tensors
+
+double elements(const std::vector<int64_t>& dims) {
+  double n = 1;
+  for (const int64_t d : dims) n *= static_cast<double>(d);
+  return n;
 }
 
-dnnl::algorithm algorithm_of(PostKind kind) {
-  switch (kind) {
-    case PostKind::Relu: return dnnl::algorithm::eltwise_relu;
-    case PostKind::Clip: return dnnl::algorithm::eltwise_clip;
-    case PostKind::Logistic: return dnnl::algorithm::eltwise_logistic;
-    case PostKind::Tanh: return dnnl::algorithm::eltwise_tanh;
-    case PostKind::Elu: return dnnl::algorithm::eltwise_elu;
-    case PostKind::GeluErf: return dnnl::algorithm::eltwise_gelu_erf;
-    case PostKind::GeluTanh: return dnnl::algorithm::eltwise_gelu_tanh;
-    case PostKind::Linear: return dnnl::algorithm::eltwise_linear;
-    case PostKind::Sum:
-    case PostKind::Add: break;
+// OpenMP's count of threads, which oneDNN asks for, within a scope.
+class ThreadScope {
+ public:
+  ThreadScope(int threads, int usual) : usual_(usual), changed_(threads != usual) {
+    if (changed_) omp_set_num_threads(threads);
   }
-  throw std::runtime_error("no elementwise algorithm");
-}
-
-memory::dims row_major(const std::vector<int64_t>& dims) {
-  memory::dims strides(dims.size(), 1);
-  for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
-  return strides;
-}
-
-dnnl::primitive_attr attributes(const std::vector<Post>& posts, const memory::desc& dst) {
-  dnnl::post_ops ops;
-  for (const Post& post : posts) {
-    if (post.kind == PostKind::Sum) {
-      ops.append_sum(1.0f);
-    } else if (post.kind == PostKind::Add) {
-      ops.append_binary(dnnl::algorithm::binary_add,
-                        post.dims.empty() ? dst : memory::desc(dims_of(post.dims), kFloat, row_major(post.dims)));
-    } else {
-#if DNNL_VERSION_MAJOR >= 3
-      ops.append_eltwise(algorithm_of(post.kind), post.alpha, post.beta);
-#else
-      ops.append_eltwise(1.0f, algorithm_of(post.kind), post.alpha, post.beta);
-#endif
-    }
+  ~ThreadScope() {
+    if (changed_) omp_set_num_threads(usual_);
   }
-  dnnl::primitive_attr attr;
-  attr.set_post_ops(ops);
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attr;
-}
+  ThreadScope(const ThreadScope&) = delete;
+  ThreadScope& operator=(const ThreadScope&) = delete;
 
-// Groups of fewer than 16 channels are joined, with zeros between, since oneDNN's kernels work on whole blocks of 16.
-struct Joined {
-  int64_t factor = 1;
-  std::vector<float> weights;
+ private:
+  int usual_;
+  bool changed_;
 };
-Joined join_groups(const Convolution& c, const float* weights) {
-  const int64_t in = c.weights[1], out = c.weights[0] / c.groups, area = c.weights[2] * c.weights[3];
-  Joined joined;
-  const bool depthwise = in == 1 && out == 1;
-  if (c.groups == 1 || depthwise || in != out || in >= 16 || 16 % in != 0 || c.groups % (16 / in) != 0) return joined;
-  joined.factor = 16 / in;
-  joined.weights.assign(static_cast<size_t>(c.weights[0] * 16 * area), 0.0f);
-  for (int64_t o = 0; o < c.weights[0]; o++) {
-    const int64_t group = o / out % joined.factor;
-    std::memcpy(&joined.weights[static_cast<size_t>((o * 16 + group * in) * area)], weights + o * in * area,
-                static_cast<size_t>(in * area) * sizeof(float));
-  }
-  return joined;
-}
+
+// One call of oneDNN.
+struct Step {
+  dnnl::primitive primitive;
+  std::vector<std::pair<int, memory>> memories;
+  std::vector<dnnl_exec_arg_t> arguments;
+};
+
+// A convolution in loops of our own, between conversions.
+struct PlanarCall {
+  PlanarConvolution planar;
+  memory src, weights, bias, dst, packed, scratch;
+  bool packs;  // before each run: the weights are not constant
+  std::vector<std::pair<int, memory>> posts;
+};
+
+struct Primitive {
+  explicit Primitive(int shared_by) : threads(shared_by) {}
+  int threads;
+  std::vector<memory> src, weights, dst;      // views of what is bound
+  std::vector<std::pair<int, memory>> posts;  // views of the operand of the post of this number
+  std::vector<Step> before;
+  std::unique_ptr<PlanarCall> planar;
+  std::vector<Step> after;
+  std::vector<memory> temporaries;  // placed in the scratch memory by finish()
+};
 
 }  // namespace
 
 struct Library::State {
-  struct Primitive {
-    dnnl::primitive primitive;
-    memory src, weights, bias, dst;
-    std::vector<std::pair<int, memory>> posts;
-    std::vector<dnnl_exec_arg_t> args;
-    memory::desc scratch_desc;
-    memory scratch;
-  };
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   int threads;
@@ -105,28 +83,142 @@ struct Library::State {
   std::unique_ptr<Block> scratch;
   std::vector<std::unique_ptr<Block>> blocks;  // reordered weights
 
+  int threads_for(double work, double floats) const {
+    return work < kSharedWork && floats < kSharedFloats ? 1 : threads;
+  }
+
   memory at(const memory::desc& desc, const void* data) { return memory(desc, engine, const_cast<void*>(data)); }
+
+  memory keep(const memory::desc& desc) {
+    blocks.push_back(std::make_unique<Block>(desc.get_size()));
+    return at(desc, blocks.back()->data());
+  }
 
   // The weights in the primitive's own form.
   memory prepare(const memory::desc& have, const void* data, const memory::desc& want) {
-    blocks.push_back(std::make_unique<Block>(want.get_size()));
-    memory from = at(have, data), to = at(want, blocks.back()->data());
+    memory from = at(have, data), to = keep(want);
     dnnl::reorder(from, to).execute(stream, from, to);
     stream.wait();
     return to;
   }
 
-  template <class Desc>
-  void finish(Primitive p, const Desc& pd, const std::vector<Post>& posts) {
-    p.scratch_desc = pd.scratchpad_desc();
+  memory temporary(Primitive& p, const memory::desc& desc) {
+    p.temporaries.push_back(at(desc, nullptr));
+    return p.temporaries.back();
+  }
+
+  Step reorder(const memory& from, const memory& to) {
+    Step step;
+    step.primitive = dnnl::reorder(dnnl::reorder::primitive_desc(engine, from.get_desc(), engine, to.get_desc()));
+    step.memories = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    return step;
+  }
+
+  // The tensor in another order, converted before each run.
+  memory converted(Primitive& p, const memory& have, const memory::desc& want) {
+    if (have.get_desc() == want) return have;
+    memory to = temporary(p, want);
+    p.before.push_back(reorder(have, to));
+    return to;
+  }
+
+  static memory::desc floats(size_t count) { return {{static_cast<int64_t>(count)}, kFloat, Tag::x}; }
+
+  memory view(std::vector<memory>& views, const memory::desc& desc, const void* data) {
+    views.push_back(at(desc, data));
+    return views.back();
+  }
+
+  // Operands of the additions, in the order `want` where they have the destination's shape, which are given as `have`.
+  std::vector<std::pair<int, memory>> operands(Primitive& p, const std::vector<Post>& posts, const memory::desc& have,
+                                               const memory::desc& want) {
+    std::vector<std::pair<int, memory>> found;
     for (size_t i = 0; i < posts.size(); i++) {
       if (posts[i].kind != PostKind::Add) continue;
-      const memory::desc desc = posts[i].dims.empty()
-                                    ? pd.dst_desc()
-                                    : memory::desc(dims_of(posts[i].dims), kFloat, row_major(posts[i].dims));
-      p.posts.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(static_cast<int>(i)) | DNNL_ARG_SRC_1,
-                           at(desc, posts[i].operand));
+      const bool whole = posts[i].dims.empty();
+      memory given = at(whole ? have : dense_desc(posts[i].dims), posts[i].operand);
+      p.posts.emplace_back(static_cast<int>(i), given);
+      found.emplace_back(static_cast<int>(i), whole ? converted(p, given, want) : given);
     }
+    return found;
+  }
+
+  // Where the result is computed: in place, or beside it in another order, to be converted by `after`.
+  memory destination(Primitive& p, const memory& given, const memory::desc& want, const std::vector<Post>& posts) {
+    if (given.get_desc() == want) return given;
+    memory own = temporary(p, want);
+    const bool adds =
+        std::any_of(posts.begin(), posts.end(), [](const Post& post) { return post.kind == PostKind::Sum; });
+    if (adds) p.before.push_back(reorder(given, own));
+    p.after.push_back(reorder(own, given));
+    return own;
+  }
+
+  // The call itself, whose operands lie as it wants them.
+  template <class Desc>
+  Step call(Primitive& p, const dnnl::primitive& primitive, const Desc& pd, const memory& src, const memory& weights,
+            const memory& bias, const memory& dst, const std::vector<std::pair<int, memory>>& posts) {
+    Step step;
+    step.primitive = primitive;
+    step.memories = {{DNNL_ARG_SRC, src}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, dst}};
+    if (bias) step.memories.emplace_back(DNNL_ARG_BIAS, bias);
+    for (const auto& [number, operand] : posts)
+      step.memories.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(number) | DNNL_ARG_SRC_1, operand);
+    if (pd.scratchpad_desc().get_size() > 0)
+      step.memories.emplace_back(DNNL_ARG_SCRATCHPAD, temporary(p, pd.scratchpad_desc()));
+    return step;
+  }
+
+  void execute(const Step& step) {
+    const dnnl_status_t status = dnnl_primitive_execute(step.primitive.get(), stream.get(),
+                                                        static_cast<int>(step.arguments.size()), step.arguments.data());
+    if (status != dnnl_success) throw std::runtime_error("oneDNN: a primitive failed");
+  }
+
+  // Constant weights in the primitive's own form, others to be converted before each run.
+  memory weights_for(Primitive& p, const Convolution& c, const MadeConvolution& made, const void* weights) {
+    if (!c.constant_weights) return converted(p, view(p.weights, made.weights, weights), made.pd.weights_desc());
+    const std::vector<float> changed = form_weights(c, made.form, static_cast<const float*>(weights));
+    return prepare(made.weights, changed.empty() ? weights : changed.data(), made.pd.weights_desc());
+  }
+
+  memory bias_for(const Convolution& c, const MadeConvolution& made, const void* bias) {
+    const int64_t count = made.form.groups * made.form.out;
+    const memory::desc desc({count}, kFloat, Tag::x);
+    if (!bias || count == c.dst[1]) return bias ? at(desc, bias) : memory();
+    memory padded = keep(desc);  // zeroed
+    std::memcpy(padded.get_data_handle(), bias, static_cast<size_t>(c.dst[1]) * sizeof(float));
+    return padded;
+  }
+
+  void add_call(const Convolution& c, const MadeConvolution& made, const void* src, const void* weights,
+                const void* bias, void* dst, int own_threads) {
+    Primitive p(own_threads);
+    const memory::desc given = image_desc(made.dst_dims, c.dst_order);
+    memory from = converted(p, view(p.src, image_desc(made.src_dims, c.src_order), src), made.src);
+    const auto added = operands(p, c.posts, given, made.dst);
+    memory to = destination(p, view(p.dst, given, dst), made.dst, c.posts);
+    p.before.push_back(call(p, dnnl::convolution_forward(made.pd), made.pd, from, weights_for(p, c, made, weights),
+                            bias_for(c, made, bias), to, added));
+    primitives.push_back(std::move(p));
+  }
+
+  void add_planar(const Convolution& c, PlanarConvolution planar, const void* src, const void* weights,
+                  const void* bias, void* dst, int own_threads) {
+    Primitive p(own_threads);
+    const memory::desc given = image_desc(c.dst, c.dst_order), plain = image_desc(c.dst, Order::Plain);
+    PlanarCall own{std::move(planar), {}, {}, {}, {}, {}, {}, !c.constant_weights, {}};
+    own.src = converted(p, view(p.src, image_desc(c.src, c.src_order), src), image_desc(c.src, Order::Plain));
+    own.posts = operands(p, c.posts, given, plain);
+    own.dst = destination(p, view(p.dst, given, dst), plain, c.posts);
+    own.weights = view(p.weights, dense_desc(c.weights), weights);
+    own.packed =
+        own.packs ? temporary(p, floats(own.planar.packed_floats())) : keep(floats(own.planar.packed_floats()));
+    if (!own.packs)
+      own.planar.pack(static_cast<const float*>(weights), static_cast<float*>(own.packed.get_data_handle()));
+    own.scratch = temporary(p, floats(own.planar.scratch_floats()));
+    if (bias) own.bias = at(floats(static_cast<size_t>(c.dst[1])), bias);
+    p.planar = std::make_unique<PlanarCall>(std::move(own));
     primitives.push_back(std::move(p));
   }
 };
@@ -139,63 +231,56 @@ Library::~Library() = default;
 
 void Library::add(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst) {
   State& s = *state_;
-  const Joined joined = join_groups(c, static_cast<const float*>(weights));
-  const int64_t groups = c.groups / joined.factor, in = c.weights[1] * joined.factor;
-  memory::dims wd{c.weights[0], in, c.weights[2], c.weights[3]};
-  if (groups > 1) wd = {groups, c.weights[0] / groups, in, c.weights[2], c.weights[3]};
-  const memory::desc src_desc = image(c.src, c.src_order), dst_desc = image(c.dst, c.dst_order);
-  const memory::desc any(wd, kFloat, Tag::any), plain(wd, kFloat, groups > 1 ? Tag::goihw : Tag::oihw);
-  const memory::desc bias_desc = bias ? memory::desc({c.weights[0]}, kFloat, Tag::x) : memory::desc();
-  const memory::dims strides{c.strides[0], c.strides[1]}, dilations{c.dilations[0] - 1, c.dilations[1] - 1},
-      before{c.pads[0], c.pads[1]};
-  memory::dims after;
-  for (int d = 0; d < 2; d++)
-    after.push_back((c.dst[2 + d] - 1) * c.strides[d] + (c.weights[2 + d] - 1) * c.dilations[d] + 1 - c.src[2 + d] -
-                    c.pads[d]);
-  const dnnl::primitive_attr attr = attributes(c.posts, dst_desc);
-  auto describe = [&](dnnl::algorithm algorithm) {
-#if DNNL_VERSION_MAJOR >= 3
-    return dnnl::convolution_forward::primitive_desc(s.engine, dnnl::prop_kind::forward_inference, algorithm, src_desc,
-                                                     any, bias_desc, dst_desc, strides, dilations, before, after, attr);
-#else
-    const dnnl::convolution_forward::desc d(dnnl::prop_kind::forward_inference, algorithm, src_desc, any, bias_desc,
-                                            dst_desc, strides, dilations, before, after);
-    return dnnl::convolution_forward::primitive_desc(d, attr, s.engine);
-#endif
+  const auto make = [&](Order from, Order to, bool winograd) {
+    return make_convolution(s.engine, c, from, to, bias != nullptr, winograd);
   };
-  dnnl::convolution_forward::primitive_desc pd;
-  bool made = false;
-  if (c.winograd) {
-    try {
-      pd = describe(dnnl::algorithm::convolution_winograd);
-      made = true;
-    } catch (const dnnl::error&) {
-      made = false;  // not on this processor
-    }
+  const double taps = elements(c.weights) / static_cast<double>(c.weights[0] * c.weights[1]);
+  const double work = elements(c.transposed ? c.src : c.dst) * static_cast<double>(c.weights[1]) * taps;
+  const int threads = s.threads_for(work, elements(c.src) + elements(c.dst) + elements(c.weights));
+  const ThreadScope scope(threads, s.threads);
+  PlanarConvolution planar(planar_shape(c), c.posts, threads);
+  std::optional<MadeConvolution> made;
+  Method method = c.method;
+  if (method == Method::Winograd) made = make(c.src_order, c.dst_order, true);
+  if (!made && (method == Method::Winograd || method == Method::Direct)) {
+    made = make(c.src_order, c.dst_order, false);
+    if (!made) method = best_conversion(c, planar);
   }
-  if (!made) pd = describe(dnnl::algorithm::convolution_direct);
-  State::Primitive p;
-  p.primitive = dnnl::convolution_forward(pd);
-  p.src = s.at(src_desc, src);
-  p.dst = s.at(dst_desc, dst);
-  p.weights = s.prepare(plain, joined.factor > 1 ? joined.weights.data() : weights, pd.weights_desc());
-  if (bias) p.bias = s.at(bias_desc, bias);
-  s.finish(std::move(p), pd, c.posts);
+  if (!made && method == Method::ChannelsLast) made = make(Order::ChannelsLast, Order::ChannelsLast, false);
+  if (made)
+    s.add_call(c, *made, src, weights, bias, dst, threads);
+  else
+    s.add_planar(c, std::move(planar), src, weights, bias, dst, threads);
+}
+
+void Library::add(const Pooling& pooling, const void* src, void* dst) {
+  State& s = *state_;
+  const int threads =
+      s.threads_for(elements(pooling.dst) * elements(pooling.kernel), elements(pooling.src) + elements(pooling.dst));
+  Primitive p(threads);
+  PlanarCall call{planar_pooling(pooling, threads), {}, {}, {}, {}, {}, {}, false, {}};
+  call.src = s.view(p.src, dense_desc(pooling.src), src);
+  call.dst = s.view(p.dst, dense_desc(pooling.dst), dst);
+  call.scratch = s.temporary(p, s.floats(call.planar.scratch_floats()));
+  p.planar = std::make_unique<PlanarCall>(std::move(call));
+  s.primitives.push_back(std::move(p));
 }
 
 void Library::add(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst) {
   State& s = *state_;
-  const memory::desc src_desc(dims_of(m.src), kFloat, dims_of(m.src_strides)),
-      dst_desc(dims_of(m.dst), kFloat, row_major(m.dst));
+  const int threads = s.threads_for(elements(m.dst) * static_cast<double>(m.src.back()),
+                                    elements(m.src) + elements(m.weights) + elements(m.dst));
+  const ThreadScope scope(threads, s.threads);
+  const memory::desc src_desc(dims_of(m.src), kFloat, dims_of(m.src_strides)), dst_desc = dense_desc(m.dst);
   const memory::desc given(dims_of(m.weights), kFloat, dims_of(m.weight_strides));
   const memory::desc weight_desc = m.constant_weights ? memory::desc(dims_of(m.weights), kFloat, Tag::any) : given;
   memory::desc bias_desc;
   if (bias) {
     std::vector<int64_t> bd(m.dst.size(), 1);
     bd.back() = m.dst.back();
-    bias_desc = memory::desc(dims_of(bd), kFloat, row_major(bd));
+    bias_desc = dense_desc(bd);
   }
-  const dnnl::primitive_attr attr = attributes(m.posts, dst_desc);
+  const dnnl::primitive_attr attr = post_attributes(m.posts, dst_desc);
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::matmul::primitive_desc pd(s.engine, src_desc, weight_desc, bias_desc, dst_desc, attr);
 #else
@@ -203,58 +288,68 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
                                     : dnnl::matmul::desc(src_desc, weight_desc, dst_desc);
   const dnnl::matmul::primitive_desc pd(d, attr, s.engine);
 #endif
-  State::Primitive p;
-  p.primitive = dnnl::matmul(pd);
-  p.src = s.at(src_desc, src);
-  p.dst = s.at(dst_desc, dst);
-  p.weights = m.constant_weights ? s.prepare(given, weights, pd.weights_desc()) : s.at(given, weights);
-  if (bias) p.bias = s.at(bias_desc, bias);
-  s.finish(std::move(p), pd, m.posts);
+  Primitive p(threads);
+  memory from = s.view(p.src, src_desc, src), to = s.view(p.dst, dst_desc, dst);
+  memory by = m.constant_weights ? s.prepare(given, weights, pd.weights_desc()) : s.view(p.weights, given, weights);
+  const auto added = s.operands(p, m.posts, dst_desc, dst_desc);
+  p.before.push_back(s.call(p, dnnl::matmul(pd), pd, from, by, bias ? s.at(bias_desc, bias) : memory(), to, added));
+  s.primitives.push_back(std::move(p));
 }
 
-void Library::add_nothing() { state_->primitives.emplace_back(); }
+void Library::add_nothing() { state_->primitives.emplace_back(1); }
 
 void Library::finish() {
   State& s = *state_;
+  const auto rounded = [](const memory& m) { return (m.get_desc().get_size() + 63) / 64 * 64; };
   size_t most = 0;
-  for (State::Primitive& p : s.primitives)
-    if (p.primitive) most = std::max(most, p.scratch_desc.get_size());
+  for (const Primitive& p : s.primitives) {
+    size_t size = 0;
+    for (const memory& m : p.temporaries) size += rounded(m);
+    most = std::max(most, size);
+  }
   s.scratch = std::make_unique<Block>(most);
-  for (State::Primitive& p : s.primitives) {
-    if (!p.primitive) continue;
-    auto put = [&p](int arg, const memory& m) {
-      if (m) p.args.push_back({arg, m.get()});
-    };
-    put(DNNL_ARG_SRC, p.src);
-    put(DNNL_ARG_WEIGHTS, p.weights);
-    put(DNNL_ARG_BIAS, p.bias);
-    put(DNNL_ARG_DST, p.dst);
-    for (auto& [arg, m] : p.posts) put(arg, m);
-    if (p.scratch_desc.get_size() > 0) {
-      p.scratch = s.at(p.scratch_desc, s.scratch->data());
-      put(DNNL_ARG_SCRATCHPAD, p.scratch);
+  for (Primitive& p : s.primitives) {
+    char* next = s.scratch->data();
+    for (memory& m : p.temporaries) {
+      m.set_data_handle(next);
+      next += rounded(m);
     }
+    for (std::vector<Step>* steps : {&p.before, &p.after})
+      for (Step& step : *steps)
+        for (auto& [argument, m] : step.memories) step.arguments.push_back({argument, m.get()});
   }
 }
 
 void Library::bind(size_t primitive, const void* src, const void* weights, void* dst) {
-  State::Primitive& p = state_->primitives[primitive];
-  if (src) p.src.set_data_handle(const_cast<void*>(src));
-  if (weights) p.weights.set_data_handle(const_cast<void*>(weights));
-  if (dst) p.dst.set_data_handle(dst);
+  Primitive& p = state_->primitives[primitive];
+  const auto put = [](std::vector<memory>& views, const void* data) {
+    if (data)
+      for (memory& view : views) view.set_data_handle(const_cast<void*>(data));
+  };
+  put(p.src, src);
+  put(p.weights, weights);
+  put(p.dst, dst);
 }
 
 void Library::bind_post(size_t primitive, int post, const void* operand) {
-  for (auto& [arg, m] : state_->primitives[primitive].posts)
-    if (arg == (DNNL_ARG_ATTR_MULTIPLE_POST_OP(post) | DNNL_ARG_SRC_1)) m.set_data_handle(const_cast<void*>(operand));
+  for (auto& [number, view] : state_->primitives[primitive].posts)
+    if (number == post) view.set_data_handle(const_cast<void*>(operand));
 }
 
 void Library::run(size_t primitive) {
-  State::Primitive& p = state_->primitives[primitive];
-  if (!p.primitive) throw std::runtime_error("oneDNN has no such primitive");
-  const dnnl_status_t status =
-      dnnl_primitive_execute(p.primitive.get(), state_->stream.get(), static_cast<int>(p.args.size()), p.args.data());
-  if (status != dnnl_success) throw std::runtime_error("oneDNN: primitive " + std::to_string(primitive) + " failed");
+  State& s = *state_;
+  Primitive& p = s.primitives[primitive];
+  if (p.before.empty() && !p.planar) throw std::runtime_error("oneDNN has no such primitive");
+  const ThreadScope scope(p.threads, s.threads);
+  for (const Step& step : p.before) s.execute(step);
+  if (p.planar) {
+    PlanarCall& call = *p.planar;
+    const auto data = [](const memory& m) { return m ? static_cast<float*>(m.get_data_handle()) : nullptr; };
+    for (const auto& [number, operand] : call.posts) call.planar.bind_post(number, operand.get_data_handle());
+    if (call.packs) call.planar.pack(data(call.weights), data(call.packed));
+    call.planar.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
+  }
+  for (const Step& step : p.after) s.execute(step);
 }
 
 }  // namespace gopt_runtime

@@ -1,31 +1,39 @@
-// Convolutions and matrix products by oneDNN: made once, weights reordered once into the form that the primitive asks
-// for.
+// Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
+// for; convolutions for which it has reference code alone, and pooling, in loops of our own (gopt_planar.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "gopt_post.h"
+
 namespace gopt_runtime {
 
 enum class Order { Plain, Blocked16, ChannelsLast };
 
-enum class PostKind { Sum, Add, Relu, Clip, Logistic, Tanh, Elu, GeluErf, GeluTanh, Linear };
-// Sum: the destination already holds what is added. Add: a tensor of the destination's shape (operand), or of `dims`.
-struct Post {
-  PostKind kind;
-  float alpha = 0, beta = 0;
-  const void* operand = nullptr;
-  std::vector<int64_t> dims;
-};
+// How a convolution is computed. Direct: by oneDNN on the tensors as they lie, or, where it has no fast code for them,
+// by the best of the others. Winograd: where there is one, else direct. ChannelsLast, Planar: the tensors are converted
+// where they lie otherwise.
+enum class Method { Direct, Winograd, ChannelsLast, Planar };
 
 struct Convolution {
-  std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, h, w]
+  std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, axes...], one to three axes
   int64_t groups = 1;
-  int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};  // pads before; those after follow from dst
+  std::vector<int64_t> strides, dilations, pads;  // of each axis; pads before, those after follow from dst
+  bool transposed = false;                        // weights [in, out / groups, axes...]
+  bool constant_weights = true;                   // they are there when the primitive is added, and stay
   Order src_order = Order::Plain, dst_order = Order::Plain;
-  bool winograd = false;  // where there is one, else direct
+  Method method = Method::Direct;
   std::vector<Post> posts;
+};
+
+// Of plain tensors.
+struct Pooling {
+  std::vector<int64_t> src, dst;
+  std::vector<int64_t> kernel, strides, dilations, pads;  // of one to three axes; pads before, then after
+  bool average = false;                                   // else the greatest element
+  bool counts_padding = false;
 };
 
 struct MatrixProduct {
@@ -41,6 +49,7 @@ class Library {
   ~Library();
   // Pointers may be null where they are given before each run by bind().
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
+  void add(const Pooling& pooling, const void* src, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
   void add_nothing();  // in the place of a primitive that cannot be made; running it is an error
   void finish();                                                                 // after the last

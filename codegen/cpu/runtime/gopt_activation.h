@@ -1,0 +1,36 @@
+// Activations of library kernels over an array.
+#pragma once
+
+#include "gopt_math.h"
+#include "gopt_post.h"
+
+namespace gopt_runtime {
+
+template <class F>
+inline void gopt_for_each(float* x, int64_t count, const F& f) {
+#pragma omp simd
+  for (int64_t i = 0; i < count; i++) x[i] = f(x[i]);
+}
+
+// Nothing for Sum and Add, which are no functions of one number.
+inline void apply_activation(const Post& post, float* x, int64_t count) {
+  const float a = post.alpha, b = post.beta;
+  switch (post.kind) {
+    case PostKind::Relu: return gopt_for_each(x, count, [a](float v) { return v > 0.0f ? v : a * v; });
+    case PostKind::Clip: return gopt_for_each(x, count, [a, b](float v) { return v < a ? a : v > b ? b : v; });
+    case PostKind::Logistic: return gopt_for_each(x, count, [](float v) { return 1.0f / (1.0f + gopt_exp(-v)); });
+    case PostKind::Tanh: return gopt_for_each(x, count, [](float v) { return gopt_tanh(v); });
+    case PostKind::Elu:
+      return gopt_for_each(x, count, [a](float v) { return v > 0.0f ? v : a * (gopt_exp(v) - 1.0f); });
+    case PostKind::GeluErf:
+      return gopt_for_each(x, count, [](float v) { return 0.5f * v * (1.0f + gopt_erf(v * 0.707106781f)); });
+    case PostKind::GeluTanh:
+      return gopt_for_each(
+          x, count, [](float v) { return 0.5f * v * (1.0f + gopt_tanh(0.797884561f * (v + 0.044715f * v * v * v))); });
+    case PostKind::Linear: return gopt_for_each(x, count, [a, b](float v) { return a * v + b; });
+    case PostKind::Sum:
+    case PostKind::Add: return;
+  }
+}
+
+}  // namespace gopt_runtime

@@ -1,0 +1,275 @@
+#include "gopt_convolution.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace gopt_runtime {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+constexpr auto kFloat = memory::data_type::f32;
+constexpr int64_t kBlock = 16;
+
+int64_t rounded(int64_t channels) { return (channels + kBlock - 1) / kBlock * kBlock; }
+
+Tag image_tag(Order order, size_t axes) {
+  static constexpr Tag tags[3][3] = {
+      {Tag::ncw, Tag::nchw, Tag::ncdhw}, {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}, {Tag::nwc, Tag::nhwc, Tag::ndhwc}};
+  return tags[static_cast<size_t>(order)][axes - 1];
+}
+
+Tag weight_tag(bool grouped, size_t axes) {
+  static constexpr Tag tags[2][3] = {{Tag::oiw, Tag::oihw, Tag::oidhw}, {Tag::goiw, Tag::goihw, Tag::goidhw}};
+  return tags[grouped][axes - 1];
+}
+
+// The same convolution over two axes, the first of extent 1: oneDNN has code for depthwise ones over two axes alone.
+Convolution with_second_axis(Convolution c) {
+  for (std::vector<int64_t>* dims : {&c.src, &c.weights, &c.dst}) dims->insert(dims->begin() + 2, 1);
+  c.strides.insert(c.strides.begin(), 1);
+  c.dilations.insert(c.dilations.begin(), 1);
+  c.pads.insert(c.pads.begin(), 0);
+  return c;
+}
+
+// In the order in which they are tried.
+std::vector<Form> forms(const Convolution& c, Order src, Order dst) {
+  const Form own = own_form(c);
+  std::vector<Form> list{own};
+  const bool blocked_src = src == Order::Blocked16, blocked_dst = dst == Order::Blocked16;
+  if (!c.constant_weights || !blocked_dst) return list;
+  const int64_t all_in = own.groups * own.in, all_out = own.groups * own.out;
+  const Form one{1, blocked_src ? rounded(all_in) : all_in, rounded(all_out)};
+  if (own.groups == 1) {
+    list.push_back(one);
+    return list;
+  }
+  constexpr int64_t kMostWork = 4;  // so many times its own
+  for (int64_t factor = 2; factor <= std::min(kMostWork, own.groups); factor++) {
+    const int64_t in = own.in * factor, out = own.out * factor, groups = (own.groups + factor - 1) / factor;
+    const bool fits = groups * factor == own.groups ||
+                      (blocked_src && groups * in <= rounded(all_in) && groups * out <= rounded(all_out));
+    if (fits && in % kBlock == 0 && out % kBlock == 0) list.push_back({groups, in, out});
+  }
+  if (own.groups <= kMostWork) list.push_back(one);
+  return list;
+}
+
+memory::dims weight_dims(const Convolution& c, const Form& form) {
+  memory::dims dims{form.out, form.in};
+  if (form.groups > 1) dims.insert(dims.begin(), form.groups);
+  dims.insert(dims.end(), c.weights.begin() + 2, c.weights.end());
+  return dims;
+}
+
+dnnl::convolution_forward::primitive_desc describe(const dnnl::engine& engine, dnnl::algorithm algorithm,
+                                                   const Convolution& c, const Form& form, const MadeConvolution& made,
+                                                   bool bias) {
+  memory::dims strides(c.strides.begin(), c.strides.end()), before(c.pads.begin(), c.pads.end()), dilations, after;
+  for (size_t d = 0; d < c.pads.size(); d++) {
+    dilations.push_back(c.dilations[d] - 1);
+    after.push_back((c.dst[2 + d] - 1) * c.strides[d] + (c.weights[2 + d] - 1) * c.dilations[d] + 1 - c.src[2 + d] -
+                    c.pads[d]);
+  }
+  const memory::desc any(weight_dims(c, form), kFloat, Tag::any);
+  const memory::desc bias_desc = bias ? memory::desc({form.groups * form.out}, kFloat, Tag::x) : memory::desc();
+  const dnnl::primitive_attr attr = post_attributes(c.posts, made.dst);
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine,    dnnl::prop_kind::forward_inference,
+          algorithm, made.src,
+          any,       bias_desc,
+          made.dst,  strides,
+          dilations, before,
+          after,     attr};
+#else
+  const dnnl::convolution_forward::desc d(dnnl::prop_kind::forward_inference, algorithm, made.src, any, bias_desc,
+                                          made.dst, strides, dilations, before, after);
+  return {d, attr, engine};
+#endif
+}
+
+// Errors: dnnl::error where there is no code at all.
+MadeConvolution make_form(const dnnl::engine& engine, const Convolution& c, const Form& form, Order src, Order dst,
+                          bool bias, dnnl::algorithm algorithm) {
+  MadeConvolution made;
+  made.form = form;
+  made.src_dims = c.src;
+  made.dst_dims = c.dst;
+  made.src_dims[1] = form.groups * form.in;
+  made.dst_dims[1] = form.groups * form.out;
+  made.src = image_desc(made.src_dims, src);
+  made.dst = image_desc(made.dst_dims, dst);
+  made.weights = memory::desc(weight_dims(c, form), kFloat, weight_tag(form.groups > 1, c.pads.size()));
+  made.pd = describe(engine, algorithm, c, form, made, bias);
+  return made;
+}
+
+bool is_reference(const MadeConvolution& made) {
+  return std::string(made.pd.impl_info_str()).compare(0, 3, "ref") == 0;
+}
+
+// Unfolds the source: for each group a product of its own, thin where groups are small.
+bool unfolds(const MadeConvolution& made) {
+  return std::string(made.pd.impl_info_str()).find("gemm") != std::string::npos;
+}
+
+dnnl::algorithm algorithm_of(PostKind kind) {
+  switch (kind) {
+    case PostKind::Relu: return dnnl::algorithm::eltwise_relu;
+    case PostKind::Clip: return dnnl::algorithm::eltwise_clip;
+    case PostKind::Logistic: return dnnl::algorithm::eltwise_logistic;
+    case PostKind::Tanh: return dnnl::algorithm::eltwise_tanh;
+    case PostKind::Elu: return dnnl::algorithm::eltwise_elu;
+    case PostKind::GeluErf: return dnnl::algorithm::eltwise_gelu_erf;
+    case PostKind::GeluTanh: return dnnl::algorithm::eltwise_gelu_tanh;
+    case PostKind::Linear: return dnnl::algorithm::eltwise_linear;
+    case PostKind::Sum:
+    case PostKind::Add: break;
+  }
+  throw std::runtime_error("no elementwise algorithm");
+}
+
+double product(const std::vector<int64_t>& extents, size_t first) {
+  double n = 1;
+  for (size_t d = first; d < extents.size(); d++) n *= static_cast<double>(extents[d]);
+  return n;
+}
+
+}  // namespace
+
+memory::desc image_desc(const std::vector<int64_t>& dims, Order order) {
+  return {memory::dims(dims.begin(), dims.end()), kFloat, image_tag(order, dims.size() - 2)};
+}
+
+dnnl::primitive_attr post_attributes(const std::vector<Post>& posts, const memory::desc& dst) {
+  dnnl::post_ops ops;
+  for (const Post& post : posts) {
+    if (post.kind == PostKind::Sum) {
+      ops.append_sum(1.0f);
+    } else if (post.kind == PostKind::Add) {
+      ops.append_binary(dnnl::algorithm::binary_add, post.dims.empty() ? dst : dense_desc(post.dims));
+    } else {
+#if DNNL_VERSION_MAJOR >= 3
+      ops.append_eltwise(algorithm_of(post.kind), post.alpha, post.beta);
+#else
+      ops.append_eltwise(1.0f, algorithm_of(post.kind), post.alpha, post.beta);
+#endif
+    }
+  }
+  dnnl::primitive_attr attr;
+  attr.set_post_ops(ops);
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+memory::desc dense_desc(const std::vector<int64_t>& dims) {
+  memory::dims strides(dims.size(), 1);
+  for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
+  return {memory::dims(dims.begin(), dims.end()), kFloat, strides};
+}
+
+Form own_form(const Convolution& c) { return {c.groups, c.src[1] / c.groups, c.dst[1] / c.groups}; }
+
+std::optional<MadeConvolution> make_convolution(const dnnl::engine& engine, const Convolution& c, Order src, Order dst,
+                                                bool bias, bool winograd) {
+  if (c.transposed) return std::nullopt;
+  const auto attempt = [&](const Convolution& d, const Form& form) -> std::optional<MadeConvolution> {
+    try {
+      auto made = make_form(engine, d, form, src, dst, bias,
+                            winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct);
+      if (is_reference(made)) return std::nullopt;
+      if (unfolds(made) && (form.groups > 1 || src != Order::Plain)) return std::nullopt;
+      return made;
+    } catch (const dnnl::error&) {
+      return std::nullopt;  // not on this processor
+    }
+  };
+  for (const Form& form : forms(c, src, dst)) {
+    if (auto made = attempt(c, form)) return made;
+    if (c.pads.size() == 1)
+      if (auto made = attempt(with_second_axis(c), form)) return made;
+  }
+  return std::nullopt;
+}
+
+std::vector<float> form_weights(const Convolution& c, const Form& form, const float* weights) {
+  const Form own = own_form(c);
+  if (form == own) return {};
+  const auto taps = static_cast<int64_t>(product(c.weights, 2));
+  std::vector<float> result(static_cast<size_t>(form.groups * form.out * form.in * taps), 0.0f);
+  for (int64_t o = 0; o < own.groups * own.out; o++) {
+    const int64_t first = o / own.out * own.in - o / form.out * form.in;  // of its inputs, among those of its new group
+    std::copy(weights + o * own.in * taps, weights + (o + 1) * own.in * taps,
+              result.begin() + (o * form.in + first) * taps);
+  }
+  return result;
+}
+
+PlanarShape planar_shape(const Convolution& c) {
+  PlanarShape s;
+  const Form own = own_form(c);
+  s.batch = c.src[0];
+  s.groups = own.groups;
+  s.in = own.in;
+  s.out = own.out;
+  s.transposed = c.transposed;
+  for (size_t d = 0; d < c.pads.size(); d++) {
+    const size_t axis = 3 - c.pads.size() + d;
+    s.src[axis] = c.src[2 + d];
+    s.dst[axis] = c.dst[2 + d];
+    s.kernel[axis] = c.weights[2 + d];
+    s.strides[axis] = c.strides[d];
+    s.dilations[axis] = c.dilations[d];
+    s.pads[axis] = c.pads[d];
+  }
+  return s;
+}
+
+PlanarConvolution planar_pooling(const Pooling& p, int threads) {
+  PlanarShape s;
+  s.combine = p.average ? Combine::Sums : Combine::Greatest;
+  s.groups = p.src[0] * p.src[1];
+  const size_t axes = p.kernel.size();
+  std::vector<float> factors{1};
+  for (size_t d = 0; d < axes; d++) {
+    const size_t axis = 3 - axes + d;
+    s.src[axis] = p.src[2 + d];
+    s.dst[axis] = p.dst[2 + d];
+    s.kernel[axis] = p.kernel[d];
+    s.strides[axis] = p.strides[d];
+    s.dilations[axis] = p.dilations[d];
+    s.pads[axis] = p.pads[d];
+    // Each axis counts for itself.
+    const int64_t low = p.counts_padding ? -p.pads[d] : 0,
+                  high = p.src[2 + d] + (p.counts_padding ? p.pads[axes + d] : 0);
+    std::vector<float> finer;
+    for (const float factor : factors)
+      for (int64_t y = 0; y < p.dst[2 + d]; y++) {
+        int64_t counted = 0;
+        for (int64_t k = 0; k < p.kernel[d]; k++) {
+          const int64_t at = y * p.strides[d] + k * p.dilations[d] - p.pads[d];
+          counted += at >= low && at < high;
+        }
+        finer.push_back(factor / static_cast<float>(counted));
+      }
+    factors = std::move(finer);
+  }
+  PlanarConvolution planar(s, {}, threads);
+  if (p.average) planar.scale(std::move(factors));
+  return planar;
+}
+
+// Channels last, oneDNN computes half again as fast as loops over planes do, but the tensors are converted twice, and
+// groups of few channels leave its lanes empty.
+Method best_conversion(const Convolution& c, const PlanarConvolution& planar) {
+  if (c.transposed) return Method::Planar;
+  const Form own = own_form(c);
+  const double operations = 2 * product(c.dst, 0) * static_cast<double>(own.in) * product(c.weights, 2);
+  const double moved = product(c.src, 0) + product(c.dst, 0);
+  if (own.in < 8 || own.out < 8) return Method::Planar;
+  return operations * (1 / planar.used_lanes() - 0.7) > 100 * moved ? Method::ChannelsLast : Method::Planar;
+}
+
+}  // namespace gopt_runtime

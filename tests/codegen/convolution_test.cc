@@ -1,0 +1,133 @@
+// Convolutions and pooling of every kind that library kernels take, drawn at random: one to three axes, odd channels,
+// groups, strides, dilations, unequal pads, transposed ones, weights that are not constant. Each layout and each
+// implementation computes what the interpreter does.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "batch.h"
+
+namespace gopt {
+namespace {
+
+class Drawer {
+ public:
+  explicit Drawer(uint32_t seed) : engine_(seed) {}
+
+  int64_t pick(std::vector<int64_t> choices) { return choices[engine_() % choices.size()]; }
+  bool one_in(uint32_t n) { return engine_() % n == 0; }
+
+  std::string convolution(bool transposed) {
+    const auto axes = static_cast<size_t>(pick({1, 2, 2, 3}));
+    const int64_t groups = pick({1, 1, 2, 3, 6, 13}), in = pick({1, 1, 2, 3, 8, 16, 24}),
+                  out = pick({1, 1, 2, 5, 8, 16, 20});
+    window(axes, {1, 2, 3, 4}, transposed);
+    std::vector<int64_t> x{pick({1, 2}), groups * in},
+        w{transposed ? groups * in : groups * out, transposed ? out : in};
+    for (size_t d = 0; d < axes; d++) {
+      x.push_back(pick({5, 7, 9}) + (transposed ? 0 : (kernel_[d] - 1) * dilations_[d]));
+      w.push_back(kernel_[d]);
+    }
+    const bool varies = one_in(8), biased = one_in(2);
+    std::string text = "input x : f32" + list(x) + "\ninput " + (varies ? "v" : "w1") + " : f32" + list(w) + "\n";
+    if (biased) text += "input w2 : f32[" + std::to_string(groups * out) + "]\n";
+    text += std::string("a = ") + (transposed ? "ConvTranspose" : "Conv") + "(x, " + (varies ? "v" : "w1") +
+            (biased ? ", w2" : "") + ") {group=" + std::to_string(groups) + ", strides=" + list(strides_) +
+            ", dilations=" + list(dilations_) + ", pads=" + list(pads_);
+    if (transposed) text += ", output_padding=" + list(extra_);
+    const char* activations[] = {"Identity", "Relu", "Sigmoid", "Tanh", "Gelu", "Elu", "LeakyRelu"};
+    text += "}\n";
+    if (one_in(3)) return text + "b = Mul(a, a)\nc = Add(a, b)\noutput y = c";
+    return text + "b = " + activations[engine_() % 7] + "(a)\noutput y = b";
+  }
+
+  std::string pooling() {
+    const auto axes = static_cast<size_t>(pick({1, 2, 2, 3}));
+    window(axes, {1, 2, 3, 5}, false);
+    std::vector<int64_t> x{pick({1, 2}), pick({1, 3, 16})};
+    for (size_t d = 0; d < axes; d++) x.push_back(pick({5, 7, 14, 23}) + (kernel_[d] - 1) * dilations_[d]);
+    const bool average = one_in(2);
+    std::string text = "input x : f32" + list(x) + "\na = " + (average ? "AveragePool" : "MaxPool") +
+                       "(x) {kernel_shape=" + list(kernel_) + ", strides=" + list(strides_) +
+                       ", dilations=" + list(dilations_) + ", pads=" + list(pads_) +
+                       ", ceil_mode=" + std::to_string(engine_() % 2);
+    if (average) text += ", count_include_pad=" + std::to_string(engine_() % 2);
+    return text + "}\noutput y = a";
+  }
+
+ private:
+  void window(size_t axes, const std::vector<int64_t>& kernels, bool transposed) {
+    for (auto* v : {&kernel_, &strides_, &dilations_, &pads_, &extra_}) v->clear();
+    pads_.resize(2 * axes);
+    for (size_t d = 0; d < axes; d++) {
+      kernel_.push_back(pick(kernels));
+      strides_.push_back(pick({1, 1, 2, 3}));
+      dilations_.push_back(pick({1, 1, 2, 3}));
+      const int64_t reach = (kernel_[d] - 1) * dilations_[d];
+      for (size_t side : {d, axes + d}) pads_[side] = std::min<int64_t>(reach, pick({0, 0, 1, 2}));
+      extra_.push_back(transposed && strides_[d] > 1 && one_in(2) ? 1 : 0);
+    }
+  }
+
+  static std::string list(const std::vector<int64_t>& numbers) {
+    std::string text = "[";
+    for (size_t i = 0; i < numbers.size(); i++) text += (i ? "," : "") + std::to_string(numbers[i]);
+    return text + "]";
+  }
+
+  std::mt19937 engine_;
+  std::vector<int64_t> kernel_, strides_, dilations_, pads_, extra_;
+};
+
+std::vector<BatchCase> drawn_cases(uint32_t seed, int count) {
+  Drawer drawer(seed);
+  std::vector<BatchCase> cases;
+  for (int i = 0; i < count; i++) {
+    const std::string text = i % 4 == 3 ? drawer.pooling() : drawer.convolution(i % 4 == 2);
+    SCOPED_TRACE(text);
+    cases.push_back(make_case("c" + std::to_string(i), text, seed + static_cast<uint32_t>(i)));
+  }
+  return cases;
+}
+
+// Of the rows that accept a convolution, takes the one of this name; plain or blocked tensors, as is said.
+class CostsByName : public KernelCosts {
+ public:
+  CostsByName(std::string name, bool plain) : name_(std::move(name)), layouts_(plain) {}
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    const double other = kernel.kind == KernelKind::Convolution && kernel.implementation != name_ ? 1e-3 : 0;
+    return layouts_.time_ms(plan, kernel) + other;
+  }
+
+ private:
+  std::string name_;
+  LayoutCosts layouts_;
+};
+
+struct DrawnRow {
+  const char* implementation;
+  bool plain;
+  uint32_t seed;
+};
+class DrawnConvolutions : public testing::TestWithParam<DrawnRow> {};
+
+TEST_P(DrawnConvolutions, AgreeWithTheInterpreter) {
+  const DrawnRow& row = GetParam();
+  CostsByName costs(row.implementation, row.plain);
+  for (const std::string& line :
+       run_batch(drawn_cases(row.seed, 48), costs, "drawn" + std::to_string(row.seed), {TargetKind::Cpu, 2}))
+    ADD_FAILURE() << line;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, DrawnConvolutions,
+                         testing::Values(DrawnRow{"direct", true, 101}, DrawnRow{"direct", false, 202},
+                                         DrawnRow{"planar", true, 303}, DrawnRow{"channels-last", true, 404},
+                                         DrawnRow{"channels-last", false, 505}),
+                         [](const testing::TestParamInfo<DrawnRow>& info) {
+                           std::string name = info.param.implementation;
+                           std::erase(name, '-');
+                           return name + (info.param.plain ? "Plain" : "Blocked");
+                         });
+
+}  // namespace
+}  // namespace gopt
