@@ -1,12 +1,12 @@
 #include "opaque_types.h"
 
-#include <onnx/checker.h>
 #include <onnx/defs/schema.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "declarations.h"
+#include "inference_process.h"
 
 namespace gopt::ir {
 namespace {
@@ -23,32 +23,6 @@ std::string type_text(ElementType type) {
       {ElementType::Bool, "bool"},         {ElementType::String, "string"}};
   const auto it = texts.find(type);
   return it == texts.end() ? "" : "tensor(" + it->second + ")";
-}
-
-// Inference of windowed operators trusts the lengths and signs of their attributes; it crashes where they are wrong.
-bool has_sound_window(const onnx::NodeProto& node, const std::vector<Value>& inputs) {
-  static const std::set<std::string> per_axis = {"kernel_shape", "strides", "dilations", "output_shape"};
-  if (inputs.empty() || !inputs[0] || !inputs[0].type().shape) return true;
-  const auto rank = static_cast<int>(inputs[0].type().shape->size());
-  for (const auto& attribute : node.attribute()) {
-    const bool pads = attribute.name() == "pads" || attribute.name() == "output_padding";
-    if (!per_axis.contains(attribute.name()) && !pads) continue;
-    const int axes = attribute.name() == "pads" ? 2 * (rank - 2) : rank - 2;
-    if (attribute.ints_size() != axes) return false;
-    const int64_t lowest = pads ? 0 : 1;
-    for (const int64_t value : attribute.ints())
-      if (value < lowest || value > INT32_MAX) return false;
-  }
-  const bool weighted = node.op_type().find("Conv") != std::string::npos;
-  for (size_t i = 1; weighted && i < inputs.size(); i++) {
-    const bool weight = inputs[i] && inputs[i].type().shape && inputs[i].type().shape->size() > 1;
-    if (weight && static_cast<int>(inputs[i].type().shape->size()) != rank) return false;
-  }
-  return rank >= 3;
-}
-
-bool is_windowed(const std::string& op) {
-  return op.find("Conv") != std::string::npos || op.find("Pool") != std::string::npos;
 }
 
 // Where both branches of an If declare an output alike, it is so; of other subgraphs nothing is concluded.
@@ -68,22 +42,6 @@ bool has_subgraph(const onnx::NodeProto& node) {
   return std::any_of(node.attribute().begin(), node.attribute().end(), [](const onnx::AttributeProto& attribute) {
     return attribute.has_g() || attribute.graphs_size() > 0;
   });
-}
-
-// The form of the node, by libonnx's checker: what does not pass is only not looked at.
-bool is_well_formed(const onnx::NodeProto& node, const NameScope& scope) {
-  onnx::checker::CheckerContext context;
-  context.set_ir_version(8);
-  std::unordered_map<std::string, int> opsets;
-  for (const auto& [domain, version] : scope.opsets) opsets[domain] = static_cast<int>(version);
-  context.set_opset_imports(opsets);
-  onnx::checker::LexicalScopeContext names;
-  try {
-    onnx::checker::check_node(node, context, names);
-  } catch (const std::exception&) {
-    return false;
-  }
-  return true;
 }
 
 // True where libonnx's operator has all that the node says.
@@ -144,17 +102,13 @@ std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx:
   if (has_subgraph(node)) return branch_types(state, node, suffix);
   std::vector<TensorType> types(static_cast<size_t>(node.output_size()));
   if (!normal_domain(node.domain()).empty() || !is_covered(node, inputs, scope.opset())) return types;
-  if (!is_well_formed(node, scope) || (is_windowed(node.op_type()) && !has_sound_window(node, inputs))) return types;
-  onnx::GraphProto graph = graph_of(node, names, inputs);
-  std::unordered_map<std::string, int> opsets;
-  for (const auto& [domain, version] : scope.opsets) opsets[domain] = static_cast<int>(version);
-  try {
-    onnx::shape_inference::InferShapes(&graph, opsets);
-  } catch (const std::exception&) {
-    return types;  // what libonnx cannot make sense of stays unknown
-  }
-  forget_invented_names(graph);
-  for (const auto& output : graph.output()) {
+  static InferenceProcess process;
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  auto graph = process.infer(graph_of(node, names, inputs), scope.opsets);
+  if (!graph) return types;  // what libonnx cannot make sense of stays unknown
+  forget_invented_names(*graph);
+  for (const auto& output : graph->output()) {
     const auto position = std::find(node.output().begin(), node.output().end(), output.name()) - node.output().begin();
     types[static_cast<size_t>(position)] = declared_type(state, output.type(), output.name() + suffix);
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "gopt/onnx.h"
 #include "model_builder.h"
@@ -86,6 +87,52 @@ TEST(DeclaredShape, ExtentsOfTheMiddleAreReadAtRunTime) {
   EXPECT_TRUE(std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const NodePtr& node) {
     return node->is(OpKind::Opaque) && node->opaque->op_type == "NonZero";
   }));
+}
+
+// libonnx overflows, divides by zero or reads past the end on these; the reader must not end with it.
+TEST(OnnxImport, AttributesThatLibonnxCrashesOnLeaveTypesOpen) {
+  const std::vector<std::function<void(TestModel&)>> models = {
+      [](TestModel& m) { m.node("DepthToSpace", {"x"}, {"y"}).i("blocksize", int64_t{1} << 32); },
+      [](TestModel& m) { m.node("LayerNormalization", {"x", "w"}, {"y"}).i("axis", int64_t{1} << 31); },
+      [](TestModel& m) { m.node("ConvTranspose", {"b", "b"}, {"y"}); },
+      [](TestModel& m) { m.node("MaxPool", {"x"}, {"y"}).ints("kernel_shape", {2, 2, 2, 2, 2, 2, 2}); },
+  };
+  for (size_t k = 0; k < models.size(); k++) {
+    const TestFolder folder;
+    TestModel model;
+    model.input("x", {1, 4, 2, 2});
+    model.input("w", {2, 2});
+    model.input("b", {5}, kBool);
+    models[k](model);
+    model.node("Relu", {"x"}, {"z"});
+    model.output("y", {"", "", "", ""});
+    model.output("z", {1, 4, 2, 2});
+    model.save(folder.file("m.onnx"));
+    const auto imported = import_onnx(folder.file("m.onnx"));
+    if (!imported.ok()) {
+      EXPECT_FALSE(imported.error().message.empty()) << k;
+      continue;
+    }
+    EXPECT_EQ(imported->graph.outputs().size(), 2u) << k;
+  }
+}
+
+// After a crash the next node is inferred again.
+TEST(OnnxImport, InferenceGoesOnAfterACrash) {
+  const TestFolder folder;
+  TestModel model;
+  model.input("x", {1, 4, 2, 2});
+  model.node("DepthToSpace", {"x"}, {"y"}).i("blocksize", int64_t{1} << 32);
+  model.node("Hardmax", {"x"}, {"h"});
+  model.output("y", {"", "", "", ""});
+  model.node("Relu", {"h"}, {"r"});
+  model.output("r", {1, 4, 2, 2});
+  model.save(folder.file("m.onnx"));
+  const auto imported = import_onnx(folder.file("m.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  const Node& relu = *imported->graph.outputs()[1].value.node;
+  ASSERT_FALSE(relu.inputs.empty());
+  EXPECT_EQ(to_string(relu.inputs[0].type()), "f32[1,4,2,2]");
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+// libonnx's checker and shape inference, in a process of their own: on attributes that no operator has they overflow,
+// divide by zero or read past the end, which must not be the reader's end.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace gopt::ir {
+
+class InferenceProcess {
+ public:
+  InferenceProcess() = default;
+  ~InferenceProcess() { stop(); }
+  InferenceProcess(const InferenceProcess&) = delete;
+  InferenceProcess& operator=(const InferenceProcess&) = delete;
+
+  // The graph of one node with what is inferred of its outputs. Nothing where the node is not well-formed, or where
+  // inference fails, crashes or takes more than two seconds.
+  std::optional<onnx::GraphProto> infer(const onnx::GraphProto& graph, const std::map<std::string, int64_t>& opsets);
+
+ private:
+  bool start();
+  void stop();
+  int socket_ = -1;
+  int child_ = -1;
+};
+
+}  // namespace gopt::ir
