@@ -140,12 +140,18 @@ class AssignmentEnumerator {
  public:
   AssignmentEnumerator(const Condition& guard, Values& values, uint64_t seed, int64_t limit,
                        const std::function<void()>& visit)
-      : guard_(guard), literals_(guard.conjuncts()), values_(values), seed_(seed), left_(limit), visit_(visit) {}
+      : guard_(guard),
+        literals_(guard.conjuncts()),
+        values_(values),
+        seed_(seed),
+        limit_(limit),
+        left_(limit),
+        visit_(visit) {}
 
   void run(Intervals open) {
     if (!propagate(literals_, values_, open)) return;
     if (open.empty()) {
-      if (left_-- <= 0) throw TooLarge("a sum has too many terms to be evaluated");
+      if (left_-- <= 0) throw BudgetSpent("assignments of a sum", limit_);
       if (holds(guard_, values_, seed_)) visit_();
       return;
     }
@@ -156,7 +162,7 @@ class AssignmentEnumerator {
     if (!interval.is_bounded()) throw Fault("the guard of a sum leaves " + name + " without bounds");
     open.erase(best);
     for (int64_t v = interval.low; v <= interval.high; v++) {
-      if (left_-- <= 0) throw TooLarge("a sum has too many terms to be evaluated");
+      if (left_-- <= 0) throw BudgetSpent("assignments of a sum", limit_);
       values_[name] = v;
       run(open);
     }
@@ -168,6 +174,7 @@ class AssignmentEnumerator {
   std::vector<Condition> literals_;
   Values& values_;
   uint64_t seed_;
+  const int64_t limit_;
   int64_t left_;
   const std::function<void()>& visit_;
 };

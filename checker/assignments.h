@@ -4,15 +4,10 @@
 #include <functional>
 #include <random>
 
+#include "budget.h"
 #include "polynomial.h"
 
 namespace gopt::checker {
-
-// More terms than can be evaluated in a reasonable time; smaller numbers may do.
-class TooLarge : public Fault {
- public:
-  using Fault::Fault;
-};
 
 using Values = std::map<std::string, int64_t>;
 
@@ -24,7 +19,7 @@ int64_t value_of(const Poly& poly, const Values& values, uint64_t seed);
 bool holds(const Condition& condition, const Values& values, uint64_t seed);
 
 // Calls visit once for each assignment of the binders that satisfies the guard. Throws Fault where the guard leaves a
-// binder without bounds, or where there are more than `limit` assignments.
+// binder without bounds, BudgetSpent where more than `limit` assignments are looked at.
 void for_each_assignment(const std::vector<std::string>& binders, const Condition& guard, Values& values, uint64_t seed,
                          int64_t limit, const std::function<void()>& visit);
 

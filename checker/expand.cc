@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "budget.h"
+
 namespace gopt::checker {
 namespace {
 
 constexpr size_t kMaxTerms = 256;
 
-class TooMany : public std::exception {};
+// No sum of products, or of numbers that are not written so.
+class NotExpandable : public std::exception {};
 
 class Expander {
  public:
@@ -27,12 +30,12 @@ class Expander {
     if (e.kind == "if")
       return sum(guarded((*this)(e.args[0]), e.condition), guarded((*this)(e.args[1]), negation(e.condition)), 1);
     if (e.kind == "reduce" && e.name == "sum") return reduced(e);
-    throw TooMany();
+    throw NotExpandable();
   }
 
  private:
   static Form checked(Form form) {
-    if (form.size() > kMaxTerms) throw TooMany();
+    if (form.size() > kMaxTerms) throw BudgetSpent("terms", kMaxTerms);
     return form;
   }
 
@@ -44,7 +47,7 @@ class Expander {
       if (scaled == std::floor(scaled) && std::fabs(scaled) < static_cast<double>(kLargest))
         return {LogTerm{static_cast<int64_t>(scaled), denominator, {}, {}, {}}};
     }
-    throw TooMany();
+    throw NotExpandable();
   }
 
   // A product of sizes is a product of factors.
@@ -76,14 +79,14 @@ class Expander {
   }
 
   Form product(const Form& a, const Form& b) {
-    if (a.size() * b.size() > kMaxTerms) throw TooMany();
+    if (a.size() * b.size() > kMaxTerms) throw BudgetSpent("terms", kMaxTerms);
     Form r;
     for (const LogTerm& x : a) {
       for (const LogTerm& other : b) {
         LogTerm y = freshened(other);
         if (__builtin_mul_overflow(x.numerator, y.numerator, &y.numerator) ||
             __builtin_mul_overflow(x.denominator, y.denominator, &y.denominator))
-          throw TooMany();
+          throw NotExpandable();
         y.binders.insert(y.binders.end(), x.binders.begin(), x.binders.end());
         y.guard = conjunction(x.guard, y.guard);
         y.factors.insert(y.factors.end(), x.factors.begin(), x.factors.end());
@@ -141,7 +144,9 @@ class Expander {
 std::optional<Form> expand(const Expression& e) {
   try {
     return Expander()(e);
-  } catch (const TooMany&) {
+  } catch (const NotExpandable&) {
+    return std::nullopt;
+  } catch (const BudgetSpent&) {
     return std::nullopt;
   }
 }

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +7,7 @@
 
 #include "buffers.h"
 #include "gopt/interpreter.h"
+#include "gopt/temporary.h"
 
 namespace gopt {
 namespace {
@@ -75,9 +74,6 @@ std::vector<std::string> names_of(const EmittedCode& code) {
 }
 
 Status write_files(const EmittedCode& code, const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return Error{"cannot make the folder " + folder.string() + ": " + error.message()};
   std::vector<EmittedFile> files = code.files;
   std::string listed;
   for (const std::string& name : names_of(code)) listed += name + "\n";
@@ -137,20 +133,18 @@ Status write_emitted(const EmittedCode& code, const std::string& folder, bool fo
   GOPT_RETURN_IF_ERROR(check_emit_folder(folder, force));
   std::error_code error;
   const std::vector<std::string> names = names_of(code);
-  const fs::path target = without_last_slash(folder), beside = target.string() + ".part" + std::to_string(getpid());
+  const fs::path target = without_last_slash(folder);
   const std::set<std::string> old = read_manifest(target);
   for (const std::string& name : names)
     if (!old.count(name) && fs::exists(fs::symlink_status(target / name, error)))
       return Error{folder + " holds " + name + ", which was not emitted; name another folder"};
-  Status written = write_files(code, beside);
-  if (written && fs::exists(target, error)) {
-    written = replace_files(names, old, beside, target);
-  } else if (written) {
-    fs::rename(beside, target, error);
-    if (error) written = Error{"cannot rename " + beside.string() + " to " + target.string() + ": " + error.message()};
-  }
-  fs::remove_all(beside, error);
-  return written;
+  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder beside, TemporaryFolder::beside(target));
+  GOPT_RETURN_IF_ERROR(write_files(code, beside.path()));
+  if (fs::exists(target, error)) return replace_files(names, old, beside.path(), target);
+  fs::rename(beside.path(), target, error);
+  if (error)
+    return Error{"cannot rename " + beside.path().string() + " to " + target.string() + ": " + error.message()};
+  return Unit{};
 }
 
 }  // namespace gopt

@@ -4,6 +4,7 @@
 #include <exception>
 #include <thread>
 
+#include "gopt/parallel.h"
 #include "lane_evaluator.h"
 
 namespace gopt::ir {
@@ -56,25 +57,23 @@ void run_part(const Rows& rows, std::span<const TensorView> inputs, int64_t begi
     run_rows<double>(program, rows, begin, end, out);
 }
 
-// Rows are independent: each thread takes a range of them, and has its own program.
+// Rows are independent: each part is a range of them, and has a program of its own.
 void run_parallel(const Rows& rows, std::span<const TensorView> inputs, std::byte* out) {
   constexpr int64_t kElementsWorthAThread = 8192;
   // Asked once: it reads a file, which costs more than a small stage.
   static const auto kThreads = static_cast<int64_t>(std::max(1u, std::thread::hardware_concurrency()));
   const int64_t count = rows.count();
   const int64_t parts = std::min({count, kThreads, 1 + element_count(rows.dims) / kElementsWorthAThread});
+  // Of several parts that fail, the first is told, however many there are.
   std::vector<std::exception_ptr> failures(static_cast<size_t>(parts));
-  std::vector<std::thread> threads;
-  auto part = [&](int64_t k) {
+  parallel_for(static_cast<int>(parts), failures.size(), [&](int, size_t part) {
+    const auto k = static_cast<int64_t>(part);
     try {
       run_part(rows, inputs, count * k / parts, count * (k + 1) / parts, out);
     } catch (...) {
-      failures[static_cast<size_t>(k)] = std::current_exception();
+      failures[part] = std::current_exception();
     }
-  };
-  for (int64_t k = 1; k < parts; k++) threads.emplace_back(part, k);
-  part(0);
-  for (std::thread& t : threads) t.join();
+  });
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
 }

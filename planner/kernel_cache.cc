@@ -10,6 +10,7 @@
 
 #include "gopt/kernel_costs.h"
 #include "gopt/kernel_spec.h"
+#include "gopt/temporary.h"
 #include "gopt/text_reader.h"
 
 namespace gopt {
@@ -73,24 +74,13 @@ Result<KernelCache> KernelCache::load(const std::string& path, const std::string
 }
 
 Status KernelCache::save() const {
-  const std::string beside = path_ + ".tmp" + std::to_string(getpid());
-  {
-    std::ofstream file(beside);
-    file << kHeader << "\n";
-    for (const auto& [key, ms] : times_) {
-      char text[32];
-      snprintf(text, sizeof text, "%.6g", ms);
-      file << key << " " << text << "\n";
-    }
-    file.close();
-    if (!file) {
-      std::remove(beside.c_str());
-      return Error{path_ + ": cannot be written"};
-    }
+  std::string lines = std::string(kHeader) + "\n";
+  for (const auto& [key, ms] : times_) {
+    char text[32];
+    snprintf(text, sizeof text, "%.6g", ms);
+    lines += key + " " + text + "\n";
   }
-  if (std::rename(beside.c_str(), path_.c_str()) == 0) return Unit{};
-  std::remove(beside.c_str());
-  return Error{path_ + ": cannot be written"};
+  return write_whole(path_, lines);
 }
 
 std::string KernelCache::key(const std::string& signature) const {

@@ -126,55 +126,6 @@ Status refuse_existing(const std::string& path, bool force) {
 
 }  // namespace
 
-// ---- TemporaryFile ----
-
-TemporaryFile::TemporaryFile(std::string final_path, std::string path, int file)
-    : final_path_(std::move(final_path)), path_(std::move(path)), file_(file) {}
-TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
-    : final_path_(std::move(other.final_path_)),
-      path_(std::move(other.path_)),
-      file_(other.file_),
-      position_(other.position_) {
-  other.file_ = -1;
-  other.path_.clear();
-}
-
-Result<TemporaryFile> TemporaryFile::create(const std::string& final_path) {
-  std::string path = final_path + ".XXXXXX";
-  const int file = ::mkostemp(path.data(), O_CLOEXEC);
-  if (file < 0) return Error{final_path + ": cannot be written: " + std::strerror(errno)};
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(file, 0666 & ~mask);
-  return TemporaryFile(final_path, path, file);
-}
-
-TemporaryFile::~TemporaryFile() {
-  if (file_ >= 0) ::close(file_);
-  if (!path_.empty()) ::unlink(path_.c_str());
-}
-
-Status TemporaryFile::write(const void* data, size_t size) {
-  const char* at = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t done = ::write(file_, at, std::min(size, size_t{1} << 30));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return Error{final_path_ + ": cannot be written: " + std::strerror(errno)};
-    at += done;
-    size -= static_cast<size_t>(done);
-    position_ += static_cast<size_t>(done);
-  }
-  return Unit{};
-}
-
-Status TemporaryFile::commit() {
-  const int closed = ::close(std::exchange(file_, -1));
-  if (closed != 0 || ::rename(path_.c_str(), final_path_.c_str()) != 0)
-    return Error{final_path_ + ": cannot be written: " + std::strerror(errno)};
-  path_.clear();
-  return Unit{};
-}
-
 Status stream_model(const onnx::ModelProto& head, const onnx::GraphProto& graph,
                     const std::vector<PendingTensor>& tensors, const std::string& path, const ExportOptions& options) {
   const std::string data_path = path + ".data";

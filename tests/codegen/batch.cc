@@ -1,13 +1,12 @@
 #include "batch.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <random>
 
 #include "gopt/text.h"
+#include "test_folder.h"
 
 namespace gopt {
 namespace {
@@ -44,14 +43,8 @@ std::string difference(const Tensor& got, const Tensor& wanted) {
 }  // namespace
 
 std::string scratch_folder(const std::string& name) {
-  struct Folder {
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("gopt_codegen_test_" + std::to_string(getpid()));
-    Folder() { std::filesystem::create_directories(path); }
-    ~Folder() { std::filesystem::remove_all(path); }
-  };
-  static const Folder folder;
-  return (folder.path / name).string();
+  static const TestFolder folder;
+  return folder.file(name);
 }
 
 double LayoutCosts::time_ms(const Plan& plan, const Kernel& kernel) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "batch.h"
+#include "text_files.h"
 
 namespace gopt {
 namespace {
@@ -104,11 +105,8 @@ TEST(Golden, CudaKernelsAreAsReviewed) {
       "input x : f32[2,12,128]\na = Softmax(x) {axis=-1}\nb = Transpose(a) {perm=[0,2,1]}\nc = Exp(b)\noutput y = c");
   ASSERT_TRUE(code.ok()) << code.error().message;
   const std::string text = text_of(*code, "kernels_"), path = std::string(GOPT_GOLDEN_FOLDER) + "/cuda_softmax.cu";
-  if (getenv("GOPT_REFRESH_GOLDEN")) std::ofstream(path) << text;
-  std::ifstream in(path);
-  std::stringstream reviewed;
-  reviewed << in.rdbuf();
-  EXPECT_EQ(text, reviewed.str()) << "see the opening comment of golden_test.cc";
+  if (getenv("GOPT_REFRESH_GOLDEN")) write_file(path, text);
+  EXPECT_EQ(text, read_file(path)) << "see the opening comment of golden_test.cc";
 }
 
 TEST(EmittedCuda, EveryOperatorHasCode) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "batch.h"
+#include "text_files.h"
 
 namespace gopt {
 namespace {
@@ -30,11 +31,8 @@ TEST_P(GoldenTest, KernelsAreAsReviewed) {
   for (const EmittedFile& file : code->files)
     if (file.name.starts_with("kernels_")) text += file.text;
   const std::string path = std::string(GOPT_GOLDEN_FOLDER) + "/" + GetParam().name + ".cc";
-  if (getenv("GOPT_REFRESH_GOLDEN")) std::ofstream(path) << text;
-  std::ifstream in(path);
-  std::stringstream reviewed;
-  reviewed << in.rdbuf();
-  EXPECT_EQ(text, reviewed.str()) << "see the opening comment of golden_test.cc";
+  if (getenv("GOPT_REFRESH_GOLDEN")) write_file(path, text);
+  EXPECT_EQ(text, read_file(path)) << "see the opening comment of golden_test.cc";
 }
 
 const Row kRows[] = {

@@ -69,7 +69,7 @@ std::string with_folder(std::string text, const std::string& folder) {
 class BadInputTest : public testing::TestWithParam<Row> {};
 
 TEST_P(BadInputTest, GivesOneErrorAndWritesNothing) {
-  TemporaryFolder folder;
+  TestFolder folder;
   GetParam().prepare(folder.path().string());
   const size_t before = folder.count();
   const Outcome outcome = run_program(with_folder(GetParam().arguments, folder.path().string()));
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, BadInputTest, testing::ValuesIn(kRows),
                          [](const auto& info) { return info.param.name; });
 
 TEST(BadInput, AnExistingFileKeepsItsContents) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_file(folder.file("m.onnx"), relu_model());
   write_file(folder.file("y.onnx"), "mine");
   EXPECT_EQ(run_program("optimize " + folder.file("m.onnx") + " -o " + folder.file("y.onnx")).status, 1);

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../held_program.h"
 #include "gopt/interpreter.h"
+#include "held_program.h"
 #include "program.h"
 
 namespace gopt {
@@ -44,7 +44,7 @@ std::map<std::string, std::pair<int, int>> operators(const nlohmann::json& repor
 }
 
 TEST(Optimize, SineAndCosineSquaredBecomeOne) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_model(kTrigonometric, folder.file("f.onnx"));
   const std::string command = "optimize --budget 1000h " + folder.file("f.onnx") + " -o " + folder.file("y.onnx") +
                               " --force --report " + folder.file("r.json");
@@ -71,7 +71,7 @@ TEST(Optimize, SineAndCosineSquaredBecomeOne) {
 }
 
 TEST(Optimize, BatchNormalizationIsFolded) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
   const Outcome outcome = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " -o " +
                                       folder.file("y.onnx") + " --report " + folder.file("r.json"));
@@ -86,7 +86,7 @@ TEST(Optimize, BatchNormalizationIsFolded) {
 }
 
 TEST(Optimize, ADisabledRuleIsNotApplied) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
   const Outcome outcome = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " --dry-run --search none");
   EXPECT_EQ(outcome.status, 0) << outcome.text;
@@ -96,7 +96,7 @@ TEST(Optimize, ADisabledRuleIsNotApplied) {
 
 // Ctrl-C after the second step: the best so far, proved, checked and written.
 TEST(Optimize, TheBestSoFarIsWrittenWhenInterrupted) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
   const std::string command = std::string(GOPT_PROGRAM " optimize --budget 1000h ") + folder.file("f.onnx") + " -o " +
                               folder.file("y.onnx") + " --report " + folder.file("r.json");
@@ -112,7 +112,7 @@ TEST(Optimize, TheBestSoFarIsWrittenWhenInterrupted) {
 }
 
 TEST(Optimize, TheSameTwice) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
   for (const char* name : {"a.onnx", "b.onnx"})
     ASSERT_EQ(run_program("optimize --budget 1000h " + folder.file("f.onnx") + " -o " + folder.file(name)).status, 0);
@@ -120,7 +120,7 @@ TEST(Optimize, TheSameTwice) {
 }
 
 TEST(Compare, FailsOnModelsThatDiffer) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_model("graph a\ninput x : f32[8]\ny = Sin(x)\noutput y = y\nend", folder.file("a.onnx"));
   write_model("graph b\ninput x : f32[8]\ny = Cos(x)\noutput y = y\nend", folder.file("b.onnx"));
   const Outcome outcome =
@@ -130,7 +130,7 @@ TEST(Compare, FailsOnModelsThatDiffer) {
 }
 
 TEST(Compare, ANanNeverPasses) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_model("graph a\ninput x : f32[8]\nc = Abs(x)\ny = Sqrt(c)\noutput y = y\nend", folder.file("a.onnx"));
   write_model("graph b\ninput x : f32[8]\ny = Sqrt(x)\noutput y = y\nend", folder.file("b.onnx"));
   EXPECT_EQ(run_program("compare " + folder.file("a.onnx") + " " + folder.file("b.onnx") +
@@ -141,7 +141,7 @@ TEST(Compare, ANanNeverPasses) {
 
 // Emission, the build of what was emitted, run, compare and bench, on one small model: one compilation.
 TEST(Emit, CodeAgreesWithTheInterpreter) {
-  TemporaryFolder folder;
+  TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
   const Outcome emitted = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " --no-measure --emit " +
                                       folder.file("code") + " --report " + folder.file("r.json"));

@@ -107,7 +107,7 @@ class ForgedRule : public ::testing::Test {
     return model->graph;
   }
   nlohmann::json report() { return nlohmann::json::parse(read_file(folder_.file("r.json"))); }
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 int count(const Graph& graph, OpKind kind) {

@@ -5,14 +5,13 @@
 
 #include "gopt/onnx.h"
 #include "model_builder.h"
-#include "temporary_folder.h"
+#include "test_folder.h"
+#include "text_files.h"
 
 namespace gopt {
 namespace {
 
 namespace fs = std::filesystem;
-
-void write_text(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 // A model with one weight, [2,3], as its external data say.
 void fill_external(TestModel& model, const std::string& location, const std::string& offset,
@@ -37,14 +36,14 @@ void fill_external(TestModel& model, const std::string& location, const std::str
   model.output("y", {1, 3});
 }
 
-void save_external(const TemporaryFolder& folder, const std::string& location, const std::string& offset = "",
+void save_external(const TestFolder& folder, const std::string& location, const std::string& offset = "",
                    const std::string& length = "") {
   TestModel model;
   fill_external(model, location, offset, length);
   model.save(folder.file("m.onnx"));
 }
 
-void save_relu(const TemporaryFolder& folder, const std::function<void(TestModel&)>& change) {
+void save_relu(const TestFolder& folder, const std::function<void(TestModel&)>& change) {
   TestModel model;
   model.input("x", {2, 3});
   model.node("Relu", {"x"}, {"y"}).name("relu");
@@ -55,43 +54,40 @@ void save_relu(const TemporaryFolder& folder, const std::function<void(TestModel
 
 struct BadModel {
   std::string name;
-  std::function<void(const TemporaryFolder&)> write;  // m.onnx in the folder
-  std::vector<std::string> says;                      // parts of the message
+  std::function<void(const TestFolder&)> write;  // m.onnx in the folder
+  std::vector<std::string> says;                 // parts of the message
   std::map<std::string, std::vector<int64_t>> shapes = {};
 };
 void PrintTo(const BadModel& row, std::ostream* out) { *out << row.name; }
 
 const std::vector<BadModel> kBadModels = {
-    {"Missing", [](const TemporaryFolder&) {}, {"no such file"}},
-    {"Folder", [](const TemporaryFolder& f) { fs::create_directory(f.path() / "m.onnx"); }, {"is a folder"}},
-    {"Empty", [](const TemporaryFolder& f) { write_text(f.file("m.onnx"), ""); }, {"empty"}},
+    {"Missing", [](const TestFolder&) {}, {"no such file"}},
+    {"Folder", [](const TestFolder& f) { fs::create_directory(f.path() / "m.onnx"); }, {"is a folder"}},
+    {"Empty", [](const TestFolder& f) { write_file(f.file("m.onnx"), ""); }, {"empty"}},
     {"Text",
-     [](const TemporaryFolder& f) { write_text(f.file("m.onnx"), "hello, this is a text\n"); },
+     [](const TestFolder& f) { write_file(f.file("m.onnx"), "hello, this is a text\n"); },
      {"not an ONNX model"}},
-    {"Zeros",
-     [](const TemporaryFolder& f) { write_text(f.file("m.onnx"), std::string(100, '\0')); },
-     {"not an ONNX model"}},
+    {"Zeros", [](const TestFolder& f) { write_file(f.file("m.onnx"), std::string(100, '\0')); }, {"not an ONNX model"}},
     {"AnotherMessage",
-     [](const TemporaryFolder& f) { write_text(f.file("m.onnx"), float_tensor("t", {4}).SerializeAsString()); },
+     [](const TestFolder& f) { write_file(f.file("m.onnx"), float_tensor("t", {4}).SerializeAsString()); },
      {"not an ONNX model"}},
     {"Truncated",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) { m.constant(float_tensor("w", {100})); });
        fs::resize_file(f.file("m.onnx"), fs::file_size(f.file("m.onnx")) / 2);
      },
      {"truncated", "byte"}},
     {"Damaged",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) { m.proto.mutable_graph()->set_doc_string(std::string(50, 'x')); });
-       std::ifstream in(f.file("m.onnx"), std::ios::binary);
-       std::string text{std::istreambuf_iterator<char>(in), {}};
+       std::string text = read_file(f.file("m.onnx"));
        text.replace(text.find("relu"), 4, std::string(4, '\xff'));
        text[text.find("xxxx") - 1] = '\x7f';  // the length of the graph's documentation
-       write_text(f.file("m.onnx"), text);
+       write_file(f.file("m.onnx"), text);
      },
      {"truncated", "byte"}},
     {"NoGraph",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        TestModel m;
        m.proto.clear_graph();
        std::ofstream out(f.file("m.onnx"), std::ios::binary);
@@ -99,13 +95,13 @@ const std::vector<BadModel> kBadModels = {
      },
      {"has no graph"}},
     {"NoOpset",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel& m) { m.proto.clear_opset_import(); }); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) { m.proto.clear_opset_import(); }); },
      {"opset_import"}},
     {"NoOutputs",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel& m) { m.proto.mutable_graph()->clear_output(); }); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) { m.proto.mutable_graph()->clear_output(); }); },
      {"no outputs"}},
     {"Cycle",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          m.node("Add", {"y", "b"}, {"a"}).name("first");
          m.node("Relu", {"a"}, {"b"}).name("second");
@@ -114,15 +110,15 @@ const std::vector<BadModel> kBadModels = {
      },
      {"cycle", "first", "second"}},
     {"UndefinedValue",
-     [](const TemporaryFolder& f) {
-       save_relu(f, [](TestModel& m) { m.node("Add", {"y", "ghost"}, {"z"}).name("adds"); });
-     },
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) {
+                                 m.node("Add", {"y", "ghost"}, {"z"}).name("adds");
+                               }); },
      {"adds", "'ghost'", "nothing defines"}},
     {"UndefinedOutput",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel& m) { m.output("ghost", {2}); }); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) { m.output("ghost", {2}); }); },
      {"'ghost'"}},
     {"UndefinedCapture",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          onnx::GraphProto body;
          GraphBuilderProto builder(body);
@@ -134,18 +130,18 @@ const std::vector<BadModel> kBadModels = {
      },
      {"choice", "'ghost'"}},
     {"NameDefinedTwice",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel& m) { m.node("Tanh", {"x"}, {"y"}).name("again"); }); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) { m.node("Tanh", {"x"}, {"y"}).name("again"); }); },
      {"'y'", "twice", "relu", "again"}},
     {"InputRedefined",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel& m) { m.node("Tanh", {"y"}, {"x"}).name("again"); }); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) { m.node("Tanh", {"y"}, {"x"}).name("again"); }); },
      {"'x'", "again"}},
     {"InputTwice",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel& m) {
-                                      m.input("x", {2, 3});
-                                    }); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) {
+                                 m.input("x", {2, 3});
+                               }); },
      {"two graph inputs", "'x'"}},
     {"InitializerTwice",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          m.constant(float_tensor("w", {2}));
          m.constant(float_tensor("w", {3}));
@@ -153,7 +149,7 @@ const std::vector<BadModel> kBadModels = {
      },
      {"two initializers", "'w'"}},
     {"ContradictoryMatMul",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          m.constant(float_tensor("w", {4, 5}));
          m.node("MatMul", {"y", "w"}, {"z"}).name("product");
@@ -162,7 +158,7 @@ const std::vector<BadModel> kBadModels = {
      },
      {"product", "MatMul", "3", "4"}},
     {"ContradictoryConv",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          m.input("p", {1, 3, 8, 8});
          m.constant(float_tensor("w", {4, 5, 3, 3}));
@@ -172,7 +168,7 @@ const std::vector<BadModel> kBadModels = {
      },
      {"conv", "Conv", "channels"}},
     {"WrongDeclaredOutput",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          m.node("Tanh", {"y"}, {"z"}).name("tanh");
          m.output("z", {2, 4});
@@ -180,7 +176,7 @@ const std::vector<BadModel> kBadModels = {
      },
      {"tanh", "declared", "[2,4]", "[2,3]"}},
     {"WrongDeclaredValue",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          m.node("Tanh", {"y"}, {"h"}).name("tanh");
          m.node("Tanh", {"h"}, {"z"});
@@ -190,7 +186,7 @@ const std::vector<BadModel> kBadModels = {
      },
      {"tanh", "'h'", "declared"}},
     {"BytesDoNotMatchDims",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          auto tensor = float_tensor("w", {2, 2});
          tensor.set_dims(0, 3);
@@ -199,7 +195,7 @@ const std::vector<BadModel> kBadModels = {
      },
      {"'w'", "16 bytes", "24"}},
     {"NegativeDims",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          auto tensor = float_tensor("w", {2, 2});
          tensor.set_dims(0, -2);
@@ -208,7 +204,7 @@ const std::vector<BadModel> kBadModels = {
      },
      {"'w'", "negative"}},
     {"HugeDims",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          auto tensor = float_tensor("w", {2, 2});
          tensor.set_dims(0, int64_t{1} << 62);
@@ -218,7 +214,7 @@ const std::vector<BadModel> kBadModels = {
      },
      {"'w'", "too large"}},
     {"UnknownElementType",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          auto tensor = float_tensor("w", {2});
          tensor.set_data_type(99);
@@ -226,71 +222,71 @@ const std::vector<BadModel> kBadModels = {
        });
      },
      {"'w'", "element type"}},
-    {"ExternalMissing", [](const TemporaryFolder& f) { save_external(f, "w.bin"); }, {"'w'", "w.bin", "no such file"}},
+    {"ExternalMissing", [](const TestFolder& f) { save_external(f, "w.bin"); }, {"'w'", "w.bin", "no such file"}},
     {"ExternalTooShort",
-     [](const TemporaryFolder& f) {
-       write_text(f.file("w.bin"), std::string(20, 'a'));
+     [](const TestFolder& f) {
+       write_file(f.file("w.bin"), std::string(20, 'a'));
        save_external(f, "w.bin");
      },
      {"w.bin", "too short", "24", "20"}},
     {"ExternalOffsetBeyondEnd",
-     [](const TemporaryFolder& f) {
-       write_text(f.file("w.bin"), std::string(24, 'a'));
+     [](const TestFolder& f) {
+       write_file(f.file("w.bin"), std::string(24, 'a'));
        save_external(f, "w.bin", "9223372036854775807");
      },
      {"w.bin", "too short"}},
     {"ExternalNegativeOffset",
-     [](const TemporaryFolder& f) {
-       write_text(f.file("w.bin"), std::string(24, 'a'));
+     [](const TestFolder& f) {
+       write_file(f.file("w.bin"), std::string(24, 'a'));
        save_external(f, "w.bin", "-8");
      },
      {"offset", "negative"}},
     {"ExternalOffsetNoNumber",
-     [](const TemporaryFolder& f) {
-       write_text(f.file("w.bin"), std::string(24, 'a'));
+     [](const TestFolder& f) {
+       write_file(f.file("w.bin"), std::string(24, 'a'));
        save_external(f, "w.bin", "12monkeys");
      },
      {"offset", "12monkeys"}},
     {"ExternalLengthDoesNotMatch",
-     [](const TemporaryFolder& f) {
-       write_text(f.file("w.bin"), std::string(24, 'a'));
+     [](const TestFolder& f) {
+       write_file(f.file("w.bin"), std::string(24, 'a'));
        save_external(f, "w.bin", "0", "12");
      },
      {"12", "24"}},
     {"ExternalOutsideByDots",
-     [](const TemporaryFolder& f) {
-       write_text(f.file("w.bin"), std::string(24, 'a'));
+     [](const TestFolder& f) {
+       write_file(f.file("w.bin"), std::string(24, 'a'));
        save_external(f, "../" + f.path().filename().string() + "/../outside.bin");
      },
      {"outside the model's folder"}},
-    {"ExternalAbsolute", [](const TemporaryFolder& f) { save_external(f, f.file("w.bin")); }, {"absolute"}},
+    {"ExternalAbsolute", [](const TestFolder& f) { save_external(f, f.file("w.bin")); }, {"absolute"}},
     {"ExternalOutsideBySymbolicLink",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        fs::create_symlink("/etc/hostname", f.path() / "w.bin");
        save_external(f, "w.bin");
      },
      {"outside the model's folder"}},
     {"ExternalFolder",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        fs::create_directory(f.path() / "w.bin");
        save_external(f, "w.bin");
      },
      {"is a folder"}},
-    {"ExternalWithoutLocation", [](const TemporaryFolder& f) { save_external(f, ""); }, {"location"}},
+    {"ExternalWithoutLocation", [](const TestFolder& f) { save_external(f, ""); }, {"location"}},
     {"ShapeOfUnknownInput",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel&) {}); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel&) {}); },
      {"--shape", "'z'", "x"},
      {{"z", {1}}}},
     {"ShapeOfWrongRank",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel&) {}); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel&) {}); },
      {"--shape", "2"},
      {{"x", {1, 2, 3}}}},
     {"ShapeNegative",
-     [](const TemporaryFolder& f) { save_relu(f, [](TestModel&) {}); },
+     [](const TestFolder& f) { save_relu(f, [](TestModel&) {}); },
      {"--shape", "negative"},
      {{"x", {-1, 3}}}},
     {"ShapesThatDisagree",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        TestModel m;
        m.input("x", {"n", 3});
        m.input("z", {"n", 3});
@@ -301,7 +297,7 @@ const std::vector<BadModel> kBadModels = {
      {"--shape", "'n'", "4", "5"},
      {{"x", {4, 3}}, {"z", {5, 3}}}},
     {"ShapeThatTheModelCannotFollow",
-     [](const TemporaryFolder& f) {
+     [](const TestFolder& f) {
        save_relu(f, [](TestModel& m) {
          m.constant(float_tensor("w", {3, 5}));
          m.node("MatMul", {"y", "w"}, {"z"}).name("product");
@@ -315,7 +311,7 @@ const std::vector<BadModel> kBadModels = {
 class BadModelTest : public testing::TestWithParam<BadModel> {};
 
 TEST_P(BadModelTest, GivesOneClearError) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   GetParam().write(folder);
   ImportOptions options;
   options.shapes = GetParam().shapes;
@@ -332,12 +328,11 @@ INSTANTIATE_TEST_SUITE_P(Onnx, BadModelTest, testing::ValuesIn(kBadModels),
 
 // A truncated file at every length: an error, or the whole model, but never a crash.
 TEST(OnnxImport, AnyTruncationIsAnError) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   save_relu(folder, [](TestModel& m) { m.constant(float_tensor("w", {3})); });
-  std::ifstream in(folder.file("m.onnx"), std::ios::binary);
-  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  const std::string whole = read_file(folder.file("m.onnx"));
   for (size_t length = 0; length < whole.size(); length++) {
-    write_text(folder.file("t.onnx"), whole.substr(0, length));
+    write_file(folder.file("t.onnx"), whole.substr(0, length));
     const auto imported = import_onnx(folder.file("t.onnx"));
     EXPECT_FALSE(imported.ok()) << length << " of " << whole.size();
   }
@@ -345,7 +340,7 @@ TEST(OnnxImport, AnyTruncationIsAnError) {
 
 // Any one byte changed: an error or a graph, but never a crash.
 TEST(OnnxImport, NoByteCrashesTheReader) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   save_relu(folder, [](TestModel& m) {
     m.constant(float_tensor("w", {3}));
     m.constant(int_tensor("s", {3, 2}));
@@ -353,14 +348,13 @@ TEST(OnnxImport, NoByteCrashesTheReader) {
     m.node("Reshape", {"p", "s"}, {"z"});
     m.output("z", {3, 2});
   });
-  std::ifstream in(folder.file("m.onnx"), std::ios::binary);
-  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  const std::string whole = read_file(folder.file("m.onnx"));
   int errors = 0;
   for (size_t i = 0; i < whole.size(); i++) {
     for (const char flip : {'\x01', '\x80', '\xff'}) {
       std::string text = whole;
       text[i] = static_cast<char>(text[i] ^ flip);
-      write_text(folder.file("t.onnx"), text);
+      write_file(folder.file("t.onnx"), text);
       errors += import_onnx(folder.file("t.onnx")).ok() ? 0 : 1;
     }
   }
@@ -378,25 +372,24 @@ Graph relu_graph() {
 
 struct BadTarget {
   std::string name;
-  std::function<void(const TemporaryFolder&)> prepare;
+  std::function<void(const TestFolder&)> prepare;
   std::string target;
   std::string says;
 };
 void PrintTo(const BadTarget& row, std::ostream* out) { *out << row.name; }
 
 const std::vector<BadTarget> kBadTargets = {
-    {"Exists", [](const TemporaryFolder& f) { write_text(f.file("out.onnx"), "old"); }, "out.onnx", "exists already"},
-    {"IsFolder", [](const TemporaryFolder& f) { fs::create_directory(f.path() / "out.onnx"); }, "out.onnx",
-     "is a folder"},
-    {"FolderMissing", [](const TemporaryFolder&) {}, "nowhere/out.onnx", "cannot be written"},
-    {"FolderIsFile", [](const TemporaryFolder& f) { write_text(f.file("file"), "old"); }, "file/out.onnx",
+    {"Exists", [](const TestFolder& f) { write_file(f.file("out.onnx"), "old"); }, "out.onnx", "exists already"},
+    {"IsFolder", [](const TestFolder& f) { fs::create_directory(f.path() / "out.onnx"); }, "out.onnx", "is a folder"},
+    {"FolderMissing", [](const TestFolder&) {}, "nowhere/out.onnx", "cannot be written"},
+    {"FolderIsFile", [](const TestFolder& f) { write_file(f.file("file"), "old"); }, "file/out.onnx",
      "cannot be written"},
 };
 
 class BadTargetTest : public testing::TestWithParam<BadTarget> {};
 
 TEST_P(BadTargetTest, GivesOneClearErrorAndLeavesNothing) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   GetParam().prepare(folder);
   const size_t before = folder.count();
   const Status written = export_onnx(relu_graph(), folder.file(GetParam().target));
@@ -410,8 +403,8 @@ INSTANTIATE_TEST_SUITE_P(Onnx, BadTargetTest, testing::ValuesIn(kBadTargets),
                          [](const auto& info) { return info.param.name; });
 
 TEST(OnnxExport, ForceOverwrites) {
-  const TemporaryFolder folder;
-  write_text(folder.file("out.onnx"), "old");
+  const TestFolder folder;
+  write_file(folder.file("out.onnx"), "old");
   ExportOptions options;
   options.force = true;
   ASSERT_TRUE(export_onnx(relu_graph(), folder.file("out.onnx"), options).ok());
@@ -420,7 +413,7 @@ TEST(OnnxExport, ForceOverwrites) {
 }
 
 TEST(OnnxExport, AModelMayBeWrittenOverItself) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   model.input("x", {2, 64});
   model.constant(float_tensor("w", {64, 33}));
@@ -444,7 +437,7 @@ TEST(OnnxExport, AModelMayBeWrittenOverItself) {
 }
 
 TEST(OnnxExport, AnOperatorThatTheOpsetCannotExpressIsNamed) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   GraphBuilder builder;
   const Value x = builder.input("x", {ElementType::Float32, Shape{Index(2), Index(2)}});
   const auto node = builder.add(OpKind::Trilu, {x}, {}, 1, "triangle");
@@ -459,7 +452,7 @@ TEST(OnnxExport, AnOperatorThatTheOpsetCannotExpressIsNamed) {
 }
 
 TEST(OnnxExport, AWeightThatCannotBeEvaluatedLeavesNothing) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   GraphBuilder builder;
   const Value x = builder.input("x", {ElementType::Float32, Shape{Index(1), Index(3)}});
   const Value w = builder.constant(Tensor::from_values<double>(ElementType::Float32, {2, 3}, {1, 2, 3, 4, 5, 6}), "w");

@@ -5,7 +5,7 @@
 
 #include "gopt/onnx.h"
 #include "model_builder.h"
-#include "temporary_folder.h"
+#include "test_folder.h"
 
 namespace gopt {
 namespace {
@@ -26,7 +26,7 @@ void fill_pool(TestModel& model, int64_t declared) {
 }
 
 TEST(DeclaredShape, CeilModeMayDeclareAWindowTooMany) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   fill_pool(model, 2);
   model.save(folder.file("m.onnx"));
@@ -42,7 +42,7 @@ TEST(DeclaredShape, CeilModeMayDeclareAWindowTooMany) {
 }
 
 TEST(DeclaredShape, CeilModeThatIsDeclaredRightIsSilent) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   fill_pool(model, 1);
   model.save(folder.file("m.onnx"));
@@ -52,7 +52,7 @@ TEST(DeclaredShape, CeilModeThatIsDeclaredRightIsSilent) {
 }
 
 TEST(DeclaredShape, QuestionMarksAreNoNameOfOneExtent) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   model.input("x", {std::string("?"), 3, std::string("?"), std::string("None")});
   model.node("Relu", {"x"}, {"y"});
@@ -68,7 +68,7 @@ TEST(DeclaredShape, QuestionMarksAreNoNameOfOneExtent) {
 
 // The extent of an opaque node's output is known by name alone: what needs it must go on reading it from that output.
 TEST(DeclaredShape, ExtentsOfTheMiddleAreReadAtRunTime) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   model.input("x", {2, 1});
   model.node("NonZero", {"x"}, {"places"}).name("nonzero");

@@ -6,15 +6,15 @@
 
 #include "gopt/onnx.h"
 #include "model_builder.h"
-#include "temporary_folder.h"
+#include "run_command.h"
+#include "test_folder.h"
+#include "text_files.h"
 
 namespace gopt {
 namespace {
 
-void write_text(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
 TEST(TensorFile, RoundTripKeepsTypeDimsBytesAndName) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::vector<Tensor> tensors = {
       Tensor::from_values<double>(ElementType::Float32, {2, 2}, {1, -2.5, 0, 4}),
       Tensor::from_values<double>(ElementType::Float16, {3}, {1, -2.5, 0.125}),
@@ -62,17 +62,17 @@ const std::vector<Typed> kTyped = {
 class TypedField : public testing::TestWithParam<Typed> {};
 
 TEST_P(TypedField, IsConverted) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   onnx::TensorProto proto;
   proto.set_data_type(GetParam().type);
   proto.add_dims(2);
   GetParam().fill(proto);
-  write_text(folder.file("t.pb"), proto.SerializeAsString());
+  write_file(folder.file("t.pb"), proto.SerializeAsString());
   const auto tensor = read_tensor_proto(folder.file("t.pb"));
   ASSERT_TRUE(tensor.ok()) << tensor.error().message;
   EXPECT_EQ(tensor->to_doubles(), GetParam().values);
   proto.set_dims(0, 3);
-  write_text(folder.file("t.pb"), proto.SerializeAsString());
+  write_file(folder.file("t.pb"), proto.SerializeAsString());
   EXPECT_FALSE(read_tensor_proto(folder.file("t.pb")).ok());
 }
 
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(TensorFile, TypedField, testing::ValuesIn(kTyped),
                          [](const auto& info) { return info.param.name; });
 
 TEST(TensorFile, StringsAreKept) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const Tensor tensor = Tensor::from_strings({2}, {"a", std::string("b\0c", 3)});
   ASSERT_TRUE(write_tensor_proto(tensor, "s", folder.file("t.pb")).ok());
   const auto back = read_tensor_proto(folder.file("t.pb"));
@@ -89,9 +89,9 @@ TEST(TensorFile, StringsAreKept) {
 }
 
 TEST(TensorFile, WhatIsNoTensorIsAnError) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   EXPECT_FALSE(read_tensor_proto(folder.file("missing.pb")).ok());
-  write_text(folder.file("t.pb"), "no tensor at all");
+  write_file(folder.file("t.pb"), "no tensor at all");
   EXPECT_FALSE(read_tensor_proto(folder.file("t.pb")).ok());
   EXPECT_FALSE(write_tensor_proto(Tensor::scalar_f32(1), "x", folder.file("nowhere/t.pb")).ok());
 }
@@ -117,7 +117,7 @@ void expect_equal(const NamedTensors& a, const NamedTensors& b) {
 }
 
 TEST(Npz, RoundTrip) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   ASSERT_TRUE(write_npz(sample(), folder.file("a.npz")).ok());
   const auto back = read_npz(folder.file("a.npz"));
   ASSERT_TRUE(back.ok()) << back.error().message;
@@ -126,37 +126,32 @@ TEST(Npz, RoundTrip) {
 }
 
 TEST(Npz, AnyTruncationIsAnError) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   ASSERT_TRUE(write_npz(sample(), folder.file("a.npz")).ok());
-  std::ifstream in(folder.file("a.npz"), std::ios::binary);
-  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  const std::string whole = read_file(folder.file("a.npz"));
   for (size_t length = 0; length < whole.size(); length += 7) {
-    write_text(folder.file("t.npz"), whole.substr(0, length));
+    write_file(folder.file("t.npz"), whole.substr(0, length));
     EXPECT_FALSE(read_npz(folder.file("t.npz")).ok()) << length;
   }
 }
 
 TEST(Npz, NoByteCrashesTheReader) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   ASSERT_TRUE(write_npz(sample(), folder.file("a.npz")).ok());
-  std::ifstream in(folder.file("a.npz"), std::ios::binary);
-  const std::string whole{std::istreambuf_iterator<char>(in), {}};
+  const std::string whole = read_file(folder.file("a.npz"));
   int errors = 0;
   for (size_t i = 0; i < whole.size(); i++) {
     std::string text = whole;
     text[i] = static_cast<char>(text[i] ^ 0xff);
-    write_text(folder.file("t.npz"), text);
+    write_file(folder.file("t.npz"), text);
     errors += read_npz(folder.file("t.npz")).ok() ? 0 : 1;
   }
   EXPECT_GT(errors, 0);
 }
 
 TEST(Npz, ReadsWhatNumpyWrites) {
-  const char* chosen = std::getenv("GOPT_PYTHON");
-  const std::string python = chosen ? chosen : "python3";
-  if (std::system((python + " -c 'import numpy' 2>/dev/null").c_str()) != 0)
-    GTEST_SKIP() << "no Python with NumPy (set GOPT_PYTHON to one)";
-  const TemporaryFolder folder;
+  if (!python_has("numpy")) GTEST_SKIP() << "no Python with NumPy (set GOPT_PYTHON to one)";
+  const TestFolder folder;
   const std::string script =
       "import numpy as n; a = n.arange(6, dtype='f4').reshape(2, 3); "
       "n.savez_compressed('" +
@@ -164,7 +159,7 @@ TEST(Npz, ReadsWhatNumpyWrites) {
       "', a=a, f=n.asfortranarray(a), b=a.astype('>f8'), "
       "z=n.zeros(100000, 'i8'), s=n.float32(2.5)); n.savez('" +
       folder.file("s.npz") + "', a=a)";
-  ASSERT_EQ(std::system((python + " -c \"" + script + "\"").c_str()), 0);
+  ASSERT_EQ(std::system((test_python() + " -c \"" + script + "\"").c_str()), 0);
   const auto packed = read_npz(folder.file("c.npz")), stored = read_npz(folder.file("s.npz"));
   ASSERT_TRUE(packed.ok()) << packed.error().message;
   ASSERT_TRUE(stored.ok()) << stored.error().message;
@@ -182,7 +177,7 @@ TEST(Npz, ReadsWhatNumpyWrites) {
       "import numpy as n; d = n.load('" + folder.file("ours.npz") +
       "'); "
       "assert d['x'].tolist() == [[1, 2, 3], [4, 5, -6]] and d['scalar'].shape == () and d['empty'].shape == (0, 3)";
-  EXPECT_EQ(std::system((python + " -c \"" + check + "\"").c_str()), 0);
+  EXPECT_EQ(std::system((test_python() + " -c \"" + check + "\"").c_str()), 0);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 #include "gopt/interpreter.h"
 #include "gopt/onnx.h"
-#include "temporary_folder.h"
+#include "test_folder.h"
 
 namespace gopt {
 namespace {
@@ -126,7 +126,7 @@ std::string difference(const Tensor& expected, const Tensor& actual) {
 }
 
 // What is wrong with one data set, if anything.
-std::string run_data_set(const onnx::ModelProto& model, const fs::path& data, const TemporaryFolder& folder) {
+std::string run_data_set(const onnx::ModelProto& model, const fs::path& data, const TestFolder& folder) {
   const std::string path = folder.file("model.onnx");
   write_with_constants(model, data, path);
   const auto imported = import_onnx(path);
@@ -161,7 +161,7 @@ std::vector<fs::path> test_folders() {
 TEST(OnnxNodeTests, EveryOperatorOfTheTableComputesWhatOnnxSays) {
   const std::vector<fs::path> folders = test_folders();
   if (folders.empty()) GTEST_SKIP() << "ONNX's test data are not installed (Debian: libonnx-testdata)";
-  const TemporaryFolder folder;
+  const TestFolder folder;
   int passed = 0, other = 0, left_out = 0;
   for (const fs::path& test : folders) {
     onnx::ModelProto model;

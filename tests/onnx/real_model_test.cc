@@ -7,7 +7,8 @@
 #include <map>
 
 #include "gopt/onnx.h"
-#include "temporary_folder.h"
+#include "run_command.h"
+#include "test_folder.h"
 
 namespace gopt {
 namespace {
@@ -40,14 +41,11 @@ const std::vector<RealModel> kModels = {
 class RealModelTest : public testing::TestWithParam<RealModel> {};
 
 TEST_P(RealModelTest, IsKnownThroughout) {
-  const char* chosen = std::getenv("GOPT_PYTHON");
-  const std::string python = chosen ? chosen : "python3";
-  if (std::system((python + " -c 'import numpy' 2>/dev/null").c_str()) != 0)
-    GTEST_SKIP() << "no Python with NumPy to make the weights (set GOPT_PYTHON to one)";
-  const TemporaryFolder folder;
+  if (!python_has("numpy")) GTEST_SKIP() << "no Python with NumPy to make the weights (set GOPT_PYTHON to one)";
+  const TestFolder folder;
   const std::string models = GOPT_TEST_MODELS, name = GetParam().path;
-  ASSERT_EQ(std::system((python + " " + models + "/fill_weights.py " + folder.path().string() + " " + models + "/" +
-                         name + ".onnx >/dev/null")
+  ASSERT_EQ(std::system((test_python() + " " + models + "/fill_weights.py " + folder.path().string() + " " + models +
+                         "/" + name + ".onnx >/dev/null")
                             .c_str()),
             0);
   const auto first = import_onnx(folder.file(name + ".onnx"));

@@ -9,7 +9,10 @@
 #include "gopt/interpreter.h"
 #include "gopt/onnx.h"
 #include "model_builder.h"
-#include "temporary_folder.h"
+#include "random_tensor.h"
+#include "run_command.h"
+#include "test_folder.h"
+#include "text_files.h"
 
 namespace gopt {
 namespace {
@@ -334,21 +337,13 @@ const std::vector<Case> kCases = {
 
 // ---- the test ----
 
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::map<std::string, Tensor> random_inputs(const Graph& graph) {
   std::mt19937 random(7);
-  std::uniform_real_distribution<double> real(-1, 1);
   std::map<std::string, Tensor> inputs;
   for (const Value& input : graph.inputs()) {
     std::vector<int64_t> dims;
     for (const Index& extent : *input.type().shape) dims.push_back(extent.as_constant().value_or(3));
-    std::vector<double> values(static_cast<size_t>(element_count(dims)));
-    for (double& value : values) value = real(random);
-    inputs[input.node->name] = Tensor::from_values(input.type().element, dims, values);
+    inputs[input.node->name] = random_tensor(random, input.type().element, dims, -1, 1);
   }
   return inputs;
 }
@@ -357,7 +352,7 @@ class RoundTrip : public testing::TestWithParam<Case> {};
 
 TEST_P(RoundTrip, KeepsTheGraph) {
   const Case& row = GetParam();
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model(row.opset, row.ir);
   row.fill(model);
   model.save(folder.file("a.onnx"));
@@ -388,7 +383,7 @@ INSTANTIATE_TEST_SUITE_P(Onnx, RoundTrip, testing::ValuesIn(kCases), [](const au
 // ---- one by one ----
 
 TEST(OnnxRoundTrip, KeepsNamesAndMetadata) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   model.proto.set_doc_string("about");
   model.proto.set_producer_name("maker");
@@ -427,7 +422,7 @@ TEST(OnnxRoundTrip, KeepsNamesAndMetadata) {
 }
 
 TEST(OnnxRoundTrip, CapturedValuesFollowTheirNewNames) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   fill_if(model);
   model.save(folder.file("a.onnx"));
@@ -452,7 +447,7 @@ TEST(OnnxRoundTrip, CapturedValuesFollowTheirNewNames) {
 }
 
 TEST(OnnxRoundTrip, WeightOnlyNodesBecomeInitializers) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model(13);
   model.input("x", {2, 60});
   model.input("z", {1, 5000});
@@ -480,7 +475,7 @@ TEST(OnnxRoundTrip, WeightOnlyNodesBecomeInitializers) {
 }
 
 TEST(OnnxRoundTrip, ExternalDataIsWrittenAlignedAndReadBack) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   model.input("x", {2, 64});
   model.constant(float_tensor("w", {64, 33}));
@@ -514,7 +509,7 @@ TEST(OnnxRoundTrip, ExternalDataIsWrittenAlignedAndReadBack) {
 
 TEST(OnnxExport, ExpandsOperatorsThatTheOpsetLacks) {
   for (const OpKind kind : {OpKind::Gelu, OpKind::HardSwish, OpKind::Mish, OpKind::Celu, OpKind::FillLike}) {
-    const TemporaryFolder folder;
+    const TestFolder folder;
     GraphBuilder builder;
     const Value x = builder.input("x", {ElementType::Float32, Shape{Index(2), Index(5)}});
     Attributes attributes;
@@ -538,7 +533,7 @@ TEST(OnnxExport, ExpandsOperatorsThatTheOpsetLacks) {
 }
 
 TEST(OnnxExport, ExpandsNormalizationAndSoftmaxOfOldOpsets) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   GraphBuilder builder;
   const Value x = builder.input("x", {ElementType::Float32, Shape{Index(2), Index(3), Index(4)}});
   const Value scale = builder.constant(Tensor::from_values<double>(ElementType::Float32, {4}, {1, 2, 3, 4}), "scale");
@@ -561,7 +556,7 @@ TEST(OnnxExport, ExpandsNormalizationAndSoftmaxOfOldOpsets) {
 }
 
 TEST(OnnxImport, ShapeArithmeticOfStaticShapesDisappears) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model(15);
   fill_shape_arithmetic(model);
   model.save(folder.file("a.onnx"));
@@ -576,7 +571,7 @@ TEST(OnnxImport, ShapeArithmeticOfStaticShapesDisappears) {
 }
 
 TEST(OnnxImport, StaticModelIsRebatched) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   TestModel model;
   model.input("x", {1, 6, 8});
   model.constant(int_tensor("split", {1, 6, 2, 4}));
@@ -618,11 +613,8 @@ TEST(OnnxImport, StaticModelIsRebatched) {
 // ---- ONNX's own checker, where Python has it ----
 
 TEST(OnnxExport, PassesTheCheckerOfOnnx) {
-  const char* chosen = std::getenv("GOPT_PYTHON");
-  const std::string python = chosen ? chosen : "python3";
-  if (std::system((python + " -c 'import onnx' 2>/dev/null").c_str()) != 0)
-    GTEST_SKIP() << "no Python with the package onnx (set GOPT_PYTHON to one)";
-  const TemporaryFolder folder;
+  if (!python_has("onnx")) GTEST_SKIP() << "no Python with the package onnx (set GOPT_PYTHON to one)";
+  const TestFolder folder;
   std::string files;
   for (const Case& row : kCases) {
     TestModel model(row.opset, row.ir);
@@ -633,7 +625,7 @@ TEST(OnnxExport, PassesTheCheckerOfOnnx) {
     ASSERT_TRUE(export_onnx(imported->graph, folder.file(row.name + ".onnx")).ok());
     files += " " + folder.file(row.name + ".onnx");
   }
-  EXPECT_EQ(std::system((python + " " GOPT_CHECK_MODELS + files).c_str()), 0);
+  EXPECT_EQ(std::system((test_python() + " " GOPT_CHECK_MODELS + files).c_str()), 0);
 }
 
 }  // namespace

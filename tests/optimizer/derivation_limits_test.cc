@@ -34,11 +34,11 @@ std::string shift_goal(const std::string& when) {
 }
 
 TEST(DerivationConditions, OneThatIsNotDecidedIsNotMet) {
-  const DerivationRules rules(rules_of(kShift));
-  EXPECT_EQ(derive_rule(rules_of(shift_goal(""))[0], rules, {}).verdict, Verdict::Saturated);
-  EXPECT_EQ(derive_rule(rules_of(shift_goal("  when k >= 1\n"))[0], rules, {}).verdict, Verdict::Saturated);
-  EXPECT_EQ(derive_rule(rules_of(shift_goal("  when k >= 2\n"))[0], rules, {}).verdict, Verdict::Follows);
-  EXPECT_EQ(derive_rule(rules_of(shift_goal("  when k >= 3\n"))[0], rules, {}).verdict, Verdict::Follows);
+  const DerivationRules rules(rules_in(kShift));
+  EXPECT_EQ(derive_rule(rules_in(shift_goal(""))[0], rules, {}).verdict, Verdict::Saturated);
+  EXPECT_EQ(derive_rule(rules_in(shift_goal("  when k >= 1\n"))[0], rules, {}).verdict, Verdict::Saturated);
+  EXPECT_EQ(derive_rule(rules_in(shift_goal("  when k >= 2\n"))[0], rules, {}).verdict, Verdict::Follows);
+  EXPECT_EQ(derive_rule(rules_in(shift_goal("  when k >= 3\n"))[0], rules, {}).verdict, Verdict::Follows);
 }
 
 // g a = g b says nothing of a and b where g is 0.
@@ -52,9 +52,9 @@ std::string factor_goal(const std::string& when) {
 }
 
 TEST(DerivationConditions, AnEquationIsDividedByWhatIsNeverZero) {
-  const DerivationRules rules(rules_of(kShift));
-  EXPECT_EQ(derive_rule(rules_of(factor_goal(" and g >= 1"))[0], rules, {}).verdict, Verdict::Follows);
-  EXPECT_NE(derive_rule(rules_of(factor_goal(""))[0], rules, {}).verdict, Verdict::Follows);
+  const DerivationRules rules(rules_in(kShift));
+  EXPECT_EQ(derive_rule(rules_in(factor_goal(" and g >= 1"))[0], rules, {}).verdict, Verdict::Follows);
+  EXPECT_NE(derive_rule(rules_in(factor_goal(""))[0], rules, {}).verdict, Verdict::Follows);
 }
 
 const char* const kRoot = R"(rule root-squared
@@ -72,10 +72,10 @@ end
 )";
 
 TEST(DerivationDirections, WhatMayHaveNoValueIsNotPutIn) {
-  EXPECT_FALSE(DerivationRules(rules_of(kRoot)).is_reversible(0));
-  EXPECT_TRUE(DerivationRules(rules_of(kAssociate)).is_reversible(0));
-  EXPECT_TRUE(DerivationRules(rules_of(kMerge)).is_reversible(0));
-  EXPECT_FALSE(DerivationRules(rules_of(kSplitOfConcat)).is_reversible(0)) << "its right side matches everything";
+  EXPECT_FALSE(DerivationRules(rules_in(kRoot)).is_reversible(0));
+  EXPECT_TRUE(DerivationRules(rules_in(kAssociate)).is_reversible(0));
+  EXPECT_TRUE(DerivationRules(rules_in(kMerge)).is_reversible(0));
+  EXPECT_FALSE(DerivationRules(rules_in(kSplitOfConcat)).is_reversible(0)) << "its right side matches everything";
 }
 
 // x + (y + z) = y + (x + z) makes ever more of a sum of seven.
@@ -104,11 +104,11 @@ RewriteRule sum_of_seven(const std::string& last) {
       "  right\n    p = Add(g, f)\n    q = Add(p, e)\n    r = Add(q, d)\n    s = Add(r, c)\n    t = Add(s, b)\n"
       "    u = " +
       last + "\n    return u\nend\n";
-  return rules_of(text)[0];
+  return rules_in(text)[0];
 }
 
 TEST(DerivationLimits, AreToldFromSaturation) {
-  const DerivationRules rules(rules_of(kExchange));
+  const DerivationRules rules(rules_in(kExchange));
   DerivationLimits limits;
   limits.nodes = 60;
   const Derivation nodes = derive_rule(sum_of_seven("Mul(t, a)"), rules, {}, limits);
@@ -122,7 +122,7 @@ TEST(DerivationLimits, AreToldFromSaturation) {
 }
 
 TEST(DerivationLimits, ALongDerivationIsNotWrittenOut) {
-  const DerivationRules rules(rules_of(kExchange));
+  const DerivationRules rules(rules_in(kExchange));
   DerivationLimits limits;
   const Derivation whole = derive_rule(sum_of_seven("Add(t, a)"), rules, {}, limits);
   ASSERT_EQ(whole.verdict, Verdict::Follows) << whole.reason;
@@ -135,16 +135,16 @@ TEST(DerivationLimits, ALongDerivationIsNotWrittenOut) {
 }
 
 TEST(DerivationRulesTest, OnlyAllowedOnesAreUsed) {
-  const DerivationRules rules(rules_of(std::string(kAssociate) + kDistribute));
-  const RewriteRule goal = rules_of(kAssociate)[0];
+  const DerivationRules rules(rules_in(std::string(kAssociate) + kDistribute));
+  const RewriteRule goal = rules_in(kAssociate)[0];
   EXPECT_EQ(derive_rule(goal, rules, {}).used, std::vector<size_t>{0});
   EXPECT_EQ(derive_rule(goal, rules, {false, true}).verdict, Verdict::Saturated);
 }
 
 TEST(DerivationGoal, APartialRuleIsNotRead) {
-  RewriteRule goal = rules_of(kReluTwice)[0];
+  RewriteRule goal = rules_in(kReluTwice)[0];
   goal.regions = {{}};
-  const Derivation found = derive_rule(goal, DerivationRules(rules_of(kReluTwice)), {});
+  const Derivation found = derive_rule(goal, DerivationRules(rules_in(kReluTwice)), {});
   EXPECT_EQ(found.verdict, Verdict::NotRead);
   EXPECT_NE(found.reason, "");
 }
@@ -154,9 +154,9 @@ TEST(DerivationOrder, OfRulesAndOfArgumentsIsOfNoAccount) {
   const std::string text[] = {kAssociate, kDistribute, kSums, kReluTwice, kSplitOfConcat};
   std::string forward, backward;
   for (const std::string& rule : text) forward = forward + rule, backward = rule + backward;
-  const DerivationRules one(rules_of(forward)), other(rules_of(backward));
+  const DerivationRules one(rules_in(forward)), other(rules_in(backward));
   const auto goal = [](const std::string& left, const std::string& right) {
-    return rules_of(
+    return rules_in(
         "rule goal\n  var a f32[n]\n  var b f32[n]\n  var c f32[n]\n  left\n    x = " + left +
         "\n    y = Mul(c, x)\n    z = Add(y, a)\n    return z\n  right\n    p = Mul(a, c)\n    q = Mul(b, c)\n" +
         "    r = " + right + "\n    s = Add(p, r)\n    return s\nend\n")[0];
@@ -172,13 +172,9 @@ TEST(DerivationOrder, OfRulesAndOfArgumentsIsOfNoAccount) {
 
 std::vector<RewriteRule> shipped_rules() {
   std::vector<RewriteRule> rules;
-  for (const char* name : {"/core.rules", "/hand.rules"}) {
-    std::ifstream file(GOPT_RULES_DIR + std::string(name));
-    std::stringstream text;
-    text << file.rdbuf();
-    for (RewriteRule& rule : rules_of(text.str()))
+  for (const char* name : {"/core.rules", "/hand.rules"})
+    for (RewriteRule& rule : rules_of_file(GOPT_RULES_DIR + std::string(name)))
       if (rule.proof) rules.push_back(std::move(rule));
-  }
   return rules;
 }
 

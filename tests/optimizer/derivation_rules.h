@@ -1,20 +1,10 @@
 // Small rules that tests of derivations share.
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
 #include "gopt/derivation.h"
+#include "rules.h"
 
 namespace gopt {
-
-inline std::vector<RewriteRule> rules_of(const std::string& text) {
-  auto rules = parse_rules(text, "test");
-  EXPECT_TRUE(rules.ok()) << (rules.ok() ? "" : rules.error().message) << text;
-  return rules.ok() ? *rules : std::vector<RewriteRule>();
-}
 
 inline constexpr const char* kAssociate = R"(rule associate
   var x f32[...,m,k]

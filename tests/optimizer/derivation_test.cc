@@ -26,8 +26,8 @@ class DerivationTest : public testing::TestWithParam<Row> {};
 
 TEST_P(DerivationTest, IsAsExpected) {
   const Row& row = GetParam();
-  const DerivationRules rules(rules_of(row.rules));
-  const auto goals = rules_of("rule goal\n" + row.goal + "end\n");
+  const DerivationRules rules(rules_in(row.rules));
+  const auto goals = rules_in("rule goal\n" + row.goal + "end\n");
   ASSERT_EQ(goals.size(), 1u);
   DerivationLimits limits;
   limits.any_kind = row.any_kind;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gopt/scheme.h"
+#include "random_tensor.h"
 
 namespace gopt {
 namespace {
@@ -41,10 +42,7 @@ AttributeValue numbers_in(AttributeValue value, const Substitution& numbers) {
 
 // Positive, so that roots, logarithms and quotients are defined.
 Tensor random_weight(std::mt19937_64& random, const TensorType& type) {
-  std::uniform_real_distribution<double> uniform(0.5, 1.5);
-  std::vector<double> values;
-  for (int64_t i = 0; i < element_count(type.static_shape()); i++) values.push_back(uniform(random));
-  return Tensor::from_values(type.element, type.static_shape(), values);
+  return random_tensor(random, type.element, type.static_shape(), 0.5, 1.5);
 }
 
 class InstanceMaker {

@@ -13,6 +13,7 @@
 #include "gopt/text.h"
 #include "instance.h"
 #include "random_graph.h"
+#include "rules.h"
 
 namespace gopt {
 namespace {
@@ -31,13 +32,7 @@ std::vector<RewriteRule> shipped_rules() {
   std::vector<RewriteRule> rules;
   for (const auto& entry : std::filesystem::directory_iterator(GOPT_RULES_DIR)) {
     if (entry.path().extension() != ".rules") continue;
-    std::ifstream file(entry.path());
-    std::stringstream text;
-    text << file.rdbuf();
-    const auto parsed = parse_rules(text.str(), entry.path().string());
-    EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().message);
-    if (!parsed.ok()) continue;
-    for (const RewriteRule& rule : *parsed)
+    for (const RewriteRule& rule : rules_of_file(entry.path()))
       if (rule.proof && !rule.is_partial()) rules.push_back(rule);
   }
   return rules;

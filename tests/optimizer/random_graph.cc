@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "random_tensor.h"
+
 namespace gopt {
 namespace {
 
 using Ints = std::vector<Index>;
-
-Tensor random_tensor(std::mt19937_64& random, const std::vector<int64_t>& dims) {
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  std::vector<double> values;
-  for (int64_t i = 0; i < element_count(dims); i++) values.push_back(uniform(random));
-  return Tensor::from_values(ElementType::Float32, dims, values);
-}
 
 // An operator with attributes, and how many inputs it takes.
 struct Choice {
@@ -85,7 +80,7 @@ class Maker {
                                                                               {2, 1, 1},
                                                                               {2, 1, 1},
                                                                               {4, 2}})
-      values_.push_back(builder_.constant(random_tensor(random_, dims)));
+      values_.push_back(builder_.constant(random_tensor(random_, ElementType::Float32, dims, -1, 1)));
     // Variances of a batch normalization are positive.
     values_.push_back(builder_.constant(Tensor::from_values<double>(ElementType::Float32, {2}, {0.5, 1.5})));
   }
@@ -142,23 +137,9 @@ class Maker {
 
 Graph random_graph(std::mt19937_64& random, int applications) { return Maker(random).make(applications); }
 
-namespace {
-
-// Truth values; other integers are 0, which is a place of every axis.
-Tensor random_truths(std::mt19937_64& random, const TensorType& type) {
-  std::vector<int64_t> values;
-  for (int64_t i = 0; i < element_count(type.static_shape()); i++)
-    values.push_back(type.element == ElementType::Bool ? static_cast<int64_t>(random() % 2) : 0);
-  return Tensor::from_values(type.element, type.static_shape(), values);
-}
-
-}  // namespace
-
 std::map<std::string, Tensor> random_inputs(std::mt19937_64& random, const Graph& graph) {
   std::map<std::string, Tensor> inputs;
-  for (const Value& input : graph.inputs())
-    inputs[input.node->name] = is_floating(input.type().element) ? random_tensor(random, input.type().static_shape())
-                                                                 : random_truths(random, input.type());
+  for (const Value& input : graph.inputs()) inputs[input.node->name] = random_tensor(random, input.type(), -1, 1);
   return inputs;
 }
 

@@ -12,35 +12,32 @@
 #include "gopt/text.h"
 #include "pattern.h"
 #include "random_graph.h"
+#include "rules.h"
 
 namespace gopt {
 namespace {
 
 RewriteRule shipped(const std::string& name) {
-  std::ifstream file(GOPT_RULES_DIR "/ranks.rules");
-  std::stringstream text;
-  text << file.rdbuf();
-  const auto rules = parse_rules(text.str(), "ranks.rules");
-  EXPECT_TRUE(rules.ok());
-  for (const RewriteRule& rule : *rules)
+  for (const RewriteRule& rule : rules_of_file(GOPT_RULES_DIR "/ranks.rules"))
     if (rule.name == name) return rule;
   ADD_FAILURE() << "no rule " << name;
   return {};
 }
 
-// Whatever is not the first graph is cheaper.
+// Whatever is not the first graph, or the first part, is cheaper.
 class AnythingElse : public CostOracle {
  public:
-  Cost estimate(const Graph& graph) override {
-    if (calls_++ == 0) first_ = graph.hash();
-    Cost cost;
-    cost.time_ms = graph.hash() == first_ ? 2 : 1;
-    return cost;
-  }
+  Cost estimate(const Graph& graph) override { return of(graph, first_graph_); }
+  Cost estimate_part(const Graph& part) override { return of(part, first_part_); }
 
  private:
-  int calls_ = 0;
-  Hash128 first_;
+  static Cost of(const Graph& graph, std::optional<Hash128>& first) {
+    if (!first) first = graph.hash();
+    Cost cost;
+    cost.time_ms = graph.hash() == first ? 2 : 1;
+    return cost;
+  }
+  std::optional<Hash128> first_graph_, first_part_;
 };
 
 // The graph after one application; the graph itself where the rule does not apply.

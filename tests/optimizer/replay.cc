@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gopt/interpreter.h"
+#include "random_tensor.h"
 
 namespace gopt {
 namespace {
@@ -59,12 +60,9 @@ Result<Graph> with_numbers(const Graph& graph, const RewriteRule& goal, const Su
 }
 
 std::map<std::string, Tensor> random_inputs(std::mt19937_64& random, const Graph& graph) {
-  std::uniform_real_distribution<double> uniform(0.25, 1.75);
   std::map<std::string, Tensor> inputs;
   for (const Value& input : graph.inputs()) {
-    std::vector<double> values;
-    for (int64_t i = 0; i < element_count(input.type().static_shape()); i++) values.push_back(uniform(random));
-    inputs[input.node->name] = Tensor::from_values(input.type().element, input.type().static_shape(), values);
+    inputs[input.node->name] = random_tensor(random, input.type().element, input.type().static_shape(), 0.25, 1.75);
   }
   return inputs;
 }

@@ -3,15 +3,10 @@
 
 #include "count_cost.h"
 #include "gopt/text.h"
+#include "rules.h"
 
 namespace gopt {
 namespace {
-
-std::vector<RewriteRule> rules_of(const std::string& text) {
-  auto rules = parse_rules(text, "test");
-  EXPECT_TRUE(rules.ok()) << (rules.ok() ? "" : rules.error().message);
-  return rules.ok() ? *rules : std::vector<RewriteRule>();
-}
 
 // relu(relu(x)) is cheaper at once; exp(neg(x)) must first become dearer: reciprocal(exp(x)), one more step away.
 const char* const kRules = R"(
@@ -70,7 +65,7 @@ Graph tanh_exp() {
 
 OptimizeResult run(const Graph& graph, const SearchOptions& options) {
   CountCost costs;
-  auto result = optimize(graph, rules_of(kRules), costs, options);
+  auto result = optimize(graph, rules_in(kRules), costs, options);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
   return result.ok() ? *result : OptimizeResult();
 }
@@ -98,14 +93,14 @@ end
   const auto graph = parse_graph("graph g\ninput x : f32[4]\na = Relu(x)\nb = Relu(a)\noutput y = b\nend\n");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
   CountCost costs;
-  const auto result = optimize(*graph, rules_of(text), costs, untimed());
+  const auto result = optimize(*graph, rules_in(text), costs, untimed());
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_TRUE(result->applied.empty());
 }
 
 TEST(Search, AppliesOneRuleEverywhereInFewSteps) {
   CountCost costs;
-  const auto result = optimize(relu_chain(100), rules_of(kRules), costs, without_uphill());
+  const auto result = optimize(relu_chain(100), rules_in(kRules), costs, without_uphill());
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_EQ(result->after.kernels, 200);
   EXPECT_EQ(result->applied.size(), 100u);
@@ -265,7 +260,7 @@ class BadOptionsTest : public testing::TestWithParam<BadOptions> {};
 
 TEST_P(BadOptionsTest, AreAnErrorThatNamesThem) {
   CountCost costs;
-  const auto result = optimize(relu_chain(1), rules_of(kRules), costs, GetParam().options);
+  const auto result = optimize(relu_chain(1), rules_in(kRules), costs, GetParam().options);
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message.find(GetParam().part), std::string::npos) << result.error().message;
 }

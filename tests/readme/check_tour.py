@@ -4,7 +4,7 @@
 usage: check_tour.py README.md GOPT [--update]      --update writes what is printed into the README instead
 
 The tour is the fenced block after the heading "A tour": lines that begin with "$ " are commands, the others what they print.
-They run in an empty folder beside a link to examples/. Numbers, hashes and runs of blanks may differ: they are masked on both sides.
+They run in an empty folder beside a link to examples/, with an empty cache. Numbers, hashes and runs of blanks may differ: they are masked on both sides.
 """
 import os, pathlib, re, subprocess, sys, tempfile
 
@@ -43,6 +43,7 @@ def main() -> None:
     failures = 0
     printed = ""
     with tempfile.TemporaryDirectory() as folder:
+        environment["XDG_CACHE_HOME"] = str(pathlib.Path(folder) / "cache")
         os.symlink(readme.parent / "examples", pathlib.Path(folder) / "examples")
         for command, expected in steps:
             done = subprocess.run(command, shell=True, cwd=folder, env=environment, text=True,

@@ -40,7 +40,7 @@ TEST(Audit, EvaluationTellsFalseRulesApart) {
 }
 
 TEST(Audit, WhatCannotBeReadIsNamedAndTheRestIsAudited) {
-  const TemporaryFolder folder;
+  const TestFolder folder;
   const std::string broken = write_file(folder.file("broken.rules"), "rule x\n  left\nend\n");
   const Outcome outcome = run_rulegen("audit --mutants 5 " + broken + " " + folder.file("none.rules") +
                                       " " GOPT_RULES_FOLDER "/hand.rules");

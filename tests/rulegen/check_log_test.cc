@@ -114,7 +114,7 @@ class CheckLogTest : public ::testing::Test {
     write_file(log(rule), before);
   }
 
-  TemporaryFolder folder_;
+  TestFolder folder_;
   const std::string rules_ = folder_.file("t.rules"), logs_ = folder_.file("logs");
 };
 

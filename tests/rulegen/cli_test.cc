@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "../held_program.h"
+#include "held_program.h"
 #include "program.h"
 
 namespace gopt {
@@ -69,7 +69,7 @@ end
 class RulegenTest : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& text) { return write_file(folder_.file(name), text); }
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(RulegenTest, AnUnknownSubcommandIsNamed) {
@@ -185,7 +185,7 @@ TEST_F(RulegenTest, WhatIsDecidedIsWrittenWhenInterrupted) {
 }
 
 TEST_F(RulegenTest, AHoldThatIsNoneIsAnError) {
-  const Outcome outcome = run_program("GOPT_HOLD=soon " RULEGEN_PROGRAM, "verify " + write("t.rules", kTrue));
+  const Outcome outcome = run_command("GOPT_HOLD=soon " RULEGEN_PROGRAM " verify " + write("t.rules", kTrue));
   EXPECT_EQ(outcome.status, 1);
   EXPECT_NE(outcome.text.find("GOPT_HOLD=soon: expected a number"), std::string::npos) << outcome.text;
 }

@@ -107,7 +107,7 @@ class DeriveTest : public ::testing::Test {
     ASSERT_EQ(run_rulegen("verify --write " + base_).status, 0);
     goals_ = write_file(folder_.file("goals.rules"), kGoals);
   }
-  TemporaryFolder folder_;
+  TestFolder folder_;
   std::string base_, goals_;
 };
 

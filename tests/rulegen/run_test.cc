@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "../held_program.h"
+#include "held_program.h"
 #include "program.h"
 
 namespace gopt {
@@ -20,7 +20,7 @@ class RunTest : public ::testing::Test {
   std::string output_of(const std::string& name, const std::string& arguments, const std::string& launcher = "") {
     const std::string out = folder_.file(name + ".rules"), report = folder_.file(name + ".json");
     const Outcome outcome =
-        run_program(launcher + RULEGEN_PROGRAM, kRun + arguments + " --out " + out + " --report " + report);
+        run_command(launcher + RULEGEN_PROGRAM + " " + kRun + arguments + " --out " + out + " --report " + report);
     EXPECT_EQ(outcome.status, 0) << outcome.text;
     text_ = outcome.text;
     nlohmann::json counts = nlohmann::json::parse(read_file(report));
@@ -30,7 +30,7 @@ class RunTest : public ::testing::Test {
     return read_file(out) + counts.dump(1);
   }
   std::string text_;  // what was printed
-  TemporaryFolder folder_;
+  TestFolder folder_;
 };
 
 TEST_F(RunTest, TheSameForAnyNumberOfThreads) {
@@ -73,7 +73,7 @@ TEST_F(RunTest, OneRankSpeaksOfAnError) {
                     unknown = "--max-ops 2 --family f --out " + folder_.file("x"),
                     empty = unknown + " --alphabet " + write_file(folder_.file("empty.txt"), "");
   for (const std::string& arguments : {unwritable, unknown, empty}) {
-    const Outcome outcome = run_program(std::string(kMpirun) + "2 " + RULEGEN_PROGRAM, arguments);
+    const Outcome outcome = run_command(std::string(kMpirun) + "2 " + RULEGEN_PROGRAM + " " + arguments);
     EXPECT_EQ(outcome.status, 1) << outcome.text;
     const size_t at = outcome.text.find("rulegen: ");
     ASSERT_NE(at, std::string::npos) << outcome.text;

@@ -150,7 +150,7 @@ TEST(Taso, AnEntryWithoutIdHasANameOfItsOwn) {
 }
 
 TEST(Taso, TheProgramReportsTheError) {
-  TemporaryFolder folder;
+  TestFolder folder;
   const std::string path = write_file(
       folder.file("r.json"), R"([{"id": 5, "src": [{"op": "frob", "in": []}], "dst": [], "out": [[[0,0],[0,0]]]}])");
   const Outcome outcome = run_rulegen("verify --format taso-json " + path);

@@ -1,10 +1,9 @@
 // Only rules that are proved under today's definitions load.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "gopt/rule.h"
+#include "test_folder.h"
+#include "text_files.h"
 
 namespace gopt {
 namespace {
@@ -24,17 +23,8 @@ std::string proof(const std::string& definitions,
 
 class Database : public ::testing::Test {
  protected:
-  std::string write(const std::string& text) {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    path_ = std::filesystem::temp_directory_path() / ("gopt_database_" + std::string(info->name()) + ".rules");
-    std::ofstream(path_) << text;
-    return path_.string();
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  std::filesystem::path path_;
+  std::string write(const std::string& text) { return write_file(folder_.file("database.rules"), text); }
+  const TestFolder folder_;
 };
 
 TEST_F(Database, ProvedRulesLoad) {
@@ -63,7 +53,7 @@ TEST_F(Database, EditedRulesAreLeftOutWithAWarning) {
   EXPECT_NE(database->warnings[0].find("`a` is not the rule that its proof is of"), std::string::npos);
 }
 
-TEST_F(Database, FolderIsAnError) { EXPECT_FALSE(load_rules(std::filesystem::temp_directory_path().string()).ok()); }
+TEST_F(Database, FolderIsAnError) { EXPECT_FALSE(load_rules(folder_.path().string()).ok()); }
 
 TEST_F(Database, UnprovedRulesAreLeftOutWithAWarning) {
   const auto database = load_rules(write(stanza("a", "")));

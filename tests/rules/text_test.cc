@@ -2,25 +2,11 @@
 // verification found and nothing else.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "gopt/rule.h"
+#include "rules.h"
 
 namespace gopt {
 namespace {
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-std::vector<RewriteRule> parsed(const std::string& text) {
-  auto rules = parse_rules(text, "test");
-  EXPECT_TRUE(rules.ok()) << (rules ? "" : rules.error().message);
-  return rules ? *std::move(rules) : std::vector<RewriteRule>{};
-}
 
 constexpr const char* kRule = R"(# a comment before
 rule scaled-sum
@@ -46,7 +32,7 @@ end
 )";
 
 TEST(RuleText, ReadsEveryPart) {
-  const std::vector<RewriteRule> rules = parsed(kRule);
+  const std::vector<RewriteRule> rules = rules_in(kRule);
   ASSERT_EQ(rules.size(), 1u);
   const RewriteRule& rule = rules[0];
   EXPECT_EQ(rule.name, "scaled-sum");
@@ -64,9 +50,9 @@ TEST(RuleText, ReadsEveryPart) {
 
 class RuleFile : public ::testing::TestWithParam<const char*> {};
 TEST_P(RuleFile, PrintedRulesParseToThemselves) {
-  for (const RewriteRule& rule : parsed(text_of(GetParam()))) {
+  for (const RewriteRule& rule : rules_of_file(GetParam())) {
     const std::string printed = print_rule(rule);
-    const std::vector<RewriteRule> again = parsed(printed);
+    const std::vector<RewriteRule> again = rules_in(printed);
     ASSERT_EQ(again.size(), 1u) << printed;
     EXPECT_EQ(print_rule(again[0]), printed);
     EXPECT_EQ(again[0].left.hash(), rule.left.hash()) << printed;
@@ -83,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Files, RuleFile,
                                            GOPT_VERIFIER_RULES "/true.rules", GOPT_VERIFIER_RULES "/false.rules"));
 
 TEST(RuleText, ContentHashIsOfTheContent) {
-  RewriteRule rule = parsed(kRule)[0];
+  RewriteRule rule = rules_in(kRule)[0];
   const std::string hash = rule.content_hash();
   rule.name = "other";
   rule.origin = "hand";
@@ -94,16 +80,16 @@ TEST(RuleText, ContentHashIsOfTheContent) {
 }
 
 TEST(RuleText, UpdateKeepsWhatIsWritten) {
-  std::vector<RewriteRule> rules = parsed(kRule);
-  EXPECT_EQ(parsed(update_rules_text(kRule, rules))[0].proof, rules[0].proof);
+  std::vector<RewriteRule> rules = rules_in(kRule);
+  EXPECT_EQ(rules_in(update_rules_text(kRule, rules))[0].proof, rules[0].proof);
   rules[0].proof = ProofRecord{"new", 1, "z3", "ff", "ee"};
   rules[0].marks = {};
   const std::string updated = update_rules_text(kRule, rules);
   EXPECT_NE(updated.find("# a comment before"), std::string::npos);
   EXPECT_NE(updated.find("# an activation"), std::string::npos);
   EXPECT_EQ(updated.find("marks"), std::string::npos);
-  EXPECT_EQ(parsed(updated)[0].proof, rules[0].proof);
-  EXPECT_TRUE(parsed(updated)[0].condition == rules[0].condition);
+  EXPECT_EQ(rules_in(updated)[0].proof, rules[0].proof);
+  EXPECT_TRUE(rules_in(updated)[0].condition == rules[0].condition);
   EXPECT_EQ(update_rules_text(updated, rules), updated);
 }
 

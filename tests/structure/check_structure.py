@@ -37,7 +37,7 @@ ALLOWED = {
     ("codegen", "interpreter.h"),  # folds weights
 }
 # Libraries that only one folder may name.
-ONLY_IN = {"z3": ["verifier"], "onnx/": ["ir/onnx"], "google/protobuf": ["ir/onnx"], "mpi.h": ["tools/rulegen"],
+ONLY_IN = {"z3": ["verifier"], "onnx/": ["ir/onnx"], "google/protobuf": ["ir/onnx"], "mpi.h": ["tools/rulegen"], "oneapi/tbb": ["ir"], "tbb/": ["ir"],
            "CLI/": ["tools"], "nlohmann": ["rules", "tools"]}
 
 

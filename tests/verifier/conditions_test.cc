@@ -14,7 +14,8 @@ namespace {
 
 std::map<std::string, RewriteRule> conditional_rules() {
   std::map<std::string, RewriteRule> rules;
-  for (RewriteRule& rule : rules_of(GOPT_TEST_RULES "/conditional.rules")) rules.emplace(rule.name, std::move(rule));
+  for (RewriteRule& rule : rules_of_file(GOPT_TEST_RULES "/conditional.rules"))
+    rules.emplace(rule.name, std::move(rule));
   return rules;
 }
 

@@ -24,7 +24,7 @@ std::string file_name(const ::testing::TestParamInfo<std::string>& info) {
 
 class TrueCorpus : public ::testing::TestWithParam<std::string> {};
 TEST_P(TrueCorpus, IsProved) {
-  for (const RewriteRule& rule : rules_of(GetParam())) {
+  for (const RewriteRule& rule : rules_of_file(GetParam())) {
     const Verification v = verify_rule(rule);
     EXPECT_EQ(to_string(v.verdict), "proved")
         << rule.name << ": " << v.reason << (v.counterexample ? to_string(*v.counterexample) : "");
@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Topics, TrueCorpus, ::testing::ValuesIn(files_of("true"
 
 class FalseCorpus : public ::testing::TestWithParam<std::string> {};
 TEST_P(FalseCorpus, IsRefuted) {
-  for (const RewriteRule& rule : rules_of(GetParam())) {
+  for (const RewriteRule& rule : rules_of_file(GetParam())) {
     const Verification v = verify_rule(rule);
     EXPECT_EQ(to_string(v.verdict), "refuted") << rule.name << ": " << v.reason;
   }
@@ -43,7 +43,7 @@ TEST_P(FalseCorpus, IsRefuted) {
 // value, or where a table over sizes has a formula.
 TEST_P(FalseCorpus, IsCheapToRefute) {
   const VerifyOptions options;
-  for (const RewriteRule& rule : rules_of(GetParam())) {
+  for (const RewriteRule& rule : rules_of_file(GetParam())) {
     const auto c = find_counterexample(rule, options.samples, options.seed);
     if (!c || std::isfinite(c->left) != std::isfinite(c->right)) continue;
     const auto left = meaning_of(rule.left), right = meaning_of(rule.right);
@@ -56,7 +56,7 @@ TEST_P(FalseCorpus, IsNotProvedWithoutSampling) {
   VerifyOptions options;
   options.samples = 0;
   options.rlimit = 1'000'000;
-  for (RewriteRule rule : rules_of(GetParam())) {
+  for (RewriteRule rule : rules_of_file(GetParam())) {
     const Verification v = verify_rule(rule, options);
     if (v.verdict != Verdict::Proved) continue;
     EXPECT_FALSE(v.condition == rule.condition) << rule.name;
@@ -75,7 +75,7 @@ TEST(Corpus, HoldsTheRulesOfTheProbe) {
     if (std::string(kind) == "false") paths.push_back(GOPT_TEST_RULES "/conditional.rules");
     std::set<std::string> origins, names;
     for (const std::string& path : paths) {
-      for (const RewriteRule& rule : rules_of(path)) {
+      for (const RewriteRule& rule : rules_of_file(path)) {
         EXPECT_TRUE(names.insert(rule.name).second) << rule.name << " is stated twice";
         if (rule.origin.compare(0, 6, "probe ") != 0) continue;
         EXPECT_TRUE(origins.insert(rule.origin).second) << rule.name << ": " << rule.origin;

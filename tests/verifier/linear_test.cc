@@ -185,7 +185,7 @@ TEST(RealCells, AsksOnlyWhatIsNotLinear) {
   };
   auto is_zero = [&](const RealExprPtr& value) {
     return is_zero_in_cells(
-        value, {}, never, [] { return true; }, [](uint64_t) {});
+        value, {}, never, [] { return true; }, [](uint64_t) {}, CellLimits());
   };
   EXPECT_TRUE(is_zero(minus(largest(largest(x, y), z), largest(x, largest(z, y)))));
   EXPECT_TRUE(

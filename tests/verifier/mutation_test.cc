@@ -9,13 +9,13 @@ namespace {
 
 TEST(Mutation, NoMutantIsProvedThatEvaluationTellsApart) {
   constexpr int kMutants = 120;
-  std::vector<RewriteRule> rules = rules_of(GOPT_TEST_RULES "/true.rules");
+  std::vector<RewriteRule> rules = rules_of_file(GOPT_TEST_RULES "/true.rules");
   std::vector<std::string> files{GOPT_SHIPPED_RULES "/hand.rules"};
   for (const auto& entry : std::filesystem::directory_iterator(GOPT_TEST_RULES "/corpus/true"))
     files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   for (const std::string& file : files)
-    for (RewriteRule& rule : rules_of(file)) rules.push_back(std::move(rule));
+    for (RewriteRule& rule : rules_of_file(file)) rules.push_back(std::move(rule));
   VerifyOptions options;
   options.samples = 0;
   options.rlimit = 1'000'000;

@@ -12,7 +12,7 @@ using namespace verifier;
 namespace {
 
 RewriteRule partial_rule(const std::string& name) {
-  for (const RewriteRule& rule : rules_of(GOPT_TEST_RULES "/partial.rules"))
+  for (const RewriteRule& rule : rules_of_file(GOPT_TEST_RULES "/partial.rules"))
     if (rule.name == name) return rule;
   throw std::runtime_error("no rule " + name);
 }
@@ -84,7 +84,7 @@ TEST(Partial, ParityOfAStrideIsACondition) {
 TEST(Partial, SidesThatAgreeNowhereHaveNoRegion) {
   const std::set<std::string> names{"relu-through-add", "softmax-over-the-wrong-axis", "concat-order-swapped"};
   size_t tried = 0;
-  for (const RewriteRule& rule : rules_of(GOPT_TEST_RULES "/false.rules")) {
+  for (const RewriteRule& rule : rules_of_file(GOPT_TEST_RULES "/false.rules")) {
     if (!names.count(rule.name)) continue;
     tried++;
     EXPECT_FALSE(prove_partial(rule).ok()) << rule.name;

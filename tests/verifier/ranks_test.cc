@@ -6,6 +6,7 @@
 
 #include "gopt/interpreter.h"
 #include "gopt/scheme.h"
+#include "random_tensor.h"
 #include "rule_files.h"
 #include "rules/rule_meaning.h"
 
@@ -65,19 +66,6 @@ RankAssignment random_ranks(const Scheme& scheme, std::mt19937_64& random) {
   return ranks;
 }
 
-// Between 0.5 and 1.5, where roots and quotients are defined; integers are 0, which is a place of every axis.
-Tensor random_tensor(const TensorType& type, std::mt19937_64& random) {
-  std::uniform_real_distribution<double> uniform(0.5, 1.5);
-  std::vector<double> values;
-  for (int64_t i = 0; i < element_count(type.static_shape()); i++)
-    values.push_back(type.element == ElementType::Bool ? static_cast<double>(random() % 2)
-                     : is_integer(type.element)        ? 0
-                                                       : uniform(random));
-  if (!is_floating(type.element))
-    return Tensor::from_values(type.element, type.static_shape(), std::vector<int64_t>(values.begin(), values.end()));
-  return Tensor::from_values(type.element, type.static_shape(), values);
-}
-
 bool is_small(const Graph& graph) {
   for (const NodePtr& node : graph.nodes())
     for (const TensorType& type : node->outputs)
@@ -109,7 +97,8 @@ std::optional<std::pair<std::vector<Tensor>, std::vector<Tensor>>> values_of(con
     EXPECT_TRUE(right.ok()) << rule.name << ": " << right.error().message;
     if (!right) return std::nullopt;
     std::map<std::string, Tensor> inputs;
-    for (const Value& input : left->inputs()) inputs[input.node->name] = random_tensor(input.type(), random);
+    // Where roots and quotients are defined.
+    for (const Value& input : left->inputs()) inputs[input.node->name] = random_tensor(random, input.type(), 0.5, 1.5);
     const auto before = interpret(*left, inputs), after = interpret(*right, inputs);
     if (!before) continue;
     EXPECT_TRUE(after.ok()) << rule.name << ": " << after.error().message;
@@ -163,7 +152,7 @@ TEST(Ranks, AHundredRulesAreOfEveryRank) {
 }
 
 const Scheme& scheme_of(const std::string& name) {
-  static const std::vector<RewriteRule> rules = rules_of(kShipped);
+  static const std::vector<RewriteRule> rules = rules_of_file(kShipped);
   const auto found =
       std::find_if(rules.begin(), rules.end(), [&](const RewriteRule& rule) { return rule.name == name; });
   if (found == rules.end()) throw std::runtime_error("no rule " + name);

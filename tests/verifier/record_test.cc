@@ -5,7 +5,7 @@ namespace gopt {
 namespace {
 
 TEST(Record, IsTheSameWhateverWasProvedBefore) {
-  std::vector<RewriteRule> rules = rules_of(GOPT_TEST_RULES "/true.rules");
+  std::vector<RewriteRule> rules = rules_of_file(GOPT_TEST_RULES "/true.rules");
   rules.resize(12);
   std::vector<RewriteRule> reversed(rules.rbegin(), rules.rend());
   prove_rules(rules);
@@ -15,10 +15,10 @@ TEST(Record, IsTheSameWhateverWasProvedBefore) {
 }
 
 TEST(Record, ProveRulesWritesProofConditionAndMarks) {
-  std::vector<RewriteRule> rules = rules_of(GOPT_TEST_RULES "/false.rules");
+  std::vector<RewriteRule> rules = rules_of_file(GOPT_TEST_RULES "/false.rules");
   rules.resize(1);
   rules[0].proof = ProofRecord{"x", 1, "y", "z", ""};
-  for (RewriteRule& rule : rules_of(GOPT_SHIPPED_RULES "/hand.rules"))
+  for (RewriteRule& rule : rules_of_file(GOPT_SHIPPED_RULES "/hand.rules"))
     if (rule.name == "relu-relu" || rule.name == "sin-cos-squares") rules.push_back(std::move(rule));
   int calls = 0;
   const std::vector<Verification> found =
@@ -31,7 +31,7 @@ TEST(Record, ProveRulesWritesProofConditionAndMarks) {
 }
 
 TEST(Record, KeepsObligationsWhenAsked) {
-  const RewriteRule rule = rules_of(GOPT_TEST_RULES "/true.rules")[0];
+  const RewriteRule rule = rules_of_file(GOPT_TEST_RULES "/true.rules")[0];
   VerifyOptions options;
   options.keep_obligations = true;
   const Verification v = verify_rule(rule, options);
@@ -41,7 +41,7 @@ TEST(Record, KeepsObligationsWhenAsked) {
 }
 
 TEST(Record, CounterexampleSaysSizesAndValues) {
-  const Verification v = verify_rule(rules_of(GOPT_TEST_RULES "/false.rules")[0]);
+  const Verification v = verify_rule(rules_of_file(GOPT_TEST_RULES "/false.rules")[0]);
   ASSERT_TRUE(v.counterexample.has_value());
   const std::string text = to_string(*v.counterexample);
   EXPECT_NE(text.find("n="), std::string::npos) << text;

@@ -3,27 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "gopt/verifier.h"
+#include "rules.h"
 
 namespace gopt {
 
-inline std::vector<RewriteRule> rules_of(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  auto rules = parse_rules(text.str(), path);
-  if (!rules) throw std::runtime_error(rules.error().message);
-  return *std::move(rules);
-}
-
-inline RewriteRule rule_of(const std::string& text) {
-  auto rules = parse_rules(text, "test");
-  if (!rules) throw std::runtime_error(rules.error().message);
-  return rules->at(0);
-}
+inline RewriteRule rule_of(const std::string& text) { return rules_in(text).at(0); }
 
 struct NamedRule {
   RewriteRule rule;
@@ -32,7 +17,7 @@ inline void PrintTo(const NamedRule& named, std::ostream* out) { *out << named.r
 
 inline std::vector<NamedRule> named_rules(const std::string& path) {
   std::vector<NamedRule> named;
-  for (RewriteRule& rule : rules_of(path)) named.push_back({std::move(rule)});
+  for (RewriteRule& rule : rules_of_file(path)) named.push_back({std::move(rule)});
   return named;
 }
 

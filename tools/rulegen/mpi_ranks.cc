@@ -4,15 +4,15 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
-#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
+
+#include "gopt/parallel.h"
 
 namespace gopt::cli {
 namespace {
@@ -32,37 +32,6 @@ void meet() {
     if (!is_done) pause();
   }
 }
-
-// Threads that work on items until they are told that there are no more. What one throws is kept for finish().
-class Workers {
- public:
-  // `next` is called by the threads, as is `done`.
-  Workers(int threads, const std::function<std::string(size_t)>& work,
-          const std::function<std::optional<size_t>()>& next, const std::function<void(size_t, std::string)>& done) {
-    for (int thread = 0; thread < threads; thread++)
-      threads_.emplace_back([this, &work, next, done] {
-        try {
-          while (const auto item = next()) done(*item, work(*item));
-        } catch (...) {
-          const std::lock_guard lock(mutex_);
-          failure_ = std::current_exception();
-          has_failed_ = true;
-        }
-      });
-  }
-  bool has_failed() const { return has_failed_; }
-  void finish() {
-    for (std::thread& thread : threads_) thread.join();
-    threads_.clear();
-    if (failure_) std::rethrow_exception(failure_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::exception_ptr failure_;
-  std::atomic<bool> has_failed_{false};
-  std::vector<std::thread> threads_;
-};
 
 std::string packed(const std::vector<std::string>& parts) {
   std::string bytes;
@@ -166,8 +135,12 @@ std::vector<std::string> MpiRanks::hand_out(size_t count, int threads, const std
     results[item] = std::move(result);
     arrived(item, results[item]);
   };
-  Workers workers(threads, work, take, keep);
-  for (int open = (count_ - 1) * threads; open > 0 && !workers.has_failed();) {
+  BackgroundTasks own(threads);
+  for (int thread = 0; thread < threads; thread++)
+    own.run([&] {
+      while (const auto item = take()) keep(*item, work(*item));
+    });
+  for (int open = (count_ - 1) * threads; open > 0 && !own.has_failed();) {
     const auto message = received(MPI_ANY_SOURCE, kResult);
     if (!message) {
       pause();
@@ -178,33 +151,20 @@ std::vector<std::string> MpiRanks::hand_out(size_t count, int threads, const std
     if (!item) open--;
     send(message->from, kItem, bytes_of(item.value_or(kNone)));
   }
-  if (workers.has_failed()) {
+  if (own.has_failed()) {
     const std::lock_guard lock(mutex);
     next = count;
   }
-  workers.finish();
+  own.wait();
   return results;
 }
 
-// Other ranks: this thread asks for an item for each worker, and passes results on.
+// Other ranks: this thread asks for as many items as are worked on at a time, and passes results on.
 void MpiRanks::take_items(int threads, const std::function<std::string(size_t)>& work) const {
   std::mutex mutex;
-  std::condition_variable has_more;
-  std::deque<std::optional<size_t>> items;
   std::deque<std::string> results(static_cast<size_t>(threads), bytes_of(kNone));
-  const auto take = [&] {
-    std::unique_lock lock(mutex);
-    has_more.wait(lock, [&] { return !items.empty(); });
-    const auto item = items.front();
-    items.pop_front();
-    return item;
-  };
-  const auto keep = [&](size_t item, const std::string& result) {
-    const std::lock_guard lock(mutex);
-    results.push_back(bytes_of(item) + result);
-  };
-  Workers workers(threads, work, take, keep);
-  for (int open = threads; open > 0 && !workers.has_failed();) {
+  BackgroundTasks tasks(threads);
+  for (int open = threads; open > 0 && !tasks.has_failed();) {
     std::deque<std::string> finished;
     {
       const std::lock_guard lock(mutex);
@@ -214,20 +174,20 @@ void MpiRanks::take_items(int threads, const std::function<std::string(size_t)>&
     const auto message = received(0, kItem);
     if (message) {
       const uint64_t item = number_in(message->bytes);
-      if (item == kNone) open--;
-      const std::lock_guard lock(mutex);
-      items.push_back(item == kNone ? std::nullopt : std::optional<size_t>(item));
-      has_more.notify_one();
+      if (item == kNone) {
+        open--;
+        continue;
+      }
+      tasks.run([&, item] {
+        std::string result = bytes_of(item) + work(item);
+        const std::lock_guard lock(mutex);
+        results.push_back(std::move(result));
+      });
     } else if (finished.empty()) {
       pause();
     }
   }
-  if (workers.has_failed()) {  // the others wait for items: let them go before the failure is told
-    const std::lock_guard lock(mutex);
-    items.assign(static_cast<size_t>(threads), std::nullopt);
-    has_more.notify_all();
-  }
-  workers.finish();
+  tasks.wait();
 }
 
 void MpiRanks::fail(const std::string& message) {

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
 
+#include "gopt/temporary.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -43,28 +43,6 @@ Answer run_command(const std::string& command) {
   if (WIFEXITED(status)) answer.status = WEXITSTATUS(status);
   return answer;
 }
-
-// A file that goes away with its owner.
-class ObligationFile {
- public:
-  explicit ObligationFile(const std::string& text) {
-    path_ = (std::filesystem::temp_directory_path() / "rulegen-XXXXXX").string();
-    const int file = mkstemp(path_.data());
-    if (file >= 0) close(file);
-    FILE* out = file >= 0 ? fopen(path_.c_str(), "w") : nullptr;
-    ok_ = out && fwrite(text.data(), 1, text.size(), out) == text.size();
-    if (out) ok_ = fclose(out) == 0 && ok_;
-  }
-  ~ObligationFile() { unlink(path_.c_str()); }
-  ObligationFile(const ObligationFile&) = delete;
-  ObligationFile& operator=(const ObligationFile&) = delete;
-  bool ok() const { return ok_; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  bool ok_ = false;
-};
 
 }  // namespace
 
@@ -101,9 +79,10 @@ Result<CrossCheck> cross_check(const std::string& rule, const std::vector<Obliga
   // One process a rule; each question starts from nothing.
   std::string script;
   for (const Obligation& o : obligations) script += script_of(rule, o) + "(reset)\n";
-  const ObligationFile file(script);
-  if (!file.ok()) return Error{"a temporary file cannot be written"};
-  const Answer answer = run_command(fmt::format("cvc5 --lang=smt2 --rlimit-per={} {} 2>&1", rlimit, file.path()));
+  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
+  const std::string file = folder.path() / "obligations.smt2";
+  GOPT_RETURN_IF_ERROR(write_whole(file, script));
+  const Answer answer = run_command(fmt::format("cvc5 --lang=smt2 --rlimit-per={} {} 2>&1", rlimit, file));
   std::istringstream lines(answer.text);
   std::string line;
   size_t k = 0;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+
 #include "gopt/parallel.h"
 #include "gopt/verifier.h"
 

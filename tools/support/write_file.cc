@@ -5,8 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
+
+#include "gopt/temporary.h"
 
 namespace gopt::cli {
 
@@ -40,22 +41,7 @@ Status check_distinct(const std::vector<std::string>& written, const std::vector
 
 Status write_text(const std::string& path, std::string_view text, bool force) {
   GOPT_RETURN_IF_ERROR(check_writable(path, force));
-  const std::string beside = path + ".tmp" + std::to_string(getpid());
-  {
-    std::ofstream file(beside, std::ios::binary);
-    file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    file.close();
-    if (!file) {
-      const std::string reason = std::strerror(errno);
-      std::filesystem::remove(beside);
-      return Error{path + ": cannot be written: " + reason};
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(beside, path, error);
-  if (!error) return Unit{};
-  std::filesystem::remove(beside);
-  return Error{path + ": cannot be written: " + error.message()};
+  return write_whole(path, text);
 }
 
 }  // namespace gopt::cli

@@ -19,20 +19,12 @@
 namespace gopt::verifier {
 namespace {
 
-constexpr int kMaxDepth = 8;         // of forms within forms
-constexpr size_t kMaxChanges = 4;    // binder changes kept for a pair of terms
-constexpr int kMaxAlternatives = 6;  // orders of free binders tried
-constexpr unsigned kShareOfGuesses = 16;
-constexpr int kMaxRearrangedDepth = 2;
-constexpr int kMaxRearrangements = 60, kMaxCases = 24, kMaxPointwise = 24;  // tried in one comparison
-constexpr int kMaxCombinations = 16;                                        // choices of changes tried for a class
-
 class BinderMatcher {
  public:
-  explicit BinderMatcher(ProofState& state) : state_(state) {}
+  explicit BinderMatcher(ProofState& state) : state_(state), limits_(state.solver.limits().comparison) {}
 
   bool equal_forms(const NormalForm& left, const NormalForm& right, const Cond& context, int depth) {
-    if (depth > kMaxDepth) return false;
+    if (depth > limits_.depth) return false;
     std::vector<Summand> terms;
     for (const Summand& term : simplify(left, context, state_)) terms.push_back(freshen(term, state_.pool));
     for (Summand term : simplify(right, context, state_)) {
@@ -41,7 +33,7 @@ class BinderMatcher {
     }
     if (is_zero(left, right, terms, context, depth)) return true;
     const unsigned share = state_.solver.share();
-    state_.solver.set_share(kShareOfGuesses);
+    state_.solver.set_share(limits_.share_of_guesses);
     bool found = false;
     if (const auto sums = zero_inside(terms, context, depth)) {
       found = true;
@@ -79,7 +71,7 @@ class BinderMatcher {
 
   // Sums over shared ranges of which each is 0 at every value of its binders.
   std::optional<std::vector<SharedSum>> zero_inside(const NormalForm& terms, const Cond& context, int depth) {
-    if (depth > kMaxRearrangedDepth) return std::nullopt;
+    if (depth > limits_.rearranged_depth) return std::nullopt;
     auto sums = shared_sums(terms);
     if (!sums || !std::all_of(sums->begin(), sums->end(), [&](const SharedSum& sum) {
           return equal_forms(sum.integrand, {}, context && sum.guard, depth + 1);
@@ -90,10 +82,10 @@ class BinderMatcher {
 
   // Another way to write the sum (perhaps without its denominators) in which it is seen to be 0.
   std::optional<NormalForm> rearranged_to_zero(const NormalForm& terms, const Cond& context, int depth) {
-    if (depth > kMaxRearrangedDepth || rearrangements_ >= kMaxRearrangements) return std::nullopt;
+    if (depth > limits_.rearranged_depth || rearrangements_ >= limits_.rearrangements) return std::nullopt;
     auto is_zero_now = [&](const NormalForm& form) {
       rearrangements_++;
-      return rearrangements_ < kMaxRearrangements && is_zero(form, {}, form, context, depth);
+      return rearrangements_ < limits_.rearrangements && is_zero(form, {}, form, context, depth);
     };
     const std::string before = key(terms);
     const NormalForm apart = with_alternatives_apart(terms, context, state_);
@@ -118,7 +110,7 @@ class BinderMatcher {
 
   // A condition of the sum's guards where it is 0 where the condition holds, and where it does not.
   std::optional<Cond> zero_by_cases_of(const NormalForm& terms, const Cond& context, int depth) {
-    if (depth > kMaxRearrangedDepth || cases_ >= kMaxCases) return std::nullopt;
+    if (depth > limits_.rearranged_depth || cases_ >= limits_.cases) return std::nullopt;
     const auto guard = undecided_guard(terms, context, state_);
     if (!guard) return std::nullopt;
     cases_++;
@@ -129,7 +121,7 @@ class BinderMatcher {
 
   // Whether the sum is 0 where a difference in it is above 0, where it is 0, and where it is below.
   std::optional<SignCases> zero_by_sign(const NormalForm& terms, const Cond& context, int depth) {
-    if (depth > kMaxRearrangedDepth || cases_ >= kMaxCases) return std::nullopt;
+    if (depth > limits_.rearranged_depth || cases_ >= limits_.cases) return std::nullopt;
     const auto cases = sign_cases(terms, context, state_);
     const std::string before = key(terms);
     if (!cases || key(cases->where_positive) == before || key(cases->where_negative) == before) return std::nullopt;
@@ -144,7 +136,7 @@ class BinderMatcher {
 
   // Whether the sum is 0 by what is known of functions and of maxima and sums over ranges. It looks at signs itself.
   bool zero_pointwise(const NormalForm& terms, const Cond& context, int depth) {
-    return !is_by_sign_ && depth <= kMaxRearrangedDepth && pointwise_++ < kMaxPointwise &&
+    return !is_by_sign_ && depth <= limits_.rearranged_depth && pointwise_++ < limits_.pointwise &&
            is_zero_pointwise(terms, context, state_);
   }
 
@@ -188,7 +180,7 @@ class BinderMatcher {
       common = (Rational(common) * Rational(denominator / std::gcd(common, denominator))).numerator();
     }
     std::vector<size_t> choice(members.size(), 0);
-    for (int tries = 0; tries < kMaxCombinations; tries++) {
+    for (int tries = 0; tries < limits_.combinations; tries++) {
       std::vector<GuardedCount> counts;
       for (size_t m = 0; m < members.size(); m++) {
         const Rational scaled = members[m].term->coefficient * Rational(common);
@@ -216,7 +208,7 @@ class BinderMatcher {
     std::vector<size_t> partner(count);
     std::vector<bool> used(count, false);
     std::function<void(size_t)> assign = [&](size_t i) {
-      if (found.size() >= kMaxChanges) return;
+      if (found.size() >= limits_.changes) return;
       if (i == count) return try_assignment(first, t, partner, context, depth, found);
       for (size_t j = 0; j < count; j++) {
         if (used[j] || !alike(first.factors[i], t.factors[j])) continue;
@@ -238,7 +230,7 @@ class BinderMatcher {
       append_equations(first.factors[i], t.factors[partner[i]], equations);
       inside.add(first.factors[i], t.factors[partner[i]]);
     }
-    for (int alternative = 0; alternative < kMaxAlternatives && found.size() < kMaxChanges; alternative++) {
+    for (int alternative = 0; alternative < limits_.alternatives && found.size() < limits_.changes; alternative++) {
       const auto change = solve_binders(equations, t.binders, first.binders, inside, alternative);
       if (!change) return;
       if (!is_unimodular(t.binders, first.binders, *change)) continue;
@@ -281,7 +273,7 @@ class BinderMatcher {
     std::vector<Branch> all = a;
     all.insert(all.end(), b.begin(), b.end());
     for (const Index& inner : range_factors(all)) {
-      if (rearrangements_++ >= kMaxRearrangements) return false;
+      if (rearrangements_++ >= limits_.rearrangements) return false;
       const auto x = with_ranges_split(a, inner, context, state_), y = with_ranges_split(b, inner, context, state_);
       if (covers(x, y, context, depth) && covers(y, x, context, depth)) return true;
     }
@@ -328,14 +320,12 @@ class BinderMatcher {
   // Whether one of the conditions holds wherever the context does. Many are looked at case by case: one for each choice
   // of windows on each axis would be too much for one question.
   bool is_one_of(const Cond& context, const std::vector<Cond>& conditions) {
-    constexpr size_t kFew = 3;
-    if (conditions.size() > kFew && is_one_of_in_cases(context, conditions, 0)) return true;
+    if (conditions.size() > limits_.conditions_asked_at_once && is_one_of_in_cases(context, conditions, 0)) return true;
     Cond any = Cond::never();
     for (const Cond& cond : conditions) any = any || cond;
     return state_.solver.entails(context, any);
   }
   bool is_one_of_in_cases(const Cond& context, const std::vector<Cond>& conditions, int depth) {
-    constexpr int kMaxSplits = 4;
     std::vector<Cond> open;
     for (const Cond& cond : conditions) {
       Cond rest;
@@ -344,7 +334,7 @@ class BinderMatcher {
       if (rest.is_true()) return true;
       if (!state_.solver.is_infeasible(context && rest)) open.push_back(std::move(rest));
     }
-    if (open.empty() || depth == kMaxSplits) return open.empty() && state_.solver.is_infeasible(context);
+    if (open.empty() || depth == limits_.splits) return open.empty() && state_.solver.is_infeasible(context);
     const Cond split = conjuncts(open[0])[0];
     return is_one_of_in_cases(context && split, open, depth + 1) &&
            is_one_of_in_cases(context && !split, open, depth + 1);
@@ -362,6 +352,7 @@ class BinderMatcher {
   }
 
   ProofState& state_;
+  const ComparisonLimits& limits_;
   int rearrangements_ = 0, cases_ = 0, pointwise_ = 0;
   bool is_by_sign_ = false;  // one of the forms that a sum is by the sign of a difference
 };

@@ -18,11 +18,6 @@ namespace {
 using Kind = RealExpr::Kind;
 using Relation = RealFact::Relation;
 
-constexpr int kMaxDepth = 3;         // of cases inside functions
-constexpr size_t kMaxArguments = 3;  // of functions whose signs are looked at
-constexpr size_t kMaxFactors = 24;   // that facts are looked for
-constexpr size_t kMaxInstances = 8;
-
 // A form that has this sign.
 struct Signed {
   NormalForm form;
@@ -57,10 +52,10 @@ const NormalForm* argument_of(const Factor& f) {
 class Leaf {
  public:
   Leaf(const NormalForm& terms, const std::vector<Signed>& known, const Cond& context, ProofState& state)
-      : context_(context), state_(state), value_(plain(terms)) {
+      : context_(context), state_(state), limits_(state.solver.limits().pointwise), value_(plain(terms)) {
     for (const Signed& s : known) add(sign_fact(plain(s.form), s.sign));
     // Facts name further variables, of which more is known.
-    for (size_t i = 0; i < encode_.factors().size() && i < kMaxFactors; i++) {
+    for (size_t i = 0; i < encode_.factors().size() && i < limits_.factors; i++) {
       const auto [name, factor] = encode_.factors()[i];
       note(name, factor);
     }
@@ -105,7 +100,7 @@ class Leaf {
     const std::string text = key(*argument);
     auto it = places_.find(text);
     if (it == places_.end()) {
-      if (arguments_.size() == kMaxArguments) return;
+      if (arguments_.size() == limits_.arguments) return;
       it = places_.emplace(text, arguments_.size()).first;
       arguments_.push_back({*argument, plain(*argument), range_of(*argument, context_, state_), {}});
     }
@@ -134,7 +129,7 @@ class Leaf {
       for (const auto& [other_name, other] : factors) {
         if (other.kind != FactorKind::Read) continue;
         for (const Branch& b : maximum.branches) {
-          const auto value = found < kMaxInstances ? value_near(b, {other}, context_, state_) : std::nullopt;
+          const auto value = found < limits_.instances ? value_near(b, {other}, context_, state_) : std::nullopt;
           if (!value) continue;
           found++;
           add({real_difference(named(name), plain(*value)), Relation::NotNegative});
@@ -198,6 +193,7 @@ class Leaf {
 
   const Cond& context_;
   ProofState& state_;
+  const PointwiseLimits& limits_;
   RealEncoder encode_;
   const RealExprPtr value_;
   std::vector<RealFact> facts_;
@@ -208,7 +204,8 @@ class Leaf {
 bool is_zero_where(const NormalForm& terms, std::vector<Signed>& known, const Cond& context, ProofState& state,
                    int depth) {
   if (terms.empty()) return true;
-  const auto cases = depth < kMaxDepth ? sign_cases(terms, context, state, true) : std::nullopt;
+  const auto cases =
+      depth < state.solver.limits().pointwise.depth ? sign_cases(terms, context, state, true) : std::nullopt;
   if (!cases) return Leaf(terms, known, context, state).is_zero();
   for (const auto& [form, sign] : {std::pair{&cases->where_positive, 1}, std::pair{&cases->where_negative, -1},
                                    std::pair{&cases->where_zero, 0}}) {
@@ -232,8 +229,7 @@ bool holds_cases(const NormalForm& form) {
 }  // namespace
 
 bool is_zero_pointwise(const NormalForm& terms, const Cond& context, ProofState& state) {
-  constexpr size_t kMaxTerms = 12;
-  if (terms.size() > kMaxTerms || !holds_cases(terms)) return false;
+  if (terms.size() > state.solver.limits().pointwise.terms || !holds_cases(terms)) return false;
   const DemandsSoFar demanded(state);
   std::vector<Signed> known;
   return is_zero_where(terms, known, context, state, 0);

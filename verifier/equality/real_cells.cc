@@ -17,10 +17,6 @@ using Kind = RealExpr::Kind;
 using Monomial = std::vector<std::string>;  // variables in order, one for each power
 using Polynomial = std::map<Monomial, Rational>;
 
-constexpr int kMaxCells = 512;
-constexpr size_t kMaxMonomials = 4000;
-constexpr uint64_t kNodesOfAUnit = 128, kUnitsOfARow = 2;
-
 RealExprPtr make(RealExpr e) { return std::make_shared<const RealExpr>(std::move(e)); }
 RealExprPtr number(int value) { return make({Kind::Constant, value, "", {}, {}}); }
 RealExprPtr difference(const RealExprPtr& a, const RealExprPtr& b) {
@@ -76,14 +72,14 @@ Polynomial product(const Polynomial& a, const Polynomial& b) {
 }
 
 // Nothing where it grows too large. Precondition: no cases.
-std::optional<Polynomial> expanded(const RealExpr& value) {
+std::optional<Polynomial> expanded(const RealExpr& value, size_t most) {
   if (value.kind == Kind::Variable) return Polynomial{{{value.variable}, 1}};
   if (value.kind == Kind::Constant) return value.constant.is_zero() ? Polynomial{} : Polynomial{{{}, value.constant}};
   Polynomial result;
   if (value.kind != Kind::Add) result = {{{}, 1}};
   for (const RealExprPtr& part : value.parts) {
-    const auto own = expanded(*part);
-    if (!own || result.size() * own->size() > kMaxMonomials) return std::nullopt;
+    const auto own = expanded(*part, most);
+    if (!own || result.size() * own->size() > most) return std::nullopt;
     if (value.kind == Kind::Add) {
       add_to(result, *own);
     } else {
@@ -100,6 +96,8 @@ std::optional<Polynomial> expanded(const RealExpr& value) {
 // its own. So what is found empty is.
 class LinearCell {
  public:
+  explicit LinearCell(const CellLimits& limits) : limits_(limits) {}
+
   struct Row {
     Polynomial polynomial;
     bool is_strict;
@@ -130,8 +128,7 @@ class LinearCell {
   }
 
   // Only those that are made of products that the rows are made of. Squares are not negative either.
-  static std::vector<Row> products(const std::vector<Row>& rows) {
-    constexpr size_t kMostTerms = 16, kMostProducts = 48;
+  std::vector<Row> products(const std::vector<Row>& rows) {
     std::set<Monomial> known;
     for (const Row& row : rows)
       for (const auto& [monomial, coefficient] : row.polynomial) known.insert(monomial);
@@ -142,9 +139,9 @@ class LinearCell {
       if (is_square) made.push_back({{{monomial, 1}}, false});
     }
     for (size_t i = 0; i < rows.size(); i++) {
-      for (size_t j = i; j < rows.size() && made.size() < kMostProducts; j++) {
+      for (size_t j = i; j < rows.size() && made.size() < limits_.products; j++) {
         const Polynomial &a = rows[i].polynomial, &b = rows[j].polynomial;
-        if (a.size() * b.size() > kMostTerms) continue;
+        if (a.size() * b.size() > limits_.product_terms) continue;
         Polynomial both = product(a, b);
         bool is_closed = true, is_useful = false;
         for (const auto& [monomial, coefficient] : both) {
@@ -180,6 +177,7 @@ class LinearCell {
   }
 
   std::map<Monomial, LinearSystem::Variable> variables_;
+  const CellLimits& limits_;
   bool is_exact_ = true;
 };
 
@@ -247,11 +245,10 @@ class PointEvaluator {
 };
 
 // Whether it is not 0 at some of the points that are tried.
-bool is_nonzero_somewhere(const RealExpr& value) {
-  constexpr int kPoints = 64;
+bool is_nonzero_somewhere(const RealExpr& value, int points) {
   constexpr double kRounding = 1e-6;
   std::mt19937_64 random(1);
-  for (int point = 0; point < kPoints; point++)
+  for (int point = 0; point < points; point++)
     if (std::fabs(PointEvaluator(random)(value)) > kRounding) return true;
   return false;
 }
@@ -265,8 +262,8 @@ uint64_t nodes_of(const RealExpr& e) {
 class CellSplitter {
  public:
   CellSplitter(const CellQuestion& is_empty, const std::function<bool()>& is_context_possible,
-               const std::function<void(uint64_t)>& work)
-      : is_empty_(is_empty), is_context_possible_(is_context_possible), work_(work) {}
+               const std::function<void(uint64_t)>& work, const CellLimits& limits)
+      : is_empty_(is_empty), is_context_possible_(is_context_possible), work_(work), limits_(limits), linear_(limits) {}
 
   bool is_zero_given(const std::vector<RealSign>& given, const RealExprPtr& value) {
     add_signs(given);
@@ -274,10 +271,10 @@ class CellSplitter {
   }
 
   bool is_zero(const RealExprPtr& value) {
-    work_(nodes_of(*value) / kNodesOfAUnit);
+    work_(nodes_of(*value) / limits_.nodes_of_a_unit);
     const RealExprPtr found = innermost_case(value);
     if (!found) {
-      return ++cells_ <= kMaxCells && is_zero_here(value);
+      return ++cells_ <= limits_.cells && is_zero_here(value);
     }
     const std::vector<RealExprPtr>& parts = found->parts;
     if (found->kind == Kind::Maximum) {
@@ -304,7 +301,7 @@ class CellSplitter {
                      const RealExprPtr& by) {
     const size_t before = cell_.size(), rows_before = rows_.size();
     add_signs(signs);
-    work_(kUnitsOfARow * rows_.size());
+    work_(limits_.units_of_a_row * rows_.size());
     const bool result = linear_.ask(rows_, {}) == LinearSystem::Answer::Infeasible || is_zero(replaced(value, old, by));
     cell_.resize(before);
     rows_.resize(rows_before);
@@ -314,12 +311,13 @@ class CellSplitter {
   void add_signs(const std::vector<RealSign>& signs) {
     cell_.insert(cell_.end(), signs.begin(), signs.end());
     for (const RealSign& sign : signs)
-      if (auto polynomial = expanded(*sign.value)) rows_.push_back({*std::move(polynomial), sign.is_strict});
+      if (auto polynomial = expanded(*sign.value, limits_.monomials))
+        rows_.push_back({*std::move(polynomial), sign.is_strict});
   }
 
   // Of a value without cases, in the cell as it is.
   bool is_zero_here(const RealExprPtr& value) {
-    const auto polynomial = expanded(*value);
+    const auto polynomial = expanded(*value, limits_.monomials);
     if (!polynomial) return is_empty_(cell_, value);
     if (polynomial->empty()) return true;
     try {
@@ -362,6 +360,7 @@ class CellSplitter {
   const CellQuestion& is_empty_;
   const std::function<bool()>& is_context_possible_;
   const std::function<void(uint64_t)>& work_;
+  const CellLimits& limits_;
   LinearCell linear_;
   std::vector<LinearCell::Row> rows_;  // of the cell's signs, where they are not too large
   std::vector<RealSign> cell_;
@@ -371,10 +370,12 @@ class CellSplitter {
 }  // namespace
 
 bool is_zero_in_cells(const RealExprPtr& value, const std::vector<RealSign>& given, const CellQuestion& is_empty,
-                      const std::function<bool()>& is_context_possible, const std::function<void(uint64_t)>& work) {
-  work(nodes_of(*value) / kNodesOfAUnit);
-  if (given.empty() && !has_guards(*value) && is_nonzero_somewhere(*value) && is_context_possible()) return false;
-  return CellSplitter(is_empty, is_context_possible, work).is_zero_given(given, value);
+                      const std::function<bool()>& is_context_possible, const std::function<void(uint64_t)>& work,
+                      const CellLimits& limits) {
+  work(nodes_of(*value) / limits.nodes_of_a_unit);
+  if (given.empty() && !has_guards(*value) && is_nonzero_somewhere(*value, limits.points) && is_context_possible())
+    return false;
+  return CellSplitter(is_empty, is_context_possible, work, limits).is_zero_given(given, value);
 }
 
 }  // namespace gopt::verifier

@@ -23,6 +23,7 @@ using CellQuestion = std::function<bool(const std::vector<RealSign>& cell, const
 // many cells. The context is what `is_empty` knows beside the cell: where it is possible, a point at which the value is
 // not 0 is an answer. `work` is told the units of what is done (solver.h).
 bool is_zero_in_cells(const RealExprPtr& value, const std::vector<RealSign>& given, const CellQuestion& is_empty,
-                      const std::function<bool()>& is_context_possible, const std::function<void(uint64_t)>& work);
+                      const std::function<bool()>& is_context_possible, const std::function<void(uint64_t)>& work,
+                      const CellLimits& limits);
 
 }  // namespace gopt::verifier

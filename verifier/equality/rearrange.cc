@@ -11,7 +11,6 @@
 namespace gopt::verifier {
 namespace {
 
-constexpr size_t kMaxTerms = 96;       // of a form that is made
 constexpr int64_t kMaxShortRange = 9;  // elements of a sum that is written out
 constexpr int kMaxDenominators = 6;
 
@@ -88,7 +87,7 @@ NormalForm without_denominators(NormalForm form, const Cond& context, ProofState
       r.push_back(std::move(term));
     }
     form = simplify(r, context, state);
-    if (form.size() > kMaxTerms) break;
+    if (form.size() > state.solver.limits().terms_of_a_form) break;
   }
   return form;
 }
@@ -223,7 +222,7 @@ NormalForm with_short_sums_expanded(const NormalForm& form, const Cond& context,
       }
       return true;
     }
-    if (r.size() >= kMaxTerms) return false;
+    if (r.size() >= state.solver.limits().terms_of_a_form) return false;
     r.push_back(std::move(term));
     return true;
   };
@@ -268,7 +267,7 @@ NormalForm with_alternatives_apart(const NormalForm& form, const Cond& context, 
       r.push_back(term);
       continue;
     }
-    if (r.size() + open.size() > kMaxTerms) return form;
+    if (r.size() + open.size() > state.solver.limits().terms_of_a_form) return form;
     Cond rest;
     for (const Cond& literal : conjuncts(term.guard))
       if (!(literal == *alternatives)) rest = rest && literal;

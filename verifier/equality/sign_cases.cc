@@ -225,7 +225,7 @@ std::optional<SignCases> sign_cases(const NormalForm& form, const Cond& context,
     cases->where_positive = Decider(cases->difference, 1, state).decide(form, context);
     cases->where_zero = Decider(cases->difference, 0, state).decide(form, context);
     cases->where_negative = Decider(cases->difference, -1, state).decide(form, context);
-  } catch (const ProofLimit&) {
+  } catch (const NotExpressible&) {
     cases.reset();
   }
   return cases;

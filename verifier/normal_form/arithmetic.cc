@@ -16,8 +16,7 @@ NormalForm add(NormalForm a, const NormalForm& b, ProofState& state) {
 }
 
 NormalForm multiply(const NormalForm& a, const NormalForm& b, const Cond& context, ProofState& state) {
-  constexpr uint64_t kUnitsOfATerm = 5;
-  state.solver.work(kUnitsOfATerm * a.size() * b.size());
+  state.solver.work(state.solver.limits().units_of_a_term * a.size() * b.size());
   NormalForm r;
   for (const Summand& x : a) {
     for (const Summand& other : b) {

@@ -15,9 +15,10 @@
 namespace gopt::verifier {
 namespace {
 
-constexpr size_t kMaxTerms = 96;  // of a form that is made
-
-class TooLarge : public std::exception {};
+void check_terms(size_t terms, const ProofState& state) {
+  const size_t most = state.solver.limits().terms_of_a_form;
+  if (terms > most) throw BudgetExceeded(BudgetExceeded::Budget::Terms, most);
+}
 
 // A size that is no single symbol as the sum of its terms.
 NormalForm expanded_size(const Index& size) {
@@ -149,7 +150,7 @@ NormalForm without_squared_sines(NormalForm form, const Cond& context, ProofStat
     other.factors.push_back(cosine);
     form.push_back(std::move(term));
     form.push_back(std::move(other));
-    if (form.size() + r.size() > kMaxTerms) throw TooLarge();
+    check_terms(form.size() + r.size(), state);
   }
   return simplify(with_like_terms_merged(r), context, state);
 }
@@ -169,14 +170,14 @@ class FunctionExpander {
       NormalForm product{rest};
       for (const Factor& factor : term.factors) {
         product = multiply(product, expanded(factor, inner, with_sizes), inner, state_);
-        if (product.size() > kMaxTerms) throw TooLarge();
+        check_terms(product.size(), state_);
       }
       for (Summand& made : product) {
         if (with_sizes) join_divisors(made);
         r.push_back(std::move(made));
       }
     }
-    if (r.size() > kMaxTerms) throw TooLarge();
+    check_terms(r.size(), state_);
     return without_squared_sines(std::move(r), context, state_);
   }
 
@@ -308,9 +309,10 @@ std::vector<NormalForm> with_functions_expanded(const std::vector<NormalForm>& f
     std::vector<NormalForm> r;
     for (const NormalForm& form : forms) r.push_back(expand(form, context, true));
     return r;
-  } catch (const TooLarge&) {
+  } catch (const BudgetExceeded& exceeded) {
+    if (exceeded.budget() != BudgetExceeded::Budget::Terms) throw;
     return forms;
-  } catch (const ProofLimit&) {
+  } catch (const NotExpressible&) {
     return forms;
   }
 }

@@ -101,7 +101,7 @@ NormalForm reciprocal(NormalForm form, const Cond& context, ProofState& state) {
     if (!inner) break;
     outside = multiply(outside, divisor_taken_out(form, *inner, context, state), context, state);
   }
-  if (form.empty()) throw ProofLimit("a divisor is 0 everywhere");
+  if (form.empty()) throw NotExpressible("a divisor is 0 everywhere");
   NormalForm r = one();
   const bool is_size = is_positive_size(form, context, state);
   const Rational coefficient = leading_coefficient(form);

@@ -38,13 +38,12 @@ const Factor* scaled_maximum(const NormalForm& form, const Cond& context, ProofS
 }
 
 // What it takes to tell branches apart, by their texts.
-uint64_t work_of(const std::vector<Branch>& branches) {
-  constexpr uint64_t kUnitsOfAFactor = 20;
+uint64_t work_of(const std::vector<Branch>& branches, const ProofLimits& limits) {
   uint64_t units = 0;
   const std::function<void(const NormalForm&)> count = [&](const NormalForm& form) {
     for (const Summand& term : form) {
       for (const Factor& f : term.factors) {
-        units += kUnitsOfAFactor;
+        units += limits.units_of_a_factor;
         for (const NormalForm& a : f.args) count(a);
         for (const Branch& b : f.branches) count(b.value);
       }
@@ -276,8 +275,8 @@ NormalForm maximum_of_rest(std::vector<Branch> branches, ProofState& state) {
 }  // namespace
 
 NormalForm maximum_over(std::vector<Branch> branches, ProofState& state) {
-  if (branches.empty()) throw ProofLimit("a maximum of nothing");
-  state.solver.work(work_of(branches));
+  if (branches.empty()) throw NotExpressible("a maximum of nothing");
+  state.solver.work(work_of(branches, state.solver.limits()));
   for (Branch& b : branches) b.value = with_like_terms_merged(b.value);
   keep_largest_number(branches);
   std::vector<Branch> distinct;

@@ -110,7 +110,7 @@ class Normalizer {
 
   NormalForm constant_form(double value) {
     if (value == 0) return {};
-    if (!std::isfinite(value)) throw ProofLimit("a constant is not finite");
+    if (!std::isfinite(value)) throw NotExpressible("a constant is not finite");
     NormalForm form = one();
     if (auto rational = Rational::from_double(value)) {
       form[0].coefficient = *rational;

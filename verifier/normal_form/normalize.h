@@ -5,7 +5,7 @@
 
 namespace gopt::verifier {
 
-// The normal form of `expr` wherever `context` holds. Throws ProofLimit.
+// The normal form of `expr` wherever `context` holds. Throws NotExpressible.
 NormalForm normalize(const Expr& expr, const Cond& context, ProofState& state);
 
 }  // namespace gopt::verifier

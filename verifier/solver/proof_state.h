@@ -15,7 +15,7 @@
 namespace gopt::verifier {
 
 // What the method cannot express (an infinite constant outside a maximum); verify_rule answers Unknown with the reason.
-class ProofLimit : public std::runtime_error {
+class NotExpressible : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };

@@ -106,8 +106,7 @@ using Negation = std::function<z3::expr(Encoder&)>;
 using Refutes = std::function<std::optional<bool>(const Assignment&)>;
 
 // Products of two hypotheses whose monomials already occur.
-void add_products(const Cond& context, Encoder& encode, z3::solver& solver) {
-  constexpr size_t kMaxProducts = 400;
+void add_products(const Cond& context, Encoder& encode, z3::solver& solver, size_t most) {
   const std::vector<Cond> literals = conjuncts(context);
   std::vector<Index> facts;
   for (const Cond& literal : literals)
@@ -117,20 +116,10 @@ void add_products(const Cond& context, Encoder& encode, z3::solver& solver) {
     const std::vector<Index> more = division_facts(id, literals);
     facts.insert(facts.end(), more.begin(), more.end());
   }
-  for (const Index& product : product_facts(facts, encode.monomials(), kMaxProducts)) solver.add(encode(product) >= 0);
+  for (const Index& product : product_facts(facts, encode.monomials(), most)) solver.add(encode(product) >= 0);
 }
 
 }  // namespace
-
-// Resource units that questions of one proof may take together. The dearest proof of the corpus took 460,000 before
-// they were weighed, those of the database 51,000; one that comes here would only be slow to fail.
-constexpr uint64_t kMostInAll = 3'000'000;
-// A unit of non-linear arithmetic takes Z3 far longer than another.
-constexpr uint64_t kNonlinearWeight = 4;
-// Shares of the limit that one question gets, by how it is asked. The dearest that the corpus needs takes 159,000
-// units.
-constexpr uint64_t kLinearCost = 50;  // units that a question settled without Z3 counts as
-constexpr unsigned kLinearShare = 8, kNonlinearShare = 100, kAfreshShare = 16, kCellShare = 32;
 
 uint64_t units_so_far(const z3::solver& solver) {
   const z3::stats stats = solver.statistics();
@@ -149,11 +138,9 @@ void prefer_branches() {
 
 // Z3 takes milliseconds to start and to end: it is started by the first question that needs it.
 struct Z3 {
-  // A net for what no unit counts: no question that is answered at all takes a tenth of it.
-  static constexpr int kMilliseconds = 20'000;
-  Z3() {
+  explicit Z3(int milliseconds) {
     prefer_branches();
-    context.set("timeout", kMilliseconds);
+    context.set("timeout", milliseconds);
   }
 
   z3::context context;
@@ -163,6 +150,9 @@ struct Z3 {
 };
 
 struct Solver::State {
+  explicit State(const SolverLimits& of) : limits(of) {}
+
+  const SolverLimits& limits;
   std::optional<Z3> started;
   std::map<AtomId, size_t> numbers;
   std::unordered_map<CondPair, bool, CondPairHash> memo;
@@ -172,7 +162,7 @@ struct Solver::State {
   uint64_t spent = 0;             // of all questions, as they are weighed
   std::deque<Assignment> models;  // values that satisfied an earlier context; most contexts are decided by one of them
 
-  Z3& z3() { return started ? *started : started.emplace(); }
+  Z3& z3() { return started ? *started : started.emplace(limits.milliseconds); }
   z3::context& context() { return z3().context; }
 
   std::optional<Assignment> model_of(z3::solver& solver, Encoder& encode) {
@@ -189,14 +179,14 @@ struct Solver::State {
   }
   void keep(const Assignment& model) {
     models.push_front(model);
-    if (models.size() > 24) models.pop_back();
+    if (models.size() > limits.models) models.pop_back();
   }
   // For the context, not for a solver: Z3 takes longer to set a parameter of one than to answer most questions.
   void set_limit(unsigned rlimit) {
     if (std::exchange(z3().limit, rlimit) != rlimit) context().set("rlimit", static_cast<int>(rlimit));
   }
   void spend(uint64_t units) {
-    if (spent > kMostInAll) throw std::overflow_error("the proof needs more work than is done for one");
+    if (spent > limits.units_in_all) throw BudgetExceeded(BudgetExceeded::Budget::Units, limits.units_in_all);
     spent += units;
   }
   z3::check_result check(z3::solver& solver, unsigned rlimit, uint64_t weight = 1) {
@@ -225,7 +215,7 @@ struct Solver::State {
       if (truth_of(hypothesis, model) == true && refutes(model) == true) return false;
     if (alternatives) {
       const LinearAnswer answer = ask_linear(hypothesis, *alternatives);
-      spend(kLinearCost);
+      spend(limits.linear_cost);
       if (answer.is_infeasible) return true;
       if (is_refuted_at(answer.points, hypothesis, refutes)) return false;
       if (const auto point = point_at_sizes(hypothesis, *alternatives))
@@ -252,11 +242,11 @@ struct Solver::State {
       incremental.add(encode(hypothesis));
       incremental.add(negation(encode));
       encode.define_divisions(incremental, hypothesis);
-      const unsigned limit = rlimit / (linear ? kLinearShare : kNonlinearShare);
-      z3::check_result result = check(incremental, limit, linear ? 1 : kNonlinearWeight);
+      const unsigned limit = rlimit / (linear ? limits.linear_share : limits.nonlinear_share);
+      z3::check_result result = check(incremental, limit, linear ? 1 : limits.nonlinear_weight);
       bool refuted = found_model(result, incremental, encode, hypothesis, refutes);
       if (linear && !refuted && result != z3::unsat && encode.is_nonlinear()) {
-        add_products(hypothesis, encode, incremental);
+        add_products(hypothesis, encode, incremental, limits.products);
         result = check(incremental, limit);
         refuted = found_model(result, incremental, encode, hypothesis, refutes);
       }
@@ -284,7 +274,7 @@ struct Solver::State {
     solver.add(encode(hypothesis));
     solver.add(negation(encode));
     encode.define_divisions(solver, hypothesis);
-    return check(solver, rlimit / kAfreshShare) == z3::unsat;
+    return check(solver, rlimit / limits.afresh_share) == z3::unsat;
   }
 };
 
@@ -292,7 +282,7 @@ Solver::Solver(const SolverOptions& options) : options_(options) {}
 Solver::~Solver() = default;
 
 Solver::State& Solver::state() {
-  if (!state_) state_ = std::make_unique<State>();
+  if (!state_) state_ = std::make_unique<State>(options_.limits.solver);
   return *state_;
 }
 
@@ -408,7 +398,7 @@ bool Solver::is_satisfiable(const Cond& cond) {
   for (const Assignment& model : state().models)
     if (truth_of(cond, model) == true) return true;
   const LinearAnswer answer = ask_linear(cond, {Cond()});
-  state().spend(kLinearCost);
+  state().spend(limits().solver.linear_cost);
   if (answer.is_infeasible) return false;
   if (state().is_refuted_at(answer.points, cond, [](const Assignment&) { return true; })) return true;
   if (const auto point = point_at_sizes(cond, {Cond()})) {
@@ -419,7 +409,7 @@ bool Solver::is_satisfiable(const Cond& cond) {
   z3::solver solver(state().context());
   solver.add(encode(cond));
   encode.define_divisions(solver, cond);
-  if (state().check(solver, options_.rlimit / share_ / kAfreshShare) != z3::sat) return false;
+  if (state().check(solver, options_.rlimit / share_ / limits().solver.afresh_share) != z3::sat) return false;
   auto model = state().model_of(solver, encode);
   if (model && truth_of(cond, *model) == true) state().keep(*model);
   return true;
@@ -549,7 +539,7 @@ bool Solver::is_impossible(const std::vector<RealFact>& facts) {
                : fact.relation == Relation::Zero        ? value == 0
                                                         : value != 0);
   }
-  const bool is_settled = state().check(solver, options_.rlimit / share_ / kCellShare) == z3::unsat;
+  const bool is_settled = state().check(solver, options_.rlimit / share_ / limits().solver.cell_share) == z3::unsat;
   state().of_reals.emplace(question, is_settled);
   if (!is_settled) return false;
   std::string declarations;
@@ -560,7 +550,7 @@ bool Solver::is_impossible(const std::vector<RealFact>& facts) {
 
 bool Solver::is_zero(const Cond& context, const RealExprPtr& value, const std::vector<RealFact>& facts) {
   // A cell that is hard to find empty is given up early: the others of the value would be no easier.
-  const unsigned limit = options_.rlimit / share_ / kCellShare;
+  const unsigned limit = options_.rlimit / share_ / limits().solver.cell_share;
   const auto ask = [&](z3::solver solver, const std::vector<RealSign>& cell, const RealExprPtr& rest) {
     Encoder encode(state().context(), true, state().numbers);
     solver.add(encode(context));
@@ -580,7 +570,7 @@ bool Solver::is_zero(const Cond& context, const RealExprPtr& value, const std::v
   };
   if (!is_zero_in_cells(
           value, signs_of(facts), is_empty, [&] { return is_satisfiable(context); },
-          [&](uint64_t units) { work(units); }))
+          [&](uint64_t units) { work(units); }, limits().cells))
     return false;
   RealText text;
   const std::string value_text = text(*value);

@@ -14,6 +14,7 @@
 #include "gopt/verifier.h"
 #include "linear_question.h"
 #include "normal_form/rational.h"
+#include "proof_limits.h"
 #include "proof_log.h"
 
 namespace gopt::verifier {
@@ -40,6 +41,7 @@ struct SolverOptions {
   unsigned rlimit = 20'000'000;
   bool keep_obligations = false;
   ProofLog* log = nullptr;  // where settled questions are written, if anywhere
+  ProofLimits limits{};
 };
 
 class Solver {
@@ -55,9 +57,10 @@ class Solver {
   // Guesses of how a proof may go on are worth less: each question gets a share of the limit only.
   void set_share(unsigned share) { share_ = share; }
   unsigned share() const { return share_; }
+  const ProofLimits& limits() const { return options_.limits; }
 
   // Counts what is done without a question, a unit for about a microsecond, towards the units that a proof may take in
-  // all, so that forms which grow without end are given up, too.
+  // all, so that forms which grow without end are given up, too. Throws BudgetExceeded, as all questions do.
   void work(uint64_t units);
 
   // Whether `context` implies `goal`.

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
+
+#include "text_files.h"
 
 namespace gopt {
 
@@ -43,13 +43,11 @@ inline HeldOutcome interrupt_after(int count, int signal, const std::string& com
   close(ends[1]);
   // The pipe ends with the program, so that this does, whatever becomes of it.
   char byte = 0;
-  outcome.was_held = read(ends[0], &byte, 1) == 1;
+  outcome.was_held = ::read(ends[0], &byte, 1) == 1;
   if (outcome.was_held) kill(child, signal);
   waitpid(child, &outcome.status, 0);
   close(ends[0]);
-  std::ostringstream text;
-  text << std::ifstream(output, std::ios::binary).rdbuf();
-  outcome.text = text.str();
+  outcome.text = read_file(output);
   return outcome;
 }
 

@@ -4,19 +4,24 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 
 namespace gopt {
 
-class TemporaryFolder {
+class TestFolder {
  public:
-  TemporaryFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "gopt_onnx_XXXXXX").string();
-    path_ = ::mkdtemp(path.data());
+  TestFolder() {
+    std::string path = (std::filesystem::temp_directory_path() / "gopt_test_XXXXXX").string();
+    if (!::mkdtemp(path.data())) throw std::runtime_error("no folder for the test's files can be made");
+    path_ = path;
   }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TestFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
 
   std::string file(const std::string& name) const { return (path_ / name).string(); }
   const std::filesystem::path& path() const { return path_; }

@@ -1,0 +1,103 @@
+#include "gopt/temporary.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace gopt {
+namespace {
+
+// What new files and folders are not allowed; names that the system makes up come with less than the rest.
+mode_t creation_mask() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return mask;
+}
+
+}  // namespace
+
+TemporaryFile::TemporaryFile(std::string final_path, std::string path, int file)
+    : final_path_(std::move(final_path)), path_(std::move(path)), file_(file) {}
+TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
+    : final_path_(std::move(other.final_path_)),
+      path_(std::move(other.path_)),
+      file_(other.file_),
+      position_(other.position_) {
+  other.file_ = -1;
+  other.path_.clear();
+}
+
+Result<TemporaryFile> TemporaryFile::create(const std::string& final_path) {
+  std::string path = final_path + ".XXXXXX";
+  const int file = ::mkostemp(path.data(), O_CLOEXEC);
+  if (file < 0) return Error{final_path + ": cannot be written: " + std::strerror(errno)};
+  ::fchmod(file, 0666 & ~creation_mask());
+  return TemporaryFile(final_path, path, file);
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (file_ >= 0) ::close(file_);
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+Status TemporaryFile::write(const void* data, size_t size) {
+  const char* at = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t done = ::write(file_, at, std::min(size, size_t{1} << 30));
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return Error{final_path_ + ": cannot be written: " + std::strerror(errno)};
+    at += done;
+    size -= static_cast<size_t>(done);
+    position_ += static_cast<size_t>(done);
+  }
+  return Unit{};
+}
+
+Status TemporaryFile::commit() {
+  const int closed = ::close(std::exchange(file_, -1));
+  if (closed != 0 || ::rename(path_.c_str(), final_path_.c_str()) != 0)
+    return Error{final_path_ + ": cannot be written: " + std::strerror(errno)};
+  path_.clear();
+  return Unit{};
+}
+
+Status write_whole(const std::string& path, std::string_view text) {
+  GOPT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create(path));
+  GOPT_RETURN_IF_ERROR(file.write(text));
+  return file.commit();
+}
+
+Result<TemporaryFolder> TemporaryFolder::create() {
+  std::error_code error;
+  const std::filesystem::path all = std::filesystem::temp_directory_path(error);
+  std::string path = (all / "gopt-XXXXXX").string();
+  if (error || !::mkdtemp(path.data())) return Error{"no temporary folder can be made; set TMPDIR"};
+  return TemporaryFolder(path);
+}
+
+Result<TemporaryFolder> TemporaryFolder::beside(const std::filesystem::path& final_path) {
+  std::error_code error;
+  if (final_path.has_parent_path()) std::filesystem::create_directories(final_path.parent_path(), error);
+  if (error) return Error{"cannot make the folder " + final_path.parent_path().string() + ": " + error.message()};
+  std::string path = final_path.string() + ".XXXXXX";
+  if (!::mkdtemp(path.data()))
+    return Error{"cannot make a folder beside " + final_path.string() + ": " + std::strerror(errno)};
+  ::chmod(path.c_str(), 0777 & ~creation_mask());
+  return TemporaryFolder(path);
+}
+
+TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace gopt
