@@ -52,7 +52,7 @@ class Library {
   void add(const Pooling& pooling, const void* src, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
   void add_nothing();  // in the place of a primitive that cannot be made; running it is an error
-  void finish();                                                                 // after the last
+  void finish();       // after the last
   void bind(size_t primitive, const void* src, const void* weights, void* dst);  // null: as it is
   void bind_post(size_t primitive, int post, const void* operand);
   void run(size_t primitive);
