@@ -133,7 +133,8 @@ class Optimization {
       auto oracle = plan_cost_oracle(options_.target, costs_.make(kCautious));
       GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, without));
       const double gain_of_rule = result.after.time_ms / outcome_.result.after.time_ms - 1;
-      if (is_stopped() || gain_of_rule > kNextToNothing)
+      const bool is_simpler_with = outcome_.result.after.operations < result.after.operations;
+      if (is_stopped() || gain_of_rule > kNextToNothing || is_simpler_with)
         without.disabled_rules.pop_back();
       else
         outcome_.result = std::move(result);

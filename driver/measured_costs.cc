@@ -118,7 +118,8 @@ class Batch {
 
 namespace {
 
-// Some of those that the cache knows, neither so short that the clock decides nor so long that they keep others waiting.
+// Some of those that the cache knows, neither so short that the clock decides nor so long that they keep others
+// waiting.
 std::vector<KernelSpec> references_among(const std::vector<KernelSpec>& specs, const KernelCache& cache) {
   constexpr double kShortMs = 0.01, kLongMs = 3;
   constexpr size_t kWanted = 9;

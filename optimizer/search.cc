@@ -131,27 +131,33 @@ class Search {
   // What a binding would change.
   struct Difference {
     double gain_ms;
-    double uncertain_ms;  // a gain of no more may be none
+    double uncertain_ms;      // a gain of no more may be none
+    bool is_simpler = false;  // less work by less or as many kernels: of two graphs that take one time, the better one
   };
+  static bool is_simpler(const Cost& cost, const Cost& than) {
+    return cost.operations < than.operations && cost.bytes <= than.bytes && cost.kernels <= than.kernels;
+  }
 
   // Applies bindings to a site and queues the outcome if it is new and cheap enough.
   void consider(const SitePtr& site, const std::vector<Binding>& bindings, const Difference& expected) {
     found_.rules_tried += static_cast<long>(bindings.size());
     const double expected_ms = site->cost_ms - expected.gain_ms;
-    const auto beats_best = [&](double cost_ms) {
-      return is_better(cost_ms) && cost_ms < found_.cost.time_ms - expected.uncertain_ms;
+    const auto beats_best = [&](double cost_ms, bool simpler) {
+      return (is_better(cost_ms) && cost_ms < found_.cost.time_ms - expected.uncertain_ms) ||
+             (simpler && cost_ms <= found_.cost.time_ms + expected.uncertain_ms);
     };
-    if (is_greedy() ? !beats_best(expected_ms) : !is_kept(expected_ms)) return;
+    const bool may_beat = beats_best(expected_ms, expected.is_simpler);
+    if (is_greedy() ? !may_beat : !is_kept(expected_ms)) return;
     const auto rewritten = apply_bindings(site->graph, bindings);
     if (!rewritten.ok() || rewritten->applied.empty()) return;
     const Rewritten& applied = *rewritten;
     if (!seen_.insert(applied.graph.hash()).second) return;
     double cost_ms = expected_ms;
     bool improves = false;
-    if (beats_best(expected_ms)) {
+    if (may_beat) {
       const Cost cost = estimate(applied.graph);
       cost_ms = cost.time_ms;
-      improves = beats_best(cost_ms);
+      improves = beats_best(cost_ms, is_simpler(cost, found_.cost));
       if (improves) {
         found_.graph = applied.graph;
         found_.cost = cost;
@@ -169,12 +175,13 @@ class Search {
     const Part part = part_around(site.graph, binding);
     const auto rewritten = apply_bindings(part.graph, {part.binding});
     if (!rewritten.ok() || rewritten->applied.empty()) return std::nullopt;
-    const double before = estimate_part(part.graph), after = estimate_part(rewritten->graph);
-    return Difference{before - after, costs_.uncertainty() * std::min(before, after)};
+    const Cost before = estimate_part(part.graph), after = estimate_part(rewritten->graph);
+    return Difference{before.time_ms - after.time_ms, costs_.uncertainty() * std::min(before.time_ms, after.time_ms),
+                      is_simpler(after, before)};
   }
-  double estimate_part(const Graph& part) {
+  Cost estimate_part(const Graph& part) {
     const auto [entry, is_new] = cost_of_part_.try_emplace(part.hash());
-    if (is_new) entry->second = costs_.estimate_part(part).time_ms;
+    if (is_new) entry->second = costs_.estimate_part(part);
     return entry->second;
   }
 
@@ -222,8 +229,11 @@ class Search {
     for (const Binding& binding : bindings) {
       if (is_out_of_time()) return;
       const auto difference = price(*site, binding);
-      if (!difference || difference->gain_ms <= difference->uncertain_ms) continue;
+      if (!difference) continue;
+      const bool gains = difference->gain_ms > difference->uncertain_ms;
+      if (!gains && !(difference->is_simpler && difference->gain_ms >= -difference->uncertain_ms)) continue;
       helpful.push_back(binding);
+      together.is_simpler |= difference->is_simpler;
       together.gain_ms += difference->gain_ms;
       together.uncertain_ms = std::max(together.uncertain_ms, difference->uncertain_ms);
     }
@@ -269,7 +279,7 @@ class Search {
   std::set<Entry> queue_;
   std::unordered_set<Hash128, HashOfHash> seen_;
   std::unordered_map<Hash128, Cost, HashOfHash> cost_of_;
-  std::unordered_map<Hash128, double, HashOfHash> cost_of_part_;
+  std::unordered_map<Hash128, Cost, HashOfHash> cost_of_part_;
 };
 
 }  // namespace

@@ -24,6 +24,8 @@ struct EpilogueStep {
   Epilogue::Kind kind;
   uint32_t node;
   int operand = -1;  // input position of the operand; -1: none
+  // Of x Sigmoid(x) and x HardSigmoid(x): the node between, which the same step computes.
+  std::optional<uint32_t> inner = std::nullopt;
 };
 
 struct NodeCover {

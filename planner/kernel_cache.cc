@@ -109,7 +109,7 @@ class CachedCosts : public KernelCosts {
       if (!measured || std::isinf(*measured)) continue;
       const Plan plan = timing_plan({spec});
       const double analytic_ms = analytic_->time_ms(plan, plan.kernels[0]);
-      for (const std::string& kind : {narrow_kind(spec.kernel), wide_kind(spec.kernel)})
+      for (const std::string& kind : {narrow_kind(spec.kernel), wide_kind(spec.kernel), std::string(kAnyKind)})
         if (analytic_ms > 0) ratios[kind].push_back(*measured / analytic_ms);
     }
     for (auto& [kind, of_kind] : ratios) {
@@ -126,10 +126,12 @@ class CachedCosts : public KernelCosts {
     if (const auto measured = cache_->find(kernel_signature(plan, kernel))) return *measured;
     auto it = scale_.find(narrow_kind(kernel));
     if (it == scale_.end()) it = scale_.find(wide_kind(kernel));
+    if (it == scale_.end()) it = scale_.find(kAnyKind);
     return unknown_factor_ * analytic_->time_ms(plan, kernel) * (it == scale_.end() ? 1.0 : it->second);
   }
 
  private:
+  static constexpr const char* kAnyKind = "any";
   static std::string wide_kind(const Kernel& kernel) { return to_string(kernel.kind); }
   static std::string narrow_kind(const Kernel& kernel) {
     return wide_kind(kernel) + " " + kernel.implementation +

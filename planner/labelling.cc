@@ -114,8 +114,8 @@ class Elimination {
     const auto& own = own_[static_cast<size_t>(v)];
     const auto label = static_cast<int>(std::min_element(own.begin(), own.end()) - own.begin());
     for (Table& table : take_tables(v)) {
-      const auto at = static_cast<size_t>(std::find(table.variables.begin(), table.variables.end(), v) -
-                                          table.variables.begin());
+      const auto at =
+          static_cast<size_t>(std::find(table.variables.begin(), table.variables.end(), v) - table.variables.begin());
       size_t after = 1;
       for (size_t k = at + 1; k < table.variables.size(); k++) after *= label_count(table.variables[k]);
       Table smaller;

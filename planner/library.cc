@@ -82,7 +82,9 @@ class LibraryChooser {
       added = true;
     while (true) {
       const ValueCover& value = cover_.values[cover_.nodes[last].first_value];
-      if (value.is_output || value.uses.size() != 1) return;
+      if (value.is_output) return;
+      if (value.uses.size() == 2) return take_gated(id, value);
+      if (value.uses.size() != 1) return;
       const uint32_t next = value.uses[0].node;
       if (cover_.nodes[next].role != Role::Generated) return;
       EpilogueStep step{Epilogue::Kind::Activation, next};
@@ -109,6 +111,25 @@ class LibraryChooser {
     }
   }
 
+  // x Sigmoid(x) or x HardSigmoid(x), where nobody else uses x.
+  void take_gated(uint32_t id, const ValueCover& value) {
+    for (const Use& gate : value.uses) {
+      const Use& product = &gate == &value.uses[0] ? value.uses[1] : value.uses[0];
+      const ValueCover& gated = cover_.values[cover_.nodes[gate.node].first_value];
+      const bool is_own =
+          gate.node != product.node && gated.uses.size() == 1 && !gated.is_output && gated.uses[0].node == product.node;
+      if (!is_own || cover_.nodes[gate.node].role != Role::Generated || !library_activation(cover_.node(product.node)))
+        continue;
+      if (cover_.nodes[product.node].role != Role::Generated) continue;
+      cover_.nodes[id].epilogues.push_back({Epilogue::Kind::Activation, product.node, -1, gate.node});
+      for (uint32_t node : {gate.node, product.node}) {
+        cover_.nodes[node].role = Role::Epilogue;
+        cover_.nodes[node].owner = id;
+      }
+      return;
+    }
+  }
+
   // The other operand has the same shape and is there in time: made before, or by no library call that would take the
   // addition.
   bool can_add(uint32_t id, uint32_t add, int operand, const ValueCover& value) const {
@@ -124,8 +145,27 @@ class LibraryChooser {
 
 }  // namespace
 
+namespace {
+
+// What x Sigmoid(x) or x HardSigmoid(x) is, of the product.
+std::optional<Activation> gated_activation(const Node& product) {
+  for (size_t gate = 0; gate < 2; gate++) {
+    const Node& inner = *product.inputs[gate].node;
+    if (inner.inputs.size() != 1 || !(inner.inputs[0] == product.inputs[1 - gate])) continue;
+    if (inner.is(OpKind::Sigmoid)) return Activation{ActivationKind::Swish};
+    const bool is_hard = inner.is(OpKind::HardSigmoid) && std::fabs(real_or(inner, "alpha", 0.2) - 1.0 / 6) < 1e-7 &&
+                         real_or(inner, "beta", 0.5) == 0.5;
+    if (is_hard) return Activation{ActivationKind::HardSwish};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Activation> library_activation(const Node& node) {
   switch (node.op) {
+    case OpKind::HardSwish: return Activation{ActivationKind::HardSwish};
+    case OpKind::Mul: return gated_activation(node);
     case OpKind::Relu: return Activation{ActivationKind::Relu};
     case OpKind::LeakyRelu: return Activation{ActivationKind::LeakyRelu, real_or(node, "alpha", 0.01)};
     case OpKind::Clip:

@@ -183,7 +183,8 @@ Result<Plan> cheapest_plan(const Graph& graph, const CoverOptions& options, Kern
   for (Drafted& drafted : drafts) price(drafted.plan, costs);
   if (drafts.size() > 1) {
     const std::vector<Layout> layouts = choose_class_layouts(drafts, costs);
-    const bool is_uniform = std::all_of(layouts.begin(), layouts.end(), [&](const Layout& l) { return l == layouts[0]; });
+    const bool is_uniform =
+        std::all_of(layouts.begin(), layouts.end(), [&](const Layout& l) { return l == layouts[0]; });
     if (!is_uniform) {
       Drafted mixed = draft(described, layouts, Layout());
       price(mixed.plan, costs);

@@ -24,6 +24,8 @@ std::string activation_text(const Activation& activation) {
     case ActivationKind::Elu: return text("Elu", a);
     case ActivationKind::GeluErf: return text("GeluErf");
     case ActivationKind::GeluTanh: return text("GeluTanh");
+    case ActivationKind::Swish: return text("Swish");
+    case ActivationKind::HardSwish: return text("HardSwish");
   }
   throw InternalError("an activation without a kind");
 }

@@ -54,7 +54,7 @@ enum class KernelKind {
 std::string to_string(KernelKind kind);
 
 // What library kernels apply to their results; f(x) with the operator's numbers.
-enum class ActivationKind { Relu, LeakyRelu, Clip, Sigmoid, Tanh, Elu, GeluErf, GeluTanh };
+enum class ActivationKind { Relu, LeakyRelu, Clip, Sigmoid, Tanh, Elu, GeluErf, GeluTanh, Swish, HardSwish };
 struct Activation {
   ActivationKind kind = ActivationKind::Relu;
   double a = 0, b = 0;  // LeakyRelu and Elu: alpha; Clip: the least and the largest value

@@ -16,9 +16,9 @@
 namespace gopt::ir {
 namespace {
 
-constexpr int kMilliseconds = 2000;          // for one node
-constexpr uint32_t kMostBytes = 64U << 20;   // of a message
-constexpr rlim_t kMostMemory = 8ULL << 30;   // of the process
+constexpr int kMilliseconds = 2000;         // for one node
+constexpr uint32_t kMostBytes = 64U << 20;  // of a message
+constexpr rlim_t kMostMemory = 8ULL << 30;  // of the process
 
 bool send_all(int socket, const char* data, size_t size) {
   while (size > 0) {
@@ -133,7 +133,8 @@ std::optional<onnx::GraphProto> InferenceProcess::infer(const onnx::GraphProto& 
   const std::string text = request.SerializeAsString();
   if (text.size() > kMostBytes || !start()) return std::nullopt;
   std::optional<std::string> answer;
-  if (send_message(socket_, text)) answer = receive_message(socket_, Clock::now() + std::chrono::milliseconds(kMilliseconds));
+  if (send_message(socket_, text))
+    answer = receive_message(socket_, Clock::now() + std::chrono::milliseconds(kMilliseconds));
   if (!answer) stop();  // crashed or stuck: the next node gets a new one
   onnx::GraphProto result;
   if (!answer || answer->empty() || !result.ParseFromString(*answer)) return std::nullopt;

@@ -46,8 +46,8 @@ std::map<std::string, std::pair<int, int>> operators(const nlohmann::json& repor
 TEST(Optimize, SineAndCosineSquaredBecomeOne) {
   TestFolder folder;
   write_model(kTrigonometric, folder.file("f.onnx"));
-  const std::string command = "optimize --budget 1000h " + folder.file("f.onnx") + " -o " + folder.file("y.onnx") +
-                              " --force --report " + folder.file("r.json");
+  const std::string command = "optimize --cost analytic --budget 1000h " + folder.file("f.onnx") + " -o " +
+                              folder.file("y.onnx") + " --force --report " + folder.file("r.json");
   // For an infinite x the original is NaN.
   ASSERT_EQ(run_program(command).status, 0);
   EXPECT_TRUE(nlohmann::json::parse(read_file(folder.file("r.json")))["applied"].empty());
@@ -73,7 +73,7 @@ TEST(Optimize, SineAndCosineSquaredBecomeOne) {
 TEST(Optimize, BatchNormalizationIsFolded) {
   TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const Outcome outcome = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " -o " +
+  const Outcome outcome = run_program("optimize --cost analytic --budget 1000h " + folder.file("f.onnx") + " -o " +
                                       folder.file("y.onnx") + " --report " + folder.file("r.json"));
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("PASSED"), std::string::npos) << outcome.text;
@@ -88,7 +88,8 @@ TEST(Optimize, BatchNormalizationIsFolded) {
 TEST(Optimize, ADisabledRuleIsNotApplied) {
   TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const Outcome outcome = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " --dry-run --search none");
+  const Outcome outcome =
+      run_program("optimize --cost analytic --budget 1000h " + folder.file("f.onnx") + " --dry-run --search none");
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("rules applied: none"), std::string::npos) << outcome.text;
   EXPECT_EQ(folder.count(), 1u) << "--dry-run writes nothing";
@@ -98,8 +99,9 @@ TEST(Optimize, ADisabledRuleIsNotApplied) {
 TEST(Optimize, TheBestSoFarIsWrittenWhenInterrupted) {
   TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const std::string command = std::string(GOPT_PROGRAM " optimize --budget 1000h ") + folder.file("f.onnx") + " -o " +
-                              folder.file("y.onnx") + " --report " + folder.file("r.json");
+  const std::string command = std::string(GOPT_PROGRAM " optimize --cost analytic --budget 1000h ") +
+                              folder.file("f.onnx") + " -o " + folder.file("y.onnx") + " --report " +
+                              folder.file("r.json");
   const HeldOutcome outcome = interrupt_after(2, SIGINT, command, folder.file("printed.txt"));
   ASSERT_TRUE(outcome.was_held) << outcome.text;
   ASSERT_TRUE(WIFEXITED(outcome.status)) << outcome.status;
@@ -115,8 +117,31 @@ TEST(Optimize, TheSameTwice) {
   TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
   for (const char* name : {"a.onnx", "b.onnx"})
-    ASSERT_EQ(run_program("optimize --budget 1000h " + folder.file("f.onnx") + " -o " + folder.file(name)).status, 0);
+    ASSERT_EQ(
+        run_program("optimize --cost analytic --budget 1000h " + folder.file("f.onnx") + " -o " + folder.file(name))
+            .status,
+        0);
   EXPECT_EQ(read_file(folder.file("a.onnx")), read_file(folder.file("b.onnx")));
+}
+
+// Without --cost: kernels are timed where the cache does not know them, and by a cache that does nothing is left to
+// chance.
+TEST(Optimize, TimesEachKernelOnce) {
+  TestFolder folder;
+  write_model(kConvolutions, folder.file("f.onnx"));
+  const std::string command = "optimize --budget 1000h --force --cache " + folder.file("times") + " " +
+                              folder.file("f.onnx") + " -o " + folder.file("y.onnx");
+  const Outcome first = run_program(command);
+  ASSERT_EQ(first.status, 0) << first.text;
+  EXPECT_NE(first.text.find("(measured cost)"), std::string::npos) << first.text;
+  EXPECT_NE(first.text.find("kernels timed"), std::string::npos) << first.text;
+  ASSERT_EQ(run_program(command).status, 0);  // what the first left untimed, if anything
+  const std::string times = read_file(folder.file("times")), model = read_file(folder.file("y.onnx"));
+  const Outcome again = run_program(command);
+  ASSERT_EQ(again.status, 0) << again.text;
+  EXPECT_EQ(again.text.find("kernels timed"), std::string::npos) << again.text;
+  EXPECT_EQ(read_file(folder.file("times")), times);
+  EXPECT_EQ(read_file(folder.file("y.onnx")), model);
 }
 
 TEST(Compare, FailsOnModelsThatDiffer) {
@@ -143,8 +168,9 @@ TEST(Compare, ANanNeverPasses) {
 TEST(Emit, CodeAgreesWithTheInterpreter) {
   TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const Outcome emitted = run_program("optimize --budget 1000h " + folder.file("f.onnx") + " --no-measure --emit " +
-                                      folder.file("code") + " --report " + folder.file("r.json"));
+  const Outcome emitted =
+      run_program("optimize --cost analytic --budget 1000h " + folder.file("f.onnx") + " --no-measure --emit " +
+                  folder.file("code") + " --report " + folder.file("r.json"));
   ASSERT_EQ(emitted.status, 0) << emitted.text;
   for (const char* name : {"CMakeLists.txt", "model.h", "weights.bin"})
     EXPECT_TRUE(std::filesystem::exists(folder.file("code") + "/" + name)) << name;

@@ -98,8 +98,9 @@ class ForgedRule : public ::testing::Test {
   }
   Outcome optimize(const std::string& model, const std::string& rules, const std::string& more = " --check off") {
     write_model(model, folder_.file("f.onnx"));
-    return run_program("optimize --budget 1000h " + folder_.file("f.onnx") + " -o " + folder_.file("y.onnx") +
-                       " --report " + folder_.file("r.json") + " --force --rules " + rules + more);
+    return run_program("optimize --cost analytic --budget 1000h " + folder_.file("f.onnx") + " -o " +
+                       folder_.file("y.onnx") + " --report " + folder_.file("r.json") + " --force --rules " + rules +
+                       more);
   }
   Graph optimized() {
     auto model = import_onnx(folder_.file("y.onnx"));

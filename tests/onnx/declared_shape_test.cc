@@ -93,9 +93,15 @@ TEST(DeclaredShape, ExtentsOfTheMiddleAreReadAtRunTime) {
 TEST(OnnxImport, AttributesThatLibonnxCrashesOnLeaveTypesOpen) {
   const std::vector<std::function<void(TestModel&)>> models = {
       [](TestModel& m) { m.node("DepthToSpace", {"x"}, {"y"}).i("blocksize", int64_t{1} << 32); },
-      [](TestModel& m) { m.node("LayerNormalization", {"x", "w"}, {"y"}).i("axis", int64_t{1} << 31); },
-      [](TestModel& m) { m.node("ConvTranspose", {"b", "b"}, {"y"}); },
-      [](TestModel& m) { m.node("MaxPool", {"x"}, {"y"}).ints("kernel_shape", {2, 2, 2, 2, 2, 2, 2}); },
+      [](TestModel& m) {
+        m.node("LayerNormalization", {"x", "w"}, {"y"}).i("axis", int64_t{1} << 31);
+      },
+      [](TestModel& m) {
+        m.node("ConvTranspose", {"b", "b"}, {"y"});
+      },
+      [](TestModel& m) {
+        m.node("MaxPool", {"x"}, {"y"}).ints("kernel_shape", {2, 2, 2, 2, 2, 2, 2});
+      },
   };
   for (size_t k = 0; k < models.size(); k++) {
     const TestFolder folder;

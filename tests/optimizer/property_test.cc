@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "anything_else.h"
 #include "count_cost.h"
 #include "gopt/interpreter.h"
 #include "gopt/text.h"
@@ -37,21 +38,6 @@ std::vector<RewriteRule> shipped_rules() {
   }
   return rules;
 }
-
-// The cheapest is any graph but the first: whatever can be applied is applied.
-class AnythingElse : public CostOracle {
- public:
-  Cost estimate(const Graph& graph) override {
-    if (calls++ == 0) first_ = graph.hash();
-    Cost cost;
-    cost.time_ms = graph.hash() == first_ ? 2 : 1;
-    return cost;
-  }
-  int calls = 0;
-
- private:
-  Hash128 first_;
-};
 
 // Elements between 0.5 and 1.5, where the functions that rules are about are defined; of few digits, so that sums and
 // products of them are exact, and what is 0 over the reals is no rounding error.

@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "anything_else.h"
 #include "gopt/interpreter.h"
 #include "gopt/optimizer.h"
 #include "gopt/text.h"
@@ -23,22 +24,6 @@ RewriteRule shipped(const std::string& name) {
   ADD_FAILURE() << "no rule " << name;
   return {};
 }
-
-// Whatever is not the first graph, or the first part, is cheaper.
-class AnythingElse : public CostOracle {
- public:
-  Cost estimate(const Graph& graph) override { return of(graph, first_graph_); }
-  Cost estimate_part(const Graph& part) override { return of(part, first_part_); }
-
- private:
-  static Cost of(const Graph& graph, std::optional<Hash128>& first) {
-    if (!first) first = graph.hash();
-    Cost cost;
-    cost.time_ms = graph.hash() == first ? 2 : 1;
-    return cost;
-  }
-  std::optional<Hash128> first_graph_, first_part_;
-};
 
 // The graph after one application; the graph itself where the rule does not apply.
 Graph rewritten(const Graph& graph, const RewriteRule& rule) {

@@ -5,8 +5,8 @@
 
 #include <set>
 
-#include "gopt/kernel_costs.h"
 #include "../support/graph_with_weights.h"
+#include "gopt/kernel_costs.h"
 
 namespace gopt {
 namespace {

@@ -203,11 +203,8 @@ Status optimize_model(const OptimizeOptions& o) {
   std::signal(SIGINT, SIG_DFL);
   if (options.search.progress) fmt::print(stderr, "\r\033[K");
   for (const std::string& note : outcome.notes) fmt::print(stderr, "gopt: warning: {}\n", note);
-  OptimizationReport report{.model = o.input,
-                            .before = model.graph,
-                            .rules = rules.size(),
-                            .options = options,
-                            .outcome = outcome};
+  OptimizationReport report{
+      .model = o.input, .before = model.graph, .rules = rules.size(), .options = options, .outcome = outcome};
   GOPT_RETURN_IF_ERROR(write_outputs(o, outcome, report));
   report.seconds = seconds_since(start);
   if (!o.report.empty() && !o.dry_run) GOPT_RETURN_IF_ERROR(write_text(o.report, report_json(report), o.force));
@@ -239,7 +236,8 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
   app.add_option("--enable", o->enable, "only these rules, whatever their marks");
   app.add_option("--disable", o->disable, "without these rules or passes");
   app.add_option("--allow", o->allow, "also rules with these marks: " + unsafe_marks());
-  app.add_option("--cost", o->cost, "analytic; measured: kernels are built and timed here, once each; auto: measured for --target cpu")
+  app.add_option("--cost", o->cost,
+                 "analytic; measured: kernels are built and timed here, once each; auto: measured for --target cpu")
       ->check(CLI::IsMember({"auto", "analytic", "measured"}))
       ->capture_default_str();
   app.add_option("--cache", o->cache,

@@ -27,6 +27,12 @@ inline void apply_activation(const Post& post, float* x, int64_t count) {
     case PostKind::GeluTanh:
       return gopt_for_each(
           x, count, [](float v) { return 0.5f * v * (1.0f + gopt_tanh(0.797884561f * (v + 0.044715f * v * v * v))); });
+    case PostKind::Swish: return gopt_for_each(x, count, [](float v) { return v / (1.0f + gopt_exp(-v)); });
+    case PostKind::HardSwish:
+      return gopt_for_each(x, count, [a, b](float v) {
+        const float share = a * v + b;
+        return v * (share < 0.0f ? 0.0f : share > 1.0f ? 1.0f : share);
+      });
     case PostKind::Linear: return gopt_for_each(x, count, [a, b](float v) { return a * v + b; });
     case PostKind::Sum:
     case PostKind::Add: return;

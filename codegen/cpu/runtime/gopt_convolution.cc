@@ -124,6 +124,8 @@ dnnl::algorithm algorithm_of(PostKind kind) {
     case PostKind::Elu: return dnnl::algorithm::eltwise_elu;
     case PostKind::GeluErf: return dnnl::algorithm::eltwise_gelu_erf;
     case PostKind::GeluTanh: return dnnl::algorithm::eltwise_gelu_tanh;
+    case PostKind::Swish: return dnnl::algorithm::eltwise_swish;
+    case PostKind::HardSwish: return dnnl::algorithm::eltwise_hardswish;
     case PostKind::Linear: return dnnl::algorithm::eltwise_linear;
     case PostKind::Sum:
     case PostKind::Add: break;

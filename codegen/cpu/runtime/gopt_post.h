@@ -6,7 +6,7 @@
 
 namespace gopt_runtime {
 
-enum class PostKind { Sum, Add, Relu, Clip, Logistic, Tanh, Elu, GeluErf, GeluTanh, Linear };
+enum class PostKind { Sum, Add, Relu, Clip, Logistic, Tanh, Elu, GeluErf, GeluTanh, Swish, HardSwish, Linear };
 // Sum: the destination already holds what is added. Add: a tensor of the destination's shape (operand), or of `dims`.
 struct Post {
   PostKind kind;

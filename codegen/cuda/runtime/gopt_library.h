@@ -10,7 +10,7 @@
 
 namespace gopt_runtime {
 
-enum class ActivationKind { None, Relu, LeakyRelu, Clip, Sigmoid, Tanh, Elu, GeluErf, GeluTanh };
+enum class ActivationKind { None, Relu, LeakyRelu, Clip, Sigmoid, Tanh, Elu, GeluErf, GeluTanh, Swish, HardSwish };
 struct Activation {
   ActivationKind kind = ActivationKind::None;
   float alpha = 0, beta = 0;  // Clip: lowest and highest; LeakyRelu, Elu: alpha
