@@ -76,7 +76,6 @@ struct Border {
     return std::tuple(a.value.node.get(), a.value.output, a.to) <=>
            std::tuple(b.value.node.get(), b.value.output, b.to);
   }
-  friend bool operator==(const Border& a, const Border& b) { return (a <=> b) == 0; }
 };
 std::vector<Border> borders_of(const Cover& cover) {
   std::vector<Border> borders;
@@ -117,7 +116,7 @@ Plan conversion(const Cover& cover, const Value& value, const Layout& from, cons
 // conversion for a reader, the reader's. -1: of none.
 class ClassOfKernel {
  public:
-  ClassOfKernel(const Cover& cover, const Plan& plan) : cover_(cover), plan_(plan) {
+  ClassOfKernel(const Cover& cover, const Plan& plan) : cover_(cover) {
     for (const Kernel& kernel : plan.kernels)
       for (BufferId read : kernel.input_buffers) readers_.try_emplace(read, &kernel);
   }
@@ -133,7 +132,6 @@ class ClassOfKernel {
  private:
   int class_of(const Value& value) const { return cover_.of(value).layout_class; }
   const Cover& cover_;
-  const Plan& plan_;
   std::map<BufferId, const Kernel*> readers_;
 };
 
