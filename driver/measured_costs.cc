@@ -81,11 +81,19 @@ class Batch {
 
  private:
   static constexpr int kRounds = 15;
-  static constexpr double kSlowMs = 150;  // in all, after which a kernel is timed no more
+  // In all, after which a kernel is timed no more: where it was timed a few times, since one time may be a disturbed
+  // one, and in any case.
+  static constexpr double kSlowMs = 150, kVerySlowMs = 4000;
+  static constexpr size_t kFewSamples = 4;
+
+  bool is_timed_enough(size_t k) const {
+    const double spent = std::accumulate(samples_ms_[k].begin(), samples_ms_[k].end(), 0.0);
+    return spent > kVerySlowMs || (spent > kSlowMs && samples_ms_[k].size() >= kFewSamples);
+  }
 
   void time_once(LoadedModel& model, size_t k) {
     std::vector<double>& samples = samples_ms_[k];
-    if (is_refused_[k] || std::accumulate(samples.begin(), samples.end(), 0.0) > kSlowMs) return;
+    if (is_refused_[k] || is_timed_enough(k)) return;
     const Result<double> ms = model.time_kernel(k);
     if (ms.ok())
       samples.push_back(*ms);
