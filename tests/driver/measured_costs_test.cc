@@ -44,7 +44,7 @@ class MeasuredCosts : public testing::Test {
 TEST_F(MeasuredCosts, EachKernelIsTimedOnce) {
   const std::vector<KernelSpec> specs = some_kernels();
   KernelCache cache = load();
-  const auto timed = measure_kernels(specs, cache, {.threads = 2});
+  const auto timed = measure_kernels(specs, cache, {.threads = 2, .budget_seconds = 600});
   ASSERT_TRUE(timed.ok()) << timed.error().message;
   EXPECT_EQ(*timed, static_cast<int>(specs.size()));
   for (const KernelSpec& spec : specs) {
@@ -53,7 +53,7 @@ TEST_F(MeasuredCosts, EachKernelIsTimedOnce) {
     EXPECT_TRUE(*ms > 0) << spec.kernel.name;
     EXPECT_TRUE(std::isinf(*ms) || *ms < 1000) << spec.kernel.name;
   }
-  const auto again = measure_kernels(specs, cache, {.threads = 2});
+  const auto again = measure_kernels(specs, cache, {.threads = 2, .budget_seconds = 600});
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(*again, 0);
   KernelCache reloaded = load();

@@ -135,11 +135,14 @@ TEST(Optimize, TimesEachKernelOnce) {
   ASSERT_EQ(first.status, 0) << first.text;
   EXPECT_NE(first.text.find("(measured cost)"), std::string::npos) << first.text;
   EXPECT_NE(first.text.find("kernels timed"), std::string::npos) << first.text;
-  ASSERT_EQ(run_program(command).status, 0);  // what the first left untimed, if anything
+  // Until nothing is left to be timed: new times may lead a search elsewhere.
+  Outcome known = run_program(command);
+  for (int run = 0; run < 5 && known.text.find("kernels timed") != std::string::npos; run++)
+    known = run_program(command);
+  ASSERT_EQ(known.status, 0) << known.text;
+  EXPECT_EQ(known.text.find("kernels timed"), std::string::npos) << known.text;
   const std::string times = read_file(folder.file("times")), model = read_file(folder.file("y.onnx"));
-  const Outcome again = run_program(command);
-  ASSERT_EQ(again.status, 0) << again.text;
-  EXPECT_EQ(again.text.find("kernels timed"), std::string::npos) << again.text;
+  ASSERT_EQ(run_program(command).status, 0);
   EXPECT_EQ(read_file(folder.file("times")), times);
   EXPECT_EQ(read_file(folder.file("y.onnx")), model);
 }
