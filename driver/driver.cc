@@ -119,6 +119,7 @@ class Optimization {
     result_.emplace(outcome_.result.graph, options_.target, costs_);
     return Unit{};
   }
+
   // Without each rule that was applied, in turn: what gains next to nothing beside the others only makes the result
   // harder to read, and rests on the last digits of its costs.
   Status leave_out_idle_rules() {

@@ -90,11 +90,13 @@ class ClassFinder {
   }
 
   bool is_wanted(const ValueCover& value) const {
-    return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
-      const NodeCover& user = cover_.nodes[use.node];
-      return user.role == Role::Convolution || user.role == Role::Epilogue ||
-             (user.role == Role::Generated && follows_layout(cover_.node(use.node).op));
-    });
+    return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return reads_alike(use.node); });
+  }
+  // Whether the node reads what lies as its result does.
+  bool reads_alike(uint32_t node) const {
+    const Role role = cover_.nodes[node].role;
+    return role == Role::Convolution || role == Role::Epilogue ||
+           (role == Role::Generated && follows_layout(cover_.node(node).op));
   }
 
   void join_users(uint32_t value) {
@@ -116,9 +118,7 @@ class ClassFinder {
     if (!is_image(cover_.values[value]) || cover_.values[value].dims[1] <= kFewChannels) return;
     for (const Use& use : cover_.values[value].uses) {
       const NodeCover& user = cover_.nodes[use.node];
-      const bool reads_alike = user.role == Role::Convolution || user.role == Role::Epilogue ||
-                               (user.role == Role::Generated && follows_layout(cover_.node(use.node).op));
-      if (!reads_alike || !is_in_class_[user.first_value]) continue;
+      if (!reads_alike(use.node) || !is_in_class_[user.first_value]) continue;
       if (cover_.values[user.first_value].dims.size() != cover_.values[value].dims.size()) continue;
       is_in_class_[value] = true;
       parent_[root(value)] = root(user.first_value);
