@@ -7,8 +7,8 @@
 
 #include "check.h"
 #include "gopt/confirm_rule.h"
-#include "gopt/statistics.h"
 #include "measured_costs.h"
+#include "time_in_turns.h"
 
 namespace gopt {
 
@@ -36,7 +36,10 @@ class Optimization {
   Result<Outcome> run() {
     GOPT_RETURN_IF_ERROR(prepare_costs());
     GOPT_RETURN_IF_ERROR(search_until_equal());
-    if (options_.wants_code && options_.times_code) time_both();
+    if (options_.wants_code && options_.times_code) {
+      time_both();
+      time_plan();
+    }
     if (options_.wants_code) {
       GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
       outcome_.plan = *plan;
@@ -103,25 +106,36 @@ class Optimization {
 
   // One search; with measured costs, again as long as its result has kernels that were never timed. Until the last
   // time these look better than they may be, so that they are found and timed; then worse, so that a result stands on
-  // measured kernels.
+  // measured kernels. All rounds together have the time of one search: each but the last takes half of what is left.
   Status search_once() {
     constexpr int kRounds = 6;
+    seconds_left_ = search_.budget_seconds;
     for (int round = 0; round < kRounds; round++) {
-      const bool is_last = round == kRounds - 1 || is_stopped() || measuring_seconds_ >= kMeasuringSeconds;
-      auto oracle = plan_cost_oracle(options_.target, costs_.make(is_last ? kCautious : kHopeful));
-      GOPT_ASSIGN_OR_RETURN(outcome_.result, optimize(original_.graph(), rules_, *oracle, search_));
+      const bool is_last = !costs_.cache || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1 ||
+                           measuring_seconds_ >= kMeasuringSeconds;
+      GOPT_ASSIGN_OR_RETURN(outcome_.result, search_with(search_, is_last ? kCautious : kHopeful,
+                                                         is_last ? seconds_left_ : seconds_left_ / 2));
       note_refused();
-      if (!costs_.cache || is_last) break;
-      GOPT_ASSIGN_OR_RETURN(const int timed, measure(outcome_.result.graph));
-      if (timed == 0) break;
+      if (is_last) break;
+      const Result<int> timed = measure(outcome_.result.graph);
+      if (!timed.ok()) outcome_.notes.push_back("some kernels are not timed, but estimated: " + timed.error().message);
+      if (!timed.ok() || *timed == 0) break;
     }
     GOPT_RETURN_IF_ERROR(leave_out_idle_rules());
     result_.emplace(outcome_.result.graph, options_.target, costs_);
     return Unit{};
   }
 
+  Result<OptimizeResult> search_with(SearchOptions search, double unknown_factor, double seconds) {
+    search.budget_seconds = seconds;
+    const auto oracle = plan_cost_oracle(options_.target, costs_.make(unknown_factor));
+    GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, search));
+    seconds_left_ = std::max(0.0, seconds_left_ - result.seconds);
+    return result;
+  }
+
   // Without each rule that was applied, in turn: what gains next to nothing beside the others only makes the result
-  // harder to read, and rests on the last digits of its costs.
+  // harder to read, and rests on the last digits of its costs. In the time that the search left.
   Status leave_out_idle_rules() {
     constexpr double kNextToNothing = 0.005;
     constexpr size_t kMostRules = 12;
@@ -130,12 +144,13 @@ class Optimization {
     SearchOptions without = search_;
     for (const std::string& rule : applied) {
       if (!applied_rules().contains(rule)) continue;
+      if (seconds_left_ <= 0) break;
       without.disabled_rules.push_back(rule);
-      auto oracle = plan_cost_oracle(options_.target, costs_.make(kCautious));
-      GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, without));
+      GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(without, kCautious, seconds_left_));
       const double gain_of_rule = result.after.time_ms / outcome_.result.after.time_ms - 1;
       const bool is_simpler_with = outcome_.result.after.operations < result.after.operations;
-      if (is_stopped() || gain_of_rule > kNextToNothing || is_simpler_with)
+      const bool is_cut_short = result.stop_reason == StopReason::TimeLimit || is_stopped();
+      if (is_cut_short || gain_of_rule > kNextToNothing || is_simpler_with)
         without.disabled_rules.pop_back();
       else
         outcome_.result = std::move(result);
@@ -204,35 +219,43 @@ class Optimization {
       return;
     }
     if (!is_rewritten(original_, result())) return;
-    auto latency = measure();
+    auto latency = measure_latency();
     if (!latency.ok()) {
       outcome_.latency_note = "not measured: " + latency.error().message;
       return;
     }
     outcome_.latency = *latency;
-    constexpr double kNoise = 1.01;  // medians of interleaved runs repeat within one in a hundred
-    if (latency->speedup >= kNoise) return;
+    if (latency->speedup >= kTimingNoise) return;
     outcome_.latency_note = "the rewritten model was not faster; the unrewritten one is what was kept";
     keep_original();
     outcome_.check = check();
   }
 
-  Result<MeasuredLatency> measure() {
+  Result<MeasuredLatency> measure_latency() {
     GOPT_ASSIGN_OR_RETURN(RunnableModel * a, original_.code());
     GOPT_ASSIGN_OR_RETURN(RunnableModel * b, result().code());
-    GOPT_ASSIGN_OR_RETURN(auto inputs, a->draw(options_.seed));
-    GOPT_ASSIGN_OR_RETURN(auto warm_a, a->time(inputs, 2, 1));
-    GOPT_ASSIGN_OR_RETURN(auto warm_b, b->time(inputs, 2, 1));
-    std::vector<double> ta, tb, ratios;
-    for (int k = 0; k < options_.runs; k++) {
-      GOPT_ASSIGN_OR_RETURN(auto one, a->time(inputs, 0, 1));
-      GOPT_ASSIGN_OR_RETURN(auto other, b->time(inputs, 0, 1));
-      ta.push_back(one[0]);
-      tb.push_back(other[0]);
-      ratios.push_back(one[0] / other[0]);
-    }
+    GOPT_ASSIGN_OR_RETURN(const PairedTimes times, time_in_turns(*a, *b, options_.seed, options_.runs));
     GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
-    return MeasuredLatency{median(ta), median(tb), median(ratios), print_plan(*plan)};
+    return MeasuredLatency{times.first_ms, times.second_ms, times.ratio, print_plan(*plan)};
+  }
+
+  // Kernels were timed one by one, maybe while the machine was busy: where the plan that analytic costs would choose is
+  // another one, both are timed whole, and the faster one is kept.
+  void time_plan() {
+    if (!costs_.cache || options_.target.kind != TargetKind::Cpu) return;
+    const CostSource analytic;
+    PlannedGraph other(result().graph(), options_.target, analytic);
+    const auto plan = result().plan(), other_plan = other.plan();
+    if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return;
+    const auto code = result().code(), other_code = other.code();
+    if (!code.ok() || !other_code.ok()) return;
+    const auto times = time_in_turns(**code, **other_code, options_.seed, options_.runs);
+    if (!times.ok()) return;
+    outcome_.plan_latency = PlanLatency{times->first_ms, times->second_ms, times->ratio};
+    if (times->ratio < kTimingNoise) return;
+    outcome_.plan_latency->kept_analytic = true;
+    result().take_plan_of(std::move(other));
+    if (outcome_.latency && result_) outcome_.latency->plan = print_plan(**result().plan());
   }
 
   const std::vector<RewriteRule>& rules_;
@@ -244,6 +267,7 @@ class Optimization {
   RuleConfirmer confirmer_;
   Outcome outcome_;
   double measuring_seconds_ = 0;
+  double seconds_left_ = 0;  // of the search's
 };
 
 }  // namespace

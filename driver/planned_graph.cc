@@ -32,4 +32,9 @@ Result<RunnableModel*> PlannedGraph::code() {
   return code_.get();
 }
 
+void PlannedGraph::take_plan_of(PlannedGraph other) {
+  plan_ = std::move(other.plan_);
+  code_ = std::move(other.code_);
+}
+
 }  // namespace gopt::driver

@@ -26,6 +26,8 @@ class PlannedGraph {
   Result<const Plan*> plan();
   // For this machine's CPU: the plan's own code, where that is the target. Errors: those of planning and building.
   Result<RunnableModel*> code();
+  // Takes the place of its plan and code; of the same graph and target.
+  void take_plan_of(PlannedGraph other);
 
  private:
   Result<const Plan*> made(std::optional<Plan>& plan, const Target& target);

@@ -51,6 +51,11 @@ std::string kernel_signature(const Plan& plan, const Kernel& kernel) {
   return to_string(hash_bytes(text));
 }
 
+bool has_same_kernels(const Plan& a, const Plan& b) {
+  return std::equal(a.kernels.begin(), a.kernels.end(), b.kernels.begin(), b.kernels.end(),
+                    [&](const Kernel& x, const Kernel& y) { return kernel_signature(a, x) == kernel_signature(b, y); });
+}
+
 Result<KernelCache> KernelCache::load(const std::string& path, const std::string& machine) {
   KernelCache cache;
   cache.path_ = path;

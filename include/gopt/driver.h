@@ -50,6 +50,13 @@ struct MeasuredLatency {
   std::string plan;                    // the result's, as it was timed (print_plan)
 };
 
+// The result's plan by measured kernel times, in turns with the one that analytic costs choose.
+struct PlanLatency {
+  double measured_ms = 0, analytic_ms = 0;  // medians of interleaved runs
+  double ratio = 0;                         // measured over analytic: median over rounds
+  bool kept_analytic = false;
+};
+
 struct Outcome {
   OptimizeResult result;  // its graph is the one that is to be written, and that `plan` is of
   std::optional<Plan> plan;
@@ -61,6 +68,7 @@ struct Outcome {
   int kernels_timed = 0;      // that the cache did not know
   double timing_seconds = 0;  // for all of them, building included
   std::optional<MeasuredLatency> latency;
+  std::optional<PlanLatency> plan_latency;  // where the two plans differ
   std::string latency_note;  // where it was not measured, why; what was kept where the original was faster
 };
 

@@ -29,4 +29,7 @@ Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Targe
 std::string kernel_signature(const KernelSpec& spec);
 std::string kernel_signature(const Plan& plan, const Kernel& kernel);
 
+// Whether two plans run the same kernels in the same order.
+bool has_same_kernels(const Plan& a, const Plan& b);
+
 }  // namespace gopt

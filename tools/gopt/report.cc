@@ -77,6 +77,11 @@ double peak_memory_mb() {
   return 0;
 }
 
+std::string plan_text(const PlanLatency& p) {
+  return fmt::format("by {} costs; by measured ones {:.3f} ms, by analytic ones {:.3f} ms",
+                     p.kept_analytic ? "analytic" : "measured", p.measured_ms, p.analytic_ms);
+}
+
 }  // namespace
 
 void print_report(const OptimizationReport& r) {
@@ -97,6 +102,7 @@ void print_report(const OptimizationReport& r) {
     fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n",
                r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup);
   if (!r.outcome.latency_note.empty()) fmt::print("measured         {}\n", r.outcome.latency_note);
+  if (r.outcome.plan_latency) fmt::print("plan             {}\n", plan_text(*r.outcome.plan_latency));
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);
   if (!r.emitted.empty()) fmt::print("emitted          {}\n", r.emitted);
@@ -170,6 +176,11 @@ std::string report_json(const OptimizationReport& r) {
     report["latency"] = {{"before_ms", r.outcome.latency->before_ms},
                          {"after_ms", r.outcome.latency->after_ms},
                          {"speedup", r.outcome.latency->speedup}};
+  if (const auto& p = r.outcome.plan_latency)
+    report["plan_latency"] = {{"measured_costs_ms", p->measured_ms},
+                              {"analytic_costs_ms", p->analytic_ms},
+                              {"ratio", p->ratio},
+                              {"kept", p->kept_analytic ? "analytic" : "measured"}};
   if (r.outcome.plan) report["plan"] = print_plan(*r.outcome.plan);
   return report.dump(1) + "\n";
 }

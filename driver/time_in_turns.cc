@@ -1,0 +1,21 @@
+#include "time_in_turns.h"
+
+#include "gopt/statistics.h"
+
+namespace gopt::driver {
+
+Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed, int runs) {
+  GOPT_ASSIGN_OR_RETURN(const auto inputs, first.draw(seed));
+  std::vector<double> of_first, of_second, ratios;
+  for (int k = 0; k < runs; k++) {
+    const int warmup = k == 0 ? 2 : 0;
+    GOPT_ASSIGN_OR_RETURN(const auto one, first.time(inputs, warmup, 1));
+    GOPT_ASSIGN_OR_RETURN(const auto other, second.time(inputs, warmup, 1));
+    of_first.push_back(one[0]);
+    of_second.push_back(other[0]);
+    ratios.push_back(one[0] / other[0]);
+  }
+  return PairedTimes{median(of_first), median(of_second), median(ratios)};
+}
+
+}  // namespace gopt::driver

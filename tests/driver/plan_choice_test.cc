@@ -1,0 +1,119 @@
+// Which of two plans is emitted is decided by running them.
+#include <gtest/gtest.h>
+
+#include "../../driver/measured_costs.h"
+#include "../../driver/planned_graph.h"
+#include "../../driver/time_in_turns.h"
+#include "../support/graph_with_weights.h"
+#include "../support/test_folder.h"
+#include "gopt/driver.h"
+
+namespace gopt::driver {
+namespace {
+
+// A model whose runs take what is written here, one after another.
+class ScriptedModel : public RunnableModel {
+ public:
+  explicit ScriptedModel(std::vector<double> times) : times_(std::move(times)) {}
+  std::vector<ModelValue> inputs() const override { return {}; }
+  std::vector<ModelValue> outputs() const override { return {}; }
+  Result<std::vector<Tensor>> run(const std::map<std::string, Tensor>&) override { return std::vector<Tensor>{}; }
+  Result<std::vector<double>> time(const std::map<std::string, Tensor>&, int, int runs) override {
+    if (next_ + static_cast<size_t>(runs) > times_.size()) return Error{"it has no more runs"};
+    std::vector<double> taken(times_.begin() + static_cast<std::ptrdiff_t>(next_),
+                              times_.begin() + static_cast<std::ptrdiff_t>(next_) + runs);
+    next_ += static_cast<size_t>(runs);
+    return taken;
+  }
+  Result<std::vector<std::pair<std::string, double>>> profile(const std::map<std::string, Tensor>&, int) override {
+    return std::vector<std::pair<std::string, double>>{};
+  }
+  Result<std::map<std::string, Tensor>> draw(uint64_t) const override { return std::map<std::string, Tensor>{}; }
+  std::string engine() const override { return "scripted"; }
+
+ private:
+  std::vector<double> times_;
+  size_t next_ = 0;
+};
+
+TEST(TimeInTurns, RatioIsOfNeighbouringRuns) {
+  // The machine is ten times slower for a while: the medians of each differ by chance, the ratio of neighbours does not.
+  ScriptedModel first({2, 20, 20, 2, 20}), second({1, 10, 10, 1, 10});
+  const auto times = time_in_turns(first, second, 0, 5);
+  ASSERT_TRUE(times.ok());
+  EXPECT_EQ(times->ratio, 2);
+  EXPECT_EQ(times->first_ms, 20);
+  EXPECT_EQ(times->second_ms, 10);
+}
+
+TEST(TimeInTurns, AFailedRunIsAnError) {
+  ScriptedModel first({1, 1, 1}), second({1, 1});
+  const auto times = time_in_turns(first, second, 0, 3);
+  ASSERT_FALSE(times.ok());
+  EXPECT_EQ(times.error().message, "it has no more runs");
+}
+
+Graph convolution() {
+  return graph_with_weights(R"(  input x : f32[1,64,28,28]
+  input w : f32[64,64,3,3]
+  a = Conv(x, w) {pads=[1,1,1,1]}
+  b = Relu(a)
+  output y = b
+)");
+}
+
+DriverOptions with_cache(const std::string& path) {
+  DriverOptions options;
+  options.search.search = SearchKind::None;
+  options.measured_costs = true;
+  options.cache = path;
+  options.wants_code = true;
+  options.runs = 9;
+  return options;
+}
+
+// A cache that says of each kernel the opposite of what analytic costs do: its plan is another one.
+void write_reversed_times(const Graph& graph, const std::string& path) {
+  const Target target;
+  const auto specs = admitted_kernels(graph, target);
+  ASSERT_TRUE(specs.ok());
+  auto loaded = KernelCache::load(path, machine_name());
+  ASSERT_TRUE(loaded.ok());
+  KernelCache cache = *std::move(loaded);
+  const auto analytic = CostSource().make();
+  for (const KernelSpec& spec : *specs) {
+    const Plan plan = timing_plan({spec});
+    cache.put(kernel_signature(spec), 1 / analytic->time_ms(plan, plan.kernels[0]));
+  }
+  ASSERT_TRUE(cache.save().ok());
+}
+
+TEST(PlanChoice, WhereMeasuredAndAnalyticPlansDifferTheFasterOneIsEmitted) {
+  const TestFolder folder;
+  const Graph graph = convolution();
+  const std::string path = folder.file("times");
+  write_reversed_times(graph, path);
+  const auto outcome = optimize_graph(graph, {}, with_cache(path));
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  ASSERT_TRUE(outcome->plan_latency);
+  const PlanLatency& latency = *outcome->plan_latency;
+  EXPECT_GT(latency.measured_ms, 0);
+  EXPECT_GT(latency.analytic_ms, 0);
+  EXPECT_EQ(latency.kept_analytic, latency.ratio >= kTimingNoise);
+  const CostSource analytic;
+  PlannedGraph by_analytic(graph, Target{}, analytic);
+  ASSERT_TRUE(outcome->plan);
+  EXPECT_EQ(has_same_kernels(*outcome->plan, **by_analytic.plan()), latency.kept_analytic);
+}
+
+TEST(PlanChoice, OnePlanIsNotTimedAgainstItself) {
+  const TestFolder folder;
+  const Graph graph = graph_with_weights("  input x : f32[64]\n  r = Relu(x)\n  output y = r\n");
+  const auto outcome = optimize_graph(graph, {}, with_cache(folder.file("times")));
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_TRUE(outcome->has_measured_costs);
+  EXPECT_FALSE(outcome->plan_latency);
+}
+
+}  // namespace
+}  // namespace gopt::driver
