@@ -37,7 +37,8 @@ class ScriptedModel : public RunnableModel {
 };
 
 TEST(TimeInTurns, RatioIsOfNeighbouringRuns) {
-  // The machine is ten times slower for a while: the medians of each differ by chance, the ratio of neighbours does not.
+  // The machine is ten times slower for a while: the medians of each differ by chance, the ratio of neighbours does
+  // not.
   ScriptedModel first({2, 20, 20, 2, 20}), second({1, 10, 10, 1, 10});
   const auto times = time_in_turns(first, second, 0, 5);
   ASSERT_TRUE(times.ok());
