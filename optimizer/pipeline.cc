@@ -5,7 +5,7 @@
 #include "gopt/optimizer.h"
 #include "passes.h"
 #include "rule_selection.h"
-#include "search.h"
+#include "windows.h"
 
 namespace gopt {
 namespace {
@@ -75,7 +75,7 @@ Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, con
   while (true) {
     GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, select_patterns(rules, options, original));
     if (options.search == SearchKind::None || patterns.empty()) return std::optional<Found>();
-    Found found = search_rewrites(graph, patterns, costs, options);
+    Found found = search_in_windows(graph, patterns, costs, options);
     const std::vector<RefusedRule> more = refused_rules(found.applied, rules, options);
     if (more.empty()) return std::optional<Found>(std::move(found));
     for (const RefusedRule& rule : more) options.disabled_rules.push_back(rule.rule);

@@ -16,10 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct HashOfHash {
-  size_t operator()(const Hash128& hash) const { return static_cast<size_t>(hash.low); }
-};
-
 // How a graph was reached; shared by all that was reached from it.
 struct Trail {
   std::shared_ptr<const Trail> parent;
@@ -53,8 +49,9 @@ struct Entry {
 
 class Search {
  public:
-  Search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options)
-      : patterns_(patterns), costs_(costs), options_(options), started_(Clock::now()) {
+  Search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options,
+         const std::function<bool(const Binding&)>& wanted)
+      : patterns_(patterns), costs_(costs), options_(options), wanted_(wanted), started_(Clock::now()) {
     for (const Pattern& pattern : patterns) depth_ = std::max(depth_, pattern.depth);
   }
 
@@ -201,6 +198,8 @@ class Search {
     for (const Pattern& pattern : patterns_) {
       if (is_out_of_time()) return;
       std::vector<Binding> bindings = find_bindings(index, pattern, region ? &*region : nullptr);
+      if (wanted_ && entry.bindings.empty())
+        std::erase_if(bindings, [this](const Binding& binding) { return !wanted_(binding); });
       if (!region && bindings.size() > 1) try_together(site, bindings);
       std::move(bindings.begin(), bindings.end(), std::back_inserter(rest.bindings));
     }
@@ -215,7 +214,7 @@ class Search {
   }
 
   std::vector<NodeId> positions(const Rewritten& applied) const {
-    const std::unordered_set<Hash128, HashOfHash> made(applied.made.begin(), applied.made.end());
+    const std::unordered_set<Hash128, HashOfHash128> made(applied.made.begin(), applied.made.end());
     std::vector<NodeId> ids;
     for (size_t i = 0; i < applied.graph.nodes().size(); i++)
       if (made.count(applied.graph.nodes()[i]->hash)) ids.push_back(static_cast<NodeId>(i));
@@ -271,22 +270,23 @@ class Search {
   const std::vector<Pattern>& patterns_;
   CostOracle& costs_;
   const SearchOptions& options_;
+  const std::function<bool(const Binding&)>& wanted_;
   const Clock::time_point started_;
   int depth_ = 1;
   long sequence_ = 0;
   Found found_;
   TrailPtr best_trail_;
   std::set<Entry> queue_;
-  std::unordered_set<Hash128, HashOfHash> seen_;
-  std::unordered_map<Hash128, Cost, HashOfHash> cost_of_;
-  std::unordered_map<Hash128, Cost, HashOfHash> cost_of_part_;
+  std::unordered_set<Hash128, HashOfHash128> seen_;
+  std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_;
+  std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_part_;
 };
 
 }  // namespace
 
 Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
-                      const SearchOptions& options) {
-  return Search(patterns, costs, options).run(graph);
+                      const SearchOptions& options, const std::function<bool(const Binding&)>& wanted) {
+  return Search(patterns, costs, options, wanted).run(graph);
 }
 
 }  // namespace gopt::optimizer

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "gopt/optimizer.h"
-#include "pattern.h"
+#include "match.h"
 
 namespace gopt::optimizer {
 
@@ -19,7 +19,8 @@ struct Found {
   long rules_tried = 0, graphs_seen = 0;
 };
 
+// Of the matches in `graph` itself only those that are `wanted`, where that is given.
 Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
-                      const SearchOptions& options);
+                      const SearchOptions& options, const std::function<bool(const Binding&)>& wanted = {});
 
 }  // namespace gopt::optimizer

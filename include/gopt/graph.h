@@ -22,6 +22,9 @@ struct Hash128 {
   uint64_t high = 0, low = 0;
   friend auto operator<=>(const Hash128&, const Hash128&) = default;
 };
+struct HashOfHash128 {
+  size_t operator()(const Hash128& hash) const { return static_cast<size_t>(hash.low); }
+};
 std::string to_string(const Hash128& hash);  // 32 hexadecimal digits
 Hash128 hash_bytes(std::string_view bytes);
 
@@ -37,6 +40,12 @@ struct Value {
   friend bool operator==(const Value& a, const Value& b) { return a.node == b.node && a.output == b.output; }
   friend bool operator<(const Value& a, const Value& b) {
     return a.node != b.node ? a.node < b.node : a.output < b.output;
+  }
+};
+
+struct HashOfValue {
+  size_t operator()(const Value& value) const {
+    return std::hash<const void*>()(value.node.get()) + static_cast<size_t>(value.output);
   }
 };
 
@@ -135,7 +144,7 @@ class GraphBuilder {
  private:
   NodePtr intern(std::shared_ptr<Node> node);
   bool broadcast_unknown_ = false;
-  std::map<Hash128, NodePtr> interned_;
+  std::unordered_map<Hash128, NodePtr, HashOfHash128> interned_;
   std::vector<Value> inputs_;
   std::vector<GraphOutput> outputs_;
   Metadata metadata_;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "commands.h"
 #include "gopt/codegen.h"
@@ -26,7 +27,7 @@ struct OptimizeOptions {
   std::string input, output, emit, report, target = "cpu", search = "backtracking", cost = "auto", check = "auto",
                                            budget = "60s", cache;
   std::vector<std::string> rules, shapes, enable, disable, allow;
-  int threads = 1, steps = 1000, runs = 15;
+  int threads = 1, steps = 1000, runs = 15, workers = 0;
   double alpha = 1.05;
   uint64_t seed = 0;
   Tolerance tolerance;
@@ -103,6 +104,7 @@ Result<SearchOptions> search_options(const OptimizeOptions& o) {
                                     : SearchKind::Backtracking;
   s.alpha = o.alpha;
   s.max_steps = o.steps;
+  s.workers = o.workers > 0 ? o.workers : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   GOPT_ASSIGN_OR_RETURN(s.budget_seconds, parse_budget(o.budget));
   const std::vector<std::string>& passes = pass_names();
   auto is_pass = [&](const std::string& name) { return std::find(passes.begin(), passes.end(), name) != passes.end(); };
@@ -244,6 +246,10 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
   app.add_option("--threads", o->threads, "threads of the emitted code")
       ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--workers", o->workers,
+                 "threads of the search, which finds the same with any number; 0: one a processor")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--shape", o->shapes, "NAME=1x3x224x224: fixes an input's symbolic extents, or changes its batch");
   app.add_option("--check", o->check, "how the result is checked: auto, interpreter, cpu or off")
