@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cancelling_constants.h"
+#include "gopt/node_names.h"
 
 namespace gopt::optimizer {
 namespace {
@@ -160,13 +161,7 @@ std::vector<std::string> matched_names(const Graph& graph, const Binding& bindin
   std::vector<std::string> names;
   for (NodeId id : binding.nodes) {
     const Node& node = *graph.node(id);
-    if (node.is(OpKind::Constant)) continue;
-    if (!node.name.empty())
-      names.push_back(node.name);
-    else if (const std::string value = output_name({graph.node(id), 0}); !value.empty())
-      names.push_back(value);
-    else
-      names.push_back(op_info(node.op).name);
+    if (!node.is(OpKind::Constant)) names.push_back(name_of_node(node));
   }
   return names;
 }

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "part.h"
 #include "rewrite.h"
+#include "rewrite_cost.h"
 
 namespace gopt::optimizer {
 namespace {
@@ -125,16 +125,6 @@ class Search {
     return trail;
   }
 
-  // What a binding would change.
-  struct Difference {
-    double gain_ms;
-    double uncertain_ms;      // a gain of no more may be none
-    bool is_simpler = false;  // less work by less or as many kernels: of two graphs that take one time, the better one
-  };
-  static bool is_simpler(const Cost& cost, const Cost& than) {
-    return cost.operations < than.operations && cost.bytes <= than.bytes && cost.kernels <= than.kernels;
-  }
-
   // Applies bindings to a site and queues the outcome if it is new and cheap enough.
   void consider(const SitePtr& site, const std::vector<Binding>& bindings, const Difference& expected) {
     found_.rules_tried += static_cast<long>(bindings.size());
@@ -169,12 +159,8 @@ class Search {
 
   // By what the rewrite makes of the cost of the nodes around it. Nothing where it cannot be applied.
   std::optional<Difference> price(const Site& site, const Binding& binding) {
-    const Part part = part_around(site.graph, binding);
-    const auto rewritten = apply_bindings(part.graph, {part.binding});
-    if (!rewritten.ok() || rewritten->applied.empty()) return std::nullopt;
-    const Cost before = estimate_part(part.graph), after = estimate_part(rewritten->graph);
-    return Difference{before.time_ms - after.time_ms, costs_.uncertainty() * std::min(before.time_ms, after.time_ms),
-                      is_simpler(after, before)};
+    return price_binding(site.graph, binding, costs_.uncertainty(),
+                         [this](const Graph& part) { return estimate_part(part); });
   }
   Cost estimate_part(const Graph& part) {
     const auto [entry, is_new] = cost_of_part_.try_emplace(part.hash());
@@ -228,9 +214,7 @@ class Search {
     for (const Binding& binding : bindings) {
       if (is_out_of_time()) return;
       const auto difference = price(*site, binding);
-      if (!difference) continue;
-      const bool gains = difference->gain_ms > difference->uncertain_ms;
-      if (!gains && !(difference->is_simpler && difference->gain_ms >= -difference->uncertain_ms)) continue;
+      if (!difference || !difference->is_gain()) continue;
       helpful.push_back(binding);
       together.is_simpler |= difference->is_simpler;
       together.gain_ms += difference->gain_ms;

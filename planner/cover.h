@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gopt/node_plan.h"
 #include "gopt/plan.h"
 
 namespace gopt::planner {
@@ -32,6 +33,7 @@ struct NodeCover {
   Role role = Role::Generated;
   std::vector<EpilogueStep> epilogues;  // library kernels
   uint32_t owner = 0;                   // Epilogue: the library node
+  FusionLimit limit = FusionLimit::None;  // why its value (of a library node: its last epilogue's) is stored
   bool weight_only = false;
   uint32_t first_value = 0;  // index of its output 0 among all values
 };

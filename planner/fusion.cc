@@ -63,7 +63,9 @@ class FusionChooser {
     // Users have larger ids, so that what a kernel has taken in is known before its inputs are looked at.
     for (uint32_t id = 0; id < cover_.nodes.size(); id++) cost_[id] = own_cost(id);
     for (uint32_t id = static_cast<uint32_t>(cover_.nodes.size()); id-- > 0;) {
-      if (cover_.nodes[id].role == Role::Generated && may_inline(id)) inline_node(id);
+      if (cover_.nodes[id].role != Role::Generated) continue;
+      cover_.nodes[id].limit = limit_of(id);
+      if (cover_.nodes[id].limit == FusionLimit::None) inline_node(id);
     }
   }
 
@@ -119,27 +121,30 @@ class FusionChooser {
                                                                                      : std::max(1.0, ratio);
   }
 
-  bool may_inline(uint32_t id) const {
+  // What keeps a node from being computed inside its users' kernels.
+  FusionLimit limit_of(uint32_t id) const {
     const Node& node = cover_.node(id);
     const bool movement = op_info(node.op).has(kDataMovement);
     int used_outputs = 0;
     double reads = 0;
     for (size_t o = 0; o < node.outputs.size(); o++) {
       const ValueCover& value = cover_.values[cover_.nodes[id].first_value + o];
-      if (value.is_output) return false;
+      if (value.is_output) return FusionLimit::Output;
       used_outputs += !value.uses.empty();
       double own_reads = 0;
       for (const Use& use : value.uses) {
-        if (!user_takes(use)) return false;
+        if (!user_takes(use)) return FusionLimit::LibraryUser;
         own_reads += reads_per_element(use);
       }
-      if (value.uses.size() > 1 && large_inputs(id) > 1 && node.op != OpKind::Concat) return false;
+      if (value.uses.size() > 1 && large_inputs(id) > 1 && node.op != OpKind::Concat) return FusionLimit::ReadAgain;
       reads = std::max(reads, own_reads);
     }
-    if (used_outputs == 0 || (used_outputs > 1 && !movement)) return false;
-    if (!fits(id)) return false;
-    if (reduces(node.op)) return reads <= 1 && only_elementwise_user(id);
-    return (reads - 1) * cost_[id] <= kCheapRecompute;
+    if (used_outputs == 0) return FusionLimit::Unused;
+    if (used_outputs > 1 && !movement) return FusionLimit::SeveralOutputs;
+    if (!fits(id)) return FusionLimit::KernelFull;
+    const bool is_read_once = reads <= 1 && only_elementwise_user(id);
+    if (reduces(node.op)) return is_read_once ? FusionLimit::None : FusionLimit::Reduction;
+    return (reads - 1) * cost_[id] <= kCheapRecompute ? FusionLimit::None : FusionLimit::ComputedAgain;
   }
 
   bool user_takes(const Use& use) const {

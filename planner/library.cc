@@ -19,7 +19,7 @@ class LibraryChooser {
       if (is_matrix_product(id)) cover_.nodes[id].role = Role::MatrixProduct;
     }
     for (uint32_t id = 0; id < cover_.nodes.size(); id++)
-      if (is_library(id)) extend(id);
+      if (is_library(id)) cover_.nodes[id].limit = extend(id);
   }
 
  private:
@@ -72,7 +72,8 @@ class LibraryChooser {
            v.count() == width;
   }
 
-  void extend(uint32_t id) {
+  // Takes epilogues as long as there are any; what ends them.
+  FusionLimit extend(uint32_t id) {
     NodeCover& own = cover_.nodes[id];
     const bool product = own.role == Role::MatrixProduct;
     bool biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2], added = false;
@@ -82,11 +83,13 @@ class LibraryChooser {
       added = true;
     while (true) {
       const ValueCover& value = cover_.values[cover_.nodes[last].first_value];
-      if (value.is_output) return;
-      if (value.uses.size() == 2) return take_gated(id, value);
-      if (value.uses.size() != 1) return;
+      if (value.is_output) return FusionLimit::Output;
+      if (value.uses.empty()) return FusionLimit::Unused;
+      if (value.uses.size() == 2 && take_gated(id, value)) return FusionLimit::ActivationLast;
+      if (value.uses.size() != 1) return FusionLimit::SeveralUsers;
       const uint32_t next = value.uses[0].node;
-      if (cover_.nodes[next].role != Role::Generated) return;
+      if (is_library(next)) return FusionLimit::LibraryUser;
+      if (cover_.nodes[next].role != Role::Generated) return FusionLimit::UserNoEpilogue;
       EpilogueStep step{Epilogue::Kind::Activation, next};
       if (cover_.node(next).is(OpKind::Add)) {
         step.operand = 1 - value.uses[0].position;
@@ -98,21 +101,21 @@ class LibraryChooser {
           step.kind = Epilogue::Kind::AddTensor;
           added = true;
         } else {
-          return;
+          return FusionLimit::UserNoEpilogue;
         }
       } else if (!library_activation(cover_.node(next))) {
-        return;
+        return FusionLimit::UserNoEpilogue;
       }
       own.epilogues.push_back(step);
       cover_.nodes[next].role = Role::Epilogue;
       cover_.nodes[next].owner = id;
       last = next;
-      if (step.kind == Epilogue::Kind::Activation) return;
+      if (step.kind == Epilogue::Kind::Activation) return FusionLimit::ActivationLast;
     }
   }
 
-  // x Sigmoid(x) or x HardSigmoid(x), where nobody else uses x.
-  void take_gated(uint32_t id, const ValueCover& value) {
+  // x Sigmoid(x) or x HardSigmoid(x), where nobody else uses x. Whether it is there.
+  bool take_gated(uint32_t id, const ValueCover& value) {
     for (const Use& gate : value.uses) {
       const Use& product = &gate == &value.uses[0] ? value.uses[1] : value.uses[0];
       const ValueCover& gated = cover_.values[cover_.nodes[gate.node].first_value];
@@ -126,8 +129,9 @@ class LibraryChooser {
         cover_.nodes[node].role = Role::Epilogue;
         cover_.nodes[node].owner = id;
       }
-      return;
+      return true;
     }
+    return false;
   }
 
   // The other operand has the same shape and is there in time: made before, or by no library call that would take the

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "buffers.h"
+#include "drafts.h"
 #include "gopt/kernel_spec.h"
 #include "implementations.h"
 #include "labelling.h"
@@ -26,9 +26,6 @@ std::string to_string(KernelKind kind) {
 
 namespace gopt::planner {
 
-namespace {
-
-// The kernel by each implementation that accepts it; as it is, where its kind has none: loops of our own.
 std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel) {
   std::vector<Kernel> kernels;
   for (const Implementation& row : implementations()) {
@@ -40,6 +37,8 @@ std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel) {
   return kernels;
 }
 
+namespace {
+
 void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs) {
   std::optional<Kernel> best;
   for (Kernel& candidate : by_implementation(plan, kernel)) {
@@ -49,11 +48,6 @@ void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs)
   kernel = *std::move(best);
 }
 
-// A graph with all of its values' layouts given, as a plan.
-struct Drafted {
-  Cover cover;
-  Plan plan;
-};
 Drafted draft(Cover described, std::vector<Layout> layouts, Layout layout) {
   Cover cover = cover_with(std::move(described), std::move(layouts), layout);
   Plan plan = build_kernels(cover);
@@ -93,7 +87,8 @@ std::vector<Border> borders_of(const Cover& cover) {
   return borders;
 }
 
-// A kernel that converts the value, alone in a plan.
+}  // namespace
+
 Plan conversion(const Cover& cover, const Value& value, const Layout& from, const Layout& to) {
   Plan plan;
   plan.target = cover.options.target;
@@ -111,6 +106,8 @@ Plan conversion(const Cover& cover, const Value& value, const Layout& from, cons
   plan.kernels.push_back(std::move(kernel));
   return plan;
 }
+
+namespace {
 
 // The class whose layout a kernel's time depends on: of what it makes, else of the first value that it reads; of a
 // conversion for a reader, the reader's. -1: of none.
@@ -135,7 +132,8 @@ class ClassOfKernel {
   std::map<BufferId, const Kernel*> readers_;
 };
 
-// One draft for each layout, given to every class.
+}  // namespace
+
 std::vector<Drafted> uniform_drafts(const Cover& described) {
   std::vector<Drafted> drafts;
   for (const Layout& layout : layouts_of(described.options.target)) {
@@ -144,6 +142,8 @@ std::vector<Drafted> uniform_drafts(const Cover& described) {
   }
   return drafts;
 }
+
+namespace {
 
 // The layout of each class, at the least sum of its kernels' times and of conversions between classes.
 std::vector<Layout> choose_class_layouts(const std::vector<Drafted>& drafts, KernelCosts& costs) {
@@ -175,24 +175,29 @@ std::vector<Layout> choose_class_layouts(const std::vector<Drafted>& drafts, Ker
 
 }  // namespace
 
-Result<Plan> cheapest_plan(const Graph& graph, const CoverOptions& options, KernelCosts& costs) {
+Drafted& PricedDrafts::cheapest() {
+  Drafted* best = mixed ? &*mixed : nullptr;
+  for (Drafted& drafted : uniform)
+    if (!best || drafted.plan.estimated_ms < best->plan.estimated_ms) best = &drafted;
+  return *best;
+}
+
+Result<PricedDrafts> priced_drafts(const Graph& graph, const CoverOptions& options, KernelCosts& costs) {
   GOPT_ASSIGN_OR_RETURN(const Cover described, describe_graph(graph, options));
-  std::vector<Drafted> drafts = uniform_drafts(described);
-  for (Drafted& drafted : drafts) price(drafted.plan, costs);
-  if (drafts.size() > 1) {
-    const std::vector<Layout> layouts = choose_class_layouts(drafts, costs);
-    const bool is_uniform =
-        std::all_of(layouts.begin(), layouts.end(), [&](const Layout& l) { return l == layouts[0]; });
-    if (!is_uniform) {
-      Drafted mixed = draft(described, layouts, Layout());
-      price(mixed.plan, costs);
-      drafts.insert(drafts.begin(), std::move(mixed));
-    }
-  }
-  auto best = std::min_element(drafts.begin(), drafts.end(), [](const Drafted& a, const Drafted& b) {
-    return a.plan.estimated_ms < b.plan.estimated_ms;
-  });
-  return std::move(best->plan);
+  PricedDrafts drafts{uniform_drafts(described), std::nullopt};
+  for (Drafted& drafted : drafts.uniform) price(drafted.plan, costs);
+  if (drafts.uniform.size() == 1) return drafts;
+  const std::vector<Layout> layouts = choose_class_layouts(drafts.uniform, costs);
+  const bool is_uniform = std::all_of(layouts.begin(), layouts.end(), [&](const Layout& l) { return l == layouts[0]; });
+  if (is_uniform) return drafts;
+  drafts.mixed = draft(described, layouts, Layout());
+  price(drafts.mixed->plan, costs);
+  return drafts;
+}
+
+Result<Plan> cheapest_plan(const Graph& graph, const CoverOptions& options, KernelCosts& costs) {
+  GOPT_ASSIGN_OR_RETURN(PricedDrafts drafts, priced_drafts(graph, options, costs));
+  return std::move(drafts.cheapest().plan);
 }
 
 }  // namespace gopt::planner

@@ -42,7 +42,9 @@ std::string epilogue_text(const Epilogue& e) {
   return "";
 }
 
-std::string kernel_text(const Plan& plan, const Kernel& kernel) {
+}  // namespace
+
+std::string print_kernel(const Plan& plan, const Kernel& kernel) {
   std::string text = kernel.name + ": " + to_string(kernel.kind);
   if (!kernel.implementation.empty()) text += " " + kernel.implementation;
   text += " of";
@@ -56,13 +58,11 @@ std::string kernel_text(const Plan& plan, const Kernel& kernel) {
   return text;
 }
 
-}  // namespace
-
 std::string print_plan(const Plan& plan) {
   std::string text = std::string("plan for ") + (plan.target.kind == TargetKind::Cuda ? "cuda" : "cpu") + ", " +
                      std::to_string(plan.target.threads) + " thread(s), arena of " + std::to_string(plan.arena_bytes) +
                      " bytes\n";
-  for (const Kernel& kernel : plan.kernels) text += kernel_text(plan, kernel);
+  for (const Kernel& kernel : plan.kernels) text += print_kernel(plan, kernel);
   return text;
 }
 

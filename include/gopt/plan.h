@@ -113,6 +113,7 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& co
 // A line a kernel: what it covers, what it reads and writes in which layouts and where, and its estimated time. Plans
 // that print alike make the same code.
 std::string print_plan(const Plan& plan);
+std::string print_kernel(const Plan& plan, const Kernel& kernel);  // its lines
 
 // What is wrong with a plan, if anything: live buffers that overlap, views that stick out, reads before writes.
 Status check_plan(const Plan& plan);

@@ -18,5 +18,6 @@ Action add_run(CLI::App& app);
 Action add_bench(CLI::App& app);
 Action add_compare(CLI::App& app);
 Action add_rules(CLI::App& app);
+Action add_explain(CLI::App& app);
 
 }  // namespace gopt::cli

@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
       {"bench", {"time models, interleaved", add_bench}},
       {"compare", {"compare two models' outputs on the same inputs", add_compare}},
       {"rules", {"list or show the rules of a database", add_rules}},
+      {"explain", {"why a node was rewritten or fused, or was not", add_explain}},
   };
   for (const auto& [name, command] : commands) {
     const Action action = command.second(*app.add_subcommand(name, command.first));

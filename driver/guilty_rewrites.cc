@@ -1,0 +1,69 @@
+#include "guilty_rewrites.h"
+
+#include <algorithm>
+
+#include "delta_debugging.h"
+
+namespace gopt::driver {
+namespace {
+
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+GuiltyRewrites split(const std::vector<std::string>& rules_and_passes) {
+  GuiltyRewrites found;
+  for (const std::string& name : rules_and_passes)
+    (holds(pass_names(), name) ? found.passes : found.rules).push_back(name);
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> what_made(const OptimizeResult& result) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name) {
+    if (!holds(names, name)) names.push_back(name);
+  };
+  for (const AppliedRule& applied : result.applied) add(applied.rule);
+  for (const PassNote& note : result.passes)
+    if (note.changed && holds(pass_names(), note.pass)) add(note.pass);
+  return names;
+}
+
+Result<OptimizeResult> rewrite_with(const Graph& graph, const std::vector<std::string>& rules_and_passes,
+                                    const std::vector<RewriteRule>& rules, CostOracle& costs,
+                                    const SearchOptions& options) {
+  std::vector<RewriteRule> used;
+  for (const RewriteRule& rule : rules)
+    if (holds(rules_and_passes, rule.name)) used.push_back(rule);
+  SearchOptions own = options;
+  own.disabled_rules.clear();
+  // Rules that were asked for by name still are.
+  std::erase_if(own.enabled_rules, [&](const std::string& name) { return !holds(rules_and_passes, name); });
+  if (used.empty()) own.search = SearchKind::None;
+  for (const std::string& pass : pass_names())
+    if (!holds(rules_and_passes, pass)) own.disabled_passes.push_back(pass);
+  return optimize(graph, used, costs, own);
+}
+
+Result<GuiltyRewrites> find_guilty(const Graph& graph, const std::vector<std::string>& suspects,
+                                   const std::vector<RewriteRule>& rules, CostOracle& costs,
+                                   const SearchOptions& options,
+                                   const std::function<Result<bool>(const OptimizeResult&)>& differs,
+                                   int most_searches) {
+  const FailsWith fails = [&](const std::vector<std::string>& some) -> Result<bool> {
+    GOPT_ASSIGN_OR_RETURN(const OptimizeResult result, rewrite_with(graph, some, rules, costs, options));
+    return differs(result);
+  };
+  if (suspects.empty()) return GuiltyRewrites{};
+  GOPT_ASSIGN_OR_RETURN(const bool is_reproduced, fails(suspects));
+  if (!is_reproduced) return GuiltyRewrites{.searches = 1};
+  GOPT_ASSIGN_OR_RETURN(const SmallestFailing smallest, smallest_failing(suspects, fails, most_searches - 1));
+  GuiltyRewrites found = split(smallest.items);
+  found.searches = smallest.tests + 1;
+  found.is_smallest = smallest.is_smallest;
+  return found;
+}
+
+}  // namespace gopt::driver

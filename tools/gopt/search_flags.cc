@@ -1,0 +1,184 @@
+#include "search_flags.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "model.h"
+#include "rule_files.h"
+
+namespace gopt::cli {
+namespace {
+
+std::atomic<bool> was_interrupted{false};
+void on_interrupt(int) { was_interrupted = true; }
+
+Result<double> parse_budget(const std::string& text) {
+  size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  const std::string unit = value < 0 ? "" : text.substr(used);
+  const double scale = unit == "ms"                  ? 1e-3
+                       : unit == "s" || unit.empty() ? 1
+                       : unit == "m"                 ? 60
+                       : unit == "h"                 ? 3600
+                                                     : 0;
+  if (!(value >= 0) || !(value < 1e9) || scale == 0)
+    return Error{"--budget " + text + ": expected a time such as 60s, 500ms or 2m"};
+  return value * scale;
+}
+
+Status check_numbers(const SearchFlags& f) {
+  const auto is_tolerance = [](double t) { return std::isfinite(t) && t >= 0; };
+  if (!is_tolerance(f.tolerance.relative) || !is_tolerance(f.tolerance.absolute))
+    return Error{"--rtol and --atol are numbers, not negative"};
+  if (!std::isfinite(f.alpha) || f.alpha < 1) return Error{"--alpha is a number, 1 or more"};
+  return Unit{};
+}
+
+// The names of the marks that no rule may have unasked.
+std::string unsafe_marks() {
+  std::string names;
+  for (const MarkInfo& mark : all_marks())
+    if (!mark.is_safe) names += (names.empty() ? "" : ", ") + std::string(mark.name);
+  return names;
+}
+
+// Marks that rules may have although they are not safe.
+Result<RuleMarks> parse_allowed(const std::vector<std::string>& names) {
+  RuleMarks allowed;
+  for (const std::string& name : names) {
+    const MarkInfo* mark = find_mark(name);
+    if (!mark || mark->is_safe) return Error{"--allow " + name + ": expected one of " + unsafe_marks()};
+    allowed.*(mark->flag) = true;
+  }
+  return allowed;
+}
+
+Result<SearchOptions> search_options(const SearchFlags& f) {
+  SearchOptions s;
+  s.search = f.search == "none"     ? SearchKind::None
+             : f.search == "greedy" ? SearchKind::Greedy
+                                    : SearchKind::Backtracking;
+  s.alpha = f.alpha;
+  s.max_steps = f.steps;
+  s.workers = f.workers > 0 ? f.workers : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  GOPT_ASSIGN_OR_RETURN(s.budget_seconds, parse_budget(f.budget));
+  const std::vector<std::string>& passes = pass_names();
+  const auto is_pass = [&](const std::string& name) { return std::ranges::find(passes, name) != passes.end(); };
+  for (const std::string& name : f.disable) (is_pass(name) ? s.disabled_passes : s.disabled_rules).push_back(name);
+  for (const std::string& name : f.enable)
+    if (!is_pass(name)) s.enabled_rules.push_back(name);
+  GOPT_ASSIGN_OR_RETURN(s.allowed_marks, parse_allowed(f.allow));
+  s.stop = &was_interrupted;
+  return s;
+}
+
+// The --cache file, or the default one, whose folder is made.
+Result<std::string> cache_path(const std::string& given) {
+  if (!given.empty()) return given;
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (!cache && !home) return Error{"no folder for measured times: set HOME, or give --cache FILE"};
+  const std::filesystem::path folder =
+      (cache ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache") / "gopt";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{folder.string() + " cannot be made: " + error.message() + "; give --cache FILE"};
+  return (folder / "kernel_times").string();
+}
+
+CheckEngine check_engine(const std::string& name) {
+  return name == "off"           ? CheckEngine::Off
+         : name == "cpu"         ? CheckEngine::Cpu
+         : name == "interpreter" ? CheckEngine::Interpreter
+                                 : CheckEngine::Auto;
+}
+
+}  // namespace
+
+void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::string>& targets) {
+  app.add_option("model", f.model, "an ONNX file")->required();
+  app.add_option("--target", f.target, fmt::format("{}", fmt::join(targets, ", ")))
+      ->check(CLI::IsMember(targets))
+      ->capture_default_str();
+  app.add_option("--rules", f.rules, "rules files; those that gopt ships where none is given");
+  app.add_option("--search", f.search, "backtracking, greedy or none")
+      ->check(CLI::IsMember({"backtracking", "greedy", "none"}))
+      ->capture_default_str();
+  app.add_option("--budget", f.budget, "time for the search: 60s, 500ms, 2m")->capture_default_str();
+  app.add_option("--steps", f.steps, "graphs expanded at most")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--alpha", f.alpha, "keep graphs below alpha x the best cost")
+      ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--enable", f.enable, "only these rules, whatever their marks");
+  app.add_option("--disable", f.disable, "without these rules or passes");
+  app.add_option("--allow", f.allow, "also rules with these marks: " + unsafe_marks());
+  app.add_option("--cost", f.cost,
+                 "analytic; measured: kernels are built and timed here, once each; auto: measured for --target cpu")
+      ->check(CLI::IsMember({"auto", "analytic", "measured"}))
+      ->capture_default_str();
+  app.add_option("--cache", f.cache,
+                 "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
+  app.add_option("--threads", f.threads, "threads of the emitted code")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--workers", f.workers,
+                 "threads of the search, which finds the same with any number; 0: one a processor")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--shape", f.shapes, "NAME=1x3x224x224: fixes an input's symbolic extents, or changes its batch");
+  app.add_option("--check", f.check, "how the result is checked: auto, interpreter, cpu or off")
+      ->check(CLI::IsMember({"auto", "interpreter", "cpu", "off"}))
+      ->capture_default_str();
+  app.add_option("--seed", f.seed, "seed of the inputs that it is checked and timed on")->capture_default_str();
+  app.add_option("--rtol", f.tolerance.relative, "of the largest magnitude of an output")->capture_default_str();
+  app.add_option("--atol", f.tolerance.absolute, "absolute tolerance")->capture_default_str();
+}
+
+Result<DriverOptions> driver_options(const SearchFlags& f) {
+  GOPT_RETURN_IF_ERROR(check_numbers(f));
+  DriverOptions d;
+  d.target = {f.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, f.threads};
+  GOPT_ASSIGN_OR_RETURN(d.search, search_options(f));
+  d.measured_costs = f.cost == "measured" || (f.cost == "auto" && f.target == "cpu");
+  if (d.measured_costs) {
+    if (f.target != "cpu")
+      return Error{"--cost measured times kernels on this machine's CPU; use it with --target cpu"};
+    GOPT_ASSIGN_OR_RETURN(d.cache, cache_path(f.cache));
+  }
+  d.check = {check_engine(f.check), f.tolerance};
+  d.seed = f.seed;
+  return d;
+}
+
+Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags) {
+  ImportOptions import;
+  GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(flags.shapes));
+  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(flags.rules));
+  GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(flags.model, import));
+  for (const std::string& warning : model.warnings) fmt::print(stderr, "gopt: warning: {}\n", warning);
+  return ModelAndRules{std::move(model), std::move(rules)};
+}
+
+const std::atomic<bool>& interrupted() { return was_interrupted; }
+InterruptStops::InterruptStops() { std::signal(SIGINT, on_interrupt); }
+InterruptStops::~InterruptStops() { std::signal(SIGINT, SIG_DFL); }
+
+std::function<void(const std::string&)> progress_line() {
+  if (!isatty(2)) return {};
+  return [](const std::string& line) { fmt::print(stderr, "\r\033[K{}", line); };
+}
+void clear_progress_line() {
+  if (isatty(2)) fmt::print(stderr, "\r\033[K");
+}
+
+}  // namespace gopt::cli

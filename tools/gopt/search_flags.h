@@ -1,0 +1,50 @@
+// Flags of the commands that optimize a model: how far to search, by which costs, and how the result is checked.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "gopt/driver.h"
+#include "gopt/onnx.h"
+
+namespace gopt::cli {
+
+struct SearchFlags {
+  std::string model, target = "cpu", search = "backtracking", cost = "auto", check = "auto", budget = "60s", cache;
+  std::vector<std::string> rules, shapes, enable, disable, allow;
+  int threads = 1, steps = 1000, workers = 0;
+  double alpha = 1.05;
+  uint64_t seed = 0;
+  Tolerance tolerance;
+};
+
+// `targets`: those that --target takes.
+void add_search_flags(CLI::App& app, SearchFlags& flags, const std::vector<std::string>& targets);
+
+// Nothing of what is written or timed. Errors say which flag, and what it takes.
+Result<DriverOptions> driver_options(const SearchFlags& flags);
+
+// The model and the rules that the flags name; warnings go to standard error.
+struct ModelAndRules {
+  ImportedModel model;
+  std::vector<RewriteRule> rules;
+};
+Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags);
+
+// Set by Ctrl-C while one of these is there: the best so far is what is found.
+const std::atomic<bool>& interrupted();
+class InterruptStops {
+ public:
+  InterruptStops();
+  ~InterruptStops();
+  InterruptStops(const InterruptStops&) = delete;
+  InterruptStops& operator=(const InterruptStops&) = delete;
+};
+
+// Of --progress lines on a terminal: one line, written over. Nothing elsewhere.
+std::function<void(const std::string&)> progress_line();
+void clear_progress_line();
+
+}  // namespace gopt::cli
