@@ -340,6 +340,7 @@ class Replacer {
     }
     return done_.at(root);
   }
+  const std::map<Value, Value>& became() const { return done_; }
 
  private:
   // What stands for v, if it is something else.
@@ -392,7 +393,8 @@ class Replacer {
 
 }  // namespace
 
-Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements) {
+Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements,
+                             std::map<Value, Value>* became) {
   Replacer replacer(graph, replacements);
   std::vector<GraphOutput> outputs;
   bool changed = false;
@@ -401,6 +403,7 @@ Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& r
     changed |= !(v == o.value);
     outputs.push_back({o.name, std::move(v)});
   }
+  if (became) *became = replacer.became();
   if (!changed) return graph;
   return Graph(graph.inputs(), std::move(outputs), graph.metadata());
 }
