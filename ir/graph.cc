@@ -340,7 +340,7 @@ class Replacer {
     }
     return done_.at(root);
   }
-  const std::map<Value, Value>& became() const { return done_; }
+  std::map<Value, Value> became() && { return std::move(done_); }
 
  private:
   // What stands for v, if it is something else.
@@ -403,7 +403,7 @@ Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& r
     changed |= !(v == o.value);
     outputs.push_back({o.name, std::move(v)});
   }
-  if (became) *became = replacer.became();
+  if (became) *became = std::move(replacer).became();
   if (!changed) return graph;
   return Graph(graph.inputs(), std::move(outputs), graph.metadata());
 }

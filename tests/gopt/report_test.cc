@@ -96,11 +96,15 @@ TEST_F(ReportTest, HasEveryNodeOfBothGraphs) {
   for (const json& node : after) {
     EXPECT_FALSE(node["types"].empty());
     for (const json& input : node["inputs"])
-      if (!input.is_null()) EXPECT_LT(input[0], after.size());
+      if (!input.is_null()) {
+        EXPECT_LT(input[0], after.size());
+      }
     for (const json& origin : node["from"]) origins.insert(origin.get<size_t>());
   }
   for (size_t id = 0; id < before.size(); id++)
-    if (!before[id]["weight"]) EXPECT_TRUE(origins.contains(id)) << before[id];
+    if (!before[id]["weight"]) {
+      EXPECT_TRUE(origins.contains(id)) << before[id];
+    }
 }
 
 TEST_F(ReportTest, HasEveryRewriteWithItsRuleAndProof) {

@@ -144,7 +144,9 @@ TEST(Trajectory, HasEveryNewBest) {
     EXPECT_GE(points[k].step, points[k - 1].step);
     EXPECT_GE(points[k].seconds, points[k - 1].seconds);
     EXPECT_GE(points[k].graphs_seen, points[k - 1].graphs_seen);
-    if (k + 1 < points.size()) EXPECT_LT(points[k].best_ms, points[k - 1].best_ms);
+    if (k + 1 < points.size()) {
+      EXPECT_LT(points[k].best_ms, points[k - 1].best_ms);
+    }
   }
 }
 

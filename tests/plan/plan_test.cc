@@ -119,7 +119,9 @@ TEST(Plan, ABufferLivesFromItsFirstKernelToItsLast) {
   EXPECT_EQ(life_of(plan->kernels[0].output_buffers[0]), std::pair(0, 2));
   EXPECT_EQ(life_of(plan->kernels[1].output_buffers[0]), std::pair(1, 2));
   for (size_t b = 0; b < plan->buffers.size(); b++)
-    if (plan->buffers[b].is_view) EXPECT_EQ(lives[b].first, -1);
+    if (plan->buffers[b].is_view) {
+      EXPECT_EQ(lives[b].first, -1);
+    }
 }
 
 TEST(Plan, SymbolicExtentsAreAnErrorThatSaysShape) {

@@ -1,5 +1,7 @@
 #include "report_parts.h"
 
+#include <set>
+
 #include "gopt/kernel_costs.h"
 #include "gopt/text_reader.h"
 
@@ -55,11 +57,9 @@ std::string_view place_name(BufferPlace place) {
 }
 
 json kernel_json(const Plan& plan, const Kernel& kernel) {
-  json nodes = json::array();
+  std::set<NodeId> nodes;
   for (const NodePtr& node : kernel.nodes)
-    if (plan.graph.contains(node)) nodes.push_back(plan.graph.id_of(node));
-  for (const Epilogue& epilogue : kernel.epilogues)
-    if (epilogue.node && plan.graph.contains(epilogue.node)) nodes.push_back(plan.graph.id_of(epilogue.node));
+    if (plan.graph.contains(node)) nodes.insert(plan.graph.id_of(node));
   const KernelWork work = kernel_work(plan, kernel);
   return {{"name", kernel.name}, {"kind", to_string(kernel.kind)},      {"implementation", kernel.implementation},
           {"nodes", nodes},      {"estimated_ms", kernel.estimated_ms}, {"operations", work.operations},

@@ -12,12 +12,13 @@ class Graphs {
     this.listeners = [];
   }
 
+  // Those that a rule replaced or made, and those of one graph that are nowhere in the other as they are.
   changedNodes() {
     const before = new Set(this.graphs.before.nodes.keys()), after = new Set();
     this.graphs.after.nodes.forEach((node, id) => {
-      const from = node.from || [], origin = from.length === 1 ? this.graphs.before.nodes[from[0]] : null;
-      if (origin && origin.op === node.op && origin.attributes === node.attributes && this.became[from[0]].length === 1) before.delete(from[0]);
-      else after.add(id);
+      const same = (node.from || []).filter((origin) => ["op", "attributes", "name"].every((part) => this.graphs.before.nodes[origin][part] === node[part]));
+      same.forEach((origin) => before.delete(origin));
+      if (!same.length) after.add(id);
     });
     for (const use of this.report.applied) {
       use.replaced.forEach((id) => before.add(id));
@@ -57,7 +58,7 @@ class Graphs {
       make("label", {}, weights, " weights"),
       make("span", { class: "legend" }, names.map((kind) => make("span", {}, make("i", { style: `background: var(--${kind})` }), kKinds[kind])),
         changedHere ? make("span", {}, make("i", { style: "border: 2px solid var(--accent)" }), "changed") : null),
-      make("span", { class: "gap" }), make("span", { class: "soft" }, "drag or scroll: move, Ctrl+scroll: zoom, click: what became of it"));
+      make("span", { class: "gap" }), make("span", { class: "soft" }, "drag, scroll, Ctrl+scroll; click: what became of it"));
   }
   showWeights(shown) {
     for (const view of Object.values(this.views)) view.show(shown);
@@ -111,9 +112,13 @@ class Graphs {
   chip(side, id) {
     const node = this.node(side, id);
     return make("span", { class: "chip", onclick: () => this.pick(side, id, true), onmouseenter: () => this.hover(side, id), onmouseleave: () => this.hover(side, null) },
-      node.op + (node.name ? "  " + tailOf(node.name, 46) : ""));
+      node.op + (node.name ? "  " + tailOf(node.name, 46) : ""), node.weight ? make("span", { class: "soft" }, "  weight") : null);
   }
-  chips(side, ids) { return ids.length ? ids.map((id) => this.chip(side, id)) : "nothing"; }
+  // What runs comes before weights.
+  chips(side, ids) {
+    const ordered = [...ids].sort((a, b) => this.node(side, a).weight - this.node(side, b).weight || a - b);
+    return ordered.length ? ordered.map((id) => this.chip(side, id)) : "nothing";
+  }
 
   nodeDetails(side, id) {
     const node = this.node(side, id), other = this.counterparts(side, id), uses = this.usesOf(side, id);

@@ -56,7 +56,7 @@ function section(id, title, about, content, isOpen = true) {
     make("summary", {}, title, make("span", { class: "soft" }, about)), body);
   byId("sections").append(part);
   byId("contents").append(make("a", { href: "#" + id, onclick: () => { part.open = true; } }, title));
-  const build = () => { if (part.open && !body.hasChildNodes()) body.append(...[content()].flat()); };
+  const build = () => { if (part.open && !body.hasChildNodes()) body.append(...[content()].flat(3)); };
   part.addEventListener("toggle", build);
   build();
 }
@@ -66,7 +66,7 @@ function chooser(names, show) {
   const place = make("div"), buttons = names.map((name) => make("button", { onclick: () => choose(name) }, name));
   const choose = (name) => {
     buttons.forEach((button, k) => button.classList.toggle("on", names[k] === name));
-    place.replaceChildren(...[show(name)].flat());
+    place.replaceChildren(...[show(name)].flat(3));
   };
   choose(names[names.length - 1]);
   return [make("div", { class: "toolbar" }, names.length > 1 ? buttons : []), place];

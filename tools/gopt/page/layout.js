@@ -120,18 +120,19 @@ class Layers {
   }
 }
 
-// The longest path from above; what nothing leads to lies just above the first that uses it.
+// The longest path from above; then what has one input at most goes down to just above the first that uses it, so that the
+// long edge is its input's, which others share.
 function nodeLayers(count, edges) {
-  const layers = new Array(count).fill(0), hasInput = new Array(count).fill(false), first = new Array(count).fill(Infinity);
+  const layers = new Array(count).fill(0), first = new Array(count).fill(Infinity);
   const into = Array.from({ length: count }, () => []);
   for (const [from, to] of edges) into[to].push(from);
   for (let node = 0; node < count; node++)
-    for (const from of into[node]) {
-      layers[node] = Math.max(layers[node], layers[from] + 1);
-      hasInput[node] = true;
-    }
-  for (const [from, to] of edges) first[from] = Math.min(first[from], layers[to]);
-  return layers.map((layer, node) => (hasInput[node] || first[node] === Infinity ? layer : first[node] - 1));
+    for (const from of into[node]) layers[node] = Math.max(layers[node], layers[from] + 1);
+  for (let node = count - 1; node >= 0; node--) {
+    if (into[node].length <= 1 && first[node] < Infinity) layers[node] = first[node] - 1;
+    for (const from of into[node]) first[from] = Math.min(first[from], layers[node]);
+  }
+  return layers;
 }
 
 function meanOf(vertices, position, otherwise) {

@@ -29,20 +29,20 @@ function rooflineChart(report, graphs, side) {
   const x = bounds([...kernels.map((kernel) => kernel.operations / kernel.bytes), peak.gflops / peak.gigabytes_per_second]);
   const y = bounds([...kernels.map(rateOf), peak.gflops * 1.5]);
   const drawing = chart({ ...x, log: true, title: "operations a byte", text: (value) => digits(value, 2) }, { ...y, log: true, title: "GFLOP/s", text: (value) => digits(value, 2) }, { ...kChart, height: 420 });
-  drawRoof(drawing, x, y, peak, threads);
   const slowest = Math.max(...kernels.map((kernel) => kernel.estimated_ms));
   for (const kernel of [...kernels].sort((a, b) => b.estimated_ms - a.estimated_ms))
     drawing.svg.append(draw("circle", { class: "kernel " + kernelClass(plan, kernel), "data-kernel": kernel.name, cx: drawing.atX(kernel.operations / kernel.bytes).toFixed(1), cy: drawing.atY(rateOf(kernel)).toFixed(1),
       r: (3.5 + 12 * Math.sqrt(kernel.estimated_ms / slowest)).toFixed(1), onclick: () => pickKernel(graphs, side, kernel), ...withTip(() => kernelText(graphs, side, kernel)) }));
+  drawing.svg.append(...roof(drawing, x, y, peak, threads));
   return drawing.svg;
 }
-function drawRoof({ svg, atX, atY }, x, y, peak, threads) {
-  const ridge = peak.gflops / peak.gigabytes_per_second, start = Math.max(x.low, y.low / peak.gigabytes_per_second);
-  svg.append(draw("path", { class: "roof", d: `M${atX(start)},${atY(start * peak.gigabytes_per_second)}L${atX(ridge)},${atY(peak.gflops)}H${atX(x.high)}` }),
-    draw("text", { class: "roof-label", x: atX(x.high) - 4, y: atY(peak.gflops) - 7, "text-anchor": "end" }, `peak${threads > 1 ? " of one thread" : ""}: ${digits(peak.gflops, 3)} GFLOP/s`));
-  const middle = Math.sqrt(start * ridge), slope = Math.atan2(atY(peak.gflops) - atY(start * peak.gigabytes_per_second), atX(ridge) - atX(start)) * 180 / Math.PI;
-  const px = atX(middle), py = atY(middle * peak.gigabytes_per_second) - 8;
-  svg.append(draw("text", { class: "roof-label", x: px, y: py, "text-anchor": "middle", transform: `rotate(${slope} ${px} ${py})` }, `memory: ${digits(peak.gigabytes_per_second, 3)} GB/s`));
+// Lines, and above all else what they mean.
+function roof({ atX, atY }, x, y, peak, threads) {
+  const ridge = peak.gflops / peak.gigabytes_per_second, start = Math.max(x.low, y.low / peak.gigabytes_per_second), low = atY(start * peak.gigabytes_per_second);
+  const slope = Math.atan2(atY(peak.gflops) - low, atX(ridge) - atX(start)) * 180 / Math.PI, px = (atX(start) + atX(ridge)) / 2, py = (low + atY(peak.gflops)) / 2 - 8;
+  return [draw("path", { class: "roof", d: `M${atX(start)},${low}L${atX(ridge)},${atY(peak.gflops)}H${atX(x.high)}` }),
+    draw("text", { class: "roof-label", x: atX(ridge) - 10, y: atY(peak.gflops) + 4, "text-anchor": "end" }, `peak${threads > 1 ? " of one thread" : ""}: ${digits(peak.gflops, 3)} GFLOP/s`),
+    draw("text", { class: "roof-label", x: px, y: py, "text-anchor": "middle", transform: `rotate(${slope} ${px} ${py})` }, `memory: ${digits(peak.gigabytes_per_second, 3)} GB/s`)];
 }
 
 function kernelLegend(plan) {
@@ -80,12 +80,12 @@ const bufferName = (graphs, side, buffer) => (buffer.value ? graphs.node(side, b
 function liveChart(plan) {
   const count = plan.kernels.length, high = Math.max(...plan.live_bytes, plan.arena_bytes);
   const drawing = chart({ low: 0, high: count, title: "kernel, in launch order", text: (at) => digits(at, 6), ticks: ticks(0, count, 10).filter(Number.isInteger) },
-    { low: 0, high, title: "live bytes", text: byteText, ticks: ticks(0, high, 4, 1024) }, { ...kChart, height: 220 });
+    { low: 0, high: high * 1.12, title: "live bytes", text: byteText, ticks: ticks(0, high, 4, 1024) }, { ...kChart, height: 220 });
   let path = `M${drawing.atX(0)},${drawing.bottom}`;
   plan.live_bytes.forEach((bytes, k) => { path += `V${drawing.atY(bytes).toFixed(1)}H${drawing.atX(k + 1).toFixed(1)}`; });
   drawing.svg.append(draw("path", { class: "area", d: path + `V${drawing.bottom}Z` }), draw("path", { class: "curve", d: path }),
     draw("path", { class: "roof", d: `M${drawing.atX(0)},${drawing.atY(plan.arena_bytes)}H${drawing.right}` }),
-    draw("text", { class: "roof-label", x: drawing.right - 4, y: drawing.atY(plan.arena_bytes) + 15, "text-anchor": "end" }, `arena: ${byteText(plan.arena_bytes)}`));
+    draw("text", { class: "roof-label", x: drawing.right - 4, y: drawing.atY(plan.arena_bytes) - 5, "text-anchor": "end" }, `arena: ${byteText(plan.arena_bytes)}`));
   return drawing.svg;
 }
 

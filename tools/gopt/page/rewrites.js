@@ -40,20 +40,20 @@ function rewriteBody(report, graphs, uses) {
   parts.push(facts([["proof", `${plural(use.proof.obligations, "obligation")}, each shown by ${use.proof.solver} in this run, for all sizes`],
     ["digest of the obligations", make("code", {}, use.proof.digest)], ["under the definitions", make("code", {}, use.proof.definitions)],
     ["content of the rule", make("code", {}, use.content_hash)], ["origin", rule ? rule.origin || "not said" : "not said"], ["what floats may make of it", marks],
-    [uses.length > 1 ? "applied together to" : "applied to", uses.map((each) => matchLine(graphs, each))]]));
+    [uses.length > 1 ? "applied together to" : "applied to", make("div", { class: "matches" }, uses.map((each) => matchLine(graphs, each)))]]));
   if (rule) parts.push(make("details", {}, make("summary", { class: "soft" }, "the rule as its file has it"), make("pre", {}, rule.text)));
   return parts;
 }
 
 function matchLine(graphs, use) {
   const sets = setsOf([use]);
-  return make("div", {}, make("span", { class: "chip", onclick: () => graphs.pickSets(sets, use.rule), onmouseenter: () => graphs.hoverSets(sets) }, use.matched.map((name) => tailOf(name, 40)).join(", ")));
+  return make("span", { class: "chip", onclick: () => graphs.pickSets(sets, use.rule), onmouseenter: () => graphs.hoverSets(sets) }, use.matched.map((name) => tailOf(name, 40)).join(", "));
 }
 
 function ruleSides(rule) {
   const lines = rule.text.split("\n"), left = lines.indexOf("  left"), right = lines.indexOf("  right");
   const end = lines.findIndex((line, k) => k > right && !line.startsWith("   "));
-  const text = (from, to) => lines.slice(from, to).map((line) => line.replace(/^ {4}/, "")).join("\n");
+  const text = (from, to) => lines.slice(from, to).map((line) => line.replace(/^ {2,4}/, "")).join("\n");
   const side = (title, graph, own) => make("div", {}, make("h4", {}, title), stillGraph(graph), own ? make("pre", {}, own) : null);
   const isWhole = left >= 0 && right > left && end > right;
   const about = rule.any_rank ? " (drawn: an instance of few axes; the rule holds for any)" : "";

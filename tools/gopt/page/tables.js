@@ -39,7 +39,7 @@ function accuracySection(report) {
   if (check.engine === "none") return make("p", {}, "The graph is as it was: there is nothing to compare.");
   const rows = check.by_draw.flatMap((draw) => draw.outputs.map((output) => [output.output, draw.inputs, digits(output.max_absolute, 3), digits(output.max_relative, 3),
     make("span", { class: output.passed ? "good" : "bad" }, output.passed ? "agrees" : "differs"), output.note]));
-  return [make("p", { class: "soft" }, `Original and result on fresh random inputs, run by the ${check.engine}. Ordinary inputs may differ by ${check.rtol} of the largest magnitude of an output, or ${check.atol}; unusual ones by more.`),
+  return [make("p", { class: "soft" }, `Original and result on fresh random inputs, run by ${check.engine === "cpu" ? "their code" : "the " + check.engine}. Ordinary inputs may differ by ${check.rtol} of the largest magnitude of an output, or ${check.atol}; unusual ones by more.`),
     make("div", { class: "scroll" }, table([{ title: "output" }, { title: "inputs" }, number("max |a − b|"), number("max |a − b| / max |a|"), { title: "" }, { title: "" }], rows))];
 }
 
