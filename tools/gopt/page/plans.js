@@ -67,7 +67,8 @@ function kernelTable(graphs, plan, side) {
 function kernelsSection(report, graphs) {
   const sides = plansOf(report);
   if (!sides.length) return noPlan(report);
-  const measured = report.cost.kind === "measured" ? "Times are of kernels built and timed on this machine; what was not timed is estimated." : "Times are the analytic cost's estimates.";
+  const isMeasured = report.cost.kind === "measured" && report.plan_latency?.kept !== "analytic";
+  const measured = isMeasured ? "Times are of kernels built and timed on this machine; what was not timed is estimated." : "Times are the analytic cost's estimates.";
   return [make("p", { class: "soft" }, measured + " The peak of arithmetic is this processor's, measured on one thread; that of memory is what the analytic cost takes, so that kernels whose data is in a cache lie above it."),
     chooser(sides, (side) => [kernelLegend(report.plans[side]), rooflineChart(report, graphs, side), kernelTable(graphs, report.plans[side], side)])];
 }
