@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "gopt/confirm_rule.h"
+#include "machine_speed.h"
 #include "measured_costs.h"
 #include "time_in_turns.h"
 
@@ -44,12 +45,17 @@ class Optimization {
       GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
       outcome_.plan = *plan;
     }
+    if (options_.wants_plans) add_plans();
+    outcome_.roofline = roofline_of(options_.target, machine_roofline());
+    outcome_.phases = clock_.phases();
     return std::move(outcome_);
   }
 
  private:
   static constexpr double kMeasuringSeconds = 60;
   static constexpr double kHopeful = 0.5, kCautious = 2;  // what kernels that were never timed count of their estimate
+
+  using Running = PhaseClock::Running;
 
   PlannedGraph& result() { return result_ ? *result_ : original_; }
 
@@ -74,6 +80,7 @@ class Optimization {
     GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, admitted_kernels(graph, options_.target));
     MeasureOptions options{.threads = options_.target.threads, .stop = search_.stop, .progress = search_.progress};
     options.budget_seconds = std::max(0.0, kMeasuringSeconds - measuring_seconds_);
+    const Running running(clock_, "timing kernels");
     const auto start = std::chrono::steady_clock::now();
     GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
     measuring_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -85,6 +92,7 @@ class Optimization {
 
   // A rule is relied on where it is proved here and now, whatever its record says.
   std::optional<std::string> why_refused(const RewriteRule& rule) {
+    const Running running(clock_, "proving rules");
     const Confirmation& found = confirmer_.confirm(rule);
     if (!found.proof) return found.why_not;
     if (outcome_.proofs.insert_or_assign(rule.name, *found.proof).second && record_differs(rule, *found.proof))
@@ -127,6 +135,7 @@ class Optimization {
   }
 
   Result<OptimizeResult> search_with(SearchOptions search, double unknown_factor, double seconds) {
+    const Running running(clock_, "searching");
     search.budget_seconds = seconds;
     const auto oracle = plan_cost_oracle(options_.target, costs_.make(unknown_factor));
     GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, search));
@@ -167,6 +176,7 @@ class Optimization {
   // What is as it was computes what it did.
   CheckReport check() {
     if (!is_rewritten(original_, result())) return {.checked = true, .passed = true, .engine = "none"};
+    const Running running(clock_, "checking");
     return check_equal(original_, result(), options_.check, outcome_.result.before.operations, options_.seed + 1);
   }
 
@@ -210,6 +220,17 @@ class Optimization {
     outcome_.result.graph = original_.graph();
     outcome_.result.after = outcome_.result.before;
     outcome_.result.applied.clear();
+    outcome_.result.origins.clear();
+    for (uint32_t node = 0; node < original_.graph().nodes().size(); node++)
+      outcome_.result.origins.push_back({NodeId{node}});
+  }
+
+  void add_plans() {
+    const Running running(clock_, "planning");
+    const auto original = original_.plan(), plan = result().plan();
+    if (original.ok()) outcome_.original_plan = **original;
+    if (plan.ok()) outcome_.plan = **plan;
+    if (!plan.ok()) outcome_.plan_note = plan.error().message;
   }
 
   // Original and result, timed in turns on this machine; the faster one is kept.
@@ -219,6 +240,7 @@ class Optimization {
       return;
     }
     if (!is_rewritten(original_, result())) return;
+    const Running running(clock_, "timing the code");
     auto latency = measure_latency();
     if (!latency.ok()) {
       outcome_.latency_note = "not measured: " + latency.error().message;
@@ -247,6 +269,7 @@ class Optimization {
     PlannedGraph other(result().graph(), options_.target, analytic);
     const auto plan = result().plan(), other_plan = other.plan();
     if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return;
+    const Running running(clock_, "timing the code");
     const auto code = result().code(), other_code = other.code();
     if (!code.ok() || !other_code.ok()) return;
     const auto times = time_in_turns(**code, **other_code, options_.seed, options_.runs);
@@ -266,6 +289,7 @@ class Optimization {
   std::optional<PlannedGraph> result_;
   RuleConfirmer confirmer_;
   Outcome outcome_;
+  PhaseClock clock_;
   double measuring_seconds_ = 0;
   double seconds_left_ = 0;  // of the search's
 };

@@ -111,6 +111,7 @@ class WindowedSearch {
       : patterns_(patterns), costs_(costs), options_(options), started_(Clock::now()) {
     all_.graph = graph;
     all_.cost = costs.estimate(graph);
+    record_point();
     steps_left_ = options.max_steps;
   }
 
@@ -120,6 +121,7 @@ class WindowedSearch {
     for (bool around = false; idle < 2 && !should_stop(); around = !around)
       idle = sweep(around ? windows_around_borders(all_.graph) : windows_of(all_.graph)) ? 0 : idle + 1;
     search_across();
+    record_point();
     return std::move(all_);
   }
 
@@ -217,32 +219,75 @@ class WindowedSearch {
   bool take(const std::vector<const Window*>& windows) {
     std::vector<Replacement> replacements;
     for (const Window* window : windows) replacements.push_back({&window->excerpt, &window->found.graph});
-    const auto graph = with_replaced(all_.graph, replacements);
-    if (!graph.ok()) return false;
-    const Cost cost = costs_.estimate(*graph);
+    auto replaced = with_replaced(all_.graph, replacements);
+    if (!replaced.ok()) return false;
+    const Cost cost = costs_.estimate(replaced->graph);
     const bool is_faster = cost.time_ms < all_.cost.time_ms * (1 - 1e-9);
     double most_ms = all_.cost.time_ms * (1 + 1e-9);
     for (const Window* window : windows) most_ms += window->dearer_ms();
     const bool is_simpler = cost.time_ms <= most_ms && cost.operations <= all_.cost.operations &&
                             cost.kernels <= all_.cost.kernels && cost.bytes <= all_.cost.bytes;
     if (!is_faster && !is_simpler) return false;
-    for (const Window* window : windows) append_trail(window->found.applied);
-    all_.graph = *graph;
+    append_rewrites(windows, *std::move(replaced));
     all_.cost = cost;
     all_.last_gain = all_.steps;
+    record_point();
     return true;
+  }
+
+  void record_point() {
+    const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    all_.trajectory.push_back({all_.steps, seconds, all_.graphs_seen, all_.cost.time_ms});
+  }
+
+  // All that was done in windows, as one step of the whole graph.
+  void append_rewrites(const std::vector<const Window*>& windows, Replaced replaced) {
+    RewriteStep step{all_.graph, replaced.graph, std::move(replaced.became), {}};
+    for (size_t k = 0; k < windows.size(); k++) {
+      append_uses(*windows[k], replaced.built[k], step);
+      append_trail(windows[k]->found.applied);
+    }
+    all_.graph = replaced.graph;
+    all_.rewrites.push_back(std::move(step));
+  }
+
+  // What became of a window's nodes, said of the whole's.
+  static void append_uses(const Window& window, const ValueMap& built, RewriteStep& step) {
+    Lineage lineage(window.excerpt.graph);
+    for (const RewriteStep& own : window.found.rewrites) lineage.follow(own);
+    std::unordered_map<const Node*, NodePtr> whole;
+    for (const auto& [node, copy] : window.excerpt.copies) whole[copy.get()] = node;
+    auto before = [&](NodeId id, std::vector<NodePtr>& nodes) {
+      const auto it = whole.find(window.excerpt.graph.node(id).get());
+      if (it != whole.end()) nodes.push_back(it->second);
+    };
+    auto after = [&](NodeId id, std::vector<NodePtr>& nodes) {
+      const auto it = built.find({window.found.graph.node(id), 0});
+      if (it != built.end()) nodes.push_back(it->second.node);
+    };
+    for (size_t use = 0; use < window.found.applied.size(); use++) {
+      step.uses.emplace_back();
+      for (NodeId id : lineage.replaced(use)) before(id, step.uses.back().matched);
+      for (NodeId id : lineage.made(use)) after(id, step.uses.back().made);
+    }
+    const auto origins = lineage.origins();
+    for (uint32_t id = 0; id < origins.size(); id++) {
+      step.others.emplace_back();
+      for (NodeId origin : origins[id]) before(origin, step.others.back().matched);
+      after(NodeId{id}, step.others.back().made);
+    }
   }
 
   // What a step changed of its window's cost, as a change of the whole's. Rewrites of one step have the same costs.
   void append_trail(const std::vector<AppliedRule>& applied) {
     double now = all_.applied.empty() ? all_.cost.time_ms : all_.applied.back().cost_after_ms;
+    const int first_step = all_.applied.empty() ? 0 : all_.applied.back().step + 1;
     for (size_t k = 0; k < applied.size(); k++) {
-      const double before = applied[k].cost_before_ms, after = applied[k].cost_after_ms;
-      const bool is_same_step =
-          k > 0 && before == applied[k - 1].cost_before_ms && after == applied[k - 1].cost_after_ms;
-      if (!is_same_step) now += after - before;
+      const double change = applied[k].cost_after_ms - applied[k].cost_before_ms;
+      if (k == 0 || applied[k].step != applied[k - 1].step) now += change;
       all_.applied.push_back(applied[k]);
-      all_.applied.back().cost_before_ms = now - (after - before);
+      all_.applied.back().step += first_step;
+      all_.applied.back().cost_before_ms = now - change;
       all_.applied.back().cost_after_ms = now;
     }
   }
@@ -265,9 +310,11 @@ class WindowedSearch {
     count(found);
     if (found.stop_reason == StopReason::NoGain) all_.stop_reason = in_windows;
     if (found.graph.same_as(all_.graph)) return;
-    all_.applied.insert(all_.applied.end(), found.applied.begin(), found.applied.end());
+    append_trail(found.applied);
+    all_.rewrites.insert(all_.rewrites.end(), found.rewrites.begin(), found.rewrites.end());
     all_.graph = found.graph;
     all_.cost = found.cost;
+    record_point();
   }
 
   // By node, the number of its window; -1: of none.

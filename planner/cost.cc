@@ -97,7 +97,7 @@ class AnalyticCosts : public KernelCosts {
   explicit AnalyticCosts(const Roofline& roofline) : roofline_(roofline) {}
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
-    const Roofline& roofline = plan.target.kind == TargetKind::Cuda ? kGpuRoofline : roofline_;
+    const Roofline roofline = roofline_of(plan.target, roofline_);
     const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;
@@ -150,6 +150,14 @@ class PlanOracle : public CostOracle {
 };
 
 }  // namespace
+
+Roofline roofline_of(const Target& target, const Roofline& processor) {
+  return target.kind == TargetKind::Cuda ? kGpuRoofline : processor;
+}
+
+KernelWork kernel_work(const Plan& plan, const Kernel& kernel) {
+  return {kernel_operations(plan, kernel), kernel_bytes(plan, kernel)};
+}
 
 std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline) {
   return std::make_unique<AnalyticCosts>(roofline);

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "gopt/compare.h"
+#include "gopt/kernel_costs.h"
 #include "gopt/optimizer.h"
+#include "gopt/phases.h"
 #include "gopt/plan.h"
 
 namespace gopt {
@@ -27,6 +29,7 @@ struct CheckReport {
   std::string engine, why_not;          // "none" where the graph is unchanged; why_not: where it could not be checked
   std::vector<std::string> draws;       // kinds of inputs, in order; where it failed, the last did
   std::vector<Difference> differences;  // on ordinary inputs, or where it failed
+  std::vector<std::vector<Difference>> differences_of_draw;  // parallel to draws, and of each by output
 };
 
 struct DriverOptions {
@@ -38,8 +41,9 @@ struct DriverOptions {
   CheckOptions check;
   uint64_t seed = 0;  // of the inputs that the result is timed on; the check has the next one
   bool wants_code = false;
-  bool times_code = true;  // the result's code against the original's, where code is wanted for this machine
-  int runs = 15;           // timed runs of each, in turns
+  bool wants_plans = false;  // the result's and the original's, where they can be planned
+  bool times_code = true;    // the result's code against the original's, where code is wanted for this machine
+  int runs = 15;             // timed runs of each, in turns
   // Whether a graph can be written as the caller will write it; a result that cannot is not kept.
   std::function<Status(const Graph&)> is_writable;
 };
@@ -58,8 +62,10 @@ struct PlanLatency {
 };
 
 struct Outcome {
-  OptimizeResult result;  // its graph is the one that is to be written, and that `plan` is of
-  std::optional<Plan> plan;
+  OptimizeResult result;     // its graph is the one that is to be written, and that `plan` is of
+  std::optional<Plan> plan;  // where code or plans are wanted
+  std::optional<Plan> original_plan;
+  std::string plan_note;                      // where plans are wanted and there is none: why
   std::map<std::string, ProofRecord> proofs;  // made in this run, of the rules that a result rested on
   std::vector<RefusedRule> refused;           // proved by their records alone
   std::vector<std::string> notes;             // warnings: of records, of results that were not kept
@@ -70,6 +76,8 @@ struct Outcome {
   std::optional<MeasuredLatency> latency;
   std::optional<PlanLatency> plan_latency;  // where the two plans differ
   std::string latency_note;  // where it was not measured, why; what was kept where the original was faster
+  Roofline roofline;         // of the target, as the analytic costs take it
+  std::vector<Phase> phases;
 };
 
 // Errors: unknown rules or passes in the options, a cache that cannot be read or written, and, where code is wanted,

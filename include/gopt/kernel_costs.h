@@ -18,6 +18,15 @@ struct Roofline {
   double gflops = 100, gbps = 10, launch_us = 2;
 };
 std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline);
+// What analytic costs take for a target, where the processor's own is `processor`.
+Roofline roofline_of(const Target& target, const Roofline& processor);
+
+struct KernelWork {
+  double operations = 0;  // scalar ones
+  double bytes = 0;       // read and written
+};
+KernelWork kernel_work(const Plan& plan, const Kernel& kernel);
+
 std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
 
 // Measured kernel times in a text file: a header, then a line a kernel, "KEY MILLISECONDS". The key hashes the

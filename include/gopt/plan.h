@@ -110,6 +110,13 @@ class KernelCosts {
 // operator, an extent that is not static (say --shape), an element type without code.
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs);
 
+// The kernels, by number, between which a buffer's bytes are in use: -1 where none uses them, and for views, whose
+// bytes are their parents'.
+struct BufferLife {
+  int first = -1, last = -1;
+};
+std::vector<BufferLife> buffer_lives(const Plan& plan);
+
 // A line a kernel: what it covers, what it reads and writes in which layouts and where, and its estimated time. Plans
 // that print alike make the same code.
 std::string print_plan(const Plan& plan);

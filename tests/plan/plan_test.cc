@@ -104,6 +104,26 @@ TEST(Plan, MemoryIsReused) {
   EXPECT_LE(plan->arena_bytes, 2 * 4032);
 }
 
+// Softmax, then two products of it, the second of which also reads the first's result.
+TEST(Plan, ABufferLivesFromItsFirstKernelToItsLast) {
+  auto plan = plan_of(
+      "input x : f32[8,8]\ninput w : f32[8,8]\na = Softmax(x) {axis=1}\nb = MatMul(a, w)\nc = MatMul(b, a)\nd = "
+      "Flatten(c) {axis=0}\noutput y = d");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_EQ(plan->kernels.size(), 3U) << print_plan(*plan);
+  const std::vector<BufferLife> lives = buffer_lives(*plan);
+  const auto life_of = [&](BufferId id) {
+    const BufferLife& life = lives.at(static_cast<uint32_t>(id));
+    return std::pair(life.first, life.last);
+  };
+  EXPECT_EQ(life_of(plan->kernels[0].output_buffers[0]), std::pair(0, 2));
+  EXPECT_EQ(life_of(plan->kernels[1].output_buffers[0]), std::pair(1, 2));
+  for (size_t b = 0; b < plan->buffers.size(); b++)
+    if (plan->buffers[b].is_view) {
+      EXPECT_EQ(lives[b].first, -1);
+    }
+}
+
 TEST(Plan, SymbolicExtentsAreAnErrorThatSaysShape) {
   auto plan = plan_of("input x : f32[n,4]\na = Exp(x)\noutput y = a");
   ASSERT_FALSE(plan.ok());
