@@ -70,7 +70,11 @@ bool device_still_works() {
 }
 
 KernelTimer::KernelTimer(size_t kernels)
-    : unrelated_bytes_(bytes_to_forget_by()), unrelated_(unrelated_bytes_), entries_(kernels) {}
+    : unrelated_bytes_(bytes_to_forget_by()), unrelated_(unrelated_bytes_), entries_(kernels) {
+  forget(stream_);
+  check(cudaGetLastError(), "kernels of this build do not run on this device");
+  check(cudaStreamSynchronize(stream_), "kernels of this build do not run on this device");
+}
 
 // Reading leaves nothing behind that has to be written back while the kernel runs.
 void KernelTimer::forget(cudaStream_t stream) const {

@@ -23,7 +23,7 @@ bool device_still_works();
 class KernelTimer {
  public:
   using Launch = std::function<void(cudaStream_t)>;
-  explicit KernelTimer(size_t kernels);
+  explicit KernelTimer(size_t kernels);  // throws where no kernel runs at all
   // Milliseconds of one run of a kernel by the least times seen of both graphs, which are replayed once each. The first
   // call chooses algorithms and records; it throws where the kernel cannot be run.
   double time(size_t kernel, const Launch& prepare, const Launch& launch);
