@@ -215,6 +215,42 @@ TEST(EmittedCuda, GraphsAgreeWithTheInterpreter) {
   expect_agreement(graph_cases());
 }
 
+// Costs by which convolutions are run in one way, as if its time were known.
+class CostsOfFamily : public KernelCosts {
+ public:
+  explicit CostsOfFamily(std::string family) : family_(std::move(family)) {}
+  double time_ms(const Plan&, const Kernel& kernel) override { return kernel.implementation == family_ ? 1 : 2; }
+  bool is_measured(const Plan&, const Kernel& kernel) const override { return kernel.implementation == family_; }
+
+ private:
+  std::string family_;
+};
+
+TEST(EmittedCuda, EachFamilyOfConvolutionsAgreesWithTheInterpreter) {
+  const std::vector<BatchCase> cases{
+      make_case("dense",
+                "input x : f32[2,8,9,7]\ninput w1 : f32[6,8,2,3]\ninput w2 : f32[6]\na = Conv(x, w1, w2) "
+                "{strides=[2,1], pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                1),
+      make_case("few", "input x : f32[1,4,9,9]\ninput w1 : f32[5,4,1,1]\na = Conv(x, w1)\nb = Tanh(a)\noutput y = b",
+                2),
+      make_case("depthwise",
+                "input x : f32[1,8,9,9]\ninput w1 : f32[8,1,3,3]\ninput w2 : f32[8,8,1,1]\na = Conv(x, w2)\nb = "
+                "Conv(a, w1) {group=8, pads=[1,1,1,1]}\nc = Add(b, a)\nd = Relu(c)\noutput y = d",
+                3)};
+  for (const char* family : {"cudnn", "unfolded", "generated"}) {
+    CostsOfFamily costs(family);
+    const auto plan = make_plan(cases[2].graph, {TargetKind::Cuda, 1}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    for (const Kernel& kernel : plan->kernels) EXPECT_EQ(kernel.implementation, family) << kernel.name;
+    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
+    for (const std::string& line : run_batch(cases, costs, family, {TargetKind::Cuda, 1}))
+      ADD_FAILURE() << family << ": " << line;
+  }
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+}
+
 TEST(EmittedCuda, OperatorsAgreeWithTheInterpreter) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
