@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "gopt/confirm_rule.h"
+#include "machine.h"
 #include "machine_speed.h"
 #include "measured_costs.h"
 #include "time_in_turns.h"
@@ -63,21 +64,55 @@ class Optimization {
   // graph cannot be planned, costs are analytic.
   Status prepare_costs() {
     if (!options_.measured_costs) return Unit{};
-    GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache, machine_name()));
+    GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache));
+    GOPT_ASSIGN_OR_RETURN(const ChosenMachine chosen, machine_for(cache));
+    if (!chosen.note.empty()) outcome_.notes.push_back(chosen.note);
+    if (chosen.machine.empty()) return Unit{};
+    cache.choose_machine(chosen.machine);
+    can_time_ = chosen.is_here;
     costs_.cache = std::make_shared<KernelCache>(std::move(cache));
     const Result<int> timed = measure(original_.graph());
-    if (!timed.ok()) {
+    if (!timed.ok())
+      outcome_.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
+    outcome_.has_measured_costs = timed.ok() && has_enough_times();
+    if (outcome_.has_measured_costs) {
+      outcome_.machine = chosen.machine;
+    } else {
       costs_.cache.reset();
       costs_.known.clear();
-      outcome_.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
     }
-    outcome_.has_measured_costs = timed.ok();
     return Unit{};
+  }
+
+  Result<ChosenMachine> machine_for(const KernelCache& cache) const {
+    if (options_.target.kind != TargetKind::Cuda) return ChosenMachine{.machine = cpu_machine(), .is_here = true};
+    return choose_gpu(cuda_machine(), cache.machines(), options_.gpu).with_context(options_.cache);
+  }
+
+  // Where nothing can be timed: whether the cache knows any kernel of the model.
+  bool has_enough_times() {
+    if (can_time_) return true;
+    const auto is_known = [&](const KernelSpec& spec) {
+      return costs_.cache->find(kernel_signature(spec)).has_value();
+    };
+    const auto unknown =
+        costs_.known.size() - static_cast<size_t>(std::count_if(costs_.known.begin(), costs_.known.end(), is_known));
+    if (unknown == 0) return true;
+    const std::string all = std::to_string(costs_.known.size());
+    outcome_.notes.push_back(unknown == costs_.known.size()
+                                 ? "costs are estimates: the cache has no times of any kernel of this model"
+                                 : "the cache has no times of " + std::to_string(unknown) + " of " + all +
+                                       " kernels that the model may use; they are estimated");
+    return unknown < costs_.known.size();
   }
 
   // Kernels that a plan of the graph may choose, those that the cache lacks timed.
   Result<int> measure(const Graph& graph) {
     GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, admitted_kernels(graph, options_.target));
+    if (!can_time_) {
+      costs_.known = specs;
+      return 0;
+    }
     MeasureOptions options{.threads = options_.target.threads, .stop = search_.stop, .progress = search_.progress};
     options.budget_seconds = std::max(0.0, kMeasuringSeconds - measuring_seconds_);
     const Running running(clock_, "timing kernels");
@@ -119,7 +154,7 @@ class Optimization {
     constexpr int kRounds = 6;
     seconds_left_ = search_.budget_seconds;
     for (int round = 0; round < kRounds; round++) {
-      const bool is_last = !costs_.cache || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1 ||
+      const bool is_last = !costs_.cache || !can_time_ || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1 ||
                            measuring_seconds_ >= kMeasuringSeconds;
       GOPT_ASSIGN_OR_RETURN(outcome_.result, search_with(search_, is_last ? kCautious : kHopeful,
                                                          is_last ? seconds_left_ : seconds_left_ / 2));
@@ -289,6 +324,7 @@ class Optimization {
   std::optional<PlannedGraph> result_;
   RuleConfirmer confirmer_;
   Outcome outcome_;
+  bool can_time_ = true;
   PhaseClock clock_;
   double measuring_seconds_ = 0;
   double seconds_left_ = 0;  // of the search's

@@ -35,9 +35,10 @@ struct CheckReport {
 struct DriverOptions {
   Target target;
   SearchOptions search;  // whose `confirm` is not used: the driver proves each rule that a result rests on
-  // Kernels are built and timed on this machine, and kept in the file `cache`; else the analytic costs.
+  // Kernels are built and timed on this machine, and their times kept in the file `cache`; else the analytic costs. For
+  // CUDA where there is no GPU, times that the cache has of one; `gpu` is a part of its name.
   bool measured_costs = false;
-  std::string cache;
+  std::string cache, gpu;
   CheckOptions check;
   uint64_t seed = 0;  // of the inputs that the result is timed on; the check has the next one
   bool wants_code = false;
@@ -71,6 +72,7 @@ struct Outcome {
   std::vector<std::string> notes;             // warnings: of records, of results that were not kept
   CheckReport check;
   bool has_measured_costs = false;
+  std::string machine;        // whose times they are
   int kernels_timed = 0;      // that the cache did not know
   double timing_seconds = 0;  // for all of them, building included
   std::optional<MeasuredLatency> latency;
@@ -80,8 +82,8 @@ struct Outcome {
   std::vector<Phase> phases;
 };
 
-// Errors: unknown rules or passes in the options, a cache that cannot be read or written, and, where code is wanted,
-// those of planning.
+// Errors: unknown rules or passes in the options, a cache that cannot be read or written, or has times of several GPUs
+// and not of the one that is asked for, and, where code is wanted, those of planning.
 Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options);
 
 // Random inputs in valid ranges: standard normal floats; integers that index a tensor stay within its extents. Errors:

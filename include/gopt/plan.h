@@ -103,6 +103,7 @@ class KernelCosts {
  public:
   virtual ~KernelCosts() = default;
   virtual double time_ms(const Plan& plan, const Kernel& kernel) = 0;
+  virtual bool is_measured(const Plan&, const Kernel&) const { return false; }  // else it is an estimate
   virtual double uncertainty() const { return 0; }  // of the time of a kernel that may take another's place, as a share
 };
 

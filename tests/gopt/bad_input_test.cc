@@ -81,6 +81,27 @@ TEST_P(BadInputTest, GivesOneErrorAndWritesNothing) {
 }
 
 const Row kRows[] = {
+    {"GpuOfNoTimes", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --target cuda --gpu Nonesuch --cache {}/times",
+     "{}/times: --gpu Nonesuch: there are no kernel times of it; the cache has none of any GPU"},
+    {"GpuOfOtherTimes",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       write_file(f + "/times", "gopt kernel times 2\nmachine cuda: One; code 0\nmachine cuda: Two; code 0\n");
+     },
+     "optimize {}/m.onnx -o {}/y.onnx --target cuda --gpu Nonesuch --cache {}/times",
+     "--gpu Nonesuch: there are no kernel times of it; the cache has those of One, Two"},
+    {"GpuNotNamed",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       write_file(f + "/times", "gopt kernel times 2\nmachine cuda: Card 1; code 0\nmachine cuda: Card 2; code 0\n");
+     },
+     "optimize {}/m.onnx -o {}/y.onnx --target cuda --gpu card --cache {}/times",
+     "there are kernel times of several GPUs; choose one with --gpu: Card 1, Card 2"},
+    {"GpuForTheCpu", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --gpu H100", "it does not go with --target cpu"},
+    {"GpuWithoutTimes", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --target cuda --cost analytic --gpu H100", "--cost analytic"},
     {"MissingFile", [](const std::string&) {}, "optimize {}/none.onnx -o {}/y.onnx", "none.onnx"},
     {"Truncated",
      [](const std::string& f) {

@@ -26,7 +26,7 @@ namespace {
 
 struct OptimizeOptions {
   std::string input, output, emit, target = "cpu", search = "backtracking", cost = "auto", check = "auto",
-                                   budget = "60s", cache;
+                                   budget = "60s", cache, gpu;
   std::vector<std::string> reports, rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, runs = 15, workers = 0;
   double alpha = 1.05;
@@ -166,12 +166,16 @@ Result<DriverOptions> driver_options(const OptimizeOptions& o) {
   DriverOptions d;
   d.target = {o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, o.threads};
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(o));
-  d.measured_costs = o.cost == "measured" || (o.cost == "auto" && o.target == "cpu");
+  d.measured_costs = o.cost == "measured" || (o.cost == "auto" && o.target != "onnx");
+  if (d.measured_costs && o.target == "onnx")
+    return Error{"--cost measured is of kernels for --target cpu or cuda; --target onnx has none"};
+  if (!o.gpu.empty() && (o.target != "cuda" || !d.measured_costs))
+    return Error{"--gpu says whose kernel times a plan for --target cuda is made by; it does not go with --target " +
+                 o.target + " --cost " + o.cost};
   if (d.measured_costs) {
-    if (o.target != "cpu")
-      return Error{"--cost measured times kernels on this machine's CPU; use it with --target cpu"};
     GOPT_ASSIGN_OR_RETURN(d.cache, cache_path(o.cache));
   }
+  d.gpu = o.gpu;
   d.check = {check_engine(o.check), o.tolerance};
   d.seed = o.seed;
   d.wants_code = !o.emit.empty() && !o.dry_run;
@@ -286,12 +290,15 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
   app.add_option("--enable", o->enable, "only these rules, whatever their marks");
   app.add_option("--disable", o->disable, "without these rules or passes");
   app.add_option("--allow", o->allow, "also rules with these marks: " + unsafe_marks());
-  app.add_option("--cost", o->cost,
-                 "analytic; measured: kernels are built and timed here, once each; auto: measured for --target cpu")
+  app.add_option(
+         "--cost", o->cost,
+         "analytic; measured: kernels are built and timed here, once each; auto: measured where they can be, or "
+         "the cache has times of a GPU")
       ->check(CLI::IsMember({"auto", "analytic", "measured"}))
       ->capture_default_str();
   app.add_option("--cache", o->cache,
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
+  app.add_option("--gpu", o->gpu, "part of the name of the GPU whose times in the cache --target cuda plans by");
   app.add_option("--threads", o->threads, "threads of the emitted code")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();

@@ -89,6 +89,8 @@ void print_report(const OptimizationReport& r) {
   fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} kernels ({} cost)\n", r.outcome.result.before.time_ms,
              r.outcome.result.after.time_ms, r.outcome.result.before.kernels, r.outcome.result.after.kernels,
              cost_kind(r));
+  if (r.options.target.kind == TargetKind::Cuda && r.outcome.has_measured_costs)
+    fmt::print("kernel times     {}\n", r.outcome.machine);
   if (r.outcome.kernels_timed > 0)
     fmt::print("kernels timed    {} in {:.1f} s\n", r.outcome.kernels_timed, r.outcome.timing_seconds);
   if (r.outcome.latency)

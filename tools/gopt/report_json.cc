@@ -79,6 +79,7 @@ json cost_json(const OptimizationReport& r) {
   const OptimizeResult& result = r.outcome.result;
   const Roofline& roofline = r.outcome.roofline;
   return {{"kind", cost_kind(r)},
+          {"machine", r.outcome.machine},
           {"kernels_timed", r.outcome.kernels_timed},
           {"timing_seconds", r.outcome.timing_seconds},
           {"before_ms", result.before.time_ms},
