@@ -1,6 +1,8 @@
 // The passes around the search. Each returns the same graph when it changes nothing. See pipeline.cc for their order.
 #pragma once
 
+#include <span>
+
 #include "gopt/graph.h"
 
 namespace gopt::optimizer {
@@ -20,5 +22,12 @@ bool is_copy(const Node& node);
 // Replaces small values that are known before any input is by constants. Large ones stay as they are: what depends on
 // weights alone is free, and folded when code is made.
 Graph fold_constants(const Graph& graph);
+
+struct Pass {
+  const char* name;
+  Graph (*run)(const Graph&);
+};
+// Those that a search begins with, in order.
+std::span<const Pass> passes_before_search();
 
 }  // namespace gopt::optimizer
