@@ -2,6 +2,8 @@
 // nothing to change. See pipeline.cc, which puts them in place, for their order.
 #pragma once
 
+#include <span>
+
 #include "replace_each.h"
 
 namespace gopt::optimizer {
@@ -21,5 +23,12 @@ bool is_copy(const Node& node);
 // Replaces small values that are known before any input is by constants. Large ones stay as they are: what depends on
 // weights alone is free, and folded when code is made.
 Replacements fold_constants(const Graph& graph);
+
+struct Pass {
+  const char* name;
+  Replacements (*run)(const Graph&);
+};
+// Those that a search begins with, in order.
+std::span<const Pass> passes_before_search();
 
 }  // namespace gopt::optimizer

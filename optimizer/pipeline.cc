@@ -98,6 +98,23 @@ Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, con
 
 }  // namespace
 
+std::span<const optimizer::Pass> optimizer::passes_before_search() {
+  static constexpr Pass passes[] = {{"merge-equal-nodes", merge_equal_nodes},
+                                    {"drop-identities", drop_identities},
+                                    {"fold-constants", fold_constants},
+                                    {"merge-commuted-nodes", merge_commuted_nodes}};
+  return passes;
+}
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Pass& pass : passes_before_search()) all.emplace_back(pass.name);
+    return all;
+  }();
+  return names;
+}
+
 Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRule>& rules, CostOracle& costs,
                                 const SearchOptions& options) {
   const auto start = Clock::now();
@@ -106,10 +123,7 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
   result.graph = graph;
   result.before = costs.estimate(graph);
   Pipeline pipeline(result, options);
-  pipeline.run("merge-equal-nodes", merge_equal_nodes);
-  pipeline.run("drop-identities", drop_identities);
-  pipeline.run("fold-constants", fold_constants);
-  pipeline.run("merge-commuted-nodes", merge_commuted_nodes);
+  for (const Pass& pass : passes_before_search()) pipeline.run(pass.name, pass.run);
   const auto search_start = Clock::now();
   GOPT_ASSIGN_OR_RETURN(std::optional<Found> found,
                         search_with_confirmed_rules(result.graph, graph, rules, costs, options, result.refused));
