@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "check.h"
-#include "check_inputs.h"
 #include "gopt/kernel_costs.h"
 #include "guilty_rewrites.h"
 #include "time_in_turns.h"
@@ -23,10 +22,6 @@ Result<Outcome> found_by(const Graph& graph, const std::vector<RewriteRule>& rul
   return optimize_graph(graph, rules, options);
 }
 
-Result<CostSource> costs_of(const Graph& graph, const DriverOptions& options, const Outcome& outcome) {
-  return outcome.has_measured_costs ? CostSource::of_cache(graph, options.target, options.cache) : CostSource();
-}
-
 class ValueBisector {
  public:
   ValueBisector(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options)
@@ -34,7 +29,7 @@ class ValueBisector {
 
   Result<ValueBisection> run(int most_searches) {
     GOPT_ASSIGN_OR_RETURN(outcome_, found_by(original_.graph(), rules_, options_));
-    GOPT_ASSIGN_OR_RETURN(costs_, costs_of(original_.graph(), options_, outcome_));
+    GOPT_ASSIGN_OR_RETURN(costs_, costs_of_run(original_.graph(), options_, outcome_));
     out_.notes = outcome_.notes;
     out_.applied = what_made(outcome_.result);
     out_.check = check(outcome_.result.graph);
@@ -67,7 +62,6 @@ class ValueBisector {
     return Unit{};
   }
 
-  // On ordinary inputs, and on those that the check failed on.
   void look_at_kernels() {
     if (options_.target.kind != TargetKind::Cpu) {
       out_.kernel_note = "kernels are compared with the interpreter on the CPU alone";
@@ -78,9 +72,10 @@ class ValueBisector {
   }
   Status compare_kernels() {
     const Graph& graph = outcome_.result.graph;
-    GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_inputs(original_.graph(), options_.seed + 1));
-    GOPT_ASSIGN_OR_RETURN(out_.kernel, first_wrong_kernel(graph, options_.target, costs_, ordinary,
-                                                          tolerance_for(InputKind::Ordinary, options_.check.tolerance)));
+    GOPT_ASSIGN_OR_RETURN(const CheckedInputs drawn, inputs_of_failure(original_.graph(), graph, out_.check,
+                                                                       options_.check.tolerance, options_.seed + 1));
+    GOPT_ASSIGN_OR_RETURN(out_.kernel,
+                          first_wrong_kernel(graph, options_.target, costs_, drawn.inputs, drawn.tolerance));
     return Unit{};
   }
 
@@ -100,7 +95,7 @@ class TimeBisector {
   Result<TimeBisection> run() {
     if (options_.target.kind != TargetKind::Cpu) return Error{"code is timed on this machine's CPU: --target cpu"};
     GOPT_ASSIGN_OR_RETURN(outcome_, found_by(original_.graph(), rules_, options_));
-    GOPT_ASSIGN_OR_RETURN(costs_, costs_of(original_.graph(), options_, outcome_));
+    GOPT_ASSIGN_OR_RETURN(costs_, costs_of_run(original_.graph(), options_, outcome_));
     out_.notes = outcome_.notes;
     whole_.emplace(outcome_.result.graph, options_.target, costs_);
     GOPT_RETURN_IF_ERROR(time_whole());

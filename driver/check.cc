@@ -37,17 +37,22 @@ Tolerance tolerance_for(InputKind kind, Tolerance tolerance) {
   return {tolerance.relative * kLooser, tolerance.absolute, true};
 }
 
+Result<std::map<std::string, Tensor>> draw_ordinary(const Graph& graph, uint64_t seed) {
+  return has_symbolic_inputs(graph) ? draw_inputs_of_any_extent(graph, seed) : draw_inputs(graph, seed);
+}
+
+constexpr InputKind kInputKinds[] = {InputKind::Ordinary, InputKind::Large,  InputKind::Tiny,
+                                     InputKind::Shifted,  InputKind::Masked, InputKind::NearConstants};
+
 Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& o, double operations, uint64_t seed,
                  CheckReport& report) {
   const Graph &original = first.graph(), &optimized = second.graph();
-  GOPT_ASSIGN_OR_RETURN(const auto ordinary, has_symbolic_inputs(original) ? draw_inputs_of_any_extent(original, seed)
-                                                                           : draw_inputs(original, seed));
+  GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_ordinary(original, seed));
   const bool interprets = report.engine == kInterpreter;
   GOPT_ASSIGN_OR_RETURN(const Runner reference, runner_for(first, interprets));
   GOPT_ASSIGN_OR_RETURN(const Runner other, runner_for(second, interprets));
   const std::vector<double> constants = removed_constants(original, optimized);
-  for (InputKind kind : {InputKind::Ordinary, InputKind::Large, InputKind::Tiny, InputKind::Shifted, InputKind::Masked,
-                         InputKind::NearConstants}) {
+  for (const InputKind kind : kInputKinds) {
     if (kind == InputKind::NearConstants && constants.empty()) continue;
     // The interpreter is slow.
     if (kind != InputKind::Ordinary && interprets && operations > kInterpretOften) break;
@@ -61,7 +66,8 @@ Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& 
       passed &= differences.back().passed;
     }
     report.draws.emplace_back(to_string(kind));
-    if (kind == InputKind::Ordinary || !passed) report.differences = std::move(differences);
+    if (kind == InputKind::Ordinary || !passed) report.differences = differences;
+    report.differences_of_draw.push_back(std::move(differences));
     report.checked = true;
     report.passed = passed;
     if (!passed) break;
@@ -98,6 +104,17 @@ CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const C
     report.why_not = status.error().message;
   }
   return report;
+}
+
+Result<CheckedInputs> inputs_of_failure(const Graph& original, const Graph& optimized, const CheckReport& report,
+                                        const Tolerance& tolerance, uint64_t seed) {
+  GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_ordinary(original, seed));
+  InputKind failed = InputKind::Ordinary;
+  for (const InputKind kind : kInputKinds)
+    if (!report.passed && !report.draws.empty() && report.draws.back() == to_string(kind)) failed = kind;
+  const Tolerance own = tolerance_for(failed, tolerance);
+  if (failed == InputKind::Ordinary) return CheckedInputs{ordinary, own};
+  return CheckedInputs{inputs_of_kind(ordinary, failed, removed_constants(original, optimized), seed + 1), own};
 }
 
 }  // namespace gopt::driver

@@ -12,4 +12,13 @@ namespace gopt::driver {
 CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const CheckOptions& options, double operations,
                         uint64_t seed);
 
+// The inputs that a check failed on, else ordinary ones, and how far results may be apart there. Errors: those of
+// drawing.
+struct CheckedInputs {
+  std::map<std::string, Tensor> inputs;
+  Tolerance tolerance;
+};
+Result<CheckedInputs> inputs_of_failure(const Graph& original, const Graph& optimized, const CheckReport& report,
+                                        const Tolerance& tolerance, uint64_t seed);
+
 }  // namespace gopt::driver

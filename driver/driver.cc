@@ -7,6 +7,9 @@
 
 #include "check.h"
 #include "gopt/confirm_rule.h"
+#include "guilty_rewrites.h"
+#include "machine.h"
+#include "machine_speed.h"
 #include "measured_costs.h"
 #include "time_in_turns.h"
 
@@ -16,10 +19,17 @@ using namespace driver;
 
 namespace {
 
-std::string names_of(const std::set<std::string>& rules) {
+std::string text_of(const GuiltyRewrites& guilty) {
   std::string text;
-  for (const std::string& rule : rules) text += (text.empty() ? "`" : ", `") + rule + "`";
-  return text;
+  for (const auto* names : {&guilty.rules, &guilty.passes})
+    for (const std::string& name : *names) text += (text.empty() ? "`" : ", `") + name + "`";
+  if (guilty.searches == 0) return text;
+  return text + ", which alone make" + (guilty.rules.size() + guilty.passes.size() == 1 ? "s" : "") +
+         " a difference (" + std::to_string(guilty.searches) + " searches)";
+}
+
+void add_names(const std::vector<std::string>& names, std::vector<std::string>& to) {
+  to.insert(to.end(), names.begin(), names.end());
 }
 
 bool is_rewritten(const PlannedGraph& original, const PlannedGraph& result) {
@@ -44,6 +54,9 @@ class Optimization {
       GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
       outcome_.plan = *plan;
     }
+    if (options_.wants_plans) add_plans();
+    outcome_.roofline = roofline_of(options_.target, machine_roofline());
+    outcome_.phases = clock_.phases();
     return std::move(outcome_);
   }
 
@@ -51,29 +64,66 @@ class Optimization {
   static constexpr double kMeasuringSeconds = 60;
   static constexpr double kHopeful = 0.5, kCautious = 2;  // what kernels that were never timed count of their estimate
 
+  using Running = PhaseClock::Running;
+
   PlannedGraph& result() { return result_ ? *result_ : original_; }
 
   // With measured costs: the original's kernels, measured, calibrate the rest. Where kernels cannot be built or the
   // graph cannot be planned, costs are analytic.
   Status prepare_costs() {
     if (!options_.measured_costs) return Unit{};
-    GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache, machine_name()));
+    GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache));
+    GOPT_ASSIGN_OR_RETURN(const ChosenMachine chosen, machine_for(cache));
+    if (!chosen.note.empty()) outcome_.notes.push_back(chosen.note);
+    if (chosen.machine.empty()) return Unit{};
+    cache.choose_machine(chosen.machine);
+    can_time_ = chosen.is_here;
     costs_.cache = std::make_shared<KernelCache>(std::move(cache));
     const Result<int> timed = measure(original_.graph());
-    if (!timed.ok()) {
+    if (!timed.ok())
+      outcome_.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
+    outcome_.has_measured_costs = timed.ok() && has_enough_times();
+    if (outcome_.has_measured_costs) {
+      outcome_.machine = chosen.machine;
+    } else {
       costs_.cache.reset();
       costs_.known.clear();
-      outcome_.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
     }
-    outcome_.has_measured_costs = timed.ok();
     return Unit{};
+  }
+
+  Result<ChosenMachine> machine_for(const KernelCache& cache) const {
+    if (options_.target.kind != TargetKind::Cuda) return ChosenMachine{.machine = cpu_machine(), .is_here = true};
+    return choose_gpu(cuda_machine(), cache.machines(), options_.gpu).with_context(options_.cache);
+  }
+
+  // Where nothing can be timed: whether the cache knows any kernel of the model.
+  bool has_enough_times() {
+    if (can_time_) return true;
+    const auto is_known = [&](const KernelSpec& spec) {
+      return costs_.cache->find(kernel_signature(spec)).has_value();
+    };
+    const auto unknown =
+        costs_.known.size() - static_cast<size_t>(std::count_if(costs_.known.begin(), costs_.known.end(), is_known));
+    if (unknown == 0) return true;
+    const std::string all = std::to_string(costs_.known.size());
+    outcome_.notes.push_back(unknown == costs_.known.size()
+                                 ? "costs are estimates: the cache has no times of any kernel of this model"
+                                 : "the cache has no times of " + std::to_string(unknown) + " of " + all +
+                                       " kernels that the model may use; they are estimated");
+    return unknown < costs_.known.size();
   }
 
   // Kernels that a plan of the graph may choose, those that the cache lacks timed.
   Result<int> measure(const Graph& graph) {
     GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, admitted_kernels(graph, options_.target));
+    if (!can_time_) {
+      costs_.known = specs;
+      return 0;
+    }
     MeasureOptions options{.threads = options_.target.threads, .stop = search_.stop, .progress = search_.progress};
     options.budget_seconds = std::max(0.0, kMeasuringSeconds - measuring_seconds_);
+    const Running running(clock_, "timing kernels");
     const auto start = std::chrono::steady_clock::now();
     GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
     measuring_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -85,6 +135,7 @@ class Optimization {
 
   // A rule is relied on where it is proved here and now, whatever its record says.
   std::optional<std::string> why_refused(const RewriteRule& rule) {
+    const Running running(clock_, "proving rules");
     const Confirmation& found = confirmer_.confirm(rule);
     if (!found.proof) return found.why_not;
     if (outcome_.proofs.insert_or_assign(rule.name, *found.proof).second && record_differs(rule, *found.proof))
@@ -111,7 +162,7 @@ class Optimization {
     constexpr int kRounds = 6;
     seconds_left_ = search_.budget_seconds;
     for (int round = 0; round < kRounds; round++) {
-      const bool is_last = !costs_.cache || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1 ||
+      const bool is_last = !costs_.cache || !can_time_ || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1 ||
                            measuring_seconds_ >= kMeasuringSeconds;
       GOPT_ASSIGN_OR_RETURN(outcome_.result, search_with(search_, is_last ? kCautious : kHopeful,
                                                          is_last ? seconds_left_ : seconds_left_ / 2));
@@ -127,6 +178,7 @@ class Optimization {
   }
 
   Result<OptimizeResult> search_with(SearchOptions search, double unknown_factor, double seconds) {
+    const Running running(clock_, "searching");
     search.budget_seconds = seconds;
     const auto oracle = plan_cost_oracle(options_.target, costs_.make(unknown_factor));
     GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, search));
@@ -167,11 +219,34 @@ class Optimization {
   // What is as it was computes what it did.
   CheckReport check() {
     if (!is_rewritten(original_, result())) return {.checked = true, .passed = true, .engine = "none"};
+    const Running running(clock_, "checking");
     return check_equal(original_, result(), options_.check, outcome_.result.before.operations, options_.seed + 1);
   }
 
-  // A search whose result agrees with the original and can be written. One that does not is not kept: the rules that it
-  // applied are left out and the search is made again; in the end the model stays as it was.
+  // Those of the result's rules and passes that make the difference, as far as a few searches with some of them tell;
+  // else all of its rules.
+  Result<GuiltyRewrites> what_differs() {
+    constexpr int kMostSearches = 10;
+    const std::set<std::string> applied = applied_rules();
+    const GuiltyRewrites all{.rules = {applied.begin(), applied.end()}, .is_smallest = false};
+    if (is_stopped()) return all;
+    SearchOptions search = search_;
+    search.budget_seconds = search_.budget_seconds / kMostSearches;
+    const auto oracle = plan_cost_oracle(options_.target, costs_.make(kCautious));
+    const double operations = outcome_.result.before.operations;
+    const auto differs = [&](const OptimizeResult& some) -> Result<bool> {
+      PlannedGraph other(some.graph, options_.target, costs_);
+      const CheckReport report = check_equal(original_, other, options_.check, operations, options_.seed + 1);
+      return report.checked && !report.passed;
+    };
+    GOPT_ASSIGN_OR_RETURN(const GuiltyRewrites found,
+                          find_guilty(original_.graph(), what_made(outcome_.result), rules_, *oracle, search, differs,
+                                      kMostSearches));
+    return found.empty() ? all : found;
+  }
+
+  // A search whose result agrees with the original and can be written. One that does not is not kept: what makes it
+  // differ is left out and the search is made again; in the end the model stays as it was.
   Status search_until_equal() {
     constexpr int kTries = 4;
     for (int attempt = 0; attempt < kTries; attempt++) {
@@ -184,15 +259,16 @@ class Optimization {
       if (!outcome_.check.checked && options_.check.engine != CheckEngine::Off && !outcome_.result.applied.empty())
         outcome_.notes.push_back("the result is not checked: " + outcome_.check.why_not);
       if (!outcome_.check.checked || outcome_.check.passed) return Unit{};
-      const std::set<std::string> applied = applied_rules();
+      GOPT_ASSIGN_OR_RETURN(const GuiltyRewrites guilty, what_differs());
       const std::string on = "the optimized model does not agree with the original on " + outcome_.check.draws.back() +
                              " random inputs (--rtol and --atol say how closely it must)";
-      if (applied.empty()) {
+      if (guilty.empty()) {
         outcome_.notes.push_back(on + ": it is left as it was");
         break;
       }
-      outcome_.notes.push_back(on + ": it is searched again without " + names_of(applied));
-      search_.disabled_rules.insert(search_.disabled_rules.end(), applied.begin(), applied.end());
+      outcome_.notes.push_back(on + ": it is searched again without " + text_of(guilty));
+      add_names(guilty.rules, search_.disabled_rules);
+      add_names(guilty.passes, search_.disabled_passes);
     }
     keep_original();
     outcome_.check = check();
@@ -210,6 +286,17 @@ class Optimization {
     outcome_.result.graph = original_.graph();
     outcome_.result.after = outcome_.result.before;
     outcome_.result.applied.clear();
+    outcome_.result.origins.clear();
+    for (uint32_t node = 0; node < original_.graph().nodes().size(); node++)
+      outcome_.result.origins.push_back({NodeId{node}});
+  }
+
+  void add_plans() {
+    const Running running(clock_, "planning");
+    const auto original = original_.plan(), plan = result().plan();
+    if (original.ok()) outcome_.original_plan = **original;
+    if (plan.ok()) outcome_.plan = **plan;
+    if (!plan.ok()) outcome_.plan_note = plan.error().message;
   }
 
   // Original and result, timed in turns on this machine; the faster one is kept.
@@ -219,6 +306,7 @@ class Optimization {
       return;
     }
     if (!is_rewritten(original_, result())) return;
+    const Running running(clock_, "timing the code");
     auto latency = measure_latency();
     if (!latency.ok()) {
       outcome_.latency_note = "not measured: " + latency.error().message;
@@ -247,6 +335,7 @@ class Optimization {
     PlannedGraph other(result().graph(), options_.target, analytic);
     const auto plan = result().plan(), other_plan = other.plan();
     if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return;
+    const Running running(clock_, "timing the code");
     const auto code = result().code(), other_code = other.code();
     if (!code.ok() || !other_code.ok()) return;
     const auto times = time_in_turns(**code, **other_code, options_.seed, options_.runs);
@@ -266,6 +355,8 @@ class Optimization {
   std::optional<PlannedGraph> result_;
   RuleConfirmer confirmer_;
   Outcome outcome_;
+  bool can_time_ = true;
+  PhaseClock clock_;
   double measuring_seconds_ = 0;
   double seconds_left_ = 0;  // of the search's
 };

@@ -5,7 +5,6 @@
 #include "gopt/kernel_costs.h"
 #include "gopt/node_explanation.h"
 #include "gopt/node_names.h"
-#include "measured_costs.h"
 #include "planned_graph.h"
 
 namespace gopt {
@@ -20,7 +19,6 @@ std::string to_string(RuleFate fate) {
     case RuleFate::DoesNotFit: return "does not fit";
     case RuleFate::NoGain: return "no gain";
     case RuleFate::NotProved: return "not proved";
-    case RuleFate::Undecided: return "undecided";
     case RuleFate::Overtaken: return "overtaken";
   }
   return "";
@@ -29,16 +27,6 @@ std::string to_string(RuleFate fate) {
 namespace {
 
 std::string operator_of(const Node& node) { return node.opaque ? node.opaque->op_type : op_info(node.op).name; }
-
-// The costs that the optimization went by: kernels that it timed are in the cache now.
-Result<CostSource> cost_source(const Graph& graph, const DriverOptions& options, const Outcome& outcome) {
-  CostSource source;
-  if (!outcome.has_measured_costs) return source;
-  GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options.cache, machine_name()));
-  source.cache = std::make_shared<KernelCache>(std::move(cache));
-  GOPT_ASSIGN_OR_RETURN(source.known, admitted_kernels(graph, options.target));
-  return source;
-}
 
 class Explanation {
  public:
@@ -49,7 +37,7 @@ class Explanation {
 
   Result<NodeExplanation> run() {
     GOPT_ASSIGN_OR_RETURN(outcome_, optimize_graph(graph_, rules_, options_));
-    GOPT_ASSIGN_OR_RETURN(const CostSource source, cost_source(graph_, options_, outcome_));
+    GOPT_ASSIGN_OR_RETURN(const CostSource source, costs_of_run(graph_, options_, outcome_));
     const auto costs = source.make();
     out_.name = name_of_node(*node_);
     out_.op = operator_of(*node_);
@@ -69,12 +57,21 @@ class Explanation {
 
  private:
   bool took_it(const AppliedRule& applied) const {
-    return std::find(applied.matched_nodes.begin(), applied.matched_nodes.end(), out_.name) !=
-           applied.matched_nodes.end();
+    return std::find(applied.replaced.begin(), applied.replaced.end(), graph_.id_of(node_)) != applied.replaced.end();
   }
+  // Those that run, and those of its own operator first.
   std::vector<NodePtr> nodes_of_result() const {
-    const auto same = find_node(outcome_.result.graph, out_.name);
-    return same.ok() ? std::vector<NodePtr>{*same} : std::vector<NodePtr>{};
+    const Graph& result = outcome_.result.graph;
+    std::vector<NodePtr> nodes;
+    for (size_t k = 0; k < outcome_.result.origins.size(); k++) {
+      const std::vector<NodeId>& origins = outcome_.result.origins[k];
+      const bool is_own = std::find(origins.begin(), origins.end(), graph_.id_of(node_)) != origins.end();
+      const NodeId id{static_cast<uint32_t>(k)};
+      if (is_own && (!result.depends_on_weights_only(id) || graph_.depends_on_weights_only(graph_.id_of(node_))))
+        nodes.push_back(result.node(id));
+    }
+    std::stable_partition(nodes.begin(), nodes.end(), [&](const NodePtr& node) { return node->op == node_->op; });
+    return nodes;
   }
 
   Status explain_rules(CostOracle& costs) {
@@ -86,7 +83,21 @@ class Explanation {
       decide_fate(rule);
       out_.rules.push_back(std::move(rule));
     }
+    if (found.node) return find_near(name_of_node(*found.node));
     return Unit{};
+  }
+
+  Status find_near(const std::string& node) {
+    GOPT_ASSIGN_OR_RETURN(NearMisses near, find_near_misses(graph_, rules_, {.node = node}));
+    for (NearMiss& miss : near.misses)
+      if (is_close(miss.obstacle)) out_.near_misses.push_back(std::move(miss));
+    std::stable_sort(out_.near_misses.begin(), out_.near_misses.end(),
+                     [](const NearMiss& a, const NearMiss& b) { return a.obstacle < b.obstacle; });
+    return Unit{};
+  }
+  // All of the left side's operators are there; what is held back by marks, or is used elsewhere too, matches.
+  static bool is_close(Obstacle obstacle) {
+    return obstacle > Obstacle::OtherUser && obstacle < Obstacle::Rank;
   }
 
   // What stands in the way first.

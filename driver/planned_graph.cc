@@ -9,12 +9,22 @@ std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
   return cache ? cached_kernel_costs(cache, std::move(analytic), known, unknown_factor) : std::move(analytic);
 }
 
+Result<CostSource> costs_of_run(const Graph& graph, const DriverOptions& options, const Outcome& outcome) {
+  CostSource source;
+  if (!outcome.has_measured_costs) return source;
+  GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options.cache));
+  cache.choose_machine(outcome.machine);
+  source.cache = std::make_shared<KernelCache>(std::move(cache));
+  GOPT_ASSIGN_OR_RETURN(source.known, admitted_kernels(graph, options.target));
+  return source;
+}
+
 PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& costs)
     : graph_(std::move(graph)), target_(target), costs_(costs) {}
 
 Result<const Plan*> PlannedGraph::made(std::optional<Plan>& plan, const Target& target) {
   if (!plan) {
-    const auto costs = costs_.make();
+    const auto costs = target.kind == target_.kind ? costs_.make() : CostSource().make();
     GOPT_ASSIGN_OR_RETURN(plan, make_plan(graph_, target, *costs));
   }
   return &*plan;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "gopt/driver.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/runnable_model.h"
 
@@ -16,6 +17,8 @@ struct CostSource {
   std::vector<KernelSpec> known;
   std::unique_ptr<KernelCosts> make(double unknown_factor = 1) const;
 };
+// Those that an optimization of the graph went by; what it timed is in the cache now. Errors: those of reading that.
+Result<CostSource> costs_of_run(const Graph& graph, const DriverOptions& options, const Outcome& outcome);
 
 class PlannedGraph {
  public:

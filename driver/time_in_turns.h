@@ -8,6 +8,7 @@ namespace gopt::driver {
 struct PairedTimes {
   double first_ms = 0, second_ms = 0;  // medians
   double ratio = 0;                    // first over second: median over rounds
+  double low = 0, high = 0;            // quartiles of that
 };
 
 // `runs` rounds of a run of each on the same inputs, after two that do not count. Errors: those of drawing inputs and

@@ -343,6 +343,7 @@ class Replacer {
     }
     return done_.at(root);
   }
+  ValueMap became() && { return std::move(done_); }
 
  private:
   // What stands for v, if it is something else.
@@ -389,13 +390,13 @@ class Replacer {
 
   const std::map<Value, Value>& replacements_;
   GraphBuilder builder_;
-  std::unordered_map<Value, Value, HashOfValue> done_;
+  ValueMap done_;
   std::unordered_set<Value, HashOfValue> open_;
 };
 
 }  // namespace
 
-Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements) {
+Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements, ValueMap* became) {
   Replacer replacer(graph, replacements);
   std::vector<GraphOutput> outputs;
   bool changed = false;
@@ -404,6 +405,7 @@ Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& r
     changed |= !(v == o.value);
     outputs.push_back({o.name, std::move(v)});
   }
+  if (became) *became = std::move(replacer).became();
   if (!changed) return graph;
   return Graph(graph.inputs(), std::move(outputs), graph.metadata());
 }

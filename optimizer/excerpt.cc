@@ -19,7 +19,7 @@ class ExcerptMaker {
 
   // The value in the excerpt: of a chosen node, a weight as it is, or an input.
   Value mapped(const Value& value) {
-    if (const auto it = excerpt_.copies.find(value.node.get()); it != excerpt_.copies.end())
+    if (const auto it = excerpt_.copies.find(value.node); it != excerpt_.copies.end())
       return {it->second, value.output};
     if (is_weight(value.node)) return value;
     const auto [it, is_new] = inputs_.try_emplace(value);
@@ -33,12 +33,12 @@ class ExcerptMaker {
   void copy(const NodePtr& node) {
     if (is_weight(node)) return;
     if (node->is(OpKind::Input)) {
-      excerpt_.copies[node.get()] = mapped({node, 0}).node;
+      excerpt_.copies[node] = mapped({node, 0}).node;
       return;
     }
     std::vector<Value> inputs;
     for (const Value& input : node->inputs) inputs.push_back(input ? mapped(input) : input);
-    excerpt_.copies[node.get()] = builder_.copy(*node, std::move(inputs));
+    excerpt_.copies[node] = builder_.copy(*node, std::move(inputs));
   }
 
   // Values that the rest of the graph uses, and graph outputs.
@@ -72,13 +72,15 @@ class Splicer {
  public:
   explicit Splicer(GraphBuilder& builder) : builder_(builder) {}
 
-  void splice(const Excerpt& excerpt, const Graph& graph, std::map<Value, Value>& replacements) {
+  // Values of `graph` as they were built.
+  ValueMap splice(const Excerpt& excerpt, const Graph& graph, std::map<Value, Value>& replacements) {
     made_.clear();
     for (size_t k = 0; k < excerpt.inputs.size(); k++) made_[graph.inputs()[k]] = excerpt.inputs[k];
     for (size_t k = 0; k < graph.nodes().size(); k++)
       if (!graph.depends_on_weights_only(NodeId{static_cast<uint32_t>(k)})) copy(graph.nodes()[k]);
     for (size_t k = 0; k < excerpt.outputs.size(); k++)
       replacements[excerpt.outputs[k]] = mapped(graph.outputs()[k].value);
+    return std::move(made_);
   }
 
  private:
@@ -95,13 +97,13 @@ class Splicer {
   }
 
   GraphBuilder& builder_;
-  std::map<Value, Value> made_;
+  ValueMap made_;
 };
 
 }  // namespace
 
 Value Excerpt::of(const Value& value) const {
-  if (const auto it = copies.find(value.node.get()); it != copies.end()) return {it->second, value.output};
+  if (const auto it = copies.find(value.node); it != copies.end()) return {it->second, value.output};
   for (size_t k = 0; k < inputs.size(); k++)
     if (inputs[k] == value) return graph.inputs()[k];
   return value;
@@ -109,13 +111,15 @@ Value Excerpt::of(const Value& value) const {
 
 Excerpt excerpt_of(const Graph& graph, const std::set<NodeId>& chosen) { return ExcerptMaker(graph, chosen).run(); }
 
-Result<Graph> with_replaced(const Graph& graph, const std::vector<Replacement>& replacements) {
+Result<Replaced> with_replaced(const Graph& graph, const std::vector<Replacement>& replacements) {
   GraphBuilder builder;
   builder.adopt(graph);
   Splicer splicer(builder);
   std::map<Value, Value> values;
-  for (const Replacement& r : replacements) splicer.splice(*r.excerpt, *r.graph, values);
-  return replace_values(graph, values);
+  Replaced replaced;
+  for (const Replacement& r : replacements) replaced.built.push_back(splicer.splice(*r.excerpt, *r.graph, values));
+  GOPT_ASSIGN_OR_RETURN(replaced.graph, replace_values(graph, values, &replaced.became));
+  return replaced;
 }
 
 }  // namespace gopt::optimizer

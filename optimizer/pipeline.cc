@@ -32,14 +32,16 @@ std::vector<RefusedRule> refused_rules(const std::vector<AppliedRule>& applied, 
 class Pipeline {
  public:
   Pipeline(OptimizeResult& result, const SearchOptions& options)
-      : result_(result), disabled_(options.disabled_passes) {}
+      : result_(result), disabled_(options.disabled_passes), lineage_(result.graph) {}
 
-  void run(const std::string& name, Graph (*pass)(const Graph&)) {
+  void run(const std::string& name, Replacements (*pass)(const Graph&)) {
     if (std::find(disabled_.begin(), disabled_.end(), name) != disabled_.end()) return;
     const auto start = Clock::now();
-    const Graph after = pass(result_.graph);
-    const bool changed = !after.same_as(result_.graph);
-    result_.graph = after;
+    RewriteStep step{result_.graph, {}, {}, {}};
+    step.after = replace_each(step.before, pass(step.before), &step.became);
+    const bool changed = !step.after.same_as(step.before);
+    if (changed) lineage_.follow(step);
+    result_.graph = step.after;
     check(name);
     result_.passes.push_back({name, changed, seconds_since(start)});
   }
@@ -47,13 +49,24 @@ class Pipeline {
   void search(Found found, Clock::time_point start) {
     const bool changed = !found.graph.same_as(result_.graph);
     result_.graph = std::move(found.graph);
-    result_.applied.insert(result_.applied.end(), found.applied.begin(), found.applied.end());
+    result_.applied = std::move(found.applied);
+    result_.trajectory = std::move(found.trajectory);
+    for (const RewriteStep& step : found.rewrites) lineage_.follow(step);
     result_.stop_reason = found.stop_reason;
     result_.steps = found.steps;
     result_.rules_tried = found.rules_tried;
     result_.graphs_seen = found.graphs_seen;
+    for (auto& [rule, trials] : found.trials) result_.trials.push_back(std::move(trials));
     check("search");
     result_.passes.push_back({"search", changed, seconds_since(start)});
+  }
+
+  void trace_nodes() {
+    result_.origins = lineage_.origins();
+    for (size_t use = 0; use < result_.applied.size(); use++) {
+      result_.applied[use].replaced = lineage_.replaced(use);
+      result_.applied[use].made = lineage_.made(use);
+    }
   }
 
  private:
@@ -64,6 +77,7 @@ class Pipeline {
 
   OptimizeResult& result_;
   const std::vector<std::string>& disabled_;
+  Lineage lineage_;
 };
 
 // Searches until the trace has no rule that is refused: what was found with such a rule's help is not kept. Rules are
@@ -93,6 +107,15 @@ std::span<const optimizer::Pass> optimizer::passes_before_search() {
   return passes;
 }
 
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Pass& pass : passes_before_search()) all.emplace_back(pass.name);
+    return all;
+  }();
+  return names;
+}
+
 Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRule>& rules, CostOracle& costs,
                                 const SearchOptions& options) {
   const auto start = Clock::now();
@@ -109,6 +132,7 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
   if (found) pipeline.search(*std::move(found), search_start);
   pipeline.run("drop-identities", drop_identities);
   pipeline.run("fold-constants", fold_constants);
+  pipeline.trace_nodes();
   result.after = costs.estimate(result.graph);
   result.seconds = seconds_since(start);
   return result;

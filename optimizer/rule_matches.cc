@@ -4,7 +4,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "gopt/node_names.h"
 #include "match.h"
 #include "passes.h"
 #include "rewrite.h"
@@ -100,11 +99,18 @@ class Matcher {
   std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_part_;
 };
 
-// The node after a pass: the same one, or the one that has its name. Null where the pass took it away.
-NodePtr after_pass(const Graph& graph, const NodePtr& node) {
-  if (graph.contains(node)) return node;
-  const auto found = find_node(graph, name_of_node(*node));
-  return found.ok() && (*found)->op == node->op ? *found : nullptr;
+// The graph after a pass, with the node where it is now: null where the pass took it away.
+void run_pass(const Pass& pass, MatchesAtNode& out) {
+  const Replacements replacements = pass.run(out.graph);
+  ValueMap became;
+  out.graph = replace_each(out.graph, replacements, &became);
+  if (!out.node) return;
+  const auto is_own = [&](const auto& replacement) { return replacement.first.node == out.node; };
+  const auto now = became.find({out.node, 0});
+  const bool is_taken = std::any_of(replacements.begin(), replacements.end(), is_own) || now == became.end() ||
+                        !out.graph.contains(now->second.node);
+  out.node = is_taken ? nullptr : now->second.node;
+  if (is_taken) out.taken_by = pass.name;
 }
 
 }  // namespace
@@ -118,13 +124,8 @@ Result<MatchesAtNode> matches_at(const Graph& graph, const NodePtr& node, const 
                                  CostOracle& costs, const SearchOptions& options) {
   GOPT_RETURN_IF_ERROR(check_pass_names(options.disabled_passes));
   MatchesAtNode out{graph, node};
-  for (const Pass& pass : passes_before_search()) {
-    if (holds(options.disabled_passes, pass.name)) continue;
-    out.graph = pass.run(out.graph);
-    const NodePtr next = out.node ? after_pass(out.graph, out.node) : nullptr;
-    if (out.node && !next) out.taken_by = pass.name;
-    out.node = next;
-  }
+  for (const Pass& pass : passes_before_search())
+    if (!holds(options.disabled_passes, pass.name)) run_pass(pass, out);
   if (!out.node) return out;
   GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, patterns_of(rules, options, graph));
   Matcher(out, costs, options).run(rules, patterns);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "gopt/optimizer.h"
+#include "lineage.h"
 #include "match.h"
 
 namespace gopt::optimizer {
@@ -13,6 +14,9 @@ struct Found {
   Graph graph;
   Cost cost;
   std::vector<AppliedRule> applied;
+  std::vector<RewriteStep> rewrites;  // whose uses, in order, are what `applied` lists
+  std::vector<SearchPoint> trajectory;
+  std::map<std::string, RuleTrials> trials;  // by rule
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;
   int last_gain = 0;  // the step that found the graph

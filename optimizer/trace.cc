@@ -14,4 +14,11 @@ std::string to_string(StopReason reason) {
   return "unknown";
 }
 
+RuleTrials& RuleTrials::operator+=(const RuleTrials& other) {
+  for (const auto count : {&RuleTrials::tried, &RuleTrials::did_not_fit, &RuleTrials::too_dear, &RuleTrials::known,
+                           &RuleTrials::kept, &RuleTrials::improved})
+    this->*count += other.*count;
+  return *this;
+}
+
 }  // namespace gopt

@@ -111,6 +111,8 @@ class WindowedSearch {
       : patterns_(patterns), costs_(costs), options_(options), started_(Clock::now()) {
     all_.graph = graph;
     all_.cost = costs.estimate(graph);
+    record_point();
+    announce(all_.cost.time_ms);
     steps_left_ = options.max_steps;
   }
 
@@ -120,6 +122,7 @@ class WindowedSearch {
     for (bool around = false; idle < 2 && !should_stop(); around = !around)
       idle = sweep(around ? windows_around_borders(all_.graph) : windows_of(all_.graph)) ? 0 : idle + 1;
     search_across();
+    record_point();
     return std::move(all_);
   }
 
@@ -132,9 +135,8 @@ class WindowedSearch {
     double dearer_ms() const { return std::max(0.0, found.cost.time_ms - before.time_ms); }
   };
 
-  double seconds_left() const {
-    return options_.budget_seconds - std::chrono::duration<double>(Clock::now() - started_).count();
-  }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+  double seconds_left() const { return options_.budget_seconds - seconds(); }
   bool should_stop() {
     if (options_.stop && options_.stop->load())
       all_.stop_reason = StopReason::Interrupted;
@@ -156,13 +158,35 @@ class WindowedSearch {
     own.max_steps = std::max(1, steps_left_ / 2 / static_cast<int>(windows));
     own.patience = std::max(1, options_.patience / 4);
     own.budget_seconds = seconds_left();
-    if (options_.progress) own.progress = [this](const std::string&) { show_progress(); };
+    if (options_.progress) own.progress = [this, windows](const std::string&) { show_progress(windows); };
+    own.improved = improved_at(true);
     return own;
   }
 
-  void show_progress() {
+  void show_progress(size_t windows) {
     const std::lock_guard lock(progress_);
-    options_.progress(fmt::format("step {}: best {:.4f} ms, searching in windows", ++steps_shown_, all_.cost.time_ms));
+    options_.progress(fmt::format("step {}: best {:.4f} ms, {} rules tried, {:.0f} s left, searching in {} windows",
+                                  ++steps_shown_, all_.cost.time_ms, all_.rules_tried, std::max(0.0, seconds_left()),
+                                  windows));
+  }
+
+  // Improvements of a search within this one; where that begins is nothing new.
+  std::function<void(const Improvement&)> improved_at(bool is_in_window) {
+    if (!options_.improved) return {};
+    return [this, is_in_window](Improvement found) {
+      if (found.step == 0) return;
+      const std::lock_guard lock(progress_);
+      found.seconds = seconds();
+      found.is_in_window = is_in_window;
+      options_.improved(found);
+    };
+  }
+
+  // What windows gained, put together, is as good as that.
+  void announce(double before_ms) {
+    if (options_.improved)
+      options_.improved(
+          {.step = all_.steps, .seconds = seconds(), .before_ms = before_ms, .after_ms = all_.cost.time_ms});
   }
 
   std::vector<Window> search_each(const std::vector<std::vector<NodeId>>& places) {
@@ -211,38 +235,86 @@ class WindowedSearch {
     steps_left_ -= found.steps;
     all_.rules_tried += found.rules_tried;
     all_.graphs_seen += found.graphs_seen;
+    for (const auto& [rule, trials] : found.trials) {
+      all_.trials[rule].rule = rule;
+      all_.trials[rule] += trials;
+    }
     if (found.stop_reason != StopReason::Saturated) all_.stop_reason = found.stop_reason;
   }
 
   bool take(const std::vector<const Window*>& windows) {
     std::vector<Replacement> replacements;
     for (const Window* window : windows) replacements.push_back({&window->excerpt, &window->found.graph});
-    const auto graph = with_replaced(all_.graph, replacements);
-    if (!graph.ok()) return false;
-    const Cost cost = costs_.estimate(*graph);
+    auto replaced = with_replaced(all_.graph, replacements);
+    if (!replaced.ok()) return false;
+    const Cost cost = costs_.estimate(replaced->graph);
     const bool is_faster = cost.time_ms < all_.cost.time_ms * (1 - 1e-9);
     double most_ms = all_.cost.time_ms * (1 + 1e-9);
     for (const Window* window : windows) most_ms += window->dearer_ms();
     const bool is_simpler = cost.time_ms <= most_ms && cost.operations <= all_.cost.operations &&
                             cost.kernels <= all_.cost.kernels && cost.bytes <= all_.cost.bytes;
     if (!is_faster && !is_simpler) return false;
-    for (const Window* window : windows) append_trail(window->found.applied);
-    all_.graph = *graph;
+    append_rewrites(windows, *std::move(replaced));
+    const double before_ms = all_.cost.time_ms;
     all_.cost = cost;
     all_.last_gain = all_.steps;
+    record_point();
+    announce(before_ms);
     return true;
+  }
+
+  void record_point() {
+    all_.trajectory.push_back({all_.steps, seconds(), all_.graphs_seen, all_.cost.time_ms});
+  }
+
+  // All that was done in windows, as one step of the whole graph.
+  void append_rewrites(const std::vector<const Window*>& windows, Replaced replaced) {
+    RewriteStep step{all_.graph, replaced.graph, std::move(replaced.became), {}};
+    for (size_t k = 0; k < windows.size(); k++) {
+      append_uses(*windows[k], replaced.built[k], step);
+      append_trail(windows[k]->found.applied);
+    }
+    all_.graph = replaced.graph;
+    all_.rewrites.push_back(std::move(step));
+  }
+
+  // What became of a window's nodes, said of the whole's.
+  static void append_uses(const Window& window, const ValueMap& built, RewriteStep& step) {
+    Lineage lineage(window.excerpt.graph);
+    for (const RewriteStep& own : window.found.rewrites) lineage.follow(own);
+    std::unordered_map<const Node*, NodePtr> whole;
+    for (const auto& [node, copy] : window.excerpt.copies) whole[copy.get()] = node;
+    auto before = [&](NodeId id, std::vector<NodePtr>& nodes) {
+      const auto it = whole.find(window.excerpt.graph.node(id).get());
+      if (it != whole.end()) nodes.push_back(it->second);
+    };
+    auto after = [&](NodeId id, std::vector<NodePtr>& nodes) {
+      const auto it = built.find({window.found.graph.node(id), 0});
+      if (it != built.end()) nodes.push_back(it->second.node);
+    };
+    for (size_t use = 0; use < window.found.applied.size(); use++) {
+      step.uses.emplace_back();
+      for (NodeId id : lineage.replaced(use)) before(id, step.uses.back().matched);
+      for (NodeId id : lineage.made(use)) after(id, step.uses.back().made);
+    }
+    const auto origins = lineage.origins();
+    for (uint32_t id = 0; id < origins.size(); id++) {
+      step.others.emplace_back();
+      for (NodeId origin : origins[id]) before(origin, step.others.back().matched);
+      after(NodeId{id}, step.others.back().made);
+    }
   }
 
   // What a step changed of its window's cost, as a change of the whole's. Rewrites of one step have the same costs.
   void append_trail(const std::vector<AppliedRule>& applied) {
     double now = all_.applied.empty() ? all_.cost.time_ms : all_.applied.back().cost_after_ms;
+    const int first_step = all_.applied.empty() ? 0 : all_.applied.back().step + 1;
     for (size_t k = 0; k < applied.size(); k++) {
-      const double before = applied[k].cost_before_ms, after = applied[k].cost_after_ms;
-      const bool is_same_step =
-          k > 0 && before == applied[k - 1].cost_before_ms && after == applied[k - 1].cost_after_ms;
-      if (!is_same_step) now += after - before;
+      const double change = applied[k].cost_after_ms - applied[k].cost_before_ms;
+      if (k == 0 || applied[k].step != applied[k - 1].step) now += change;
       all_.applied.push_back(applied[k]);
-      all_.applied.back().cost_before_ms = now - (after - before);
+      all_.applied.back().step += first_step;
+      all_.applied.back().cost_before_ms = now - change;
       all_.applied.back().cost_after_ms = now;
     }
   }
@@ -254,6 +326,7 @@ class WindowedSearch {
     own.max_steps = steps_left_;
     own.patience = std::max(1, options_.patience / 4);
     own.budget_seconds = seconds_left();
+    own.improved = improved_at(false);
     const std::vector<std::vector<int>> window_of = {numbered(windows_of(all_.graph)),
                                                      numbered(windows_around_borders(all_.graph))};
     const auto is_across = [&](const Binding& binding) {
@@ -265,9 +338,11 @@ class WindowedSearch {
     count(found);
     if (found.stop_reason == StopReason::NoGain) all_.stop_reason = in_windows;
     if (found.graph.same_as(all_.graph)) return;
-    all_.applied.insert(all_.applied.end(), found.applied.begin(), found.applied.end());
+    append_trail(found.applied);
+    all_.rewrites.insert(all_.rewrites.end(), found.rewrites.begin(), found.rewrites.end());
     all_.graph = found.graph;
     all_.cost = found.cost;
+    record_point();
   }
 
   // By node, the number of its window; -1: of none.

@@ -6,32 +6,15 @@
 #include "buffers.h"
 #include "gopt/kernel_costs.h"
 #include "implementations.h"
+#include "node_work.h"
 
 namespace gopt {
 namespace {
 
+using planner::work_of;
+
 int64_t count_or(const TensorType& type, int64_t otherwise) {
   return type.has_static_shape() ? element_count(type.static_shape()) : otherwise;
-}
-
-// Scalar operations of one covered node, by its definition; symbolic extents count one. Kept by structural hash: the
-// search asks for the same nodes again and again.
-double node_operations(const Node& node) {
-  if (op_info(node.op).has(kDataMovement) || op_info(node.op).has(kShapeOnly)) return 0;
-  thread_local std::map<Hash128, double> known;
-  const auto [it, is_new] = known.try_emplace(node.hash, 0);
-  if (!is_new) return it->second;
-  std::vector<TensorExpr> inputs;
-  for (size_t k = 0; k < node.inputs.size(); k++) {
-    const Value& v = node.inputs[k];
-    const bool has_shape = v && v.type().shape;
-    inputs.push_back(has_shape ? input_tensor(static_cast<int>(k), v.type()) : TensorExpr{});
-    if (v && v.node->is(OpKind::Constant)) inputs.back().data = &v.node->tensor;
-  }
-  const auto definition = define(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
-  for (size_t k = 0; definition.ok() && k < node.outputs.size(); k++)
-    it->second += estimate_work(definition->outputs[k]).operations;
-  return it->second;
 }
 
 // Multiply-adds of a product or convolution, counted two.
@@ -79,10 +62,10 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
 
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder) return 0;
-  if (kernel.kind == KernelKind::Pooling) return node_operations(*kernel.nodes[0]);
+  if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
   if (kernel.kind != KernelKind::Generated) return product_operations(plan, kernel);
   double operations = 0;
-  for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : node_operations(*node);
+  for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : work_of(*node).operations;
   return operations + covered_products(plan, kernel).operations;
 }
 
@@ -114,7 +97,7 @@ class AnalyticCosts : public KernelCosts {
   explicit AnalyticCosts(const Roofline& roofline) : roofline_(roofline) {}
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
-    const Roofline& roofline = plan.target.kind == TargetKind::Cuda ? kGpuRoofline : roofline_;
+    const Roofline roofline = roofline_of(plan.target, roofline_);
     const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;
@@ -167,6 +150,14 @@ class PlanOracle : public CostOracle {
 };
 
 }  // namespace
+
+Roofline roofline_of(const Target& target, const Roofline& processor) {
+  return target.kind == TargetKind::Cuda ? kGpuRoofline : processor;
+}
+
+KernelWork kernel_work(const Plan& plan, const Kernel& kernel) {
+  return {kernel_operations(plan, kernel), kernel_bytes(plan, kernel)};
+}
 
 std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline) {
   return std::make_unique<AnalyticCosts>(roofline);

@@ -13,8 +13,8 @@ struct Drafted {
   Plan plan;
 };
 
-// The kernel by each implementation that accepts it; as it is, where its kind has none: loops of our own.
-std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel);
+// The kernel by each implementation that the planner chooses from; as it is, where its kind has none: loops of our own.
+std::vector<Kernel> candidates_for(const Plan& plan, const Kernel& kernel, const KernelCosts& costs);
 
 // One draft for each layout of the target, given to every class; one alone where there is no class. Not priced.
 std::vector<Drafted> uniform_drafts(const Cover& described);

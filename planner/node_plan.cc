@@ -111,7 +111,7 @@ class NodePlanner {
     plan_.plans.push_back({layouts, drafted.plan.estimated_ms, &drafted == &cheapest_});
     for (const Kernel& kernel : drafted.plan.kernels)
       if (covers(kernel))
-        for (Kernel& option : by_implementation(drafted.plan, kernel)) {
+        for (Kernel& option : candidates_for(drafted.plan, kernel, costs_)) {
           option.estimated_ms = costs_.time_ms(drafted.plan, option);
           add_option(drafted.plan, option, false);
         }
@@ -145,7 +145,8 @@ NodePlan plan_of_node(const Graph& graph, const NodePtr& node, const Target& tar
   options.tolerant = true;
   Result<planner::PricedDrafts> drafts = planner::priced_drafts(graph, options, costs);
   GOPT_CHECK(drafts.ok(), "a tolerant plan has no errors");
-  return planner::NodePlanner(*drafts, node, costs).run();
+  planner::PricedDrafts priced = *std::move(drafts);
+  return planner::NodePlanner(priced, node, costs).run();
 }
 
 }  // namespace gopt

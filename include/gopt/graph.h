@@ -49,6 +49,8 @@ struct HashOfValue {
   }
 };
 
+using ValueMap = std::unordered_map<Value, Value, HashOfValue>;
+
 // What an opaque node keeps: enough to write it again. `payload` is private to the reader and writer of the format.
 struct OpaqueOp {
   std::string domain, op_type;
@@ -152,8 +154,10 @@ class GraphBuilder {
 
 // The graph with each use of a key (and each output that is one) replaced by its value; shares what does not change,
 // and is the same graph when nothing does. Errors: types that do not fit, named with the node. Values must not depend
-// on keys' users.
-Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements);
+// on keys' users. `became`, where it is given, says which value of the new graph stands for each that the outputs
+// depended on, and for each that was put in.
+Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements,
+                             ValueMap* became = nullptr);
 
 // Symbols that are extents of the graph's inputs: only what is over these can be computed wherever it is needed.
 std::set<AtomId> input_symbols(const Graph& graph);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gopt/driver.h"
+#include "gopt/near_misses.h"
 #include "gopt/node_plan.h"
 #include "gopt/rule_matches.h"
 
@@ -17,7 +18,6 @@ enum class RuleFate {
   DoesNotFit,  // its right side cannot be put here
   NoGain,      // beyond what costs are uncertain by
   NotProved,
-  Undecided,  // its condition, or an equation of its sizes, is not known to hold here
   Overtaken,  // it gains something, but other rewrites of the result gain more, or the search ended before
 };
 std::string to_string(RuleFate fate);
@@ -25,7 +25,7 @@ std::string to_string(RuleFate fate);
 struct RuleAtNode {
   RuleMatch match;
   RuleFate fate = RuleFate::NoGain;
-  std::string why;  // the marks to allow, why it is not proved, what is not decided
+  std::string why;  // the marks to allow, why it is not proved
 };
 
 // A node of the result that stands where the node was.
@@ -40,6 +40,7 @@ struct NodeExplanation {
   std::vector<NodeOfResult> result;  // in the plan of the optimized one
   std::string taken_by;              // the pass that took it away before the search, if one did
   std::vector<RuleAtNode> rules;     // that match at the node as the search meets it
+  std::vector<NearMiss> near_misses;  // rules that would end in it but for one thing: a condition that is not decided
   std::vector<AppliedRule> applied;  // rewrites of the result that took it, in order
   double original_ms = 0, searched_ms = 0, result_ms = 0;  // whole graphs; searched: after the passes, before any rule
   StopReason stop_reason = StopReason::Off;

@@ -18,6 +18,17 @@ namespace gopt {
 
 enum class SearchKind { Backtracking, Greedy, None };
 
+// A graph that was better than all before it, when it was found; at step 0 the one that a search begins with.
+struct Improvement {
+  int step = 0;
+  double seconds = 0;              // since the search began
+  std::string rule;                // empty: the search begins, or what was found in windows is put together
+  int times = 0;                   // that it was applied at once
+  std::vector<std::string> nodes;  // that it replaced
+  double before_ms = 0, after_ms = 0;
+  bool is_in_window = false;  // a part of the graph: its step and costs are that part's
+};
+
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
   double alpha = 1.05;   // keep graphs below alpha x best
@@ -38,6 +49,7 @@ struct SearchOptions {
   // it. Empty: rules are taken at their word.
   std::function<std::optional<std::string>(const RewriteRule&)> confirm;
   std::function<void(const std::string&)> progress;
+  std::function<void(const Improvement&)> improved;  // not by two threads at once
 };
 
 struct AppliedRule {
@@ -45,10 +57,34 @@ struct AppliedRule {
   std::string content_hash;                // of the rule
   std::vector<std::string> matched_nodes;  // names of the nodes it replaced
   double cost_before_ms = 0, cost_after_ms = 0;
+  int step = 0;                  // rules applied together have the same one
+  std::vector<NodeId> replaced;  // nodes of the original graph whose place it took
+  std::vector<NodeId> made;      // nodes of the result that have come of what it put there
+};
+
+// A best graph of a search, and when it was found; first the graph it began with, last its end.
+struct SearchPoint {
+  int step = 0;
+  double seconds = 0;    // since the search began
+  long graphs_seen = 0;  // by then
+  double best_ms = 0;
 };
 
 struct RefusedRule {
   std::string rule, why;
+};
+
+// What became of the rewrites by one rule that a search tried.
+struct RuleTrials {
+  std::string rule;
+  long tried = 0;
+  long did_not_fit = 0;  // the right side could not be put there
+  long too_dear = 0;     // dropped: no longer below alpha times the best cost
+  long known = 0;        // dropped: the graph was seen before
+  long kept = 0;         // to be rewritten further
+  long improved = 0;     // of those: better than all before
+
+  RuleTrials& operator+=(const RuleTrials& other);
 };
 
 enum class StopReason { Saturated, StepLimit, NoGain, TimeLimit, Interrupted, Off };
@@ -64,8 +100,12 @@ struct OptimizeResult {
   Graph graph;
   Cost before, after;
   std::vector<AppliedRule> applied;  // in order
-  std::vector<RefusedRule> refused;  // by SearchOptions::confirm, as they were met
+  // By node of the graph: the nodes of the original whose values it gives, or in whose place a rule put it.
+  std::vector<std::vector<NodeId>> origins;
+  std::vector<SearchPoint> trajectory;  // empty where nothing was searched
+  std::vector<RefusedRule> refused;     // by SearchOptions::confirm, as they were met
   std::vector<PassNote> passes;
+  std::vector<RuleTrials> trials;  // rules that were tried, by name
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;
   long rules_tried = 0, graphs_seen = 0;

@@ -11,5 +11,6 @@ struct Statistics {
 };
 Statistics statistics(std::vector<double> times_ms);  // precondition: not empty
 double median(std::vector<double> values);            // precondition: not empty
+double quantile(std::vector<double> values, double share);  // 0.25: the lower quartile, also between two values
 
 }  // namespace gopt

@@ -129,7 +129,7 @@ TEST(Excerpt, PutBackIsTheGraph) {
   }
   const auto again = with_replaced(graph, replacements);
   ASSERT_TRUE(again.ok()) << again.error().message;
-  EXPECT_EQ(again->hash(), graph.hash());
+  EXPECT_EQ(again->graph.hash(), graph.hash());
 }
 
 TEST(Windows, EverythingIsFoundWhereverBordersLie) {
@@ -147,6 +147,32 @@ TEST(Windows, TheTraceAddsUpToTheGain) {
   ASSERT_FALSE(result.applied.empty());
   EXPECT_NEAR(result.applied.front().cost_before_ms, result.before.time_ms, 1e-9);
   EXPECT_NEAR(result.applied.back().cost_after_ms, result.after.time_ms, 1e-9);
+}
+
+// Of each block: the two Relus became one, the Neg and the Add became the Sub.
+TEST(Windows, TheTraceKnowsItsNodes) {
+  const Graph graph = blocks(40);
+  const OptimizeResult result = run(graph, untimed());
+  ASSERT_EQ(result.applied.size(), 80u);
+  std::set<NodeId> replaced, made;
+  for (const AppliedRule& use : result.applied) {
+    for (NodeId id : use.replaced) EXPECT_TRUE(replaced.insert(id).second);
+    ASSERT_EQ(use.made.size(), 1u);
+    EXPECT_TRUE(made.insert(use.made[0]).second);
+    EXPECT_EQ(op_info(result.graph.node(use.made[0])->op).name, use.rule == "relu-twice" ? "Relu" : "Sub");
+  }
+  EXPECT_EQ(replaced.size(), 160u);
+  ASSERT_EQ(result.origins.size(), result.graph.nodes().size());
+  for (uint32_t id = 0; id < result.origins.size(); id++) {
+    const Node& node = *result.graph.node(NodeId{id});
+    EXPECT_EQ(result.origins[id].size(), made.contains(NodeId{id}) ? 2u : 1u);
+    if (!made.contains(NodeId{id})) {
+      EXPECT_EQ(graph.node(result.origins[id][0])->op, node.op);
+    }
+  }
+  EXPECT_GE(result.trajectory.size(), 3u);
+  EXPECT_EQ(result.trajectory.front().best_ms, result.before.time_ms);
+  EXPECT_EQ(result.trajectory.back().best_ms, result.after.time_ms);
 }
 
 TEST(Windows, ThreadsChangeNothing) {

@@ -19,5 +19,6 @@ Action add_bench(CLI::App& app);
 Action add_compare(CLI::App& app);
 Action add_rules(CLI::App& app);
 Action add_explain(CLI::App& app);
+Action add_bisect(CLI::App& app);
 
 }  // namespace gopt::cli

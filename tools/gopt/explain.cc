@@ -78,7 +78,6 @@ std::string fate_text(const RuleAtNode& rule, StopReason stopped) {
                  ? fmt::format("no gain beyond what costs are uncertain by ({:.2g} ms)", rule.match.uncertain_ms)
                  : "no gain";
     case RuleFate::NotProved: return "not proved: " + rule.why;
-    case RuleFate::Undecided: return "not decided: " + rule.why;
     case RuleFate::Overtaken:
       return fmt::format("gains by itself, but the result was found without it (search: {})", to_string(stopped));
   }
@@ -106,6 +105,19 @@ void print_rules(const NodeExplanation& e, bool lists_all) {
   }
 }
 
+void print_near_misses(const NodeExplanation& e, bool lists_all) {
+  if (e.near_misses.empty()) return;
+  fmt::print("rules that would match, ending in it, but for one thing\n");
+  for (size_t k = 0; k < e.near_misses.size(); k++) {
+    if (!lists_all && k == kMostRules) {
+      fmt::print("  and {} more; --all lists them\n", e.near_misses.size() - kMostRules);
+      return;
+    }
+    const NearMiss& m = e.near_misses[k];
+    fmt::print("  {}: {}: {}, not {}\n", m.rule, name_of(m.obstacle), m.found, m.expected);
+  }
+}
+
 void print_explanation(const NodeExplanation& e, bool lists_all) {
   fmt::print("node `{}` ({})\n", e.name, e.op);
   fmt::print("in the model, {:.4g} ms\n", e.original_ms);
@@ -120,6 +132,7 @@ void print_explanation(const NodeExplanation& e, bool lists_all) {
     print_node_plan(node.plan, lists_all);
   }
   print_rules(e, lists_all);
+  print_near_misses(e, lists_all);
 }
 
 nlohmann::json json_of(const NodePlan& plan) {
@@ -143,7 +156,10 @@ nlohmann::json json_of(const NodePlan& plan) {
 
 nlohmann::json json_of(const NodeExplanation& e) {
   using nlohmann::json;
-  json rules = json::array(), applied = json::array(), result = json::array();
+  json rules = json::array(), applied = json::array(), result = json::array(), near = json::array();
+  for (const NearMiss& m : e.near_misses)
+    near.push_back(
+        {{"rule", m.rule}, {"obstacle", name_of(m.obstacle)}, {"expected", m.expected}, {"found", m.found}});
   for (const RuleAtNode& r : e.rules)
     rules.push_back({{"rule", r.match.rule},
                      {"nodes", r.match.nodes},
@@ -168,7 +184,8 @@ nlohmann::json json_of(const NodeExplanation& e) {
           {"taken_by", e.taken_by},
           {"searched_ms", e.searched_ms},
           {"stop_reason", to_string(e.stop_reason)},
-          {"rules", rules}};
+          {"rules", rules},
+          {"near_misses", near}};
 }
 
 Status explain(const ExplainOptions& o) {

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
       {"compare", {"compare two models' outputs on the same inputs", add_compare}},
       {"rules", {"list or show the rules of a database", add_rules}},
       {"explain", {"why a node was rewritten or fused, or was not", add_explain}},
+      {"bisect", {"which rule, pass or kernel makes a difference, in value or in time", add_bisect}},
   };
   for (const auto& [name, command] : commands) {
     const Action action = command.second(*app.add_subcommand(name, command.first));

@@ -1,7 +1,11 @@
-// What one optimization did, as the table that is printed and as the JSON of --report.
+// What one optimization did, as a value and as the table that is printed. See report_json.h for programs and
+// report_page.h for a browser.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "gopt/driver.h"
 
@@ -10,13 +14,28 @@ namespace gopt::cli {
 struct OptimizationReport {
   std::string model, output, emitted;
   const Graph& before;
-  size_t rules = 0;  // that were offered
+  const std::vector<RewriteRule>& rules;  // that were offered
   const DriverOptions& options;
   const Outcome& outcome;
   double seconds = 0;
+  std::vector<Phase> phases;  // what they went to
 };
 
+struct OperatorCount {
+  int before = 0, after = 0;
+};
+// Operators that run, by name.
+std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& report);
+std::string cost_kind(const OptimizationReport& report);    // "measured" or "analytic"
+std::string search_kind(const OptimizationReport& report);  // as --search names it
+
+// After how many runs of the model the seconds that were spent on it are earned back. Nothing where no run is faster.
+struct EarnedBack {
+  double runs = 0;
+  bool is_measured = false;  // else by the estimate
+};
+std::optional<EarnedBack> earned_back(const OptimizationReport& report);
+
 void print_report(const OptimizationReport& report);
-std::string report_json(const OptimizationReport& report);
 
 }  // namespace gopt::cli

@@ -123,11 +123,13 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
   app.add_option("--disable", f.disable, "without these rules or passes");
   app.add_option("--allow", f.allow, "also rules with these marks: " + unsafe_marks());
   app.add_option("--cost", f.cost,
-                 "analytic; measured: kernels are built and timed here, once each; auto: measured for --target cpu")
+                 "analytic; measured: kernels are built and timed here, once each; auto: measured where they can be, or "
+                 "the cache has times of a GPU")
       ->check(CLI::IsMember({"auto", "analytic", "measured"}))
       ->capture_default_str();
   app.add_option("--cache", f.cache,
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
+  app.add_option("--gpu", f.gpu, "part of the name of the GPU whose times in the cache --target cuda plans by");
   app.add_option("--threads", f.threads, "threads of the emitted code")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -149,12 +151,16 @@ Result<DriverOptions> driver_options(const SearchFlags& f) {
   DriverOptions d;
   d.target = {f.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, f.threads};
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(f));
-  d.measured_costs = f.cost == "measured" || (f.cost == "auto" && f.target == "cpu");
+  d.measured_costs = f.cost == "measured" || (f.cost == "auto" && f.target != "onnx");
+  if (d.measured_costs && f.target == "onnx")
+    return Error{"--cost measured is of kernels for --target cpu or cuda; --target onnx has none"};
+  if (!f.gpu.empty() && (f.target != "cuda" || !d.measured_costs))
+    return Error{"--gpu says whose kernel times a plan for --target cuda is made by; it does not go with --target " +
+                 f.target + " --cost " + f.cost};
   if (d.measured_costs) {
-    if (f.target != "cpu")
-      return Error{"--cost measured times kernels on this machine's CPU; use it with --target cpu"};
     GOPT_ASSIGN_OR_RETURN(d.cache, cache_path(f.cache));
   }
+  d.gpu = f.gpu;
   d.check = {check_engine(f.check), f.tolerance};
   d.seed = f.seed;
   return d;

@@ -12,7 +12,7 @@
 namespace gopt::cli {
 
 struct SearchFlags {
-  std::string model, target = "cpu", search = "backtracking", cost = "auto", check = "auto", budget = "60s", cache;
+  std::string model, target = "cpu", search = "backtracking", cost = "auto", check = "auto", budget = "60s", cache, gpu;
   std::vector<std::string> rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, workers = 0;
   double alpha = 1.05;
@@ -43,7 +43,7 @@ class InterruptStops {
   InterruptStops& operator=(const InterruptStops&) = delete;
 };
 
-// Of --progress lines on a terminal: one line, written over. Nothing elsewhere.
+// What shows progress on a terminal: one line, written over. Empty elsewhere.
 std::function<void(const std::string&)> progress_line();
 void clear_progress_line();
 
