@@ -123,7 +123,8 @@ class TimeBisector {
     GOPT_ASSIGN_OR_RETURN(const auto profile, after->profile(inputs, options_.runs));
     GOPT_ASSIGN_OR_RETURN(const Plan* plan, whole_->plan());
     for (size_t k = 0; k < profile.size() && k < plan->kernels.size(); k++)
-      out_.kernels.push_back({profile[k].first, profile[k].second / options_.runs, estimate_of(*plan, profile[k].first)});
+      out_.kernels.push_back(
+          {profile[k].first, profile[k].second / options_.runs, estimate_of(*plan, profile[k].first)});
     std::stable_sort(out_.kernels.begin(), out_.kernels.end(),
                      [](const KernelTime& a, const KernelTime& b) { return a.ms > b.ms; });
     return Unit{};

@@ -55,6 +55,7 @@ class Optimization {
       outcome_.plan = *plan;
     }
     if (options_.wants_plans) add_plans();
+    tell_costs_of_plans();
     outcome_.roofline = roofline_of(options_.target, machine_roofline());
     outcome_.phases = clock_.phases();
     return std::move(outcome_);
@@ -180,10 +181,23 @@ class Optimization {
   Result<OptimizeResult> search_with(SearchOptions search, double unknown_factor, double seconds) {
     const Running running(clock_, "searching");
     search.budget_seconds = seconds;
-    const auto oracle = plan_cost_oracle(options_.target, costs_.make(unknown_factor));
+    const auto oracle = make_oracle(unknown_factor);
     GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, search));
     seconds_left_ = std::max(0.0, seconds_left_ - result.seconds);
     return result;
+  }
+
+  std::unique_ptr<CostOracle> make_oracle(double unknown_factor) const {
+    const bool is_sum = options_.cost_model == CostModel::Sum;
+    return (is_sum ? sum_cost_oracle : plan_cost_oracle)(options_.target, costs_.make(unknown_factor));
+  }
+
+  // Whatever the search went by, a result is told by its plan.
+  void tell_costs_of_plans() {
+    if (options_.cost_model == CostModel::Plan) return;
+    const auto oracle = plan_cost_oracle(options_.target, costs_.make());
+    outcome_.result.before = oracle->estimate(original_.graph());
+    outcome_.result.after = oracle->estimate(outcome_.result.graph);
   }
 
   // Without each rule that was applied, in turn: what gains next to nothing beside the others only makes the result
@@ -232,16 +246,15 @@ class Optimization {
     if (is_stopped()) return all;
     SearchOptions search = search_;
     search.budget_seconds = search_.budget_seconds / kMostSearches;
-    const auto oracle = plan_cost_oracle(options_.target, costs_.make(kCautious));
+    const auto oracle = make_oracle(kCautious);
     const double operations = outcome_.result.before.operations;
     const auto differs = [&](const OptimizeResult& some) -> Result<bool> {
       PlannedGraph other(some.graph, options_.target, costs_);
       const CheckReport report = check_equal(original_, other, options_.check, operations, options_.seed + 1);
       return report.checked && !report.passed;
     };
-    GOPT_ASSIGN_OR_RETURN(const GuiltyRewrites found,
-                          find_guilty(original_.graph(), what_made(outcome_.result), rules_, *oracle, search, differs,
-                                      kMostSearches));
+    GOPT_ASSIGN_OR_RETURN(const GuiltyRewrites found, find_guilty(original_.graph(), what_made(outcome_.result), rules_,
+                                                                  *oracle, search, differs, kMostSearches));
     return found.empty() ? all : found;
   }
 

@@ -96,9 +96,7 @@ class Explanation {
     return Unit{};
   }
   // All of the left side's operators are there; what is held back by marks, or is used elsewhere too, matches.
-  static bool is_close(Obstacle obstacle) {
-    return obstacle > Obstacle::OtherUser && obstacle < Obstacle::Rank;
-  }
+  static bool is_close(Obstacle obstacle) { return obstacle > Obstacle::OtherUser && obstacle < Obstacle::Rank; }
 
   // What stands in the way first.
   void decide_fate(RuleAtNode& rule) {
@@ -147,8 +145,8 @@ class Explanation {
 
 }  // namespace
 
-Result<NodeExplanation> explain_node(const Graph& graph, const std::string& name,
-                                     const std::vector<RewriteRule>& rules, const DriverOptions& options) {
+Result<NodeExplanation> explain_node(const Graph& graph, const std::string& name, const std::vector<RewriteRule>& rules,
+                                     const DriverOptions& options) {
   GOPT_ASSIGN_OR_RETURN(const NodePtr node, find_node(graph, name));
   return Explanation(graph, node, rules, options).run();
 }

@@ -15,7 +15,8 @@ Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, u
     of_second.push_back(other[0]);
     ratios.push_back(one[0] / other[0]);
   }
-  return PairedTimes{median(of_first), median(of_second), median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)};
+  return PairedTimes{median(of_first), median(of_second), median(ratios), quantile(ratios, 0.25),
+                     quantile(ratios, 0.75)};
 }
 
 }  // namespace gopt::driver

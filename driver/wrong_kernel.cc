@@ -28,8 +28,7 @@ std::string name_of_value(const Value& value) {
 
 }  // namespace
 
-Result<std::optional<WrongKernel>> first_wrong_kernel(const Graph& graph, const Target& target,
-                                                      const CostSource& costs,
+Result<std::optional<WrongKernel>> first_wrong_kernel(const Graph& graph, const Target& target, const CostSource& costs,
                                                       const std::map<std::string, Tensor>& inputs,
                                                       const Tolerance& tolerance) {
   PlannedGraph as_it_is(graph, target, costs);

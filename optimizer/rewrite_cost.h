@@ -9,7 +9,7 @@
 
 namespace gopt::optimizer {
 
-struct Difference {
+struct RewriteGain {
   double gain_ms;
   double uncertain_ms;      // a gain of no more may be none
   bool is_simpler = false;  // less work by less or as many kernels: of two graphs that take one time, the better one
@@ -19,7 +19,7 @@ struct Difference {
 bool is_simpler(const Cost& cost, const Cost& than);
 
 // `uncertainty` is the oracle's, as a share. Nothing where the binding cannot be applied.
-std::optional<Difference> price_binding(const Graph& graph, const Binding& binding, double uncertainty,
-                                        const std::function<Cost(const Graph& part)>& estimate_part);
+std::optional<RewriteGain> price_binding(const Graph& graph, const Binding& binding, double uncertainty,
+                                         const std::function<Cost(const Graph& part)>& estimate_part);
 
 }  // namespace gopt::optimizer

@@ -69,8 +69,7 @@ class Matcher {
     RuleMatch match{binding.pattern->rule_name};
     const bool is_named = holds(options_.enabled_rules, match.rule);
     if (!is_named) match.not_allowed = lacking(marks, options_.allowed_marks);
-    match.is_disabled =
-        holds(options_.disabled_rules, match.rule) || (!options_.enabled_rules.empty() && !is_named);
+    match.is_disabled = holds(options_.disabled_rules, match.rule) || (!options_.enabled_rules.empty() && !is_named);
     match.nodes = matched_names(out_.graph, binding);
     const auto difference = price_binding(out_.graph, binding, costs_.uncertainty(),
                                           [this](const Graph& part) { return estimate_part(part); });

@@ -115,7 +115,7 @@ class Search {
   }
 
   // Applies bindings to a site and queues the outcome if it is new and cheap enough.
-  void consider(const SitePtr& site, const std::vector<Binding>& bindings, const Difference& expected) {
+  void consider(const SitePtr& site, const std::vector<Binding>& bindings, const RewriteGain& expected) {
     found_.rules_tried += static_cast<long>(bindings.size());
     RuleTrials& trials = trials_of(bindings.front());
     trials.tried++;
@@ -153,7 +153,7 @@ class Search {
   }
 
   // By what the rewrite makes of the cost of the nodes around it. Nothing where it cannot be applied.
-  std::optional<Difference> price(const Site& site, const Binding& binding) {
+  std::optional<RewriteGain> price(const Site& site, const Binding& binding) {
     return price_binding(site.graph, binding, costs_.uncertainty(),
                          [this](const Graph& part) { return estimate_part(part); });
   }
@@ -207,7 +207,7 @@ class Search {
   // Bindings of one rule that each gain something, all at once.
   void try_together(const SitePtr& site, const std::vector<Binding>& bindings) {
     std::vector<Binding> helpful;
-    Difference together{0, 0};
+    RewriteGain together{0, 0};
     for (const Binding& binding : bindings) {
       if (is_out_of_time()) return;
       const auto difference = price(*site, binding);

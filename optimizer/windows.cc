@@ -263,9 +263,7 @@ class WindowedSearch {
     return true;
   }
 
-  void record_point() {
-    all_.trajectory.push_back({all_.steps, seconds(), all_.graphs_seen, all_.cost.time_ms});
-  }
+  void record_point() { all_.trajectory.push_back({all_.steps, seconds(), all_.graphs_seen, all_.cost.time_ms}); }
 
   // All that was done in windows, as one step of the whole graph.
   void append_rewrites(const std::vector<const Window*>& windows, Replaced replaced) {

@@ -31,8 +31,8 @@ struct EpilogueStep {
 
 struct NodeCover {
   Role role = Role::Generated;
-  std::vector<EpilogueStep> epilogues;  // library kernels
-  uint32_t owner = 0;                   // Epilogue: the library node
+  std::vector<EpilogueStep> epilogues;    // library kernels
+  uint32_t owner = 0;                     // Epilogue: the library node
   FusionLimit limit = FusionLimit::None;  // why its value (of a library node: its last epilogue's) is stored
   bool weight_only = false;
   uint32_t first_value = 0;  // index of its output 0 among all values

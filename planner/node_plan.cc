@@ -28,7 +28,8 @@ std::string to_string(FusionLimit limit) {
     case FusionLimit::None: return "";
     case FusionLimit::Output: return "it is an output of the model";
     case FusionLimit::Unused: return "nothing that runs uses it";
-    case FusionLimit::LibraryUser: return "a user is a library kernel or looks elements up, which takes a stored tensor";
+    case FusionLimit::LibraryUser:
+      return "a user is a library kernel or looks elements up, which takes a stored tensor";
     case FusionLimit::SeveralUsers: return "several nodes use it";
     case FusionLimit::UserNoEpilogue: return "what its user does is no step of a library kernel here";
     case FusionLimit::ActivationLast: return "a library kernel ends with an activation";
@@ -119,8 +120,8 @@ class NodePlanner {
 
   void add_option(const Plan& plan, const Kernel& kernel, bool is_chosen) {
     if (!seen_.insert(kernel_signature(plan, kernel) + "\n" + name_of_node(*kernel.outputs[0].node)).second) return;
-    KernelOption option{{}, plan.buffer(kernel.output_buffers[0]).layout, kernel.implementation, kernel.estimated_ms,
-                        is_chosen};
+    KernelOption option{
+        {}, plan.buffer(kernel.output_buffers[0]).layout, kernel.implementation, kernel.estimated_ms, is_chosen};
     for (const NodePtr& node : kernel.nodes) option.covers.push_back(name_of_node(*node));
     plan_.options.push_back(std::move(option));
   }

@@ -40,8 +40,8 @@ Result<ValueBisection> bisect_value(const Graph& graph, const std::vector<Rewrit
 
 // The whole result's time is the unit.
 struct TimeWithout {
-  std::string name;  // a rule or a pass
-  int times = 0;     // that the result applied it
+  std::string name;               // a rule or a pass
+  int times = 0;                  // that the result applied it
   bool has_same_kernels = false;  // then it was not timed
   double ms = 0;                  // median of the code without it
   double ratio = 1;               // without over with: median over rounds

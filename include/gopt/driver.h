@@ -32,8 +32,12 @@ struct CheckReport {
   std::vector<std::vector<Difference>> differences_of_draw;  // parallel to draws, and of each by output
 };
 
+// What a search compares: graphs by their plans, or, to see what that is worth, by the sum of their operators alone.
+enum class CostModel { Plan, Sum };
+
 struct DriverOptions {
   Target target;
+  CostModel cost_model = CostModel::Plan;
   SearchOptions search;  // whose `confirm` is not used: the driver proves each rule that a result rests on
   // Kernels are built and timed on this machine, and their times kept in the file `cache`; else the analytic costs. For
   // CUDA where there is no GPU, times that the cache has of one; `gpu` is a part of its name.

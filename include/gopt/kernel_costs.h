@@ -28,6 +28,8 @@ struct KernelWork {
 KernelWork kernel_work(const Plan& plan, const Kernel& kernel);
 
 std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
+// As the sum of the operators' costs, each by its own plan: without fusion, without layouts between them.
+std::unique_ptr<CostOracle> sum_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
 
 // Measured kernel times in a text file: a header, then for each machine that times were taken on a line "machine NAME"
 // and a line a kernel, "KEY MILLISECONDS". The name says which processor or GPU it is, the versions of the kernel

@@ -36,12 +36,12 @@ struct NodeOfResult {
 
 struct NodeExplanation {
   std::string name, op;
-  NodePlan original;                 // in the plan of the model as it is
-  std::vector<NodeOfResult> result;  // in the plan of the optimized one
-  std::string taken_by;              // the pass that took it away before the search, if one did
-  std::vector<RuleAtNode> rules;     // that match at the node as the search meets it
+  NodePlan original;                  // in the plan of the model as it is
+  std::vector<NodeOfResult> result;   // in the plan of the optimized one
+  std::string taken_by;               // the pass that took it away before the search, if one did
+  std::vector<RuleAtNode> rules;      // that match at the node as the search meets it
   std::vector<NearMiss> near_misses;  // rules that would end in it but for one thing: a condition that is not decided
-  std::vector<AppliedRule> applied;  // rewrites of the result that took it, in order
+  std::vector<AppliedRule> applied;   // rewrites of the result that took it, in order
   double original_ms = 0, searched_ms = 0, result_ms = 0;  // whole graphs; searched: after the passes, before any rule
   StopReason stop_reason = StopReason::Off;
   std::vector<std::string> notes;  // of the optimization
@@ -49,7 +49,7 @@ struct NodeExplanation {
 
 // Optimizes the graph by the options (no code is wanted or timed) and looks at the node `name`, or the one that makes
 // the value of that name. Errors: there is none, with the nearest names; those of optimize_graph.
-Result<NodeExplanation> explain_node(const Graph& graph, const std::string& name,
-                                     const std::vector<RewriteRule>& rules, const DriverOptions& options);
+Result<NodeExplanation> explain_node(const Graph& graph, const std::string& name, const std::vector<RewriteRule>& rules,
+                                     const DriverOptions& options);
 
 }  // namespace gopt

@@ -22,18 +22,18 @@ std::string to_string(NodeRole role);
 
 // Why what a node makes is stored, and not handed on inside the kernel.
 enum class FusionLimit {
-  None,             // it is not stored
-  Output,           // of the graph
-  Unused,           // by nodes that run
-  LibraryUser,      // a user is a library kernel, or looks elements up by it
-  SeveralUsers,     // of a library kernel's result
-  UserNoEpilogue,   // no library kernel does what the user does
-  ActivationLast,   // a library kernel ends in its first activation
-  ReadAgain,        // several users would each read its large inputs
-  SeveralOutputs,   // that are used
-  KernelFull,       // the users' kernel has as many nodes or inputs as one may have
-  Reduction,        // whose user reads elements more than once, or is not elementwise on the same shape
-  ComputedAgain,    // more often than storing it costs
+  None,            // it is not stored
+  Output,          // of the graph
+  Unused,          // by nodes that run
+  LibraryUser,     // a user is a library kernel, or looks elements up by it
+  SeveralUsers,    // of a library kernel's result
+  UserNoEpilogue,  // no library kernel does what the user does
+  ActivationLast,  // a library kernel ends in its first activation
+  ReadAgain,       // several users would each read its large inputs
+  SeveralOutputs,  // that are used
+  KernelFull,      // the users' kernel has as many nodes or inputs as one may have
+  Reduction,       // whose user reads elements more than once, or is not elementwise on the same shape
+  ComputedAgain,   // more often than storing it costs
 };
 std::string to_string(FusionLimit limit);
 

@@ -12,13 +12,13 @@ namespace gopt {
 
 struct RuleMatch {
   std::string rule;
-  RuleMarks not_allowed;           // marks that keep it from being applied unasked
-  bool is_disabled = false;        // by the options
-  std::vector<std::string> nodes;  // that it matches, by name
-  bool can_apply = true;           // else the right side does not fit the types, sizes or constants here
-  double after_ms = 0;             // of the whole graph, with this rewrite alone
+  RuleMarks not_allowed;                 // marks that keep it from being applied unasked
+  bool is_disabled = false;              // by the options
+  std::vector<std::string> nodes;        // that it matches, by name
+  bool can_apply = true;                 // else the right side does not fit the types, sizes or constants here
+  double after_ms = 0;                   // of the whole graph, with this rewrite alone
   double gain_ms = 0, uncertain_ms = 0;  // by what it changes of the nodes around it
-  bool is_gain = false;  // by more than costs are uncertain by, or as long and less to compute
+  bool is_gain = false;                  // by more than costs are uncertain by, or as long and less to compute
 };
 
 struct MatchesAtNode {

@@ -272,5 +272,47 @@ INSTANTIATE_TEST_SUITE_P(
                     BadOptions{"UnknownPass", with_names({}, {}, {"fold-constant"}), "fold-constants"}),
     [](const testing::TestParamInfo<BadOptions>& info) { return info.param.name; });
 
+TEST(Search, TellsOfEachImprovement) {
+  std::vector<Improvement> found;
+  SearchOptions options = without_uphill();
+  options.improved = [&](const Improvement& improvement) { found.push_back(improvement); };
+  const OptimizeResult result = run(relu_chain(3), options);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].step, 0);
+  EXPECT_EQ(found[0].after_ms, result.before.time_ms);
+  EXPECT_EQ(found[1].rule, "relu-twice");
+  EXPECT_EQ(found[1].times, 3);
+  EXPECT_EQ(found[1].nodes.size(), 6U);
+  EXPECT_EQ(found[1].before_ms, result.before.time_ms);
+  EXPECT_EQ(found[1].after_ms, result.after.time_ms);
+}
+
+TEST(Search, CountsWhatBecameOfEachTrial) {
+  SearchOptions options = untimed();
+  options.alpha = 3;
+  const OptimizeResult result = run(tanh_exp(), options);
+  ASSERT_FALSE(result.trials.empty());
+  long tried = 0;
+  for (const RuleTrials& trials : result.trials) {
+    tried += trials.tried;
+    EXPECT_EQ(trials.tried, trials.did_not_fit + trials.too_dear + trials.known + trials.kept) << trials.rule;
+    EXPECT_LE(trials.improved, trials.kept) << trials.rule;
+    if (trials.rule == "downhill") EXPECT_EQ(trials.improved, 1);
+    if (trials.rule == "uphill") EXPECT_EQ(trials.improved, 0);
+  }
+  EXPECT_EQ(tried, result.rules_tried) << "nothing here is tried together";
+}
+
+TEST(Search, ProgressSaysWhatIsCurrentBestTriedAndLeft) {
+  std::vector<std::string> lines;
+  SearchOptions options = without_uphill();
+  options.budget_seconds = 3600;
+  options.progress = [&](const std::string& line) { lines.push_back(line); };
+  run(relu_chain(2), options);
+  ASSERT_FALSE(lines.empty());
+  for (const char* word : {"step 1: current 6.0000 ms, best 4.0000 ms, ", " rules tried, ", " s left"})
+    EXPECT_NE(lines[0].find(word), std::string::npos) << lines[0];
+}
+
 }  // namespace
 }  // namespace gopt

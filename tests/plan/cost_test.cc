@@ -22,6 +22,22 @@ TEST(PlanCost, IsTheCostOfKernelsNotOfOperators) {
   EXPECT_LT(three.time_ms, 1.5 * one.time_ms);
 }
 
+Cost sum_of(const std::string& text) {
+  auto graph = parse_graph("graph g\n" + text + "\nend");
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
+  if (!graph) return {};
+  return sum_cost_oracle({TargetKind::Cpu, 1}, analytic_kernel_costs({}))->estimate(*graph);
+}
+
+TEST(SumCost, IsTheCostOfOperatorsNotOfKernels) {
+  const std::string input = "input x : f32[1000,1000]\n";
+  const Cost a = sum_of(input + "a = Exp(x)\noutput y = a"), b = sum_of(input + "b = Neg(x)\noutput y = b");
+  const Cost both = sum_of(input + "a = Exp(x)\nb = Neg(a)\noutput y = b");
+  EXPECT_EQ(both.kernels, 2);
+  EXPECT_DOUBLE_EQ(both.time_ms, a.time_ms + b.time_ms);
+  EXPECT_DOUBLE_EQ(a.time_ms, cost_of(input + "a = Exp(x)\noutput y = a").time_ms);
+}
+
 TEST(KernelWork, IsOperationsAndBytesOfEachKernel) {
   auto graph = parse_graph(
       "graph g\ninput x : f32[4,6]\ninput w : f32[6,8]\na = Softmax(x) {axis=-1}\nb = MatMul(a, w)\noutput y = b\nend");

@@ -49,8 +49,9 @@ void print_value(const ValueBisection& b) {
     const Difference& d = b.kernel->difference;
     fmt::print("kernel            the first that is not as the interpreter has it, after {} that are:\n{}",
                b.kernel->right_before, b.kernel->kernel);
-    fmt::print("  `{}` {}\n", d.output,
-               d.comparable ? fmt::format("max |a-b| {:.3g}, of max |a| {:.3g}", d.max_absolute, d.max_relative) : d.note);
+    fmt::print(
+        "  `{}` {}\n", d.output,
+        d.comparable ? fmt::format("max |a-b| {:.3g}, of max |a| {:.3g}", d.max_absolute, d.max_relative) : d.note);
   } else {
     fmt::print("kernel            {}\n", b.kernel_note.empty() ? "all as the interpreter has them" : b.kernel_note);
   }
@@ -58,9 +59,9 @@ void print_value(const ValueBisection& b) {
 }
 
 nlohmann::json json_of(const ValueBisection& b) {
-  nlohmann::json json = {{"applied", b.applied},   {"differs", b.differs()},      {"engine", b.check.engine},
-                         {"draws", b.check.draws}, {"worst", worst_of(b.check)},  {"guilty", b.guilty},
-                         {"searches", b.searches}, {"smallest", b.is_smallest},   {"kernel_note", b.kernel_note}};
+  nlohmann::json json = {{"applied", b.applied},   {"differs", b.differs()},     {"engine", b.check.engine},
+                         {"draws", b.check.draws}, {"worst", worst_of(b.check)}, {"guilty", b.guilty},
+                         {"searches", b.searches}, {"smallest", b.is_smallest},  {"kernel_note", b.kernel_note}};
   if (b.kernel)
     json["kernel"] = {{"kernel", b.kernel->kernel},
                       {"value", b.kernel->difference.output},
@@ -85,7 +86,8 @@ void print_time(const TimeBisection& b, int runs) {
   }
   fmt::print("{:<52} {:>5} {:>11} {:>8}\n", "kernel of the result", "", "ms", "estimate");
   for (size_t k = 0; k < b.kernels.size() && k < kMostKernels; k++)
-    fmt::print("{:<52} {:>5} {:>11.4f} {:>8.4f}\n", b.kernels[k].kernel, "", b.kernels[k].ms, b.kernels[k].estimated_ms);
+    fmt::print("{:<52} {:>5} {:>11.4f} {:>8.4f}\n", b.kernels[k].kernel, "", b.kernels[k].ms,
+               b.kernels[k].estimated_ms);
 }
 
 nlohmann::json json_of(const TimeBisection& b) {

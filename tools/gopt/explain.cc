@@ -149,17 +149,16 @@ nlohmann::json json_of(const NodePlan& plan) {
         {{"value", c.value}, {"from", to_string(c.from)}, {"to", to_string(c.to)}, {"ms", c.time_ms}});
   for (const PlanOption& p : plan.plans)
     plans.push_back({{"layouts", p.layouts}, {"ms", p.time_ms}, {"chosen", p.is_chosen}});
-  return {{"role", to_string(plan.role)},   {"stored_because", to_string(plan.limit)},
-          {"kernels", plan.kernels},        {"options", options},
-          {"conversions", conversions},     {"plans", plans}};
+  return {{"role", to_string(plan.role)}, {"stored_because", to_string(plan.limit)},
+          {"kernels", plan.kernels},      {"options", options},
+          {"conversions", conversions},   {"plans", plans}};
 }
 
 nlohmann::json json_of(const NodeExplanation& e) {
   using nlohmann::json;
   json rules = json::array(), applied = json::array(), result = json::array(), near = json::array();
   for (const NearMiss& m : e.near_misses)
-    near.push_back(
-        {{"rule", m.rule}, {"obstacle", name_of(m.obstacle)}, {"expected", m.expected}, {"found", m.found}});
+    near.push_back({{"rule", m.rule}, {"obstacle", name_of(m.obstacle)}, {"expected", m.expected}, {"found", m.found}});
   for (const RuleAtNode& r : e.rules)
     rules.push_back({{"rule", r.match.rule},
                      {"nodes", r.match.nodes},

@@ -84,6 +84,7 @@ json cost_json(const OptimizationReport& r) {
   const OptimizeResult& result = r.outcome.result;
   const Roofline& roofline = r.outcome.roofline;
   return {{"kind", cost_kind(r)},
+          {"model", r.options.cost_model == CostModel::Sum ? "sum" : "plan"},
           {"machine", r.outcome.machine},
           {"kernels_timed", r.outcome.kernels_timed},
           {"timing_seconds", r.outcome.timing_seconds},

@@ -122,10 +122,16 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
   app.add_option("--enable", f.enable, "only these rules, whatever their marks");
   app.add_option("--disable", f.disable, "without these rules or passes");
   app.add_option("--allow", f.allow, "also rules with these marks: " + unsafe_marks());
-  app.add_option("--cost", f.cost,
-                 "analytic; measured: kernels are built and timed here, once each; auto: measured where they can be, or "
-                 "the cache has times of a GPU")
+  app.add_option(
+         "--cost", f.cost,
+         "analytic; measured: kernels are built and timed here, once each; auto: measured where they can be, or "
+         "the cache has times of a GPU")
       ->check(CLI::IsMember({"auto", "analytic", "measured"}))
+      ->capture_default_str();
+  app.add_option(
+         "--cost-model", f.cost_model,
+         "what the search compares: plan, with fusion and layouts; sum, of the operators alone, to compare with")
+      ->check(CLI::IsMember({"plan", "sum"}))
       ->capture_default_str();
   app.add_option("--cache", f.cache,
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
@@ -150,6 +156,7 @@ Result<DriverOptions> driver_options(const SearchFlags& f) {
   GOPT_RETURN_IF_ERROR(check_numbers(f));
   DriverOptions d;
   d.target = {f.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, f.threads};
+  d.cost_model = f.cost_model == "sum" ? CostModel::Sum : CostModel::Plan;
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(f));
   d.measured_costs = f.cost == "measured" || (f.cost == "auto" && f.target != "onnx");
   if (d.measured_costs && f.target == "onnx")

@@ -12,7 +12,8 @@
 namespace gopt::cli {
 
 struct SearchFlags {
-  std::string model, target = "cpu", search = "backtracking", cost = "auto", check = "auto", budget = "60s", cache, gpu;
+  std::string model, target = "cpu", search = "backtracking", cost = "auto", cost_model = "plan", check = "auto",
+                     budget = "60s", cache, gpu;
   std::vector<std::string> rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, workers = 0;
   double alpha = 1.05;

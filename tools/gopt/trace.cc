@@ -18,7 +18,8 @@ constexpr size_t kMostRules = 25;
 
 std::string places(const Improvement& found) {
   const size_t shown = std::min(found.nodes.size(), kMostNodes);
-  std::string text = fmt::format("{}", fmt::join(found.nodes.begin(), found.nodes.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  std::string text =
+      fmt::format("{}", fmt::join(found.nodes.begin(), found.nodes.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
   if (shown < found.nodes.size()) text += fmt::format(" and {} more", found.nodes.size() - shown);
   return text;
 }
@@ -28,10 +29,10 @@ void print_improvement(const Improvement& found) {
   if (found.step == 0) {
     fmt::print("search           from {:.4g} ms\n", found.before_ms);
   } else {
-    const std::string what =
-        found.rule.empty() ? std::string("windows put together")
-                           : fmt::format("{}{} at {}", found.rule,
-                                         found.times > 1 ? fmt::format(" x{}", found.times) : "", places(found));
+    const std::string what = found.rule.empty()
+                                 ? std::string("windows put together")
+                                 : fmt::format("{}{} at {}", found.rule,
+                                               found.times > 1 ? fmt::format(" x{}", found.times) : "", places(found));
     fmt::print("  step {:<5} {:7.2f} s  {:.4g} -> {:.4g} ms{}  {}\n", found.step, found.seconds, found.before_ms,
                found.after_ms, found.is_in_window ? " of a window" : "", what);
   }
