@@ -8,6 +8,7 @@
 #include "check.h"
 #include "gopt/confirm_rule.h"
 #include "measured_costs.h"
+#include "onnx_target.h"
 #include "time_in_turns.h"
 
 namespace gopt {
@@ -122,13 +123,14 @@ class Optimization {
       if (!timed.ok() || *timed == 0) break;
     }
     GOPT_RETURN_IF_ERROR(leave_out_idle_rules());
+    GOPT_RETURN_IF_ERROR(keep_few_nodes());
     result_.emplace(outcome_.result.graph, options_.target, costs_);
     return Unit{};
   }
 
   Result<OptimizeResult> search_with(SearchOptions search, double unknown_factor, double seconds) {
     search.budget_seconds = seconds;
-    const auto oracle = plan_cost_oracle(options_.target, costs_.make(unknown_factor));
+    const auto oracle = make_oracle(options_.target, costs_, unknown_factor);
     GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, search));
     seconds_left_ = std::max(0.0, seconds_left_ - result.seconds);
     return result;
@@ -137,7 +139,6 @@ class Optimization {
   // Without each rule that was applied, in turn: what gains next to nothing beside the others only makes the result
   // harder to read, and rests on the last digits of its costs. In the time that the search left.
   Status leave_out_idle_rules() {
-    constexpr double kNextToNothing = 0.005;
     constexpr size_t kMostRules = 12;
     const std::set<std::string> applied = applied_rules();
     if (applied.size() > kMostRules || is_stopped()) return Unit{};
@@ -147,14 +148,22 @@ class Optimization {
       if (seconds_left_ <= 0) break;
       without.disabled_rules.push_back(rule);
       GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(without, kCautious, seconds_left_));
-      const double gain_of_rule = result.after.time_ms / outcome_.result.after.time_ms - 1;
-      const bool is_simpler_with = outcome_.result.after.operations < result.after.operations;
       const bool is_cut_short = result.stop_reason == StopReason::TimeLimit || is_stopped();
-      if (is_cut_short || gain_of_rule > kNextToNothing || is_simpler_with)
+      if (is_cut_short || pays(options_.target, outcome_.result.after, result.after))
         without.disabled_rules.pop_back();
       else
         outcome_.result = std::move(result);
     }
+    return Unit{};
+  }
+  // An ONNX file has no more nodes than before, unless all of its rules together pay for them.
+  Status keep_few_nodes() {
+    const Cost &before = outcome_.result.before, &after = outcome_.result.after;
+    if (options_.target.kind != TargetKind::Onnx || after.kernels <= before.kernels) return Unit{};
+    if (pays(options_.target, after, before)) return Unit{};
+    SearchOptions passes = search_;
+    passes.search = SearchKind::None;
+    GOPT_ASSIGN_OR_RETURN(outcome_.result, search_with(passes, 1, 0));
     return Unit{};
   }
   std::set<std::string> applied_rules() const {

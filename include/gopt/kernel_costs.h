@@ -19,6 +19,9 @@ struct Roofline {
 };
 std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline);
 std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
+// Of TargetKind::Onnx: the graph as an ONNX runtime runs it, operator by operator but for what runtimes fuse
+// themselves. `kernels` counts nodes, as they are written.
+std::unique_ptr<CostOracle> runtime_cost_oracle(const Roofline& roofline);
 
 // Measured kernel times in a text file: a header, then a line a kernel, "KEY MILLISECONDS". The key hashes the
 // signature with `machine`, which names the processor and the versions of the kernel libraries.

@@ -23,7 +23,7 @@ namespace gopt::cli {
 namespace {
 
 struct OptimizeOptions {
-  std::string input, output, emit, report, target = "cpu", search = "backtracking", cost = "auto", check = "auto",
+  std::string input, output, emit, report, target, search = "backtracking", cost = "auto", check = "auto",
                                            budget = "60s", cache;
   std::vector<std::string> rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, runs = 15;
@@ -140,13 +140,20 @@ CheckEngine check_engine(const std::string& name) {
                                  : CheckEngine::Auto;
 }
 
+// Where only the ONNX file is asked for, it is what the costs are for.
+TargetKind target_kind(const OptimizeOptions& o) {
+  const bool is_for_runtime = o.target.empty() && !o.output.empty() && o.emit.empty() && o.cost != "measured";
+  if (o.target == "onnx" || is_for_runtime) return TargetKind::Onnx;
+  return o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu;
+}
+
 Result<DriverOptions> driver_options(const OptimizeOptions& o) {
   DriverOptions d;
-  d.target = {o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, o.threads};
+  d.target = {target_kind(o), o.threads};
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(o));
-  d.measured_costs = o.cost == "measured" || (o.cost == "auto" && o.target == "cpu");
+  d.measured_costs = o.cost == "measured" || (o.cost == "auto" && d.target.kind == TargetKind::Cpu);
   if (d.measured_costs) {
-    if (o.target != "cpu")
+    if (d.target.kind != TargetKind::Cpu)
       return Error{"--cost measured times kernels on this machine's CPU; use it with --target cpu"};
     GOPT_ASSIGN_OR_RETURN(d.cache, cache_path(o.cache));
   }
@@ -220,9 +227,10 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
   app.add_option("model", o->input, "an ONNX file")->required();
   app.add_option("-o,--output", o->output, "write the optimized model to FILE.onnx");
   app.add_option("--emit", o->emit, "write code to the folder DIR");
-  app.add_option("--target", o->target, "cpu, cuda or onnx")
-      ->check(CLI::IsMember({"cpu", "cuda", "onnx"}))
-      ->capture_default_str();
+  app.add_option("--target", o->target,
+                 "what the costs are for: cpu, cuda, or onnx, a runtime that runs the file (default: onnx where -o is "
+                 "given without --emit, else cpu)")
+      ->check(CLI::IsMember({"cpu", "cuda", "onnx"}));
   app.add_option("--report", o->report, "write what was done to FILE.json");
   app.add_option("--rules", o->rules, "rules files; those that gopt ships where none is given");
   app.add_option("--search", o->search, "backtracking, greedy or none")
