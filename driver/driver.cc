@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "gopt/confirm_rule.h"
+#include "judge.h"
 #include "measured_costs.h"
 #include "onnx_target.h"
 #include "time_in_turns.h"
@@ -37,6 +38,7 @@ class Optimization {
   Result<Outcome> run() {
     GOPT_RETURN_IF_ERROR(prepare_costs());
     GOPT_RETURN_IF_ERROR(search_until_equal());
+    if (options_.timer && options_.target.kind == TargetKind::Onnx) GOPT_RETURN_IF_ERROR(judge_result());
     if (options_.wants_code && options_.times_code) {
       time_both();
       time_plan();
@@ -161,9 +163,44 @@ class Optimization {
     const Cost &before = outcome_.result.before, &after = outcome_.result.after;
     if (options_.target.kind != TargetKind::Onnx || after.kernels <= before.kernels) return Unit{};
     if (pays(options_.target, after, before)) return Unit{};
+    GOPT_ASSIGN_OR_RETURN(outcome_.result, passes_alone());
+    return Unit{};
+  }
+  Result<OptimizeResult> passes_alone() {
     SearchOptions passes = search_;
     passes.search = SearchKind::None;
-    GOPT_ASSIGN_OR_RETURN(outcome_.result, search_with(passes, 1, 0));
+    return search_with(passes, 1, 0);
+  }
+
+  // The result by the times of its runtime, against the original and what is found without each of its rules.
+  Status judge_result() {
+    GOPT_ASSIGN_OR_RETURN(const OptimizeResult passes, passes_alone());
+    std::vector<Candidate> others;
+    for (const std::string& rule : applied_rules())
+      others.push_back([this, rule]() -> Result<std::optional<OptimizeResult>> {
+        SearchOptions without = search_;
+        without.disabled_rules.push_back(rule);
+        GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(without, 1, search_.budget_seconds / 4));
+        const bool is_writable = !options_.is_writable || options_.is_writable(result.graph).ok();
+        return is_writable ? std::optional(std::move(result)) : std::nullopt;
+      });
+    GOPT_ASSIGN_OR_RETURN(const Judgement judgement,
+                          judge(original_.graph(), passes, outcome_.result, others, *options_.timer));
+    outcome_.runtime_times = judgement.times;
+    return keep(judgement.kept);
+  }
+  Status keep(const std::optional<OptimizeResult>& kept) {
+    if (!kept) {
+      keep_original();
+    } else {
+      outcome_.result = *kept;
+      result_.emplace(kept->graph, options_.target, costs_);
+    }
+    outcome_.check = check();
+    if (!outcome_.check.checked || outcome_.check.passed) return Unit{};
+    outcome_.notes.push_back("the fastest model does not agree with the original: it is left as it was");
+    keep_original();
+    outcome_.check = check();
     return Unit{};
   }
   std::set<std::string> applied_rules() const {
@@ -283,7 +320,9 @@ class Optimization {
 
 Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules,
                                const DriverOptions& options) {
-  return Optimization(graph, rules, options).run();
+  GOPT_ASSIGN_OR_RETURN(Outcome outcome, Optimization(graph, rules, options).run());
+  GOPT_RETURN_IF_ERROR(choose_onnx(graph, rules, options, outcome));
+  return outcome;
 }
 
 }  // namespace gopt

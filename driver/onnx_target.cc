@@ -19,4 +19,20 @@ bool pays(const Target& target, const Cost& with, const Cost& without) {
   return gain > kNextToNothing || with.operations < without.operations;
 }
 
+Status choose_onnx(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options,
+                   Outcome& outcome) {
+  if (!options.wants_onnx || options.target.kind == TargetKind::Onnx) return Unit{};
+  const auto oracle = runtime_cost_oracle(machine_roofline());
+  const Cost before = oracle->estimate(graph), after = oracle->estimate(outcome.result.graph);
+  const bool is_dearer =
+      after.time_ms > before.time_ms || (after.kernels > before.kernels && !pays({TargetKind::Onnx}, after, before));
+  if (!options.timer && !is_dearer) return Unit{};
+  DriverOptions for_runtime = options;
+  for_runtime.target.kind = TargetKind::Onnx;
+  for_runtime.measured_costs = for_runtime.wants_code = false;
+  GOPT_ASSIGN_OR_RETURN(Outcome onnx, optimize_graph(graph, rules, for_runtime));
+  outcome.onnx = std::make_shared<const Outcome>(std::move(onnx));
+  return Unit{};
+}
+
 }  // namespace gopt::driver

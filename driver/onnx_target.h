@@ -15,4 +15,9 @@ std::unique_ptr<CostOracle> make_oracle(const Target& target, const CostSource& 
 // there were unless these are paid for by a clear gain.
 bool pays(const Target& target, const Cost& with, const Cost& without);
 
+// Where code and an ONNX file are both wanted: whether the code's graph, `outcome.result`, is no dearer to a runtime
+// than the original; else, or where the runtime judges, the file is of a search by the runtime's cost (`outcome.onnx`).
+Status choose_onnx(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options,
+                   Outcome& outcome);
+
 }  // namespace gopt::driver

@@ -17,6 +17,7 @@
 #include "model.h"
 #include "report.h"
 #include "rule_files.h"
+#include "runtime_flags.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -24,12 +25,13 @@ namespace {
 
 struct OptimizeOptions {
   std::string input, output, emit, report, target, search = "backtracking", cost = "auto", check = "auto",
-                                           budget = "60s", cache;
+                                                   budget = "60s", cache;
   std::vector<std::string> rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, runs = 15;
   double alpha = 1.05;
   uint64_t seed = 0;
   Tolerance tolerance;
+  RuntimeFlags runtime;
   bool dry_run = false, force = false, measure = true, quiet = false;
   Hold hold;
 };
@@ -74,7 +76,7 @@ Status check_outputs(const OptimizeOptions& o) {
   GOPT_RETURN_IF_ERROR(check_distinct({o.output, weights, o.report, o.emit}, o.rules));
   if (o.target == "onnx" && !o.emit.empty())
     return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
-  return Unit{};
+  return check_runtime_flags(o.runtime, !o.output.empty());
 }
 
 // The names of the marks that no rule may have unasked.
@@ -162,6 +164,10 @@ Result<DriverOptions> driver_options(const OptimizeOptions& o) {
   d.wants_code = !o.emit.empty() && !o.dry_run;
   d.times_code = o.measure;
   d.runs = o.runs;
+  d.wants_onnx = !o.output.empty();
+  if (o.runtime.is_given()) {
+    GOPT_ASSIGN_OR_RETURN(d.timer, make_timer(o.runtime, o.threads, o.seed));
+  }
   if (!o.output.empty() && !o.dry_run) d.is_writable = check_exportable;
   return d;
 }
@@ -175,7 +181,7 @@ Status write_outputs(const OptimizeOptions& o, const Outcome& outcome, Optimizat
     report.emitted = o.emit;
   }
   if (!o.output.empty()) {
-    GOPT_RETURN_IF_ERROR(export_onnx(outcome.result.graph, o.output, {.force = o.force}));
+    GOPT_RETURN_IF_ERROR(export_onnx(outcome.onnx_graph(), o.output, {.force = o.force}));
     report.output = o.output;
   }
   return Unit{};
@@ -264,6 +270,7 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("!--no-measure", o->measure, "do not time the emitted code against the original's");
+  add_runtime_flags(app, o->runtime);
   app.add_flag("--dry-run", o->dry_run, "write nothing");
   app.add_flag("--force", o->force, "overwrite existing files");
   return [o] { return optimize_model(*o); };

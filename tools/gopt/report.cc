@@ -67,7 +67,29 @@ std::string check_text(const CheckReport& c) {
       c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : c.draws.back() + " random inputs");
 }
 
-std::string cost_kind(const OptimizationReport& r) { return r.outcome.has_measured_costs ? "measured" : "analytic"; }
+std::string cost_kind(const OptimizationReport& r) {
+  if (r.options.target.kind == TargetKind::Onnx) return "runtime";
+  return r.outcome.has_measured_costs ? "measured" : "analytic";
+}
+
+// What the estimate counts.
+std::string counted(const OptimizationReport& r) {
+  return r.options.target.kind == TargetKind::Onnx ? "nodes" : "kernels";
+}
+
+const RuntimeTimes* runtime_times(const Outcome& outcome) {
+  const Outcome& onnx = outcome.onnx ? *outcome.onnx : outcome;
+  return onnx.runtime_times ? &*onnx.runtime_times : nullptr;
+}
+
+// Of an ONNX file that is not of the code's graph.
+std::string onnx_text(const OptimizationReport& r) {
+  const OptimizeResult& own = r.outcome.onnx->result;
+  return fmt::format(
+      "of a search by a runtime's cost, which the code's graph would be dearer by: {:.4g} ms -> {:.4g} ms, {} -> {} "
+      "nodes, {}",
+      own.before.time_ms, own.after.time_ms, own.before.kernels, own.after.kernels, check_text(r.outcome.onnx->check));
+}
 
 // High-water mark of this process' resident memory; 0 where the system does not say.
 double peak_memory_mb() {
@@ -93,14 +115,19 @@ void print_report(const OptimizationReport& r) {
                                                              : "backtracking",
              to_string(r.outcome.result.stop_reason), r.outcome.result.steps, r.outcome.result.graphs_seen,
              r.outcome.result.seconds);
-  fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} kernels ({} cost)\n", r.outcome.result.before.time_ms,
+  fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} {} ({} cost)\n", r.outcome.result.before.time_ms,
              r.outcome.result.after.time_ms, r.outcome.result.before.kernels, r.outcome.result.after.kernels,
-             cost_kind(r));
+             counted(r), cost_kind(r));
   if (r.outcome.kernels_timed > 0)
     fmt::print("kernels timed    {} in {:.1f} s\n", r.outcome.kernels_timed, r.outcome.timing_seconds);
   if (r.outcome.latency)
     fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n",
                r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup);
+  if (const RuntimeTimes* times = runtime_times(r.outcome))
+    fmt::print("in {}: {:.3f} ms -> {:.3f} ms, {:.3f}x (noise {:.3f}, {} rewritten models timed, {:.1f} s), kept {}\n",
+               times->runtime, times->before_ms, times->after_ms, times->speedup, times->noise, times->candidates,
+               times->seconds, times->kept);
+  if (r.outcome.onnx) fmt::print("onnx             {}\n", onnx_text(r));
   if (!r.outcome.latency_note.empty()) fmt::print("measured         {}\n", r.outcome.latency_note);
   if (r.outcome.plan_latency) fmt::print("plan             {}\n", plan_text(*r.outcome.plan_latency));
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
@@ -181,6 +208,12 @@ std::string report_json(const OptimizationReport& r) {
                               {"analytic_costs_ms", p->analytic_ms},
                               {"ratio", p->ratio},
                               {"kept", p->kept_analytic ? "analytic" : "measured"}};
+  if (const RuntimeTimes* times = runtime_times(r.outcome))
+    report["runtime"] = {{"runtime", times->runtime},   {"before_ms", times->before_ms},
+                         {"after_ms", times->after_ms}, {"speedup", times->speedup},
+                         {"noise", times->noise},       {"candidates", times->candidates},
+                         {"seconds", times->seconds},   {"kept", times->kept}};
+  if (r.outcome.onnx) report["onnx"] = onnx_text(r);
   if (r.outcome.plan) report["plan"] = print_plan(*r.outcome.plan);
   return report.dump(1) + "\n";
 }

@@ -1,0 +1,108 @@
+#include "judge.h"
+
+#include <chrono>
+#include <cmath>
+#include <set>
+
+#include "gopt/statistics.h"
+
+namespace gopt::driver {
+namespace {
+
+constexpr double kSecondsForOthers = 120;
+
+class Judge {
+ public:
+  Judge(const Graph& original, const OptimizeResult& passes, ModelTimer& timer)
+      : original_(original), passes_(passes), timer_(timer), started_(std::chrono::steady_clock::now()) {}
+
+  Result<Judgement> run(const OptimizeResult& found, const std::vector<Candidate>& others) {
+    judgement_.times.runtime = timer_.name();
+    judgement_.times.kept = "the original";
+    seen_ = {original_.hash(), passes_.graph.hash()};
+    GOPT_RETURN_IF_ERROR(consider_passes());
+    GOPT_RETURN_IF_ERROR(consider(found));
+    for (const Candidate& other : others) {
+      if (seconds() > kSecondsForOthers) break;
+      GOPT_ASSIGN_OR_RETURN(const std::optional<OptimizeResult> result, other());
+      if (result) GOPT_RETURN_IF_ERROR(consider(*result));
+    }
+    GOPT_RETURN_IF_ERROR(compare_with_original());
+    judgement_.times.seconds = seconds();
+    return std::move(judgement_);
+  }
+
+ private:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count(); }
+  const Graph& best() const { return judgement_.kept ? judgement_.kept->graph : original_; }
+
+  // The passes alone are kept unless they make it slower.
+  Status consider_passes() {
+    if (passes_.graph.hash() == original_.hash()) return Unit{};
+    GOPT_ASSIGN_OR_RETURN(const Speedup found, compare(original_, passes_.graph));
+    if (!found.is_slower()) keep(passes_, "the passes without rules");
+    return Unit{};
+  }
+
+  Status consider(const OptimizeResult& candidate) {
+    if (!seen_.insert(candidate.graph.hash()).second) return Unit{};
+    judgement_.times.candidates++;
+    GOPT_ASSIGN_OR_RETURN(const Speedup found, compare(best(), candidate.graph));
+    if (found.is_faster()) keep(candidate, "a rewritten model");
+    return Unit{};
+  }
+
+  void keep(const OptimizeResult& candidate, const std::string& what) {
+    judgement_.kept = candidate;
+    judgement_.times.kept = what;
+  }
+
+  // What was the best of several by some rounds is judged by rounds of its own.
+  Status compare_with_original() {
+    if (!judgement_.kept) return Unit{};
+    GOPT_ASSIGN_OR_RETURN(const Speedup found, compare(original_, judgement_.kept->graph));
+    if (judgement_.times.kept == "a rewritten model" ? found.is_faster() : !found.is_slower()) return Unit{};
+    judgement_.kept.reset();
+    judgement_.times.kept = "the original";
+    return Unit{};
+  }
+
+  Result<Speedup> compare(const Graph& before, const Graph& after) {
+    GOPT_ASSIGN_OR_RETURN(const auto times, timer_.time({before, after}));
+    const Speedup found = speedup(times[0], times[1]);
+    if (before.hash() == original_.hash()) {
+      judgement_.times.before_ms = median(times[0]);
+      judgement_.times.after_ms = median(times[1]);
+      judgement_.times.speedup = found.median;
+      judgement_.times.noise = found.noise;
+    }
+    return found;
+  }
+
+  const Graph& original_;
+  const OptimizeResult& passes_;
+  ModelTimer& timer_;
+  const std::chrono::steady_clock::time_point started_;
+  std::set<Hash128> seen_;
+  Judgement judgement_;
+};
+
+}  // namespace
+
+Speedup speedup(const std::vector<double>& before, const std::vector<double>& after) {
+  constexpr double kLeastNoise = 0.01, kDeviations = 1.4826, kMedianError = 1.25;
+  std::vector<double> ratios, distances;
+  for (size_t round = 0; round < before.size(); round++) ratios.push_back(before[round] / after[round]);
+  const double middle = median(ratios);
+  for (const double ratio : ratios) distances.push_back(std::fabs(ratio - middle));
+  // The median's distance from the median is that share of a standard deviation, whatever a few outliers are.
+  const double error = kMedianError * kDeviations * median(distances) / std::sqrt(static_cast<double>(ratios.size()));
+  return {middle, std::max(kLeastNoise, 2 * error)};
+}
+
+Result<Judgement> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
+                        const std::vector<Candidate>& others, ModelTimer& timer) {
+  return Judge(original, passes, timer).run(found, others);
+}
+
+}  // namespace gopt::driver
