@@ -26,7 +26,7 @@ Result<Judgement> judge(const Graph& original, const OptimizeResult& passes, con
 // How much faster than `before` `after` is, over the rounds of both.
 struct Speedup {
   double median = 1;
-  double noise = 0;  // what a difference may be by chance: two standard errors of the median, and at least a hundredth
+  double noise = 0;  // how far the true median may be from it, 19 times of 20; at least a hundredth
   bool is_faster() const { return median > 1 + noise; }
   bool is_slower() const { return median < 1 - noise; }
 };

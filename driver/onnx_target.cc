@@ -21,7 +21,8 @@ bool pays(const Target& target, const Cost& with, const Cost& without) {
 
 Status choose_onnx(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options,
                    Outcome& outcome) {
-  if (!options.wants_onnx || options.target.kind == TargetKind::Onnx) return Unit{};
+  const bool is_asked = options.wants_code || options.timer;  // else the target was chosen for the file
+  if (!options.wants_onnx || !is_asked || options.target.kind == TargetKind::Onnx) return Unit{};
   const auto oracle = runtime_cost_oracle(machine_roofline());
   const Cost before = oracle->estimate(graph), after = oracle->estimate(outcome.result.graph);
   const bool is_dearer =

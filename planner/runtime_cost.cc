@@ -120,6 +120,8 @@ class RuntimeCost {
       if (node->is(OpKind::Opaque)) continue;
       const double operations = is_product(*node) ? product_operations(*node) : node_operations(*node);
       cost_.operations += operations;
+      // Beside a product only functions count: scales go into its weights, sums are what its results start from.
+      if (is_product(*group.head) && !is_product(*node) && node->inputs.size() > 1) continue;
       compute_ms += operations / (roofline_.gflops * efficiency(*node) * 1e6);
     }
     const bool moves = group.nodes.size() == 1 && op_info(last.op).has(kDataMovement);
