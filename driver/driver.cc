@@ -184,10 +184,10 @@ class Optimization {
         const bool is_writable = !options_.is_writable || options_.is_writable(result.graph).ok();
         return is_writable ? std::optional(std::move(result)) : std::nullopt;
       });
-    GOPT_ASSIGN_OR_RETURN(const Judgement judgement,
+    GOPT_ASSIGN_OR_RETURN(const JudgedModel judged,
                           judge(original_.graph(), passes, outcome_.result, others, *options_.timer));
-    outcome_.runtime_times = judgement.times;
-    return keep(judgement.kept);
+    outcome_.runtime_times = judged.times;
+    return keep(judged.kept);
   }
   Status keep(const std::optional<OptimizeResult>& kept) {
     if (!kept) {

@@ -17,9 +17,9 @@ class Judge {
   Judge(const Graph& original, const OptimizeResult& passes, ModelTimer& timer)
       : original_(original), passes_(passes), timer_(timer), started_(std::chrono::steady_clock::now()) {}
 
-  Result<Judgement> run(const OptimizeResult& found, const std::vector<Candidate>& others) {
-    judgement_.times.runtime = timer_.name();
-    judgement_.times.kept = "the original";
+  Result<JudgedModel> run(const OptimizeResult& found, const std::vector<Candidate>& others) {
+    judged_.times.runtime = timer_.name();
+    judged_.times.kept = "the original";
     seen_ = {original_.hash(), passes_.graph.hash()};
     GOPT_RETURN_IF_ERROR(consider_passes());
     GOPT_RETURN_IF_ERROR(consider(found));
@@ -29,13 +29,13 @@ class Judge {
       if (result) GOPT_RETURN_IF_ERROR(consider(*result));
     }
     GOPT_RETURN_IF_ERROR(compare_with_original());
-    judgement_.times.seconds = seconds();
-    return std::move(judgement_);
+    judged_.times.seconds = seconds();
+    return std::move(judged_);
   }
 
  private:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count(); }
-  const Graph& best() const { return judgement_.kept ? judgement_.kept->graph : original_; }
+  const Graph& best() const { return judged_.kept ? judged_.kept->graph : original_; }
 
   // The passes alone are kept unless they make it slower.
   Status consider_passes() {
@@ -47,24 +47,24 @@ class Judge {
 
   Status consider(const OptimizeResult& candidate) {
     if (!seen_.insert(candidate.graph.hash()).second) return Unit{};
-    judgement_.times.candidates++;
+    judged_.times.candidates++;
     GOPT_ASSIGN_OR_RETURN(const Speedup found, compare(best(), candidate.graph));
     if (found.is_faster()) keep(candidate, "a rewritten model");
     return Unit{};
   }
 
   void keep(const OptimizeResult& candidate, const std::string& what) {
-    judgement_.kept = candidate;
-    judgement_.times.kept = what;
+    judged_.kept = candidate;
+    judged_.times.kept = what;
   }
 
   // What was the best of several by some rounds is judged by rounds of its own.
   Status compare_with_original() {
-    if (!judgement_.kept) return Unit{};
-    GOPT_ASSIGN_OR_RETURN(const Speedup found, compare(original_, judgement_.kept->graph));
-    if (judgement_.times.kept == "a rewritten model" ? found.is_faster() : !found.is_slower()) return Unit{};
-    judgement_.kept.reset();
-    judgement_.times.kept = "the original";
+    if (!judged_.kept) return Unit{};
+    GOPT_ASSIGN_OR_RETURN(const Speedup found, compare(original_, judged_.kept->graph));
+    if (judged_.times.kept == "a rewritten model" ? found.is_faster() : !found.is_slower()) return Unit{};
+    judged_.kept.reset();
+    judged_.times.kept = "the original";
     return Unit{};
   }
 
@@ -72,10 +72,10 @@ class Judge {
     GOPT_ASSIGN_OR_RETURN(const auto times, timer_.time({before, after}));
     const Speedup found = speedup(times[0], times[1]);
     if (before.hash() == original_.hash()) {
-      judgement_.times.before_ms = median(times[0]);
-      judgement_.times.after_ms = median(times[1]);
-      judgement_.times.speedup = found.median;
-      judgement_.times.noise = found.noise;
+      judged_.times.before_ms = median(times[0]);
+      judged_.times.after_ms = median(times[1]);
+      judged_.times.speedup = found.median;
+      judged_.times.noise = found.noise;
     }
     return found;
   }
@@ -85,7 +85,7 @@ class Judge {
   ModelTimer& timer_;
   const std::chrono::steady_clock::time_point started_;
   std::set<Hash128> seen_;
-  Judgement judgement_;
+  JudgedModel judged_;
 };
 
 }  // namespace
@@ -102,7 +102,7 @@ Speedup speedup(const std::vector<double>& before, const std::vector<double>& af
   return {middle, std::max({kLeastNoise, middle - ratios[rank], ratios[ratios.size() - 1 - rank] - middle})};
 }
 
-Result<Judgement> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
+Result<JudgedModel> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
                         const std::vector<Candidate>& others, ModelTimer& timer) {
   return Judge(original, passes, timer).run(found, others);
 }

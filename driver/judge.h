@@ -12,7 +12,7 @@ namespace gopt::driver {
 // Another way to rewrite the model; errors are those of searching. Nothing where it gives what cannot be written.
 using Candidate = std::function<Result<std::optional<OptimizeResult>>()>;
 
-struct Judgement {
+struct JudgedModel {
   std::optional<OptimizeResult> kept;  // nothing: the original
   RuntimeTimes times;
 };
@@ -20,7 +20,7 @@ struct Judgement {
 // `found` against the original in turns, then each other candidate against the best so far, as long as there is time.
 // Faster is what is faster by more than the noise; of `passes`, which no rule changed, it is enough that it is not
 // slower. Errors: those of the timer, of candidates.
-Result<Judgement> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
+Result<JudgedModel> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
                         const std::vector<Candidate>& others, ModelTimer& timer);
 
 // How much faster than `before` `after` is, over the rounds of both.

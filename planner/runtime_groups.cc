@@ -25,13 +25,13 @@ enum class Operand {
 
 // `next` after `head`, whose kernel applies it before it stores its result. Steps are taken in the order of `stage`,
 // those of stage 0 any number of times.
-struct Epilogue {
+struct FusedAfter {
   OpKind head;
   int stage;
   OpKind next;
   Operand operand;
 };
-constexpr Epilogue kEpilogues[] = {
+constexpr FusedAfter kFusedAfter[] = {
     {OpKind::Conv, 0, OpKind::BatchNormalization, Operand::Parameters},
     {OpKind::Conv, 0, OpKind::Mul, Operand::Channel},
     {OpKind::Conv, 0, OpKind::Add, Operand::Channel},
@@ -55,14 +55,14 @@ constexpr Epilogue kEpilogues[] = {
     {OpKind::Gemm, 2, OpKind::Tanh, Operand::None},
 };
 // A product alone takes no activation: its bias makes it a Gemm, which does.
-bool needs_stage_one(const Epilogue& row) { return row.head == OpKind::MatMul && row.stage == 2; }
+bool needs_stage_one(const FusedAfter& row) { return row.head == OpKind::MatMul && row.stage == 2; }
 
 // `first` before `head`, whose kernel applies it as it reads.
-struct Prologue {
+struct FusedBefore {
   OpKind head, first;
   Operand operand;
 };
-constexpr Prologue kPrologues[] = {
+constexpr FusedBefore kFusedBefore[] = {
     {OpKind::MatMul, OpKind::Mul, Operand::Scalar},
     {OpKind::MatMul, OpKind::Div, Operand::Scalar},
     {OpKind::MatMul, OpKind::Transpose, Operand::None},
@@ -179,7 +179,7 @@ class Grouper {
     for (uint32_t id = 0; id < graph_.nodes().size(); id++)
       if (runs(id)) match_patterns(id);
     for (uint32_t id = 0; id < graph_.nodes().size(); id++)
-      if (runs(id)) take_prologues(id);
+      if (runs(id)) take_before(id);
     return in_order();
   }
 
@@ -268,7 +268,7 @@ class Grouper {
       const uint32_t before = id_of(next.inputs[k].node);
       if (!is_private(before, {id})) continue;
       Growing& product = group(before);
-      for (const Epilogue& row : kEpilogues) {
+      for (const FusedAfter& row : kFusedAfter) {
         if (row.next != next.op || row.head != node(product.head).op || row.stage < product.stage) continue;
         if (row.stage > 0 && row.stage == product.stage) continue;
         if ((needs_stage_one(row) && product.stage < 1) || !fits(row.operand, next, k)) continue;
@@ -279,19 +279,19 @@ class Grouper {
     }
   }
 
-  void take_prologues(uint32_t id) {
+  void take_before(uint32_t id) {
     for (const Value& input : node(id).inputs) {
       if (!input || is_weight(input) || input.node->is(OpKind::Input)) continue;
       const uint32_t before = id_of(input.node);
       if (!is_alone(before) || !is_private(before, {id}) || group(id).head != id) continue;
-      for (const Prologue& row : kPrologues)
+      for (const FusedBefore& row : kFusedBefore)
         if (row.head == node(id).op && row.first == node(before).op && is_applied_on_reading(node(before), row)) {
           move(before, id);
           break;
         }
     }
   }
-  bool is_applied_on_reading(const Node& first, const Prologue& row) const {
+  bool is_applied_on_reading(const Node& first, const FusedBefore& row) const {
     if (first.is(OpKind::Transpose)) return swaps_last_axes(first);
     for (size_t k = 0; k < first.inputs.size(); k++)
       if (!is_weight(first.inputs[k])) return fits(row.operand, first, k);

@@ -1,5 +1,6 @@
 // What `gopt optimize` does to a graph, as one function: rules are confirmed and searched, the result is checked and,
-// where code is wanted, planned and timed. It prints nothing, reads and writes no model, and handles no signal.
+// where code is wanted, planned and timed. It prints nothing, handles no signal, and reads and writes no model but for
+// a timer.
 #pragma once
 
 #include <functional>
