@@ -26,6 +26,7 @@ STAGES = {
     "codegen.h": "codegen",
     "runnable_model.h": "driver",
     "driver.h": "driver",
+    "model_timer.h": "driver",
     "onnx.h": "ir",
     "interpreter.h": "ir",
     "taso_json.h": "rules",

@@ -19,19 +19,21 @@
 #include "report_json.h"
 #include "report_page.h"
 #include "rule_files.h"
+#include "runtime_flags.h"
 #include "write_file.h"
 
 namespace gopt::cli {
 namespace {
 
 struct OptimizeOptions {
-  std::string input, output, emit, target = "cpu", search = "backtracking", cost = "auto", check = "auto",
-                                   budget = "60s", cache, gpu;
+  std::string input, output, emit, target, search = "backtracking", cost = "auto", check = "auto", budget = "60s",
+                                           cache, gpu;
   std::vector<std::string> reports, rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, runs = 15, workers = 0;
   double alpha = 1.05;
   uint64_t seed = 0;
   Tolerance tolerance;
+  RuntimeFlags runtime;
   bool dry_run = false, force = false, measure = true, quiet = false;
   Hold hold;
 };
@@ -95,7 +97,7 @@ Status check_outputs(const OptimizeOptions& o) {
   GOPT_RETURN_IF_ERROR(check_distinct(written, o.rules));
   if (o.target == "onnx" && !o.emit.empty())
     return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
-  return Unit{};
+  return check_runtime_flags(o.runtime, !o.output.empty());
 }
 
 // The names of the marks that no rule may have unasked.
@@ -162,16 +164,23 @@ CheckEngine check_engine(const std::string& name) {
                                  : CheckEngine::Auto;
 }
 
+// Where only the ONNX file is asked for, it is what the costs are for.
+TargetKind target_kind(const OptimizeOptions& o) {
+  const bool is_for_runtime = o.target.empty() && !o.output.empty() && o.emit.empty() && o.cost != "measured";
+  if (o.target == "onnx" || is_for_runtime) return TargetKind::Onnx;
+  return o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu;
+}
+
 Result<DriverOptions> driver_options(const OptimizeOptions& o) {
   DriverOptions d;
-  d.target = {o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, o.threads};
+  d.target = {target_kind(o), o.threads};
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(o));
-  d.measured_costs = o.cost == "measured" || (o.cost == "auto" && o.target != "onnx");
-  if (d.measured_costs && o.target == "onnx")
+  d.measured_costs = o.cost == "measured" || (o.cost == "auto" && d.target.kind != TargetKind::Onnx);
+  if (d.measured_costs && d.target.kind == TargetKind::Onnx)
     return Error{"--cost measured is of kernels for --target cpu or cuda; --target onnx has none"};
-  if (!o.gpu.empty() && (o.target != "cuda" || !d.measured_costs))
+  if (!o.gpu.empty() && (d.target.kind != TargetKind::Cuda || !d.measured_costs))
     return Error{"--gpu says whose kernel times a plan for --target cuda is made by; it does not go with --target " +
-                 o.target + " --cost " + o.cost};
+                 (o.target.empty() ? "cpu" : o.target) + " --cost " + o.cost};
   if (d.measured_costs) {
     GOPT_ASSIGN_OR_RETURN(d.cache, cache_path(o.cache));
   }
@@ -182,6 +191,10 @@ Result<DriverOptions> driver_options(const OptimizeOptions& o) {
   d.wants_plans = !o.reports.empty() && !o.dry_run;
   d.times_code = o.measure;
   d.runs = o.runs;
+  d.wants_onnx = !o.output.empty();
+  if (o.runtime.is_given()) {
+    GOPT_ASSIGN_OR_RETURN(d.timer, make_timer(o.runtime, o.threads, o.seed));
+  }
   if (!o.output.empty() && !o.dry_run) d.is_writable = check_exportable;
   return d;
 }
@@ -195,7 +208,7 @@ Status write_outputs(const OptimizeOptions& o, const Outcome& outcome, Optimizat
     report.emitted = o.emit;
   }
   if (!o.output.empty()) {
-    GOPT_RETURN_IF_ERROR(export_onnx(outcome.result.graph, o.output, {.force = o.force}));
+    GOPT_RETURN_IF_ERROR(export_onnx(outcome.onnx_graph(), o.output, {.force = o.force}));
     report.output = o.output;
   }
   return Unit{};
@@ -273,9 +286,10 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
   app.add_option("model", o->input, "an ONNX file")->required();
   app.add_option("-o,--output", o->output, "write the optimized model to FILE.onnx");
   app.add_option("--emit", o->emit, "write code to the folder DIR");
-  app.add_option("--target", o->target, "cpu, cuda or onnx")
-      ->check(CLI::IsMember({"cpu", "cuda", "onnx"}))
-      ->capture_default_str();
+  app.add_option("--target", o->target,
+                 "what the costs are for: cpu, cuda, or onnx, a runtime that runs the file (default: onnx where -o is "
+                 "given without --emit, else cpu)")
+      ->check(CLI::IsMember({"cpu", "cuda", "onnx"}));
   app.add_option("--report", o->reports, "write what was done to FILE.html, a page, or FILE.json; may be given twice")
       ->allow_extra_args(false);
   app.add_option("--rules", o->rules, "rules files; those that gopt ships where none is given");
@@ -317,6 +331,7 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_flag("!--no-measure", o->measure, "do not time the emitted code against the original's");
+  add_runtime_flags(app, o->runtime);
   app.add_flag("--dry-run", o->dry_run, "write nothing");
   app.add_flag("--force", o->force, "overwrite existing files");
   return [o] { return optimize_model(*o); };
