@@ -1,5 +1,7 @@
 #include "abi.h"
 
+#include "buffers.h"
+
 namespace gopt::codegen {
 
 std::string quoted(const std::string& text) {
@@ -54,6 +56,23 @@ std::string print_tables(const Plan& plan) {
          "const gopt_tensor_info* gopt_input(int number) { return " + bounded("&kInputs", in, "nullptr") + "; }\n" +
          "const gopt_tensor_info* gopt_output(int number) { return " + bounded("&kOutputs", out, "nullptr") + "; }\n" +
          "const char* gopt_kernel_name(int number) { return " + bounded("kKernelNames", kernels, "nullptr") + "; }\n\n";
+}
+
+std::string print_attempt(const std::string& create) {
+  return "try {\n" + create + "} catch (const std::exception&) {\nlibrary.add_nothing();\n}\n";
+}
+
+std::string print_refresh(const Plan& plan, const Kernel& kernel, const std::string& last) {
+  std::string text;
+  for (BufferId id : kernel.input_buffers) {
+    const Buffer& buffer = plan.buffer(id);
+    const Location location = locate(plan, id);
+    if (location.place != BufferPlace::Arena) continue;
+    const bool is_float = buffer.element == ElementType::Float32;
+    text += std::string("gopt_runtime::refresh_") + (is_float ? "floats" : "bytes") + "(" + pointer_text(location) +
+            ", " + std::to_string(buffer.size_bytes) + ", " + last + ");\n";
+  }
+  return text;
 }
 
 }  // namespace gopt::codegen

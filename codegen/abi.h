@@ -11,4 +11,10 @@ namespace gopt::codegen {
 std::string print_tables(const Plan& plan);
 std::string quoted(const std::string& text);  // as a C string literal
 
+// Of timing plans. What adds a library kernel, so that one that the library refuses is none.
+std::string print_attempt(const std::string& create);
+// What writes anew all that the kernel reads, as whoever comes before it in a model does; `last` is the last argument
+// of the runtime's functions.
+std::string print_refresh(const Plan& plan, const Kernel& kernel, const std::string& last);
+
 }  // namespace gopt::codegen

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <thread>
 
+#include "gopt/codegen.h"
 #include "gopt/graph.h"
 
 extern char** environ;
@@ -36,7 +38,6 @@ const Toolchain& cpu_toolchain() {
   return tools;
 }
 
-// nvcc of the path, or where $CUDA_HOME or the toolkit's installer puts it.
 std::string find_nvcc() {
   const char* path = getenv("PATH");
   std::istringstream folders(path ? path : "");
@@ -47,9 +48,11 @@ std::string find_nvcc() {
   return (fs::path(home ? home : "/usr/local/cuda") / "bin" / "nvcc").string();
 }
 
+fs::path toolkit_of(const std::string& nvcc) { return fs::path(nvcc).parent_path().parent_path(); }
+
 const Toolchain& cuda_toolchain() {
   static const Toolchain tools = [] {
-    const std::string nvcc = find_nvcc(), root = fs::path(nvcc).parent_path().parent_path().string();
+    const std::string nvcc = find_nvcc(), root = toolkit_of(nvcc).string();
     return Toolchain{nvcc,
                      {"-std=c++17", "-O3", "-arch=sm_90", "-Xcompiler=-fPIC"},
                      {"-shared", "-cudart=shared", "-Xlinker=-Bsymbolic", "-L" + root + "/lib64",
@@ -149,17 +152,31 @@ Status finish(Job& job) {
   return Unit{};
 }
 
+// The folder's headers that a source includes, each with those that it includes itself.
+std::string headers_of(const Source& source, const std::vector<Source>& sources) {
+  std::set<std::string> found;
+  std::vector<const Source*> open{&source};
+  std::string text;
+  while (!open.empty()) {
+    const Source& from = *open.back();
+    open.pop_back();
+    for (const Source& header : sources) {
+      if (!is_header(header) || from.text.find("#include \"" + header.name + "\"") == std::string::npos) continue;
+      if (!found.insert(header.name).second) continue;
+      open.push_back(&header);
+      text += header.name + "\n" + header.text;
+    }
+  }
+  return text;
+}
+
 // Compiles what the cache does not hold, as many at once as there are processors.
 Status compile(const std::vector<Source>& sources, const Toolchain& tools, const fs::path& cache,
                const std::string& key, std::vector<fs::path>& objects) {
   const fs::path work = cache / ("work" + std::to_string(getpid()) + "_" + to_string(hash_bytes(key)).substr(0, 8));
   std::error_code error;
   fs::create_directories(work, error);
-  std::string headers;
-  for (const Source& s : sources) {
-    std::ofstream(work / s.name, std::ios::binary) << s.text;
-    if (is_header(s)) headers += s.name + "\n" + s.text;
-  }
+  for (const Source& s : sources) std::ofstream(work / s.name, std::ios::binary) << s.text;
   const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   std::vector<Job> running;
   Status result = Unit{};
@@ -170,7 +187,7 @@ Status compile(const std::vector<Source>& sources, const Toolchain& tools, const
   };
   for (const Source& s : sources) {
     if (is_header(s) || s.name == "example.cc") continue;
-    const fs::path object = cache / (to_string(hash_bytes(key + headers + s.text)) + ".o");
+    const fs::path object = cache / (to_string(hash_bytes(key + headers_of(s, sources) + s.text)) + ".o");
     objects.push_back(object);
     if (fs::exists(object, error)) continue;
     if (running.size() >= at_once) wait_for_first();
@@ -230,3 +247,14 @@ Result<std::string> build_folder(const std::string& folder) {
 }
 
 }  // namespace gopt::codegen
+
+namespace gopt {
+
+std::optional<std::string> cuda_toolkit() {
+  const std::string nvcc = codegen::find_nvcc();
+  std::error_code error;
+  if (!std::filesystem::exists(nvcc, error)) return std::nullopt;
+  return codegen::toolkit_of(nvcc).string();
+}
+
+}  // namespace gopt

@@ -1,7 +1,6 @@
-# gopt_embed(OUTPUT FUNCTION FILE...): a source file with `std::string_view FUNCTION(std::string_view file)`, in the
-# namespace of the folder, that returns the text of each file by its name.
-function(gopt_embed output function)
-  get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+# gopt_embed(OUTPUT NAMESPACE FUNCTION FILE...): a source file with `std::string_view FUNCTION(std::string_view file)` in that namespace
+# that returns the text of each file by its name.
+function(gopt_embed output namespace function)
   set(cases "")
   foreach(file ${ARGN})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file})
@@ -9,5 +8,5 @@ function(gopt_embed output function)
     get_filename_component(name ${file} NAME)
     string(APPEND cases "  if (file == \"${name}\") return R\"_GOPT_(${text})_GOPT_\";\n")
   endforeach()
-  file(CONFIGURE OUTPUT ${output} CONTENT "// Made by embed.cmake.\n#include <string_view>\n\nnamespace gopt::@folder@ {\n\nstd::string_view ${function}(std::string_view file) {\n@cases@  return {};\n}\n\n}  // namespace gopt::@folder@\n" @ONLY)
+  file(CONFIGURE OUTPUT ${output} CONTENT "// Made by embed.cmake.\n#include <string_view>\n\nnamespace @namespace@ {\n\nstd::string_view ${function}(std::string_view file) {\n@cases@  return {};\n}\n\n}  // namespace @namespace@\n" @ONLY)
 endfunction()

@@ -154,12 +154,13 @@ Result<std::vector<std::pair<std::string, double>>> LoadedModel::profile(const s
   return table;
 }
 
-Result<double> LoadedModel::time_kernel(size_t kernel) {
+Result<std::optional<double>> LoadedModel::time_kernel(size_t kernel) {
   std::vector<double> milliseconds(static_cast<size_t>(state_->kernel_count()), -1);
   milliseconds.at(kernel) = 0;
-  if (state_->profile(state_->model, nullptr, nullptr, nullptr, milliseconds.data()) != 0)
-    return Error{state_->error(state_->model)};
-  return milliseconds[kernel];
+  const int status = state_->profile(state_->model, nullptr, nullptr, nullptr, milliseconds.data());
+  if (status == 0) return std::optional(milliseconds[kernel]);
+  if (status == 1) return std::optional<double>();  // the library has no such kernel
+  return Error{state_->error(state_->model)};
 }
 
 }  // namespace gopt

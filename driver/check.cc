@@ -61,7 +61,8 @@ Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& 
       passed &= differences.back().passed;
     }
     report.draws.emplace_back(to_string(kind));
-    if (kind == InputKind::Ordinary || !passed) report.differences = std::move(differences);
+    if (kind == InputKind::Ordinary || !passed) report.differences = differences;
+    report.differences_of_draw.push_back(std::move(differences));
     report.checked = true;
     report.passed = passed;
     if (!passed) break;

@@ -8,6 +8,8 @@
 #include "check.h"
 #include "gopt/confirm_rule.h"
 #include "judge.h"
+#include "machine.h"
+#include "machine_speed.h"
 #include "measured_costs.h"
 #include "onnx_target.h"
 #include "time_in_turns.h"
@@ -47,6 +49,9 @@ class Optimization {
       GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
       outcome_.plan = *plan;
     }
+    if (options_.wants_plans) add_plans();
+    outcome_.roofline = roofline_of(options_.target, machine_roofline());
+    outcome_.phases = clock_.phases();
     return std::move(outcome_);
   }
 
@@ -54,29 +59,66 @@ class Optimization {
   static constexpr double kMeasuringSeconds = 60;
   static constexpr double kHopeful = 0.5, kCautious = 2;  // what kernels that were never timed count of their estimate
 
+  using Running = PhaseClock::Running;
+
   PlannedGraph& result() { return result_ ? *result_ : original_; }
 
   // With measured costs: the original's kernels, measured, calibrate the rest. Where kernels cannot be built or the
   // graph cannot be planned, costs are analytic.
   Status prepare_costs() {
     if (!options_.measured_costs) return Unit{};
-    GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache, machine_name()));
+    GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache));
+    GOPT_ASSIGN_OR_RETURN(const ChosenMachine chosen, machine_for(cache));
+    if (!chosen.note.empty()) outcome_.notes.push_back(chosen.note);
+    if (chosen.machine.empty()) return Unit{};
+    cache.choose_machine(chosen.machine);
+    can_time_ = chosen.is_here;
     costs_.cache = std::make_shared<KernelCache>(std::move(cache));
     const Result<int> timed = measure(original_.graph());
-    if (!timed.ok()) {
+    if (!timed.ok())
+      outcome_.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
+    outcome_.has_measured_costs = timed.ok() && has_enough_times();
+    if (outcome_.has_measured_costs) {
+      outcome_.machine = chosen.machine;
+    } else {
       costs_.cache.reset();
       costs_.known.clear();
-      outcome_.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
     }
-    outcome_.has_measured_costs = timed.ok();
     return Unit{};
+  }
+
+  Result<ChosenMachine> machine_for(const KernelCache& cache) const {
+    if (options_.target.kind != TargetKind::Cuda) return ChosenMachine{.machine = cpu_machine(), .is_here = true};
+    return choose_gpu(cuda_machine(), cache.machines(), options_.gpu).with_context(options_.cache);
+  }
+
+  // Where nothing can be timed: whether the cache knows any kernel of the model.
+  bool has_enough_times() {
+    if (can_time_) return true;
+    const auto is_known = [&](const KernelSpec& spec) {
+      return costs_.cache->find(kernel_signature(spec)).has_value();
+    };
+    const auto unknown =
+        costs_.known.size() - static_cast<size_t>(std::count_if(costs_.known.begin(), costs_.known.end(), is_known));
+    if (unknown == 0) return true;
+    const std::string all = std::to_string(costs_.known.size());
+    outcome_.notes.push_back(unknown == costs_.known.size()
+                                 ? "costs are estimates: the cache has no times of any kernel of this model"
+                                 : "the cache has no times of " + std::to_string(unknown) + " of " + all +
+                                       " kernels that the model may use; they are estimated");
+    return unknown < costs_.known.size();
   }
 
   // Kernels that a plan of the graph may choose, those that the cache lacks timed.
   Result<int> measure(const Graph& graph) {
     GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, admitted_kernels(graph, options_.target));
+    if (!can_time_) {
+      costs_.known = specs;
+      return 0;
+    }
     MeasureOptions options{.threads = options_.target.threads, .stop = search_.stop, .progress = search_.progress};
     options.budget_seconds = std::max(0.0, kMeasuringSeconds - measuring_seconds_);
+    const Running running(clock_, "timing kernels");
     const auto start = std::chrono::steady_clock::now();
     GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
     measuring_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -88,6 +130,7 @@ class Optimization {
 
   // A rule is relied on where it is proved here and now, whatever its record says.
   std::optional<std::string> why_refused(const RewriteRule& rule) {
+    const Running running(clock_, "proving rules");
     const Confirmation& found = confirmer_.confirm(rule);
     if (!found.proof) return found.why_not;
     if (outcome_.proofs.insert_or_assign(rule.name, *found.proof).second && record_differs(rule, *found.proof))
@@ -114,7 +157,7 @@ class Optimization {
     constexpr int kRounds = 6;
     seconds_left_ = search_.budget_seconds;
     for (int round = 0; round < kRounds; round++) {
-      const bool is_last = !costs_.cache || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1 ||
+      const bool is_last = !costs_.cache || !can_time_ || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1 ||
                            measuring_seconds_ >= kMeasuringSeconds;
       GOPT_ASSIGN_OR_RETURN(outcome_.result, search_with(search_, is_last ? kCautious : kHopeful,
                                                          is_last ? seconds_left_ : seconds_left_ / 2));
@@ -131,6 +174,7 @@ class Optimization {
   }
 
   Result<OptimizeResult> search_with(SearchOptions search, double unknown_factor, double seconds) {
+    const Running running(clock_, "searching");
     search.budget_seconds = seconds;
     const auto oracle = make_oracle(options_.target, costs_, unknown_factor);
     GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, search));
@@ -174,6 +218,7 @@ class Optimization {
 
   // The result by the times of its runtime, against the original and what is found without each of its rules.
   Status judge_result() {
+    const Running running(clock_, "timing in the runtime");
     GOPT_ASSIGN_OR_RETURN(const OptimizeResult passes, passes_alone());
     std::vector<Candidate> others;
     for (const std::string& rule : applied_rules())
@@ -213,6 +258,7 @@ class Optimization {
   // What is as it was computes what it did.
   CheckReport check() {
     if (!is_rewritten(original_, result())) return {.checked = true, .passed = true, .engine = "none"};
+    const Running running(clock_, "checking");
     return check_equal(original_, result(), options_.check, outcome_.result.before.operations, options_.seed + 1);
   }
 
@@ -256,6 +302,17 @@ class Optimization {
     outcome_.result.graph = original_.graph();
     outcome_.result.after = outcome_.result.before;
     outcome_.result.applied.clear();
+    outcome_.result.origins.clear();
+    for (uint32_t node = 0; node < original_.graph().nodes().size(); node++)
+      outcome_.result.origins.push_back({NodeId{node}});
+  }
+
+  void add_plans() {
+    const Running running(clock_, "planning");
+    const auto original = original_.plan(), plan = result().plan();
+    if (original.ok()) outcome_.original_plan = **original;
+    if (plan.ok()) outcome_.plan = **plan;
+    if (!plan.ok()) outcome_.plan_note = plan.error().message;
   }
 
   // Original and result, timed in turns on this machine; the faster one is kept.
@@ -265,6 +322,7 @@ class Optimization {
       return;
     }
     if (!is_rewritten(original_, result())) return;
+    const Running running(clock_, "timing the code");
     auto latency = measure_latency();
     if (!latency.ok()) {
       outcome_.latency_note = "not measured: " + latency.error().message;
@@ -293,6 +351,7 @@ class Optimization {
     PlannedGraph other(result().graph(), options_.target, analytic);
     const auto plan = result().plan(), other_plan = other.plan();
     if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return;
+    const Running running(clock_, "timing the code");
     const auto code = result().code(), other_code = other.code();
     if (!code.ok() || !other_code.ok()) return;
     const auto times = time_in_turns(**code, **other_code, options_.seed, options_.runs);
@@ -312,6 +371,8 @@ class Optimization {
   std::optional<PlannedGraph> result_;
   RuleConfirmer confirmer_;
   Outcome outcome_;
+  bool can_time_ = true;
+  PhaseClock clock_;
   double measuring_seconds_ = 0;
   double seconds_left_ = 0;  // of the search's
 };

@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=FILE -P hash_sources.cmake SOURCE...: writes a header that defines GOPT_CODE_HASH, a hash of the sources.
+# cmake -DOUTPUT=FILE -DNAME=NAME -P hash_sources.cmake SOURCE...: writes a header that defines NAME, a hash of the sources.
 set(text "")
 math(EXPR last "${CMAKE_ARGC} - 1")
 set(is_source FALSE)
@@ -12,4 +12,4 @@ foreach(i RANGE ${last})
 endforeach()
 string(SHA256 all "${text}")
 string(SUBSTRING ${all} 0 16 all)
-file(WRITE ${OUTPUT} "// Made by hash_sources.cmake.\n#pragma once\n#define GOPT_CODE_HASH \"${all}\"\n")
+file(WRITE ${OUTPUT} "// Made by hash_sources.cmake.\n#pragma once\n#define ${NAME} \"${all}\"\n")

@@ -103,7 +103,7 @@ Speedup speedup(const std::vector<double>& before, const std::vector<double>& af
 }
 
 Result<JudgedModel> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
-                        const std::vector<Candidate>& others, ModelTimer& timer) {
+                          const std::vector<Candidate>& others, ModelTimer& timer) {
   return Judge(original, passes, timer).run(found, others);
 }
 

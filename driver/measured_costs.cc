@@ -1,50 +1,15 @@
 #include "measured_costs.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <numeric>
 
 #include "build_plan.h"
-#include "code_hash.h"
 #include "gopt/statistics.h"
 
 namespace gopt::driver {
-namespace {
-
-// oneDNN says its version through its C interface, the same in releases 2 and 3.
-std::string dnnl_version_text() {
-  struct Version {
-    int major, minor, patch;
-  };
-  for (const char* name : {"libdnnl.so", "libdnnl.so.3", "libdnnl.so.2"}) {
-    void* library = dlopen(name, RTLD_LAZY);
-    if (!library) continue;
-    const auto version = reinterpret_cast<const Version* (*)()>(dlsym(library, "dnnl_version"));
-    if (version)
-      return std::to_string(version()->major) + "." + std::to_string(version()->minor) + "." +
-             std::to_string(version()->patch);
-  }
-  return "none";
-}
-
-}  // namespace
-
-std::string machine_name() {
-  std::string processor = "unknown";
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) != 0) continue;
-    processor = line.substr(line.find(':') + 1);
-    break;
-  }
-  return processor + "; oneDNN " + dnnl_version_text() + "; code " GOPT_CODE_HASH;
-}
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -57,11 +22,11 @@ class Batch {
   explicit Batch(std::vector<KernelSpec> specs)
       : specs_(std::move(specs)), samples_ms_(specs_.size()), is_refused_(specs_.size()) {}
 
-  // Until `is_over` says so. Errors: those of building.
+  // Until `is_over` says so. Errors: those of building; a device that fails, after which what was timed is good.
   Status time(int threads, const std::function<bool()>& is_over) {
     GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(timing_plan(specs_), threads));
     for (int round = 0; round < kRounds; round++)
-      for (size_t k = 0; k < specs_.size() && !is_over(); k++) time_once(model, k);
+      for (size_t k = 0; k < specs_.size() && !is_over(); k++) GOPT_RETURN_IF_ERROR(time_once(model, k));
     return Unit{};
   }
 
@@ -91,14 +56,15 @@ class Batch {
     return spent > kVerySlowMs || (spent > kSlowMs && samples_ms_[k].size() >= kFewSamples);
   }
 
-  void time_once(LoadedModel& model, size_t k) {
+  Status time_once(LoadedModel& model, size_t k) {
     std::vector<double>& samples = samples_ms_[k];
-    if (is_refused_[k] || is_timed_enough(k)) return;
-    const Result<double> ms = model.time_kernel(k);
-    if (ms.ok())
+    if (is_refused_[k] || is_timed_enough(k)) return Unit{};
+    GOPT_ASSIGN_OR_RETURN(const std::optional<double> ms, model.time_kernel(k));
+    if (ms)
       samples.push_back(*ms);
     else
-      is_refused_[k] = true;  // the library has no such kernel
+      is_refused_[k] = true;
+    return Unit{};
   }
 
   // The first run finds nothing in place: it counts where there is no other.
@@ -162,9 +128,10 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
     in_batch.insert(in_batch.end(), missing.begin() + static_cast<std::ptrdiff_t>(first),
                     missing.begin() + static_cast<std::ptrdiff_t>(end));
     Batch batch(std::move(in_batch));
-    GOPT_RETURN_IF_ERROR(batch.time(options.threads, is_over));
+    const Status status = batch.time(options.threads, is_over);
     timed += batch.keep(cache);
     GOPT_RETURN_IF_ERROR(cache.save());
+    GOPT_RETURN_IF_ERROR(status);
   }
   return timed;
 }

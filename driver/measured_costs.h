@@ -12,10 +12,6 @@
 
 namespace gopt::driver {
 
-// What times depend on beside the kernel: the processor, its caches, oneDNN and what emits kernels; for the cache's
-// keys.
-std::string machine_name();
-
 struct MeasureOptions {
   int threads = 1;
   double budget_seconds = 60;  // what is not timed by then is estimated

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_set>
 
 namespace gopt {
 
@@ -289,6 +290,7 @@ void GraphBuilder::output(std::string name, Value value) { outputs_.push_back({s
 Graph GraphBuilder::build() const { return Graph(inputs_, outputs_, metadata_); }
 
 void GraphBuilder::adopt(const Graph& graph) {
+  interned_.reserve(interned_.size() + graph.nodes().size());
   for (const NodePtr& node : graph.nodes()) interned_.try_emplace(node->hash, node);
 }
 
@@ -301,6 +303,7 @@ class Replacer {
  public:
   Replacer(const Graph& graph, const std::map<Value, Value>& replacements) : replacements_(replacements) {
     builder_.adopt(graph);
+    done_.reserve(graph.nodes().size());
   }
 
   Result<Value> resolve(const Value& root) {
@@ -340,6 +343,7 @@ class Replacer {
     }
     return done_.at(root);
   }
+  ValueMap became() && { return std::move(done_); }
 
  private:
   // What stands for v, if it is something else.
@@ -386,13 +390,13 @@ class Replacer {
 
   const std::map<Value, Value>& replacements_;
   GraphBuilder builder_;
-  std::map<Value, Value> done_;
-  std::set<Value> open_;
+  ValueMap done_;
+  std::unordered_set<Value, HashOfValue> open_;
 };
 
 }  // namespace
 
-Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements) {
+Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements, ValueMap* became) {
   Replacer replacer(graph, replacements);
   std::vector<GraphOutput> outputs;
   bool changed = false;
@@ -401,6 +405,7 @@ Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& r
     changed |= !(v == o.value);
     outputs.push_back({o.name, std::move(v)});
   }
+  if (became) *became = std::move(replacer).became();
   if (!changed) return graph;
   return Graph(graph.inputs(), std::move(outputs), graph.metadata());
 }

@@ -2,7 +2,6 @@
 #include <set>
 
 #include "passes.h"
-#include "replace_each.h"
 
 namespace gopt::optimizer {
 namespace {
@@ -47,11 +46,11 @@ bool is_copy(const Node& node) {
   return copies_by_definition(node);
 }
 
-Graph drop_identities(const Graph& graph) {
+Replacements drop_identities(const Graph& graph) {
   // An output that would become an input, a constant or another output keeps its copy, which carries its name.
   std::set<Value> outputs;
   for (const GraphOutput& output : graph.outputs()) outputs.insert(output.value);
-  std::vector<std::pair<Value, Value>> replacements;
+  Replacements replacements;
   for (const NodePtr& node : graph.nodes()) {
     if (!is_copy(*node)) continue;
     const Value copy{node, 0}, original = node->inputs.front();
@@ -61,7 +60,7 @@ Graph drop_identities(const Graph& graph) {
     }
     replacements.emplace_back(copy, original);
   }
-  return replace_each(graph, replacements);
+  return replacements;
 }
 
 }  // namespace gopt::optimizer

@@ -2,7 +2,6 @@
 
 #include "gopt/interpreter.h"
 #include "passes.h"
-#include "replace_each.h"
 
 namespace gopt::optimizer {
 namespace {
@@ -51,9 +50,9 @@ bool is_foldable(const Graph& graph, const NodePtr& node) {
 
 }  // namespace
 
-Graph fold_constants(const Graph& graph) {
+Replacements fold_constants(const Graph& graph) {
   GraphBuilder builder;
-  std::vector<std::pair<Value, Value>> replacements;
+  Replacements replacements;
   for (const NodePtr& node : graph.nodes()) {
     if (!is_foldable(graph, node)) continue;
     const auto values = evaluate(node);
@@ -63,7 +62,7 @@ Graph fold_constants(const Graph& graph) {
       replacements.emplace_back(Value{node, static_cast<int>(output)}, builder.constant((*values)[output], name));
     }
   }
-  return replace_each(graph, replacements);
+  return replacements;
 }
 
 }  // namespace gopt::optimizer

@@ -2,13 +2,12 @@
 #include <map>
 
 #include "passes.h"
-#include "replace_each.h"
 
 namespace gopt::optimizer {
 namespace {
 
 // Pairs each output of `later` with that of the node that stands for it.
-void add_outputs(const NodePtr& later, const NodePtr& earlier, std::vector<std::pair<Value, Value>>& replacements) {
+void add_outputs(const NodePtr& later, const NodePtr& earlier, Replacements& replacements) {
   for (size_t output = 0; output < later->outputs.size(); output++)
     replacements.emplace_back(Value{later, static_cast<int>(output)}, Value{earlier, static_cast<int>(output)});
 }
@@ -17,21 +16,21 @@ bool is_mergeable(const Node& node) { return !node.is(OpKind::Input) && !node.is
 
 }  // namespace
 
-Graph merge_equal_nodes(const Graph& graph) {
+Replacements merge_equal_nodes(const Graph& graph) {
   std::map<Hash128, NodePtr> first;
-  std::vector<std::pair<Value, Value>> replacements;
+  Replacements replacements;
   for (const NodePtr& node : graph.nodes()) {
     if (!is_mergeable(*node)) continue;
     const auto [entry, is_new] = first.try_emplace(node->hash, node);
     if (!is_new) add_outputs(node, entry->second, replacements);
   }
-  return replace_each(graph, replacements);
+  return replacements;
 }
 
-Graph merge_commuted_nodes(const Graph& graph) {
+Replacements merge_commuted_nodes(const Graph& graph) {
   using Key = std::pair<OpKind, std::vector<std::pair<Hash128, int>>>;
   std::map<Key, NodePtr> first;
-  std::vector<std::pair<Value, Value>> replacements;
+  Replacements replacements;
   for (const NodePtr& node : graph.nodes()) {
     if (!is_mergeable(*node) || node->is(OpKind::Constant) || !op_info(node->op).has(kCommutative)) continue;
     Key key{node->op, {}};
@@ -42,7 +41,7 @@ Graph merge_commuted_nodes(const Graph& graph) {
     if (!is_new && !has_attributes && entry->second->outputs == node->outputs)
       add_outputs(node, entry->second, replacements);
   }
-  return replace_each(graph, replacements);
+  return replacements;
 }
 
 }  // namespace gopt::optimizer

@@ -5,7 +5,7 @@
 #include "gopt/optimizer.h"
 #include "passes.h"
 #include "rule_selection.h"
-#include "search.h"
+#include "windows.h"
 
 namespace gopt {
 namespace {
@@ -32,14 +32,16 @@ std::vector<RefusedRule> refused_rules(const std::vector<AppliedRule>& applied, 
 class Pipeline {
  public:
   Pipeline(OptimizeResult& result, const SearchOptions& options)
-      : result_(result), disabled_(options.disabled_passes) {}
+      : result_(result), disabled_(options.disabled_passes), lineage_(result.graph) {}
 
-  void run(const std::string& name, Graph (*pass)(const Graph&)) {
+  void run(const std::string& name, Replacements (*pass)(const Graph&)) {
     if (std::find(disabled_.begin(), disabled_.end(), name) != disabled_.end()) return;
     const auto start = Clock::now();
-    const Graph after = pass(result_.graph);
-    const bool changed = !after.same_as(result_.graph);
-    result_.graph = after;
+    RewriteStep step{result_.graph, {}, {}, {}};
+    step.after = replace_each(step.before, pass(step.before), &step.became);
+    const bool changed = !step.after.same_as(step.before);
+    if (changed) lineage_.follow(step);
+    result_.graph = step.after;
     check(name);
     result_.passes.push_back({name, changed, seconds_since(start)});
   }
@@ -47,13 +49,23 @@ class Pipeline {
   void search(Found found, Clock::time_point start) {
     const bool changed = !found.graph.same_as(result_.graph);
     result_.graph = std::move(found.graph);
-    result_.applied.insert(result_.applied.end(), found.applied.begin(), found.applied.end());
+    result_.applied = std::move(found.applied);
+    result_.trajectory = std::move(found.trajectory);
+    for (const RewriteStep& step : found.rewrites) lineage_.follow(step);
     result_.stop_reason = found.stop_reason;
     result_.steps = found.steps;
     result_.rules_tried = found.rules_tried;
     result_.graphs_seen = found.graphs_seen;
     check("search");
     result_.passes.push_back({"search", changed, seconds_since(start)});
+  }
+
+  void trace_nodes() {
+    result_.origins = lineage_.origins();
+    for (size_t use = 0; use < result_.applied.size(); use++) {
+      result_.applied[use].replaced = lineage_.replaced(use);
+      result_.applied[use].made = lineage_.made(use);
+    }
   }
 
  private:
@@ -64,6 +76,7 @@ class Pipeline {
 
   OptimizeResult& result_;
   const std::vector<std::string>& disabled_;
+  Lineage lineage_;
 };
 
 // Searches until the trace has no rule that is refused: what was found with such a rule's help is not kept. Rules are
@@ -75,7 +88,7 @@ Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, con
   while (true) {
     GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, select_patterns(rules, options, original));
     if (options.search == SearchKind::None || patterns.empty()) return std::optional<Found>();
-    Found found = search_rewrites(graph, patterns, costs, options);
+    Found found = search_in_windows(graph, patterns, costs, options);
     const std::vector<RefusedRule> more = refused_rules(found.applied, rules, options);
     if (more.empty()) return std::optional<Found>(std::move(found));
     for (const RefusedRule& rule : more) options.disabled_rules.push_back(rule.rule);
@@ -85,6 +98,23 @@ Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, con
 
 }  // namespace
 
+std::span<const optimizer::Pass> optimizer::passes_before_search() {
+  static constexpr Pass passes[] = {{"merge-equal-nodes", merge_equal_nodes},
+                                    {"drop-identities", drop_identities},
+                                    {"fold-constants", fold_constants},
+                                    {"merge-commuted-nodes", merge_commuted_nodes}};
+  return passes;
+}
+
+const std::vector<std::string>& pass_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Pass& pass : passes_before_search()) all.emplace_back(pass.name);
+    return all;
+  }();
+  return names;
+}
+
 Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRule>& rules, CostOracle& costs,
                                 const SearchOptions& options) {
   const auto start = Clock::now();
@@ -93,10 +123,7 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
   result.graph = graph;
   result.before = costs.estimate(graph);
   Pipeline pipeline(result, options);
-  pipeline.run("merge-equal-nodes", merge_equal_nodes);
-  pipeline.run("drop-identities", drop_identities);
-  pipeline.run("fold-constants", fold_constants);
-  pipeline.run("merge-commuted-nodes", merge_commuted_nodes);
+  for (const Pass& pass : passes_before_search()) pipeline.run(pass.name, pass.run);
   const auto search_start = Clock::now();
   GOPT_ASSIGN_OR_RETURN(std::optional<Found> found,
                         search_with_confirmed_rules(result.graph, graph, rules, costs, options, result.refused));
@@ -104,6 +131,7 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
   if (found) pipeline.search(*std::move(found), search_start);
   pipeline.run("drop-identities", drop_identities);
   pipeline.run("fold-constants", fold_constants);
+  pipeline.trace_nodes();
   result.after = costs.estimate(result.graph);
   result.seconds = seconds_since(start);
   return result;

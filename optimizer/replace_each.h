@@ -8,8 +8,10 @@
 
 namespace gopt::optimizer {
 
-// Every key replaced by its value, also within other values. Precondition: types agree and no value depends on its own
-// key.
-Graph replace_each(const Graph& graph, const std::vector<std::pair<Value, Value>>& replacements);
+using Replacements = std::vector<std::pair<Value, Value>>;
+
+// Every key replaced by its value, also within other values; `became` as replace_values has it. Precondition: types
+// agree and no value depends on its own key.
+Graph replace_each(const Graph& graph, const Replacements& replacements, ValueMap* became = nullptr);
 
 }  // namespace gopt::optimizer

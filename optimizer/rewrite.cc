@@ -58,12 +58,11 @@ class Instantiator {
     for (const PatternValue& output : side_.outputs) outputs.push_back(find(output));
     return outputs;
   }
-  std::vector<Hash128> made() const {
-    std::vector<Hash128> hashes;
-    for (const NodePtr& node : made_) hashes.push_back(node->hash);
+  std::vector<NodePtr> made() const {
+    std::vector<NodePtr> nodes = made_;
     for (const PatternValue& output : side_.outputs)
-      if (output.variable >= 0) hashes.push_back(binding_.variables[output.variable].node->hash);
-    return hashes;
+      if (output.variable >= 0) nodes.push_back(binding_.variables[output.variable].node);
+    return nodes;
   }
 
  private:
@@ -108,22 +107,25 @@ class Instantiator {
   std::map<int, std::vector<std::pair<int, Value>>> roots_of_;
 };
 
-// Values in place of the roots of one binding. Errors: another type than the root's.
-Result<std::map<Value, Value>> replacements_of(GraphBuilder& builder, const Graph& graph, const Binding& binding,
-                                               const std::set<AtomId>& symbols, std::vector<Hash128>& made) {
+struct BuiltSide {
+  std::map<Value, Value> replacements;  // of the roots
+  std::vector<NodePtr> made;
+};
+// The right side of one binding. Errors: another type than a root's.
+Result<BuiltSide> build_side(GraphBuilder& builder, const Graph& graph, const Binding& binding,
+                             const std::set<AtomId>& symbols) {
   std::vector<Value> roots;
   for (size_t i = 0; i < binding.pattern->left.outputs.size(); i++) roots.push_back(binding.root(graph, i));
   Instantiator instantiator(builder, binding, roots, symbols);
   GOPT_ASSIGN_OR_RETURN(const std::vector<Value> values, instantiator.build());
-  std::map<Value, Value> replacements;
+  BuiltSide side{{}, instantiator.made()};
   for (size_t i = 0; i < roots.size(); i++) {
     if (!(values[i].type() == roots[i].type()))
       return Error{fmt::format("output {} would be {} in place of {}", i, to_string(values[i].type()),
                                to_string(roots[i].type()))};
-    replacements[roots[i]] = values[i];
+    side.replacements[roots[i]] = values[i];
   }
-  for (const Hash128& hash : instantiator.made()) made.push_back(hash);
-  return replacements;
+  return side;
 }
 
 // Marks the binding's nodes as taken, unless one of them already is. Constants are shared.
@@ -147,26 +149,28 @@ Result<Rewritten> apply_bindings(const Graph& graph, const std::vector<Binding>&
   const std::set<AtomId> symbols = input_symbols(graph);
   for (const Binding& binding : bindings) {
     if (!take_nodes(graph, binding, taken)) continue;
-    auto own = replacements_of(builder, graph, binding, symbols, rewritten.made);
-    if (!own.ok()) continue;
-    replacements.insert(own->begin(), own->end());
+    auto side = build_side(builder, graph, binding, symbols);
+    if (!side.ok()) continue;
+    replacements.insert(side->replacements.begin(), side->replacements.end());
     rewritten.applied.push_back(&binding);
+    rewritten.made.push_back(std::move(side->made));
   }
-  GOPT_ASSIGN_OR_RETURN(rewritten.graph, replace_values(graph, replacements));
+  GOPT_ASSIGN_OR_RETURN(rewritten.graph, replace_values(graph, replacements, &rewritten.became));
   return rewritten;
+}
+
+std::vector<NodePtr> matched_nodes(const Graph& graph, const Binding& binding) {
+  std::vector<NodePtr> nodes;
+  for (NodeId id : binding.nodes)
+    if (!graph.node(id)->is(OpKind::Constant)) nodes.push_back(graph.node(id));
+  return nodes;
 }
 
 std::vector<std::string> matched_names(const Graph& graph, const Binding& binding) {
   std::vector<std::string> names;
-  for (NodeId id : binding.nodes) {
-    const Node& node = *graph.node(id);
-    if (node.is(OpKind::Constant)) continue;
-    if (!node.name.empty())
-      names.push_back(node.name);
-    else if (const std::string value = output_name({graph.node(id), 0}); !value.empty())
-      names.push_back(value);
-    else
-      names.push_back(op_info(node.op).name);
+  for (const NodePtr& node : matched_nodes(graph, binding)) {
+    const std::string value = output_name({node, 0});
+    names.push_back(!node->name.empty() ? node->name : !value.empty() ? value : op_info(node->op).name);
   }
   return names;
 }

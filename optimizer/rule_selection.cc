@@ -6,16 +6,6 @@
 #include <algorithm>
 #include <set>
 
-namespace gopt {
-
-const std::vector<std::string>& pass_names() {
-  static const std::vector<std::string> names = {"merge-equal-nodes", "drop-identities", "fold-constants",
-                                                 "merge-commuted-nodes"};
-  return names;
-}
-
-}  // namespace gopt
-
 namespace gopt::optimizer {
 namespace {
 

@@ -16,22 +16,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct HashOfHash {
-  size_t operator()(const Hash128& hash) const { return static_cast<size_t>(hash.low); }
-};
-
-// How a graph was reached; shared by all that was reached from it.
-struct Trail {
-  std::shared_ptr<const Trail> parent;
-  std::vector<AppliedRule> applied;
-};
-using TrailPtr = std::shared_ptr<const Trail>;
-
-// A graph that was taken from the queue.
+// A graph that was taken from the queue, or is the best, and how it was reached.
 struct Site {
   Graph graph;
   double cost_ms;
-  TrailPtr trail;
+  std::shared_ptr<const Site> parent;
+  std::vector<Binding> bindings;  // to the parent's graph
 };
 using SitePtr = std::shared_ptr<const Site>;
 
@@ -53,8 +43,9 @@ struct Entry {
 
 class Search {
  public:
-  Search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options)
-      : patterns_(patterns), costs_(costs), options_(options), started_(Clock::now()) {
+  Search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options,
+         const std::function<bool(const Binding&)>& wanted)
+      : patterns_(patterns), costs_(costs), options_(options), wanted_(wanted), started_(Clock::now()) {
     for (const Pattern& pattern : patterns) depth_ = std::max(depth_, pattern.depth);
   }
 
@@ -62,13 +53,9 @@ class Search {
     found_.graph = graph;
     found_.cost = estimate(graph);
     seen_.insert(graph.hash());
-    push({found_.cost.time_ms,
-          false,
-          sequence_++,
-          std::make_shared<Site>(Site{graph, found_.cost.time_ms, nullptr}),
-          {},
-          0,
-          true});
+    record_point();
+    best_ = std::make_shared<Site>(Site{graph, found_.cost.time_ms, nullptr, {}});
+    push({found_.cost.time_ms, false, sequence_++, best_, {}, 0, true});
     while (!queue_.empty() && !should_stop()) {
       Entry entry = std::move(queue_.extract(queue_.begin()).value());
       if (!is_kept(entry.cost_ms)) break;
@@ -79,7 +66,8 @@ class Search {
         expand(entry);
       report();
     }
-    collect_trail();
+    record_point();
+    collect_rewrites();
     found_.graphs_seen = static_cast<long>(seen_.size());
     return std::move(found_);
   }
@@ -119,15 +107,6 @@ class Search {
     if (queue_.size() > static_cast<size_t>(std::max(options_.max_queue, 1))) queue_.erase(std::prev(queue_.end()));
   }
 
-  TrailPtr extend(const Site& site, const Rewritten& applied, double cost_ms) const {
-    auto trail = std::make_shared<Trail>();
-    trail->parent = site.trail;
-    for (const Binding* binding : applied.applied)
-      trail->applied.push_back({binding->pattern->rule_name, binding->pattern->rule_hash,
-                                matched_names(site.graph, *binding), site.cost_ms, cost_ms});
-    return trail;
-  }
-
   // What a binding would change.
   struct Difference {
     double gain_ms;
@@ -162,7 +141,8 @@ class Search {
         found_.graph = applied.graph;
         found_.cost = cost;
         found_.last_gain = found_.steps;
-        best_trail_ = extend(*site, applied, cost_ms);
+        best_ = std::make_shared<Site>(Site{applied.graph, cost_ms, site, bindings});
+        record_point();
         if (is_greedy()) queue_.clear();
       }
     }
@@ -194,13 +174,15 @@ class Search {
       GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
       const Rewritten& applied = *rewritten;
       if (!entry.is_improvement) region = region_around(applied.graph, positions(applied), depth_);
-      site = std::make_shared<Site>(Site{applied.graph, entry.cost_ms, extend(*site, applied, entry.cost_ms)});
+      site = std::make_shared<Site>(Site{applied.graph, entry.cost_ms, site, entry.bindings});
     }
     const MatchIndex index(site->graph);
     Entry rest{entry.cost_ms, true, 0, site, {}, 0, false};
     for (const Pattern& pattern : patterns_) {
       if (is_out_of_time()) return;
       std::vector<Binding> bindings = find_bindings(index, pattern, region ? &*region : nullptr);
+      if (wanted_ && entry.bindings.empty())
+        std::erase_if(bindings, [this](const Binding& binding) { return !wanted_(binding); });
       if (!region && bindings.size() > 1) try_together(site, bindings);
       std::move(bindings.begin(), bindings.end(), std::back_inserter(rest.bindings));
     }
@@ -215,7 +197,9 @@ class Search {
   }
 
   std::vector<NodeId> positions(const Rewritten& applied) const {
-    const std::unordered_set<Hash128, HashOfHash> made(applied.made.begin(), applied.made.end());
+    std::unordered_set<Hash128, HashOfHash128> made;
+    for (const std::vector<NodePtr>& side : applied.made)
+      for (const NodePtr& node : side) made.insert(node->hash);
     std::vector<NodeId> ids;
     for (size_t i = 0; i < applied.graph.nodes().size(); i++)
       if (made.count(applied.graph.nodes()[i]->hash)) ids.push_back(static_cast<NodeId>(i));
@@ -261,32 +245,55 @@ class Search {
                                   found_.cost.time_ms, seen_.size(), queue_.size(), found_.rules_tried));
   }
 
-  void collect_trail() {
-    std::vector<const Trail*> path;
-    for (const Trail* trail = best_trail_.get(); trail; trail = trail->parent.get()) path.push_back(trail);
-    for (size_t i = path.size(); i-- > 0;)
-      found_.applied.insert(found_.applied.end(), path[i]->applied.begin(), path[i]->applied.end());
+  void record_point() {
+    const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    found_.trajectory.push_back({found_.steps, seconds, static_cast<long>(seen_.size()), found_.cost.time_ms});
+  }
+
+  void collect_rewrites() {
+    std::vector<const Site*> path;
+    for (const Site* site = best_.get(); site->parent; site = site->parent.get()) path.push_back(site);
+    for (size_t i = path.size(); i-- > 0;) collect_rewrite(*path[i]);
+  }
+
+  // Made again: of the graphs on the way nothing is kept but what the search itself needs.
+  void collect_rewrite(const Site& site) {
+    const Graph& before = site.parent->graph;
+    auto rewritten = apply_bindings(before, site.bindings);
+    GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
+    RewriteStep step{before, rewritten->graph, std::move(rewritten->became), {}};
+    for (size_t i = 0; i < rewritten->applied.size(); i++) {
+      const Binding& binding = *rewritten->applied[i];
+      AppliedRule applied{binding.pattern->rule_name, binding.pattern->rule_hash, matched_names(before, binding)};
+      applied.step = static_cast<int>(found_.rewrites.size());
+      applied.cost_before_ms = site.parent->cost_ms;
+      applied.cost_after_ms = site.cost_ms;
+      found_.applied.push_back(std::move(applied));
+      step.uses.push_back({matched_nodes(before, binding), std::move(rewritten->made[i])});
+    }
+    found_.rewrites.push_back(std::move(step));
   }
 
   const std::vector<Pattern>& patterns_;
   CostOracle& costs_;
   const SearchOptions& options_;
+  const std::function<bool(const Binding&)>& wanted_;
   const Clock::time_point started_;
   int depth_ = 1;
   long sequence_ = 0;
   Found found_;
-  TrailPtr best_trail_;
+  SitePtr best_;
   std::set<Entry> queue_;
-  std::unordered_set<Hash128, HashOfHash> seen_;
-  std::unordered_map<Hash128, Cost, HashOfHash> cost_of_;
-  std::unordered_map<Hash128, Cost, HashOfHash> cost_of_part_;
+  std::unordered_set<Hash128, HashOfHash128> seen_;
+  std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_;
+  std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_part_;
 };
 
 }  // namespace
 
 Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
-                      const SearchOptions& options) {
-  return Search(patterns, costs, options).run(graph);
+                      const SearchOptions& options, const std::function<bool(const Binding&)>& wanted) {
+  return Search(patterns, costs, options, wanted).run(graph);
 }
 
 }  // namespace gopt::optimizer

@@ -5,7 +5,8 @@
 #pragma once
 
 #include "gopt/optimizer.h"
-#include "pattern.h"
+#include "lineage.h"
+#include "match.h"
 
 namespace gopt::optimizer {
 
@@ -13,13 +14,16 @@ struct Found {
   Graph graph;
   Cost cost;
   std::vector<AppliedRule> applied;
+  std::vector<RewriteStep> rewrites;  // whose uses, in order, are what `applied` lists
+  std::vector<SearchPoint> trajectory;
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;
   int last_gain = 0;  // the step that found the graph
   long rules_tried = 0, graphs_seen = 0;
 };
 
+// Of the matches in `graph` itself only those that are `wanted`, where that is given.
 Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
-                      const SearchOptions& options);
+                      const SearchOptions& options, const std::function<bool(const Binding&)>& wanted = {});
 
 }  // namespace gopt::optimizer

@@ -141,7 +141,9 @@ void SymbolBindings::go_back(const Mark& mark) {
   waiting_.resize(mark.waiting);
 }
 
-bool SymbolBindings::settle() {
+bool SymbolBindings::settle() { return propagate() && waiting_.empty(); }
+
+bool SymbolBindings::propagate() {
   for (bool progress = true; progress && !waiting_.empty();) {
     progress = false;
     auto equations = std::move(waiting_);
@@ -152,7 +154,7 @@ bool SymbolBindings::settle() {
       progress = progress || waiting_.size() == before;
     }
   }
-  return waiting_.empty();
+  return true;
 }
 
 bool is_surely_non_negative(const Index& index) {

@@ -22,6 +22,8 @@ class SymbolBindings {
   bool unify(const std::vector<Index>& pattern, const std::vector<Index>& actual);
   // Solves what waits. False: a contradiction, or an equation that cannot be decided.
   bool settle();
+  // Solves what can be solved. False: a contradiction.
+  bool propagate();
   // Takes back what was added since, for a search that tries one thing after another. Not across settle().
   struct Mark {
     size_t bound, waiting;

@@ -9,33 +9,19 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-struct Lifetime {
-  int first = -1, last = -1;  // kernels
-  void touch(int kernel) {
-    if (first < 0) first = kernel;
-    last = std::max(last, kernel);
-  }
-};
+void touch(BufferLife& life, int kernel) {
+  if (life.first < 0) life.first = kernel;
+  life.last = std::max(life.last, kernel);
+}
 
 BufferId root_of(const Plan& plan, BufferId id) {
   while (plan.buffer(id).is_view) id = plan.buffer(id).parent;
   return id;
 }
 
-std::vector<Lifetime> lifetimes(const Plan& plan) {
-  std::vector<Lifetime> lives(plan.buffers.size());
-  for (size_t k = 0; k < plan.kernels.size(); k++) {
-    for (BufferId b : plan.kernels[k].input_buffers)
-      lives[static_cast<uint32_t>(root_of(plan, b))].touch(static_cast<int>(k));
-    for (BufferId b : plan.kernels[k].output_buffers)
-      lives[static_cast<uint32_t>(root_of(plan, b))].touch(static_cast<int>(k));
-  }
-  return lives;
-}
-
 // The result of a library kernel goes where the tensor lies that it adds, when nobody reads that afterwards.
 void add_in_place(Plan& plan) {
-  std::vector<Lifetime> lives = lifetimes(plan);
+  std::vector<BufferLife> lives = buffer_lives(plan);
   for (size_t k = 0; k < plan.kernels.size(); k++) {
     const Kernel& kernel = plan.kernels[k];
     for (const Epilogue& e : kernel.epilogues) {
@@ -55,7 +41,7 @@ void add_in_place(Plan& plan) {
       result.is_view = true;
       result.parent = root;
       result.offset = 0;
-      lives[static_cast<uint32_t>(root)].touch(lives[static_cast<uint32_t>(out)].last);
+      touch(lives[static_cast<uint32_t>(root)], lives[static_cast<uint32_t>(out)].last);
     }
   }
 }
@@ -64,7 +50,7 @@ void add_in_place(Plan& plan) {
 
 void place_buffers(Plan& plan) {
   add_in_place(plan);
-  const std::vector<Lifetime> lives = lifetimes(plan);
+  const std::vector<BufferLife> lives = buffer_lives(plan);
   std::vector<uint32_t> order;
   for (uint32_t b = 0; b < plan.buffers.size(); b++)
     if (!plan.buffers[b].is_view && plan.buffers[b].place == BufferPlace::Arena && lives[b].first >= 0)
@@ -93,3 +79,16 @@ void place_buffers(Plan& plan) {
 }
 
 }  // namespace gopt::planner
+
+namespace gopt {
+
+std::vector<BufferLife> buffer_lives(const Plan& plan) {
+  std::vector<BufferLife> lives(plan.buffers.size());
+  for (size_t k = 0; k < plan.kernels.size(); k++)
+    for (const auto* buffers : {&plan.kernels[k].input_buffers, &plan.kernels[k].output_buffers})
+      for (BufferId b : *buffers)
+        planner::touch(lives[static_cast<uint32_t>(planner::root_of(plan, b))], static_cast<int>(k));
+  return lives;
+}
+
+}  // namespace gopt

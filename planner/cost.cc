@@ -1,17 +1,20 @@
 // Analytic costs: a roofline over what a kernel reads, writes and computes, with efficiencies as measured for oneDNN's
 // kernels (DESIGN.md 9), and the cost of a graph as the sum over the kernels of its plan.
 #include <algorithm>
+#include <map>
 
 #include "buffers.h"
 #include "gopt/kernel_costs.h"
 #include "implementations.h"
 #include "node_work.h"
+#include "products.h"
 
 namespace gopt {
-
-using namespace planner;
-
 namespace {
+
+using planner::is_product;
+using planner::product_operations;
+using planner::work_of;
 
 // Multiply-adds of a product or convolution, counted two.
 double library_operations(const Plan& plan, const Kernel& kernel) {
@@ -47,10 +50,10 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
 
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder) return 0;
-  if (kernel.kind == KernelKind::Pooling) return node_operations(*kernel.nodes[0]);
+  if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
   if (kernel.kind != KernelKind::Generated) return library_operations(plan, kernel);
   double operations = 0;
-  for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : node_operations(*node);
+  for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : work_of(*node).operations;
   return operations + covered_products(plan, kernel).operations;
 }
 
@@ -82,7 +85,7 @@ class AnalyticCosts : public KernelCosts {
   explicit AnalyticCosts(const Roofline& roofline) : roofline_(roofline) {}
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
-    const Roofline& roofline = plan.target.kind == TargetKind::Cuda ? kGpuRoofline : roofline_;
+    const Roofline roofline = roofline_of(plan.target, roofline_);
     const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;
@@ -135,6 +138,14 @@ class PlanOracle : public CostOracle {
 };
 
 }  // namespace
+
+Roofline roofline_of(const Target& target, const Roofline& processor) {
+  return target.kind == TargetKind::Cuda ? kGpuRoofline : processor;
+}
+
+KernelWork kernel_work(const Plan& plan, const Kernel& kernel) {
+  return {kernel_operations(plan, kernel), kernel_bytes(plan, kernel)};
+}
 
 std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline) {
   return std::make_unique<AnalyticCosts>(roofline);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "cover.h"
+#include "node_work.h"
 
 namespace gopt::planner {
 
@@ -33,25 +34,6 @@ double operations_of(OpKind op) {
     case OpKind::Sqrt: return 3;
     case OpKind::BatchNormalization: return 2;
     default: return 1;
-  }
-}
-
-// A kernel that makes an element of the output by looking at many elements of an input.
-bool reduces(OpKind op) {
-  switch (op) {
-    case OpKind::MaxPool:
-    case OpKind::AveragePool:
-    case OpKind::GlobalAveragePool:
-    case OpKind::GlobalMaxPool:
-    case OpKind::InstanceNormalization:
-    case OpKind::LayerNormalization:
-    case OpKind::Softmax:
-    case OpKind::LogSoftmax:
-    case OpKind::MatMul:
-    case OpKind::Gemm:
-    case OpKind::Conv:
-    case OpKind::ConvTranspose: return true;
-    default: return op_info(op).name.starts_with("Reduce");
   }
 }
 
@@ -115,7 +97,7 @@ class FusionChooser {
       default: break;
     }
     return op_info(user.op).has(kElementwise) || op_info(user.op).has(kDataMovement) ? std::max(1.0, ratio)
-           : reduces(user.op)                                                        ? 1
+           : work_of(user).reduces                                                   ? 1
                                                                                      : std::max(1.0, ratio);
   }
 
@@ -138,7 +120,7 @@ class FusionChooser {
     }
     if (used_outputs == 0 || (used_outputs > 1 && !movement)) return false;
     if (!fits(id)) return false;
-    if (reduces(node.op)) return reads <= 1 && only_elementwise_user(id);
+    if (work_of(node).reduces) return reads <= 1 && only_elementwise_user(id);
     return (reads - 1) * cost_[id] <= kCheapRecompute;
   }
 

@@ -133,11 +133,48 @@ double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
   return share_of_small_images(plan, kernel) * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
 }
 
+// ---- convolutions on CUDA: two axes, plain tensors ----
+
 // Few channels in a group are slow.
 double cuda_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   return c.groups > 1 && c.in < 16 ? 0.12 : 0.33;
 }
+
+// cuDNN pads both sides alike; what lies beyond the last window does not matter.
+bool has_cudnn(const Plan& plan, const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  const std::vector<int64_t> pads = ints_or(node, "pads", {0, 0, 0, 0}), strides = ints_or(node, "strides", {1, 1}),
+                             dilations = ints_or(node, "dilations", {1, 1});
+  for (size_t a = 0; a < 2; a++) {
+    const int64_t window = dilations[a] * (weights(plan, kernel).dims[2 + a] - 1) + 1;
+    const int64_t made = (image(plan, kernel).dims[2 + a] + 2 * pads[a] - window) / strides[a] + 1;
+    if (pads[a] < 0 || made != result(plan, kernel).dims[2 + a]) return false;
+  }
+  return true;
+}
+
+// A product over windows, which the runtime unfolds into at most 256 MiB.
+bool has_unfolded(const Plan& plan, const Kernel& kernel) {
+  const std::vector<int64_t>&w = weights(plan, kernel).dims, &x = image(plan, kernel).dims,
+        &y = result(plan, kernel).dims;
+  return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
+}
+double unfolded_efficiency(const Plan& plan, const Kernel& kernel) {
+  return cuda_efficiency(plan, kernel) * (convolved(plan, kernel).groups > 1 ? 0.5 : 0.95);
+}
+
+bool has_cuda_library(const Plan& plan, const Kernel& kernel) {
+  return has_cudnn(plan, kernel) || has_unfolded(plan, kernel);
+}
+
+// A thread an element: for what the libraries cannot do, and where an element takes few multiplications.
+bool has_generated(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  constexpr double kFew = 64;
+  return c.in * c.taps <= kFew || !has_cuda_library(plan, kernel);
+}
+double generated_efficiency(const Plan&, const Kernel&) { return 0.1; }
 
 constexpr Implementation kImplementations[] = {
     {"direct", KernelKind::Convolution, TargetKind::Cpu, any, direct_efficiency},
@@ -145,7 +182,10 @@ constexpr Implementation kImplementations[] = {
     {"", KernelKind::MatrixProduct, TargetKind::Cpu, any, product_efficiency},
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
-    {"direct", KernelKind::Convolution, TargetKind::Cuda, any, cuda_efficiency},
+    {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_cuda_library, cuda_efficiency, true},
+    {"cudnn", KernelKind::Convolution, TargetKind::Cuda, has_cudnn, cuda_efficiency},
+    {"unfolded", KernelKind::Convolution, TargetKind::Cuda, has_unfolded, unfolded_efficiency},
+    {"generated", KernelKind::Convolution, TargetKind::Cuda, has_generated, generated_efficiency},
     {"", KernelKind::MatrixProduct, TargetKind::Cuda, any, product_efficiency},
 };
 

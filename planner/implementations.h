@@ -17,6 +17,9 @@ struct Implementation {
   bool (*accepts)(const Plan& plan, const Kernel& kernel);
   // The share of the arithmetic peak that the analytic costs expect of it.
   double (*efficiency)(const Plan& plan, const Kernel& kernel);
+  // The runtime times other rows' ways when a model is created, and keeps the fastest: for kernels of which no row's
+  // time was measured. It is never timed itself.
+  bool chooses_at_start = false;
 };
 
 // In the order in which they are asked; of those that take the same time the first is chosen.

@@ -16,7 +16,9 @@
 namespace gopt {
 namespace {
 
-constexpr const char* kHeader = "gopt kernel times 1";
+// The first version did not say of which machine its times are.
+constexpr const char *kHeader = "gopt kernel times 2", *kFirstHeader = "gopt kernel times 1";
+constexpr const char* kMachine = "machine ";
 
 void describe_buffer(const Plan& plan, BufferId id, std::string& text) {
   const Buffer& b = plan.buffer(id);
@@ -43,7 +45,9 @@ void describe_node(const Kernel& kernel, size_t position, std::string& text) {
 }  // namespace
 
 std::string kernel_signature(const Plan& plan, const Kernel& kernel) {
-  std::string text = to_string(kernel.kind) + " " + kernel.implementation + " t" + std::to_string(plan.target.threads);
+  const bool is_cpu = plan.target.kind == TargetKind::Cpu;
+  std::string text = to_string(kernel.kind) + " " + kernel.implementation +
+                     (is_cpu ? " t" + std::to_string(plan.target.threads) : " cuda");
   for (size_t k = 0; k < kernel.nodes.size(); k++) describe_node(kernel, k, text);
   for (BufferId b : kernel.input_buffers) describe_buffer(plan, b, text);
   text += " ->";
@@ -63,9 +67,15 @@ Result<KernelCache> KernelCache::load(const std::string& path, const std::string
   std::ifstream file(path);
   if (!file) return cache;  // a new one
   std::string line;
-  if (!std::getline(file, line) || line != kHeader)
+  if (!std::getline(file, line) || (line != kHeader && line != kFirstHeader))
     return Error{path + ": not a file of kernel times; give another --cache, or remove it"};
+  std::string of;  // the machine that the lines are of
   for (int number = 2; std::getline(file, line); number++) {
+    if (line.starts_with(kMachine)) {
+      of = line.substr(std::string(kMachine).size());
+      cache.add_machine(of);
+      continue;
+    }
     std::istringstream fields(line);
     std::string key, text;
     if (!(fields >> key >> text) || key.size() != 32) text = "?";
@@ -73,19 +83,26 @@ Result<KernelCache> KernelCache::load(const std::string& path, const std::string
     const double ms = std::strtod(text.c_str(), &end);  // "inf": of a kernel that the library refuses
     if (*end != 0 || !(ms >= 0))
       return Error{path + ":" + std::to_string(number) + ": expected a key and milliseconds"};
-    cache.times_[key] = ms;
+    cache.times_[key] = {ms, of};
   }
   return cache;
 }
 
 Status KernelCache::save() const {
-  std::string lines = std::string(kHeader) + "\n";
-  for (const auto& [key, ms] : times_) {
+  std::map<std::string, std::string> lines;  // of each machine
+  for (const auto& [key, time] : times_) {
     char text[32];
-    snprintf(text, sizeof text, "%.6g", ms);
-    lines += key + " " + text + "\n";
+    snprintf(text, sizeof text, "%.6g", time.ms);
+    lines[time.machine] += key + " " + text + "\n";
   }
-  return write_whole(path_, lines);
+  std::string all = std::string(kHeader) + "\n" + lines[""];
+  for (const std::string& machine : machines_)
+    if (!lines[machine].empty()) all += kMachine + machine + "\n" + lines[machine];
+  return write_whole(path_, all);
+}
+
+void KernelCache::add_machine(const std::string& machine) {
+  if (std::find(machines_.begin(), machines_.end(), machine) == machines_.end()) machines_.push_back(machine);
 }
 
 std::string KernelCache::key(const std::string& signature) const {
@@ -94,9 +111,12 @@ std::string KernelCache::key(const std::string& signature) const {
 std::optional<double> KernelCache::find(const std::string& signature) const {
   auto it = times_.find(key(signature));
   if (it == times_.end()) return std::nullopt;
-  return it->second;
+  return it->second.ms;
 }
-void KernelCache::put(const std::string& signature, double ms) { times_[key(signature)] = ms; }
+void KernelCache::put(const std::string& signature, double ms) {
+  add_machine(machine_);
+  times_[key(signature)] = {ms, machine_};
+}
 
 namespace {
 
@@ -126,6 +146,10 @@ class CachedCosts : public KernelCosts {
 
   // Times of the same kernel, taken at different times on a shared machine, are within this of each other.
   double uncertainty() const override { return 0.05; }
+
+  bool is_measured(const Plan& plan, const Kernel& kernel) const override {
+    return cache_->find(kernel_signature(plan, kernel)).has_value();
+  }
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     if (const auto measured = cache_->find(kernel_signature(plan, kernel))) return *measured;

@@ -28,21 +28,37 @@ namespace gopt::planner {
 
 namespace {
 
-// The kernel by each implementation that accepts it; as it is, where its kind has none: loops of our own.
-std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel) {
+// The kernel by each implementation that accepts it, those apart that choose when a model is created.
+std::vector<Kernel> by_rows(const Plan& plan, const Kernel& kernel, bool chooses_at_start) {
   std::vector<Kernel> kernels;
   for (const Implementation& row : implementations()) {
-    if (row.kind != kernel.kind || row.target != plan.target.kind || !row.accepts(plan, kernel)) continue;
+    const bool is_meant = row.kind == kernel.kind && row.target == plan.target.kind;
+    if (!is_meant || row.chooses_at_start != chooses_at_start || !row.accepts(plan, kernel)) continue;
     kernels.push_back(kernel);
     kernels.back().implementation = row.name;
   }
+  return kernels;
+}
+
+// Those that can be timed; the kernel as it is, where its kind has no rows: loops of our own.
+std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel) {
+  std::vector<Kernel> kernels = by_rows(plan, kernel, false);
   if (kernels.empty()) kernels.push_back(kernel);
   return kernels;
 }
 
+// Where no time was measured, the choice is best left to when the model is created.
+std::vector<Kernel> candidates_for(const Plan& plan, const Kernel& kernel, const KernelCosts& costs) {
+  std::vector<Kernel> timed = by_implementation(plan, kernel), candidates = by_rows(plan, kernel, true);
+  const auto is_measured = [&](const Kernel& k) { return costs.is_measured(plan, k); };
+  if (candidates.empty() || std::any_of(timed.begin(), timed.end(), is_measured)) return timed;
+  candidates.insert(candidates.end(), timed.begin(), timed.end());
+  return candidates;
+}
+
 void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs) {
   std::optional<Kernel> best;
-  for (Kernel& candidate : by_implementation(plan, kernel)) {
+  for (Kernel& candidate : candidates_for(plan, kernel, costs)) {
     candidate.estimated_ms = costs.time_ms(plan, candidate);
     if (!best || candidate.estimated_ms < best->estimated_ms) best = std::move(candidate);
   }

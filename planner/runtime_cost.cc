@@ -7,6 +7,7 @@
 #include "cover.h"
 #include "gopt/kernel_costs.h"
 #include "node_work.h"
+#include "products.h"
 #include "runtime_groups.h"
 
 namespace gopt {
@@ -118,7 +119,7 @@ class RuntimeCost {
     for (const TensorType& type : last.outputs) written += bytes_of(type);
     for (const NodePtr& node : group.nodes) {
       if (node->is(OpKind::Opaque)) continue;
-      const double operations = is_product(*node) ? product_operations(*node) : node_operations(*node);
+      const double operations = is_product(*node) ? product_operations(*node) : work_of(*node).operations;
       cost_.operations += operations;
       // Beside a product only functions count: scales go into its weights, sums are what its results start from.
       if (is_product(*group.head) && !is_product(*node) && node->inputs.size() > 1) continue;

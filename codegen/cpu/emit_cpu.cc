@@ -20,7 +20,7 @@ class CpuEmitter {
       const bool library = kernel.kind != KernelKind::Generated && kernel.kind != KernelKind::Reorder;
       if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
-        create_ += plan_.times_kernels ? attempt(call.create) : call.create;
+        create_ += plan_.times_kernels ? print_attempt(call.create) : call.create;
         step(kernel, call.run);
       } else {
         GOPT_RETURN_IF_ERROR(add_generated(kernel));
@@ -46,11 +46,6 @@ class CpuEmitter {
   }
 
  private:
-  // Of alternatives to be timed, one that the library refuses is none.
-  static std::string attempt(const std::string& create) {
-    return "try {\n" + create + "} catch (const std::exception&) {\nlibrary.add_nothing();\n}\n";
-  }
-
   Status add_generated(const Kernel& kernel) {
     auto body = lower_kernel(plan_, kernel);
     if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
@@ -84,23 +79,10 @@ class CpuEmitter {
     const std::string line =
         call + "  // " + kernel.name +
         (kernel.implementation.empty() || kernel.implementation == "direct" ? "" : " " + kernel.implementation) + "\n";
-    run_ += plan_.times_kernels ? "if (mark.wants(" + std::to_string(number) + ")) {\n" + refresh(kernel) +
-                                      "mark.start();\n" + line + mark + "}\n"
-                                : line + mark;
-  }
-
-  // Writes anew what the kernel reads, as whoever comes before it in a model does.
-  std::string refresh(const Kernel& kernel) const {
-    std::string text = "gopt_runtime::forget_weights(model.threads);\n";
-    for (BufferId id : kernel.input_buffers) {
-      const Buffer& buffer = plan_.buffer(id);
-      const Location location = locate(plan_, id);
-      if (location.place != BufferPlace::Arena) continue;
-      const bool is_float = buffer.element == ElementType::Float32;
-      text += std::string("gopt_runtime::refresh_") + (is_float ? "floats" : "bytes") + "(" + pointer_text(location) +
-              ", " + std::to_string(buffer.size_bytes) + ", model.threads);\n";
-    }
-    return text;
+    run_ += plan_.times_kernels
+                ? "if (mark.wants(" + std::to_string(number) + ")) {\ngopt_runtime::forget_weights(model.threads);\n" +
+                      print_refresh(plan_, kernel, "model.threads") + "mark.start();\n" + line + mark + "}\n"
+                : line + mark;
   }
 
   std::string model_text() const {

@@ -7,6 +7,7 @@
 #include "../buffers.h"
 #include "../cpu/loops.h"
 #include "../writer.h"
+#include "c_interface.h"
 #include "library_calls.h"
 #include "thread_loops.h"
 
@@ -24,10 +25,9 @@ class CudaEmitter {
 
   Result<EmittedCode> run() {
     for (const Kernel& kernel : plan_.kernels) {
-      const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
-      if (library && has_library_call(plan_, kernel)) {
+      if (has_library_call(kernel)) {
         const CudaLibraryCall call = print_cuda_library_call(plan_, kernel, primitives_++);
-        create_ += call.create;
+        create_ += plan_.times_kernels ? print_attempt(call.create) : call.create;
         step(kernel, call.run);
       } else {
         GOPT_RETURN_IF_ERROR(add_generated(kernel));
@@ -42,10 +42,11 @@ class CudaEmitter {
     code.plan = plan_;
     for (const char* file : {"model.h", "gopt_memory.h", "example.cc"})
       code.files.push_back({file, std::string(runtime_text(file))});
-    for (const char* file :
-         {"gopt_device.h", "gopt_device.cc", "gopt_library.h", "gopt_library.cc", "gopt_primitive.h",
-          "gopt_convolution.cc", "gopt_product.cc", "gopt_kernels.cu", "gopt_math.cuh", "CMakeLists.txt"})
-      code.files.push_back({file, std::string(cuda_runtime_text(file))});
+    std::vector<const char*> runtime{"gopt_device.h",    "gopt_device.cc",      "gopt_library.h",  "gopt_library.cc",
+                                     "gopt_primitive.h", "gopt_convolution.cc", "gopt_product.cc", "gopt_kernels.cu",
+                                     "gopt_math.cuh",    "CMakeLists.txt"};
+    if (plan_.times_kernels) runtime.insert(runtime.end(), {"gopt_timing.h", "gopt_timing.cu"});
+    for (const char* file : runtime) code.files.push_back({file, std::string(cuda_runtime_text(file))});
     code.files.push_back(
         {"kernels.h",
          "// Launches of generated kernels, one function for each distinct kernel.\n#pragma once\n\n#include "
@@ -111,115 +112,61 @@ class CudaEmitter {
 
   void step(const Kernel& kernel, const std::string& call) {
     const auto number = static_cast<size_t>(&kernel - plan_.kernels.data());
-    run_ += "// " + kernel.name + "\n" + call + "\nmark(" + std::to_string(number) + ");\n";
+    if (!plan_.times_kernels) {
+      run_ += "// " + kernel.name + "\n" + call + "\nmark(" + std::to_string(number) + ");\n";
+      return;
+    }
+    const std::string head = "case " + std::to_string(number) + ":  // " + kernel.name + "\n";
+    run_ += head + call + "\nbreak;\n";
+    refresh_ += head + print_refresh(plan_, kernel, "stream") + "break;\n";
   }
 
   std::string model_text() const {
+    const CudaInterface interface = cuda_interface(plan_.times_kernels);
     std::string text =
         "#include \"model.h\"\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_device.h\"\n#include "
         "\"gopt_library.h\"\n"
-        "#include \"gopt_memory.h\"\n#include \"kernels.h\"\n\n" +
+        "#include \"gopt_memory.h\"\n" +
+        std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n\n" +
         print_tables(plan_);
     text += "namespace {\n\nconstexpr size_t kWeightBytes = " + std::to_string(weights_file_size(plan_)) +
-            ", kArenaBytes = " + std::to_string(plan_.arena_bytes) + ";\n\n}  // namespace\n" + kModel;
+            ", kArenaBytes = " + std::to_string(plan_.arena_bytes) + ";\n\n}  // namespace\n" + interface.model;
     text += indented(
         "void create_kernels(gopt_runtime::Library& library) {\n(void)library;\nusing namespace gopt_runtime;\n" +
         create_ + "}\n\n");
-    text += indented(
-        "template <class Mark>\nvoid launch_kernels(gopt_model& model, cudaStream_t stream, Mark mark) {\n"
-        "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = "
-        "model.arena.data();\n"
-        "[[maybe_unused]] void* const* inputs = model.inputs.data();\n[[maybe_unused]] void* const* outputs = "
-        "model.outputs.data();\n"
-        "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)stream;\n(void)mark;\n" +
-        run_ + "gopt_runtime::check(cudaGetLastError(), \"a kernel cannot be launched\");\n}\n");
-    return text + kInterface;
+    text += indented(plan_.times_kernels ? kernel_functions() : launch_function());
+    return text + interface.functions;
   }
 
-  static constexpr const char* kModel = R"(
-struct gopt_model {
-  gopt_runtime::DeviceBlock weights, arena;
-  gopt_runtime::Ports inputs, outputs;
-  gopt_runtime::Library library;
-  gopt_runtime::Recording recording;
-  std::string error;
+  static constexpr const char* kLocals =
+      "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = "
+      "model.arena.data();\n";
+  static constexpr const char* kCheck =
+      "gopt_runtime::check(cudaGetLastError(), \"a kernel cannot be launched\");\n}\n";
 
-  gopt_model()
-      : weights(kWeightBytes), arena(kArenaBytes), inputs(sizes(gopt_input_count(), gopt_input)), outputs(sizes(gopt_output_count(), gopt_output)) {}
-
-  static std::vector<size_t> sizes(int count, const gopt_tensor_info* (*info)(int)) {
-    std::vector<size_t> bytes;
-    for (int i = 0; i < count; i++) bytes.push_back(info(i)->size_bytes);
-    return bytes;
+  std::string launch_function() const {
+    return "template <class Mark>\nvoid launch_kernels(gopt_model& model, cudaStream_t stream, Mark mark) {\n" +
+           std::string(kLocals) +
+           "[[maybe_unused]] void* const* inputs = model.inputs.data();\n[[maybe_unused]] void* const* outputs = "
+           "model.outputs.data();\n[[maybe_unused]] gopt_runtime::Library& library = "
+           "model.library;\n(void)stream;\n(void)mark;\n" +
+           run_ + kCheck;
   }
-};
 
-namespace {
-
-)";
-
-  static constexpr const char* kInterface = R"(
-void upload(gopt_model& model, const char* path) {
-  const gopt_runtime::Weights weights(path, kWeightBytes);
-  if (kWeightBytes > 0)
-    gopt_runtime::check(cudaMemcpy(model.weights.data(), weights.data(), kWeightBytes, cudaMemcpyHostToDevice), "cannot upload the weights");
-}
-
-// Copies in, launches, copies out. Without a stream the call waits for the outputs.
-template <class Launch>
-int guarded_run(gopt_model* model, const void* const* inputs, void* const* outputs, cudaStream_t stream, Launch launch) {
-  try {
-    model->inputs.copy_in(inputs, stream);
-    launch();
-    model->outputs.copy_out(outputs, stream);
-    if (!stream) gopt_runtime::check(cudaStreamSynchronize(stream), "a kernel failed");
-    return 0;
-  } catch (const std::exception& e) {
-    model->error = e.what();
-    return 1;
+  // Of a timing plan: a kernel by its number, and what it reads.
+  std::string kernel_functions() const {
+    const auto head = [](const std::string& name) {
+      return "void " + name + "(gopt_model& model, int kernel, cudaStream_t stream) {\n" + kLocals;
+    };
+    return head("refresh_inputs") + "switch (kernel) {\n" + refresh_ + "}\n" + kCheck + "\n" + head("launch_kernel") +
+           "[[maybe_unused]] gopt_runtime::Library& library = model.library;\nswitch (kernel) {\n" + run_ + "}\n" +
+           kCheck;
   }
-}
-
-}  // namespace
-
-gopt_model* gopt_create(const char* weights_path, int, char* error, size_t error_size) {
-  try {
-    gopt_runtime::require_device();
-    auto model = std::make_unique<gopt_model>();
-    upload(*model, weights_path);
-    create_kernels(model->library);
-    model->recording.record([&](cudaStream_t stream) { launch_kernels(*model, stream, [](int) {}); });
-    return model.release();
-  } catch (const std::exception& e) {
-    if (error && error_size > 0) std::snprintf(error, error_size, "%s", e.what());
-    return nullptr;
-  }
-}
-
-int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  return guarded_run(model, inputs, outputs, on, [&] { model->recording.replay(on); });
-}
-
-int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream, double* milliseconds) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  return guarded_run(model, inputs, outputs, on, [&] {
-    gopt_runtime::Stopwatch stopwatch(on, static_cast<size_t>(gopt_kernel_count()) + 1);
-    stopwatch.mark();
-    launch_kernels(*model, on, [&](int) { stopwatch.mark(); });
-    stopwatch.add_to(milliseconds);
-  });
-}
-
-const char* gopt_error(const gopt_model* model) { return model->error.c_str(); }
-
-void gopt_destroy(gopt_model* model) { delete model; }
-)";
 
   const Plan& plan_;
   std::map<std::string, std::string> functions_;  // text to name
   std::vector<std::string> bodies_;
-  std::string declarations_, create_, run_;
+  std::string declarations_, create_, run_, refresh_;
   size_t primitives_ = 0;
 };
 

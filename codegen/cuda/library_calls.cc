@@ -36,6 +36,15 @@ std::string epilogue_text(const Kernel& kernel) {
   return "";
 }
 
+// What the runtime is told of the planner's choice (planner/implementations.cc).
+constexpr const char* kGenerated = "generated";
+std::string family_text(const std::string& implementation) {
+  if (implementation == "fastest") return "";
+  if (implementation == "cudnn") return "  d.family = Family::Dnn;\n";
+  if (implementation == "unfolded") return "  d.family = Family::Unfolded;\n";
+  throw InternalError("no code for the implementation '" + implementation + "' of a convolution");
+}
+
 std::string pointer(const Plan& plan, BufferId id) { return pointer_text(locate(plan, id)); }
 
 std::string convolution_text(const Plan& plan, const Kernel& kernel) {
@@ -52,7 +61,7 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
     text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) +
             ", d.pads" + at + std::to_string(pads[a]) + ";\n";
   }
-  return text;
+  return text + family_text(kernel.implementation);
 }
 
 // A batch as axes of matrices, each operand's steps 0 where it is broadcast; axes that both operands walk as one are
@@ -110,17 +119,9 @@ std::string product_text(const Plan& plan, const Kernel& kernel) {
 
 }  // namespace
 
-bool has_library_call(const Plan& plan, const Kernel& kernel) {
-  for (const std::vector<BufferId>* ids : {&kernel.input_buffers, &kernel.output_buffers})
-    for (BufferId id : *ids)
-      if (!plan.buffer(id).layout.is_plain()) return false;
-  if (kernel.kind == KernelKind::MatrixProduct) return true;
-  const std::vector<int64_t> pads = ints_or(*kernel.nodes[0], "pads", {0, 0, 0, 0});
-  if (pads[0] == pads[2] && pads[1] == pads[3] && pads[0] >= 0 && pads[1] >= 0) return true;
-  // The runtime unfolds other windows into at most 256 MiB.
-  const std::vector<int64_t>&w = plan.buffer(kernel.input_buffers[1]).dims,
-        &x = plan.buffer(kernel.input_buffers[0]).dims, &y = plan.buffer(kernel.output_buffers[0]).dims;
-  return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
+bool has_library_call(const Kernel& kernel) {
+  return kernel.kind == KernelKind::MatrixProduct ||
+         (kernel.kind == KernelKind::Convolution && kernel.implementation != kGenerated);
 }
 
 CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive) {

@@ -1,5 +1,4 @@
-// Convolutions and matrix products of a CUDA plan as descriptions for the runtime's Library, and what the libraries
-// cannot do.
+// Convolutions and matrix products of a CUDA plan as descriptions for the runtime's Library.
 #pragma once
 
 #include <string>
@@ -8,9 +7,8 @@
 
 namespace gopt::codegen {
 
-// False: the runtime has no call for it (a large convolution whose pads differ between the sides); a kernel is
-// generated.
-bool has_library_call(const Plan& plan, const Kernel& kernel);
+// False: a kernel is generated.
+bool has_library_call(const Kernel& kernel);
 
 // What makes the library kernel number `primitive` of the model, as a statement of its creation, and what runs it.
 struct CudaLibraryCall {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ Status check_emit_folder(const std::string& folder, bool force);
 // check_emit_folder, a file of the same name that was not emitted, not writable.
 Status write_emitted(const EmittedCode& code, const std::string& folder, bool force);
 
+// The folder of the CUDA toolkit that emitted code is built with: nvcc of the path, of $CUDA_HOME, or where the
+// toolkit's installer puts it. Nothing: there is none.
+std::optional<std::string> cuda_toolkit();
+
 // An input or output of a built model.
 struct ModelValue {
   std::string name;
@@ -52,8 +57,9 @@ class LoadedModel {
   Result<std::vector<double>> time(const std::vector<Tensor>& inputs, int warmup, int runs);
   // Name and total milliseconds of each kernel over `runs` runs.
   Result<std::vector<std::pair<std::string, double>>> profile(const std::vector<Tensor>& inputs, int runs);
-  // Milliseconds of one run of one kernel of a timing_plan's code. Errors: the kernel cannot be run.
-  Result<double> time_kernel(size_t kernel);
+  // Milliseconds of one run of one kernel of a timing_plan's code; nothing where the library has no such kernel.
+  // Errors: none of its kernels can be run any more.
+  Result<std::optional<double>> time_kernel(size_t kernel);
 
  private:
   struct State;

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "gopt/compare.h"
+#include "gopt/kernel_costs.h"
 #include "gopt/model_timer.h"
 #include "gopt/optimizer.h"
+#include "gopt/phases.h"
 #include "gopt/plan.h"
 
 namespace gopt {
@@ -30,19 +32,22 @@ struct CheckReport {
   std::string engine, why_not;          // "none" where the graph is unchanged; why_not: where it could not be checked
   std::vector<std::string> draws;       // kinds of inputs, in order; where it failed, the last did
   std::vector<Difference> differences;  // on ordinary inputs, or where it failed
+  std::vector<std::vector<Difference>> differences_of_draw;  // parallel to draws, and of each by output
 };
 
 struct DriverOptions {
   Target target;
   SearchOptions search;  // whose `confirm` is not used: the driver proves each rule that a result rests on
-  // Kernels are built and timed on this machine, and kept in the file `cache`; else the analytic costs.
+  // Kernels are built and timed on this machine, and their times kept in the file `cache`; else the analytic costs. For
+  // CUDA where there is no GPU, times that the cache has of one; `gpu` is a part of its name.
   bool measured_costs = false;
-  std::string cache;
+  std::string cache, gpu;
   CheckOptions check;
   uint64_t seed = 0;  // of the inputs that the result is timed on; the check has the next one
   bool wants_code = false;
-  bool times_code = true;  // the result's code against the original's, where code is wanted for this machine
-  int runs = 15;           // timed runs of each, in turns
+  bool wants_plans = false;  // the result's and the original's, where they can be planned
+  bool times_code = true;    // the result's code against the original's, where code is wanted for this machine
+  int runs = 15;             // timed runs of each, in turns
   // An ONNX file is wanted. Where code is wanted too, both are one choice, unless a runtime would be slower with it.
   bool wants_onnx = false;
   // Judges the ONNX file, where it is given: what is not faster there than the original is not kept.
@@ -75,13 +80,16 @@ struct RuntimeTimes {
 };
 
 struct Outcome {
-  OptimizeResult result;  // its graph is the one that is to be written, and that `plan` is of
-  std::optional<Plan> plan;
+  OptimizeResult result;     // its graph is the one that is to be written, and that `plan` is of
+  std::optional<Plan> plan;  // where code or plans are wanted
+  std::optional<Plan> original_plan;
+  std::string plan_note;                      // where plans are wanted and there is none: why
   std::map<std::string, ProofRecord> proofs;  // made in this run, of the rules that a result rested on
   std::vector<RefusedRule> refused;           // proved by their records alone
   std::vector<std::string> notes;             // warnings: of records, of results that were not kept
   CheckReport check;
   bool has_measured_costs = false;
+  std::string machine;        // whose times they are
   int kernels_timed = 0;      // that the cache did not know
   double timing_seconds = 0;  // for all of them, building included
   std::optional<MeasuredLatency> latency;
@@ -91,10 +99,12 @@ struct Outcome {
   std::shared_ptr<const Outcome> onnx;
   const Graph& onnx_graph() const { return onnx ? onnx->result.graph : result.graph; }
   std::string latency_note;  // where it was not measured, why; what was kept where the original was faster
+  Roofline roofline;         // of the target, as the analytic costs take it
+  std::vector<Phase> phases;
 };
 
-// Errors: unknown rules or passes in the options, a cache that cannot be read or written, and, where code is wanted,
-// those of planning.
+// Errors: unknown rules or passes in the options, a cache that cannot be read or written, or has times of several GPUs
+// and not of the one that is asked for, and, where code is wanted, those of planning.
 Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options);
 
 // Random inputs in valid ranges: standard normal floats; integers that index a tensor stay within its extents. Errors:

@@ -22,6 +22,9 @@ struct Hash128 {
   uint64_t high = 0, low = 0;
   friend auto operator<=>(const Hash128&, const Hash128&) = default;
 };
+struct HashOfHash128 {
+  size_t operator()(const Hash128& hash) const { return static_cast<size_t>(hash.low); }
+};
 std::string to_string(const Hash128& hash);  // 32 hexadecimal digits
 Hash128 hash_bytes(std::string_view bytes);
 
@@ -39,6 +42,14 @@ struct Value {
     return a.node != b.node ? a.node < b.node : a.output < b.output;
   }
 };
+
+struct HashOfValue {
+  size_t operator()(const Value& value) const {
+    return std::hash<const void*>()(value.node.get()) + static_cast<size_t>(value.output);
+  }
+};
+
+using ValueMap = std::unordered_map<Value, Value, HashOfValue>;
 
 // What an opaque node keeps: enough to write it again. `payload` is private to the reader and writer of the format.
 struct OpaqueOp {
@@ -135,7 +146,7 @@ class GraphBuilder {
  private:
   NodePtr intern(std::shared_ptr<Node> node);
   bool broadcast_unknown_ = false;
-  std::map<Hash128, NodePtr> interned_;
+  std::unordered_map<Hash128, NodePtr, HashOfHash128> interned_;
   std::vector<Value> inputs_;
   std::vector<GraphOutput> outputs_;
   Metadata metadata_;
@@ -143,8 +154,10 @@ class GraphBuilder {
 
 // The graph with each use of a key (and each output that is one) replaced by its value; shares what does not change,
 // and is the same graph when nothing does. Errors: types that do not fit, named with the node. Values must not depend
-// on keys' users.
-Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements);
+// on keys' users. `became`, where it is given, says which value of the new graph stands for each that the outputs
+// depended on, and for each that was put in.
+Result<Graph> replace_values(const Graph& graph, const std::map<Value, Value>& replacements,
+                             ValueMap* became = nullptr);
 
 // Symbols that are extents of the graph's inputs: only what is over these can be computed wherever it is needed.
 std::set<AtomId> input_symbols(const Graph& graph);

@@ -18,26 +18,45 @@ struct Roofline {
   double gflops = 100, gbps = 10, launch_us = 2;
 };
 std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline);
+// What analytic costs take for a target, where the processor's own is `processor`.
+Roofline roofline_of(const Target& target, const Roofline& processor);
+
+struct KernelWork {
+  double operations = 0;  // scalar ones
+  double bytes = 0;       // read and written
+};
+KernelWork kernel_work(const Plan& plan, const Kernel& kernel);
+
 std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
 // Of TargetKind::Onnx: the graph as an ONNX runtime runs it, operator by operator but for what runtimes fuse
 // themselves. `kernels` counts nodes, as they are written.
 std::unique_ptr<CostOracle> runtime_cost_oracle(const Roofline& roofline);
 
-// Measured kernel times in a text file: a header, then a line a kernel, "KEY MILLISECONDS". The key hashes the
-// signature with `machine`, which names the processor and the versions of the kernel libraries.
+// Measured kernel times in a text file: a header, then for each machine that times were taken on a line "machine NAME"
+// and a line a kernel, "KEY MILLISECONDS". The name says which processor or GPU it is, the versions of the kernel
+// libraries, and the code that emits kernels; the key hashes it with the signature.
 class KernelCache {
  public:
-  // A file that does not exist yet gives an empty cache. Errors: a file that is something else, with the line.
-  static Result<KernelCache> load(const std::string& path, const std::string& machine);
-  Status save() const;  // beside first, then renamed
+  // A file that does not exist yet gives an empty cache. Times of all machines are kept; those of `machine` are found.
+  // Errors: a file that is something else, with the line.
+  static Result<KernelCache> load(const std::string& path, const std::string& machine = "");
+  Status save() const;                                                    // beside first, then renamed
+  const std::vector<std::string>& machines() const { return machines_; }  // those with times; the latest is the last
+  void choose_machine(const std::string& machine) { machine_ = machine; }
   std::optional<double> find(const std::string& signature) const;
   void put(const std::string& signature, double ms);
   size_t size() const { return times_.size(); }
 
  private:
+  struct Time {
+    double ms = 0;
+    std::string machine;  // empty: of a file that did not say it
+  };
   std::string key(const std::string& signature) const;
+  void add_machine(const std::string& machine);
   std::string path_, machine_;
-  std::map<std::string, double> times_;
+  std::vector<std::string> machines_;
+  std::map<std::string, Time> times_;
 };
 
 // Times from the cache; where it has none, the analytic ones, scaled as those of `known` that it has ask, and by

@@ -25,6 +25,7 @@ struct SearchOptions {
   int patience = 200;    // of them, since the last that was better than all before
   double budget_seconds = 60;
   int max_queue = 2000;
+  int workers = 1;  // threads; what is found does not depend on them
   std::vector<std::string> disabled_rules;  // by name; unknown names are an error
   std::vector<std::string> enabled_rules;   // when not empty: only these, whatever their marks
   // Marks that are not safe (rule.h) and that rules may have all the same. With drops_rounding, terms that cancel
@@ -44,6 +45,17 @@ struct AppliedRule {
   std::string content_hash;                // of the rule
   std::vector<std::string> matched_nodes;  // names of the nodes it replaced
   double cost_before_ms = 0, cost_after_ms = 0;
+  int step = 0;                  // rules applied together have the same one
+  std::vector<NodeId> replaced;  // nodes of the original graph whose place it took
+  std::vector<NodeId> made;      // nodes of the result that have come of what it put there
+};
+
+// A best graph of a search, and when it was found; first the graph it began with, last its end.
+struct SearchPoint {
+  int step = 0;
+  double seconds = 0;    // since the search began
+  long graphs_seen = 0;  // by then
+  double best_ms = 0;
 };
 
 struct RefusedRule {
@@ -63,7 +75,10 @@ struct OptimizeResult {
   Graph graph;
   Cost before, after;
   std::vector<AppliedRule> applied;  // in order
-  std::vector<RefusedRule> refused;  // by SearchOptions::confirm, as they were met
+  // By node of the graph: the nodes of the original whose values it gives, or in whose place a rule put it.
+  std::vector<std::vector<NodeId>> origins;
+  std::vector<SearchPoint> trajectory;  // empty where nothing was searched
+  std::vector<RefusedRule> refused;     // by SearchOptions::confirm, as they were met
   std::vector<PassNote> passes;
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;

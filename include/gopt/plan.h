@@ -103,12 +103,20 @@ class KernelCosts {
  public:
   virtual ~KernelCosts() = default;
   virtual double time_ms(const Plan& plan, const Kernel& kernel) = 0;
+  virtual bool is_measured(const Plan&, const Kernel&) const { return false; }  // else it is an estimate
   virtual double uncertainty() const { return 0; }  // of the time of a kernel that may take another's place, as a share
 };
 
 // Covers the graph by kernels at least estimated cost. Errors: what cannot be planned, with the node: an opaque
 // operator, an extent that is not static (say --shape), an element type without code.
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs);
+
+// The kernels, by number, between which a buffer's bytes are in use: -1 where none uses them, and for views, whose
+// bytes are their parents'.
+struct BufferLife {
+  int first = -1, last = -1;
+};
+std::vector<BufferLife> buffer_lives(const Plan& plan);
 
 // A line a kernel: what it covers, what it reads and writes in which layouts and where, and its estimated time. Plans
 // that print alike make the same code.

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "batch.h"
+#include "gopt/kernel_spec.h"
 #include "text_files.h"
 
 namespace gopt {
@@ -93,6 +94,9 @@ const CallRow kCalls[] = {
      "input x : f32[1,4,8,8]\ninput w1 : f32[4,1,3,3]\na = Conv(x, w1) {group=4, strides=[2,2], pads=[0,0,1,1]}\nb = "
      "LeakyRelu(a) {alpha=0.25}\noutput y = b",
      "d.activation = {ActivationKind::LeakyRelu, 0.25f};"},
+    {"AConvolutionByWhatIsFastestAtStart",
+     "input x : f32[1,8,8,8]\ninput w1 : f32[8,8,3,3]\ny = Conv(x, w1)\noutput y = y",
+     "d.pads[1] = 0;\n      library.add(d);"},
     {"ALargeConvolutionOfUnequalPadsIsGenerated",
      "input x : f32[1,64,256,256]\ninput w1 : f32[2,64,5,5]\ny = Conv(x, w1) {pads=[0,0,1,2]}\noutput y = y",
      "gopt_kernel_0("},
@@ -107,6 +111,69 @@ TEST(Golden, CudaKernelsAreAsReviewed) {
   const std::string text = text_of(*code, "kernels_"), path = std::string(GOPT_GOLDEN_FOLDER) + "/cuda_softmax.cu";
   if (getenv("GOPT_REFRESH_GOLDEN")) write_file(path, text);
   EXPECT_EQ(text, read_file(path)) << "see the opening comment of golden_test.cc";
+}
+
+// Kernels of every kind, two of them by each way there is; one reads indexes.
+Result<std::vector<KernelSpec>> kernels_to_time() {
+  const BatchCase c = make_case(
+      "timed",
+      "input x : f32[1,8,9,9]\ninput ids : i64[5]\ninput t : f32[64,10]\ninput t2 : f32[10,6]\ninput w1 : "
+      "f32[8,8,3,3]\ninput w2 : "
+      "f32[8,1,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(b, w2) {group=8, pads=[1,1,1,1]}\nd = "
+      "Add(c, b)\ne = Softmax(d) {axis=-1}\ng = Gather(t, ids)\nh = Softmax(g) {axis=-1}\ni = MatMul(h, t2)\n"
+      "output y = e\noutput z = i",
+      1);
+  return admitted_kernels(c.graph, {TargetKind::Cuda, 1});
+}
+
+TEST(CudaTiming, EachKernelIsLaunchedByItsNumberAfterWhatItReads) {
+  const auto specs = kernels_to_time();
+  ASSERT_TRUE(specs.ok()) << specs.error().message;
+  const Plan plan = timing_plan(*specs);
+  const auto code = emit(plan);
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  EXPECT_NE(text_of(*code, "gopt_timing.cu"), "");
+  const std::string text = text_of(*code, "model.cc");
+  const size_t refresh = text.find("void refresh_inputs("), launch = text.find("void launch_kernel(");
+  ASSERT_TRUE(refresh < launch && launch != std::string::npos) << text;
+  for (size_t k = 0; k < plan.kernels.size(); k++) {
+    const std::string head = "case " + std::to_string(k) + ":  // " + plan.kernels[k].name + "\n";
+    const size_t in_refresh = text.find(head), in_launch = text.find(head, launch);
+    ASSERT_TRUE(in_refresh < launch && in_launch != std::string::npos) << head << text;
+    const std::string refreshed = text.substr(in_refresh, text.find("break;", in_refresh) - in_refresh);
+    const bool has_indexes = plan.kernels[k].name.find("Gather") != std::string::npos;
+    EXPECT_EQ(refreshed.find("refresh_bytes(") != std::string::npos, has_indexes) << refreshed;
+    EXPECT_NE(refreshed.find("refresh_floats("), std::string::npos) << refreshed;
+  }
+  for (const char* family : {"Family::Dnn", "Family::Unfolded", "library.add_nothing();"})
+    EXPECT_NE(text.find(family), std::string::npos) << family;
+  EXPECT_EQ(text_of(*cuda_code("input x : f32[4]\ny = Relu(x)\noutput y = y"), "gopt_timing"), "");
+}
+
+// Where there is a device each kernel is timed, twice alike in kind: all can be run.
+TEST(CudaTiming, CompilesAndLinksAndTimes) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  const auto specs = kernels_to_time();
+  ASSERT_TRUE(specs.ok()) << specs.error().message;
+  const auto code = emit(timing_plan(*specs));
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  const std::string folder = scratch_folder("cuda_timing");
+  ASSERT_TRUE(write_emitted(*code, folder, false).ok());
+  const auto loaded = LoadedModel::build_and_load(folder, 1);
+  if (!obstacles().run.empty()) {
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().message, obstacles().run) << "built and linked, and then there is no device";
+    return;
+  }
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  LoadedModel model = *loaded;
+  for (int round = 0; round < 2; round++)
+    for (size_t k = 0; k < specs->size(); k++) {
+      const auto ms = model.time_kernel(k);
+      ASSERT_TRUE(ms.ok()) << ms.error().message;
+      ASSERT_TRUE(*ms) << (*specs)[k].kernel.name;
+      EXPECT_TRUE(**ms > 0 && **ms < 10) << (*specs)[k].kernel.name << ": " << **ms;
+    }
 }
 
 TEST(EmittedCuda, EveryOperatorHasCode) {
@@ -146,6 +213,42 @@ TEST(EmittedCuda, GraphsAgreeWithTheInterpreter) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
   expect_agreement(graph_cases());
+}
+
+// Costs by which convolutions are run in one way, as if its time were known.
+class CostsOfFamily : public KernelCosts {
+ public:
+  explicit CostsOfFamily(std::string family) : family_(std::move(family)) {}
+  double time_ms(const Plan&, const Kernel& kernel) override { return kernel.implementation == family_ ? 1 : 2; }
+  bool is_measured(const Plan&, const Kernel& kernel) const override { return kernel.implementation == family_; }
+
+ private:
+  std::string family_;
+};
+
+TEST(EmittedCuda, EachFamilyOfConvolutionsAgreesWithTheInterpreter) {
+  const std::vector<BatchCase> cases{
+      make_case("dense",
+                "input x : f32[2,8,9,7]\ninput w1 : f32[6,8,2,3]\ninput w2 : f32[6]\na = Conv(x, w1, w2) "
+                "{strides=[2,1], pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                1),
+      make_case("few", "input x : f32[1,4,9,9]\ninput w1 : f32[5,4,1,1]\na = Conv(x, w1)\nb = Tanh(a)\noutput y = b",
+                2),
+      make_case("depthwise",
+                "input x : f32[1,8,9,9]\ninput w1 : f32[8,1,3,3]\ninput w2 : f32[8,8,1,1]\na = Conv(x, w2)\nb = "
+                "Conv(a, w1) {group=8, pads=[1,1,1,1]}\nc = Add(b, a)\nd = Relu(c)\noutput y = d",
+                3)};
+  for (const char* family : {"cudnn", "unfolded", "generated"}) {
+    CostsOfFamily costs(family);
+    const auto plan = make_plan(cases[2].graph, {TargetKind::Cuda, 1}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    for (const Kernel& kernel : plan->kernels) EXPECT_EQ(kernel.implementation, family) << kernel.name;
+    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
+    for (const std::string& line : run_batch(cases, costs, family, {TargetKind::Cuda, 1}))
+      ADD_FAILURE() << family << ": " << line;
+  }
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
 }
 
 TEST(EmittedCuda, OperatorsAgreeWithTheInterpreter) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "batch.h"
+#include "build_folder.h"
 
 namespace gopt {
 namespace {
@@ -128,6 +129,23 @@ TEST(EmittedFolder, ProfileNamesEachKernel) {
   ASSERT_EQ(profile->size(), code.plan.kernels.size());
   EXPECT_EQ((*profile)[0].first, code.plan.kernels[0].name);
   EXPECT_GT((*profile)[0].second, 0);
+}
+
+// What is kept is found again as long as the source and the headers that it includes, directly or not, are the same.
+TEST(BuiltSources, DependOnTheHeadersThatTheyInclude) {
+  const auto built = [](const std::string& direct, const std::string& indirect, const std::string& unrelated) {
+    const auto library =
+        codegen::build_sources({{"one.cc", "#include \"direct.h\"\nint one() { return kDirect + kIndirect; }\n"},
+                                {"direct.h", "#include \"indirect.h\"\nconstexpr int kDirect = " + direct + ";\n"},
+                                {"indirect.h", "constexpr int kIndirect = " + indirect + ";\n"},
+                                {"unrelated.h", "constexpr int kUnrelated = " + unrelated + ";\n"}});
+    EXPECT_TRUE(library.ok()) << (library.ok() ? "" : library.error().message);
+    return library.ok() ? *library : "";
+  };
+  const std::string library = built("1", "2", "3");
+  EXPECT_NE(library, built("4", "2", "3"));
+  EXPECT_NE(library, built("1", "4", "3"));
+  EXPECT_EQ(library, built("1", "2", "4"));
 }
 
 }  // namespace

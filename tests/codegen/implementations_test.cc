@@ -62,13 +62,15 @@ TEST(Implementations, AreAllPrinted) {
 }
 
 TEST(Implementations, AnUnknownOneIsNotPrinted) {
-  CostsForRow costs(planner::implementations()[0]);
-  const auto made = make_plan(case_for(KernelKind::Convolution).graph, {TargetKind::Cpu, 1}, costs);
-  ASSERT_TRUE(made.ok());
-  Plan plan = *made;
-  for (Kernel& kernel : plan.kernels)
-    if (kernel.kind == KernelKind::Convolution) kernel.implementation = "by magic";
-  EXPECT_THROW((void)emit(plan), InternalError);
+  for (const TargetKind target : {TargetKind::Cpu, TargetKind::Cuda}) {
+    CostsForRow costs(planner::implementations()[0]);
+    const auto made = make_plan(case_for(KernelKind::Convolution).graph, {target, 1}, costs);
+    ASSERT_TRUE(made.ok());
+    Plan plan = *made;
+    for (Kernel& kernel : plan.kernels)
+      if (kernel.kind == KernelKind::Convolution) kernel.implementation = "by magic";
+    EXPECT_THROW((void)emit(plan), InternalError);
+  }
 }
 
 TEST(Implementations, AllComputeTheSame) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "gopt/codegen.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/rule.h"
@@ -82,6 +84,80 @@ TEST(Driver, WhatCannotBeWrittenIsNotKept) {
   EXPECT_EQ(outcome->plan->graph.hash(), two_products().hash());
   ASSERT_EQ(outcome->notes.size(), 1U);
   EXPECT_EQ(outcome->notes[0], "no operator for that; the unrewritten model is kept");
+}
+
+TEST(Driver, PlansOfBothAreThereWhereTheyAreWanted) {
+  DriverOptions options = options_for_code();
+  options.wants_code = false;
+  const auto without = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(without.ok()) << without.error().message;
+  EXPECT_FALSE(without->plan || without->original_plan);
+  options.wants_plans = true;
+  const auto outcome = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  ASSERT_TRUE(outcome->plan && outcome->original_plan);
+  EXPECT_EQ(outcome->plan->graph.hash(), outcome->result.graph.hash());
+  EXPECT_EQ(outcome->original_plan->graph.hash(), two_products().hash());
+  EXPECT_LT(outcome->plan->estimated_ms, outcome->original_plan->estimated_ms);
+}
+
+TEST(Driver, APlanThatCannotBeMadeIsNoErrorWhereOnlyPlansAreWanted) {
+  DriverOptions options = options_for_code();
+  options.wants_code = false;
+  options.wants_plans = true;
+  const auto outcome = optimize_graph(graph_of("input x : f32[n,4]\nr = Relu(x)\noutput y = r"), core_rules(), options);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_FALSE(outcome->plan);
+  EXPECT_NE(outcome->plan_note.find("--shape"), std::string::npos) << outcome->plan_note;
+}
+
+TEST(Driver, WhatIsKeptAsItWasStandsForItself) {
+  DriverOptions options = options_for_code();
+  options.is_writable = [](const Graph&) -> Status { return Error{"no operator for that"}; };
+  const auto outcome = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  ASSERT_EQ(outcome->result.origins.size(), two_products().nodes().size());
+  for (uint32_t node = 0; node < outcome->result.origins.size(); node++)
+    EXPECT_EQ(outcome->result.origins[node], std::vector<NodeId>{NodeId{node}});
+}
+
+TEST(Driver, TheCheckHasTheDifferencesOfEachKindOfInputs) {
+  DriverOptions options = options_for_code();
+  options.wants_code = false;
+  const auto outcome = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  const CheckReport& check = outcome->check;
+  ASSERT_GT(check.draws.size(), 1U);
+  ASSERT_EQ(check.differences_of_draw.size(), check.draws.size());
+  for (const auto& differences : check.differences_of_draw) {
+    ASSERT_EQ(differences.size(), 1U);
+    EXPECT_EQ(differences[0].output, "y");
+  }
+}
+
+TEST(Driver, SaysWhatItSpentItsTimeOn) {
+  const auto outcome = optimize_graph(two_products(), core_rules(), options_for_code());
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  std::vector<std::string> names;
+  for (const Phase& phase : outcome->phases) names.push_back(phase.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"searching", "proving rules", "checking", "timing the code"}));
+}
+
+TEST(Phases, OneWithinAnotherStopsTheOuterClock) {
+  PhaseClock clock;
+  const auto start = std::chrono::steady_clock::now();
+  volatile int work = 0;
+  for (int k = 0; k < 2; k++) {
+    const PhaseClock::Running outer(clock, "outer");
+    const PhaseClock::Running inner(clock, "inner");
+    for (int i = 0; i < 100000; i++) work = work + i;
+  }
+  const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ASSERT_EQ(clock.phases().size(), 2U);
+  EXPECT_EQ(clock.phases()[0].name, "outer");
+  EXPECT_EQ(clock.phases()[1].times, 2);
+  EXPECT_GT(clock.phases()[1].seconds, 0);
+  EXPECT_LE(clock.phases()[0].seconds + clock.phases()[1].seconds, passed) << "no second is counted twice";
 }
 
 TEST(Driver, PrintsNothing) {

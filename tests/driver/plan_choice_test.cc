@@ -1,6 +1,7 @@
 // Which of two plans is emitted is decided by running them.
 #include <gtest/gtest.h>
 
+#include "../../driver/machine.h"
 #include "../../driver/measured_costs.h"
 #include "../../driver/planned_graph.h"
 #include "../../driver/time_in_turns.h"
@@ -78,7 +79,7 @@ void write_reversed_times(const Graph& graph, const std::string& path) {
   const Target target;
   const auto specs = admitted_kernels(graph, target);
   ASSERT_TRUE(specs.ok());
-  auto loaded = KernelCache::load(path, machine_name());
+  auto loaded = KernelCache::load(path, cpu_machine());
   ASSERT_TRUE(loaded.ok());
   KernelCache cache = *std::move(loaded);
   const auto analytic = CostSource().make();

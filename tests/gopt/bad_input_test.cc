@@ -81,6 +81,27 @@ TEST_P(BadInputTest, GivesOneErrorAndWritesNothing) {
 }
 
 const Row kRows[] = {
+    {"GpuOfNoTimes", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --target cuda --gpu Nonesuch --cache {}/times",
+     "{}/times: --gpu Nonesuch: there are no kernel times of it; the cache has none of any GPU"},
+    {"GpuOfOtherTimes",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       write_file(f + "/times", "gopt kernel times 2\nmachine cuda: One; code 0\nmachine cuda: Two; code 0\n");
+     },
+     "optimize {}/m.onnx -o {}/y.onnx --target cuda --gpu Nonesuch --cache {}/times",
+     "--gpu Nonesuch: there are no kernel times of it; the cache has those of One, Two"},
+    {"GpuNotNamed",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       write_file(f + "/times", "gopt kernel times 2\nmachine cuda: Card 1; code 0\nmachine cuda: Card 2; code 0\n");
+     },
+     "optimize {}/m.onnx -o {}/y.onnx --target cuda --gpu card --cache {}/times",
+     "there are kernel times of several GPUs; choose one with --gpu: Card 1, Card 2"},
+    {"GpuForTheCpu", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --gpu H100", "it does not go with --target onnx"},
+    {"GpuWithoutTimes", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --target cuda --cost analytic --gpu H100", "--cost analytic"},
     {"MissingFile", [](const std::string&) {}, "optimize {}/none.onnx -o {}/y.onnx", "none.onnx"},
     {"Truncated",
      [](const std::string& f) {
@@ -177,9 +198,18 @@ const Row kRows[] = {
      },
      "optimize {}/m.onnx -o {}/y.onnx --force", "y.onnx.data holds weights of the input"},
     {"ReportIsTheOutput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
-     "optimize {}/m.onnx -o {}/y.onnx --report {}/y.onnx", "is named twice"},
-    {"ReportIsTheInput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
-     "optimize {}/m.onnx -o {}/y.onnx --report {}/m.onnx --force", "is the input itself"},
+     "optimize {}/m.onnx -o {}/y.json --report {}/y.json", "is named twice"},
+    {"ReportIsTheInput", [](const std::string& f) { write_file(f + "/m.json", relu_model()); },
+     "optimize {}/m.json -o {}/y.onnx --report {}/m.json --force", "is the input itself"},
+    {"SecondReportIsTheInput", [](const std::string& f) { write_file(f + "/m.html", relu_model()); },
+     "optimize {}/m.html --report {}/r.json --report {}/m.html --force", "is the input itself"},
+    {"ReportTwiceToOneFile", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx --report {}/r.html --report {}/r.html", "is named twice"},
+    {"ReportOfNoKnownForm", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx --report {}/r.json --report {}/r.txt",
+     "--report {}/r.txt: the name ends in .html, for a page to look at, or .json, for programs"},
+    {"ReportWithoutExtension", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx --report {}/report", ".html"},
     {"OutputIsADevice", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o /dev/null --force", "is no regular file"},
     {"EmitIsTheOutput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },

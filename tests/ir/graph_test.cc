@@ -164,6 +164,21 @@ TEST(ReplaceValues, IsTheSameGraphWhereNothingChanges) {
   EXPECT_TRUE(replace_values(graph, {{y, y}})->same_as(graph));
 }
 
+TEST(ReplaceValues, SaysWhatBecameOfEachValue) {
+  GraphBuilder b;
+  const Value x = b.input("x", kPair);
+  const Value old = apply(b, OpKind::Exp, {x}), user = apply(b, OpKind::Neg, {old});
+  const Value put_in = apply(b, OpKind::Relu, {x});
+  b.output("y", user);
+  ValueMap became;
+  auto replaced = replace_values(b.build(), {{old, put_in}}, &became);
+  ASSERT_TRUE(replaced.ok()) << replaced.error().message;
+  EXPECT_EQ(became.at(x), x);
+  EXPECT_EQ(became.at(old), put_in);
+  EXPECT_EQ(became.at(put_in), put_in);
+  EXPECT_EQ(became.at(user), replaced->outputs()[0].value);
+}
+
 TEST(ReplaceValues, SharesWhatDoesNotChange) {
   GraphBuilder b;
   const Value x = b.input("x", kPair);

@@ -1,6 +1,7 @@
 // A cost for tests: a fixed price an operator that depends on an input, so that what is cheaper is plain to see.
 #pragma once
 
+#include <atomic>
 #include <limits>
 
 #include "gopt/optimizer.h"
@@ -28,7 +29,7 @@ class CountCost : public CostOracle {
     }
     return cost;
   }
-  int calls = 0;
+  std::atomic<int> calls = 0;  // from several threads
 
  private:
   static double price(OpKind op) {

@@ -22,6 +22,33 @@ TEST(PlanCost, IsTheCostOfKernelsNotOfOperators) {
   EXPECT_LT(three.time_ms, 1.5 * one.time_ms);
 }
 
+TEST(KernelWork, IsOperationsAndBytesOfEachKernel) {
+  auto graph = parse_graph(
+      "graph g\ninput x : f32[4,6]\ninput w : f32[6,8]\na = Softmax(x) {axis=-1}\nb = MatMul(a, w)\noutput y = b\nend");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  auto costs = analytic_kernel_costs({});
+  const auto plan = make_plan(*graph, {TargetKind::Cpu, 1}, *costs);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  double operations = 0, bytes = 0;
+  for (const Kernel& kernel : plan->kernels) {
+    const KernelWork work = kernel_work(*plan, kernel);
+    operations += work.operations;
+    bytes += work.bytes;
+    if (kernel.kind != KernelKind::MatrixProduct) continue;
+    EXPECT_EQ(work.operations, 2.0 * 4 * 6 * 8);
+    EXPECT_EQ(work.bytes, 4.0 * (4 * 6 + 6 * 8 + 4 * 8));
+  }
+  const Cost whole = plan_cost_oracle({TargetKind::Cpu, 1}, analytic_kernel_costs({}))->estimate(*graph);
+  EXPECT_EQ(operations, whole.operations);
+  EXPECT_EQ(bytes, whole.bytes);
+}
+
+TEST(RooflineOf, IsTheProcessorsWhereThatIsTheTarget) {
+  const Roofline processor{.gflops = 7, .gbps = 3, .launch_us = 1};
+  EXPECT_EQ(roofline_of({TargetKind::Cpu, 1}, processor).gflops, 7);
+  EXPECT_GT(roofline_of({TargetKind::Cuda, 1}, processor).gflops, 1000);
+}
+
 TEST(PlanCost, SymbolicExtentsHaveACost) {
   const Cost cost = cost_of("input x : f32[batch,length,32]\na = Softmax(x) {axis=-1}\noutput y = a");
   EXPECT_GT(cost.time_ms, 0);

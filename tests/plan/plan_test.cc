@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "../support/graph_with_weights.h"
 #include "gopt/kernel_costs.h"
+#include "gopt/kernel_spec.h"
 
 namespace gopt {
 namespace {
@@ -96,12 +99,78 @@ TEST(Plan, SourceIsNeverOverwrittenByItsResidual) {
     }
 }
 
+// Costs of one implementation, measured or not; of others more.
+class CostsOf : public KernelCosts {
+ public:
+  CostsOf(std::string cheap, std::string measured) : cheap_(std::move(cheap)), measured_(std::move(measured)) {}
+  double time_ms(const Plan&, const Kernel& kernel) override { return kernel.implementation == cheap_ ? 1 : 2; }
+  bool is_measured(const Plan&, const Kernel& kernel) const override { return kernel.implementation == measured_; }
+
+ private:
+  std::string cheap_, measured_;
+};
+
+// Where a time was measured, the plan chooses; else whoever creates the model.
+TEST(Plan, NothingIsChosenAtStartWhereTimesAreKnown) {
+  const Graph graph = graph_with_weights(
+      "input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\na = Conv(x, w)\nb = Relu(a)\noutput y = b");
+  for (const auto& [measured, expected] : {std::pair("", "fastest"), {"cudnn", "cudnn"}, {"unfolded", "cudnn"}}) {
+    CostsOf costs("fastest", measured);
+    const auto plan = make_plan(graph, {TargetKind::Cuda, 1}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ(plan->kernels[0].implementation, expected) << measured;
+  }
+  const auto admitted = admitted_kernels(graph, {TargetKind::Cuda, 1});
+  ASSERT_TRUE(admitted.ok());
+  for (const KernelSpec& spec : *admitted) EXPECT_NE(spec.kernel.implementation, "fastest");
+}
+
+TEST(Plan, OnlyWhatALibraryHasIsItsOwn) {
+  const auto implementations = [](const std::string& convolution) {
+    std::set<std::string> names;
+    const auto admitted = admitted_kernels(graph_with_weights(convolution + "\noutput y = y"), {TargetKind::Cuda, 1});
+    EXPECT_TRUE(admitted.ok());
+    for (const KernelSpec& spec : *admitted) names.insert(spec.kernel.implementation);
+    return names;
+  };
+  using Names = std::set<std::string>;
+  EXPECT_EQ(implementations("input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w)"),
+            (Names{"cudnn", "unfolded"}));
+  EXPECT_EQ(implementations(
+                "input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}"),
+            (Names{"unfolded"}));
+  EXPECT_EQ(implementations("input x : f32[1,32,8,8]\ninput w : f32[32,1,3,3]\ny = Conv(x, w) {group=32}"),
+            (Names{"cudnn", "unfolded", "generated"}));
+  EXPECT_EQ(implementations("input x : f32[1,64,256,256]\ninput w : f32[2,64,5,5]\ny = Conv(x, w) {pads=[0,0,1,2]}"),
+            (Names{"generated"}));
+}
+
 TEST(Plan, MemoryIsReused) {
   std::string text = "input x : f32[1000]\na0 = Softmax(x) {axis=0}\n";
   for (int i = 1; i < 9; i++) text += "a" + std::to_string(i) + " = Softmax(a" + std::to_string(i - 1) + ") {axis=0}\n";
   auto plan = plan_of(text + "output y = a8");
   ASSERT_TRUE(plan.ok());
   EXPECT_LE(plan->arena_bytes, 2 * 4032);
+}
+
+// Softmax, then two products of it, the second of which also reads the first's result.
+TEST(Plan, ABufferLivesFromItsFirstKernelToItsLast) {
+  auto plan = plan_of(
+      "input x : f32[8,8]\ninput w : f32[8,8]\na = Softmax(x) {axis=1}\nb = MatMul(a, w)\nc = MatMul(b, a)\nd = "
+      "Flatten(c) {axis=0}\noutput y = d");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_EQ(plan->kernels.size(), 3U) << print_plan(*plan);
+  const std::vector<BufferLife> lives = buffer_lives(*plan);
+  const auto life_of = [&](BufferId id) {
+    const BufferLife& life = lives.at(static_cast<uint32_t>(id));
+    return std::pair(life.first, life.last);
+  };
+  EXPECT_EQ(life_of(plan->kernels[0].output_buffers[0]), std::pair(0, 2));
+  EXPECT_EQ(life_of(plan->kernels[1].output_buffers[0]), std::pair(1, 2));
+  for (size_t b = 0; b < plan->buffers.size(); b++)
+    if (plan->buffers[b].is_view) {
+      EXPECT_EQ(lives[b].first, -1);
+    }
 }
 
 TEST(Plan, SymbolicExtentsAreAnErrorThatSaysShape) {

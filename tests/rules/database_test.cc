@@ -77,7 +77,7 @@ TEST_F(Database, MissingFileIsAnError) {
 }
 
 TEST_F(Database, ShippedRulesLoadWithoutWarnings) {
-  for (const char* file : {"/hand.rules", "/core.rules", "/ranks.rules"}) {
+  for (const char* file : {"/hand.rules", "/core.rules", "/ranks.rules", "/elementwise.rules", "/siblings.rules"}) {
     const auto database = load_rules(std::string(GOPT_SHIPPED_RULES) + file);
     ASSERT_TRUE(database.ok()) << database.error().message;
     EXPECT_TRUE(database->warnings.empty()) << database->warnings[0];

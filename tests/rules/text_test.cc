@@ -65,8 +65,10 @@ TEST_P(RuleFile, PrintedRulesParseToThemselves) {
 }
 INSTANTIATE_TEST_SUITE_P(Files, RuleFile,
                          ::testing::Values(GOPT_SHIPPED_RULES "/hand.rules", GOPT_SHIPPED_RULES "/core.rules",
-                                           GOPT_SHIPPED_RULES "/ranks.rules", GOPT_VERIFIER_RULES "/ranks_false.rules",
-                                           GOPT_VERIFIER_RULES "/true.rules", GOPT_VERIFIER_RULES "/false.rules"));
+                                           GOPT_SHIPPED_RULES "/ranks.rules", GOPT_SHIPPED_RULES "/elementwise.rules",
+                                           GOPT_SHIPPED_RULES "/siblings.rules",
+                                           GOPT_VERIFIER_RULES "/ranks_false.rules", GOPT_VERIFIER_RULES "/true.rules",
+                                           GOPT_VERIFIER_RULES "/false.rules"));
 
 TEST(RuleText, ContentHashIsOfTheContent) {
   RewriteRule rule = rules_in(kRule)[0];

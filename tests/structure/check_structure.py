@@ -20,6 +20,7 @@ STAGES = {
     "proof_check.h": "checker",
     "log_binding.h": "checker",
     "optimizer.h": "optimizer",
+    "near_misses.h": "optimizer",
     "derivation.h": "optimizer",
     "kernel_costs.h": "planner",
     "codegen.h": "codegen",

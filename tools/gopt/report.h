@@ -1,7 +1,10 @@
-// What one optimization did, as the table that is printed and as the JSON of --report.
+// What one optimization did, as a value and as the table that is printed. See report_json.h for programs and
+// report_page.h for a browser.
 #pragma once
 
+#include <map>
 #include <string>
+#include <vector>
 
 #include "gopt/driver.h"
 
@@ -10,13 +13,26 @@ namespace gopt::cli {
 struct OptimizationReport {
   std::string model, output, emitted;
   const Graph& before;
-  size_t rules = 0;  // that were offered
+  const std::vector<RewriteRule>& rules;  // that were offered
   const DriverOptions& options;
   const Outcome& outcome;
   double seconds = 0;
+  std::vector<Phase> phases;  // what they went to
 };
 
+struct OperatorCount {
+  int before = 0, after = 0;
+};
+// Operators that run, by name.
+std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& report);
+std::string cost_kind(const OptimizationReport& report);    // "measured", "analytic" or "runtime"
+std::string search_kind(const OptimizationReport& report);  // as --search names it
+
+// Where a runtime judged the ONNX file; else null.
+const RuntimeTimes* runtime_times(const OptimizationReport& report);
+// What the ONNX file is of, where that is not the code's graph; else empty.
+std::string onnx_text(const OptimizationReport& report);
+
 void print_report(const OptimizationReport& report);
-std::string report_json(const OptimizationReport& report);
 
 }  // namespace gopt::cli

@@ -2,6 +2,7 @@
 
 #include "commands.h"
 #include "gopt/confirm_rule.h"
+#include "nearly.h"
 #include "rule_files.h"
 
 namespace gopt::cli {
@@ -10,6 +11,7 @@ namespace {
 struct RulesOptions {
   std::vector<std::string> files;
   std::string show, containing;
+  NearlyOptions nearly;
 };
 
 bool uses(const RewriteRule& rule, const std::string& text) {
@@ -39,6 +41,10 @@ Status list_rules(const RulesOptions& o) {
       if (rule.name == o.show) return show_rule(rule);
     return Error{"there is no rule " + o.show + "; `gopt rules` lists them"};
   }
+  if (!o.nearly.model.empty()) {
+    std::erase_if(rules, [&](const RewriteRule& rule) { return !uses(rule, o.containing); });
+    return print_near_misses(rules, o.nearly);
+  }
   int shown = 0;
   for (const RewriteRule& rule : rules) {
     if (!uses(rule, o.containing)) continue;
@@ -58,6 +64,17 @@ Action add_rules(CLI::App& app) {
   app.add_option("--show", o->show, "print one rule with its condition and proof record, and prove it again");
   app.add_option("--filter", o->containing,
                  "only rules with this in their name, origin or marks, or with this operator on the left");
+  NearlyOptions& nearly = o->nearly;
+  auto* model = app.add_option("--nearly", nearly.model,
+                               "an ONNX file: which rules match it but for one thing, and what that is");
+  app.add_option("--least", nearly.least_nodes, "with --nearly: nodes of the rule that have to be there")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->needs(model);
+  app.add_option("--shape", nearly.shapes, "with --nearly: NAME=1x3x224x224")->needs(model);
+  app.add_option("--json", nearly.json, "with --nearly: write each of them to FILE")->needs(model);
+  app.add_flag("--all", nearly.lists_all, "with --nearly: print each of them")->needs(model);
+  app.add_flag("--force", nearly.force, "overwrite an existing file");
   return [o] { return list_rules(*o); };
 }
 

@@ -1,4 +1,4 @@
-// Convolutions: by cuDNN's algorithms, or as a matrix product over unfolded windows, whichever is faster.
+// Convolutions: by cuDNN's algorithms, or as a matrix product over unfolded windows; of all families, by the fastest.
 #include <utility>
 
 #include "gopt_primitive.h"
@@ -201,9 +201,11 @@ class Fastest : public Primitive {
 
 std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& c) {
   std::vector<std::unique_ptr<Primitive>> candidates;
-  if (DnnConvolution::can_do(c)) candidates.push_back(std::make_unique<DnnConvolution>(shared, c));
-  if (UnfoldedConvolution::unfolded_bytes(c) <= static_cast<int64_t>(kMaxWorkspace))
+  if (c.family != Family::Unfolded && DnnConvolution::can_do(c))
+    candidates.push_back(std::make_unique<DnnConvolution>(shared, c));
+  if (c.family != Family::Dnn && UnfoldedConvolution::unfolded_bytes(c) <= static_cast<int64_t>(kMaxWorkspace))
     candidates.push_back(std::make_unique<UnfoldedConvolution>(shared, c));
+  if (candidates.size() == 1) return std::move(candidates[0]);
   return std::make_unique<Fastest>(std::move(candidates));
 }
 

@@ -43,7 +43,12 @@ void Recording::record(const std::function<void(cudaStream_t)>& launch) {
   check(cudaStreamSynchronize(stream), "a kernel failed");
   cudaGraph_t graph = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cannot record");
-  launch(stream);
+  try {
+    launch(stream);
+  } catch (...) {
+    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess) cudaGraphDestroy(graph);
+    throw;
+  }
   check(cudaStreamEndCapture(stream, &graph), "cannot record");
   const cudaError_t status = cudaGraphInstantiate(&executable_, graph, 0);
   cudaGraphDestroy(graph);

@@ -67,9 +67,16 @@ void Library::add(const MatrixProduct& product) {
   state_->entries.push_back({make_product(state_->shared, product), "a matrix product"});
 }
 
+void Library::add_nothing() { state_->entries.push_back({nullptr, "a kernel"}); }
+
+void Library::reserve() {
+  state_->shared.workspace.at_least(kMaxWorkspace);
+  state_->shared.unfolded.at_least(kMaxWorkspace);
+}
+
 void Library::run(size_t number, const Operands& operands, cudaStream_t stream) {
   State::Entry& entry = state_->entries.at(number);
-  if (!entry.chosen && !entry.primitive->choose(operands, stream))
+  if (!entry.chosen && !(entry.primitive && entry.primitive->choose(operands, stream)))
     throw std::runtime_error("the libraries have no algorithm for " + entry.what);
   entry.chosen = true;
   if (!entry.primitive->launch(operands, stream)) throw std::runtime_error(entry.what + " failed");

@@ -16,11 +16,15 @@ struct Activation {
   float alpha = 0, beta = 0;  // Clip: lowest and highest; LeakyRelu, Elu: alpha
 };
 
+// Whose algorithms are measured.
+enum class Family { All, Dnn, Unfolded };
+
 struct Convolution {
   std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, h, w]
   int64_t groups = 1;
   int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
   Activation activation;
+  Family family = Family::All;
 };
 
 // dst[b] = left[b] right[b], row-major; with `transposed` an operand lies as its transpose.
@@ -50,6 +54,10 @@ class Library {
   ~Library();
   void add(const Convolution& convolution);
   void add(const MatrixProduct& product);
+  // Stands for one that could not be added: to run it is an error.
+  void add_nothing();
+  // Takes the memory that any may ask for, so that it stays where it is.
+  void reserve();
   void run(size_t number, const Operands& operands, cudaStream_t stream);
 
  private:

@@ -1,0 +1,150 @@
+#include "c_interface.h"
+
+namespace gopt::codegen {
+namespace {
+
+constexpr const char* kUpload = R"(
+void upload(gopt_model& model, const char* path) {
+  const gopt_runtime::Weights weights(path, kWeightBytes);
+  if (kWeightBytes > 0)
+    gopt_runtime::check(cudaMemcpy(model.weights.data(), weights.data(), kWeightBytes, cudaMemcpyHostToDevice), "cannot upload the weights");
+}
+
+)";
+
+constexpr const char* kEnd = R"(const char* gopt_error(const gopt_model* model) { return model->error.c_str(); }
+
+void gopt_destroy(gopt_model* model) { delete model; }
+)";
+
+constexpr const char* kModel = R"(
+struct gopt_model {
+  gopt_runtime::DeviceBlock weights, arena;
+  gopt_runtime::Ports inputs, outputs;
+  gopt_runtime::Library library;
+  gopt_runtime::Recording recording;
+  std::string error;
+
+  gopt_model()
+      : weights(kWeightBytes), arena(kArenaBytes), inputs(sizes(gopt_input_count(), gopt_input)), outputs(sizes(gopt_output_count(), gopt_output)) {}
+
+  static std::vector<size_t> sizes(int count, const gopt_tensor_info* (*info)(int)) {
+    std::vector<size_t> bytes;
+    for (int i = 0; i < count; i++) bytes.push_back(info(i)->size_bytes);
+    return bytes;
+  }
+};
+
+namespace {
+
+)";
+
+constexpr const char* kFunctions =
+    R"(// Copies in, launches, copies out. Without a stream the call waits for the outputs.
+template <class Launch>
+int guarded_run(gopt_model* model, const void* const* inputs, void* const* outputs, cudaStream_t stream, Launch launch) {
+  try {
+    model->inputs.copy_in(inputs, stream);
+    launch();
+    model->outputs.copy_out(outputs, stream);
+    if (!stream) gopt_runtime::check(cudaStreamSynchronize(stream), "a kernel failed");
+    return 0;
+  } catch (const std::exception& e) {
+    model->error = e.what();
+    return 1;
+  }
+}
+
+}  // namespace
+
+gopt_model* gopt_create(const char* weights_path, int, char* error, size_t error_size) {
+  try {
+    gopt_runtime::require_device();
+    auto model = std::make_unique<gopt_model>();
+    upload(*model, weights_path);
+    create_kernels(model->library);
+    model->recording.record([&](cudaStream_t stream) { launch_kernels(*model, stream, [](int) {}); });
+    return model.release();
+  } catch (const std::exception& e) {
+    if (error && error_size > 0) std::snprintf(error, error_size, "%s", e.what());
+    return nullptr;
+  }
+}
+
+int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  return guarded_run(model, inputs, outputs, on, [&] { model->recording.replay(on); });
+}
+
+int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream, double* milliseconds) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  return guarded_run(model, inputs, outputs, on, [&] {
+    gopt_runtime::Stopwatch stopwatch(on, static_cast<size_t>(gopt_kernel_count()) + 1);
+    stopwatch.mark();
+    launch_kernels(*model, on, [&](int) { stopwatch.mark(); });
+    stopwatch.add_to(milliseconds);
+  });
+}
+
+)";
+
+// ---- timing plans ----
+
+constexpr const char* kTimingModel = R"(
+struct gopt_model {
+  gopt_runtime::DeviceBlock weights{kWeightBytes}, arena{kArenaBytes};
+  gopt_runtime::Library library;
+  gopt_runtime::KernelTimer timer{static_cast<size_t>(gopt_kernel_count())};
+  std::string error;
+};
+
+namespace {
+
+)";
+
+constexpr const char* kTimingFunctions = R"(}  // namespace
+
+gopt_model* gopt_create(const char* weights_path, int, char* error, size_t error_size) {
+  try {
+    gopt_runtime::require_device();
+    auto model = std::make_unique<gopt_model>();
+    upload(*model, weights_path);
+    create_kernels(model->library);
+    model->library.reserve();
+    return model.release();
+  } catch (const std::exception& e) {
+    if (error && error_size > 0) std::snprintf(error, error_size, "%s", e.what());
+    return nullptr;
+  }
+}
+
+int gopt_run(gopt_model* model, const void* const*, void* const*, void*) {
+  model->error = "these kernels are timed one by one";
+  return 1;
+}
+
+// Milliseconds of the kernels whose entry is not negative. 1: one of them cannot be run; 2: nor can any other any more.
+int gopt_profile(gopt_model* model, const void* const*, void* const*, void*, double* milliseconds) {
+  try {
+    for (int kernel = 0; kernel < gopt_kernel_count(); kernel++)
+      if (milliseconds[kernel] >= 0)
+        milliseconds[kernel] = model->timer.time(
+            static_cast<size_t>(kernel), [&](cudaStream_t stream) { refresh_inputs(*model, kernel, stream); },
+            [&](cudaStream_t stream) { launch_kernel(*model, kernel, stream); });
+    return 0;
+  } catch (const std::exception& e) {
+    model->error = e.what();
+    return gopt_runtime::device_still_works() ? 1 : 2;
+  }
+}
+
+)";
+
+}  // namespace
+
+CudaInterface cuda_interface(bool times_kernels) {
+  return {times_kernels ? kTimingModel : kModel,
+          std::string(kUpload) + (times_kernels ? kTimingFunctions : kFunctions) + kEnd};
+}
+
+}  // namespace gopt::codegen

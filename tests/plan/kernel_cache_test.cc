@@ -1,0 +1,70 @@
+// The file of kernel times: whose they are, and what older files say.
+#include <gtest/gtest.h>
+
+#include "gopt/kernel_costs.h"
+#include "test_folder.h"
+#include "text_files.h"
+
+namespace gopt {
+namespace {
+
+KernelCache load(const std::string& path, const std::string& machine) {
+  auto cache = KernelCache::load(path, machine);
+  EXPECT_TRUE(cache.ok()) << (cache.ok() ? "" : cache.error().message);
+  return cache.ok() ? *cache : KernelCache();
+}
+
+TEST(KernelCache, KeepsTheTimesOfEachMachineApart) {
+  TestFolder folder;
+  const std::string path = folder.file("times");
+  KernelCache first = load(path, "cpu: this");
+  first.put("a", 1);
+  ASSERT_TRUE(first.save().ok());
+  KernelCache second = load(path, "cuda: that; CUDA 13.0");
+  EXPECT_FALSE(second.find("a"));
+  second.put("a", 2);
+  ASSERT_TRUE(second.save().ok());
+  KernelCache both = load(path, "");
+  EXPECT_EQ(both.machines(), (std::vector<std::string>{"cpu: this", "cuda: that; CUDA 13.0"}));
+  EXPECT_FALSE(both.find("a"));
+  both.choose_machine("cpu: this");
+  EXPECT_EQ(both.find("a"), 1);
+  both.choose_machine("cuda: that; CUDA 13.0");
+  EXPECT_EQ(both.find("a"), 2);
+  EXPECT_NE(read_file(path).find("\nmachine cuda: that; CUDA 13.0\n"), std::string::npos) << read_file(path);
+}
+
+TEST(KernelCache, SavesWhatItLoaded) {
+  TestFolder folder;
+  const std::string text = "gopt kernel times 2\n" + std::string(32, '0') + " 3\nmachine cuda: b\n" +
+                           std::string(32, '2') + " inf\nmachine cpu: a\n" + std::string(32, '1') + " 0.125\n";
+  write_file(folder.file("times"), text);
+  ASSERT_TRUE(load(folder.file("times"), "cpu: c").save().ok());
+  EXPECT_EQ(read_file(folder.file("times")), text);
+}
+
+// Files of the first version did not name machines; their times are found by their keys as before, and stay.
+TEST(KernelCache, ReadsTheFirstVersion) {
+  TestFolder folder;
+  const std::string key = to_string(hash_bytes("this|a"));
+  write_file(folder.file("times"), "gopt kernel times 1\n" + key + " 0.5\n");
+  KernelCache cache = load(folder.file("times"), "this");
+  EXPECT_EQ(cache.find("a"), 0.5);
+  EXPECT_TRUE(cache.machines().empty());
+  cache.put("b", 2);
+  ASSERT_TRUE(cache.save().ok());
+  const KernelCache again = load(folder.file("times"), "this");
+  EXPECT_EQ(again.find("a"), 0.5);
+  EXPECT_EQ(again.find("b"), 2);
+}
+
+TEST(KernelCache, OtherFilesAreErrors) {
+  TestFolder folder;
+  for (const char* text : {"gopt kernel times 3\n", "something else\n", "", "gopt kernel times 2\nmachin cpu\n"}) {
+    write_file(folder.file("times"), text);
+    EXPECT_FALSE(KernelCache::load(folder.file("times")).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace gopt
