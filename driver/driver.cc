@@ -218,6 +218,7 @@ class Optimization {
 
   // The result by the times of its runtime, against the original and what is found without each of its rules.
   Status judge_result() {
+    const Running running(clock_, "timing in the runtime");
     GOPT_ASSIGN_OR_RETURN(const OptimizeResult passes, passes_alone());
     std::vector<Candidate> others;
     for (const std::string& rule : applied_rules())

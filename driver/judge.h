@@ -21,7 +21,7 @@ struct JudgedModel {
 // Faster is what is faster by more than the noise; of `passes`, which no rule changed, it is enough that it is not
 // slower. Errors: those of the timer, of candidates.
 Result<JudgedModel> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
-                        const std::vector<Candidate>& others, ModelTimer& timer);
+                          const std::vector<Candidate>& others, ModelTimer& timer);
 
 // How much faster than `before` `after` is, over the rounds of both.
 struct Speedup {

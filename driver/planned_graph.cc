@@ -10,7 +10,9 @@ std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
 }
 
 PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& costs)
-    : graph_(std::move(graph)), target_(target), costs_(costs) {}
+    : graph_(std::move(graph)), target_(target), costs_(costs) {
+  if (target.kind == TargetKind::Onnx) target_.kind = TargetKind::Cpu;  // a runtime has no plan of ours
+}
 
 Result<const Plan*> PlannedGraph::made(std::optional<Plan>& plan, const Target& target) {
   if (!plan) {

@@ -1,17 +1,20 @@
 // Analytic costs: a roofline over what a kernel reads, writes and computes, with efficiencies as measured for oneDNN's
 // kernels (DESIGN.md 9), and the cost of a graph as the sum over the kernels of its plan.
 #include <algorithm>
+#include <map>
 
 #include "buffers.h"
 #include "gopt/kernel_costs.h"
 #include "implementations.h"
 #include "node_work.h"
+#include "products.h"
 
 namespace gopt {
-
-using namespace planner;
-
 namespace {
+
+using planner::is_product;
+using planner::product_operations;
+using planner::work_of;
 
 // Multiply-adds of a product or convolution, counted two.
 double library_operations(const Plan& plan, const Kernel& kernel) {

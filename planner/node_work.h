@@ -12,9 +12,4 @@ struct NodeWork {
 // Kept by the node's structural hash, in each thread: a search asks for the same nodes again and again.
 const NodeWork& work_of(const Node& node);
 
-// Conv, ConvTranspose, MatMul and Gemm: what libraries have kernels for.
-bool is_product(const Node& node);
-// The multiply-adds of a product, counted two; of an output without static shape, as if it had so many elements.
-double product_operations(const Node& node, int64_t elements_otherwise = 1);
-
 }  // namespace gopt::planner

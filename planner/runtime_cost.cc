@@ -7,6 +7,7 @@
 #include "cover.h"
 #include "gopt/kernel_costs.h"
 #include "node_work.h"
+#include "products.h"
 #include "runtime_groups.h"
 
 namespace gopt {

@@ -171,6 +171,15 @@ TargetKind target_kind(const OptimizeOptions& o) {
   return o.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu;
 }
 
+std::string to_string(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::Cpu: return "cpu";
+    case TargetKind::Cuda: return "cuda";
+    case TargetKind::Onnx: return "onnx";
+  }
+  return "";
+}
+
 Result<DriverOptions> driver_options(const OptimizeOptions& o) {
   DriverOptions d;
   d.target = {target_kind(o), o.threads};
@@ -180,7 +189,7 @@ Result<DriverOptions> driver_options(const OptimizeOptions& o) {
     return Error{"--cost measured is of kernels for --target cpu or cuda; --target onnx has none"};
   if (!o.gpu.empty() && (d.target.kind != TargetKind::Cuda || !d.measured_costs))
     return Error{"--gpu says whose kernel times a plan for --target cuda is made by; it does not go with --target " +
-                 (o.target.empty() ? "cpu" : o.target) + " --cost " + o.cost};
+                 to_string(d.target.kind) + " --cost " + o.cost};
   if (d.measured_costs) {
     GOPT_ASSIGN_OR_RETURN(d.cache, cache_path(o.cache));
   }

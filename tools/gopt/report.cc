@@ -55,11 +55,6 @@ std::string check_text(const CheckReport& c) {
       c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : c.draws.back() + " random inputs");
 }
 
-// What the estimate counts.
-std::string counted(const OptimizationReport& r) {
-  return r.options.target.kind == TargetKind::Onnx ? "nodes" : "kernels";
-}
-
 std::string plan_text(const PlanLatency& p) {
   return fmt::format("by {} costs; by measured ones {:.3f} ms, by analytic ones {:.3f} ms",
                      p.kept_analytic ? "analytic" : "measured", p.measured_ms, p.analytic_ms);
@@ -79,16 +74,16 @@ std::string cost_kind(const OptimizationReport& r) {
   return r.outcome.has_measured_costs ? "measured" : "analytic";
 }
 
-const RuntimeTimes* runtime_times(const Outcome& outcome) {
-  const Outcome& onnx = outcome.onnx ? *outcome.onnx : outcome;
+const RuntimeTimes* runtime_times(const OptimizationReport& r) {
+  const Outcome& onnx = r.outcome.onnx ? *r.outcome.onnx : r.outcome;
   return onnx.runtime_times ? &*onnx.runtime_times : nullptr;
 }
 
 std::string onnx_text(const OptimizationReport& r) {
+  if (!r.outcome.onnx) return "";
   const OptimizeResult& own = r.outcome.onnx->result;
   return fmt::format(
-      "of a search by a runtime's cost, which the code's graph would be dearer by: {:.4g} ms -> {:.4g} ms, {} -> {} "
-      "nodes, {}",
+      "not of the code's graph, but of a search by a runtime's cost: {:.4g} ms -> {:.4g} ms, {} -> {} nodes, {}",
       own.before.time_ms, own.after.time_ms, own.before.kernels, own.after.kernels, check_text(r.outcome.onnx->check));
 }
 
@@ -109,7 +104,7 @@ void print_report(const OptimizationReport& r) {
              r.outcome.result.seconds);
   fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} {} ({} cost)\n", r.outcome.result.before.time_ms,
              r.outcome.result.after.time_ms, r.outcome.result.before.kernels, r.outcome.result.after.kernels,
-             counted(r), cost_kind(r));
+             r.options.target.kind == TargetKind::Onnx ? "nodes" : "kernels", cost_kind(r));
   if (r.options.target.kind == TargetKind::Cuda && r.outcome.has_measured_costs)
     fmt::print("kernel times     {}\n", r.outcome.machine);
   if (r.outcome.kernels_timed > 0)
@@ -117,12 +112,12 @@ void print_report(const OptimizationReport& r) {
   if (r.outcome.latency)
     fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n",
                r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup);
-  if (const RuntimeTimes* times = runtime_times(r.outcome))
+  if (!r.outcome.latency_note.empty()) fmt::print("measured         {}\n", r.outcome.latency_note);
+  if (const RuntimeTimes* times = runtime_times(r))
     fmt::print("in {}: {:.3f} ms -> {:.3f} ms, {:.3f}x (noise {:.3f}, {} rewritten models timed, {:.1f} s), kept {}\n",
                times->runtime, times->before_ms, times->after_ms, times->speedup, times->noise, times->candidates,
                times->seconds, times->kept);
   if (r.outcome.onnx) fmt::print("onnx             {}\n", onnx_text(r));
-  if (!r.outcome.latency_note.empty()) fmt::print("measured         {}\n", r.outcome.latency_note);
   if (r.outcome.plan_latency) fmt::print("plan             {}\n", plan_text(*r.outcome.plan_latency));
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);

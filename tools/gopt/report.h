@@ -32,6 +32,11 @@ const RuntimeTimes* runtime_times(const Outcome& outcome);
 // Of an ONNX file that is not of the code's graph. Precondition: outcome.onnx.
 std::string onnx_text(const OptimizationReport& report);
 
+// Where a runtime judged the ONNX file; else null.
+const RuntimeTimes* runtime_times(const OptimizationReport& report);
+// What the ONNX file is of, where that is not the code's graph; else empty.
+std::string onnx_text(const OptimizationReport& report);
+
 void print_report(const OptimizationReport& report);
 
 }  // namespace gopt::cli

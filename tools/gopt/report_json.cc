@@ -150,7 +150,7 @@ void add_optional_parts(const OptimizationReport& r, json& report) {
                               {"analytic_costs_ms", p->analytic_ms},
                               {"ratio", p->ratio},
                               {"kept", p->kept_analytic ? "analytic" : "measured"}};
-  if (const RuntimeTimes* times = runtime_times(outcome))
+  if (const RuntimeTimes* times = runtime_times(r))
     report["runtime"] = {{"runtime", times->runtime},   {"before_ms", times->before_ms},
                          {"after_ms", times->after_ms}, {"speedup", times->speedup},
                          {"noise", times->noise},       {"candidates", times->candidates},
