@@ -34,10 +34,6 @@ NodeWork compute(const Node& node) {
   return work;
 }
 
-int64_t count_or(const TensorType& type, int64_t otherwise) {
-  return type.has_static_shape() ? element_count(type.static_shape()) : otherwise;
-}
-
 }  // namespace
 
 const NodeWork& work_of(const Node& node) {
