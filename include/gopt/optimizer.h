@@ -25,7 +25,7 @@ struct SearchOptions {
   int patience = 200;    // of them, since the last that was better than all before
   double budget_seconds = 60;
   int max_queue = 2000;
-  int workers = 1;  // threads; what is found does not depend on them
+  int workers = 1;                          // threads; what is found does not depend on them
   std::vector<std::string> disabled_rules;  // by name; unknown names are an error
   std::vector<std::string> enabled_rules;   // when not empty: only these, whatever their marks
   // Marks that are not safe (rule.h) and that rules may have all the same. With drops_rounding, terms that cancel
