@@ -8,9 +8,11 @@
 #include "check.h"
 #include "gopt/confirm_rule.h"
 #include "guilty_rewrites.h"
+#include "judge.h"
 #include "machine.h"
 #include "machine_speed.h"
 #include "measured_costs.h"
+#include "onnx_target.h"
 #include "time_in_turns.h"
 
 namespace gopt {
@@ -46,6 +48,7 @@ class Optimization {
   Result<Outcome> run() {
     GOPT_RETURN_IF_ERROR(prepare_costs());
     GOPT_RETURN_IF_ERROR(search_until_equal());
+    if (options_.timer && options_.target.kind == TargetKind::Onnx) GOPT_RETURN_IF_ERROR(judge_result());
     if (options_.wants_code && options_.times_code) {
       time_both();
       time_plan();
@@ -174,6 +177,7 @@ class Optimization {
       if (!timed.ok() || *timed == 0) break;
     }
     GOPT_RETURN_IF_ERROR(leave_out_idle_rules());
+    GOPT_RETURN_IF_ERROR(keep_few_nodes());
     result_.emplace(outcome_.result.graph, options_.target, costs_);
     return Unit{};
   }
@@ -181,20 +185,24 @@ class Optimization {
   Result<OptimizeResult> search_with(SearchOptions search, double unknown_factor, double seconds) {
     const Running running(clock_, "searching");
     search.budget_seconds = seconds;
-    const auto oracle = make_oracle(unknown_factor);
+    const auto oracle = oracle_of_search(unknown_factor);
     GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, search));
     seconds_left_ = std::max(0.0, seconds_left_ - result.seconds);
     return result;
   }
 
-  std::unique_ptr<CostOracle> make_oracle(double unknown_factor) const {
-    const bool is_sum = options_.cost_model == CostModel::Sum;
-    return (is_sum ? sum_cost_oracle : plan_cost_oracle)(options_.target, costs_.make(unknown_factor));
+  // What a runtime's cost is anyway.
+  bool compares_sums() const {
+    return options_.cost_model == CostModel::Sum && options_.target.kind != TargetKind::Onnx;
+  }
+  std::unique_ptr<CostOracle> oracle_of_search(double unknown_factor) const {
+    return compares_sums() ? sum_cost_oracle(options_.target, costs_.make(unknown_factor))
+                           : make_oracle(options_.target, costs_, unknown_factor);
   }
 
   // Whatever the search went by, a result is told by its plan.
   void tell_costs_of_plans() {
-    if (options_.cost_model == CostModel::Plan) return;
+    if (!compares_sums()) return;
     const auto oracle = plan_cost_oracle(options_.target, costs_.make());
     outcome_.result.before = oracle->estimate(original_.graph());
     outcome_.result.after = oracle->estimate(outcome_.result.graph);
@@ -203,7 +211,6 @@ class Optimization {
   // Without each rule that was applied, in turn: what gains next to nothing beside the others only makes the result
   // harder to read, and rests on the last digits of its costs. In the time that the search left.
   Status leave_out_idle_rules() {
-    constexpr double kNextToNothing = 0.005;
     constexpr size_t kMostRules = 12;
     const std::set<std::string> applied = applied_rules();
     if (applied.size() > kMostRules || is_stopped()) return Unit{};
@@ -213,14 +220,58 @@ class Optimization {
       if (seconds_left_ <= 0) break;
       without.disabled_rules.push_back(rule);
       GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(without, kCautious, seconds_left_));
-      const double gain_of_rule = result.after.time_ms / outcome_.result.after.time_ms - 1;
-      const bool is_simpler_with = outcome_.result.after.operations < result.after.operations;
       const bool is_cut_short = result.stop_reason == StopReason::TimeLimit || is_stopped();
-      if (is_cut_short || gain_of_rule > kNextToNothing || is_simpler_with)
+      if (is_cut_short || pays(options_.target, outcome_.result.after, result.after))
         without.disabled_rules.pop_back();
       else
         outcome_.result = std::move(result);
     }
+    return Unit{};
+  }
+  // An ONNX file has no more nodes than before, unless all of its rules together pay for them.
+  Status keep_few_nodes() {
+    const Cost &before = outcome_.result.before, &after = outcome_.result.after;
+    if (options_.target.kind != TargetKind::Onnx || after.kernels <= before.kernels) return Unit{};
+    if (pays(options_.target, after, before)) return Unit{};
+    GOPT_ASSIGN_OR_RETURN(outcome_.result, passes_alone());
+    return Unit{};
+  }
+  Result<OptimizeResult> passes_alone() {
+    SearchOptions passes = search_;
+    passes.search = SearchKind::None;
+    return search_with(passes, 1, 0);
+  }
+
+  // The result by the times of its runtime, against the original and what is found without each of its rules.
+  Status judge_result() {
+    const Running running(clock_, "timing in the runtime");
+    GOPT_ASSIGN_OR_RETURN(const OptimizeResult passes, passes_alone());
+    std::vector<Candidate> others;
+    for (const std::string& rule : applied_rules())
+      others.push_back([this, rule]() -> Result<std::optional<OptimizeResult>> {
+        SearchOptions without = search_;
+        without.disabled_rules.push_back(rule);
+        GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(without, 1, search_.budget_seconds / 4));
+        const bool is_writable = !options_.is_writable || options_.is_writable(result.graph).ok();
+        return is_writable ? std::optional(std::move(result)) : std::nullopt;
+      });
+    GOPT_ASSIGN_OR_RETURN(const JudgedModel judged,
+                          judge(original_.graph(), passes, outcome_.result, others, *options_.timer));
+    outcome_.runtime_times = judged.times;
+    return keep(judged.kept);
+  }
+  Status keep(const std::optional<OptimizeResult>& kept) {
+    if (!kept) {
+      keep_original();
+    } else {
+      outcome_.result = *kept;
+      result_.emplace(kept->graph, options_.target, costs_);
+    }
+    outcome_.check = check();
+    if (!outcome_.check.checked || outcome_.check.passed) return Unit{};
+    outcome_.notes.push_back("the fastest model does not agree with the original: it is left as it was");
+    keep_original();
+    outcome_.check = check();
     return Unit{};
   }
   std::set<std::string> applied_rules() const {
@@ -246,7 +297,7 @@ class Optimization {
     if (is_stopped()) return all;
     SearchOptions search = search_;
     search.budget_seconds = search_.budget_seconds / kMostSearches;
-    const auto oracle = make_oracle(kCautious);
+    const auto oracle = oracle_of_search(kCautious);
     const double operations = outcome_.result.before.operations;
     const auto differs = [&](const OptimizeResult& some) -> Result<bool> {
       PlannedGraph other(some.graph, options_.target, costs_);
@@ -378,7 +429,9 @@ class Optimization {
 
 Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules,
                                const DriverOptions& options) {
-  return Optimization(graph, rules, options).run();
+  GOPT_ASSIGN_OR_RETURN(Outcome outcome, Optimization(graph, rules, options).run());
+  GOPT_RETURN_IF_ERROR(choose_onnx(graph, rules, options, outcome));
+  return outcome;
 }
 
 }  // namespace gopt

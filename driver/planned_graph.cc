@@ -20,7 +20,9 @@ Result<CostSource> costs_of_run(const Graph& graph, const DriverOptions& options
 }
 
 PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& costs)
-    : graph_(std::move(graph)), target_(target), costs_(costs) {}
+    : graph_(std::move(graph)), target_(target), costs_(costs) {
+  if (target.kind == TargetKind::Onnx) target_.kind = TargetKind::Cpu;  // a runtime has no plan of ours
+}
 
 Result<const Plan*> PlannedGraph::made(std::optional<Plan>& plan, const Target& target) {
   if (!plan) {

@@ -115,6 +115,11 @@ double constant_extent(const Index& extent) {
   return static_cast<double>(std::max<int64_t>(0, extent.as_constant().value_or(1)));
 }
 
+// A function of numbers is a number, as in the root of two.
+bool is_constant(const Expr& call) {
+  return std::all_of(call->args.begin(), call->args.end(), [](const Expr& a) { return a->kind == ExprKind::Constant; });
+}
+
 // Operations of one evaluation of e; reads of each input are noted.
 double operations(const Expr& e, std::set<int>& inputs) {
   if (e->kind == ExprKind::Read) inputs.insert(e->input);
@@ -123,7 +128,7 @@ double operations(const Expr& e, std::set<int>& inputs) {
     case ExprKind::Constant:
     case ExprKind::Size:
     case ExprKind::Read: return 0;
-    case ExprKind::Call: own = 10; break;  // a polynomial of about that degree
+    case ExprKind::Call: own = is_constant(e) ? 0 : 10; break;  // a polynomial of about that degree
     case ExprKind::Reduce:
       own = 1;
       for (const Binder& b : e->binders) factor *= constant_extent(b.extent);

@@ -126,7 +126,7 @@ class OneObstacle {
   }
 
  private:
-  static constexpr long kMostTried = 20000;  // at one root: an answer is wanted of every rule, not of one in all ways
+  static constexpr long kMostTried = 1000;  // at one root: an answer is wanted of every rule, not of one in all ways
 
   // What follows from the first obstacle is none of its own: a rank that does not fit shows in attributes and shapes,
   // too, an axis in shapes, and a missing node wherever it is used.

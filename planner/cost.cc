@@ -7,18 +7,17 @@
 #include "gopt/kernel_costs.h"
 #include "implementations.h"
 #include "node_work.h"
+#include "products.h"
 
 namespace gopt {
 namespace {
 
+using planner::is_product;
+using planner::product_operations;
 using planner::work_of;
 
-int64_t count_or(const TensorType& type, int64_t otherwise) {
-  return type.has_static_shape() ? element_count(type.static_shape()) : otherwise;
-}
-
 // Multiply-adds of a product or convolution, counted two.
-double product_operations(const Plan& plan, const Kernel& kernel) {
+double library_operations(const Plan& plan, const Kernel& kernel) {
   const Buffer &out = plan.buffer(kernel.output_buffers[0]), &b = plan.buffer(kernel.input_buffers[1]);
   const auto elements = static_cast<double>(element_count(out.dims));
   const Buffer& a = plan.buffer(kernel.input_buffers[0]);
@@ -33,10 +32,6 @@ double product_operations(const Plan& plan, const Kernel& kernel) {
   return 2 * elements * static_cast<double>(ta ? a.dims[a.dims.size() - 2] : a.dims.back());
 }
 
-bool is_product(const Node& node) {
-  return node.is(OpKind::Conv) || node.is(OpKind::ConvTranspose) || node.is(OpKind::MatMul) || node.is(OpKind::Gemm);
-}
-
 // Products and convolutions that a generated kernel computes in loops.
 struct Products {
   int count = 0;
@@ -48,14 +43,7 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
   for (const NodePtr& node : kernel.nodes) {
     if (!is_product(*node)) continue;
     products.count++;
-    const int64_t made = count_or(node->outputs[0], out), weights = count_or(node->inputs[1].type(), out);
-    int64_t columns = 1;
-    if (node->outputs[0].has_static_shape() && !node->outputs[0].static_shape().empty()) {
-      const std::vector<int64_t> dims = node->outputs[0].static_shape();
-      columns = node->is(OpKind::Conv) || node->is(OpKind::ConvTranspose) ? dims[1] : dims.back();
-    }
-    products.operations += 2 * static_cast<double>(made) * static_cast<double>(weights) /
-                           static_cast<double>(std::max<int64_t>(1, columns));
+    products.operations += product_operations(*node, out);
   }
   return products;
 }
@@ -63,7 +51,7 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder) return 0;
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
-  if (kernel.kind != KernelKind::Generated) return product_operations(plan, kernel);
+  if (kernel.kind != KernelKind::Generated) return library_operations(plan, kernel);
   double operations = 0;
   for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : work_of(*node).operations;
   return operations + covered_products(plan, kernel).operations;

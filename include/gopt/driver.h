@@ -1,15 +1,18 @@
 // What `gopt optimize` does to a graph, as one function: rules are confirmed and searched, the result is checked and,
-// where code is wanted, planned and timed. It prints nothing, reads and writes no model, and handles no signal.
+// where code is wanted, planned and timed. It prints nothing, handles no signal, and reads and writes no model but for
+// a timer.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "gopt/compare.h"
 #include "gopt/kernel_costs.h"
+#include "gopt/model_timer.h"
 #include "gopt/optimizer.h"
 #include "gopt/phases.h"
 #include "gopt/plan.h"
@@ -49,6 +52,10 @@ struct DriverOptions {
   bool wants_plans = false;  // the result's and the original's, where they can be planned
   bool times_code = true;    // the result's code against the original's, where code is wanted for this machine
   int runs = 15;             // timed runs of each, in turns
+  // An ONNX file is wanted. Where code is wanted too, both are one choice, unless a runtime would be slower with it.
+  bool wants_onnx = false;
+  // Judges the ONNX file, where it is given: what is not faster there than the original is not kept.
+  std::shared_ptr<ModelTimer> timer;
   // Whether a graph can be written as the caller will write it; a result that cannot is not kept.
   std::function<Status(const Graph&)> is_writable;
 };
@@ -66,6 +73,16 @@ struct PlanLatency {
   bool kept_analytic = false;
 };
 
+// Of the ONNX file, by DriverOptions::timer.
+struct RuntimeTimes {
+  std::string runtime;
+  double before_ms = 0, after_ms = 0;  // medians of rounds in turns; `after` of what was compared last
+  double speedup = 0, noise = 0;       // median over rounds; faster is above 1 + noise
+  int candidates = 0;                  // rewritten models that were timed
+  double seconds = 0;                  // for all of it
+  std::string kept;                    // which model, in words
+};
+
 struct Outcome {
   OptimizeResult result;     // its graph is the one that is to be written, and that `plan` is of
   std::optional<Plan> plan;  // where code or plans are wanted
@@ -81,6 +98,10 @@ struct Outcome {
   double timing_seconds = 0;  // for all of them, building included
   std::optional<MeasuredLatency> latency;
   std::optional<PlanLatency> plan_latency;  // where the two plans differ
+  std::optional<RuntimeTimes> runtime_times;
+  // Where the ONNX file is not of `result`, which is the code's: what it is of, searched by a runtime's cost.
+  std::shared_ptr<const Outcome> onnx;
+  const Graph& onnx_graph() const { return onnx ? onnx->result.graph : result.graph; }
   std::string latency_note;  // where it was not measured, why; what was kept where the original was faster
   Roofline roofline;         // of the target, as the analytic costs take it
   std::vector<Phase> phases;

@@ -30,6 +30,9 @@ KernelWork kernel_work(const Plan& plan, const Kernel& kernel);
 std::unique_ptr<CostOracle> plan_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
 // As the sum of the operators' costs, each by its own plan: without fusion, without layouts between them.
 std::unique_ptr<CostOracle> sum_cost_oracle(const Target& target, std::unique_ptr<KernelCosts> kernel_costs);
+// Of TargetKind::Onnx: the graph as an ONNX runtime runs it, operator by operator but for what runtimes fuse
+// themselves. `kernels` counts nodes, as they are written.
+std::unique_ptr<CostOracle> runtime_cost_oracle(const Roofline& roofline);
 
 // Measured kernel times in a text file: a header, then for each machine that times were taken on a line "machine NAME"
 // and a line a kernel, "KEY MILLISECONDS". The name says which processor or GPU it is, the versions of the kernel

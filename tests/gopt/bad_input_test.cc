@@ -99,7 +99,7 @@ const Row kRows[] = {
      "optimize {}/m.onnx -o {}/y.onnx --target cuda --gpu card --cache {}/times",
      "there are kernel times of several GPUs; choose one with --gpu: Card 1, Card 2"},
     {"GpuForTheCpu", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
-     "optimize {}/m.onnx -o {}/y.onnx --gpu H100", "it does not go with --target cpu"},
+     "optimize {}/m.onnx -o {}/y.onnx --gpu H100", "it does not go with --target onnx"},
     {"GpuWithoutTimes", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --target cuda --cost analytic --gpu H100", "--cost analytic"},
     {"MissingFile", [](const std::string&) {}, "optimize {}/none.onnx -o {}/y.onnx", "none.onnx"},

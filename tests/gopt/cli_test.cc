@@ -129,7 +129,7 @@ TEST(Optimize, TheSameTwice) {
 TEST(Optimize, TimesEachKernelOnce) {
   TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
-  const std::string command = "optimize --budget 1000h --force --cache " + folder.file("times") + " " +
+  const std::string command = "optimize --target cpu --budget 1000h --force --cache " + folder.file("times") + " " +
                               folder.file("f.onnx") + " -o " + folder.file("y.onnx");
   const Outcome first = run_program(command);
   ASSERT_EQ(first.status, 0) << first.text;

@@ -170,7 +170,7 @@ TEST(ReplaceValues, SaysWhatBecameOfEachValue) {
   const Value old = apply(b, OpKind::Exp, {x}), user = apply(b, OpKind::Neg, {old});
   const Value put_in = apply(b, OpKind::Relu, {x});
   b.output("y", user);
-  std::map<Value, Value> became;
+  ValueMap became;
   auto replaced = replace_values(b.build(), {{old, put_in}}, &became);
   ASSERT_TRUE(replaced.ok()) << replaced.error().message;
   EXPECT_EQ(became.at(x), x);

@@ -30,6 +30,7 @@ STAGES = {
     "driver.h": "driver",
     "node_explanation.h": "driver",
     "bisect.h": "driver",
+    "model_timer.h": "driver",
     "onnx.h": "ir",
     "interpreter.h": "ir",
     "taso_json.h": "rules",

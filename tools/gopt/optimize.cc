@@ -11,6 +11,7 @@
 #include "report_json.h"
 #include "report_page.h"
 #include "rule_files.h"
+#include "runtime_flags.h"
 #include "search_flags.h"
 #include "trace.h"
 #include "write_file.h"
@@ -21,6 +22,7 @@ namespace {
 struct OptimizeOptions : SearchFlags {
   std::string output, emit;
   std::vector<std::string> reports;
+  RuntimeFlags runtime;
   int runs = 15;
   bool dry_run = false, force = false, measure = true, trace = false;
   Hold hold;
@@ -60,7 +62,7 @@ Status check_outputs(const OptimizeOptions& o) {
   GOPT_RETURN_IF_ERROR(check_distinct(written, o.rules));
   if (o.target == "onnx" && !o.emit.empty())
     return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
-  return Unit{};
+  return check_runtime_flags(o.runtime, !o.output.empty());
 }
 
 std::function<void(const std::string&)> progress_of(const Hold& hold, bool traces) {
@@ -72,14 +74,24 @@ std::function<void(const std::string&)> progress_of(const Hold& hold, bool trace
   };
 }
 
+// Where only the ONNX file is asked for, it is what the costs are for.
+TargetKind default_target(const OptimizeOptions& o) {
+  const bool is_for_runtime = !o.output.empty() && o.emit.empty() && o.cost != "measured";
+  return is_for_runtime ? TargetKind::Onnx : TargetKind::Cpu;
+}
+
 Result<DriverOptions> options_of(const OptimizeOptions& o) {
-  GOPT_ASSIGN_OR_RETURN(DriverOptions d, driver_options(o));
+  GOPT_ASSIGN_OR_RETURN(DriverOptions d, driver_options(o, default_target(o)));
   d.search.progress = progress_of(o.hold, o.trace);
   if (o.trace) d.search.improved = trace_improvements();
   d.wants_code = !o.emit.empty() && !o.dry_run;
   d.wants_plans = !o.reports.empty() && !o.dry_run;
   d.times_code = o.measure;
   d.runs = o.runs;
+  d.wants_onnx = !o.output.empty();
+  if (o.runtime.is_given()) {
+    GOPT_ASSIGN_OR_RETURN(d.timer, make_timer(o.runtime, o.threads, o.seed));
+  }
   if (!o.output.empty() && !o.dry_run) d.is_writable = check_exportable;
   return d;
 }
@@ -93,7 +105,7 @@ Status write_outputs(const OptimizeOptions& o, const Outcome& outcome, Optimizat
     report.emitted = o.emit;
   }
   if (!o.output.empty()) {
-    GOPT_RETURN_IF_ERROR(export_onnx(outcome.result.graph, o.output, {.force = o.force}));
+    GOPT_RETURN_IF_ERROR(export_onnx(outcome.onnx_graph(), o.output, {.force = o.force}));
     report.output = o.output;
   }
   return Unit{};
@@ -174,7 +186,8 @@ Status optimize_model(const OptimizeOptions& o) {
 Action add_optimize(CLI::App& app, const Hold& hold) {
   auto o = std::make_shared<OptimizeOptions>();
   o->hold = hold;
-  add_search_flags(app, *o, {"cpu", "cuda", "onnx"});
+  add_search_flags(app, *o, {"cpu", "cuda", "onnx"},
+                   "onnx, a runtime that runs the file, where -o is given without --emit, else cpu");
   app.add_option("-o,--output", o->output, "write the optimized model to FILE.onnx");
   app.add_option("--emit", o->emit, "write code to the folder DIR");
   app.add_option("--report", o->reports, "write what was done to FILE.html, a page, or FILE.json; may be given twice")
@@ -184,6 +197,7 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
       ->capture_default_str();
   app.add_flag("!--no-measure", o->measure, "do not time the emitted code against the original's");
   app.add_flag("--trace", o->trace, "print each step of the search that improved, and what was tried and dropped");
+  add_runtime_flags(app, o->runtime);
   app.add_flag("--dry-run", o->dry_run, "write nothing");
   app.add_flag("--force", o->force, "overwrite existing files");
   return [o] { return optimize_model(*o); };

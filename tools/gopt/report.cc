@@ -70,7 +70,23 @@ std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& r
   return counts;
 }
 
-std::string cost_kind(const OptimizationReport& r) { return r.outcome.has_measured_costs ? "measured" : "analytic"; }
+std::string cost_kind(const OptimizationReport& r) {
+  if (r.options.target.kind == TargetKind::Onnx) return "runtime";
+  return r.outcome.has_measured_costs ? "measured" : "analytic";
+}
+
+const RuntimeTimes* runtime_times(const OptimizationReport& r) {
+  const Outcome& onnx = r.outcome.onnx ? *r.outcome.onnx : r.outcome;
+  return onnx.runtime_times ? &*onnx.runtime_times : nullptr;
+}
+
+std::string onnx_text(const OptimizationReport& r) {
+  if (!r.outcome.onnx) return "";
+  const OptimizeResult& own = r.outcome.onnx->result;
+  return fmt::format(
+      "not of the code's graph, but of a search by a runtime's cost: {:.4g} ms -> {:.4g} ms, {} -> {} nodes, {}",
+      own.before.time_ms, own.after.time_ms, own.before.kernels, own.after.kernels, check_text(r.outcome.onnx->check));
+}
 
 std::string search_kind(const OptimizationReport& r) {
   switch (r.options.search.search) {
@@ -83,12 +99,14 @@ std::string search_kind(const OptimizationReport& r) {
 
 std::optional<EarnedBack> earned_back(const OptimizationReport& r) {
   const auto& latency = r.outcome.latency;
+  const RuntimeTimes* in_runtime = runtime_times(r);
   const OptimizeResult& result = r.outcome.result;
-  const bool is_kept = result.graph.hash() != r.before.hash();
-  const double saved_ms =
-      latency ? latency->before_ms - latency->after_ms : result.before.time_ms - result.after.time_ms;
-  if (!is_kept || saved_ms <= 0) return std::nullopt;
-  return EarnedBack{std::ceil(1e3 * r.seconds / saved_ms), latency.has_value()};
+  const double saved_ms = latency      ? latency->before_ms - latency->after_ms
+                          : in_runtime ? in_runtime->before_ms - in_runtime->after_ms
+                                       : result.before.time_ms - result.after.time_ms;
+  const Graph& kept = latency ? result.graph : r.outcome.onnx_graph();
+  if (kept.hash() == r.before.hash() || saved_ms <= 0) return std::nullopt;
+  return EarnedBack{std::ceil(1e3 * r.seconds / saved_ms), latency || in_runtime};
 }
 
 void print_report(const OptimizationReport& r) {
@@ -97,9 +115,9 @@ void print_report(const OptimizationReport& r) {
   fmt::print("search           {} ({}), {} steps, {} graphs seen, {:.1f} s\n", search_kind(r),
              to_string(r.outcome.result.stop_reason), r.outcome.result.steps, r.outcome.result.graphs_seen,
              r.outcome.result.seconds);
-  fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} kernels ({} cost)\n", r.outcome.result.before.time_ms,
+  fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} {} ({} cost)\n", r.outcome.result.before.time_ms,
              r.outcome.result.after.time_ms, r.outcome.result.before.kernels, r.outcome.result.after.kernels,
-             cost_kind(r));
+             r.options.target.kind == TargetKind::Onnx ? "nodes" : "kernels", cost_kind(r));
   if (r.options.target.kind == TargetKind::Cuda && r.outcome.has_measured_costs)
     fmt::print("kernel times     {}\n", r.outcome.machine);
   if (r.outcome.kernels_timed > 0)
@@ -108,6 +126,11 @@ void print_report(const OptimizationReport& r) {
     fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n",
                r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup);
   if (!r.outcome.latency_note.empty()) fmt::print("measured         {}\n", r.outcome.latency_note);
+  if (const RuntimeTimes* times = runtime_times(r))
+    fmt::print("in {}: {:.3f} ms -> {:.3f} ms, {:.3f}x (noise {:.3f}, {} rewritten models timed, {:.1f} s), kept {}\n",
+               times->runtime, times->before_ms, times->after_ms, times->speedup, times->noise, times->candidates,
+               times->seconds, times->kept);
+  if (r.outcome.onnx) fmt::print("onnx             {}\n", onnx_text(r));
   if (r.outcome.plan_latency) fmt::print("plan             {}\n", plan_text(*r.outcome.plan_latency));
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);

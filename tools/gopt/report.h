@@ -26,8 +26,17 @@ struct OperatorCount {
 };
 // Operators that run, by name.
 std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& report);
-std::string cost_kind(const OptimizationReport& report);    // "measured" or "analytic"
+std::string cost_kind(const OptimizationReport& report);    // "measured", "analytic" or "runtime"
 std::string search_kind(const OptimizationReport& report);  // as --search names it
+// Of the ONNX file, where a runtime judged it; else null.
+const RuntimeTimes* runtime_times(const Outcome& outcome);
+// Of an ONNX file that is not of the code's graph. Precondition: outcome.onnx.
+std::string onnx_text(const OptimizationReport& report);
+
+// Where a runtime judged the ONNX file; else null.
+const RuntimeTimes* runtime_times(const OptimizationReport& report);
+// What the ONNX file is of, where that is not the code's graph; else empty.
+std::string onnx_text(const OptimizationReport& report);
 
 // After how many runs of the model the seconds that were spent on it are earned back. Nothing where no run is faster.
 struct EarnedBack {

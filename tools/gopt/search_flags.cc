@@ -103,13 +103,30 @@ CheckEngine check_engine(const std::string& name) {
                                  : CheckEngine::Auto;
 }
 
+TargetKind target_kind(const std::string& name, TargetKind otherwise) {
+  return name.empty()     ? otherwise
+         : name == "onnx" ? TargetKind::Onnx
+         : name == "cuda" ? TargetKind::Cuda
+                          : TargetKind::Cpu;
+}
+
+std::string name_of(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::Cpu: return "cpu";
+    case TargetKind::Cuda: return "cuda";
+    case TargetKind::Onnx: return "onnx";
+  }
+  return "";
+}
+
 }  // namespace
 
-void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::string>& targets) {
+void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::string>& targets,
+                      const std::string& default_target) {
   app.add_option("model", f.model, "an ONNX file")->required();
-  app.add_option("--target", f.target, fmt::format("{}", fmt::join(targets, ", ")))
-      ->check(CLI::IsMember(targets))
-      ->capture_default_str();
+  app.add_option("--target", f.target,
+                 fmt::format("what the costs are for: {} (default: {})", fmt::join(targets, ", "), default_target))
+      ->check(CLI::IsMember(targets));
   app.add_option("--rules", f.rules, "rules files; those that gopt ships where none is given");
   app.add_option("--search", f.search, "backtracking, greedy or none")
       ->check(CLI::IsMember({"backtracking", "greedy", "none"}))
@@ -152,18 +169,21 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
   app.add_option("--atol", f.tolerance.absolute, "absolute tolerance")->capture_default_str();
 }
 
-Result<DriverOptions> driver_options(const SearchFlags& f) {
+Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_target) {
   GOPT_RETURN_IF_ERROR(check_numbers(f));
   DriverOptions d;
-  d.target = {f.target == "cuda" ? TargetKind::Cuda : TargetKind::Cpu, f.threads};
-  d.cost_model = f.cost_model == "sum" ? CostModel::Sum : CostModel::Plan;
+  d.target = {target_kind(f.target, default_target), f.threads};
+  const bool is_onnx = d.target.kind == TargetKind::Onnx;
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(f));
-  d.measured_costs = f.cost == "measured" || (f.cost == "auto" && f.target != "onnx");
-  if (d.measured_costs && f.target == "onnx")
+  d.cost_model = f.cost_model == "sum" ? CostModel::Sum : CostModel::Plan;
+  if (is_onnx && d.cost_model == CostModel::Sum)
+    return Error{"--cost-model sum is of kernels for --target cpu or cuda; --target onnx has none"};
+  d.measured_costs = f.cost == "measured" || (f.cost == "auto" && !is_onnx);
+  if (d.measured_costs && is_onnx)
     return Error{"--cost measured is of kernels for --target cpu or cuda; --target onnx has none"};
-  if (!f.gpu.empty() && (f.target != "cuda" || !d.measured_costs))
+  if (!f.gpu.empty() && (d.target.kind != TargetKind::Cuda || !d.measured_costs))
     return Error{"--gpu says whose kernel times a plan for --target cuda is made by; it does not go with --target " +
-                 f.target + " --cost " + f.cost};
+                 name_of(d.target.kind) + " --cost " + f.cost};
   if (d.measured_costs) {
     GOPT_ASSIGN_OR_RETURN(d.cache, cache_path(f.cache));
   }

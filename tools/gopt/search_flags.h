@@ -12,8 +12,8 @@
 namespace gopt::cli {
 
 struct SearchFlags {
-  std::string model, target = "cpu", search = "backtracking", cost = "auto", cost_model = "plan", check = "auto",
-                     budget = "60s", cache, gpu;
+  std::string model, target, search = "backtracking", cost = "auto", cost_model = "plan", check = "auto",
+                             budget = "60s", cache, gpu;
   std::vector<std::string> rules, shapes, enable, disable, allow;
   int threads = 1, steps = 1000, workers = 0;
   double alpha = 1.05;
@@ -21,11 +21,12 @@ struct SearchFlags {
   Tolerance tolerance;
 };
 
-// `targets`: those that --target takes.
-void add_search_flags(CLI::App& app, SearchFlags& flags, const std::vector<std::string>& targets);
+// `targets`: those that --target takes; which is meant where it is not given.
+void add_search_flags(CLI::App& app, SearchFlags& flags, const std::vector<std::string>& targets,
+                      const std::string& default_target = "cpu");
 
 // Nothing of what is written or timed. Errors say which flag, and what it takes.
-Result<DriverOptions> driver_options(const SearchFlags& flags);
+Result<DriverOptions> driver_options(const SearchFlags& flags, TargetKind default_target = TargetKind::Cpu);
 
 // The model and the rules that the flags name; warnings go to standard error.
 struct ModelAndRules {

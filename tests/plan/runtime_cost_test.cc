@@ -1,0 +1,134 @@
+// What a graph costs an ONNX runtime: what runtimes fuse themselves is one kernel, all else a pass over memory.
+#include <gtest/gtest.h>
+
+#include "gopt/kernel_costs.h"
+#include "gopt/text.h"
+
+namespace gopt {
+namespace {
+
+Graph graph_of(const std::string& text) {
+  auto graph = parse_graph("graph g\n" + text + "\nend");
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
+  return *graph;
+}
+
+// Weights are small constants: the reader of text is given no data of large ones.
+std::string ones(const std::string& name, int count) {
+  std::string text = "constant " + name + " = f32[" + std::to_string(count) + "] {";
+  for (int k = 0; k < count; k++) text += k ? ", 1" : "1";
+  return text + "}\n";
+}
+std::string matrix(const std::string& name, int rows, int columns) {
+  std::string text = "constant " + name + " = f32[" + std::to_string(rows) + "," + std::to_string(columns) + "] {";
+  for (int k = 0; k < rows * columns; k++) text += k ? ", 1" : "1";
+  return text + "}\n";
+}
+std::string kernel(const std::string& name) {
+  std::string text = "constant " + name + " = f32[16,16,1,1] {";
+  for (int k = 0; k < 256; k++) text += k ? ", 1" : "1";
+  return text + "}\n";
+}
+
+const std::string kImage = "input x : f32[1,16,64,64]\n" + kernel("k") + ones("scale", 16) + ones("shift", 16) +
+                           ones("mean", 16) + ones("variance", 16);
+
+Cost cost_of(const std::string& text) { return runtime_cost_oracle({})->estimate(graph_of(text)); }
+
+// Graphs of which one costs a runtime what the other does, within a few hundredths of a kernel's start; or more.
+struct Pair {
+  std::string name, cheaper, dearer;
+  bool is_same = false;
+};
+class RuntimeCost : public testing::TestWithParam<Pair> {};
+
+TEST_P(RuntimeCost, Orders) {
+  const Cost cheaper = cost_of(GetParam().cheaper), dearer = cost_of(GetParam().dearer);
+  if (GetParam().is_same) {
+    EXPECT_NEAR(cheaper.time_ms, dearer.time_ms, 0.03 * cheaper.time_ms);
+  } else {
+    EXPECT_GT(dearer.time_ms, 1.03 * cheaper.time_ms);
+  }
+}
+
+const std::string kGelu =
+    "constant root = f32[] {1.4142135}\nconstant one = f32[] {1}\nconstant half = f32[] {0.5}\ninput x : f32[64,256]\n"
+    "d = Div(x, root)\ne = Erf(d)\na = Add(e, one)\nm = Mul(x, a)\n";
+
+INSTANTIATE_TEST_SUITE_P(
+    Pairs, RuntimeCost,
+    testing::Values(
+        Pair{"NormalizationAfterConvolutionIsFolded", kImage + "c = Conv(x, k)\noutput y = c",
+             kImage + "c = Conv(x, k)\nb = BatchNormalization(c, scale, shift, mean, variance)\noutput y = b", true},
+        Pair{"ActivationOfConvolutionIsFree", kImage + "c = Conv(x, k)\noutput y = c",
+             kImage + "c = Conv(x, k)\nr = Relu(c)\noutput y = r", true},
+        Pair{
+            "SumAndActivationOfConvolutionReadOneMoreTensor",
+            kImage + "input z : f32[1,16,64,64]\nc = Conv(x, k)\ns = Add(c, z)\nr = Relu(s)\noutput y = r",
+            kImage + "input z : f32[1,16,64,64]\nc = Conv(x, k)\nt = Exp(c)\ns = Add(t, z)\nr = Relu(s)\noutput y = r"},
+        Pair{"ActivationOfWhatOthersReadIsAPass", kImage + "c = Conv(x, k)\nr = Relu(c)\noutput y = r\noutput z = r",
+             kImage + "c = Conv(x, k)\nr = Relu(c)\noutput y = r\noutput z = c"},
+        Pair{"NormalizationAloneIsOnePassNotTwo",
+             kImage + "b = BatchNormalization(x, scale, shift, mean, variance)\noutput y = b",
+             kImage + ones("s", 1) + ones("t", 1) + "m = Mul(x, s)\nb = Add(m, t)\noutput y = b"},
+        Pair{"ElementwiseChainsAreNotFused", "input x : f32[512,512]\na = Neg(x)\noutput y = a",
+             "input x : f32[512,512]\na = Neg(x)\nb = Abs(a)\noutput y = b"},
+        Pair{"BiasOfAProductIsFree", "input x : f32[64,8]\n" + matrix("w", 8, 4) + "p = MatMul(x, w)\noutput y = p",
+             "input x : f32[64,8]\n" + matrix("w", 8, 4) + ones("b", 4) +
+                 "p = MatMul(x, w)\ns = Add(p, b)\noutput y = s",
+             true},
+        Pair{"ActivationOfAProductNeedsItsBias",
+             "input x : f32[64,8]\n" + matrix("w", 8, 4) + ones("b", 4) +
+                 "p = MatMul(x, w)\ns = Add(p, b)\nr = Relu(s)\noutput y = r",
+             "input x : f32[64,8]\n" + matrix("w", 8, 4) + "p = MatMul(x, w)\nr = Relu(p)\noutput y = r"},
+        Pair{"GeluInPiecesIsGelu", kGelu + "r = Mul(m, half)\noutput y = r",
+             "input x : f32[64,256]\nr = Gelu(x)\noutput y = r", true},
+        Pair{"APatternThatIsBrokenIsPaidFor", kGelu + "r = Mul(m, half)\noutput y = r",
+             kGelu + "r = Mul(m, half)\noutput y = r\noutput z = e"},
+        Pair{"APatternOfOtherNumbersIsNone", kGelu + "r = Mul(m, half)\noutput y = r",
+             kGelu + "r = Mul(m, root)\noutput y = r"},
+        Pair{"SwishIsOnePass", "input x : f32[512,512]\ns = Sigmoid(x)\nr = Mul(s, x)\noutput y = r",
+             "input x : f32[512,512]\nz = Neg(x)\ns = Sigmoid(z)\nr = Mul(s, x)\noutput y = r"},
+        Pair{"WhatDependsOnWeightsAloneIsFree",
+             "input x : f32[64,8]\n" + matrix("w", 8, 4) + "p = MatMul(x, w)\noutput y = p",
+             "input x : f32[64,8]\n" + matrix("w", 8, 4) + ones("s", 4) +
+                 "v = Mul(w, s)\np = MatMul(x, v)\noutput y = p",
+             true},
+        Pair{"ImagesStayInBlocksThroughPools",
+             kImage + "c = Conv(x, k)\np = MaxPool(c) {kernel_shape=[1,1]}\nd = Conv(p, k)\noutput y = d",
+             kImage + "c = Conv(x, k)\np = Transpose(c) {perm=[0,1,3,2]}\nd = Conv(p, k)\noutput y = d"},
+        Pair{"ViewsAreNoPass", "input x : f32[512,512]\nr = Reshape(x) {shape=[262144]}\noutput y = r",
+             "input x : f32[512,512]\nr = Transpose(x) {perm=[1,0]}\noutput y = r"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(RuntimeWeights, CopiesOfThemCost) {
+  const std::string head = "input x : f32[1,8]\ninput z : f32[1,8]\n" + matrix("w", 8, 512) + "p = MatMul(x, w)\n";
+  const Cost shared = cost_of(head + "q = MatMul(z, w)\noutput y = p\noutput o = q");
+  const Cost copied = cost_of(head + "v = Neg(w)\nq = MatMul(z, v)\noutput y = p\noutput o = q");
+  EXPECT_EQ(shared.kernels, copied.kernels);
+  EXPECT_LT(shared.time_ms, copied.time_ms);
+}
+
+// Of graphs that take one time the one of fewer nodes costs less; never the other way.
+TEST(RuntimeNodes, FewerAreBetterWhereTimeIsTheSame) {
+  const Cost one = cost_of(kImage + "c = Conv(x, k)\nr = Relu(c)\noutput y = r");
+  const Cost none = cost_of(kImage + "c = Conv(x, k)\noutput y = c");
+  EXPECT_EQ(one.kernels, 2);
+  EXPECT_EQ(none.kernels, 1);
+  EXPECT_LT(none.time_ms, one.time_ms);
+}
+
+TEST(RuntimeNodes, WithoutDefinitionOrExtentsHaveACost) {
+  const Graph symbolic = graph_of("input x : f32[n,4]\ne = Exp(x)\noutput z = e");
+  GraphBuilder builder;
+  const Value x = symbolic.inputs()[0];
+  const NodePtr opaque = builder.opaque(std::make_shared<OpaqueOp>(OpaqueOp{"custom", "Frobnicate", "", {}}), {x},
+                                        {{ElementType::Float32, std::nullopt}});
+  const Graph graph({x}, {{"y", {opaque, 0}}, symbolic.outputs()[0]}, {});
+  const Cost cost = runtime_cost_oracle({})->estimate(graph);
+  EXPECT_EQ(cost.kernels, 2);
+  EXPECT_GT(cost.time_ms, 0);
+}
+
+}  // namespace
+}  // namespace gopt
