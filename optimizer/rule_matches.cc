@@ -98,18 +98,27 @@ class Matcher {
   std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_part_;
 };
 
-// The graph after a pass, with the node where it is now: null where the pass took it away.
+// What gives the node's values after a pass; null where that is no node of its own: a constant, or what it copied.
+NodePtr after_pass(const NodePtr& node, const ValueMap& became) {
+  const auto now = became.find({node, 0});
+  if (now == became.end() || now->second.node->op != node->op) return nullptr;
+  for (const Value& input : node->inputs) {
+    const auto below = became.find(input);
+    if (below != became.end() && below->second == now->second) return nullptr;
+  }
+  return now->second.node;
+}
+
+// The graph after a pass, with the node where it is now.
 void run_pass(const Pass& pass, MatchesAtNode& out) {
   const Replacements replacements = pass.run(out.graph);
+  if (replacements.empty()) return;
   ValueMap became;
   out.graph = replace_each(out.graph, replacements, &became);
   if (!out.node) return;
-  const auto is_own = [&](const auto& replacement) { return replacement.first.node == out.node; };
-  const auto now = became.find({out.node, 0});
-  const bool is_taken = std::any_of(replacements.begin(), replacements.end(), is_own) || now == became.end() ||
-                        !out.graph.contains(now->second.node);
-  out.node = is_taken ? nullptr : now->second.node;
-  if (is_taken) out.taken_by = pass.name;
+  out.node = after_pass(out.node, became);
+  if (out.node && !out.graph.contains(out.node)) out.node = nullptr;
+  if (!out.node) out.taken_by = pass.name;
 }
 
 }  // namespace

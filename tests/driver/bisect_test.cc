@@ -137,7 +137,7 @@ const std::vector<RewriteRule>& core_rules() {
 // The distributive law, which rounds otherwise.
 Graph two_products() {
   return graph_with_weights(
-      "input x : f32[16,24]\ninput u : f32[24,32]\ninput v : f32[24,32]\np = MatMul(x, u)\nq = MatMul(x, v)\n"
+      "input x : f32[64,96]\ninput u : f32[96,128]\ninput v : f32[96,128]\np = MatMul(x, u)\nq = MatMul(x, v)\n"
       "s = Add(p, q)\nr = Relu(s)\nt = Relu(r)\noutput y = t");
 }
 

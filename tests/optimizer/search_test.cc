@@ -297,8 +297,7 @@ TEST(Search, CountsWhatBecameOfEachTrial) {
     tried += trials.tried;
     EXPECT_EQ(trials.tried, trials.did_not_fit + trials.too_dear + trials.known + trials.kept) << trials.rule;
     EXPECT_LE(trials.improved, trials.kept) << trials.rule;
-    if (trials.rule == "downhill") EXPECT_EQ(trials.improved, 1);
-    if (trials.rule == "uphill") EXPECT_EQ(trials.improved, 0);
+    EXPECT_EQ(trials.improved, trials.rule == "downhill" ? 1 : 0) << trials.rule;
   }
   EXPECT_EQ(tried, result.rules_tried) << "nothing here is tried together";
 }

@@ -129,7 +129,10 @@ void print_explanation(const NodeExplanation& e, bool lists_all) {
   fmt::print("in the result, {:.4g} ms{}\n", e.result_ms, e.result.empty() ? ": it is not there" : "");
   for (const NodeOfResult& node : e.result) {
     if (node.name != e.name || node.op != e.op) fmt::print("  `{}` ({})\n", node.name, node.op);
-    print_node_plan(node.plan, lists_all);
+    if (node.plan.kernels == e.original.kernels && node.plan.role == e.original.role)
+      fmt::print("  as in the model\n");
+    else
+      print_node_plan(node.plan, lists_all);
   }
   print_rules(e, lists_all);
   print_near_misses(e, lists_all);

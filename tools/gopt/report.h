@@ -28,10 +28,6 @@ struct OperatorCount {
 std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& report);
 std::string cost_kind(const OptimizationReport& report);    // "measured", "analytic" or "runtime"
 std::string search_kind(const OptimizationReport& report);  // as --search names it
-// Of the ONNX file, where a runtime judged it; else null.
-const RuntimeTimes* runtime_times(const Outcome& outcome);
-// Of an ONNX file that is not of the code's graph. Precondition: outcome.onnx.
-std::string onnx_text(const OptimizationReport& report);
 
 // Where a runtime judged the ONNX file; else null.
 const RuntimeTimes* runtime_times(const OptimizationReport& report);
