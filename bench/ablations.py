@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each part of the optimizer is worth: optimizes models with parts left out, and makes tables and plots of what comes of it.
 
-usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [--groups rules,operators,search,alpha,cost,model,passes] [--budget 20s]
+usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [--groups rules,operators,search,alpha,cost,cost-model,passes] [--budget 20s]
                     [--cost analytic] [--cache FILE] [--measure] [--threads 1] [--shape NAME=1x3x224x224]
 
   rules      none; those that a person wrote; the core; the core and what follows from it; all that ship
@@ -9,12 +9,13 @@ usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [-
   search     greedy, backtracking; none
   alpha      1, 1.01, 1.05, 1.2
   cost       analytic, measured kernel times
-  model      graphs compared by their plans, or by the sum of their operators' costs
+  cost-model graphs compared by their plans, or by the sum of their operators' costs
   passes     each of them off
 
-A run's report is DIR/MODEL/GROUP/VARIANT.json: what is there is not run again, so that the same command goes on where it was stopped. DIR/ablations.csv has a row a
+A run's report is DIR/MODEL/GROUP/VARIANT.json: what is there, of the same flags, is not run again, so that the same command goes on where it was stopped. DIR/ablations.csv has a row a
 run, DIR/GROUP.png (where matplotlib is installed) a bar a run: the model's estimated time, of the original's; with --measure that of its code. All that the groups do not vary
-is as by default, but --cost. Estimates of the group `cost` are by the costs that the run went by: only --measure compares these.
+is as by default, but --cost. Estimates of the group `cost` are by the costs that the run went by: only --measure compares these. Milliseconds are in units of
+what the processor did when the run began: ratios compare runs.
 """
 import argparse, csv, json, os, pathlib, re, subprocess, sys
 
@@ -54,7 +55,7 @@ def variants(a):
         "search": {"none": ["--search", "none"], "greedy": ["--search", "greedy"], "backtracking": []},
         "alpha": {f"{alpha:g}": ["--alpha", str(alpha)] for alpha in (1, 1.01, 1.05, 1.2)},
         "cost": {"analytic": ["--cost", "analytic"], "measured": ["--cost", "measured"]},
-        "model": {"plan": ["--cost-model", "plan"], "sum": ["--cost-model", "sum"]},
+        "cost-model": {"plan": ["--cost-model", "plan"], "sum": ["--cost-model", "sum"]},
         "passes": {"all on": []} | {f"no {name}": ["--disable", name] for name in PASSES} | {"none": ["--disable", *PASSES]},
     }
     unknown = set(a.groups) - set(groups)
@@ -68,30 +69,37 @@ def file_name(variant):
 
 
 def run(a, model, flags, report):
-    """The report of one run: the one that is there, else a new one. None, with a line on standard error, where it fails."""
-    if report.exists():
-        return json.loads(report.read_text())
+    """The report of one run: the one that is there, if it is of these flags, else a new one. None, with a line on standard error, where it fails."""
+    flags = [*(flags if "--cost" in flags else ["--cost", a.cost, *flags]), "--budget", a.budget, "--threads", a.threads]
+    flags += ["--cache", a.cache] if a.cache else []
+    flags += ["--shape", *a.shape] if a.shape else []
+    flags += ["--emit", a.out / "code", "--force"] if a.measure else []
+    flags = [str(flag) for flag in flags]
+    if report.exists() and (known := json.loads(report.read_text()))["flags"] == flags:
+        return known
     report.parent.mkdir(parents=True, exist_ok=True)
     unfinished = report.with_suffix(f".{os.getpid()}.json")
-    command = [a.gopt, "optimize", model, "--report", unfinished, "--budget", a.budget, "--threads", a.threads]
-    command += flags if "--cost" in flags else ["--cost", a.cost, *flags]
-    command += ["--cache", a.cache] if a.cache else []
-    command += ["--shape", *a.shape] if a.shape else []
-    command += ["--emit", a.out / "code", "--force"] if a.measure else []
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+    unfinished.unlink(missing_ok=True)
+    done = subprocess.run([str(a.gopt), "optimize", str(model), "--report", str(unfinished), *flags], capture_output=True, text=True)
     if done.returncode != 0:
         print(f"{model.stem}: {done.stderr.strip().splitlines()[-1:]}", file=sys.stderr)
         return None
     kept = {key: value for key, value in json.loads(unfinished.read_text()).items() if key not in ("graphs", "plans", "plan")}
-    kept["command"] = [str(c) for c in command]
+    kept["flags"] = flags
     unfinished.write_text(json.dumps(kept, indent=1))
     unfinished.rename(report)
     return kept
 
 
-def row_of(model, group, variant, report):
+def names_of(models):
+    """Models by their files' names, with the folder's where these are not enough."""
+    stems = [model.stem for model in models]
+    return {model: model.stem if stems.count(model.stem) == 1 else f"{model.parent.name}_{model.stem}" for model in models}
+
+
+def row_of(name, group, variant, report):
     cost, search, latency = report["cost"], report["search"], report.get("latency", {})
-    return {"model": model.stem, "group": group, "variant": variant, "before_ms": cost["before_ms"], "after_ms": cost["after_ms"],
+    return {"model": name, "group": group, "variant": variant, "before_ms": cost["before_ms"], "after_ms": cost["after_ms"],
             "ratio": cost["after_ms"] / cost["before_ms"] if cost["before_ms"] else 1.0,
             "operators": sum(count["after"] for count in report["operators"].values()), "kernels": cost["after_kernels"],
             "rules": len({a["rule"] for a in report["applied"]}), "applied": len(report["applied"]), "steps": search["steps"],
@@ -101,15 +109,16 @@ def row_of(model, group, variant, report):
 
 
 def print_table(rows):
-    print(f"{'model':<20} {'group':<10} {'variant':<24} {'estimate ms':>12} {'of orig.':>9} {'operators':>9} {'kernels':>8} {'rules':>6} {'steps':>6} {'search s':>9} {'speedup':>8}")
+    print(f"{'model':<20} {'group':<10} {'variant':<24} {'of original':>11} {'operators':>9} {'kernels':>8} {'rules':>6} {'steps':>6} {'search s':>9} {'speedup':>8}")
     for r in rows:
         speedup = f"{r['speedup']:.3f}" if r["speedup"] else "-"
-        print(f"{r['model']:<20} {r['group']:<10} {r['variant']:<24} {r['after_ms']:>12.4f} {r['ratio']:>9.4f} {r['operators']:>9} {r['kernels']:>8} {r['rules']:>6} {r['steps']:>6} "
+        print(f"{r['model']:<20} {r['group']:<10} {r['variant']:<24} {r['ratio']:>11.4f} {r['operators']:>9} {r['kernels']:>8} {r['rules']:>6} {r['steps']:>6} "
               f"{r['seconds']:>9.2f} {speedup:>8}")
 
 
 def plot(rows, group, path, plt):
     """Times of the original's as bars, a group of bars a model; below, what the search took."""
+    from matplotlib.ticker import FuncFormatter
     measured = all(r["speedup"] for r in rows)
     models = list(dict.fromkeys(r["model"] for r in rows))
     names = list(dict.fromkeys(r["variant"] for r in rows))
@@ -126,9 +135,13 @@ def plot(rows, group, path, plt):
     above.axhline(1, color="0.6", linewidth=0.8)
     above.set_ylim(0, 1.18 * max([v for v in value.values() if v == v] + [1]))
     above.set_ylabel("time of the code\n(of the original's)" if measured else "estimated time\n(of the original's)")
-    above.set_title(group, loc="left", pad=26)
-    above.legend(ncols=min(6, len(names)), fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.1)
+    columns = max(1, min(len(names), int(9 * figure.get_figwidth() / (4 + max(len(name) for name in names)))))
+    above.legend(ncols=columns, fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.1)
+    figure.suptitle(group, x=0.02, ha="left")
     below.set_yscale("log")
+    below.set_ylim(min(max(s, 1e-3) for s in seconds.values()) / 2)
+    for axis in (below.yaxis.set_major_formatter, below.yaxis.set_minor_formatter):
+        axis(FuncFormatter(lambda value, _: f"{value:g}" if f"{value:e}"[0] in "125" else ""))
     below.set_ylabel("search, s")
     below.set_xticks(range(len(models)), models)
     for axes in (above, below):
@@ -153,7 +166,7 @@ def arguments():
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("ablations"))
     parser.add_argument("--gopt", default=ROOT / "build/tools/gopt/gopt")
-    parser.add_argument("--groups", type=lambda text: text.split(","), default=["rules", "operators", "search", "alpha", "cost", "model", "passes"])
+    parser.add_argument("--groups", type=lambda text: text.split(","), default=["rules", "operators", "search", "alpha", "cost", "cost-model", "passes"])
     parser.add_argument("--budget", default="20s")
     parser.add_argument("--cost", default="analytic", choices=["analytic", "measured"])
     parser.add_argument("--cache")
@@ -167,14 +180,14 @@ def main():
     a = arguments()
     a.out = a.out.resolve()
     groups, rows, failed = variants(a), [], 0
-    for model in a.models:
+    for model, name in names_of(a.models).items():
         for group, flags_of in groups.items():
             for variant, flags in flags_of.items():
-                report = run(a, model, flags, a.out / model.stem / group / f"{file_name(variant)}.json")
+                report = run(a, model, flags, a.out / name / group / f"{file_name(variant)}.json")
                 if report is None:
                     failed += 1
                 else:
-                    rows.append(row_of(model, group, variant, report))
+                    rows.append(row_of(name, group, variant, report))
     a.out.mkdir(parents=True, exist_ok=True)
     with open(a.out / "ablations.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)

@@ -130,8 +130,11 @@ class Explanation {
   }
 
   bool was_applied(const RuleMatch& match) const {
-    return std::any_of(out_.applied.begin(), out_.applied.end(),
-                       [&](const AppliedRule& applied) { return applied.rule == match.rule; });
+    const std::multiset<std::string> nodes(match.nodes.begin(), match.nodes.end());
+    return std::any_of(out_.applied.begin(), out_.applied.end(), [&](const AppliedRule& applied) {
+      return applied.rule == match.rule &&
+             std::multiset<std::string>(applied.matched_nodes.begin(), applied.matched_nodes.end()) == nodes;
+    });
   }
 
   const Graph& graph_;

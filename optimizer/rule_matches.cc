@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "match.h"
@@ -74,6 +75,8 @@ class Matcher {
     const auto difference = price_binding(out_.graph, binding, costs_.uncertainty(),
                                           [this](const Graph& part) { return estimate_part(part); });
     const auto rewritten = apply_bindings(out_.graph, {binding});
+    // In another order of its operands it is the same rewrite.
+    if (rewritten.ok() && !seen_.emplace(match.rule, rewritten->graph.hash()).second) return;
     match.can_apply = difference && rewritten.ok() && !rewritten->applied.empty();
     if (match.can_apply) {
       match.after_ms = costs_.estimate(rewritten->graph).time_ms;
@@ -95,6 +98,7 @@ class Matcher {
   const SearchOptions& options_;
   const MatchIndex index_;
   const NodeId id_;
+  std::set<std::pair<std::string, Hash128>> seen_;
   std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_part_;
 };
 
