@@ -149,6 +149,31 @@ TEST(Windows, TheTraceAddsUpToTheGain) {
   EXPECT_NEAR(result.applied.back().cost_after_ms, result.after.time_ms, 1e-9);
 }
 
+// Improvements of windows are told as such, and what they make of the graph as it is put together.
+TEST(Windows, ImprovementsAreToldOfWindowsAndOfTheWhole) {
+  std::vector<Improvement> found;
+  SearchOptions options = untimed();
+  options.workers = 4;
+  options.improved = [&](const Improvement& improvement) { found.push_back(improvement); };
+  const OptimizeResult result = run(blocks(40), options);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(found.front().step, 0);
+  double whole_ms = result.before.time_ms;
+  int in_windows = 0;
+  for (const Improvement& improvement : found) {
+    EXPECT_LE(improvement.after_ms, improvement.before_ms);
+    in_windows += improvement.is_in_window;
+    if (improvement.is_in_window) continue;
+    EXPECT_EQ(improvement.before_ms, whole_ms);
+    whole_ms = improvement.after_ms;
+  }
+  EXPECT_GT(in_windows, 2);
+  EXPECT_EQ(whole_ms, result.after.time_ms);
+  long improved = 0;
+  for (const RuleTrials& trials : result.trials) improved += trials.improved;
+  EXPECT_EQ(improved, in_windows);
+}
+
 // Of each block: the two Relus became one, the Neg and the Add became the Sub.
 TEST(Windows, TheTraceKnowsItsNodes) {
   const Graph graph = blocks(40);
