@@ -3,9 +3,9 @@
 #include <set>
 
 #include "gopt/optimizer.h"
-#include "passes.h"
-#include "rule_selection.h"
-#include "windows.h"
+#include "matching/rule_selection.h"
+#include "passes/passes.h"
+#include "search/windows.h"
 
 namespace gopt {
 namespace {
@@ -99,18 +99,19 @@ Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, con
 
 }  // namespace
 
-std::span<const optimizer::Pass> optimizer::passes_before_search() {
-  static constexpr Pass passes[] = {{"merge-equal-nodes", merge_equal_nodes},
-                                    {"drop-identities", drop_identities},
-                                    {"fold-constants", fold_constants},
-                                    {"merge-commuted-nodes", merge_commuted_nodes}};
-  return passes;
+std::span<const optimizer::Pass> optimizer::passes() {
+  static constexpr Pass rows[] = {
+#define GOPT_PASS(function, name, when) {name, function, PassTime::when},
+#include "passes/passes.def"
+#undef GOPT_PASS
+  };
+  return rows;
 }
 
 const std::vector<std::string>& pass_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const Pass& pass : passes_before_search()) all.emplace_back(pass.name);
+    for (const Pass& pass : passes()) all.emplace_back(pass.name);
     return all;
   }();
   return names;
@@ -124,14 +125,14 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
   result.graph = graph;
   result.before = costs.estimate(graph);
   Pipeline pipeline(result, options);
-  for (const Pass& pass : passes_before_search()) pipeline.run(pass.name, pass.run);
+  for (const Pass& pass : passes()) pipeline.run(pass.name, pass.run);
   const auto search_start = Clock::now();
   GOPT_ASSIGN_OR_RETURN(std::optional<Found> found,
                         search_with_confirmed_rules(result.graph, graph, rules, costs, options, result.refused));
   result.stop_reason = StopReason::Off;
   if (found) pipeline.search(*std::move(found), search_start);
-  pipeline.run("drop-identities", drop_identities);
-  pipeline.run("fold-constants", fold_constants);
+  for (const Pass& pass : passes())
+    if (pass.when == PassTime::BeforeAndAfter) pipeline.run(pass.name, pass.run);
   pipeline.trace_nodes();
   result.after = costs.estimate(result.graph);
   result.seconds = seconds_since(start);

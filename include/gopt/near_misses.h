@@ -1,5 +1,5 @@
 // Why rules do not apply to a graph: those whose left side occurs in it but for one thing, with what that is. The same
-// walk as the search's (optimizer/pattern_matcher.h), so that what is said here is what stands in its way.
+// walk as the search's (optimizer/matching/pattern_matcher.h), so that what is said here is what stands in its way.
 #pragma once
 
 #include <map>

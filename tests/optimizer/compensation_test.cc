@@ -1,5 +1,5 @@
 // Sums that measure their own rounding are left as they are, whatever rules there are.
-#include "compensation.h"
+#include "matching/compensation.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include "gopt/interpreter.h"
 #include "gopt/optimizer.h"
 #include "gopt/text.h"
-#include "pattern.h"
+#include "matching/pattern.h"
 #include "random_graph.h"
 #include "rules.h"
 

@@ -1,15 +1,15 @@
 // Large graphs searched in windows: how they are cut, that nothing is lost, and that threads change nothing.
-#include "windows.h"
+#include "search/windows.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "compensation.h"
 #include "count_cost.h"
-#include "excerpt.h"
 #include "gopt/text.h"
+#include "matching/compensation.h"
 #include "rules.h"
+#include "search/excerpt.h"
 
 namespace gopt::optimizer {
 namespace {

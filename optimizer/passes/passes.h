@@ -1,0 +1,26 @@
+// The passes around the search, as passes.def has them.
+#pragma once
+
+#include <span>
+
+#include "passes/replace_each.h"
+
+namespace gopt::optimizer {
+
+#define GOPT_PASS(function, name, when) Replacements function(const Graph& graph);
+#include "passes/passes.def"
+#undef GOPT_PASS
+
+// Whether the node copies its input: what drop_identities drops.
+bool is_copy(const Node& node);
+
+enum class PassTime { Before, BeforeAndAfter };  // the search
+struct Pass {
+  const char* name;
+  Replacements (*run)(const Graph&);
+  PassTime when;
+};
+// In order.
+std::span<const Pass> passes();
+
+}  // namespace gopt::optimizer

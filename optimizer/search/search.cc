@@ -1,0 +1,329 @@
+#include "search/search.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "matching/rewrite.h"
+#include "search/rewrite_cost.h"
+
+namespace gopt::optimizer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A graph that was taken from the queue, or is the best, and how it was reached.
+struct Site {
+  Graph graph;
+  double cost_ms;
+  std::shared_ptr<const Site> parent;
+  std::vector<Binding> bindings;  // to the parent's graph
+};
+using SitePtr = std::shared_ptr<const Site>;
+
+// What waits in the queue: bindings to be applied to a site (its graph is made again when taken, which is cheaper than
+// to keep thousands of graphs), or the rest of a site's single bindings.
+struct Entry {
+  double cost_ms;
+  bool is_rest;  // after fresh ones of the same cost
+  long sequence;
+  SitePtr site;
+  std::vector<Binding> bindings;
+  size_t next = 0;              // is_rest: first binding not tried yet
+  bool is_improvement = false;  // was the best when found: rewritten everywhere
+
+  bool operator<(const Entry& other) const {
+    return std::tie(cost_ms, is_rest, sequence) < std::tie(other.cost_ms, other.is_rest, other.sequence);
+  }
+};
+
+class Search {
+ public:
+  Search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options,
+         const std::function<bool(const Binding&)>& wanted)
+      : patterns_(patterns),
+        costs_(costs),
+        options_(options),
+        wanted_(wanted),
+        started_(Clock::now()),
+        trials_(patterns.size()) {
+    for (const Pattern& pattern : patterns) depth_ = std::max(depth_, pattern.depth);
+  }
+
+  Found run(const Graph& graph) {
+    found_.graph = graph;
+    found_.cost = estimate(graph);
+    seen_.insert(graph.hash());
+    record_point();
+    if (options_.improved) options_.improved({.before_ms = found_.cost.time_ms, .after_ms = found_.cost.time_ms});
+    best_ = std::make_shared<Site>(Site{graph, found_.cost.time_ms, nullptr, {}});
+    push({found_.cost.time_ms, false, sequence_++, best_, {}, 0, true});
+    while (!queue_.empty() && !should_stop()) {
+      Entry entry = std::move(queue_.extract(queue_.begin()).value());
+      if (!is_kept(entry.cost_ms)) break;
+      found_.steps++;
+      current_ms_ = entry.cost_ms;
+      if (entry.is_rest)
+        try_singles(std::move(entry));
+      else
+        expand(entry);
+      report();
+    }
+    record_point();
+    collect_rewrites();
+    collect_trials();
+    found_.graphs_seen = static_cast<long>(seen_.size());
+    return std::move(found_);
+  }
+
+ private:
+  bool is_greedy() const { return options_.search == SearchKind::Greedy; }
+  bool is_better(double cost_ms) const { return cost_ms < found_.cost.time_ms * (1 - 1e-9); }
+  bool is_kept(double cost_ms) const { return is_greedy() || cost_ms < options_.alpha * found_.cost.time_ms + 1e-12; }
+
+  bool should_stop() {
+    if (found_.stop_reason != StopReason::Saturated) return true;
+    if (options_.stop && options_.stop->load())
+      found_.stop_reason = StopReason::Interrupted;
+    else if (seconds() >= options_.budget_seconds)
+      found_.stop_reason = StopReason::TimeLimit;
+    else if (found_.steps >= options_.max_steps)
+      found_.stop_reason = StopReason::StepLimit;
+    else if (found_.steps - found_.last_gain >= options_.patience)
+      found_.stop_reason = StopReason::NoGain;
+    return found_.stop_reason != StopReason::Saturated;
+  }
+  bool is_out_of_time() {
+    const bool was_last_step = found_.steps >= options_.max_steps;
+    if (!was_last_step) return should_stop();
+    return (options_.stop && options_.stop->load()) || seconds() >= options_.budget_seconds;
+  }
+
+  Cost estimate(const Graph& graph) {
+    const auto [entry, is_new] = cost_of_.try_emplace(graph.hash());
+    if (is_new) entry->second = costs_.estimate(graph);
+    return entry->second;
+  }
+
+  void push(Entry entry) {
+    queue_.insert(std::move(entry));
+    if (queue_.size() > static_cast<size_t>(std::max(options_.max_queue, 1))) queue_.erase(std::prev(queue_.end()));
+  }
+
+  // Applies bindings to a site and queues the outcome if it is new and cheap enough.
+  void consider(const SitePtr& site, const std::vector<Binding>& bindings, const RewriteGain& expected) {
+    found_.rules_tried += static_cast<long>(bindings.size());
+    RuleTrials& trials = trials_of(bindings.front());
+    trials.tried++;
+    const double expected_ms = site->cost_ms - expected.gain_ms;
+    const auto beats_best = [&](double cost_ms, bool simpler) {
+      return (is_better(cost_ms) && cost_ms < found_.cost.time_ms - expected.uncertain_ms) ||
+             (simpler && cost_ms <= found_.cost.time_ms + expected.uncertain_ms);
+    };
+    const bool may_beat = beats_best(expected_ms, expected.is_simpler);
+    if (is_greedy() ? !may_beat : !is_kept(expected_ms)) return void(trials.too_dear++);
+    const auto rewritten = apply_bindings(site->graph, bindings);
+    if (!rewritten.ok() || rewritten->applied.empty()) return void(trials.did_not_fit++);
+    const Rewritten& applied = *rewritten;
+    if (!seen_.insert(applied.graph.hash()).second) return void(trials.known++);
+    double cost_ms = expected_ms;
+    bool improves = false;
+    if (may_beat) {
+      const Cost cost = estimate(applied.graph);
+      cost_ms = cost.time_ms;
+      improves = beats_best(cost_ms, is_simpler(cost, found_.cost));
+      if (improves) {
+        announce(*site, applied, cost_ms);
+        found_.graph = applied.graph;
+        found_.cost = cost;
+        found_.last_gain = found_.steps;
+        best_ = std::make_shared<Site>(Site{applied.graph, cost_ms, site, bindings});
+        record_point();
+        if (is_greedy()) queue_.clear();
+      }
+    }
+    const bool keeps = improves || (!is_greedy() && is_kept(cost_ms));
+    trials.improved += improves;
+    (keeps ? trials.kept : trials.too_dear)++;
+    if (keeps) push({cost_ms, false, sequence_++, site, bindings, 0, improves});
+  }
+
+  // By what the rewrite makes of the cost of the nodes around it. Nothing where it cannot be applied.
+  std::optional<RewriteGain> price(const Site& site, const Binding& binding) {
+    return price_binding(site.graph, binding, costs_.uncertainty(),
+                         [this](const Graph& part) { return estimate_part(part); });
+  }
+  Cost estimate_part(const Graph& part) {
+    const auto [entry, is_new] = cost_of_part_.try_emplace(part.hash());
+    if (is_new) entry->second = costs_.estimate_part(part);
+    return entry->second;
+  }
+
+  // A graph's own turn: everywhere when it was the best, else near what made it.
+  void expand(const Entry& entry) {
+    SitePtr site = entry.site;
+    std::optional<MatchRegion> region;
+    if (!entry.bindings.empty()) {
+      const auto rewritten = apply_bindings(site->graph, entry.bindings);
+      GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
+      const Rewritten& applied = *rewritten;
+      if (!entry.is_improvement) region = region_around(applied.graph, positions(applied), depth_);
+      site = std::make_shared<Site>(Site{applied.graph, entry.cost_ms, site, entry.bindings});
+    }
+    const MatchIndex index(site->graph);
+    Entry rest{entry.cost_ms, true, 0, site, {}, 0, false};
+    for (const Pattern& pattern : patterns_) {
+      if (is_out_of_time()) return;
+      std::vector<Binding> bindings = find_bindings(index, pattern, region ? &*region : nullptr);
+      if (wanted_ && entry.bindings.empty())
+        std::erase_if(bindings, [this](const Binding& binding) { return !wanted_(binding); });
+      if (!region && bindings.size() > 1) try_together(site, bindings);
+      std::move(bindings.begin(), bindings.end(), std::back_inserter(rest.bindings));
+    }
+    if (rest.bindings.empty()) return;
+    // Fresh graphs that are better go first; where none is, there is no reason to wait.
+    if (!queue_.empty() && queue_.begin()->cost_ms < entry.cost_ms) {
+      rest.sequence = sequence_++;
+      push(std::move(rest));
+    } else {
+      try_singles(std::move(rest));
+    }
+  }
+
+  std::vector<NodeId> positions(const Rewritten& applied) const {
+    std::unordered_set<Hash128, HashOfHash128> made;
+    for (const std::vector<NodePtr>& side : applied.made)
+      for (const NodePtr& node : side) made.insert(node->hash);
+    std::vector<NodeId> ids;
+    for (size_t i = 0; i < applied.graph.nodes().size(); i++)
+      if (made.count(applied.graph.nodes()[i]->hash)) ids.push_back(static_cast<NodeId>(i));
+    return ids;
+  }
+
+  // Bindings of one rule that each gain something, all at once.
+  void try_together(const SitePtr& site, const std::vector<Binding>& bindings) {
+    std::vector<Binding> helpful;
+    RewriteGain together{0, 0};
+    for (const Binding& binding : bindings) {
+      if (is_out_of_time()) return;
+      const auto difference = price(*site, binding);
+      if (!difference || !difference->is_gain()) continue;
+      helpful.push_back(binding);
+      together.is_simpler |= difference->is_simpler;
+      together.gain_ms += difference->gain_ms;
+      together.uncertain_ms = std::max(together.uncertain_ms, difference->uncertain_ms);
+    }
+    if (helpful.size() > 1) consider(site, helpful, together);
+  }
+
+  // One binding at a time; after an improvement that one has its turn first.
+  void try_singles(Entry rest) {
+    while (rest.next < rest.bindings.size()) {
+      if (is_out_of_time()) return;
+      const double best_before = found_.cost.time_ms;
+      const Binding& binding = rest.bindings[rest.next++];
+      if (const auto difference = price(*rest.site, binding)) {
+        consider(rest.site, {binding}, *difference);
+      } else {
+        trials_of(binding).tried++;
+        trials_of(binding).did_not_fit++;
+      }
+      if (found_.cost.time_ms < best_before) break;
+    }
+    if (rest.next == rest.bindings.size() || !is_kept(rest.cost_ms) || is_greedy()) return;
+    rest.is_rest = true;
+    rest.sequence = sequence_++;
+    push(std::move(rest));
+  }
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+
+  void report() {
+    if (!options_.progress) return;
+    options_.progress(fmt::format(
+        "step {}: current {:.4f} ms, best {:.4f} ms, {} rules tried, {:.0f} s left, {} graphs seen, {} waiting",
+        found_.steps, current_ms_, found_.cost.time_ms, found_.rules_tried,
+        std::max(0.0, options_.budget_seconds - seconds()), seen_.size(), queue_.size()));
+  }
+
+  // Of the cost that was the best until now.
+  void announce(const Site& site, const Rewritten& rewritten, double cost_ms) const {
+    if (!options_.improved) return;
+    Improvement improvement{found_.steps, seconds(), rewritten.applied.front()->pattern->rule_name};
+    improvement.times = static_cast<int>(rewritten.applied.size());
+    for (const Binding* binding : rewritten.applied)
+      for (const std::string& name : matched_names(site.graph, *binding)) improvement.nodes.push_back(name);
+    improvement.before_ms = found_.cost.time_ms;
+    improvement.after_ms = cost_ms;
+    options_.improved(improvement);
+  }
+
+  void record_point() {
+    found_.trajectory.push_back({found_.steps, seconds(), static_cast<long>(seen_.size()), found_.cost.time_ms});
+  }
+
+  RuleTrials& trials_of(const Binding& binding) {
+    return trials_[static_cast<size_t>(binding.pattern - patterns_.data())];
+  }
+  void collect_trials() {
+    for (size_t k = 0; k < trials_.size(); k++) {
+      if (trials_[k].tried == 0) continue;
+      RuleTrials& trials = found_.trials[patterns_[k].rule_name];
+      trials.rule = patterns_[k].rule_name;
+      trials += trials_[k];
+    }
+  }
+
+  void collect_rewrites() {
+    std::vector<const Site*> path;
+    for (const Site* site = best_.get(); site->parent; site = site->parent.get()) path.push_back(site);
+    for (size_t i = path.size(); i-- > 0;) collect_rewrite(*path[i]);
+  }
+
+  // Made again: of the graphs on the way nothing is kept but what the search itself needs.
+  void collect_rewrite(const Site& site) {
+    const Graph& before = site.parent->graph;
+    auto rewritten = apply_bindings(before, site.bindings);
+    GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
+    RewriteStep step{before, rewritten->graph, std::move(rewritten->became), {}};
+    for (size_t i = 0; i < rewritten->applied.size(); i++) {
+      const Binding& binding = *rewritten->applied[i];
+      AppliedRule applied{binding.pattern->rule_name, binding.pattern->rule_hash, matched_names(before, binding)};
+      applied.step = static_cast<int>(found_.rewrites.size());
+      applied.cost_before_ms = site.parent->cost_ms;
+      applied.cost_after_ms = site.cost_ms;
+      found_.applied.push_back(std::move(applied));
+      step.uses.push_back({matched_nodes(before, binding), std::move(rewritten->made[i])});
+    }
+    found_.rewrites.push_back(std::move(step));
+  }
+
+  const std::vector<Pattern>& patterns_;
+  CostOracle& costs_;
+  const SearchOptions& options_;
+  const std::function<bool(const Binding&)>& wanted_;
+  const Clock::time_point started_;
+  std::vector<RuleTrials> trials_;  // by pattern
+  double current_ms_ = 0;           // of the graph that has its turn
+  int depth_ = 1;
+  long sequence_ = 0;
+  Found found_;
+  SitePtr best_;
+  std::set<Entry> queue_;
+  std::unordered_set<Hash128, HashOfHash128> seen_;
+  std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_;
+  std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_part_;
+};
+
+}  // namespace
+
+Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
+                      const SearchOptions& options, const std::function<bool(const Binding&)>& wanted) {
+  return Search(patterns, costs, options, wanted).run(graph);
+}
+
+}  // namespace gopt::optimizer
