@@ -34,6 +34,26 @@ void add_names(const std::vector<std::string>& names, std::vector<std::string>& 
   to.insert(to.end(), names.begin(), names.end());
 }
 
+// What a result took to find, the search before it included.
+void add_work(const OptimizeResult& before, OptimizeResult& result) {
+  result.steps += before.steps;
+  result.rules_tried += before.rules_tried;
+  result.graphs_seen += before.graphs_seen;
+  result.seconds += before.seconds;
+  result.trajectory = before.trajectory;
+  result.trajectory.push_back({result.steps, result.seconds, result.graphs_seen, result.after.time_ms});
+  result.stop_reason = before.stop_reason;
+  result.refused.insert(result.refused.end(), before.refused.begin(), before.refused.end());
+  for (const RuleTrials& trials : before.trials) {
+    const auto own = std::find_if(result.trials.begin(), result.trials.end(),
+                                  [&](const RuleTrials& known) { return known.rule == trials.rule; });
+    if (own != result.trials.end())
+      *own += trials;
+    else
+      result.trials.push_back(trials);
+  }
+}
+
 bool is_rewritten(const PlannedGraph& original, const PlannedGraph& result) {
   return !result.graph().same_as(original.graph()) && result.graph().hash() != original.graph().hash();
 }
@@ -182,11 +202,15 @@ class Optimization {
     return Unit{};
   }
 
-  Result<OptimizeResult> search_with(SearchOptions search, double unknown_factor, double seconds) {
+  Result<OptimizeResult> search_with(const SearchOptions& search, double unknown_factor, double seconds) {
+    return search_with(rules_, search, unknown_factor, seconds);
+  }
+  Result<OptimizeResult> search_with(const std::vector<RewriteRule>& rules, SearchOptions search, double unknown_factor,
+                                     double seconds) {
     const Running running(clock_, "searching");
     search.budget_seconds = seconds;
     const auto oracle = oracle_of_search(unknown_factor);
-    GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules_, *oracle, search));
+    GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(original_.graph(), rules, *oracle, search));
     seconds_left_ = std::max(0.0, seconds_left_ - result.seconds);
     return result;
   }
@@ -208,25 +232,35 @@ class Optimization {
     outcome_.result.after = oracle->estimate(outcome_.result.graph);
   }
 
-  // Without each rule that was applied, in turn: what gains next to nothing beside the others only makes the result
-  // harder to read, and rests on the last digits of its costs. In the time that the search left.
+  // Without each rule that was applied, in turn, by a search with the others that were: what gains next to nothing
+  // beside them only makes the result harder to read, and rests on the last digits of its costs. In the time that the
+  // search left.
   Status leave_out_idle_rules() {
     constexpr size_t kMostRules = 12;
     const std::set<std::string> applied = applied_rules();
     if (applied.size() > kMostRules || is_stopped()) return Unit{};
-    SearchOptions without = search_;
     for (const std::string& rule : applied) {
-      if (!applied_rules().contains(rule)) continue;
+      std::set<std::string> others = applied_rules();
+      if (others.erase(rule) == 0) continue;
       if (seconds_left_ <= 0) break;
-      without.disabled_rules.push_back(rule);
-      GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(without, kCautious, seconds_left_));
+      GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_among(others, kCautious, seconds_left_));
       const bool is_cut_short = result.stop_reason == StopReason::TimeLimit || is_stopped();
-      if (is_cut_short || pays(options_.target, outcome_.result.after, result.after))
-        without.disabled_rules.pop_back();
-      else
-        outcome_.result = std::move(result);
+      if (is_cut_short || pays(options_.target, outcome_.result.after, result.after)) continue;
+      add_work(outcome_.result, result);
+      outcome_.result = std::move(result);
     }
     return Unit{};
+  }
+  // A search with these rules alone.
+  Result<OptimizeResult> search_among(const std::set<std::string>& rules, double unknown_factor, double seconds) {
+    SearchOptions search = search_;
+    search.disabled_rules.clear();
+    std::erase_if(search.enabled_rules, [&](const std::string& name) { return !rules.contains(name); });
+    if (rules.empty()) search.search = SearchKind::None;
+    std::vector<RewriteRule> some;
+    std::copy_if(rules_.begin(), rules_.end(), std::back_inserter(some),
+                 [&](const RewriteRule& rule) { return rules.contains(rule.name); });
+    return search_with(some, std::move(search), unknown_factor, seconds);
   }
   // An ONNX file has no more nodes than before, unless all of its rules together pay for them.
   Status keep_few_nodes() {

@@ -87,9 +87,11 @@ Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, con
                                                          const std::vector<RewriteRule>& rules, CostOracle& costs,
                                                          SearchOptions options, std::vector<RefusedRule>& refused) {
   while (true) {
-    GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, select_patterns(rules, options, original));
+    GOPT_ASSIGN_OR_RETURN(const PatternSet patterns, PatternSet::make(rules, options, max_rank(original)));
     if (options.search == SearchKind::None || patterns.empty()) return std::optional<Found>();
     Found found = search_in_windows(graph, patterns, costs, options);
+    if (options.progress)
+      for (const std::string& note : patterns.notes()) options.progress(note);
     const std::vector<RefusedRule> more = refused_rules(found.applied, rules, options);
     if (more.empty()) return std::optional<Found>(std::move(found));
     for (const RefusedRule& rule : more) options.disabled_rules.push_back(rule.rule);

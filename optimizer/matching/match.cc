@@ -1,5 +1,7 @@
 #include "matching/match.h"
 
+#include <algorithm>
+
 #include "matching/compensation.h"
 #include "matching/pattern_matcher.h"
 
@@ -46,13 +48,28 @@ MatchIndex::MatchIndex(const Graph& graph)
     const auto op = static_cast<size_t>(graph.nodes()[i]->op);
     if (op >= by_op_.size()) by_op_.resize(op + 1);
     by_op_[op].push_back(static_cast<NodeId>(i));
+    operators_.insert(graph.nodes()[i]->op);
   }
+  by_rank_ = by_op_;
+  for (std::vector<NodeId>& nodes : by_rank_)
+    std::stable_sort(nodes.begin(), nodes.end(), [this](NodeId a, NodeId b) { return rank(a) < rank(b); });
 }
+
+int MatchIndex::rank(NodeId id) const { return rank_of(graph_.node(id)->outputs.front()); }
 
 const std::vector<NodeId>& MatchIndex::nodes_of(OpKind op) const {
   static const std::vector<NodeId> none;
   const auto at = static_cast<size_t>(op);
   return at < by_op_.size() ? by_op_[at] : none;
+}
+
+std::span<const NodeId> MatchIndex::nodes_of(OpKind op, int wanted) const {
+  const auto at = static_cast<size_t>(op);
+  if (at >= by_rank_.size()) return {};
+  const std::vector<NodeId>& nodes = by_rank_[at];
+  const auto first = std::partition_point(nodes.begin(), nodes.end(), [&](NodeId id) { return rank(id) < wanted; });
+  const auto last = std::partition_point(first, nodes.end(), [&](NodeId id) { return rank(id) <= wanted; });
+  return {first, last};
 }
 
 namespace {
@@ -91,6 +108,29 @@ MatchRegion region_around(const Graph& graph, const std::vector<NodeId>& changed
   return region;
 }
 
+namespace {
+
+bool has_operator(const PatternValue& wanted, const Value& actual, const Pattern& pattern) {
+  if (wanted.node >= 0) return actual && actual.node->op == pattern.left.nodes[wanted.node].op;
+  return (wanted.variable >= 0) == static_cast<bool>(actual);
+}
+
+// What the matcher would find at once, without a state to find it in.
+bool may_match(const PatternNode& wanted, const Node& actual, const Pattern& pattern) {
+  if (actual.inputs.size() != wanted.inputs.size() || actual.outputs.size() != wanted.outputs.size() ||
+      actual.attributes.size() != wanted.attributes.size())
+    return false;
+  for (size_t i = 0; i < wanted.inputs.size(); i++) {
+    const auto fits = [&](const Value& value) { return has_operator(wanted.inputs[i], value, pattern); };
+    const bool fits_somewhere =
+        wanted.is_commutative ? std::any_of(actual.inputs.begin(), actual.inputs.end(), fits) : fits(actual.inputs[i]);
+    if (!fits_somewhere) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 std::vector<Binding> find_bindings(const MatchIndex& index, const Pattern& pattern, const MatchRegion* region,
                                    size_t limit) {
   std::vector<Binding> found;
@@ -98,8 +138,10 @@ std::vector<Binding> find_bindings(const MatchIndex& index, const Pattern& patte
   PatternMatcher<NoSlack> matcher(index, pattern, region, slack);
   const std::vector<bool>* wanted = nullptr;
   if (region) wanted = pattern.climbs.empty() ? &region->roots : &region->sibling_roots;
-  for (NodeId root : index.nodes_of(pattern.left.nodes[pattern.first_root()].op))
-    if (!wanted || (*wanted)[position(root)]) matcher.match_at(root);
+  const PatternNode& top = pattern.left.nodes[pattern.first_root()];
+  for (NodeId root : index.nodes_of(top.op, rank_of(top.outputs.front())))
+    if ((!wanted || (*wanted)[position(root)]) && may_match(top, *index.graph().node(root), pattern))
+      matcher.match_at(root);
   return found;
 }
 

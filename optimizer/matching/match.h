@@ -3,8 +3,10 @@
 // applies them.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "matching/pattern.h"
@@ -23,17 +25,39 @@ struct Binding {
   Value root(const Graph& graph, size_t output) const;
 };
 
-// A graph with its nodes by operator.
+// A set of operators.
+class OperatorSet {
+ public:
+  void insert(OpKind op) { bits_[static_cast<size_t>(op) / 64] |= uint64_t{1} << (static_cast<size_t>(op) % 64); }
+  bool includes(const OperatorSet& other) const {
+    for (size_t i = 0; i < bits_.size(); i++)
+      if ((other.bits_[i] & ~bits_[i]) != 0) return false;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kMostOperators = 512;
+  std::array<uint64_t, kMostOperators / 64> bits_{};
+};
+
+// A graph with its nodes by operator and rank.
 class MatchIndex {
  public:
   explicit MatchIndex(const Graph& graph);
   const Graph& graph() const { return graph_; }
   const std::vector<NodeId>& nodes_of(OpKind op) const;
+  // Of those the ones whose first output has that many axes.
+  std::span<const NodeId> nodes_of(OpKind op, int rank) const;
+  const OperatorSet& operators() const { return operators_; }
   const std::vector<bool>& compensated() const { return compensated_; }  // by node (compensation.h)
 
  private:
+  int rank(NodeId id) const;
+
   Graph graph_;
-  std::vector<std::vector<NodeId>> by_op_;
+  std::vector<std::vector<NodeId>> by_op_;    // ascending
+  std::vector<std::vector<NodeId>> by_rank_;  // by operator: the same by rank, then ascending
+  OperatorSet operators_;
   std::vector<bool> compensated_;
 };
 

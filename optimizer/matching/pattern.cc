@@ -168,6 +168,11 @@ Result<Pattern> compile_pattern(const RewriteRule& rule) {
 
 }  // namespace
 
+bool is_open(const RewriteRule& rule) {
+  return std::any_of(rule.variables.begin(), rule.variables.end(),
+                     [](const RuleVariable& variable) { return variable.has_prefix; });
+}
+
 void name_after(const RewriteRule& rule, const std::string& hash, Pattern& pattern) {
   pattern.rule_name = rule.name;
   pattern.rule_hash = hash;
@@ -189,22 +194,32 @@ bool Pattern::holds_for(ElementType real) const {
   return real_types.empty() || std::find(real_types.begin(), real_types.end(), real) != real_types.end();
 }
 
-Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix) {
+Result<Pattern> compile_below_axes(const RewriteRule& rule, const std::string& hash, int prefix) {
   if (rule.is_partial()) return Error{"its sides are equal on a part of the output only"};
-  if (rule.scheme) return compile_scheme(rule, ranks_to_match(*rule.scheme, max_prefix));
-  const bool is_open = std::any_of(rule.variables.begin(), rule.variables.end(),
-                                   [](const RuleVariable& variable) { return variable.has_prefix; });
+  Shape axes;
+  for (int k = 0; k < prefix; k++) axes.push_back(symbol(fmt::format("?prefix{}", k)));
+  GOPT_ASSIGN_OR_RETURN(const RewriteRule closed, is_open(rule) ? with_prefix(rule, axes) : Result<RewriteRule>(rule));
+  GOPT_ASSIGN_OR_RETURN(Pattern pattern, compile_pattern(closed));
+  for (size_t i = 0; i < rule.variables.size(); i++) pattern.variables[i].has_prefix = rule.variables[i].has_prefix;
+  name_after(rule, hash, pattern);
+  return pattern;
+}
+
+Result<std::vector<Pattern>> compile_rule(const RewriteRule& rule, int max_prefix) {
   std::vector<Pattern> patterns;
   const std::string hash = rule.content_hash();
-  Shape prefix;
-  for (int rank = 0; rank <= (is_open ? max_prefix : 0); rank++) {
-    GOPT_ASSIGN_OR_RETURN(const RewriteRule closed, is_open ? with_prefix(rule, prefix) : Result<RewriteRule>(rule));
-    GOPT_ASSIGN_OR_RETURN(Pattern pattern, compile_pattern(closed));
-    for (size_t i = 0; i < rule.variables.size(); i++) pattern.variables[i].has_prefix = rule.variables[i].has_prefix;
-    name_after(rule, hash, pattern);
-    patterns.push_back(std::move(pattern));
-    prefix.push_back(symbol(fmt::format("?prefix{}", rank)));
+  const auto add = [&](Result<Pattern> pattern) -> Status {
+    if (!pattern.ok()) return pattern.error();
+    patterns.push_back(*std::move(pattern));
+    return Unit{};
+  };
+  if (rule.scheme) {
+    for (const RankAssignment& ranks : ranks_to_match(*rule.scheme, max_prefix))
+      GOPT_RETURN_IF_ERROR(add(compile_at_ranks(rule, hash, ranks)));
+    return patterns;
   }
+  for (int prefix = 0; prefix <= (is_open(rule) ? max_prefix : 0); prefix++)
+    GOPT_RETURN_IF_ERROR(add(compile_below_axes(rule, hash, prefix)));
   return patterns;
 }
 

@@ -68,12 +68,17 @@ struct Pattern {
 // Says how the nodes of a pattern's left side are found. Errors: a root that is a variable, roots that share nothing.
 Status plan_walk(Pattern& pattern);
 
+// Whether it holds under any leading axes.
+bool is_open(const RewriteRule& rule);
+
 // Writes into a pattern what it takes from its rule as a whole, whose content hash is `hash`.
 void name_after(const RewriteRule& rule, const std::string& hash, Pattern& pattern);
 
-// The patterns of a rule at any rank, one for each of these ranks. Permutations and subsets are symbols of them, which
-// the model's attributes bind.
-Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<RankAssignment>& ranks);
+// The pattern of a rule at any rank, for these ranks. Permutations and subsets are symbols of it, which the model's
+// attributes bind. `hash` is the rule's content hash.
+Result<Pattern> compile_at_ranks(const RewriteRule& rule, const std::string& hash, const RankAssignment& ranks);
+// The pattern of any other rule below that many leading axes, where it holds under any. Errors: as compile_rule.
+Result<Pattern> compile_below_axes(const RewriteRule& rule, const std::string& hash, int prefix);
 
 // The patterns of a rule: one, or, where it holds under any leading axes, one for each number of them up to
 // `max_prefix`; where it speaks of lists of axes, one for each of its ranks of at most as many axes. Errors: a side

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "matching/pattern_set.h"
+
 namespace gopt::optimizer {
 namespace {
 
@@ -25,14 +27,6 @@ std::set<OpKind> operators_of(const Graph& graph) {
   for (const NodePtr& node : graph.nodes())
     if (!node->is(OpKind::Input)) ops.insert(node->op);
   return ops;
-}
-
-int max_rank(const Graph& graph) {
-  size_t rank = 0;
-  for (const NodePtr& node : graph.nodes())
-    for (const TensorType& type : node->outputs)
-      if (type.shape) rank = std::max(rank, type.shape->size());
-  return static_cast<int>(rank);
 }
 
 // The operators that matching may meet: with a rank, those of a graph, and those that rules make.
@@ -76,16 +70,21 @@ struct RankChoice {
 };
 
 struct Candidate {
-  const RewriteRule* rule;
+  EnabledRule enabled;
   std::set<OpKind> needed;
   bool is_relevant = false;
   std::vector<RankChoice> choices = {};
 
-  std::vector<RankAssignment> relevant_ranks() const {
-    std::vector<RankAssignment> ranks;
-    for (const RankChoice& choice : choices)
-      if (choice.is_relevant) ranks.push_back(choice.ranks);
-    return ranks;
+  Result<std::vector<Pattern>> compile(int max_rank) const {
+    if (!enabled.rule->scheme) return compile_rule(*enabled.rule, max_rank);
+    std::vector<Pattern> patterns;
+    const std::string hash = enabled.rule->content_hash();
+    for (const RankChoice& choice : choices) {
+      if (!choice.is_relevant) continue;
+      GOPT_ASSIGN_OR_RETURN(Pattern pattern, compile_at_ranks(*enabled.rule, hash, choice.ranks));
+      patterns.push_back(std::move(pattern));
+    }
+    return patterns;
   }
 };
 
@@ -101,15 +100,14 @@ std::vector<RankChoice> choices_of(const Scheme& scheme, int max_rank) {
 
 // Whether something is now relevant that was not.
 bool extend(Candidate& candidate, Available& available, int max_rank) {
-  const RewriteRule& rule = *candidate.rule;
+  const RewriteRule& rule = *candidate.enabled.rule;
   if (!candidate.is_relevant) {
     if (!available.holds(candidate.needed)) return false;
     candidate.is_relevant = true;
     if (rule.scheme)
       candidate.choices = choices_of(*rule.scheme, max_rank);
     else
-      available.add(rule.right, std::any_of(rule.variables.begin(), rule.variables.end(),
-                                            [](const RuleVariable& variable) { return variable.has_prefix; }));
+      available.add(rule.right, is_open(rule));
     if (!rule.scheme) return true;
   }
   bool grown = false;
@@ -122,10 +120,10 @@ bool extend(Candidate& candidate, Available& available, int max_rank) {
 }
 
 // Rules whose left sides hold only operators that the graph has or that other such rules make, in their order.
-std::vector<Candidate> relevant_rules(const std::vector<const RewriteRule*>& rules, const Graph& graph, int max_rank) {
+std::vector<Candidate> relevant_rules(const std::vector<EnabledRule>& rules, const Graph& graph, int max_rank) {
   Available available(graph, max_rank);
   std::vector<Candidate> candidates;
-  for (const RewriteRule* rule : rules) candidates.push_back({rule, operators_of(rule->left)});
+  for (const EnabledRule& rule : rules) candidates.push_back({rule, operators_of(rule.rule->left)});
   for (bool grown = true; grown;) {
     grown = false;
     for (Candidate& candidate : candidates) grown = extend(candidate, available, max_rank) || grown;
@@ -143,34 +141,44 @@ Status check_pass_names(const std::vector<std::string>& names) {
   return Unit{};
 }
 
-Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rules, const SearchOptions& options,
-                                             const Graph& graph) {
+Result<std::vector<EnabledRule>> enabled_rules(const std::vector<RewriteRule>& rules, const SearchOptions& options) {
   std::set<std::string> known;
   for (const RewriteRule& rule : rules) known.insert(rule.name);
   GOPT_RETURN_IF_ERROR(check_rule_names(known, options.disabled_rules));
   GOPT_RETURN_IF_ERROR(check_rule_names(known, options.enabled_rules));
-  std::vector<const RewriteRule*> enabled;
+  const std::set<std::string> disabled(options.disabled_rules.begin(), options.disabled_rules.end()),
+      named(options.enabled_rules.begin(), options.enabled_rules.end());
+  std::vector<EnabledRule> enabled;
   for (const RewriteRule& rule : rules) {
-    if (holds(options.disabled_rules, rule.name)) continue;
-    const bool is_named = holds(options.enabled_rules, rule.name);
-    if (is_named || (options.enabled_rules.empty() && may_apply(rule.marks, options.allowed_marks)))
-      enabled.push_back(&rule);
+    if (disabled.contains(rule.name)) continue;
+    const bool is_named = named.contains(rule.name);
+    if (is_named || (named.empty() && may_apply(rule.marks, options.allowed_marks)))
+      enabled.push_back({&rule, is_named});
   }
+  return enabled;
+}
+
+void limit(Pattern& pattern, const RuleMarks& allowed, bool is_named) {
+  pattern.keeps_rounding = pattern.keeps_rounding && !allowed.drops_rounding;
+  pattern.keeps_compensation = !allowed.drops_rounding && !is_named;
+  pattern.keeps_constants = !allowed.drops_rounding;
+}
+
+Result<std::vector<Pattern>> select_patterns(const std::vector<RewriteRule>& rules, const SearchOptions& options,
+                                             const Graph& graph) {
+  GOPT_ASSIGN_OR_RETURN(const std::vector<EnabledRule> enabled, enabled_rules(rules, options));
   std::vector<Pattern> patterns;
-  const int max_prefix = max_rank(graph);
-  for (const Candidate& candidate : relevant_rules(enabled, graph, max_prefix)) {
-    const RewriteRule* rule = candidate.rule;
-    auto compiled = rule->scheme ? compile_scheme(*rule, candidate.relevant_ranks()) : compile_rule(*rule, max_prefix);
+  const int rank = max_rank(graph);
+  for (const Candidate& candidate : relevant_rules(enabled, graph, rank)) {
+    auto compiled = candidate.compile(rank);
     if (!compiled.ok()) {
       if (options.progress)
-        options.progress(fmt::format("rule `{}` is left out: {}", rule->name, compiled.error().message));
+        options.progress(
+            fmt::format("rule `{}` is left out: {}", candidate.enabled.rule->name, compiled.error().message));
       continue;
     }
     for (Pattern pattern : *std::move(compiled)) {
-      pattern.keeps_rounding = pattern.keeps_rounding && !options.allowed_marks.drops_rounding;
-      // A rule that is asked for by name is applied whatever it does to rounding.
-      pattern.keeps_compensation = !options.allowed_marks.drops_rounding && !holds(options.enabled_rules, rule->name);
-      pattern.keeps_constants = !options.allowed_marks.drops_rounding;
+      limit(pattern, options.allowed_marks, candidate.enabled.is_named);
       patterns.push_back(std::move(pattern));
     }
   }

@@ -110,15 +110,11 @@ class SchemePatternMaker {
 
 }  // namespace
 
-Result<std::vector<Pattern>> compile_scheme(const RewriteRule& rule, const std::vector<RankAssignment>& all) {
-  std::vector<Pattern> patterns;
-  const std::string hash = rule.content_hash();
-  for (const RankAssignment& ranks : all) {
-    GOPT_ASSIGN_OR_RETURN(Pattern pattern, SchemePatternMaker(*rule.scheme, ranks).make());
-    name_after(rule, hash, pattern);
-    patterns.push_back(std::move(pattern));
-  }
-  return patterns;
+Result<Pattern> compile_at_ranks(const RewriteRule& rule, const std::string& hash, const RankAssignment& ranks) {
+  if (rule.is_partial()) return Error{"its sides are equal on a part of the output only"};
+  GOPT_ASSIGN_OR_RETURN(Pattern pattern, SchemePatternMaker(*rule.scheme, ranks).make());
+  name_after(rule, hash, pattern);
+  return pattern;
 }
 
 }  // namespace gopt::optimizer

@@ -35,6 +35,7 @@ struct Entry {
   std::vector<Binding> bindings;
   size_t next = 0;              // is_rest: first binding not tried yet
   bool is_improvement = false;  // was the best when found: rewritten everywhere
+  bool is_seen = false;         // its graph was made once, and is known to be new
 
   bool operator<(const Entry& other) const {
     return std::tie(cost_ms, is_rest, sequence) < std::tie(other.cost_ms, other.is_rest, other.sequence);
@@ -43,34 +44,30 @@ struct Entry {
 
 class Search {
  public:
-  Search(const std::vector<Pattern>& patterns, CostOracle& costs, const SearchOptions& options,
+  Search(const PatternSet& patterns, CostOracle& costs, const SearchOptions& options,
          const std::function<bool(const Binding&)>& wanted)
-      : patterns_(patterns),
-        costs_(costs),
-        options_(options),
-        wanted_(wanted),
-        started_(Clock::now()),
-        trials_(patterns.size()) {
-    for (const Pattern& pattern : patterns) depth_ = std::max(depth_, pattern.depth);
-  }
+      : patterns_(patterns), costs_(costs), options_(options), wanted_(wanted), started_(Clock::now()) {}
 
   Found run(const Graph& graph) {
     found_.graph = graph;
     found_.cost = estimate(graph);
+    cost_at_last_gain_ = found_.cost.time_ms;
     seen_.insert(graph.hash());
     record_point();
     if (options_.improved) options_.improved({.before_ms = found_.cost.time_ms, .after_ms = found_.cost.time_ms});
     best_ = std::make_shared<Site>(Site{graph, found_.cost.time_ms, nullptr, {}});
-    push({found_.cost.time_ms, false, sequence_++, best_, {}, 0, true});
+    push({found_.cost.time_ms, false, sequence_++, best_, {}, 0, true, true});
     while (!queue_.empty() && !should_stop()) {
       Entry entry = std::move(queue_.extract(queue_.begin()).value());
       if (!is_kept(entry.cost_ms)) break;
+      SitePtr site;
+      if (!entry.is_rest && !(site = take(entry))) continue;
       found_.steps++;
       current_ms_ = entry.cost_ms;
-      if (entry.is_rest)
-        try_singles(std::move(entry));
+      if (site)
+        expand(entry, site);
       else
-        expand(entry);
+        try_singles(std::move(entry));
       report();
     }
     record_point();
@@ -114,7 +111,8 @@ class Search {
     if (queue_.size() > static_cast<size_t>(std::max(options_.max_queue, 1))) queue_.erase(std::prev(queue_.end()));
   }
 
-  // Applies bindings to a site and queues the outcome if it is new and cheap enough.
+  // Queues what bindings make of a site if it is cheap enough. What may be the best is made at once; the rest when it
+  // has its turn, which few ever have.
   void consider(const SitePtr& site, const std::vector<Binding>& bindings, const RewriteGain& expected) {
     found_.rules_tried += static_cast<long>(bindings.size());
     RuleTrials& trials = trials_of(bindings.front());
@@ -126,30 +124,29 @@ class Search {
     };
     const bool may_beat = beats_best(expected_ms, expected.is_simpler);
     if (is_greedy() ? !may_beat : !is_kept(expected_ms)) return void(trials.too_dear++);
+    if (!may_beat) {
+      trials.kept++;
+      return push({expected_ms, false, sequence_++, site, bindings});
+    }
     const auto rewritten = apply_bindings(site->graph, bindings);
     if (!rewritten.ok() || rewritten->applied.empty()) return void(trials.did_not_fit++);
     const Rewritten& applied = *rewritten;
     if (!seen_.insert(applied.graph.hash()).second) return void(trials.known++);
-    double cost_ms = expected_ms;
-    bool improves = false;
-    if (may_beat) {
-      const Cost cost = estimate(applied.graph);
-      cost_ms = cost.time_ms;
-      improves = beats_best(cost_ms, is_simpler(cost, found_.cost));
-      if (improves) {
-        announce(*site, applied, cost_ms);
-        found_.graph = applied.graph;
-        found_.cost = cost;
-        found_.last_gain = found_.steps;
-        best_ = std::make_shared<Site>(Site{applied.graph, cost_ms, site, bindings});
-        record_point();
-        if (is_greedy()) queue_.clear();
-      }
+    const Cost cost = estimate(applied.graph);
+    const bool improves = beats_best(cost.time_ms, is_simpler(cost, found_.cost));
+    if (improves) {
+      announce(*site, applied, cost.time_ms);
+      found_.graph = applied.graph;
+      found_.cost = cost;
+      note_gain();
+      best_ = std::make_shared<Site>(Site{applied.graph, cost.time_ms, site, bindings});
+      record_point();
+      if (is_greedy()) queue_.clear();
     }
-    const bool keeps = improves || (!is_greedy() && is_kept(cost_ms));
+    const bool keeps = improves || (!is_greedy() && is_kept(cost.time_ms));
     trials.improved += improves;
     (keeps ? trials.kept : trials.too_dear)++;
-    if (keeps) push({cost_ms, false, sequence_++, site, bindings, 0, improves});
+    if (keeps) push({cost.time_ms, false, sequence_++, site, bindings, 0, improves, true});
   }
 
   // By what the rewrite makes of the cost of the nodes around it. Nothing where it cannot be applied.
@@ -163,22 +160,35 @@ class Search {
     return entry->second;
   }
 
-  // A graph's own turn: everywhere when it was the best, else near what made it.
-  void expand(const Entry& entry) {
-    SitePtr site = entry.site;
-    std::optional<MatchRegion> region;
-    if (!entry.bindings.empty()) {
-      const auto rewritten = apply_bindings(site->graph, entry.bindings);
-      GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
-      const Rewritten& applied = *rewritten;
-      if (!entry.is_improvement) region = region_around(applied.graph, positions(applied), depth_);
-      site = std::make_shared<Site>(Site{applied.graph, entry.cost_ms, site, entry.bindings});
+  // The graph that has its turn. Null where it is not new, or cannot be made.
+  SitePtr take(const Entry& entry) {
+    region_.reset();
+    if (entry.bindings.empty()) return entry.site;
+    const auto rewritten = apply_bindings(entry.site->graph, entry.bindings);
+    RuleTrials& trials = trials_of(entry.bindings.front());
+    if (!rewritten.ok() || rewritten->applied.empty()) {
+      GOPT_CHECK(!entry.is_seen, "a rewrite that worked before");
+      trials.kept--;
+      trials.did_not_fit++;
+      return nullptr;
     }
+    if (!entry.is_seen && !seen_.insert(rewritten->graph.hash()).second) {
+      trials.kept--;
+      trials.known++;
+      return nullptr;
+    }
+    if (!entry.is_improvement) region_ = region_around(rewritten->graph, positions(*rewritten), patterns_.depth());
+    return std::make_shared<Site>(Site{rewritten->graph, entry.cost_ms, entry.site, entry.bindings});
+  }
+
+  // Rewrites a graph everywhere when it was the best, else near what made it.
+  void expand(const Entry& entry, const SitePtr& site) {
     const MatchIndex index(site->graph);
+    const MatchRegion* region = region_ ? &*region_ : nullptr;
     Entry rest{entry.cost_ms, true, 0, site, {}, 0, false};
-    for (const Pattern& pattern : patterns_) {
+    for (const Pattern* pattern : patterns_.patterns_for(index)) {
       if (is_out_of_time()) return;
-      std::vector<Binding> bindings = find_bindings(index, pattern, region ? &*region : nullptr);
+      std::vector<Binding> bindings = find_bindings(index, *pattern, region);
       if (wanted_ && entry.bindings.empty())
         std::erase_if(bindings, [this](const Binding& binding) { return !wanted_(binding); });
       if (!region && bindings.size() > 1) try_together(site, bindings);
@@ -192,6 +202,14 @@ class Search {
     } else {
       try_singles(std::move(rest));
     }
+  }
+
+  // Gains too small to wait for others like them add up until they count.
+  void note_gain() {
+    constexpr double kWorthWaiting = 1e-3;
+    if (found_.cost.time_ms > (1 - kWorthWaiting) * cost_at_last_gain_) return;
+    found_.last_gain = found_.steps;
+    cost_at_last_gain_ = found_.cost.time_ms;
   }
 
   std::vector<NodeId> positions(const Rewritten& applied) const {
@@ -266,15 +284,12 @@ class Search {
     found_.trajectory.push_back({found_.steps, seconds(), static_cast<long>(seen_.size()), found_.cost.time_ms});
   }
 
-  RuleTrials& trials_of(const Binding& binding) {
-    return trials_[static_cast<size_t>(binding.pattern - patterns_.data())];
-  }
+  RuleTrials& trials_of(const Binding& binding) { return trials_[binding.pattern]; }
   void collect_trials() {
-    for (size_t k = 0; k < trials_.size(); k++) {
-      if (trials_[k].tried == 0) continue;
-      RuleTrials& trials = found_.trials[patterns_[k].rule_name];
-      trials.rule = patterns_[k].rule_name;
-      trials += trials_[k];
+    for (const auto& [pattern, own] : trials_) {
+      RuleTrials& trials = found_.trials[pattern->rule_name];
+      trials.rule = pattern->rule_name;
+      trials += own;
     }
   }
 
@@ -302,14 +317,15 @@ class Search {
     found_.rewrites.push_back(std::move(step));
   }
 
-  const std::vector<Pattern>& patterns_;
+  const PatternSet& patterns_;
   CostOracle& costs_;
   const SearchOptions& options_;
   const std::function<bool(const Binding&)>& wanted_;
   const Clock::time_point started_;
-  std::vector<RuleTrials> trials_;  // by pattern
-  double current_ms_ = 0;           // of the graph that has its turn
-  int depth_ = 1;
+  std::unordered_map<const Pattern*, RuleTrials> trials_;
+  std::optional<MatchRegion> region_;  // of the graph that has its turn: where it differs from what was seen before
+  double current_ms_ = 0;              // of the graph that has its turn
+  double cost_at_last_gain_ = 0;       // that counted
   long sequence_ = 0;
   Found found_;
   SitePtr best_;
@@ -321,8 +337,8 @@ class Search {
 
 }  // namespace
 
-Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
-                      const SearchOptions& options, const std::function<bool(const Binding&)>& wanted) {
+Found search_rewrites(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const SearchOptions& options,
+                      const std::function<bool(const Binding&)>& wanted) {
   return Search(patterns, costs, options, wanted).run(graph);
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "gopt/optimizer.h"
-#include "matching/match.h"
+#include "matching/pattern_set.h"
 #include "passes/lineage.h"
 
 namespace gopt::optimizer {
@@ -19,12 +19,12 @@ struct Found {
   std::map<std::string, RuleTrials> trials;  // by rule
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;
-  int last_gain = 0;  // the step that found the graph
+  int last_gain = 0;  // the last step that made a difference to the cost
   long rules_tried = 0, graphs_seen = 0;
 };
 
 // Of the matches in `graph` itself only those that are `wanted`, where that is given.
-Found search_rewrites(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
-                      const SearchOptions& options, const std::function<bool(const Binding&)>& wanted = {});
+Found search_rewrites(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const SearchOptions& options,
+                      const std::function<bool(const Binding&)>& wanted = {});
 
 }  // namespace gopt::optimizer

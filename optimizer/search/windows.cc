@@ -106,11 +106,11 @@ class WindowCosts : public CostOracle {
 
 class WindowedSearch {
  public:
-  WindowedSearch(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
-                 const SearchOptions& options)
+  WindowedSearch(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const SearchOptions& options)
       : patterns_(patterns), costs_(costs), options_(options), started_(Clock::now()) {
     all_.graph = graph;
     all_.cost = costs.estimate(graph);
+    patterns_.patterns_for(MatchIndex(graph));  // compiled in one order, whatever thread asks first
     record_point();
     announce(all_.cost.time_ms);
     steps_left_ = options.max_steps;
@@ -156,7 +156,7 @@ class WindowedSearch {
   SearchOptions options_for_one_of(size_t windows) {
     SearchOptions own = options_;
     own.max_steps = std::max(1, steps_left_ / 2 / static_cast<int>(windows));
-    own.patience = std::max(1, options_.patience / 4);
+    own.patience = std::max(1, options_.patience / 8);
     own.budget_seconds = seconds_left();
     if (options_.progress) own.progress = [this, windows](const std::string&) { show_progress(windows); };
     own.improved = improved_at(true);
@@ -214,7 +214,8 @@ class WindowedSearch {
     for (const Window& window : windows) {
       count(window.found);
       searched_.insert(window.excerpt.graph.hash());
-      if (window.found.stop_reason == StopReason::Saturated) searched_.insert(window.found.graph.hash());
+      if (window.found.stop_reason == StopReason::Saturated || window.found.stop_reason == StopReason::NoGain)
+        searched_.insert(window.found.graph.hash());
       if (!window.found.graph.same_as(window.excerpt.graph)) changed.push_back(&window);
     }
     if (changed.empty()) return false;
@@ -322,7 +323,7 @@ class WindowedSearch {
     if (should_stop()) return;
     SearchOptions own = options_;
     own.max_steps = steps_left_;
-    own.patience = std::max(1, options_.patience / 4);
+    own.patience = std::max(1, options_.patience / 8);
     own.budget_seconds = seconds_left();
     own.improved = improved_at(false);
     const std::vector<std::vector<int>> window_of = {numbered(windows_of(all_.graph)),
@@ -361,7 +362,7 @@ class WindowedSearch {
     return true;
   }
 
-  const std::vector<Pattern>& patterns_;
+  const PatternSet& patterns_;
   CostOracle& costs_;
   const SearchOptions& options_;
   const Clock::time_point started_;
@@ -374,7 +375,7 @@ class WindowedSearch {
 
 }  // namespace
 
-Found search_in_windows(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
+Found search_in_windows(const Graph& graph, const PatternSet& patterns, CostOracle& costs,
                         const SearchOptions& options) {
   const std::vector<bool> compensated = compensated_nodes(graph);
   // A window might cut through a compensated sum, which would then not be seen.

@@ -7,7 +7,7 @@
 namespace gopt::optimizer {
 
 // As search_rewrites, which graphs of one piece are left to. What comes out does not depend on `options.workers`.
-Found search_in_windows(const Graph& graph, const std::vector<Pattern>& patterns, CostOracle& costs,
+Found search_in_windows(const Graph& graph, const PatternSet& patterns, CostOracle& costs,
                         const SearchOptions& options);
 
 // The nodes that run, cut into windows: each after what it uses, no path leaves a window and comes back to it. Borders
