@@ -32,7 +32,7 @@ struct Improvement {
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
   double alpha = 1.05;   // keep graphs below alpha x best
-  int max_steps = 1000;  // graphs taken from the queue
+  int max_steps = 10000;  // graphs taken from the queue
   int patience = 200;    // of them, since the last that was better than all before
   double budget_seconds = 60;
   int max_queue = 2000;

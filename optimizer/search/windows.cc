@@ -156,7 +156,7 @@ class WindowedSearch {
   SearchOptions options_for_one_of(size_t windows) {
     SearchOptions own = options_;
     own.max_steps = std::max(1, steps_left_ / 2 / static_cast<int>(windows));
-    own.patience = std::max(1, options_.patience / 8);
+    own.patience = std::max(1, options_.patience / 4);
     own.budget_seconds = seconds_left();
     if (options_.progress) own.progress = [this, windows](const std::string&) { show_progress(windows); };
     own.improved = improved_at(true);
@@ -323,7 +323,7 @@ class WindowedSearch {
     if (should_stop()) return;
     SearchOptions own = options_;
     own.max_steps = steps_left_;
-    own.patience = std::max(1, options_.patience / 8);
+    own.patience = std::max(1, options_.patience / 4);
     own.budget_seconds = seconds_left();
     own.improved = improved_at(false);
     const std::vector<std::vector<int>> window_of = {numbered(windows_of(all_.graph)),
