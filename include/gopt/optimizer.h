@@ -16,7 +16,9 @@
 
 namespace gopt {
 
-enum class SearchKind { Backtracking, Greedy, None };
+enum class SearchKind { Backtracking, Greedy, Beam, None };
+// As flags and reports have it.
+std::string to_string(SearchKind kind);
 
 // A graph that was better than all before it, when it was found; at step 0 the one that a search begins with.
 struct Improvement {
@@ -31,7 +33,8 @@ struct Improvement {
 
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
-  double alpha = 1.05;   // keep graphs below alpha x best
+  double alpha = 1.05;   // backtracking: keep graphs below alpha x best
+  int beam_width = 8;    // beam: graphs of a generation that are rewritten, the cheapest, whatever they cost
   int max_steps = 10000;  // graphs taken from the queue
   int patience = 200;    // of them, since the last that was better than all before
   double budget_seconds = 60;

@@ -57,19 +57,10 @@ class Search {
     if (options_.improved) options_.improved({.before_ms = found_.cost.time_ms, .after_ms = found_.cost.time_ms});
     best_ = std::make_shared<Site>(Site{graph, found_.cost.time_ms, nullptr, {}});
     push({found_.cost.time_ms, false, sequence_++, best_, {}, 0, true, true});
-    while (!queue_.empty() && !should_stop()) {
-      Entry entry = std::move(queue_.extract(queue_.begin()).value());
-      if (!is_kept(entry.cost_ms)) break;
-      SitePtr site;
-      if (!entry.is_rest && !(site = take(entry))) continue;
-      found_.steps++;
-      current_ms_ = entry.cost_ms;
-      if (site)
-        expand(entry, site);
-      else
-        try_singles(std::move(entry));
-      report();
-    }
+    if (is_beam())
+      run_generations();
+    else
+      run_queue();
     record_point();
     collect_rewrites();
     collect_trials();
@@ -78,9 +69,45 @@ class Search {
   }
 
  private:
+  void run_queue() {
+    while (!queue_.empty() && !should_stop()) {
+      Entry entry = std::move(queue_.extract(queue_.begin()).value());
+      if (!is_kept(entry.cost_ms)) break;
+      run_one(std::move(entry));
+    }
+  }
+
+  // The cheapest graphs of a generation are rewritten in every way; what comes of that is the next.
+  void run_generations() {
+    while (!queue_.empty()) {
+      std::set<Entry> generation = std::move(queue_);
+      queue_.clear();
+      for (int taken = 0; taken < std::max(options_.beam_width, 1) && !generation.empty() && !should_stop();)
+        taken += run_one(std::move(generation.extract(generation.begin()).value()));
+      if (should_stop()) return;
+    }
+  }
+
+  // Whether the entry's graph is one that was not seen before, or the rest of one.
+  bool run_one(Entry entry) {
+    SitePtr site;
+    if (!entry.is_rest && !(site = take(entry))) return false;
+    found_.steps++;
+    current_ms_ = entry.cost_ms;
+    if (site)
+      expand(entry, site);
+    else
+      try_singles(std::move(entry));
+    report();
+    return true;
+  }
+
+  bool is_beam() const { return options_.search == SearchKind::Beam; }
   bool is_greedy() const { return options_.search == SearchKind::Greedy; }
   bool is_better(double cost_ms) const { return cost_ms < found_.cost.time_ms * (1 - 1e-9); }
-  bool is_kept(double cost_ms) const { return is_greedy() || cost_ms < options_.alpha * found_.cost.time_ms + 1e-12; }
+  bool is_kept(double cost_ms) const {
+    return options_.search != SearchKind::Backtracking || cost_ms < options_.alpha * found_.cost.time_ms + 1e-12;
+  }
 
   bool should_stop() {
     if (found_.stop_reason != StopReason::Saturated) return true;
@@ -196,7 +223,7 @@ class Search {
     }
     if (rest.bindings.empty()) return;
     // Fresh graphs that are better go first; where none is, there is no reason to wait.
-    if (!queue_.empty() && queue_.begin()->cost_ms < entry.cost_ms) {
+    if (!is_beam() && !queue_.empty() && queue_.begin()->cost_ms < entry.cost_ms) {
       rest.sequence = sequence_++;
       push(std::move(rest));
     } else {
@@ -250,7 +277,7 @@ class Search {
         trials_of(binding).tried++;
         trials_of(binding).did_not_fit++;
       }
-      if (found_.cost.time_ms < best_before) break;
+      if (!is_beam() && found_.cost.time_ms < best_before) break;
     }
     if (rest.next == rest.bindings.size() || !is_kept(rest.cost_ms) || is_greedy()) return;
     rest.is_rest = true;

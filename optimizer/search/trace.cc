@@ -2,6 +2,16 @@
 
 namespace gopt {
 
+std::string to_string(SearchKind kind) {
+  switch (kind) {
+    case SearchKind::Backtracking: return "backtracking";
+    case SearchKind::Greedy: return "greedy";
+    case SearchKind::Beam: return "beam";
+    case SearchKind::None: return "none";
+  }
+  return {};
+}
+
 std::string to_string(StopReason reason) {
   switch (reason) {
     case StopReason::Saturated: return "saturated";

@@ -172,6 +172,34 @@ TEST(Search, GreedyTakesOnlyWhatImproves) {
   EXPECT_EQ(run(relu_chain(4), options).after.kernels, 8);
 }
 
+// A beam goes uphill without alpha, as far as its generations hold the way.
+TEST(Search, ABeamGoesUphill) {
+  SearchOptions options = untimed();
+  options.search = SearchKind::Beam;
+  options.alpha = 1;
+  const OptimizeResult found = run(tanh_exp(), options);
+  EXPECT_EQ(found.after.kernels, 1);
+  ASSERT_EQ(found.applied.size(), 2u);
+  EXPECT_EQ(found.applied[0].rule, "uphill");
+}
+
+TEST(Search, ABeamIsAsWideAsItIsSaid) {
+  GraphBuilder builder;
+  Value x = builder.input("x", {ElementType::Float32, Shape{3}});
+  for (int k = 0; k < 3; k++)  // each has an uphill rewrite of its own
+    x = *builder.apply(OpKind::Exp, {*builder.apply(OpKind::Tanh, {x})});
+  builder.output("y", x);
+  SearchOptions options = untimed();
+  options.search = SearchKind::Beam;
+  options.max_steps = 4;
+  options.beam_width = 1;
+  const OptimizeResult narrow = run(builder.build(), options);
+  options.beam_width = 8;
+  const OptimizeResult wide = run(builder.build(), options);
+  // After four graphs one of width 1 is three rewrites deep; the wide one still is in its second generation.
+  EXPECT_LT(narrow.after.time_ms, wide.after.time_ms);
+}
+
 TEST(Search, NoneLeavesTheGraph) {
   SearchOptions options = untimed();
   options.search = SearchKind::None;

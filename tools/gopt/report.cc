@@ -88,15 +88,6 @@ std::string onnx_text(const OptimizationReport& r) {
       own.before.time_ms, own.after.time_ms, own.before.kernels, own.after.kernels, check_text(r.outcome.onnx->check));
 }
 
-std::string search_kind(const OptimizationReport& r) {
-  switch (r.options.search.search) {
-    case SearchKind::None: return "none";
-    case SearchKind::Greedy: return "greedy";
-    case SearchKind::Backtracking: return "backtracking";
-  }
-  return "unknown";
-}
-
 std::optional<EarnedBack> earned_back(const OptimizationReport& r) {
   const auto& latency = r.outcome.latency;
   const RuntimeTimes* in_runtime = runtime_times(r);
@@ -112,7 +103,7 @@ std::optional<EarnedBack> earned_back(const OptimizationReport& r) {
 void print_report(const OptimizationReport& r) {
   print_operators(r);
   print_applied(r);
-  fmt::print("search           {} ({}), {} steps, {} graphs seen, {:.1f} s\n", search_kind(r),
+  fmt::print("search           {} ({}), {} steps, {} graphs seen, {:.1f} s\n", to_string(r.options.search.search),
              to_string(r.outcome.result.stop_reason), r.outcome.result.steps, r.outcome.result.graphs_seen,
              r.outcome.result.seconds);
   fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} {} ({} cost)\n", r.outcome.result.before.time_ms,

@@ -27,7 +27,6 @@ struct OperatorCount {
 // Operators that run, by name.
 std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& report);
 std::string cost_kind(const OptimizationReport& report);    // "measured", "analytic" or "runtime"
-std::string search_kind(const OptimizationReport& report);  // as --search names it
 
 // Where a runtime judged the ONNX file; else null.
 const RuntimeTimes* runtime_times(const OptimizationReport& report);

@@ -66,7 +66,7 @@ json search_json(const OptimizationReport& r) {
   for (const RuleTrials& t : result.trials)
     trials[t.rule] = {{"tried", t.tried},       {"improved", t.improved}, {"kept", t.kept},
                       {"too_dear", t.too_dear}, {"known", t.known},       {"did_not_fit", t.did_not_fit}};
-  return {{"kind", search_kind(r)},
+  return {{"kind", to_string(r.options.search.search)},
           {"trials", trials},
           {"alpha", r.options.search.alpha},
           {"max_steps", r.options.search.max_steps},

@@ -66,9 +66,9 @@ Result<RuleMarks> parse_allowed(const std::vector<std::string>& names) {
 
 Result<SearchOptions> search_options(const SearchFlags& f) {
   SearchOptions s;
-  s.search = f.search == "none"     ? SearchKind::None
-             : f.search == "greedy" ? SearchKind::Greedy
-                                    : SearchKind::Backtracking;
+  for (const SearchKind kind : {SearchKind::Backtracking, SearchKind::Greedy, SearchKind::Beam, SearchKind::None})
+    if (f.search == to_string(kind)) s.search = kind;
+  s.beam_width = f.beam_width;
   s.alpha = f.alpha;
   s.max_steps = f.steps;
   s.workers = f.workers > 0 ? f.workers : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -128,13 +128,16 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
                  fmt::format("what the costs are for: {} (default: {})", fmt::join(targets, ", "), default_target))
       ->check(CLI::IsMember(targets));
   app.add_option("--rules", f.rules, "rules files; those that gopt ships where none is given");
-  app.add_option("--search", f.search, "backtracking, greedy or none")
-      ->check(CLI::IsMember({"backtracking", "greedy", "none"}))
+  app.add_option("--search", f.search, "backtracking, greedy, beam or none")
+      ->check(CLI::IsMember({"backtracking", "greedy", "beam", "none"}))
       ->capture_default_str();
   app.add_option("--budget", f.budget, "time for the search: 60s, 500ms, 2m")->capture_default_str();
   app.add_option("--steps", f.steps, "graphs expanded at most")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--alpha", f.alpha, "keep graphs below alpha x the best cost")
       ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--beam-width", f.beam_width, "with --search beam: graphs of a generation that are rewritten")
+      ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_option("--enable", f.enable, "only these rules, whatever their marks");
   app.add_option("--disable", f.disable, "without these rules or passes");

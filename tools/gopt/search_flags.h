@@ -15,7 +15,7 @@ struct SearchFlags {
   std::string model, target, search = "backtracking", cost = "auto", cost_model = "plan", check = "auto",
                              budget = "60s", cache, gpu;
   std::vector<std::string> rules, shapes, enable, disable, allow;
-  int threads = 1, steps = 10000, workers = 0;
+  int threads = 1, steps = 10000, workers = 0, beam_width = 8;
   double alpha = 1.05;
   uint64_t seed = 0;
   Tolerance tolerance;
