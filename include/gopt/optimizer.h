@@ -33,10 +33,10 @@ struct Improvement {
 
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
-  double alpha = 1.05;   // backtracking: keep graphs below alpha x best
-  int beam_width = 8;    // beam: graphs of a generation that are rewritten, the cheapest, whatever they cost
+  double alpha = 1.05;    // backtracking: keep graphs below alpha x best
+  int beam_width = 8;     // beam: graphs of a generation that are rewritten, the cheapest, whatever they cost
   int max_steps = 10000;  // graphs taken from the queue
-  int patience = 200;    // of them, since the last that was better than all before
+  int patience = 200;     // of them, since the last that was better than all before
   double budget_seconds = 60;
   int max_queue = 2000;
   int workers = 1;                          // threads; what is found does not depend on them

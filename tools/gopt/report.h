@@ -26,7 +26,7 @@ struct OperatorCount {
 };
 // Operators that run, by name.
 std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& report);
-std::string cost_kind(const OptimizationReport& report);    // "measured", "analytic" or "runtime"
+std::string cost_kind(const OptimizationReport& report);  // "measured", "analytic" or "runtime"
 
 // Where a runtime judged the ONNX file; else null.
 const RuntimeTimes* runtime_times(const OptimizationReport& report);
