@@ -89,9 +89,12 @@ class AnalyticCosts : public KernelCosts {
     const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;
+    // Of a data-center GPU's tensor cores, of which small kernels use little.
+    constexpr double kTf32Speed = 3;
+    const double speed = library && plan.target.precision == Precision::Tf32 ? kTf32Speed : 1;
     const Products products = kernel.kind == KernelKind::Generated ? covered_products(plan, kernel) : Products{};
     const double compute_ms =
-        (kernel_operations(plan, kernel) - products.operations) / (roofline.gflops * efficiency * 1e6) +
+        (kernel_operations(plan, kernel) - products.operations) / (roofline.gflops * efficiency * speed * 1e6) +
         products.operations / (roofline.gflops * kGeneratedProductEfficiency * 1e6);
     const double memory_ms = kernel_bytes(plan, kernel) / (roofline.gbps * 1e6);
     // Arithmetic and memory overlap, but never wholly: a tenth of the smaller shows, so that less of either is always

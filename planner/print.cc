@@ -58,10 +58,13 @@ std::string print_kernel(const Plan& plan, const Kernel& kernel) {
   return text;
 }
 
+std::string to_string(Precision precision) { return precision == Precision::Tf32 ? "tf32" : "fp32"; }
+
 std::string print_plan(const Plan& plan) {
-  std::string text = std::string("plan for ") + (plan.target.kind == TargetKind::Cuda ? "cuda" : "cpu") + ", " +
-                     std::to_string(plan.target.threads) + " thread(s), arena of " + std::to_string(plan.arena_bytes) +
-                     " bytes\n";
+  std::string text = std::string("plan for ") + (plan.target.kind == TargetKind::Cuda ? "cuda" : "cpu") +
+                     (plan.target.precision == Precision::Fp32 ? "" : " in " + to_string(plan.target.precision)) +
+                     ", " + std::to_string(plan.target.threads) + " thread(s), arena of " +
+                     std::to_string(plan.arena_bytes) + " bytes\n";
   for (const Kernel& kernel : plan.kernels) text += print_kernel(plan, kernel);
   return text;
 }

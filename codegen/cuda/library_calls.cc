@@ -45,6 +45,15 @@ std::string family_text(const std::string& implementation) {
   throw InternalError("no code for the implementation '" + implementation + "' of a convolution");
 }
 
+// No default: a precision that is not printed does not compile.
+std::string precision_text(Precision precision) {
+  switch (precision) {
+    case Precision::Fp32: return "";
+    case Precision::Tf32: return "  d.tf32 = true;\n";
+  }
+  throw InternalError("no such precision");
+}
+
 std::string pointer(const Plan& plan, BufferId id) { return pointer_text(locate(plan, id)); }
 
 std::string convolution_text(const Plan& plan, const Kernel& kernel) {
@@ -128,7 +137,7 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
   const bool convolution = kernel.kind == KernelKind::Convolution;
   CudaLibraryCall call;
   call.create = "{\n" + (convolution ? convolution_text(plan, kernel) : product_text(plan, kernel)) +
-                epilogue_text(kernel) + "  library.add(d);\n}\n";
+                epilogue_text(kernel) + precision_text(plan.target.precision) + "  library.add(d);\n}\n";
   std::string bias = "nullptr", addend = "nullptr";
   for (const Epilogue& e : kernel.epilogues) {
     if (e.kind == Epilogue::Kind::Bias) bias = pointer(plan, e.operand);

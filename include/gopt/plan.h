@@ -13,10 +13,18 @@ namespace gopt {
 
 enum class TargetKind { Cpu, Cuda, Onnx };
 
+// Arithmetic of products and convolutions on CUDA. Tensors are of the graph's types in any case.
+enum class Precision {
+  Fp32,
+  Tf32,  // operands rounded to 11 bits, sums in fp32
+};
+std::string to_string(Precision precision);  // as --precision has it
+
 struct Target {
   TargetKind kind = TargetKind::Cpu;
   int threads = 1;
   int vector_lanes = 16;  // floats in a register of the processor: channels of a blocked layout
+  Precision precision = Precision::Fp32;
 };
 
 struct Device {

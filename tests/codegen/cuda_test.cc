@@ -66,6 +66,34 @@ TEST(CudaFolder, HoldsAllThatABuildNeeds) {
   for (const Buffer& b : code->plan.buffers) EXPECT_TRUE(b.layout.is_plain());
 }
 
+// TF32 is said to every library call, and times of it are other times.
+TEST(CudaPrecision, IsThePlansInCodeAndInSignatures) {
+  const BatchCase c = make_case("both",
+                                "input x : f32[1,8,8,8]\ninput w1 : f32[8,8,3,3]\ninput t : f32[6,5]\na = Conv(x, "
+                                "w1)\nb = MatMul(a, t)\nc = Exp(b)\noutput y = c",
+                                1);
+  LayoutCosts costs(false);
+  std::vector<std::vector<std::string>> signatures;
+  for (const Precision precision : {Precision::Fp32, Precision::Tf32}) {
+    const Target target{.kind = TargetKind::Cuda, .precision = precision};
+    const auto plan = make_plan(c.graph, target, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const auto code = emit(*plan);
+    ASSERT_TRUE(code.ok()) << code.error().message;
+    const std::string text = text_of(*code, "model.cc"), said = "d.tf32 = true;";
+    const size_t first = text.find(said), second = first == std::string::npos ? first : text.find(said, first + 1);
+    EXPECT_EQ(second != std::string::npos, precision == Precision::Tf32) << text;
+    EXPECT_EQ(first != std::string::npos, precision == Precision::Tf32) << text;
+    EXPECT_EQ(print_plan(*plan).find("in tf32") != std::string::npos, precision == Precision::Tf32);
+    signatures.emplace_back();
+    for (const Kernel& kernel : plan->kernels) signatures.back().push_back(kernel_signature(*plan, kernel));
+  }
+  ASSERT_EQ(signatures[0].size(), signatures[1].size());
+  int equal = 0;
+  for (size_t k = 0; k < signatures[0].size(); k++) equal += signatures[0][k] == signatures[1][k];
+  EXPECT_EQ(equal, static_cast<int>(signatures[0].size()) - 2);  // all but the convolution and the product
+}
+
 struct CallRow {
   const char* name;
   const char* text;

@@ -156,6 +156,10 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
   app.add_option("--cache", f.cache,
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
   app.add_option("--gpu", f.gpu, "part of the name of the GPU whose times in the cache --target cuda plans by");
+  app.add_option("--precision", f.precision,
+                 "of products and convolutions with --target cuda: fp32; tf32, about three decimal digits")
+      ->check(CLI::IsMember({"fp32", "tf32"}))
+      ->capture_default_str();
   app.add_option("--threads", f.threads, "threads of the emitted code")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -176,6 +180,10 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   GOPT_RETURN_IF_ERROR(check_numbers(f));
   DriverOptions d;
   d.target = {target_kind(f.target, default_target), f.threads};
+  d.target.precision = f.precision == "tf32" ? Precision::Tf32 : Precision::Fp32;
+  if (d.target.precision != Precision::Fp32 && d.target.kind != TargetKind::Cuda)
+    return Error{"--precision " + f.precision + " is arithmetic of GPUs; --target " + name_of(d.target.kind) +
+                 " has fp32 alone"};
   const bool is_onnx = d.target.kind == TargetKind::Onnx;
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(f));
   d.cost_model = f.cost_model == "sum" ? CostModel::Sum : CostModel::Plan;

@@ -16,6 +16,7 @@ struct SearchFlags {
                              budget = "60s", cache, gpu;
   std::vector<std::string> rules, shapes, enable, disable, allow;
   int threads = 1, steps = 10000, workers = 0, beam_width = 8;
+  std::string precision = "fp32";
   double alpha = 1.05;
   uint64_t seed = 0;
   Tolerance tolerance;

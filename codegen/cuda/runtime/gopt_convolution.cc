@@ -43,7 +43,7 @@ class DnnConvolution : public Primitive {
                                           number(c.strides[1]), number(c.dilations[0]), number(c.dilations[1]),
                                           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     check(cudnnSetConvolutionGroupCount(convolution_, number(c.groups)));
-    check(cudnnSetConvolutionMathType(convolution_, CUDNN_FMA_MATH));
+    check(cudnnSetConvolutionMathType(convolution_, c.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH));
     check(cudnnSetActivationDescriptor(relu_, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0));
   }
 
@@ -159,6 +159,7 @@ class UnfoldedConvolution : public Primitive {
     p.rows = c.weights[0] / c.groups;
     p.columns = c.dst[2] * c.dst[3];
     p.depth = c.weights[1] * c.weights[2] * c.weights[3];
+    p.tf32 = c.tf32;
     if (c.src[0] > 1) p.batch.push_back({c.src[0], 0, c.groups * p.depth * p.columns});
     if (c.groups > 1) p.batch.push_back({c.groups, p.rows * p.depth, p.depth * p.columns});
     return p;

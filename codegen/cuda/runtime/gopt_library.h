@@ -1,5 +1,6 @@
-// Convolutions by cuDNN or cuBLASLt and matrix products by cuBLASLt, in true fp32. The first run of each measures the
-// libraries' algorithms, with what follows fused where a library can, and keeps the fastest; later runs only launch.
+// Convolutions by cuDNN or cuBLASLt and matrix products by cuBLASLt, in true fp32 or in TF32. The first run of each
+// measures the libraries' algorithms, with what follows fused where a library can, and keeps the fastest; later runs
+// only launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,6 +26,7 @@ struct Convolution {
   int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
   Activation activation;
   Family family = Family::All;
+  bool tf32 = false;  // the tensor cores' arithmetic: operands of 11 bits, sums in fp32
 };
 
 // dst[b] = left[b] right[b], row-major; with `transposed` an operand lies as its transpose.
@@ -38,6 +40,7 @@ struct MatrixProduct {
   float scale = 1;
   std::vector<Axis> batch;
   Activation activation;
+  bool tf32 = false;
 };
 
 struct Operands {

@@ -42,7 +42,8 @@ class LtProduct : public Primitive {
                inner_.right_step),
         left_(p.left_transposed ? p.rows : p.depth, p.left_transposed ? p.depth : p.rows, count(), inner_.left_step),
         dst_(p.columns, p.rows, count(), p.rows * p.columns) {
-    check(cublasLtMatmulDescCreate(&description_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    check(cublasLtMatmulDescCreate(&description_, p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+                                   CUDA_R_32F));
     const cublasOperation_t right = p.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
                             left = p.left_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     set(CUBLASLT_MATMUL_DESC_TRANSA, right);
