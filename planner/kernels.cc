@@ -4,6 +4,7 @@
 #include <set>
 
 #include "buffers.h"
+#include "node_work.h"
 
 namespace gopt::planner {
 
@@ -215,7 +216,7 @@ class KernelBuilder {
     if (!covered.insert(id).second) return;
     for (size_t i = 0; i < value.node->inputs.size(); i++) {
       const Value& in = value.node->inputs[i];
-      if (!in || (is_small_constant(in) && !is_index_operand(value.node->op, static_cast<int>(i)))) continue;
+      if (!in || (is_small_constant(in) && !work_of(*value.node).is_index[i])) continue;
       const NodeCover& maker = cover_.nodes[cover_.id_of(in.node.get())];
       if (maker.role == Role::Inlined) {
         collect(in, k, covered, seen);
