@@ -20,9 +20,9 @@ bool only_moves(const Expr& value);
 // once for all of it.
 double operations_outside_reductions(const Element& element);
 
-// How many elements of input number `input` are read for the whole output, each as often as it is: once for each
-// evaluation of the expression around it, in the stages in which it is computed. What is guarded counts as read: in
-// vector code both sides of a guard are evaluated.
+// By input: how many of its elements are read for the whole output, each as often as it is: once for each evaluation of
+// the expression around it, in the stages in which it is computed. What is guarded counts as read, so that it is a
+// bound where there are guards.
 std::vector<Index> count_reads(const TensorExpr& output, const std::vector<ElementType>& input_types);
 
 // By input: whether its elements are used as subscripts.

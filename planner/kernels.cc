@@ -4,6 +4,7 @@
 #include <set>
 
 #include "buffers.h"
+#include "gopt/buffer_root.h"
 #include "node_work.h"
 
 namespace gopt::planner {
@@ -83,7 +84,7 @@ class KernelBuilder {
     } else if (cover_.nodes[cover_.id_of(value.node.get())].weight_only) {
       b.place = BufferPlace::Weight;
       b.offset = plan_weights_;
-      plan_weights_ += (b.size_bytes + 63) / 64 * 64;
+      plan_weights_ += aligned_size(b.size_bytes);
     }
     return buffers_[index] = add_buffer(std::move(b));
   }
