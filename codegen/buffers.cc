@@ -2,15 +2,13 @@
 
 #include <algorithm>
 
+#include "gopt/buffer_root.h"
+
 namespace gopt::codegen {
 
 Location locate(const Plan& plan, BufferId id) {
-  int64_t inside = 0;
-  while (plan.buffer(id).is_view) {
-    inside += plan.buffer(id).offset;
-    id = plan.buffer(id).parent;
-  }
-  const Buffer& root = plan.buffer(id);
+  const auto [lies_in, inside] = root_of(plan, id);
+  const Buffer& root = plan.buffer(lies_in);
   if (root.place == BufferPlace::Input || root.place == BufferPlace::Output) return {root.place, inside, root.offset};
   return {root.place, root.offset + inside, 0};
 }
@@ -40,7 +38,7 @@ std::vector<BufferId> weight_buffers(const Plan& plan) {
 int64_t weights_file_size(const Plan& plan) {
   int64_t size = 0;
   for (BufferId id : weight_buffers(plan))
-    size = std::max(size, plan.buffer(id).offset + (plan.buffer(id).size_bytes + 63) / 64 * 64);
+    size = std::max(size, plan.buffer(id).offset + aligned_size(plan.buffer(id).size_bytes));
   return size;
 }
 

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,6 +13,7 @@
 
 #include "gopt/codegen.h"
 #include "gopt/graph.h"
+#include "gopt/temporary.h"
 
 extern char** environ;
 
@@ -119,11 +119,11 @@ std::string first_lines(const std::string& file) {
 
 // What the compiler and the processor are: objects made for others are not reused.
 Result<std::string> describe(const Toolchain& tools, const fs::path& cache) {
-  const std::string output = (cache / ("version" + std::to_string(getpid()))).string();
+  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(cache / "version"));
+  const std::string output = (folder.path() / "text").string();
   GOPT_ASSIGN_OR_RETURN(const pid_t child, start({tools.compiler, "--version"}, output, tools));
   const bool ok = succeeded(child);
   std::string text = read_text(output);
-  fs::remove(output);
   if (!ok) return Error{tools.compiler + " does not work:\n" + text};
   std::ifstream cpu("/proc/cpuinfo");
   for (std::string line; std::getline(cpu, line);)
@@ -173,9 +173,9 @@ std::string headers_of(const Source& source, const std::vector<Source>& sources)
 // Compiles what the cache does not hold, as many at once as there are processors.
 Status compile(const std::vector<Source>& sources, const Toolchain& tools, const fs::path& cache,
                const std::string& key, std::vector<fs::path>& objects) {
-  const fs::path work = cache / ("work" + std::to_string(getpid()) + "_" + to_string(hash_bytes(key)).substr(0, 8));
+  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(cache / "work"));
+  const fs::path& work = folder.path();
   std::error_code error;
-  fs::create_directories(work, error);
   for (const Source& s : sources) std::ofstream(work / s.name, std::ios::binary) << s.text;
   const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
   std::vector<Job> running;
@@ -195,13 +195,15 @@ Status compile(const std::vector<Source>& sources, const Toolchain& tools, const
     std::vector<std::string> command{tools.compiler};
     command.insert(command.end(), tools.compile_flags.begin(), tools.compile_flags.end());
     command.insert(command.end(), {"-c", (work / s.name).string(), "-o", job.temporary});
-    auto child = start(command, job.log, tools);
-    if (!child) return child.error();
+    const auto child = start(command, job.log, tools);
+    if (!child) {
+      result = child.error();
+      break;  // what runs still writes to the folder
+    }
     job.child = *child;
     running.push_back(std::move(job));
   }
   while (!running.empty()) wait_for_first();
-  fs::remove_all(work, error);
   return result;
 }
 
@@ -220,7 +222,8 @@ Result<std::string> build_sources(const std::vector<Source>& sources) {
   const fs::path library = cache / ("lib" + to_string(hash_bytes(linked)) + ".so");
   std::error_code error;
   if (fs::exists(library, error)) return library.string();
-  const std::string temporary = library.string() + "." + std::to_string(getpid());
+  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(library));
+  const std::string temporary = (folder.path() / "library.so").string();
   std::vector<std::string> command{tools.compiler};
   command.insert(command.end(), tools.link_flags.begin(), tools.link_flags.end());
   command.insert(command.end(), {"-o", temporary});

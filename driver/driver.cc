@@ -2,16 +2,15 @@
 #include "gopt/driver.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "check.h"
+#include "code_timing.h"
 #include "gopt/confirm_rule.h"
 #include "guilty_rewrites.h"
 #include "judge.h"
-#include "machine.h"
+#include "kernel_timing.h"
 #include "machine_speed.h"
-#include "measured_costs.h"
 #include "onnx_target.h"
 #include "time_in_turns.h"
 
@@ -61,7 +60,11 @@ bool is_rewritten(const PlannedGraph& original, const PlannedGraph& result) {
 class Optimization {
  public:
   Optimization(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options)
-      : rules_(rules), options_(options), search_(options.search), original_(graph, options.target, costs_) {
+      : rules_(rules),
+        options_(options),
+        search_(options.search),
+        original_(graph, options.target, costs_),
+        kernels_(options, costs_, clock_) {
     search_.confirm = [this](const RewriteRule& rule) { return why_refused(rule); };
   }
 
@@ -81,80 +84,24 @@ class Optimization {
     tell_costs_of_plans();
     outcome_.roofline = roofline_of(options_.target, machine_roofline());
     outcome_.phases = clock_.phases();
+    outcome_.kernels_timed = kernels_.timed();
+    outcome_.timing_seconds = kernels_.seconds();
     return std::move(outcome_);
   }
 
  private:
-  static constexpr double kMeasuringSeconds = 60;
   static constexpr double kHopeful = 0.5, kCautious = 2;  // what kernels that were never timed count of their estimate
 
   using Running = PhaseClock::Running;
 
   PlannedGraph& result() { return result_ ? *result_ : original_; }
 
-  // With measured costs: the original's kernels, measured, calibrate the rest. Where kernels cannot be built or the
-  // graph cannot be planned, costs are analytic.
   Status prepare_costs() {
-    if (!options_.measured_costs) return Unit{};
-    GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache));
-    GOPT_ASSIGN_OR_RETURN(const ChosenMachine chosen, machine_for(cache));
-    if (!chosen.note.empty()) outcome_.notes.push_back(chosen.note);
-    if (chosen.machine.empty()) return Unit{};
-    cache.choose_machine(chosen.machine);
-    can_time_ = chosen.is_here;
-    costs_.cache = std::make_shared<KernelCache>(std::move(cache));
-    const Result<int> timed = measure(original_.graph());
-    if (!timed.ok())
-      outcome_.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
-    outcome_.has_measured_costs = timed.ok() && has_enough_times();
-    if (outcome_.has_measured_costs) {
-      outcome_.machine = chosen.machine;
-    } else {
-      costs_.cache.reset();
-      costs_.known.clear();
-    }
+    GOPT_ASSIGN_OR_RETURN(const PreparedCosts prepared, kernels_.prepare(original_.graph()));
+    add_names(prepared.notes, outcome_.notes);
+    outcome_.has_measured_costs = prepared.has_measured_costs;
+    outcome_.machine = prepared.machine;
     return Unit{};
-  }
-
-  Result<ChosenMachine> machine_for(const KernelCache& cache) const {
-    if (options_.target.kind != TargetKind::Cuda) return ChosenMachine{.machine = cpu_machine(), .is_here = true};
-    return choose_gpu(cuda_machine(), cache.machines(), options_.gpu).with_context(options_.cache);
-  }
-
-  // Where nothing can be timed: whether the cache knows any kernel of the model.
-  bool has_enough_times() {
-    if (can_time_) return true;
-    const auto is_known = [&](const KernelSpec& spec) {
-      return costs_.cache->find(kernel_signature(spec)).has_value();
-    };
-    const auto unknown =
-        costs_.known.size() - static_cast<size_t>(std::count_if(costs_.known.begin(), costs_.known.end(), is_known));
-    if (unknown == 0) return true;
-    const std::string all = std::to_string(costs_.known.size());
-    outcome_.notes.push_back(unknown == costs_.known.size()
-                                 ? "costs are estimates: the cache has no times of any kernel of this model"
-                                 : "the cache has no times of " + std::to_string(unknown) + " of " + all +
-                                       " kernels that the model may use; they are estimated");
-    return unknown < costs_.known.size();
-  }
-
-  // Kernels that a plan of the graph may choose, those that the cache lacks timed.
-  Result<int> measure(const Graph& graph) {
-    GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, admitted_kernels(graph, options_.target));
-    if (!can_time_) {
-      costs_.known = specs;
-      return 0;
-    }
-    MeasureOptions options{.threads = options_.target.threads, .stop = search_.stop, .progress = search_.progress};
-    options.budget_seconds = std::max(0.0, kMeasuringSeconds - measuring_seconds_);
-    const Running running(clock_, "timing kernels");
-    const auto start = std::chrono::steady_clock::now();
-    GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
-    measuring_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    outcome_.kernels_timed += timed;
-    outcome_.timing_seconds = measuring_seconds_;
-    costs_.known = specs;
-    return timed;
   }
 
   // A rule is relied on where it is proved here and now, whatever its record says.
@@ -186,13 +133,12 @@ class Optimization {
     constexpr int kRounds = 6;
     seconds_left_ = search_.budget_seconds;
     for (int round = 0; round < kRounds; round++) {
-      const bool is_last = !costs_.cache || !can_time_ || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1 ||
-                           measuring_seconds_ >= kMeasuringSeconds;
+      const bool is_last = !kernels_.goes_on() || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1;
       GOPT_ASSIGN_OR_RETURN(outcome_.result, search_with(search_, is_last ? kCautious : kHopeful,
                                                          is_last ? seconds_left_ : seconds_left_ / 2));
       note_refused();
       if (is_last) break;
-      const Result<int> timed = measure(outcome_.result.graph);
+      const Result<int> timed = kernels_.measure(outcome_.result.graph);
       if (!timed.ok()) outcome_.notes.push_back("some kernels are not timed, but estimated: " + timed.error().message);
       if (!timed.ok() || *timed == 0) break;
     }
@@ -405,7 +351,7 @@ class Optimization {
     }
     if (!is_rewritten(original_, result())) return;
     const Running running(clock_, "timing the code");
-    auto latency = measure_latency();
+    const auto latency = measure_latency(original_, result(), options_);
     if (!latency.ok()) {
       outcome_.latency_note = "not measured: " + latency.error().message;
       return;
@@ -417,32 +363,11 @@ class Optimization {
     outcome_.check = check();
   }
 
-  Result<MeasuredLatency> measure_latency() {
-    GOPT_ASSIGN_OR_RETURN(RunnableModel * a, original_.code());
-    GOPT_ASSIGN_OR_RETURN(RunnableModel * b, result().code());
-    GOPT_ASSIGN_OR_RETURN(const PairedTimes times, time_in_turns(*a, *b, options_.seed, options_.runs));
-    GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
-    return MeasuredLatency{times.first_ms, times.second_ms, times.ratio, print_plan(*plan)};
-  }
-
-  // Kernels were timed one by one, maybe while the machine was busy: where the plan that analytic costs would choose is
-  // another one, both are timed whole, and the faster one is kept.
   void time_plan() {
     if (!costs_.cache || options_.target.kind != TargetKind::Cpu) return;
-    const CostSource analytic;
-    PlannedGraph other(result().graph(), options_.target, analytic);
-    const auto plan = result().plan(), other_plan = other.plan();
-    if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return;
-    const Running running(clock_, "timing the code");
-    const auto code = result().code(), other_code = other.code();
-    if (!code.ok() || !other_code.ok()) return;
-    const auto times = time_in_turns(**code, **other_code, options_.seed, options_.runs);
-    if (!times.ok()) return;
-    outcome_.plan_latency = PlanLatency{times->first_ms, times->second_ms, times->ratio};
-    if (times->ratio < kTimingNoise) return;
-    outcome_.plan_latency->kept_analytic = true;
-    result().take_plan_of(std::move(other));
-    if (outcome_.latency && result_) outcome_.latency->plan = print_plan(**result().plan());
+    outcome_.plan_latency = keep_faster_plan(result(), options_, clock_);
+    const bool is_other = outcome_.plan_latency && outcome_.plan_latency->kept_analytic;
+    if (is_other && outcome_.latency && result_) outcome_.latency->plan = print_plan(**result().plan());
   }
 
   const std::vector<RewriteRule>& rules_;
@@ -453,9 +378,8 @@ class Optimization {
   std::optional<PlannedGraph> result_;
   RuleConfirmer confirmer_;
   Outcome outcome_;
-  bool can_time_ = true;
   PhaseClock clock_;
-  double measuring_seconds_ = 0;
+  KernelTiming kernels_;
   double seconds_left_ = 0;  // of the search's
 };
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "gopt/definition.h"
+#include "gopt/operation_weight.h"
 
 namespace gopt {
 
@@ -115,6 +116,20 @@ double constant_extent(const Index& extent) {
   return static_cast<double>(std::max<int64_t>(0, extent.as_constant().value_or(1)));
 }
 
+// As processors have them: some are an instruction, others a polynomial of about that degree.
+double function_weight(Function function) {
+  switch (function) {
+    case Function::Floor:
+    case Function::Ceil:
+    case Function::Round:
+    case Function::Trunc:
+    case Function::Narrow:
+    case Function::IsNan: return 1;
+    case Function::Sqrt: return 3;
+    default: return 10;
+  }
+}
+
 // A function of numbers is a number, as in the root of two.
 bool is_constant(const Expr& call) {
   return std::all_of(call->args.begin(), call->args.end(), [](const Expr& a) { return a->kind == ExprKind::Constant; });
@@ -123,24 +138,26 @@ bool is_constant(const Expr& call) {
 // Operations of one evaluation of e; reads of each input are noted.
 double operations(const Expr& e, std::set<int>& inputs) {
   if (e->kind == ExprKind::Read) inputs.insert(e->input);
-  double own = 0, factor = 1;
-  switch (e->kind) {
-    case ExprKind::Constant:
-    case ExprKind::Size:
-    case ExprKind::Read: return 0;
-    case ExprKind::Call: own = is_constant(e) ? 0 : 10; break;  // a polynomial of about that degree
-    case ExprKind::Reduce:
-      own = 1;
-      for (const Binder& b : e->binders) factor *= constant_extent(b.extent);
-      break;
-    default: own = 1;
-  }
-  double sum = own;
+  double factor = 1;
+  if (e->kind == ExprKind::Reduce)
+    for (const Binder& b : e->binders) factor *= constant_extent(b.extent);
+  double sum = operation_weight(e);
   for (const Expr& a : e->args) sum += operations(a, inputs);
   return factor * sum;
 }
 
 }  // namespace
+
+double operation_weight(const Expr& expr) {
+  switch (expr->kind) {
+    case ExprKind::Constant:
+    case ExprKind::Size:
+    case ExprKind::Read: return 0;
+    case ExprKind::Divide: return 3;
+    case ExprKind::Call: return is_constant(expr) ? 0 : function_weight(expr->function);
+    default: return 1;
+  }
+}
 
 Work estimate_work(const TensorExpr& output) {
   // Types matter to stages' storage only.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "buffers.h"
+#include "gopt/buffer_root.h"
 
 namespace gopt {
 namespace {
@@ -23,10 +24,7 @@ class PlanChecker {
   }
 
  private:
-  uint32_t root_of(BufferId id) const {
-    while (plan_.buffer(id).is_view) id = plan_.buffer(id).parent;
-    return static_cast<uint32_t>(id);
-  }
+  uint32_t number_of_root(BufferId id) const { return static_cast<uint32_t>(root_of(plan_, id).buffer); }
 
   Status check_buffers() const {
     for (size_t b = 0; b < plan_.buffers.size(); b++) {
@@ -52,7 +50,7 @@ class PlanChecker {
         if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_')
           return Error{"kernel name " + kernel.name + " is no identifier"};
       for (BufferId b : kernel.input_buffers) {
-        const uint32_t root = root_of(b);
+        const uint32_t root = number_of_root(b);
         const bool made_here =
             plan_.buffers[root].place == BufferPlace::Arena || plan_.buffers[root].place == BufferPlace::Output;
         if (made_here && !written.contains(root))
@@ -60,7 +58,7 @@ class PlanChecker {
         touch(root, static_cast<int>(k));
       }
       for (BufferId b : kernel.output_buffers) {
-        const uint32_t root = root_of(b);
+        const uint32_t root = number_of_root(b);
         if (plan_.buffers[root].place == BufferPlace::Weight || plan_.buffers[root].place == BufferPlace::Input)
           return Error{"kernel " + kernel.name + " writes to an input"};
         written.insert(root);

@@ -65,6 +65,7 @@ struct Cover {
   CoverOptions options;
   std::vector<NodeCover> nodes;  // by NodeId
   std::vector<ValueCover> values;
+  Environment sizes;  // of symbols, when tolerant
   int layout_classes = 0;
   // Of each class of values that have to lie alike; of those beyond the end, `layout`.
   std::vector<Layout> layouts;
@@ -99,10 +100,6 @@ std::vector<Layout> layouts_of(const Target& target);
 // Few channels: an image that convolutions read as it is.
 constexpr int64_t kFewChannels = 4;
 
-// True where the input at this position must be a buffer of its own, since its elements are used as indexes.
-bool is_index_operand(OpKind op, int position);
-// Reshape, Flatten, Squeeze, Unsqueeze and Identity: the same elements in the same order.
-bool keeps_order(OpKind op);
 // What the node is to a library kernel that ends in it. The one list of such operators: kernels carry the value.
 std::optional<Activation> library_activation(const Node& node);
 bool is_small_constant(const Value& value);  // one element of a Constant node: printed into the code

@@ -9,33 +9,9 @@ namespace gopt::planner {
 namespace {
 
 constexpr double kCheapRecompute = 6;  // scalar operations an element that may be done again rather than stored
+constexpr double kUnknownReads = 1e18;
 constexpr int kMaxNodesInKernel = 48;  // covered by one generated kernel
 constexpr int kMaxInputsOfKernel = 24;
-
-// Scalar operations an element of the output, reductions apart.
-double operations_of(OpKind op) {
-  if (op_info(op).has(kDataMovement) || op_info(op).has(kShapeOnly)) return 0;
-  switch (op) {
-    case OpKind::Identity:
-    case OpKind::Cast: return 0.5;
-    case OpKind::Exp:
-    case OpKind::Log:
-    case OpKind::Tanh:
-    case OpKind::Sigmoid:
-    case OpKind::Erf:
-    case OpKind::Gelu:
-    case OpKind::Elu:
-    case OpKind::Selu:
-    case OpKind::Celu:
-    case OpKind::Mish:
-    case OpKind::Softplus:
-    case OpKind::Pow: return 12;
-    case OpKind::Div:
-    case OpKind::Sqrt: return 3;
-    case OpKind::BatchNormalization: return 2;
-    default: return 1;
-  }
-}
 
 class FusionChooser {
  public:
@@ -56,7 +32,7 @@ class FusionChooser {
   const ValueCover& result(uint32_t id) const { return cover_.values[cover_.nodes[id].first_value]; }
 
   double own_cost(uint32_t id) const {
-    double cost = operations_of(cover_.node(id).op);
+    double cost = work_of(cover_.node(id)).operations_an_element;
     for (const Value& in : cover_.node(id).inputs) {
       if (!in) continue;
       const uint32_t maker = cover_.id_of(in.node.get());
@@ -74,33 +50,18 @@ class FusionChooser {
     return large;
   }
 
-  // How often the user reads each element.
+  // How often the user's kernels read each element.
   double reads_per_element(const Use& use) const {
-    const Node& user = cover_.node(use.node);
-    const double in = static_cast<double>(std::max<int64_t>(1, input(use.node, use.position).count()));
-    const double ratio = static_cast<double>(result(use.node).count()) / in;
-    switch (user.op) {
-      case OpKind::Softmax:
-      case OpKind::LogSoftmax:
-      case OpKind::LayerNormalization:
-      case OpKind::InstanceNormalization:
-      case OpKind::ReduceLogSumExp: return 3;
-      case OpKind::MatMul:
-      case OpKind::Gemm:
-      case OpKind::Conv:
-      case OpKind::ConvTranspose: return 1e9;
-      case OpKind::MaxPool:
-      case OpKind::AveragePool: {
-        double window = 1;
-        for (const Index& extent : std::get<std::vector<Index>>(user.attributes.at("kernel_shape")))
-          window *= static_cast<double>(extent.constant());
-        return ratio * window;
-      }
-      default: break;
+    const NodeWork& work = work_of(cover_.node(use.node));
+    if (work.reads.empty()) return kUnknownReads;
+    double reads = 0;
+    for (size_t o = 0; o < work.reads.size(); o++) {
+      const ValueCover& made = cover_.values[cover_.nodes[use.node].first_value + o];
+      if (made.uses.empty() && !made.is_output) continue;
+      const auto number = evaluate(work.reads[o][static_cast<size_t>(use.position)], cover_.sizes);
+      reads += number ? static_cast<double>(*number) : kUnknownReads;
     }
-    return op_info(user.op).has(kElementwise) || op_info(user.op).has(kDataMovement) ? std::max(1.0, ratio)
-           : work_of(user).reduces                                                   ? 1
-                                                                                     : std::max(1.0, ratio);
+    return reads / static_cast<double>(std::max<int64_t>(1, input(use.node, use.position).count()));
   }
 
   // What keeps a node from being computed inside its users' kernels.
@@ -132,7 +93,7 @@ class FusionChooser {
   bool user_takes(const Use& use) const {
     const NodeCover& user = cover_.nodes[use.node];
     if (user.role != Role::Generated && user.role != Role::Inlined) return false;
-    return !is_index_operand(cover_.node(use.node).op, use.position);
+    return !work_of(cover_.node(use.node)).is_index[static_cast<size_t>(use.position)];
   }
 
   bool only_elementwise_user(uint32_t id) const {

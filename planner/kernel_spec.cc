@@ -2,23 +2,10 @@
 
 #include <map>
 
+#include "gopt/buffer_root.h"
+
 namespace gopt {
 namespace {
-
-constexpr int64_t kAlignment = 64;
-int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-// The buffer that holds it, through all views, and where in it.
-struct Place {
-  BufferId root;
-  int64_t offset;
-  friend bool operator==(const Place&, const Place&) = default;
-};
-Place place_of(const Plan& plan, BufferId id) {
-  int64_t offset = 0;
-  for (; plan.buffer(id).is_view; id = plan.buffer(id).parent) offset += plan.buffer(id).offset;
-  return {id, offset};
-}
 
 class Extraction {
  public:
@@ -37,7 +24,7 @@ class Extraction {
     const auto [it, is_new] = renamed_.try_emplace(id, BufferId{static_cast<uint32_t>(spec_.buffers.size())});
     if (!is_new) return it->second;
     Buffer buffer = plan_.buffer(id);
-    const bool is_weight = plan_.buffer(place_of(plan_, id).root).place == BufferPlace::Weight;
+    const bool is_weight = plan_.buffer(root_of(plan_, id).buffer).place == BufferPlace::Weight;
     buffer.place = is_weight ? BufferPlace::Weight : BufferPlace::Arena;
     buffer.is_view = false;
     buffer.offset = 0;
@@ -47,10 +34,10 @@ class Extraction {
 
   // Of a result that is stored over an operand, this is kept.
   BufferId own_output(BufferId id) {
-    const Place place = place_of(plan_, id);
+    const BufferRoot place = root_of(plan_, id);
     std::optional<BufferId> over;
     for (const auto& [original, renamed] : renamed_)
-      if (place_of(plan_, original) == place) over = renamed;
+      if (root_of(plan_, original) == place) over = renamed;
     const BufferId result = own(id);
     if (over && *over != result) {
       Buffer& buffer = spec_.buffers[static_cast<uint32_t>(result)];
@@ -80,7 +67,7 @@ class TimingPlan {
         place_weight(buffer);
       } else {
         buffer.offset = end;
-        end += aligned(buffer.size_bytes);
+        end += aligned_size(buffer.size_bytes);
       }
       plan_.buffers.push_back(std::move(buffer));
     }
@@ -103,7 +90,7 @@ class TimingPlan {
   void place_weight(Buffer& buffer) {
     const auto key = std::pair(std::pair(buffer.value.node.get(), buffer.value.output), buffer.layout);
     const auto [it, is_new] = weights_.try_emplace(key, weight_bytes_);
-    if (is_new) weight_bytes_ += aligned(buffer.size_bytes);
+    if (is_new) weight_bytes_ += aligned_size(buffer.size_bytes);
     buffer.offset = it->second;
   }
 

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "buffers.h"
+#include "gopt/buffer_root.h"
+#include "node_work.h"
 
 namespace gopt::planner {
 
@@ -82,7 +84,7 @@ class KernelBuilder {
     } else if (cover_.nodes[cover_.id_of(value.node.get())].weight_only) {
       b.place = BufferPlace::Weight;
       b.offset = plan_weights_;
-      plan_weights_ += (b.size_bytes + 63) / 64 * 64;
+      plan_weights_ += aligned_size(b.size_bytes);
     }
     return buffers_[index] = add_buffer(std::move(b));
   }
@@ -215,7 +217,7 @@ class KernelBuilder {
     if (!covered.insert(id).second) return;
     for (size_t i = 0; i < value.node->inputs.size(); i++) {
       const Value& in = value.node->inputs[i];
-      if (!in || (is_small_constant(in) && !is_index_operand(value.node->op, static_cast<int>(i)))) continue;
+      if (!in || (is_small_constant(in) && !work_of(*value.node).is_index[i])) continue;
       const NodeCover& maker = cover_.nodes[cover_.id_of(in.node.get())];
       if (maker.role == Role::Inlined) {
         collect(in, k, covered, seen);

@@ -4,31 +4,10 @@
 #include <numeric>
 
 #include "cover.h"
+#include "node_work.h"
 
 namespace gopt::planner {
 namespace {
-
-// Operators whose result may lie as their image does: a position of the output reads nearby positions of the same
-// channel.
-bool follows_layout(OpKind op) {
-  if (op_info(op).has(kElementwise)) return true;
-  switch (op) {
-    case OpKind::MaxPool:
-    case OpKind::AveragePool:
-    case OpKind::GlobalAveragePool:
-    case OpKind::GlobalMaxPool:
-    case OpKind::BatchNormalization:
-    case OpKind::InstanceNormalization:
-    case OpKind::ReduceMean:
-    case OpKind::ReduceMax:
-    case OpKind::ReduceSum:
-    case OpKind::Concat:
-    case OpKind::Pad:
-    case OpKind::Slice:
-    case OpKind::Split: return true;
-    default: return false;
-  }
-}
 
 class ClassFinder {
  public:
@@ -60,7 +39,7 @@ class ClassFinder {
     const Node& node = cover_.node(id);
     const bool of_convolution = own.role == Role::Convolution ||
                                 (own.role == Role::Epilogue && cover_.nodes[own.owner].role == Role::Convolution);
-    const bool follows = own.role == Role::Generated && follows_layout(node.op);
+    const bool follows = own.role == Role::Generated && work_of(node).follows_layout;
     if (!of_convolution && !follows) return;
     std::vector<uint32_t> alike;  // a convolution's own image may lie otherwise
     for (const Value& input : node.inputs)
@@ -80,12 +59,13 @@ class ClassFinder {
   // where all are convolutions of one class.
   void leave_or_join(uint32_t id) {
     const NodeCover& own = cover_.nodes[id];
-    if (own.role != Role::Generated || keeps_order(cover_.node(id).op)) return;
+    if (own.role != Role::Generated) return;
+    const bool is_view = work_of(cover_.node(id)).keeps_order;  // unless it converts
     for (size_t o = 0; o < cover_.node(id).outputs.size(); o++) {
       const uint32_t index = own.first_value + static_cast<uint32_t>(o);
       const ValueCover& value = cover_.values[index];
       if (is_in_class_[index] && !is_wanted(value)) is_in_class_[index] = false;
-      if (!is_in_class_[index] && is_image(value) && value.dims[1] > kFewChannels) join_users(index);
+      if (!is_view && !is_in_class_[index] && is_image(value) && value.dims[1] > kFewChannels) join_users(index);
     }
   }
 
@@ -96,7 +76,7 @@ class ClassFinder {
   bool reads_alike(uint32_t node) const {
     const Role role = cover_.nodes[node].role;
     return role == Role::Convolution || role == Role::Epilogue ||
-           (role == Role::Generated && follows_layout(cover_.node(node).op));
+           (role == Role::Generated && work_of(cover_.node(node)).follows_layout);
   }
 
   void join_users(uint32_t value) {

@@ -79,6 +79,12 @@ constexpr OpKind kOfImages[] = {OpKind::MaxPool,
 // part of a graph, which lies as its readers want it.
 enum class Lies { Plain, Blocked, Any };
 
+// What runtimes make no kernel of: the output is the input's memory.
+bool is_another_name(const Node& node) {
+  constexpr OpKind kNames[] = {OpKind::Reshape, OpKind::Flatten, OpKind::Squeeze, OpKind::Unsqueeze, OpKind::Identity};
+  return std::find(std::begin(kNames), std::end(kNames), node.op) != std::end(kNames);
+}
+
 class RuntimeCost {
  public:
   RuntimeCost(const Graph& graph, const Roofline& roofline, bool has_free_borders)
@@ -127,7 +133,7 @@ class RuntimeCost {
     }
     const bool moves = group.nodes.size() == 1 && op_info(last.op).has(kDataMovement);
     if (moves) read = std::min(read, written);  // slices and gathers read no more than they write
-    const bool is_free = group.nodes.size() == 1 && (keeps_order(last.op) || op_info(last.op).has(kShapeOnly));
+    const bool is_free = group.nodes.size() == 1 && (is_another_name(last) || op_info(last.op).has(kShapeOnly));
     if (is_free) read = written = 0;
     cost_.bytes += read + written;
     cost_.kernels += static_cast<int>(group.nodes.size());

@@ -21,15 +21,6 @@ bool is_small_constant(const Value& value) {
          is_computable(value.node->tensor.type());
 }
 
-bool is_index_operand(OpKind op, int position) {
-  return (op == OpKind::Gather || op == OpKind::GatherElements) && position == 1;
-}
-
-bool keeps_order(OpKind op) {
-  return op == OpKind::Reshape || op == OpKind::Flatten || op == OpKind::Squeeze || op == OpKind::Unsqueeze ||
-         op == OpKind::Identity;
-}
-
 namespace {
 
 bool has_code(ElementType type) {
@@ -59,7 +50,7 @@ class Describer {
 
   Status run() {
     const auto& nodes = cover_.graph.nodes();
-    if (cover_.options.tolerant) sizes_ = assumed_sizes(cover_.graph);
+    if (cover_.options.tolerant) cover_.sizes = assumed_sizes(cover_.graph);
     cover_.nodes.resize(nodes.size());
     for (uint32_t id = 0; id < nodes.size(); id++) {
       cover_.node_ids[nodes[id].get()] = id;
@@ -108,7 +99,7 @@ class Describer {
   bool resolve(const TensorType& type, std::vector<int64_t>& dims) const {
     if (!type.shape) return false;
     for (const Index& extent : *type.shape) {
-      const auto number = evaluate(extent, sizes_);
+      const auto number = evaluate(extent, cover_.sizes);
       if (!number) return false;
       dims.push_back(*number);
     }
@@ -116,7 +107,6 @@ class Describer {
   }
 
   Cover& cover_;
-  Environment sizes_;
 };
 
 }  // namespace

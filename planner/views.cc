@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cover.h"
+#include "node_work.h"
 
 namespace gopt::planner {
 
@@ -65,7 +66,7 @@ class ViewChooser {
   void look_into_input(uint32_t id) {
     const Node& node = cover_.node(id);
     std::vector<int64_t> offsets;
-    if (keeps_order(node.op)) {
+    if (work_of(node).keeps_order) {
       if (same_memory(cover_.values[input_index(id, 0)], output(id, 0))) offsets = {0};
     } else if (node.is(OpKind::Split) || node.is(OpKind::Slice) || node.is(OpKind::Gather)) {
       for (size_t o = 0; o < node.outputs.size(); o++) offsets.push_back(slice_offset(id, o));

@@ -1,0 +1,78 @@
+#include "kernel_timing.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "measured_costs.h"
+
+namespace gopt::driver {
+namespace {
+
+constexpr double kBudgetSeconds = 60;
+
+}  // namespace
+
+Result<PreparedCosts> KernelTiming::prepare(const Graph& original) {
+  PreparedCosts prepared;
+  if (!options_.measured_costs) return prepared;
+  GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options_.cache));
+  GOPT_ASSIGN_OR_RETURN(const ChosenMachine chosen, machine_for(cache));
+  if (!chosen.note.empty()) prepared.notes.push_back(chosen.note);
+  if (chosen.machine.empty()) return prepared;
+  cache.choose_machine(chosen.machine);
+  can_time_ = chosen.is_here;
+  costs_.cache = std::make_shared<KernelCache>(std::move(cache));
+  const Result<int> timed = measure(original);
+  if (!timed.ok())
+    prepared.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
+  prepared.has_measured_costs = timed.ok() && has_enough_times(prepared.notes);
+  if (prepared.has_measured_costs) {
+    prepared.machine = chosen.machine;
+  } else {
+    costs_.cache.reset();
+    costs_.known.clear();
+  }
+  return prepared;
+}
+
+Result<ChosenMachine> KernelTiming::machine_for(const KernelCache& cache) const {
+  if (options_.target.kind != TargetKind::Cuda) return ChosenMachine{.machine = cpu_machine(), .is_here = true};
+  return choose_gpu(cuda_machine(), cache.machines(), options_.gpu).with_context(options_.cache);
+}
+
+// Where nothing can be timed: whether the cache knows any kernel of the model.
+bool KernelTiming::has_enough_times(std::vector<std::string>& notes) const {
+  if (can_time_) return true;
+  const auto is_known = [&](const KernelSpec& spec) { return costs_.cache->find(kernel_signature(spec)).has_value(); };
+  const auto unknown =
+      costs_.known.size() - static_cast<size_t>(std::count_if(costs_.known.begin(), costs_.known.end(), is_known));
+  if (unknown == 0) return true;
+  const std::string all = std::to_string(costs_.known.size());
+  notes.push_back(unknown == costs_.known.size()
+                      ? "costs are estimates: the cache has no times of any kernel of this model"
+                      : "the cache has no times of " + std::to_string(unknown) + " of " + all +
+                            " kernels that the model may use; they are estimated");
+  return unknown < costs_.known.size();
+}
+
+Result<int> KernelTiming::measure(const Graph& graph) {
+  GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, admitted_kernels(graph, options_.target));
+  if (!can_time_) {
+    costs_.known = specs;
+    return 0;
+  }
+  const SearchOptions& search = options_.search;
+  MeasureOptions options{.threads = options_.target.threads, .stop = search.stop, .progress = search.progress};
+  options.budget_seconds = std::max(0.0, kBudgetSeconds - seconds_);
+  const PhaseClock::Running running(clock_, "timing kernels");
+  const auto start = std::chrono::steady_clock::now();
+  GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  timed_ += timed;
+  costs_.known = specs;
+  return timed;
+}
+
+bool KernelTiming::goes_on() const { return costs_.cache && can_time_ && seconds_ < kBudgetSeconds; }
+
+}  // namespace gopt::driver

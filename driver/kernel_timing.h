@@ -1,0 +1,46 @@
+// The kernel costs of one optimization: whose times they are, and what was timed for them, within one budget.
+#pragma once
+
+#include "gopt/driver.h"
+#include "machine.h"
+#include "planned_graph.h"
+
+namespace gopt::driver {
+
+struct PreparedCosts {
+  bool has_measured_costs = false;
+  std::string machine;             // whose times they are
+  std::vector<std::string> notes;  // what the user should know of them
+};
+
+class KernelTiming {
+ public:
+  KernelTiming(const DriverOptions& options, CostSource& costs, PhaseClock& clock)
+      : options_(options), costs_(costs), clock_(clock) {}
+
+  // With measured costs: the original's kernels, measured, calibrate the rest. Where kernels cannot be built or the
+  // graph cannot be planned, costs are analytic. Errors: a cache that cannot be read, or is of several GPUs.
+  Result<PreparedCosts> prepare(const Graph& original);
+
+  // Times the kernels that a plan of the graph may choose and that the cache lacks; how many. Errors: those of planning
+  // and building.
+  Result<int> measure(const Graph& graph);
+
+  // Whether a kernel that has no time may still get one.
+  bool goes_on() const;
+  int timed() const { return timed_; }
+  double seconds() const { return seconds_; }
+
+ private:
+  Result<ChosenMachine> machine_for(const KernelCache& cache) const;
+  bool has_enough_times(std::vector<std::string>& notes) const;
+
+  const DriverOptions& options_;
+  CostSource& costs_;
+  PhaseClock& clock_;
+  bool can_time_ = true;
+  int timed_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace gopt::driver

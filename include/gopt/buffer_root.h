@@ -1,0 +1,19 @@
+// Where a plan's buffers lie in memory.
+#pragma once
+
+#include "gopt/plan.h"
+
+namespace gopt {
+
+// The buffer that is no view, through all views, and where in it.
+struct BufferRoot {
+  BufferId buffer{};
+  int64_t offset = 0;  // bytes
+  friend bool operator==(const BufferRoot&, const BufferRoot&) = default;
+};
+BufferRoot root_of(const Plan& plan, BufferId id);
+
+// What a buffer takes of the arena or of the weights: whole cache lines, so that each begins on one.
+int64_t aligned_size(int64_t bytes);
+
+}  // namespace gopt
