@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures kernel costs for --target cuda on this machine's GPU, and how well the sums of them foretell whole models.
 
-usage: cuda_costs.py --gopt build/tools/gopt/gopt --out DIR [--cache FILE] [--kinds plain optimized] [--seconds S] MODEL.onnx ...
+usage: cuda_costs.py --gopt build/tools/gopt/gopt --out DIR [--cache FILE] [--kinds plain optimized] [--precision fp32] [--seconds S] MODEL.onnx ...
 needs: a GPU, nvcc, cuDNN, cmake; numpy
 
 Three passes over the models, each of the graph as it is (plain) and of the optimized one: kernels that the cache lacks are
@@ -50,7 +50,8 @@ def run(command):
 def optimize(args, model, folder, kind, costs):
     """The part of the report that is about costs."""
     report = folder.parent / f"{folder.name}.{costs}.json"
-    command = [args.gopt, "optimize", model, "--target", "cuda", "--check", "off", "--force", "--report", report, *SEARCH[kind]]
+    command = [args.gopt, "optimize", model, "--target", "cuda", "--check", "off", "--force", "--report", report, "--precision",
+               args.precision, *SEARCH[kind]]
     command += ["--cost", "measured", "--cache", args.cache, "--emit", folder] if costs == "measured" else ["--cost", "analytic"]
     run(command)
     return json.loads(report.read_text())["cost"]
@@ -160,6 +161,7 @@ def main():
     parser.add_argument("--cache", type=pathlib.Path)
     parser.add_argument("--kinds", nargs="+", choices=SEARCH, default=list(SEARCH))
     parser.add_argument("--runs", type=int, default=30)
+    parser.add_argument("--precision", default="fp32", choices=["fp32", "tf32"])
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many")
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     args = parser.parse_args()

@@ -14,10 +14,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The last two axes exchanged, of elements of a fixed size.
-std::vector<char> transposed(const Tensor& tensor) {
+// The elements, of a fixed size, in a layout that exchanges two groups of axes: matrices, transposed. Precondition: it
+// is one of those.
+std::vector<char> rearranged(const Tensor& tensor, const Layout& layout) {
+  GOPT_CHECK(layout.is_transposed() || layout.is_channels_last(), "a weight's layout");
   const std::vector<int64_t>& dims = tensor.dims();
-  const int64_t rows = dims[dims.size() - 2], columns = dims.back(),
+  const int64_t rows = layout.is_transposed() ? dims[dims.size() - 2] : dims[1],
+                columns = layout.is_transposed() ? dims.back() : element_count(std::span(dims).subspan(2)),
                 count = rows * columns == 0 ? 0 : tensor.count() / (rows * columns);
   const size_t size = size_bytes(tensor.type());
   std::vector<char> result(tensor.bytes().size());
@@ -51,8 +54,8 @@ Status write_weights(const Plan& plan, const fs::path& path) {
                           evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
     GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
     pad_to(buffer.offset);
-    if (buffer.layout.is_transposed())
-      out.write(transposed(tensor).data(), buffer.size_bytes);
+    if (!buffer.layout.is_plain())
+      out.write(rearranged(tensor, buffer.layout).data(), buffer.size_bytes);
     else
       out.write(reinterpret_cast<const char*>(tensor.bytes().data()), buffer.size_bytes);
     written += buffer.size_bytes;

@@ -133,17 +133,25 @@ double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
   return share_of_small_images(plan, kernel) * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
 }
 
-// ---- convolutions on CUDA: two axes, plain tensors ----
+// ---- convolutions on CUDA: two axes, plain tensors or channels last ----
+
+bool is_channels_last(const Plan& plan, const Kernel& kernel) { return result(plan, kernel).layout.is_channels_last(); }
 
 // Few channels in a group are slow.
 double cuda_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   return c.groups > 1 && c.in < 16 ? 0.12 : 0.33;
 }
+// What cuDNN has for channels last depends on its version and the device: nothing is expected of it, so that it is
+// taken by its measured times alone.
+double cudnn_efficiency(const Plan& plan, const Kernel& kernel) {
+  return (is_channels_last(plan, kernel) ? 0.1 : 1) * cuda_efficiency(plan, kernel);
+}
 
 // cuDNN pads both sides alike; what lies beyond the last window does not matter.
 bool has_cudnn(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
+  if (is_channels_last(plan, kernel) && convolved(plan, kernel).groups > 1) return false;
   const std::vector<int64_t> pads = ints_or(node, "pads", {0, 0, 0, 0}), strides = ints_or(node, "strides", {1, 1}),
                              dilations = ints_or(node, "dilations", {1, 1});
   for (size_t a = 0; a < 2; a++) {
@@ -154,8 +162,15 @@ bool has_cudnn(const Plan& plan, const Kernel& kernel) {
   return true;
 }
 
-// A product over windows, which the runtime unfolds into at most 256 MiB.
+// A 1x1 kernel at every position: the image is its own windows.
+bool is_pointwise(const Plan& plan, const Kernel& kernel) {
+  const Buffer &x = image(plan, kernel), &y = result(plan, kernel);
+  return convolved(plan, kernel).taps == 1 && std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2);
+}
+
+// A product over windows, which the runtime unfolds into at most 256 MiB; with channels last those that are the image.
 bool has_unfolded(const Plan& plan, const Kernel& kernel) {
+  if (is_channels_last(plan, kernel)) return convolved(plan, kernel).groups == 1 && is_pointwise(plan, kernel);
   const std::vector<int64_t>&w = weights(plan, kernel).dims, &x = image(plan, kernel).dims,
         &y = result(plan, kernel).dims;
   return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
@@ -166,6 +181,10 @@ double unfolded_efficiency(const Plan& plan, const Kernel& kernel) {
 
 bool has_cuda_library(const Plan& plan, const Kernel& kernel) {
   return has_cudnn(plan, kernel) || has_unfolded(plan, kernel);
+}
+// Of plain tensors one of them always works.
+bool has_fastest(const Plan& plan, const Kernel& kernel) {
+  return !is_channels_last(plan, kernel) && has_cuda_library(plan, kernel);
 }
 
 // A thread an element: for what the libraries cannot do, and where an element takes few multiplications.
@@ -182,8 +201,8 @@ constexpr Implementation kImplementations[] = {
     {"", KernelKind::MatrixProduct, TargetKind::Cpu, any, product_efficiency},
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
-    {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_cuda_library, cuda_efficiency, true},
-    {"cudnn", KernelKind::Convolution, TargetKind::Cuda, has_cudnn, cuda_efficiency},
+    {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, cuda_efficiency, true},
+    {"cudnn", KernelKind::Convolution, TargetKind::Cuda, has_cudnn, cudnn_efficiency},
     {"unfolded", KernelKind::Convolution, TargetKind::Cuda, has_unfolded, unfolded_efficiency},
     {"generated", KernelKind::Convolution, TargetKind::Cuda, has_generated, generated_efficiency},
     {"", KernelKind::MatrixProduct, TargetKind::Cuda, any, product_efficiency},

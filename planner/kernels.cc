@@ -155,6 +155,26 @@ class KernelBuilder {
     return out;
   }
 
+  // A convolution on CUDA reads its weights in the order of its images; those on the CPU take theirs as they are and
+  // arrange them when the model is created.
+  void read_weights(uint32_t id, const Value& weights, Kernel& kernel) {
+    const bool is_ordered = cover_.nodes[id].role == Role::Convolution && plan_.target.kind == TargetKind::Cuda;
+    const Layout layout = is_ordered ? cover_.values[cover_.nodes[id].first_value].layout : Layout();
+    kernel.inputs.push_back(weights);
+    kernel.input_buffers.push_back(layout.is_plain() ? buffer_in(weights, layout) : weight_in(weights, layout));
+  }
+
+  // A weight is written into the file in any order that somebody wants.
+  BufferId weight_in(const Value& weights, Layout layout) {
+    const auto key = std::pair(cover_.index_of(weights), layout);
+    if (auto it = converted_.find(key); it != converted_.end()) return it->second;
+    Buffer b = describe_buffer(weights, layout);
+    b.place = BufferPlace::Weight;
+    b.offset = plan_weights_;
+    plan_weights_ += aligned_size(b.size_bytes);
+    return converted_[key] = add_buffer(std::move(b));
+  }
+
   void add_library_kernel(uint32_t id) {
     const NodeCover& own = cover_.nodes[id];
     const NodePtr& node = cover_.graph.nodes()[id];
@@ -166,7 +186,7 @@ class KernelBuilder {
       return k.input_buffers.back();
     };
     read(node->inputs[0], library_input_layout(id, node->inputs[0]));
-    read(node->inputs[1], Layout());
+    read_weights(id, node->inputs[1], k);
     Value result{node, 0};
     if (node->inputs.size() > 2 && node->inputs[2]) {
       const ValueCover& c = cover_.of(node->inputs[2]);

@@ -1,6 +1,5 @@
 // Layouts. Values that have to lie alike (what convolutions make, and what follows them in any order of elements) form
-// classes; a plan gives each class one layout, so that conversions are left at the borders only. On CUDA everything is
-// plain.
+// classes; a plan gives each class one layout, so that conversions are left at the borders only.
 #include <numeric>
 
 #include "cover.h"
@@ -123,13 +122,11 @@ class ClassFinder {
 }  // namespace
 
 std::vector<Layout> layouts_of(const Target& target) {
-  if (target.kind != TargetKind::Cpu) return {Layout()};
+  if (target.kind != TargetKind::Cpu) return {Layout(), Layout::channels_last()};
   return {Layout::blocked(target.vector_lanes), Layout::channels_last(), Layout()};
 }
 
-void find_layout_classes(Cover& cover) {
-  if (cover.options.target.kind == TargetKind::Cpu) ClassFinder(cover).run();
-}
+void find_layout_classes(Cover& cover) { ClassFinder(cover).run(); }
 
 void choose_layouts(Cover& cover) {
   for (ValueCover& value : cover.values) {

@@ -70,6 +70,7 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
     text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) +
             ", d.pads" + at + std::to_string(pads[a]) + ";\n";
   }
+  if (plan.buffer(kernel.output_buffers[0]).layout.is_channels_last()) text += "  d.channels_last = true;\n";
   return text + family_text(kernel.implementation);
 }
 

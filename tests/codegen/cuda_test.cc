@@ -279,6 +279,61 @@ TEST(EmittedCuda, EachFamilyOfConvolutionsAgreesWithTheInterpreter) {
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
 }
 
+// Costs by which images lie with channels last, wherever that can be.
+class CostsOfChannelsLast : public KernelCosts {
+ public:
+  explicit CostsOfChannelsLast(std::string family) : family_(std::move(family)) {}
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    if (kernel.kind != KernelKind::Convolution) return 0.01;
+    const bool is_last = plan.buffer(kernel.output_buffers[0]).layout.is_channels_last();
+    return (is_last ? 1 : 10) + (kernel.implementation == family_ ? 0 : 1);
+  }
+  bool is_measured(const Plan&, const Kernel&) const override { return true; }
+
+ private:
+  std::string family_;
+};
+
+TEST(EmittedCuda, ImagesMayLieWithChannelsLast) {
+  const std::vector<BatchCase> cases{
+      make_case("dense",
+                "input x : f32[2,8,9,7]\ninput w1 : f32[16,8,2,3]\ninput w2 : f32[16]\ninput w3 : f32[16,16,3,3]\n"
+                "input w4 : f32[16]\na = Conv(x, w1, w2) {strides=[2,1], pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(b, w3, "
+                "w4) {pads=[1,1,1,1]}\nd = Add(c, b)\ne = Relu(d)\noutput y = e",
+                1),
+      make_case("pointwise",
+                "input x : f32[2,8,5,7]\ninput w1 : f32[16,8,1,1]\ninput w2 : f32[16]\ninput w3 : f32[16,16,1,1]\n"
+                "input w4 : f32[16]\na = Conv(x, w1, w2)\nb = Tanh(a)\nc = Conv(b, w3, w4)\nd = Add(c, b)\ne = "
+                "Relu(d)\noutput y = e",
+                2),
+      make_case("followed",
+                "input x : f32[2,8,8,8]\ninput w1 : f32[16,8,1,1]\ninput w2 : f32[16,1,3,3]\n"
+                "a = Conv(x, w1)\nb = Conv(a, w2) {group=16, pads=[1,1,1,1]}\nc = MaxPool(b) {kernel_shape=[2,2], "
+                "strides=[2,2]}\nd = GlobalAveragePool(c)\ne = Mul(c, d)\noutput y = e",
+                3)};
+  for (const char* family : {"cudnn", "unfolded"}) {
+    CostsOfChannelsLast costs(family);
+    for (const BatchCase& c : cases) {
+      const auto plan = make_plan(c.graph, {TargetKind::Cuda, 1}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      ASSERT_TRUE(check_plan(*plan).ok());
+      for (const Kernel& kernel : plan->kernels) {
+        if (kernel.kind != KernelKind::Convolution) continue;
+        EXPECT_TRUE(plan->buffer(kernel.output_buffers[0]).layout.is_channels_last()) << kernel.name;
+        EXPECT_TRUE(plan->buffer(kernel.input_buffers[1]).layout.is_channels_last()) << kernel.name;
+      }
+      const auto code = emit(*plan);
+      ASSERT_TRUE(code.ok()) << code.error().message;
+      EXPECT_NE(text_of(*code, "model.cc").find("d.channels_last = true;"), std::string::npos);
+    }
+    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
+    for (const std::string& line : run_batch(cases, costs, family, {TargetKind::Cuda, 1}))
+      ADD_FAILURE() << family << ": " << line;
+  }
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+}
+
 TEST(EmittedCuda, OperatorsAgreeWithTheInterpreter) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;

@@ -130,19 +130,25 @@ TEST(Plan, OnlyWhatALibraryHasIsItsOwn) {
     std::set<std::string> names;
     const auto admitted = admitted_kernels(graph_with_weights(convolution + "\noutput y = y"), {TargetKind::Cuda, 1});
     EXPECT_TRUE(admitted.ok());
-    for (const KernelSpec& spec : *admitted) names.insert(spec.kernel.implementation);
+    for (const KernelSpec& spec : *admitted) {
+      const bool is_plain = spec.buffers[static_cast<uint32_t>(spec.kernel.output_buffers[0])].layout.is_plain();
+      if (spec.kernel.kind == KernelKind::Convolution)
+        names.insert((is_plain ? "" : "last ") + spec.kernel.implementation);
+    }
     return names;
   };
   using Names = std::set<std::string>;
   EXPECT_EQ(implementations("input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w)"),
-            (Names{"cudnn", "unfolded"}));
+            (Names{"cudnn", "unfolded", "last cudnn"}));
+  EXPECT_EQ(implementations("input x : f32[1,80,8,8]\ninput w : f32[32,80,1,1]\ny = Conv(x, w)"),
+            (Names{"cudnn", "unfolded", "last cudnn", "last unfolded"}));
   EXPECT_EQ(implementations(
                 "input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}"),
-            (Names{"unfolded"}));
+            (Names{"unfolded", "last generated"}));
   EXPECT_EQ(implementations("input x : f32[1,32,8,8]\ninput w : f32[32,1,3,3]\ny = Conv(x, w) {group=32}"),
-            (Names{"cudnn", "unfolded", "generated"}));
+            (Names{"cudnn", "unfolded", "generated", "last generated"}));
   EXPECT_EQ(implementations("input x : f32[1,64,256,256]\ninput w : f32[2,64,5,5]\ny = Conv(x, w) {pads=[0,0,1,2]}"),
-            (Names{"generated"}));
+            (Names{"generated", "last generated"}));
 }
 
 TEST(Plan, MemoryIsReused) {

@@ -19,32 +19,36 @@ using ActivationDescriptor = Handle<cudnnActivationDescriptor_t, cudnnStatus_t, 
 void finish(const Convolution& c, const Operands& o, const void* addend, cudaStream_t stream) {
   if (o.bias || addend || c.activation.kind != ActivationKind::None)
     apply_epilogue(static_cast<float*>(o.dst), c.dst[0] * c.dst[1] * c.dst[2] * c.dst[3],
-                   static_cast<const float*>(o.bias), c.dst[1], c.dst[2] * c.dst[3], static_cast<const float*>(addend),
-                   c.activation, stream);
+                   static_cast<const float*>(o.bias), c.dst[1], c.channels_last ? 1 : c.dst[2] * c.dst[3],
+                   static_cast<const float*>(addend), c.activation, stream);
 }
 
 // ---- cuDNN ----
 
-void describe(cudnnTensorDescriptor_t descriptor, const std::vector<int64_t>& dims) {
+cudnnTensorFormat_t format_of(const Convolution& c) { return c.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW; }
+
+void describe(cudnnTensorDescriptor_t descriptor, cudnnTensorFormat_t format, const std::vector<int64_t>& dims) {
   auto at = [&](size_t i) { return static_cast<int>(dims[i]); };
-  check(cudnnSetTensor4dDescriptor(descriptor, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, at(0), at(1), at(2), at(3)));
+  check(cudnnSetTensor4dDescriptor(descriptor, format, CUDNN_DATA_FLOAT, at(0), at(1), at(2), at(3)));
 }
 
 class DnnConvolution : public Primitive {
  public:
   DnnConvolution(Shared& shared, const Convolution& c) : handle_(shared.dnn), workspace_(shared.workspace), c_(c) {
     auto number = [](int64_t i) { return static_cast<int>(i); };
-    describe(src_, c.src);
-    describe(dst_, c.dst);
-    describe(bias_, {1, c.dst[1], 1, 1});
-    check(cudnnSetFilter4dDescriptor(weights_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW, number(c.weights[0]),
+    describe(src_, format_of(c), c.src);
+    describe(dst_, format_of(c), c.dst);
+    describe(bias_, format_of(c), {1, c.dst[1], 1, 1});
+    check(cudnnSetFilter4dDescriptor(weights_, CUDNN_DATA_FLOAT, format_of(c), number(c.weights[0]),
                                      number(c.weights[1]), number(c.weights[2]), number(c.weights[3])));
     check(cudnnSetConvolution2dDescriptor(convolution_, number(c.pads[0]), number(c.pads[1]), number(c.strides[0]),
                                           number(c.strides[1]), number(c.dilations[0]), number(c.dilations[1]),
                                           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     check(cudnnSetConvolutionGroupCount(convolution_, number(c.groups)));
     check(cudnnSetConvolutionMathType(convolution_, c.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH));
-    check(cudnnSetActivationDescriptor(relu_, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0));
+    const bool is_identity = c.activation.kind == ActivationKind::None;
+    check(cudnnSetActivationDescriptor(activation_, is_identity ? CUDNN_ACTIVATION_IDENTITY : CUDNN_ACTIVATION_RELU,
+                                       CUDNN_NOT_PROPAGATE_NAN, 0));
   }
 
   // cuDNN pads both sides alike; what lies beyond the last window does not matter.
@@ -87,7 +91,7 @@ class DnnConvolution : public Primitive {
     if (fused)
       return cudnnConvolutionBiasActivationForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind,
                                                    space, size, o.addend ? &one : &zero, dst_,
-                                                   o.addend ? o.addend : o.dst, bias_, o.bias, relu_, dst_,
+                                                   o.addend ? o.addend : o.dst, bias_, o.bias, activation_, dst_,
                                                    o.dst) == CUDNN_STATUS_SUCCESS;
     // An addend that lies in dst is added by the convolution itself.
     const bool in_place = o.addend == o.dst;
@@ -105,8 +109,10 @@ class DnnConvolution : public Primitive {
     size_t workspace = 0;
   };
 
-  // cuDNN's fused form always has a bias, and only ReLU after it.
-  bool can_fuse(const Operands& o) const { return o.bias && c_.activation.kind == ActivationKind::Relu; }
+  // cuDNN's fused form always has a bias, and ReLU or, with some algorithms, nothing after it.
+  bool can_fuse(const Operands& o) const {
+    return o.bias && (c_.activation.kind == ActivationKind::Relu || c_.activation.kind == ActivationKind::None);
+  }
 
   const Dnn& handle_;
   Workspace& workspace_;
@@ -114,11 +120,31 @@ class DnnConvolution : public Primitive {
   TensorDescriptor src_, dst_, bias_;
   FilterDescriptor weights_;
   ConvolutionDescriptor convolution_;
-  ActivationDescriptor relu_;
+  ActivationDescriptor activation_;
   Algorithm algorithm_;
 };
 
 // ---- products ----
+
+// A 1x1 kernel at every position: the source is its own windows.
+bool is_pointwise(const Convolution& c) {
+  bool plain = true;
+  for (size_t a = 0; a < 2; a++)
+    plain = plain && c.weights[2 + a] == 1 && c.strides[a] == 1 && c.pads[a] == 0 && c.src[2 + a] == c.dst[2 + a];
+  return plain;
+}
+
+// Positions times channels, by the weights, which lie as [out, in]: with all that follows, which a product takes along.
+MatrixProduct product_of_positions(const Convolution& c) {
+  MatrixProduct p;
+  p.rows = c.dst[0] * c.dst[2] * c.dst[3];
+  p.columns = c.dst[1];
+  p.depth = c.src[1];
+  p.right_transposed = true;
+  p.activation = c.activation;
+  p.tf32 = c.tf32;
+  return p;
+}
 
 // weights [out, in / groups * h * w] times windows [in / groups * h * w, positions], for each image and group. At batch
 // 1 the product fills the device better than a convolution's tiles do.
@@ -146,14 +172,6 @@ class UnfoldedConvolution : public Primitive {
   }
 
  private:
-  // A 1x1 kernel at every position: the source is its own windows.
-  static bool is_pointwise(const Convolution& c) {
-    bool plain = true;
-    for (size_t a = 0; a < 2; a++)
-      plain = plain && c.weights[2 + a] == 1 && c.strides[a] == 1 && c.pads[a] == 0 && c.src[2 + a] == c.dst[2 + a];
-    return plain;
-  }
-
   static MatrixProduct product_of(const Convolution& c) {
     MatrixProduct p;
     p.rows = c.weights[0] / c.groups;
@@ -204,6 +222,7 @@ std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& c
   std::vector<std::unique_ptr<Primitive>> candidates;
   if (c.family != Family::Unfolded && DnnConvolution::can_do(c))
     candidates.push_back(std::make_unique<DnnConvolution>(shared, c));
+  if (c.family != Family::Dnn && c.channels_last) return make_product(shared, product_of_positions(c));
   if (c.family != Family::Dnn && UnfoldedConvolution::unfolded_bytes(c) <= static_cast<int64_t>(kMaxWorkspace))
     candidates.push_back(std::make_unique<UnfoldedConvolution>(shared, c));
   if (candidates.size() == 1) return std::move(candidates[0]);

@@ -23,6 +23,7 @@ enum class Family { All, Dnn, Unfolded };
 struct Convolution {
   std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, h, w]
   int64_t groups = 1;
+  bool channels_last = false;  // of src, weights and dst: n, h, w, c in memory
   int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
   Activation activation;
   Family family = Family::All;
