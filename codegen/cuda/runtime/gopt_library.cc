@@ -27,24 +27,45 @@ void* Workspace::at_least(size_t size) {
   return data_;
 }
 
+namespace {
+
+struct Events {
+  Events() {
+    check(cudaEventCreate(&start), "cannot make an event");
+    check(cudaEventCreate(&stop), "cannot make an event");
+  }
+  ~Events() {
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+  }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+  cudaEvent_t start = nullptr, stop = nullptr;
+};
+
+}  // namespace
+
+// The device is kept busy until all launches are queued: what the host takes for a call, which is more than most
+// kernels take at batch 1, is not a part of what a model replays.
 float time_launch(const std::function<bool(cudaStream_t)>& launch, cudaStream_t stream) {
-  constexpr int kRuns = 7;
+  constexpr int kLaunches = 7, kRounds = 3;
   if (!launch(stream) || cudaStreamSynchronize(stream) != cudaSuccess) {
     cudaGetLastError();
     return -1;
   }
-  cudaEvent_t start, stop;
-  check(cudaEventCreate(&start), "cannot make an event");
-  check(cudaEventCreate(&stop), "cannot make an event");
-  check(cudaEventRecord(start, stream), "cannot record an event");
-  for (int i = 0; i < kRuns; i++) launch(stream);
-  check(cudaEventRecord(stop, stream), "cannot record an event");
-  check(cudaEventSynchronize(stop), "a kernel failed");
-  float milliseconds = 0;
-  check(cudaEventElapsedTime(&milliseconds, start, stop), "cannot read an event");
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
-  return milliseconds / kRuns;
+  const Events events;
+  float least = 0;
+  for (int round = 0; round < kRounds; round++) {
+    keep_busy(stream);
+    check(cudaEventRecord(events.start, stream), "cannot record an event");
+    for (int i = 0; i < kLaunches; i++) launch(stream);
+    check(cudaEventRecord(events.stop, stream), "cannot record an event");
+    check(cudaEventSynchronize(events.stop), "a kernel failed");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, events.start, events.stop), "cannot read an event");
+    if (round == 0 || milliseconds < least) least = milliseconds;
+  }
+  return least / kLaunches;
 }
 
 struct Library::State {

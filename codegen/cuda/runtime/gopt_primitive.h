@@ -71,6 +71,9 @@ std::unique_ptr<Primitive> make_product(Shared& shared, const MatrixProduct& pro
 void apply_epilogue(float* dst, int64_t count, const float* bias, int64_t channels, int64_t inner, const float* addend,
                     const Activation& activation, cudaStream_t stream);
 
+// For half a millisecond.
+void keep_busy(cudaStream_t stream);
+
 // Every window of the source as a column: dst[image, channel, ky, kx, y, x].
 void unfold(float* dst, const float* src, const Convolution& convolution, cudaStream_t stream);
 
