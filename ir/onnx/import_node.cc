@@ -234,6 +234,20 @@ void fold_values(ImportState& state, const NodeView& view, Values& values) {
 
 // ---- the whole ----
 
+// What the node says beside what it computes: documentation, and fields of newer versions of the format.
+std::string annotations_of(onnx::NodeProto& node) {
+  google::protobuf::RepeatedPtrField<onnx::AttributeProto> attributes;  // may hold much
+  attributes.Swap(node.mutable_attribute());
+  onnx::NodeProto rest = node;
+  attributes.Swap(node.mutable_attribute());
+  rest.clear_input();
+  rest.clear_output();
+  rest.clear_name();
+  rest.clear_op_type();
+  rest.clear_domain();
+  return rest.SerializeAsString();
+}
+
 Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node, const NodeView& view) {
   const auto function = state.functions.find({normal_domain(node.domain()), node.op_type()});
   if (function != state.functions.end() && !function->second) return MaybeValues();
@@ -262,6 +276,7 @@ Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node
     return std::vector<Value>{value};
   }
   Values opaque_inputs = view.inputs;
+  state.builder.annotate(annotations_of(node));
   while (!view.inputs.empty() && !view.inputs.back()) view.inputs.pop_back();
   GOPT_ASSIGN_OR_RETURN(MaybeValues values, import_by_meaning(state, node, view));
   if (values) {
