@@ -75,8 +75,9 @@ TEST(LinkedModels, AFolderOfAnotherPrefixIsLoaded) {
   const std::string folder = emit_to("loaded", "my_net", "y = Abs(x)");
   auto model = LoadedModel::build_and_load(folder, 1);
   ASSERT_TRUE(model.ok()) << model.error().message;
+  LoadedModel loaded = *model;
   const auto outputs =
-      model->run({Tensor::from_values<double>(ElementType::Float32, {64, 300}, std::vector<double>(64 * 300, -3))});
+      loaded.run({Tensor::from_values<double>(ElementType::Float32, {64, 300}, std::vector<double>(64 * 300, -3))});
   ASSERT_TRUE(outputs.ok()) << outputs.error().message;
   EXPECT_EQ((*outputs)[0].to_doubles()[0], 3.0);
 }

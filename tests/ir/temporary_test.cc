@@ -89,10 +89,11 @@ TEST(TemporaryFolder, BesideAPathMayTakeItsName) {
 }
 
 void stage(StagedFiles& staged, const std::string& path, const std::string& text) {
-  auto file = TemporaryFile::create(path);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  ASSERT_TRUE(file->write(text).ok());
-  ASSERT_TRUE(staged.add(*std::move(file)).ok());
+  auto made = TemporaryFile::create(path);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  TemporaryFile file = *std::move(made);
+  ASSERT_TRUE(file.write(text).ok());
+  ASSERT_TRUE(staged.add(std::move(file)).ok());
 }
 
 TEST(StagedFiles, AppearTogether) {

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -27,6 +28,7 @@ namespace gopt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using Position = std::atomic<uint64_t>;  // the seed that is being done, where parent and worker see it
 constexpr auto kMostTime = std::chrono::seconds(10);
 
 struct Options {
@@ -94,11 +96,11 @@ void read_and_write(const onnx::ModelProto& model, const TestFolder& folder) {
   }
 }
 
-// The seeds of a worker, one after another; `at`, which the parent sees, says which is being done.
-[[noreturn]] void work(const std::vector<onnx::ModelProto>& models, uint64_t end, volatile uint64_t* at) {
+// The seeds of a worker, one after another, from `at` on.
+[[noreturn]] void work(const std::vector<onnx::ModelProto>& models, uint64_t end, Position& at) {
   const TestFolder folder;
   try {
-    for (; *at < end; *at = *at + 1) read_and_write(mutant(models, *at), folder);
+    for (; at < end; at++) read_and_write(mutant(models, at), folder);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "exception: %s\n", e.what());
     std::filesystem::remove_all(folder.path());
@@ -109,8 +111,8 @@ void read_and_write(const onnx::ModelProto& model, const TestFolder& folder) {
 }
 
 // Waits for the worker as long as it goes on. How it failed; empty where it did not.
-std::string watch(pid_t worker, const volatile uint64_t* at, Clock::time_point deadline, bool& timed_out) {
-  uint64_t last = *at;
+std::string watch(pid_t worker, const Position& at, Clock::time_point deadline, bool& timed_out) {
+  uint64_t last = at;
   auto since = Clock::now();
   while (true) {
     int status = 0;
@@ -118,7 +120,7 @@ std::string watch(pid_t worker, const volatile uint64_t* at, Clock::time_point d
       if (WIFSIGNALED(status)) return std::string("signal: ") + strsignal(WTERMSIG(status));
       return WEXITSTATUS(status) == 0 ? "" : "exit status " + std::to_string(WEXITSTATUS(status));
     }
-    if (*at != last) last = *at, since = Clock::now();
+    if (at != last) last = at, since = Clock::now();
     const bool hangs = Clock::now() - since > kMostTime;
     timed_out = Clock::now() > deadline;
     if (hangs || timed_out) {
@@ -139,24 +141,23 @@ void keep(const onnx::ModelProto& model, uint64_t seed, const std::string& folde
 
 int fuzz(const Options& o) {
   const std::vector<onnx::ModelProto> models = all_models(o.files);
-  auto* at = static_cast<volatile uint64_t*>(
-      mmap(nullptr, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  *at = o.first;
+  Position& at =
+      *new (mmap(nullptr, sizeof(Position), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Position(o.first);
   const auto deadline = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(o.seconds * 1e3));
   const uint64_t end = o.first + o.count;
   int failed = 0;
   bool timed_out = false;
-  while (*at < end && !timed_out) {
+  while (at < end && !timed_out) {
     const pid_t worker = fork();
     if (worker == 0) work(models, end, at);
     const std::string how = watch(worker, at, deadline, timed_out);
     if (how.empty()) continue;
-    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(*at), how.c_str());
-    keep(mutant(models, *at), *at, o.keep);
+    std::printf("seed %llu: %s\n", static_cast<unsigned long long>(at.load()), how.c_str());
+    keep(mutant(models, at), at, o.keep);
     failed++;
-    *at = *at + 1;
+    at++;
   }
-  std::printf("%llu mutants of %zu models, %d failed\n", static_cast<unsigned long long>(*at - o.first), models.size(),
+  std::printf("%llu mutants of %zu models, %d failed\n", static_cast<unsigned long long>(at - o.first), models.size(),
               failed);
   return failed > 0 ? 1 : 0;
 }

@@ -18,8 +18,6 @@
 namespace gopt {
 namespace {
 
-void PrintTo(const SampleModel& row, std::ostream* out) { *out << row.name; }
-
 std::map<std::string, Tensor> random_inputs(const Graph& graph) {
   std::mt19937 random(7);
   std::map<std::string, Tensor> inputs;

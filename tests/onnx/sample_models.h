@@ -17,6 +17,8 @@ struct SampleModel {
   bool opaque = false;  // holds nodes without a definition: only what is written is compared
 };
 
+inline void PrintTo(const SampleModel& row, std::ostream* out) { *out << row.name; }
+
 const std::vector<SampleModel>& sample_models();
 // The one of that name, filled in.
 void fill_sample(const std::string& name, TestModel& model);
