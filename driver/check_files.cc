@@ -30,8 +30,7 @@ Result<Draws> draw_all(const Graph& original, const std::vector<double>& constan
 // With these numbers for symbols. Errors: also those of the runner, which may take other numbers.
 Status check_with(const Graph& original, const Graph& optimized, const std::string& written, const CheckOptions& o,
                   const Substitution& extents, uint64_t seed, CheckReport& report) {
-  GOPT_ASSIGN_OR_RETURN(const Draws draws,
-                        draw_all(original, removed_constants(original, optimized), extents, seed));
+  GOPT_ASSIGN_OR_RETURN(const Draws draws, draw_all(original, removed_constants(original, optimized), extents, seed));
   GOPT_ASSIGN_OR_RETURN(const auto expected, o.runner->run(o.original_file, draws.inputs));
   auto outputs = o.runner->run(written, draws.inputs);
   if (!outputs.ok()) return std::move(outputs).with_context("what would be written").error();

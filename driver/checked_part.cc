@@ -68,8 +68,8 @@ class Cutter {
     int count = 0;
     for (size_t at = 0; at < graph_.nodes().size(); at++) {
       const auto made = done_.find({graph_.nodes()[at], 0});
-      count += runs(graph_, at) && !is_cut(*graph_.nodes()[at]) && made != done_.end() &&
-               built.contains(made->second.node);
+      count +=
+          runs(graph_, at) && !is_cut(*graph_.nodes()[at]) && made != done_.end() && built.contains(made->second.node);
     }
     return count;
   }
@@ -99,8 +99,7 @@ class Cutter {
     const auto made = builder_.add(node->op, std::move(inputs), with_extents(node->attributes, extents_),
                                    static_cast<int>(node->outputs.size()), node->name, node->output_names);
     if (!made.ok()) return Error{node->name + ": " + made.error().message};
-    for (size_t k = 0; k < node->outputs.size(); k++)
-      done_[{node, static_cast<int>(k)}] = {*made, static_cast<int>(k)};
+    for (size_t k = 0; k < node->outputs.size(); k++) done_[{node, static_cast<int>(k)}] = {*made, static_cast<int>(k)};
     return Unit{};
   }
 
@@ -141,8 +140,8 @@ Result<CheckedPart> part_with(const Graph& original, const Graph& optimized, con
     for (const std::string& name : left_out) text += (text.empty() ? "" : ", ") + name;
     return Error{"nothing of it can be run here beside " + text};
   }
-  CheckedPart part{first.build(shared), second.build(shared), 0, {left_out.begin(), left_out.end()},
-                   print_extents(extents)};
+  CheckedPart part{
+      first.build(shared), second.build(shared), 0, {left_out.begin(), left_out.end()}, print_extents(extents)};
   part.nodes_checked = first.count_needed(part.original);
   return part;
 }

@@ -21,8 +21,9 @@ class OnnxRuntimeRunner : public FileRunner {
     GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
     auto started = start(folder, {});
     if (!started.ok())
-      return Error{started.error().message + "; --check onnxruntime needs a Python with numpy and onnxruntime "
-                                             "(--python says which)"};
+      return Error{started.error().message +
+                   "; --check onnxruntime needs a Python with numpy and onnxruntime "
+                   "(--python says which)"};
     return Unit{};
   }
 

@@ -146,8 +146,8 @@ Status StagedFiles::save(Step& step) {
 
 Status StagedFiles::place(Step& step) {
   GOPT_RETURN_IF_ERROR(save(step));
-  const int failed = step.made.empty() ? ::unlink(step.target.c_str())
-                                       : ::rename(step.made.c_str(), step.target.c_str());
+  const int failed =
+      step.made.empty() ? ::unlink(step.target.c_str()) : ::rename(step.made.c_str(), step.target.c_str());
   if (failed != 0 && !(step.made.empty() && errno == ENOENT))
     return Error{step.target.string() + ": cannot be written: " + std::strerror(errno)};
   step.is_placed = true;

@@ -87,14 +87,16 @@ class CpuEmitter {
 
   std::string model_text() const {
     std::string text =
-        "#include \"model.h\"\n\n#include <omp.h>\n\n#include <atomic>\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_dnnl.h\"\n"
+        "#include \"model.h\"\n\n#include <omp.h>\n\n#include <atomic>\n#include <cstdio>\n#include "
+        "<memory>\n\n#include \"gopt_dnnl.h\"\n"
         "#include \"gopt_memory.h\"\n" +
         std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n\n" +
         print_tables(plan_);
     text +=
         "struct gopt_model {\n  gopt_runtime::Weights weights;\n  gopt_runtime::Block arena;\n  gopt_runtime::Library "
         "library;\n  int threads;\n"
-        "  std::string error;\n  std::atomic_flag busy = ATOMIC_FLAG_INIT;\n\n  gopt_model(const char* path, int count)\n      : weights(path, " +
+        "  std::string error;\n  std::atomic_flag busy = ATOMIC_FLAG_INIT;\n\n  gopt_model(const char* path, int "
+        "count)\n      : weights(path, " +
         std::to_string(weights_file_size(plan_)) + "), arena(" + std::to_string(plan_.arena_bytes) +
         "), library(count), threads(count) {}\n};\n\nnamespace {\n\n";
     text += indented(

@@ -26,11 +26,10 @@ Outcome compile_and_run(const std::string& compiler, const std::vector<std::stri
   const std::string root = scratch_folder("linked");
   std::ofstream(root + "/main.cc") << main;
   std::string sources;
-  for (const std::string& folder : folders)
-    sources += " $(ls " + folder + "/*.cc | grep -v example.cc)";
-  const Outcome built = run_command("cd " + root + " && " + compiler +
-                                    " -std=c++17 -O0 -Wall -Wextra -Werror -fopenmp -I. main.cc" + sources +
-                                    " -ldnnl -lpthread -o program");
+  for (const std::string& folder : folders) sources += " $(ls " + folder + "/*.cc | grep -v example.cc)";
+  const Outcome built =
+      run_command("cd " + root + " && " + compiler + " -std=c++17 -O0 -Wall -Wextra -Werror -fopenmp -I. main.cc" +
+                  sources + " -ldnnl -lpthread -o program");
   EXPECT_EQ(built.status, 0) << built.text;
   return built.status == 0 ? run_command("cd " + root + " && ./program") : built;
 }
@@ -128,7 +127,8 @@ int main() {
 )";
 
 TEST(LinkedModels, ASecondThreadIsRefused) {
-  const std::string folder = emit_to("threads", "gopt", "a = Sin(x)\nb = Abs(x)\nc = Mul(a, a)\nd = Sub(c, c)\ny = Add(b, d)");
+  const std::string folder =
+      emit_to("threads", "gopt", "a = Sin(x)\nb = Abs(x)\nc = Mul(a, a)\nd = Sub(c, c)\ny = Add(b, d)");
   const Outcome outcome = compile_and_run("g++", {folder}, kTwoThreads);
   EXPECT_EQ(outcome.text, "refused 1, wrong 0\n");
 }

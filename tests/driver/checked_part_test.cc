@@ -91,8 +91,8 @@ TEST(CheckedPart, SymbolsBecomeNumbers) {
 
 // A window of 9 does not fit an image of 2 or 3: larger ones are tried.
 TEST(CheckedPart, ExtentsAreLargeEnough) {
-  const Graph graph = graph_of(
-      "input x : f32[1,1,h,w]\np = MaxPool(x) {kernel_shape=[9,9]}\nq = Relu(p)\noutput y = q");
+  const Graph graph =
+      graph_of("input x : f32[1,1,h,w]\np = MaxPool(x) {kernel_shape=[9,9]}\nq = Relu(p)\noutput y = q");
   const auto part = part_to_check(graph, graph);
   ASSERT_TRUE(part.ok()) << part.error().message;
   EXPECT_EQ(part->extents, "h=16, w=16");

@@ -170,8 +170,8 @@ class InferenceSession:
     def get_inputs(self): return [Port()]
     def run(self, _, feed): return [numpy.full((16, 32), self.value, numpy.float32)]
 )");
-  write_file(folder.file("other"), "#!/bin/sh\nPYTHONPATH=" + folder.path().string() + " exec " + test_python() +
-                                       " \"$@\"\n");
+  write_file(folder.file("other"),
+             "#!/bin/sh\nPYTHONPATH=" + folder.path().string() + " exec " + test_python() + " \"$@\"\n");
   std::filesystem::permissions(folder.file("other"), std::filesystem::perms::owner_all);
   const Judged other = optimize_by("--check onnxruntime --python " + folder.file("other"));
   EXPECT_EQ(other.outcome.status, 1) << other.outcome.text;

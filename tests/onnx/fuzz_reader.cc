@@ -141,8 +141,8 @@ void keep(const onnx::ModelProto& model, uint64_t seed, const std::string& folde
 
 int fuzz(const Options& o) {
   const std::vector<onnx::ModelProto> models = all_models(o.files);
-  Position& at =
-      *new (mmap(nullptr, sizeof(Position), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Position(o.first);
+  Position& at = *new (mmap(nullptr, sizeof(Position), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+                     Position(o.first);
   const auto deadline = Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(o.seconds * 1e3));
   const uint64_t end = o.first + o.count;
   int failed = 0;

@@ -39,11 +39,11 @@ class Mutator {
   void change() {
     using Change = void (Mutator::*)();
     // Attributes are where most was found: they come most often.
-    constexpr Change kChanges[] = {&Mutator::attribute,   &Mutator::attribute, &Mutator::attribute, &Mutator::attribute,
-                                   &Mutator::known,       &Mutator::known,     &Mutator::node_input, &Mutator::node_input,
-                                   &Mutator::node_output, &Mutator::node_kind, &Mutator::node_list,  &Mutator::declaration,
-                                   &Mutator::declaration, &Mutator::tensor,    &Mutator::tensor,     &Mutator::opset,
-                                   &Mutator::function,    &Mutator::sparse};
+    constexpr Change kChanges[] = {
+        &Mutator::attribute, &Mutator::attribute,   &Mutator::attribute,   &Mutator::attribute,   &Mutator::known,
+        &Mutator::known,     &Mutator::node_input,  &Mutator::node_input,  &Mutator::node_output, &Mutator::node_kind,
+        &Mutator::node_list, &Mutator::declaration, &Mutator::declaration, &Mutator::tensor,      &Mutator::tensor,
+        &Mutator::opset,     &Mutator::function,    &Mutator::sparse};
     (this->*kChanges[pick(std::size(kChanges))])();
   }
 
@@ -72,7 +72,8 @@ class Mutator {
     std::vector<std::string> names{"", "nothing has this name"};
     for (const auto& value : model_.graph().input()) names.push_back(value.name());
     for (const auto& tensor : model_.graph().initializer()) names.push_back(tensor.name());
-    for (const auto& each : model_.graph().node()) names.insert(names.end(), each.output().begin(), each.output().end());
+    for (const auto& each : model_.graph().node())
+      names.insert(names.end(), each.output().begin(), each.output().end());
     return names[pick(names.size())];
   }
 
@@ -146,10 +147,31 @@ class Mutator {
       changed->set_output(static_cast<int>(pick(changed->output_size())), some_name());
   }
   void node_kind() {
-    static const char* const kOthers[] = {"ConvTranspose", "LSTM", "Loop", "Scan", "If", "Resize", "Einsum", "TopK",
-                                          "NonMaxSuppression", "SequenceAt", "Unique", "CumSum", "Compress",
-                                          "ConstantOfShape", "Constant", "RoiAlign", "MaxUnpool", "QLinearConv",
-                                          "Upsample", "BitShift", "SpaceToDepth", "EyeLike", "OneHot", "STFT", "Dropout"};
+    static const char* const kOthers[] = {"ConvTranspose",
+                                          "LSTM",
+                                          "Loop",
+                                          "Scan",
+                                          "If",
+                                          "Resize",
+                                          "Einsum",
+                                          "TopK",
+                                          "NonMaxSuppression",
+                                          "SequenceAt",
+                                          "Unique",
+                                          "CumSum",
+                                          "Compress",
+                                          "ConstantOfShape",
+                                          "Constant",
+                                          "RoiAlign",
+                                          "MaxUnpool",
+                                          "QLinearConv",
+                                          "Upsample",
+                                          "BitShift",
+                                          "SpaceToDepth",
+                                          "EyeLike",
+                                          "OneHot",
+                                          "STFT",
+                                          "Dropout"};
     onnx::NodeProto* changed = node();
     if (!changed) return;
     switch (pick(4)) {

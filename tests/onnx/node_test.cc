@@ -187,7 +187,8 @@ TEST(OnnxNodeTests, EveryOperatorOfTheTableComputesWhatOnnxSays) {
   EXPECT_GE(passed, kFewestPassing);
 }
 
-// Every model of the suite, those with nodes that are not in the table too, is read, written, and run by another reader.
+// Every model of the suite, those with nodes that are not in the table too, is read, written, and run by another
+// reader.
 TEST(OnnxNodeTests, WhatIsWrittenComputesTheSameInOnnxRuntime) {
   const std::vector<fs::path> folders = test_folders();
   if (folders.empty()) GTEST_SKIP() << "ONNX's test data are not installed (Debian: libonnx-testdata)";
@@ -199,8 +200,8 @@ TEST(OnnxNodeTests, WhatIsWrittenComputesTheSameInOnnxRuntime) {
     const Status written = export_onnx(imported->graph, folder.file(test.filename().string() + ".onnx"));
     ASSERT_TRUE(written.ok()) << written.error().message;
   }
-  const Outcome outcome = run_command(test_python() + " " GOPT_CHECK_BACKEND " " +
-                                      folders[0].parent_path().string() + " " + folder.path().string());
+  const Outcome outcome = run_command(test_python() + " " GOPT_CHECK_BACKEND " " + folders[0].parent_path().string() +
+                                      " " + folder.path().string());
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   std::cout << outcome.text;
 }

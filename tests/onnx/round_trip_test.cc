@@ -59,7 +59,8 @@ TEST_P(RoundTrip, KeepsTheGraph) {
   for (size_t i = 0; i < expected->size(); i++) EXPECT_EQ((*expected)[i].to_doubles(), (*actual)[i].to_doubles());
 }
 
-INSTANTIATE_TEST_SUITE_P(Onnx, RoundTrip, testing::ValuesIn(sample_models()), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Onnx, RoundTrip, testing::ValuesIn(sample_models()),
+                         [](const auto& info) { return info.param.name; });
 
 // ---- one by one ----
 
