@@ -270,7 +270,12 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
 
 Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node, int position, NameScope& scope) {
   NodeView view{node, {}, scope, scope.opset()};
-  for (const std::string& name : node.input()) view.inputs.push_back(name.empty() ? Value{} : *scope.find(name));
+  for (const std::string& name : node.input()) {
+    const Value* value = name.empty() ? nullptr : scope.find(name);
+    // What a node has fewer of than the file says it has.
+    if (!name.empty() && !value) return Error{"reads '" + name + "', which the node that should give it does not"};
+    view.inputs.push_back(value ? *value : Value{});
+  }
   if (node.op_type() == "Constant" && normal_domain(node.domain()).empty()) {
     GOPT_ASSIGN_OR_RETURN(const Value value, import_constant_node(state, node, position, scope));
     return std::vector<Value>{value};
