@@ -58,6 +58,29 @@ std::string print_tables(const Plan& plan) {
          "const char* gopt_kernel_name(int number) { return " + bounded("kKernelNames", kernels, "nullptr") + "; }\n\n";
 }
 
+const char* const kRunning = R"(// The model that refused this thread last, as it was running in another.
+thread_local const gopt_model* refused = nullptr;
+
+struct Running {
+  gopt_model& model;
+  const bool is_mine;
+  explicit Running(gopt_model& wanted) : model(wanted), is_mine(!wanted.busy.test_and_set(std::memory_order_acquire)) {
+    refused = is_mine ? nullptr : &model;
+  }
+  ~Running() {
+    if (is_mine) model.busy.clear(std::memory_order_release);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+};
+
+)";
+
+const char* const kGuardedError = R"(const char* gopt_error(const gopt_model* model) {
+  return refused == model ? "another thread is running this model; create one for each thread" : model->error.c_str();
+}
+)";
+
 std::string print_attempt(const std::string& create) {
   return "try {\n" + create + "} catch (const std::exception&) {\nlibrary.add_nothing();\n}\n";
 }

@@ -2,9 +2,12 @@
 #include <stdlib.h>
 
 #include <chrono>
+#include <fstream>
+#include <sstream>
 
 #include "build_folder.h"
 #include "gopt/codegen.h"
+#include "prefix.h"
 #include "runtime/model.h"
 
 namespace gopt {
@@ -28,11 +31,24 @@ struct LoadedModel::State {
 
 namespace {
 
+// A built library and what its functions' names begin with.
+struct Library {
+  void* handle;
+  std::string prefix;
+};
+
 template <class F>
-Status find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(dlsym(library, name));
-  if (!function) return Error{std::string("the built library has no function ") + name};
+Status find(const Library& library, const std::string& what, F& function) {
+  const std::string name = library.prefix + "_" + what;
+  function = reinterpret_cast<F>(dlsym(library.handle, name.c_str()));
+  if (!function) return Error{"the built library has no function " + name};
   return Unit{};
+}
+
+std::string prefix_in(const std::string& folder) {
+  std::ostringstream header;
+  header << std::ifstream(folder + "/model.h").rdbuf();
+  return codegen::prefix_of(header.str());
 }
 
 ModelValue describe(const gopt_tensor_info& info) {
@@ -41,13 +57,13 @@ ModelValue describe(const gopt_tensor_info& info) {
   return {info.name, {static_cast<ElementType>(info.element), shape}};
 }
 
-Status read_infos(void* library, std::vector<ModelValue>& inputs, std::vector<ModelValue>& outputs) {
+Status read_infos(const Library& library, std::vector<ModelValue>& inputs, std::vector<ModelValue>& outputs) {
   decltype(&gopt_input_count) input_count, output_count;
   decltype(&gopt_input) input, output;
-  GOPT_RETURN_IF_ERROR(find(library, "gopt_input_count", input_count));
-  GOPT_RETURN_IF_ERROR(find(library, "gopt_output_count", output_count));
-  GOPT_RETURN_IF_ERROR(find(library, "gopt_input", input));
-  GOPT_RETURN_IF_ERROR(find(library, "gopt_output", output));
+  GOPT_RETURN_IF_ERROR(find(library, "input_count", input_count));
+  GOPT_RETURN_IF_ERROR(find(library, "output_count", output_count));
+  GOPT_RETURN_IF_ERROR(find(library, "input", input));
+  GOPT_RETURN_IF_ERROR(find(library, "output", output));
   for (int i = 0; i < input_count(); i++) inputs.push_back(describe(*input(i)));
   for (int i = 0; i < output_count(); i++) outputs.push_back(describe(*output(i)));
   return Unit{};
@@ -98,15 +114,16 @@ Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int t
   limit_spinning();
   state->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!state->library) return Error{std::string("cannot load the built library: ") + dlerror()};
+  const Library library{state->library, prefix_in(folder)};
   decltype(&gopt_create) create;
-  GOPT_RETURN_IF_ERROR(find(state->library, "gopt_create", create));
-  GOPT_RETURN_IF_ERROR(find(state->library, "gopt_run", state->run));
-  GOPT_RETURN_IF_ERROR(find(state->library, "gopt_profile", state->profile));
-  GOPT_RETURN_IF_ERROR(find(state->library, "gopt_error", state->error));
-  GOPT_RETURN_IF_ERROR(find(state->library, "gopt_kernel_count", state->kernel_count));
-  GOPT_RETURN_IF_ERROR(find(state->library, "gopt_kernel_name", state->kernel_name));
-  GOPT_RETURN_IF_ERROR(find(state->library, "gopt_destroy", state->destroy));
-  GOPT_RETURN_IF_ERROR(read_infos(state->library, state->inputs, state->outputs));
+  GOPT_RETURN_IF_ERROR(find(library, "create", create));
+  GOPT_RETURN_IF_ERROR(find(library, "run", state->run));
+  GOPT_RETURN_IF_ERROR(find(library, "profile", state->profile));
+  GOPT_RETURN_IF_ERROR(find(library, "error", state->error));
+  GOPT_RETURN_IF_ERROR(find(library, "kernel_count", state->kernel_count));
+  GOPT_RETURN_IF_ERROR(find(library, "kernel_name", state->kernel_name));
+  GOPT_RETURN_IF_ERROR(find(library, "destroy", state->destroy));
+  GOPT_RETURN_IF_ERROR(read_infos(library, state->inputs, state->outputs));
   char error[512] = "";
   state->model = create((folder + "/weights.bin").c_str(), threads, error, sizeof error);
   if (!state->model) return Error{error};

@@ -100,22 +100,27 @@ std::set<std::string> read_manifest(const fs::path& folder) {
 }
 
 // Each new file takes the place of the old one; old ones that are no more go; what else is there stays.
-Status replace_files(const std::vector<std::string>& names, std::set<std::string> old, const fs::path& made,
-                     const fs::path& target) {
+void replace_files(const std::vector<std::string>& names, std::set<std::string> old, const fs::path& made,
+                   const fs::path& target, StagedFiles& staged) {
   std::error_code error;
   for (const std::string& name : names) {
     old.erase(name);
-    fs::rename(made / name, target / name, error);
-    if (error) return Error{"cannot replace " + (target / name).string() + ": " + error.message()};
+    staged.add(made / name, target / name);
   }
   for (const std::string& name : old)
-    if (fs::is_regular_file(fs::symlink_status(target / name, error))) fs::remove(target / name, error);
-  return Unit{};
+    if (fs::is_regular_file(fs::symlink_status(target / name, error))) staged.remove(target / name);
 }
 
 fs::path without_last_slash(const std::string& folder) {
   const fs::path target = fs::path(folder).lexically_normal();
   return target.has_filename() ? target : target.parent_path();
+}
+
+std::string first_name_in(const fs::path& folder) {
+  std::error_code error;
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder, error)) names.insert(entry.path().filename().string());
+  return names.empty() ? "unreadable ones" : *names.begin();
 }
 
 }  // namespace
@@ -127,12 +132,19 @@ Status check_emit_folder(const std::string& folder, bool force) {
   if (!fs::is_directory(target, error)) return Error{folder + " is not a folder"};
   if (fs::is_empty(target, error)) return Unit{};
   if (!fs::exists(target / kManifest, error))
-    return Error{folder + " holds files that were not emitted (it has no " + kManifest + "); name another folder"};
+    return Error{folder + " holds files that were not emitted, " + first_name_in(target) + " for one (it has no " +
+                 kManifest + "); name another folder"};
   if (!force) return Error{folder + " exists already; --force replaces what was emitted there"};
   return Unit{};
 }
 
-Status write_emitted(const EmittedCode& code, const std::string& folder, bool force) {
+bool is_emitted(const std::string& folder, const std::string& file) {
+  std::error_code error;
+  const fs::path target = without_last_slash(folder), name = fs::path(file).filename();
+  return read_manifest(target).count(name.string()) > 0 && fs::equivalent(target / name, file, error) && !error;
+}
+
+Status stage_emitted(const EmittedCode& code, const std::string& folder, bool force, StagedFiles& staged) {
   GOPT_RETURN_IF_ERROR(check_emit_folder(folder, force));
   std::error_code error;
   const std::vector<std::string> names = names_of(code);
@@ -141,13 +153,22 @@ Status write_emitted(const EmittedCode& code, const std::string& folder, bool fo
   for (const std::string& name : names)
     if (!old.count(name) && fs::exists(fs::symlink_status(target / name, error)))
       return Error{folder + " holds " + name + ", which was not emitted; name another folder"};
-  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder beside, TemporaryFolder::beside(target));
+  for (const std::string& name : names)
+    if (fs::is_directory(target / name, error)) return Error{folder + " holds a folder " + name + "; name another one"};
+  GOPT_ASSIGN_OR_RETURN(TemporaryFolder beside, TemporaryFolder::beside(target));
   GOPT_RETURN_IF_ERROR(write_files(code, beside.path()));
-  if (fs::exists(target, error)) return replace_files(names, old, beside.path(), target);
-  fs::rename(beside.path(), target, error);
-  if (error)
-    return Error{"cannot rename " + beside.path().string() + " to " + target.string() + ": " + error.message()};
+  if (fs::exists(target, error) && !fs::is_empty(target, error))
+    replace_files(names, old, beside.path(), target, staged);
+  else
+    staged.add(beside.path(), target);
+  staged.keep(std::move(beside));
   return Unit{};
+}
+
+Status write_emitted(const EmittedCode& code, const std::string& folder, bool force) {
+  StagedFiles staged;
+  GOPT_RETURN_IF_ERROR(stage_emitted(code, folder, force, staged));
+  return staged.commit();
 }
 
 }  // namespace gopt

@@ -1,6 +1,8 @@
 #include "check.h"
 
+#include "check_files.h"
 #include "check_inputs.h"
+#include "checked_part.h"
 #include "draw_inputs.h"
 #include "gopt/interpreter.h"
 
@@ -29,20 +31,9 @@ Result<Runner> runner_for(PlannedGraph& planned, bool interprets) {
   return runner;
 }
 
-// Numbers far from ordinary ones lose digits in both models. What a rewrite must not do to them is to overflow, or to
-// leave nothing of a result; where the original does that itself, nothing is asked.
-Tolerance tolerance_for(InputKind kind, Tolerance tolerance) {
-  constexpr double kLooser = 100;
-  if (kind == InputKind::Ordinary) return tolerance;
-  return {tolerance.relative * kLooser, tolerance.absolute, true};
-}
-
 Result<std::map<std::string, Tensor>> draw_ordinary(const Graph& graph, uint64_t seed) {
   return has_symbolic_inputs(graph) ? draw_inputs_of_any_extent(graph, seed) : draw_inputs(graph, seed);
 }
-
-constexpr InputKind kInputKinds[] = {InputKind::Ordinary, InputKind::Large,  InputKind::Tiny,
-                                     InputKind::Shifted,  InputKind::Masked, InputKind::NearConstants};
 
 Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& o, double operations, uint64_t seed,
                  CheckReport& report) {
@@ -59,31 +50,16 @@ Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& 
     const auto inputs = kind == InputKind::Ordinary ? ordinary : inputs_of_kind(ordinary, kind, constants, seed + 1);
     GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(inputs));
     GOPT_ASSIGN_OR_RETURN(const auto b, other.run(inputs));
-    std::vector<Difference> differences;
-    bool passed = true;
-    for (size_t k = 0; k < a.size(); k++) {
-      differences.push_back(difference(original.outputs()[k].name, a[k], b[k], tolerance_for(kind, o.tolerance)));
-      passed &= differences.back().passed;
-    }
-    report.draws.emplace_back(to_string(kind));
-    if (kind == InputKind::Ordinary || !passed) report.differences = differences;
-    report.differences_of_draw.push_back(std::move(differences));
-    report.checked = true;
-    report.passed = passed;
-    if (!passed) break;
+    add_draw(report, original, kind, a, b, o.tolerance);
+    if (!report.passed) break;
   }
   return Unit{};
 }
 
-}  // namespace
-
-CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const CheckOptions& o, double operations,
+// Graphs that can be run as they are, but for symbols.
+CheckReport check_whole(PlannedGraph& original, PlannedGraph& optimized, const CheckOptions& o, double operations,
                         uint64_t seed) {
   CheckReport report;
-  if (o.engine == CheckEngine::Off) {
-    report.why_not = "switched off";
-    return report;
-  }
   const bool is_small = operations < kInterpretBelow, is_asked = o.engine == CheckEngine::Interpreter;
   const bool is_free = o.engine == CheckEngine::Auto;
   report.engine = is_asked || (is_free && operations < kInterpretOften) ? kInterpreter : kCpu;
@@ -103,6 +79,41 @@ CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const C
     report.checked = report.passed = false;
     report.why_not = status.error().message;
   }
+  return report;
+}
+
+// What can be run of graphs that hold more than that.
+CheckReport check_part(const Graph& original, const Graph& optimized, const CheckOptions& o, uint64_t seed) {
+  const auto part = part_to_check(original, optimized);
+  if (!part.ok()) return {.why_not = part.error().message};
+  const CostSource costs;
+  const Target target{TargetKind::Cpu, 1};
+  PlannedGraph first(part->original, target, costs), second(part->optimized, target, costs);
+  const double operations = plan_cost_oracle(target, costs.make())->estimate(part->original).operations;
+  CheckReport report = check_whole(first, second, o, operations, seed);
+  report.nodes_checked = part->nodes_checked;
+  report.left_out = part->left_out;
+  report.extents = part->extents;
+  return report;
+}
+
+}  // namespace
+
+CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const CheckOptions& o, double operations,
+                        uint64_t seed) {
+  if (o.engine == CheckEngine::Off) return {.why_not = "switched off"};
+  const bool is_by_files = o.engine == CheckEngine::Files;
+  const int nodes = count_operators(original.graph());
+  CheckReport report;
+  if (is_by_files) {
+    report = check_files(original.graph(), optimized.graph(), o, seed);
+  } else if (is_whole(original.graph())) {
+    report = check_whole(original, optimized, o, operations, seed);
+  } else {
+    report = check_part(original.graph(), optimized.graph(), o, seed);
+  }
+  report.nodes = nodes;
+  if (is_by_files || report.left_out.empty()) report.nodes_checked = report.checked ? nodes : 0;
   return report;
 }
 

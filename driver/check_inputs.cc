@@ -63,6 +63,30 @@ std::string_view to_string(InputKind kind) {
   return "";
 }
 
+// Numbers far from ordinary ones lose digits in both models. What a rewrite must not do to them is to overflow, or to
+// leave nothing of a result; where the original does that itself, nothing is asked.
+Tolerance tolerance_for(InputKind kind, Tolerance tolerance) {
+  constexpr double kLooser = 100;
+  if (kind == InputKind::Ordinary) return tolerance;
+  return {tolerance.relative * kLooser, tolerance.absolute, true};
+}
+
+void add_draw(CheckReport& report, const Graph& original, InputKind kind, const std::vector<Tensor>& reference,
+              const std::vector<Tensor>& other, const Tolerance& tolerance) {
+  std::vector<Difference> differences;
+  bool passed = true;
+  for (size_t k = 0; k < reference.size(); k++) {
+    differences.push_back(
+        difference(original.outputs()[k].name, reference[k], other[k], tolerance_for(kind, tolerance)));
+    passed &= differences.back().passed;
+  }
+  report.draws.emplace_back(to_string(kind));
+  if (kind == InputKind::Ordinary || !passed) report.differences = differences;
+  report.differences_of_draw.push_back(std::move(differences));
+  report.checked = true;
+  report.passed = passed;
+}
+
 std::vector<double> removed_constants(const Graph& original, const Graph& optimized) {
   std::set<double> before, after;
   collect_constants(original, before);

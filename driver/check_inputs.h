@@ -6,12 +6,20 @@
 #include <string>
 #include <vector>
 
-#include "gopt/graph.h"
+#include "gopt/driver.h"
 
 namespace gopt::driver {
 
 enum class InputKind { Ordinary, Large, Tiny, Shifted, Masked, NearConstants };
 std::string_view to_string(InputKind kind);
+constexpr InputKind kInputKinds[] = {InputKind::Ordinary, InputKind::Large,  InputKind::Tiny,
+                                     InputKind::Shifted,  InputKind::Masked, InputKind::NearConstants};
+
+// How far results may be apart on such inputs, where `tolerance` is that of ordinary ones.
+Tolerance tolerance_for(InputKind kind, Tolerance tolerance);
+// Adds to the report how far the outputs of two models, of `original`'s names, are apart on one draw.
+void add_draw(CheckReport& report, const Graph& original, InputKind kind, const std::vector<Tensor>& reference,
+              const std::vector<Tensor>& other, const Tolerance& tolerance);
 
 // Numbers that the first graph's nodes hold, as small tensors or attributes, and the second's do not.
 std::vector<double> removed_constants(const Graph& original, const Graph& optimized);

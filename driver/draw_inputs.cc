@@ -76,8 +76,6 @@ Result<Tensor> draw_tensor(const std::string& name, const TensorType& type, int6
   return Tensor::from_values<int64_t>(type.element, dims, values);
 }
 
-namespace {
-
 Result<std::map<std::string, Tensor>> draw_inputs_at(const Graph& graph, uint64_t seed, const Substitution& extents) {
   constexpr int64_t kUnknownLimit = 2;  // 0 and 1 are valid for masks, types of tokens and most counts
   constexpr int64_t kNone = INT64_MAX;
@@ -92,8 +90,6 @@ Result<std::map<std::string, Tensor>> draw_inputs_at(const Graph& graph, uint64_
   }
   return inputs;
 }
-
-}  // namespace
 
 bool has_symbolic_inputs(const Graph& graph) {
   return std::any_of(graph.inputs().begin(), graph.inputs().end(),

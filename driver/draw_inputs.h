@@ -12,6 +12,8 @@ namespace gopt::driver {
 // draw_inputs (gopt/driver.h) for a graph whose extents are symbols: each is a small number of its own, as the
 // interpreter takes them from its inputs. Errors: also an extent of which that makes a negative one.
 Result<std::map<std::string, Tensor>> draw_inputs_of_any_extent(const Graph& graph, uint64_t seed);
+// The same with numbers that are given.
+Result<std::map<std::string, Tensor>> draw_inputs_at(const Graph& graph, uint64_t seed, const Substitution& extents);
 bool has_symbolic_inputs(const Graph& graph);
 
 // One tensor; integers are drawn from [0, limit).

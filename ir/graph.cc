@@ -253,6 +253,7 @@ Result<NodePtr> GraphBuilder::add(OpKind kind, std::vector<Value> inputs, Attrib
   node->name = std::move(name);
   node->output_names = std::move(output_names);
   node->output_names.resize(node->outputs.size());
+  node->annotations = annotations_;
   return intern(std::move(node));
 }
 
@@ -283,6 +284,7 @@ NodePtr GraphBuilder::copy(const Node& node, std::vector<Value> inputs) {
   made->opaque = node.opaque;
   made->name = node.name;
   made->output_names = node.output_names;
+  made->annotations = node.annotations;
   return intern(std::move(made));
 }
 
@@ -376,8 +378,10 @@ class Replacer {
     } else if (changed && infers_alike(*node, inputs)) {
       result = builder_.copy(*node, std::move(inputs));
     } else if (changed) {
+      builder_.annotate(node->annotations);
       auto made = builder_.add(node->op, inputs, node->attributes, static_cast<int>(node->outputs.size()), node->name,
                                node->output_names);
+      builder_.annotate("");
       if (!made) return Error{"node " + node->name + ": " + made.error().message};
       result = *std::move(made);
     }

@@ -68,6 +68,12 @@ Status TemporaryFile::commit() {
   return Unit{};
 }
 
+Result<std::string> TemporaryFile::release() {
+  if (::close(std::exchange(file_, -1)) != 0)
+    return Error{final_path_ + ": cannot be written: " + std::strerror(errno)};
+  return std::exchange(path_, {});
+}
+
 Status write_whole(const std::string& path, std::string_view text) {
   GOPT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create(path));
   GOPT_RETURN_IF_ERROR(file.write(text));
@@ -98,6 +104,75 @@ TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+StagedFiles::~StagedFiles() {
+  for (const Step& step : steps_)
+    if (!step.is_placed && !step.made.empty()) ::unlink(step.made.c_str());
+}
+
+Status StagedFiles::add(TemporaryFile file) {
+  const std::string target = file.final_path();
+  GOPT_ASSIGN_OR_RETURN(const std::string made, file.release());
+  add(made, target);
+  return Unit{};
+}
+
+void StagedFiles::add(const std::filesystem::path& made, const std::filesystem::path& target) {
+  steps_.push_back({made, target, {}});
+}
+
+void StagedFiles::remove(const std::filesystem::path& old) { steps_.push_back({{}, old, {}}); }
+
+// A second name for what is there, so that it is never missing; where the file system has none, another name.
+Status StagedFiles::save(Step& step) {
+  std::error_code error;
+  const auto there = std::filesystem::symlink_status(step.target, error);
+  if (!std::filesystem::exists(there)) return Unit{};
+  if (std::filesystem::is_directory(there)) {
+    step.replaces_folder = true;
+    return Unit{};
+  }
+  for (int number = 0;; number++) {
+    const std::string backup = step.target.string() + ".before" + std::to_string(number);
+    if (std::filesystem::exists(std::filesystem::symlink_status(backup, error))) continue;
+    if (::link(step.target.c_str(), backup.c_str()) == 0 || ::rename(step.target.c_str(), backup.c_str()) == 0) {
+      step.backup = backup;
+      return Unit{};
+    }
+    return Error{step.target.string() + ": cannot be replaced: " + std::strerror(errno)};
+  }
+}
+
+Status StagedFiles::place(Step& step) {
+  GOPT_RETURN_IF_ERROR(save(step));
+  const int failed =
+      step.made.empty() ? ::unlink(step.target.c_str()) : ::rename(step.made.c_str(), step.target.c_str());
+  if (failed != 0 && !(step.made.empty() && errno == ENOENT))
+    return Error{step.target.string() + ": cannot be written: " + std::strerror(errno)};
+  step.is_placed = true;
+  return Unit{};
+}
+
+void StagedFiles::undo(Step& step) {
+  if (step.is_placed && !step.made.empty()) ::rename(step.target.c_str(), step.made.c_str());
+  if (step.is_placed && step.replaces_folder) ::mkdir(step.target.c_str(), 0777);
+  // Where both are names of one file, rename leaves both.
+  if (!step.backup.empty() && ::rename(step.backup.c_str(), step.target.c_str()) == 0) ::unlink(step.backup.c_str());
+  step.backup.clear();
+  step.is_placed = false;
+}
+
+Status StagedFiles::commit() {
+  for (size_t k = 0; k < steps_.size(); k++) {
+    const Status placed = place(steps_[k]);
+    if (placed.ok()) continue;
+    for (size_t back = k + 1; back-- > 0;) undo(steps_[back]);
+    return placed;
+  }
+  for (Step& step : steps_)
+    if (!step.backup.empty()) ::unlink(step.backup.c_str());
+  return Unit{};
 }
 
 }  // namespace gopt

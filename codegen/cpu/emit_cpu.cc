@@ -87,14 +87,16 @@ class CpuEmitter {
 
   std::string model_text() const {
     std::string text =
-        "#include \"model.h\"\n\n#include <omp.h>\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_dnnl.h\"\n"
+        "#include \"model.h\"\n\n#include <omp.h>\n\n#include <atomic>\n#include <cstdio>\n#include "
+        "<memory>\n\n#include \"gopt_dnnl.h\"\n"
         "#include \"gopt_memory.h\"\n" +
         std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n\n" +
         print_tables(plan_);
     text +=
         "struct gopt_model {\n  gopt_runtime::Weights weights;\n  gopt_runtime::Block arena;\n  gopt_runtime::Library "
         "library;\n  int threads;\n"
-        "  std::string error;\n\n  gopt_model(const char* path, int count)\n      : weights(path, " +
+        "  std::string error;\n  std::atomic_flag busy = ATOMIC_FLAG_INIT;\n\n  gopt_model(const char* path, int "
+        "count)\n      : weights(path, " +
         std::to_string(weights_file_size(plan_)) + "), arena(" + std::to_string(plan_.arena_bytes) +
         "), library(count), threads(count) {}\n};\n\nnamespace {\n\n";
     text += indented(
@@ -111,12 +113,13 @@ class CpuEmitter {
         "if (model.threads > 0) omp_set_num_threads(model.threads);\n" +
         run_ + "}\n");
     const std::string_view runs = plan_.times_kernels ? kTimingRuns : kRuns;
-    return text + kGuard + std::string(runs) + kEnd;
+    return text + "\n" + kRunning + kGuard + std::string(runs) + kGuardedError + kEnd;
   }
 
-  static constexpr const char* kGuard = R"(
-template <class Mark>
+  static constexpr const char* kGuard = R"(template <class Mark>
 int guarded_run(gopt_model* model, const void* const* inputs, void* const* outputs, Mark mark) {
+  const Running running(*model);
+  if (!running.is_mine) return 1;
   try {
     run_kernels(*model, inputs, outputs, mark);
     return 0;
@@ -169,8 +172,6 @@ int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outp
 )";
 
   static constexpr const char* kEnd = R"(
-const char* gopt_error(const gopt_model* model) { return model->error.c_str(); }
-
 void gopt_destroy(gopt_model* model) { delete model; }
 )";
 

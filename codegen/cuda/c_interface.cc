@@ -1,5 +1,7 @@
 #include "c_interface.h"
 
+#include "../abi.h"
+
 namespace gopt::codegen {
 namespace {
 
@@ -12,8 +14,7 @@ void upload(gopt_model& model, const char* path) {
 
 )";
 
-constexpr const char* kEnd = R"(const char* gopt_error(const gopt_model* model) { return model->error.c_str(); }
-
+constexpr const char* kEnd = R"(
 void gopt_destroy(gopt_model* model) { delete model; }
 )";
 
@@ -24,6 +25,7 @@ struct gopt_model {
   gopt_runtime::Library library;
   gopt_runtime::Recording recording;
   std::string error;
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
   gopt_model()
       : weights(kWeightBytes), arena(kArenaBytes), inputs(sizes(gopt_input_count(), gopt_input)), outputs(sizes(gopt_output_count(), gopt_output)) {}
@@ -43,6 +45,8 @@ constexpr const char* kFunctions =
     R"(// Copies in, launches, copies out. Without a stream the call waits for the outputs.
 template <class Launch>
 int guarded_run(gopt_model* model, const void* const* inputs, void* const* outputs, cudaStream_t stream, Launch launch) {
+  const Running running(*model);
+  if (!running.is_mine) return 1;
   try {
     model->inputs.copy_in(inputs, stream);
     launch();
@@ -96,6 +100,7 @@ struct gopt_model {
   gopt_runtime::Library library;
   gopt_runtime::KernelTimer timer{static_cast<size_t>(gopt_kernel_count())};
   std::string error;
+  std::atomic_flag busy = ATOMIC_FLAG_INIT;
 };
 
 namespace {
@@ -125,6 +130,8 @@ int gopt_run(gopt_model* model, const void* const*, void* const*, void*) {
 
 // Milliseconds of the kernels whose entry is not negative. 1: one of them cannot be run; 2: nor can any other any more.
 int gopt_profile(gopt_model* model, const void* const*, void* const*, void*, double* milliseconds) {
+  const Running running(*model);
+  if (!running.is_mine) return 1;
   try {
     for (int kernel = 0; kernel < gopt_kernel_count(); kernel++)
       if (milliseconds[kernel] >= 0)
@@ -143,8 +150,8 @@ int gopt_profile(gopt_model* model, const void* const*, void* const*, void*, dou
 }  // namespace
 
 CudaInterface cuda_interface(bool times_kernels) {
-  return {times_kernels ? kTimingModel : kModel,
-          std::string(kUpload) + (times_kernels ? kTimingFunctions : kFunctions) + kEnd};
+  return {std::string(times_kernels ? kTimingModel : kModel) + kRunning,
+          std::string(kUpload) + (times_kernels ? kTimingFunctions : kFunctions) + kGuardedError + kEnd};
 }
 
 }  // namespace gopt::codegen

@@ -124,7 +124,8 @@ class CudaEmitter {
   std::string model_text() const {
     const CudaInterface interface = cuda_interface(plan_.times_kernels);
     std::string text =
-        "#include \"model.h\"\n\n#include <cstdio>\n#include <memory>\n\n#include \"gopt_device.h\"\n#include "
+        "#include \"model.h\"\n\n#include <atomic>\n#include <cstdio>\n#include <memory>\n\n#include "
+        "\"gopt_device.h\"\n#include "
         "\"gopt_library.h\"\n"
         "#include \"gopt_memory.h\"\n" +
         std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n\n" +

@@ -1,7 +1,8 @@
 /* The C interface of an emitted model, the same for every target. Fixed shapes: what the tensors are, the functions
- * below say. Tensors are dense, row-major, bool one byte. A model may be run by one thread at a time. On the CPU
- * pointers are to host memory and `stream` is unused. On a GPU pointers are to host or device memory and `stream` is a
- * cudaStream_t: a run is queued on it; with a null stream the call returns when the outputs are there. */
+ * below say. Tensors are dense, row-major, bool one byte. A model runs in one thread at a time: in another, gopt_run
+ * fails meanwhile. On the CPU pointers are to host memory and `stream` is unused. On a GPU pointers are to host or
+ * device memory and `stream` is a cudaStream_t: a run is queued on it (runs of one model on one stream, that is); with
+ * a null stream the call returns when the outputs are there. */
 #ifndef GOPT_MODEL_H
 #define GOPT_MODEL_H
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gopt/plan.h"
+#include "gopt/temporary.h"
 
 namespace gopt {
 
@@ -21,8 +22,11 @@ struct EmittedCode {
   Plan plan;
 };
 
-// Source text of a plan for its target. Errors: an element type or operator that the target has no code for, by node.
-Result<EmittedCode> emit(const Plan& plan);
+// Source text of a plan for its target. `prefix`: of every name that other code may see, and of its files, in place of
+// "gopt": models of different prefixes can be linked into one program. Errors: an element type or operator that the
+// target has no code for, by node; a prefix that is no name in C.
+Result<EmittedCode> emit(const Plan& plan, const std::string& prefix = "gopt");
+bool is_prefix(const std::string& text);
 
 // Whether code may be written there: the folder is new or empty, or was emitted before and `force` is given. Errors say
 // which it is not; a folder that holds other files and no list of emitted ones is never taken.
@@ -32,6 +36,10 @@ Status check_emit_folder(const std::string& folder, bool force);
 // folder that was emitted before, the files of that list are replaced and all else stays. Errors: those of
 // check_emit_folder, a file of the same name that was not emitted, not writable.
 Status write_emitted(const EmittedCode& code, const std::string& folder, bool force);
+// The same up to the names, which `staged` gives together with those of other files.
+Status stage_emitted(const EmittedCode& code, const std::string& folder, bool force, StagedFiles& staged);
+// Whether the folder's list of emitted files names this one, which write_emitted would replace.
+bool is_emitted(const std::string& folder, const std::string& file);
 
 // The folder of the CUDA toolkit that emitted code is built with: nvcc of the path, of $CUDA_HOME, or where the
 // toolkit's installer puts it. Nothing: there is none.

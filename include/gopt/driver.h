@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gopt/compare.h"
+#include "gopt/file_runner.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/model_timer.h"
 #include "gopt/optimizer.h"
@@ -19,11 +20,14 @@
 
 namespace gopt {
 
-enum class CheckEngine { Auto, Interpreter, Cpu, Off };  // Auto: by the model's operations
+// Auto: by the model's operations. Files: `runner` runs the original file and the written one.
+enum class CheckEngine { Auto, Interpreter, Cpu, Files, Off };
 
 struct CheckOptions {
   CheckEngine engine = CheckEngine::Auto;
   Tolerance tolerance;
+  std::string original_file;           // for Files
+  std::shared_ptr<FileRunner> runner;  // for Files
 };
 
 struct CheckReport {
@@ -33,6 +37,10 @@ struct CheckReport {
   std::vector<std::string> draws;       // kinds of inputs, in order; where it failed, the last did
   std::vector<Difference> differences;  // on ordinary inputs, or where it failed
   std::vector<std::vector<Difference>> differences_of_draw;  // parallel to draws, and of each by output
+  // Operators of the original that run, and those among them whose results were compared, or went into such.
+  int nodes = 0, nodes_checked = 0;
+  std::vector<std::string> left_out;  // why the others were not: operators that nothing here runs, by name
+  std::string extents;                // of symbols, as they were drawn: "batch=2, n=3"; empty where there are none
 };
 
 // What a search compares: graphs by their plans, or, to see what that is worth, by the sum of their operators alone.

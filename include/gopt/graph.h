@@ -70,6 +70,7 @@ class Node {
   // Outside the hash:
   std::string name;                       // of the node; of the input for Input
   std::vector<std::string> output_names;  // empty strings where unnamed
+  std::string annotations;                // private to the reader and writer of the format: documentation and the like
 
   bool is(OpKind kind) const { return op == kind; }
 };
@@ -126,6 +127,8 @@ class GraphBuilder {
   // For models, where two symbolic extents that meet in a broadcast may be equal or 1: outputs then have an unknown
   // shape. For rules (the default) they are taken to be equal.
   void set_broadcast_unknown(bool unknown) { broadcast_unknown_ = unknown; }
+  // What nodes of operators that are added from now on carry (Node::annotations), until it is said again.
+  void annotate(std::string annotations) { annotations_ = std::move(annotations); }
   Value input(std::string name, TensorType type);
   Value constant(Tensor tensor, std::string name = "");
   // A node with inferred types and canonical attributes; equal nodes are returned, not made again. Errors: as define().
@@ -146,6 +149,7 @@ class GraphBuilder {
  private:
   NodePtr intern(std::shared_ptr<Node> node);
   bool broadcast_unknown_ = false;
+  std::string annotations_;
   std::unordered_map<Hash128, NodePtr, HashOfHash128> interned_;
   std::vector<Value> inputs_;
   std::vector<GraphOutput> outputs_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gopt/graph.h"
+#include "gopt/temporary.h"
 
 namespace gopt {
 
@@ -34,6 +35,8 @@ struct ExportOptions {
 // Writes beside the path, then renames. Weight-only nodes are evaluated and written as initializers, one at a time.
 // Errors: the file exists, the folder cannot be written, an operator that the model's opset cannot express.
 Status export_onnx(const Graph& graph, const std::string& path, const ExportOptions& options = {});
+// The same up to the names, which `staged` gives together with those of other files.
+Status stage_onnx(const Graph& graph, const std::string& path, const ExportOptions& options, StagedFiles& staged);
 // Whether the model's opset can express the graph: the error that export_onnx would give, without a path.
 Status check_exportable(const Graph& graph);
 

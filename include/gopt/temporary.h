@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gopt/result.h"
 
@@ -24,6 +25,9 @@ class TemporaryFile {
   size_t position() const { return position_; }  // bytes written
   // Closes the file and gives it its final name, in place of what had that.
   Status commit();
+  const std::string& final_path() const { return final_path_; }
+  // Closes the file, whose removal is then the caller's: its name of today.
+  Result<std::string> release();
 
  private:
   TemporaryFile(std::string final_path, std::string path, int file);
@@ -51,6 +55,40 @@ class TemporaryFolder {
  private:
   explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path path_;  // empty: moved from
+};
+
+// Files that are whole and wait for their names, which they are given together: all of them, or none, and then what was
+// there is there as before.
+class StagedFiles {
+ public:
+  StagedFiles() = default;
+  StagedFiles(const StagedFiles&) = delete;
+  StagedFiles& operator=(const StagedFiles&) = delete;
+  ~StagedFiles();
+
+  // Errors: the disk's, on closing it.
+  Status add(TemporaryFile file);
+  // A file or folder inside `kept` (or that folder itself), which is to be at `target`: in place of a file, or of an
+  // empty folder.
+  void add(const std::filesystem::path& made, const std::filesystem::path& target);
+  void keep(TemporaryFolder folder) { folders_.push_back(std::move(folder)); }
+  // An old file that is to be gone.
+  void remove(const std::filesystem::path& old);
+  // In the order in which they came. Errors: what cannot be replaced, with the system's reason; nothing has changed.
+  Status commit();
+
+ private:
+  struct Step {
+    std::filesystem::path made, target;  // made: empty where the target is only removed
+    std::filesystem::path backup;        // what was at the target, until all is done
+    bool is_placed = false, replaces_folder = false;
+  };
+  static Status save(Step& step);
+  static Status place(Step& step);
+  static void undo(Step& step);
+
+  std::vector<Step> steps_;
+  std::vector<TemporaryFolder> folders_;
 };
 
 }  // namespace gopt

@@ -177,10 +177,7 @@ Status export_opaque(ExportState& state, const Node& node) {
   return Unit{};
 }
 
-}  // namespace
-
-Status export_node(ExportState& state, const Node& node) {
-  if (node.is(OpKind::Opaque)) return export_opaque(state, node);
+Status export_known(ExportState& state, const Node& node) {
   const OpInfo& info = op_info(node.op);
   const bool old_softmax = (node.is(OpKind::Softmax) || node.is(OpKind::LogSoftmax)) && state.opset < 13;
   const bool old_gemm = node.is(OpKind::Gemm) && node.inputs.size() == 2 && state.opset < 11;
@@ -188,6 +185,17 @@ Status export_node(ExportState& state, const Node& node) {
   const bool missing = state.opset < info.since_opset && info.since_opset > 8;
   if (info.has(kInternal) || old_softmax || old_gemm || missing) return export_expanded(state, node);
   return export_plain(state, node);
+}
+
+}  // namespace
+
+Status export_node(ExportState& state, const Node& node) {
+  if (node.is(OpKind::Opaque)) return export_opaque(state, node);
+  const int before = state.message.node_size();
+  GOPT_RETURN_IF_ERROR(export_known(state, node));
+  for (int i = before; i < state.message.node_size() && !node.annotations.empty(); i++)
+    if (!state.message.mutable_node(i)->MergeFromString(node.annotations)) return Error{"damaged annotations"};
+  return Unit{};
 }
 
 }  // namespace gopt::ir

@@ -45,13 +45,28 @@ bool is_folded(const Graph& graph, const NodePtr& node) {
   return result <= kAlwaysFoldBelow || result <= kMostGrowth * *bytes;
 }
 
+// The constants that a weight-only node moves elements of; nothing where something is computed on the way.
+std::optional<std::set<const Node*>> moved_constants(const NodePtr& root) {
+  std::set<const Node*> seen{root.get()}, constants;
+  std::vector<NodePtr> stack{root};
+  while (!stack.empty()) {
+    const NodePtr node = std::move(stack.back());
+    stack.pop_back();
+    if (node->is(OpKind::Constant)) constants.insert(node.get());
+    if (!node->is(OpKind::Constant) && !op_info(node->op).has(kDataMovement)) return std::nullopt;
+    for (const Value& input : node->inputs)
+      if (input && seen.insert(input.node.get()).second) stack.push_back(input.node);
+  }
+  return constants;
+}
+
 struct ExportPlan {
   std::vector<NodePtr> nodes;       // to be written, in order
   std::vector<Value> initializers;  // constants and folded values, in order of first use
 };
 
-// What the outputs need, stopping at values that are folded.
-ExportPlan plan_export(const Graph& graph) {
+// What the outputs need, stopping at values that are folded; nodes of `tied` are not.
+ExportPlan plan_export(const Graph& graph, const std::set<const Node*>& tied) {
   std::set<Value> needed;
   std::set<const Node*> needed_nodes;
   const auto need = [&](const Value& value) {
@@ -63,7 +78,7 @@ ExportPlan plan_export(const Graph& graph) {
   for (size_t i = graph.nodes().size(); i-- > 0;) {
     const NodePtr& node = graph.nodes()[i];
     if (!needed_nodes.contains(node.get()) || node->is(OpKind::Input)) continue;
-    if (node->is(OpKind::Constant) || is_folded(graph, node)) {
+    if (node->is(OpKind::Constant) || (!tied.contains(node.get()) && is_folded(graph, node))) {
       for (int k = static_cast<int>(node->outputs.size()); k-- > 0;)
         if (needed.contains({node, k})) plan.initializers.push_back({node, k});
       continue;
@@ -75,6 +90,24 @@ ExportPlan plan_export(const Graph& graph) {
   std::reverse(plan.nodes.begin(), plan.nodes.end());
   std::reverse(plan.initializers.begin(), plan.initializers.end());
   return plan;
+}
+
+// Moves of large weights that the file holds anyway: a second copy of a weight that is used twice would only make it
+// larger, and no longer the same tensor.
+std::set<const Node*> tied_moves(const Graph& graph, const ExportPlan& plan) {
+  constexpr size_t kLarge = 64 * 1024;  // bytes
+  std::set<const Node*> held, tied;
+  for (const Value& value : plan.initializers)
+    if (value.node->is(OpKind::Constant)) held.insert(value.node.get());
+  for (const NodePtr& node : graph.nodes()) {
+    if (node->is(OpKind::Constant) || !op_info(node->op).has(kDataMovement) || !is_folded(graph, node)) continue;
+    const TensorType& type = node->outputs[0];
+    if (tensor_bytes(type.element, type.static_shape()).value_or(0) < kLarge) continue;
+    const auto constants = moved_constants(node);
+    const auto is_held = [&](const Node* constant) { return held.contains(constant); };
+    if (constants && std::all_of(constants->begin(), constants->end(), is_held)) tied.insert(node.get());
+  }
+  return tied;
 }
 
 // ---- declarations ----
@@ -174,11 +207,11 @@ void write_value_infos(ExportState& state, const ExportPlan& plan) {
   for (const NodePtr& node : plan.nodes) {
     for (int k = 0; k < static_cast<int>(node->outputs.size()); k++) {
       const Value value{node, k};
-      if (value.type().element == ElementType::Undefined || !value.type().shape || outputs.contains(value)) continue;
-      if (state.name_of(value).empty()) continue;
-      onnx::ValueInfoProto& info = *state.message.add_value_info();
-      info.set_name(state.name_of(value));
-      write_type(value.type(), info);
+      const std::string name = state.name_of(value);
+      const bool is_known = value.type().element != ElementType::Undefined && value.type().shape;
+      const bool is_declared = state.graph.metadata().declarations.contains(name);
+      if (name.empty() || outputs.contains(value) || (!is_known && !is_declared)) continue;
+      *state.message.add_value_info() = declaration(state.graph, name, value.type());
     }
   }
 }
@@ -254,7 +287,7 @@ int64_t opset_of(const Graph& graph) {
 }
 
 Status export_graph(ExportState& state) {
-  const ExportPlan plan = plan_export(state.graph);
+  const ExportPlan plan = plan_export(state.graph, tied_moves(state.graph, plan_export(state.graph, {})));
   start_message(state);
   reserve_names(state, plan);
   for (const Value& input : state.graph.inputs()) {
@@ -298,11 +331,17 @@ Status check_exportable(const Graph& graph) {
   return export_graph(state);
 }
 
-Status export_onnx(const Graph& graph, const std::string& path, const ExportOptions& options) {
+Status stage_onnx(const Graph& graph, const std::string& path, const ExportOptions& options, StagedFiles& staged) {
   ExportState state(graph);
   state.opset = opset_of(graph);
   if (const Status status = export_graph(state); !status.ok()) return Error{path + ": " + status.error().message};
-  return stream_model(model_head(graph.metadata(), state.opset), state.message, state.tensors, path, options);
+  return stream_model(model_head(graph.metadata(), state.opset), state.message, state.tensors, path, options, staged);
+}
+
+Status export_onnx(const Graph& graph, const std::string& path, const ExportOptions& options) {
+  StagedFiles staged;
+  GOPT_RETURN_IF_ERROR(stage_onnx(graph, path, options, staged));
+  return staged.commit();
 }
 
 }  // namespace gopt

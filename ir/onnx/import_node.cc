@@ -234,6 +234,20 @@ void fold_values(ImportState& state, const NodeView& view, Values& values) {
 
 // ---- the whole ----
 
+// What the node says beside what it computes: documentation, and fields of newer versions of the format.
+std::string annotations_of(onnx::NodeProto& node) {
+  google::protobuf::RepeatedPtrField<onnx::AttributeProto> attributes;  // may hold much
+  attributes.Swap(node.mutable_attribute());
+  onnx::NodeProto rest = node;
+  attributes.Swap(node.mutable_attribute());
+  rest.clear_input();
+  rest.clear_output();
+  rest.clear_name();
+  rest.clear_op_type();
+  rest.clear_domain();
+  return rest.SerializeAsString();
+}
+
 Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node, const NodeView& view) {
   const auto function = state.functions.find({normal_domain(node.domain()), node.op_type()});
   if (function != state.functions.end() && !function->second) return MaybeValues();
@@ -256,12 +270,18 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
 
 Result<std::vector<Value>> import_node(ImportState& state, onnx::NodeProto& node, int position, NameScope& scope) {
   NodeView view{node, {}, scope, scope.opset()};
-  for (const std::string& name : node.input()) view.inputs.push_back(name.empty() ? Value{} : *scope.find(name));
+  for (const std::string& name : node.input()) {
+    const Value* value = name.empty() ? nullptr : scope.find(name);
+    // What a node has fewer of than the file says it has.
+    if (!name.empty() && !value) return Error{"reads '" + name + "', which the node that should give it does not"};
+    view.inputs.push_back(value ? *value : Value{});
+  }
   if (node.op_type() == "Constant" && normal_domain(node.domain()).empty()) {
     GOPT_ASSIGN_OR_RETURN(const Value value, import_constant_node(state, node, position, scope));
     return std::vector<Value>{value};
   }
   Values opaque_inputs = view.inputs;
+  state.builder.annotate(annotations_of(node));
   while (!view.inputs.empty() && !view.inputs.back()) view.inputs.pop_back();
   GOPT_ASSIGN_OR_RETURN(MaybeValues values, import_by_meaning(state, node, view));
   if (values) {

@@ -138,7 +138,10 @@ void read_declared_types(ImportState& state) {
     if (state.original_types) type.shape.reset();
     state.declared[info.name()] = std::move(type);
   };
-  for (const auto& info : graph.value_info()) take(info);
+  for (const auto& info : graph.value_info()) {
+    take(info);
+    if (!state.original_types) state.builder.metadata().declarations[info.name()] = info.SerializeAsString();
+  }
   for (const auto& info : graph.output()) take(info);
 }
 

@@ -1,14 +1,36 @@
 #include "inline_bodies.h"
 
 #include "opaque.h"
+#include "wire.h"
 
 namespace gopt::ir {
 namespace {
 
 constexpr int kDeepestBody = 32;  // functions that call themselves have no meaning in ONNX, but may be written
 
-// Puts the call's attributes where the body refers to them. False where one is neither given nor has a default.
-bool fill_attributes(onnx::NodeProto& node, const std::map<std::string, onnx::AttributeProto>& given) {
+using AttributeMap = std::map<std::string, onnx::AttributeProto>;
+
+// What the function says of attributes that a call leaves out (attribute_proto, since IR 8), which the message classes
+// may be too old to know. Errors: a damaged message.
+Result<AttributeMap> default_attributes(const onnx::FunctionProto& function) {
+  constexpr int kAttributeProto = 11;
+  AttributeMap defaults;
+  const std::string text = function.SerializeAsString();
+  WireReader reader(std::as_bytes(std::span(text.data(), text.size())));
+  while (true) {
+    GOPT_ASSIGN_OR_RETURN(const auto field, reader.next());
+    if (!field) return defaults;
+    if (field->number != kAttributeProto || field->type != WireType::Length) continue;
+    onnx::AttributeProto attribute;
+    if (!attribute.ParseFromArray(field->payload.data(), static_cast<int>(field->payload.size())))
+      return Error{"function '" + function.name() + "' has a damaged default of an attribute"};
+    defaults[attribute.name()] = std::move(attribute);
+  }
+}
+
+// Puts attributes, the call's or the function's defaults, where the body refers to them. False where a subgraph may
+// refer to them.
+bool fill_attributes(onnx::NodeProto& node, const AttributeMap& given) {
   onnx::NodeProto filled = node;
   filled.clear_attribute();
   for (const auto& attribute : node.attribute()) {
@@ -56,7 +78,7 @@ Result<MaybeValues> inline_if(ImportState& state, onnx::NodeProto& node, const N
 Result<MaybeValues> inline_function(ImportState& state, const NodeView& view, const onnx::FunctionProto& function) {
   Opsets opsets = view.scope.opsets;
   for (const auto& opset : function.opset_import()) opsets[normal_domain(opset.domain())] = opset.version();
-  std::map<std::string, onnx::AttributeProto> given;
+  GOPT_ASSIGN_OR_RETURN(AttributeMap given, default_attributes(function));
   for (const auto& attribute : view.node.attribute()) given[attribute.name()] = attribute;
   auto nodes = function.node();
   for (auto& node : nodes)

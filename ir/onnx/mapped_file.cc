@@ -12,7 +12,8 @@
 namespace gopt::ir {
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // What is no file may block (a pipe nobody writes to) until it is known for what it is.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     if (errno == ENOENT) return Error{path + ": no such file"};
     return Error{path + ": cannot be opened: " + std::strerror(errno)};

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -127,16 +128,18 @@ Status refuse_existing(const std::string& path, bool force) {
 }  // namespace
 
 Status stream_model(const onnx::ModelProto& head, const onnx::GraphProto& graph,
-                    const std::vector<PendingTensor>& tensors, const std::string& path, const ExportOptions& options) {
+                    const std::vector<PendingTensor>& tensors, const std::string& path, const ExportOptions& options,
+                    StagedFiles& staged) {
   const std::string data_path = path + ".data";
   const std::string start = head.SerializeAsString(), body = graph.SerializeAsString();
   int64_t total = static_cast<int64_t>(start.size() + body.size());
   for (const PendingTensor& tensor : tensors) total += static_cast<int64_t>(bytes_of(tensor)) + 128;
-  const bool external = total > std::min(options.external_above, kLargestMessage);
+  const bool is_large = total > std::min(options.external_above, kLargestMessage);
+  const auto entries = lay_out(tensors, is_large, std::filesystem::path(data_path).filename().string());
+  const bool external = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) { return entry.external; });
   GOPT_RETURN_IF_ERROR(refuse_existing(path, options.force));
   if (external) GOPT_RETURN_IF_ERROR(refuse_existing(data_path, options.force));
 
-  const auto entries = lay_out(tensors, external, std::filesystem::path(data_path).filename().string());
   size_t graph_size = body.size();
   for (const Entry& entry : entries)
     graph_size += field_head(kGraphInitializer, entry.message_size()).size() + entry.message_size();
@@ -148,10 +151,8 @@ Status stream_model(const onnx::ModelProto& head, const onnx::GraphProto& graph,
   }
   GOPT_RETURN_IF_ERROR(file.write(start + field_head(kModelGraph, graph_size) + body));
   GOPT_RETURN_IF_ERROR(write_entries(entries, file, data_file ? &*data_file : nullptr));
-  if (data_file) GOPT_RETURN_IF_ERROR(data_file->commit());
-  const Status status = file.commit();
-  if (!status.ok() && external) ::unlink(data_path.c_str());
-  return status;
+  if (data_file) GOPT_RETURN_IF_ERROR(staged.add(*std::move(data_file)));
+  return staged.add(std::move(file));
 }
 
 }  // namespace gopt::ir

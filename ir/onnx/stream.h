@@ -7,8 +7,10 @@
 
 namespace gopt::ir {
 
-// Errors: as export_onnx; a weight-only value that cannot be evaluated, by name.
+// Adds the file, and that of its weights, to `staged`. Errors: as export_onnx; a weight-only value that cannot be
+// evaluated, by name.
 Status stream_model(const onnx::ModelProto& head, const onnx::GraphProto& graph,
-                    const std::vector<PendingTensor>& tensors, const std::string& path, const ExportOptions& options);
+                    const std::vector<PendingTensor>& tensors, const std::string& path, const ExportOptions& options,
+                    StagedFiles& staged);
 
 }  // namespace gopt::ir

@@ -96,6 +96,28 @@ Result<Tensor> take_strings(onnx::TensorProto& proto, std::vector<int64_t> dims,
   return Tensor::from_strings(std::move(dims), std::move(values));
 }
 
+constexpr size_t kMostSparseBytes = size_t{1} << 31;
+
+// Where each value goes, by indices that are counted flat or by axis. `dims`: not too many to count.
+Result<std::vector<size_t>> sparse_positions(const Tensor& indices, const std::vector<int64_t>& dims, size_t count) {
+  const std::vector<int64_t> given = indices.to_ints();
+  const bool is_flat = indices.dims().size() != 2;
+  const size_t columns = is_flat ? 1 : dims.size();
+  int64_t elements = 1;
+  for (const int64_t extent : dims) elements *= extent;
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < count; i++) {
+    int64_t position = 0;
+    for (size_t axis = 0; axis < columns; axis++) {
+      const int64_t extent = is_flat ? elements : dims[axis], index = given[i * columns + axis];
+      if (index < 0 || index >= extent) return Error{"is sparse, with an index out of range"};
+      position = position * extent + index;
+    }
+    positions.push_back(static_cast<size_t>(position));
+  }
+  return positions;
+}
+
 }  // namespace
 
 std::optional<size_t> tensor_bytes(ElementType type, std::span<const int64_t> dims) {
@@ -155,16 +177,12 @@ Result<Tensor> take_sparse_tensor(onnx::SparseTensorProto& proto, ExternalFiles&
   const bool fits = indices.type() == ElementType::Int64 && static_cast<size_t>(indices.count()) == count * columns &&
                     (indices.dims().size() < 2 || columns == dims.size());
   if (!fits) return Error{"is sparse, with indices that do not fit its values"};
+  if (*total > kMostSparseBytes)
+    return Error{"is sparse, and asks for " + std::to_string(*total) + " bytes; more than 2 GiB are not filled in"};
+  GOPT_ASSIGN_OR_RETURN(const std::vector<size_t> positions, sparse_positions(indices, dims, count));
   std::vector<std::byte> bytes(*total);
-  const std::vector<int64_t> flat = indices.to_ints();
-  for (size_t i = 0; i < count; i++) {
-    int64_t position = indices.dims().size() == 2 ? 0 : flat[i];
-    for (size_t axis = 0; indices.dims().size() == 2 && axis < columns; axis++)
-      position = position * dims[axis] + flat[i * columns + axis];
-    if (position < 0 || static_cast<size_t>(position) >= *total / width)
-      return Error{"is sparse, with an index out of range"};
-    std::memcpy(bytes.data() + static_cast<size_t>(position) * width, values.bytes().data() + i * width, width);
-  }
+  for (size_t i = 0; i < count; i++)
+    std::memcpy(bytes.data() + positions[i] * width, values.bytes().data() + i * width, width);
   return Tensor::from_bytes(values.type(), dims, std::move(bytes));
 }
 

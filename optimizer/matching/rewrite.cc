@@ -91,10 +91,13 @@ class Instantiator {
     std::vector<std::string> output_names(node.outputs.size());
     if (const auto roots = roots_of_.find(static_cast<int>(at)); roots != roots_of_.end()) {
       name = roots->second.front().second.node->name;
+      builder_.annotate(roots->second.front().second.node->annotations);
       for (const auto& [output, root] : roots->second) output_names[output] = output_name(root);
     }
-    GOPT_ASSIGN_OR_RETURN(made_[at], builder_.add(node.op, std::move(inputs), std::move(attributes),
-                                                  static_cast<int>(node.outputs.size()), name, output_names));
+    auto made = builder_.add(node.op, std::move(inputs), std::move(attributes), static_cast<int>(node.outputs.size()),
+                             name, output_names);
+    builder_.annotate("");
+    GOPT_ASSIGN_OR_RETURN(made_[at], std::move(made));
     if (binding_.pattern->keeps_constants && loses_constants(*made_[at]))
       return Error{"constants would cancel, which may have been there to round, or overflow or vanish"};
     return Unit{};

@@ -73,7 +73,8 @@ TEST(EmittedFolder, AFolderOfOtherFilesIsNeverTaken) {
   for (const bool force : {false, true}) {
     const auto written = write_emitted(small_model(), folder, force);
     ASSERT_FALSE(written.ok());
-    EXPECT_NE(written.error().message.find("not emitted"), std::string::npos) << written.error().message;
+    EXPECT_NE(written.error().message.find("not emitted, model.cc for one"), std::string::npos)
+        << written.error().message;
   }
   EXPECT_EQ(files_in(folder), std::set<std::string>{"model.cc"});
   std::ofstream(folder + "/emitted_files.txt") << "model.h\n../model.cc\n";

@@ -1,6 +1,7 @@
 // Bad input: one clear error, exit status 1, nothing half written. A row each.
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
+#include <sys/stat.h>
 
 #include <functional>
 
@@ -45,6 +46,24 @@ void add_external(onnx::ModelProto& model, const std::string& location) {
   entry.set_key("location");
   entry.set_value(location);
   add_node(model, "Add", {"x", "w"}, "y");
+}
+// A model whose weights, two kilobytes, lie beside it.
+void write_large_external(const std::string& folder) {
+  onnx::ModelProto model = small_model();
+  onnx::TensorProto& t = *model.mutable_graph()->add_initializer();
+  t.set_name("w");
+  t.set_data_type(1);
+  for (const int64_t extent : {3, 170}) t.add_dims(extent);
+  t.set_data_location(onnx::TensorProto::EXTERNAL);
+  auto& entry = *t.add_external_data();
+  entry.set_key("location");
+  entry.set_value("w.bin");
+  add_node(model, "MatMul", {"x", "w"}, "h");
+  add_node(model, "Abs", {"h"}, "y");
+  auto& dims = *model.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+  dims.mutable_dim(1)->set_dim_value(170);
+  write_file(folder + "/m.onnx", model.SerializeAsString());
+  write_file(folder + "/w.bin", std::string(4 * 3 * 170, '\0'));
 }
 std::string relu_model() {
   onnx::ModelProto model = small_model();
@@ -223,6 +242,36 @@ const Row kRows[] = {
        write_file(f + "/model.cc", "mine");
      },
      "optimize {}/m.onnx --emit {} --force", "holds files that were not emitted"},
+    {"EmitOverTheInputsWeights",
+     [](const std::string& f) {
+       onnx::ModelProto model = small_model();
+       add_external(model, "weights.bin");
+       write_file(f + "/m.onnx", model.SerializeAsString());
+       write_file(f + "/weights.bin", std::string(24, '\0'));
+       write_file(f + "/emitted_files.txt", "model.h\nweights.bin\nemitted_files.txt\n");
+     },
+     "optimize {}/m.onnx --emit {} --force", "would replace {}/weights.bin, which is read"},
+    {"WeightsAreAPipe",
+     [](const std::string& f) {
+       onnx::ModelProto model = small_model();
+       add_external(model, "w.bin");
+       write_file(f + "/m.onnx", model.SerializeAsString());
+       mkfifo((f + "/w.bin").c_str(), 0600);
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "w.bin: is no regular file"},
+    {"ModelIsAPipe", [](const std::string& f) { mkfifo((f + "/m.onnx").c_str(), 0600); },
+     "optimize {}/m.onnx -o {}/y.onnx", "is no regular file"},
+    {"WeightsFileOfSomebodyElse",  // found out when all is written but for the names
+     [](const std::string& f) {
+       write_large_external(f);
+       write_file(f + "/y.onnx.data", "mine");
+     },
+     "optimize {}/m.onnx -o {}/y.onnx --emit {}/code --no-measure --cost analytic --report {}/r.json",
+     "y.onnx.data: exists already"},
+    {"PrefixOfNoCode", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx -o {}/y.onnx --prefix net", "give --emit DIR, too"},
+    {"PrefixThatIsNoName", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
+     "optimize {}/m.onnx --emit {}/code --prefix 2nd-net", "a letter first"},
     {"AllowOfNoMark", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --allow speed", "expected one of finite-only, loses-range"},
     {"NothingToWrite", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); }, "optimize {}/m.onnx",
@@ -264,6 +313,18 @@ TEST(BadInput, AnExistingFileKeepsItsContents) {
   const Outcome forced = run_program("optimize " + folder.file("m.onnx") + " -o " + folder.file("y.onnx") + " --force");
   EXPECT_EQ(forced.status, 0) << forced.text;
   EXPECT_NE(read_file(folder.file("y.onnx")), "mine");
+}
+
+TEST(Outputs, WeightsThatLayBesideTheModelDoSoAgain) {
+  TestFolder folder;
+  write_large_external(folder.path().string());
+  const Outcome outcome =
+      run_program("optimize " + folder.file("m.onnx") + " -o " + folder.file("y.onnx") + " --cost analytic");
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_EQ(std::filesystem::file_size(folder.file("y.onnx.data")), 4U * 3 * 170);
+  onnx::ModelProto written;
+  ASSERT_TRUE(written.ParseFromString(read_file(folder.file("y.onnx"))));
+  EXPECT_EQ(written.graph().initializer(0).external_data(0).value(), "y.onnx.data");
 }
 
 }  // namespace

@@ -135,5 +135,50 @@ TEST(Runtime, OnnxRuntimeJudges) {
   EXPECT_EQ(judged.products, judged.report["runtime"]["kept"] == "a rewritten model" ? 1 : 2);
 }
 
+// ---- --check onnxruntime ----
+
+TEST(CheckByFiles, OnnxRuntimeComparesTheFiles) {
+  if (!python_has("onnxruntime")) GTEST_SKIP() << "no Python with ONNX Runtime (set GOPT_PYTHON to one)";
+  const Judged judged = optimize_by("--check onnxruntime");
+  ASSERT_EQ(judged.outcome.status, 0) << judged.outcome.text;
+  EXPECT_EQ(judged.products, 1);
+  EXPECT_EQ(judged.report["check"]["engine"], "onnxruntime");
+  EXPECT_TRUE(judged.report["check"]["passed"]);
+  EXPECT_GT(judged.report["check"]["draws"].size(), 2U);
+}
+
+// At tolerance nought the distributive law is dropped, and the file is written without it.
+TEST(CheckByFiles, WhatMakesADifferenceIsDropped) {
+  if (!python_has("onnxruntime")) GTEST_SKIP() << "no Python with ONNX Runtime (set GOPT_PYTHON to one)";
+  const Judged judged = optimize_by("--check onnxruntime --rtol 0 --atol 0");
+  ASSERT_EQ(judged.outcome.status, 0) << judged.outcome.text;
+  EXPECT_EQ(judged.products, 2);
+  EXPECT_NE(judged.outcome.text.find("it is searched again without `"), std::string::npos) << judged.outcome.text;
+}
+
+// A reader that gives other numbers for the file than for what is written of it: then nothing is.
+TEST(CheckByFiles, AFileThatIsReadOtherwiseIsAnError) {
+  if (!python_has("onnxruntime")) GTEST_SKIP() << "no Python with ONNX Runtime (set GOPT_PYTHON to one)";
+  TestFolder folder;
+  write_file(folder.file("onnxruntime.py"), R"(
+import numpy
+class SessionOptions: pass
+class GraphOptimizationLevel: ORT_DISABLE_ALL = 0
+class Port: name = "x"
+class InferenceSession:
+    def __init__(self, path, *_, **__): self.value = 1.0 if path.endswith("f.onnx") else 2.0
+    def get_inputs(self): return [Port()]
+    def run(self, _, feed): return [numpy.full((16, 32), self.value, numpy.float32)]
+)");
+  write_file(folder.file("other"),
+             "#!/bin/sh\nPYTHONPATH=" + folder.path().string() + " exec " + test_python() + " \"$@\"\n");
+  std::filesystem::permissions(folder.file("other"), std::filesystem::perms::owner_all);
+  const Judged other = optimize_by("--check onnxruntime --python " + folder.file("other"));
+  EXPECT_EQ(other.outcome.status, 1) << other.outcome.text;
+  EXPECT_EQ(other.products, -1);
+  EXPECT_NE(other.outcome.text.find("does not compute in onnxruntime what the file does"), std::string::npos)
+      << other.outcome.text;
+}
+
 }  // namespace
 }  // namespace gopt

@@ -88,5 +88,66 @@ TEST(TemporaryFolder, BesideAPathMayTakeItsName) {
   EXPECT_EQ(read_file(target / "a.txt"), "a");
 }
 
+void stage(StagedFiles& staged, const std::string& path, const std::string& text) {
+  auto made = TemporaryFile::create(path);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  TemporaryFile file = *std::move(made);
+  ASSERT_TRUE(file.write(text).ok());
+  ASSERT_TRUE(staged.add(std::move(file)).ok());
+}
+
+TEST(StagedFiles, AppearTogether) {
+  const TestFolder folder;
+  write_file(folder.file("a"), "old a");
+  write_file(folder.file("gone"), "old");
+  StagedFiles staged;
+  stage(staged, folder.file("a"), "new a");
+  stage(staged, folder.file("b"), "new b");
+  staged.remove(folder.file("gone"));
+  EXPECT_EQ(read_file(folder.file("a")), "old a");
+  ASSERT_TRUE(staged.commit().ok());
+  EXPECT_EQ(read_file(folder.file("a")), "new a");
+  EXPECT_EQ(read_file(folder.file("b")), "new b");
+  EXPECT_EQ(folder.count(), 2u);
+}
+
+// The last one cannot take its place: a folder that holds something has it.
+TEST(StagedFiles, LeaveAllAsItWasWhereOneCannotAppear) {
+  const TestFolder folder;
+  write_file(folder.file("a"), "old a");
+  write_file(folder.file("kept"), "old");
+  fs::create_directories(folder.path() / "empty");
+  fs::create_directories(folder.path() / "full" / "inner");
+  {
+    StagedFiles staged;
+    stage(staged, folder.file("a"), "new a");
+    stage(staged, folder.file("b"), "new b");
+    staged.remove(folder.file("kept"));
+    auto made = TemporaryFolder::beside(folder.path() / "empty");
+    ASSERT_TRUE(made.ok());
+    staged.add(made->path(), folder.path() / "empty");
+    staged.keep(*std::move(made));
+    stage(staged, folder.file("full"), "new full");
+    const Status status = staged.commit();
+    ASSERT_FALSE(status.ok());
+    EXPECT_NE(status.error().message.find("full: cannot be written"), std::string::npos) << status.error().message;
+  }
+  EXPECT_EQ(read_file(folder.file("a")), "old a");
+  EXPECT_EQ(read_file(folder.file("kept")), "old");
+  EXPECT_FALSE(fs::exists(folder.file("b")));
+  EXPECT_TRUE(fs::is_empty(folder.path() / "empty"));
+  EXPECT_EQ(folder.count(), 5u);  // a, kept, empty, full and what is in it
+}
+
+TEST(StagedFiles, AreGoneUnlessTheyAreCommitted) {
+  const TestFolder folder;
+  {
+    StagedFiles staged;
+    stage(staged, folder.file("a"), "new a");
+    EXPECT_EQ(folder.count(), 1u);
+  }
+  EXPECT_EQ(folder.count(), 0u);
+}
+
 }  // namespace
 }  // namespace gopt

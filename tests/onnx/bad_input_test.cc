@@ -52,6 +52,14 @@ void save_relu(const TestFolder& folder, const std::function<void(TestModel&)>& 
   model.save(folder.file("m.onnx"));
 }
 
+// One value of so many, at `index`.
+void add_sparse(TestModel& m, int64_t extent, int64_t index) {
+  onnx::SparseTensorProto& sparse = *m.proto.mutable_graph()->add_sparse_initializer();
+  *sparse.mutable_values() = float_tensor("w", {1});
+  *sparse.mutable_indices() = int_tensor("", {index});
+  sparse.add_dims(extent);
+}
+
 struct BadModel {
   std::string name;
   std::function<void(const TestFolder&)> write;  // m.onnx in the folder
@@ -222,6 +230,12 @@ const std::vector<BadModel> kBadModels = {
        });
      },
      {"'w'", "element type"}},
+    {"SparseLargerThanMemory",
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) { add_sparse(m, int64_t{1} << 40, 5); }); },
+     {"'w'", "is sparse", "not filled in"}},
+    {"SparseIndexOutOfRange",
+     [](const TestFolder& f) { save_relu(f, [](TestModel& m) { add_sparse(m, 4, INT64_MAX); }); },
+     {"'w'", "out of range"}},
     {"ExternalMissing", [](const TestFolder& f) { save_external(f, "w.bin"); }, {"'w'", "w.bin", "no such file"}},
     {"ExternalTooShort",
      [](const TestFolder& f) {

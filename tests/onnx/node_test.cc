@@ -12,6 +12,7 @@
 
 #include "gopt/interpreter.h"
 #include "gopt/onnx.h"
+#include "run_command.h"
 #include "test_folder.h"
 
 namespace gopt {
@@ -184,6 +185,25 @@ TEST(OnnxNodeTests, EveryOperatorOfTheTableComputesWhatOnnxSays) {
   std::cout << passed << " node tests pass, " << left_out << " are excluded with a reason, " << other
             << " use operators that are not in the table\n";
   EXPECT_GE(passed, kFewestPassing);
+}
+
+// Every model of the suite, those with nodes that are not in the table too, is read, written, and run by another
+// reader.
+TEST(OnnxNodeTests, WhatIsWrittenComputesTheSameInOnnxRuntime) {
+  const std::vector<fs::path> folders = test_folders();
+  if (folders.empty()) GTEST_SKIP() << "ONNX's test data are not installed (Debian: libonnx-testdata)";
+  if (!python_has("onnxruntime, onnx")) GTEST_SKIP() << "no Python with ONNX Runtime (set GOPT_PYTHON to one)";
+  const TestFolder folder;
+  for (const fs::path& test : folders) {
+    const auto imported = import_onnx(test / "model.onnx");
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    const Status written = export_onnx(imported->graph, folder.file(test.filename().string() + ".onnx"));
+    ASSERT_TRUE(written.ok()) << written.error().message;
+  }
+  const Outcome outcome = run_command(test_python() + " " GOPT_CHECK_BACKEND " " + folders[0].parent_path().string() +
+                                      " " + folder.path().string());
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  std::cout << outcome.text;
 }
 
 }  // namespace

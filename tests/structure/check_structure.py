@@ -31,6 +31,7 @@ STAGES = {
     "node_explanation.h": "driver",
     "bisect.h": "driver",
     "model_timer.h": "driver",
+    "file_runner.h": "driver",
     "onnx.h": "ir",
     "interpreter.h": "ir",
     "taso_json.h": "rules",

@@ -20,7 +20,7 @@ namespace gopt::cli {
 namespace {
 
 struct OptimizeOptions : SearchFlags {
-  std::string output, emit;
+  std::string output, emit, prefix = "gopt";
   std::vector<std::string> reports;
   RuntimeFlags runtime;
   int runs = 15;
@@ -60,6 +60,10 @@ Status check_outputs(const OptimizeOptions& o) {
   std::vector<std::string> written = written_files(o);
   written.push_back(o.emit);
   GOPT_RETURN_IF_ERROR(check_distinct(written, o.rules));
+  if (o.emit.empty() && o.prefix != OptimizeOptions().prefix)
+    return Error{"--prefix is of the code that --emit writes: give --emit DIR, too"};
+  if (!is_prefix(o.prefix))
+    return Error{"--prefix " + o.prefix + ": expected letters, digits and single underscores, a letter first"};
   if (o.target == "onnx" && !o.emit.empty())
     return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
   return check_runtime_flags(o.runtime, !o.output.empty());
@@ -93,19 +97,26 @@ Result<DriverOptions> options_of(const OptimizeOptions& o) {
     GOPT_ASSIGN_OR_RETURN(d.timer, make_timer(o.runtime, o.threads, o.seed));
   }
   if (!o.output.empty() && !o.dry_run) d.is_writable = check_exportable;
+  if (d.check.engine == CheckEngine::Files) {
+    GOPT_ASSIGN_OR_RETURN(d.check.runner, make_runner(o.runtime));
+    d.check.original_file = o.model;
+  }
   return d;
 }
 
 // The model and its code, both of the graph that was chosen.
-Status write_outputs(const OptimizeOptions& o, const Outcome& outcome, OptimizationReport& report) {
+Status stage_outputs(const OptimizeOptions& o, const ImportedModel& model, const Outcome& outcome,
+                     OptimizationReport& report, StagedFiles& staged) {
   if (o.dry_run) return Unit{};
   if (!o.emit.empty()) {
-    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*outcome.plan));
-    GOPT_RETURN_IF_ERROR(write_emitted(code, o.emit, o.force));
+    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*outcome.plan, o.prefix));
+    GOPT_RETURN_IF_ERROR(stage_emitted(code, o.emit, o.force, staged));
     report.emitted = o.emit;
   }
   if (!o.output.empty()) {
-    GOPT_RETURN_IF_ERROR(export_onnx(outcome.onnx_graph(), o.output, {.force = o.force}));
+    ExportOptions options{.force = o.force};
+    if (model.files.size() > 1) options.external_above = 0;  // weights that lay beside the model do so again
+    GOPT_RETURN_IF_ERROR(stage_onnx(outcome.onnx_graph(), o.output, options, staged));
     report.output = o.output;
   }
   return Unit{};
@@ -121,6 +132,9 @@ Status check_keeps_inputs(const ImportedModel& model, const OptimizeOptions& o) 
                      "; write to another file"};
     }
   }
+  for (const std::string& read : model.files)
+    if (!o.emit.empty() && is_emitted(o.emit, read))
+      return Error{"--emit " + o.emit + " would replace " + read + ", which is read; emit to another folder"};
   return Unit{};
 }
 
@@ -136,12 +150,12 @@ Result<ImportedModel> read_model(const OptimizeOptions& o, PhaseClock& clock) {
   return import_onnx(o.model, import);
 }
 
-Status write_reports(const OptimizeOptions& o, const OptimizationReport& report) {
+Status stage_reports(const OptimizeOptions& o, const OptimizationReport& report, StagedFiles& staged) {
   if (o.reports.empty() || o.dry_run) return Unit{};
   const nlohmann::json json = report_json(report);
   for (const std::string& path : o.reports) {
     const std::string text = is_page(path) ? report_page(json) : json_text(json, 1) + "\n";
-    GOPT_RETURN_IF_ERROR(write_text(path, text, o.force));
+    GOPT_RETURN_IF_ERROR(stage_text(path, text, o.force, staged));
   }
   return Unit{};
 }
@@ -168,14 +182,16 @@ Status optimize_model(const OptimizeOptions& o) {
   for (const std::string& note : outcome.notes) fmt::print(stderr, "gopt: warning: {}\n", note);
   OptimizationReport report{
       .model = o.model, .before = model.graph, .rules = rules, .options = options, .outcome = outcome};
+  StagedFiles staged;
   {
     const PhaseClock::Running running(clock, "writing");
-    GOPT_RETURN_IF_ERROR(write_outputs(o, outcome, report));
+    GOPT_RETURN_IF_ERROR(stage_outputs(o, model, outcome, report, staged));
   }
   report.seconds = seconds_since(start);
   report.phases = clock.phases();
   report.phases.insert(report.phases.end() - 1, outcome.phases.begin(), outcome.phases.end());
-  GOPT_RETURN_IF_ERROR(write_reports(o, report));
+  GOPT_RETURN_IF_ERROR(stage_reports(o, report, staged));
+  GOPT_RETURN_IF_ERROR(staged.commit());
   if (o.trace) print_trials(outcome.result);
   print_report(report);
   return Unit{};
@@ -186,10 +202,13 @@ Status optimize_model(const OptimizeOptions& o) {
 Action add_optimize(CLI::App& app, const Hold& hold) {
   auto o = std::make_shared<OptimizeOptions>();
   o->hold = hold;
+  o->may_check_files = true;
   add_search_flags(app, *o, {"cpu", "cuda", "onnx"},
                    "onnx, a runtime that runs the file, where -o is given without --emit, else cpu");
   app.add_option("-o,--output", o->output, "write the optimized model to FILE.onnx");
   app.add_option("--emit", o->emit, "write code to the folder DIR");
+  app.add_option("--prefix", o->prefix, "of the names in the emitted code, so that several models fit into one program")
+      ->capture_default_str();
   app.add_option("--report", o->reports, "write what was done to FILE.html, a page, or FILE.json; may be given twice")
       ->allow_extra_args(false);
   app.add_option("--runs", o->runs, "timed runs of original and optimized code each")

@@ -46,14 +46,25 @@ void print_applied(const OptimizationReport& r) {
   }
 }
 
+// What of the model was checked, where that is not all of it as it is.
+std::string extent_of_check(const CheckReport& c) {
+  std::string text;
+  if (!c.extents.empty()) text += "; with " + c.extents;
+  if (c.nodes_checked < c.nodes)
+    text += fmt::format("; {} of {} operators ({:.0f} %), none of {} and what only they lead to", c.nodes_checked,
+                        c.nodes, 100.0 * c.nodes_checked / c.nodes, fmt::join(c.left_out, ", "));
+  return text;
+}
+
 std::string check_text(const CheckReport& c) {
   if (!c.checked) return "not checked: " + c.why_not;
   if (c.engine == "none") return "PASSED (the graph is unchanged)";
   double worst = 0;
   for (const Difference& d : c.differences) worst = std::max(worst, d.max_relative);
   return fmt::format(
-      "{} (max |a-b| / max |a| = {:.2g}, {}, {})", c.passed ? "PASSED" : "FAILED", worst, c.engine,
-      c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : c.draws.back() + " random inputs");
+      "{} (max |a-b| / max |a| = {:.2g}, {}, {}{})", c.passed ? "PASSED" : "FAILED", worst, c.engine,
+      c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : c.draws.back() + " random inputs",
+      extent_of_check(c));
 }
 
 std::string plan_text(const PlanLatency& p) {

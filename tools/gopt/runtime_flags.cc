@@ -28,6 +28,11 @@ Status check_runtime_flags(const RuntimeFlags& flags, bool writes_onnx) {
   return Unit{};
 }
 
+Result<std::shared_ptr<FileRunner>> make_runner(const RuntimeFlags& flags) {
+  GOPT_ASSIGN_OR_RETURN(auto runner, onnxruntime_runner(flags.python, flags.timeout_seconds));
+  return std::shared_ptr<FileRunner>(std::move(runner));
+}
+
 Result<std::shared_ptr<ModelTimer>> make_timer(const RuntimeFlags& flags, int threads, uint64_t seed) {
   const TimerOptions options{flags.python, threads, seed, flags.timeout_seconds};
   GOPT_ASSIGN_OR_RETURN(auto timer, flags.command.empty() ? runtime_timer(flags.runtime, options)

@@ -98,6 +98,7 @@ Result<std::string> cache_path(const std::string& given) {
 
 CheckEngine check_engine(const std::string& name) {
   return name == "off"           ? CheckEngine::Off
+         : name == "onnxruntime" ? CheckEngine::Files
          : name == "cpu"         ? CheckEngine::Cpu
          : name == "interpreter" ? CheckEngine::Interpreter
                                  : CheckEngine::Auto;
@@ -168,8 +169,10 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--shape", f.shapes, "NAME=1x3x224x224: fixes an input's symbolic extents, or changes its batch");
-  app.add_option("--check", f.check, "how the result is checked: auto, interpreter, cpu or off")
-      ->check(CLI::IsMember({"auto", "interpreter", "cpu", "off"}))
+  std::vector<std::string> checks{"auto", "interpreter", "cpu", "off"};
+  if (f.may_check_files) checks.emplace_back("onnxruntime");
+  app.add_option("--check", f.check, fmt::format("how the result is checked: {}", fmt::join(checks, ", ")))
+      ->check(CLI::IsMember(checks))
       ->capture_default_str();
   app.add_option("--seed", f.seed, "seed of the inputs that it is checked and timed on")->capture_default_str();
   app.add_option("--rtol", f.tolerance.relative, "of the largest magnitude of an output")->capture_default_str();

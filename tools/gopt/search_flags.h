@@ -20,6 +20,7 @@ struct SearchFlags {
   double alpha = 1.05;
   uint64_t seed = 0;
   Tolerance tolerance;
+  bool may_check_files = false;  // --check onnxruntime is taken
 };
 
 // `targets`: those that --target takes; which is meant where it is not given.

@@ -7,8 +7,6 @@
 #include <filesystem>
 #include <set>
 
-#include "gopt/temporary.h"
-
 namespace gopt::cli {
 
 Status check_writable(const std::string& path, bool force) {
@@ -42,6 +40,13 @@ Status check_distinct(const std::vector<std::string>& written, const std::vector
 Status write_text(const std::string& path, std::string_view text, bool force) {
   GOPT_RETURN_IF_ERROR(check_writable(path, force));
   return write_whole(path, text);
+}
+
+Status stage_text(const std::string& path, std::string_view text, bool force, StagedFiles& staged) {
+  GOPT_RETURN_IF_ERROR(check_writable(path, force));
+  GOPT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create(path));
+  GOPT_RETURN_IF_ERROR(file.write(text));
+  return staged.add(std::move(file));
 }
 
 }  // namespace gopt::cli

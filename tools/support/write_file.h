@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gopt/result.h"
+#include "gopt/temporary.h"
 
 namespace gopt::cli {
 
@@ -16,5 +16,7 @@ Status check_writable(const std::string& path, bool force);
 Status check_distinct(const std::vector<std::string>& written, const std::vector<std::string>& read);
 // Writes text. Errors: as check_writable, or the disk's.
 Status write_text(const std::string& path, std::string_view text, bool force);
+// The same up to the name, which `staged` gives together with those of other files.
+Status stage_text(const std::string& path, std::string_view text, bool force, StagedFiles& staged);
 
 }  // namespace gopt::cli

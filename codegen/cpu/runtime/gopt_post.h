@@ -12,7 +12,7 @@ struct Post {
   PostKind kind;
   float alpha = 0, beta = 0;
   const void* operand = nullptr;
-  std::vector<int64_t> dims;
+  std::vector<int64_t> dims = {};
 };
 
 }  // namespace gopt_runtime

@@ -40,7 +40,7 @@ function accuracySection(report) {
   if (check.engine === "none") return make("p", {}, "The graph is as it was: there is nothing to compare.");
   const rows = check.by_draw.flatMap((draw) => draw.outputs.map((output) => [output.output, draw.inputs, digits(output.max_absolute, 3), digits(output.max_relative, 3),
     make("span", { class: output.passed ? "good" : "bad" }, output.passed ? "agrees" : "differs"), output.note]));
-  return [make("p", { class: "soft" }, `Original and result on fresh random inputs, run by ${check.engine === "cpu" ? "their code" : "the " + check.engine}. Ordinary inputs may differ by ${check.rtol} of the largest magnitude of an output, or ${check.atol}; unusual ones by more.`),
+  return [make("p", { class: "soft" }, `Original and result on fresh random inputs, run by ${check.engine === "cpu" ? "their code" : check.engine === "onnxruntime" ? "ONNX Runtime, from their files" : "the " + check.engine}. Ordinary inputs may differ by ${check.rtol} of the largest magnitude of an output, or ${check.atol}; unusual ones by more.${check.nodes_checked < check.nodes ? ` Checked are ${check.nodes_checked} of ${check.nodes} operators: nothing here runs ${check.left_out.join(", ")}.` : ""}${check.extents ? ` Symbols were drawn: ${check.extents}.` : ""}`),
     make("div", { class: "scroll" }, table([{ title: "output" }, { title: "inputs" }, number("max |a − b|"), number("max |a − b| / max |a|"), { title: "" }, { title: "" }], rows))];
 }
 

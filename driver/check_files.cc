@@ -1,0 +1,75 @@
+#include "check_files.h"
+
+#include "check_inputs.h"
+#include "checked_part.h"
+#include "draw_inputs.h"
+#include "gopt/onnx.h"
+#include "gopt/temporary.h"
+
+namespace gopt::driver {
+namespace {
+
+struct Draws {
+  std::vector<InputKind> kinds;
+  std::vector<std::map<std::string, Tensor>> inputs;
+};
+
+Result<Draws> draw_all(const Graph& original, const std::vector<double>& constants, const Substitution& extents,
+                       uint64_t seed) {
+  GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_inputs_at(original, seed, extents));
+  Draws draws;
+  for (const InputKind kind : kInputKinds) {
+    if (kind == InputKind::NearConstants && constants.empty()) continue;
+    draws.kinds.push_back(kind);
+    draws.inputs.push_back(kind == InputKind::Ordinary ? ordinary
+                                                       : inputs_of_kind(ordinary, kind, constants, seed + 1));
+  }
+  return draws;
+}
+
+// With these numbers for symbols. Errors: also those of the runner, which may take other numbers.
+Status check_with(const Graph& original, const Graph& optimized, const std::string& written, const CheckOptions& o,
+                  const Substitution& extents, uint64_t seed, CheckReport& report) {
+  GOPT_ASSIGN_OR_RETURN(const Draws draws, draw_all(original, removed_constants(original, optimized), extents, seed));
+  GOPT_ASSIGN_OR_RETURN(const auto expected, o.runner->run(o.original_file, draws.inputs));
+  auto outputs = o.runner->run(written, draws.inputs);
+  if (!outputs.ok()) return std::move(outputs).with_context("what would be written").error();
+  for (size_t k = 0; k < draws.kinds.size(); k++) {
+    const size_t count = original.outputs().size();
+    if (expected[k].size() != count || (*outputs)[k].size() != count)
+      return Error{"the files have other outputs than the model that was read"};
+    add_draw(report, original, draws.kinds[k], expected[k], (*outputs)[k], o.tolerance);
+    if (!report.passed) break;
+  }
+  report.extents = print_extents(extents);
+  return Unit{};
+}
+
+Status run_check(const Graph& original, const Graph& optimized, const CheckOptions& o, uint64_t seed,
+                 CheckReport& report) {
+  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
+  const std::string written = (folder.path() / "written.onnx").string();
+  GOPT_RETURN_IF_ERROR(export_onnx(optimized, written));
+  Status first = Unit{};
+  for (const Substitution& extents : choices_of_extents(original)) {
+    const Status status = check_with(original, optimized, written, o, extents, seed, report);
+    if (status.ok()) return status;
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+}  // namespace
+
+CheckReport check_files(const Graph& original, const Graph& optimized, const CheckOptions& o, uint64_t seed) {
+  CheckReport report;
+  report.engine = o.runner->name();
+  const Status status = run_check(original, optimized, o, seed, report);
+  if (!status.ok()) {
+    report.checked = report.passed = false;
+    report.why_not = status.error().message;
+  }
+  return report;
+}
+
+}  // namespace gopt::driver

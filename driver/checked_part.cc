@@ -1,0 +1,203 @@
+#include "checked_part.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace gopt::driver {
+namespace {
+
+bool is_cut(const Node& node) { return node.is(OpKind::Opaque); }
+bool runs(const Graph& graph, size_t at) {
+  const Node& node = *graph.nodes()[at];
+  return !node.is(OpKind::Input) && !node.is(OpKind::Constant) &&
+         !graph.depends_on_weights_only(NodeId{static_cast<uint32_t>(at)});
+}
+
+TensorType with_extents(TensorType type, const Substitution& extents) {
+  if (type.shape)
+    for (Index& extent : *type.shape) extent = substitute(extent, extents);
+  return type;
+}
+Attributes with_extents(Attributes attributes, const Substitution& extents) {
+  for (auto& [name, value] : attributes) {
+    if (auto* number = std::get_if<Index>(&value)) *number = substitute(*number, extents);
+    if (auto* list = std::get_if<std::vector<Index>>(&value))
+      for (Index& entry : *list) entry = substitute(entry, extents);
+  }
+  return attributes;
+}
+
+// Outputs of one form by what they are: an output of the model, or an input of a node that is cut out.
+using Key = std::pair<const OpaqueOp*, std::string>;
+
+// One graph without the nodes that are cut out.
+class Cutter {
+ public:
+  // `numbers`: of the original's nodes that are cut out, so that both forms name alike what these give.
+  Cutter(const Graph& graph, const Substitution& extents, const std::map<const OpaqueOp*, int>& numbers)
+      : graph_(graph), extents_(extents), numbers_(numbers) {}
+
+  Status run() {
+    builder_.set_broadcast_unknown(true);
+    for (const Value& input : graph_.inputs())
+      done_[input] = builder_.input(input.node->name, with_extents(input.type(), extents_));
+    for (const NodePtr& node : graph_.nodes()) {
+      if (node->is(OpKind::Constant)) done_[{node, 0}] = {node, 0};
+      if (node->is(OpKind::Constant) || node->is(OpKind::Input)) continue;
+      if (is_cut(*node))
+        GOPT_RETURN_IF_ERROR(cut(node));
+      else
+        GOPT_RETURN_IF_ERROR(keep(node));
+    }
+    for (const GraphOutput& output : graph_.outputs()) add_output({nullptr, output.name}, output.value);
+    return Unit{};
+  }
+
+  std::map<Key, Value> outputs;
+  std::vector<Key> order;
+
+  Graph build(const std::vector<Key>& keys) {
+    for (const Key& key : keys) builder_.output(key.second, outputs.at(key));
+    return builder_.build();
+  }
+  // Operators that the outputs depend on, as the graph has them.
+  int count_needed(const Graph& built) const {
+    int count = 0;
+    for (size_t at = 0; at < graph_.nodes().size(); at++) {
+      const auto made = done_.find({graph_.nodes()[at], 0});
+      count +=
+          runs(graph_, at) && !is_cut(*graph_.nodes()[at]) && made != done_.end() && built.contains(made->second.node);
+    }
+    return count;
+  }
+
+ private:
+  // What cannot be drawn leaves all that depends on it out.
+  Status cut(const NodePtr& node) {
+    const auto number = numbers_.find(node->opaque.get());
+    if (number == numbers_.end()) return Error{"holds a node without definition that the original does not hold"};
+    const std::string name = fmt::format("{} {}", node->opaque->op_type, number->second);
+    for (size_t k = 0; k < node->inputs.size(); k++)
+      add_output({node->opaque.get(), fmt::format("input {} of {}", k, name)}, node->inputs[k]);
+    for (size_t k = 0; k < node->outputs.size(); k++) {
+      const TensorType type = with_extents(node->outputs[k], extents_);
+      if (is_computable(type.element) && type.has_static_shape())
+        done_[{node, static_cast<int>(k)}] = builder_.input(fmt::format("output {} of {}", k, name), type);
+    }
+    return Unit{};
+  }
+
+  Status keep(const NodePtr& node) {
+    std::vector<Value> inputs;
+    for (const Value& input : node->inputs) {
+      if (input && !done_.contains(input)) return Unit{};
+      inputs.push_back(input ? done_.at(input) : input);
+    }
+    const auto made = builder_.add(node->op, std::move(inputs), with_extents(node->attributes, extents_),
+                                   static_cast<int>(node->outputs.size()), node->name, node->output_names);
+    if (!made.ok()) return Error{node->name + ": " + made.error().message};
+    for (size_t k = 0; k < node->outputs.size(); k++) done_[{node, static_cast<int>(k)}] = {*made, static_cast<int>(k)};
+    return Unit{};
+  }
+
+  void add_output(const Key& key, const Value& value) {
+    const auto made = value ? done_.find(value) : done_.end();
+    if (made == done_.end() || !is_computable(made->second.type().element)) return;
+    if (outputs.emplace(key, made->second).second) order.push_back(key);
+  }
+
+  const Graph& graph_;
+  const Substitution& extents_;
+  const std::map<const OpaqueOp*, int>& numbers_;
+  GraphBuilder builder_;
+  ValueMap done_;
+};
+
+bool is_computed(const Value& value) { return !value.node->is(OpKind::Input) && !value.node->is(OpKind::Constant); }
+
+Result<CheckedPart> part_with(const Graph& original, const Graph& optimized, const Substitution& extents) {
+  std::map<const OpaqueOp*, int> numbers;
+  std::set<std::string> left_out;
+  for (const NodePtr& node : original.nodes()) {
+    if (!is_cut(*node)) continue;
+    numbers.emplace(node->opaque.get(), static_cast<int>(numbers.size()));
+    left_out.insert(node->opaque->op_type);
+  }
+  Cutter first(original, extents, numbers), second(optimized, extents, numbers);
+  GOPT_RETURN_IF_ERROR(first.run());
+  GOPT_RETURN_IF_ERROR(second.run());
+  std::vector<Key> shared;
+  for (const Key& key : first.order) {
+    const auto other = second.outputs.find(key);
+    if (other != second.outputs.end() && (is_computed(first.outputs.at(key)) || is_computed(other->second)))
+      shared.push_back(key);
+  }
+  if (shared.empty()) {
+    std::string text;
+    for (const std::string& name : left_out) text += (text.empty() ? "" : ", ") + name;
+    return Error{"nothing of it can be run here beside " + text};
+  }
+  CheckedPart part{
+      first.build(shared), second.build(shared), 0, {left_out.begin(), left_out.end()}, print_extents(extents)};
+  part.nodes_checked = first.count_needed(part.original);
+  return part;
+}
+
+void collect_symbols(const TensorType& type, std::set<AtomId>& symbols) {
+  if (type.shape)
+    for (const Index& extent : *type.shape) collect_symbols(extent, symbols);
+}
+
+}  // namespace
+
+bool is_whole(const Graph& graph) {
+  const auto is_static = [](const Value& input) { return input.type().has_static_shape(); };
+  const auto is_kept = [](const NodePtr& node) { return !is_cut(*node); };
+  return std::all_of(graph.inputs().begin(), graph.inputs().end(), is_static) &&
+         std::all_of(graph.nodes().begin(), graph.nodes().end(), is_kept);
+}
+
+int count_operators(const Graph& graph) {
+  int count = 0;
+  for (size_t at = 0; at < graph.nodes().size(); at++) count += runs(graph, at);
+  return count;
+}
+
+Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized) {
+  std::optional<Error> why_not;
+  for (const Substitution& extents : choices_of_extents(original)) {
+    auto part = part_with(original, optimized, extents);
+    if (part.ok()) return part;
+    if (!why_not) why_not = part.error();
+  }
+  return *why_not;
+}
+
+std::vector<Substitution> choices_of_extents(const Graph& graph) {
+  std::set<AtomId> symbols;
+  for (const Value& input : graph.inputs()) collect_symbols(input.type(), symbols);
+  for (const NodePtr& node : graph.nodes())
+    if (is_cut(*node))
+      for (const TensorType& type : node->outputs) collect_symbols(type, symbols);
+  if (symbols.empty()) return {{}};
+  std::vector<Substitution> choices(1);
+  int64_t next = 2;
+  for (const AtomId symbol : symbols) choices[0][symbol] = Index(next++);
+  for (const int64_t all : {2, 1, 4, 16, 64, 224}) {
+    Substitution& same = choices.emplace_back();
+    for (const AtomId symbol : symbols) same[symbol] = Index(all);
+  }
+  return choices;
+}
+
+std::string print_extents(const Substitution& extents) {
+  std::string text;
+  for (const auto& [symbol, number] : extents)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", to_string(Index::from_atom(symbol)), to_string(number));
+  return text;
+}
+
+}  // namespace gopt::driver

@@ -1,0 +1,32 @@
+// What of a graph and its rewritten form can be run side by side: all but nodes without definition, and what hangs on
+// outputs of theirs whose types nobody knows. Such nodes are cut out: what they give is drawn, what they take is
+// compared. Symbols become numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gopt/graph.h"
+
+namespace gopt::driver {
+
+// Whether the graph is run as it is: no node without definition, no symbolic extent.
+bool is_whole(const Graph& graph);
+// Operators that run: no inputs, constants, or what is folded.
+int count_operators(const Graph& graph);
+
+struct CheckedPart {
+  Graph original, optimized;  // of the same outputs, in the same order; static
+  int nodes_checked = 0;      // operators of the original that an output of the part depends on
+  std::vector<std::string> left_out;
+  std::string extents;
+};
+// Errors: extents that no choice of numbers fits, nothing that can be compared.
+Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized);
+
+// Numbers to try for the symbols of a graph's inputs and of its nodes without definition, the likeliest first: small
+// ones that differ, then the same one for all, up to what images need.
+std::vector<Substitution> choices_of_extents(const Graph& graph);
+std::string print_extents(const Substitution& extents);
+
+}  // namespace gopt::driver

@@ -1,0 +1,137 @@
+// Emitted folders in other people's programs: several models in one, several threads, compilers that warn.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "batch.h"
+#include "run_command.h"
+
+namespace gopt {
+namespace {
+
+std::string emit_to(const std::string& folder, const std::string& prefix, const std::string& body) {
+  const BatchCase c = make_case("small", "input x : f32[64,300]\n" + body + "\noutput y = y", 1);
+  LayoutCosts costs(false);
+  auto plan = make_plan(c.graph, {TargetKind::Cpu, 1}, costs);
+  EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
+  auto code = emit(*plan, prefix);
+  EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().message);
+  const std::string path = scratch_folder("linked") + "/" + folder;
+  EXPECT_TRUE(write_emitted(*code, path, true).ok());
+  return path;
+}
+
+// Every source of the folders and a main(), with all warnings as errors. What the program prints.
+Outcome compile_and_run(const std::string& compiler, const std::vector<std::string>& folders, const std::string& main) {
+  const std::string root = scratch_folder("linked");
+  std::ofstream(root + "/main.cc") << main;
+  std::string sources;
+  for (const std::string& folder : folders) sources += " $(ls " + folder + "/*.cc | grep -v example.cc)";
+  const Outcome built =
+      run_command("cd " + root + " && " + compiler + " -std=c++17 -O0 -Wall -Wextra -Werror -fopenmp -I. main.cc" +
+                  sources + " -ldnnl -lpthread -o program");
+  EXPECT_EQ(built.status, 0) << built.text;
+  return built.status == 0 ? run_command("cd " + root + " && ./program") : built;
+}
+
+constexpr const char* kTwoModels = R"(
+#include <cstdio>
+#include <vector>
+#include "first/model.h"
+#include "second/model.h"
+
+int main() {
+  char error[200] = "";
+  one_model* a = one_create("first/weights.bin", 1, error, sizeof error);
+  two_model* b = two_create("second/weights.bin", 1, error, sizeof error);
+  if (!a || !b) return std::puts(error), 1;
+  const std::vector<float> x(64 * 300, -2.0f);
+  std::vector<float> y(64 * 300), z(64 * 300);
+  const void* inputs[] = {x.data()};
+  void *to_y[] = {y.data()}, *to_z[] = {z.data()};
+  if (one_run(a, inputs, to_y, nullptr) != 0 || two_run(b, inputs, to_z, nullptr) != 0) return 1;
+  std::printf("%g %g\n", y[7], z[7]);
+  one_destroy(a);
+  two_destroy(b);
+}
+)";
+
+TEST(LinkedModels, TwoOfDifferentPrefixesAreOneProgram) {
+  const std::string first = emit_to("first", "one", "y = Abs(x)"), second = emit_to("second", "two", "y = Relu(x)");
+  for (const std::string compiler : {"g++", "clang++"}) {
+    if (run_command("command -v " + compiler).status != 0) continue;
+    if (compiler == "clang++" &&
+        run_command("echo 'int main() {}' | clang++ -fopenmp -x c++ - -o /dev/null").status != 0)
+      continue;  // without OpenMP
+    const Outcome outcome = compile_and_run(compiler, {first, second}, kTwoModels);
+    EXPECT_EQ(outcome.status, 0) << outcome.text;
+    EXPECT_EQ(outcome.text, "2 0\n") << compiler;
+  }
+}
+
+// A model that is loaded from its folder is found under whatever prefix it has.
+TEST(LinkedModels, AFolderOfAnotherPrefixIsLoaded) {
+  const std::string folder = emit_to("loaded", "my_net", "y = Abs(x)");
+  auto model = LoadedModel::build_and_load(folder, 1);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  LoadedModel loaded = *model;
+  const auto outputs =
+      loaded.run({Tensor::from_values<double>(ElementType::Float32, {64, 300}, std::vector<double>(64 * 300, -3))});
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  EXPECT_EQ((*outputs)[0].to_doubles()[0], 3.0);
+}
+
+TEST(LinkedModels, ThePrefixIsAName) {
+  EXPECT_TRUE(is_prefix("net_2"));
+  for (const char* wrong : {"", "2net", "_net", "a__b", "a-b", "a b", "ä"}) EXPECT_FALSE(is_prefix(wrong)) << wrong;
+}
+
+// Two threads run one model over and over, until one of them was refused; whatever was not is right.
+constexpr const char* kTwoThreads = R"(
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+#include <vector>
+#include "threads/model.h"
+
+std::atomic<int> refused{0}, wrong{0};
+
+void run_often(gopt_model* model, float value) {
+  const std::vector<float> x(64 * 300, value);
+  std::vector<float> y(64 * 300);
+  const void* inputs[] = {x.data()};
+  void* outputs[] = {y.data()};
+  for (int runs = 0; runs < 1000000 && refused == 0; runs++) {
+    if (gopt_run(model, inputs, outputs, nullptr) == 0) {
+      for (const float element : y) wrong += element != -value;
+    } else {
+      wrong += std::strstr(gopt_error(model), "another thread is running this model") == nullptr;
+      refused++;
+    }
+  }
+}
+
+int main() {
+  char error[200] = "";
+  gopt_model* model = gopt_create("threads/weights.bin", 1, error, sizeof error);
+  if (!model) return std::puts(error), 1;
+  std::thread first(run_often, model, -2.0f), second(run_often, model, -5.0f);
+  first.join();
+  second.join();
+  const int was_refused = refused;
+  refused = 0;
+  std::printf("refused %d, wrong %d\n", was_refused > 0, wrong.load());
+  gopt_destroy(model);
+}
+)";
+
+TEST(LinkedModels, ASecondThreadIsRefused) {
+  const std::string folder =
+      emit_to("threads", "gopt", "a = Sin(x)\nb = Abs(x)\nc = Mul(a, a)\nd = Sub(c, c)\ny = Add(b, d)");
+  const Outcome outcome = compile_and_run("g++", {folder}, kTwoThreads);
+  EXPECT_EQ(outcome.text, "refused 1, wrong 0\n");
+}
+
+}  // namespace
+}  // namespace gopt

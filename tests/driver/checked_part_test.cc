@@ -1,0 +1,105 @@
+// What is checked of graphs that hold nodes without definition, or symbols.
+#include "../../driver/checked_part.h"
+
+#include <gtest/gtest.h>
+
+#include "../../driver/check.h"
+#include "gopt/text.h"
+
+namespace gopt {
+namespace {
+
+using namespace driver;
+
+Graph graph_of(const std::string& text) {
+  auto graph = parse_graph("graph g\n" + text + "\nend");
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
+  return *graph;
+}
+
+TensorType floats(Shape shape) { return {ElementType::Float32, std::move(shape)}; }
+
+// Before the node without definition, and after it: one of `before` and `after` of two operators each.
+Graph with_secret(const std::shared_ptr<const OpaqueOp>& op, OpKind before, OpKind after, const TensorType& given) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", floats({Index(2), Index(3)}));
+  const Value a = *builder.apply(before, {x});
+  const NodePtr secret = builder.opaque(op, {a}, {given});
+  if (given.shape)
+    builder.output("y", *builder.apply(after, {{secret, 0}}));
+  else
+    builder.output("y", {secret, 0});
+  return builder.build();
+}
+
+std::shared_ptr<const OpaqueOp> secret() {
+  auto op = std::make_shared<OpaqueOp>();
+  op->op_type = "Secret";
+  return op;
+}
+
+CheckReport check(const Graph& original, const Graph& optimized) {
+  const CostSource costs;
+  PlannedGraph first(original, {TargetKind::Cpu, 1}, costs), second(optimized, {TargetKind::Cpu, 1}, costs);
+  return check_equal(first, second, {.engine = CheckEngine::Interpreter}, 100, 1);
+}
+
+TEST(CheckedPart, WhatLiesOnBothSidesOfAnUnknownNodeIsCompared) {
+  const auto op = secret();
+  const TensorType given = floats({Index(2), Index(3)});
+  const Graph original = with_secret(op, OpKind::Relu, OpKind::Tanh, given);
+  const CheckReport same = check(original, with_secret(op, OpKind::Relu, OpKind::Tanh, given));
+  EXPECT_TRUE(same.checked) << same.why_not;
+  EXPECT_TRUE(same.passed);
+  EXPECT_EQ(same.nodes, 3);
+  EXPECT_EQ(same.nodes_checked, 2);
+  EXPECT_EQ(same.left_out, std::vector<std::string>{"Secret"});
+  const CheckReport before = check(original, with_secret(op, OpKind::Abs, OpKind::Tanh, given));
+  EXPECT_TRUE(before.checked && !before.passed) << before.why_not;
+  const CheckReport after = check(original, with_secret(op, OpKind::Relu, OpKind::Sin, given));
+  EXPECT_TRUE(after.checked && !after.passed) << after.why_not;
+}
+
+TEST(CheckedPart, OutputsOfUnknownRankLeaveOutWhatHangsOnThem) {
+  const auto op = secret();
+  const Graph original = with_secret(op, OpKind::Relu, OpKind::Tanh, {ElementType::Float32, std::nullopt});
+  const CheckReport report = check(original, original);
+  EXPECT_TRUE(report.checked && report.passed) << report.why_not;
+  EXPECT_EQ(report.nodes, 2);
+  EXPECT_EQ(report.nodes_checked, 1);
+}
+
+TEST(CheckedPart, WhereNothingCanBeRunNothingIsCalledChecked) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", floats({Index(2)}));
+  builder.output("y", {builder.opaque(secret(), {x}, {floats({Index(2)})}), 0});
+  const Graph graph = builder.build();
+  const CheckReport report = check(graph, graph);
+  EXPECT_FALSE(report.checked);
+  EXPECT_NE(report.why_not.find("nothing of it can be run here beside Secret"), std::string::npos) << report.why_not;
+}
+
+TEST(CheckedPart, SymbolsBecomeNumbers) {
+  const Graph original = graph_of("input x : f32[n,4]\nr = Relu(x)\noutput y = r");
+  const CheckReport same = check(original, original);
+  EXPECT_TRUE(same.checked && same.passed) << same.why_not;
+  EXPECT_EQ(same.extents, "n=2");
+  EXPECT_EQ(same.nodes_checked, 1);
+  const CheckReport other = check(original, graph_of("input x : f32[n,4]\nr = Abs(x)\noutput y = r"));
+  EXPECT_TRUE(other.checked && !other.passed) << other.why_not;
+}
+
+// A window of 9 does not fit an image of 2 or 3: larger ones are tried.
+TEST(CheckedPart, ExtentsAreLargeEnough) {
+  const Graph graph =
+      graph_of("input x : f32[1,1,h,w]\np = MaxPool(x) {kernel_shape=[9,9]}\nq = Relu(p)\noutput y = q");
+  const auto part = part_to_check(graph, graph);
+  ASSERT_TRUE(part.ok()) << part.error().message;
+  EXPECT_EQ(part->extents, "h=16, w=16");
+  EXPECT_EQ(part->nodes_checked, 2);
+  for (const NodePtr& node : part->original.nodes())
+    for (const TensorType& type : node->outputs) EXPECT_TRUE(type.has_static_shape());
+}
+
+}  // namespace
+}  // namespace gopt

@@ -1,0 +1,158 @@
+// What a model says beside what it computes goes through the reader and the writer, and what it computes by default is
+// computed.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "gopt/interpreter.h"
+#include "gopt/onnx.h"
+#include "model_builder.h"
+#include "test_folder.h"
+#include "text_files.h"
+
+namespace gopt {
+namespace {
+
+onnx::ModelProto round_trip(TestModel& model) {
+  const TestFolder folder;
+  model.save(folder.file("a.onnx"));
+  const auto imported = import_onnx(folder.file("a.onnx"));
+  EXPECT_TRUE(imported.ok()) << (imported.ok() ? "" : imported.error().message);
+  onnx::ModelProto written;
+  if (!imported.ok()) return written;
+  const Status status = export_onnx(imported->graph, folder.file("b.onnx"));
+  EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+  EXPECT_TRUE(written.ParseFromString(read_file(folder.file("b.onnx"))));
+  return written;
+}
+
+// A length-delimited field of the wire format, of fewer than 128 bytes: one that the message classes may not know.
+template <class Message>
+void add_field(Message& message, int number, const std::string& payload) {
+  const std::string field = {static_cast<char>(number << 3 | 2), static_cast<char>(payload.size())};
+  ASSERT_TRUE(message.MergeFromString(field + payload));
+}
+
+TEST(OnnxPreserved, DocumentationAndMetadataOfNodes) {
+  TestModel model;
+  model.input("x", {2, 3});
+  model.node("Relu", {"x"}, {"h"}).name("first");
+  onnx::NodeProto& node = *model.proto.mutable_graph()->mutable_node(0);
+  node.set_doc_string("line 12 of net.py");
+  onnx::StringStringEntryProto scope;
+  scope.set_key("scope");
+  scope.set_value("net.layer1");
+  add_field(node, 9, scope.SerializeAsString());  // metadata_props, since IR 10
+  model.node("Tanh", {"h"}, {"y"}).name("second");
+  model.output("y", {2, 3});
+  const onnx::ModelProto written = round_trip(model);
+  ASSERT_EQ(written.graph().node_size(), 2);
+  EXPECT_EQ(written.graph().node(0).doc_string(), "line 12 of net.py");
+  EXPECT_NE(written.graph().node(0).SerializeAsString().find("net.layer1"), std::string::npos);
+  EXPECT_EQ(written.graph().node(1).doc_string(), "");
+}
+
+TEST(OnnxPreserved, NodesOfWhichInputsChangeKeepTheirs) {
+  const TestFolder folder;
+  TestModel model;
+  model.input("x", {2, 3});
+  model.node("Relu", {"x"}, {"h"});
+  model.node("Tanh", {"h"}, {"y"});
+  model.proto.mutable_graph()->mutable_node(1)->set_doc_string("kept");
+  model.output("y", {2, 3});
+  model.save(folder.file("a.onnx"));
+  const auto imported = import_onnx(folder.file("a.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  const Value y = imported->graph.outputs()[0].value;
+  const auto changed = replace_values(imported->graph, {{y.node->inputs[0], imported->graph.inputs()[0]}});
+  ASSERT_TRUE(changed.ok()) << changed.error().message;
+  ASSERT_TRUE(export_onnx(*changed, folder.file("b.onnx")).ok());
+  onnx::ModelProto written;
+  ASSERT_TRUE(written.ParseFromString(read_file(folder.file("b.onnx"))));
+  ASSERT_EQ(written.graph().node_size(), 1);
+  EXPECT_EQ(written.graph().node(0).doc_string(), "kept");
+}
+
+TEST(OnnxPreserved, DeclarationsOfValues) {
+  TestModel model;
+  model.input("x", {"n", 3});
+  model.node("Relu", {"x"}, {"h"});
+  model.node("Tanh", {"h"}, {"y"});
+  model.value("h", {"rows", 3});
+  model.proto.mutable_graph()->mutable_value_info(0)->set_doc_string("activations");
+  model.output("y", {"n", 3});
+  const onnx::ModelProto written = round_trip(model);
+  ASSERT_EQ(written.graph().value_info_size(), 1);
+  EXPECT_EQ(written.graph().value_info(0).name(), "h");
+  EXPECT_EQ(written.graph().value_info(0).doc_string(), "activations");
+}
+
+TEST(OnnxPreserved, EveryByteOfAWeight) {
+  TestModel model;
+  model.input("x", {4});
+  onnx::TensorProto weight = float_tensor("w", {4});
+  const uint32_t bits[4] = {0x7fa12345, 0x80000000, 0x00000001, 0xffc00001};  // NaNs with payloads, -0, a denormal
+  weight.set_raw_data(bits, sizeof bits);
+  model.constant(weight);
+  model.node("Add", {"x", "w"}, {"y"});
+  model.output("y", {4});
+  const onnx::ModelProto written = round_trip(model);
+  ASSERT_EQ(written.graph().initializer_size(), 1);
+  EXPECT_EQ(written.graph().initializer(0).raw_data(), weight.raw_data());
+}
+
+// An embedding and the projection that shares its weights: one tensor, whichever way it is turned.
+TEST(OnnxPreserved, TiedWeightsAreOneTensor) {
+  TestModel model;
+  model.input("ids", {2}, kInt64);
+  model.constant(float_tensor("w", {300, 64}));
+  model.node("Gather", {"w", "ids"}, {"e"});
+  model.node("Transpose", {"w"}, {"t"}).ints("perm", {1, 0});
+  model.node("MatMul", {"e", "t"}, {"y"});
+  model.output("y", {2, 300});
+  const onnx::ModelProto written = round_trip(model);
+  ASSERT_EQ(written.graph().initializer_size(), 1);
+  EXPECT_EQ(written.graph().initializer(0).name(), "w");
+  EXPECT_EQ(written.graph().node_size(), 3);
+}
+
+// ---- functions ----
+
+// The value of LeakyRelu's slope where the call gives none, and where it does.
+TEST(OnnxFunctions, DefaultsOfAttributesAreHonoured) {
+  TestModel model;
+  model.opset_import("custom", 1);
+  onnx::FunctionProto& function = *model.proto.add_functions();
+  function.set_domain("custom");
+  function.set_name("Act");
+  function.add_input("v");
+  function.add_output("u");
+  add_node(*function.add_node(), "LeakyRelu", {"v"}, {"u"});
+  auto& alpha = *function.mutable_node(0)->add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_type(onnx::AttributeProto::FLOAT);
+  alpha.set_ref_attr_name("slope");
+  onnx::AttributeProto slope;
+  slope.set_name("slope");
+  slope.set_type(onnx::AttributeProto::FLOAT);
+  slope.set_f(0.5f);
+  add_field(function, 11, slope.SerializeAsString());  // attribute_proto
+  function.add_opset_import()->set_version(17);
+  model.input("x", {1});
+  model.node("Act", {"x"}, {"y"}).domain("custom");
+  model.node("Act", {"x"}, {"z"}).domain("custom").f("slope", 0.25f);
+  model.output("y", {1});
+  model.output("z", {1});
+  const TestFolder folder;
+  model.save(folder.file("m.onnx"));
+  const auto imported = import_onnx(folder.file("m.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  const auto outputs =
+      interpret(imported->graph, {{"x", Tensor::from_values<double>(ElementType::Float32, {1}, {-4.0})}});
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  EXPECT_EQ((*outputs)[0].to_doubles()[0], -2.0);
+  EXPECT_EQ((*outputs)[1].to_doubles()[0], -1.0);
+}
+
+}  // namespace
+}  // namespace gopt
