@@ -84,14 +84,20 @@ class RulePatterns {
   void expand() {
     if (rule_.scheme) {
       for (RankAssignment& ranks : ranks_to_match(*rule_.scheme, max_rank_)) {
-        std::vector<RankedOperator> needed = ranked_operators(*rule_.scheme, rule_.scheme->left, ranks);
-        ranks_.push_back(std::make_unique<AtRank>(std::move(needed), 0, std::move(ranks)));
+        add_rank(ranked_operators(*rule_.scheme, rule_.scheme->left, ranks));
+        ranks_.back()->ranks = std::move(ranks);
       }
     } else {
       for (int prefix = 0; prefix <= (is_open(rule_) ? max_rank_ : 0); prefix++)
-        ranks_.push_back(std::make_unique<AtRank>(operators_below(rule_, prefix), prefix));
+        add_rank(operators_below(rule_, prefix)).prefix = prefix;
     }
     hash_ = rule_.content_hash();
+  }
+
+  AtRank& add_rank(std::vector<RankedOperator> needed) {
+    ranks_.push_back(std::make_unique<AtRank>());
+    ranks_.back()->needed = std::move(needed);
+    return *ranks_.back();
   }
 
   void compile(AtRank& at) {
