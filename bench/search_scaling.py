@@ -83,28 +83,20 @@ def main():
             model.save(copies, path)
             command = [options.gopt, "optimize", path, "--target", "cpu", "--cost", options.cost, "--check", "off",
                        "--no-measure", "--report", report, "--force"]
-            timed = subprocess.run(["/usr/bin/env", "python3", "-c", WATCH, *command], capture_output=True, text=True)
-            if timed.returncode != 0:
-                sys.exit(timed.stderr)
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                sys.exit(done.stderr)
             told = json.loads(pathlib.Path(report).read_text())
             search = sum(p["seconds"] for p in told["phases"] if p["name"] == "searching")
             points = told["search"]["trajectory"]
             rows.append([copies, len(model.nodes), round(search, 2), round(1e3 * search / copies, 1),
                          told["search"]["steps"], round(points[0]["best_ms"] / points[-1]["best_ms"], 3),
-                         round(told["seconds"], 2), round(int(timed.stdout.split()[-1]) / 1024)])
+                         round(told["seconds"], 2), round(told["peak_memory_mb"])])
             print(" ".join(f"{c:>11}" for c in rows[-1]), flush=True)
     if options.csv:
         with open(options.csv, "w", newline="") as file:
             csv.writer(file).writerows([columns, *rows])
 
-
-# Runs a command and prints its peak memory in KiB.
-WATCH = """
-import resource, subprocess, sys
-status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-sys.exit(status)
-"""
 
 if __name__ == "__main__":
     main()

@@ -193,24 +193,14 @@ class Optimization {
       std::set<std::string> others = applied_rules();
       if (others.erase(rule) == 0) continue;
       if (seconds_left_ <= 0) break;
-      GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_among(others, kCautious, seconds_left_));
+      const SearchAmong some = search_among({others.begin(), others.end()}, rules_, search_);
+      GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(some.rules, some.options, kCautious, seconds_left_));
       const bool is_cut_short = result.stop_reason == StopReason::TimeLimit || is_stopped();
       if (is_cut_short || pays(options_.target, outcome_.result.after, result.after)) continue;
       add_work(outcome_.result, result);
       outcome_.result = std::move(result);
     }
     return Unit{};
-  }
-  // A search with these rules alone.
-  Result<OptimizeResult> search_among(const std::set<std::string>& rules, double unknown_factor, double seconds) {
-    SearchOptions search = search_;
-    search.disabled_rules.clear();
-    std::erase_if(search.enabled_rules, [&](const std::string& name) { return !rules.contains(name); });
-    if (rules.empty()) search.search = SearchKind::None;
-    std::vector<RewriteRule> some;
-    std::copy_if(rules_.begin(), rules_.end(), std::back_inserter(some),
-                 [&](const RewriteRule& rule) { return rules.contains(rule.name); });
-    return search_with(some, std::move(search), unknown_factor, seconds);
   }
   // An ONNX file has no more nodes than before, unless all of its rules together pay for them.
   Status keep_few_nodes() {

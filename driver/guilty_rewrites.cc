@@ -31,20 +31,24 @@ std::vector<std::string> what_made(const OptimizeResult& result) {
   return names;
 }
 
+SearchAmong search_among(const std::vector<std::string>& names, const std::vector<RewriteRule>& rules,
+                         SearchOptions options) {
+  SearchAmong some{{}, std::move(options)};
+  for (const RewriteRule& rule : rules)
+    if (holds(names, rule.name)) some.rules.push_back(rule);
+  some.options.disabled_rules.clear();
+  std::erase_if(some.options.enabled_rules, [&](const std::string& name) { return !holds(names, name); });
+  if (some.rules.empty()) some.options.search = SearchKind::None;
+  return some;
+}
+
 Result<OptimizeResult> rewrite_with(const Graph& graph, const std::vector<std::string>& rules_and_passes,
                                     const std::vector<RewriteRule>& rules, CostOracle& costs,
                                     const SearchOptions& options) {
-  std::vector<RewriteRule> used;
-  for (const RewriteRule& rule : rules)
-    if (holds(rules_and_passes, rule.name)) used.push_back(rule);
-  SearchOptions own = options;
-  own.disabled_rules.clear();
-  // Rules that were asked for by name still are.
-  std::erase_if(own.enabled_rules, [&](const std::string& name) { return !holds(rules_and_passes, name); });
-  if (used.empty()) own.search = SearchKind::None;
+  SearchAmong some = search_among(rules_and_passes, rules, options);
   for (const std::string& pass : pass_names())
-    if (!holds(rules_and_passes, pass)) own.disabled_passes.push_back(pass);
-  return optimize(graph, used, costs, own);
+    if (!holds(rules_and_passes, pass)) some.options.disabled_passes.push_back(pass);
+  return optimize(graph, some.rules, costs, some.options);
 }
 
 Result<GuiltyRewrites> find_guilty(const Graph& graph, const std::vector<std::string>& suspects,

@@ -12,6 +12,15 @@ namespace gopt::driver {
 // Rules that the result applied and passes that changed something, each once, in order.
 std::vector<std::string> what_made(const OptimizeResult& result);
 
+// Rules of these names, and the options of a search with them alone, in which those that were asked for by name still
+// are.
+struct SearchAmong {
+  std::vector<RewriteRule> rules;
+  SearchOptions options;
+};
+SearchAmong search_among(const std::vector<std::string>& names, const std::vector<RewriteRule>& rules,
+                         SearchOptions options);
+
 // The graph rewritten by these of its rules and passes alone. Errors: those of optimize().
 Result<OptimizeResult> rewrite_with(const Graph& graph, const std::vector<std::string>& rules_and_passes,
                                     const std::vector<RewriteRule>& rules, CostOracle& costs,

@@ -117,7 +117,7 @@ class Search {
       found_.stop_reason = StopReason::TimeLimit;
     else if (found_.steps >= options_.max_steps)
       found_.stop_reason = StopReason::StepLimit;
-    else if (found_.steps - found_.last_gain >= options_.patience)
+    else if (found_.steps - last_gain_ >= options_.patience)
       found_.stop_reason = StopReason::NoGain;
     return found_.stop_reason != StopReason::Saturated;
   }
@@ -235,7 +235,7 @@ class Search {
   void note_gain() {
     constexpr double kWorthWaiting = 1e-3;
     if (found_.cost.time_ms > (1 - kWorthWaiting) * cost_at_last_gain_) return;
-    found_.last_gain = found_.steps;
+    last_gain_ = found_.steps;
     cost_at_last_gain_ = found_.cost.time_ms;
   }
 
@@ -352,7 +352,8 @@ class Search {
   std::unordered_map<const Pattern*, RuleTrials> trials_;
   std::optional<MatchRegion> region_;  // of the graph that has its turn: where it differs from what was seen before
   double current_ms_ = 0;              // of the graph that has its turn
-  double cost_at_last_gain_ = 0;       // that counted
+  int last_gain_ = 0;                  // the last step that made a difference to the cost
+  double cost_at_last_gain_ = 0;
   long sequence_ = 0;
   Found found_;
   SitePtr best_;

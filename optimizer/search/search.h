@@ -19,7 +19,6 @@ struct Found {
   std::map<std::string, RuleTrials> trials;  // by rule
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;
-  int last_gain = 0;  // the last step that made a difference to the cost
   long rules_tried = 0, graphs_seen = 0;
 };
 

@@ -258,7 +258,6 @@ class WindowedSearch {
     append_rewrites(windows, *std::move(replaced));
     const double before_ms = all_.cost.time_ms;
     all_.cost = cost;
-    all_.last_gain = all_.steps;
     record_point();
     announce(before_ms);
     return true;
