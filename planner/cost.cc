@@ -86,7 +86,7 @@ class AnalyticCosts : public KernelCosts {
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     const Roofline roofline = roofline_of(plan.target, roofline_);
-    const bool library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
+    const bool library = planner::is_library(kernel.kind);
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;
     // Of a data-center GPU's tensor cores, of which small kernels use little.

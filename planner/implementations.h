@@ -22,6 +22,8 @@ struct Implementation {
   bool chooses_at_start = false;
 };
 
+// Whether kernels of this kind are library calls: those that have rows.
+inline bool is_library(KernelKind kind) { return kind == KernelKind::Convolution || kind == KernelKind::MatrixProduct; }
 // In the order in which they are asked; of those that take the same time the first is chosen.
 std::span<const Implementation> implementations();
 // The kernel's own. Precondition: it is a library kernel whose implementation was chosen.

@@ -12,6 +12,7 @@
 #include "gopt/kernel_spec.h"
 #include "gopt/temporary.h"
 #include "gopt/text_reader.h"
+#include "implementations.h"
 
 namespace gopt {
 namespace {
@@ -48,8 +49,8 @@ std::string kernel_signature(const Plan& plan, const Kernel& kernel) {
   const bool is_cpu = plan.target.kind == TargetKind::Cpu;
   std::string text = to_string(kernel.kind) + " " + kernel.implementation +
                      (is_cpu ? " t" + std::to_string(plan.target.threads) : " cuda");
-  const bool is_library = kernel.kind == KernelKind::Convolution || kernel.kind == KernelKind::MatrixProduct;
-  if (is_library && plan.target.precision != Precision::Fp32) text += " " + to_string(plan.target.precision);
+  if (planner::is_library(kernel.kind) && plan.target.precision != Precision::Fp32)
+    text += " " + to_string(plan.target.precision);
   for (size_t k = 0; k < kernel.nodes.size(); k++) describe_node(kernel, k, text);
   for (BufferId b : kernel.input_buffers) describe_buffer(plan, b, text);
   text += " ->";
