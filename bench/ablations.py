@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each part of the optimizer is worth: optimizes models with parts left out, and makes tables and plots of what comes of it.
 
-usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [--groups rules,operators,search,alpha,cost,cost-model,passes] [--budget 20s]
+usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [--groups rules,operators,search,alpha,cost,cost-model,passes,plan] [--budget 20s]
                     [--cost analytic] [--cache FILE] [--measure] [--threads 1] [--shape NAME=1x3x224x224]
 
   rules      none; those that a person wrote; the core; the core and what follows from it; all that ship
@@ -11,6 +11,7 @@ usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [-
   cost       analytic, measured kernel times
   cost-model graphs compared by their plans, or by the sum of their operators' costs
   passes     each of them off
+  plan       parts of plans off: layouts, ways to run library kernels, fusion
 
 A run's report is DIR/MODEL/GROUP/VARIANT.json: what is there, of the same flags, is not run again, so that the same command goes on where it was stopped. DIR/ablations.csv has a row a
 run, DIR/GROUP.png (where matplotlib is installed) a bar a run: the model's estimated time, of the original's; with --measure that of its code. All that the groups do not vary
@@ -21,6 +22,7 @@ import argparse, csv, json, os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PASSES = ["merge-equal-nodes", "drop-identities", "fold-constants", "merge-commuted-nodes"]
+PARTS = ["layout:blocked", "layout:channels-last", "fusion:epilogues", "fusion:inlining", "kernel:winograd", "kernel:channels-last", "kernel:planar"]
 COLUMNS = ["model", "group", "variant", "before_ms", "after_ms", "ratio", "operators", "kernels", "rules", "applied", "steps", "tried", "seconds", "stopped",
            "measured_before_ms", "measured_after_ms", "speedup", "checked"]
 
@@ -56,6 +58,7 @@ def variants(a):
         "alpha": {f"{alpha:g}": ["--alpha", str(alpha)] for alpha in (1, 1.01, 1.05, 1.2)},
         "cost": {"analytic": ["--cost", "analytic"], "measured": ["--cost", "measured"]},
         "cost-model": {"plan": ["--cost-model", "plan"], "sum": ["--cost-model", "sum"]},
+        "plan": {"all on": []} | {f"no {name}": ["--disable", name] for name in PARTS},
         "passes": {"all on": []} | {f"no {name}": ["--disable", name] for name in PASSES} | {"none": ["--disable", *PASSES]},
     }
     unknown = set(a.groups) - set(groups)

@@ -1,78 +1,31 @@
 #!/usr/bin/env python3
-"""How much faster than its input ONNX Runtime runs what gopt writes, by default and with --runtime onnxruntime.
+"""How much faster than its input an ONNX runtime runs what gopt writes, by default and with --runtime.
 
-usage: onnx_speed.py --gopt build/tools/gopt/gopt [--threads 1] [--rounds 31] [--modes default runtime] [--csv FILE] MODEL.onnx ...
-needs: numpy, onnxruntime
+usage: onnx_speed.py --gopt build/tools/gopt/gopt [--runtime onnxruntime|openvino] [--threads 1] [--rounds 31] [--modes default runtime]
+                     [--csv FILE] MODEL.onnx ...
+needs: numpy, onnxruntime, openvino for --runtime openvino
 
-For each model and mode `gopt optimize` writes a file; input and output are then timed in turns, each in a process of its own
-that runs all the time of the comparison. A row each: nodes before and after, medians in milliseconds, the median ratio of the
-rounds (above 1: the output is faster) with the ranks between which it lies 19 times of 20, bytes of weights after over
-before, and seconds of gopt. The last rows are the geometric means.
+For each model and mode `gopt optimize` writes a file: as it does by default, or judged by the runtime. Input and output are then
+timed in turns, each in a process of its own that runs all the time of the comparison. A row each: nodes before and after, medians
+in milliseconds, the median ratio of the rounds (above 1: the output is faster) with the ranks between which it lies 19 times of
+20, bytes of weights after over before, and seconds of gopt. The last rows are the geometric means.
 """
 import argparse, csv, json, math, pathlib, subprocess, sys, tempfile, time
 
-TURN_MS = 60
-
-
-def serve(path, seed, threads):
-    """The process of one model: draws its inputs, then times what it is asked for."""
-    import numpy as np
-    import onnxruntime as ort
-    options = ort.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3
-    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    rng, feed = np.random.default_rng(seed), {}
-    for i in session.get_inputs():
-        shape = [d if isinstance(d, int) else 2 for d in i.shape]
-        drawn = rng.integers(0, 2, shape) if "int" in i.type else rng.standard_normal(shape)
-        feed[i.name] = drawn.astype({"tensor(int64)": np.int64, "tensor(int32)": np.int32}.get(i.type, np.float32))
-    # One thread's time is its processor's: what else the machine does adds nothing to it.
-    clock = time.process_time if threads == 1 else time.perf_counter
-    for _ in range(2):
-        session.run(None, feed)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        session.run(None, feed)
-        times = []
-        for _ in range(int(line)):
-            start = clock()
-            session.run(None, feed)
-            times.append((clock() - start) * 1e3)
-        print(min(times), flush=True)
-
-
-class Model:
-    def __init__(self, path, args):
-        command = [sys.executable, __file__, "--serve", str(path), str(args.seed), str(args.threads)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self.process.stdout.readline() != "ready\n":
-            raise RuntimeError(f"ONNX Runtime does not run {path}")
-        self.runs, self.times = 1, []
-        self.runs = max(1, min(50, int(TURN_MS / self.turn())))
-
-    def turn(self):
-        print(self.runs, file=self.process.stdin, flush=True)
-        return float(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
+from turns import Served, in_turns, interval
 
 
 def compare(before, after, args):
     models = []
     try:
-        models = [Model(before, args), Model(after, args)]
-        for k in range(args.rounds):
-            for model in models if k % 2 == 0 else reversed(models):
-                model.times.append(model.turn())
+        for path in (before, after):
+            models.append(Served(args.runtime, path, args.seed, args.threads))
+        in_turns(models, args.rounds)
     finally:
         for model in models:
             model.close()
-    ratios = sorted(a / b for a, b in zip(*(m.times for m in models)))
-    rank = max(0, int((args.rounds - 1.96 * math.sqrt(args.rounds)) / 2))
-    middle = lambda values: sorted(values)[len(values) // 2]
-    return middle(models[0].times), middle(models[1].times), middle(ratios), ratios[rank], ratios[-1 - rank]
+    ratios = interval([a / b for a, b in zip(*(m.times for m in models))])
+    return *(interval(m.times)[0] for m in models), *ratios
 
 
 def size(path):
@@ -81,7 +34,7 @@ def size(path):
 
 def row_of(model, mode, folder, args):
     out, report = folder / "model.onnx", folder / "report.json"
-    flags = ["--runtime", "onnxruntime", "--python", sys.executable, "--threads", str(args.threads)] if mode == "runtime" else []
+    flags = ["--runtime", args.runtime, "--python", sys.executable, "--threads", str(args.threads)] if mode == "runtime" else []
     start = time.perf_counter()
     done = subprocess.run([args.gopt, "optimize", str(model), "-o", str(out), "--report", str(report), "--force", *flags, *args.optimize.split()],
                           capture_output=True, text=True)
@@ -102,10 +55,9 @@ def show(row):
 
 
 def main():
-    if sys.argv[1:2] == ["--serve"]:
-        return serve(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gopt", required=True)
+    parser.add_argument("--runtime", choices=["onnxruntime", "openvino"], default="onnxruntime")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=31)
     parser.add_argument("--seed", type=int, default=0)
