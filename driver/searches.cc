@@ -1,0 +1,185 @@
+#include "searches.h"
+
+#include <algorithm>
+
+#include "onnx_target.h"
+
+namespace gopt::driver {
+namespace {
+
+constexpr double kHopeful = 0.5, kCautious = 2;  // what kernels that were never timed count of their estimate
+
+// What a result took to find, the search before it included.
+void add_work(const OptimizeResult& before, OptimizeResult& result) {
+  result.steps += before.steps;
+  result.rules_tried += before.rules_tried;
+  result.graphs_seen += before.graphs_seen;
+  result.seconds += before.seconds;
+  result.trajectory = before.trajectory;
+  result.trajectory.push_back({result.steps, result.seconds, result.graphs_seen, result.after.time_ms});
+  result.stop_reason = before.stop_reason;
+  result.refused.insert(result.refused.end(), before.refused.begin(), before.refused.end());
+  for (const RuleTrials& trials : before.trials) {
+    const auto own = std::find_if(result.trials.begin(), result.trials.end(),
+                                  [&](const RuleTrials& known) { return known.rule == trials.rule; });
+    if (own != result.trials.end())
+      *own += trials;
+    else
+      result.trials.push_back(trials);
+  }
+}
+
+}  // namespace
+
+std::set<std::string> applied_rules(const OptimizeResult& result) {
+  std::set<std::string> names;
+  for (const AppliedRule& a : result.applied) names.insert(a.rule);
+  return names;
+}
+
+Searches::Searches(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options,
+                   const CostSource& costs, KernelTiming& kernels, PhaseClock& clock)
+    : graph_(graph),
+      rules_(rules),
+      options_(options),
+      costs_(costs),
+      kernels_(kernels),
+      clock_(clock),
+      search_(options.search) {
+  search_.confirm = [this](const RewriteRule& rule) { return why_refused(rule); };
+}
+
+// A rule is relied on where it is proved here and now, whatever its record says.
+std::optional<std::string> Searches::why_refused(const RewriteRule& rule) {
+  const PhaseClock::Running running(clock_, "proving rules");
+  const Confirmation& found = confirmer_.confirm(rule);
+  if (!found.proof) return found.why_not;
+  if (proofs_.insert_or_assign(rule.name, *found.proof).second && record_differs(rule, *found.proof))
+    notes_.push_back("rule `" + rule.name +
+                     "` is proved, but not as its record says; `rulegen verify --write` makes the record anew");
+  return std::nullopt;
+}
+
+// What was refused once stays out.
+void Searches::note_refused(const OptimizeResult& result) {
+  for (const RefusedRule& refused : result.refused) {
+    search_.disabled_rules.push_back(refused.rule);
+    refused_.push_back(refused);
+    notes_.push_back("rule `" + refused.rule +
+                     "` is not applied, although its record says that it is proved: " + refused.why);
+  }
+}
+
+// What a runtime's cost is anyway.
+bool Searches::compares_sums() const {
+  return options_.cost_model == CostModel::Sum && options_.target.kind != TargetKind::Onnx;
+}
+
+std::unique_ptr<CostOracle> Searches::oracle(double unknown_factor) const {
+  return compares_sums() ? sum_cost_oracle(options_.target, costs_.make(unknown_factor))
+                         : make_oracle(options_.target, costs_, unknown_factor);
+}
+
+void Searches::tell_costs_of_plans(OptimizeResult& result) const {
+  if (!compares_sums()) return;
+  const auto oracle = plan_cost_oracle(options_.target, costs_.make());
+  result.before = oracle->estimate(graph_);
+  result.after = oracle->estimate(result.graph);
+}
+
+Result<OptimizeResult> Searches::search_with(const std::vector<RewriteRule>& rules, SearchOptions search,
+                                             double unknown_factor, double seconds) {
+  const PhaseClock::Running running(clock_, "searching");
+  search.budget_seconds = seconds;
+  const auto costs = oracle(unknown_factor);
+  GOPT_ASSIGN_OR_RETURN(OptimizeResult result, optimize(graph_, rules, *costs, search));
+  seconds_left_ = std::max(0.0, seconds_left_ - result.seconds);
+  return result;
+}
+
+Result<OptimizeResult> Searches::best() {
+  seconds_left_ = search_.budget_seconds;
+  GOPT_ASSIGN_OR_RETURN(OptimizeResult best, search_in_rounds());
+  GOPT_RETURN_IF_ERROR(leave_out_idle_rules(best));
+  GOPT_RETURN_IF_ERROR(keep_few_nodes(best));
+  return best;
+}
+
+// Until the last round kernels that were never timed look better than they may be, so that they are found and timed;
+// then worse, so that a result stands on measured kernels. All rounds together have the time of one search: each but
+// the last takes half of what is left.
+Result<OptimizeResult> Searches::search_in_rounds() {
+  constexpr int kRounds = 6;
+  for (int round = 0;; round++) {
+    const bool is_last = !kernels_.goes_on() || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1;
+    GOPT_ASSIGN_OR_RETURN(OptimizeResult found, search_with(rules_, search_, is_last ? kCautious : kHopeful,
+                                                            is_last ? seconds_left_ : seconds_left_ / 2));
+    note_refused(found);
+    if (is_last) return found;
+    const Result<int> timed = kernels_.measure(found.graph);
+    if (!timed.ok()) notes_.push_back("some kernels are not timed, but estimated: " + timed.error().message);
+    if (!timed.ok() || *timed == 0) return found;
+  }
+}
+
+// Without each rule that was applied, in turn, by a search with the others that were: what gains next to nothing beside
+// them only makes the result harder to read, and rests on the last digits of its costs. In the time that the search
+// left.
+Status Searches::leave_out_idle_rules(OptimizeResult& best) {
+  constexpr size_t kMostRules = 12;
+  const std::set<std::string> applied = applied_rules(best);
+  if (applied.size() > kMostRules || is_stopped()) return Unit{};
+  for (const std::string& rule : applied) {
+    std::set<std::string> others = applied_rules(best);
+    if (others.erase(rule) == 0) continue;
+    if (seconds_left_ <= 0) break;
+    const SearchAmong some = search_among({others.begin(), others.end()}, rules_, search_);
+    GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(some.rules, some.options, kCautious, seconds_left_));
+    const bool is_cut_short = result.stop_reason == StopReason::TimeLimit || is_stopped();
+    if (is_cut_short || pays(options_.target, best.after, result.after)) continue;
+    add_work(best, result);
+    best = std::move(result);
+  }
+  return Unit{};
+}
+
+// An ONNX file has no more nodes than before, unless all of its rules together pay for them.
+Status Searches::keep_few_nodes(OptimizeResult& best) {
+  if (options_.target.kind != TargetKind::Onnx || best.after.kernels <= best.before.kernels) return Unit{};
+  if (pays(options_.target, best.after, best.before)) return Unit{};
+  GOPT_ASSIGN_OR_RETURN(best, passes_alone());
+  return Unit{};
+}
+
+Result<OptimizeResult> Searches::passes_alone() {
+  SearchOptions passes = search_;
+  passes.search = SearchKind::None;
+  return search_with(rules_, passes, 1, 0);
+}
+
+Result<OptimizeResult> Searches::without(const std::string& rule) {
+  SearchOptions others = search_;
+  others.disabled_rules.push_back(rule);
+  return search_with(rules_, others, 1, search_.budget_seconds / 4);
+}
+
+Result<GuiltyRewrites> Searches::what_differs(const OptimizeResult& result,
+                                              const std::function<Result<bool>(const OptimizeResult&)>& differs) {
+  constexpr int kMostSearches = 10;
+  const std::set<std::string> applied = applied_rules(result);
+  const GuiltyRewrites all{.rules = {applied.begin(), applied.end()}, .is_smallest = false};
+  if (is_stopped()) return all;
+  SearchOptions search = search_;
+  search.budget_seconds = search_.budget_seconds / kMostSearches;
+  const auto costs = oracle(kCautious);
+  GOPT_ASSIGN_OR_RETURN(const GuiltyRewrites found,
+                        find_guilty(graph_, what_made(result), rules_, *costs, search, differs, kMostSearches));
+  return found.empty() ? all : found;
+}
+
+void Searches::leave_out(const GuiltyRewrites& guilty) {
+  search_.disabled_rules.insert(search_.disabled_rules.end(), guilty.rules.begin(), guilty.rules.end());
+  search_.disabled_passes.insert(search_.disabled_passes.end(), guilty.passes.begin(), guilty.passes.end());
+}
+
+}  // namespace gopt::driver
