@@ -23,6 +23,23 @@ double product_efficiency(const Plan& plan, const Kernel& kernel) {
   return (packed ? 0.8 : 0.5) * std::min(1.0, (rows + 1) / 16);
 }
 
+// Rows of the product where the right operand is one matrix of weights, and the left one lies as it is; else none.
+int64_t rows_by_weights(const Plan& plan, const Kernel& kernel) {
+  const std::vector<int64_t>&y = result(plan, kernel).dims, &w = weights(plan, kernel).dims;
+  const bool is_matrix = element_count(std::span(w).first(w.size() - 2)) == 1;
+  if (weights(plan, kernel).place != BufferPlace::Weight || !is_matrix) return 0;
+  if (kernel.nodes[0]->is(OpKind::Gemm) && int_or(*kernel.nodes[0], "transA", 0) != 0) return 0;
+  return element_count(y) / std::max<int64_t>(1, y.back());
+}
+// Loops of our own that read each weight once (codegen/cpu/runtime/gopt_rows.h), as many rows as there are registers
+// for.
+bool has_few_rows(const Plan& plan, const Kernel& kernel) {
+  constexpr int64_t kMostRows = 8;
+  const int64_t rows = rows_by_weights(plan, kernel);
+  return rows >= 1 && rows <= kMostRows;
+}
+double few_rows_efficiency(const Plan&, const Kernel&) { return 0.6; }
+
 // ---- convolutions ----
 
 struct Convolved {
@@ -198,7 +215,8 @@ double generated_efficiency(const Plan&, const Kernel&) { return 0.1; }
 constexpr Implementation kImplementations[] = {
     {"direct", KernelKind::Convolution, TargetKind::Cpu, any, direct_efficiency},
     {"winograd", KernelKind::Convolution, TargetKind::Cpu, has_winograd, winograd_efficiency},
-    {"", KernelKind::MatrixProduct, TargetKind::Cpu, any, product_efficiency},
+    {"direct", KernelKind::MatrixProduct, TargetKind::Cpu, any, product_efficiency},
+    {"few-rows", KernelKind::MatrixProduct, TargetKind::Cpu, has_few_rows, few_rows_efficiency},
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
     {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, cuda_efficiency, true},

@@ -28,10 +28,10 @@ class CpuEmitter {
     }
     EmittedCode code;
     code.plan = plan_;
-    std::vector<const char*> files{
-        "model.h",       "gopt_math.h",    "gopt_memory.h",      "gopt_post.h",         "gopt_activation.h",
-        "gopt_planar.h", "gopt_planar.cc", "gopt_convolution.h", "gopt_convolution.cc", "gopt_dnnl.h",
-        "gopt_dnnl.cc",  "CMakeLists.txt", "example.cc"};
+    std::vector<const char*> files{"model.h",           "gopt_math.h",   "gopt_memory.h",      "gopt_post.h",
+                                   "gopt_activation.h", "gopt_vector.h", "gopt_planar.h",      "gopt_planar.cc",
+                                   "gopt_rows.h",       "gopt_rows.cc",  "gopt_convolution.h", "gopt_convolution.cc",
+                                   "gopt_dnnl.h",       "gopt_dnnl.cc",  "CMakeLists.txt",     "example.cc"};
     if (plan_.times_kernels) files.push_back("gopt_timing.h");
     for (const char* file : files) code.files.push_back({file, std::string(runtime_text(file))});
     code.files.push_back(

@@ -46,6 +46,12 @@ std::string convolution_implementation(const std::string& name) {
   throw InternalError("no code for the implementation '" + name + "' of a convolution");
 }
 
+std::string product_implementation(const std::string& name) {
+  if (name == "direct") return "";
+  if (name == "few-rows") return "  d.few_rows = true;\n";
+  throw InternalError("no code for the implementation '" + name + "' of a matrix product");
+}
+
 class CallPrinter {
  public:
   CallPrinter(const Plan& plan, const Kernel& kernel, size_t primitive)
@@ -232,7 +238,7 @@ class CallPrinter {
     text += operand_text("weights", right, gemm && int_or(node_, "transB", 0) != 0, "weight_strides");
     text += "  d.dst = " + list(product_dims()) + ";\n";
     if (locate(plan_, kernel_.input_buffers[1]).place == BufferPlace::Weight) text += "  d.constant_weights = true;\n";
-    return text + posts_;
+    return text + product_implementation(kernel_.implementation) + posts_;
   }
 
   const Plan& plan_;

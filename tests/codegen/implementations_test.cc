@@ -18,11 +18,10 @@ class CostsForRow : public KernelCosts {
   explicit CostsForRow(const Implementation& row) : row_(row) {}
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     if (kernel.kind != row_.kind) return 0.01;  // reorders do not decide
-    const bool is_own = kernel.kind == row_.kind && kernel.implementation == row_.name;
-    // Blocked layouts, which some rows ask for, are as cheap as plain ones.
-    return is_own && (plan.target.kind != TargetKind::Cpu || plan.buffer(kernel.output_buffers[0]).layout.is_blocked())
-               ? 0.5
-               : 1;
+    // Some rows ask for blocked layouts.
+    const bool is_wanted = kernel.kind != KernelKind::Convolution || plan.target.kind != TargetKind::Cpu ||
+                           plan.buffer(kernel.output_buffers[0]).layout.is_blocked();
+    return kernel.implementation == row_.name && is_wanted ? 0.5 : 1;
   }
 
  private:
@@ -38,7 +37,9 @@ BatchCase case_for(KernelKind kind) {
                    "c = Conv(b, w3) {group=12, pads=[1,1,1,1]}\noutput y = c",
                    3)
              : make_case("product",
-                         "input x : f32[37,64]\ninput w1 : f32[64,50]\na = MatMul(x, w1)\nb = Tanh(a)\noutput y = b",
+                         "input x : f32[37,64]\ninput w1 : f32[64,50]\na = MatMul(x, w1)\nb = Tanh(a)\nc = Slice(b) "
+                         "{starts=[0], ends=[5], axes=[0], steps=[1]}\ninput w2 : f32[50,70]\nd = MatMul(c, w2)\n"
+                         "e = Relu(d)\noutput y = e",
                          3);
 }
 
@@ -70,6 +71,42 @@ TEST(Implementations, AnUnknownOneIsNotPrinted) {
     for (Kernel& kernel : plan.kernels)
       if (kernel.kind == KernelKind::Convolution) kernel.implementation = "by magic";
     EXPECT_THROW((void)emit(plan), InternalError);
+  }
+}
+
+// Any number of rows that it takes, columns that fill no panel, and what is done before a result is stored.
+TEST(Implementations, FewRowsAgreeWithTheInterpreter) {
+  const auto rows = planner::implementations();
+  const auto few = std::find_if(rows.begin(), rows.end(), [](const Implementation& r) { return r.name == "few-rows"; });
+  ASSERT_NE(few, rows.end());
+  CostsForRow costs(*few);
+  for (const int threads : {1, 2}) {
+    std::vector<BatchCase> cases;
+    for (int r = 3; r <= 8; r++) {
+      const std::string n = std::to_string(r), columns = std::to_string(16 * r + 7 * (r % 3));
+      const std::string x = "input x : f32[" + n + ",33]\ninput w1 : f32[33," + columns + "]\n";
+      cases.push_back(make_case("plain_" + n, x + "a = MatMul(x, w1)\noutput y = a", 1));
+      cases.push_back(make_case(
+          "bias_" + n,
+          x + "input w2 : f32[" + columns + "]\na = MatMul(x, w1)\nb = Add(a, w2)\nc = Gelu(b)\noutput y = c", 2));
+      cases.push_back(make_case(
+          "sum_" + n,
+          x + "input z : f32[" + n + "," + columns + "]\na = MatMul(x, w1)\nb = Add(a, z)\nc = Tanh(b)\noutput y = c",
+          3));
+      cases.push_back(make_case("gemm_" + n,
+                                "input x : f32[" + n + ",33]\ninput w1 : f32[" + columns + ",33]\ninput w2 : f32[" +
+                                    columns + "]\na = Gemm(x, w1, w2) {alpha=0.5, transB=1}\nb = Relu(a)\noutput y = b",
+                                4));
+    }
+    cases.push_back(
+        make_case("leading_axes", "input x : f32[2,3,20]\ninput w1 : f32[20,5]\na = MatMul(x, w1)\noutput y = a", 5));
+    for (const BatchCase& c : cases) {
+      const auto plan = make_plan(c.graph, {TargetKind::Cpu, threads}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      EXPECT_TRUE(has_row(*plan, *few)) << print_plan(*plan);
+    }
+    EXPECT_EQ(run_batch(cases, costs, "few_rows_" + std::to_string(threads), {TargetKind::Cpu, threads}),
+              std::vector<std::string>{});
   }
 }
 

@@ -11,6 +11,7 @@
 #include "gopt_convolution.h"
 #include "gopt_memory.h"
 #include "gopt_planar.h"
+#include "gopt_rows.h"
 
 namespace gopt_runtime {
 namespace {
@@ -62,6 +63,13 @@ struct PlanarCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+// A product of a few rows in loops of our own.
+struct RowsCall {
+  RowsProduct product;
+  memory src, bias, dst, packed;
+  std::vector<std::pair<int, memory>> posts;
+};
+
 struct Primitive {
   explicit Primitive(int shared_by) : threads(shared_by) {}
   int threads;
@@ -69,6 +77,7 @@ struct Primitive {
   std::vector<std::pair<int, memory>> posts;  // views of the operand of the post of this number
   std::vector<Step> before;
   std::unique_ptr<PlanarCall> planar;
+  std::unique_ptr<RowsCall> rows;
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
@@ -270,6 +279,7 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
   State& s = *state_;
   const int threads = s.threads_for(elements(m.dst) * static_cast<double>(m.src.back()),
                                     elements(m.src) + elements(m.weights) + elements(m.dst));
+  if (m.few_rows) return add_few_rows(m, src, weights, bias, dst, threads);
   const ThreadScope scope(threads, s.threads);
   const memory::desc src_desc(dims_of(m.src), kFloat, dims_of(m.src_strides)), dst_desc = dense_desc(m.dst);
   const memory::desc given(dims_of(m.weights), kFloat, dims_of(m.weight_strides));
@@ -293,6 +303,22 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
   memory by = m.constant_weights ? s.prepare(given, weights, pd.weights_desc()) : s.view(p.weights, given, weights);
   const auto added = s.operands(p, m.posts, dst_desc, dst_desc);
   p.before.push_back(s.call(p, dnnl::matmul(pd), pd, from, by, bias ? s.at(bias_desc, bias) : memory(), to, added));
+  s.primitives.push_back(std::move(p));
+}
+
+void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst,
+                           int own_threads) {
+  State& s = *state_;
+  Primitive p(own_threads);
+  RowsCall own{RowsProduct(m.src[0], m.src[1], m.dst[1], m.posts, own_threads), {}, {}, {}, {}, {}};
+  own.src = s.view(p.src, dense_desc(m.src), src);
+  own.dst = s.view(p.dst, dense_desc(m.dst), dst);
+  own.posts = s.operands(p, m.posts, dense_desc(m.dst), dense_desc(m.dst));
+  own.packed = s.keep(State::floats(own.product.packed_floats()));
+  own.product.pack(static_cast<const float*>(weights), m.weight_strides[0], m.weight_strides[1],
+                   static_cast<float*>(own.packed.get_data_handle()));
+  if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
+  p.rows = std::make_unique<RowsCall>(std::move(own));
   s.primitives.push_back(std::move(p));
 }
 
@@ -339,12 +365,17 @@ void Library::bind_post(size_t primitive, int post, const void* operand) {
 void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
-  if (p.before.empty() && !p.planar) throw std::runtime_error("oneDNN has no such primitive");
+  if (p.before.empty() && !p.planar && !p.rows) throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const Step& step : p.before) s.execute(step);
+  const auto data = [](const memory& m) { return m ? static_cast<float*>(m.get_data_handle()) : nullptr; };
+  if (p.rows) {
+    RowsCall& call = *p.rows;
+    for (const auto& [number, operand] : call.posts) call.product.bind_post(number, operand.get_data_handle());
+    call.product.run(data(call.src), data(call.packed), data(call.bias), data(call.dst));
+  }
   if (p.planar) {
     PlanarCall& call = *p.planar;
-    const auto data = [](const memory& m) { return m ? static_cast<float*>(m.get_data_handle()) : nullptr; };
     for (const auto& [number, operand] : call.posts) call.planar.bind_post(number, operand.get_data_handle());
     if (call.packs) call.planar.pack(data(call.weights), data(call.packed));
     call.planar.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));

@@ -1,5 +1,6 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
-// for; convolutions for which it has reference code alone, and pooling, in loops of our own (gopt_planar.h).
+// for; convolutions for which it has reference code alone, pooling, and products of a few rows in loops of our own
+// (gopt_planar.h, gopt_rows.h).
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ struct MatrixProduct {
   std::vector<int64_t> src, weights, dst;  // extents of one rank, products over the last two axes
   std::vector<int64_t> src_strides, weight_strides;
   bool constant_weights = false;  // to be reordered once
+  bool few_rows = false;  // in loops of our own: two axes, constant weights, dense src of at most kMostRows rows
   std::vector<Post> posts;
 };
 
@@ -58,6 +60,9 @@ class Library {
   void run(size_t primitive);
 
  private:
+  void add_few_rows(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
+                    int own_threads);
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -7,31 +7,13 @@
 #include <limits>
 
 #include "gopt_activation.h"
-
-#if defined(__AVX512F__)
-#include <immintrin.h>
-#endif
+#include "gopt_vector.h"
 
 namespace gopt_runtime {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int kLanes = 16, kRegisters = 28;  // for sums; the rest holds what is multiplied
-#elif defined(__AVX__)
-constexpr int kLanes = 8, kRegisters = 12;
-#else
-constexpr int kLanes = 4, kRegisters = 12;
-#endif
 constexpr int kMaxBlock = 8, kMaxVectors = 8;
 constexpr size_t kVectorsOfChunk = 24;  // of one visit to each block of channels
-
-using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
-
-Vector load(const float* p) {
-  Vector v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
 
 struct Tile {
   const float* x;
