@@ -161,19 +161,22 @@ class Search {
     if (!seen_.insert(applied.graph.hash()).second) return void(trials.known++);
     const Cost cost = estimate(applied.graph);
     const bool improves = beats_best(cost.time_ms, is_simpler(cost, found_.cost));
-    if (improves) {
-      announce(*site, applied, cost.time_ms);
-      found_.graph = applied.graph;
-      found_.cost = cost;
-      note_gain();
-      best_ = std::make_shared<Site>(Site{applied.graph, cost.time_ms, site, bindings});
-      record_point();
-      if (is_greedy()) queue_.clear();
-    }
+    if (improves) adopt(site, bindings, applied, cost);
     const bool keeps = improves || (!is_greedy() && is_kept(cost.time_ms));
     trials.improved += improves;
     (keeps ? trials.kept : trials.too_dear)++;
     if (keeps) push({cost.time_ms, false, sequence_++, site, bindings, 0, improves, true});
+  }
+
+  // As the best so far.
+  void adopt(const SitePtr& site, const std::vector<Binding>& bindings, const Rewritten& rewritten, const Cost& cost) {
+    announce(*site, rewritten, cost.time_ms);
+    found_.graph = rewritten.graph;
+    found_.cost = cost;
+    note_gain();
+    best_ = std::make_shared<Site>(Site{rewritten.graph, cost.time_ms, site, bindings});
+    record_point();
+    if (is_greedy()) queue_.clear();
   }
 
   // By what the rewrite makes of the cost of the nodes around it. Nothing where it cannot be applied.
@@ -219,6 +222,7 @@ class Search {
       if (wanted_ && entry.bindings.empty())
         std::erase_if(bindings, [this](const Binding& binding) { return !wanted_(binding); });
       if (!region && bindings.size() > 1) try_together(site, bindings);
+      if (entry.bindings.empty() && bindings.size() > 1) try_everywhere(site, bindings);
       std::move(bindings.begin(), bindings.end(), std::back_inserter(rest.bindings));
     }
     if (rest.bindings.empty()) return;
@@ -263,6 +267,30 @@ class Search {
       together.uncertain_ms = std::max(together.uncertain_ms, difference->uncertain_ms);
     }
     if (helpful.size() > 1) consider(site, helpful, together);
+  }
+
+  // One rule wherever it applies, and again in what comes of that, as one step: many siblings merged two by two pay
+  // only when all are, and each step before costs. A gain has to exceed what the whole's costs are uncertain by.
+  void try_everywhere(SitePtr site, std::vector<Binding> bindings) {
+    constexpr int kMostRounds = 6;
+    const Pattern& pattern = *bindings.front().pattern;
+    const size_t most_nodes = 2 * site->graph.nodes().size();
+    for (int round = 0; round < kMostRounds && !bindings.empty() && !is_out_of_time(); round++) {
+      found_.rules_tried += static_cast<long>(bindings.size());
+      const auto rewritten = apply_bindings(site->graph, bindings);
+      if (!rewritten.ok() || rewritten->applied.empty() || rewritten->graph.nodes().size() > most_nodes) return;
+      const Cost cost = estimate(rewritten->graph);
+      const auto next = std::make_shared<Site>(Site{rewritten->graph, cost.time_ms, site, bindings});
+      const double needed_ms = costs_.uncertainty() * found_.cost.time_ms;
+      if (cost.time_ms < found_.cost.time_ms - needed_ms && is_better(cost.time_ms) &&
+          seen_.insert(rewritten->graph.hash()).second) {
+        adopt(site, bindings, *rewritten, cost);
+        trials_of(bindings.front()).improved++;
+        push({cost.time_ms, false, sequence_++, site, bindings, 0, true, true});
+      }
+      bindings = find_bindings(MatchIndex(next->graph), pattern, nullptr);
+      site = next;
+    }
   }
 
   // One binding at a time; after an improvement that one has its turn first.

@@ -173,6 +173,41 @@ TEST(Search, GreedyTakesOnlyWhatImproves) {
 }
 
 // A beam goes uphill without alpha, as far as its generations hold the way.
+// Ten, of one Abs alone five; of everything between, twenty.
+class AllOrNothing : public CostOracle {
+ public:
+  explicit AllOrNothing(long before) : before_(before) {}
+  Cost estimate(const Graph& graph) override {
+    long count = 0;
+    for (const NodePtr& node : graph.nodes()) count += node->is(OpKind::Abs);
+    Cost cost;
+    cost.kernels = static_cast<int>(count);
+    cost.time_ms = count == before_ ? 10 : count == 1 ? 5 : 20;
+    return cost;
+  }
+
+ private:
+  long before_;
+};
+
+// Each step alone costs more than alpha allows; the last one pays.
+TEST(Search, ARuleIsTriedEverywhereAndAgain) {
+  const char* const rule =
+      "rule merge\n  var x f32[...]\n  left\n    a = Abs(x)\n    b = Abs(a)\n    return b\n  right\n    c = "
+      "Abs(x)\n    return c\nend\n";
+  GraphBuilder builder;
+  Value x = builder.input("x", {ElementType::Float32, Shape{3}});
+  for (int i = 0; i < 9; i++) x = *builder.apply(OpKind::Abs, {x});
+  builder.output("y", x);
+  AllOrNothing costs(9);
+  SearchOptions options = untimed();
+  options.disabled_passes = pass_names();
+  const auto result = optimize(builder.build(), rules_in(rule), costs, options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->after.time_ms, 5) << print_graph(result->graph);
+  EXPECT_EQ(result->applied.size(), 8u);
+}
+
 TEST(Search, ABeamGoesUphill) {
   SearchOptions options = untimed();
   options.search = SearchKind::Beam;
