@@ -95,6 +95,10 @@ void choose_pooling(Cover& cover);  // after layouts: of plain tensors
 void choose_views(Cover& cover);
 void choose_fusion(Cover& cover);
 
+// Parts of plans as Target::without names them; of library kernels "kernel:" and the implementation's name.
+constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
+                     *kEpilogues = "fusion:epilogues", *kInlining = "fusion:inlining";
+
 // Layouts that a class may have, the one that is best in general first.
 std::vector<Layout> layouts_of(const Target& target);
 // Few channels: an image that convolutions read as it is.

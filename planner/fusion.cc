@@ -66,6 +66,7 @@ class FusionChooser {
 
   // What keeps a node from being computed inside its users' kernels.
   FusionLimit limit_of(uint32_t id) const {
+    if (cover_.options.target.without.contains(kInlining)) return FusionLimit::SwitchedOff;
     const Node& node = cover_.node(id);
     const bool movement = op_info(node.op).has(kDataMovement);
     int used_outputs = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "gopt/plan.h"
@@ -24,6 +25,8 @@ struct Implementation {
 
 // Whether kernels of this kind are library calls: those that have rows.
 inline bool is_library(KernelKind kind) { return kind == KernelKind::Convolution || kind == KernelKind::MatrixProduct; }
+// As Target::without names it.
+inline std::string part_name(const Implementation& row) { return "kernel:" + std::string(row.name); }
 // In the order in which they are asked; of those that take the same time the first is chosen.
 std::span<const Implementation> implementations();
 // The kernel's own. Precondition: it is a library kernel whose implementation was chosen.

@@ -122,8 +122,13 @@ class ClassFinder {
 }  // namespace
 
 std::vector<Layout> layouts_of(const Target& target) {
-  if (target.kind != TargetKind::Cpu) return {Layout(), Layout::channels_last()};
-  return {Layout::blocked(target.vector_lanes), Layout::channels_last(), Layout()};
+  const bool is_cpu = target.kind == TargetKind::Cpu;
+  std::vector<Layout> layouts;
+  if (is_cpu && !target.without.contains(kBlockedLayout)) layouts.push_back(Layout::blocked(target.vector_lanes));
+  if (is_cpu && !target.without.contains(kChannelsLastLayout)) layouts.push_back(Layout::channels_last());
+  layouts.emplace_back();
+  if (!is_cpu && !target.without.contains(kChannelsLastLayout)) layouts.push_back(Layout::channels_last());
+  return layouts;
 }
 
 void find_layout_classes(Cover& cover) { ClassFinder(cover).run(); }

@@ -74,6 +74,7 @@ class LibraryChooser {
 
   // Takes epilogues as long as there are any; what ends them.
   FusionLimit extend(uint32_t id) {
+    if (cover_.options.target.without.contains(kEpilogues)) return FusionLimit::SwitchedOff;
     NodeCover& own = cover_.nodes[id];
     const bool product = own.role == Role::MatrixProduct;
     bool biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2], added = false;

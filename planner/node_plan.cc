@@ -35,6 +35,7 @@ std::string to_string(FusionLimit limit) {
     case FusionLimit::ActivationLast: return "a library kernel ends with an activation";
     case FusionLimit::ReadAgain: return "several users would each read its large inputs again";
     case FusionLimit::SeveralOutputs: return "several of its outputs are used";
+    case FusionLimit::SwitchedOff: return "fusion of this kind is switched off";
     case FusionLimit::KernelFull: return "the kernel of its user has as many nodes or inputs as one may have";
     case FusionLimit::Reduction: return "it reduces, and its user reads it more than once or in another shape";
     case FusionLimit::ComputedAgain: return "its users read each element often, and it would be computed each time";

@@ -28,16 +28,18 @@ namespace gopt::planner {
 
 namespace {
 
-// The kernel by each implementation that accepts it, those apart that choose when a model is created.
+// The kernel by each implementation that accepts it, those apart that choose when a model is created. What is switched
+// off is left out, unless nothing else is there.
 std::vector<Kernel> by_rows(const Plan& plan, const Kernel& kernel, bool chooses_at_start) {
-  std::vector<Kernel> kernels;
+  std::vector<Kernel> kernels, switched_off;
   for (const Implementation& row : implementations()) {
     const bool is_meant = row.kind == kernel.kind && row.target == plan.target.kind;
     if (!is_meant || row.chooses_at_start != chooses_at_start || !row.accepts(plan, kernel)) continue;
-    kernels.push_back(kernel);
-    kernels.back().implementation = row.name;
+    std::vector<Kernel>& rows = plan.target.without.contains(part_name(row)) ? switched_off : kernels;
+    rows.push_back(kernel);
+    rows.back().implementation = row.name;
   }
-  return kernels;
+  return kernels.empty() && !chooses_at_start ? switched_off : kernels;
 }
 
 // Those that can be timed; the kernel as it is, where its kind has no rows: loops of our own.
@@ -226,6 +228,16 @@ Result<Plan> cheapest_plan(const Graph& graph, const CoverOptions& options, Kern
 namespace gopt {
 
 using namespace planner;
+
+std::vector<std::string> plan_parts(TargetKind kind) {
+  std::vector<std::string> parts;
+  if (kind == TargetKind::Onnx) return parts;
+  if (kind == TargetKind::Cpu) parts.emplace_back(kBlockedLayout);
+  for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining}) parts.emplace_back(part);
+  for (const Implementation& row : implementations())
+    if (row.target == kind && !row.name.empty()) parts.push_back(part_name(row));
+  return parts;
+}
 
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs) {
   GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));

@@ -31,6 +31,7 @@ enum class FusionLimit {
   ActivationLast,  // a library kernel ends in its first activation
   ReadAgain,       // several users would each read its large inputs
   SeveralOutputs,  // that are used
+  SwitchedOff,     // plans are to be made without fusion of this kind
   KernelFull,      // the users' kernel has as many nodes or inputs as one may have
   Reduction,       // whose user reads elements more than once, or is not elementwise on the same shape
   ComputedAgain,   // more often than storing it costs

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,12 @@ struct Target {
   int threads = 1;
   int vector_lanes = 16;  // floats in a register of the processor: channels of a blocked layout
   Precision precision = Precision::Fp32;
+  std::set<std::string> without;  // parts of plans that are switched off, of plan_parts()
 };
+// What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
+// tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion
+// ("fusion:epilogues", "fusion:inlining").
+std::vector<std::string> plan_parts(TargetKind kind);
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;

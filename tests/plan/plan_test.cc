@@ -179,6 +179,51 @@ TEST(Plan, ABufferLivesFromItsFirstKernelToItsLast) {
     }
 }
 
+// Whether the plan has the part of plans of this name.
+bool has_part(const Plan& plan, const std::string& part) {
+  const auto any_buffer = [&](auto is) {
+    return std::any_of(plan.buffers.begin(), plan.buffers.end(), [&](const Buffer& b) { return is(b.layout); });
+  };
+  const auto any_kernel = [&](auto is) { return std::any_of(plan.kernels.begin(), plan.kernels.end(), is); };
+  if (part == "layout:blocked") return any_buffer([](const Layout& l) { return l.is_blocked(); });
+  if (part == "layout:channels-last") return any_buffer([](const Layout& l) { return l.is_channels_last(); });
+  if (part == "fusion:epilogues") return any_kernel([](const Kernel& k) { return !k.epilogues.empty(); });
+  if (part == "fusion:inlining")
+    return any_kernel([](const Kernel& k) { return k.kind == KernelKind::Generated && k.nodes.size() > 1; });
+  return any_kernel([&](const Kernel& k) { return "kernel:" + k.implementation == part; });
+}
+
+TEST(Plan, GoesWithoutWhatIsSwitchedOff) {
+  const Graph graph = graph_with_weights(
+      "input x : f32[1,64,32,32]\ninput w : f32[64,64,3,3]\na = Conv(x, w) {pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(b, "
+      "w) {pads=[1,1,1,1]}\nd = Exp(c)\ne = Neg(d)\noutput y = e");
+  auto costs = analytic_kernel_costs({});
+  const auto all_on = make_plan(graph, {}, *costs);
+  ASSERT_TRUE(all_on.ok()) << all_on.error().message;
+  int present = 0;
+  for (const std::string& part : plan_parts(TargetKind::Cpu)) {
+    present += has_part(*all_on, part);
+    Target target;
+    target.without = {part};
+    const auto plan = make_plan(graph, target, *costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_FALSE(has_part(*plan, part)) << part << "\n" << print_plan(*plan);
+    EXPECT_GE(plan->estimated_ms, all_on->estimated_ms) << part;
+  }
+  EXPECT_GE(present, 4) << print_plan(*all_on);
+}
+
+TEST(Plan, KeepsTheOnlyWayToRunAKernel) {
+  const Graph graph =
+      graph_with_weights("input x : f32[1,64,8,8]\ninput w : f32[64,32,2,2]\na = ConvTranspose(x, w)\noutput y = a");
+  auto costs = analytic_kernel_costs({});
+  Target target;
+  for (const std::string& part : plan_parts(TargetKind::Cpu)) target.without.insert(part);
+  const auto plan = make_plan(graph, target, *costs);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(plan->kernels.back().kind, KernelKind::Convolution) << print_plan(*plan);
+}
+
 TEST(Plan, SymbolicExtentsAreAnErrorThatSaysShape) {
   auto plan = plan_of("input x : f32[n,4]\na = Exp(x)\noutput y = a");
   ASSERT_FALSE(plan.ok());

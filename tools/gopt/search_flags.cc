@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -64,6 +65,33 @@ Result<RuleMarks> parse_allowed(const std::vector<std::string>& names) {
   return allowed;
 }
 
+std::string name_of(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::Cpu: return "cpu";
+    case TargetKind::Cuda: return "cuda";
+    case TargetKind::Onnx: return "onnx";
+  }
+  return "";
+}
+
+// Parts of plans have a kind before a colon, which no rule or pass has.
+bool is_part_of_plans(const std::string& name) {
+  return std::ranges::any_of(std::array{"layout:", "kernel:", "fusion:"},
+                             [&](const char* kind) { return name.starts_with(kind); });
+}
+Result<std::set<std::string>> switched_off_parts(const std::vector<std::string>& names, TargetKind target) {
+  const std::vector<std::string> parts = plan_parts(target);
+  std::set<std::string> off;
+  for (const std::string& name : names) {
+    if (!is_part_of_plans(name)) continue;
+    if (std::ranges::find(parts, name) == parts.end())
+      return Error{"--disable " + name + ": plans for --target " + name_of(target) + " have no such part; " +
+                   (parts.empty() ? "they have none" : fmt::format("they have {}", fmt::join(parts, ", ")))};
+    off.insert(name);
+  }
+  return off;
+}
+
 Result<SearchOptions> search_options(const SearchFlags& f) {
   SearchOptions s;
   for (const SearchKind kind : {SearchKind::Backtracking, SearchKind::Greedy, SearchKind::Beam, SearchKind::None})
@@ -75,7 +103,8 @@ Result<SearchOptions> search_options(const SearchFlags& f) {
   GOPT_ASSIGN_OR_RETURN(s.budget_seconds, parse_budget(f.budget));
   const std::vector<std::string>& passes = pass_names();
   const auto is_pass = [&](const std::string& name) { return std::ranges::find(passes, name) != passes.end(); };
-  for (const std::string& name : f.disable) (is_pass(name) ? s.disabled_passes : s.disabled_rules).push_back(name);
+  for (const std::string& name : f.disable)
+    if (!is_part_of_plans(name)) (is_pass(name) ? s.disabled_passes : s.disabled_rules).push_back(name);
   for (const std::string& name : f.enable)
     if (!is_pass(name)) s.enabled_rules.push_back(name);
   GOPT_ASSIGN_OR_RETURN(s.allowed_marks, parse_allowed(f.allow));
@@ -111,15 +140,6 @@ TargetKind target_kind(const std::string& name, TargetKind otherwise) {
                           : TargetKind::Cpu;
 }
 
-std::string name_of(TargetKind kind) {
-  switch (kind) {
-    case TargetKind::Cpu: return "cpu";
-    case TargetKind::Cuda: return "cuda";
-    case TargetKind::Onnx: return "onnx";
-  }
-  return "";
-}
-
 }  // namespace
 
 void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::string>& targets,
@@ -141,7 +161,8 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_option("--enable", f.enable, "only these rules, whatever their marks");
-  app.add_option("--disable", f.disable, "without these rules or passes");
+  app.add_option("--disable", f.disable,
+                 "without these rules, passes, or parts of plans (layout:NAME, kernel:NAME, fusion:NAME)");
   app.add_option("--allow", f.allow, "also rules with these marks: " + unsafe_marks());
   app.add_option(
          "--cost", f.cost,
@@ -187,6 +208,7 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   if (d.target.precision != Precision::Fp32 && d.target.kind != TargetKind::Cuda)
     return Error{"--precision " + f.precision + " is arithmetic of GPUs; --target " + name_of(d.target.kind) +
                  " has fp32 alone"};
+  GOPT_ASSIGN_OR_RETURN(d.target.without, switched_off_parts(f.disable, d.target.kind));
   const bool is_onnx = d.target.kind == TargetKind::Onnx;
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(f));
   d.cost_model = f.cost_model == "sum" ? CostModel::Sum : CostModel::Plan;
