@@ -1,5 +1,5 @@
-// Rewrites a graph with proved rules: TASO's backtracking search (SOSP'19, section 5) led by a cost, kept within a
-// budget.
+// Rewrites a graph with proved rules: TASO's backtracking search (SOSP'19, section 5) or equality saturation (egg,
+// POPL'21; Tensat, MLSys'21), led by a cost, kept within a budget.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace gopt {
 
-enum class SearchKind { Backtracking, Greedy, Beam, None };
+enum class SearchKind { Backtracking, Greedy, Beam, Saturation, None };
 // As flags and reports have it.
 std::string to_string(SearchKind kind);
 
@@ -31,11 +31,20 @@ struct Improvement {
   bool is_in_window = false;  // a part of the graph: its step and costs are that part's
 };
 
+// How far an e-graph grows before the best of it is taken. Counts, so that what is found does not depend on the machine.
+struct SaturationLimits {
+  size_t nodes = 4000;  // applications, those of the graph among them
+  int iterations = 8;
+  int joined_iterations = 3;  // the first of them, in which rules with several outputs are applied
+  size_t matches = 200;       // of one rule in an iteration, before it rests
+};
+
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
   double alpha = 1.05;    // backtracking: keep graphs below alpha x best
   int beam_width = 8;     // beam: graphs of a generation that are rewritten, the cheapest, whatever they cost
-  int max_steps = 10000;  // graphs taken from the queue
+  SaturationLimits saturation;
+  int max_steps = 10000;  // graphs taken from the queue; of an e-graph, graphs that were priced
   int patience = 200;     // of them, since the last that was better than all before
   double budget_seconds = 60;
   int max_queue = 2000;
@@ -90,7 +99,7 @@ struct RuleTrials {
   RuleTrials& operator+=(const RuleTrials& other);
 };
 
-enum class StopReason { Saturated, StepLimit, NoGain, TimeLimit, Interrupted, Off };
+enum class StopReason { Saturated, StepLimit, NoGain, EGraphLimit, TimeLimit, Interrupted, Off };
 std::string to_string(StopReason reason);
 
 struct PassNote {

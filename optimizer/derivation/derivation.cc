@@ -9,6 +9,7 @@
 #include "derivation/explain.h"
 #include "derivation/goal.h"
 #include "derivation/reversal.h"
+#include "equality/schedule.h"
 
 namespace gopt::optimizer {
 namespace {
@@ -132,12 +133,10 @@ Directions select_directions(const DerivationRules::Compiled& compiled, const st
   return selected;
 }
 
-// A pattern in one saturation: which matches were applied, and how long it rests.
+// A direction's pattern in one saturation.
 struct Schedule {
   const Direction* direction;
-  const EqualityPattern* pattern;
-  std::set<std::vector<uint32_t>> applied;
-  int rests_until = 0, rests = 0;
+  PatternSchedule pattern;
 };
 
 class Saturation {
@@ -153,7 +152,7 @@ class Saturation {
   void run(const Directions& directions, Derivation& result) {
     std::vector<Schedule> schedules;
     for (const Direction* direction : directions)
-      for (const EqualityPattern& pattern : direction->patterns) schedules.push_back({direction, &pattern, {}, 0, 0});
+      for (const EqualityPattern& pattern : direction->patterns) schedules.push_back({direction, PatternSchedule(pattern)});
     saturate(std::move(schedules));
     result.iterations = iterations_;
     result.nodes = graph_.node_count();
@@ -214,12 +213,13 @@ class Saturation {
       std::vector<std::pair<Schedule*, std::vector<EqualityMatch>>> found;
       for (Schedule& schedule : schedules) {
         if (!is_present(*schedule.direction)) continue;
-        if (schedule.pattern->is_joined() && iteration >= limits_.joined_iterations) continue;
-        if (schedule.rests_until > iteration) {
+        if (schedule.pattern.pattern().is_joined() && iteration >= limits_.joined_iterations) continue;
+        std::vector<EqualityMatch> matches;
+        if (schedule.pattern.is_resting(iteration))
           is_resting = true;
-          continue;
-        }
-        auto matches = search(schedule, iteration, is_resting);
+        else
+          matches = schedule.pattern.new_matches(graph_, iteration, limits_.matches, limits_.any_kind);
+        is_resting = is_resting || schedule.pattern.is_resting(iteration + 1);
         if (!matches.empty()) found.emplace_back(&schedule, std::move(matches));
       }
       const size_t nodes = graph_.node_count(), classes = graph_.class_count();
@@ -239,35 +239,8 @@ class Saturation {
     if (!is_derived()) limit_ = fmt::format("{} iterations", limits_.iterations);
   }
 
-  // Matches that were not applied yet. A pattern that has too many rests for some iterations.
-  std::vector<EqualityMatch> search(Schedule& schedule, int iteration, bool& is_resting) {
-    MatchLimits limits;
-    limits.any_kind = limits_.any_kind;
-    limits.matches = 50 * (limits_.matches << schedule.rests);
-    EqualityMatches matches = find_matches(graph_, *schedule.pattern, limits);
-    std::vector<EqualityMatch> found;
-    for (EqualityMatch& match : matches.found)
-      if (schedule.applied.insert(key_of(match)).second) found.push_back(std::move(match));
-    const size_t most = limits_.matches << schedule.rests;
-    if (found.size() > most || matches.is_cut) {
-      found.resize(std::min(found.size(), most));
-      schedule.rests_until = iteration + 1 + (2 << schedule.rests++);
-      schedule.applied.clear();
-      is_resting = true;
-    }
-    return found;
-  }
-
-  std::vector<uint32_t> key_of(const EqualityMatch& match) const {
-    std::vector<uint32_t> key;
-    for (EqualityId root : match.roots) key.push_back(root == kNoValue ? kNoValue : graph_.find(root));
-    for (EqualityId variable : match.variables) key.push_back(graph_.find(variable));
-    for (const MatchedNode& node : match.nodes) key.push_back(graph_.node(node.any()).attributes);
-    return key;
-  }
-
   void apply(const Schedule& schedule, const EqualityMatch& match) {
-    const Pattern& pattern = schedule.pattern->pattern();
+    const Pattern& pattern = schedule.pattern.pattern().pattern();
     const Direction::Kind kind = schedule.direction->kind;
     auto made = instantiate(graph_, pattern, match, kind != Direction::Kind::Forward);
     if (!made || kind == Direction::Kind::Seed) return;
@@ -279,7 +252,7 @@ class Saturation {
       is_used = graph_.merge(root, value, {number, output, {}, {}}) || is_used;
     }
     if (!is_used) return;
-    applications_.push_back({schedule.pattern, schedule.direction->rule, kind == Direction::Kind::Reversed, match.nodes,
+    applications_.push_back({&schedule.pattern.pattern(), schedule.direction->rule, kind == Direction::Kind::Reversed, match.nodes,
                              std::move(made->nodes), match.variables});
   }
 

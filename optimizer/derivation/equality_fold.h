@@ -1,7 +1,7 @@
 // Numbers in an e-graph: an application to scalar constants is equal to the constant that it computes.
 #pragma once
 
-#include "derivation/equality_graph.h"
+#include "equality/equality_graph.h"
 
 namespace gopt::optimizer {
 

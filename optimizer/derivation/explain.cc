@@ -34,28 +34,17 @@ Chain Explainer::turned(const Chain& chain) {
   return back;
 }
 
-std::vector<EqualityId> Explainer::path_to_root(EqualityId id) const {
-  std::vector<EqualityId> path;
-  for (; id != kNoValue; id = graph_.link(id).to) path.push_back(id);
-  return path;
-}
-
 std::optional<Chain> Explainer::explain(EqualityId from, EqualityId to) {
   if (from == to) return Chain{term(from), {}};
   if (const auto known = known_.find({from, to}); known != known_.end()) return known->second;
-  std::vector<EqualityId> up = path_to_root(from), down = path_to_root(to);
-  GOPT_CHECK(up.back() == down.back(), "values that are not equal are to be explained");
-  while (up.size() > 1 && down.size() > 1 && up[up.size() - 2] == down[down.size() - 2]) {
-    up.pop_back();
-    down.pop_back();
-  }
+  const auto [up, down] = graph_.paths_between(from, to);
   const auto found = [&]() -> std::optional<Chain> {
     Chain chain{term(from), {}};
-    for (size_t i = 0; i + 1 < up.size(); i++) {
-      const auto part = explain_link(up[i]);
+    for (EqualityId id : up) {
+      const auto part = explain_link(id);
       if (!part || !extend(chain, *part)) return std::nullopt;
     }
-    for (size_t i = down.size() - 1; i-- > 0;) {
+    for (size_t i = down.size(); i-- > 0;) {
       const auto part = explain_link(down[i]);
       if (!part || !extend(chain, turned(*part))) return std::nullopt;
     }

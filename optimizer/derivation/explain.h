@@ -5,18 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "derivation/equality_match.h"
+#include "equality/equality_match.h"
 
 namespace gopt::optimizer {
-
-// One application of a pattern: its left side as it was matched, its right side as it was made.
-struct PatternApplication {
-  const EqualityPattern* pattern = nullptr;
-  size_t rule = 0;
-  bool is_reversed = false;
-  std::vector<MatchedNode> left, right;
-  std::vector<EqualityId> variables;
-};
 
 // Moves that no rule makes: between a copy and what it copies, and between an application to numbers and its value.
 constexpr size_t kCopyMove = ~size_t{0}, kArithmeticMove = kCopyMove - 1;
@@ -44,7 +35,6 @@ class Explainer {
   Value term(EqualityId id);
 
  private:
-  std::vector<EqualityId> path_to_root(EqualityId id) const;
   std::optional<Chain> explain_link(EqualityId from);
   std::optional<Chain> explain_copy(EqualityId copy, EqualityId original);
   std::optional<Chain> explain_arithmetic(EqualityId from, EqualityId to, const std::vector<EqualityId>& numbers);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gopt/near_misses.h"
+#include "matching/elements.h"
 #include "matching/match.h"
 #include "matching/unify.h"
 
@@ -20,17 +21,6 @@ namespace gopt::optimizer {
 inline constexpr NodeId kUnbound{0xffffffff};
 
 inline uint32_t position(NodeId id) { return static_cast<uint32_t>(id); }
-
-// Of attributes, which are single precision.
-inline bool equal_numbers(double a, double b) { return a == b || static_cast<float>(a) == static_cast<float>(b); }
-
-// The constants of a rule are exact: 0.1 in double precision is another number than in single.
-inline bool equal_tensors(const Tensor& pattern, const Tensor& actual) {
-  if (pattern.dims() != actual.dims()) return false;
-  if (pattern.type() == actual.type() && pattern.content_id() == actual.content_id()) return true;
-  if (!is_floating(pattern.type()) || !is_computable(actual.type()) || pattern.count() > 4096) return false;
-  return pattern.to_doubles() == actual.to_doubles();
-}
 
 inline int rank_of(const TensorType& type) { return type.shape ? static_cast<int>(type.shape->size()) : -1; }
 

@@ -57,10 +57,10 @@ class RulePatterns {
   RulePatterns(const EnabledRule& enabled, const RuleMarks& allowed, int max_rank)
       : rule_(*enabled.rule), is_named_(enabled.is_named), allowed_(allowed), max_rank_(max_rank) {}
 
-  void add_for(const MatchIndex& index, std::vector<const Pattern*>& found) {
+  void add_for(const RankedOperators& there, std::vector<const Pattern*>& found) {
     std::call_once(expanded_, [this] { expand(); });
     for (const std::unique_ptr<AtRank>& at : ranks_) {
-      const auto is_there = [&](const RankedOperator& op) { return !index.nodes_of(op.first, op.second).empty(); };
+      const auto is_there = [&](const RankedOperator& op) { return there.has(op.first, op.second); };
       if (!std::all_of(at->needed.begin(), at->needed.end(), is_there)) continue;
       std::call_once(at->compiled, [&] { compile(*at); });
       if (at->pattern) found.push_back(&*at->pattern);
@@ -139,11 +139,15 @@ Result<PatternSet> PatternSet::make(const std::vector<RewriteRule>& rules, const
   return set;
 }
 
-std::vector<const Pattern*> PatternSet::patterns_for(const MatchIndex& index) const {
+std::vector<const Pattern*> PatternSet::patterns_for(const RankedOperators& there) const {
   std::vector<const Pattern*> found;
   for (const Rule& rule : rules_)
-    if (index.operators().includes(rule.operators)) rule.patterns->add_for(index, found);
+    if (there.operators.includes(rule.operators)) rule.patterns->add_for(there, found);
   return found;
+}
+
+std::vector<const Pattern*> PatternSet::patterns_for(const MatchIndex& index) const {
+  return patterns_for({index.operators(), [&](OpKind op, int rank) { return !index.nodes_of(op, rank).empty(); }});
 }
 
 std::vector<std::string> PatternSet::notes() const {

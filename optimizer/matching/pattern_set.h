@@ -2,6 +2,7 @@
 // operators in a graph, at their ranks: only those are compiled, when they first are met, and walked.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "gopt/optimizer.h"
@@ -10,6 +11,12 @@
 namespace gopt::optimizer {
 
 class RulePatterns;
+
+// Operators, by the number of axes of their first output; -1: unknown.
+struct RankedOperators {
+  OperatorSet operators;
+  std::function<bool(OpKind, int rank)> has;
+};
 
 class PatternSet {
  public:
@@ -26,6 +33,7 @@ class PatternSet {
   // Patterns whose operators the graph all has, at their ranks, in the order of the rules. May be called by several
   // threads; the patterns live as long as the set.
   std::vector<const Pattern*> patterns_for(const MatchIndex& index) const;
+  std::vector<const Pattern*> patterns_for(const RankedOperators& there) const;
   // Of rules that could not be compiled, so far.
   std::vector<std::string> notes() const;
 

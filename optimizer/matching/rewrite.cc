@@ -7,6 +7,7 @@
 
 #include "gopt/node_names.h"
 #include "matching/cancelling_constants.h"
+#include "matching/elements.h"
 
 namespace gopt::optimizer {
 namespace {
@@ -18,11 +19,6 @@ AttributeValue bound_value(AttributeValue value, const Binding& binding) {
   if (auto* list = std::get_if<std::vector<Index>>(&value))
     for (Index& index : *list) index = substitute(index, symbols);
   return value;
-}
-
-Tensor with_element(const Tensor& tensor, ElementType floating) {
-  if (tensor.type() != ElementType::Float32 || floating == ElementType::Float32) return tensor;
-  return Tensor::from_values(floating, tensor.dims(), tensor.to_doubles());
 }
 
 std::string output_name(const Value& value) {

@@ -395,6 +395,7 @@ class Search {
 
 Found search_rewrites(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const SearchOptions& options,
                       const std::function<bool(const Binding&)>& wanted) {
+  if (options.search == SearchKind::Saturation) return search_by_saturation(graph, patterns, costs, options, wanted);
   return Search(patterns, costs, options, wanted).run(graph);
 }
 

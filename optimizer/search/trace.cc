@@ -7,6 +7,7 @@ std::string to_string(SearchKind kind) {
     case SearchKind::Backtracking: return "backtracking";
     case SearchKind::Greedy: return "greedy";
     case SearchKind::Beam: return "beam";
+    case SearchKind::Saturation: return "saturation";
     case SearchKind::None: return "none";
   }
   return {};
@@ -17,6 +18,7 @@ std::string to_string(StopReason reason) {
     case StopReason::Saturated: return "saturated";
     case StopReason::StepLimit: return "step limit";
     case StopReason::NoGain: return "no gain for long";
+    case StopReason::EGraphLimit: return "limit of the e-graph";
     case StopReason::TimeLimit: return "time limit";
     case StopReason::Interrupted: return "interrupted";
     case StopReason::Off: return "off";

@@ -214,8 +214,7 @@ class WindowedSearch {
     for (const Window& window : windows) {
       count(window.found);
       searched_.insert(window.excerpt.graph.hash());
-      if (window.found.stop_reason == StopReason::Saturated || window.found.stop_reason == StopReason::NoGain)
-        searched_.insert(window.found.graph.hash());
+      if (is_exhausted(window.found.stop_reason)) searched_.insert(window.found.graph.hash());
       if (!window.found.graph.same_as(window.excerpt.graph)) changed.push_back(&window);
     }
     if (changed.empty()) return false;
@@ -334,7 +333,8 @@ class WindowedSearch {
     const Found found = search_rewrites(all_.graph, patterns_, costs_, own, is_across);
     const StopReason in_windows = all_.stop_reason;
     count(found);
-    if (found.stop_reason == StopReason::NoGain) all_.stop_reason = in_windows;
+    if (found.stop_reason == StopReason::NoGain || found.stop_reason == StopReason::EGraphLimit)
+      all_.stop_reason = in_windows;
     if (found.graph.same_as(all_.graph)) return;
     append_trail(found.applied);
     all_.rewrites.insert(all_.rewrites.end(), found.rewrites.begin(), found.rewrites.end());

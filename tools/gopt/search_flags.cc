@@ -94,7 +94,8 @@ Result<std::set<std::string>> switched_off_parts(const std::vector<std::string>&
 
 Result<SearchOptions> search_options(const SearchFlags& f) {
   SearchOptions s;
-  for (const SearchKind kind : {SearchKind::Backtracking, SearchKind::Greedy, SearchKind::Beam, SearchKind::None})
+  for (const SearchKind kind : {SearchKind::Backtracking, SearchKind::Greedy, SearchKind::Beam, SearchKind::Saturation,
+                                SearchKind::None})
     if (f.search == to_string(kind)) s.search = kind;
   s.beam_width = f.beam_width;
   s.alpha = f.alpha;
@@ -149,8 +150,8 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
                  fmt::format("what the costs are for: {} (default: {})", fmt::join(targets, ", "), default_target))
       ->check(CLI::IsMember(targets));
   app.add_option("--rules", f.rules, "rules files; those that gopt ships where none is given");
-  app.add_option("--search", f.search, "backtracking, greedy, beam or none")
-      ->check(CLI::IsMember({"backtracking", "greedy", "beam", "none"}))
+  app.add_option("--search", f.search, "backtracking, greedy, beam, saturation or none")
+      ->check(CLI::IsMember({"backtracking", "greedy", "beam", "saturation", "none"}))
       ->capture_default_str();
   app.add_option("--budget", f.budget, "time for the search: 60s, 500ms, 2m")->capture_default_str();
   app.add_option("--steps", f.steps, "graphs expanded at most")->check(CLI::NonNegativeNumber)->capture_default_str();

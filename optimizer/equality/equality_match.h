@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "derivation/equality_graph.h"
+#include "equality/equality_graph.h"
 #include "matching/pattern.h"
 #include "matching/unify.h"
 
@@ -26,6 +26,7 @@ struct EqualityMatch {
   std::vector<EqualityId> roots;  // by output of the pattern; kNoValue: not in the graph
   Substitution symbols;
   std::map<std::string, AttributeValue> numbers;
+  ElementType floating = ElementType::Float32;  // what f32 of the rule stands for
 };
 
 // How a pattern's left side is walked: which value is matched next, and from where it is reached.
@@ -75,5 +76,14 @@ struct EqualityInstance {
 };
 std::optional<EqualityInstance> instantiate(EqualityGraph& graph, const Pattern& pattern, const EqualityMatch& match,
                                             bool checked);
+
+// One application of a pattern: its left side as it was matched, its right side as it was made.
+struct PatternApplication {
+  const EqualityPattern* pattern = nullptr;
+  size_t rule = 0;
+  bool is_reversed = false;
+  std::vector<MatchedNode> left, right;
+  std::vector<EqualityId> variables;
+};
 
 }  // namespace gopt::optimizer

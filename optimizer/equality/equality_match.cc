@@ -1,14 +1,12 @@
-#include "derivation/equality_match.h"
+#include "equality/equality_match.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "matching/elements.h"
+
 namespace gopt::optimizer {
 namespace {
-
-bool equal_tensors(const Tensor& a, const Tensor& b) {
-  return a.type() == b.type() && a.dims() == b.dims() && a.content_id() == b.content_id();
-}
 
 class EqualityMatcher {
  public:
@@ -88,17 +86,35 @@ class EqualityMatcher {
         node.output_count != wanted.outputs.size() || node.inputs.size() != wanted.inputs.size())
       return;
     if (++visits_ > limits_.visits) out_.is_cut = true;
-    if (wanted.op == OpKind::Constant && !equal_tensors(wanted.tensor, graph_.tensor(id))) return;
     const TensorType& type = graph_.type(id);
-    if (type.element != wanted.outputs[value.output].element ||
-        type.shape->size() != wanted.outputs[value.output].shape->size())
+    const TensorType& expected = wanted.outputs[value.output];
+    if (!may_stand_for(expected.element, type.element) || !type.shape || type.shape->size() != expected.shape->size())
       return;
+    if (wanted.op == OpKind::Constant) return bind_constant(value, id, at);
     if (wanted.attributes.empty()) return bind_node(value, id, at);
     const SymbolBindings::Mark mark = symbols_.mark();
     const auto numbers = match_.numbers;
     if (unify_all(wanted.attributes, graph_.attributes(id))) bind_node(value, id, at);
     symbols_.go_back(mark);
     match_.numbers = numbers;
+  }
+
+  void bind_constant(const PatternValue& value, EqualityId id, size_t at) {
+    const Tensor &wanted = pattern_.left.nodes[value.node].tensor, &actual = graph_.tensor(id);
+    const ElementType before = floating_;
+    if (match_element(wanted.type(), actual.type()) && equal_tensors(wanted, actual)) bind_node(value, id, at);
+    floating_ = before;
+  }
+
+  static bool may_stand_for(ElementType pattern, ElementType actual) {
+    return pattern == actual || (pattern == ElementType::Float32 && is_floating(actual));
+  }
+  // f32 stands for one floating-point type in the whole match.
+  bool match_element(ElementType pattern, ElementType actual) {
+    if (pattern != ElementType::Float32) return pattern == actual;
+    if (!is_floating(actual) || !pattern_.holds_for(actual)) return false;
+    if (floating_ == ElementType::Undefined) floating_ = actual;
+    return floating_ == actual;
   }
 
   void bind_node(const PatternValue& value, EqualityId id, size_t at) {
@@ -135,13 +151,17 @@ class EqualityMatcher {
     if (auto* variable = std::get_if<FloatVariable>(&wanted)) {
       if (!std::holds_alternative<double>(actual) && !std::holds_alternative<FloatVariable>(actual)) return false;
       const AttributeValue& bound = match_.numbers.try_emplace(variable->name, actual).first->second;
-      return bound.index() == actual.index() && equal(bound, actual);
+      return bound.index() == actual.index() && are_equal(bound, actual);
     }
     if (wanted.index() != actual.index()) return false;
     if (auto* index = std::get_if<Index>(&wanted)) return symbols_.unify(*index, std::get<Index>(actual));
     if (auto* list = std::get_if<std::vector<Index>>(&wanted))
       return symbols_.unify(*list, std::get<std::vector<Index>>(actual));
-    return equal(wanted, actual);
+    return are_equal(wanted, actual);
+  }
+  static bool are_equal(const AttributeValue& a, const AttributeValue& b) {
+    const auto *number = std::get_if<double>(&a), *other = std::get_if<double>(&b);
+    return number && other ? equal_numbers(*number, *other) : equal(a, b);
   }
 
   void bind_variable(int variable, EqualityId target, size_t at) {
@@ -153,15 +173,17 @@ class EqualityMatcher {
     const PatternVariable& wanted = pattern_.variables[variable];
     const EqualityClass& members = graph_.class_of(target);
     const TensorType& type = graph_.type(target);
-    if (type.element != wanted.element || type.shape->size() != wanted.shape.size()) return;
+    if (!type.shape || type.shape->size() != wanted.shape.size()) return;
     if (wanted.kind == VariableKind::Weight && !members.is_weight && !limits_.any_kind) return;
+    const ElementType before = floating_;
     const SymbolBindings::Mark mark = symbols_.mark();
-    if (symbols_.unify(wanted.shape, *type.shape)) {
+    if (match_element(wanted.element, type.element) && symbols_.unify(wanted.shape, *type.shape)) {
       bound = target;
       step(at + 1);
       bound = kNoValue;
     }
     symbols_.go_back(mark);
+    floating_ = before;
   }
 
   // Under leading axes that the goal leaves open, a rule says the same only of variables that have the rule's own.
@@ -192,6 +214,7 @@ class EqualityMatcher {
     if (!symbols.settle() || !fits_open_axes()) return;
     EqualityMatch found = match_;
     found.symbols = symbols.substitution();
+    if (floating_ != ElementType::Undefined) found.floating = floating_;
     if (!are_extents_valid(found.symbols)) return;
     if (!graph_.facts().holds(substitute(pattern_.condition, found.symbols))) return;
     std::vector<EqualityId> classes;
@@ -215,6 +238,7 @@ class EqualityMatcher {
   EqualityMatches& out_;
   EqualityMatch match_;
   SymbolBindings symbols_;
+  ElementType floating_ = ElementType::Undefined;  // what f32 of the rule stands for, once it is known
   EqualityId root_ = kNoValue;
   size_t visits_ = 0;
 };
@@ -292,7 +316,7 @@ std::optional<EqualityInstance> instantiate(EqualityGraph& graph, const Pattern&
     const PatternNode& node = side.nodes[i];
     MatchedNode& at = made.nodes[i];
     if (node.op == OpKind::Constant) {
-      at.outputs = {graph.add_constant(node.tensor)};
+      at.outputs = {graph.add_constant(with_element(node.tensor, match.floating))};
       continue;
     }
     std::vector<EqualityId> inputs;

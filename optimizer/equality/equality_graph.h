@@ -1,10 +1,13 @@
 // An e-graph: applications of operators to classes of equal values, kept closed under congruence. Every union remembers
-// why it was made, so that an equality can be explained by the rules that were applied (explain.h). What a rule
-// finds in it is in equality_match.h; see derivation.cc for how it grows.
+// why it was made, so that an equality can be explained by the rules that were applied. What a rule finds in it is in
+// equality_match.h. It grows over the two sides of a rule (derivation/derivation.cc), to tell whether they are equal,
+// and over a model's graph (search/saturation.cc), to find the cheapest of its equals.
 #pragma once
 
 #include <bitset>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,7 +25,7 @@ struct EqualityNode {
   OpKind op{};
   uint32_t output = 0, output_count = 1;  // which output of the application this is
   uint32_t attributes = 0;                // number in attribute lists
-  uint32_t leaf = 0;                      // Input: which; Constant: which tensor
+  uint32_t leaf = 0;                      // Input: which; Constant: which tensor; Opaque: which
   std::vector<EqualityId> inputs = {};    // kNoValue: left out
   bool is_duplicate = false;              // equal, argument by argument, to another of its class
 };
@@ -50,12 +53,24 @@ struct EqualityReason {
   std::vector<EqualityId> numbers = {};
 };
 
+// Terms of a model rather than of a rule: two symbolic extents that meet in a broadcast may be equal or 1, so that such
+// applications have no type and are not made, and attributes are over these symbols alone.
+struct ModelTerms {
+  std::set<AtomId> symbols;
+};
+
 class EqualityGraph {
  public:
-  explicit EqualityGraph(const Facts& facts) : facts_(facts) {}
+  explicit EqualityGraph(const Facts& facts, std::optional<ModelTerms> model = {})
+      : facts_(facts), model_(std::move(model)) {}
 
   EqualityId add_input(const std::string& name, const TensorType& type, bool is_open, bool is_weight);
   EqualityId add_constant(const Tensor& tensor);
+  // Outputs of something that no rule matches and that equals nothing else, and depends on no weights alone.
+  std::vector<EqualityId> add_opaque(const std::vector<EqualityId>& inputs, const std::vector<TensorType>& types);
+  // Types of an application's outputs; nothing where it would not be added.
+  std::optional<std::vector<TensorType>> types_of(OpKind op, const std::vector<EqualityId>& inputs,
+                                                  const Attributes& attributes, uint32_t output_count);
   // All outputs of an application: ids, in order. Nothing where the operator is not defined for these types, or, with
   // `checked`, not surely defined.
   std::optional<std::vector<EqualityId>> add(OpKind op, const std::vector<EqualityId>& inputs,
@@ -92,6 +107,11 @@ class EqualityGraph {
     bool is_forward = true;  // the reason leads from this id to `to`, else back
   };
   const Link& link(EqualityId id) const { return links_[id]; }
+  // The links from each of two equal ids to where their ways to the root meet, as the ids that they start from.
+  struct Paths {
+    std::vector<EqualityId> up, down;  // from the first, from the second
+  };
+  Paths paths_between(EqualityId from, EqualityId to) const;
 
  private:
   using Key = std::vector<uint32_t>;
@@ -115,6 +135,7 @@ class EqualityGraph {
   void restore_users(EqualityId id);
 
   const Facts& facts_;
+  const std::optional<ModelTerms> model_;
   std::vector<EqualityNode> nodes_;
   std::vector<Link> links_;
   mutable std::vector<EqualityId> parents_;  // union-find
@@ -128,6 +149,7 @@ class EqualityGraph {
   std::vector<Attributes> attribute_lists_;
   std::vector<Tensor> tensors_;
   std::vector<std::string> input_names_;
+  uint32_t opaque_count_ = 0;
   std::map<Key, std::optional<Signature>> signatures_;
 };
 

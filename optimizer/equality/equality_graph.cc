@@ -1,4 +1,4 @@
-#include "derivation/equality_graph.h"
+#include "equality/equality_graph.h"
 
 #include <algorithm>
 
@@ -8,7 +8,13 @@ namespace gopt::optimizer {
 namespace {
 
 bool is_commutative(OpKind op) {
-  return op != OpKind::Input && op != OpKind::Constant && op_info(op).has(kCommutative);
+  return op != OpKind::Input && op != OpKind::Constant && op != OpKind::Opaque && op_info(op).has(kCommutative);
+}
+
+bool is_over(const Attributes& attributes, const std::set<AtomId>& symbols) {
+  std::set<AtomId> used;
+  for (const auto& [name, value] : attributes) collect_symbols(value, used);
+  return std::includes(symbols.begin(), symbols.end(), used.begin(), used.end());
 }
 
 std::string text_of(const Attributes& attributes) {
@@ -85,7 +91,7 @@ EqualityId EqualityGraph::intern(EqualityNode node, uint32_t type) {
 }
 
 bool EqualityGraph::is_weight(const EqualityNode& node) const {
-  if (node.op == OpKind::Input) return false;
+  if (node.op == OpKind::Input || node.op == OpKind::Opaque) return false;
   return std::all_of(node.inputs.begin(), node.inputs.end(),
                      [&](EqualityId input) { return input == kNoValue || class_of(input).is_weight; });
 }
@@ -116,6 +122,17 @@ EqualityId EqualityGraph::add_constant(const Tensor& tensor) {
   return id;
 }
 
+std::vector<EqualityId> EqualityGraph::add_opaque(const std::vector<EqualityId>& inputs,
+                                                  const std::vector<TensorType>& types) {
+  EqualityNode node{OpKind::Opaque};
+  node.output_count = static_cast<uint32_t>(types.size());
+  node.leaf = opaque_count_++;
+  node.inputs = inputs;
+  std::vector<EqualityId> outputs;
+  for (; node.output < types.size(); node.output++) outputs.push_back(intern(node, type_number(types[node.output])));
+  return outputs;
+}
+
 const EqualityGraph::Signature* EqualityGraph::signature_of(OpKind op, const std::vector<EqualityId>& inputs,
                                                             const Attributes& attributes, uint32_t output_count) {
   Key key{static_cast<uint32_t>(op), output_count, attribute_number(attributes)};
@@ -128,8 +145,11 @@ const EqualityGraph::Signature* EqualityGraph::signature_of(OpKind op, const std
   if (!is_new) return entry->second ? &*entry->second : nullptr;
   const auto canonical = canonical_attributes(op, types, attributes, static_cast<int>(output_count));
   if (!canonical.ok()) return nullptr;
+  if (model_ && !is_over(*canonical, model_->symbols)) return nullptr;
   const auto inferred = infer_types(op, types, *canonical, static_cast<int>(output_count));
   if (!inferred.ok()) return nullptr;
+  const auto is_unknown = [](const Requirement& requirement) { return requirement.from_broadcast; };
+  if (model_ && std::any_of(inferred->requirements.begin(), inferred->requirements.end(), is_unknown)) return nullptr;
   Signature made;
   made.attributes = attribute_number(*canonical);
   for (const TensorType& output : inferred->outputs) {
@@ -140,6 +160,15 @@ const EqualityGraph::Signature* EqualityGraph::signature_of(OpKind op, const std
   made.is_copy = types.size() == 1 && output_count == 1 && types[0].shape && copies(op, types[0], *canonical);
   entry->second = std::move(made);
   return &*entry->second;
+}
+
+std::optional<std::vector<TensorType>> EqualityGraph::types_of(OpKind op, const std::vector<EqualityId>& inputs,
+                                                               const Attributes& attributes, uint32_t output_count) {
+  const Signature* signature = signature_of(op, inputs, attributes, output_count);
+  if (!signature) return std::nullopt;
+  std::vector<TensorType> types;
+  for (uint32_t type : signature->types) types.push_back(types_[type]);
+  return types;
 }
 
 std::optional<std::vector<EqualityId>> EqualityGraph::add(OpKind op, const std::vector<EqualityId>& inputs,
@@ -265,6 +294,21 @@ void EqualityGraph::restore_congruence() {
     for (size_t op = 0; op < kMaxOperators; op++)
       if (members.ops.test(op)) by_op_[op].push_back(id);
   }
+}
+
+EqualityGraph::Paths EqualityGraph::paths_between(EqualityId from, EqualityId to) const {
+  const auto path_to_root = [this](EqualityId id) {
+    std::vector<EqualityId> path;
+    for (; id != kNoValue; id = link(id).to) path.push_back(id);
+    return path;
+  };
+  Paths paths{path_to_root(from), path_to_root(to)};
+  GOPT_CHECK(paths.up.back() == paths.down.back(), "values that are not equal are to be explained");
+  while (!paths.up.empty() && !paths.down.empty() && paths.up.back() == paths.down.back()) {
+    paths.up.pop_back();
+    paths.down.pop_back();
+  }
+  return paths;
 }
 
 std::vector<uint8_t> EqualityGraph::order_of(EqualityId id, const std::vector<EqualityId>& inputs) const {
