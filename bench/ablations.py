@@ -6,7 +6,7 @@ usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [-
 
   rules      none; those that a person wrote; the core; the core and what follows from it; all that ship
   operators  of all that ship, rules whose left sides have at most 1, 2, 3, 4 operators
-  search     greedy, beam, backtracking; none
+  search     greedy, beam, saturation, backtracking; none
   alpha      1, 1.01, 1.05, 1.2
   cost       analytic, measured kernel times
   cost-model graphs compared by their plans, or by the sum of their operators' costs
@@ -54,7 +54,7 @@ def variants(a):
         "rules": {"none": ["--search", "none"], "hand": ["--rules", rules / "hand.rules"], "core": ["--rules", rules / "core.rules"],
                   "core+shortcut": ["--rules", rules / "core.rules", rules / "shortcut.rules"], "all that ship": []},
         "operators": {f"up to {n}": ["--rules", rules_up_to(n, a.out)] for n in (1, 2, 3, 4)} if "operators" in a.groups else {},
-        "search": {"none": ["--search", "none"], "greedy": ["--search", "greedy"], "beam": ["--search", "beam"], "backtracking": []},
+        "search": {"none": ["--search", "none"], "greedy": ["--search", "greedy"], "beam": ["--search", "beam"], "saturation": ["--search", "saturation"], "backtracking": []},
         "alpha": {f"{alpha:g}": ["--alpha", str(alpha)] for alpha in (1, 1.01, 1.05, 1.2)},
         "cost": {"analytic": ["--cost", "analytic"], "measured": ["--cost", "measured"]},
         "cost-model": {"plan": ["--cost-model", "plan"], "sum": ["--cost-model", "sum"]},

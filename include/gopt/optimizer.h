@@ -31,7 +31,8 @@ struct Improvement {
   bool is_in_window = false;  // a part of the graph: its step and costs are that part's
 };
 
-// How far an e-graph grows before the best of it is taken. Counts, so that what is found does not depend on the machine.
+// How far an e-graph grows before the best of it is taken. Counts, so that what is found does not depend on the
+// machine.
 struct SaturationLimits {
   size_t nodes = 4000;  // applications, those of the graph among them
   int iterations = 8;
@@ -41,8 +42,8 @@ struct SaturationLimits {
 
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
-  double alpha = 1.05;    // backtracking: keep graphs below alpha x best
-  int beam_width = 8;     // beam: graphs of a generation that are rewritten, the cheapest, whatever they cost
+  double alpha = 1.05;  // backtracking: keep graphs below alpha x best
+  int beam_width = 8;   // beam: graphs of a generation that are rewritten, the cheapest, whatever they cost
   SaturationLimits saturation;
   int max_steps = 10000;  // graphs taken from the queue; of an e-graph, graphs that were priced
   int patience = 200;     // of them, since the last that was better than all before

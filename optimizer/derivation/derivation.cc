@@ -152,7 +152,8 @@ class Saturation {
   void run(const Directions& directions, Derivation& result) {
     std::vector<Schedule> schedules;
     for (const Direction* direction : directions)
-      for (const EqualityPattern& pattern : direction->patterns) schedules.push_back({direction, PatternSchedule(pattern)});
+      for (const EqualityPattern& pattern : direction->patterns)
+        schedules.push_back({direction, PatternSchedule(pattern)});
     saturate(std::move(schedules));
     result.iterations = iterations_;
     result.nodes = graph_.node_count();
@@ -252,8 +253,8 @@ class Saturation {
       is_used = graph_.merge(root, value, {number, output, {}, {}}) || is_used;
     }
     if (!is_used) return;
-    applications_.push_back({&schedule.pattern.pattern(), schedule.direction->rule, kind == Direction::Kind::Reversed, match.nodes,
-                             std::move(made->nodes), match.variables});
+    applications_.push_back({&schedule.pattern.pattern(), schedule.direction->rule, kind == Direction::Kind::Reversed,
+                             match.nodes, std::move(made->nodes), match.variables});
   }
 
   void explain(Derivation& result) {

@@ -65,9 +65,7 @@ void Extraction::find_cheapest() {
 double Extraction::own_cost(EqualityId id) {
   const EqualityNode& node = equalities_.node(id);
   if (node.op == OpKind::Input || node.op == OpKind::Constant || node.op == OpKind::Opaque) return 0;
-  const auto is_weight = [&](EqualityId input) {
-    return input == kNoValue || equalities_.class_of(input).is_weight;
-  };
+  const auto is_weight = [&](EqualityId input) { return input == kNoValue || equalities_.class_of(input).is_weight; };
   if (std::all_of(node.inputs.begin(), node.inputs.end(), is_weight)) return 0;
   std::optional<double>& own = own_[equalities_.find_output(id, 0).value_or(id)];
   if (own) return *own;
@@ -87,8 +85,8 @@ double Extraction::own_cost(EqualityId id) {
       inputs.push_back(value);
     }
   }
-  const auto made = builder.add(node.op, std::move(inputs), equalities_.attributes(id),
-                                static_cast<int>(node.output_count));
+  const auto made =
+      builder.add(node.op, std::move(inputs), equalities_.attributes(id), static_cast<int>(node.output_count));
   if (!made.ok()) return *(own = 0);
   for (int k = 0; k < static_cast<int>((*made)->outputs.size()); k++)
     builder.output("part_output_" + std::to_string(k), {*made, k});
@@ -103,7 +101,8 @@ std::optional<std::vector<EqualityId>> Extraction::reached(const Choice& choice)
   std::vector<EqualityId> order, open;
   enum class State : uint8_t { New, Open, Done };
   std::vector<State> states(choice.size(), State::New);
-  for (const GraphOutput& output : graph_.graph.outputs()) open.push_back(equalities_.find(graph_.ids.at(output.value)));
+  for (const GraphOutput& output : graph_.graph.outputs())
+    open.push_back(equalities_.find(graph_.ids.at(output.value)));
   while (!open.empty()) {
     const EqualityId cls = open.back();
     State& state = states[cls];
@@ -161,8 +160,8 @@ double Extraction::changed_ms(const Extracted& a, const Extracted& b) {
   return std::min(cost_without(first, second), cost_without(second, first));
 }
 
-// What stands for values of the graph inherits their names. Null: not defined for these inputs, whose constants say more
-// than their types.
+// What stands for values of the graph inherits their names. Null: not defined for these inputs, whose constants say
+// more than their types.
 NodePtr Extraction::build(EqualityId id, const std::vector<Value>& inputs) {
   const EqualityNode& node = equalities_.node(id);
   const NodePtr original = graph_.is_original(id) ? graph_.originals[id].node : nullptr;
@@ -194,7 +193,8 @@ NodePtr Extraction::build(EqualityId id, const std::vector<Value>& inputs) {
       builder_.annotate(value.node->annotations);
     }
   }
-  auto added = builder_.add(original ? original->op : node.op, inputs, original ? original->attributes : equalities_.attributes(id),
+  auto added = builder_.add(original ? original->op : node.op, inputs,
+                            original ? original->attributes : equalities_.attributes(id),
                             static_cast<int>(node.output_count), name, output_names);
   builder_.annotate("");
   if (!added.ok()) return nullptr;

@@ -1,6 +1,6 @@
-// Graphs out of an e-graph: a choice says which application stands for a class; what the outputs reach by it is a graph,
-// unless it uses itself. What a choice costs is guessed as the sum of its applications' own costs, each counted once;
-// plans cost otherwise, so that the guess only says what is worth pricing.
+// Graphs out of an e-graph: a choice says which application stands for a class; what the outputs reach by it is a
+// graph, unless it uses itself. What a choice costs is guessed as the sum of its applications' own costs, each counted
+// once; plans cost otherwise, so that the guess only says what is worth pricing.
 #pragma once
 
 #include <functional>

@@ -153,8 +153,7 @@ class Saturator {
     trials.kept++;
     for (size_t id = first_new; id < equalities_.node_count(); id++)
       graph_.maker.emplace(static_cast<EqualityId>(id), number);
-    graph_.applications.push_back(
-        {&compiled, number, false, match.nodes, std::move(made->nodes), match.variables});
+    graph_.applications.push_back({&compiled, number, false, match.nodes, std::move(made->nodes), match.variables});
     graph_.joins.push_back({&pattern, match.roots, std::move(made->outputs)});
   }
 
@@ -163,7 +162,8 @@ class Saturator {
       if (!equalities_.can_merge(match.roots[output], made.outputs[output])) return false;
     if (!pattern.keeps_constants) return true;
     return std::none_of(made.nodes.begin(), made.nodes.end(), [&](const MatchedNode& node) {
-      return !node.outputs.empty() && equalities_.class_of(node.any()).is_weight && loses_constants(*term(node.any()).node);
+      return !node.outputs.empty() && equalities_.class_of(node.any()).is_weight &&
+             loses_constants(*term(node.any()).node);
     });
   }
 
@@ -178,8 +178,8 @@ class Saturator {
     } else {
       std::vector<Value> inputs;
       for (EqualityId input : node.inputs) inputs.push_back(input == kNoValue ? Value{} : term(input));
-      const auto made = builder_.add(node.op, std::move(inputs), equalities_.attributes(id),
-                                     static_cast<int>(node.output_count));
+      const auto made =
+          builder_.add(node.op, std::move(inputs), equalities_.attributes(id), static_cast<int>(node.output_count));
       GOPT_CHECK(made.ok(), "a term of the e-graph is not defined: " + made.error().message);
       value = {*made, static_cast<int>(node.output)};
     }
@@ -206,8 +206,7 @@ class Saturator {
 
 const EqualityPattern& EqualityPatterns::of(const Pattern& pattern) {
   const auto known = patterns_.find(&pattern);
-  return known != patterns_.end() ? known->second
-                                  : patterns_.emplace(&pattern, EqualityPattern(pattern)).first->second;
+  return known != patterns_.end() ? known->second : patterns_.emplace(&pattern, EqualityPattern(pattern)).first->second;
 }
 
 GraphEqualities::GraphEqualities(const Graph& given)

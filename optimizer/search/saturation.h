@@ -40,11 +40,11 @@ struct GraphEqualities {
   Facts facts;
   EqualityGraph equalities;
   std::unordered_map<Value, EqualityId, HashOfValue> ids;  // of the graph's values
-  std::vector<Value> originals;                            // by id: the first value that it was made for; none: a rule's
+  std::vector<Value> originals;  // by id: the first value that it was made for; none: a rule's
   std::vector<PatternApplication> applications;
-  std::vector<Join> joins;                        // parallel to them
-  std::unordered_map<EqualityId, size_t> maker;   // of what rules made: the application
-  bool is_saturated = false;                      // no rule gives anything new; else a limit ended it
+  std::vector<Join> joins;                       // parallel to them
+  std::unordered_map<EqualityId, size_t> maker;  // of what rules made: the application
+  bool is_saturated = false;                     // no rule gives anything new; else a limit ended it
 
   bool is_original(EqualityId id) const { return id < originals.size() && originals[id]; }
 };

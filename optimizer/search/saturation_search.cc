@@ -28,8 +28,8 @@ struct Move {
   double guess_ms = 0;
 };
 
-// Every way to take something else out of the e-graph than `now` does: by each application of a rule, and for each class
-// by each of its members.
+// Every way to take something else out of the e-graph than `now` does: by each application of a rule, and for each
+// class by each of its members.
 class Moves {
  public:
   Moves(const GraphEqualities& graph, const Choice& now) : graph_(graph), equalities_(graph.equalities), now_(now) {}
@@ -230,7 +230,8 @@ class SaturationSearch {
     const Graph before = found_.graph;
     const double before_ms = found_.cost.time_ms;
     GraphEqualities graph(before);
-    saturate(graph, patterns_, compiled_, options_.saturation, wanted_, [this] { return is_out_of_time(); }, counts_);
+    saturate(
+        graph, patterns_, compiled_, options_.saturation, wanted_, [this] { return is_out_of_time(); }, counts_);
     found_.stop_reason = graph.is_saturated ? StopReason::Saturated : StopReason::EGraphLimit;
     if (should_stop()) return false;
     const std::function<double(const Graph&)> price = [this](const Graph& part) { return estimate_part(part); };
@@ -277,7 +278,8 @@ class SaturationSearch {
   }
 
   // Whether it is better than all before, by more than the cost of what was changed is uncertain by.
-  bool try_graph(const Extracted& extracted, double changed_ms, const std::string& rule, std::optional<Extracted>& best) {
+  bool try_graph(const Extracted& extracted, double changed_ms, const std::string& rule,
+                 std::optional<Extracted>& best) {
     if (!seen_.insert(extracted.graph.hash()).second) return false;
     found_.steps++;
     const Cost cost = estimate(extracted.graph);

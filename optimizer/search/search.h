@@ -1,7 +1,7 @@
-// What a search finds, and TASO's backtracking search: graphs in a queue by cost, the cheapest is rewritten in every way, what costs less than
-// alpha times the best is kept. Two things make it quick on large graphs: a rule's bindings are first applied all
-// together, and a graph that is no improvement is only rewritten near what changed. Single-threaded; deterministic for
-// a step budget.
+// What a search finds, and TASO's backtracking search: graphs in a queue by cost, the cheapest is rewritten in every
+// way, what costs less than alpha times the best is kept. Two things make it quick on large graphs: a rule's bindings
+// are first applied all together, and a graph that is no improvement is only rewritten near what changed.
+// Single-threaded; deterministic for a step budget.
 #pragma once
 
 #include "gopt/optimizer.h"
@@ -27,7 +27,8 @@ inline bool is_exhausted(StopReason reason) {
   return reason == StopReason::Saturated || reason == StopReason::NoGain || reason == StopReason::EGraphLimit;
 }
 
-// By the kind that the options name. Of the matches in `graph` itself only those that are `wanted`, where that is given.
+// By the kind that the options name. Of the matches in `graph` itself only those that are `wanted`, where that is
+// given.
 Found search_rewrites(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const SearchOptions& options,
                       const std::function<bool(const Binding&)>& wanted = {});
 Found search_by_saturation(const Graph& graph, const PatternSet& patterns, CostOracle& costs,

@@ -1,4 +1,6 @@
 // Equality saturation as a search: joined rules, ways uphill, cycles, limits; and that results compute what they did.
+#include "search/saturation.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
@@ -8,7 +10,6 @@
 #include "gopt/interpreter.h"
 #include "gopt/text.h"
 #include "random_graph.h"
-#include "search/saturation.h"
 
 namespace gopt {
 namespace {
@@ -126,8 +127,8 @@ end
 TEST(Saturation, ALimitOfTheEGraphEndsIt) {
   SearchOptions options = by_saturation();
   options.saturation.nodes = 6;
-  const Graph graph = graph_of(std::string(kSiblings) +
-                               "  a = MatMul(x, u)\n  b = MatMul(x, v)\n  output a = a\n  output b = b\n");
+  const Graph graph =
+      graph_of(std::string(kSiblings) + "  a = MatMul(x, u)\n  b = MatMul(x, v)\n  output a = a\n  output b = b\n");
   const OptimizeResult small = run(graph, kMerge, options);
   EXPECT_EQ(small.stop_reason, StopReason::EGraphLimit);
   EXPECT_LE(small.after.time_ms, small.before.time_ms);
@@ -147,8 +148,9 @@ TEST(Saturation, TwiceIsTheSame) {
 
 // x = f(y), x2 = f(y2): once y and y2 are one, so are these.
 TEST(Saturation, EqualArgumentsMakeEqualApplications) {
-  const Graph graph = graph_of("  input x : f32[3]\n  input z : f32[3]\n  a = Exp(x)\n  b = Exp(z)\n"
-                               "  output a = a\n  output b = b\n");
+  const Graph graph = graph_of(
+      "  input x : f32[3]\n  input z : f32[3]\n  a = Exp(x)\n  b = Exp(z)\n"
+      "  output a = a\n  output b = b\n");
   optimizer::GraphEqualities all(graph);
   optimizer::EqualityGraph& equalities = all.equalities;
   const auto id = [&](const Value& value) { return all.ids.at(value); };

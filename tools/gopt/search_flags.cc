@@ -94,8 +94,8 @@ Result<std::set<std::string>> switched_off_parts(const std::vector<std::string>&
 
 Result<SearchOptions> search_options(const SearchFlags& f) {
   SearchOptions s;
-  for (const SearchKind kind : {SearchKind::Backtracking, SearchKind::Greedy, SearchKind::Beam, SearchKind::Saturation,
-                                SearchKind::None})
+  for (const SearchKind kind :
+       {SearchKind::Backtracking, SearchKind::Greedy, SearchKind::Beam, SearchKind::Saturation, SearchKind::None})
     if (f.search == to_string(kind)) s.search = kind;
   s.beam_width = f.beam_width;
   s.alpha = f.alpha;
