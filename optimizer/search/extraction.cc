@@ -15,7 +15,7 @@ std::string output_name(const Value& value) {
 
 }  // namespace
 
-Extraction::Extraction(const GraphEqualities& graph, const std::function<double(const Graph&)>& price)
+Extractor::Extractor(const GraphEqualities& graph, const std::function<double(const Graph&)>& price)
     : graph_(graph),
       equalities_(graph.equalities),
       price_(price),
@@ -30,10 +30,10 @@ Extraction::Extraction(const GraphEqualities& graph, const std::function<double(
   find_cheapest();
 }
 
-Choice Extraction::original() const { return first_original_; }
+Choice Extractor::original() const { return first_original_; }
 
 // Bottom-up until nothing changes, each class by the sum of what it needs: what is used twice is counted twice.
-void Extraction::find_cheapest() {
+void Extractor::find_cheapest() {
   for (bool changed = true; changed;) {
     changed = false;
     for (EqualityId id = 0; id < equalities_.node_count(); id++) {
@@ -62,7 +62,7 @@ void Extraction::find_cheapest() {
 }
 
 // Of the application as a graph of its own; all of its outputs cost it once.
-double Extraction::own_cost(EqualityId id) {
+double Extractor::own_cost(EqualityId id) {
   const EqualityNode& node = equalities_.node(id);
   if (node.op == OpKind::Input || node.op == OpKind::Constant || node.op == OpKind::Opaque) return 0;
   const auto is_weight = [&](EqualityId input) { return input == kNoValue || equalities_.class_of(input).is_weight; };
@@ -93,11 +93,11 @@ double Extraction::own_cost(EqualityId id) {
   return *(own = price_(builder.build()));
 }
 
-EqualityId Extraction::chosen(const Choice& choice, EqualityId cls) const {
+EqualityId Extractor::chosen(const Choice& choice, EqualityId cls) const {
   return choice[cls] != kNoValue ? choice[cls] : cheapest_[cls].node;
 }
 
-std::optional<std::vector<EqualityId>> Extraction::reached(const Choice& choice) const {
+std::optional<std::vector<EqualityId>> Extractor::reached(const Choice& choice) const {
   std::vector<EqualityId> order, open;
   enum class State : uint8_t { New, Open, Done };
   std::vector<State> states(choice.size(), State::New);
@@ -125,7 +125,7 @@ std::optional<std::vector<EqualityId>> Extraction::reached(const Choice& choice)
   return order;
 }
 
-std::vector<EqualityId> Extraction::applications(const Choice& choice, const std::vector<EqualityId>& classes) const {
+std::vector<EqualityId> Extractor::applications(const Choice& choice, const std::vector<EqualityId>& classes) const {
   std::vector<EqualityId> applications;
   for (EqualityId cls : classes) {
     const EqualityId id = chosen(choice, cls);
@@ -136,7 +136,7 @@ std::vector<EqualityId> Extraction::applications(const Choice& choice, const std
   return applications;
 }
 
-std::optional<double> Extraction::guess(const Choice& choice) {
+std::optional<double> Extractor::guess(const Choice& choice) {
   const auto classes = reached(choice);
   if (!classes) return std::nullopt;
   double sum = 0;
@@ -144,7 +144,7 @@ std::optional<double> Extraction::guess(const Choice& choice) {
   return sum;
 }
 
-double Extraction::changed_ms(const Extracted& a, const Extracted& b) {
+double Extractor::changed_ms(const Extracted& a, const Extracted& b) {
   const auto of = [&](const Extracted& extracted) {
     std::vector<EqualityId> classes;
     for (const auto& [cls, value] : extracted.values) classes.push_back(cls);
@@ -162,7 +162,7 @@ double Extraction::changed_ms(const Extracted& a, const Extracted& b) {
 
 // What stands for values of the graph inherits their names. Null: not defined for these inputs, whose constants say
 // more than their types.
-NodePtr Extraction::build(EqualityId id, const std::vector<Value>& inputs) {
+NodePtr Extractor::build(EqualityId id, const std::vector<Value>& inputs) {
   const EqualityNode& node = equalities_.node(id);
   const NodePtr original = graph_.is_original(id) ? graph_.originals[id].node : nullptr;
   if (original && (original->inputs == inputs || inputs.empty())) return original;
@@ -205,7 +205,7 @@ NodePtr Extraction::build(EqualityId id, const std::vector<Value>& inputs) {
   return made = *std::move(added);
 }
 
-std::optional<Extracted> Extraction::extract(const Choice& choice) {
+std::optional<Extracted> Extractor::extract(const Choice& choice) {
   const auto classes = reached(choice);
   if (!classes) return std::nullopt;
   Extracted extracted{{}, Choice(choice.size(), kNoValue), {}};

@@ -18,10 +18,10 @@ struct Extracted {
   std::map<EqualityId, Value> values;  // by class that is reached
 };
 
-class Extraction {
+class Extractor {
  public:
   // `price` is of a graph of one node. Precondition: congruence is restored.
-  Extraction(const GraphEqualities& graph, const std::function<double(const Graph&)>& price);
+  Extractor(const GraphEqualities& graph, const std::function<double(const Graph&)>& price);
 
   // The graph as it was; of nodes that have come out as equal the first.
   Choice original() const;

@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A choice by what it changes of another.
-struct Move {
+struct Alternative {
   std::vector<std::pair<EqualityId, EqualityId>> choices;  // class, application
   std::string rule;
   double guess_ms = 0;
@@ -30,13 +30,14 @@ struct Move {
 
 // Every way to take something else out of the e-graph than `now` does: by each application of a rule, and for each
 // class by each of its members.
-class Moves {
+class Alternatives {
  public:
-  Moves(const GraphEqualities& graph, const Choice& now) : graph_(graph), equalities_(graph.equalities), now_(now) {}
+  Alternatives(const GraphEqualities& graph, const Choice& now)
+      : graph_(graph), equalities_(graph.equalities), now_(now) {}
 
-  std::vector<Move> run() {
+  std::vector<Alternative> run() {
     for (size_t k = 0; k < graph_.joins.size(); k++) {
-      Move move{{}, graph_.joins[k].pattern->rule_name};
+      Alternative move{{}, graph_.joins[k].pattern->rule_name};
       if (put(k, move, 0)) add(std::move(move));
     }
     for (EqualityId cls = 0; cls < now_.size(); cls++) {
@@ -57,7 +58,7 @@ class Moves {
 
   // What an application made in place of its roots. Roots that nothing uses now must first be put there by what made
   // them: a third sibling is joined with the product of the first two.
-  bool put(size_t application, Move& move, int depth) {
+  bool put(size_t application, Alternative& move, int depth) {
     if (depth > kDeepest) return false;
     const Join& join = graph_.joins[application];
     for (EqualityId root : join.roots) {
@@ -73,9 +74,11 @@ class Moves {
     return true;
   }
 
-  void set(Move& move, EqualityId of, EqualityId to) const { move.choices.emplace_back(equalities_.find(of), to); }
+  void set(Alternative& move, EqualityId of, EqualityId to) const {
+    move.choices.emplace_back(equalities_.find(of), to);
+  }
 
-  void add(Move move) {
+  void add(Alternative move) {
     std::erase_if(move.choices, [&](const auto& choice) { return now_[choice.first] == choice.second; });
     if (!move.choices.empty() && known_.insert(move.choices).second) moves_.push_back(std::move(move));
   }
@@ -84,7 +87,7 @@ class Moves {
   const EqualityGraph& equalities_;
   const Choice& now_;
   std::set<std::vector<std::pair<EqualityId, EqualityId>>> known_;
-  std::vector<Move> moves_;
+  std::vector<Alternative> moves_;
 };
 
 // What led from one graph to the other: the applications that their equality rests on.
@@ -235,7 +238,7 @@ class SaturationSearch {
     found_.stop_reason = graph.is_saturated ? StopReason::Saturated : StopReason::EGraphLimit;
     if (should_stop()) return false;
     const std::function<double(const Graph&)> price = [this](const Graph& part) { return estimate_part(part); };
-    Extraction extraction(graph, price);
+    Extractor extraction(graph, price);
     std::optional<Extracted> best;
     auto now = extraction.extract(extraction.original());
     if (!now) return false;
@@ -249,10 +252,10 @@ class SaturationSearch {
   }
 
   // Each move from here, the best by its guess first; where one is kept the others go on from there.
-  bool climb(const GraphEqualities& graph, Extraction& extraction, Extracted& now, std::optional<Extracted>& best) {
-    std::vector<Move> moves = Moves(graph, now.choice).run();
-    std::vector<Move> possible;
-    for (Move& move : moves) {
+  bool climb(const GraphEqualities& graph, Extractor& extraction, Extracted& now, std::optional<Extracted>& best) {
+    std::vector<Alternative> moves = Alternatives(graph, now.choice).run();
+    std::vector<Alternative> possible;
+    for (Alternative& move : moves) {
       if (is_out_of_time()) break;
       const auto guess = extraction.guess(after(now.choice, move));
       if (!guess) continue;
@@ -260,9 +263,9 @@ class SaturationSearch {
       possible.push_back(std::move(move));
     }
     std::stable_sort(possible.begin(), possible.end(),
-                     [](const Move& a, const Move& b) { return a.guess_ms < b.guess_ms; });
+                     [](const Alternative& a, const Alternative& b) { return a.guess_ms < b.guess_ms; });
     bool gained = false;
-    for (const Move& move : possible) {
+    for (const Alternative& move : possible) {
       if (should_stop()) break;
       auto next = extraction.extract(after(now.choice, move));
       if (!next || !try_graph(*next, extraction.changed_ms(now, *next), move.rule, best)) continue;
@@ -272,7 +275,7 @@ class SaturationSearch {
     return gained && !should_stop();
   }
 
-  static Choice after(Choice choice, const Move& move) {
+  static Choice after(Choice choice, const Alternative& move) {
     for (const auto& [cls, id] : move.choices) choice[cls] = id;
     return choice;
   }
