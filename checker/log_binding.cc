@@ -20,8 +20,9 @@ std::vector<std::string> header_faults(const LogHeader& header, const RewriteRul
   if (header.rule != hash)
     faults.push_back("it is of a rule of that name with other content (" + header.rule + ", the file's is " + hash +
                      "); perhaps the file lacks the condition that was found, which rulegen verify --write writes");
-  if (header.definitions != definitions_hash())
-    faults.push_back("it was made under definitions " + header.definitions + ", today's are " + definitions_hash());
+  const std::string definitions = definitions_hash(rule);
+  if (header.definitions != definitions)
+    faults.push_back("it was made under definitions " + header.definitions + ", today's are " + definitions);
   if (header.outputs != static_cast<int64_t>(rule.left.outputs().size()))
     faults.push_back("it is of " + std::to_string(header.outputs) + " outputs, the rule has " +
                      std::to_string(rule.left.outputs().size()));

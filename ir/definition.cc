@@ -162,8 +162,14 @@ Result<InferredTypes> infer_types(OpKind kind, const std::vector<TensorType>& in
 
 namespace {
 
+// Lists of integers that a required attribute may be: axes or sizes, one axis, pads of four axes.
+const std::vector<std::vector<Index>>& probe_lists() {
+  static const std::vector<std::vector<Index>> lists{{1, 1}, {1}, {0, 1, 1, 0, 0, 0, 1, 1}};
+  return lists;
+}
+
 // Attributes under which an operator can be defined on the probe's inputs.
-Attributes probe_attributes(const OpInfo& info) {
+Attributes probe_attributes(const OpInfo& info, const std::vector<Index>& list) {
   Attributes attributes;
   for (const AttributeSchema& schema : info.attributes) {
     if (!schema.required) continue;
@@ -171,7 +177,7 @@ Attributes probe_attributes(const OpInfo& info) {
     if (schema.kind == AttributeKind::Float) attributes[schema.name] = 0.5;
     if (schema.kind == AttributeKind::Ints) {
       const bool whole = schema.name == "shape";
-      attributes[schema.name] = whole ? std::vector<Index>{2, 4, 6, 6} : std::vector<Index>{1, 1};
+      attributes[schema.name] = whole ? std::vector<Index>{2, 4, 6, 6} : list;
     }
   }
   return attributes;
@@ -189,35 +195,64 @@ std::vector<ProbeShapes> probe_shapes() {
           {{a, b}, {b, c}}};
 }
 
-// Text of an operator's definition on probes: what it says there stands for what it says.
-std::string probe(OpKind kind) {
-  const OpInfo& info = op_info(kind);
-  std::string text = info.name + "|" + std::to_string(info.traits);
-  for (const ProbeShapes& shapes : probe_shapes()) {
-    for (int count = info.min_inputs; count <= (info.max_inputs < 0 ? info.min_inputs + 1 : info.max_inputs); count++) {
-      std::vector<TensorExpr> inputs;
-      for (int i = 0; i < count; i++)
-        inputs.push_back(input_tensor(i, {ElementType::Float32, i == 0 ? shapes.first : shapes.others}));
-      Result<Definition> d = define(kind, inputs, probe_attributes(info));
-      if (!d) continue;
-      for (const TensorExpr& t : d->outputs) {
-        std::vector<Index> subscripts;
-        for (size_t k = 0; k < t.shape.size(); k++) subscripts.push_back(symbol("probe_i" + std::to_string(k)));
-        text += "|" + to_string(TensorType{t.element, t.shape}) + to_string(t.at(subscripts));
-      }
-      for (const Requirement& r : d->requirements) text += "|" + to_string(r.cond);
-    }
+std::string text_of(const Definition& definition) {
+  std::string text;
+  for (const TensorExpr& t : definition.outputs) {
+    std::vector<Index> subscripts;
+    for (size_t k = 0; k < t.shape.size(); k++) subscripts.push_back(symbol("probe_i" + std::to_string(k)));
+    text += "|" + to_string(TensorType{t.element, t.shape}) + to_string(t.at(subscripts));
   }
+  for (const Requirement& r : definition.requirements) text += "|" + to_string(r.cond);
+  return text;
+}
+
+std::string short_hash(std::string_view text) { return to_string(hash_bytes(text)).substr(0, 16); }
+
+}  // namespace
+
+namespace {
+
+std::string probed(const OpInfo& info, const std::vector<Index>& list) {
+  std::string text;
+  const int most = info.max_inputs < 0 ? info.min_inputs + 1 : info.max_inputs;
+  for (const ProbeShapes& shapes : probe_shapes())
+    for (int count = info.min_inputs; count <= most; count++)
+      for (ElementType others : {ElementType::Float32, ElementType::Int64}) {
+        if (count < 2 && others != ElementType::Float32) continue;
+        std::vector<TensorExpr> inputs;
+        for (int i = 0; i < count; i++)
+          inputs.push_back(i == 0 ? input_tensor(i, {ElementType::Float32, shapes.first})
+                                  : input_tensor(i, {others, shapes.others}));
+        if (Result<Definition> d = define(info.kind, inputs, probe_attributes(info, list))) text += text_of(*d);
+      }
   return text;
 }
 
 }  // namespace
 
+// What a definition says on probes stands for what it says.
+std::string definition_text(OpKind kind) {
+  const OpInfo& info = op_info(kind);
+  std::string text;
+  for (const std::vector<Index>& list : probe_lists())
+    if (text.empty()) text = probed(info, list);
+  return info.name + "|" + std::to_string(info.traits) + text;
+}
+
+std::string definition_hash(OpKind kind) {
+  static const std::map<OpKind, std::string> hashes = [] {
+    std::map<OpKind, std::string> all;
+    for (OpKind op : all_ops()) all[op] = short_hash(definition_text(op));
+    return all;
+  }();
+  return hashes.at(kind);
+}
+
 std::string definitions_hash() {
   static const std::string hash = [] {
     std::string text;
-    for (OpKind kind : all_ops()) text += probe(kind) + "\n";
-    return to_string(hash_bytes(text)).substr(0, 16);
+    for (OpKind kind : all_ops()) text += definition_hash(kind);
+    return short_hash(text);
   }();
   return hash;
 }

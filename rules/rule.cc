@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "gopt/scheme.h"
 #include "gopt/text_reader.h"
 
 namespace gopt {
@@ -105,6 +106,21 @@ std::vector<std::string> float_variables(const RewriteRule& rule) {
   std::vector<std::string> names;
   for (const auto& [slot, name] : float_slots(rule.left)) names.push_back(name);
   return names;
+}
+
+std::string definitions_hash(const RewriteRule& rule, const std::function<std::string(OpKind)>& hash_of) {
+  std::map<std::string, OpKind> operators;
+  const auto add = [&operators](OpKind op) {
+    if (op != OpKind::Input && op != OpKind::Constant && op != OpKind::Opaque) operators[op_info(op).name] = op;
+  };
+  for (const Graph* side : {&rule.left, &rule.right})
+    for (const NodePtr& node : side->nodes()) add(node->op);
+  if (rule.scheme)
+    for (const SchemeSide* side : {&rule.scheme->left, &rule.scheme->right})
+      for (const SchemeNode& node : side->nodes) add(node.op);
+  std::string text;
+  for (const auto& [name, op] : operators) text += name + " " + hash_of(op) + "\n";
+  return to_string(hash_bytes(text)).substr(0, 16);
 }
 
 Status check_rule(const RewriteRule& rule) {

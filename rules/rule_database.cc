@@ -20,9 +20,9 @@ Result<RuleDatabase> load_rules(const std::string& path) {
     if (!rule.proof) {
       database.warnings.push_back(path + ": rule `" + rule.name +
                                   "` has no proof and is left out; prove it with rulegen verify");
-    } else if (rule.proof->definitions != definitions_hash()) {
+    } else if (rule.proof->definitions != definitions_hash(rule)) {
       database.warnings.push_back(path + ": rule `" + rule.name + "` was proved under definitions " +
-                                  rule.proof->definitions + ", today's are " + definitions_hash() +
+                                  rule.proof->definitions + ", today's are " + definitions_hash(rule) +
                                   ": it is left out until rulegen verify proves it again");
     } else if (rule.proof->rule != rule.content_hash()) {
       database.warnings.push_back(

@@ -61,8 +61,10 @@ struct InferredTypes {
 Result<InferredTypes> infer_types(OpKind kind, const std::vector<TensorType>& inputs, const Attributes& attributes,
                                   int output_count = 1);
 
-// A 64-bit hash of the operator table and of probes of every definition, hexadecimal. Rules proved under another hash
-// are stale.
+// What an operator's row and definition say: its traits, and elements and requirements on probing shapes.
+std::string definition_text(OpKind kind);
+// 64-bit hashes of these texts, hexadecimal: of one operator, and of the whole table.
+std::string definition_hash(OpKind kind);
 std::string definitions_hash();
 
 // ---- staging: reductions that an element shares with others, computed once ----

@@ -3,6 +3,7 @@
 // see verifier.h for who proves and optimizer.h for who applies.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,7 +60,7 @@ bool may_apply(const RuleMarks& marks, const RuleMarks& allowed);
 std::span<const ElementType> all_real_types();
 
 struct ProofRecord {
-  std::string definitions;  // definitions_hash() under which it was proved
+  std::string definitions;  // definitions_hash() of the rule when it was proved
   int obligations = 0;      // number of solver queries answered
   std::string solver;       // "z3 4.8.12"
   std::string digest;       // hash of the obligations' text
@@ -99,6 +100,11 @@ struct RewriteRule {
   bool is_partial() const { return !regions.empty(); }
   std::string content_hash() const;  // of everything but name, origin and proof
 };
+
+// A hash, 16 hexadecimal digits, of the definitions that a proof of the rule rests on: those of the operators of its two
+// sides. A rule with a record of another hash is stale. `hash_of` gives an operator's.
+std::string definitions_hash(const RewriteRule& rule,
+                             const std::function<std::string(OpKind)>& hash_of = definition_hash);
 
 // Whether f32 may stand for that floating-point type in the rule.
 bool holds_for(const RewriteRule& rule, ElementType real);

@@ -76,7 +76,7 @@ RewriteRule forged(const std::string& text, RuleMarks marks = {}, int obligation
   if (!rules.ok()) throw std::runtime_error(rules.error().message);
   RewriteRule rule = rules->front();
   rule.marks = marks;
-  rule.proof = ProofRecord{definitions_hash(), obligations, "z3 4.8.12", "0123456789abcdef", rule.content_hash()};
+  rule.proof = ProofRecord{definitions_hash(rule), obligations, "z3 4.8.12", "0123456789abcdef", rule.content_hash()};
   return rule;
 }
 

@@ -133,7 +133,7 @@ std::string forged(const std::string& text) {
   EXPECT_TRUE(parsed.ok());
   std::vector<RewriteRule> rules = *parsed;
   for (RewriteRule& rule : rules)
-    rule.proof = ProofRecord{definitions_hash(), 3, "z3 4.8.12", "0123456789abcdef", rule.content_hash()};
+    rule.proof = ProofRecord{definitions_hash(rule), 3, "z3 4.8.12", "0123456789abcdef", rule.content_hash()};
   return print_rules(rules);
 }
 constexpr const char* kFalseSides =

@@ -2,8 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "gopt/definition.h"
-
 namespace gopt::cli {
 namespace {
 
@@ -15,7 +13,7 @@ std::optional<Verdict> verdict_from(const std::string& text) {
 
 // A proof adds a condition, types and marks to the candidate and changes nothing else.
 bool is_proof_of(const RewriteRule& rule, const std::string& candidate) {
-  if (!rule.proof || rule.proof->definitions != definitions_hash() || rule.proof->rule != rule.content_hash())
+  if (!rule.proof || rule.proof->definitions != definitions_hash(rule) || rule.proof->rule != rule.content_hash())
     return false;
   RewriteRule bare = rule;
   bare.condition = Cond();

@@ -15,7 +15,7 @@ namespace gopt::verifier {
 
 void attach_proof(Verification& v, const std::vector<const Solver*>& solvers) {
   std::string digests;
-  ProofRecord record{definitions_hash(), 0, Solver::version(), "", ""};
+  ProofRecord record{"", 0, Solver::version(), "", ""};
   for (const Solver* s : solvers) {
     record.obligations += s->obligations();
     v.questions += s->questions();
@@ -299,6 +299,7 @@ Verification verify_rule(const RewriteRule& candidate, const VerifyOptions& opti
       if (!mark.is_safe && candidate.marks.*(mark.flag)) v.marks.*(mark.flag) = true;
     RewriteRule proved = candidate;
     take_findings(proved, v);
+    v.proof->definitions = definitions_hash(proved);
     v.proof->rule = proved.content_hash();
     proved.proof = v.proof;
     if (options.keep_log) v.log = log_header(proved) + v.log;
