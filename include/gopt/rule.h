@@ -101,8 +101,8 @@ struct RewriteRule {
   std::string content_hash() const;  // of everything but name, origin and proof
 };
 
-// A hash, 16 hexadecimal digits, of the definitions that a proof of the rule rests on: those of the operators of its two
-// sides. A rule with a record of another hash is stale. `hash_of` gives an operator's.
+// A hash, 16 hexadecimal digits, of the definitions that a proof of the rule rests on: those of the operators of its
+// two sides. A rule with a record of another hash is stale. `hash_of` gives an operator's.
 std::string definitions_hash(const RewriteRule& rule,
                              const std::function<std::string(OpKind)>& hash_of = definition_hash);
 

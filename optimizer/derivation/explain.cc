@@ -37,7 +37,8 @@ Chain Explainer::turned(const Chain& chain) {
 std::optional<Chain> Explainer::explain(EqualityId from, EqualityId to) {
   if (from == to) return Chain{term(from), {}};
   if (const auto known = known_.find({from, to}); known != known_.end()) return known->second;
-  const auto [up, down] = graph_.paths_between(from, to);
+  const auto paths = graph_.paths_between(from, to);
+  const auto &up = paths.up, &down = paths.down;
   const auto found = [&]() -> std::optional<Chain> {
     Chain chain{term(from), {}};
     for (EqualityId id : up) {
