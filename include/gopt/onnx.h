@@ -15,6 +15,9 @@ struct ImportOptions {
   // --shape: input name to extents. Fixes symbolic dimensions, or changes the batch of a static model (constants of
   // Reshape and the like that follow from it are recomputed, and checked).
   std::map<std::string, std::vector<int64_t>> shapes;
+  // Operators without a definition become nodes of others, where they can: for code. What an ONNX runtime is to run
+  // keeps them whole.
+  bool lower = false;
 };
 
 struct ImportedModel {

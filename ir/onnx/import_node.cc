@@ -5,6 +5,7 @@
 #include "gopt/interpreter.h"
 #include "inline_bodies.h"
 #include "integer_values.h"
+#include "lowering.h"
 #include "opaque.h"
 #include "rebatch.h"
 
@@ -248,6 +249,19 @@ std::string annotations_of(onnx::NodeProto& node) {
   return rest.SerializeAsString();
 }
 
+// An operator without a row, by a lowering of ours or the function that ONNX gives for it. What a lowering warned of
+// while it failed is of nodes that are none.
+Result<MaybeValues> lower_whole(ImportState& state, const NodeView& view) {
+  if (!has_known_types(view.inputs)) return MaybeValues();
+  const size_t warnings = state.warnings.size();
+  GOPT_ASSIGN_OR_RETURN(MaybeValues values, lower_operator(state, view));
+  if (!values) {
+    GOPT_ASSIGN_OR_RETURN(values, inline_schema_function(state, view));
+  }
+  if (!values) state.warnings.resize(warnings);
+  return values;
+}
+
 Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node, const NodeView& view) {
   const auto function = state.functions.find({normal_domain(node.domain()), node.op_type()});
   if (function != state.functions.end() && !function->second) return MaybeValues();
@@ -257,13 +271,18 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
   if (node.op_type() == "Dropout" && view.opset >= 7) return import_dropout(state, view);
   if (node.op_type() == "Identity" && view.has(0)) return MaybeValues({view.input(0)});
   const auto kind = find_op(node.op_type());
+  if (state.options.lower && !kind) {
+    GOPT_ASSIGN_OR_RETURN(MaybeValues lowered, lower_whole(state, view));
+    if (lowered) return lowered;
+  }
   if (!kind || op_info(*kind).has(kInternal) || !has_table_form(*kind, view.opset)) {
     if (view.opset > kNewestOpset)
       state.warn("operator " + node.op_type() + " of opset " + std::to_string(view.opset) +
                  " is not known and is kept as it is");
     return MaybeValues();
   }
-  return import_known(state, view, *kind);
+  GOPT_ASSIGN_OR_RETURN(MaybeValues values, import_known(state, view, *kind));
+  return values || !state.options.lower ? values : lower_operator(state, view);
 }
 
 }  // namespace

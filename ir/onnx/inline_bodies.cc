@@ -1,5 +1,8 @@
 #include "inline_bodies.h"
 
+#include <onnx/defs/function.h>
+#include <onnx/defs/schema.h>
+
 #include "opaque.h"
 #include "wire.h"
 
@@ -75,11 +78,13 @@ Result<MaybeValues> inline_if(ImportState& state, onnx::NodeProto& node, const N
   return Error{"has no " + branch};
 }
 
-Result<MaybeValues> inline_function(ImportState& state, const NodeView& view, const onnx::FunctionProto& function) {
+namespace {
+
+// The body over the call's inputs, attributes filled in from `given`.
+Result<MaybeValues> inline_body(ImportState& state, const NodeView& view, const onnx::FunctionProto& function,
+                                const AttributeMap& given) {
   Opsets opsets = view.scope.opsets;
   for (const auto& opset : function.opset_import()) opsets[normal_domain(opset.domain())] = opset.version();
-  GOPT_ASSIGN_OR_RETURN(AttributeMap given, default_attributes(function));
-  for (const auto& attribute : view.node.attribute()) given[attribute.name()] = attribute;
   auto nodes = function.node();
   for (auto& node : nodes)
     if (!fill_attributes(node, given)) return MaybeValues();
@@ -97,6 +102,46 @@ Result<MaybeValues> inline_function(ImportState& state, const NodeView& view, co
     outputs.push_back(*value);
   }
   return MaybeValues(std::move(outputs));
+}
+
+// The function that the operator's schema gives for this node; nothing where it gives none.
+std::optional<onnx::FunctionProto> schema_function(const NodeView& view, const onnx::OpSchema& schema) {
+  if (schema.HasFunction()) return *schema.GetFunction();
+  if (!schema.HasContextDependentFunction()) return std::nullopt;
+  std::vector<onnx::TypeProto> types;
+  for (const Value& input : view.inputs) {
+    onnx::TypeProto& type = types.emplace_back();
+    if (input) type.mutable_tensor_type()->set_elem_type(static_cast<int>(input.type().element));
+  }
+  onnx::FunctionProto function;
+  const onnx::FunctionBodyBuildContextImpl context(view.node, types);
+  if (!schema.BuildContextDependentFunction(context, function)) return std::nullopt;
+  return function;
+}
+
+}  // namespace
+
+Result<MaybeValues> inline_function(ImportState& state, const NodeView& view, const onnx::FunctionProto& function) {
+  GOPT_ASSIGN_OR_RETURN(AttributeMap given, default_attributes(function));
+  for (const auto& attribute : view.node.attribute()) given[attribute.name()] = attribute;
+  return inline_body(state, view, function, given);
+}
+
+Result<MaybeValues> inline_schema_function(ImportState& state, const NodeView& view) {
+  const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(view.node.op_type(), static_cast<int>(view.opset), "");
+  if (!schema) return MaybeValues();
+  std::optional<onnx::FunctionProto> function;
+  try {
+    function = schema_function(view, *schema);
+  } catch (const std::exception&) {  // attributes or types that no function is made for
+  }
+  if (!function) return MaybeValues();
+  AttributeMap given;
+  for (const auto& [name, attribute] : schema->attributes())
+    if (attribute.default_value.type() != onnx::AttributeProto::UNDEFINED) given[name] = attribute.default_value;
+  for (const auto& attribute : view.node.attribute()) given[attribute.name()] = attribute;
+  auto values = inline_body(state, view, *function, given);
+  return values.ok() ? values : MaybeValues();  // what the body does not take, it may be that others do
 }
 
 }  // namespace gopt::ir

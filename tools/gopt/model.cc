@@ -14,6 +14,7 @@ Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const
     return load_folder(path, options.threads);
   }
   ImportOptions import;
+  import.lower = true;
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(options.shapes));
   GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(path, import));
   const Engine engine = options.engine == "cpu"           ? Engine::Cpu

@@ -146,6 +146,7 @@ Result<std::vector<RewriteRule>> read_rules(const OptimizeOptions& o, PhaseClock
 Result<ImportedModel> read_model(const OptimizeOptions& o, PhaseClock& clock) {
   const PhaseClock::Running running(clock, "reading the model");
   ImportOptions import;
+  import.lower = default_target(o) != TargetKind::Onnx;
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
   return import_onnx(o.model, import);
 }

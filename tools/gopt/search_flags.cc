@@ -232,6 +232,7 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
 
 Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags) {
   ImportOptions import;
+  import.lower = flags.target != "onnx";
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(flags.shapes));
   GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(flags.rules));
   GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(flags.model, import));

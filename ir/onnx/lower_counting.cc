@@ -1,0 +1,192 @@
+// Positions, comparisons and shifts: ArgMax, OneHot, CumSum and the like.
+#include <algorithm>
+#include <limits>
+
+#include "lowering.h"
+
+namespace gopt::ir {
+namespace {
+
+// The place of the extreme element along the axis: the first (or last) of those at which it stands. Said by "not less",
+// which every opset has, and which holds somewhere whatever is no number.
+Value extreme_place(Lowering& l, const Value& x, int64_t axis, OpKind kind, bool last) {
+  const int64_t count = extent_of(x, axis);
+  const bool always_reduced = is_floating(type_of(x)) || size_bytes(type_of(x)) >= 4;
+  Lowering::require(count > 0 && l.opset() >= (always_reduced ? 9 : 12));
+  const Value extreme = l.reduce(kind, x, {axis});
+  const Value places = l.range(count, axis, rank_of(x));
+  const Value elsewhere = l.scalar(ElementType::Int64, last ? -1 : static_cast<double>(count));
+  const Values sides = kind == OpKind::ReduceMax ? Values{x, extreme} : Values{extreme, x};
+  const Value here = l.where(l.op(OpKind::Less, sides), elsewhere, places);
+  return l.reduce(last ? OpKind::ReduceMax : OpKind::ReduceMin, here, {axis});
+}
+Values lower_arg(Lowering& l, OpKind kind) {
+  const Value x = l.input(0);
+  const int64_t axis = l.axis(l.integer("axis", 0), rank_of(x));
+  Value place = extreme_place(l, x, axis, kind, l.integer("select_last_index", 0) != 0);
+  if (l.integer("keepdims", 1) == 0) place = l.op(OpKind::Squeeze, {place}, {{"axes", std::vector<Index>{axis}}});
+  return {place};
+}
+Values lower_arg_max(Lowering& l) { return lower_arg(l, OpKind::ReduceMax); }
+Values lower_arg_min(Lowering& l) { return lower_arg(l, OpKind::ReduceMin); }
+
+// Before opset 13 over all axes from `axis` on together.
+Values lower_hardmax(Lowering& l) {
+  const Value x = l.input(0);
+  Lowering::require(rank_of(x) > 0);
+  const bool flat = l.opset() < 13;
+  const Value y = flat ? l.op(OpKind::Flatten, {x}, {{"axis", Index(l.axis(l.integer("axis", 1), rank_of(x)))}}) : x;
+  const int64_t axis = flat ? 1 : l.axis(l.integer("axis", -1), rank_of(x));
+  const Value place = extreme_place(l, y, axis, OpKind::ReduceMax, false);
+  const Value places = l.range(extent_of(y, axis), axis, rank_of(y));
+  return {l.reshape(l.cast(l.op(OpKind::Equal, {places, place}), type_of(x)), shape_of(x))};
+}
+
+Values lower_one_hot(Lowering& l) {
+  const Value indices = l.cast(l.input(0), ElementType::Int64), values = l.input(2);
+  const std::vector<int64_t> depths = l.input(1).node->is(OpKind::Constant) && is_floating(type_of(l.input(1)))
+                                          ? std::vector<int64_t>{static_cast<int64_t>(l.reals(1).at(0))}
+                                          : l.numbers(1);
+  Lowering::require(depths.size() == 1 && depths[0] > 0 && rank_of(values) == 1);
+  const size_t rank = rank_of(indices) + 1;
+  const int64_t axis = l.axis(l.integer("axis", -1), rank), depth = depths[0];
+  const Value wrapped = l.where(l.op(OpKind::Less, {indices, l.scalar(ElementType::Int64, 0)}),
+                                l.add(indices, l.scalar(ElementType::Int64, static_cast<double>(depth))), indices);
+  const Value hot = l.op(OpKind::Equal, {l.unsqueeze(wrapped, axis), l.range(depth, axis, rank)});
+  return {l.where(hot, l.slice(values, 0, 1, 2), l.slice(values, 0, 0, 1))};
+}
+
+// Sums over 1, 2, 4, ... elements: as many steps as the extent has digits.
+Values lower_cum_sum(Lowering& l) {
+  const Value x = l.input(0);
+  const std::vector<int64_t> axes = l.numbers(1);
+  Lowering::require(axes.size() == 1 && rank_of(x) > 0);
+  const int64_t axis = l.axis(axes[0], rank_of(x)), count = extent_of(x, axis);
+  const auto at = static_cast<size_t>(axis);
+  const bool reverse = l.integer("reverse", 0) != 0;
+  // The tensor moved by `distance` along the axis, zeros coming in.
+  const auto moved = [&](const Value& v, int64_t distance) {
+    std::vector<Index> pads(2 * rank_of(x), Index(0));
+    pads[reverse ? at + rank_of(x) : at] = Index(distance);
+    const Value kept = reverse ? l.slice(v, axis, distance, count) : l.slice(v, axis, 0, count - distance);
+    return l.op(OpKind::Pad, {kept}, {{"pads", pads}});
+  };
+  Value sum = l.integer("exclusive", 0) != 0 && count > 0 ? moved(x, 1) : x;
+  for (int64_t distance = 1; distance < count; distance *= 2) sum = l.add(sum, moved(sum, distance));
+  return {sum};
+}
+
+Values lower_eye_like(Lowering& l) {
+  const Value x = l.input(0);
+  Lowering::require(rank_of(x) == 2);
+  const auto type = static_cast<ElementType>(l.integer("dtype", static_cast<int64_t>(type_of(x))));
+  const Value rows = l.range(extent_of(x, 0), 0, 2), columns = l.range(extent_of(x, 1), 1, 2);
+  const Value diagonal = l.add(rows, l.scalar(ElementType::Int64, static_cast<double>(l.integer("k", 0))));
+  return {l.cast(l.op(OpKind::Equal, {diagonal, columns}), type)};
+}
+
+Values lower_reverse_sequence(Lowering& l) {
+  const Value x = l.input(0), lengths = l.cast(l.input(1), ElementType::Int64);
+  Lowering::require(rank_of(x) >= 2 && rank_of(lengths) == 1);
+  const int64_t batch = l.axis(l.integer("batch_axis", 1), rank_of(x)),
+                time = l.axis(l.integer("time_axis", 0), rank_of(x));
+  Lowering::require(batch != time);
+  Shape shape(rank_of(x), Index(1));
+  shape[static_cast<size_t>(batch)] = shape_of(x)[static_cast<size_t>(batch)];
+  const Value length = l.reshape(lengths, shape), places = l.range(extent_of(x, time), time, rank_of(x));
+  const Value reversed = l.sub(l.sub(length, l.scalar(ElementType::Int64, 1)), places);
+  const Value place = l.where(l.op(OpKind::Less, {places, length}), reversed, places);
+  return {l.op(OpKind::GatherElements, {x, l.expand(place, shape_of(x))}, {{"axis", Index(time)}})};
+}
+
+// In 64 bits, so that nothing is lost before the bits that leave at the left are.
+Values lower_bit_shift(Lowering& l) {
+  const Value x = l.input(0), places = l.input(1);
+  const int64_t bits = 8 * static_cast<int64_t>(size_bytes(type_of(x)));
+  Lowering::require(is_integer(type_of(x)) && bits < 64 && l.opset() >= 12);
+  const bool left = l.text("direction", "") == "LEFT";
+  Lowering::require(left || l.text("direction", "") == "RIGHT");
+  const auto wide = [&](const Value& v) { return l.cast(v, ElementType::Int64); };
+  const Value two = l.scalar(ElementType::Int64, 2), most = l.scalar(ElementType::Int64, static_cast<double>(bits));
+  const Value distance = l.op(OpKind::Min, {wide(places), most});
+  const Value factor = l.op(OpKind::Pow, {two, distance});
+  if (!left) return {l.cast(l.div(wide(x), factor), type_of(x))};
+  const Value kept = l.op(OpKind::Mod, {wide(x), l.op(OpKind::Pow, {two, l.sub(most, distance)})});
+  return {l.cast(l.mul(kept, factor), type_of(x))};
+}
+
+Values lower_is_inf(Lowering& l) {
+  const Value x = l.input(0);
+  const bool above = l.integer("detect_positive", 1) != 0, below = l.integer("detect_negative", 1) != 0;
+  Lowering::require((type_of(x) == ElementType::Float32 || type_of(x) == ElementType::Float64) && (above || below));
+  const double most = type_of(x) == ElementType::Float64 ? std::numeric_limits<double>::max()
+                                                         : static_cast<double>(std::numeric_limits<float>::max());
+  if (!above) return {l.op(OpKind::Less, {x, l.scalar(type_of(x), -most)})};
+  return {l.op(OpKind::Greater, {below ? l.op(OpKind::Abs, {x}) : x, l.scalar(type_of(x), most)})};
+}
+
+Values lower_shrink(Lowering& l) {
+  const Value x = l.input(0);
+  Lowering::require(is_floating(type_of(x)));
+  const double bound = l.real("lambd", 0.5), bias = l.real("bias", 0);
+  const auto number = [&](double value) { return l.scalar(type_of(x), value); };
+  const Value high = l.where(l.op(OpKind::Less, {number(bound), x}), l.sub(x, number(bias)), number(0));
+  return {l.where(l.op(OpKind::Less, {x, number(-bound)}), l.add(x, number(bias)), high)};
+}
+
+Values lower_cast_like(Lowering& l) { return {l.cast(l.input(0), type_of(l.input(1)))}; }
+
+// A condition that is known picks slices.
+Values lower_compress(Lowering& l) {
+  Value x = l.input(0);
+  const std::vector<int64_t> condition = l.numbers(1);
+  if (!l.has_attribute("axis")) {
+    Index count(1);
+    for (const Index& extent : shape_of(x)) count = count * extent;
+    x = l.reshape(x, {count});
+  }
+  const int64_t axis = l.axis(l.integer("axis", 0), rank_of(x));
+  std::vector<int64_t> picked;
+  for (size_t i = 0; i < condition.size() && static_cast<int64_t>(i) < extent_of(x, axis); i++)
+    if (condition[i] != 0) picked.push_back(static_cast<int64_t>(i));
+  return {l.op(OpKind::Gather, {x, l.integers_constant(picked)}, {{"axis", Index(axis)}})};
+}
+
+// A crop, or zeros, on both sides; the odd one is at the end.
+Values lower_center_crop_pad(Lowering& l) {
+  const Value x = l.input(0);
+  const size_t rank = rank_of(x);
+  std::vector<int64_t> all(rank);
+  for (size_t k = 0; k < rank; k++) all[k] = static_cast<int64_t>(k);
+  const std::vector<int64_t> axes = l.integers("axes", all), wanted = l.numbers(1);
+  Lowering::require(axes.size() == wanted.size());
+  std::vector<Index> pads(2 * rank, Index(0));
+  for (size_t k = 0; k < axes.size(); k++) {
+    const int64_t axis = l.axis(axes[k], rank), more = wanted[k] - extent_of(x, axis);
+    // floor(|more| / 2) at the begin, for a crop and for a border.
+    const int64_t begin = more >= 0 ? more / 2 : -((-more) / 2);
+    pads[static_cast<size_t>(axis)] = Index(begin);
+    pads[rank + static_cast<size_t>(axis)] = Index(more - begin);
+  }
+  return {l.op(OpKind::Pad, {x}, {{"pads", pads}})};
+}
+
+constexpr LoweredOperator kCounting[] = {{"ArgMax", lower_arg_max},
+                                         {"ArgMin", lower_arg_min},
+                                         {"Hardmax", lower_hardmax},
+                                         {"OneHot", lower_one_hot},
+                                         {"CumSum", lower_cum_sum},
+                                         {"EyeLike", lower_eye_like},
+                                         {"ReverseSequence", lower_reverse_sequence},
+                                         {"BitShift", lower_bit_shift},
+                                         {"IsInf", lower_is_inf},
+                                         {"Shrink", lower_shrink},
+                                         {"CastLike", lower_cast_like},
+                                         {"Compress", lower_compress},
+                                         {"CenterCropPad", lower_center_crop_pad}};
+
+}  // namespace
+
+std::span<const LoweredOperator> lowered_counting() { return kCounting; }
+
+}  // namespace gopt::ir

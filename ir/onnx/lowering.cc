@@ -1,0 +1,137 @@
+#include "lowering.h"
+
+#include <algorithm>
+
+#include "integer_values.h"
+
+namespace gopt::ir {
+
+const Shape& shape_of(const Value& x) {
+  Lowering::require(x && x.type().shape.has_value());
+  return *x.type().shape;
+}
+ElementType type_of(const Value& x) { return x.type().element; }
+size_t rank_of(const Value& x) { return shape_of(x).size(); }
+int64_t extent_of(const Value& x, int64_t axis) {
+  const Index& extent = shape_of(x)[static_cast<size_t>(axis)];
+  Lowering::require(extent.is_constant());
+  return extent.constant();
+}
+
+Value Lowering::input(size_t i) const {
+  const Value value = view_.input(i);
+  require(value && is_computable(value.type().element) && value.type().shape.has_value());
+  return value;
+}
+std::vector<int64_t> Lowering::numbers(size_t i) const {
+  const Value value = input(i);
+  if (value.node->is(OpKind::Constant)) return value.node->tensor.to_ints();
+  const auto known = known_integers(state_, value);
+  require(known.has_value());
+  std::vector<int64_t> numbers;
+  for (const Index& entry : *known) {
+    require(entry.is_constant());
+    numbers.push_back(entry.constant());
+  }
+  return numbers;
+}
+std::vector<double> Lowering::reals(size_t i) const {
+  const Value value = input(i);
+  require(value.node->is(OpKind::Constant));
+  return value.node->tensor.to_doubles();
+}
+
+int64_t Lowering::integer(const std::string& name, int64_t otherwise) const {
+  const onnx::AttributeProto* attribute = view_.find(name);
+  return attribute ? attribute->i() : otherwise;
+}
+double Lowering::real(const std::string& name, double otherwise) const {
+  const onnx::AttributeProto* attribute = view_.find(name);
+  return attribute ? static_cast<double>(attribute->f()) : otherwise;
+}
+std::string Lowering::text(const std::string& name, const std::string& otherwise) const {
+  const onnx::AttributeProto* attribute = view_.find(name);
+  return attribute ? attribute->s() : otherwise;
+}
+std::vector<int64_t> Lowering::integers(const std::string& name, std::vector<int64_t> otherwise) const {
+  const onnx::AttributeProto* attribute = view_.find(name);
+  return attribute ? std::vector<int64_t>(attribute->ints().begin(), attribute->ints().end()) : otherwise;
+}
+std::vector<double> Lowering::floats(const std::string& name) const {
+  const onnx::AttributeProto* attribute = view_.find(name);
+  require(attribute);
+  return {attribute->floats().begin(), attribute->floats().end()};
+}
+int64_t Lowering::axis(int64_t given, size_t rank) const {
+  const auto axes = static_cast<int64_t>(rank);
+  require(given >= -axes && given < axes);
+  return given < 0 ? given + axes : given;
+}
+
+NodePtr Lowering::node(OpKind kind, Values inputs, Attributes attributes, int output_count) {
+  require(op_info(kind).since_opset <= view_.opset || op_info(kind).since_opset <= 8);
+  auto node = state_.builder.add(kind, std::move(inputs), std::move(attributes), output_count);
+  require(node.ok());
+  return *node;
+}
+Value Lowering::op(OpKind kind, Values inputs, Attributes attributes) {
+  return {node(kind, std::move(inputs), std::move(attributes), 1), 0};
+}
+Value Lowering::scalar(ElementType type, double value) {
+  if (is_floating(type)) return constant(Tensor::from_values<double>(type, {}, {value}));
+  return constant(Tensor::from_values<int64_t>(type, {}, {static_cast<int64_t>(value)}));
+}
+Value Lowering::cast(const Value& x, ElementType to) {
+  return type_of(x) == to ? x : op(OpKind::Cast, {x}, {{"to", Index(static_cast<int64_t>(to))}});
+}
+Value Lowering::reshape(const Value& x, const Shape& shape) {
+  return shape_of(x) == shape ? x : op(OpKind::Reshape, {x}, {{"shape", shape}});
+}
+Value Lowering::transpose(const Value& x, const std::vector<int64_t>& perm) {
+  if (std::is_sorted(perm.begin(), perm.end())) return x;
+  return op(OpKind::Transpose, {x}, {{"perm", std::vector<Index>(perm.begin(), perm.end())}});
+}
+Value Lowering::slice(const Value& x, int64_t axis, const Index& start, const Index& end, int64_t step) {
+  return op(OpKind::Slice, {x},
+            {{"starts", std::vector<Index>{start}},
+             {"ends", std::vector<Index>{end}},
+             {"axes", std::vector<Index>{axis}},
+             {"steps", std::vector<Index>{step}}});
+}
+Value Lowering::reduce(OpKind kind, const Value& x, const std::vector<Index>& axes, bool keep) {
+  return op(kind, {x}, {{"axes", axes}, {"keepdims", Index(keep ? 1 : 0)}});
+}
+Value Lowering::along(const std::vector<double>& values, int64_t axis, size_t rank, ElementType type) {
+  std::vector<int64_t> dims(rank, 1);
+  dims[static_cast<size_t>(axis)] = static_cast<int64_t>(values.size());
+  if (is_floating(type)) return constant(Tensor::from_values(type, dims, values));
+  return constant(Tensor::from_values(type, dims, std::vector<int64_t>(values.begin(), values.end())));
+}
+Value Lowering::range(int64_t count, int64_t axis, size_t rank, ElementType type) {
+  require(count >= 0 && count < (int64_t{1} << 24));
+  std::vector<double> values;
+  for (int64_t i = 0; i < count; i++) values.push_back(static_cast<double>(i));
+  return along(values, axis, rank, type);
+}
+
+Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
+  for (const auto& group : {lowered_counting(), lowered_normalization(), lowered_quantized(), lowered_sampling(),
+                            lowered_grids(), lowered_products()})
+    for (const LoweredOperator& row : group) {
+      if (view.node.op_type() != row.name) continue;
+      try {
+        Lowering lowering(state, view);
+        Values values = row.lower(lowering);
+        for (size_t i = 0; i < values.size(); i++)
+          if (!values[i] && view.output_used(static_cast<int>(i))) return MaybeValues();
+        for (int i = static_cast<int>(values.size()); i < view.node.output_size(); i++)
+          if (view.output_used(i)) return MaybeValues();
+        return MaybeValues(std::move(values));
+      } catch (const Unlowered&) {
+        return MaybeValues();
+      }
+    }
+  return MaybeValues();
+}
+
+}  // namespace gopt::ir

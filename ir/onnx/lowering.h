@@ -1,0 +1,90 @@
+// What operators without a row in the table are lowered with: checked access to a node's inputs and attributes, and
+// nodes of the table's operators in their place. What cannot be lowered throws Unlowered, and the node stays as it is.
+#pragma once
+
+#include "node_forms.h"
+
+namespace gopt::ir {
+
+struct Unlowered {};
+
+class Lowering {
+ public:
+  Lowering(ImportState& state, const NodeView& view) : state_(state), view_(view) {}
+
+  int64_t opset() const { return view_.opset; }
+  bool has(size_t i) const { return view_.has(i); }
+  bool output_used(int i) const { return view_.output_used(i); }
+  Value input(size_t i) const;                   // of a computable type and known rank
+  std::vector<int64_t> numbers(size_t i) const;  // elements of an integer input that is known
+  std::vector<double> reals(size_t i) const;     // elements of an input that is a constant
+
+  bool has_attribute(const std::string& name) const { return view_.find(name) != nullptr; }
+  int64_t integer(const std::string& name, int64_t otherwise) const;
+  double real(const std::string& name, double otherwise) const;
+  std::string text(const std::string& name, const std::string& otherwise) const;
+  std::vector<int64_t> integers(const std::string& name, std::vector<int64_t> otherwise) const;
+  std::vector<double> floats(const std::string& name) const;
+  // The axis as a position in [0, rank).
+  int64_t axis(int64_t given, size_t rank) const;
+
+  // A node; one of an operator or attribute that the model's opset lacks could not be written again.
+  Value op(OpKind kind, Values inputs, Attributes attributes = {});
+  NodePtr node(OpKind kind, Values inputs, Attributes attributes, int output_count);
+  Value constant(Tensor tensor) { return state_.builder.constant(std::move(tensor)); }
+  Value scalar(ElementType type, double value);
+  Value integers_constant(const std::vector<int64_t>& values) { return constant(Tensor::vector_i64(values)); }
+
+  // Shorthands.
+  Value add(const Value& a, const Value& b) { return op(OpKind::Add, {a, b}); }
+  Value sub(const Value& a, const Value& b) { return op(OpKind::Sub, {a, b}); }
+  Value mul(const Value& a, const Value& b) { return op(OpKind::Mul, {a, b}); }
+  Value div(const Value& a, const Value& b) { return op(OpKind::Div, {a, b}); }
+  Value where(const Value& test, const Value& a, const Value& b) { return op(OpKind::Where, {test, a, b}); }
+  Value cast(const Value& x, ElementType to);  // x itself where it is of that type
+  Value reshape(const Value& x, const Shape& shape);
+  Value transpose(const Value& x, const std::vector<int64_t>& perm);
+  Value unsqueeze(const Value& x, int64_t axis) {
+    return op(OpKind::Unsqueeze, {x}, {{"axes", std::vector<Index>{axis}}});
+  }
+  Value slice(const Value& x, int64_t axis, const Index& start, const Index& end, int64_t step = 1);
+  Value concat(const Values& parts, int64_t axis) { return op(OpKind::Concat, parts, {{"axis", Index(axis)}}); }
+  Value expand(const Value& x, const Shape& shape) { return op(OpKind::Expand, {x}, {{"shape", shape}}); }
+  Value reduce(OpKind kind, const Value& x, const std::vector<Index>& axes, bool keep = true);
+  // 0, 1, ..., count - 1 along `axis` of a tensor of `rank` axes, the others of extent 1.
+  Value range(int64_t count, int64_t axis, size_t rank, ElementType type = ElementType::Int64);
+  // Numbers along `axis` of a tensor of `rank` axes, the others of extent 1.
+  Value along(const std::vector<double>& values, int64_t axis, size_t rank, ElementType type);
+
+  [[noreturn]] static void leave() { throw Unlowered(); }
+  static void require(bool holds) {
+    if (!holds) leave();
+  }
+
+ private:
+  ImportState& state_;
+  const NodeView& view_;
+};
+
+const Shape& shape_of(const Value& x);
+ElementType type_of(const Value& x);
+size_t rank_of(const Value& x);
+int64_t extent_of(const Value& x, int64_t axis);  // throws where it is symbolic
+
+// By operator: its outputs, in order; a null value for one that nobody reads.
+using LowerFunction = Values (*)(Lowering&);
+struct LoweredOperator {
+  const char* name;
+  LowerFunction lower;
+};
+std::span<const LoweredOperator> lowered_counting();       // positions, comparisons, shifts: lower_counting.cc
+std::span<const LoweredOperator> lowered_normalization();  // lower_normalization.cc
+std::span<const LoweredOperator> lowered_quantized();      // lower_quantized.cc
+std::span<const LoweredOperator> lowered_sampling();       // lower_sampling.cc
+std::span<const LoweredOperator> lowered_grids();          // lower_grid.cc
+std::span<const LoweredOperator> lowered_products();       // lower_products.cc
+
+// The node as others of the table; nothing where it is none of these operators or has a form that is left as it is.
+Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view);
+
+}  // namespace gopt::ir
