@@ -19,9 +19,9 @@ order, and the median over models of the rank correlation of its kinds, where th
 import argparse, concurrent.futures, ctypes, itertools, json, os, pathlib, subprocess, sys, time
 import numpy as np
 
-from check_models import NUMPY, Emitted
+from check_models import Emitted
 from cuda_check import OnDevice, median_ms
-from turns import Served, in_turns, interval
+from turns import Served, feed_of, in_turns, interval
 
 PLAIN = ["--search", "none"]
 KINDS = {
@@ -93,18 +93,9 @@ def build(folder):
     run(["cmake", "--build", folder / "build", "-j2"])
 
 
-def draw(emitted):
-    rng, feed = np.random.default_rng(0), {}
-    for k in range(emitted.lib.gopt_input_count()):
-        info = emitted.lib.gopt_input(k)[0]
-        shape, kind = [info.dims[d] for d in range(info.rank)], NUMPY[info.element]
-        feed[info.name.decode()] = rng.standard_normal(shape).astype(kind) if issubclass(kind, np.floating) else rng.integers(0, 2, shape).astype(kind)
-    return feed
-
-
 def latency_on_device(args, folder):
     emitted = Emitted(folder, 0)
-    device = OnDevice(emitted, draw(emitted))
+    device = OnDevice(emitted, feed_of(emitted, np.random.default_rng(0)))
     device.run(args.runs)  # until the device's clock is up
     queued = median_ms(lambda: device.run(20), args.runs, 20)
     emitted.lib.gopt_destroy(ctypes.c_void_p(emitted.model))

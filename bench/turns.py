@@ -39,14 +39,22 @@ def openvino_runner(path, threads, rng):
     return request.infer
 
 
-def emitted_runner(path, threads, rng):
+def feed_of(emitted, rng):
+    """Inputs of an emitted model, by name."""
     import numpy as np
-    from check_models import NUMPY, Emitted
-    emitted, feed = Emitted(path, threads), {}
+    from check_models import NUMPY
+    feed = {}
     for k, name in enumerate(emitted.names):
         info = emitted.lib.gopt_input(k)[0]
         kind = NUMPY[info.element]
         feed[name] = draw([info.dims[d] for d in range(info.rank)], not np.issubdtype(kind, np.floating), rng).astype(kind)
+    return feed
+
+
+def emitted_runner(path, threads, rng):
+    from check_models import Emitted
+    emitted = Emitted(path, threads)
+    feed = feed_of(emitted, rng)
     return lambda: emitted.run(feed)
 
 
