@@ -4,45 +4,10 @@
 #include "count_cost.h"
 #include "gopt/text.h"
 #include "rules.h"
+#include "search_rules.h"
 
 namespace gopt {
 namespace {
-
-const char* const kRules = R"(
-rule relu-twice
-  var x f32[...]
-  left
-    a = Relu(x)
-    b = Relu(a)
-    return b
-  right
-    c = Relu(x)
-    return c
-end
-rule uphill
-  var x f32[...]
-  left
-    a = Tanh(x)
-    return a
-  right
-    a = Neg(x)
-    b = Tanh(a)
-    c = Neg(b)
-    return c
-end
-rule downhill
-  var x f32[...]
-  left
-    a = Neg(x)
-    b = Tanh(a)
-    c = Neg(b)
-    d = Exp(c)
-    return d
-  right
-    a = Sigmoid(x)
-    return a
-end
-)";
 
 struct Optimized {
   Graph before;
@@ -71,7 +36,7 @@ Optimized optimized(const std::string& text, double alpha = 3) {
   SearchOptions options = untimed();
   options.alpha = alpha;
   CountCost costs;
-  auto result = optimize(*graph, rules_in(kRules), costs, options);
+  auto result = optimize(*graph, rules_in(kSearchRules), costs, options);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
   return {*graph, *result};
 }
@@ -156,7 +121,7 @@ TEST(Trajectory, IsEmptyWhereNothingIsSearched) {
   SearchOptions options = untimed();
   options.search = SearchKind::None;
   CountCost costs;
-  const auto result = optimize(*graph, rules_in(kRules), costs, options);
+  const auto result = optimize(*graph, rules_in(kSearchRules), costs, options);
   ASSERT_TRUE(result.ok());
   EXPECT_TRUE(result->trajectory.empty());
   EXPECT_EQ(result->origins.size(), graph->nodes().size());

@@ -10,34 +10,10 @@
 #include "gopt/interpreter.h"
 #include "gopt/text.h"
 #include "random_graph.h"
+#include "search_rules.h"
 
 namespace gopt {
 namespace {
-
-const char* const kUphill = R"(rule uphill
-  var x f32[...]
-  left
-    a = Tanh(x)
-    return a
-  right
-    a = Neg(x)
-    b = Tanh(a)
-    c = Neg(b)
-    return c
-end
-rule downhill
-  var x f32[...]
-  left
-    a = Neg(x)
-    b = Tanh(a)
-    c = Neg(b)
-    d = Exp(c)
-    return d
-  right
-    a = Sigmoid(x)
-    return a
-end
-)";
 
 Graph graph_of(const std::string& lines) {
   const auto graph = parse_graph("graph g\n" + lines + "end\n");
@@ -61,7 +37,7 @@ OptimizeResult run(const Graph& graph, const std::string& rules, const SearchOpt
 // Two steps up and one down are one choice; both rules are in the trace, since the result rests on both.
 TEST(Saturation, NeedsNoAlphaToGoUphill) {
   const Graph graph = graph_of("  input x : f32[3]\n  a = Tanh(x)\n  b = Exp(a)\n  output y = b\n");
-  const OptimizeResult result = run(graph, kUphill, by_saturation());
+  const OptimizeResult result = run(graph, kSearchRules, by_saturation());
   EXPECT_EQ(result.after.kernels, 1);
   ASSERT_EQ(result.applied.size(), 2u);
   EXPECT_EQ(result.applied[0].rule, "uphill");
@@ -74,7 +50,7 @@ TEST(Saturation, ARuleThatIsRefusedIsNotReliedOn) {
     return rule.name == "downhill" ? std::optional<std::string>("forged") : std::nullopt;
   };
   const Graph graph = graph_of("  input x : f32[3]\n  a = Tanh(x)\n  b = Exp(a)\n  output y = b\n");
-  const OptimizeResult result = run(graph, kUphill, options);
+  const OptimizeResult result = run(graph, kSearchRules, options);
   EXPECT_TRUE(result.applied.empty());
   EXPECT_EQ(result.after.kernels, 2);
   ASSERT_EQ(result.refused.size(), 1u);

@@ -4,46 +4,10 @@
 #include "count_cost.h"
 #include "gopt/text.h"
 #include "rules.h"
+#include "search_rules.h"
 
 namespace gopt {
 namespace {
-
-// relu(relu(x)) is cheaper at once; exp(neg(x)) must first become dearer: reciprocal(exp(x)), one more step away.
-const char* const kRules = R"(
-rule relu-twice
-  var x f32[...]
-  left
-    a = Relu(x)
-    b = Relu(a)
-    return b
-  right
-    c = Relu(x)
-    return c
-end
-rule uphill
-  var x f32[...]
-  left
-    a = Tanh(x)
-    return a
-  right
-    a = Neg(x)
-    b = Tanh(a)
-    c = Neg(b)
-    return c
-end
-rule downhill
-  var x f32[...]
-  left
-    a = Neg(x)
-    b = Tanh(a)
-    c = Neg(b)
-    d = Exp(c)
-    return d
-  right
-    a = Sigmoid(x)
-    return a
-end
-)";
 
 Graph relu_chain(int pairs) {
   GraphBuilder builder;
@@ -65,7 +29,7 @@ Graph tanh_exp() {
 
 OptimizeResult run(const Graph& graph, const SearchOptions& options) {
   CountCost costs;
-  auto result = optimize(graph, rules_in(kRules), costs, options);
+  auto result = optimize(graph, rules_in(kSearchRules), costs, options);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
   return result.ok() ? *result : OptimizeResult();
 }
@@ -100,7 +64,7 @@ end
 
 TEST(Search, AppliesOneRuleEverywhereInFewSteps) {
   CountCost costs;
-  const auto result = optimize(relu_chain(30), rules_in(kRules), costs, without_uphill());
+  const auto result = optimize(relu_chain(30), rules_in(kSearchRules), costs, without_uphill());
   ASSERT_TRUE(result.ok()) << result.error().message;
   EXPECT_EQ(result->after.kernels, 60);
   EXPECT_EQ(result->applied.size(), 30u);
@@ -323,7 +287,7 @@ class BadOptionsTest : public testing::TestWithParam<BadOptions> {};
 
 TEST_P(BadOptionsTest, AreAnErrorThatNamesThem) {
   CountCost costs;
-  const auto result = optimize(relu_chain(1), rules_in(kRules), costs, GetParam().options);
+  const auto result = optimize(relu_chain(1), rules_in(kSearchRules), costs, GetParam().options);
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().message.find(GetParam().part), std::string::npos) << result.error().message;
 }
