@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-FOLDERS = ["ir", "rules", "generator", "verifier", "checker", "optimizer", "planner", "codegen", "driver", "tools"]
+FOLDERS = ["ir", "rules", "generator", "verifier", "checker", "optimizer", "planner", "codegen", "driver", "tools", "python"]
 
 # Entry headers of stages, and who may include them besides programs and tests: the folder that implements one, and the
 # driver, which joins stages. All other headers of include/gopt are values that everybody may have.
@@ -45,7 +45,9 @@ ALLOWED = {
 }
 # Libraries that only one folder may name.
 ONLY_IN = {"z3": ["verifier"], "onnx/": ["ir/onnx"], "google/protobuf": ["ir/onnx"], "mpi.h": ["tools/rulegen"], "oneapi/tbb": ["ir"], "tbb/": ["ir"],
-           "CLI/": ["tools"], "nlohmann": ["rules", "tools"]}
+           "CLI/": ["tools", "python"], "nlohmann": ["rules", "tools"], "nanobind/": ["python"], "Python.h": ["python"]}
+# Folders whose headers another one may have: the Python module calls what the program's commands do.
+LIBRARIES_OF = {"python": ["tools"]}
 
 
 def sources(root):
@@ -76,7 +78,7 @@ def check_includes(root):
             if include.startswith("gopt/"):
                 name = include[len("gopt/"):]
                 owner = STAGES.get(name)
-                joins = folder in ("driver", "tools", "include/gopt")
+                joins = folder in ("driver", "tools", "python", "include/gopt")
                 if owner and folder == "include/gopt" and os.path.basename(path) not in STAGES:
                     yield f"{path}: a value's header includes {include}, the entry of {owner}"
                 if owner and owner != folder and not joins and (folder, name) not in ALLOWED:
@@ -84,7 +86,7 @@ def check_includes(root):
             elif re.search(rf'#include "{re.escape(include)}"', text):
                 inside = headers[os.path.basename(include)]
                 if inside and not os.path.exists(os.path.join(root, folder, include)) and not any(
-                        other.startswith(folder + "/") for other in inside):
+                        other.startswith(own + "/") for other in inside for own in [folder, *LIBRARIES_OF.get(folder, [])]):
                     yield f"{path}: includes {include}, which is inside {', '.join(sorted(inside))}"
 
 

@@ -107,10 +107,7 @@ Action add_bench(CLI::App& app) {
       ->required();
   app.add_option("--runs", o->runs, "timed runs of each")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", o->warmup, "runs before")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--threads", o->load.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--engine", o->load.engine, "auto, cpu or interpreter")
-      ->check(CLI::IsMember({"auto", "cpu", "interpreter"}));
-  app.add_option("--shape", o->load.shapes, "NAME=1x3x224x224: fixes an input's extents");
+  add_load_flags(app, o->load);
   app.add_option("--seed", o->seed, "seed of the inputs")->capture_default_str();
   app.add_flag("--profile", o->profile, "also a table of kernels");
   app.add_option("--json", o->json, "write the figures to FILE");

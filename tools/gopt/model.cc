@@ -7,6 +7,14 @@
 
 namespace gopt::cli {
 
+void add_load_flags(CLI::App& app, LoadOptions& o) {
+  app.add_option("--engine", o.engine, "auto, cpu or interpreter")
+      ->check(CLI::IsMember({"auto", "cpu", "interpreter"}))
+      ->capture_default_str();
+  app.add_option("--threads", o.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--shape", o.shapes, "NAME=1x3x224x224: fixes an input's extents");
+}
+
 Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -72,14 +80,18 @@ Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>
     if (name.empty()) name = inputs.size() == 1 ? inputs[0].name : stored;
     tensors.insert_or_assign(name, std::move(tensor));
   }
-  for (const auto& [name, tensor] : tensors) {
-    if (std::none_of(inputs.begin(), inputs.end(), [&n = name](const ModelValue& v) { return v.name == n; })) {
-      std::string known;
-      for (const ModelValue& v : inputs) known += (known.empty() ? "" : ", ") + v.name;
-      return Error{"the model has no input '" + name + "'; it has " + known};
-    }
-  }
+  GOPT_RETURN_IF_ERROR(check_known(tensors, inputs));
   return tensors;
+}
+
+Status check_known(const std::map<std::string, Tensor>& tensors, const std::vector<ModelValue>& inputs) {
+  for (const auto& [name, tensor] : tensors) {
+    if (std::any_of(inputs.begin(), inputs.end(), [&n = name](const ModelValue& v) { return v.name == n; })) continue;
+    std::string known;
+    for (const ModelValue& v : inputs) known += (known.empty() ? "" : ", ") + v.name;
+    return Error{"the model has no input '" + name + "'; it has " + (known.empty() ? "none" : known)};
+  }
+  return Unit{};
 }
 
 }  // namespace gopt::cli

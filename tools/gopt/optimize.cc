@@ -1,73 +1,15 @@
-#include <fmt/format.h>
-
-#include <chrono>
-#include <filesystem>
-
 #include "commands.h"
-#include "gopt/codegen.h"
-#include "gopt/driver.h"
-#include "gopt/onnx.h"
-#include "model.h"
-#include "report_json.h"
-#include "report_page.h"
-#include "rule_files.h"
-#include "runtime_flags.h"
-#include "search_flags.h"
+#include "optimize_model.h"
 #include "trace.h"
-#include "write_file.h"
 
 namespace gopt::cli {
 namespace {
 
-struct OptimizeOptions : SearchFlags {
-  std::string output, emit, prefix = "gopt";
-  std::vector<std::string> reports;
-  RuntimeFlags runtime;
-  int runs = 15;
-  bool dry_run = false, force = false, measure = true, trace = false;
+struct OptimizeCommand {
+  OptimizeOptions options;
+  bool trace = false;
   Hold hold;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-bool is_page(const std::string& report) { return std::filesystem::path(report).extension() == ".html"; }
-
-Status check_reports(const OptimizeOptions& o) {
-  for (const std::string& report : o.reports) {
-    if (std::filesystem::path(report).extension() != ".json" && !is_page(report))
-      return Error{"--report " + report + ": the name ends in .html, for a page to look at, or .json, for programs"};
-    GOPT_RETURN_IF_ERROR(check_writable(report, o.force));
-  }
-  return Unit{};
-}
-
-// Files that are written. Large weights go beside the model.
-std::vector<std::string> written_files(const OptimizeOptions& o) {
-  std::vector<std::string> files = o.reports;
-  if (!o.output.empty()) files.insert(files.end(), {o.output, o.output + ".data"});
-  return files;
-}
-
-// Everything that can be refused is refused before any work is done.
-Status check_outputs(const OptimizeOptions& o) {
-  if (!o.dry_run && o.output.empty() && o.emit.empty() && o.reports.empty())
-    return Error{"nothing to write: give -o FILE.onnx, --emit DIR, --report FILE or --dry-run"};
-  if (!o.output.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.output, o.force));
-  GOPT_RETURN_IF_ERROR(check_reports(o));
-  if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(check_emit_folder(o.emit, o.force));
-  std::vector<std::string> written = written_files(o);
-  written.push_back(o.emit);
-  GOPT_RETURN_IF_ERROR(check_distinct(written, o.rules));
-  if (o.emit.empty() && o.prefix != OptimizeOptions().prefix)
-    return Error{"--prefix is of the code that --emit writes: give --emit DIR, too"};
-  if (!is_prefix(o.prefix))
-    return Error{"--prefix " + o.prefix + ": expected letters, digits and single underscores, a letter first"};
-  if (o.target == "onnx" && !o.emit.empty())
-    return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
-  return check_runtime_flags(o.runtime, !o.output.empty());
-}
 
 std::function<void(const std::string&)> progress_of(const Hold& hold, bool traces) {
   const auto shown = traces ? trace_progress() : progress_line();
@@ -78,149 +20,34 @@ std::function<void(const std::string&)> progress_of(const Hold& hold, bool trace
   };
 }
 
-// Where only the ONNX file is asked for, it is what the costs are for.
-TargetKind default_target(const OptimizeOptions& o) {
-  const bool is_for_runtime = !o.output.empty() && o.emit.empty() && o.cost != "measured";
-  return is_for_runtime ? TargetKind::Onnx : TargetKind::Cpu;
-}
+// Of a search that shows progress and that Ctrl-C ends.
+struct Search {
+  InterruptStops stops;
+  ~Search() { clear_progress_line(); }
+};
 
-Result<DriverOptions> options_of(const OptimizeOptions& o) {
-  GOPT_ASSIGN_OR_RETURN(DriverOptions d, driver_options(o, default_target(o)));
-  d.search.progress = progress_of(o.hold, o.trace);
-  if (o.trace) d.search.improved = trace_improvements();
-  d.wants_code = !o.emit.empty() && !o.dry_run;
-  d.wants_plans = !o.reports.empty() && !o.dry_run;
-  d.times_code = o.measure;
-  d.runs = o.runs;
-  d.wants_onnx = !o.output.empty();
-  if (o.runtime.is_given()) {
-    GOPT_ASSIGN_OR_RETURN(d.timer, make_timer(o.runtime, o.threads, o.seed));
-  }
-  if (!o.output.empty() && !o.dry_run) d.is_writable = check_exportable;
-  if (d.check.engine == CheckEngine::Files) {
-    GOPT_ASSIGN_OR_RETURN(d.check.runner, make_runner(o.runtime));
-    d.check.original_file = o.model;
-  }
-  return d;
-}
-
-// The model and its code, both of the graph that was chosen.
-Status stage_outputs(const OptimizeOptions& o, const ImportedModel& model, const Outcome& outcome,
-                     OptimizationReport& report, StagedFiles& staged) {
-  if (o.dry_run) return Unit{};
-  if (!o.emit.empty()) {
-    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*outcome.plan, o.prefix));
-    GOPT_RETURN_IF_ERROR(stage_emitted(code, o.emit, o.force, staged));
-    report.emitted = o.emit;
-  }
-  if (!o.output.empty()) {
-    ExportOptions options{.force = o.force};
-    if (model.files.size() > 1) options.external_above = 0;  // weights that lay beside the model do so again
-    GOPT_RETURN_IF_ERROR(stage_onnx(outcome.onnx_graph(), o.output, options, staged));
-    report.output = o.output;
-  }
-  return Unit{};
-}
-
-// What is read is never written, with --force neither.
-Status check_keeps_inputs(const ImportedModel& model, const OptimizeOptions& o) {
-  for (const std::string& written : written_files(o)) {
-    for (const std::string& read : model.files) {
-      std::error_code error;
-      if (std::filesystem::equivalent(read, written, error) && !error)
-        return Error{written + (read == o.model ? " is the input itself" : " holds weights of the input") +
-                     "; write to another file"};
-    }
-  }
-  for (const std::string& read : model.files)
-    if (!o.emit.empty() && is_emitted(o.emit, read))
-      return Error{"--emit " + o.emit + " would replace " + read + ", which is read; emit to another folder"};
-  return Unit{};
-}
-
-Result<std::vector<RewriteRule>> read_rules(const OptimizeOptions& o, PhaseClock& clock) {
-  const PhaseClock::Running running(clock, "reading rules");
-  return load_rule_files(o.rules);
-}
-
-Result<ImportedModel> read_model(const OptimizeOptions& o, PhaseClock& clock) {
-  const PhaseClock::Running running(clock, "reading the model");
-  ImportOptions import;
-  import.lower = default_target(o) != TargetKind::Onnx;
-  GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
-  return import_onnx(o.model, import);
-}
-
-Status stage_reports(const OptimizeOptions& o, const OptimizationReport& report, StagedFiles& staged) {
-  if (o.reports.empty() || o.dry_run) return Unit{};
-  const nlohmann::json json = report_json(report);
-  for (const std::string& path : o.reports) {
-    const std::string text = is_page(path) ? report_page(json) : json_text(json, 1) + "\n";
-    GOPT_RETURN_IF_ERROR(stage_text(path, text, o.force, staged));
-  }
-  return Unit{};
-}
-
-Result<Outcome> optimize_interruptibly(const Graph& graph, const std::vector<RewriteRule>& rules,
-                                       const DriverOptions& options) {
-  const InterruptStops stops;
-  Result<Outcome> outcome = optimize_graph(graph, rules, options);
-  clear_progress_line();
-  return outcome;
-}
-
-Status optimize_model(const OptimizeOptions& o) {
-  const auto start = std::chrono::steady_clock::now();
-  PhaseClock clock;
-  GOPT_RETURN_IF_ERROR(check_outputs(o));
-  GOPT_ASSIGN_OR_RETURN(const std::vector<RewriteRule> rules, read_rules(o, clock));
-  GOPT_ASSIGN_OR_RETURN(const DriverOptions options, options_of(o));
-  GOPT_ASSIGN_OR_RETURN(const ImportedModel model, read_model(o, clock));
-  GOPT_RETURN_IF_ERROR(check_keeps_inputs(model, o));
-  for (const std::string& warning : model.warnings) fmt::print(stderr, "gopt: warning: {}\n", warning);
-
-  GOPT_ASSIGN_OR_RETURN(const Outcome outcome, optimize_interruptibly(model.graph, rules, options));
-  for (const std::string& note : outcome.notes) fmt::print(stderr, "gopt: warning: {}\n", note);
-  OptimizationReport report{
-      .model = o.model, .before = model.graph, .rules = rules, .options = options, .outcome = outcome};
-  StagedFiles staged;
-  {
-    const PhaseClock::Running running(clock, "writing");
-    GOPT_RETURN_IF_ERROR(stage_outputs(o, model, outcome, report, staged));
-  }
-  report.seconds = seconds_since(start);
-  report.phases = clock.phases();
-  report.phases.insert(report.phases.end() - 1, outcome.phases.begin(), outcome.phases.end());
-  GOPT_RETURN_IF_ERROR(stage_reports(o, report, staged));
-  GOPT_RETURN_IF_ERROR(staged.commit());
-  if (o.trace) print_trials(outcome.result);
-  print_report(report);
+Status run_optimize(const OptimizeCommand& command) {
+  Observer observer{.warn = print_warning,
+                    .progress = progress_of(command.hold, command.trace),
+                    .stop = &interrupted(),
+                    .searching = [] { return std::make_shared<Search>(); }};
+  if (command.trace) observer.improved = trace_improvements();
+  const auto optimized = optimize_model(command.options, observer);
+  if (!optimized) return optimized.error();
+  if (command.trace) print_trials(optimized->outcome.result);
+  print_report(optimized->report());
   return Unit{};
 }
 
 }  // namespace
 
 Action add_optimize(CLI::App& app, const Hold& hold) {
-  auto o = std::make_shared<OptimizeOptions>();
-  o->hold = hold;
-  o->may_check_files = true;
-  add_search_flags(app, *o, {"cpu", "cuda", "onnx"},
-                   "onnx, a runtime that runs the file, where -o is given without --emit, else cpu");
-  app.add_option("-o,--output", o->output, "write the optimized model to FILE.onnx");
-  app.add_option("--emit", o->emit, "write code to the folder DIR");
-  app.add_option("--prefix", o->prefix, "of the names in the emitted code, so that several models fit into one program")
-      ->capture_default_str();
-  app.add_option("--report", o->reports, "write what was done to FILE.html, a page, or FILE.json; may be given twice")
-      ->allow_extra_args(false);
-  app.add_option("--runs", o->runs, "timed runs of original and optimized code each")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_flag("!--no-measure", o->measure, "do not time the emitted code against the original's");
-  app.add_flag("--trace", o->trace, "print each step of the search that improved, and what was tried and dropped");
-  add_runtime_flags(app, o->runtime);
-  app.add_flag("--dry-run", o->dry_run, "write nothing");
-  app.add_flag("--force", o->force, "overwrite existing files");
-  return [o] { return optimize_model(*o); };
+  auto command = std::make_shared<OptimizeCommand>();
+  command->hold = hold;
+  add_optimize_flags(app, command->options);
+  app.add_flag("--trace", command->trace,
+               "print each step of the search that improved, and what was tried and dropped");
+  return [command] { return run_optimize(*command); };
 }
 
 }  // namespace gopt::cli

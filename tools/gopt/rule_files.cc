@@ -7,7 +7,10 @@
 #include "shipped_rules.h"
 
 namespace gopt::cli {
-Result<std::vector<RewriteRule>> load_rule_files(const std::vector<std::string>& files) {
+
+void print_warning(const std::string& text) { fmt::print(stderr, "gopt: warning: {}\n", text); }
+
+Result<std::vector<RewriteRule>> load_rule_files(const std::vector<std::string>& files, const Warn& warn) {
   std::vector<std::string> paths = files;
   if (paths.empty()) {
     GOPT_ASSIGN_OR_RETURN(paths, shipped_rule_files());
@@ -16,7 +19,7 @@ Result<std::vector<RewriteRule>> load_rule_files(const std::vector<std::string>&
   std::map<std::string, std::string> where;
   for (const std::string& path : paths) {
     GOPT_ASSIGN_OR_RETURN(RuleDatabase database, load_rules(path));
-    for (const std::string& warning : database.warnings) fmt::print(stderr, "gopt: warning: {}\n", warning);
+    for (const std::string& warning : database.warnings) warn(warning);
     for (RewriteRule& rule : database.rules) {
       auto [it, inserted] = where.emplace(rule.name, path);
       if (!inserted) return Error{fmt::format("rule {} is in {} and in {}", rule.name, it->second, path)};

@@ -1,6 +1,7 @@
 // Where rules come from: the files of --rules, else the databases that gopt ships.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,12 @@
 
 namespace gopt::cli {
 
-// Rules of all files together; warnings of stale ones go to standard error. Errors: a missing or malformed file, two
-// rules of one name.
-Result<std::vector<RewriteRule>> load_rule_files(const std::vector<std::string>& files);
+// Gets what is worth knowing and no error: a line each.
+using Warn = std::function<void(const std::string&)>;
+void print_warning(const std::string& text);  // to standard error
+
+// Rules of all files together, with warnings of stale ones. Errors: a missing or malformed file, two rules of one name.
+Result<std::vector<RewriteRule>> load_rule_files(const std::vector<std::string>& files,
+                                                 const Warn& warn = print_warning);
 
 }  // namespace gopt::cli

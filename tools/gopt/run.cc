@@ -55,10 +55,7 @@ Action add_run(CLI::App& app) {
   app.add_option("--input,--inputs", o->inputs, "NAME=FILE.pb, or FILE.npz with all inputs; what is missing is drawn");
   app.add_option("-o,--output", o->output_file, "write the outputs to FILE.npz");
   app.add_option("--seed", o->seed, "seed of drawn inputs")->capture_default_str();
-  app.add_option("--engine", o->load.engine, "auto, cpu or interpreter")
-      ->check(CLI::IsMember({"auto", "cpu", "interpreter"}));
-  app.add_option("--threads", o->load.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--shape", o->load.shapes, "NAME=1x3x224x224: fixes an input's extents");
+  add_load_flags(app, o->load);
   app.add_flag("--force", o->force, "overwrite existing files");
   return [o] { return run_model(*o); };
 }

@@ -236,7 +236,7 @@ Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags) {
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(flags.shapes));
   GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(flags.rules));
   GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(flags.model, import));
-  for (const std::string& warning : model.warnings) fmt::print(stderr, "gopt: warning: {}\n", warning);
+  for (const std::string& warning : model.warnings) print_warning(warning);
   return ModelAndRules{std::move(model), std::move(rules)};
 }
 

@@ -9,8 +9,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string shipped_folder() {
+std::string shipped_folder(const std::string& own) {
   if (const char* folder = std::getenv("GOPT_RULES")) return folder;
+  if (!own.empty()) return own;
   std::error_code error;
   const fs::path installed =
       fs::read_symlink("/proc/self/exe", error).parent_path().parent_path() / "share" / "gopt" / "rules";
@@ -20,8 +21,8 @@ std::string shipped_folder() {
 
 }  // namespace
 
-Result<std::vector<std::string>> shipped_rule_files() {
-  const std::string folder = shipped_folder();
+Result<std::vector<std::string>> shipped_rule_files(const std::string& own) {
+  const std::string folder = shipped_folder(own);
   std::vector<std::string> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))

@@ -1,0 +1,218 @@
+#include "optimize_model.h"
+
+#include <chrono>
+#include <filesystem>
+
+#include "gopt/codegen.h"
+#include "model.h"
+#include "report_json.h"
+#include "report_page.h"
+#include "write_file.h"
+
+namespace gopt::cli {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+bool is_page(const std::string& report) { return std::filesystem::path(report).extension() == ".html"; }
+
+Status check_reports(const OptimizeOptions& o) {
+  for (const std::string& report : o.reports) {
+    if (std::filesystem::path(report).extension() != ".json" && !is_page(report))
+      return Error{"--report " + report + ": the name ends in .html, for a page to look at, or .json, for programs"};
+    GOPT_RETURN_IF_ERROR(check_writable(report, o.force));
+  }
+  return Unit{};
+}
+
+// Files that are written. Large weights go beside the model.
+std::vector<std::string> written_files(const OptimizeOptions& o) {
+  std::vector<std::string> files = o.reports;
+  if (!o.output.empty()) files.insert(files.end(), {o.output, o.output + ".data"});
+  return files;
+}
+
+// Everything that can be refused is refused before any work is done.
+Status check_outputs(const OptimizeOptions& o) {
+  if (!o.dry_run && !o.wants_onnx() && !o.wants_code() && o.reports.empty())
+    return Error{"nothing to write: give -o FILE.onnx, --emit DIR, --report FILE or --dry-run"};
+  if (!o.output.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.output, o.force));
+  GOPT_RETURN_IF_ERROR(check_reports(o));
+  if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(check_emit_folder(o.emit, o.force));
+  std::vector<std::string> written = written_files(o);
+  written.push_back(o.emit);
+  GOPT_RETURN_IF_ERROR(check_distinct(written, o.rules));
+  if (o.emit.empty() && o.prefix != OptimizeOptions().prefix)
+    return Error{"--prefix is of the code that --emit writes: give --emit DIR, too"};
+  if (!is_prefix(o.prefix))
+    return Error{"--prefix " + o.prefix + ": expected letters, digits and single underscores, a letter first"};
+  if (o.target == "onnx" && o.wants_code())
+    return Error{"--emit writes code for --target cpu or cuda; --target onnx has none"};
+  return check_runtime_flags(o.runtime, o.wants_onnx());
+}
+
+// Where only the ONNX file is asked for, it is what the costs are for.
+TargetKind default_target(const OptimizeOptions& o) {
+  const bool is_for_runtime = o.wants_onnx() && !o.wants_code() && o.cost != "measured";
+  return is_for_runtime ? TargetKind::Onnx : TargetKind::Cpu;
+}
+
+Result<DriverOptions> options_of(const OptimizeOptions& o, const Observer& observer) {
+  GOPT_ASSIGN_OR_RETURN(DriverOptions d, driver_options(o, default_target(o)));
+  d.search.progress = observer.progress;
+  d.search.improved = observer.improved;
+  d.search.stop = observer.stop;
+  d.wants_code = o.wants_code() && !o.dry_run;
+  d.wants_plans = (o.takes_model || !o.reports.empty()) && !o.dry_run;  // a report has them
+  d.times_code = o.measure;
+  d.runs = o.runs;
+  d.wants_onnx = o.wants_onnx();
+  if (o.runtime.is_given()) {
+    GOPT_ASSIGN_OR_RETURN(d.timer, make_timer(o.runtime, o.threads, o.seed));
+  }
+  if (o.wants_onnx() && !o.dry_run) d.is_writable = check_exportable;
+  if (d.check.engine == CheckEngine::Files) {
+    GOPT_ASSIGN_OR_RETURN(d.check.runner, make_runner(o.runtime));
+    d.check.original_file = o.model;
+  }
+  return d;
+}
+
+ExportOptions export_options(const ImportedModel& model, bool force) {
+  ExportOptions options{.force = force};
+  if (model.files.size() > 1) options.external_above = 0;  // weights that lay beside the model do so again
+  return options;
+}
+
+// The model and its code, both of the graph that was chosen.
+Status stage_outputs(const OptimizeOptions& o, OptimizedModel& optimized, StagedFiles& staged) {
+  if (o.dry_run) return Unit{};
+  const Outcome& outcome = optimized.outcome;
+  if (!o.emit.empty()) {
+    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*outcome.plan, o.prefix));
+    GOPT_RETURN_IF_ERROR(stage_emitted(code, o.emit, o.force, staged));
+    optimized.emitted = o.emit;
+  }
+  if (!o.output.empty()) {
+    GOPT_RETURN_IF_ERROR(stage_onnx(outcome.onnx_graph(), o.output, export_options(optimized.model, o.force), staged));
+    optimized.output = o.output;
+  }
+  return Unit{};
+}
+
+// What is read is never written, with --force neither.
+Status check_keeps(const ImportedModel& model, const std::vector<std::string>& written_files) {
+  for (const std::string& written : written_files) {
+    for (const std::string& read : model.files) {
+      std::error_code error;
+      if (std::filesystem::equivalent(read, written, error) && !error)
+        return Error{written + (read == model.files[0] ? " is the input itself" : " holds weights of the input") +
+                     "; write to another file"};
+    }
+  }
+  return Unit{};
+}
+Status check_keeps_inputs(const ImportedModel& model, const OptimizeOptions& o) {
+  GOPT_RETURN_IF_ERROR(check_keeps(model, written_files(o)));
+  for (const std::string& read : model.files)
+    if (!o.emit.empty() && is_emitted(o.emit, read))
+      return Error{"--emit " + o.emit + " would replace " + read + ", which is read; emit to another folder"};
+  return Unit{};
+}
+
+Result<std::vector<RewriteRule>> read_rules(const OptimizeOptions& o, const Warn& warn, PhaseClock& clock) {
+  const PhaseClock::Running running(clock, "reading rules");
+  return load_rule_files(o.rules, warn);
+}
+
+Result<ImportedModel> read_model(const OptimizeOptions& o, PhaseClock& clock) {
+  const PhaseClock::Running running(clock, "reading the model");
+  ImportOptions import;
+  import.lower = default_target(o) != TargetKind::Onnx;
+  GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
+  return import_onnx(o.model, import);
+}
+
+Status stage_reports(const OptimizeOptions& o, const OptimizationReport& report, StagedFiles& staged) {
+  if (o.reports.empty() || o.dry_run) return Unit{};
+  const nlohmann::json json = report_json(report);
+  for (const std::string& path : o.reports) {
+    const std::string text = is_page(path) ? report_page(json) : json_text(json, 1) + "\n";
+    GOPT_RETURN_IF_ERROR(stage_text(path, text, o.force, staged));
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+OptimizationReport OptimizedModel::report() const {
+  return {.model = path,
+          .output = output,
+          .emitted = emitted,
+          .before = model.graph,
+          .rules = rules,
+          .options = options,
+          .outcome = outcome,
+          .seconds = seconds,
+          .phases = phases};
+}
+
+Result<OptimizedModel> optimize_model(const OptimizeOptions& o, const Observer& observer) {
+  const auto start = std::chrono::steady_clock::now();
+  const Warn warn = observer.warn ? observer.warn : [](const std::string&) {};
+  PhaseClock clock;
+  GOPT_RETURN_IF_ERROR(check_outputs(o));
+  OptimizedModel optimized;
+  optimized.path = o.model;
+  GOPT_ASSIGN_OR_RETURN(optimized.rules, read_rules(o, warn, clock));
+  GOPT_ASSIGN_OR_RETURN(optimized.options, options_of(o, observer));
+  GOPT_ASSIGN_OR_RETURN(optimized.model, read_model(o, clock));
+  GOPT_RETURN_IF_ERROR(check_keeps_inputs(optimized.model, o));
+  for (const std::string& warning : optimized.model.warnings) warn(warning);
+
+  auto searching = observer.searching ? observer.searching() : nullptr;
+  GOPT_ASSIGN_OR_RETURN(optimized.outcome, optimize_graph(optimized.model.graph, optimized.rules, optimized.options));
+  searching.reset();
+  for (const std::string& note : optimized.outcome.notes) warn(note);
+  StagedFiles staged;
+  {
+    const PhaseClock::Running running(clock, "writing");
+    GOPT_RETURN_IF_ERROR(stage_outputs(o, optimized, staged));
+  }
+  optimized.seconds = seconds_since(start);
+  optimized.phases = clock.phases();
+  const std::vector<Phase>& inner = optimized.outcome.phases;
+  optimized.phases.insert(optimized.phases.end() - 1, inner.begin(), inner.end());
+  GOPT_RETURN_IF_ERROR(stage_reports(o, optimized.report(), staged));
+  GOPT_RETURN_IF_ERROR(staged.commit());
+  return optimized;
+}
+
+Status write_model(const OptimizedModel& optimized, const std::string& path, bool force) {
+  GOPT_RETURN_IF_ERROR(check_writable(path, force));
+  GOPT_RETURN_IF_ERROR(check_keeps(optimized.model, {path, path + ".data"}));
+  return export_onnx(optimized.outcome.onnx_graph(), path, export_options(optimized.model, force));
+}
+
+void add_optimize_flags(CLI::App& app, OptimizeOptions& o) {
+  o.may_check_files = true;
+  add_search_flags(app, o, {"cpu", "cuda", "onnx"},
+                   "onnx, a runtime that runs the file, where -o is given without --emit, else cpu");
+  app.add_option("-o,--output", o.output, "write the optimized model to FILE.onnx");
+  app.add_option("--emit", o.emit, "write code to the folder DIR");
+  app.add_option("--prefix", o.prefix, "of the names in the emitted code, so that several models fit into one program")
+      ->capture_default_str();
+  app.add_option("--report", o.reports, "write what was done to FILE.html, a page, or FILE.json; may be given twice")
+      ->allow_extra_args(false);
+  app.add_option("--runs", o.runs, "timed runs of original and optimized code each")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("!--no-measure", o.measure, "do not time the emitted code against the original's");
+  add_runtime_flags(app, o.runtime);
+  app.add_flag("--dry-run", o.dry_run, "write nothing");
+  app.add_flag("--force", o.force, "overwrite existing files");
+}
+
+}  // namespace gopt::cli

@@ -1,0 +1,64 @@
+// What `gopt optimize` does, but for what it prints: files in, files out, and all that a report is of, as a value. The
+// program and the Python module call it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "report.h"
+#include "rule_files.h"
+#include "runtime_flags.h"
+#include "search_flags.h"
+
+namespace gopt::cli {
+
+struct OptimizeOptions : SearchFlags {
+  std::string output, emit, prefix = "gopt";
+  std::vector<std::string> reports;
+  RuntimeFlags runtime;
+  int runs = 15;
+  bool dry_run = false, force = false, measure = true;
+  // No flags: a caller takes the rewritten model, or its plan, from the value that comes out; as with -o and --emit.
+  bool takes_model = false, takes_plan = false;
+
+  bool wants_onnx() const { return takes_model || !output.empty(); }
+  bool wants_code() const { return takes_plan || !emit.empty(); }
+};
+
+void add_optimize_flags(CLI::App& app, OptimizeOptions& options);
+
+// Who follows the work; what is empty is not called.
+struct Observer {
+  Warn warn;
+  std::function<void(const std::string&)> progress;
+  std::function<void(const Improvement&)> improved;
+  const std::atomic<bool>* stop = nullptr;  // set: the best so far is what is found
+  // Called when the search begins; what it returns is held to its end.
+  std::function<std::shared_ptr<void>()> searching;
+};
+
+struct OptimizedModel {
+  std::vector<RewriteRule> rules;  // that were offered
+  DriverOptions options;
+  ImportedModel model;
+  Outcome outcome;
+  std::string path, output, emitted;  // what was read and written
+  double seconds = 0;
+  std::vector<Phase> phases;
+
+  OptimizationReport report() const;  // of this value, which has to stay
+};
+
+// Writes what the options ask for, all of it or nothing. Errors: contradictory options, by flag; those of reading,
+// optimizing and writing.
+Result<OptimizedModel> optimize_model(const OptimizeOptions& options, const Observer& observer);
+
+// The rewritten model to a file, its weights beside it where the original's were. Errors: the file exists and `force`
+// is not given, or is what was read, and those of export_onnx.
+Status write_model(const OptimizedModel& optimized, const std::string& path, bool force);
+
+}  // namespace gopt::cli
