@@ -4,6 +4,7 @@
 
 #include "declarations.h"
 #include "export_state.h"
+#include "node_forms.h"
 #include "opaque.h"
 
 namespace gopt::ir {
@@ -177,12 +178,24 @@ Status export_opaque(ExportState& state, const Node& node) {
   return Unit{};
 }
 
+// Before opset 7 an input was broadcast only where attributes said so, and BatchNormalization trained unless told not
+// to.
+bool has_form_before_opset_7(const ExportState& state, const Node& node) {
+  if (has_table_form(node.op, state.opset)) return true;
+  if (node.is(OpKind::BatchNormalization) || node.is(OpKind::Gemm)) return false;
+  const auto is_alike = [&](const Value& input) { return !input || input.type().shape == node.inputs[0].type().shape; };
+  return std::all_of(node.inputs.begin(), node.inputs.end(), is_alike);
+}
+
 Status export_known(ExportState& state, const Node& node) {
   const OpInfo& info = op_info(node.op);
   const bool old_softmax = (node.is(OpKind::Softmax) || node.is(OpKind::LogSoftmax)) && state.opset < 13;
   const bool old_gemm = node.is(OpKind::Gemm) && node.inputs.size() == 2 && state.opset < 11;
   // Max and the like at opset 7 differ only in that they do not broadcast.
   const bool missing = state.opset < info.since_opset && info.since_opset > 8;
+  if (!has_form_before_opset_7(state, node))
+    return Error{info.name + " of this form cannot be written in opset " + std::to_string(state.opset) +
+                 " of the model"};
   if (info.has(kInternal) || old_softmax || old_gemm || missing) return export_expanded(state, node);
   return export_plain(state, node);
 }

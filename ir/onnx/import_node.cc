@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kFoldIntegersBelow = 65536, kFoldFloatsBelow = 1024;  // elements; what is larger stays a node
 constexpr int64_t kNewestOpset = 21;
+const char* const kTrainingDomain = "ai.onnx.preview.training";
 
 // ---- attributes ----
 
@@ -266,16 +267,25 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
   const auto function = state.functions.find({normal_domain(node.domain()), node.op_type()});
   if (function != state.functions.end() && !function->second) return MaybeValues();
   if (function != state.functions.end()) return inline_function(state, view, *function->second);
-  if (!normal_domain(node.domain()).empty()) return MaybeValues();
-  if (node.op_type() == "If") return inline_if(state, node, view);
-  if (node.op_type() == "Dropout" && view.opset >= 7) return import_dropout(state, view);
+  const std::string domain = normal_domain(node.domain());
+  if (state.options.lower && domain == kTrainingDomain) {  // a model may import no other
+    return lower_whole(state, {node, view.inputs, view.scope, view.opset > 0 ? view.opset : kNewestOpset});
+  }
+  if (!domain.empty()) return MaybeValues();
+  const bool is_dropout = node.op_type() == "Dropout" && view.opset >= 7;
+  if (node.op_type() == "If" || is_dropout) {
+    GOPT_ASSIGN_OR_RETURN(MaybeValues values, is_dropout ? import_dropout(state, view) : inline_if(state, node, view));
+    if (values || !state.options.lower) return values;
+  }
   if (node.op_type() == "Identity" && view.has(0)) return MaybeValues({view.input(0)});
   const auto kind = find_op(node.op_type());
   if (state.options.lower && !kind) {
     GOPT_ASSIGN_OR_RETURN(MaybeValues lowered, lower_whole(state, view));
     if (lowered) return lowered;
   }
-  if (!kind || op_info(*kind).has(kInternal) || !has_table_form(*kind, view.opset)) {
+  const bool is_old = kind && !op_info(*kind).has(kInternal) && !has_table_form(*kind, view.opset);
+  if (state.options.lower && is_old && has_known_types(view.inputs)) return lower_operator(state, view);
+  if (!kind || op_info(*kind).has(kInternal) || is_old) {
     if (view.opset > kNewestOpset)
       state.warn("operator " + node.op_type() + " of opset " + std::to_string(view.opset) +
                  " is not known and is kept as it is");

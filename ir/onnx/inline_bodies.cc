@@ -136,6 +136,8 @@ Result<MaybeValues> inline_schema_function(ImportState& state, const NodeView& v
   } catch (const std::exception&) {  // attributes or types that no function is made for
   }
   if (!function) return MaybeValues();
+  // A body that is made for the node lacks outputs that the node leaves out.
+  while (function->output_size() > view.node.output_size()) function->mutable_output()->RemoveLast();
   AttributeMap given;
   for (const auto& [name, attribute] : schema->attributes())
     if (attribute.default_value.type() != onnx::AttributeProto::UNDEFINED) given[name] = attribute.default_value;

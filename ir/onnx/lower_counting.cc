@@ -99,20 +99,28 @@ Values lower_reverse_sequence(Lowering& l) {
   return {l.op(OpKind::GatherElements, {x, l.expand(place, shape_of(x))}, {{"axis", Index(time)}})};
 }
 
-// In 64 bits, so that nothing is lost before the bits that leave at the left are.
+// By a table of powers of two; in 64 bits, so that nothing is lost before the bits that leave at the left are.
 Values lower_bit_shift(Lowering& l) {
-  const Value x = l.input(0), places = l.input(1);
+  const Value x = l.input(0), places = l.cast(l.input(1), ElementType::Int64);
   const int64_t bits = 8 * static_cast<int64_t>(size_bytes(type_of(x)));
-  Lowering::require(is_integer(type_of(x)) && bits < 64 && l.opset() >= 12);
-  const bool left = l.text("direction", "") == "LEFT";
+  Lowering::require(is_integer(type_of(x)) && l.opset() >= 10);
+  const bool left = l.text("direction", "") == "LEFT", whole = bits == 64;
   Lowering::require(left || l.text("direction", "") == "RIGHT");
-  const auto wide = [&](const Value& v) { return l.cast(v, ElementType::Int64); };
-  const Value two = l.scalar(ElementType::Int64, 2), most = l.scalar(ElementType::Int64, static_cast<double>(bits));
-  const Value distance = l.op(OpKind::Min, {wide(places), most});
-  const Value factor = l.op(OpKind::Pow, {two, distance});
-  if (!left) return {l.cast(l.div(wide(x), factor), type_of(x))};
-  const Value kept = l.op(OpKind::Mod, {wide(x), l.op(OpKind::Pow, {two, l.sub(most, distance)})});
-  return {l.cast(l.mul(kept, factor), type_of(x))};
+  const ElementType wide = whole ? type_of(x) : ElementType::Int64;
+  std::vector<int64_t> powers;
+  for (int64_t k = 0; k < bits; k++) powers.push_back(static_cast<int64_t>(uint64_t{1} << static_cast<uint64_t>(k)));
+  const Value table = l.constant(Tensor::from_values(wide, {bits}, powers));
+  const auto power = [&](const Value& at) { return l.op(OpKind::Gather, {table, at}, {{"axis", Index(0)}}); };
+  const auto number = [&](double value) { return l.scalar(ElementType::Int64, value); };
+  const Value fits = l.op(OpKind::Less, {places, number(static_cast<double>(bits))});
+  const Value distance = l.where(fits, places, number(0));
+  Value given = l.cast(x, wide);
+  if (left && !whole) {  // the bits that stay
+    const Value kept = l.mul(power(l.sub(number(static_cast<double>(bits - 1)), distance)), l.scalar(wide, 2));
+    given = l.op(OpKind::Mod, {given, kept});
+  }
+  const Value moved = left ? l.mul(given, power(distance)) : l.div(given, power(distance));
+  return {l.cast(l.where(fits, moved, l.scalar(wide, 0)), type_of(x))};
 }
 
 Values lower_is_inf(Lowering& l) {

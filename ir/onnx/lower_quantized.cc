@@ -29,11 +29,22 @@ Value along_axis(Lowering& l, const Value& v, int64_t axis, size_t rank) {
   return l.reshape(v, shape);
 }
 
+// The nearest integer, halves to even. Opset 10 has no Round: there the integer above, one less where it is further off
+// or odd and as far.
+Value rounded(Lowering& l, const Value& x) {
+  if (l.opset() >= 11) return l.op(OpKind::Round, {x});
+  const auto number = [&](double value) { return l.scalar(type_of(x), value); };
+  const Value half_up = l.op(OpKind::Floor, {l.add(x, number(0.5))}), over = l.sub(half_up, x);
+  const Value half = l.mul(half_up, number(0.5)), odd = l.sub(half, l.op(OpKind::Floor, {half}));
+  const Value step_back = l.op(OpKind::And, {l.op(OpKind::Not, {l.op(OpKind::Less, {over, number(0.5)})}),
+                                             l.op(OpKind::Less, {number(0), odd})});
+  return l.where(step_back, l.sub(half_up, number(1)), half_up);
+}
+
 // round(x) + zero point, cut off where the type ends.
 Value saturated(Lowering& l, const Value& x, const Value& zero_point, ElementType type) {
-  Lowering::require(l.opset() >= 11);  // Round, and bounds of Clip as inputs
   const IntegerRange range = range_of_type(type);
-  Value shifted = l.op(OpKind::Round, {x});
+  Value shifted = rounded(l, x);
   if (zero_point) shifted = l.add(shifted, l.cast(zero_point, type_of(x)));
   return l.cast(l.op(OpKind::Clip, {shifted}, {{"min", range.low}, {"max", range.high}}), type);
 }

@@ -62,6 +62,31 @@ std::vector<double> Lowering::floats(const std::string& name) const {
   require(attribute);
   return {attribute->floats().begin(), attribute->floats().end()};
 }
+std::vector<std::string> Lowering::texts(const std::string& name) const {
+  const onnx::AttributeProto* attribute = view_.find(name);
+  if (!attribute) return {};
+  return {attribute->strings().begin(), attribute->strings().end()};
+}
+Values Lowering::body(const std::string& name, const Values& inputs) {
+  constexpr int kDeepestBody = 32;
+  const onnx::AttributeProto* attribute = view_.find(name);
+  require(attribute && attribute->has_g() && view_.scope.depth < kDeepestBody);
+  onnx::GraphProto graph = attribute->g();  // reading takes its tensors
+  require(graph.input_size() == static_cast<int>(inputs.size()));
+  NameScope scope{&view_.scope, view_.scope.opsets, {}, {}, view_.scope.depth + 1};
+  for (size_t i = 0; i < inputs.size(); i++) scope.values[graph.input(static_cast<int>(i)).name()] = inputs[i];
+  for (const auto& output : graph.output()) scope.used.insert(output.name());
+  const long opaque_before = state_.opaque_count;
+  require(import_initializers(state_, graph, scope).ok());
+  require(import_nodes(state_, *graph.mutable_node(), scope).ok() && state_.opaque_count == opaque_before);
+  Values outputs;
+  for (const auto& output : graph.output()) {
+    const Value* value = scope.find(output.name());
+    require(value && *value);
+    outputs.push_back(*value);
+  }
+  return outputs;
+}
 int64_t Lowering::axis(int64_t given, size_t rank) const {
   const auto axes = static_cast<int64_t>(rank);
   require(given >= -axes && given < axes);
@@ -101,6 +126,18 @@ Value Lowering::slice(const Value& x, int64_t axis, const Index& start, const In
 Value Lowering::reduce(OpKind kind, const Value& x, const std::vector<Index>& axes, bool keep) {
   return op(kind, {x}, {{"axes", axes}, {"keepdims", Index(keep ? 1 : 0)}});
 }
+Value Lowering::elements_at(const Value& x, const Value& places, int64_t axis) {
+  if (opset() >= 11) return op(OpKind::GatherElements, {x, places}, {{"axis", Index(axis)}});
+  Value flat;
+  int64_t stride = 1;
+  for (auto k = static_cast<int64_t>(rank_of(x)) - 1; k >= 0; k--) {
+    const Value at = k == axis ? places : range(extent_of(x, k), k, rank_of(x));
+    const Value part = mul(at, scalar(ElementType::Int64, static_cast<double>(stride)));
+    flat = flat ? add(flat, part) : part;
+    stride *= extent_of(x, k);
+  }
+  return op(OpKind::Gather, {reshape(x, {Index(stride)}), flat}, {{"axis", Index(0)}});
+}
 Value Lowering::along(const std::vector<double>& values, int64_t axis, size_t rank, ElementType type) {
   std::vector<int64_t> dims(rank, 1);
   dims[static_cast<size_t>(axis)] = static_cast<int64_t>(values.size());
@@ -115,8 +152,10 @@ Value Lowering::range(int64_t count, int64_t axis, size_t rank, ElementType type
 }
 
 Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
-  for (const auto& group : {lowered_counting(), lowered_normalization(), lowered_quantized(), lowered_sampling(),
-                            lowered_grids(), lowered_products()})
+  for (const auto& group :
+       {lowered_counting(), lowered_normalization(), lowered_quantized(), lowered_sampling(), lowered_grids(),
+        lowered_products(), lowered_recurrent(), lowered_scatter(), lowered_selection(), lowered_control(),
+        lowered_spectral(), lowered_training(), lowered_regions(), lowered_old()})
     for (const LoweredOperator& row : group) {
       if (view.node.op_type() != row.name) continue;
       try {
@@ -128,7 +167,7 @@ Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
           if (view.output_used(i)) return MaybeValues();
         return MaybeValues(std::move(values));
       } catch (const Unlowered&) {
-        return MaybeValues();
+        continue;
       }
     }
   return MaybeValues();

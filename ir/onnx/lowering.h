@@ -15,6 +15,8 @@ class Lowering {
   int64_t opset() const { return view_.opset; }
   bool has(size_t i) const { return view_.has(i); }
   bool output_used(int i) const { return view_.output_used(i); }
+  int input_count() const { return static_cast<int>(view_.inputs.size()); }
+  int output_count() const { return view_.node.output_size(); }
   Value input(size_t i) const;                   // of a computable type and known rank
   std::vector<int64_t> numbers(size_t i) const;  // elements of an integer input that is known
   std::vector<double> reals(size_t i) const;     // elements of an input that is a constant
@@ -25,6 +27,9 @@ class Lowering {
   std::string text(const std::string& name, const std::string& otherwise) const;
   std::vector<int64_t> integers(const std::string& name, std::vector<int64_t> otherwise) const;
   std::vector<double> floats(const std::string& name) const;
+  std::vector<std::string> texts(const std::string& name) const;  // empty where it is absent
+  // What a subgraph gives for these inputs, its nodes in place here; throws where some of them stay as they are.
+  Values body(const std::string& name, const Values& inputs);
   // The axis as a position in [0, rank).
   int64_t axis(int64_t given, size_t rank) const;
 
@@ -51,6 +56,8 @@ class Lowering {
   Value concat(const Values& parts, int64_t axis) { return op(OpKind::Concat, parts, {{"axis", Index(axis)}}); }
   Value expand(const Value& x, const Shape& shape) { return op(OpKind::Expand, {x}, {{"shape", shape}}); }
   Value reduce(OpKind kind, const Value& x, const std::vector<Index>& axes, bool keep = true);
+  // Elements of x at `places` along the axis, which are of x's other extents and not below zero.
+  Value elements_at(const Value& x, const Value& places, int64_t axis);
   // 0, 1, ..., count - 1 along `axis` of a tensor of `rank` axes, the others of extent 1.
   Value range(int64_t count, int64_t axis, size_t rank, ElementType type = ElementType::Int64);
   // Numbers along `axis` of a tensor of `rank` axes, the others of extent 1.
@@ -83,8 +90,17 @@ std::span<const LoweredOperator> lowered_quantized();      // lower_quantized.cc
 std::span<const LoweredOperator> lowered_sampling();       // lower_sampling.cc
 std::span<const LoweredOperator> lowered_grids();          // lower_grid.cc
 std::span<const LoweredOperator> lowered_products();       // lower_products.cc
+std::span<const LoweredOperator> lowered_recurrent();      // lower_recurrent.cc
+std::span<const LoweredOperator> lowered_scatter();        // lower_scatter.cc
+std::span<const LoweredOperator> lowered_selection();      // lower_selection.cc
+std::span<const LoweredOperator> lowered_control();        // lower_control.cc
+std::span<const LoweredOperator> lowered_spectral();       // lower_spectral.cc
+std::span<const LoweredOperator> lowered_training();       // optimizers' steps, n-grams: lower_training.cc
+std::span<const LoweredOperator> lowered_regions();        // lower_regions.cc
+std::span<const LoweredOperator> lowered_old();            // forms before opset 7: lower_old.cc
 
-// The node as others of the table; nothing where it is none of these operators or has a form that is left as it is.
+// The node as others of the table; nothing where it is none of these operators or has a form that is left as it is. An
+// operator may have several rows, each for other forms.
 Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view);
 
 }  // namespace gopt::ir

@@ -100,11 +100,15 @@ bool has_table_form(OpKind kind, int64_t opset) {
   if (opset >= kOldestOpset) return true;
   // Operators that opset 7 left as they were, with the opset that made them so.
   static const std::map<OpKind, int64_t> since = {{OpKind::Abs, 6},
+                                                  {OpKind::AveragePool, 1},
                                                   {OpKind::Ceil, 6},
+                                                  {OpKind::Clip, 6},
                                                   {OpKind::Concat, 4},
                                                   {OpKind::Conv, 1},
+                                                  {OpKind::ConvTranspose, 1},
                                                   {OpKind::Elu, 6},
                                                   {OpKind::Exp, 6},
+                                                  {OpKind::Flatten, 1},
                                                   {OpKind::Floor, 6},
                                                   {OpKind::Gather, 1},
                                                   {OpKind::GlobalAveragePool, 1},
@@ -114,9 +118,11 @@ bool has_table_form(OpKind kind, int64_t opset) {
                                                   {OpKind::LeakyRelu, 6},
                                                   {OpKind::Log, 6},
                                                   {OpKind::LogSoftmax, 1},
+                                                  {OpKind::MatMul, 1},
                                                   {OpKind::MaxPool, 1},
                                                   {OpKind::Neg, 6},
                                                   {OpKind::Not, 1},
+                                                  {OpKind::Pad, 2},
                                                   {OpKind::Reciprocal, 6},
                                                   {OpKind::ReduceL1, 1},
                                                   {OpKind::ReduceL2, 1},
@@ -142,6 +148,7 @@ bool has_table_form(OpKind kind, int64_t opset) {
                                                   {OpKind::Sqrt, 6},
                                                   {OpKind::Squeeze, 1},
                                                   {OpKind::Tanh, 6},
+                                                  {OpKind::Tile, 6},
                                                   {OpKind::Transpose, 1},
                                                   {OpKind::Unsqueeze, 1}};
   const auto it = since.find(kind);

@@ -27,6 +27,7 @@ struct Excluded {
   std::string name, reason;
 };
 const std::vector<Excluded> kExcluded = {
+    {"test_adam_multiple", "the data are of an epsilon of 0.01, which the model does not say"},
     {"test_batchnorm_epsilon_training_mode", "training statistics are outputs; the node stays opaque"},
     {"test_batchnorm_example_training_mode", "training statistics are outputs; the node stays opaque"},
     {"test_cast_BFLOAT16_to_FLOAT", "the test data hold bf16 numbers as u16"},
@@ -221,7 +222,7 @@ TEST(OnnxNodeTests, EveryOperatorOfTheTableComputesWhatOnnxSays) {
 TEST(OnnxNodeTests, WhatIsLoweredComputesWhatOnnxSays) {
   const std::vector<fs::path> folders = test_folders();
   if (folders.empty()) GTEST_SKIP() << "ONNX's test data are not installed (Debian: libonnx-testdata)";
-  constexpr int kFewestLowered = 180;
+  constexpr int kFewestLowered = 280;
   const TestFolder folder;
   int right = 0, left = 0;
   for (const fs::path& test : folders) {

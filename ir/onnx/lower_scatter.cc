@@ -1,0 +1,275 @@
+// Reading and writing at places that an integer tensor names: GatherND, ScatterND, ScatterElements, MaxUnpool.
+// A write is said as a read: for each element of the result, which update goes there. Where the places are known that
+// is a table of positions; where they are computed, all updates are looked at for each element, within a limit.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "lowering.h"
+
+namespace gopt::ir {
+namespace {
+
+constexpr int64_t kMostComparisons = int64_t{1} << 26, kMostKnownPlaces = int64_t{1} << 24;
+
+int64_t count_of(const Value& x) {
+  int64_t count = 1;
+  for (size_t k = 0; k < rank_of(x); k++) count *= extent_of(x, static_cast<int64_t>(k));
+  return count;
+}
+int64_t product(const Value& x, size_t begin, size_t end) {
+  int64_t count = 1;
+  for (size_t k = begin; k < end; k++) count *= extent_of(x, static_cast<int64_t>(k));
+  return count;
+}
+
+// Places below zero count from the end.
+Value wrapped(Lowering& l, const Value& indices, const Value& extents) {
+  const Value zero = l.scalar(ElementType::Int64, 0);
+  return l.where(l.op(OpKind::Less, {indices, zero}), l.add(indices, extents), indices);
+}
+
+// The last axis of `indices`, positions along the axes of x from `first` on, as one position along all of these.
+Value flat_places(Lowering& l, const Value& x, size_t first, const Value& indices) {
+  const size_t rank = rank_of(indices), last = rank - 1;
+  const int64_t named = extent_of(indices, static_cast<int64_t>(last));
+  Lowering::require(named >= 1 && first + static_cast<size_t>(named) <= rank_of(x));
+  std::vector<double> extents, strides(static_cast<size_t>(named), 1);
+  for (int64_t k = 0; k < named; k++)
+    extents.push_back(static_cast<double>(extent_of(x, static_cast<int64_t>(first) + k)));
+  for (auto k = static_cast<size_t>(named) - 1; k-- > 0;) strides[k] = strides[k + 1] * extents[k + 1];
+  const auto axis = static_cast<int64_t>(last);
+  const Value wide = l.cast(indices, ElementType::Int64);
+  const Value places = wrapped(l, wide, l.along(extents, axis, rank, ElementType::Int64));
+  return l.reduce(OpKind::ReduceSum, l.mul(places, l.along(strides, axis, rank, ElementType::Int64)), {Index(axis)},
+                  false);
+}
+
+Values lower_gather_nd(Lowering& l) {
+  const Value x = l.input(0), indices = l.input(1);
+  const auto batch = static_cast<size_t>(l.integer("batch_dims", 0));
+  Lowering::require(rank_of(indices) >= 1 && batch < rank_of(indices) && batch < rank_of(x));
+  const auto named = static_cast<size_t>(extent_of(indices, static_cast<int64_t>(rank_of(indices)) - 1));
+  const int64_t batches = product(x, 0, batch), places = product(x, batch, batch + named);
+  Value flat = flat_places(l, x, batch, indices);
+  Shape shape = shape_of(flat);
+  if (batch > 0) {  // each image's own
+    flat = l.reshape(flat, {Index(batches), Index(count_of(flat) / std::max<int64_t>(batches, 1))});
+    std::vector<double> begins;
+    for (int64_t b = 0; b < batches; b++) begins.push_back(static_cast<double>(b * places));
+    flat = l.add(flat, l.along(begins, 0, 2, ElementType::Int64));
+    flat = l.reshape(flat, shape);
+  }
+  Shape rows{Index(batches * places)};
+  for (size_t k = batch + named; k < rank_of(x); k++) {
+    rows.push_back(shape_of(x)[k]);
+    shape.push_back(shape_of(x)[k]);
+  }
+  return {l.reshape(l.op(OpKind::Gather, {l.reshape(x, rows), flat}, {{"axis", Index(0)}}), shape)};
+}
+
+// ---- scattering ----
+
+enum class Reduction { None, Add, Mul, Max, Min };
+Reduction reduction_of(Lowering& l) {
+  const std::string name = l.text("reduction", "none");
+  static const std::map<std::string, Reduction> known = {{"none", Reduction::None},
+                                                         {"add", Reduction::Add},
+                                                         {"mul", Reduction::Mul},
+                                                         {"max", Reduction::Max},
+                                                         {"min", Reduction::Min}};
+  const auto it = known.find(name);
+  Lowering::require(it != known.end());
+  return it->second;
+}
+Value combined(Lowering& l, Reduction reduction, const Value& a, const Value& b) {
+  switch (reduction) {
+    case Reduction::None: return b;
+    case Reduction::Add: return l.add(a, b);
+    case Reduction::Mul: return l.mul(a, b);
+    case Reduction::Max: return l.op(OpKind::Max, {a, b});
+    case Reduction::Min: return l.op(OpKind::Min, {a, b});
+  }
+  return {};
+}
+OpKind reducing(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::None:
+    case Reduction::Max: return OpKind::ReduceMax;
+    case Reduction::Add: return OpKind::ReduceSum;
+    case Reduction::Mul: return OpKind::ReduceProd;
+    case Reduction::Min: return OpKind::ReduceMin;
+  }
+  return OpKind::ReduceMax;
+}
+
+// What an update that goes elsewhere counts as.
+Value neutral(Lowering& l, Reduction reduction, ElementType type) {
+  if (reduction == Reduction::Add || reduction == Reduction::Mul)
+    return l.scalar(type, reduction == Reduction::Add ? 0 : 1);
+  Lowering::require(is_floating(type) || type == ElementType::Int32 || type == ElementType::Int64);
+  const bool low = reduction == Reduction::Max;
+  if (is_floating(type)) return l.scalar(type, low ? -INFINITY : INFINITY);
+  const int64_t least =
+      type == ElementType::Int32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
+  return l.constant(Tensor::from_values<int64_t>(type, {}, {low ? least : -(least + 1)}));
+}
+
+// Rows of updates [m, ...] written to rows of x [n, ...] at known places, in rounds in each of which no place comes
+// twice. Without a reduction the last one stays.
+Value scattered_at(Lowering& l, Value x, const std::vector<int64_t>& places, const Value& updates,
+                   Reduction reduction) {
+  const int64_t rows = extent_of(x, 0);
+  std::vector<std::vector<int64_t>> rounds;  // by row: the update that goes there, or none
+  std::map<int64_t, size_t> times;
+  for (size_t m = 0; m < places.size(); m++) {
+    Lowering::require(places[m] >= -rows && places[m] < rows);
+    const int64_t place = places[m] < 0 ? places[m] + rows : places[m];
+    const size_t round = reduction == Reduction::None ? 0 : times[place]++;
+    Lowering::require(round < 16);
+    if (round == rounds.size()) rounds.emplace_back(static_cast<size_t>(rows), -1);
+    rounds[round][static_cast<size_t>(place)] = static_cast<int64_t>(m);
+  }
+  for (const std::vector<int64_t>& round : rounds) {
+    std::vector<int64_t> picked;
+    std::vector<double> written;
+    for (const int64_t m : round) {
+      picked.push_back(std::max<int64_t>(m, 0));
+      written.push_back(m >= 0 ? 1 : 0);
+    }
+    const Value fresh = l.op(OpKind::Gather, {updates, l.integers_constant(picked)}, {{"axis", Index(0)}});
+    x = l.where(l.along(written, 0, rank_of(x), ElementType::Bool), combined(l, reduction, x, fresh), x);
+  }
+  return x;
+}
+
+// The same with places [m, rest...] that are computed, `rest` of x's and the updates' own extents or 1.
+Value scattered_by(Lowering& l, const Value& x, const Value& places, const Value& updates, Reduction reduction) {
+  const int64_t rows = extent_of(x, 0), count = extent_of(updates, 0);
+  Lowering::require(rows * count_of(updates) <= kMostComparisons && count > 0);
+  const Value wide =
+      wrapped(l, l.cast(places, ElementType::Int64), l.scalar(ElementType::Int64, static_cast<double>(rows)));
+  const Value each = l.unsqueeze(wide, 0);  // [1, m, rest]
+  const Value here = l.op(OpKind::Equal, {each, l.range(rows, 0, rank_of(each))});
+  const Value order = l.range(count, 1, rank_of(each)), nobody = l.scalar(ElementType::Int64, -1);
+  const Value last = l.reduce(OpKind::ReduceMax, l.where(here, order, nobody), {Index(1)}, false);  // [n, rest]
+  const Value written = l.op(OpKind::Less, {nobody, last});
+  if (reduction != Reduction::None) {
+    const Value terms = l.where(here, l.unsqueeze(updates, 0), neutral(l, reduction, type_of(x)));
+    const Value all = l.reduce(reducing(reduction), terms, {Index(1)}, false);
+    return l.where(written, combined(l, reduction, x, all), x);
+  }
+  const Value at = l.where(written, last, l.scalar(ElementType::Int64, 0));
+  Shape shape = shape_of(updates);
+  shape[0] = Index(rows);
+  return l.where(written, l.elements_at(updates, l.expand(at, shape), 0), x);
+}
+
+Values lower_scatter_nd(Lowering& l) {
+  const Value x = l.input(0), indices = l.input(1), updates = l.input(2);
+  Lowering::require(rank_of(indices) >= 1);
+  const auto named = static_cast<size_t>(extent_of(indices, static_cast<int64_t>(rank_of(indices)) - 1));
+  Lowering::require(named <= rank_of(x));
+  const Reduction reduction = reduction_of(l);
+  const int64_t rows = product(x, 0, named), size = product(x, named, rank_of(x)),
+                count = product(indices, 0, rank_of(indices) - 1);
+  if (count == 0 || rows * size == 0) return {x};
+  const Value flat_x = l.reshape(x, {Index(rows), Index(size)}),
+              flat_updates = l.reshape(updates, {Index(count), Index(size)});
+  Value result;
+  if (indices.node->is(OpKind::Constant) && count * static_cast<int64_t>(named) <= kMostKnownPlaces) {
+    const std::vector<int64_t> given = indices.node->tensor.to_ints();
+    std::vector<int64_t> places;
+    for (size_t m = 0; m < static_cast<size_t>(count); m++) {
+      int64_t place = 0;
+      for (size_t k = 0; k < named; k++) {
+        const int64_t extent = extent_of(x, static_cast<int64_t>(k)), at = given[m * named + k];
+        Lowering::require(at >= -extent && at < extent);
+        place = place * extent + (at < 0 ? at + extent : at);
+      }
+      places.push_back(place);
+    }
+    result = scattered_at(l, flat_x, places, flat_updates, reduction);
+  } else {
+    const Value places = l.reshape(flat_places(l, x, 0, indices), {Index(count), Index(1)});
+    result = scattered_by(l, flat_x, places, flat_updates, reduction);
+  }
+  return {l.reshape(result, shape_of(x))};
+}
+
+// The axis first; what of x lies beyond the updates along other axes stays.
+Values lower_scatter_elements(Lowering& l) {
+  const Value x = l.input(0), indices = l.input(1), updates = l.input(2);
+  const size_t rank = rank_of(x);
+  Lowering::require(rank >= 1 && rank_of(indices) == rank && shape_of(indices) == shape_of(updates));
+  const Reduction reduction = reduction_of(l);
+  if (count_of(updates) == 0) return {x};
+  const int64_t axis = l.axis(l.integer("axis", 0), rank);
+  std::vector<int64_t> perm(rank);
+  for (size_t k = 0; k < rank; k++) perm[k] = static_cast<int64_t>(k);
+  std::swap(perm[0], perm[static_cast<size_t>(axis)]);  // its own inverse
+  const Value whole = l.transpose(x, perm), places = l.transpose(indices, perm), fresh = l.transpose(updates, perm);
+  Value part = whole;
+  std::vector<Index> pads(2 * rank, Index(0));
+  bool is_smaller = false;
+  for (size_t k = 1; k < rank; k++) {
+    const auto at = static_cast<int64_t>(k);
+    const int64_t more = extent_of(whole, at) - extent_of(fresh, at);
+    Lowering::require(more >= 0);
+    if (more == 0) continue;
+    is_smaller = true;
+    part = l.slice(part, at, 0, extent_of(fresh, at));
+    pads[rank + k] = Index(more);
+  }
+  Value result = scattered_by(l, part, places, fresh, reduction);
+  if (is_smaller) {
+    const auto all = [&](bool inside, const Shape& shape) {
+      return l.expand(l.scalar(ElementType::Int32, inside ? 1 : 0), shape);
+    };
+    const Value inside = l.op(OpKind::Pad, {all(true, shape_of(part))}, {{"pads", pads}});
+    const Value one = l.scalar(ElementType::Int32, 1);
+    result = l.where(l.op(OpKind::Equal, {inside, one}), l.op(OpKind::Pad, {result}, {{"pads", pads}}), whole);
+  }
+  return {l.transpose(result, perm)};
+}
+
+// Positions are within the shape that the pooling's attributes give; a larger shape that is asked for goes on with
+// zeros.
+Values lower_max_unpool(Lowering& l) {
+  const Value x = l.input(0), indices = l.input(1);
+  const std::vector<int64_t> kernel = l.integers("kernel_shape", {});
+  const size_t spatial = kernel.size(), rank = rank_of(x);
+  Lowering::require(spatial > 0 && rank == spatial + 2);
+  const std::vector<int64_t> strides = l.integers("strides", std::vector<int64_t>(spatial, 1)),
+                             pads = l.integers("pads", std::vector<int64_t>(2 * spatial, 0));
+  std::vector<int64_t> extents{extent_of(x, 0), extent_of(x, 1)};
+  for (size_t k = 0; k < spatial; k++)
+    extents.push_back((extent_of(x, static_cast<int64_t>(k) + 2) - 1) * strides.at(k) + kernel[k] - pads.at(k) -
+                      pads.at(spatial + k));
+  int64_t count = 1;
+  for (const int64_t extent : extents) count *= extent;
+  const Value zeros = l.expand(l.scalar(type_of(x), 0), {Index(count)});
+  const Value flat = scattered_by(l, zeros, l.reshape(indices, {Index(count_of(x))}),
+                                  l.reshape(x, {Index(count_of(x))}), Reduction::None);
+  const Value y = l.reshape(flat, Shape(extents.begin(), extents.end()));
+  if (!l.has(2)) return {y};
+  const std::vector<int64_t> asked = l.numbers(2);
+  Lowering::require(asked.size() == rank);
+  std::vector<Index> border(2 * rank, Index(0));
+  for (size_t k = 0; k < rank; k++) border[rank + k] = Index(asked[k] - extents[k]);
+  return {l.op(OpKind::Pad, {y}, {{"pads", border}})};
+}
+
+constexpr LoweredOperator kScatter[] = {{"GatherND", lower_gather_nd},
+                                        {"ScatterND", lower_scatter_nd},
+                                        {"ScatterElements", lower_scatter_elements},
+                                        {"Scatter", lower_scatter_elements},
+                                        {"MaxUnpool", lower_max_unpool}};
+
+}  // namespace
+
+std::span<const LoweredOperator> lowered_scatter() { return kScatter; }
+
+}  // namespace gopt::ir
