@@ -12,7 +12,7 @@ namespace {
 // About the interpreter's second or two for all kinds of inputs; beyond that, compiling both graphs is quicker.
 constexpr double kInterpretOften = 1e8;
 constexpr double kInterpretBelow = 1e9;  // where there is no code: some seconds
-constexpr const char *kInterpreter = "interpreter", *kCpu = "cpu";
+constexpr const char *kInterpreter = "interpreter", *kCpu = "cpu", *kCuda = "cuda";
 
 // What runs a graph: its code, made once for all draws, or the interpreter.
 struct Runner {
@@ -23,10 +23,10 @@ struct Runner {
     return code ? code->run(inputs) : interpret(graph, inputs);
   }
 };
-Result<Runner> runner_for(PlannedGraph& planned, bool interprets) {
+Result<Runner> runner_for(PlannedGraph& planned, const std::string& engine) {
   Runner runner{planned.graph()};
-  if (!interprets) {
-    GOPT_ASSIGN_OR_RETURN(runner.code, planned.code());
+  if (engine != kInterpreter) {
+    GOPT_ASSIGN_OR_RETURN(runner.code, engine == kCuda ? planned.code_for_target() : planned.code());
   }
   return runner;
 }
@@ -40,8 +40,8 @@ Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& 
   const Graph &original = first.graph(), &optimized = second.graph();
   GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_ordinary(original, seed));
   const bool interprets = report.engine == kInterpreter;
-  GOPT_ASSIGN_OR_RETURN(const Runner reference, runner_for(first, interprets));
-  GOPT_ASSIGN_OR_RETURN(const Runner other, runner_for(second, interprets));
+  GOPT_ASSIGN_OR_RETURN(const Runner reference, runner_for(first, report.engine));
+  GOPT_ASSIGN_OR_RETURN(const Runner other, runner_for(second, report.engine));
   const std::vector<double> constants = removed_constants(original, optimized);
   for (const InputKind kind : kInputKinds) {
     if (kind == InputKind::NearConstants && constants.empty()) continue;
@@ -72,8 +72,12 @@ CheckReport check_whole(PlannedGraph& original, PlannedGraph& optimized, const C
       return report;
     }
   }
-  if (is_free && is_small && report.engine == kCpu && (!original.code().ok() || !optimized.code().ok()))
-    report.engine = kInterpreter;
+  if (is_free && report.engine == kCpu && (!original.code().ok() || !optimized.code().ok())) {
+    if (is_small)
+      report.engine = kInterpreter;
+    else if (original.is_for_gpu() && original.code_for_target().ok() && optimized.code_for_target().ok())
+      report.engine = kCuda;
+  }
   const Status status = run_check(original, optimized, o, operations, seed, report);
   if (!status.ok()) {
     report.checked = report.passed = false;
@@ -115,6 +119,42 @@ CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const C
   report.nodes = nodes;
   if (is_by_files || report.left_out.empty()) report.nodes_checked = report.checked ? nodes : 0;
   return report;
+}
+
+std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations) {
+  // Of products whose factors have 11 bits; a wrong kernel is further off.
+  constexpr double kTf32Relative = 2e-2;
+  if (options.check.engine == CheckEngine::Off || !is_whole(graph.graph()) || has_symbolic_inputs(graph.graph()))
+    return std::nullopt;
+  const bool interprets = operations < kInterpretOften;
+  if (!interprets && options.target.kind != TargetKind::Cuda) return std::nullopt;
+  Tolerance tolerance = options.check.tolerance;
+  if (options.target.precision == Precision::Tf32) tolerance.relative = std::max(tolerance.relative, kTf32Relative);
+  CheckReport report{.engine = interprets ? kInterpreter : kCpu};
+  const auto compare = [&]() -> Status {
+    GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));
+    GOPT_ASSIGN_OR_RETURN(const Runner reference, runner_for(graph, report.engine));
+    GOPT_ASSIGN_OR_RETURN(RunnableModel * code, graph.code_for_target());
+    GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(inputs));
+    GOPT_ASSIGN_OR_RETURN(const auto b, code->run(inputs));
+    add_draw(report, graph.graph(), InputKind::Ordinary, a, b, tolerance);
+    return Unit{};
+  };
+  const Status status = compare();
+  if (!status.ok()) report.why_not = status.error().message;
+  return report;
+}
+
+Status must_agree(const CheckReport& code_check) {
+  for (const Difference& d : code_check.differences)
+    if (!d.passed)
+      return Error{"output " + d.output + ": the code that was made computes something else than its graph by " +
+                   std::string(code_check.engine == kCpu ? "code for the CPU" : "the interpreter") +
+                   ", on ordinary random inputs (max |a-b| / max |a| = " + std::to_string(d.max_relative) +
+                   (d.note.empty() ? "" : ", " + d.note) +
+                   "); nothing is written. gopt bisect finds the kernel; --rtol and --atol say how closely it must "
+                   "agree, --check off does not ask"};
+  return Unit{};
 }
 
 Result<CheckedInputs> inputs_of_failure(const Graph& original, const Graph& optimized, const CheckReport& report,

@@ -12,6 +12,13 @@ namespace gopt::driver {
 CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const CheckOptions& options, double operations,
                         uint64_t seed);
 
+// The graph's code, on the machine that it is for, against another meaning of the graph: the interpreter where that
+// takes a second, or code for the CPU where the target is another one; on ordinary inputs. Nothing where neither is
+// there, or the code cannot be run here.
+std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations);
+// Where it was checked and failed, an error that says by how much and what may be done.
+Status must_agree(const CheckReport& code_check);
+
 // The inputs that a check failed on, else ordinary ones, and how far results may be apart there. Errors: those of
 // drawing.
 struct CheckedInputs {

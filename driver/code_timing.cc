@@ -1,15 +1,61 @@
 #include "code_timing.h"
 
+#include <algorithm>
+#include <set>
+
+#include "machine.h"
 #include "time_in_turns.h"
 
 namespace gopt::driver {
 
-Result<MeasuredLatency> measure_latency(PlannedGraph& original, PlannedGraph& result, const DriverOptions& options) {
-  GOPT_ASSIGN_OR_RETURN(RunnableModel * a, original.code());
-  GOPT_ASSIGN_OR_RETURN(RunnableModel * b, result.code());
-  GOPT_ASSIGN_OR_RETURN(const PairedTimes times, time_in_turns(*a, *b, options.seed, options.runs));
-  GOPT_ASSIGN_OR_RETURN(const Plan* plan, result.plan());
-  return MeasuredLatency{times.first_ms, times.second_ms, times.ratio, print_plan(*plan)};
+std::optional<std::string> why_code_cannot_run(const Target& target) {
+  if (target.kind == TargetKind::Cuda && !cuda_machine()) return "CUDA code is run on a machine with a GPU";
+  return std::nullopt;
+}
+
+CodeTimer::CodeTimer(const DriverOptions& options, const CostSource& costs, std::vector<PlannedGraph*> known)
+    : options_(options), costs_(costs) {
+  for (PlannedGraph* graph : known) known_.emplace(graph->graph().hash(), graph);
+}
+
+PlannedGraph& CodeTimer::planned(const Graph& graph) {
+  const auto known = known_.find(graph.hash());
+  return known != known_.end() ? *known->second
+                               : made_.try_emplace(graph.hash(), graph, options_.target, costs_).first->second;
+}
+
+Result<std::vector<std::vector<double>>> CodeTimer::time(const std::vector<Graph>& graphs) {
+  std::set<Hash128> wanted;
+  for (const Graph& graph : graphs) wanted.insert(graph.hash());
+  std::erase_if(made_, [&](const auto& made) { return !wanted.contains(made.first); });
+  std::map<std::string, Tensor> inputs;
+  std::vector<Turn> turns;
+  for (const Graph& graph : graphs) {
+    GOPT_ASSIGN_OR_RETURN(RunnableModel * code, planned(graph).code_for_target());
+    if (turns.empty()) {
+      GOPT_ASSIGN_OR_RETURN(inputs, code->draw(options_.seed));
+    }
+    turns.push_back([&inputs, code, runs = 0]() mutable -> Result<double> {
+      constexpr double kTurnMs = 4;
+      constexpr int kWarmUp = 2, kMostRuns = 50;
+      if (runs == 0) {
+        GOPT_ASSIGN_OR_RETURN(const std::vector<double> once, code->time(inputs, kWarmUp, 1));
+        runs = std::clamp(static_cast<int>(kTurnMs / once[0]), 1, kMostRuns);
+      }
+      GOPT_ASSIGN_OR_RETURN(const std::vector<double> times, code->time(inputs, 0, runs));
+      return *std::min_element(times.begin(), times.end());
+    });
+  }
+  const TurnLimits limits{.most_rounds = options_.runs, .least_rounds = std::min(5, options_.runs)};
+  return take_turns(turns, limits);
+}
+
+std::optional<PlannedGraph> CodeTimer::take(const Graph& graph) {
+  const auto made = made_.find(graph.hash());
+  if (made == made_.end()) return std::nullopt;
+  std::optional<PlannedGraph> taken(std::move(made->second));
+  made_.erase(made);
+  return taken;
 }
 
 std::optional<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, PhaseClock& clock) {

@@ -1,13 +1,35 @@
 // The emitted code of an optimization, timed on this machine: against the original's, and under another plan.
 #pragma once
 
+#include <map>
+
 #include "gopt/driver.h"
 #include "planned_graph.h"
 
 namespace gopt::driver {
 
-// Original and result in turns. Errors: those of planning, building and running either.
-Result<MeasuredLatency> measure_latency(PlannedGraph& original, PlannedGraph& result, const DriverOptions& options);
+// Why code for the target cannot be run here; nothing where it can.
+std::optional<std::string> why_code_cannot_run(const Target& target);
+
+// Times graphs by the code of their plans, in turns and in this process, on inputs drawn for the first.
+class CodeTimer : public ModelTimer {
+ public:
+  // Both have to outlive it; their code is used where it is of a graph that is timed.
+  CodeTimer(const DriverOptions& options, const CostSource& costs, std::vector<PlannedGraph*> known);
+  std::string name() const override { return "emitted code"; }
+  // Errors: those of planning, building and running one of them.
+  Result<std::vector<std::vector<double>>> time(const std::vector<Graph>& graphs) override;
+  // What was made of a graph that was timed last; nothing where it is one of those that were known.
+  std::optional<PlannedGraph> take(const Graph& graph);
+
+ private:
+  PlannedGraph& planned(const Graph& graph);
+
+  const DriverOptions& options_;
+  const CostSource& costs_;
+  std::map<Hash128, PlannedGraph*> known_;
+  std::map<Hash128, PlannedGraph> made_;  // of the last call only: code holds its weights
+};
 
 // Kernels were timed one by one, maybe while the machine was busy: where the plan that analytic costs would choose is
 // another one, both are timed whole, and the graph keeps the faster one. Nothing where there is no other plan, or no

@@ -7,7 +7,6 @@
 #include "machine_speed.h"
 #include "onnx_target.h"
 #include "searches.h"
-#include "time_in_turns.h"
 
 namespace gopt {
 
@@ -45,8 +44,9 @@ class Optimization {
                    " random inputs; nothing is written"};
     if (options_.timer && options_.target.kind == TargetKind::Onnx) GOPT_RETURN_IF_ERROR(judge_result());
     if (options_.wants_code && options_.times_code) {
-      time_both();
+      judge_code();
       time_plan();
+      GOPT_RETURN_IF_ERROR(check_code_of_result());
     }
     if (options_.wants_code) {
       GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
@@ -141,9 +141,8 @@ class Optimization {
       outcome_.result.origins.push_back({NodeId{node}});
   }
 
-  // The result by the times of its runtime, against the original and what is found without each of its rules.
-  Status judge_result() {
-    const Running running(clock_, "timing in the runtime");
+  // The result by its times, against the original and what is found without each of its rules.
+  Result<JudgedModel> judged_by(ModelTimer& timer, const JudgeOptions& options) {
     GOPT_ASSIGN_OR_RETURN(const OptimizeResult passes, searches_.passes_alone());
     std::vector<Candidate> others;
     for (const std::string& rule : applied_rules(outcome_.result))
@@ -152,39 +151,64 @@ class Optimization {
         const bool is_writable = !options_.is_writable || options_.is_writable(result.graph).ok();
         return is_writable ? std::optional(std::move(result)) : std::nullopt;
       });
-    GOPT_ASSIGN_OR_RETURN(JudgedModel judged,
-                          judge(original_.graph(), passes, outcome_.result, others, *options_.timer));
-    outcome_.runtime_times = judged.times;
-    if (judged.kept)
-      keep(*std::move(judged.kept));
+    return judge(original_.graph(), passes, outcome_.result, others, timer, options);
+  }
+
+  // The result is checked already; what is found without one of its rules is not.
+  void keep_judged(std::optional<OptimizeResult> kept, std::optional<PlannedGraph> planned) {
+    if (kept && kept->graph.hash() == result().graph().hash()) return;
+    if (kept)
+      keep(*std::move(kept));
     else
       keep_original();
+    if (planned) result_.emplace(*std::move(planned));
     outcome_.check = check();
-    if (!outcome_.check.checked || outcome_.check.passed) return Unit{};
+    if (!outcome_.check.checked || outcome_.check.passed) return;
     outcome_.notes.push_back("the fastest model does not agree with the original: it is left as it was");
     keep_original();
     outcome_.check = check();
+  }
+
+  Status judge_result() {
+    const Running running(clock_, "timing in the runtime");
+    GOPT_ASSIGN_OR_RETURN(JudgedModel judged, judged_by(*options_.timer, {}));
+    outcome_.runtime_times = judged.times;
+    keep_judged(std::move(judged.kept), std::nullopt);
     return Unit{};
   }
 
-  // Original and result, timed in turns on this machine; the faster one is kept.
-  void time_both() {
-    if (options_.target.kind != TargetKind::Cpu) {
-      outcome_.latency_note = "not measured: CUDA code is timed on a machine with a GPU";
+  // Original and result, timed in turns on the machine that the code is for; where the original is faster, so may be
+  // what is found without one of the rules.
+  void judge_code() {
+    if (const auto why = why_code_cannot_run(options_.target)) {
+      outcome_.latency_note = "not measured: " + *why;
       return;
     }
     if (!is_rewritten(original_, result())) return;
+    constexpr double kSecondsForOthers = 40;
     const Running running(clock_, "timing the code");
-    const auto latency = measure_latency(original_, result(), options_);
-    if (!latency.ok()) {
-      outcome_.latency_note = "not measured: " + latency.error().message;
+    CodeTimer timer(options_, costs_, {&original_, &result()});
+    auto judged = judged_by(timer, {.is_content = true, .seconds_for_others = kSecondsForOthers});
+    if (!judged.ok()) {
+      outcome_.latency_note = "not measured: " + judged.error().message;
       return;
     }
-    outcome_.latency = *latency;
-    if (latency->speedup >= kTimingNoise) return;
-    outcome_.latency_note = "the rewritten model was not faster; the unrewritten one is what was kept";
-    keep_original();
-    outcome_.check = check();
+    PlannedGraph& timed = result();
+    std::optional<PlannedGraph> other = judged->kept ? timer.take(judged->kept->graph) : std::nullopt;
+    const auto plan = (other ? *other : timed).plan();
+    const RuntimeTimes& times = judged->times;
+    outcome_.latency = {times.before_ms, times.after_ms, times.speedup, plan.ok() ? print_plan(**plan) : ""};
+    if (!judged->kept)
+      outcome_.latency_note = "the rewritten model was not faster; the unrewritten one is what was kept";
+    keep_judged(std::move(judged->kept), std::move(other));
+  }
+
+  // Code that computes something else is never written.
+  Status check_code_of_result() {
+    if (why_code_cannot_run(options_.target)) return Unit{};
+    const Running running(clock_, "checking");
+    outcome_.code_check = check_code(result(), options_, outcome_.result.after.operations);
+    return outcome_.code_check ? must_agree(*outcome_.code_check) : Unit{};
   }
 
   void time_plan() {

@@ -10,32 +10,49 @@
 namespace gopt::driver {
 namespace {
 
-constexpr double kSecondsForOthers = 120;
-
 class Judge {
  public:
-  Judge(const Graph& original, const OptimizeResult& passes, ModelTimer& timer)
-      : original_(original), passes_(passes), timer_(timer), started_(std::chrono::steady_clock::now()) {}
+  Judge(const Graph& original, const OptimizeResult& passes, ModelTimer& timer, const JudgeOptions& options)
+      : original_(original),
+        passes_(passes),
+        timer_(timer),
+        options_(options),
+        started_(std::chrono::steady_clock::now()) {}
 
   Result<JudgedModel> run(const OptimizeResult& found, const std::vector<Candidate>& others) {
     judged_.times.runtime = timer_.name();
     judged_.times.kept = "the original";
     seen_ = {original_.hash(), passes_.graph.hash()};
-    GOPT_RETURN_IF_ERROR(consider_passes());
-    GOPT_RETURN_IF_ERROR(consider(found));
-    for (const Candidate& other : others) {
-      if (seconds() > kSecondsForOthers) break;
-      GOPT_ASSIGN_OR_RETURN(const std::optional<OptimizeResult> result, other());
-      if (result) GOPT_RETURN_IF_ERROR(consider(*result));
+    if (options_.is_content) GOPT_RETURN_IF_ERROR(consider(found));
+    const RuntimeTimes of_found = judged_.times;
+    if (!judged_.kept) {
+      GOPT_RETURN_IF_ERROR(consider_all(found, others));
+      if (!judged_.kept && of_found.before_ms > 0) tell_times_of(of_found);
     }
-    GOPT_RETURN_IF_ERROR(compare_with_original());
     judged_.times.seconds = seconds();
     return std::move(judged_);
   }
 
  private:
+  void tell_times_of(const RuntimeTimes& times) {
+    judged_.times.before_ms = times.before_ms;
+    judged_.times.after_ms = times.after_ms;
+    judged_.times.speedup = times.speedup;
+    judged_.times.noise = times.noise;
+  }
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count(); }
   const Graph& best() const { return judged_.kept ? judged_.kept->graph : original_; }
+
+  Status consider_all(const OptimizeResult& found, const std::vector<Candidate>& others) {
+    GOPT_RETURN_IF_ERROR(consider_passes());
+    GOPT_RETURN_IF_ERROR(consider(found));
+    for (const Candidate& other : others) {
+      if (seconds() > options_.seconds_for_others) break;
+      GOPT_ASSIGN_OR_RETURN(const std::optional<OptimizeResult> result, other());
+      if (result) GOPT_RETURN_IF_ERROR(consider(*result));
+    }
+    return compare_with_original();
+  }
 
   // The passes alone are kept unless they make it slower.
   Status consider_passes() {
@@ -83,6 +100,7 @@ class Judge {
   const Graph& original_;
   const OptimizeResult& passes_;
   ModelTimer& timer_;
+  const JudgeOptions& options_;
   const std::chrono::steady_clock::time_point started_;
   std::set<Hash128> seen_;
   JudgedModel judged_;
@@ -103,8 +121,8 @@ Speedup speedup(const std::vector<double>& before, const std::vector<double>& af
 }
 
 Result<JudgedModel> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
-                          const std::vector<Candidate>& others, ModelTimer& timer) {
-  return Judge(original, passes, timer).run(found, others);
+                          const std::vector<Candidate>& others, ModelTimer& timer, const JudgeOptions& options) {
+  return Judge(original, passes, timer, options).run(found, others);
 }
 
 }  // namespace gopt::driver

@@ -17,11 +17,16 @@ struct JudgedModel {
   RuntimeTimes times;
 };
 
+struct JudgeOptions {
+  bool is_content = false;  // where `found` is faster than the original, nothing else is timed
+  double seconds_for_others = 120;
+};
+
 // `found` against the original in turns, then each other candidate against the best so far, as long as there is time.
 // Faster is what is faster by more than the noise; of `passes`, which no rule changed, it is enough that it is not
 // slower. Errors: those of the timer, of candidates.
 Result<JudgedModel> judge(const Graph& original, const OptimizeResult& passes, const OptimizeResult& found,
-                          const std::vector<Candidate>& others, ModelTimer& timer);
+                          const std::vector<Candidate>& others, ModelTimer& timer, const JudgeOptions& options = {});
 
 // How much faster than `before` `after` is, over the rounds of both.
 struct Speedup {

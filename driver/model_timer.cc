@@ -1,9 +1,7 @@
 #include "gopt/model_timer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <functional>
 #include <optional>
 
 #include "child_process.h"
@@ -11,34 +9,13 @@
 #include "gopt/onnx.h"
 #include "gopt/temporary.h"
 #include "runtime_text.h"
+#include "time_in_turns.h"
 
 namespace gopt {
 
 using namespace driver;
 
 namespace {
-
-// A round takes a turn of each model; medians over so many rounds tell a hundredth apart. Slow models have fewer.
-constexpr int kMostRounds = 21, kLeastRounds = 5;
-constexpr double kEnoughSeconds = 20;
-
-using Turn = std::function<Result<double>()>;
-
-// Rounds of turns; every other one backwards, so that none always follows the same.
-Result<std::vector<std::vector<double>>> take_turns(const std::vector<Turn>& turns) {
-  std::vector<std::vector<double>> times(turns.size());
-  const auto start = std::chrono::steady_clock::now();
-  for (int round = 0; round < kMostRounds; round++) {
-    for (size_t k = 0; k < turns.size(); k++) {
-      const size_t own = round % 2 == 0 ? k : turns.size() - 1 - k;
-      GOPT_ASSIGN_OR_RETURN(const double ms, turns[own]());
-      times[own].push_back(ms);
-    }
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (round + 1 >= kLeastRounds && seconds > kEnoughSeconds) break;
-  }
-  return times;
-}
 
 Result<double> parse_milliseconds(const std::string& line) {
   size_t used = 0;

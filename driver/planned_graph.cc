@@ -44,9 +44,19 @@ Result<RunnableModel*> PlannedGraph::code() {
   return code_.get();
 }
 
+Result<RunnableModel*> PlannedGraph::code_for_target() {
+  if (target_.kind != TargetKind::Cuda) return code();
+  if (!gpu_code_) {
+    GOPT_ASSIGN_OR_RETURN(const Plan* plan, made(plan_, target_));
+    GOPT_ASSIGN_OR_RETURN(gpu_code_, compile_plan(*plan, target_.threads));
+  }
+  return gpu_code_.get();
+}
+
 void PlannedGraph::take_plan_of(PlannedGraph other) {
   plan_ = std::move(other.plan_);
   code_ = std::move(other.code_);
+  gpu_code_ = std::move(other.gpu_code_);
 }
 
 }  // namespace gopt::driver

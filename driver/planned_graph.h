@@ -25,10 +25,13 @@ class PlannedGraph {
   PlannedGraph(Graph graph, const Target& target, const CostSource& costs);
 
   const Graph& graph() const { return graph_; }
+  bool is_for_gpu() const { return target_.kind == TargetKind::Cuda; }
   // For the target. Errors: what cannot be planned.
   Result<const Plan*> plan();
   // For this machine's CPU: the plan's own code, where that is the target. Errors: those of planning and building.
   Result<RunnableModel*> code();
+  // The plan's own code, for this machine's CPU or its GPU. Errors: those of planning and building, no GPU.
+  Result<RunnableModel*> code_for_target();
   // Takes the place of its plan and code; of the same graph and target.
   void take_plan_of(PlannedGraph other);
 
@@ -39,7 +42,7 @@ class PlannedGraph {
   Target target_;
   const CostSource& costs_;
   std::optional<Plan> plan_, cpu_plan_;
-  std::unique_ptr<RunnableModel> code_;
+  std::unique_ptr<RunnableModel> code_, gpu_code_;
 };
 
 }  // namespace gopt::driver

@@ -1,9 +1,24 @@
 // Two models timed in turns on this machine, so that what disturbs one disturbs the other.
 #pragma once
 
+#include <functional>
+
 #include "gopt/runnable_model.h"
 
 namespace gopt::driver {
+
+// A turn of one of several models: its milliseconds.
+using Turn = std::function<Result<double>()>;
+
+struct TurnLimits {
+  int most_rounds = 21;  // of a turn of each; medians over so many tell a hundredth apart
+  int least_rounds = 5;  // after which `enough_seconds` ends it
+  double enough_seconds = 20;
+};
+
+// For each model, one number a round; every other round goes backwards, so that none always follows the same. Errors:
+// the first of a turn.
+Result<std::vector<std::vector<double>>> take_turns(const std::vector<Turn>& turns, const TurnLimits& limits = {});
 
 struct PairedTimes {
   double first_ms = 0, second_ms = 0;  // medians

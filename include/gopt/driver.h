@@ -58,7 +58,7 @@ struct DriverOptions {
   uint64_t seed = 0;  // of the inputs that the result is timed on; the check has the next one
   bool wants_code = false;
   bool wants_plans = false;  // the result's and the original's, where they can be planned
-  bool times_code = true;    // the result's code against the original's, where code is wanted for this machine
+  bool times_code = true;    // where code is wanted: it is run here, against the original's, and checked
   int runs = 15;             // timed runs of each, in turns
   // An ONNX file is wanted. Where code is wanted too, both are one choice, unless a runtime would be slower with it.
   bool wants_onnx = false;
@@ -100,6 +100,7 @@ struct Outcome {
   std::vector<RefusedRule> refused;           // proved by their records alone
   std::vector<std::string> notes;             // warnings: of records, of results that were not kept
   CheckReport check;
+  std::optional<CheckReport> code_check;  // the plan's code against another way to compute its graph, where it was run
   bool has_measured_costs = false;
   std::string machine;        // whose times they are
   int kernels_timed = 0;      // that the cache did not know
@@ -116,7 +117,8 @@ struct Outcome {
 };
 
 // Errors: unknown rules or passes in the options, a cache that cannot be read or written, or has times of several GPUs
-// and not of the one that is asked for, and, where code is wanted, those of planning.
+// and not of the one that is asked for, and, where code is wanted, those of planning, and code that does not
+// compute what its graph means.
 Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options);
 
 // Random inputs in valid ranges: standard normal floats; integers that index a tensor stay within its extents. Errors:

@@ -209,7 +209,8 @@ void add_optimize_flags(CLI::App& app, OptimizeOptions& o) {
   app.add_option("--runs", o.runs, "timed runs of original and optimized code each")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_flag("!--no-measure", o.measure, "do not time the emitted code against the original's");
+  app.add_flag("!--no-measure", o.measure,
+               "run no emitted code: it is neither timed against the original's nor checked");
   add_runtime_flags(app, o.runtime);
   app.add_flag("--dry-run", o.dry_run, "write nothing");
   app.add_flag("--force", o.force, "overwrite existing files");

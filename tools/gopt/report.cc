@@ -135,6 +135,7 @@ void print_report(const OptimizationReport& r) {
   if (r.outcome.onnx) fmt::print("onnx             {}\n", onnx_text(r));
   if (r.outcome.plan_latency) fmt::print("plan             {}\n", plan_text(*r.outcome.plan_latency));
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
+  if (r.outcome.code_check) fmt::print("code             {}\n", check_text(*r.outcome.code_check));
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);
   if (!r.emitted.empty()) fmt::print("emitted          {}\n", r.emitted);
   const auto back = earned_back(r);

@@ -107,8 +107,7 @@ json differences_json(const std::vector<Difference>& differences) {
   return outputs;
 }
 
-json check_json(const OptimizationReport& r) {
-  const CheckReport& check = r.outcome.check;
+json check_json(const CheckReport& check, const Tolerance& tolerance) {
   json by_draw = json::array();
   for (size_t k = 0; k < check.differences_of_draw.size(); k++)
     by_draw.push_back({{"inputs", check.draws[k]}, {"outputs", differences_json(check.differences_of_draw[k])}});
@@ -123,8 +122,8 @@ json check_json(const OptimizationReport& r) {
           {"extents", check.extents},
           {"outputs", differences_json(check.differences)},
           {"by_draw", by_draw},
-          {"rtol", r.options.check.tolerance.relative},
-          {"atol", r.options.check.tolerance.absolute}};
+          {"rtol", tolerance.relative},
+          {"atol", tolerance.absolute}};
 }
 
 json passes_json(const OptimizeResult& result) {
@@ -153,6 +152,7 @@ void add_optional_parts(const OptimizationReport& r, json& report) {
   const Outcome& outcome = r.outcome;
   if (const auto back = earned_back(r))
     report["earned_back"] = {{"runs", back->runs}, {"by", back->is_measured ? "measured" : "estimated"}};
+  if (outcome.code_check) report["code_check"] = check_json(*outcome.code_check, r.options.check.tolerance);
   if (outcome.latency)
     report["latency"] = {{"before_ms", outcome.latency->before_ms},
                          {"after_ms", outcome.latency->after_ms},
@@ -191,7 +191,7 @@ json report_json(const OptimizationReport& r) {
                  {"passes", passes_json(r.outcome.result)},
                  {"search", search_json(r)},
                  {"cost", cost_json(r)},
-                 {"check", check_json(r)},
+                 {"check", check_json(r.outcome.check, r.options.check.tolerance)},
                  {"latency_note", r.outcome.latency_note},
                  {"phases", phases_json(r)},
                  {"seconds", r.seconds},

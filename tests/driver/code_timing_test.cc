@@ -1,0 +1,165 @@
+// Emitted code is judged by its own times, on the machine that it is for, and checked against what its graph says.
+#include "../../driver/code_timing.h"
+
+#include <gtest/gtest.h>
+
+#include "../../driver/check.h"
+#include "../../driver/judge.h"
+#include "../../driver/machine.h"
+#include "../support/graph_with_weights.h"
+#include "gopt/rule.h"
+
+namespace gopt::driver {
+namespace {
+
+Graph chain_of(int relus) {
+  std::string text = "  input x : f32[64]\n  n0 = Neg(x)\n";
+  for (int k = 0; k < relus; k++) text += "  n" + std::to_string(k + 1) + " = Relu(n" + std::to_string(k) + ")\n";
+  return graph_with_weights(text + "  output y = n" + std::to_string(relus) + "\n");
+}
+OptimizeResult result_of(Graph graph) {
+  OptimizeResult result;
+  result.graph = std::move(graph);
+  return result;
+}
+
+// Milliseconds by the number of nodes.
+class TableTimer : public ModelTimer {
+ public:
+  explicit TableTimer(std::map<size_t, double> ms) : ms_(std::move(ms)) {}
+  std::string name() const override { return "table"; }
+  Result<std::vector<std::vector<double>>> time(const std::vector<Graph>& graphs) override {
+    calls++;
+    std::vector<std::vector<double>> times;
+    for (const Graph& graph : graphs) times.emplace_back(9, ms_.at(graph.nodes().size()));
+    return times;
+  }
+  int calls = 0;
+
+ private:
+  std::map<size_t, double> ms_;
+};
+
+struct Judged {
+  Result<JudgedModel> model;
+  int calls, others_asked;
+};
+// The original is a chain of four, the passes alone give three, the result is two, without a rule it is one.
+Judged judged_by(double four, double three, double two, double one) {
+  const size_t own = chain_of(0).nodes().size();
+  TableTimer timer({{own + 4, four}, {own + 3, three}, {own + 2, two}, {own + 1, one}});
+  int asked = 0;
+  const Candidate other = [&]() -> Result<std::optional<OptimizeResult>> {
+    asked++;
+    return std::optional(result_of(chain_of(1)));
+  };
+  auto model = judge(chain_of(4), result_of(chain_of(3)), result_of(chain_of(2)), {other}, timer, {.is_content = true});
+  return {std::move(model), timer.calls, asked};
+}
+size_t kept_relus(const JudgedModel& model) {
+  return model.kept ? model.kept->graph.nodes().size() - chain_of(0).nodes().size() : 4;
+}
+
+TEST(ContentJudge, KeepsAResultThatIsFasterAndTimesNothingElse) {
+  const Judged judged = judged_by(10, 9, 5, 1);
+  ASSERT_TRUE(judged.model.ok());
+  EXPECT_EQ(kept_relus(*judged.model), 2U);
+  EXPECT_EQ(judged.calls, 1);
+  EXPECT_EQ(judged.others_asked, 0);
+  EXPECT_DOUBLE_EQ(judged.model->times.speedup, 2);
+}
+
+TEST(ContentJudge, LooksForAnotherWhereTheResultIsNoFaster) {
+  const Judged judged = judged_by(10, 10, 10, 8);
+  ASSERT_TRUE(judged.model.ok());
+  EXPECT_EQ(kept_relus(*judged.model), 1U);
+  EXPECT_EQ(judged.others_asked, 1);
+  EXPECT_DOUBLE_EQ(judged.model->times.speedup, 1.25);
+}
+
+TEST(ContentJudge, KeepsTheOriginalWhereNothingIsFasterAndTellsTheTimesOfTheResult) {
+  const Judged judged = judged_by(10, 12, 20, 11);
+  ASSERT_TRUE(judged.model.ok());
+  EXPECT_FALSE(judged.model->kept);
+  EXPECT_DOUBLE_EQ(judged.model->times.after_ms, 20);
+  EXPECT_DOUBLE_EQ(judged.model->times.speedup, 0.5);
+}
+
+TEST(CodeTimer, TimesGraphsByTheirCodeAndKeepsWhatItMade) {
+  const DriverOptions options{.runs = 3};
+  const CostSource costs;
+  PlannedGraph original(chain_of(2), options.target, costs);
+  CodeTimer timer(options, costs, {&original});
+  const auto times = timer.time({original.graph(), chain_of(1)});
+  ASSERT_TRUE(times.ok()) << times.error().message;
+  ASSERT_EQ(times->size(), 2U);
+  for (const auto& rounds : *times) {
+    ASSERT_EQ(rounds.size(), 3U);
+    for (const double ms : rounds) EXPECT_GT(ms, 0);
+  }
+  EXPECT_FALSE(timer.take(original.graph()));
+  EXPECT_TRUE(timer.take(chain_of(1)));
+  EXPECT_FALSE(timer.take(chain_of(1)));
+}
+
+TEST(CodeCheck, AgreesWithTheInterpreterWhereTheCodeIsOfTheGraph) {
+  const DriverOptions options;
+  const CostSource costs;
+  PlannedGraph graph(chain_of(1), options.target, costs);
+  const auto report = check_code(graph, options, 100);
+  ASSERT_TRUE(report && report->checked) << (report ? report->why_not : "none");
+  EXPECT_TRUE(report->passed);
+  EXPECT_EQ(report->engine, "interpreter");
+  EXPECT_TRUE(must_agree(*report).ok());
+}
+
+TEST(CodeCheck, CodeOfAnotherGraphIsAnError) {
+  const DriverOptions options;
+  const CostSource costs;
+  PlannedGraph graph(chain_of(1), options.target, costs);
+  PlannedGraph other(chain_of(0), options.target, costs);
+  ASSERT_TRUE(other.code().ok());
+  graph.take_plan_of(std::move(other));
+  const auto report = check_code(graph, options, 100);
+  ASSERT_TRUE(report && report->checked);
+  EXPECT_FALSE(report->passed);
+  const Status status = must_agree(*report);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("output y:"), std::string::npos) << status.error().message;
+}
+
+TEST(CodeCheck, WhatTheInterpreterIsTooSlowForIsLeftToTheOtherCheck) {
+  const DriverOptions options;
+  const CostSource costs;
+  PlannedGraph graph(chain_of(1), options.target, costs);
+  EXPECT_FALSE(check_code(graph, options, 1e12));
+}
+
+TEST(CodeForAGpu, IsTimedAndCheckedWhereThereIsOne) {
+  auto database = load_rules(GOPT_SHIPPED_RULES "/core.rules");
+  ASSERT_TRUE(database.ok());
+  DriverOptions options{.target = {TargetKind::Cuda, 1}, .wants_code = true, .runs = 9};
+  options.search.max_steps = 20;
+  const Graph graph = graph_with_weights(R"(  input x : f32[64,256]
+  input w0 : f32[256,256]
+  a = MatMul(x, w0)
+  b = Relu(a)
+  c = Relu(b)
+  d = MatMul(c, w0)
+  output y = d
+)");
+  const auto outcome = optimize_graph(graph, database->rules, options);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  if (!cuda_machine()) {
+    EXPECT_EQ(outcome->latency_note, "not measured: CUDA code is run on a machine with a GPU");
+    EXPECT_FALSE(outcome->code_check);
+    return;
+  }
+  ASSERT_TRUE(outcome->code_check);
+  EXPECT_TRUE(outcome->code_check->checked) << outcome->code_check->why_not;
+  EXPECT_TRUE(outcome->code_check->passed);
+  EXPECT_TRUE(outcome->latency || outcome->result.applied.empty()) << outcome->latency_note;
+}
+
+}  // namespace
+}  // namespace gopt::driver
