@@ -20,6 +20,8 @@ std::string storage_name(ElementType element) {
   switch (element) {
     case ElementType::Float32: return "float";
     case ElementType::Float64: return "double";
+    case ElementType::Float16: return "gopt_half";
+    case ElementType::BFloat16: return "gopt_bfloat16";
     case ElementType::Bool:
     case ElementType::UInt8: return "uint8_t";
     case ElementType::Int8: return "int8_t";
@@ -37,6 +39,8 @@ Scalar scalar_of(ElementType element) {
   if (element == ElementType::Float64) return Scalar::Double;
   return is_floating(element) ? Scalar::Float : Scalar::Int;
 }
+
+bool is_half(ElementType element) { return element == ElementType::Float16 || element == ElementType::BFloat16; }
 
 std::string literal(double value, Scalar scalar) {
   if (scalar == Scalar::Bool || scalar == Scalar::Int) {
@@ -66,8 +70,13 @@ std::string converted(const std::string& text, Scalar from, Scalar to) {
   return "(" + type_name(to) + ")" + text;
 }
 
+namespace {
+bool is_real(Scalar scalar) { return scalar == Scalar::Float || scalar == Scalar::Double; }
+}  // namespace
+
 std::string stored(const std::string& text, Scalar from, ElementType to) {
   if (to == ElementType::Bool) return "(uint8_t)(" + text + " != 0)";
+  if (is_half(to)) return storage_name(to) + "(" + (is_real(from) ? text : converted(text, from, Scalar::Float)) + ")";
   const std::string value = converted(text, from, scalar_of(to));
   return scalar_of(to) == Scalar::Int && to != ElementType::Int64 ? "(" + storage_name(to) + ")" + value : value;
 }

@@ -81,7 +81,9 @@ std::string Writer::cond_text(const Cond& cond, const Scope& scope) const {
 }
 
 std::string Writer::read_text(const Expr& e, const Scope& scope) const {
-  return "in" + std::to_string(e->input) + "[" + index_text(e->subscripts[0], scope) + "]";
+  const bool widens = is_half(body_.inputs[static_cast<size_t>(e->input)]);
+  return std::string(widens ? "(float)in" : "in") + std::to_string(e->input) + "[" +
+         index_text(e->subscripts[0], scope) + "]";
 }
 
 // What the arguments are computed in, for a result of that type.
@@ -115,6 +117,7 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     case ExprKind::Convert: {
       const Scalar from = type_of(e->args[0], Scalar::Double);
       const std::string value = stored(a[0], from, e->type);
+      if (is_half(e->type)) return "(float)" + value;  // rounded as it is where it is stored
       return type == Scalar::Int ? "(int64_t)" + value : value;
     }
     case ExprKind::Call: {

@@ -23,8 +23,9 @@ bool is_small_constant(const Value& value) {
 
 namespace {
 
-bool has_code(ElementType type) {
-  return is_computable(type) && type != ElementType::Float16 && type != ElementType::BFloat16;
+bool has_code(ElementType type, TargetKind target) {
+  const bool is_half = type == ElementType::Float16 || type == ElementType::BFloat16;
+  return is_computable(type) && (!is_half || target == TargetKind::Cpu);
 }
 
 // What tolerant costs take symbols to be.
@@ -56,8 +57,12 @@ class Describer {
       cover_.node_ids[nodes[id].get()] = id;
       GOPT_RETURN_IF_ERROR(add_node(id, *nodes[id]));
     }
-    for (const GraphOutput& output : cover_.graph.outputs())
-      cover_.values[cover_.index_of(output.value)].is_output = true;
+    for (const GraphOutput& output : cover_.graph.outputs()) {
+      ValueCover& value = cover_.values[cover_.index_of(output.value)];
+      value.is_output = true;
+      if (!cover_.options.tolerant && !has_code(value.element, cover_.options.target.kind))
+        return no_code(*output.value.node, value.element);
+    }
     return Unit{};
   }
 
@@ -79,18 +84,22 @@ class Describer {
     return Unit{};
   }
 
+  static Error no_code(const Node& node, ElementType element) {
+    return {describe(node) + ": there is no code for tensors of type " + to_string(element)};
+  }
+
   Status add_value(NodeCover& own, const Node& node, const TensorType& type) {
     ValueCover value;
     value.element = type.element;
     const bool known = resolve(type, value.dims);
-    const bool code = has_code(type.element);
+    const bool code = has_code(type.element, cover_.options.target.kind);
     if (cover_.options.tolerant) {
       if (!known || !code) own.role = Role::Unplanned;
     } else if (!known) {
       return Error{describe(node) + ": extents " + to_string(type) +
                    " are not numbers; fix them with --shape NAME=1x3x224x224"};
     } else if (!code && !own.weight_only) {
-      return Error{describe(node) + ": there is no code for tensors of type " + to_string(type.element)};
+      return no_code(node, type.element);
     }
     cover_.values.push_back(std::move(value));
     return Unit{};

@@ -1,9 +1,11 @@
 #include "emit_cpu.h"
 
+#include <algorithm>
 #include <map>
 
 #include "../abi.h"
 #include "../buffers.h"
+#include "../writer.h"
 #include "loops.h"
 
 namespace gopt::codegen {
@@ -33,11 +35,15 @@ class CpuEmitter {
                                    "gopt_rows.h",       "gopt_rows.cc",  "gopt_convolution.h", "gopt_convolution.cc",
                                    "gopt_dnnl.h",       "gopt_dnnl.cc",  "CMakeLists.txt",     "example.cc"};
     if (plan_.times_kernels) files.push_back("gopt_timing.h");
+    const bool has_halves = std::any_of(std::begin(bodies_), std::end(bodies_), [](const std::string& text) {
+      return text.find("gopt_half") != std::string::npos || text.find("gopt_bfloat16") != std::string::npos;
+    });
+    if (has_halves) files.push_back("gopt_half.h");
     for (const char* file : files) code.files.push_back({file, std::string(runtime_text(file))});
     code.files.push_back(
         {"kernels.h",
          "// Generated loops, one function for each distinct kernel.\n#pragma once\n\n#include <cstdint>\n\n" +
-             declarations_});
+             std::string(has_halves ? "#include \"gopt_half.h\"\n\n" : "") + declarations_});
     for (size_t i = 0; i < kKernelFiles; i++)
       code.files.push_back({"kernels_" + std::to_string(i) + ".cc",
                             "#include \"gopt_math.h\"\n#include \"kernels.h\"\n\n" + bodies_[i]});
@@ -62,14 +68,9 @@ class CpuEmitter {
   }
 
   std::string argument(BufferId id) const {
-    static const std::map<ElementType, std::string> names{
-        {ElementType::Float32, "float"},   {ElementType::Float64, "double"},  {ElementType::Bool, "uint8_t"},
-        {ElementType::UInt8, "uint8_t"},   {ElementType::Int8, "int8_t"},     {ElementType::UInt16, "uint16_t"},
-        {ElementType::Int16, "int16_t"},   {ElementType::UInt32, "uint32_t"}, {ElementType::Int32, "int32_t"},
-        {ElementType::UInt64, "uint64_t"}, {ElementType::Int64, "int64_t"}};
     const Location location = locate(plan_, id);
     const bool constant = location.place == BufferPlace::Input || location.place == BufferPlace::Weight;
-    return std::string(constant ? "(const " : "(") + names.at(plan_.buffer(id).element) + "*)(" +
+    return std::string(constant ? "(const " : "(") + storage_name(plan_.buffer(id).element) + "*)(" +
            pointer_text(location) + ")";
   }
 

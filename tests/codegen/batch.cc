@@ -28,11 +28,13 @@ Tensor random_tensor(const TensorType& type, std::mt19937_64& random, int64_t in
 std::string difference(const Tensor& got, const Tensor& wanted) {
   if (got.type() != wanted.type() || got.dims() != wanted.dims()) return "another type";
   const std::vector<double> a = got.to_doubles(), b = wanted.to_doubles();
+  const double digits = got.type() == ElementType::Float16 ? 2e-3 : got.type() == ElementType::BFloat16 ? 2e-2 : 1e-4;
   double largest = 1e-6;
   for (double v : b)
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   for (size_t i = 0; i < a.size(); i++) {
-    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || std::abs(a[i] - b[i]) <= 1e-4 * largest;
+    const bool same =
+        a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || std::abs(a[i] - b[i]) <= digits * largest;
     if (!same)
       return "element " + std::to_string(i) + " of " + std::to_string(a.size()) + " is " + std::to_string(a[i]) +
              ", not " + std::to_string(b[i]);

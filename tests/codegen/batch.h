@@ -39,7 +39,7 @@ std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, KernelCo
 
 // The small graphs of graphs_test.cc, and random nodes of every operator (operators_test.cc).
 std::vector<BatchCase> graph_cases();
-std::vector<BatchCase> operator_cases();
+std::vector<BatchCase> operator_cases(TargetKind target);
 
 // A folder of this process for emitted code, removed at exit.
 std::string scratch_folder(const std::string& name);

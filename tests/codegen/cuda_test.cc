@@ -205,7 +205,7 @@ TEST(CudaTiming, CompilesAndLinksAndTimes) {
 }
 
 TEST(EmittedCuda, EveryOperatorHasCode) {
-  for (const BatchCase& c : operator_cases()) {
+  for (const BatchCase& c : operator_cases(TargetKind::Cuda)) {
     LayoutCosts costs(false);
     const auto plan = make_plan(c.graph, {TargetKind::Cuda, 1}, costs);
     ASSERT_TRUE(plan.ok()) << c.name << ": " << plan.error().message;
@@ -337,7 +337,7 @@ TEST(EmittedCuda, ImagesMayLieWithChannelsLast) {
 TEST(EmittedCuda, OperatorsAgreeWithTheInterpreter) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
-  expect_agreement(operator_cases());
+  expect_agreement(operator_cases(TargetKind::Cuda));
 }
 
 }  // namespace

@@ -200,12 +200,41 @@ const Row kRows[] = {
      "input x : f32[3,4]\na = Shape(x)\nb = FillLike(x) {value=2.5}\nc = Add(b, x)\noutput y = a\noutput z = c"},
 };
 
+// Numbers of 16 bits in memory, computed with as floats: no library has them here, so that products are loops, too.
+const Row kHalves[] = {
+    {"HalfChain", "input x : f16[2,3,37]\na = Exp(x)\nb = Sigmoid(a)\nc = Sub(b, x)\noutput y = c\noutput z = a"},
+    {"BrainChain", "input x : bf16[2,3,37]\na = Relu(x)\nb = Mul(a, x)\noutput y = b"},
+    {"HalfToFloatAndBack",
+     "input x : f16[5,9]\na = Cast(x) {to=1}\nb = Tanh(a)\nc = Cast(b) {to=10}\noutput y = b\noutput z = c"},
+    {"RoundedBetween", "input x : f32[100]\na = Cast(x) {to=16}\nb = Cast(a) {to=1}\noutput y = b"},
+    {"DoubleToHalf", "input x : f64[100]\na = Cast(x) {to=10}\nb = Cast(x) {to=16}\noutput y = a\noutput z = b"},
+    {"HalfSoftmax", "input x : f16[3,4,70]\ny = Softmax(x) {axis=-1}\noutput y = y"},
+    {"HalfProduct", "input x : f16[4,33]\ninput w : f16[33,20]\ny = MatMul(x, w)\noutput y = y"},
+    {"HalfConvolution",
+     "input x : f16[1,3,9,8]\ninput w : f16[4,3,3,3]\ninput w2 : f16[4]\na = Conv(x, w, w2) {pads=[1,1,1,1]}\n"
+     "y = Relu(a)\noutput y = y"},
+    {"HalfPools",
+     "input x : f16[1,3,9,8]\na = MaxPool(x) {kernel_shape=[2,2]}\nb = AveragePool(x) {kernel_shape=[3,3]}\n"
+     "output y = a\noutput z = b"},
+    {"HalfMoves",
+     "input x : f16[2,6,5]\na = Transpose(x) {perm=[2,0,1]}\nb = Concat(x, x) {axis=1}\nc = Reshape(x) "
+     "{shape=[12,5]}\noutput y = a\noutput z = b\noutput u = c"},
+    {"HalfConstant", "input w : f16[3,4]\na = Neg(w)\noutput y = a"}};
+
 void expect_all_agree(bool plain, int threads) {
   for (const std::string& line : run_batch(graph_cases(), plain, {TargetKind::Cpu, threads})) ADD_FAILURE() << line;
 }
 
 TEST(EmittedGraphs, AgreeWithTheInterpreterInBlocks) { expect_all_agree(false, 2); }
 TEST(EmittedGraphs, AgreeWithTheInterpreterPlain) { expect_all_agree(true, 1); }
+
+TEST(EmittedGraphs, HalvesAgreeWithTheInterpreter) {
+  std::vector<BatchCase> cases;
+  for (const Row& row : kHalves) cases.push_back(make_case(row.name, row.text, 7));
+  for (const std::string& line : run_batch(cases, false, {TargetKind::Cpu, 2})) ADD_FAILURE() << line;
+  const BatchCase inside_a_kernel = make_case("RoundedBetweenAlone", kHalves[3].text, 8);
+  for (const std::string& line : run_batch({inside_a_kernel}, false, {TargetKind::Cpu, 2})) ADD_FAILURE() << line;
+}
 
 }  // namespace
 

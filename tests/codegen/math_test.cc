@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "gopt/type.h"
+#include "gopt_half.h"
 #include "gopt_math.h"
 
 namespace {
@@ -48,6 +50,41 @@ TEST(Math, EndsOfTheRange) {
   EXPECT_EQ(gopt_erf(INFINITY), 1.0f);
   EXPECT_EQ(gopt_erf(-INFINITY), -1.0f);
   EXPECT_EQ(gopt_exp(0.0f), 1.0f);
+}
+
+template <class Narrow>
+void expect_tensors_rounding(gopt::ElementType type) {
+  std::vector<double> doubles;
+  std::vector<float> floats;
+  for (uint32_t bits = 0; bits < 65536; bits++) {
+    Narrow narrow;
+    narrow.bits = static_cast<uint16_t>(bits);
+    const auto exact = static_cast<float>(narrow);
+    if (!std::isnan(exact)) {
+      EXPECT_EQ(Narrow(exact).bits, bits);
+    }
+    for (const double factor : {1.0, 1 + 0x1p-9, 1 + 0x1p-12, 1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40})
+      doubles.push_back(exact * factor);
+  }
+  for (const double value : doubles) floats.push_back(static_cast<float>(value));
+  const std::vector<double> of_doubles =
+      gopt::Tensor::from_values(type, {static_cast<int64_t>(doubles.size())}, doubles).to_doubles();
+  const std::vector<double> of_floats = gopt::Tensor::from_values(type, {static_cast<int64_t>(floats.size())},
+                                                                  std::vector<double>(floats.begin(), floats.end()))
+                                            .to_doubles();
+  for (size_t i = 0; i < doubles.size(); i++) {
+    if (std::isnan(doubles[i])) continue;
+    EXPECT_EQ(static_cast<float>(Narrow(doubles[i])), of_doubles[i]) << doubles[i];
+    EXPECT_EQ(static_cast<float>(Narrow(floats[i])), of_floats[i]) << floats[i];
+  }
+}
+
+TEST(Math, HalvesAreRoundedAsTensorsAre) { expect_tensors_rounding<gopt_half>(gopt::ElementType::Float16); }
+TEST(Math, BrainFloatsAreRoundedAsTensorsAre) { expect_tensors_rounding<gopt_bfloat16>(gopt::ElementType::BFloat16); }
+TEST(Math, HalvesKeepNotANumber) {
+  EXPECT_TRUE(std::isnan(static_cast<float>(gopt_half(NAN))));
+  EXPECT_TRUE(std::isnan(static_cast<float>(gopt_bfloat16(NAN))));
+  EXPECT_TRUE(std::isnan(static_cast<float>(gopt_half(static_cast<double>(NAN)))));
 }
 
 TEST(Math, Integers) {

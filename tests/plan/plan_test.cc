@@ -241,8 +241,13 @@ TEST(Plan, OpaqueNodesAreAnErrorByName) {
   EXPECT_NE(plan.error().message.find("node `frob` (custom::Frobnicate)"), std::string::npos) << plan.error().message;
 }
 
-TEST(Plan, HalfPrecisionIsAnErrorByName) {
-  auto plan = plan_of("input x : f16[4]\na = Exp(x)\noutput y = a");
+TEST(Plan, HalfPrecisionIsAnErrorByNameOnGpus) {
+  const std::string text = "input x : f16[4]\na = Exp(x)\noutput y = a";
+  EXPECT_TRUE(plan_of(text).ok());
+  auto graph = parse_graph("graph g\n" + text + "\nend");
+  ASSERT_TRUE(graph.ok());
+  auto costs = analytic_kernel_costs({});
+  auto plan = make_plan(*graph, {TargetKind::Cuda, 1}, *costs);
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.error().message.find("no code for tensors of type f16"), std::string::npos) << plan.error().message;
 }
