@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "access.h"
+#include "gopt/node_operations.h"
 
 namespace gopt::planner {
 namespace {
@@ -85,3 +86,9 @@ const NodeWork& work_of(const Node& node) {
 }
 
 }  // namespace gopt::planner
+
+namespace gopt {
+
+double scalar_operations(const Node& node) { return planner::work_of(node).operations; }
+
+}  // namespace gopt

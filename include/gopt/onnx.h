@@ -12,8 +12,8 @@
 namespace gopt {
 
 struct ImportOptions {
-  // --shape: input name to extents. Fixes symbolic dimensions, or changes the batch of a static model (constants of
-  // Reshape and the like that follow from it are recomputed, and checked).
+  // --shape: input name to extents, or a symbolic dimension's name to one. Fixes such dimensions, or changes the batch
+  // of a static model (constants of Reshape and the like that follow from it are recomputed, and checked).
   std::map<std::string, std::vector<int64_t>> shapes;
   // Operators without a definition become nodes of others, where they can: for code. What an ONNX runtime is to run
   // keeps them whole.
@@ -47,8 +47,8 @@ Status check_exportable(const Graph& graph);
 Result<Tensor> read_tensor_proto(const std::string& path, std::string* name = nullptr);
 Status write_tensor_proto(const Tensor& tensor, const std::string& name, const std::string& path);
 
-// Named tensors from / to NumPy's .npz. Reads stored and deflated entries, in either byte order and either axis order;
-// writes stored ones. Errors: no zip file, an entry that is no array of numbers, an element type that NumPy lacks.
+// Named tensors from / to NumPy's .npz; of .npy, one without a name. Reads stored and deflated entries, in either byte
+// and axis order; writes stored ones. Errors: no zip file, an entry that is no array of numbers, a type NumPy lacks.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 Result<NamedTensors> read_npz(const std::string& path);
 Status write_npz(const NamedTensors& tensors, const std::string& path);

@@ -62,26 +62,50 @@ Status bind_symbols(ImportState& state, const std::string& name, const std::vect
     const int64_t extent = extents[static_cast<size_t>(axis)];
     const auto [it, added] = state.fixed.emplace(dimension_symbol(symbol_name), extent);
     if (!added && it->second != Index(extent))
-      return Error{"--shape: dimension '" + symbol_name + "' is " + to_string(it->second) + " by input '" +
-                   bound_by[symbol_name] + "' and " + std::to_string(extent) + " by input '" + name + "'"};
+      return Error{"--shape: dimension '" + symbol_name + "' is " + to_string(it->second) + " by " +
+                   (bound_by[symbol_name] == symbol_name ? "its name" : "input '" + bound_by[symbol_name] + "'") +
+                   " and " + std::to_string(extent) + " by input '" + name + "'"};
     bound_by[symbol_name] = name;
   }
   return Unit{};
 }
 
+// A dimension that is given by its own name.
+Status bind_symbol(ImportState& state, const std::string& name, int64_t extent,
+                   std::map<std::string, std::string>& bound_by) {
+  if (extent < 0) return Error{"--shape " + name + "=" + std::to_string(extent) + ": an extent is negative"};
+  state.fixed.emplace(dimension_symbol(name), extent);
+  bound_by[name] = name;
+  return Unit{};
+}
+
+std::string joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
 Status apply_shape_options(ImportState& state) {
   std::map<std::string, const onnx::TypeProto*> inputs;
+  std::set<std::string> names, symbols;
   const std::set<std::string> constants = initializer_names(state.file);
-  std::string known;
   for (const auto& input : state.file.model.graph().input()) {
     if (constants.contains(input.name())) continue;
     inputs[input.name()] = &input.type();
-    known += (known.empty() ? "" : ", ") + input.name();
+    names.insert(input.name());
+    for (const auto& dim : input.type().tensor_type().shape().dim())
+      if (names_dimension(dim.dim_param())) symbols.insert(dim.dim_param());
   }
   std::map<std::string, std::string> bound_by;
+  for (const auto& [name, extents] : state.options.shapes)
+    if (!inputs.contains(name) && symbols.contains(name) && extents.size() == 1)
+      GOPT_RETURN_IF_ERROR(bind_symbol(state, name, extents[0], bound_by));
   for (const auto& [name, extents] : state.options.shapes) {
+    if (bound_by.contains(name) && !inputs.contains(name)) continue;
     const auto it = inputs.find(name);
-    if (it == inputs.end()) return Error{"--shape: the model has no input '" + name + "'; its inputs are: " + known};
+    if (it == inputs.end())
+      return Error{"--shape: the model has no input '" + name + "'; its inputs are: " + joined(names) +
+                   (symbols.empty() ? "" : "; its dimensions, of one extent each: " + joined(symbols))};
     GOPT_RETURN_IF_ERROR(check_shape_option(name, extents, *it->second));
     GOPT_RETURN_IF_ERROR(bind_symbols(state, name, extents, *it->second, bound_by));
   }

@@ -44,13 +44,17 @@ T get(Text text, size_t at) {
 
 // ---- .npy ----
 
-std::string npy_header(const Tensor& tensor, const char* numpy_type) {
+Result<std::string> npy_header(const std::string& name, const Tensor& tensor) {
+  const auto* type = std::find_if(std::begin(kNumpyTypes), std::end(kNumpyTypes),
+                                  [&](const NumpyType& row) { return row.type == tensor.type(); });
+  if (type == std::end(kNumpyTypes))
+    return Error{"tensor '" + name + "' has elements of " + to_string(tensor.type()) + ", which NumPy lacks"};
   std::string shape;
   for (const int64_t extent : tensor.dims()) shape += std::to_string(extent) + ", ";
   if (tensor.dims().size() > 1) shape.resize(shape.size() - 2);
   if (tensor.dims().size() == 1) shape.pop_back();
   const std::string order = size_bytes(tensor.type()) == 1 ? "|" : "<";
-  std::string header = "{'descr': '" + order + numpy_type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string header = "{'descr': '" + order + type->text + "', 'fortran_order': False, 'shape': (" + shape + "), }";
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   std::string out("\x93NUMPY\x01\x00", 8);
@@ -295,6 +299,11 @@ using namespace ir;
 Result<NamedTensors> read_npz(const std::string& path) {
   GOPT_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
   const Text zip(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  if (path.ends_with(".npy")) {
+    auto tensor = parse_npy(zip);
+    if (!tensor.ok()) return Error{path + ": " + tensor.error().message};
+    return NamedTensors{{"", *std::move(tensor)}};
+  }
   auto entries = read_directory(zip);
   if (!entries.ok()) return Error{path + ": " + entries.error().message};
   NamedTensors tensors;
@@ -308,17 +317,27 @@ Result<NamedTensors> read_npz(const std::string& path) {
   return tensors;
 }
 
+namespace {
+
+Status write_npy(const NamedTensors& tensors, const std::string& path) {
+  if (tensors.size() != 1)
+    return Error{path + ": a .npy file holds one tensor, not " + std::to_string(tensors.size()) +
+                 "; write a .npz file"};
+  GOPT_ASSIGN_OR_RETURN(const std::string header, npy_header(tensors[0].first, tensors[0].second).with_context(path));
+  GOPT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create(path));
+  GOPT_RETURN_IF_ERROR(file.write(header));
+  GOPT_RETURN_IF_ERROR(file.write(tensors[0].second.bytes().data(), tensors[0].second.bytes().size()));
+  return file.commit();
+}
+
+}  // namespace
+
 Status write_npz(const NamedTensors& tensors, const std::string& path) {
+  if (path.ends_with(".npy")) return write_npy(tensors, path);
   GOPT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create(path));
   std::string directory;
   for (const auto& [name, tensor] : tensors) {
-    const ElementType element = tensor.type();
-    const auto* type = std::find_if(std::begin(kNumpyTypes), std::end(kNumpyTypes),
-                                    [element](const NumpyType& row) { return row.type == element; });
-    if (type == std::end(kNumpyTypes))
-      return Error{path + ": tensor '" + name + "' has elements of " + to_string(tensor.type()) +
-                   ", which NumPy lacks"};
-    const std::string header = npy_header(tensor, type->text);
+    GOPT_ASSIGN_OR_RETURN(const std::string header, npy_header(name, tensor).with_context(path));
     const uint32_t crc =
         checksum(checksum(0, header.data(), header.size()), tensor.bytes().data(), tensor.bytes().size());
     const uint64_t size = header.size() + tensor.bytes().size(), offset = file.position();

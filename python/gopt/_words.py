@@ -51,8 +51,9 @@ def as_words(command: str, options: Mapping[str, Any]) -> list[str]:
 
 
 def _texts(value: Any) -> Iterable[str]:
-    if isinstance(value, Mapping):  # shape={"x": [1, 3, 224, 224]}
-        return [f"{name}={'x'.join(map(str, extents))}" for name, extents in value.items()]
+    if isinstance(value, Mapping):  # shape={"x": [1, 3, 224, 224], "batch": 4}
+        lists = {name: [one] if isinstance(one, int) else one for name, one in value.items()}
+        return [f"{name}={'x'.join(map(str, extents))}" for name, extents in lists.items()]
     if isinstance(value, (str, os.PathLike)):
         return [os.fsdecode(value)]
     return [os.fsdecode(one) if isinstance(one, os.PathLike) else str(one) for one in value] \

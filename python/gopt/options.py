@@ -5,7 +5,7 @@ import os
 from typing import Mapping, Sequence, TypedDict, Union
 
 Path = Union[str, "os.PathLike[str]"]
-Shapes = Union[str, Sequence[str], Mapping[str, Sequence[int]]]
+Shapes = Union[str, Sequence[str], Mapping[str, Union[int, Sequence[int]]]]
 
 
 class OptimizeOptions(TypedDict, total=False):
@@ -21,6 +21,7 @@ class OptimizeOptions(TypedDict, total=False):
     enable: str | Sequence[str]
     disable: str | Sequence[str]
     allow: str | Sequence[str]
+    safe: bool
     cost: str
     cost_model: str
     cache: Path

@@ -278,8 +278,12 @@ const Row kRows[] = {
      "optimize {}/m.onnx --emit {}/code --prefix 2nd-net", "a letter first"},
     {"AllowOfNoMark", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --allow speed", "expected one of finite-only, loses-range"},
-    {"NothingToWrite", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); }, "optimize {}/m.onnx",
-     "nothing to write"},
+    {"FileBesideTheModel",
+     [](const std::string& f) {
+       write_file(f + "/m.onnx", relu_model());
+       write_file(f + "/m.opt.onnx", "mine");
+     },
+     "optimize {}/m.onnx", "m.opt.onnx exists; give --force"},
     {"BadShape", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --shape x=2xq", "--shape"},
     {"ShapeOfUnknownInput", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },

@@ -112,6 +112,9 @@ class Arrays(unittest.TestCase):
         self.assertEqual(model.get_inputs()[0].shape, ["batch", 3])
         for batch in (1, 5):
             self.assertEqual(model.run(None, {"x0": drawn(np.float32, (batch, 3))})[0].shape, (batch, 3))
+        for shape in ({"batch": 4}, {"x0": [4, 3]}, "batch=4"):
+            compiled = gopt.compile(identity_model([TensorProto.FLOAT], ["batch", 3]), cost="analytic", shape=shape)
+            self.assertEqual(compiled.get_inputs()[0].shape, [4, 3])
         with self.assertRaisesRegex(gopt.Error, "--shape"):
             gopt.compile(identity_model([TensorProto.FLOAT], ["batch", 3]), cost="analytic")
 

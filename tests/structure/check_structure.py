@@ -24,6 +24,7 @@ STAGES = {
     "derivation.h": "optimizer",
     "rule_matches.h": "optimizer",
     "node_plan.h": "planner",
+    "node_operations.h": "planner",
     "kernel_costs.h": "planner",
     "codegen.h": "codegen",
     "runnable_model.h": "driver",

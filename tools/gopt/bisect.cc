@@ -140,6 +140,7 @@ Status bisect(const BisectOptions& o) {
   GOPT_ASSIGN_OR_RETURN(DriverOptions options, driver_options(o.flags));
   options.runs = o.runs;
   GOPT_ASSIGN_OR_RETURN(const ModelAndRules loaded, load_model_and_rules(o.flags));
+  keep_safe(o.flags, loaded.rules, options);
   options.search.progress = progress_line();
   const InterruptStops stops;
   return o.by == "time" ? by_time(o, loaded, options) : by_value(o, loaded, options);

@@ -14,6 +14,7 @@ namespace gopt::cli {
 using Action = std::function<Status()>;
 
 Action add_optimize(CLI::App& app, const Hold& hold);  // which holds after a step of the search
+Action add_info(CLI::App& app);
 Action add_run(CLI::App& app);
 Action add_bench(CLI::App& app);
 Action add_compare(CLI::App& app);

@@ -57,13 +57,13 @@ void add_compare_flags(CLI::App& app, CompareOptions& o) {
   const auto engines = CLI::IsMember({"auto", "cpu", "interpreter"});
   app.add_option("reference", o.reference, "an ONNX file, or a folder that --emit wrote")->required();
   app.add_option("other", o.other, "another one")->required();
-  app.add_option("--input,--inputs", o.inputs, "NAME=FILE.pb, or FILE.npz; what is missing is drawn");
+  app.add_option("--input,--inputs", o.inputs, "NAME=FILE.npy or NAME=FILE.pb, or FILE.npz; what is missing is drawn");
   app.add_option("--reference-engine", o.reference_engine, "auto, cpu or interpreter")
       ->check(engines)
       ->capture_default_str();
   app.add_option("--engine", o.other_engine, "auto, cpu or interpreter")->check(engines)->capture_default_str();
   app.add_option("--threads", o.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--shape", o.shapes, "NAME=1x3x224x224: fixes an input's extents of the reference");
+  app.add_option("--shape", o.shapes, kShapeHelp);
   app.add_option("--seed", o.seed, "seed of drawn inputs")->capture_default_str();
   app.add_option("--repeats", o.repeats, "draws, each with the next seed")
       ->check(CLI::PositiveNumber)

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   const auto optimize = [&](CLI::App& own) { return add_optimize(own, *hold); };
   const std::pair<const char*, std::pair<const char*, std::function<Action(CLI::App&)>>> commands[] = {
       {"optimize", {"rewrite a model with proved rules; write ONNX and code", optimize}},
+      {"info", {"what a model is made of: types, operators, parameters, operations, memory", add_info}},
       {"run", {"run a model on given or drawn inputs", add_run}},
       {"bench", {"time models, interleaved", add_bench}},
       {"compare", {"compare two models' outputs on the same inputs", add_compare}},

@@ -12,7 +12,7 @@ void add_load_flags(CLI::App& app, LoadOptions& o) {
       ->check(CLI::IsMember({"auto", "cpu", "interpreter"}))
       ->capture_default_str();
   app.add_option("--threads", o.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--shape", o.shapes, "NAME=1x3x224x224: fixes an input's extents");
+  app.add_option("--shape", o.shapes, kShapeHelp);
 }
 
 Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const LoadOptions& options) {
@@ -34,7 +34,7 @@ Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const
 Result<std::map<std::string, std::vector<int64_t>>> parse_shapes(const std::vector<std::string>& shapes) {
   std::map<std::string, std::vector<int64_t>> parsed;
   for (const std::string& text : shapes) {
-    const Error bad{"--shape " + text + ": expected NAME=1x3x224x224"};
+    const Error bad{"--shape " + text + ": expected NAME=1x3x224x224 or SYMBOL=4"};
     const size_t equals = text.rfind('=');
     if (equals == std::string::npos || equals == 0) return bad;
     std::vector<int64_t> dims;
@@ -62,6 +62,13 @@ bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
+// Of .npy, which says no name, or .pb.
+Result<Tensor> read_tensor(const std::string& path, std::string& name) {
+  if (!ends_with(path, ".npy")) return read_tensor_proto(path, &name);
+  GOPT_ASSIGN_OR_RETURN(NamedTensors tensors, read_npz(path));
+  return std::move(tensors[0].second);
+}
+
 }  // namespace
 
 Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& files,
@@ -74,9 +81,11 @@ Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>
       continue;
     }
     const size_t equals = file.find('=');
+    const std::string path = equals == std::string::npos ? file : file.substr(equals + 1);
     std::string name = equals == std::string::npos ? "" : file.substr(0, equals), stored;
-    GOPT_ASSIGN_OR_RETURN(Tensor tensor,
-                          read_tensor_proto(equals == std::string::npos ? file : file.substr(equals + 1), &stored));
+    GOPT_ASSIGN_OR_RETURN(Tensor tensor, read_tensor(path, stored));
+    if (name.empty() && inputs.size() != 1 && stored.empty())
+      return Error{path + " does not say of which input it is: give NAME=" + path};
     if (name.empty()) name = inputs.size() == 1 ? inputs[0].name : stored;
     tensors.insert_or_assign(name, std::move(tensor));
   }

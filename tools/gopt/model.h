@@ -11,10 +11,13 @@
 
 namespace gopt::cli {
 
+constexpr const char* kShapeHelp =
+    "NAME=1x3x224x224, an input's extents, or SYMBOL=4: fixes symbolic extents, or changes the batch of a static model";
+
 struct LoadOptions {
   std::string engine = "auto";  // auto: code for the CPU, the interpreter where there is none; cpu; interpreter
   int threads = 1;
-  std::vector<std::string> shapes;  // NAME=1x3x224x224
+  std::vector<std::string> shapes;  // NAME=1x3x224x224, SYMBOL=4
 };
 
 void add_load_flags(CLI::App& app, LoadOptions& options);
@@ -22,10 +25,10 @@ void add_load_flags(CLI::App& app, LoadOptions& options);
 // An ONNX file, or a folder that --emit wrote. Errors: those of import and build, with the path.
 Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const LoadOptions& options);
 
-// NAME=1x3x224x224 parsed. Errors say what is expected.
+// NAME=1x3x224x224 or SYMBOL=4 parsed. Errors say what is expected.
 Result<std::map<std::string, std::vector<int64_t>>> parse_shapes(const std::vector<std::string>& shapes);
 
-// Inputs from NAME=FILE pairs and .npz files (an empty NAME: the only input, or the name in the file).
+// Inputs from .npz files, and NAME=FILE pairs of .npy or .pb (an empty NAME: the only input, or the name in the file).
 Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& files,
                                                   const std::vector<ModelValue>& inputs);
 

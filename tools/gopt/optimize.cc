@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "commands.h"
 #include "optimize_model.h"
 #include "trace.h"
@@ -7,14 +9,23 @@ namespace {
 
 struct OptimizeCommand {
   OptimizeOptions options;
-  bool trace = false;
+  bool trace = false, quiet = false;
   Hold hold;
 };
 
-std::function<void(const std::string&)> progress_of(const Hold& hold, bool traces) {
-  const auto shown = traces ? trace_progress() : progress_line();
-  if (!hold.is_set()) return shown;
-  return [shown, hold, steps = size_t{0}](const std::string& line) mutable {
+// MODEL.opt.onnx beside MODEL.onnx, where nothing says what is to be written.
+void choose_output(OptimizeOptions& o) {
+  if (o.dry_run || !o.output.empty() || !o.emit.empty() || !o.reports.empty()) return;
+  std::filesystem::path path = o.model;
+  if (path.extension() == ".onnx") path.replace_extension();
+  o.output = path.string() + ".opt.onnx";
+}
+
+std::function<void(const std::string&)> progress_of(const OptimizeCommand& command) {
+  std::function<void(const std::string&)> shown;
+  if (!command.quiet) shown = command.trace ? trace_progress() : progress_line();
+  if (!command.hold.is_set()) return shown;
+  return [shown, hold = command.hold, steps = size_t{0}](const std::string& line) mutable {
     if (shown) shown(line);
     if (line.rfind("step ", 0) == 0) hold.after(++steps);
   };
@@ -26,16 +37,16 @@ struct Search {
   ~Search() { clear_progress_line(); }
 };
 
-Status run_optimize(const OptimizeCommand& command) {
-  Observer observer{.warn = print_warning,
-                    .progress = progress_of(command.hold, command.trace),
-                    .stop = &interrupted(),
-                    .searching = [] { return std::make_shared<Search>(); }};
+Status run_optimize(OptimizeCommand& command) {
+  choose_output(command.options);
+  Observer observer{.warn = print_warning, .progress = progress_of(command), .stop = &interrupted(), .searching = [] {
+                      return std::make_shared<Search>();
+                    }};
   if (command.trace) observer.improved = trace_improvements();
   const auto optimized = optimize_model(command.options, observer);
   if (!optimized) return optimized.error();
   if (command.trace) print_trials(optimized->outcome.result);
-  print_report(optimized->report());
+  if (!command.quiet) print_report(optimized->report());
   return Unit{};
 }
 
@@ -47,6 +58,7 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
   add_optimize_flags(app, command->options);
   app.add_flag("--trace", command->trace,
                "print each step of the search that improved, and what was tried and dropped");
+  app.add_flag("--quiet", command->quiet, "print nothing but warnings and errors")->excludes("--trace");
   return [command] { return run_optimize(*command); };
 }
 

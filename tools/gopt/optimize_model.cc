@@ -36,8 +36,6 @@ std::vector<std::string> written_files(const OptimizeOptions& o) {
 
 // Everything that can be refused is refused before any work is done.
 Status check_outputs(const OptimizeOptions& o) {
-  if (!o.dry_run && !o.wants_onnx() && !o.wants_code() && o.reports.empty())
-    return Error{"nothing to write: give -o FILE.onnx, --emit DIR, --report FILE or --dry-run"};
   if (!o.output.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.output, o.force));
   GOPT_RETURN_IF_ERROR(check_reports(o));
   if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(check_emit_folder(o.emit, o.force));
@@ -168,6 +166,7 @@ Result<OptimizedModel> optimize_model(const OptimizeOptions& o, const Observer& 
   optimized.path = o.model;
   GOPT_ASSIGN_OR_RETURN(optimized.rules, read_rules(o, warn, clock));
   GOPT_ASSIGN_OR_RETURN(optimized.options, options_of(o, observer));
+  keep_safe(o, optimized.rules, optimized.options);
   GOPT_ASSIGN_OR_RETURN(optimized.model, read_model(o, clock));
   GOPT_RETURN_IF_ERROR(check_keeps_inputs(optimized.model, o));
   for (const std::string& warning : optimized.model.warnings) warn(warning);

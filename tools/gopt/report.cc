@@ -8,17 +8,6 @@
 namespace gopt::cli {
 namespace {
 
-// Operators that run: what depends on initializers alone is folded once.
-void count_operators(const Graph& graph, int OperatorCount::*side, std::map<std::string, OperatorCount>& counts) {
-  for (size_t k = 0; k < graph.nodes().size(); k++) {
-    const Node& node = *graph.nodes()[k];
-    if (node.is(OpKind::Input) || node.is(OpKind::Constant) ||
-        graph.depends_on_weights_only(NodeId{static_cast<uint32_t>(k)}))
-      continue;
-    counts[node.opaque ? node.opaque->op_type : op_info(node.op).name].*side += 1;
-  }
-}
-
 void print_operators(const OptimizationReport& r) {
   fmt::print("{:<28} {:>7} {:>7}\n", "operators", "before", "after");
   OperatorCount total;
@@ -74,10 +63,22 @@ std::string plan_text(const PlanLatency& p) {
 
 }  // namespace
 
+std::map<std::string, int> running_operators(const Graph& graph) {
+  std::map<std::string, int> counts;
+  for (size_t k = 0; k < graph.nodes().size(); k++) {
+    const Node& node = *graph.nodes()[k];
+    if (node.is(OpKind::Input) || node.is(OpKind::Constant) ||
+        graph.depends_on_weights_only(NodeId{static_cast<uint32_t>(k)}))
+      continue;
+    counts[node.opaque ? node.opaque->op_type : op_info(node.op).name]++;
+  }
+  return counts;
+}
+
 std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& r) {
   std::map<std::string, OperatorCount> counts;
-  count_operators(r.before, &OperatorCount::before, counts);
-  count_operators(r.outcome.result.graph, &OperatorCount::after, counts);
+  for (const auto& [name, count] : running_operators(r.before)) counts[name].before = count;
+  for (const auto& [name, count] : running_operators(r.outcome.result.graph)) counts[name].after = count;
   return counts;
 }
 

@@ -21,6 +21,9 @@ struct OptimizationReport {
   std::vector<Phase> phases;  // what they went to
 };
 
+// Operators of a graph that run, by name: what depends on initializers alone is folded once.
+std::map<std::string, int> running_operators(const Graph& graph);
+
 struct OperatorCount {
   int before = 0, after = 0;
 };

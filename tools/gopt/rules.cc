@@ -2,6 +2,7 @@
 
 #include "commands.h"
 #include "gopt/confirm_rule.h"
+#include "model.h"
 #include "nearly.h"
 #include "rule_files.h"
 
@@ -71,7 +72,7 @@ Action add_rules(CLI::App& app) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->needs(model);
-  app.add_option("--shape", nearly.shapes, "with --nearly: NAME=1x3x224x224")->needs(model);
+  app.add_option("--shape", nearly.shapes, std::string("with --nearly: ") + kShapeHelp)->needs(model);
   app.add_option("--json", nearly.json, "with --nearly: write each of them to FILE")->needs(model);
   app.add_flag("--all", nearly.lists_all, "with --nearly: print each of them")->needs(model);
   app.add_flag("--force", nearly.force, "overwrite an existing file");

@@ -52,8 +52,9 @@ Status run_model(const RunOptions& o) {
 Action add_run(CLI::App& app) {
   auto o = std::make_shared<RunOptions>();
   app.add_option("model", o->model, "an ONNX file, or a folder that --emit wrote")->required();
-  app.add_option("--input,--inputs", o->inputs, "NAME=FILE.pb, or FILE.npz with all inputs; what is missing is drawn");
-  app.add_option("-o,--output", o->output_file, "write the outputs to FILE.npz");
+  app.add_option("--input,--inputs", o->inputs,
+                 "NAME=FILE.npy or NAME=FILE.pb, or FILE.npz with all inputs; what is missing is drawn");
+  app.add_option("-o,--output", o->output_file, "write the outputs to FILE.npz, or a single one to FILE.npy");
   app.add_option("--seed", o->seed, "seed of drawn inputs")->capture_default_str();
   add_load_flags(app, o->load);
   app.add_flag("--force", o->force, "overwrite existing files");

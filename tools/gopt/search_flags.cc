@@ -165,6 +165,11 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
   app.add_option("--disable", f.disable,
                  "without these rules, passes, or parts of plans (layout:NAME, kernel:NAME, fusion:NAME)");
   app.add_option("--allow", f.allow, "also rules with these marks: " + unsafe_marks());
+  app.add_flag("--safe", f.safe,
+               "only rules without a mark: none that assumes finite numbers, takes sums in another order or puts other "
+               "functions or constants in place of the model's")
+      ->excludes("--allow")
+      ->excludes("--enable");
   app.add_option(
          "--cost", f.cost,
          "analytic; measured: kernels are built and timed here, once each; auto: measured where they can be, or "
@@ -190,7 +195,7 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
                  "threads of the search, which finds the same with any number; 0: one a processor")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--shape", f.shapes, "NAME=1x3x224x224: fixes an input's symbolic extents, or changes its batch");
+  app.add_option("--shape", f.shapes, kShapeHelp);
   std::vector<std::string> checks{"auto", "interpreter", "cpu", "off"};
   if (f.may_check_files) checks.emplace_back("onnxruntime");
   app.add_option("--check", f.check, fmt::format("how the result is checked: {}", fmt::join(checks, ", ")))
@@ -228,6 +233,12 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   d.check = {check_engine(f.check), f.tolerance};
   d.seed = f.seed;
   return d;
+}
+
+void keep_safe(const SearchFlags& flags, const std::vector<RewriteRule>& rules, DriverOptions& options) {
+  if (!flags.safe) return;
+  for (const RewriteRule& rule : rules)
+    if (rule.marks != RuleMarks()) options.search.disabled_rules.push_back(rule.name);
 }
 
 Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags) {

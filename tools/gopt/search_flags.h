@@ -20,6 +20,7 @@ struct SearchFlags {
   double alpha = 1.05;
   uint64_t seed = 0;
   Tolerance tolerance;
+  bool safe = false;
   bool may_check_files = false;  // --check onnxruntime is taken
 };
 
@@ -29,6 +30,9 @@ void add_search_flags(CLI::App& app, SearchFlags& flags, const std::vector<std::
 
 // Nothing of what is written or timed. Errors say which flag, and what it takes.
 Result<DriverOptions> driver_options(const SearchFlags& flags, TargetKind default_target = TargetKind::Cpu);
+
+// --safe: of these rules those are switched off that carry a mark, whichever.
+void keep_safe(const SearchFlags& flags, const std::vector<RewriteRule>& rules, DriverOptions& options);
 
 // The model and the rules that the flags name; warnings go to standard error.
 struct ModelAndRules {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <string_view>
+#include <vector>
 
 namespace gopt::cli {
 namespace {
@@ -17,6 +19,18 @@ Status check_subcommand(const Program& program, int argc, char** argv) {
     names += (names.empty() ? "" : ", ") + sub->get_name();
   }
   return Error{"there is no subcommand '" + word + "'; the subcommands are " + names};
+}
+
+// `help` and `help COMMAND` as `--help` and `COMMAND --help`; ends with a null pointer, as argv does.
+std::vector<char*> without_help_command(int argc, char** argv) {
+  static char flag[] = "--help";
+  std::vector<char*> words(argv, argv + argc);
+  if (argc > 1 && std::string_view(argv[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(flag);
+  }
+  words.push_back(nullptr);
+  return words;
 }
 
 int run_parsed(const Program& program, int argc, char** argv) {
@@ -43,8 +57,10 @@ int run_parsed(const Program& program, int argc, char** argv) {
 int run_program(const Program& program, int argc, char** argv) {
   const std::string name = program.app.get_name();
   program.app.require_subcommand(program.otherwise ? 0 : 1, 1);
+  program.app.footer(name + " help COMMAND, or " + name + " COMMAND --help, lists a command's flags.");
+  std::vector<char*> words = without_help_command(argc, argv);
   try {
-    return run_parsed(program, argc, argv);
+    return run_parsed(program, static_cast<int>(words.size()) - 1, words.data());
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "{}: out of memory\n", name);
     return 1;

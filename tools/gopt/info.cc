@@ -1,0 +1,86 @@
+// gopt info: prints what a model is made of.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "commands.h"
+#include "gopt/onnx.h"
+#include "model.h"
+#include "model_info.h"
+#include "report_json.h"
+#include "rule_files.h"
+
+namespace gopt::cli {
+namespace {
+
+struct InfoOptions {
+  std::string model;
+  std::vector<std::string> shapes;
+  bool as_json = false;
+};
+
+std::string with_unit(double number, const char* unit) {
+  const char* prefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t k = 0;
+  for (; number >= 1000 && k + 1 < std::size(prefixes); k++) number /= 1000;
+  const std::string name = std::string(prefixes[k]) + unit;
+  return fmt::format("{:.4g}{}{}", number, name.empty() ? "" : " ", name);
+}
+
+void print_values(const char* what, const std::vector<ModelValue>& values) {
+  for (const ModelValue& v : values) {
+    fmt::print("{:<16} {} {}\n", what, v.name, to_string(v.type));
+    what = "";
+  }
+}
+
+void print_operators(const ModelInfo& info) {
+  int total = 0;
+  for (const auto& [name, count] : info.operators) total += count;
+  fmt::print("{:<28} {:>7} {:>12}\n", "operators", total, "operations");
+  for (const auto& [name, count] : info.operators) {
+    const auto own = info.operations_of.find(name);
+    const bool is_known = info.operations && own != info.operations_of.end();
+    fmt::print("  {:<26} {:>7} {:>12}{}\n", name, count, is_known ? with_unit(own->second, "") : "-",
+               info.not_defined.contains(name) ? "  no definition: kept as it is" : "");
+  }
+}
+
+void print_info(const ModelInfo& info) {
+  print_values("inputs", info.inputs);
+  print_values("outputs", info.outputs);
+  if (!info.symbols.empty()) fmt::print("symbols          {}\n", fmt::join(info.symbols, ", "));
+  for (const auto& [domain, version] : info.opsets)
+    fmt::print("opset            {}{}\n", domain.empty() ? "" : domain + " ", version);
+  fmt::print("parameters       {}, {}\n", info.parameters, with_unit(static_cast<double>(info.parameter_bytes), "B"));
+  const std::string open =
+      info.symbols.empty() ? "not known: a shape is not inferred" : "not known: open extents, say them with --shape";
+  fmt::print("operations       {}\n", info.operations ? with_unit(*info.operations, "") : open);
+  fmt::print("activations      {}\n",
+             info.peak_bytes ? with_unit(static_cast<double>(*info.peak_bytes), "B") + " at most at once" : open);
+  print_operators(info);
+}
+
+Status tell(const InfoOptions& o) {
+  ImportOptions import;
+  GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
+  GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_onnx(o.model, import));
+  for (const std::string& warning : model.warnings) print_warning(warning);
+  const ModelInfo info = model_info(model.graph);
+  if (o.as_json)
+    fmt::print("{}\n", json_text(info_json(info), 1));
+  else
+    print_info(info);
+  return Unit{};
+}
+
+}  // namespace
+
+Action add_info(CLI::App& app) {
+  auto o = std::make_shared<InfoOptions>();
+  app.add_option("model", o->model, "an ONNX file")->required();
+  app.add_option("--shape", o->shapes, kShapeHelp);
+  app.add_flag("--json", o->as_json, "print it for programs");
+  return [o] { return tell(*o); };
+}
+
+}  // namespace gopt::cli
