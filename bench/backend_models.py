@@ -53,14 +53,15 @@ def is_fixed(how, value):
     return how != "as it is" and len(tensor.shape.dim) <= 1 and (how == "small fixed" or tensor.elem_type in INTEGERS)
 
 
-def difference(expected, actual):
+def difference(expected, actual, relative):
     if actual is None or expected.shape != actual.shape:
         return f"shape {None if actual is None else actual.shape}, expected {expected.shape}"
     if expected.dtype != actual.dtype:
         return f"type {actual.dtype}, expected {expected.dtype}"
     if expected.dtype.kind in "biu":
         return "" if np.array_equal(expected, actual) else "other numbers"
-    return "" if np.allclose(expected.astype(np.float64), actual.astype(np.float64), rtol=1e-3, atol=1e-6, equal_nan=True) else "other numbers"
+    digits = 4e-3 if expected.dtype == np.float16 else relative
+    return "" if np.allclose(expected.astype(np.float64), actual.astype(np.float64), rtol=digits, atol=1e-6, equal_nan=True) else "other numbers"
 
 
 def cause_of(said):
@@ -142,9 +143,10 @@ class Runner:
         made = np.load(results)
         for value, tensor in zip(model.graph.output, expected):
             wanted = numpy_helper.to_array(as_stored(tensor, value.type.tensor_type.elem_type))
-            if value.type.tensor_type.elem_type == TensorProto.BFLOAT16:
+            is_bf16 = value.type.tensor_type.elem_type == TensorProto.BFLOAT16
+            if is_bf16:
                 wanted = wanted.astype(np.float32)
-            wrong = difference(wanted, made.get(value.name))
+            wrong = difference(wanted, made.get(value.name), 3e-2 if is_bf16 else 1e-3)
             if wrong:
                 return "wrong", wrong
         return None

@@ -56,25 +56,27 @@ Values lower_one_hot(Lowering& l) {
   return {l.where(hot, l.slice(values, 0, 1, 2), l.slice(values, 0, 0, 1))};
 }
 
-// Sums over 1, 2, 4, ... elements: as many steps as the extent has digits.
-Values lower_cum_sum(Lowering& l) {
+// Sums or products over 1, 2, 4, ... elements: as many steps as the extent has digits.
+Values cumulated(Lowering& l, OpKind kind) {
   const Value x = l.input(0);
   const std::vector<int64_t> axes = l.numbers(1);
   Lowering::require(axes.size() == 1 && rank_of(x) > 0);
   const int64_t axis = l.axis(axes[0], rank_of(x)), count = extent_of(x, axis);
   const auto at = static_cast<size_t>(axis);
   const bool reverse = l.integer("reverse", 0) != 0;
-  // The tensor moved by `distance` along the axis, zeros coming in.
+  // The tensor moved by `distance` along the axis; what comes in changes nothing.
   const auto moved = [&](const Value& v, int64_t distance) {
     std::vector<Index> pads(2 * rank_of(x), Index(0));
     pads[reverse ? at + rank_of(x) : at] = Index(distance);
     const Value kept = reverse ? l.slice(v, axis, distance, count) : l.slice(v, axis, 0, count - distance);
-    return l.op(OpKind::Pad, {kept}, {{"pads", pads}});
+    return l.op(OpKind::Pad, {kept}, {{"pads", pads}, {"value", kind == OpKind::Mul ? 1.0 : 0.0}});
   };
   Value sum = l.integer("exclusive", 0) != 0 && count > 0 ? moved(x, 1) : x;
-  for (int64_t distance = 1; distance < count; distance *= 2) sum = l.add(sum, moved(sum, distance));
+  for (int64_t distance = 1; distance < count; distance *= 2) sum = l.op(kind, {sum, moved(sum, distance)});
   return {sum};
 }
+Values lower_cum_sum(Lowering& l) { return cumulated(l, OpKind::Add); }
+Values lower_cum_prod(Lowering& l) { return cumulated(l, OpKind::Mul); }
 
 Values lower_eye_like(Lowering& l) {
   const Value x = l.input(0);
@@ -99,36 +101,19 @@ Values lower_reverse_sequence(Lowering& l) {
   return {l.op(OpKind::GatherElements, {x, l.expand(place, shape_of(x))}, {{"axis", Index(time)}})};
 }
 
-// By a table of powers of two; in 64 bits, so that nothing is lost before the bits that leave at the left are.
-Values lower_bit_shift(Lowering& l) {
-  const Value x = l.input(0), places = l.cast(l.input(1), ElementType::Int64);
-  const int64_t bits = 8 * static_cast<int64_t>(size_bytes(type_of(x)));
-  Lowering::require(is_integer(type_of(x)) && l.opset() >= 10);
-  const bool left = l.text("direction", "") == "LEFT", whole = bits == 64;
-  Lowering::require(left || l.text("direction", "") == "RIGHT");
-  const ElementType wide = whole ? type_of(x) : ElementType::Int64;
-  std::vector<int64_t> powers;
-  for (int64_t k = 0; k < bits; k++) powers.push_back(static_cast<int64_t>(uint64_t{1} << static_cast<uint64_t>(k)));
-  const Value table = l.constant(Tensor::from_values(wide, {bits}, powers));
-  const auto power = [&](const Value& at) { return l.op(OpKind::Gather, {table, at}, {{"axis", Index(0)}}); };
-  const auto number = [&](double value) { return l.scalar(ElementType::Int64, value); };
-  const Value fits = l.op(OpKind::Less, {places, number(static_cast<double>(bits))});
-  const Value distance = l.where(fits, places, number(0));
-  Value given = l.cast(x, wide);
-  if (left && !whole) {  // the bits that stay
-    const Value kept = l.mul(power(l.sub(number(static_cast<double>(bits - 1)), distance)), l.scalar(wide, 2));
-    given = l.op(OpKind::Mod, {given, kept});
+double largest_number(ElementType type) {
+  switch (type) {
+    case ElementType::Float64: return std::numeric_limits<double>::max();
+    case ElementType::Float16: return 65504;
+    case ElementType::BFloat16: return 3.3895313892515355e38;
+    default: return static_cast<double>(std::numeric_limits<float>::max());
   }
-  const Value moved = left ? l.mul(given, power(distance)) : l.div(given, power(distance));
-  return {l.cast(l.where(fits, moved, l.scalar(wide, 0)), type_of(x))};
 }
-
 Values lower_is_inf(Lowering& l) {
   const Value x = l.input(0);
   const bool above = l.integer("detect_positive", 1) != 0, below = l.integer("detect_negative", 1) != 0;
-  Lowering::require((type_of(x) == ElementType::Float32 || type_of(x) == ElementType::Float64) && (above || below));
-  const double most = type_of(x) == ElementType::Float64 ? std::numeric_limits<double>::max()
-                                                         : static_cast<double>(std::numeric_limits<float>::max());
+  Lowering::require(is_floating(type_of(x)) && (above || below));
+  const double most = largest_number(type_of(x));
   if (!above) return {l.op(OpKind::Less, {x, l.scalar(type_of(x), -most)})};
   return {l.op(OpKind::Greater, {below ? l.op(OpKind::Abs, {x}) : x, l.scalar(type_of(x), most)})};
 }
@@ -140,6 +125,12 @@ Values lower_shrink(Lowering& l) {
   const auto number = [&](double value) { return l.scalar(type_of(x), value); };
   const Value high = l.where(l.op(OpKind::Less, {number(bound), x}), l.sub(x, number(bias)), number(0));
   return {l.where(l.op(OpKind::Less, {x, number(-bound)}), l.add(x, number(bias)), high)};
+}
+
+Values lower_swish(Lowering& l) {
+  const Value x = l.input(0);
+  const Value scaled = l.mul(x, l.scalar(type_of(x), l.real("alpha", 1)));
+  return {l.mul(x, l.op(OpKind::Sigmoid, {scaled}))};
 }
 
 Values lower_cast_like(Lowering& l) { return {l.cast(l.input(0), type_of(l.input(1)))}; }
@@ -179,19 +170,13 @@ Values lower_center_crop_pad(Lowering& l) {
   return {l.op(OpKind::Pad, {x}, {{"pads", pads}})};
 }
 
-constexpr LoweredOperator kCounting[] = {{"ArgMax", lower_arg_max},
-                                         {"ArgMin", lower_arg_min},
-                                         {"Hardmax", lower_hardmax},
-                                         {"OneHot", lower_one_hot},
-                                         {"CumSum", lower_cum_sum},
-                                         {"EyeLike", lower_eye_like},
-                                         {"ReverseSequence", lower_reverse_sequence},
-                                         {"BitShift", lower_bit_shift},
-                                         {"IsInf", lower_is_inf},
-                                         {"Shrink", lower_shrink},
-                                         {"CastLike", lower_cast_like},
-                                         {"Compress", lower_compress},
-                                         {"CenterCropPad", lower_center_crop_pad}};
+constexpr LoweredOperator kCounting[] = {{"ArgMax", lower_arg_max},    {"ArgMin", lower_arg_min},
+                                         {"Hardmax", lower_hardmax},   {"OneHot", lower_one_hot},
+                                         {"CumSum", lower_cum_sum},    {"CumProd", lower_cum_prod},
+                                         {"EyeLike", lower_eye_like},  {"ReverseSequence", lower_reverse_sequence},
+                                         {"IsInf", lower_is_inf},      {"Shrink", lower_shrink},
+                                         {"Swish", lower_swish},       {"CastLike", lower_cast_like},
+                                         {"Compress", lower_compress}, {"CenterCropPad", lower_center_crop_pad}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Products over named axes (Einsum) and attention.
+// Products over named axes: Einsum.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -174,109 +174,7 @@ Values lower_einsum(Lowering& l) {
   return {contraction.run(std::move(labeled), result)};
 }
 
-// ---- attention ----
-
-// [batch, length, heads x size] as [batch, heads, length, size].
-Value split_heads(Lowering& l, const Value& x, int64_t heads) {
-  if (rank_of(x) == 4) return x;
-  Lowering::require(rank_of(x) == 3 && heads > 0 && extent_of(x, 2) % heads == 0);
-  const Value split = l.reshape(x, {shape_of(x)[0], shape_of(x)[1], Index(heads), Index(extent_of(x, 2) / heads)});
-  return l.transpose(split, {0, 2, 1, 3});
-}
-// Each head as often as query heads share it.
-Value repeated_heads(Lowering& l, const Value& x, int64_t times) {
-  if (times == 1) return x;
-  const Shape& s = shape_of(x);
-  const Value wide = l.expand(l.unsqueeze(x, 2), {s[0], s[1], Index(times), s[2], s[3]});
-  return l.reshape(wide, {s[0], s[1] * Index(times), s[2], s[3]});
-}
-
-// softmax(scale q k' + mask) v, by opset 23.
-Values lower_attention(Lowering& l) {
-  const Value given_q = l.input(0);
-  const ElementType type = type_of(given_q);
-  Lowering::require(l.integer("qk_matmul_output_mode", 0) == 0 && !l.has(6) &&
-                    (type == ElementType::Float32 || type == ElementType::Float64));
-  const Value q = split_heads(l, given_q, l.integer("q_num_heads", 0));
-  Value k = split_heads(l, l.input(1), l.integer("kv_num_heads", 0)),
-        v = split_heads(l, l.input(2), l.integer("kv_num_heads", 0));
-  if (l.has(4)) k = l.concat({l.input(4), k}, 2);
-  if (l.has(5)) v = l.concat({l.input(5), v}, 2);
-  const Values present{k, v};
-  const int64_t heads = extent_of(q, 1), shared = extent_of(k, 1);
-  Lowering::require(shared > 0 && heads % shared == 0);
-  const double scale =
-      l.has_attribute("scale") ? l.real("scale", 1) : 1 / std::sqrt(static_cast<double>(extent_of(q, 3)));
-  Lowering::require(scale > 0 && !l.has(6) && l.integer("qk_matmul_output_mode", 0) == 0);
-  Lowering::require(!l.has(4) ||
-                    l.integer("is_causal", 0) == 0);  // where the rows begin, versions of ONNX say otherwise
-  const Value factor = l.scalar(type, std::sqrt(scale));
-  Value scores = l.op(OpKind::MatMul, {l.mul(q, factor),
-                                       l.transpose(l.mul(repeated_heads(l, k, heads / shared), factor), {0, 1, 3, 2})});
-  const Value raw = scores;
-  if (l.has(3)) {
-    const Value mask = l.input(3);
-    Lowering::require(rank_of(mask) >= 2 && (type_of(mask) == ElementType::Bool || type_of(mask) == type));
-    scores =
-        type_of(mask) == ElementType::Bool ? l.where(mask, scores, l.scalar(type, -INFINITY)) : l.add(scores, mask);
-  }
-  if (l.integer("is_causal", 0) != 0) {
-    const int64_t rows = extent_of(q, 2), columns = extent_of(k, 2);
-    std::vector<double> later;
-    for (int64_t i = 0; i < rows; i++)
-      for (int64_t j = 0; j < columns; j++) later.push_back(j > i + (l.has(4) ? columns - rows : 0) ? -INFINITY : 0);
-    scores = l.add(scores, l.constant(Tensor::from_values(type, {rows, columns}, later)));
-  }
-  if (const double cap = l.real("softcap", 0); cap > 0) {
-    // Whether masked positions are capped, too, differs between versions of ONNX.
-    Lowering::require(!l.has(3) && l.integer("is_causal", 0) == 0);
-    const Value bound = l.scalar(type, cap);
-    scores = l.mul(l.op(OpKind::Tanh, {l.div(scores, bound)}), bound);
-  }
-  const Value weights = l.op(OpKind::Softmax, {scores}, {{"axis", Index(-1)}});
-  Value y = l.op(OpKind::MatMul, {weights, repeated_heads(l, v, heads / shared)});
-  if (rank_of(given_q) == 3) {
-    y = l.transpose(y, {0, 2, 1, 3});
-    y = l.reshape(y, {shape_of(y)[0], shape_of(y)[1], shape_of(y)[2] * shape_of(y)[3]});
-  }
-  return {y, present[0], present[1], raw};
-}
-
-// Pairs of places of each head turned by an angle: halves, or neighbours where they are interleaved.
-Values lower_rotary_embedding(Lowering& l) {
-  const Value given = l.input(0);
-  const int64_t heads = l.integer("num_heads", 0);
-  const bool interleaved = l.integer("interleaved", 0) != 0;
-  Value x = rank_of(given) == 3 ? split_heads(l, given, heads) : given;  // [batch, heads, length, size]
-  Lowering::require(rank_of(x) == 4 && is_floating(type_of(x)));
-  const int64_t size = extent_of(x, 3),
-                turned = l.integer("rotary_embedding_dim", 0) > 0 ? l.integer("rotary_embedding_dim", 0) : size;
-  Lowering::require(turned % 2 == 0 && turned <= size);
-  const int64_t half = turned / 2;
-  const auto angles = [&](size_t i) {  // [batch, 1, length, half]
-    Value cache = l.input(i);
-    if (l.has(3)) cache = l.op(OpKind::Gather, {cache, l.input(3)}, {{"axis", Index(0)}});
-    Lowering::require(rank_of(cache) == 3 && extent_of(cache, 2) == half);
-    return l.unsqueeze(cache, 1);
-  };
-  const Value cosine = angles(1), sine = angles(2);
-  const Value first = interleaved ? l.slice(x, 3, 0, turned, 2) : l.slice(x, 3, 0, half);
-  const Value second = interleaved ? l.slice(x, 3, 1, turned, 2) : l.slice(x, 3, half, turned);
-  const Value real = l.sub(l.mul(cosine, first), l.mul(sine, second));
-  const Value imaginary = l.add(l.mul(sine, first), l.mul(cosine, second));
-  Value y = l.concat({real, imaginary}, 3);
-  if (interleaved) {
-    Shape shape = shape_of(real);
-    shape.back() = Index(turned);
-    y = l.reshape(l.concat({l.unsqueeze(real, 4), l.unsqueeze(imaginary, 4)}, 4), shape);
-  }
-  if (turned < size) y = l.concat({y, l.slice(x, 3, turned, size)}, 3);
-  if (rank_of(given) == 3) y = l.reshape(l.transpose(y, {0, 2, 1, 3}), shape_of(given));
-  return {y};
-}
-
-constexpr LoweredOperator kProducts[] = {
-    {"Einsum", lower_einsum}, {"Attention", lower_attention}, {"RotaryEmbedding", lower_rotary_embedding}};
+constexpr LoweredOperator kProducts[] = {{"Einsum", lower_einsum}};
 
 }  // namespace
 

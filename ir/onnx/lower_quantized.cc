@@ -51,8 +51,8 @@ Value saturated(Lowering& l, const Value& x, const Value& zero_point, ElementTyp
 
 bool has_blocks(const Lowering& l) { return l.integer("block_size", 0) != 0; }
 int64_t quantized_axis(const Lowering& l, size_t rank, const Value& scale) {
-  return rank_of(scale) == 0 ? 0
-                             : l.axis(std::min<int64_t>(l.integer("axis", 1), static_cast<int64_t>(rank) - 1), rank);
+  const int64_t given = l.integer("axis", 1);
+  return rank_of(scale) == 0 ? 0 : l.axis(std::min<int64_t>(given, static_cast<int64_t>(rank) - 1), rank);
 }
 
 Values lower_quantize(Lowering& l) {
@@ -112,8 +112,8 @@ Values lower_conv_integer(Lowering& l) {
 
 // The sum in integers times scale a x scale b / scale y.
 Value requantized(Lowering& l, const Value& sum, const Value& a, const Value& b, const Value& y, const Value& zero) {
-  for (const Value& scale : {a, b, y}) Lowering::require(type_of(scale) == ElementType::Float32);
-  const Value scaled = l.mul(l.cast(sum, ElementType::Float32), l.div(l.mul(a, b), y));
+  const auto real = [&](const Value& v) { return l.cast(v, ElementType::Float32); };
+  const Value scaled = l.mul(real(sum), l.div(l.mul(real(a), real(b)), real(y)));
   return saturated(l, scaled, zero, type_of(zero));
 }
 Values lower_qlinear_mat_mul(Lowering& l) {

@@ -1,4 +1,4 @@
-// RoiAlign: parts of images, each sampled at as many places, between four elements each.
+// RoiAlign: parts of images, each sampled at as many places, between four elements each. Col2Im: parts put together.
 #include <algorithm>
 
 #include "lowering.h"
@@ -99,7 +99,47 @@ class RegionSampler {
 
 Values lower_roi_align(Lowering& l) { return {RegionSampler(l).run()}; }
 
-constexpr LoweredOperator kRegions[] = {{"RoiAlign", lower_roi_align}};
+// A transposed convolution, by which each element of a part goes to one place.
+Values lower_col2im(Lowering& l) {
+  const Value x = l.input(0);
+  const std::vector<int64_t> image = l.numbers(1), block = l.numbers(2);
+  const size_t axes = image.size();
+  Lowering::require(rank_of(x) == 3 && is_floating(type_of(x)) && axes > 0 && block.size() == axes);
+  const std::vector<int64_t> dilations = l.integers("dilations", std::vector<int64_t>(axes, 1)),
+                             pads = l.integers("pads", std::vector<int64_t>(2 * axes, 0)),
+                             strides = l.integers("strides", std::vector<int64_t>(axes, 1));
+  int64_t elements = 1, places = 1;
+  std::vector<int64_t> counts;
+  std::vector<Index> kernel_strides, kernel_dilations, crops(2 * (axes + 2), Index(0));
+  for (size_t k = 0; k < axes; k++) {
+    const int64_t reach = dilations.at(k) * (block[k] - 1) + 1, wide = image[k] + pads.at(k) + pads.at(axes + k);
+    Lowering::require(strides.at(k) > 0 && wide >= reach);
+    counts.push_back((wide - reach) / strides[k] + 1);
+    elements *= block[k];
+    places *= counts[k];
+    kernel_strides.emplace_back(strides[k]);
+    kernel_dilations.emplace_back(dilations[k]);
+    crops[k + 2] = Index(-pads[k]);
+    crops[axes + 2 + k + 2] = Index(image[k] + pads[k] - ((counts[k] - 1) * strides[k] + reach));
+  }
+  Lowering::require(extent_of(x, 2) == places && extent_of(x, 1) % elements == 0 && elements <= 4096);
+  const int64_t channels = extent_of(x, 1) / elements, images = extent_of(x, 0) * channels;
+  Shape parts{Index(images), Index(elements)}, result{shape_of(x)[0], Index(channels)};
+  for (size_t k = 0; k < axes; k++) {
+    parts.emplace_back(counts[k]);
+    result.emplace_back(image[k]);
+  }
+  std::vector<int64_t> dims{elements, 1};
+  dims.insert(dims.end(), block.begin(), block.end());
+  std::vector<double> hot(static_cast<size_t>(elements * elements), 0);
+  for (int64_t k = 0; k < elements; k++) hot[static_cast<size_t>(k * elements + k)] = 1;
+  const Value weights = l.constant(Tensor::from_values(type_of(x), dims, hot));
+  const Value sum = l.op(OpKind::ConvTranspose, {l.reshape(x, parts), weights},
+                         {{"strides", kernel_strides}, {"dilations", kernel_dilations}});
+  return {l.reshape(l.op(OpKind::Pad, {sum}, {{"pads", crops}}), result)};
+}
+
+constexpr LoweredOperator kRegions[] = {{"RoiAlign", lower_roi_align}, {"Col2Im", lower_col2im}};
 
 }  // namespace
 

@@ -39,6 +39,25 @@ Transform transformed(Lowering& l, const Transform& x, int64_t columns, bool inv
           l.add(times(x.real, sine), times(x.imaginary, cosine))};
 }
 
+// The real numbers of which the first n / 2 + 1 coefficients are x: the others are their conjugates.
+Value of_half(Lowering& l, const Transform& x, int64_t n) {
+  const auto last = static_cast<int64_t>(rank_of(x.real)) - 1;
+  const int64_t count = extent_of(x.real, last);
+  Lowering::require(x.imaginary && n > 0 && n <= kLongest && count == n / 2 + 1);
+  std::vector<double> cosines, sines;
+  for (int64_t k = 0; k < count; k++)
+    for (int64_t i = 0; i < n; i++) {
+      const double angle = 2 * std::numbers::pi * static_cast<double>(i * k % n) / static_cast<double>(n);
+      const double times = (k == 0 || 2 * k == n ? 1.0 : 2.0) / static_cast<double>(n);
+      cosines.push_back(times * std::cos(angle));
+      sines.push_back(times * std::sin(angle));
+    }
+  const auto times = [&](const Value& v, const std::vector<double>& matrix) {
+    return l.op(OpKind::MatMul, {v, l.constant(Tensor::from_values(type_of(v), {count, n}, matrix))});
+  };
+  return l.sub(times(x.real, cosines), times(x.imaginary, sines));
+}
+
 Value squeezed_last(Lowering& l, const Value& x, int64_t at) {
   const auto last = static_cast<int64_t>(rank_of(x)) - 1;
   return l.op(OpKind::Squeeze, {l.slice(x, last, at, at + 1)}, {{"axes", std::vector<Index>{Index(last)}}});
@@ -71,14 +90,17 @@ Values lower_dft(Lowering& l) {
   if (l.has(2)) given = l.numbers(2).at(0);
   const int64_t axis = l.axis(given, rank);
   const bool inverse = l.integer("inverse", 0) != 0, one_sided = l.integer("onesided", 0) != 0;
-  Lowering::require(axis < static_cast<int64_t>(rank) - 1 && !(inverse && one_sided));
+  Lowering::require(axis < static_cast<int64_t>(rank) - 1);
   std::vector<int64_t> perm(rank - 1);
   for (size_t k = 0; k + 1 < rank; k++) perm[k] = static_cast<int64_t>(k);
   std::swap(perm[static_cast<size_t>(axis)], perm.back());  // its own inverse
   Transform parts = parts_of(l, x);
-  const int64_t length = l.has(1) ? l.numbers(1).at(0) : extent_of(x, axis);
+  const bool from_half = inverse && one_sided;
+  const int64_t whole = from_half ? 2 * (extent_of(x, axis) - 1) : extent_of(x, axis);
+  const int64_t asked = l.has(1) ? l.numbers(1).at(0) : whole, length = from_half ? asked / 2 + 1 : asked;
   for (Value* part : {&parts.real, &parts.imaginary})
     if (*part) *part = of_length(l, l.transpose(*part, perm), length);
+  if (from_half) return {l.unsqueeze(l.transpose(of_half(l, parts, asked), perm), static_cast<int64_t>(rank) - 1)};
   parts = transformed(l, parts, one_sided ? length / 2 + 1 : length, inverse);
   return {joined(l, {l.transpose(parts.real, perm), l.transpose(parts.imaginary, perm)})};
 }

@@ -41,35 +41,46 @@ std::vector<double> Lowering::reals(size_t i) const {
   return value.node->tensor.to_doubles();
 }
 
+const onnx::AttributeProto* Lowering::find(const std::string& name) const {
+  asked_.insert(name);
+  return view_.find(name);
+}
+bool Lowering::knows_all_attributes() const {
+  static const std::set<std::string> without_meaning = {"hidden_size", "consumed_inputs", "stash_type", "saturate",
+                                                        "sorted",      "ratio",           "seed",       "momentum"};
+  return std::all_of(view_.node.attribute().begin(), view_.node.attribute().end(), [&](const auto& attribute) {
+    return asked_.contains(attribute.name()) || without_meaning.contains(attribute.name());
+  });
+}
 int64_t Lowering::integer(const std::string& name, int64_t otherwise) const {
-  const onnx::AttributeProto* attribute = view_.find(name);
+  const onnx::AttributeProto* attribute = find(name);
   return attribute ? attribute->i() : otherwise;
 }
 double Lowering::real(const std::string& name, double otherwise) const {
-  const onnx::AttributeProto* attribute = view_.find(name);
+  const onnx::AttributeProto* attribute = find(name);
   return attribute ? static_cast<double>(attribute->f()) : otherwise;
 }
 std::string Lowering::text(const std::string& name, const std::string& otherwise) const {
-  const onnx::AttributeProto* attribute = view_.find(name);
+  const onnx::AttributeProto* attribute = find(name);
   return attribute ? attribute->s() : otherwise;
 }
 std::vector<int64_t> Lowering::integers(const std::string& name, std::vector<int64_t> otherwise) const {
-  const onnx::AttributeProto* attribute = view_.find(name);
+  const onnx::AttributeProto* attribute = find(name);
   return attribute ? std::vector<int64_t>(attribute->ints().begin(), attribute->ints().end()) : otherwise;
 }
 std::vector<double> Lowering::floats(const std::string& name) const {
-  const onnx::AttributeProto* attribute = view_.find(name);
+  const onnx::AttributeProto* attribute = find(name);
   require(attribute);
   return {attribute->floats().begin(), attribute->floats().end()};
 }
 std::vector<std::string> Lowering::texts(const std::string& name) const {
-  const onnx::AttributeProto* attribute = view_.find(name);
+  const onnx::AttributeProto* attribute = find(name);
   if (!attribute) return {};
   return {attribute->strings().begin(), attribute->strings().end()};
 }
 Values Lowering::body(const std::string& name, const Values& inputs) {
   constexpr int kDeepestBody = 32;
-  const onnx::AttributeProto* attribute = view_.find(name);
+  const onnx::AttributeProto* attribute = find(name);
   require(attribute && attribute->has_g() && view_.scope.depth < kDeepestBody);
   onnx::GraphProto graph = attribute->g();  // reading takes its tensors
   require(graph.input_size() == static_cast<int>(inputs.size()));
@@ -155,12 +166,13 @@ Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
   for (const auto& group :
        {lowered_counting(), lowered_normalization(), lowered_quantized(), lowered_sampling(), lowered_grids(),
         lowered_products(), lowered_recurrent(), lowered_scatter(), lowered_selection(), lowered_control(),
-        lowered_spectral(), lowered_training(), lowered_regions(), lowered_old()})
+        lowered_spectral(), lowered_training(), lowered_regions(), lowered_old(), lowered_attention(), lowered_bits()})
     for (const LoweredOperator& row : group) {
       if (view.node.op_type() != row.name) continue;
       try {
         Lowering lowering(state, view);
         Values values = row.lower(lowering);
+        if (!lowering.knows_all_attributes()) continue;
         for (size_t i = 0; i < values.size(); i++)
           if (!values[i] && view.output_used(static_cast<int>(i))) return MaybeValues();
         for (int i = static_cast<int>(values.size()); i < view.node.output_size(); i++)

@@ -21,13 +21,15 @@ class Lowering {
   std::vector<int64_t> numbers(size_t i) const;  // elements of an integer input that is known
   std::vector<double> reals(size_t i) const;     // elements of an input that is a constant
 
-  bool has_attribute(const std::string& name) const { return view_.find(name) != nullptr; }
+  bool has_attribute(const std::string& name) const { return find(name) != nullptr; }
   int64_t integer(const std::string& name, int64_t otherwise) const;
   double real(const std::string& name, double otherwise) const;
   std::string text(const std::string& name, const std::string& otherwise) const;
   std::vector<int64_t> integers(const std::string& name, std::vector<int64_t> otherwise) const;
   std::vector<double> floats(const std::string& name) const;
   std::vector<std::string> texts(const std::string& name) const;  // empty where it is absent
+  // False where the node says more than was asked for: an attribute of a newer opset may mean anything.
+  bool knows_all_attributes() const;
   // What a subgraph gives for these inputs, its nodes in place here; throws where some of them stay as they are.
   Values body(const std::string& name, const Values& inputs);
   // The axis as a position in [0, rank).
@@ -69,8 +71,11 @@ class Lowering {
   }
 
  private:
+  const onnx::AttributeProto* find(const std::string& name) const;
+
   ImportState& state_;
   const NodeView& view_;
+  mutable std::set<std::string> asked_;  // attributes
 };
 
 const Shape& shape_of(const Value& x);
@@ -97,6 +102,8 @@ std::span<const LoweredOperator> lowered_control();        // lower_control.cc
 std::span<const LoweredOperator> lowered_spectral();       // lower_spectral.cc
 std::span<const LoweredOperator> lowered_training();       // optimizers' steps, n-grams: lower_training.cc
 std::span<const LoweredOperator> lowered_regions();        // lower_regions.cc
+std::span<const LoweredOperator> lowered_attention();      // lower_attention.cc
+std::span<const LoweredOperator> lowered_bits();           // lower_bits.cc
 std::span<const LoweredOperator> lowered_old();            // forms before opset 7: lower_old.cc
 
 // The node as others of the table; nothing where it is none of these operators or has a form that is left as it is. An
