@@ -72,8 +72,8 @@ class ValueBisector {
   }
   Status compare_kernels() {
     const Graph& graph = outcome_.result.graph;
-    GOPT_ASSIGN_OR_RETURN(const CheckedInputs drawn, inputs_of_failure(original_.graph(), graph, out_.check,
-                                                                       options_.check.tolerance, options_.seed + 1));
+    GOPT_ASSIGN_OR_RETURN(const CheckedInputs drawn,
+                          inputs_of_failure(original_.graph(), graph, out_.check, options_.check, options_.seed + 1));
     GOPT_ASSIGN_OR_RETURN(out_.kernel,
                           first_wrong_kernel(graph, options_.target, costs_, drawn.inputs, drawn.tolerance));
     return Unit{};

@@ -42,13 +42,15 @@ Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& 
   const bool interprets = report.engine == kInterpreter;
   GOPT_ASSIGN_OR_RETURN(const Runner reference, runner_for(first, report.engine));
   GOPT_ASSIGN_OR_RETURN(const Runner other, runner_for(second, report.engine));
-  const std::vector<double> constants = removed_constants(original, optimized);
+  const InputDraws draws(ordinary, o, removed_constants(original, optimized), seed);
   for (const InputKind kind : kInputKinds) {
-    if (kind == InputKind::NearConstants && constants.empty()) continue;
+    if (!draws.has(kind)) continue;
     // The interpreter is slow.
-    if (kind != InputKind::Ordinary && interprets && operations > kInterpretOften) break;
-    const auto inputs = kind == InputKind::Ordinary ? ordinary : inputs_of_kind(ordinary, kind, constants, seed + 1);
-    GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(inputs));
+    const bool is_asked = kind == InputKind::Ordinary || kind == InputKind::Given;
+    if (!is_asked && interprets && operations > kInterpretOften) break;
+    const auto inputs = draws.of(kind);
+    GOPT_ASSIGN_OR_RETURN(auto a, reference.run(inputs));
+    GOPT_ASSIGN_OR_RETURN(a, expected_outputs(original, kind, std::move(a), o));
     GOPT_ASSIGN_OR_RETURN(const auto b, other.run(inputs));
     add_draw(report, original, kind, a, b, o.tolerance);
     if (!report.passed) break;
@@ -88,7 +90,7 @@ CheckReport check_whole(PlannedGraph& original, PlannedGraph& optimized, const C
 
 // What can be run of graphs that hold more than that.
 CheckReport check_part(const Graph& original, const Graph& optimized, const CheckOptions& o, uint64_t seed) {
-  const auto part = part_to_check(original, optimized);
+  const auto part = part_to_check(original, optimized, o.inputs);
   if (!part.ok()) return {.why_not = part.error().message};
   const CostSource costs;
   const Target target{TargetKind::Cpu, 1};
@@ -158,14 +160,13 @@ Status must_agree(const CheckReport& code_check) {
 }
 
 Result<CheckedInputs> inputs_of_failure(const Graph& original, const Graph& optimized, const CheckReport& report,
-                                        const Tolerance& tolerance, uint64_t seed) {
+                                        const CheckOptions& options, uint64_t seed) {
   GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_ordinary(original, seed));
   InputKind failed = InputKind::Ordinary;
   for (const InputKind kind : kInputKinds)
     if (!report.passed && !report.draws.empty() && report.draws.back() == to_string(kind)) failed = kind;
-  const Tolerance own = tolerance_for(failed, tolerance);
-  if (failed == InputKind::Ordinary) return CheckedInputs{ordinary, own};
-  return CheckedInputs{inputs_of_kind(ordinary, failed, removed_constants(original, optimized), seed + 1), own};
+  const InputDraws draws(ordinary, options, removed_constants(original, optimized), seed);
+  return CheckedInputs{draws.of(failed), tolerance_for(failed, options.tolerance)};
 }
 
 }  // namespace gopt::driver

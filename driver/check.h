@@ -26,6 +26,6 @@ struct CheckedInputs {
   Tolerance tolerance;
 };
 Result<CheckedInputs> inputs_of_failure(const Graph& original, const Graph& optimized, const CheckReport& report,
-                                        const Tolerance& tolerance, uint64_t seed);
+                                        const CheckOptions& options, uint64_t seed);
 
 }  // namespace gopt::driver

@@ -14,15 +14,15 @@ struct Draws {
   std::vector<std::map<std::string, Tensor>> inputs;
 };
 
-Result<Draws> draw_all(const Graph& original, const std::vector<double>& constants, const Substitution& extents,
-                       uint64_t seed) {
+Result<Draws> draw_all(const Graph& original, const CheckOptions& o, const std::vector<double>& constants,
+                       const Substitution& extents, uint64_t seed) {
   GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_inputs_at(original, seed, extents));
+  const InputDraws all(ordinary, o, constants, seed);
   Draws draws;
   for (const InputKind kind : kInputKinds) {
-    if (kind == InputKind::NearConstants && constants.empty()) continue;
+    if (!all.has(kind)) continue;
     draws.kinds.push_back(kind);
-    draws.inputs.push_back(kind == InputKind::Ordinary ? ordinary
-                                                       : inputs_of_kind(ordinary, kind, constants, seed + 1));
+    draws.inputs.push_back(all.of(kind));
   }
   return draws;
 }
@@ -30,7 +30,8 @@ Result<Draws> draw_all(const Graph& original, const std::vector<double>& constan
 // With these numbers for symbols. Errors: also those of the runner, which may take other numbers.
 Status check_with(const Graph& original, const Graph& optimized, const std::string& written, const CheckOptions& o,
                   const Substitution& extents, uint64_t seed, CheckReport& report) {
-  GOPT_ASSIGN_OR_RETURN(const Draws draws, draw_all(original, removed_constants(original, optimized), extents, seed));
+  GOPT_ASSIGN_OR_RETURN(const Draws draws,
+                        draw_all(original, o, removed_constants(original, optimized), extents, seed));
   GOPT_ASSIGN_OR_RETURN(const auto expected, o.runner->run(o.original_file, draws.inputs));
   auto outputs = o.runner->run(written, draws.inputs);
   if (!outputs.ok()) return std::move(outputs).with_context("what would be written").error();
@@ -38,7 +39,8 @@ Status check_with(const Graph& original, const Graph& optimized, const std::stri
     const size_t count = original.outputs().size();
     if (expected[k].size() != count || (*outputs)[k].size() != count)
       return Error{"the files have other outputs than the model that was read"};
-    add_draw(report, original, draws.kinds[k], expected[k], (*outputs)[k], o.tolerance);
+    GOPT_ASSIGN_OR_RETURN(const auto reference, expected_outputs(original, draws.kinds[k], expected[k], o));
+    add_draw(report, original, draws.kinds[k], reference, (*outputs)[k], o.tolerance);
     if (!report.passed) break;
   }
   report.extents = print_extents(extents);
@@ -51,7 +53,7 @@ Status run_check(const Graph& original, const Graph& optimized, const CheckOptio
   const std::string written = (folder.path() / "written.onnx").string();
   GOPT_RETURN_IF_ERROR(export_onnx(optimized, written));
   Status first = Unit{};
-  for (const Substitution& extents : choices_of_extents(original)) {
+  for (const Substitution& extents : choices_of_extents(original, o.inputs)) {
     const Status status = check_with(original, optimized, written, o, extents, seed, report);
     if (status.ok()) return status;
     if (first.ok()) first = status;

@@ -1,5 +1,6 @@
 #include "check_inputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <set>
@@ -43,6 +44,7 @@ Tensor tensor_of_kind(const Tensor& ordinary, InputKind kind, const std::vector<
       case InputKind::Shifted: value += is_half ? 100 : 1000; break;
       case InputKind::NearConstants: value = constants[random() % constants.size()] * (1 + 0.1 * value); break;
       case InputKind::Ordinary:
+      case InputKind::Given:
       case InputKind::Masked: break;
     }
   }
@@ -54,6 +56,7 @@ Tensor tensor_of_kind(const Tensor& ordinary, InputKind kind, const std::vector<
 std::string_view to_string(InputKind kind) {
   switch (kind) {
     case InputKind::Ordinary: return "ordinary";
+    case InputKind::Given: return "given";
     case InputKind::Large: return "large";
     case InputKind::Tiny: return "tiny";
     case InputKind::Shifted: return "shifted";
@@ -67,7 +70,7 @@ std::string_view to_string(InputKind kind) {
 // leave nothing of a result; where the original does that itself, nothing is asked.
 Tolerance tolerance_for(InputKind kind, Tolerance tolerance) {
   constexpr double kLooser = 100;
-  if (kind == InputKind::Ordinary) return tolerance;
+  if (kind == InputKind::Ordinary || kind == InputKind::Given) return tolerance;
   return {tolerance.relative * kLooser, tolerance.absolute, true};
 }
 
@@ -97,14 +100,48 @@ std::vector<double> removed_constants(const Graph& original, const Graph& optimi
   return removed;
 }
 
-std::map<std::string, Tensor> inputs_of_kind(const std::map<std::string, Tensor>& ordinary, InputKind kind,
-                                             const std::vector<double>& constants, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::map<std::string, Tensor> inputs = ordinary;
+}  // namespace gopt::driver
+
+namespace gopt {
+
+std::string last_inputs(const CheckReport& report) {
+  const std::string& draw = report.draws.back();
+  return draw + (draw == driver::to_string(driver::InputKind::Given) ? " inputs" : " random inputs");
+}
+
+}  // namespace gopt
+
+namespace gopt::driver {
+
+bool InputDraws::has(InputKind kind) const {
+  if (kind == InputKind::Given) return !options_.inputs.empty();
+  return kind != InputKind::NearConstants || !constants_.empty();
+}
+
+std::map<std::string, Tensor> InputDraws::of(InputKind kind) const {
+  std::map<std::string, Tensor> inputs = ordinary_;
+  if (kind == InputKind::Ordinary) return inputs;
+  if (kind == InputKind::Given) {
+    for (const auto& [name, tensor] : options_.inputs)
+      if (const auto it = inputs.find(name); it != inputs.end()) it->second = tensor;
+    return inputs;
+  }
+  std::mt19937_64 random(seed_ + 1);
   for (auto& [name, tensor] : inputs)
     if (is_floating(tensor.type()) && is_computable(tensor.type()))
-      tensor = tensor_of_kind(tensor, kind, constants, random);
+      tensor = tensor_of_kind(tensor, kind, constants_, random);
   return inputs;
+}
+
+Result<std::vector<Tensor>> expected_outputs(const Graph& original, InputKind kind, std::vector<Tensor> reference,
+                                             const CheckOptions& options) {
+  if (kind != InputKind::Given) return reference;
+  for (const auto& [name, tensor] : options.expected) {
+    const auto output = std::ranges::find(original.outputs(), name, &GraphOutput::name);
+    if (output == original.outputs().end()) return Error{"output " + name + ", which is expected, cannot be run here"};
+    reference[static_cast<size_t>(output - original.outputs().begin())] = tensor;
+  }
+  return reference;
 }
 
 }  // namespace gopt::driver

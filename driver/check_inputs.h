@@ -1,5 +1,6 @@
-// Inputs that a result is checked on beside ordinary ones: large, tiny and shifted numbers, masked rows, and numbers
-// around the constants that a rewrite removed. What overflows, vanishes or cancels after a rewrite shows there.
+// Inputs that a result is checked on beside ordinary ones: those that the user gives; large, tiny and shifted numbers,
+// masked rows, and numbers around the constants that a rewrite removed. What overflows, vanishes or cancels after a
+// rewrite shows there.
 #pragma once
 
 #include <map>
@@ -10,9 +11,9 @@
 
 namespace gopt::driver {
 
-enum class InputKind { Ordinary, Large, Tiny, Shifted, Masked, NearConstants };
+enum class InputKind { Ordinary, Given, Large, Tiny, Shifted, Masked, NearConstants };
 std::string_view to_string(InputKind kind);
-constexpr InputKind kInputKinds[] = {InputKind::Ordinary, InputKind::Large,  InputKind::Tiny,
+constexpr InputKind kInputKinds[] = {InputKind::Ordinary, InputKind::Given,  InputKind::Large,        InputKind::Tiny,
                                      InputKind::Shifted,  InputKind::Masked, InputKind::NearConstants};
 
 // How far results may be apart on such inputs, where `tolerance` is that of ordinary ones.
@@ -24,8 +25,28 @@ void add_draw(CheckReport& report, const Graph& original, InputKind kind, const 
 // Numbers that the first graph's nodes hold, as small tensors or attributes, and the second's do not.
 std::vector<double> removed_constants(const Graph& original, const Graph& optimized);
 
-// Ordinary inputs made into others of that kind; what is no floating-point tensor stays as it is.
-std::map<std::string, Tensor> inputs_of_kind(const std::map<std::string, Tensor>& ordinary, InputKind kind,
-                                             const std::vector<double>& constants, uint64_t seed);
+// Ordinary inputs of a model, and others of each kind that is asked about.
+class InputDraws {
+ public:
+  // `constants`: those that a rewrite removed.
+  InputDraws(std::map<std::string, Tensor> ordinary, const CheckOptions& options, std::vector<double> constants,
+             uint64_t seed)
+      : ordinary_(std::move(ordinary)), options_(options), constants_(std::move(constants)), seed_(seed) {}
+
+  bool has(InputKind kind) const;  // there is something to try
+  // Precondition: has(kind). What is no floating-point tensor stays as it is, unless it is given.
+  std::map<std::string, Tensor> of(InputKind kind) const;
+
+ private:
+  std::map<std::string, Tensor> ordinary_;
+  const CheckOptions& options_;
+  std::vector<double> constants_;
+  uint64_t seed_;
+};
+
+// The reference's outputs, those that the options expect in place of its own. Errors: one that is expected and that the
+// graph lacks.
+Result<std::vector<Tensor>> expected_outputs(const Graph& original, InputKind kind, std::vector<Tensor> reference,
+                                             const CheckOptions& options);
 
 }  // namespace gopt::driver

@@ -151,6 +151,18 @@ void collect_symbols(const TensorType& type, std::set<AtomId>& symbols) {
     for (const Index& extent : *type.shape) collect_symbols(extent, symbols);
 }
 
+// Symbols as tensors of these inputs have them.
+Substitution extents_of(const Graph& graph, const std::map<std::string, Tensor>& given) {
+  Substitution extents;
+  for (const Value& input : graph.inputs()) {
+    const auto it = given.find(input.node->name);
+    if (it == given.end() || !input.type().shape || input.type().shape->size() != it->second.dims().size()) continue;
+    for (size_t axis = 0; axis < input.type().shape->size(); axis++)
+      if (const auto symbol = (*input.type().shape)[axis].as_atom()) extents.emplace(*symbol, it->second.dims()[axis]);
+  }
+  return extents;
+}
+
 }  // namespace
 
 bool is_whole(const Graph& graph) {
@@ -166,9 +178,10 @@ int count_operators(const Graph& graph) {
   return count;
 }
 
-Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized) {
+Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized,
+                                  const std::map<std::string, Tensor>& given) {
   std::optional<Error> why_not;
-  for (const Substitution& extents : choices_of_extents(original)) {
+  for (const Substitution& extents : choices_of_extents(original, given)) {
     auto part = part_with(original, optimized, extents);
     if (part.ok()) return part;
     if (!why_not) why_not = part.error();
@@ -176,19 +189,20 @@ Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized)
   return *why_not;
 }
 
-std::vector<Substitution> choices_of_extents(const Graph& graph) {
+std::vector<Substitution> choices_of_extents(const Graph& graph, const std::map<std::string, Tensor>& given) {
   std::set<AtomId> symbols;
   for (const Value& input : graph.inputs()) collect_symbols(input.type(), symbols);
   for (const NodePtr& node : graph.nodes())
     if (is_cut(*node))
       for (const TensorType& type : node->outputs) collect_symbols(type, symbols);
   if (symbols.empty()) return {{}};
-  std::vector<Substitution> choices(1);
+  const Substitution known = extents_of(graph, given);
+  std::vector<Substitution> choices(1, known);
   int64_t next = 2;
-  for (const AtomId symbol : symbols) choices[0][symbol] = Index(next++);
+  for (const AtomId symbol : symbols) choices[0].emplace(symbol, Index(next++));
   for (const int64_t all : {2, 1, 4, 16, 64, 224}) {
-    Substitution& same = choices.emplace_back();
-    for (const AtomId symbol : symbols) same[symbol] = Index(all);
+    Substitution& same = choices.emplace_back(known);
+    for (const AtomId symbol : symbols) same.emplace(symbol, Index(all));
   }
   return choices;
 }

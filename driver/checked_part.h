@@ -22,11 +22,12 @@ struct CheckedPart {
   std::string extents;
 };
 // Errors: extents that no choice of numbers fits, nothing that can be compared.
-Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized);
+Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized,
+                                  const std::map<std::string, Tensor>& given = {});
 
 // Numbers to try for the symbols of a graph's inputs and of its nodes without definition, the likeliest first: small
-// ones that differ, then the same one for all, up to what images need.
-std::vector<Substitution> choices_of_extents(const Graph& graph);
+// ones that differ, then the same one for all, up to what images need; where inputs are given, their extents.
+std::vector<Substitution> choices_of_extents(const Graph& graph, const std::map<std::string, Tensor>& given = {});
 std::string print_extents(const Substitution& extents);
 
 }  // namespace gopt::driver

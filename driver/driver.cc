@@ -40,8 +40,9 @@ class Optimization {
     GOPT_RETURN_IF_ERROR(search_until_equal());
     if (options_.check.engine == CheckEngine::Files && outcome_.check.checked && !outcome_.check.passed)
       return Error{options_.check.original_file + ": what gopt would write of it, unrewritten, does not compute in " +
-                   outcome_.check.engine + " what the file does, on " + outcome_.check.draws.back() +
-                   " random inputs; nothing is written"};
+                   outcome_.check.engine + " what the file does, on " + last_inputs(outcome_.check) +
+                   "; nothing is written"};
+    GOPT_RETURN_IF_ERROR(must_be_expected());
     if (options_.timer && options_.target.kind == TargetKind::Onnx) GOPT_RETURN_IF_ERROR(judge_result());
     if (options_.wants_code && options_.times_code) {
       judge_code();
@@ -86,8 +87,8 @@ class Optimization {
         outcome_.notes.push_back("the result is not checked: " + outcome_.check.why_not);
       if (!outcome_.check.checked || outcome_.check.passed) return Unit{};
       GOPT_ASSIGN_OR_RETURN(const GuiltyRewrites guilty, what_differs());
-      const std::string on = "the optimized model does not agree with the original on " + outcome_.check.draws.back() +
-                             " random inputs (--rtol and --atol say how closely it must)";
+      const std::string on = "the optimized model does not agree with the original on " + last_inputs(outcome_.check) +
+                             " (--rtol and --atol say how closely it must)";
       if (guilty.empty()) {
         outcome_.notes.push_back(on + ": it is left as it was");
         break;
@@ -110,8 +111,19 @@ class Optimization {
   CheckReport check() {
     // What another reader makes of the file shows mistakes of ours in reading it, too.
     const bool is_by_files = options_.check.engine == CheckEngine::Files;
-    if (!is_by_files && !is_rewritten(original_, result())) return {.checked = true, .passed = true, .engine = "none"};
+    const bool is_asked = is_by_files || !options_.check.expected.empty();
+    if (!is_asked && !is_rewritten(original_, result())) return {.checked = true, .passed = true, .engine = "none"};
     return check_of(result());
+  }
+
+  // Outputs that are expected and that the unrewritten model does not give, either.
+  Status must_be_expected() {
+    if (options_.check.expected.empty() || !outcome_.check.checked || outcome_.check.passed) return Unit{};
+    std::string worst;
+    for (const Difference& d : outcome_.check.differences)
+      if (!d.passed) worst += (worst.empty() ? "" : ", ") + d.output;
+    return Error{"the unrewritten model does not compute what is expected of it on the inputs that are given: " +
+                 worst + " (--rtol and --atol say how closely it must); nothing is written"};
   }
   CheckReport check_of(PlannedGraph& other) {
     const Running running(clock_, "checking");

@@ -28,6 +28,9 @@ struct CheckOptions {
   Tolerance tolerance;
   std::string original_file;           // for Files
   std::shared_ptr<FileRunner> runner;  // for Files
+  // By name: inputs that are tried beside drawn ones (what is missing is drawn), and outputs that are expected on them.
+  // Where the original has others, nothing is kept: optimize_graph() gives an error.
+  std::map<std::string, Tensor> inputs, expected;
 };
 
 struct CheckReport {
@@ -42,6 +45,10 @@ struct CheckReport {
   std::vector<std::string> left_out;  // why the others were not: operators that nothing here runs, by name
   std::string extents;                // of symbols, as they were drawn: "batch=2, n=3"; empty where there are none
 };
+
+// The last inputs that were tried, which are those that a check failed on: "large random inputs", "given inputs".
+// Precondition: there are draws.
+std::string last_inputs(const CheckReport& report);
 
 // What a search compares: graphs by their plans, or, to see what that is worth, by the sum of their operators alone.
 enum class CostModel { Plan, Sum };

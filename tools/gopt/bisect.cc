@@ -37,8 +37,8 @@ void print_value(const ValueBisection& b) {
     fmt::print("model             agrees with the original ({}, {} kinds of random inputs)\n", b.check.engine,
                b.check.draws.size());
   else
-    fmt::print("model             differs from the original on {} random inputs ({}): {}\n", b.check.draws.back(),
-               b.check.engine, worst_of(b.check));
+    fmt::print("model             differs from the original on {} ({}): {}\n", last_inputs(b.check), b.check.engine,
+               worst_of(b.check));
   if (!b.check.passed && b.guilty.empty())
     fmt::print("guilty            none that can be told: applied alone, these rules and passes make no difference\n");
   if (!b.guilty.empty()) {
@@ -140,7 +140,7 @@ Status bisect(const BisectOptions& o) {
   GOPT_ASSIGN_OR_RETURN(DriverOptions options, driver_options(o.flags));
   options.runs = o.runs;
   GOPT_ASSIGN_OR_RETURN(const ModelAndRules loaded, load_model_and_rules(o.flags));
-  keep_safe(o.flags, loaded.rules, options);
+  GOPT_RETURN_IF_ERROR(complete_options(o.flags, loaded.rules, loaded.model.graph, options));
   options.search.progress = progress_line();
   const InterruptStops stops;
   return o.by == "time" ? by_time(o, loaded, options) : by_value(o, loaded, options);

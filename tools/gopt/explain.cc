@@ -193,7 +193,7 @@ nlohmann::json json_of(const NodeExplanation& e) {
 Status explain(const ExplainOptions& o) {
   GOPT_ASSIGN_OR_RETURN(DriverOptions options, driver_options(o.flags));
   GOPT_ASSIGN_OR_RETURN(const ModelAndRules loaded, load_model_and_rules(o.flags));
-  keep_safe(o.flags, loaded.rules, options);
+  GOPT_RETURN_IF_ERROR(complete_options(o.flags, loaded.rules, loaded.model.graph, options));
   options.search.progress = progress_line();
   const InterruptStops stops;
   const auto found = explain_node(loaded.model.graph, o.node, loaded.rules, options);

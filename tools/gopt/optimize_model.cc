@@ -166,8 +166,8 @@ Result<OptimizedModel> optimize_model(const OptimizeOptions& o, const Observer& 
   optimized.path = o.model;
   GOPT_ASSIGN_OR_RETURN(optimized.rules, read_rules(o, warn, clock));
   GOPT_ASSIGN_OR_RETURN(optimized.options, options_of(o, observer));
-  keep_safe(o, optimized.rules, optimized.options);
   GOPT_ASSIGN_OR_RETURN(optimized.model, read_model(o, clock));
+  GOPT_RETURN_IF_ERROR(complete_options(o, optimized.rules, optimized.model.graph, optimized.options));
   GOPT_RETURN_IF_ERROR(check_keeps_inputs(optimized.model, o));
   for (const std::string& warning : optimized.model.warnings) warn(warning);
 

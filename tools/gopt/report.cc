@@ -50,10 +50,9 @@ std::string check_text(const CheckReport& c) {
   if (c.engine == "none") return "PASSED (the graph is unchanged)";
   double worst = 0;
   for (const Difference& d : c.differences) worst = std::max(worst, d.max_relative);
-  return fmt::format(
-      "{} (max |a-b| / max |a| = {:.2g}, {}, {}{})", c.passed ? "PASSED" : "FAILED", worst, c.engine,
-      c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : c.draws.back() + " random inputs",
-      extent_of_check(c));
+  return fmt::format("{} (max |a-b| / max |a| = {:.2g}, {}, {}{})", c.passed ? "PASSED" : "FAILED", worst, c.engine,
+                     c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : last_inputs(c),
+                     extent_of_check(c));
 }
 
 std::string plan_text(const PlanLatency& p) {

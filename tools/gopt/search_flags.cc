@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "check_file.h"
 #include "model.h"
 #include "rule_files.h"
 
@@ -198,8 +199,13 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
   app.add_option("--shape", f.shapes, kShapeHelp);
   std::vector<std::string> checks{"auto", "interpreter", "cpu", "off"};
   if (f.may_check_files) checks.emplace_back("onnxruntime");
-  app.add_option("--check", f.check, fmt::format("how the result is checked: {}", fmt::join(checks, ", ")))
-      ->check(CLI::IsMember(checks))
+  const CLI::Validator ways = CLI::IsMember(checks);
+  const auto is_way = [ways](std::string& text) { return is_check_file(text) ? "" : ways(text); };
+  app.add_option("--check", f.check,
+                 fmt::format("how the result is checked: {}; or FILE.npz: on these inputs, too, and against the "
+                             "outputs that are there",
+                             fmt::join(checks, ", ")))
+      ->check(CLI::Validator(is_way, ways.get_description()))
       ->capture_default_str();
   app.add_option("--seed", f.seed, "seed of the inputs that it is checked and timed on")->capture_default_str();
   app.add_option("--rtol", f.tolerance.relative, "of the largest magnitude of an output")->capture_default_str();
@@ -235,10 +241,11 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   return d;
 }
 
-void keep_safe(const SearchFlags& flags, const std::vector<RewriteRule>& rules, DriverOptions& options) {
-  if (!flags.safe) return;
+Status complete_options(const SearchFlags& flags, const std::vector<RewriteRule>& rules, const Graph& graph,
+                        DriverOptions& options) {
   for (const RewriteRule& rule : rules)
-    if (rule.marks != RuleMarks()) options.search.disabled_rules.push_back(rule.name);
+    if (flags.safe && rule.marks != RuleMarks()) options.search.disabled_rules.push_back(rule.name);
+  return is_check_file(flags.check) ? read_check_file(flags.check, graph, options.check) : Unit{};
 }
 
 Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags) {

@@ -31,8 +31,10 @@ void add_search_flags(CLI::App& app, SearchFlags& flags, const std::vector<std::
 // Nothing of what is written or timed. Errors say which flag, and what it takes.
 Result<DriverOptions> driver_options(const SearchFlags& flags, TargetKind default_target = TargetKind::Cpu);
 
-// --safe: of these rules those are switched off that carry a mark, whichever.
-void keep_safe(const SearchFlags& flags, const std::vector<RewriteRule>& rules, DriverOptions& options);
+// What flags say that takes the rules or the model: --safe switches off those of these rules that carry a mark; --check
+// FILE.npz is read. Errors: those of read_check_file.
+Status complete_options(const SearchFlags& flags, const std::vector<RewriteRule>& rules, const Graph& graph,
+                        DriverOptions& options);
 
 // The model and the rules that the flags name; warnings go to standard error.
 struct ModelAndRules {

@@ -1,0 +1,88 @@
+// --check FILE.npz: a result is checked on inputs that are given, and against outputs that are expected on them.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "program.h"
+
+namespace gopt {
+namespace {
+
+// sin^2 + cos^2 becomes 1, which differs where x is infinite.
+constexpr const char* kTrigonometric = R"(graph trigonometric
+  input x : f32[batch,2]
+  s = Sin(x)
+  c = Cos(x)
+  s2 = Mul(s, s)
+  c2 = Mul(c, c)
+  y = Add(s2, c2)
+  output y = y
+end
+)";
+
+class CheckFile : public testing::Test {
+ protected:
+  void SetUp() override { write_model(kTrigonometric, folder_.file("m.onnx")); }
+
+  void write(const std::vector<std::pair<std::string, std::vector<double>>>& rows) {
+    NamedTensors tensors;
+    for (const auto& [name, values] : rows)
+      tensors.emplace_back(
+          name, Tensor::from_values(ElementType::Float32, {static_cast<int64_t>(values.size()) / 2, 2}, values));
+    ASSERT_TRUE(write_npz(tensors, folder_.file("c.npz")).ok());
+  }
+  Outcome optimize() {
+    return run_program("optimize " + folder_.file("m.onnx") + " --cost analytic --force --allow finite-only -o " +
+                       folder_.file("y.onnx") + " --report " + folder_.file("r.json") + " --check " +
+                       folder_.file("c.npz"));
+  }
+  nlohmann::json report() { return nlohmann::json::parse(read_file(folder_.file("r.json"))); }
+
+  TestFolder folder_;
+};
+
+TEST_F(CheckFile, OrdinaryInputsOfAnyBatch) {
+  write({{"x", {1, 2, 3, 4, 5, 6}}, {"y", {1, 1, 1, 1, 1, 1}}});
+  const Outcome outcome = optimize();
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_EQ(report()["applied"].size(), 1U);
+  EXPECT_EQ(report()["check"]["draws"][1], "given");
+  EXPECT_EQ(report()["check"]["extents"], "batch=3");
+}
+
+TEST_F(CheckFile, InputsThatShowADifferenceUndoTheRule) {
+  write({{"x", {1, INFINITY}}});
+  const Outcome outcome = optimize();
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("does not agree with the original on given inputs"), std::string::npos) << outcome.text;
+  EXPECT_TRUE(report()["applied"].empty());
+  EXPECT_EQ(run_program("bisect " + folder_.file("m.onnx") + " --cost analytic --allow finite-only --check " +
+                        folder_.file("c.npz"))
+                .status,
+            1);
+}
+
+TEST_F(CheckFile, OutputsThatTheOriginalDoesNotGiveAreAnError) {
+  write({{"x", {1, 2}}, {"y", {1, 3}}});
+  const Outcome outcome = optimize();
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.text.find("does not compute what is expected of it on the inputs that are given: y"),
+            std::string::npos)
+      << outcome.text;
+  EXPECT_FALSE(std::filesystem::exists(folder_.file("y.onnx")));
+}
+
+TEST_F(CheckFile, TensorsThatDoNotFitAreNamed) {
+  write({{"z", {1, 2}}});
+  EXPECT_NE(optimize().text.find("holds 'z', which the model has not; it has inputs x and outputs y"),
+            std::string::npos);
+  write({{"y", {1, 2}}});
+  EXPECT_NE(optimize().text.find("holds no input of the model"), std::string::npos);
+  const Tensor wide = Tensor::from_values<double>(ElementType::Float32, {1, 3}, {1, 2, 3});
+  ASSERT_TRUE(write_npz({{"x", wide}}, folder_.file("c.npz")).ok());
+  EXPECT_NE(optimize().text.find("x is f32[1,3], expected f32[batch,2]"), std::string::npos);
+  EXPECT_EQ(folder_.count(), 2U);
+}
+
+}  // namespace
+}  // namespace gopt
