@@ -128,7 +128,7 @@ class WhileItWorks(InFolder):
     def setUp(self):
         super().setUp()
         os.mkfifo(self.file("pipe.rules"))
-        faulthandler.dump_traceback_later(120, exit=True)
+        faulthandler.dump_traceback_later(500, exit=True)
         self.addCleanup(faulthandler.cancel_dump_traceback_later)
 
     def test_other_threads_run(self):

@@ -50,7 +50,7 @@ def run_in_onnxruntime(model: bytes, feed):
 
 
 def run_gopt(*arguments):
-    return subprocess.run([GOPT, *map(str, arguments)], text=True, capture_output=True, timeout=250, check=False)
+    return subprocess.run([GOPT, *map(str, arguments)], text=True, capture_output=True, timeout=500, check=False)
 
 
 class InFolder(unittest.TestCase):
