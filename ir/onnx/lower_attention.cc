@@ -30,6 +30,7 @@ class Mask {
     // Where the first query stands among the keys: behind those that were kept, or at the end of those that count.
     Value first = number(l.has(4) ? static_cast<double>(columns - rows_of_input(1)) : 0);
     if (l.has(6)) {
+      Lowering::require(rank_of(l.input(6)) == 1);
       const Value counts = l.reshape(l.cast(l.input(6), ElementType::Int64), {shape_of(l.input(6))[0], 1, 1, 1});
       allow(l.op(OpKind::Less, {keys(), counts}));
       may_hide_all_ = true;

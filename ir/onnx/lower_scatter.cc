@@ -122,6 +122,7 @@ Value neutral(Lowering& l, Reduction reduction, ElementType type) {
 Value scattered_at(Lowering& l, Value x, const std::vector<int64_t>& places, const Value& updates,
                    Reduction reduction) {
   const int64_t rows = extent_of(x, 0);
+  Lowering::require(rows <= kMostKnownPlaces);
   std::vector<std::vector<int64_t>> rounds;  // by row: the update that goes there, or none
   std::map<int64_t, size_t> times;
   for (size_t m = 0; m < places.size(); m++) {
@@ -235,6 +236,30 @@ Values lower_scatter_elements(Lowering& l) {
   return {l.transpose(result, perm)};
 }
 
+// Rows written along an axis from a place of each image's own on; in a ring, what leaves at the end comes in at the
+// begin.
+Values lower_tensor_scatter(Lowering& l) {
+  const Value x = l.input(0), update = l.input(1);
+  const size_t rank = rank_of(x);
+  const int64_t axis = l.axis(l.integer("axis", -2), rank);
+  Lowering::require(rank >= 2 && axis > 0 && rank_of(update) == rank);
+  const int64_t count = extent_of(update, axis), extent = extent_of(x, axis);
+  const std::string mode = l.text("mode", "linear");
+  Lowering::require((mode == "linear" || mode == "circular") && count > 0 && count <= extent);
+  const auto number = [&](int64_t value) { return l.scalar(ElementType::Int64, static_cast<double>(value)); };
+  Value place = l.range(extent, axis, rank);
+  if (l.has(2)) {
+    Shape each(rank, Index(1));
+    each[0] = shape_of(x)[0];
+    place = l.sub(place, l.reshape(l.cast(l.input(2), ElementType::Int64), each));
+    if (mode == "circular") place = l.op(OpKind::Mod, {place, number(extent)});
+  }
+  const Value inside =
+      l.op(OpKind::And, {l.op(OpKind::Less, {number(-1), place}), l.op(OpKind::Less, {place, number(count)})});
+  const Value fresh = l.elements_at(update, l.expand(l.where(inside, place, number(0)), shape_of(x)), axis);
+  return {l.where(inside, fresh, x)};
+}
+
 // Positions are within the shape that the pooling's attributes give; a larger shape that is asked for goes on with
 // zeros.
 Values lower_max_unpool(Lowering& l) {
@@ -266,6 +291,7 @@ constexpr LoweredOperator kScatter[] = {{"GatherND", lower_gather_nd},
                                         {"ScatterND", lower_scatter_nd},
                                         {"ScatterElements", lower_scatter_elements},
                                         {"Scatter", lower_scatter_elements},
+                                        {"TensorScatter", lower_tensor_scatter},
                                         {"MaxUnpool", lower_max_unpool}};
 
 }  // namespace

@@ -2,25 +2,26 @@
 // Dropout, statistics of BatchNormalization.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "lowering.h"
 
 namespace gopt::ir {
 namespace {
 
-// Each element's rank is the number of those before it in the order wanted; the first of equal ones comes first.
-constexpr int64_t kLongestRanked = 4096, kMostComparisons = int64_t{1} << 28;
+// ---- TopK ----
 
-Values lower_top_k(Lowering& l) {
-  const Value x = l.input(0);
+// Elements among which ranks are counted, each against each; longer axes are cut into blocks of this many.
+constexpr int64_t kRankedTogether = 2048, kMostComparisons = int64_t{1} << 31;
+
+struct Selection {
+  Value values, places;
+};
+
+// Each element's rank is the number of those before it in the order wanted; the first of equal ones comes first.
+Selection ranked(Lowering& l, const Value& x, int64_t axis, int64_t k, bool largest) {
   const size_t rank = rank_of(x);
-  Lowering::require(rank > 0);
-  const int64_t axis = l.axis(l.integer("axis", -1), rank), n = extent_of(x, axis);
-  const int64_t k = l.opset() < 10 ? l.integer("k", 0) : l.numbers(1).at(0);
-  int64_t comparisons = n;
-  for (size_t a = 0; a < rank; a++) comparisons *= extent_of(x, static_cast<int64_t>(a));
-  Lowering::require(k >= 0 && k <= n && n > 0 && n <= kLongestRanked && comparisons <= kMostComparisons);
-  const bool largest = l.integer("largest", 1) != 0;
+  const int64_t n = extent_of(x, axis);
   const Value rows = l.unsqueeze(x, axis + 1), columns = l.unsqueeze(x, axis);  // [.., n, 1, ..] and [.., 1, n, ..]
   const auto less = [&](const Value& a, const Value& b) {
     return l.op(OpKind::Less, largest ? Values{b, a} : Values{a, b});
@@ -30,9 +31,56 @@ Values lower_top_k(Lowering& l) {
       l.op(OpKind::Or, {less(columns, rows), l.op(OpKind::And, {l.op(OpKind::Not, {less(rows, columns)}), earlier})});
   const Value ranks = l.reduce(OpKind::ReduceSum, l.cast(comes_before, ElementType::Int64), {Index(axis + 1)}, false);
   const Value here = l.op(OpKind::Equal, {l.unsqueeze(ranks, axis), l.range(k, axis, rank + 1)});  // [.., k, n, ..]
-  const Value places = l.range(n, axis + 1, rank + 1), zero = l.scalar(ElementType::Int64, 0);
-  const Value indices = l.reduce(OpKind::ReduceSum, l.where(here, places, zero), {Index(axis + 1)}, false);
-  return {l.op(OpKind::GatherElements, {x, indices}, {{"axis", Index(axis)}}), indices};
+  const Value candidates = l.range(n, axis + 1, rank + 1), zero = l.scalar(ElementType::Int64, 0);
+  const Value places = l.reduce(OpKind::ReduceSum, l.where(here, candidates, zero), {Index(axis + 1)}, false);
+  return {l.elements_at(x, places, axis), places};
+}
+
+// What is after all numbers in the order wanted: filling up the last block, it comes after what is equal to it, too.
+Value last_of_all(Lowering& l, const Value& x, bool largest) {
+  if (is_floating(type_of(x))) return l.scalar(type_of(x), largest ? -INFINITY : INFINITY);
+  Lowering::require(type_of(x) == ElementType::Int32 || type_of(x) == ElementType::Int64);
+  const int64_t high =
+      type_of(x) == ElementType::Int32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
+  return l.constant(Tensor::from_values<int64_t>(type_of(x), {}, {largest ? -high - 1 : high}));
+}
+
+// Of each block the first k, and of all these the first k: the order among equal ones is that of blocks.
+Selection selected(Lowering& l, const Value& x, int64_t axis, int64_t k, bool largest) {
+  const int64_t n = extent_of(x, axis), block = std::max(kRankedTogether, 2 * k);
+  int64_t others = 1;
+  for (size_t a = 0; a < rank_of(x); a++)
+    if (static_cast<int64_t>(a) != axis) others *= extent_of(x, static_cast<int64_t>(a));
+  Lowering::require(others * n <= kMostComparisons / block);
+  if (n <= block) return ranked(l, x, axis, k, largest);
+  const int64_t blocks = (n + block - 1) / block;
+  const auto at = static_cast<size_t>(axis);
+  Value whole = x;
+  if (blocks * block > n) {
+    Shape missing = shape_of(x);
+    missing[at] = Index(blocks * block - n);
+    whole = l.concat({x, l.expand(last_of_all(l, x, largest), missing)}, axis);
+  }
+  Shape split = shape_of(x), joined = shape_of(x);
+  split[at] = Index(blocks);
+  split.insert(split.begin() + axis + 1, Index(block));
+  joined[at] = Index(blocks * k);
+  const Selection first = ranked(l, l.reshape(whole, split), axis + 1, k, largest);
+  const Value begins =
+      l.mul(l.range(blocks, axis, split.size()), l.scalar(ElementType::Int64, static_cast<double>(block)));
+  const Value places = l.reshape(l.add(first.places, begins), joined);
+  const Selection among = selected(l, l.reshape(first.values, joined), axis, k, largest);
+  return {among.values, l.elements_at(places, among.places, axis)};
+}
+
+Values lower_top_k(Lowering& l) {
+  const Value x = l.input(0);
+  Lowering::require(rank_of(x) > 0);
+  const int64_t axis = l.axis(l.integer("axis", -1), rank_of(x)), n = extent_of(x, axis);
+  const int64_t k = l.opset() < 10 ? l.integer("k", 0) : l.numbers(1).at(0);
+  Lowering::require(k >= 0 && k <= n && n > 0 && n < (int64_t{1} << 24));
+  const Selection all = selected(l, x, axis, k, l.integer("largest", 1) != 0);
+  return {all.values, all.places};
 }
 
 // ---- places of MaxPool ----

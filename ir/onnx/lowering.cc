@@ -1,6 +1,7 @@
 #include "lowering.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "integer_values.h"
 
@@ -13,6 +14,7 @@ const Shape& shape_of(const Value& x) {
 ElementType type_of(const Value& x) { return x.type().element; }
 size_t rank_of(const Value& x) { return shape_of(x).size(); }
 int64_t extent_of(const Value& x, int64_t axis) {
+  Lowering::require(axis >= 0 && axis < static_cast<int64_t>(rank_of(x)));
   const Index& extent = shape_of(x)[static_cast<size_t>(axis)];
   Lowering::require(extent.is_constant());
   return extent.constant();
@@ -179,6 +181,8 @@ Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
           if (view.output_used(i)) return MaybeValues();
         return MaybeValues(std::move(values));
       } catch (const Unlowered&) {
+        continue;
+      } catch (const std::out_of_range&) {  // lists shorter than the axes that they are of
         continue;
       }
     }

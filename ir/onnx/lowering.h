@@ -81,7 +81,7 @@ class Lowering {
 const Shape& shape_of(const Value& x);
 ElementType type_of(const Value& x);
 size_t rank_of(const Value& x);
-int64_t extent_of(const Value& x, int64_t axis);  // throws where it is symbolic
+int64_t extent_of(const Value& x, int64_t axis);  // throws where it is symbolic, or x has no such axis
 
 // By operator: its outputs, in order; a null value for one that nobody reads.
 using LowerFunction = Values (*)(Lowering&);
