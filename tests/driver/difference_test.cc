@@ -1,0 +1,37 @@
+// How far outputs may be apart, by what their type holds.
+#include <gtest/gtest.h>
+
+#include "gopt/compare.h"
+
+namespace gopt {
+namespace {
+
+struct Row {
+  const char* name;
+  ElementType type;
+  double factor;  // of the other output to the reference
+  bool passes;
+};
+std::ostream& operator<<(std::ostream& os, const Row& row) { return os << row.name; }
+
+class DifferenceTest : public testing::TestWithParam<Row> {};
+
+TEST_P(DifferenceTest, IsMeasuredInDigitsOfTheType) {
+  const Row& row = GetParam();
+  const Tensor reference = Tensor::from_values<double>(row.type, {2}, {100, -3});
+  const Tensor other = Tensor::from_values<double>(row.type, {2}, {100 * row.factor, -3});
+  EXPECT_EQ(difference("y", reference, other, Tolerance()).passed, row.passes);
+}
+
+const Row kRows[] = {{"FloatsOfFewDigits", ElementType::Float32, 1.005, false},
+                     {"FloatsNearby", ElementType::Float32, 1.00005, true},
+                     {"HalvesNearby", ElementType::Float16, 1.005, true},
+                     {"HalvesApart", ElementType::Float16, 1.03, false},
+                     {"BrainFloatsNearby", ElementType::BFloat16, 1.03, true},
+                     {"BrainFloatsApart", ElementType::BFloat16, 1.1, false},
+                     {"Integers", ElementType::Int32, 1.01, false}};
+INSTANTIATE_TEST_SUITE_P(Types, DifferenceTest, testing::ValuesIn(kRows),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace gopt
