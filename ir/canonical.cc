@@ -208,6 +208,10 @@ void canonicalize(OpKind kind, DefineContext& c, Attributes& a) {
     case OpKind::LayerNormalization:
     case OpKind::Gather:
     case OpKind::GatherElements: a["axis"] = as_index(c.axis("axis", rank)); return;
+    // Momentum is of training alone.
+    case OpKind::BatchNormalization:
+      if (c.number("training_mode") == 0) a["momentum"] = *op_info(kind).find_attribute("momentum")->default_value;
+      return;
     case OpKind::Flatten: a["axis"] = as_index(c.axis("axis", rank, true)); return;
     case OpKind::Slice: return canonical_slice(c, a);
     case OpKind::Split: return canonical_split(c, a);

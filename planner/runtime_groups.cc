@@ -66,6 +66,7 @@ constexpr FusedBefore kFusedBefore[] = {
     {OpKind::MatMul, OpKind::Mul, Operand::Scalar},
     {OpKind::MatMul, OpKind::Div, Operand::Scalar},
     {OpKind::MatMul, OpKind::Transpose, Operand::None},
+    {OpKind::Gemm, OpKind::Transpose, Operand::None},
     {OpKind::Conv, OpKind::Pad, Operand::None},
 };
 

@@ -11,8 +11,11 @@ namespace gopt::optimizer {
 #include "passes/passes.def"
 #undef GOPT_PASS
 
-// Whether the node copies its input: what drop_identities drops.
+// Whether the node copies its one input.
 bool is_copy(const Node& node);
+// The value that the node's only output is equal to, by its definition and the constants among its inputs (x + 0, x * 1),
+// or as the second of two Casts that lose nothing: what drop_identities puts in its place.
+std::optional<Value> copied_value(const Node& node);
 
 enum class PassTime { Before, BeforeAndAfter };  // the search
 struct Pass {

@@ -85,6 +85,76 @@ INSTANTIATE_TEST_SUITE_P(Table, PassTest,
   b = Relu(x)
   output y = b
 )"},
+                                         Row{"NumbersThatChangeNothing", "drop-identities", R"(
+  input x : f32[3,4]
+  constant zero = f32[1] {0}
+  constant one = f32[] {1}
+  constant ones = f32[3,4] {1,1,1,1,1,1,1,1,1,1,1,1}
+  a = Add(zero, x)
+  b = Mul(a, ones)
+  c = Sub(b, zero)
+  d = Div(c, one)
+  e = Pow(d, one)
+  f = Relu(e)
+  output y = f
+)",
+                                             R"(
+  input x : f32[3,4]
+  f = Relu(x)
+  output y = f
+)"},
+                                         Row{"NumbersThatChangeSomethingStay", "drop-identities", R"(
+  input x : f32[1,4]
+  constant zero = f32[] {0}
+  constant zeros = f32[3,4] {0,0,0,0,0,0,0,0,0,0,0,0}
+  constant one = f32[] {1}
+  constant nearly = f32[2,1] {1,1.0000001}
+  a = Sub(zero, x)
+  b = Add(a, zeros)
+  c = Div(one, b)
+  d = Mul(a, nearly)
+  output y = c
+  output z = d
+)",
+                                             ""},
+                                         Row{"CastsThatLoseNothing", "drop-identities", R"(
+  input x : f32[3]
+  input n : u8[3]
+  a = Cast(x) {to=11}
+  b = Cast(a) {to=1}
+  c = Relu(b)
+  d = Cast(n) {to=10}
+  e = Cast(d) {to=2}
+  f = Add(e, e)
+  output y = c
+  output z = f
+)",
+                                             R"(
+  input x : f32[3]
+  input n : u8[3]
+  c = Relu(x)
+  f = Add(n, n)
+  output y = c
+  output z = f
+)"},
+                                         Row{"CastsThatLoseSomethingStay", "drop-identities", R"(
+  input x : f32[3]
+  input n : i32[3]
+  input i : i8[3]
+  a = Cast(x) {to=10}
+  b = Cast(a) {to=1}
+  c = Relu(b)
+  d = Cast(n) {to=1}
+  e = Cast(d) {to=6}
+  f = Neg(e)
+  g = Cast(i) {to=2}
+  h = Cast(g) {to=3}
+  k = Neg(h)
+  output y = c
+  output z = f
+  output w = k
+)",
+                                             ""},
                                          Row{"SquareTransposeStays", "drop-identities", R"(
   input x : f32[3,3]
   a = Transpose(x) {perm=[1,0]}
