@@ -70,7 +70,7 @@ const Roofline& machine_roofline() {
     Roofline r;
     if (const auto gflops = measured_gflops()) {
       const double faster = *gflops / r.gflops;
-      r = {r.gflops * faster, r.gbps * faster, r.launch_us / faster};
+      r = {r.gflops * faster, r.gbps * faster, r.launch_us / faster, r.next_thread};
     }
     return r;
   }();

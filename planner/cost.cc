@@ -143,7 +143,12 @@ class PlanOracle : public CostOracle {
 }  // namespace
 
 Roofline roofline_of(const Target& target, const Roofline& processor) {
-  return target.kind == TargetKind::Cuda ? kGpuRoofline : processor;
+  if (target.kind == TargetKind::Cuda) return kGpuRoofline;
+  Roofline all = processor;
+  const double speedup = 1 + (std::max(1, target.threads) - 1) * processor.next_thread;
+  all.gflops *= speedup;
+  all.gbps *= speedup;
+  return all;
 }
 
 KernelWork kernel_work(const Plan& plan, const Kernel& kernel) {

@@ -13,12 +13,14 @@
 
 namespace gopt {
 
-// Analytic roofline: kernels of make_plan's cover at `gflops` and `gbps`, and a fixed cost a kernel.
+// Analytic roofline: kernels of make_plan's cover at `gflops` and `gbps` of one thread, and a fixed cost a kernel. Each
+// further thread adds `next_thread` of what the first one does.
 struct Roofline {
   double gflops = 100, gbps = 10, launch_us = 2;
+  double next_thread = 0.9;
 };
 std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline);
-// What analytic costs take for a target, where the processor's own is `processor`.
+// What analytic costs take for a target, with its threads, where the processor's own is `processor`.
 Roofline roofline_of(const Target& target, const Roofline& processor);
 
 struct KernelWork {

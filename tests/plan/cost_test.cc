@@ -62,6 +62,7 @@ TEST(KernelWork, IsOperationsAndBytesOfEachKernel) {
 TEST(RooflineOf, IsTheProcessorsWhereThatIsTheTarget) {
   const Roofline processor{.gflops = 7, .gbps = 3, .launch_us = 1};
   EXPECT_EQ(roofline_of({TargetKind::Cpu, 1}, processor).gflops, 7);
+  EXPECT_DOUBLE_EQ(roofline_of({TargetKind::Cpu, 3}, processor).gflops, 7 * (1 + 2 * processor.next_thread));
   EXPECT_GT(roofline_of({TargetKind::Cuda, 1}, processor).gflops, 1000);
 }
 
