@@ -63,10 +63,8 @@ struct FusedBefore {
   Operand operand;
 };
 constexpr FusedBefore kFusedBefore[] = {
-    {OpKind::MatMul, OpKind::Mul, Operand::Scalar},
-    {OpKind::MatMul, OpKind::Div, Operand::Scalar},
-    {OpKind::MatMul, OpKind::Transpose, Operand::None},
-    {OpKind::Gemm, OpKind::Transpose, Operand::None},
+    {OpKind::MatMul, OpKind::Mul, Operand::Scalar},     {OpKind::MatMul, OpKind::Div, Operand::Scalar},
+    {OpKind::MatMul, OpKind::Transpose, Operand::None}, {OpKind::Gemm, OpKind::Transpose, Operand::None},
     {OpKind::Conv, OpKind::Pad, Operand::None},
 };
 

@@ -13,8 +13,8 @@ namespace gopt::optimizer {
 
 // Whether the node copies its one input.
 bool is_copy(const Node& node);
-// The value that the node's only output is equal to, by its definition and the constants among its inputs (x + 0, x * 1),
-// or as the second of two Casts that lose nothing: what drop_identities puts in its place.
+// The value that the node's only output is equal to, by its definition and the constants among its inputs (x + 0, x *
+// 1), or as the second of two Casts that lose nothing: what drop_identities puts in its place.
 std::optional<Value> copied_value(const Node& node);
 
 enum class PassTime { Before, BeforeAndAfter };  // the search
