@@ -98,7 +98,7 @@ Values lower_reverse_sequence(Lowering& l) {
   const Value length = l.reshape(lengths, shape), places = l.range(extent_of(x, time), time, rank_of(x));
   const Value reversed = l.sub(l.sub(length, l.scalar(ElementType::Int64, 1)), places);
   const Value place = l.where(l.op(OpKind::Less, {places, length}), reversed, places);
-  return {l.op(OpKind::GatherElements, {x, l.expand(place, shape_of(x))}, {{"axis", Index(time)}})};
+  return {l.elements_at(x, l.expand(place, shape_of(x)), time)};
 }
 
 double largest_number(ElementType type) {
