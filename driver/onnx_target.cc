@@ -1,5 +1,8 @@
 #include "onnx_target.h"
 
+#include <algorithm>
+#include <set>
+
 #include "machine_speed.h"
 
 namespace gopt::driver {
@@ -17,6 +20,36 @@ bool pays(const Target& target, const Cost& with, const Cost& without) {
     if (with.kernels < without.kernels) return gain >= 0;
   }
   return gain > kNextToNothing || with.operations < without.operations;
+}
+
+namespace {
+
+bool is_beyond(const RewriteRule& rule, int64_t opset) {
+  std::set<OpKind> known;
+  for (const NodePtr& node : rule.left.nodes()) known.insert(node->op);
+  std::set<const Node*> of_activations;
+  for (size_t k = 0; k < rule.variables.size(); k++)
+    if (rule.variables[k].kind == VariableKind::Activation) of_activations.insert(rule.right.inputs()[k].node.get());
+  for (const NodePtr& node : rule.right.nodes()) {
+    const auto is_of_activation = [&](const Value& input) {
+      return input && of_activations.contains(input.node.get());
+    };
+    if (std::none_of(node->inputs.begin(), node->inputs.end(), is_of_activation)) continue;
+    of_activations.insert(node.get());
+    if (!known.contains(node->op) && op_info(node->op).since_opset > opset) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> rules_beyond_opset(const Graph& graph, const std::vector<RewriteRule>& rules) {
+  const auto opset = graph.metadata().opsets.find("");
+  std::vector<std::string> names;
+  if (opset == graph.metadata().opsets.end()) return names;
+  for (const RewriteRule& rule : rules)
+    if (is_beyond(rule, opset->second)) names.push_back(rule.name);
+  return names;
 }
 
 Status choose_onnx(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options,

@@ -15,6 +15,10 @@ std::unique_ptr<CostOracle> make_oracle(const Target& target, const CostSource& 
 // there were unless these are paid for by a clear gain.
 bool pays(const Target& target, const Cost& with, const Cost& without);
 
+// Names of the rules whose right side has an operator that the file's opset lacks and the left side has not, on other
+// than weights: it would be written in pieces, which runtimes do not take for what it was.
+std::vector<std::string> rules_beyond_opset(const Graph& graph, const std::vector<RewriteRule>& rules);
+
 // Where code and an ONNX file are both wanted: whether the code's graph, `outcome.result`, is no dearer to a runtime
 // than the original; else, or where the runtime judges, the file is of a search by the runtime's cost (`outcome.onnx`).
 Status choose_onnx(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options,

@@ -46,6 +46,8 @@ Searches::Searches(const Graph& graph, const std::vector<RewriteRule>& rules, co
       kernels_(kernels),
       clock_(clock),
       search_(options.search) {
+  if (options.wants_onnx)
+    for (std::string& name : rules_beyond_opset(graph, rules)) search_.disabled_rules.push_back(std::move(name));
   search_.confirm = [this](const RewriteRule& rule) { return why_refused(rule); };
 }
 

@@ -57,9 +57,30 @@ double convolution_efficiency(const Node& node) {
   return dims[1] % kLanes == 0 && (dims[0] / groups) % kLanes == 0 ? kProductEfficiency : kOddGroups;
 }
 
+double operations_of(const Node& node) {
+  if (is_product(node)) return product_operations(node);
+  // The definition has a square root for each element; runtimes take one a row.
+  constexpr double kOfNormalization = 8;
+  if (node.is(OpKind::LayerNormalization) && node.outputs[0].has_static_shape())
+    return kOfNormalization * static_cast<double>(element_count(node.outputs[0].static_shape()));
+  return work_of(node).operations;
+}
+
+// Of a product: few columns fill no register. A product with one is a sum for each row, and slower than that.
+double product_efficiency(const Node& node) {
+  constexpr double kColumns = 16;
+  const auto &shape = node.outputs[0].shape, &other = node.inputs[1].type().shape;
+  if (!shape || !other) return kProductEfficiency;
+  const bool is_by_vector = other->size() < 2 || shape->empty();
+  const auto columns = is_by_vector ? std::optional<int64_t>(1) : shape->back().as_constant();
+  if (!columns) return kProductEfficiency;
+  return kProductEfficiency * std::clamp(static_cast<double>(*columns) / kColumns, 1 / kColumns, 1.0);
+}
+
 double efficiency(const Node& node) {
   if (!is_product(node)) return kLoopEfficiency;
-  return node.is(OpKind::Conv) || node.is(OpKind::ConvTranspose) ? convolution_efficiency(node) : kProductEfficiency;
+  return node.is(OpKind::Conv) || node.is(OpKind::ConvTranspose) ? convolution_efficiency(node)
+                                                                 : product_efficiency(node);
 }
 
 // Beside convolutions and concatenations of channels, what takes and makes images in blocks of channels; of elementwise
@@ -125,7 +146,7 @@ class RuntimeCost {
     for (const TensorType& type : last.outputs) written += bytes_of(type);
     for (const NodePtr& node : group.nodes) {
       if (node->is(OpKind::Opaque)) continue;
-      const double operations = is_product(*node) ? product_operations(*node) : work_of(*node).operations;
+      const double operations = operations_of(*node);
       cost_.operations += operations;
       // Beside a product only functions count: scales go into its weights, sums are what its results start from.
       if (is_product(*group.head) && !is_product(*node) && node->inputs.size() > 1) continue;

@@ -94,6 +94,11 @@ constexpr const char* kPatterns[] = {
     "s = Sqrt(e)\nn = Div(d, s)\ng = Mul(n, y)\nr = Add(g, z)",
     "m = ReduceMean(x) {axes=[1]}\nd = Sub(x, m)\np = Mul(d, d)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\n"
     "s = Sqrt(e)\nn = Div(d, s)\ng = Mul(n, y)\nr = Add(g, z)",
+    "m = ReduceMean(x) {axes=[1]}\nd = Sub(x, m)\np = Pow(d, two)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\n"
+    "s = Sqrt(e)\nn = Div(d, s)\nr = Mul(n, y)",
+    "m = ReduceMean(x) {axes=[1]}\nd = Sub(x, m)\np = Mul(d, d)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\n"
+    "s = Sqrt(e)\nn = Div(d, s)\nr = Mul(n, y)",
+    "p = Pow(x, two)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\ns = Sqrt(e)\nn = Div(x, s)\nr = Mul(n, y)",
     "a = Add(x, y)\nr = LayerNormalization(a, z, w)",
 };
 

@@ -170,5 +170,24 @@ TEST(OnnxFile, IsTheCodesGraphUnlessThatIsDearerToARuntime) {
   }
 }
 
+// LayerNormalization has a node from opset 17 on; before, it would be written in pieces again.
+TEST(OnnxFile, HasNoOperatorThatItsOpsetLacks) {
+  const auto folds = load_rules(GOPT_SHIPPED_RULES "/folds.rules");
+  ASSERT_TRUE(folds.ok());
+  const Graph pieces = graph_of(
+      "input x : f32[1,128,768]\ninput g : f32[768]\ninput b : f32[768]\nconstant two = f32[] {2}\nconstant eps = "
+      "f32[] {1e-05}\n"
+      "m = ReduceMean(x) {axes=[2]}\nd = Sub(x, m)\np = Pow(d, two)\nv = ReduceMean(p) {axes=[2]}\n"
+      "e = Add(v, eps)\ns = Sqrt(e)\nq = Div(d, s)\nr = Mul(q, g)\nz = Add(r, b)\noutput y = z");
+  for (const int64_t opset : {13, 17}) {
+    Metadata metadata;
+    metadata.opsets[""] = opset;
+    const Graph graph(pieces.inputs(), pieces.outputs(), metadata);
+    const auto outcome = optimize_graph(graph, folds->rules, options_with(nullptr));
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    EXPECT_EQ(count_of(outcome->onnx_graph(), OpKind::LayerNormalization), opset < 17 ? 0 : 1) << opset;
+  }
+}
+
 }  // namespace
 }  // namespace gopt
