@@ -24,6 +24,7 @@ constexpr double kManyAxes = 0.15;   // more than two axes of space: unfolded
 constexpr double kLoopEfficiency = 0.1;
 constexpr int64_t kLanes = 8;  // channels of a block, in the narrower registers
 
+constexpr double kApart = 4;       // what reading takes more where neighbours do not stay neighbours
 constexpr double kDispatches = 2;  // what starting a kernel takes, in launches of the roofline
 constexpr double kNode = 0.02;     // of a dispatch: of graphs that take one time, that of fewer nodes is better
 // Weights are read in where they are used; each also takes room in caches and in the file, whoever reads it.
@@ -55,6 +56,15 @@ double convolution_efficiency(const Node& node) {
   const int64_t groups = number ? std::max<int64_t>(*number / std::max<int64_t>(dims[1], 1), 1) : 1;
   if (dims[1] == 1 && dims[0] == groups) return kDepthwise;
   return dims[1] % kLanes == 0 && (dims[0] / groups) % kLanes == 0 ? kProductEfficiency : kOddGroups;
+}
+
+// A transpose that moves the last axis goes from element to element; another one copies rows.
+bool takes_apart_rows(const Node& node) {
+  if (!node.is(OpKind::Transpose)) return false;
+  const auto perm = node.attributes.find("perm");
+  if (perm == node.attributes.end()) return true;
+  const auto& axes = std::get<std::vector<Index>>(perm->second);
+  return !axes.empty() && axes.back() != Index(static_cast<int64_t>(axes.size()) - 1);
 }
 
 double operations_of(const Node& node) {
@@ -156,6 +166,7 @@ class RuntimeCost {
     if (moves) read = std::min(read, written);  // slices and gathers read no more than they write
     const bool is_free = group.nodes.size() == 1 && (is_another_name(last) || op_info(last.op).has(kShapeOnly));
     if (is_free) read = written = 0;
+    if (moves && takes_apart_rows(last)) read *= kApart;
     cost_.bytes += read + written;
     cost_.kernels += static_cast<int>(group.nodes.size());
     add_pass(compute_ms, memory_ms(read + written));
