@@ -205,9 +205,8 @@ class Optimization {
       outcome_.latency_note = "not measured: " + judged.error().message;
       return;
     }
-    PlannedGraph& timed = result();
     std::optional<PlannedGraph> other = judged->kept ? timer.take(judged->kept->graph) : std::nullopt;
-    const auto plan = (other ? *other : timed).plan();
+    const auto plan = (other ? *other : result()).plan();
     const RuntimeTimes& times = judged->times;
     outcome_.latency = {times.before_ms, times.after_ms, times.speedup, plan.ok() ? print_plan(**plan) : ""};
     if (!judged->kept)

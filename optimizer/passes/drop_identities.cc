@@ -112,12 +112,11 @@ std::optional<Value> copied_value(const Node& node) {
   const bool is_elementwise = node.op != OpKind::Opaque && op_info(node.op).has(kElementwise);
   if (!is_elementwise || node.inputs.size() < 2 || node.outputs.size() != 1 || !node.outputs.front().shape)
     return std::nullopt;
-  for (size_t copied = 0; copied < node.inputs.size(); copied++) {
-    const auto is_there = [](const Value& input) { return static_cast<bool>(input); };
-    if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_there)) return std::nullopt;
+  const auto is_there = [](const Value& input) { return static_cast<bool>(input); };
+  if (!std::all_of(node.inputs.begin(), node.inputs.end(), is_there)) return std::nullopt;
+  for (size_t copied = 0; copied < node.inputs.size(); copied++)
     if (node.inputs[copied].type() == node.outputs.front() && copies_by_definition(node, copied))
       return node.inputs[copied];
-  }
   return std::nullopt;
 }
 

@@ -4,21 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "program.h"
+#include "sample_graphs.h"
 
 namespace gopt {
 namespace {
 
-// sin^2 + cos^2 becomes 1, which differs where x is infinite.
-constexpr const char* kTrigonometric = R"(graph trigonometric
-  input x : f32[batch,2]
-  s = Sin(x)
-  c = Cos(x)
-  s2 = Mul(s, s)
-  c2 = Mul(c, c)
-  y = Add(s2, c2)
-  output y = y
-end
-)";
+const std::string kTrigonometric = trigonometric("[batch,2]");
 
 class CheckFile : public testing::Test {
  protected:

@@ -7,20 +7,12 @@
 #include "gopt/interpreter.h"
 #include "held_program.h"
 #include "program.h"
+#include "sample_graphs.h"
 
 namespace gopt {
 namespace {
 
-constexpr const char* kTrigonometric = R"(graph trigonometric
-  input x : f32[4,8]
-  s = Sin(x)
-  c = Cos(x)
-  s2 = Mul(s, s)
-  c2 = Mul(c, c)
-  y = Add(s2, c2)
-  output y = y
-end
-)";
+const std::string kTrigonometric = trigonometric("[4,8]");
 
 constexpr const char* kConvolutions = R"(graph convolutions
   input x : f32[1,3,8,8]

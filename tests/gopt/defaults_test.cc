@@ -5,20 +5,12 @@
 
 #include "gopt/rule.h"
 #include "program.h"
+#include "sample_graphs.h"
 
 namespace gopt {
 namespace {
 
-constexpr const char* kTrigonometric = R"(graph trigonometric
-  input x : f32[batch,8]
-  s = Sin(x)
-  c = Cos(x)
-  s2 = Mul(s, s)
-  c2 = Mul(c, c)
-  y = Add(s2, c2)
-  output y = y
-end
-)";
+const std::string kTrigonometric = trigonometric("[batch,8]");
 
 TEST(Defaults, TheModelIsWrittenBesideItsOriginal) {
   TestFolder folder;

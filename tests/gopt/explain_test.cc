@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "program.h"
+#include "sample_graphs.h"
 
 namespace gopt {
 namespace {
@@ -22,20 +23,11 @@ constexpr const char* kBlock = R"(graph block
   output y = y
 end
 )";
-constexpr const char* kSquares = R"(graph squares
-  input x : f32[4,8]
-  s = Sin(x)
-  c = Cos(x)
-  s2 = Mul(s, s)
-  c2 = Mul(c, c)
-  y = Add(s2, c2)
-  output y = y
-end
-)";
+const std::string kSquares = trigonometric("[4,8]");
 
 class Explained : public testing::Test {
  protected:
-  std::string model(const char* text) {
+  std::string model(const std::string& text) {
     write_model(text, folder_.file("f.onnx"));
     return folder_.file("f.onnx");
   }
