@@ -128,6 +128,8 @@ class ReductionWriter {
   bool unit_stride(AtomId symbol);
   void share();
   std::string combine(const std::string& a, const std::string& b) const;
+  bool watches_nan() const;
+  std::string vector_step(const std::string& sum, const std::string& value) const;
   std::string initial() const;
   void add_binders(Scope& outer);
   void tighten();

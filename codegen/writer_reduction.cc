@@ -38,10 +38,24 @@ std::string ReductionWriter::combine(const std::string& a, const std::string& b)
   switch (e_->reduce) {
     case ReduceKind::Sum: return a + " + " + b;
     case ReduceKind::Product: return a + " * " + b;
-    case ReduceKind::Max: return b + " > " + a + " ? " + b + " : " + a;
-    case ReduceKind::Min: return b + " < " + a + " ? " + b + " : " + a;
+    case ReduceKind::Max: return "gopt_max<" + type_name(type_) + ">(" + a + ", " + b + ")";
+    case ReduceKind::Min: return "gopt_min<" + type_name(type_) + ">(" + a + ", " + b + ")";
   }
   return "";
+}
+
+// A vector's lanes are combined by comparisons, which lose a NaN: whether there was one is a reduction of its own.
+bool ReductionWriter::watches_nan() const {
+  return (e_->reduce == ReduceKind::Max || e_->reduce == ReduceKind::Min) &&
+         (type_ == Scalar::Float || type_ == Scalar::Double);
+}
+
+// The body of a vectorized loop: adds `value` to `sum`.
+std::string ReductionWriter::vector_step(const std::string& sum, const std::string& value) const {
+  if (!watches_nan()) return sum + " = " + combine(sum, value) + ";\n";
+  const std::string v = w_.fresh("v"), sign = e_->reduce == ReduceKind::Max ? " > " : " < ";
+  return "const " + type_name(type_) + " " + v + " = " + value + ";\n" + sum + " = " + v + sign + sum + " ? " + v + " : " +
+         sum + ";\n" + sum + "_nan |= " + v + " != " + v + ";\n";
 }
 
 // Takes guards whose other side is the reduction's neutral element out of the body, also from within products.
@@ -226,10 +240,13 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
   const std::string value = w_.value(body, inner, type_);
   const bool vector = !inner.has_loop && w_.pragmas;
   const char* operators[] = {"+", "max", "min", "*"};
-  const std::string pragma =
-      vector ? "#pragma omp simd reduction(" + std::string(operators[static_cast<int>(e_->reduce)]) + ":" + name + ")\n"
-             : "";
-  inner.code += name + " = " + combine(name, value) + ";\n";
+  const bool watches = vector && watches_nan();
+  const std::string pragma = !vector ? ""
+                                     : "#pragma omp simd reduction(" +
+                                           std::string(operators[static_cast<int>(e_->reduce)]) + ":" + name + ")" +
+                                           (watches ? " reduction(|:" + name + "_nan)\n" : "\n");
+  if (watches) scope.code += "int " + name + "_nan = 0;\n";
+  inner.code += vector ? vector_step(name, value) : name + " = " + combine(name, value) + ";\n";
   if (serves_row(body)) {
     const std::string row = w_.fresh("a");
     scope.code += "alignas(64) " + type_name(type_) + " " + row + "[" + std::to_string(w_.row->second) + "];\n";
@@ -243,6 +260,7 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
     outside.code += text;
     outside.has_loop = true;
   }
+  if (watches) scope.code += "if (" + name + "_nan) " + name + " = NAN;\n";
   if (scope.shared)
     scope.code +=
         name + " = gopt_block_reduce(" + name + ", [](auto a, auto b) { return " + combine("a", "b") + "; });\n";

@@ -2,6 +2,9 @@
 // all.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <random>
+
 #include "batch.h"
 #include "random_nodes.h"
 
@@ -53,6 +56,40 @@ std::optional<BatchCase> as_case(const RandomNode& node, const std::string& name
 TEST(EmittedOperators, AgreeWithTheInterpreter) {
   for (const std::string& line : run_batch(operator_cases(TargetKind::Cpu), false, {TargetKind::Cpu, 2}))
     ADD_FAILURE() << line;
+}
+
+// NaN wins in a maximum, wherever it stands: in the vector part of a row, in what is left over, in the other operand.
+TEST(EmittedOperators, KeepNan) {
+  struct Row {
+    const char *name, *text;
+  };
+  const Row rows[] = {
+      {"max_row", "input x : f32[9,37]\ny = ReduceMax(x) {axes=[1]}\noutput y = y"},
+      {"min_row", "input x : f64[9,37]\ny = ReduceMin(x) {axes=[1]}\noutput y = y"},
+      {"max_all", "input x : f32[9,37]\ny = ReduceMax(x) {axes=[0,1]}\noutput y = y"},
+      {"max_column", "input x : f32[37,33]\ny = ReduceMax(x) {axes=[0]}\noutput y = y"},
+      {"min_column", "input x : f32[37,33]\ny = ReduceMin(x) {axes=[0]}\noutput y = y"},
+      {"maximum", "input x : f32[9,37]\ninput z : f32[9,37]\ny = Max(x, z)\noutput y = y"},
+      {"minimum", "input x : f32[9,37]\ninput z : f32[9,37]\ny = Min(x, z)\noutput y = y"},
+      {"relu", "input x : f32[9,37]\ny = Relu(x)\noutput y = y"},
+      {"clip", "input x : f32[9,37]\ny = Clip(x) {min=-1, max=1}\noutput y = y"},
+      {"hard_sigmoid", "input x : f32[9,37]\ny = HardSigmoid(x) {alpha=0.2, beta=0.5}\noutput y = y"},
+      {"softmax", "input x : f32[9,37]\ny = Softmax(x) {axis=-1}\noutput y = y"},
+  };
+  std::mt19937_64 random(30);
+  std::vector<BatchCase> cases;
+  for (const Row& row : rows)
+    for (int drawn = 0; drawn < 3; drawn++) {
+      BatchCase c = make_case(row.name + std::to_string(drawn), row.text, random());
+      for (auto& [name, tensor] : c.inputs) {
+        std::vector<double> values = tensor.to_doubles();
+        for (double& v : values)
+          if (random() % 64 == 0) v = NAN;
+        tensor = Tensor::from_values(tensor.type(), tensor.dims(), values);
+      }
+      cases.push_back(std::move(c));
+    }
+  for (const std::string& line : run_batch(cases, false, {TargetKind::Cpu, 2})) ADD_FAILURE() << line;
 }
 
 }  // namespace

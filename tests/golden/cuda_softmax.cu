@@ -7,9 +7,9 @@ static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __
     float t3 = (-__builtin_inff());
     for (int64_t r4 = 0 + threadIdx.x; r4 < 128; r4 += blockDim.x) {
       const float v5 = in0[128 * i0 + r4];
-      t3 = v5 > t3 ? v5 : t3;
+      t3 = gopt_max<float>(t3, v5);
     }
-    t3 = gopt_block_reduce(t3, [](auto a, auto b) { return b > a ? b : a; });
+    t3 = gopt_block_reduce(t3, [](auto a, auto b) { return gopt_max<float>(a, b); });
     float t8 = 0.0f;
     for (int64_t r9 = 0 + threadIdx.x; r9 < 128; r9 += blockDim.x) {
       const float v10 = in0[128 * i0 + r9];

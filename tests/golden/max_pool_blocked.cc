@@ -37,7 +37,7 @@ void gopt_kernel_0(const float* __restrict in0, float* __restrict out) {
 #pragma omp simd
                 for (int64_t j7 = 0; j7 < 16; j7++) {
                   const float v8 = in0[16 * r6 + 1792 * i1 + 32 * i2 + 50176 * i0 + 896 * r5 + j7 - 912];
-                  const float u9 = v8 > a4[j7] ? v8 : a4[j7];
+                  const float u9 = gopt_max<float>(a4[j7], v8);
                   a4[j7] = u9;
                 }
               }

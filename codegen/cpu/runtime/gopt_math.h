@@ -7,13 +7,14 @@
 #include <cstring>
 #include <limits>
 
+// NaN wins, as in ONNX Runtime and numpy.
 template <class T>
 static inline T gopt_max(T a, T b) {
-  return b > a ? b : a;
+  return b > a || b != b ? b : a;
 }
 template <class T>
 static inline T gopt_min(T a, T b) {
-  return b < a ? b : a;
+  return b < a || b != b ? b : a;
 }
 
 static inline int64_t gopt_floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }

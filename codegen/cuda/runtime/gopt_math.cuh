@@ -4,13 +4,14 @@
 
 #include <cstdint>
 
+// NaN wins, as in ONNX Runtime and numpy.
 template <class T>
 __device__ inline T gopt_max(T a, T b) {
-  return b > a ? b : a;
+  return b > a || b != b ? b : a;
 }
 template <class T>
 __device__ inline T gopt_min(T a, T b) {
-  return b < a ? b : a;
+  return b < a || b != b ? b : a;
 }
 
 __device__ inline int64_t gopt_floor_div(int64_t a, int64_t b) {
