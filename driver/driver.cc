@@ -31,6 +31,7 @@ class Optimization {
  public:
   Optimization(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options)
       : options_(options),
+        costs_{.roofline = machine_roofline(graph)},
         original_(graph, options.target, costs_),
         kernels_(options, costs_, clock_),
         searches_(original_.graph(), rules, options, costs_, kernels_, clock_) {}
@@ -242,7 +243,7 @@ class Optimization {
     outcome_.proofs = searches_.proofs();
     outcome_.refused = searches_.refused();
     outcome_.notes.insert(outcome_.notes.end(), searches_.notes().begin(), searches_.notes().end());
-    outcome_.roofline = roofline_of(options_.target, machine_roofline());
+    outcome_.roofline = roofline_of(options_.target, costs_.roofline);
     outcome_.phases = clock_.phases();
     outcome_.kernels_timed = kernels_.timed();
     outcome_.timing_seconds = kernels_.seconds();

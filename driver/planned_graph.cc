@@ -1,16 +1,14 @@
 #include "planned_graph.h"
 
-#include "machine_speed.h"
-
 namespace gopt::driver {
 
 std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
-  auto analytic = analytic_kernel_costs(machine_roofline());
+  auto analytic = analytic_kernel_costs(roofline);
   return cache ? cached_kernel_costs(cache, std::move(analytic), known, unknown_factor) : std::move(analytic);
 }
 
 Result<CostSource> costs_of_run(const Graph& graph, const DriverOptions& options, const Outcome& outcome) {
-  CostSource source;
+  CostSource source{.roofline = machine_roofline(graph)};
   if (!outcome.has_measured_costs) return source;
   GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options.cache));
   cache.choose_machine(outcome.machine);
@@ -26,7 +24,7 @@ PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& 
 
 Result<const Plan*> PlannedGraph::made(std::optional<Plan>& plan, const Target& target) {
   if (!plan) {
-    const auto costs = target.kind == target_.kind ? costs_.make() : CostSource().make();
+    const auto costs = target.kind == target_.kind ? costs_.make() : CostSource{.roofline = machine_roofline(graph_)}.make();
     GOPT_ASSIGN_OR_RETURN(plan, make_plan(graph_, target, *costs));
   }
   return &*plan;
