@@ -74,19 +74,6 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
-Result<fs::path> cache_folder() {
-  const char* cache = getenv("XDG_CACHE_HOME");
-  const char* home = getenv("HOME");
-  fs::path folder = cache && *cache ? fs::path(cache)
-                    : home && *home ? fs::path(home) / ".cache"
-                                    : fs::temp_directory_path();
-  folder /= "gopt";
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return Error{"cannot make the cache folder " + folder.string() + ": " + error.message()};
-  return folder;
-}
-
 // A child process whose output goes to a file.
 Result<pid_t> start(const std::vector<std::string>& command, const std::string& output, const Toolchain& tools) {
   std::vector<char*> argv;
@@ -211,7 +198,11 @@ Status compile(const std::vector<Source>& sources, const Toolchain& tools, const
 
 Result<std::string> build_sources(const std::vector<Source>& sources) {
   const Toolchain& tools = std::any_of(sources.begin(), sources.end(), is_cuda) ? cuda_toolchain() : cpu_toolchain();
-  GOPT_ASSIGN_OR_RETURN(const fs::path cache, cache_folder());
+  const auto kept = cache_folder();
+  const fs::path cache = kept.ok() ? *kept : fs::temp_directory_path() / "gopt";
+  std::error_code error;
+  fs::create_directories(cache, error);
+  if (error) return Error{"cannot make the cache folder " + cache.string() + ": " + error.message()};
   GOPT_ASSIGN_OR_RETURN(const std::string key, describe(tools, cache));
   std::vector<fs::path> objects;
   GOPT_RETURN_IF_ERROR(compile(sources, tools, cache, key, objects));
@@ -220,7 +211,6 @@ Result<std::string> build_sources(const std::vector<Source>& sources) {
   for (const auto* arguments : {&tools.link_flags, &tools.libraries})
     for (const std::string& a : *arguments) linked += " " + a;
   const fs::path library = cache / ("lib" + to_string(hash_bytes(linked)) + ".so");
-  std::error_code error;
   if (fs::exists(library, error)) return library.string();
   GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(library));
   const std::string temporary = (folder.path() / "library.so").string();

@@ -54,8 +54,8 @@ bool ReductionWriter::watches_nan() const {
 std::string ReductionWriter::vector_step(const std::string& sum, const std::string& value) const {
   if (!watches_nan()) return sum + " = " + combine(sum, value) + ";\n";
   const std::string v = w_.fresh("v"), sign = e_->reduce == ReduceKind::Max ? " > " : " < ";
-  return "const " + type_name(type_) + " " + v + " = " + value + ";\n" + sum + " = " + v + sign + sum + " ? " + v + " : " +
-         sum + ";\n" + sum + "_nan |= " + v + " != " + v + ";\n";
+  return "const " + type_name(type_) + " " + v + " = " + value + ";\n" + sum + " = " + v + sign + sum + " ? " + v +
+         " : " + sum + ";\n" + sum + "_nan |= " + v + " != " + v + ";\n";
 }
 
 // Takes guards whose other side is the reduction's neutral element out of the body, also from within products.

@@ -81,15 +81,15 @@ std::optional<std::string> cublas_version_text() {
 
 }  // namespace
 
-std::string cpu_machine() {
-  std::string processor = "unknown";
+std::string processor_name() {
   std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) != 0) continue;
-    processor = line.substr(line.find(':') + 2);
-    break;
-  }
-  return "cpu: " + processor + "; oneDNN " + dnnl_version_text() + "; code " GOPT_CODE_HASH;
+  for (std::string line; std::getline(info, line);)
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  return "unknown";
+}
+
+std::string cpu_machine() {
+  return "cpu: " + processor_name() + "; oneDNN " + dnnl_version_text() + "; code " GOPT_CODE_HASH;
 }
 
 std::optional<std::string> cuda_machine() {

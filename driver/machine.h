@@ -10,6 +10,9 @@
 
 namespace gopt::driver {
 
+// As the system names it; "unknown" where it does not.
+std::string processor_name();
+
 // "cpu: PROCESSOR; oneDNN 3.1.0; code HASH".
 std::string cpu_machine();
 

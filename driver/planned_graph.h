@@ -15,7 +15,7 @@ namespace gopt::driver {
 // Kernel costs as the user asked for them: analytic, or measured ones with the kernels that calibrate what they lack.
 struct CostSource {
   Roofline roofline = machine_roofline();  // of the analytic ones
-  std::shared_ptr<KernelCache> cache;  // null: analytic
+  std::shared_ptr<KernelCache> cache;      // null: analytic
   std::vector<KernelSpec> known;
   std::unique_ptr<KernelCosts> make(double unknown_factor = 1) const;
 };

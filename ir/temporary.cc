@@ -1,13 +1,13 @@
 #include "gopt/temporary.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -78,6 +78,19 @@ Status write_whole(const std::string& path, std::string_view text) {
   GOPT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::create(path));
   GOPT_RETURN_IF_ERROR(file.write(text));
   return file.commit();
+}
+
+Result<std::filesystem::path> cache_folder() {
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  const bool has_cache = cache && *cache;
+  if (!has_cache && !(home && *home))
+    return Error{"no folder for what is kept between runs: set HOME or XDG_CACHE_HOME"};
+  const std::filesystem::path folder =
+      (has_cache ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache") / "gopt";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return Error{folder.string() + " cannot be made: " + error.message()};
+  return folder;
 }
 
 Result<TemporaryFolder> TemporaryFolder::create() {

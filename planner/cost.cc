@@ -6,6 +6,7 @@
 #include "buffers.h"
 #include "gopt/kernel_costs.h"
 #include "implementations.h"
+#include "milliseconds.h"
 #include "node_work.h"
 #include "products.h"
 
@@ -100,7 +101,8 @@ class AnalyticCosts : public KernelCosts {
     // Arithmetic and memory overlap, but never wholly: a tenth of the smaller shows, so that less of either is always
     // better. The launch favours fewer kernels; a product within a kernel starts streams of its own.
     const double hidden_ms = 0.1 * std::min(compute_ms, memory_ms);
-    return std::max(compute_ms, memory_ms) + hidden_ms + roofline.launch_us * 1e-3 * (1 + 0.5 * products.count);
+    return planner::in_steps(std::max(compute_ms, memory_ms) + hidden_ms +
+                             roofline.launch_us * 1e-3 * (1 + 0.5 * products.count));
   }
 
  private:

@@ -13,6 +13,7 @@
 #include "gopt/temporary.h"
 #include "gopt/text_reader.h"
 #include "implementations.h"
+#include "milliseconds.h"
 
 namespace gopt {
 namespace {
@@ -155,11 +156,12 @@ class CachedCosts : public KernelCosts {
   }
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
-    if (const auto measured = cache_->find(kernel_signature(plan, kernel))) return *measured;
+    if (const auto measured = cache_->find(kernel_signature(plan, kernel))) return planner::in_steps(*measured);
     auto it = scale_.find(narrow_kind(kernel));
     if (it == scale_.end()) it = scale_.find(wide_kind(kernel));
     if (it == scale_.end()) it = scale_.find(kAnyKind);
-    return unknown_factor_ * analytic_->time_ms(plan, kernel) * (it == scale_.end() ? 1.0 : it->second);
+    return planner::in_steps(unknown_factor_ * analytic_->time_ms(plan, kernel) *
+                             (it == scale_.end() ? 1.0 : it->second));
   }
 
  private:

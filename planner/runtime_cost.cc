@@ -6,6 +6,7 @@
 
 #include "cover.h"
 #include "gopt/kernel_costs.h"
+#include "milliseconds.h"
 #include "node_work.h"
 #include "products.h"
 #include "runtime_groups.h"
@@ -125,11 +126,12 @@ class RuntimeCost {
     for (const RuntimeGroup& group : runtime_groups(graph_)) price(group);
     if (!has_free_borders_)
       for (const GraphOutput& output : graph_.outputs()) want(output.value, Lies::Plain);
-    cost_.time_ms += kResidence * memory_ms(weight_bytes_);
+    add(kResidence * memory_ms(weight_bytes_));
     return cost_;
   }
 
  private:
+  void add(double ms) { cost_.time_ms += planner::in_steps(ms); }
   double memory_ms(double bytes) const { return bytes / (roofline_.gbps * 1e6); }
   double dispatch_ms() const { return kDispatches * roofline_.launch_us * 1e-3; }
   bool is_weight(const Value& value) const { return graph_.depends_on_weights_only(graph_.id_of(value.node)); }
@@ -170,11 +172,11 @@ class RuntimeCost {
     cost_.bytes += read + written;
     cost_.kernels += static_cast<int>(group.nodes.size());
     add_pass(compute_ms, memory_ms(read + written));
-    cost_.time_ms += kNode * dispatch_ms() * static_cast<double>(group.nodes.size());
+    add(kNode * dispatch_ms() * static_cast<double>(group.nodes.size()));
   }
   // Arithmetic and memory overlap, but never wholly: a tenth of the smaller shows.
   void add_pass(double compute_ms, double memory_ms) {
-    cost_.time_ms += std::max(compute_ms, memory_ms) + 0.1 * std::min(compute_ms, memory_ms) + dispatch_ms();
+    add(std::max(compute_ms, memory_ms) + 0.1 * std::min(compute_ms, memory_ms) + dispatch_ms());
   }
 
   // ---- layouts ----

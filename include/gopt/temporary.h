@@ -39,6 +39,10 @@ class TemporaryFile {
 // The file with that text and no other, whole or not at all.
 Status write_whole(const std::string& path, std::string_view text);
 
+// Where gopt keeps what it can make again: $XDG_CACHE_HOME/gopt, else ~/.cache/gopt, made where it is missing. Errors:
+// neither variable says where, the folder cannot be made.
+Result<std::filesystem::path> cache_folder();
+
 // A new folder, removed with all that is in it.
 class TemporaryFolder {
  public:

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "../../driver/machine_speed.h"
 #include "cuda_code_hash.h"
+#include "test_folder.h"
+#include "text_files.h"
 
 namespace gopt::driver {
 namespace {
@@ -71,6 +74,22 @@ TEST(Machine, NamesTheCodeThatItsTimesAreOf) {
   if (const auto gpu = cuda_machine()) {
     EXPECT_TRUE(gpu->starts_with("cuda: ") && gpu->ends_with(kOwnCode)) << *gpu;
   }
+}
+
+TEST(KeptGflops, IsTheFastestThatWasMeasured) {
+  const TestFolder folder;
+  const std::string path = folder.file("speed");
+  EXPECT_EQ(kept_gflops(path, "A 1", 100), 100);
+  EXPECT_EQ(kept_gflops(path, "A 1", 60), 100);   // busy
+  EXPECT_EQ(kept_gflops(path, "A 1", 104), 100);  // noise
+  EXPECT_EQ(kept_gflops(path, "A 12", 50), 50);
+  const double kept = kept_gflops(path, "A 1", 110.123456789);
+  EXPECT_NEAR(kept, 110.123, 1e-3);
+  EXPECT_EQ(kept_gflops(path, "A 1", 1), kept);
+  EXPECT_EQ(kept_gflops(path, "A 12", 40), 50);
+  write_file(path, "not a number\nfast A 1\n\n");
+  EXPECT_EQ(kept_gflops(path, "A 1", 70), 70);
+  EXPECT_EQ(kept_gflops(folder.file("no/such/folder"), "A 1", 70), 70);
 }
 
 }  // namespace

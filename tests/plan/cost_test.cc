@@ -66,6 +66,30 @@ TEST(RooflineOf, IsTheProcessorsWhereThatIsTheTarget) {
   EXPECT_GT(roofline_of({TargetKind::Cuda, 1}, processor).gflops, 1000);
 }
 
+// What ties, ties on a processor of any speed: a search would else decide by how sums happened to be rounded.
+TEST(PlanCost, DoesNotDependOnTheOrderOfKernels) {
+  const std::string parts[] = {"a = Exp(x)\n", "b = Softmax(x) {axis=1}\n", "c = MatMul(x, x)\n",
+                               "d = ReduceMax(x) {axes=[0]}\n", "e = Transpose(x) {perm=[1,0]}\n"};
+  std::string forwards, backwards;
+  for (const std::string& part : parts) {
+    forwards += part;
+    backwards = part + backwards;
+  }
+  const std::string head = "graph g\ninput x : f32[300,300]\n";
+  auto first =
+      parse_graph(head + forwards + "output a = a\noutput b = b\noutput c = c\noutput d = d\noutput e = e\nend");
+  auto second =
+      parse_graph(head + backwards + "output e = e\noutput d = d\noutput c = c\noutput b = b\noutput a = a\nend");
+  ASSERT_TRUE(first.ok() && second.ok());
+  for (int speed = 1; speed <= 40; speed++) {
+    const Roofline roofline{.gflops = 10.3 * speed, .gbps = 1.03 * speed, .launch_us = 20.6 / speed};
+    const auto plans = plan_cost_oracle({TargetKind::Cpu, 1}, analytic_kernel_costs(roofline));
+    EXPECT_EQ(plans->estimate(*first).time_ms, plans->estimate(*second).time_ms) << speed;
+    const auto runtime = runtime_cost_oracle(roofline);
+    EXPECT_EQ(runtime->estimate(*first).time_ms, runtime->estimate(*second).time_ms) << speed;
+  }
+}
+
 TEST(PlanCost, SymbolicExtentsHaveACost) {
   const Cost cost = cost_of("input x : f32[batch,length,32]\na = Softmax(x) {axis=-1}\noutput y = a");
   EXPECT_GT(cost.time_ms, 0);

@@ -7,11 +7,10 @@
 #include <array>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <thread>
 
 #include "check_file.h"
+#include "gopt/temporary.h"
 #include "model.h"
 #include "rule_files.h"
 
@@ -117,14 +116,9 @@ Result<SearchOptions> search_options(const SearchFlags& f) {
 // The --cache file, or the default one, whose folder is made.
 Result<std::string> cache_path(const std::string& given) {
   if (!given.empty()) return given;
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  if (!cache && !home) return Error{"no folder for measured times: set HOME, or give --cache FILE"};
-  const std::filesystem::path folder =
-      (cache ? std::filesystem::path(cache) : std::filesystem::path(home) / ".cache") / "gopt";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return Error{folder.string() + " cannot be made: " + error.message() + "; give --cache FILE"};
-  return (folder / "kernel_times").string();
+  const auto folder = cache_folder();
+  if (!folder.ok()) return Error{folder.error().message + "; or give --cache FILE"};
+  return (*folder / "kernel_times").string();
 }
 
 CheckEngine check_engine(const std::string& name) {
