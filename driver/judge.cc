@@ -57,6 +57,7 @@ class Judge {
   // The passes alone are kept unless they make it slower.
   Status consider_passes() {
     if (passes_.graph.hash() == original_.hash()) return Unit{};
+    judged_.times.candidates++;
     GOPT_ASSIGN_OR_RETURN(const Speedup found, compare(original_, passes_.graph));
     if (!found.is_slower()) keep(passes_, "the passes without rules");
     return Unit{};

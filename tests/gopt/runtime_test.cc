@@ -72,6 +72,15 @@ TEST(Runtime, ARewrittenModelThatIsSlowerIsNot) {
   EXPECT_EQ(judged.report["runtime"]["kept"], "the original");
 }
 
+TEST(Runtime, WithNothingRewrittenNoTimesAreTold) {
+  const Judged judged = optimize_by("--search none --disable drop-identities " + measure("echo 2", "echo 1"));
+  ASSERT_EQ(judged.outcome.status, 0) << judged.outcome.text;
+  EXPECT_EQ(judged.report["runtime"]["candidates"], 0);
+  EXPECT_FALSE(judged.report["runtime"].contains("before_ms"));
+  EXPECT_NE(judged.outcome.text.find("nothing was rewritten"), std::string::npos) << judged.outcome.text;
+  EXPECT_EQ(judged.outcome.text.find("0.000 ms"), std::string::npos) << judged.outcome.text;
+}
+
 TEST(Runtime, TheCommandIsGivenTheModelsInputs) {
   const Judged judged = optimize_by(measure("test -s {inputs} && echo 2", "test -s {inputs} && echo 1"));
   ASSERT_EQ(judged.outcome.status, 0) << judged.outcome.text;

@@ -128,7 +128,9 @@ void print_report(const OptimizationReport& r) {
     fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n",
                r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup);
   if (!r.outcome.latency_note.empty()) fmt::print("measured         {}\n", r.outcome.latency_note);
-  if (const RuntimeTimes* times = runtime_times(r))
+  const RuntimeTimes* times = runtime_times(r);
+  if (times && times->candidates == 0) fmt::print("in {}: nothing was rewritten that could be timed\n", times->runtime);
+  if (times && times->candidates > 0)
     fmt::print("in {}: {:.3f} ms -> {:.3f} ms, {:.3f}x (noise {:.3f}, {} rewritten models timed, {:.1f} s), kept {}\n",
                times->runtime, times->before_ms, times->after_ms, times->speedup, times->noise, times->candidates,
                times->seconds, times->kept);

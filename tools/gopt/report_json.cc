@@ -162,11 +162,17 @@ void add_optional_parts(const OptimizationReport& r, json& report) {
                               {"analytic_costs_ms", p->analytic_ms},
                               {"ratio", p->ratio},
                               {"kept", p->kept_analytic ? "analytic" : "measured"}};
-  if (const RuntimeTimes* times = runtime_times(r))
-    report["runtime"] = {{"runtime", times->runtime},   {"before_ms", times->before_ms},
-                         {"after_ms", times->after_ms}, {"speedup", times->speedup},
-                         {"noise", times->noise},       {"candidates", times->candidates},
-                         {"seconds", times->seconds},   {"kept", times->kept}};
+  if (const RuntimeTimes* times = runtime_times(r)) {
+    report["runtime"] = {{"runtime", times->runtime},
+                         {"candidates", times->candidates},
+                         {"seconds", times->seconds},
+                         {"kept", times->kept}};
+    if (times->candidates > 0)  // else nothing was timed
+      report["runtime"].update({{"before_ms", times->before_ms},
+                                {"after_ms", times->after_ms},
+                                {"speedup", times->speedup},
+                                {"noise", times->noise}});
+  }
   if (outcome.onnx) report["onnx"] = onnx_text(r);
   if (outcome.plan) report["plan"] = print_plan(*outcome.plan);
   report["plans"] = {{"note", outcome.plan_note}};
