@@ -2,6 +2,27 @@
 
 #include "buffers.h"
 
+namespace gopt {
+
+std::vector<ModelValue> graph_inputs(const Graph& graph) {
+  std::vector<ModelValue> values;
+  for (const Value& v : graph.inputs()) values.push_back({v.node->name, v.type()});
+  return values;
+}
+
+std::vector<ModelValue> graph_outputs(const Graph& graph) {
+  std::vector<ModelValue> values;
+  for (const GraphOutput& o : graph.outputs()) values.push_back({o.name, o.value.type()});
+  return values;
+}
+
+std::string extent_name(const Index& extent) {
+  const auto symbol = extent.as_atom();
+  return symbol && atom(*symbol).kind == AtomKind::Symbol ? atom(*symbol).name : to_string(extent);
+}
+
+}  // namespace gopt
+
 namespace gopt::codegen {
 
 std::string quoted(const std::string& text) {
@@ -22,64 +43,68 @@ std::string quoted(const std::string& text) {
 
 namespace {
 
-std::string print_infos(const std::string& what, const std::vector<std::pair<std::string, TensorType>>& values) {
-  std::string dims, infos;
+constexpr const char* kFixedExtents = R"(
+int gopt_extent_count(void) { return 0; }
+const char* gopt_extent_name(int) { return nullptr; }
+int gopt_size_count(void) { return 1; }
+const int64_t* gopt_size(int) { return nullptr; }
+int gopt_set_extents(gopt_model*, const int64_t*) { return 0; }
+const gopt_tensor_info* gopt_input_now(const gopt_model*, int number) { return gopt_input(number); }
+const gopt_tensor_info* gopt_output_now(const gopt_model*, int number) { return gopt_output(number); }
+
+)";
+
+std::string print_infos(const std::string& what, const std::vector<ModelValue>& values) {
+  std::string arrays, infos;
   for (size_t i = 0; i < values.size(); i++) {
-    const std::vector<int64_t> shape = values[i].second.static_shape();
-    dims += "const int64_t k" + what + std::to_string(i) + "[] = {";
-    for (int64_t d : shape) dims += std::to_string(d) + ", ";
-    dims += "0};\n";
-    infos += "    {" + quoted(values[i].first) + ", " + std::to_string(static_cast<int>(values[i].second.element)) +
-             ", " + std::to_string(shape.size()) + ", k" + what + std::to_string(i) + ", " +
-             std::to_string(static_cast<size_t>(element_count(shape)) * size_bytes(values[i].second.element)) + "},\n";
+    const Shape& shape = *values[i].type.shape;
+    const std::string name = "k" + what + std::to_string(i);
+    const bool is_open = !values[i].type.has_static_shape();
+    std::string dims, extents;
+    for (const Index& extent : shape) {
+      dims += std::to_string(extent.as_constant().value_or(-1)) + ", ";
+      extents += (extent.is_constant() ? "nullptr" : quoted(extent_name(extent))) + ", ";
+    }
+    arrays += "const int64_t " + name + "[] = {" + dims + "0};\n";
+    if (is_open) arrays += "const char* const " + name + "Extents[] = {" + extents + "nullptr};\n";
+    const size_t bytes = is_open ? 0
+                                 : static_cast<size_t>(element_count(values[i].type.static_shape())) *
+                                       size_bytes(values[i].type.element);
+    infos += "    {" + quoted(values[i].name) + ", " + std::to_string(static_cast<int>(values[i].type.element)) + ", " +
+             std::to_string(shape.size()) + ", " + name + ", " + std::to_string(bytes) + ", " +
+             (is_open ? name + "Extents" : "nullptr") + "},\n";
   }
-  return dims + "const gopt_tensor_info k" + what + "s[] = {\n" + infos + "    {nullptr, 0, 0, nullptr, 0}};\n";
+  return arrays + "const gopt_tensor_info k" + what + "s[] = {\n" + infos +
+         "    {nullptr, 0, 0, nullptr, 0, nullptr}};\n";
 }
 
 }  // namespace
 
-std::string print_tables(const Plan& plan) {
-  std::vector<std::pair<std::string, TensorType>> inputs, outputs;
-  for (const Value& v : plan.graph.inputs()) inputs.emplace_back(v.node->name, v.type());
-  for (const GraphOutput& o : plan.graph.outputs()) outputs.emplace_back(o.name, o.value.type());
+std::string print_infos(const std::vector<ModelValue>& inputs, const std::vector<ModelValue>& outputs) {
+  return print_infos("Input", inputs) + print_infos("Output", outputs);
+}
+
+std::string print_kernel_names(const Plan& plan) {
   std::string names;
   for (const Kernel& k : plan.kernels) names += "    " + quoted(k.name) + ",\n";
+  return "const char* const kKernelNames[] = {\n" + names + "    nullptr};\n";
+}
+
+std::string print_tables(const Plan& plan) {
+  const std::vector<ModelValue> inputs = graph_inputs(plan.graph), outputs = graph_outputs(plan.graph);
   const std::string in = std::to_string(inputs.size()), out = std::to_string(outputs.size()),
                     kernels = std::to_string(plan.kernels.size());
   auto bounded = [](const std::string& table, const std::string& count, const std::string& none) {
     return "number >= 0 && number < " + count + " ? " + table + "[number] : " + none;
   };
-  return "namespace {\n" + print_infos("Input", inputs) + print_infos("Output", outputs) +
-         "const char* const kKernelNames[] = {\n" + names + "    nullptr};\n}  // namespace\n\n" +
-         "int gopt_input_count(void) { return " + in + "; }\nint gopt_output_count(void) { return " + out +
-         "; }\nint gopt_kernel_count(void) { return " + kernels + "; }\n" +
-         "const gopt_tensor_info* gopt_input(int number) { return " + bounded("&kInputs", in, "nullptr") + "; }\n" +
-         "const gopt_tensor_info* gopt_output(int number) { return " + bounded("&kOutputs", out, "nullptr") + "; }\n" +
-         "const char* gopt_kernel_name(int number) { return " + bounded("kKernelNames", kernels, "nullptr") + "; }\n\n";
+  return "namespace {\n" + print_infos(inputs, outputs) + print_kernel_names(plan) +
+         "}  // namespace\n\nint gopt_input_count(void) { return " + in + "; }\nint gopt_output_count(void) { return " +
+         out + "; }\nint gopt_kernel_count(void) { return " + kernels +
+         "; }\nconst gopt_tensor_info* gopt_input(int number) { return " + bounded("&kInputs", in, "nullptr") +
+         "; }\nconst gopt_tensor_info* gopt_output(int number) { return " + bounded("&kOutputs", out, "nullptr") +
+         "; }\nconst char* gopt_kernel_name(int number) { return " + bounded("kKernelNames", kernels, "nullptr") +
+         "; }\n" + kFixedExtents;
 }
-
-const char* const kRunning = R"(// The model that refused this thread last, as it was running in another.
-thread_local const gopt_model* refused = nullptr;
-
-struct Running {
-  gopt_model& model;
-  const bool is_mine;
-  explicit Running(gopt_model& wanted) : model(wanted), is_mine(!wanted.busy.test_and_set(std::memory_order_acquire)) {
-    refused = is_mine ? nullptr : &model;
-  }
-  ~Running() {
-    if (is_mine) model.busy.clear(std::memory_order_release);
-  }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-};
-
-)";
-
-const char* const kGuardedError = R"(const char* gopt_error(const gopt_model* model) {
-  return refused == model ? "another thread is running this model; create one for each thread" : model->error.c_str();
-}
-)";
 
 std::string print_attempt(const std::string& create) {
   return "try {\n" + create + "} catch (const std::exception&) {\nlibrary.add_nothing();\n}\n";

@@ -4,16 +4,17 @@
 
 #include <string>
 
-#include "gopt/plan.h"
+#include "gopt/codegen.h"
 
 namespace gopt::codegen {
 
+// Tables kInputs and kOutputs of gopt_tensor_info, and kKernelNames. Open extents are symbols.
+std::string print_infos(const std::vector<ModelValue>& inputs, const std::vector<ModelValue>& outputs);
+std::string print_kernel_names(const Plan& plan);
+
+// Those of a model of fixed shapes, and the functions that return them.
 std::string print_tables(const Plan& plan);
 std::string quoted(const std::string& text);  // as a C string literal
-
-// A model that runs in one thread refuses to in another: `Running` says so, and kGuardedError what gopt_error returns.
-// Models have a member `std::atomic_flag busy = ATOMIC_FLAG_INIT;`.
-extern const char *const kRunning, *const kGuardedError;
 
 // Of timing plans. What adds a library kernel, so that one that the library refuses is none.
 std::string print_attempt(const std::string& create);

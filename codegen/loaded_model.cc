@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -11,23 +12,6 @@
 #include "runtime/model.h"
 
 namespace gopt {
-
-struct LoadedModel::State {
-  void* library = nullptr;
-  gopt_model* model = nullptr;
-  std::vector<ModelValue> inputs, outputs;
-  decltype(&gopt_run) run = nullptr;
-  decltype(&gopt_profile) profile = nullptr;
-  decltype(&gopt_error) error = nullptr;
-  decltype(&gopt_kernel_count) kernel_count = nullptr;
-  decltype(&gopt_kernel_name) kernel_name = nullptr;
-  decltype(&gopt_destroy) destroy = nullptr;
-
-  // The library stays loaded: OpenMP's threads may still be in its code.
-  ~State() {
-    if (model) destroy(model);
-  }
-};
 
 namespace {
 
@@ -53,8 +37,23 @@ std::string prefix_in(const std::string& folder) {
 
 ModelValue describe(const gopt_tensor_info& info) {
   Shape shape;
-  for (int d = 0; d < info.rank; d++) shape.push_back(Index(info.dims[d]));
+  for (int d = 0; d < info.rank; d++) shape.push_back(info.dims[d] < 0 ? symbol(info.extents[d]) : Index(info.dims[d]));
   return {info.name, {static_cast<ElementType>(info.element), shape}};
+}
+
+Status read_sizes(const Library& library, std::vector<std::string>& extents, std::vector<std::vector<int64_t>>& sizes) {
+  decltype(&gopt_extent_count) extent_count;
+  decltype(&gopt_extent_name) extent_name;
+  decltype(&gopt_size_count) size_count;
+  decltype(&gopt_size) size;
+  GOPT_RETURN_IF_ERROR(find(library, "extent_count", extent_count));
+  GOPT_RETURN_IF_ERROR(find(library, "extent_name", extent_name));
+  GOPT_RETURN_IF_ERROR(find(library, "size_count", size_count));
+  GOPT_RETURN_IF_ERROR(find(library, "size", size));
+  for (int i = 0; i < extent_count(); i++) extents.emplace_back(extent_name(i));
+  if (extents.empty()) return Unit{};
+  for (int i = 0; i < size_count(); i++) sizes.emplace_back(size(i), size(i) + extents.size());
+  return Unit{};
 }
 
 Status read_infos(const Library& library, std::vector<ModelValue>& inputs, std::vector<ModelValue>& outputs) {
@@ -76,15 +75,41 @@ struct Call {
   std::vector<void*> outputs;
 };
 
-Result<Call> prepare(const std::vector<ModelValue>& wanted, const std::vector<ModelValue>& made,
-                     const std::vector<Tensor>& inputs) {
-  if (inputs.size() != wanted.size())
-    return Error{std::to_string(inputs.size()) + " inputs given, the model has " + std::to_string(wanted.size())};
+Error does_not_fit(const ModelValue& wanted, const Tensor& given) {
+  return {"input `" + wanted.name + "` is " + to_string(given.tensor_type()) + ", the model wants " +
+          to_string(wanted.type)};
+}
+
+// The open extents, as the inputs have them. Precondition: as many inputs as are wanted.
+Result<std::vector<int64_t>> extents_of(const std::vector<ModelValue>& wanted, const std::vector<std::string>& names,
+                                        const std::vector<Tensor>& inputs) {
+  std::vector<std::optional<int64_t>> extents(names.size());
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const Shape& shape = *wanted[i].type.shape;
+    if (shape.size() != inputs[i].dims().size()) return does_not_fit(wanted[i], inputs[i]);
+    for (size_t d = 0; d < shape.size(); d++) {
+      const auto name = std::ranges::find(names, extent_name(shape[d]));
+      if (shape[d].is_constant() || name == names.end()) continue;
+      std::optional<int64_t>& extent = extents[static_cast<size_t>(name - names.begin())];
+      if (extent.value_or(inputs[i].dims()[d]) != inputs[i].dims()[d])
+        return Error{"input `" + wanted[i].name + "` is " + to_string(inputs[i].tensor_type()) + ", where " + *name +
+                     " is " + std::to_string(*extent) + " by an input before"};
+      extent = inputs[i].dims()[d];
+    }
+  }
+  std::vector<int64_t> found;
+  for (size_t k = 0; k < names.size(); k++) {
+    if (!extents[k]) return Error{"no input says the extent " + names[k]};
+    found.push_back(*extents[k]);
+  }
+  return found;
+}
+
+Result<Call> prepared(const std::vector<ModelValue>& wanted, const std::vector<ModelValue>& made,
+                      const std::vector<Tensor>& inputs) {
   Call call;
   for (size_t i = 0; i < inputs.size(); i++) {
-    if (!(inputs[i].tensor_type() == wanted[i].type))
-      return Error{"input `" + wanted[i].name + "` is " + to_string(inputs[i].tensor_type()) + ", the model wants " +
-                   to_string(wanted[i].type)};
+    if (!(inputs[i].tensor_type() == wanted[i].type)) return does_not_fit(wanted[i], inputs[i]);
     call.inputs.push_back(inputs[i].bytes().data());
   }
   for (const ModelValue& output : made) {
@@ -95,10 +120,6 @@ Result<Call> prepare(const std::vector<ModelValue>& wanted, const std::vector<Mo
   return call;
 }
 
-}  // namespace
-
-namespace {
-
 // OpenMP's threads spin before they sleep, by default for milliseconds. Where others use the processors as well, that
 // keeps the thread that is waited for from running: one run in 28 ms became 730 ms. Spinning for some 25 us covers the
 // gaps between kernels. libgomp reads this once, when it is loaded with the first model; what the user has set stays.
@@ -107,6 +128,60 @@ void limit_spinning() {
 }
 
 }  // namespace
+
+struct LoadedModel::State {
+  void* library = nullptr;
+  gopt_model* model = nullptr;
+  std::vector<ModelValue> inputs, outputs;          // as they are declared
+  std::vector<ModelValue> inputs_now, outputs_now;  // at the extents that are set
+  std::vector<std::string> extents;
+  std::vector<std::vector<int64_t>> sizes;
+  std::vector<int64_t> now;  // extents
+  decltype(&gopt_set_extents) set_extents = nullptr;
+  decltype(&gopt_input_now) input_now = nullptr;
+  decltype(&gopt_output_now) output_now = nullptr;
+  decltype(&gopt_run) run = nullptr;
+  decltype(&gopt_profile) profile = nullptr;
+  decltype(&gopt_error) error = nullptr;
+  decltype(&gopt_kernel_count) kernel_count = nullptr;
+  decltype(&gopt_kernel_name) kernel_name = nullptr;
+  decltype(&gopt_destroy) destroy = nullptr;
+
+  void read_now();
+  Status choose(const std::vector<int64_t>& extents_wanted);
+  // Of the size that the inputs say, which is set.
+  Result<Call> prepare(const std::vector<Tensor>& given);
+
+  // The library stays loaded: OpenMP's threads may still be in its code.
+  ~State() {
+    if (model) destroy(model);
+  }
+};
+
+void LoadedModel::State::read_now() {
+  inputs_now.clear();
+  outputs_now.clear();
+  for (size_t i = 0; i < inputs.size(); i++) inputs_now.push_back(describe(*input_now(model, static_cast<int>(i))));
+  for (size_t i = 0; i < outputs.size(); i++) outputs_now.push_back(describe(*output_now(model, static_cast<int>(i))));
+}
+
+Status LoadedModel::State::choose(const std::vector<int64_t>& extents_wanted) {
+  if (extents_wanted == now) return Unit{};
+  if (set_extents(model, extents_wanted.data()) != 0) return Error{error(model)};
+  now = extents_wanted;
+  read_now();
+  return Unit{};
+}
+
+Result<Call> LoadedModel::State::prepare(const std::vector<Tensor>& given) {
+  if (given.size() != inputs.size())
+    return Error{std::to_string(given.size()) + " inputs given, the model has " + std::to_string(inputs.size())};
+  if (!extents.empty()) {
+    GOPT_ASSIGN_OR_RETURN(const auto wanted, extents_of(inputs, extents, given));
+    GOPT_RETURN_IF_ERROR(choose(wanted));
+  }
+  return prepared(inputs_now, outputs_now, given);
+}
 
 Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int threads) {
   GOPT_ASSIGN_OR_RETURN(const std::string path, codegen::build_folder(folder));
@@ -123,10 +198,16 @@ Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int t
   GOPT_RETURN_IF_ERROR(find(library, "kernel_count", state->kernel_count));
   GOPT_RETURN_IF_ERROR(find(library, "kernel_name", state->kernel_name));
   GOPT_RETURN_IF_ERROR(find(library, "destroy", state->destroy));
+  GOPT_RETURN_IF_ERROR(find(library, "set_extents", state->set_extents));
+  GOPT_RETURN_IF_ERROR(find(library, "input_now", state->input_now));
+  GOPT_RETURN_IF_ERROR(find(library, "output_now", state->output_now));
   GOPT_RETURN_IF_ERROR(read_infos(library, state->inputs, state->outputs));
+  GOPT_RETURN_IF_ERROR(read_sizes(library, state->extents, state->sizes));
   char error[512] = "";
   state->model = create((folder + "/weights.bin").c_str(), threads, error, sizeof error);
   if (!state->model) return Error{error};
+  if (!state->sizes.empty()) state->now = state->sizes[0];
+  state->read_now();
   LoadedModel model;
   model.state_ = std::move(state);
   return model;
@@ -134,20 +215,28 @@ Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int t
 
 const std::vector<ModelValue>& LoadedModel::inputs() const { return state_->inputs; }
 const std::vector<ModelValue>& LoadedModel::outputs() const { return state_->outputs; }
+const std::vector<std::string>& LoadedModel::extents() const { return state_->extents; }
+const std::vector<std::vector<int64_t>>& LoadedModel::sizes() const { return state_->sizes; }
+
+Result<std::vector<ModelValue>> LoadedModel::inputs_at(const std::vector<int64_t>& extents) {
+  GOPT_CHECK(extents.size() == state_->extents.size(), "an extent for each name");
+  if (!extents.empty()) GOPT_RETURN_IF_ERROR(state_->choose(extents));
+  return state_->inputs_now;
+}
 
 Result<std::vector<Tensor>> LoadedModel::run(const std::vector<Tensor>& inputs) {
-  GOPT_ASSIGN_OR_RETURN(Call call, prepare(state_->inputs, state_->outputs, inputs));
+  GOPT_ASSIGN_OR_RETURN(Call call, state_->prepare(inputs));
   if (state_->run(state_->model, call.inputs.data(), call.outputs.data(), nullptr) != 0)
     return Error{state_->error(state_->model)};
   std::vector<Tensor> results;
   for (size_t i = 0; i < call.bytes.size(); i++)
-    results.push_back(Tensor::from_bytes(state_->outputs[i].type.element, state_->outputs[i].type.static_shape(),
-                                         std::move(call.bytes[i])));
+    results.push_back(Tensor::from_bytes(state_->outputs_now[i].type.element,
+                                         state_->outputs_now[i].type.static_shape(), std::move(call.bytes[i])));
   return results;
 }
 
 Result<std::vector<double>> LoadedModel::time(const std::vector<Tensor>& inputs, int warmup, int runs) {
-  GOPT_ASSIGN_OR_RETURN(Call call, prepare(state_->inputs, state_->outputs, inputs));
+  GOPT_ASSIGN_OR_RETURN(Call call, state_->prepare(inputs));
   std::vector<double> times;
   for (int i = -warmup; i < runs; i++) {
     const auto start = std::chrono::steady_clock::now();
@@ -160,14 +249,15 @@ Result<std::vector<double>> LoadedModel::time(const std::vector<Tensor>& inputs,
 }
 
 Result<std::vector<std::pair<std::string, double>>> LoadedModel::profile(const std::vector<Tensor>& inputs, int runs) {
-  GOPT_ASSIGN_OR_RETURN(Call call, prepare(state_->inputs, state_->outputs, inputs));
+  GOPT_ASSIGN_OR_RETURN(Call call, state_->prepare(inputs));
   std::vector<double> milliseconds(static_cast<size_t>(state_->kernel_count()));
   for (int i = 0; i < runs; i++)
     if (state_->profile(state_->model, call.inputs.data(), call.outputs.data(), nullptr, milliseconds.data()) != 0)
       return Error{state_->error(state_->model)};
   std::vector<std::pair<std::string, double>> table;
   for (size_t i = 0; i < milliseconds.size(); i++)
-    table.emplace_back(state_->kernel_name(static_cast<int>(i)), milliseconds[i]);
+    if (state_->sizes.size() < 2 || milliseconds[i] > 0)
+      table.emplace_back(state_->kernel_name(static_cast<int>(i)), milliseconds[i]);
   return table;
 }
 

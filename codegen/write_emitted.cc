@@ -1,45 +1,21 @@
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <vector>
 
 #include "buffers.h"
-#include "gopt/interpreter.h"
 #include "gopt/temporary.h"
+#include "share_weights.h"
 
 namespace gopt {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The elements, of a fixed size, in a layout that exchanges two groups of axes: matrices, transposed. Precondition: it
-// is one of those.
-std::vector<char> rearranged(const Tensor& tensor, const Layout& layout) {
-  GOPT_CHECK(layout.is_transposed() || layout.is_channels_last(), "a weight's layout");
-  const std::vector<int64_t>& dims = tensor.dims();
-  const int64_t rows = layout.is_transposed() ? dims[dims.size() - 2] : dims[1],
-                columns = layout.is_transposed() ? dims.back() : element_count(std::span(dims).subspan(2)),
-                count = rows * columns == 0 ? 0 : tensor.count() / (rows * columns);
-  const size_t size = size_bytes(tensor.type());
-  std::vector<char> result(tensor.bytes().size());
-  const char* from = reinterpret_cast<const char*>(tensor.bytes().data());
-  constexpr int64_t kBlock = 32;  // square blocks stay in the cache
-  for (int64_t matrix = 0; matrix < count; matrix++) {
-    const int64_t start = matrix * rows * columns;
-    for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
-      for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
-        for (int64_t c = c0; c < std::min(c0 + kBlock, columns); c++)
-          for (int64_t r = r0; r < std::min(r0 + kBlock, rows); r++)
-            std::memcpy(&result[static_cast<size_t>(start + c * rows + r) * size],
-                        from + static_cast<size_t>(start + r * columns + c) * size, size);
-  }
-  return result;
-}
-
 // One weight after another: each is evaluated, written and dropped, so that memory holds one at a time.
-Status write_weights(const Plan& plan, const fs::path& path) {
+Status write_weights(const std::vector<Plan>& plans, const fs::path& path) {
   std::ofstream out(path, std::ios::binary);
   if (!out) return Error{"cannot write " + path.string()};
   int64_t written = 0;
@@ -48,19 +24,20 @@ Status write_weights(const Plan& plan, const fs::path& path) {
     for (; written < offset; written += std::min<int64_t>(64, offset - written))
       out.write(zeros, std::min<int64_t>(64, offset - written));
   };
-  for (BufferId id : codegen::weight_buffers(plan)) {
-    const Buffer& buffer = plan.buffer(id);
-    GOPT_ASSIGN_OR_RETURN(const Tensor tensor,
-                          evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
-    GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
-    pad_to(buffer.offset);
-    if (!buffer.layout.is_plain())
-      out.write(rearranged(tensor, buffer.layout).data(), buffer.size_bytes);
-    else
-      out.write(reinterpret_cast<const char*>(tensor.bytes().data()), buffer.size_bytes);
-    written += buffer.size_bytes;
+  std::map<int64_t, const Buffer*> weights;  // by offset
+  int64_t end = 0;
+  for (const Plan& plan : plans) {
+    end = std::max(end, codegen::weights_file_size(plan));
+    for (BufferId id : codegen::weight_buffers(plan)) weights.try_emplace(plan.buffer(id).offset, &plan.buffer(id));
   }
-  pad_to(codegen::weights_file_size(plan));
+  for (const auto& [offset, buffer] : weights) {
+    pad_to(offset);
+    GOPT_RETURN_IF_ERROR(codegen::with_weight(*buffer, [&](std::span<const char> bytes) {
+      out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    }));
+    written += buffer->size_bytes;
+  }
+  pad_to(end);
   out.close();
   if (!out) return Error{"cannot write " + path.string() + ": is the disk full?"};
   return Unit{};
@@ -87,7 +64,7 @@ Status write_files(const EmittedCode& code, const fs::path& folder) {
     out.close();
     if (!out) return Error{"cannot write " + (folder / file.name).string()};
   }
-  return write_weights(code.plan, folder / kWeights);
+  return write_weights(code.plans, folder / kWeights);
 }
 
 // Names in a manifest that are files of the folder itself.

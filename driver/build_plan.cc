@@ -4,12 +4,16 @@
 
 namespace gopt::driver {
 
-Result<LoadedModel> build_plan(const Plan& plan, int threads) {
-  GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(plan));
+Result<LoadedModel> build_code(const EmittedCode& code, int threads) {
   GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
   const std::string inside = folder.path() / "model";
   GOPT_RETURN_IF_ERROR(write_emitted(code, inside, false));
   return LoadedModel::build_and_load(inside, threads);
+}
+
+Result<LoadedModel> build_plan(const Plan& plan, int threads) {
+  GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(plan));
+  return build_code(code, threads);
 }
 
 }  // namespace gopt::driver

@@ -7,5 +7,6 @@ namespace gopt::driver {
 
 // Errors: those of emission and of the compiler, no folder for temporary files.
 Result<LoadedModel> build_plan(const Plan& plan, int threads);
+Result<LoadedModel> build_code(const EmittedCode& code, int threads);
 
 }  // namespace gopt::driver

@@ -1,5 +1,6 @@
 #include "gopt/runnable_model.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "build_plan.h"
@@ -12,17 +13,6 @@ namespace gopt {
 using namespace driver;
 
 namespace {
-
-std::vector<ModelValue> graph_inputs(const Graph& graph) {
-  std::vector<ModelValue> values;
-  for (const Value& v : graph.inputs()) values.push_back({v.node->name, v.type()});
-  return values;
-}
-std::vector<ModelValue> graph_outputs(const Graph& graph) {
-  std::vector<ModelValue> values;
-  for (const GraphOutput& o : graph.outputs()) values.push_back({o.name, o.value.type()});
-  return values;
-}
 
 class InterpretedModel : public RunnableModel {
  public:
@@ -45,6 +35,11 @@ class InterpretedModel : public RunnableModel {
     return std::vector<std::pair<std::string, double>>{};
   }
   Result<std::map<std::string, Tensor>> draw(uint64_t seed) const override { return draw_inputs(graph_, seed); }
+  Result<std::map<std::string, Tensor>> draw_at(uint64_t seed, const Extents& extents) const override {
+    Substitution numbers;
+    for (const auto& [name, extent] : extents) numbers[symbol_atom(name)] = extent;
+    return draw_inputs_at(graph_, seed, numbers);
+  }
   std::string engine() const override { return "interpreter"; }
 
  private:
@@ -53,7 +48,8 @@ class InterpretedModel : public RunnableModel {
 
 class CompiledModel : public RunnableModel {
  public:
-  CompiledModel(LoadedModel model, std::optional<Graph> graph) : model_(std::move(model)), graph_(std::move(graph)) {}
+  // The graphs of its sizes, in order, where they are known; of a model without open extents its one.
+  CompiledModel(LoadedModel model, std::vector<Graph> graphs) : model_(std::move(model)), graphs_(std::move(graphs)) {}
   std::vector<ModelValue> inputs() const override { return model_.inputs(); }
   std::vector<ModelValue> outputs() const override { return model_.outputs(); }
   Result<std::vector<Tensor>> run(const std::map<std::string, Tensor>& inputs) override {
@@ -69,25 +65,47 @@ class CompiledModel : public RunnableModel {
     GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> ordered, in_order(inputs));
     return model_.profile(ordered, runs);
   }
-  // Without the graph nothing is known of what an integer may be: 0 and 1 are drawn.
   Result<std::map<std::string, Tensor>> draw(uint64_t seed) const override {
-    if (graph_) return draw_inputs(*graph_, seed);
+    return draw_of(seed, drawn_size_, model_.sizes().empty() ? std::vector<int64_t>{} : model_.sizes()[drawn_size_]);
+  }
+  std::vector<Extents> sizes() const override {
+    std::vector<Extents> sizes;
+    for (const std::vector<int64_t>& numbers : model_.sizes()) {
+      sizes.emplace_back();
+      for (size_t k = 0; k < numbers.size(); k++) sizes.back()[model_.extents()[k]] = numbers[k];
+    }
+    return sizes;
+  }
+  Result<std::map<std::string, Tensor>> draw_at(uint64_t seed, const Extents& extents) const override {
+    const std::vector<Extents> all = sizes();
+    const auto size = std::ranges::find(all, extents);
+    if (size == all.end()) return Error{"there is no code for " + to_string(extents)};
+    const auto number = static_cast<size_t>(size - all.begin());
+    return draw_of(seed, number, model_.sizes()[number]);
+  }
+  std::string engine() const override { return "cpu"; }
+
+ private:
+  // Without the graph nothing is known of what an integer may be: 0 and 1 are drawn.
+  Result<std::map<std::string, Tensor>> draw_of(uint64_t seed, size_t size, const std::vector<int64_t>& extents) const {
+    if (!graphs_.empty()) return draw_inputs(graphs_[size], seed);
     std::map<std::string, Tensor> drawn;
-    for (const ModelValue& v : model_.inputs()) {
+    GOPT_ASSIGN_OR_RETURN(const std::vector<ModelValue> inputs, LoadedModel(model_).inputs_at(extents));
+    for (const ModelValue& v : inputs) {
       GOPT_ASSIGN_OR_RETURN(Tensor t, draw_tensor(v.name, v.type, 2, seed));
       drawn.emplace(v.name, std::move(t));
     }
     return drawn;
   }
-  std::string engine() const override { return "cpu"; }
 
- private:
   Result<std::vector<Tensor>> in_order(const std::map<std::string, Tensor>& inputs) const {
     std::vector<Tensor> ordered;
     for (const ModelValue& v : model_.inputs()) {
       auto it = inputs.find(v.name);
       if (it == inputs.end()) return Error{"input " + v.name + " is missing"};
-      if (it->second.tensor_type() != v.type)
+      const bool is_other =
+          v.type.has_static_shape() ? it->second.tensor_type() != v.type : it->second.type() != v.type.element;
+      if (is_other)
         return Error{"input " + v.name + " is " + to_string(it->second.tensor_type()) + ", expected " +
                      to_string(v.type)};
       ordered.push_back(it->second);
@@ -96,14 +114,46 @@ class CompiledModel : public RunnableModel {
   }
 
   LoadedModel model_;
-  std::optional<Graph> graph_;
+  std::vector<Graph> graphs_;
 };
 
 }  // namespace
 
+std::string to_string(const Extents& extents) {
+  std::string text;
+  for (const auto& [name, extent] : extents) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
+  return text;
+}
+
+Status RunnableModel::choose_size(const Extents& extents) {
+  const std::vector<Extents> all = sizes();
+  std::string known;
+  for (size_t k = 0; k < all.size(); k++) {
+    const bool has_them = std::ranges::all_of(extents, [&](const auto& extent) {
+      const auto own = all[k].find(extent.first);
+      return own != all[k].end() && own->second == extent.second;
+    });
+    if (has_them) {
+      drawn_size_ = k;
+      return Unit{};
+    }
+    known += (known.empty() ? "" : ", ") + to_string(all[k]);
+  }
+  return Error{"there is no code for " + to_string(extents) + ", but for " + known};
+}
+
 Result<std::unique_ptr<RunnableModel>> compile_plan(const Plan& plan, int threads) {
   GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(plan, threads));
-  return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), plan.graph));
+  return std::unique_ptr<RunnableModel>(
+      std::make_unique<CompiledModel>(std::move(model), std::vector<Graph>{plan.graph}));
+}
+
+Result<std::unique_ptr<RunnableModel>> compile_sizes(const SizedPlans& plans, int threads) {
+  GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(plans));
+  GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_code(code, threads));
+  std::vector<Graph> graphs;
+  for (const SizedPlans::Size& size : plans.sizes) graphs.push_back(size.plan.graph);
+  return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), std::move(graphs)));
 }
 
 namespace {
@@ -126,7 +176,7 @@ Result<std::unique_ptr<RunnableModel>> load_graph(const Graph& graph, const std:
 
 Result<std::unique_ptr<RunnableModel>> load_folder(const std::string& folder, int threads) {
   GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(folder, threads));
-  return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), std::nullopt));
+  return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), std::vector<Graph>{}));
 }
 
 }  // namespace gopt

@@ -126,6 +126,9 @@ class Optimized {
  public:
   Optimized(cli::OptimizedModel model, std::vector<std::string> warnings)
       : model_(std::move(model)), warnings_(std::move(warnings)) {}
+  // Of several sizes, what is reported is the first one's; what is loaded is the code of all.
+  Optimized(cli::OptimizedSizes sizes, std::vector<std::string> warnings)
+      : model_(std::move(sizes.sizes.at(0).model)), plans_(std::move(sizes.plans)), warnings_(std::move(warnings)) {}
 
   const std::vector<std::string>& warnings() const { return warnings_; }
   std::string report() const { return cli::json_text(cli::report_json(model_.report()), -1); }
@@ -150,12 +153,14 @@ class Optimized {
   }
   std::unique_ptr<Model> load() const {
     const nb::gil_scoped_release release;
+    if (plans_) return std::make_unique<Model>(unwrap(compile_sizes(*plans_, model_.options.target.threads)));
     if (!model_.outcome.plan) throw UserError("there is no code: a dry run plans none");
     return std::make_unique<Model>(unwrap(compile_plan(*model_.outcome.plan, model_.options.target.threads)));
   }
 
  private:
   cli::OptimizedModel model_;
+  std::optional<SizedPlans> plans_;
   std::vector<std::string> warnings_;
 };
 
@@ -178,6 +183,12 @@ std::unique_ptr<Optimized> optimize(const PathOrBytes& model, const Words& words
                                .stop = &stop};
   std::unique_ptr<Optimized> optimized;
   run_interruptibly(stop, [&] {
+    if (!options.specialize.empty()) {
+      auto sizes = cli::optimize_sizes(options, observer);
+      if (!sizes) throw UserError(given.told(sizes.error().message));
+      optimized = std::make_unique<Optimized>(*std::move(sizes), std::move(warnings));
+      return;
+    }
     auto result = cli::optimize_model(options, observer);
     if (!result) throw UserError(given.told(result.error().message));
     cli::OptimizedModel own = *std::move(result);

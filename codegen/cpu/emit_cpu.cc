@@ -13,11 +13,52 @@ namespace {
 
 constexpr size_t kKernelFiles = 2;  // translation units, compiled at once
 
-class CpuEmitter {
+// The loops of all sizes: equal ones are one function.
+class GeneratedKernels {
  public:
-  explicit CpuEmitter(const Plan& plan) : plan_(plan) {}
+  // The name of the function. Errors: those of lowering it, with the kernel.
+  Result<std::string> function_for(const Plan& plan, const Kernel& kernel) {
+    auto body = lower_kernel(plan, kernel);
+    if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
+    const std::string text = print_cpu_kernel(*body, plan.target.threads);
+    auto [it, inserted] = functions_.try_emplace(text, "gopt_kernel_" + std::to_string(functions_.size()));
+    if (inserted) {
+      declarations_ += "void " + it->second + text.substr(0, text.find(" {\n")) + ";\n";
+      bodies_[functions_.size() % kKernelFiles] += "void " + it->second + text + "\n";
+    }
+    return it->second;
+  }
 
-  Result<EmittedCode> run() {
+  bool has_halves() const {
+    return std::any_of(std::begin(bodies_), std::end(bodies_), [](const std::string& text) {
+      return text.find("gopt_half") != std::string::npos || text.find("gopt_bfloat16") != std::string::npos;
+    });
+  }
+
+  std::vector<EmittedFile> files() const {
+    std::vector<EmittedFile> files{
+        {"kernels.h",
+         "// Generated loops, one function for each distinct kernel.\n#pragma once\n\n#include <cstdint>\n\n" +
+             std::string(has_halves() ? "#include \"gopt_half.h\"\n\n" : "") + declarations_}};
+    for (size_t i = 0; i < kKernelFiles; i++)
+      files.push_back({"kernels_" + std::to_string(i) + ".cc",
+                       "#include \"gopt_math.h\"\n#include \"kernels.h\"\n\n" + bodies_[i]});
+    return files;
+  }
+
+ private:
+  std::map<std::string, std::string> functions_;  // text to name
+  std::string declarations_, bodies_[kKernelFiles];
+};
+
+// What makes a plan's kernels and runs them in order, as a gopt_runtime::Variant.
+class VariantPrinter {
+ public:
+  VariantPrinter(const SizedPlans::Size& size, GeneratedKernels& generated)
+      : plan_(size.plan), extents_(size.extents), generated_(generated) {}
+
+  // Its text; the variant has this name.
+  Result<std::string> print(const std::string& name) {
     for (const Kernel& kernel : plan_.kernels) {
       const bool library = kernel.kind != KernelKind::Generated && kernel.kind != KernelKind::Reorder;
       if (library) {
@@ -28,40 +69,13 @@ class CpuEmitter {
         GOPT_RETURN_IF_ERROR(add_generated(kernel));
       }
     }
-    EmittedCode code;
-    code.plan = plan_;
-    std::vector<const char*> files{"model.h",           "gopt_math.h",   "gopt_memory.h",      "gopt_post.h",
-                                   "gopt_activation.h", "gopt_vector.h", "gopt_planar.h",      "gopt_planar.cc",
-                                   "gopt_rows.h",       "gopt_rows.cc",  "gopt_convolution.h", "gopt_convolution.cc",
-                                   "gopt_dnnl.h",       "gopt_dnnl.cc",  "CMakeLists.txt",     "example.cc"};
-    if (plan_.times_kernels) files.push_back("gopt_timing.h");
-    const bool has_halves = std::any_of(std::begin(bodies_), std::end(bodies_), [](const std::string& text) {
-      return text.find("gopt_half") != std::string::npos || text.find("gopt_bfloat16") != std::string::npos;
-    });
-    if (has_halves) files.push_back("gopt_half.h");
-    for (const char* file : files) code.files.push_back({file, std::string(runtime_text(file))});
-    code.files.push_back(
-        {"kernels.h",
-         "// Generated loops, one function for each distinct kernel.\n#pragma once\n\n#include <cstdint>\n\n" +
-             std::string(has_halves ? "#include \"gopt_half.h\"\n\n" : "") + declarations_});
-    for (size_t i = 0; i < kKernelFiles; i++)
-      code.files.push_back({"kernels_" + std::to_string(i) + ".cc",
-                            "#include \"gopt_math.h\"\n#include \"kernels.h\"\n\n" + bodies_[i]});
-    code.files.push_back({"model.cc", model_text()});
-    return code;
+    return text(name);
   }
 
  private:
   Status add_generated(const Kernel& kernel) {
-    auto body = lower_kernel(plan_, kernel);
-    if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
-    const std::string text = print_cpu_kernel(*body, plan_.target.threads);
-    auto [it, inserted] = functions_.try_emplace(text, "gopt_kernel_" + std::to_string(functions_.size()));
-    if (inserted) {
-      declarations_ += "void " + it->second + text.substr(0, text.find(" {\n")) + ";\n";
-      bodies_[functions_.size() % kKernelFiles] += "void " + it->second + text + "\n";
-    }
-    std::string call = it->second + "(";
+    GOPT_ASSIGN_OR_RETURN(const std::string function, generated_.function_for(plan_, kernel));
+    std::string call = function + "(";
     for (size_t i = 0; i < kernel.input_buffers.size(); i++) call += argument(kernel.input_buffers[i]) + ", ";
     step(kernel, call + argument(kernel.output_buffers[0]) + ");");
     return Unit{};
@@ -86,104 +100,139 @@ class CpuEmitter {
                 : line + mark;
   }
 
-  std::string model_text() const {
-    std::string text =
-        "#include \"model.h\"\n\n#include <omp.h>\n\n#include <atomic>\n#include <cstdio>\n#include "
-        "<memory>\n\n#include \"gopt_dnnl.h\"\n"
-        "#include \"gopt_memory.h\"\n" +
-        std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n\n" +
-        print_tables(plan_);
-    text +=
-        "struct gopt_model {\n  gopt_runtime::Weights weights;\n  gopt_runtime::Block arena;\n  gopt_runtime::Library "
-        "library;\n  int threads;\n"
-        "  std::string error;\n  std::atomic_flag busy = ATOMIC_FLAG_INIT;\n\n  gopt_model(const char* path, int "
-        "count)\n      : weights(path, " +
-        std::to_string(weights_file_size(plan_)) + "), arena(" + std::to_string(plan_.arena_bytes) +
-        "), library(count), threads(count) {}\n};\n\nnamespace {\n\n";
+  std::string text(const std::string& name) const {
+    std::string extents;
+    for (const int64_t extent : extents_) extents += std::to_string(extent) + ", ";
+    std::string text = "namespace {\n\n" + print_infos(graph_inputs(plan_.graph), graph_outputs(plan_.graph)) +
+                       print_kernel_names(plan_) + "const int64_t kExtents[] = {" + extents + "0};\n\n";
     text += indented(
-        "void create_kernels(gopt_model& model) {\n[[maybe_unused]] const char* weights = model.weights.data();\n"
+        "void create_kernels(gopt_runtime::Prepared& model) {\n[[maybe_unused]] const char* weights = model.weights;\n"
         "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
         "using namespace gopt_runtime;\n" +
         create_ + "library.finish();\n}\n\n");
     text += indented(
-        "template <class Mark>\nvoid run_kernels(gopt_model& model, const void* const* inputs, void* const* outputs, "
-        "Mark mark) {\n"
-        "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = "
+        "template <class Mark>\nvoid run_kernels(gopt_runtime::Prepared& model, const void* const* inputs, void* "
+        "const* "
+        "outputs, Mark mark) {\n"
+        "[[maybe_unused]] const char* weights = model.weights;\n[[maybe_unused]] char* arena = "
         "model.arena.data();\n"
         "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)inputs;\n(void)outputs;\n"
         "if (model.threads > 0) omp_set_num_threads(model.threads);\n" +
         run_ + "}\n");
-    const std::string_view runs = plan_.times_kernels ? kTimingRuns : kRuns;
-    return text + "\n" + kRunning + kGuard + std::string(runs) + kGuardedError + kEnd;
+    text += plan_.times_kernels ? kTimingRuns : kRuns;
+    return text + "\n}  // namespace\n\nnamespace gopt_runtime {\nextern const Variant " + name + ";\nconst Variant " +
+           name + "{kExtents, kInputs, kOutputs, " + std::to_string(plan_.kernels.size()) + ", kKernelNames, " +
+           std::to_string(plan_.arena_bytes) + ", create_kernels, run, profile};\n}  // namespace gopt_runtime\n";
   }
-
-  static constexpr const char* kGuard = R"(template <class Mark>
-int guarded_run(gopt_model* model, const void* const* inputs, void* const* outputs, Mark mark) {
-  const Running running(*model);
-  if (!running.is_mine) return 1;
-  try {
-    run_kernels(*model, inputs, outputs, mark);
-    return 0;
-  } catch (const std::exception& e) {
-    model->error = e.what();
-    return 1;
-  }
-}
-
-}  // namespace
-
-gopt_model* gopt_create(const char* weights_path, int threads, char* error, size_t error_size) {
-  try {
-    auto model = std::make_unique<gopt_model>(weights_path, threads);
-    create_kernels(*model);
-    return model.release();
-  } catch (const std::exception& e) {
-    if (error && error_size > 0) std::snprintf(error, error_size, "%s", e.what());
-    return nullptr;
-  }
-}
-
-)";
 
   static constexpr const char* kRuns =
-      R"(int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
-  return guarded_run(model, inputs, outputs, [](int) {});
+      R"(
+void run(gopt_runtime::Prepared& model, const void* const* inputs, void* const* outputs) {
+  run_kernels(model, inputs, outputs, [](int) {});
 }
 
-int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void*, double* milliseconds) {
+void profile(gopt_runtime::Prepared& model, const void* const* inputs, void* const* outputs, double* milliseconds) {
   double last = gopt_runtime::now_ms();
-  return guarded_run(model, inputs, outputs, [&](int kernel) {
+  run_kernels(model, inputs, outputs, [&](int kernel) {
     const double now = gopt_runtime::now_ms();
     milliseconds[kernel] += now - last;
     last = now;
   });
 }
-
 )";
 
   static constexpr const char* kTimingRuns = R"(
-int gopt_run(gopt_model* model, const void* const*, void* const*, void*) {
-  model->error = "these kernels are timed one by one";
-  return 1;
+void run(gopt_runtime::Prepared&, const void* const*, void* const*) {
+  throw std::runtime_error("these kernels are timed one by one");
 }
 
-int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void*, double* milliseconds) {
-  return guarded_run(model, inputs, outputs, gopt_runtime::OneByOne{milliseconds});
+void profile(gopt_runtime::Prepared& model, const void* const* inputs, void* const* outputs, double* milliseconds) {
+  run_kernels(model, inputs, outputs, gopt_runtime::OneByOne{milliseconds});
 }
-)";
-
-  static constexpr const char* kEnd = R"(
-void gopt_destroy(gopt_model* model) { delete model; }
 )";
 
   const Plan& plan_;
-  std::map<std::string, std::string> functions_;  // text to name
-  std::string declarations_, bodies_[kKernelFiles], create_, run_;
+  const std::vector<int64_t>& extents_;
+  GeneratedKernels& generated_;
+  std::string create_, run_;
   size_t primitives_ = 0;
 };
 
+std::string variant_includes(const Plan& plan) {
+  return "#include <omp.h>\n\n#include <stdexcept>\n\n" +
+         std::string(plan.times_kernels ? "#include \"gopt_timing.h\"\n" : "") +
+         "#include \"gopt_variant.h\"\n#include \"kernels.h\"\n\n";
+}
+
+// The variants' table, and what the model is at any of its sizes.
+std::string description_text(const SizedPlans& plans, const std::vector<std::string>& variants) {
+  int64_t weight_bytes = 0;
+  for (const SizedPlans::Size& size : plans.sizes) weight_bytes = std::max(weight_bytes, weights_file_size(size.plan));
+  std::string extents, declared, table;
+  for (const std::string& name : plans.extents) extents += quoted(name) + ", ";
+  for (const std::string& name : variants) {
+    declared += "extern const Variant " + name + ";\n";
+    table += "&" + name + ", ";
+  }
+  const bool has_own_tables = plans.extents.empty();
+  return "\nnamespace gopt_runtime {\n" + declared + "namespace {\n" +
+         (has_own_tables ? "" : print_infos(plans.inputs, plans.outputs)) + "const char* const kExtentNames[] = {" +
+         extents + "nullptr};\nconst Variant* const kVariants[] = {" + table +
+         "};\n}  // namespace\nextern const Description description;\nconst Description description{" +
+         std::to_string(plans.inputs.size()) + ", " + std::to_string(plans.outputs.size()) + ", " +
+         std::to_string(plans.extents.size()) + ", " + std::to_string(variants.size()) +
+         ", kInputs, kOutputs, kExtentNames, " + std::to_string(weight_bytes) +
+         ", kVariants};\n}  // namespace gopt_runtime\n";
+}
+
+std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels& generated) {
+  std::vector<const char*> names{"model.h",
+                                 "gopt_running.h",
+                                 "gopt_math.h",
+                                 "gopt_memory.h",
+                                 "gopt_post.h",
+                                 "gopt_variant.h",
+                                 "gopt_model.cc",
+                                 "gopt_activation.h",
+                                 "gopt_vector.h",
+                                 "gopt_planar.h",
+                                 "gopt_planar.cc",
+                                 "gopt_rows.h",
+                                 "gopt_rows.cc",
+                                 "gopt_dnnl.h",
+                                 "gopt_dnnl.cc",
+                                 "gopt_convolution.h",
+                                 "gopt_convolution.cc",
+                                 "CMakeLists.txt",
+                                 "example.cc"};
+  if (plan.times_kernels) names.push_back("gopt_timing.h");
+  if (generated.has_halves()) names.push_back("gopt_half.h");
+  std::vector<EmittedFile> files;
+  for (const char* name : names) files.push_back({name, std::string(runtime_text(name))});
+  return files;
+}
+
 }  // namespace
 
-Result<EmittedCode> emit_cpu(const Plan& plan) { return CpuEmitter(plan).run(); }
+Result<EmittedCode> emit_cpu(const SizedPlans& plans) {
+  EmittedCode code;
+  GeneratedKernels generated;
+  std::vector<std::string> names;
+  std::string model;
+  for (const SizedPlans::Size& size : plans.sizes) {
+    names.push_back("variant_" + std::to_string(names.size()));
+    code.plans.push_back(size.plan);
+    GOPT_ASSIGN_OR_RETURN(const std::string text, VariantPrinter(size, generated).print(names.back()));
+    if (plans.sizes.size() == 1)
+      model = variant_includes(size.plan) + text;
+    else
+      code.files.push_back({names.back() + ".cc", variant_includes(size.plan) + text});
+  }
+  if (model.empty()) model = "#include \"gopt_variant.h\"\n";
+  code.files.push_back({"model.cc", model + description_text(plans, names)});
+  for (auto&& files : {generated.files(), runtime_files(plans.sizes[0].plan, generated)})
+    code.files.insert(code.files.end(), files.begin(), files.end());
+  return code;
+}
 
 }  // namespace gopt::codegen

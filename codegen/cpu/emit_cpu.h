@@ -1,5 +1,5 @@
-// The folder of a CPU model: model.cc with the run in order, kernels_N.cc with generated loops, and the runtime's
-// files.
+// The folder of a CPU model: model.cc with the run in order, or of several sizes variant_N.cc with that of each,
+// kernels_N.cc with generated loops, and the runtime's files.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gopt::codegen {
 
-Result<EmittedCode> emit_cpu(const Plan& plan);
+Result<EmittedCode> emit_cpu(const SizedPlans& plans);
 
 // What makes the library kernel number `primitive` of the model, as a statement of its creation, and what runs it.
 struct LibraryCall {

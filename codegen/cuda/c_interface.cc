@@ -37,6 +37,8 @@ struct gopt_model {
   }
 };
 
+#include "gopt_running.h"
+
 namespace {
 
 )";
@@ -103,6 +105,8 @@ struct gopt_model {
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
 };
 
+#include "gopt_running.h"
+
 namespace {
 
 )";
@@ -150,8 +154,8 @@ int gopt_profile(gopt_model* model, const void* const*, void* const*, void*, dou
 }  // namespace
 
 CudaInterface cuda_interface(bool times_kernels) {
-  return {std::string(times_kernels ? kTimingModel : kModel) + kRunning,
-          std::string(kUpload) + (times_kernels ? kTimingFunctions : kFunctions) + kGuardedError + kEnd};
+  return {std::string(times_kernels ? kTimingModel : kModel),
+          std::string(kUpload) + (times_kernels ? kTimingFunctions : kFunctions) + kEnd};
 }
 
 }  // namespace gopt::codegen

@@ -39,8 +39,8 @@ class CudaEmitter {
  private:
   EmittedCode folder() const {
     EmittedCode code;
-    code.plan = plan_;
-    for (const char* file : {"model.h", "gopt_memory.h", "example.cc"})
+    code.plans = {plan_};
+    for (const char* file : {"model.h", "gopt_running.h", "gopt_memory.h", "example.cc"})
       code.files.push_back({file, std::string(runtime_text(file))});
     std::vector<const char*> runtime{"gopt_device.h",    "gopt_device.cc",      "gopt_library.h",  "gopt_library.cc",
                                      "gopt_primitive.h", "gopt_convolution.cc", "gopt_product.cc", "gopt_kernels.cu",

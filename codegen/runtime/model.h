@@ -1,8 +1,9 @@
-/* The C interface of an emitted model, the same for every target. Fixed shapes: what the tensors are, the functions
- * below say. Tensors are dense, row-major, bool one byte. A model runs in one thread at a time: in another, gopt_run
- * fails meanwhile. On the CPU pointers are to host memory and `stream` is unused. On a GPU pointers are to host or
- * device memory and `stream` is a cudaStream_t: a run is queued on it (runs of one model on one stream, that is); with
- * a null stream the call returns when the outputs are there. */
+/* The C interface of an emitted model, the same for every target. What the tensors are, the functions below say; most
+ * models have fixed shapes, others were made for several sizes of some extents (a batch, a sequence), one of which is
+ * set at a time. Tensors are dense, row-major, bool one byte. A model runs in one thread at a time: in another,
+ * gopt_run fails meanwhile. On the CPU pointers are to host memory and `stream` is unused. On a GPU pointers are to
+ * host or device memory and `stream` is a cudaStream_t: a run is queued on it (runs of one model on one stream, that
+ * is); with a null stream the call returns when the outputs are there. */
 #ifndef GOPT_MODEL_H
 #define GOPT_MODEL_H
 
@@ -19,8 +20,9 @@ typedef struct {
   const char* name;
   int element; /* as ONNX numbers them: 1 float32, 7 int64, ... */
   int rank;
-  const int64_t* dims;
-  size_t size_bytes;
+  const int64_t* dims;        /* -1: open */
+  size_t size_bytes;          /* 0 where an extent is open */
+  const char* const* extents; /* of each axis the open extent's name, or null; null where none is open */
 } gopt_tensor_info;
 
 int gopt_input_count(void);
@@ -28,12 +30,27 @@ int gopt_output_count(void);
 const gopt_tensor_info* gopt_input(int number);
 const gopt_tensor_info* gopt_output(int number);
 
+/* Open extents, by number: 0 of them where all shapes are fixed. */
+int gopt_extent_count(void);
+const char* gopt_extent_name(int number);
+/* Sizes that there is code for, and of each its extents, gopt_extent_count() numbers. */
+int gopt_size_count(void);
+const int64_t* gopt_size(int number);
+
 /* Loads the weights and prepares every kernel. threads: 0 as OpenMP says. Null: it failed, `error` says why. */
 gopt_model* gopt_create(const char* weights_path, int threads, char* error, size_t error_size);
+/* Chooses the code that runs from now on: for these extents, gopt_extent_count() numbers. Of a new model it is that for
+ * gopt_size(0). Prepares kernels and allocates where that size is set for the first time; what was prepared stays.
+ * 0: done. Otherwise gopt_error() says which sizes there are, and the one before stays set. */
+int gopt_set_extents(gopt_model* model, const int64_t* extents);
+/* What gopt_input and gopt_output say, at the extents that are set: no extent is open. */
+const gopt_tensor_info* gopt_input_now(const gopt_model* model, int number);
+const gopt_tensor_info* gopt_output_now(const gopt_model* model, int number);
 /* 0: done. Otherwise gopt_error() says why not. Allocates nothing. */
 int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream);
 const char* gopt_error(const gopt_model* model);
 
+/* Of all sizes together. */
 int gopt_kernel_count(void);
 const char* gopt_kernel_name(int number);
 /* As gopt_run, and adds the milliseconds of each kernel to its entry. */

@@ -12,6 +12,26 @@
 
 namespace gopt {
 
+// An input or output of a model.
+struct ModelValue {
+  std::string name;
+  TensorType type;  // extents that are open are symbols
+};
+std::vector<ModelValue> graph_inputs(const Graph& graph);
+std::vector<ModelValue> graph_outputs(const Graph& graph);
+std::string extent_name(const Index& extent);  // of an open extent: its symbol's name, or an expression in symbols
+
+// Plans of one model for several sizes of its open extents.
+struct SizedPlans {
+  std::vector<std::string> extents;         // names of those that are open
+  std::vector<ModelValue> inputs, outputs;  // with these
+  struct Size {
+    std::vector<int64_t> extents;  // parallel to the names
+    Plan plan;
+  };
+  std::vector<Size> sizes;  // at least one, each with other extents
+};
+
 struct EmittedFile {
   std::string name;  // relative
   std::string text;
@@ -19,13 +39,16 @@ struct EmittedFile {
 
 struct EmittedCode {
   std::vector<EmittedFile> files;  // all but the weights
-  Plan plan;
+  std::vector<Plan> plans;         // at least one; what lies at an offset of the weights file is the same in all
 };
 
 // Source text of a plan for its target. `prefix`: of every name that other code may see, and of its files, in place of
 // "gopt": models of different prefixes can be linked into one program. Errors: an element type or operator that the
 // target has no code for, by node; a prefix that is no name in C.
 Result<EmittedCode> emit(const Plan& plan, const std::string& prefix = "gopt");
+// The same for several sizes behind one interface (model.h): which one runs is set by its extents. Kernels and weights
+// that are equal are there once. Errors: also a target other than the CPU.
+Result<EmittedCode> emit(SizedPlans plans, const std::string& prefix = "gopt");
 bool is_prefix(const std::string& text);
 
 // Whether code may be written there: the folder is new or empty, or was emitted before and `force` is given. Errors say
@@ -45,25 +68,25 @@ bool is_emitted(const std::string& folder, const std::string& file);
 // toolkit's installer puts it. Nothing: there is none.
 std::optional<std::string> cuda_toolkit();
 
-// An input or output of a built model.
-struct ModelValue {
-  std::string name;
-  TensorType type;
-};
-
 // A built model, through its C ABI.
 class LoadedModel {
  public:
   // Builds the folder (cached by content) and loads it. Errors: no compiler, a build failure with its first lines.
   static Result<LoadedModel> build_and_load(const std::string& folder, int threads);
-  // In declared order, as the C ABI says them.
+  // In declared order, as the C ABI says them; open extents are symbols.
   const std::vector<ModelValue>& inputs() const;
   const std::vector<ModelValue>& outputs() const;
-  // Outputs for inputs in declared order, types and shapes as in the graph. Errors: inputs that do not fit.
+  // Names of open extents, and the sizes that there is code for: none where no extent is open.
+  const std::vector<std::string>& extents() const;
+  const std::vector<std::vector<int64_t>>& sizes() const;
+  // The inputs at one of them, parallel to extents(). Errors: there is no code for it, with those that there are.
+  Result<std::vector<ModelValue>> inputs_at(const std::vector<int64_t>& extents);
+  // Outputs for inputs in declared order, types and shapes as in the graph; the inputs say the size. Errors: inputs
+  // that do not fit, or of a size that there is no code for.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   // Milliseconds of each of `runs` runs on the same inputs.
   Result<std::vector<double>> time(const std::vector<Tensor>& inputs, int warmup, int runs);
-  // Name and total milliseconds of each kernel over `runs` runs.
+  // Name and total milliseconds of each kernel over `runs` runs; those of other sizes are left out.
   Result<std::vector<std::pair<std::string, double>>> profile(const std::vector<Tensor>& inputs, int runs);
   // Milliseconds of one run of one kernel of a timing_plan's code; nothing where the library has no such kernel.
   // Errors: none of its kernels can be run any more.

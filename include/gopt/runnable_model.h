@@ -12,9 +12,14 @@
 
 namespace gopt {
 
+// By name.
+using Extents = std::map<std::string, int64_t>;
+std::string to_string(const Extents& extents);  // "batch=1 seq=64"
+
 class RunnableModel {
  public:
   virtual ~RunnableModel() = default;
+  // Open extents are symbols.
   virtual std::vector<ModelValue> inputs() const = 0;
   virtual std::vector<ModelValue> outputs() const = 0;
   virtual Result<std::vector<Tensor>> run(const std::map<std::string, Tensor>& inputs) = 0;
@@ -23,8 +28,19 @@ class RunnableModel {
   // Kernel names and milliseconds over `runs` runs; empty where the engine has no kernels.
   virtual Result<std::vector<std::pair<std::string, double>>> profile(const std::map<std::string, Tensor>& inputs,
                                                                       int runs) = 0;
-  // Random inputs in valid ranges. Errors: those of draw_inputs.
+  // Random inputs in valid ranges, of the first of several sizes unless one is chosen. Errors: those of draw_inputs.
   virtual Result<std::map<std::string, Tensor>> draw(uint64_t seed) const = 0;
+  // The sizes that there is code for, where it is for several, and inputs of one of them, or of any that is given where
+  // open extents need no code. Errors: also an extent that the model does not have so.
+  virtual std::vector<Extents> sizes() const { return {}; }
+  virtual Result<std::map<std::string, Tensor>> draw_at(uint64_t seed, const Extents&) const { return draw(seed); }
+  // What draw() draws from now on: the first size that has these extents. Errors: there is none, with those there are.
+  Status choose_size(const Extents& extents);
+
+ protected:
+  size_t drawn_size_ = 0;
+
+ public:
   virtual std::string engine() const = 0;  // "cpu" or "interpreter"
 };
 
@@ -35,7 +51,8 @@ Result<std::unique_ptr<RunnableModel>> load_graph(const Graph& graph, const std:
                                                   int threads);
 // A folder of emitted code. Errors: those of building it, with the path.
 Result<std::unique_ptr<RunnableModel>> load_folder(const std::string& folder, int threads);
-// Builds and loads a plan's code. Errors: those of emission and of the compiler.
+// Builds and loads a plan's code, or that for several sizes. Errors: those of emission and of the compiler.
 Result<std::unique_ptr<RunnableModel>> compile_plan(const Plan& plan, int threads);
+Result<std::unique_ptr<RunnableModel>> compile_sizes(const SizedPlans& plans, int threads);
 
 }  // namespace gopt

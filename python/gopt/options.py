@@ -37,6 +37,7 @@ class OptimizeOptions(TypedDict, total=False):
     output: Path
     emit: Path
     prefix: str
+    specialize: str | Sequence[str]
     report: Path | Sequence[Path]
     runs: int
     no_measure: bool

@@ -63,7 +63,7 @@ TEST(CudaFolder, HoldsAllThatABuildNeeds) {
        {"model.h", "model.cc", "kernels.h", "kernels_0.cu", "gopt_library.cc", "gopt_convolution.cc", "gopt_product.cc",
         "gopt_kernels.cu", "gopt_device.cc", "gopt_math.cuh", "CMakeLists.txt", "example.cc"})
     EXPECT_NE(text_of(*code, file), "") << file;
-  for (const Buffer& b : code->plan.buffers) EXPECT_TRUE(b.layout.is_plain());
+  for (const Buffer& b : code->plans[0].buffers) EXPECT_TRUE(b.layout.is_plain());
 }
 
 // TF32 is said to every library call, and times of it are other times.

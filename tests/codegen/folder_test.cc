@@ -127,8 +127,8 @@ TEST(EmittedFolder, ProfileNamesEachKernel) {
   LoadedModel loaded = *model;
   auto profile = loaded.profile({Tensor::from_values<double>(ElementType::Float32, {2, 3}, std::vector<double>(6))}, 3);
   ASSERT_TRUE(profile.ok());
-  ASSERT_EQ(profile->size(), code.plan.kernels.size());
-  EXPECT_EQ((*profile)[0].first, code.plan.kernels[0].name);
+  ASSERT_EQ(profile->size(), code.plans[0].kernels.size());
+  EXPECT_EQ((*profile)[0].first, code.plans[0].kernels[0].name);
   EXPECT_GT((*profile)[0].second, 0);
 }
 

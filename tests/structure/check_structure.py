@@ -28,6 +28,7 @@ STAGES = {
     "kernel_costs.h": "planner",
     "codegen.h": "codegen",
     "runnable_model.h": "driver",
+    "sized_plans.h": "driver",
     "driver.h": "driver",
     "node_explanation.h": "driver",
     "bisect.h": "driver",

@@ -27,7 +27,10 @@ Status compare(const CompareOptions& o) {
   GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> b, load_model(o.other, {o.other_engine, o.threads, {}}));
   fmt::print("{} ({}) against {} ({})\n", o.reference, a->engine(), o.other, b->engine());
   GOPT_ASSIGN_OR_RETURN(const ModelsCompared compared, compare_models(*a, *b, o));
-  for (const auto& differences : compared.differences) print_differences(differences);
+  for (size_t k = 0; k < compared.differences.size(); k++) {
+    if (!compared.sizes[k].empty()) fmt::print("{}\n", to_string(compared.sizes[k]));
+    print_differences(compared.differences[k]);
+  }
   if (!compared.passed())
     return Error{"the outputs differ by more than rtol " + fmt::format("{:g}", o.tolerance.relative) + " and atol " +
                  fmt::format("{:g}", o.tolerance.absolute)};

@@ -14,6 +14,16 @@ Result<size_t> find_output(const RunnableModel& model, const std::string& name, 
   return Error{path + " has no output '" + name + "'"};
 }
 
+// The sizes that both are compared at: those that one of them has code for, where the reference leaves them open.
+std::vector<Extents> sizes_to_compare(const RunnableModel& reference, const RunnableModel& other) {
+  const bool is_open = std::ranges::any_of(
+      reference.inputs(), [](const ModelValue& v) { return v.type.shape && !v.type.has_static_shape(); });
+  std::vector<Extents> sizes = is_open ? other.sizes() : std::vector<Extents>{};
+  if (is_open && sizes.empty()) sizes = reference.sizes();
+  if (sizes.empty()) sizes.emplace_back();
+  return sizes;
+}
+
 Result<std::vector<Difference>> compare_on(RunnableModel& reference, RunnableModel& other, const CompareOptions& o,
                                            const std::map<std::string, Tensor>& inputs) {
   GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> left, reference.run(inputs));
@@ -40,15 +50,20 @@ Result<ModelsCompared> compare_models(RunnableModel& reference, RunnableModel& o
   GOPT_RETURN_IF_ERROR(check_known(given, reference.inputs()));
   GOPT_ASSIGN_OR_RETURN(const auto read, read_inputs(o.inputs, reference.inputs()));
   ModelsCompared compared;
+  const bool draws = given.size() + read.size() < reference.inputs().size();
   for (int k = 0; k < o.repeats; k++) {
-    std::map<std::string, Tensor> inputs = given;
-    inputs.insert(read.begin(), read.end());
-    if (inputs.size() < reference.inputs().size()) {
-      GOPT_ASSIGN_OR_RETURN(auto drawn, reference.draw(o.seed + static_cast<uint64_t>(k)));
-      inputs.merge(drawn);
+    for (const Extents& size : draws ? sizes_to_compare(reference, other) : std::vector<Extents>{{}}) {
+      std::map<std::string, Tensor> inputs = given;
+      inputs.insert(read.begin(), read.end());
+      if (inputs.size() < reference.inputs().size()) {
+        const uint64_t seed = o.seed + static_cast<uint64_t>(k);
+        GOPT_ASSIGN_OR_RETURN(auto drawn, size.empty() ? reference.draw(seed) : reference.draw_at(seed, size));
+        inputs.merge(drawn);
+      }
+      GOPT_ASSIGN_OR_RETURN(auto differences, compare_on(reference, other, o, inputs));
+      compared.differences.push_back(std::move(differences));
+      compared.sizes.push_back(size);
     }
-    GOPT_ASSIGN_OR_RETURN(auto differences, compare_on(reference, other, o, inputs));
-    compared.differences.push_back(std::move(differences));
   }
   return compared;
 }

@@ -26,6 +26,7 @@ void add_compare_flags(CLI::App& app, CompareOptions& options);
 
 struct ModelsCompared {
   std::vector<std::vector<Difference>> differences;  // by output of the reference, of each draw
+  std::vector<Extents> sizes;                        // of each draw; empty where no extent is open
   bool passed() const;
 };
 

@@ -15,11 +15,28 @@ void add_load_flags(CLI::App& app, LoadOptions& o) {
   app.add_option("--shape", o.shapes, kShapeHelp);
 }
 
+namespace {
+
+// Emitted code has its extents, or those of several sizes.
+Status choose_size(RunnableModel& model, const std::string& path, const std::vector<std::string>& shapes) {
+  if (model.sizes().empty()) return Error{path + ": --shape is for ONNX files; emitted code has its extents"};
+  GOPT_ASSIGN_OR_RETURN(const auto parsed, parse_shapes(shapes));
+  Extents extents;
+  for (const auto& [name, numbers] : parsed) {
+    if (numbers.size() != 1) return Error{path + ": expected --shape SYMBOL=4, of one of its open extents"};
+    extents[name] = numbers[0];
+  }
+  return model.choose_size(extents).with_context(path);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
-    if (!options.shapes.empty()) return Error{path + ": --shape is for ONNX files; emitted code has its extents"};
-    return load_folder(path, options.threads);
+    GOPT_ASSIGN_OR_RETURN(auto model, load_folder(path, options.threads));
+    if (!options.shapes.empty()) GOPT_RETURN_IF_ERROR(choose_size(*model, path, options.shapes));
+    return model;
   }
   ImportOptions import;
   import.lower = true;

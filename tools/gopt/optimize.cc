@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "commands.h"
@@ -15,7 +17,7 @@ struct OptimizeCommand {
 
 // MODEL.opt.onnx beside MODEL.onnx, where nothing says what is to be written.
 void choose_output(OptimizeOptions& o) {
-  if (o.dry_run || !o.output.empty() || !o.emit.empty() || !o.reports.empty()) return;
+  if (o.dry_run || !o.specialize.empty() || !o.output.empty() || !o.emit.empty() || !o.reports.empty()) return;
   std::filesystem::path path = o.model;
   if (path.extension() == ".onnx") path.replace_extension();
   o.output = path.string() + ".opt.onnx";
@@ -37,12 +39,27 @@ struct Search {
   ~Search() { clear_progress_line(); }
 };
 
+Status run_sizes(const OptimizeCommand& command, const Observer& observer) {
+  const auto optimized = optimize_sizes(command.options, observer);
+  if (!optimized) return optimized.error();
+  for (const OptimizedSizes::Size& size : optimized->sizes) {
+    if (command.trace) print_trials(size.model.outcome.result);
+    if (command.quiet) continue;
+    fmt::print("{}\n", size.name);
+    print_report(size.model.report());
+    fmt::print("\n");
+  }
+  if (!command.quiet && !optimized->emitted.empty()) fmt::print("emitted          {}\n", optimized->emitted);
+  return Unit{};
+}
+
 Status run_optimize(OptimizeCommand& command) {
   choose_output(command.options);
   Observer observer{.warn = print_warning, .progress = progress_of(command), .stop = &interrupted(), .searching = [] {
                       return std::make_shared<Search>();
                     }};
   if (command.trace) observer.improved = trace_improvements();
+  if (!command.options.specialize.empty()) return run_sizes(command, observer);
   const auto optimized = optimize_model(command.options, observer);
   if (!optimized) return optimized.error();
   if (command.trace) print_trials(optimized->outcome.result);

@@ -4,9 +4,11 @@
 #include <filesystem>
 
 #include "gopt/codegen.h"
+#include "gopt/sized_plans.h"
 #include "model.h"
 #include "report_json.h"
 #include "report_page.h"
+#include "sizes.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -189,6 +191,72 @@ Result<OptimizedModel> optimize_model(const OptimizeOptions& o, const Observer& 
   return optimized;
 }
 
+namespace {
+
+// One run for each size has neither reports nor an ONNX file, which keeps its open extents.
+Status check_specialized(const OptimizeOptions& o) {
+  GOPT_RETURN_IF_ERROR(check_outputs(o));
+  if (o.wants_onnx())
+    return Error{
+        "--specialize is of the code that --emit writes; an ONNX file keeps its open extents: write it in a "
+        "run of its own"};
+  if (!o.reports.empty()) return Error{"--report is of one size: give that with --shape, in a run of its own"};
+  if (!o.target.empty() && o.target != "cpu") return Error{"--specialize makes code for --target cpu alone"};
+  if (!o.wants_code() && !o.dry_run)
+    return Error{"--specialize is of the code that --emit writes: give --emit DIR, too"};
+  return Unit{};
+}
+
+Result<ImportedModel> import_at(const OptimizeOptions& o, const std::vector<std::string>& size) {
+  std::vector<std::string> shapes = o.shapes;
+  shapes.insert(shapes.end(), size.begin(), size.end());
+  ImportOptions import{.lower = true};
+  GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(shapes));
+  return import_onnx(o.model, import);
+}
+
+Status check_fixes_all(const OptimizeOptions& o, const std::vector<std::string>& size) {
+  GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_at(o, size));
+  for (const Value& input : model.graph.inputs())
+    if (!input.type().has_static_shape())
+      return Error{"input " + input.node->name + " is " + to_string(input.type()) + " at " + joined_size(size) +
+                   ": give what is open with --specialize, too, or with --shape"};
+  return Unit{};
+}
+
+}  // namespace
+
+Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& observer) {
+  GOPT_RETURN_IF_ERROR(check_specialized(o));
+  GOPT_ASSIGN_OR_RETURN(const auto sizes, parse_sizes(o.specialize));
+  GOPT_ASSIGN_OR_RETURN(const ImportedModel open, import_at(o, {}));
+  GOPT_RETURN_IF_ERROR(check_keeps_inputs(open, o));
+  GOPT_RETURN_IF_ERROR(check_fixes_all(o, sizes[0]));
+  OptimizedSizes optimized;
+  std::vector<Plan> plans;
+  for (const std::vector<std::string>& size : sizes) {
+    OptimizeOptions own = o;
+    own.emit.clear();
+    own.specialize.clear();
+    own.takes_plan = true;
+    own.prefix = OptimizeOptions().prefix;
+    own.shapes.insert(own.shapes.end(), size.begin(), size.end());
+    GOPT_ASSIGN_OR_RETURN(OptimizedModel model, optimize_model(own, observer).with_context(joined_size(size)));
+    if (model.outcome.plan) plans.push_back(*model.outcome.plan);
+    optimized.sizes.push_back({joined_size(size), std::move(model)});
+  }
+  if (o.dry_run) return optimized;
+  GOPT_ASSIGN_OR_RETURN(optimized.plans, join_sizes(open.graph, plans));
+  const DriverOptions& options = optimized.sizes[0].model.options;
+  if (o.measure && options.check.engine != CheckEngine::Off)
+    GOPT_RETURN_IF_ERROR(check_sizes(*optimized.plans, options));
+  if (o.emit.empty()) return optimized;
+  GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*optimized.plans, o.prefix));
+  GOPT_RETURN_IF_ERROR(write_emitted(code, o.emit, o.force));
+  optimized.emitted = o.emit;
+  return optimized;
+}
+
 Status write_model(const OptimizedModel& optimized, const std::string& path, bool force) {
   GOPT_RETURN_IF_ERROR(check_writable(path, force));
   GOPT_RETURN_IF_ERROR(check_keeps(optimized.model, {path, path + ".data"}));
@@ -203,6 +271,7 @@ void add_optimize_flags(CLI::App& app, OptimizeOptions& o) {
   app.add_option("--emit", o.emit, "write code to the folder DIR");
   app.add_option("--prefix", o.prefix, "of the names in the emitted code, so that several models fit into one program")
       ->capture_default_str();
+  app.add_option("--specialize", o.specialize, kSpecializeHelp)->allow_extra_args(false);
   app.add_option("--report", o.reports, "write what was done to FILE.html, a page, or FILE.json; may be given twice")
       ->allow_extra_args(false);
   app.add_option("--runs", o.runs, "timed runs of original and optimized code each")

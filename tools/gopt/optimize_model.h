@@ -6,9 +6,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "gopt/codegen.h"
 #include "report.h"
 #include "rule_files.h"
 #include "runtime_flags.h"
@@ -18,7 +20,7 @@ namespace gopt::cli {
 
 struct OptimizeOptions : SearchFlags {
   std::string output, emit, prefix = "gopt";
-  std::vector<std::string> reports;
+  std::vector<std::string> reports, specialize;
   RuntimeFlags runtime;
   int runs = 15;
   bool dry_run = false, force = false, measure = true;
@@ -56,6 +58,19 @@ struct OptimizedModel {
 // Writes what the options ask for, all of it or nothing. Errors: contradictory options, by flag; those of reading,
 // optimizing and writing.
 Result<OptimizedModel> optimize_model(const OptimizeOptions& options, const Observer& observer);
+
+// Of --specialize: the model optimized for each size on its own, and the code of all.
+struct OptimizedSizes {
+  struct Size {
+    std::string name;  // "batch=1 seq=64", as it was asked for
+    OptimizedModel model;
+  };
+  std::vector<Size> sizes;
+  std::optional<SizedPlans> plans;  // but for a dry run
+  std::string emitted;
+};
+// Precondition: options.specialize is not empty. Errors: also what is no code, and extents that stay open.
+Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& options, const Observer& observer);
 
 // The rewritten model to a file, its weights beside it where the original's were. Errors: the file exists and `force`
 // is not given, or is what was read, and those of export_onnx.

@@ -1,0 +1,72 @@
+#include "share_weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "buffers.h"
+#include "gopt/buffer_root.h"
+#include "gopt/interpreter.h"
+
+namespace gopt::codegen {
+namespace {
+
+// The elements, of a fixed size, in a layout that exchanges two groups of axes: matrices, transposed. Precondition: it
+// is one of those.
+std::vector<char> rearranged(const Tensor& tensor, const Layout& layout) {
+  GOPT_CHECK(layout.is_transposed() || layout.is_channels_last(), "a weight's layout");
+  const std::vector<int64_t>& dims = tensor.dims();
+  const int64_t rows = layout.is_transposed() ? dims[dims.size() - 2] : dims[1],
+                columns = layout.is_transposed() ? dims.back() : element_count(std::span(dims).subspan(2)),
+                count = rows * columns == 0 ? 0 : tensor.count() / (rows * columns);
+  const size_t size = size_bytes(tensor.type());
+  std::vector<char> result(tensor.bytes().size());
+  const char* from = reinterpret_cast<const char*>(tensor.bytes().data());
+  constexpr int64_t kBlock = 32;  // square blocks stay in the cache
+  for (int64_t matrix = 0; matrix < count; matrix++) {
+    const int64_t start = matrix * rows * columns;
+    for (int64_t r0 = 0; r0 < rows; r0 += kBlock)
+      for (int64_t c0 = 0; c0 < columns; c0 += kBlock)
+        for (int64_t c = c0; c < std::min(c0 + kBlock, columns); c++)
+          for (int64_t r = r0; r < std::min(r0 + kBlock, rows); r++)
+            std::memcpy(&result[static_cast<size_t>(start + c * rows + r) * size],
+                        from + static_cast<size_t>(start + r * columns + c) * size, size);
+  }
+  return result;
+}
+
+}  // namespace
+
+Status with_weight(const Buffer& buffer, const std::function<void(std::span<const char>)>& use) {
+  GOPT_ASSIGN_OR_RETURN(const Tensor tensor,
+                        evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
+  GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
+  if (buffer.layout.is_plain())
+    use({reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()});
+  else
+    use(rearranged(tensor, buffer.layout));
+  return Unit{};
+}
+
+Status share_weights(SizedPlans& plans) {
+  std::map<std::pair<Hash128, int64_t>, int64_t> places;  // by content
+  int64_t end = 0;
+  for (SizedPlans::Size& size : plans.sizes) {
+    std::map<int64_t, int64_t> moved;  // from the plan's own offset; several buffers may share one
+    for (const BufferId id : weight_buffers(size.plan)) {
+      const Buffer& buffer = size.plan.buffer(id);
+      Hash128 content{};
+      GOPT_RETURN_IF_ERROR(with_weight(buffer, [&](std::span<const char> bytes) {
+        content = hash_bytes({bytes.data(), bytes.size()});
+      }));
+      const auto [place, is_new] = places.try_emplace({content, buffer.size_bytes}, end);
+      if (is_new) end += aligned_size(std::max<int64_t>(1, buffer.size_bytes));
+      moved[buffer.offset] = place->second;
+    }
+    for (Buffer& buffer : size.plan.buffers)
+      if (buffer.place == BufferPlace::Weight && !buffer.is_view) buffer.offset = moved.at(buffer.offset);
+  }
+  return Unit{};
+}
+
+}  // namespace gopt::codegen

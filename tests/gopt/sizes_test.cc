@@ -1,0 +1,78 @@
+// --specialize: code for several sizes in one folder, through the program.
+#include <gtest/gtest.h>
+
+#include "program.h"
+
+namespace gopt {
+namespace {
+
+const std::string kModel =
+    "graph rows\n  input x : f32[batch,seq,8]\n  a = Softmax(x) {axis=1}\n  y = Tanh(a)\n  output y = y\nend\n";
+
+std::string optimize(const TestFolder& folder, const std::string& flags) {
+  return "optimize --cost analytic --quiet " + folder.file("m.onnx") + " " + flags;
+}
+
+TEST(Specialize, AFolderOfSeveralSizesRunsAsItsModelDoes) {
+  TestFolder folder;
+  write_model(kModel, folder.file("m.onnx"));
+  const std::string code = folder.file("code");
+  const Outcome made = run_program(optimize(folder, "--emit " + code + " --specialize batch=1,3 --specialize seq=5,9"));
+  ASSERT_EQ(made.status, 0) << made.text;
+  EXPECT_EQ(made.text, "");
+  const Outcome compared = run_program("compare " + folder.file("m.onnx") + " " + code);
+  EXPECT_EQ(compared.status, 0) << compared.text;
+  for (const char* size : {"batch=1 seq=5\n", "batch=1 seq=9\n", "batch=3 seq=5\n", "batch=3 seq=9\n"})
+    EXPECT_NE(compared.text.find(size), std::string::npos) << size << compared.text;
+  EXPECT_NE(run_program("run " + code + " --shape batch=3").text.find("y f32[3,5,8]"), std::string::npos);
+  const Outcome other = run_program("run " + code + " --shape batch=4");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_EQ(other.text, "gopt: " + code +
+                            ": there is no code for batch=4, but for batch=1 seq=5, batch=1 seq=9, batch=3 seq=5, "
+                            "batch=3 seq=9\n");
+}
+
+TEST(Specialize, WordsOfTheSameSymbolsAddUp) {
+  TestFolder folder;
+  write_model(kModel, folder.file("m.onnx"));
+  const std::string code = folder.file("code");
+  const Outcome made = run_program(
+      optimize(folder, "--no-measure --emit " + code + " --specialize batch=1,seq=9 --specialize batch=3,seq=5"));
+  ASSERT_EQ(made.status, 0) << made.text;
+  EXPECT_NE(run_program("run " + code + " --shape seq=9").text.find("y f32[1,9,8]"), std::string::npos);
+  EXPECT_NE(run_program("run " + code + " --shape batch=3").text.find("y f32[3,5,8]"), std::string::npos);
+  EXPECT_EQ(run_program("run " + code + " --shape batch=1 --shape seq=5").status, 1);
+}
+
+struct Row {
+  const char *name, *flags, *message;
+};
+std::ostream& operator<<(std::ostream& os, const Row& row) { return os << row.name; }
+class Refused : public testing::TestWithParam<Row> {};
+
+TEST_P(Refused, SaysWhatWouldDo) {
+  TestFolder folder;
+  write_model(kModel, folder.file("m.onnx"));
+  const Outcome outcome = run_program(optimize(folder, GetParam().flags + (" --emit " + folder.file("code"))));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.text.find(GetParam().message), std::string::npos) << outcome.text;
+  EXPECT_EQ(folder.count(), 1U);
+}
+
+const Row kRows[] = {
+    {"open", "--specialize batch=1,2", "input x is f32[1,seq,8] at batch=1: give what is open with --specialize, too"},
+    {"word", "--specialize batch=1,two", "--specialize batch=1,two: expected SYMBOL=1,8"},
+    {"empty", "--specialize batch=", "--specialize batch=: expected SYMBOL=1,8"},
+    {"unknown", "--shape seq=4 --specialize n=4", "the model has no input 'n'"},
+    {"twice", "--shape seq=4 --specialize batch=1,1", "--specialize gives batch=1 twice"},
+    {"mixed", "--specialize batch=1,seq=5 --specialize batch=2", "--specialize gives batch with"},
+    {"many", "--specialize batch=1,2,3,4,5,6,7,8,9 --specialize seq=1,2,3,4,5,6,7,8,9", "more than 64 sizes"},
+    {"onnx", "--shape seq=4 --specialize batch=1 -o out.onnx", "an ONNX file keeps its open extents"},
+    {"report", "--shape seq=4 --specialize batch=1 --report r.json", "--report is of one size"},
+    {"cuda", "--shape seq=4 --specialize batch=1 --target cuda", "--target cpu alone"},
+};
+INSTANTIATE_TEST_SUITE_P(Specialize, Refused, testing::ValuesIn(kRows),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace gopt
