@@ -8,7 +8,11 @@ namespace gopt {
 namespace {
 
 SizedPlans of_one_size(const Plan& plan) {
-  return {{}, graph_inputs(plan.graph), graph_outputs(plan.graph), {{{}, plan}}};
+  SizedPlans plans;
+  plans.inputs = graph_inputs(plan.graph);
+  plans.outputs = graph_outputs(plan.graph);
+  plans.sizes = {{{}, plan}};
+  return plans;
 }
 
 Result<EmittedCode> emit_for_target(const Plan& plan) {

@@ -48,8 +48,11 @@ class InterpretedModel : public RunnableModel {
 
 class CompiledModel : public RunnableModel {
  public:
-  // The graphs of its sizes, in order, where they are known; of a model without open extents its one.
-  CompiledModel(LoadedModel model, std::vector<Graph> graphs) : model_(std::move(model)), graphs_(std::move(graphs)) {}
+  // `open`: its graph, where it is known; `graphs`: of its sizes, in order, where it has several.
+  CompiledModel(LoadedModel model, std::optional<Graph> open, std::vector<Graph> graphs = {})
+      : model_(std::move(model)), open_(std::move(open)), graphs_(std::move(graphs)) {
+    if (!model_.sizes().empty()) chosen_ = model_.sizes()[0];
+  }
   std::vector<ModelValue> inputs() const override { return model_.inputs(); }
   std::vector<ModelValue> outputs() const override { return model_.outputs(); }
   Result<std::vector<Tensor>> run(const std::map<std::string, Tensor>& inputs) override {
@@ -65,32 +68,63 @@ class CompiledModel : public RunnableModel {
     GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> ordered, in_order(inputs));
     return model_.profile(ordered, runs);
   }
-  Result<std::map<std::string, Tensor>> draw(uint64_t seed) const override {
-    return draw_of(seed, drawn_size_, model_.sizes().empty() ? std::vector<int64_t>{} : model_.sizes()[drawn_size_]);
-  }
+  Result<std::map<std::string, Tensor>> draw(uint64_t seed) const override { return draw_of(seed, chosen_); }
   std::vector<Extents> sizes() const override {
     std::vector<Extents> sizes;
-    for (const std::vector<int64_t>& numbers : model_.sizes()) {
-      sizes.emplace_back();
-      for (size_t k = 0; k < numbers.size(); k++) sizes.back()[model_.extents()[k]] = numbers[k];
-    }
+    for (const std::vector<int64_t>& numbers : model_.sizes()) sizes.push_back(named(numbers));
     return sizes;
   }
+  Status choose_size(const Extents& extents) override {
+    GOPT_ASSIGN_OR_RETURN(chosen_, completed(extents));
+    return Unit{};
+  }
   Result<std::map<std::string, Tensor>> draw_at(uint64_t seed, const Extents& extents) const override {
-    const std::vector<Extents> all = sizes();
-    const auto size = std::ranges::find(all, extents);
-    if (size == all.end()) return Error{"there is no code for " + to_string(extents)};
-    const auto number = static_cast<size_t>(size - all.begin());
-    return draw_of(seed, number, model_.sizes()[number]);
+    GOPT_ASSIGN_OR_RETURN(const auto numbers, completed(extents));
+    return draw_of(seed, numbers);
   }
   std::string engine() const override { return "cpu"; }
 
  private:
+  Extents named(const std::vector<int64_t>& numbers) const {
+    Extents extents;
+    for (size_t k = 0; k < numbers.size(); k++) extents[model_.extents()[k]] = numbers[k];
+    return extents;
+  }
+
+  // All extents of the model, where some are given; there is code for them.
+  Result<std::vector<int64_t>> completed(const Extents& extents) const {
+    const std::vector<std::string>& names = model_.extents();
+    for (const auto& [name, extent] : extents)
+      if (std::ranges::find(names, name) == names.end())
+        return Error{"the code has no open extent '" + name + "'" +
+                     (names.empty() ? "" : "; its sizes are " + to_string(named(model_.sizes()[0])) + " and the like")};
+    const auto with_given = [&](std::vector<int64_t> numbers) {
+      for (size_t k = 0; k < names.size(); k++)
+        if (const auto given = extents.find(names[k]); given != extents.end()) numbers[k] = given->second;
+      return numbers;
+    };
+    for (const std::vector<int64_t>& size : model_.sizes())
+      if (with_given(size) == size) return size;
+    std::string why;
+    for (const std::vector<int64_t>& size : model_.sizes()) {
+      const std::vector<int64_t> numbers = with_given(size);
+      const auto found = LoadedModel(model_).inputs_at(numbers);
+      if (found.ok()) return numbers;
+      if (why.empty()) why = found.error().message;
+    }
+    return Error{why};
+  }
+
   // Without the graph nothing is known of what an integer may be: 0 and 1 are drawn.
-  Result<std::map<std::string, Tensor>> draw_of(uint64_t seed, size_t size, const std::vector<int64_t>& extents) const {
-    if (!graphs_.empty()) return draw_inputs(graphs_[size], seed);
+  Result<std::map<std::string, Tensor>> draw_of(uint64_t seed, const std::vector<int64_t>& numbers) const {
+    const auto size = std::ranges::find(model_.sizes(), numbers);
+    if (size != model_.sizes().end() && !graphs_.empty())
+      return draw_inputs(graphs_[static_cast<size_t>(size - model_.sizes().begin())], seed);
+    Substitution extents;
+    for (const auto& [name, extent] : named(numbers)) extents[symbol_atom(name)] = extent;
+    if (open_) return draw_inputs_at(*open_, seed, extents);
     std::map<std::string, Tensor> drawn;
-    GOPT_ASSIGN_OR_RETURN(const std::vector<ModelValue> inputs, LoadedModel(model_).inputs_at(extents));
+    GOPT_ASSIGN_OR_RETURN(const std::vector<ModelValue> inputs, LoadedModel(model_).inputs_at(numbers));
     for (const ModelValue& v : inputs) {
       GOPT_ASSIGN_OR_RETURN(Tensor t, draw_tensor(v.name, v.type, 2, seed));
       drawn.emplace(v.name, std::move(t));
@@ -114,7 +148,9 @@ class CompiledModel : public RunnableModel {
   }
 
   LoadedModel model_;
+  std::optional<Graph> open_;
   std::vector<Graph> graphs_;
+  std::vector<int64_t> chosen_;  // extents that are drawn
 };
 
 }  // namespace
@@ -125,27 +161,13 @@ std::string to_string(const Extents& extents) {
   return text;
 }
 
-Status RunnableModel::choose_size(const Extents& extents) {
-  const std::vector<Extents> all = sizes();
-  std::string known;
-  for (size_t k = 0; k < all.size(); k++) {
-    const bool has_them = std::ranges::all_of(extents, [&](const auto& extent) {
-      const auto own = all[k].find(extent.first);
-      return own != all[k].end() && own->second == extent.second;
-    });
-    if (has_them) {
-      drawn_size_ = k;
-      return Unit{};
-    }
-    known += (known.empty() ? "" : ", ") + to_string(all[k]);
-  }
-  return Error{"there is no code for " + to_string(extents) + ", but for " + known};
+Status RunnableModel::choose_size(const Extents&) {
+  return Error{"it has no sizes to choose from; give extents with --shape where the model is read"};
 }
 
 Result<std::unique_ptr<RunnableModel>> compile_plan(const Plan& plan, int threads) {
   GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(plan, threads));
-  return std::unique_ptr<RunnableModel>(
-      std::make_unique<CompiledModel>(std::move(model), std::vector<Graph>{plan.graph}));
+  return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), plan.graph));
 }
 
 Result<std::unique_ptr<RunnableModel>> compile_sizes(const SizedPlans& plans, int threads) {
@@ -153,7 +175,8 @@ Result<std::unique_ptr<RunnableModel>> compile_sizes(const SizedPlans& plans, in
   GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_code(code, threads));
   std::vector<Graph> graphs;
   for (const SizedPlans::Size& size : plans.sizes) graphs.push_back(size.plan.graph);
-  return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), std::move(graphs)));
+  return std::unique_ptr<RunnableModel>(
+      std::make_unique<CompiledModel>(std::move(model), plans.open, std::move(graphs)));
 }
 
 namespace {
@@ -176,7 +199,7 @@ Result<std::unique_ptr<RunnableModel>> load_graph(const Graph& graph, const std:
 
 Result<std::unique_ptr<RunnableModel>> load_folder(const std::string& folder, int threads) {
   GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(folder, threads));
-  return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), std::vector<Graph>{}));
+  return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), std::nullopt));
 }
 
 }  // namespace gopt

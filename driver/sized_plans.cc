@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
+#include "gopt/rows.h"
 #include "gopt/runnable_model.h"
 
 namespace gopt {
@@ -79,11 +81,19 @@ Extents named(const SizedPlans& plans, const SizedPlans::Size& size) {
 Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans) {
   GOPT_CHECK(!plans.empty(), "a model has a size");
   SizedPlans joined;
+  joined.open = open;
   for (const Value& input : open.inputs())
     if (!input.type().shape) return Error{"input " + input.node->name + " has no known rank; give it with --shape"};
   const std::vector<AtomId> extents = open_extents(open);
   GOPT_RETURN_IF_ERROR(check_inputs_say_all(open, extents));
   for (const AtomId symbol : extents) joined.extents.push_back(atom(symbol).name);
+  for (size_t k = 0; k < extents.size() && !joined.rows; k++) {
+    const auto why_not = why_rows_depend(open, extents[k]);
+    if (!why_not)
+      joined.rows = k;
+    else
+      joined.why_none += (k == 0 ? "" : "; ") + joined.extents[k] + ": " + *why_not;
+  }
   std::vector<Environment> values;
   for (const Plan& plan : plans) {
     GOPT_ASSIGN_OR_RETURN(values.emplace_back(), extents_at(open, plan.graph));
@@ -101,24 +111,79 @@ Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans)
   return joined;
 }
 
-Status check_sizes(const SizedPlans& plans, const DriverOptions& options) {
-  const int threads = options.target.threads;
-  GOPT_ASSIGN_OR_RETURN(const auto joint, compile_sizes(plans, threads));
-  for (const SizedPlans::Size& size : plans.sizes) {
-    GOPT_ASSIGN_OR_RETURN(const auto own, compile_plan(size.plan, threads));
-    GOPT_ASSIGN_OR_RETURN(const auto inputs, own->draw(options.seed + 1));
-    GOPT_ASSIGN_OR_RETURN(const auto expected, own->run(inputs));
-    GOPT_ASSIGN_OR_RETURN(const auto found, joint->run(inputs));
-    for (size_t i = 0; i < expected.size(); i++) {
-      const Difference d = difference(plans.outputs[i].name, expected[i], found[i], options.check.tolerance);
-      if (!d.passed)
-        return Error{
-            "output " + d.output + ", at " + to_string(named(plans, size)) +
-            ": the code for all sizes computes something else than that for this size (max |a-b| / max |a| = " +
-            std::to_string(d.max_relative) + "); nothing is written"};
-    }
-  }
-  return Unit{};
+namespace {
+
+// The first `count` of `all` rows; what has none is as it is.
+Tensor first_rows(const Tensor& tensor, const ModelValue& declared, const std::string& extent, int64_t count,
+                  int64_t all) {
+  std::set<AtomId> symbols;
+  for (const Index& own : *declared.type.shape) collect_symbols(own, symbols);
+  if (!symbols.contains(symbol_atom(extent))) return tensor;
+  std::vector<int64_t> dims = tensor.dims();
+  dims[0] = dims[0] / all * count;
+  const auto bytes =
+      tensor.bytes().first(tensor.bytes().size() / static_cast<size_t>(all) * static_cast<size_t>(count));
+  return Tensor::from_bytes(tensor.type(), dims, {bytes.begin(), bytes.end()});
 }
+
+class SizesChecker {
+ public:
+  SizesChecker(const SizedPlans& plans, const DriverOptions& options) : plans_(plans), options_(options) {}
+
+  Status run() {
+    GOPT_ASSIGN_OR_RETURN(const auto joint, compile_sizes(plans_, options_.target.threads));
+    for (const SizedPlans::Size& size : plans_.sizes) {
+      GOPT_ASSIGN_OR_RETURN(const auto own, compile_plan(size.plan, options_.target.threads));
+      GOPT_ASSIGN_OR_RETURN(const auto inputs, own->draw(options_.seed + 1));
+      GOPT_ASSIGN_OR_RETURN(const auto expected, own->run(inputs));
+      GOPT_ASSIGN_OR_RETURN(const auto found, joint->run(inputs));
+      GOPT_RETURN_IF_ERROR(must_agree(expected, found, size, "the code for all sizes"));
+      if (plans_.rows) GOPT_RETURN_IF_ERROR(check_parts(*joint, size, inputs, expected));
+    }
+    return Unit{};
+  }
+
+ private:
+  // The first rows of a size that are another size's, by that one: as when rows are run in parts.
+  Status check_parts(RunnableModel& joint, const SizedPlans::Size& size, const std::map<std::string, Tensor>& inputs,
+                     const std::vector<Tensor>& expected) const {
+    const size_t extent = *plans_.rows;
+    const std::string& name = plans_.extents[extent];
+    const int64_t all = size.extents[extent];
+    for (const SizedPlans::Size& part : plans_.sizes) {
+      std::vector<int64_t> extents = part.extents;
+      const int64_t count = std::exchange(extents[extent], all);
+      if (extents != size.extents || count >= all || count < 1) continue;
+      std::map<std::string, Tensor> first;
+      for (const ModelValue& v : plans_.inputs)
+        first.emplace(v.name, first_rows(inputs.at(v.name), v, name, count, all));
+      GOPT_ASSIGN_OR_RETURN(const auto found, joint.run(first));
+      std::vector<Tensor> wanted;
+      for (size_t i = 0; i < expected.size(); i++)
+        wanted.push_back(first_rows(expected[i], plans_.outputs[i], name, count, all));
+      GOPT_RETURN_IF_ERROR(must_agree(wanted, found, part, "the part of a larger one"));
+    }
+    return Unit{};
+  }
+
+  Status must_agree(const std::vector<Tensor>& expected, const std::vector<Tensor>& found, const SizedPlans::Size& size,
+                    const std::string& what) const {
+    for (size_t i = 0; i < expected.size(); i++) {
+      const Difference d = difference(plans_.outputs[i].name, expected[i], found[i], options_.check.tolerance);
+      if (!d.passed)
+        return Error{"output " + d.output + ", at " + to_string(named(plans_, size)) + ": " + what +
+                     " is something else than the code for this size alone (max |a-b| / max |a| = " +
+                     std::to_string(d.max_relative) + (d.note.empty() ? "" : ", " + d.note) + "); nothing is written"};
+    }
+    return Unit{};
+  }
+
+  const SizedPlans& plans_;
+  const DriverOptions& options_;
+};
+
+}  // namespace
+
+Status check_sizes(const SizedPlans& plans, const DriverOptions& options) { return SizesChecker(plans, options).run(); }
 
 }  // namespace gopt

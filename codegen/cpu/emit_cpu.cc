@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "../abi.h"
 #include "../buffers.h"
@@ -164,6 +165,12 @@ std::string variant_includes(const Plan& plan) {
          "#include \"gopt_variant.h\"\n#include \"kernels.h\"\n\n";
 }
 
+bool has_rows(const ModelValue& value, const std::string& extent) {
+  std::set<AtomId> symbols;
+  for (const Index& own : *value.type.shape) collect_symbols(own, symbols);
+  return symbols.contains(symbol_atom(extent));
+}
+
 // The variants' table, and what the model is at any of its sizes.
 std::string description_text(const SizedPlans& plans, const std::vector<std::string>& variants) {
   int64_t weight_bytes = 0;
@@ -175,14 +182,22 @@ std::string description_text(const SizedPlans& plans, const std::vector<std::str
     table += "&" + name + ", ";
   }
   const bool has_own_tables = plans.extents.empty();
+  const auto rows_of = [&](const std::vector<ModelValue>& values) {
+    std::string flags;
+    for (const ModelValue& v : values)
+      flags += plans.rows && has_rows(v, plans.extents[*plans.rows]) ? "true, " : "false, ";
+    return flags + "false};\n";
+  };
   return "\nnamespace gopt_runtime {\n" + declared + "namespace {\n" +
          (has_own_tables ? "" : print_infos(plans.inputs, plans.outputs)) + "const char* const kExtentNames[] = {" +
-         extents + "nullptr};\nconst Variant* const kVariants[] = {" + table +
+         extents + "nullptr};\nconst bool kInputRows[] = {" + rows_of(plans.inputs) + "const bool kOutputRows[] = {" +
+         rows_of(plans.outputs) + "const Variant* const kVariants[] = {" + table +
          "};\n}  // namespace\nextern const Description description;\nconst Description description{" +
          std::to_string(plans.inputs.size()) + ", " + std::to_string(plans.outputs.size()) + ", " +
          std::to_string(plans.extents.size()) + ", " + std::to_string(variants.size()) +
-         ", kInputs, kOutputs, kExtentNames, " + std::to_string(weight_bytes) +
-         ", kVariants};\n}  // namespace gopt_runtime\n";
+         ", kInputs, kOutputs, kExtentNames, " + std::to_string(weight_bytes) + ", " +
+         (plans.rows ? std::to_string(*plans.rows) : "-1") +
+         ", kInputRows, kOutputRows, kVariants};\n}  // namespace gopt_runtime\n";
 }
 
 std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels& generated) {

@@ -40,7 +40,8 @@ const int64_t* gopt_size(int number);
 /* Loads the weights and prepares every kernel. threads: 0 as OpenMP says. Null: it failed, `error` says why. */
 gopt_model* gopt_create(const char* weights_path, int threads, char* error, size_t error_size);
 /* Chooses the code that runs from now on: for these extents, gopt_extent_count() numbers. Of a new model it is that for
- * gopt_size(0). Prepares kernels and allocates where that size is set for the first time; what was prepared stays.
+ * gopt_size(0). Where a model does not mix what is in its batch, any sum of the sizes of that extent is run in parts.
+ * Prepares kernels and allocates where that size is set for the first time; what was prepared stays.
  * 0: done. Otherwise gopt_error() says which sizes there are, and the one before stays set. */
 int gopt_set_extents(gopt_model* model, const int64_t* extents);
 /* What gopt_input and gopt_output say, at the extents that are set: no extent is open. */

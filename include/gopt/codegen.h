@@ -23,8 +23,13 @@ std::string extent_name(const Index& extent);  // of an open extent: its symbol'
 
 // Plans of one model for several sizes of its open extents.
 struct SizedPlans {
-  std::vector<std::string> extents;         // names of those that are open
+  Graph open;                               // the model with open extents
+  std::vector<std::string> extents;         // their names
   std::vector<ModelValue> inputs, outputs;  // with these
+  // One of them that the model may be cut along (gopt/rows.h): any sum of its sizes is run in parts. `why_none`: where
+  // there is none, why, of each.
+  std::optional<size_t> rows;
+  std::string why_none;
   struct Size {
     std::vector<int64_t> extents;  // parallel to the names
     Plan plan;

@@ -30,17 +30,12 @@ class RunnableModel {
                                                                       int runs) = 0;
   // Random inputs in valid ranges, of the first of several sizes unless one is chosen. Errors: those of draw_inputs.
   virtual Result<std::map<std::string, Tensor>> draw(uint64_t seed) const = 0;
-  // The sizes that there is code for, where it is for several, and inputs of one of them, or of any that is given where
-  // open extents need no code. Errors: also an extent that the model does not have so.
+  // Where there is code for several sizes: those, and what draw() draws from now on. Extents that are left out are
+  // those of the first size that has the others, or of the first. Errors: there is no code for it, with what there is.
   virtual std::vector<Extents> sizes() const { return {}; }
+  virtual Status choose_size(const Extents& extents);
+  // Inputs of any size that there is code for, or, where open extents need no code, of any.
   virtual Result<std::map<std::string, Tensor>> draw_at(uint64_t seed, const Extents&) const { return draw(seed); }
-  // What draw() draws from now on: the first size that has these extents. Errors: there is none, with those there are.
-  Status choose_size(const Extents& extents);
-
- protected:
-  size_t drawn_size_ = 0;
-
- public:
   virtual std::string engine() const = 0;  // "cpu" or "interpreter"
 };
 

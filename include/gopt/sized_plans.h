@@ -13,8 +13,9 @@ namespace gopt {
 // input has by itself, so that inputs would not say it; two plans for one size.
 Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans);
 
-// Runs the code for all sizes at each, against that size's own code, on fresh random inputs. Errors: the first output
-// that differs, with its size; those of building.
+// Runs the code for all sizes at each, against that size's own code, on fresh random inputs; and where rows may be run
+// in parts, each size's first rows by the smaller ones. Errors: the first output that differs, with its size; those of
+// building.
 Status check_sizes(const SizedPlans& plans, const DriverOptions& options);
 
 }  // namespace gopt

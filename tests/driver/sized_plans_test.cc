@@ -80,10 +80,42 @@ TEST(SizedPlans, AnotherSizeIsAnErrorThatSaysWhichThereAre) {
     return outputs.ok() ? to_string((*outputs)[0].tensor_type()) : outputs.error().message;
   };
   EXPECT_EQ(run(3, 20, 3), "f32[3,20,48]");
-  EXPECT_EQ(run(1, 20, 1), "there is no code for n=1 m=20, but for n=1 m=7, n=3 m=7, n=3 m=20");
+  EXPECT_EQ(run(1, 20, 1),
+            "there is no code for n=1 m=20, but for n=1 m=7, n=3 m=7, n=3 m=20, and for sums of their n");
   EXPECT_EQ(run(3, 20, 1), "input `b` is f32[1,1,1], where n is 3 by an input before");
   EXPECT_EQ(run(3, 7, 3), "f32[3,7,48]");
-  EXPECT_FALSE((*model)->draw_at(1, {{"n", 2}, {"m", 7}}).ok());
+  EXPECT_FALSE((*model)->draw_at(1, {{"n", 2}, {"m", 20}}).ok());
+}
+
+// Rows do not depend on each other: any number of them that is a sum of sizes is run in parts.
+TEST(SizedPlans, SumsOfRowsAreRunInParts) {
+  const auto model = compile_sizes(some_plans(), 1);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  const std::vector<std::pair<int64_t, int64_t>> sums{{2, 7}, {5, 7}, {9, 20}, {8, 7}, {12, 20}};
+  for (const auto& [n, m] : sums) {
+    const auto inputs = (*model)->draw_at(static_cast<uint64_t>(n), {{"n", n}, {"m", m}});
+    ASSERT_TRUE(inputs.ok()) << inputs.error().message;
+    const auto found = (*model)->run(*inputs), expected = interpret(graph_of("n", "m"), *inputs);
+    ASSERT_TRUE(found.ok() && expected.ok()) << (found.ok() ? "" : found.error().message);
+    EXPECT_EQ((*found)[0].dims(), (std::vector<int64_t>{n, m, 48}));
+    EXPECT_TRUE(difference("y", (*expected)[0], (*found)[0], {}).passed) << n << " " << m;
+  }
+  for (const int64_t n : {0, 4, 10})  // no sum of 3
+    EXPECT_FALSE((*model)->draw_at(1, {{"n", n}, {"m", 20}}).ok()) << n;
+}
+
+// A model that mixes its rows is never run in parts.
+TEST(SizedPlans, RowsThatDependOnEachOtherAreRunTogether) {
+  const auto mixing = [](const std::string& n) {
+    return graph_with_weights("  input x : f32[" + n + ",6]\n  y = Softmax(x) {axis=0}\n  output y = y\n");
+  };
+  const auto plans = join_sizes(mixing("n"), {plan_of(mixing("2")), plan_of(mixing("4"))});
+  ASSERT_TRUE(plans.ok()) << plans.error().message;
+  EXPECT_FALSE(plans->rows);
+  EXPECT_EQ(plans->why_none, "n: y: its rows may depend on each other");
+  const auto model = compile_sizes(*plans, 1);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ((*model)->draw_at(1, {{"n", 6}}).error().message, "there is no code for n=6, but for n=2, n=4");
 }
 
 int64_t weight_bytes(const Result<EmittedCode>& code) {

@@ -25,11 +25,12 @@ TEST(Specialize, AFolderOfSeveralSizesRunsAsItsModelDoes) {
   for (const char* size : {"batch=1 seq=5\n", "batch=1 seq=9\n", "batch=3 seq=5\n", "batch=3 seq=9\n"})
     EXPECT_NE(compared.text.find(size), std::string::npos) << size << compared.text;
   EXPECT_NE(run_program("run " + code + " --shape batch=3").text.find("y f32[3,5,8]"), std::string::npos);
-  const Outcome other = run_program("run " + code + " --shape batch=4");
+  EXPECT_NE(run_program("run " + code + " --shape batch=7").text.find("y f32[7,5,8]"), std::string::npos);
+  const Outcome other = run_program("run " + code + " --shape seq=4");
   EXPECT_EQ(other.status, 1);
   EXPECT_EQ(other.text, "gopt: " + code +
-                            ": there is no code for batch=4, but for batch=1 seq=5, batch=1 seq=9, batch=3 seq=5, "
-                            "batch=3 seq=9\n");
+                            ": there is no code for batch=1 seq=4, but for batch=1 seq=5, batch=1 seq=9, batch=3 "
+                            "seq=5, batch=3 seq=9, and for sums of their batch\n");
 }
 
 TEST(Specialize, WordsOfTheSameSymbolsAddUp) {
@@ -42,6 +43,7 @@ TEST(Specialize, WordsOfTheSameSymbolsAddUp) {
   EXPECT_NE(run_program("run " + code + " --shape seq=9").text.find("y f32[1,9,8]"), std::string::npos);
   EXPECT_NE(run_program("run " + code + " --shape batch=3").text.find("y f32[3,5,8]"), std::string::npos);
   EXPECT_EQ(run_program("run " + code + " --shape batch=1 --shape seq=5").status, 1);
+  EXPECT_EQ(run_program("run " + code + " --shape batch=4 --shape seq=9").status, 0);
 }
 
 struct Row {

@@ -49,7 +49,13 @@ Status run_sizes(const OptimizeCommand& command, const Observer& observer) {
     print_report(size.model.report());
     fmt::print("\n");
   }
-  if (!command.quiet && !optimized->emitted.empty()) fmt::print("emitted          {}\n", optimized->emitted);
+  if (command.quiet || !optimized->plans) return Unit{};
+  const SizedPlans& plans = *optimized->plans;
+  if (plans.rows)
+    fmt::print("other sizes      sums of {} are run in parts\n", plans.extents[*plans.rows]);
+  else
+    fmt::print("other sizes      none; {}\n", plans.why_none);
+  if (!optimized->emitted.empty()) fmt::print("emitted          {}\n", optimized->emitted);
   return Unit{};
 }
 

@@ -12,17 +12,30 @@ using gopt_runtime::description;
 using gopt_runtime::Prepared;
 using gopt_runtime::Variant;
 
+// A run of one size, on its part of the rows.
+struct Part {
+  size_t variant;
+  std::vector<size_t> input_offsets, output_offsets;  // in bytes
+};
+
 struct gopt_model {
   gopt_runtime::Weights weights;
   int threads;
   std::vector<std::unique_ptr<Prepared>> prepared;  // by variant; null: not yet
-  size_t current = 0;
+  std::vector<Part> parts;                          // of a run, at the extents that are set
+  std::vector<gopt_tensor_info> inputs, outputs;    // then
+  std::vector<std::vector<int64_t>> dims;           // of these
+  std::vector<const void*> part_inputs;
+  std::vector<void*> part_outputs;
   std::string error;
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
   gopt_model(const char* path, int count)
-      : weights(path, description.weight_bytes), threads(count), prepared(description.variant_count) {}
-  const Variant& variant() const { return *description.variants[current]; }
+      : weights(path, description.weight_bytes),
+        threads(count),
+        prepared(description.variant_count),
+        part_inputs(description.input_count),
+        part_outputs(description.output_count) {}
 };
 
 #include "gopt_running.h"
@@ -59,14 +72,113 @@ std::string text_of(const int64_t* extents) {
   return text;
 }
 
-size_t variant_of(const int64_t* extents) {
-  const int count = description.extent_count;
-  for (int v = 0; v < description.variant_count; v++)
-    if (std::equal(extents, extents + count, description.variants[v]->extents)) return static_cast<size_t>(v);
+[[noreturn]] void refuse(const int64_t* extents) {
   std::string known;
   for (int v = 0; v < description.variant_count; v++)
     known += (v == 0 ? "" : ", ") + text_of(description.variants[v]->extents);
-  throw std::runtime_error("there is no code for " + text_of(extents) + ", but for " + known);
+  throw std::runtime_error("there is no code for " + text_of(extents) + ", but for " + known +
+                           (description.rows < 0
+                                ? std::string()
+                                : std::string(", and for sums of their ") + description.extents[description.rows]));
+}
+
+// Whether the variant is for these extents, but for the number of rows.
+bool differs_in_rows_alone(const Variant& variant, const int64_t* extents) {
+  for (int i = 0; i < description.extent_count; i++)
+    if (i != description.rows && variant.extents[i] != extents[i]) return false;
+  return true;
+}
+
+// Variants whose rows together are so many, as few as possible, the largest first.
+std::vector<size_t> variants_for_rows(const int64_t* extents) {
+  constexpr int64_t kMostRows = 1 << 20;
+  const int64_t rows = extents[description.rows];
+  if (rows < 1 || rows > kMostRows) refuse(extents);
+  const auto count = static_cast<size_t>(rows);
+  std::vector<int> fewest(count + 1, -1), last(count + 1, -1);
+  fewest[0] = 0;
+  for (size_t n = 1; n <= count; n++)
+    for (int v = 0; v < description.variant_count; v++) {
+      const int64_t own = description.variants[v]->extents[description.rows];
+      if (own < 1 || own > static_cast<int64_t>(n) || !differs_in_rows_alone(*description.variants[v], extents))
+        continue;
+      const int before = fewest[n - static_cast<size_t>(own)];
+      if (before >= 0 && (fewest[n] < 0 || before + 1 < fewest[n])) {
+        fewest[n] = before + 1;
+        last[n] = v;
+      }
+    }
+  if (fewest[count] < 0) refuse(extents);
+  std::vector<size_t> variants;
+  for (size_t n = count; n > 0; n -= static_cast<size_t>(description.variants[last[n]]->extents[description.rows]))
+    variants.push_back(static_cast<size_t>(last[n]));
+  std::sort(variants.begin(), variants.end(), [](size_t a, size_t b) {
+    return description.variants[a]->extents[description.rows] > description.variants[b]->extents[description.rows];
+  });
+  return variants;
+}
+
+std::vector<size_t> variants_for(const int64_t* extents) {
+  for (int v = 0; v < description.variant_count; v++)
+    if (std::equal(extents, extents + description.extent_count, description.variants[v]->extents))
+      return {static_cast<size_t>(v)};
+  if (description.rows < 0) refuse(extents);
+  return variants_for_rows(extents);
+}
+
+// Of tensors that lie one after another in the rows of a run: where each part's begin, and the whole.
+struct Join {
+  std::vector<std::vector<size_t>> offsets;  // by part, by tensor
+  std::vector<gopt_tensor_info> whole;
+  std::vector<std::vector<int64_t>> dims;
+};
+Join join(const std::vector<size_t>& variants, const gopt_tensor_info* Variant::*infos, const bool* has_rows,
+          int count) {
+  Join join;
+  for (const size_t v : variants) {
+    join.offsets.emplace_back();
+    const gopt_tensor_info* part = description.variants[v]->*infos;
+    for (int i = 0; i < count; i++) {
+      const bool is_first = join.offsets.size() == 1;
+      if (is_first) {
+        join.whole.push_back(part[i]);
+        join.dims.emplace_back(part[i].dims, part[i].dims + part[i].rank);
+      }
+      gopt_tensor_info& whole = join.whole[static_cast<size_t>(i)];
+      join.offsets.back().push_back(is_first || !has_rows[i] ? 0 : whole.size_bytes);
+      if (is_first || !has_rows[i]) continue;
+      whole.size_bytes += part[i].size_bytes;
+      join.dims[static_cast<size_t>(i)][0] += part[i].dims[0];
+    }
+  }
+  for (size_t i = 0; i < join.whole.size(); i++) join.whole[i].dims = join.dims[i].data();
+  return join;
+}
+
+void set_variants(gopt_model& model, const std::vector<size_t>& variants) {
+  for (const size_t v : variants) prepare(model, v);
+  Join inputs = join(variants, &Variant::inputs, description.input_rows, description.input_count),
+       outputs = join(variants, &Variant::outputs, description.output_rows, description.output_count);
+  std::vector<Part> parts;
+  for (size_t p = 0; p < variants.size(); p++)
+    parts.push_back({variants[p], std::move(inputs.offsets[p]), std::move(outputs.offsets[p])});
+  model.parts = std::move(parts);
+  model.inputs = std::move(inputs.whole);
+  model.outputs = std::move(outputs.whole);
+  model.dims = std::move(inputs.dims);
+  for (std::vector<int64_t>& dims : outputs.dims) model.dims.push_back(std::move(dims));
+}
+
+// Runs each part by `run(variant, prepared, inputs, outputs)`.
+template <class Run>
+void run_parts(gopt_model& model, const void* const* inputs, void* const* outputs, Run run) {
+  for (const Part& part : model.parts) {
+    for (size_t i = 0; inputs && i < part.input_offsets.size(); i++)
+      model.part_inputs[i] = static_cast<const char*>(inputs[i]) + part.input_offsets[i];
+    for (size_t i = 0; outputs && i < part.output_offsets.size(); i++)
+      model.part_outputs[i] = static_cast<char*>(outputs[i]) + part.output_offsets[i];
+    run(part.variant, *model.prepared[part.variant], model.part_inputs.data(), model.part_outputs.data());
+  }
 }
 
 const gopt_tensor_info* at(const gopt_tensor_info* infos, int count, int number) {
@@ -92,7 +204,7 @@ const int64_t* gopt_size(int number) {
 gopt_model* gopt_create(const char* weights_path, int threads, char* error, size_t error_size) {
   try {
     auto model = std::make_unique<gopt_model>(weights_path, threads);
-    prepare(*model, 0);
+    set_variants(*model, {0});
     return model.release();
   } catch (const std::exception& e) {
     if (error && error_size > 0) std::snprintf(error, error_size, "%s", e.what());
@@ -101,21 +213,22 @@ gopt_model* gopt_create(const char* weights_path, int threads, char* error, size
 }
 
 int gopt_set_extents(gopt_model* model, const int64_t* extents) {
-  return guarded(model, [&] {
-    const size_t variant = variant_of(extents);
-    prepare(*model, variant);
-    model->current = variant;
-  });
+  return guarded(model, [&] { set_variants(*model, variants_for(extents)); });
 }
 const gopt_tensor_info* gopt_input_now(const gopt_model* model, int number) {
-  return at(model->variant().inputs, description.input_count, number);
+  return at(model->inputs.data(), description.input_count, number);
 }
 const gopt_tensor_info* gopt_output_now(const gopt_model* model, int number) {
-  return at(model->variant().outputs, description.output_count, number);
+  return at(model->outputs.data(), description.output_count, number);
 }
 
 int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
-  return guarded(model, [&] { model->variant().run(*model->prepared[model->current], inputs, outputs); });
+  return guarded(model, [&] {
+    run_parts(*model, inputs, outputs,
+              [](size_t variant, Prepared& prepared, const void* const* part_inputs, void* const* part_outputs) {
+                description.variants[variant]->run(prepared, part_inputs, part_outputs);
+              });
+  });
 }
 int gopt_kernel_count(void) {
   int count = 0;
@@ -132,8 +245,12 @@ const char* gopt_kernel_name(int number) {
 }
 int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void*, double* milliseconds) {
   return guarded(model, [&] {
-    for (size_t v = 0; v < model->current; v++) milliseconds += description.variants[v]->kernel_count;
-    model->variant().profile(*model->prepared[model->current], inputs, outputs, milliseconds);
+    run_parts(*model, inputs, outputs,
+              [&](size_t variant, Prepared& prepared, const void* const* part_inputs, void* const* part_outputs) {
+                double* own = milliseconds;
+                for (size_t v = 0; v < variant; v++) own += description.variants[v]->kernel_count;
+                description.variants[variant]->profile(prepared, part_inputs, part_outputs, own);
+              });
   });
 }
 

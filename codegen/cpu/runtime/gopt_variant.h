@@ -39,6 +39,10 @@ struct Description {
   const gopt_tensor_info *inputs, *outputs;  // with open extents
   const char* const* extents;
   size_t weight_bytes;
+  // An extent along which the model may be run in parts, and which inputs and outputs have it, as their first; -1:
+  // none.
+  int rows;
+  const bool *input_rows, *output_rows;
   const Variant* const* variants;
 };
 extern const Description description;  // in model.cc
