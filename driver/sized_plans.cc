@@ -76,9 +76,38 @@ Extents named(const SizedPlans& plans, const SizedPlans::Size& size) {
   return extents;
 }
 
+// With all else open, or else for each size of all else.
+std::optional<std::string> why_rows_depend_at_sizes(const SizedPlans& plans, size_t extent,
+                                                    const ReadModelAt& read_at) {
+  const AtomId symbol = symbol_atom(plans.extents[extent]);
+  const auto why_open = why_rows_depend(plans.open, symbol);
+  if (!why_open || !read_at) return why_open;
+  std::set<Extents> seen;
+  for (const SizedPlans::Size& size : plans.sizes) {
+    Extents others = named(plans, size);
+    others.erase(plans.extents[extent]);
+    if (others.empty()) return why_open;
+    if (!seen.insert(others).second) continue;
+    const auto graph = read_at(others);
+    if (!graph.ok()) return graph.error().message;
+    if (auto why = why_rows_depend(*graph, symbol)) return why;
+  }
+  return std::nullopt;
+}
+
+void choose_rows(SizedPlans& plans, const ReadModelAt& read_at) {
+  for (size_t k = 0; k < plans.extents.size() && !plans.rows; k++) {
+    const auto why_not = why_rows_depend_at_sizes(plans, k, read_at);
+    if (!why_not)
+      plans.rows = k;
+    else
+      plans.why_none += (k == 0 ? "" : "; ") + plans.extents[k] + ": " + *why_not;
+  }
+}
+
 }  // namespace
 
-Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans) {
+Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans, const ReadModelAt& read_at) {
   GOPT_CHECK(!plans.empty(), "a model has a size");
   SizedPlans joined;
   joined.open = open;
@@ -87,13 +116,6 @@ Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans)
   const std::vector<AtomId> extents = open_extents(open);
   GOPT_RETURN_IF_ERROR(check_inputs_say_all(open, extents));
   for (const AtomId symbol : extents) joined.extents.push_back(atom(symbol).name);
-  for (size_t k = 0; k < extents.size() && !joined.rows; k++) {
-    const auto why_not = why_rows_depend(open, extents[k]);
-    if (!why_not)
-      joined.rows = k;
-    else
-      joined.why_none += (k == 0 ? "" : "; ") + joined.extents[k] + ": " + *why_not;
-  }
   std::vector<Environment> values;
   for (const Plan& plan : plans) {
     GOPT_ASSIGN_OR_RETURN(values.emplace_back(), extents_at(open, plan.graph));
@@ -104,6 +126,7 @@ Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans)
       if (joined.sizes[k].extents == joined.sizes.back().extents)
         return Error{"the size " + to_string(named(joined, joined.sizes[k])) + " is given twice"};
   }
+  choose_rows(joined, read_at);
   joined.inputs = graph_inputs(open);
   joined.outputs = graph_outputs(joined.sizes[0].plan.graph);
   for (size_t i = 0; i < joined.outputs.size(); i++)

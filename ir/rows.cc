@@ -6,6 +6,7 @@
 #include "gopt/rows.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "gopt/definition.h"
@@ -45,15 +46,28 @@ class RowProof {
   RowProof(const Graph& graph, AtomId extent) : graph_(graph), extent_(extent), row_(symbol_atom("@row")) {}
 
   std::optional<std::string> run() {
-    for (const NodePtr& node : graph_.nodes())
-      if (auto why = why_not(*node)) return name_of_node(*node) + ": " + *why;
-    for (const GraphOutput& output : graph_.outputs())
+    for (const NodePtr& node : graph_.nodes()) {
+      const auto why = why_not(*node);
+      if (why && node->is(OpKind::Input)) return name_of_node(*node) + ": " + *why;
+      if (why) mixed_.emplace(node.get(), cause_of(*node, *why));
+    }
+    for (const GraphOutput& output : graph_.outputs()) {
+      const auto mixed = mixed_.find(output.value.node.get());
+      if (mixed != mixed_.end()) return mixed->second;
       if (const auto rows = rows_of(output.value.type()); rows && rows->axis != 0)
         return "output " + output.name + " has the extent on an axis that is not its first";
+    }
     return std::nullopt;
   }
 
  private:
+  // Of a node that mixes rows, or reads what does: the first such node. A shape that is only asked for is none.
+  std::string cause_of(const Node& node, const std::string& why) const {
+    for (const Value& v : node.inputs)
+      if (const auto mixed = v ? mixed_.find(v.node.get()) : mixed_.end(); mixed != mixed_.end()) return mixed->second;
+    return name_of_node(node) + ": " + why;
+  }
+
   // Precondition: is_made_of_rows_or_none(type).
   std::optional<Rows> rows_of(const TensorType& type) const {
     for (size_t axis = 0; axis < type.shape->size(); axis++)
@@ -90,6 +104,7 @@ class RowProof {
     std::vector<TensorExpr> inputs;
     for (size_t k = 0; k < node.inputs.size(); k++) {
       const Value& v = node.inputs[k];
+      if (v && !v.type().shape) return "it reads a tensor of unknown rank";
       inputs.push_back(v ? input_tensor(static_cast<int>(k), v.type()) : TensorExpr{});
       // Definitions look at numbers that an operator is told: the exponent of Pow, the ends of Range.
       if (v && v.node->is(OpKind::Constant) && v.node->tensor.count() == 1 && is_computable(v.node->tensor.type()))
@@ -129,7 +144,9 @@ class RowProof {
   }
 
   bool reads_own_row(const Node& node, int input, const std::vector<Index>& subscripts) const {
-    const auto rows = rows_of(node.inputs[static_cast<size_t>(input)].type());
+    const Value& read = node.inputs[static_cast<size_t>(input)];
+    if (mixed_.contains(read.node.get())) return false;
+    const auto rows = rows_of(read.type());
     for (size_t axis = 0; axis < subscripts.size(); axis++) {
       const bool is_row = rows && rows->axis == axis;
       const Index rest = is_row ? subscripts[axis] - rows->each * Index::from_atom(row_) : subscripts[axis];
@@ -163,6 +180,7 @@ class RowProof {
 
   const Graph& graph_;
   AtomId extent_, row_;
+  std::map<const Node*, std::string> mixed_;  // values that are not made row by row, and why
 };
 
 }  // namespace

@@ -2,16 +2,20 @@
 // check that what is behind it is each size's own code.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "gopt/codegen.h"
 #include "gopt/driver.h"
+#include "gopt/runnable_model.h"
 
 namespace gopt {
 
 // `open`: the model with its open extents; the plans: of the same model at sizes of them. Errors: an extent that no
-// input has by itself, so that inputs would not say it; two plans for one size.
-Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans);
+// input has by itself, so that inputs would not say it; two plans for one size. `read_at`: reads the model with some
+// extents fixed, where it may be that rows are seen to be independent which with all extents open are not.
+using ReadModelAt = std::function<Result<Graph>(const Extents& fixed)>;
+Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans, const ReadModelAt& read_at = {});
 
 // Runs the code for all sizes at each, against that size's own code, on fresh random inputs; and where rows may be run
 // in parts, each size's first rows by the smaller ones. Errors: the first output that differs, with its size; those of

@@ -58,6 +58,7 @@ const Row kMixed[] = {
      "= y\n"},
     {"RowsByRows", "input x : f32[n,4]\nt = Transpose(x) {perm=[1,0]}\ny = MatMul(x, t)\noutput y = y\n"},
     {"Twice", "input x : f32[n,4]\ny = Concat(x, x) {axis=0}\noutput y = y\n"},
+    {"WhatMixesIsReadLater", "input x : f32[n,4]\na = Softmax(x) {axis=0}\nb = Exp(a)\ny = Add(b, x)\noutput y = y\n"},
     {"LastAxis", "input x : f32[n,4]\ny = Transpose(x) {perm=[1,0]}\noutput y = y\n"},
     {"InputOnAnotherAxis", "input x : f32[4,n]\ny = Transpose(x) {perm=[1,0]}\noutput y = y\n"},
     {"TwoAxes", "input x : f32[n,n]\ny = Exp(x)\noutput y = y\n"},

@@ -20,7 +20,9 @@ def attention_model(seed):
     def integers(name, *values):
         return numpy_helper.from_array(np.array(values, np.int64), name)
 
-    nodes = [helper.make_node("Gather", ["table", "ids"], ["e"])]
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["e0"]), helper.make_node("Shape", ["ids"], ["shape"]),
+             helper.make_node("Gather", ["shape", "one"], ["length"]),
+             helper.make_node("Slice", ["positions", "zero", "length"], ["p"]), helper.make_node("Add", ["e0", "p"], ["e"])]
     for name, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
         nodes += [helper.make_node("MatMul", ["e", "w" + name], [name + "1"]),
                   helper.make_node("Reshape", [name + "1", "apart"], [name + "2"]),
@@ -30,7 +32,8 @@ def attention_model(seed):
               helper.make_node("Transpose", ["o"], ["o1"], perm=[0, 2, 1, 3]),
               helper.make_node("Reshape", ["o1", "together"], ["o2"]), helper.make_node("Add", ["o2", "e"], ["y"])]
     weights = [weight("table", 50, WIDTH), *(weight("w" + name, WIDTH, WIDTH) for name in "qkv"),
-               integers("apart", 0, 0, HEADS, WIDTH // HEADS), integers("together", 0, 0, WIDTH)]
+               integers("apart", 0, 0, HEADS, WIDTH // HEADS), integers("together", 0, 0, WIDTH),
+               weight("positions", 20, WIDTH), integers("zero", 0), integers("one", 1)]
     graph = helper.make_graph(nodes, "attention",
                               [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "seq"])],
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", "seq", WIDTH])], weights)

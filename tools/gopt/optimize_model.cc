@@ -246,7 +246,13 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
     optimized.sizes.push_back({joined_size(size), std::move(model)});
   }
   if (o.dry_run) return optimized;
-  GOPT_ASSIGN_OR_RETURN(optimized.plans, join_sizes(open.graph, plans));
+  const auto read_at = [&](const Extents& fixed) -> Result<Graph> {
+    std::vector<std::string> size;
+    for (const auto& [name, extent] : fixed) size.push_back(name + "=" + std::to_string(extent));
+    GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_at(o, size));
+    return std::move(model.graph);
+  };
+  GOPT_ASSIGN_OR_RETURN(optimized.plans, join_sizes(open.graph, plans, read_at));
   const DriverOptions& options = optimized.sizes[0].model.options;
   if (o.measure && options.check.engine != CheckEngine::Off)
     GOPT_RETURN_IF_ERROR(check_sizes(*optimized.plans, options));
