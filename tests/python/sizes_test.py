@@ -22,7 +22,8 @@ def attention_model(seed):
 
     nodes = [helper.make_node("Gather", ["table", "ids"], ["e0"]), helper.make_node("Shape", ["ids"], ["shape"]),
              helper.make_node("Gather", ["shape", "one"], ["length"]),
-             helper.make_node("Slice", ["positions", "zero", "length"], ["p"]), helper.make_node("Add", ["e0", "p"], ["e"])]
+             helper.make_node("Slice", ["positions", "zero", "length"], ["places"]),
+             helper.make_node("Add", ["e0", "places"], ["e"])]
     for name, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
         nodes += [helper.make_node("MatMul", ["e", "w" + name], [name + "1"]),
                   helper.make_node("Reshape", [name + "1", "apart"], [name + "2"]),
