@@ -28,6 +28,7 @@ constexpr Versioned kVersioned[] = {
     {"MaxPool", "dilations", 10, kForever, 1},
     {"MaxPool", "storage_order", 8, kForever, 0},
     {"AveragePool", "ceil_mode", 10, kForever, 0},
+    {"AveragePool", "count_include_pad", 7, kForever, 0},
     {"AveragePool", "dilations", 19, kForever, 1},
     {"BatchNormalization", "spatial", 7, 8, 1},
     {"BatchNormalization", "training_mode", 14, kForever, 0},
@@ -205,7 +206,10 @@ Status export_known(ExportState& state, const Node& node) {
 Status export_node(ExportState& state, const Node& node) {
   if (node.is(OpKind::Opaque)) return export_opaque(state, node);
   const int before = state.message.node_size();
-  GOPT_RETURN_IF_ERROR(export_known(state, node));
+  if (const auto flat = state.flat_softmaxes.find(&node); flat != state.flat_softmaxes.end())
+    export_flat_softmax(state, node, flat->second);
+  else
+    GOPT_RETURN_IF_ERROR(export_known(state, node));
   for (int i = before; i < state.message.node_size() && !node.annotations.empty(); i++)
     if (!state.message.mutable_node(i)->MergeFromString(node.annotations)) return Error{"damaged annotations"};
   return Unit{};

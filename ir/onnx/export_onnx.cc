@@ -66,7 +66,8 @@ struct ExportPlan {
 };
 
 // What the outputs need, stopping at values that are folded; nodes of `tied` are not.
-ExportPlan plan_export(const Graph& graph, const std::set<const Node*>& tied) {
+ExportPlan plan_export(const ExportState& state, const std::set<const Node*>& tied) {
+  const Graph& graph = state.graph;
   std::set<Value> needed;
   std::set<const Node*> needed_nodes;
   const auto need = [&](const Value& value) {
@@ -84,6 +85,10 @@ ExportPlan plan_export(const Graph& graph, const std::set<const Node*>& tied) {
       continue;
     }
     plan.nodes.push_back(node);
+    if (const auto flat = state.flat_softmaxes.find(node.get()); flat != state.flat_softmaxes.end()) {
+      need(flat->second.input);
+      continue;
+    }
     for (const Value& input : node->inputs)
       if (input) need(input);
   }
@@ -275,6 +280,22 @@ void declare_initializers(ExportState& state) {
   }
 }
 
+// Default values of inputs, which the reader left in what remained of the model.
+void write_defaults(ExportState& state) {
+  google::protobuf::RepeatedPtrField<onnx::TensorProto> defaults;
+  defaults.Swap(state.message.mutable_initializer());
+  for (onnx::TensorProto& proto : defaults) {
+    const auto type = static_cast<ElementType>(proto.data_type());
+    if (!is_computable(type)) {
+      *state.message.add_initializer() = std::move(proto);
+      continue;
+    }
+    const auto bytes = std::as_bytes(std::span(proto.raw_data().data(), proto.raw_data().size()));
+    const std::vector<int64_t> dims(proto.dims().begin(), proto.dims().end());
+    state.tensors.push_back({proto.name(), Tensor::from_bytes(type, dims, {bytes.begin(), bytes.end()}), {}});
+  }
+}
+
 std::string describe(const Node& node) {
   const std::string op = node.opaque ? node.opaque->op_type : op_info(node.op).name;
   return node.name.empty() ? op : "node '" + node.name + "' (" + op + ")";
@@ -287,8 +308,10 @@ int64_t opset_of(const Graph& graph) {
 }
 
 Status export_graph(ExportState& state) {
-  const ExportPlan plan = plan_export(state.graph, tied_moves(state.graph, plan_export(state.graph, {})));
+  state.flat_softmaxes = flat_softmaxes(state.graph, state.opset);
+  const ExportPlan plan = plan_export(state, tied_moves(state.graph, plan_export(state, {})));
   start_message(state);
+  write_defaults(state);
   reserve_names(state, plan);
   for (const Value& input : state.graph.inputs()) {
     state.value_names[input] = input.node->name;

@@ -24,13 +24,14 @@ std::string ExportState::constant(const Tensor& tensor) {
 }
 
 std::string ExportState::add(const std::string& op_type, const std::vector<std::string>& inputs,
-                             const std::string& output, const std::map<std::string, AttributeValue>& attributes) {
+                             const std::string& output, const std::map<std::string, AttributeValue>& attributes,
+                             const std::string& node_name) {
   onnx::NodeProto& node = *message.add_node();
   node.set_op_type(op_type);
   for (const std::string& input : inputs) node.add_input(input);
   while (node.input_size() > 0 && node.input(node.input_size() - 1).empty()) node.mutable_input()->RemoveLast();
   node.add_output(output.empty() ? names.unique(op_type + "_value") : output);
-  node.set_name(node_names.unique(op_type));
+  node.set_name(node_names.unique(node_name.empty() ? op_type : node_name));
   for (const auto& [name, value] : attributes) set_attribute(node, name, value);
   return node.output(0);
 }

@@ -33,6 +33,15 @@ struct PendingTensor {
   TensorType type() const { return value ? value.type() : tensor.tensor_type(); }
 };
 
+// What a Reshape is part of where the opset has a Softmax over all axes from one on: that, and a Reshape before or
+// after it where the matrix between them was of another value (flat_softmax.cc).
+struct FlatSoftmax {
+  Value input;  // of the whole
+  OpKind kind;  // Softmax or LogSoftmax
+  size_t axis;  // of the value that it is applied to: `input`, or what the Reshape before it makes
+  enum class Reshaped { Not, Before, After } reshaped;
+};
+
 struct ExportState {
   explicit ExportState(const Graph& exported) : graph(exported) {}
 
@@ -45,12 +54,14 @@ struct ExportState {
   std::map<const Node*, std::vector<std::string>> output_names;  // of the nodes that are written, as above
   std::set<const Node*> written;                                 // so far, inputs and initializers among them
   std::vector<PendingTensor> tensors;
+  std::map<const Node*, FlatSoftmax> flat_softmaxes;  // by the Reshape that ends them
 
   // The name of a small constant, made once for equal ones.
   std::string constant(const Tensor& tensor);
-  // Adds a node with one output of that name (a new one where it is empty), and returns the output's name.
+  // Adds a node with one output of that name (a new one where it is empty), and returns the output's name. `node_name`:
+  // what the node is to be called, if it is free; its operator where that is empty.
   std::string add(const std::string& op_type, const std::vector<std::string>& inputs, const std::string& output = "",
-                  const std::map<std::string, AttributeValue>& attributes = {});
+                  const std::map<std::string, AttributeValue>& attributes = {}, const std::string& node_name = "");
   // The name of an input; empty for one that is left out.
   std::string name_of(const Value& value) const;
   const std::vector<std::string>& outputs_of(const Node& node) const { return output_names.at(&node); }
@@ -64,6 +75,10 @@ void set_attribute(onnx::NodeProto& node, const std::string& name, const Attribu
 // Adds what writes `node` at the state's opset. Its outputs have names. Errors: an operator or attribute that the opset
 // does not have and that nothing it has can express.
 Status export_node(ExportState& state, const Node& node);
+// Softmaxes of matrices in the graph, as opsets before 13 say them without the matrix.
+std::map<const Node*, FlatSoftmax> flat_softmaxes(const Graph& graph, int64_t opset);
+// Adds what writes one. Its output has a name.
+void export_flat_softmax(ExportState& state, const Node& reshape, const FlatSoftmax& flat);
 // An operator of a later opset by those of this one. Errors: there is no such form.
 Status export_expanded(ExportState& state, const Node& node);
 // The name of a vector that holds the entries, computed from the extents of values where they are symbolic.

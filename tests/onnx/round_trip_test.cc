@@ -237,6 +237,70 @@ TEST(OnnxExport, ExpandsNormalizationAndSoftmaxOfOldOpsets) {
   }
 }
 
+// Before opset 13 Softmax is over all axes from one on: what was one node is one node again.
+TEST(OnnxExport, SoftmaxOverSeveralAxesIsOneNode) {
+  const std::vector<Dims> shapes = {{2, 3, 4}, {"n", 3, 4}};
+  for (const char* op : {"Softmax", "LogSoftmax"})
+    for (const auto& shape : shapes)
+      for (const bool reshaped : {false, true}) {
+        if (reshaped && &shape != &shapes[0]) continue;
+        const TestFolder folder;
+        TestModel model(11);
+        model.input("x", shape);
+        model.constant(int_tensor("flat", {24}));
+        model.node(op, {"x"}, {reshaped ? "s" : "y"}).name("the softmax");
+        if (reshaped) model.node("Reshape", {"s", "flat"}, {"y"});
+        model.output("y", reshaped ? Dims{24} : shape);
+        model.save(folder.file("a.onnx"));
+        const auto imported = import_onnx(folder.file("a.onnx"));
+        ASSERT_TRUE(imported.ok()) << imported.error().message;
+        ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
+        onnx::ModelProto b;
+        ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+        ASSERT_EQ(b.graph().node_size(), reshaped ? 2 : 1);
+        EXPECT_EQ(b.graph().node(0).op_type(), op);
+        EXPECT_EQ(b.graph().node(0).name(), "the softmax");
+        EXPECT_EQ(b.graph().node(0).input(0), "x");
+        ASSERT_EQ(b.graph().node(0).attribute_size(), 1);
+        EXPECT_EQ(b.graph().node(0).attribute(0).i(), 1);
+        const auto again = import_onnx(folder.file("b.onnx"));
+        ASSERT_TRUE(again.ok()) << again.error().message;
+        const auto inputs = random_inputs(imported->graph);
+        const auto expected = interpret(imported->graph, inputs), actual = interpret(again->graph, inputs);
+        ASSERT_TRUE(expected.ok() && actual.ok());
+        EXPECT_EQ((*expected)[0].to_doubles(), (*actual)[0].to_doubles());
+      }
+}
+
+// A Reshape that was merged with the one that the Softmax was read as.
+TEST(OnnxExport, SoftmaxOfAMatrixTakesInOneOfItsReshapes) {
+  for (const bool is_before : {false, true}) {
+    const TestFolder folder;
+    GraphBuilder builder;
+    const Shape three{Index(2), Index(3), Index(4)}, other{Index(3), Index(8)};
+    const Value x = builder.input("x", {ElementType::Float32, is_before ? other : three});
+    const auto matrix = builder.apply(OpKind::Reshape, {x}, {{"shape", std::vector<Index>{2, 12}}});
+    const auto soft = builder.apply(OpKind::Softmax, {*matrix}, {{"axis", Index(1)}});
+    const auto y = builder.apply(OpKind::Reshape, {*soft}, {{"shape", is_before ? three : other}});
+    ASSERT_TRUE(y.ok()) << y.error().message;
+    builder.output("y", *y);
+    builder.metadata().opsets[""] = 11;
+    const Graph graph = builder.build();
+    ASSERT_TRUE(export_onnx(graph, folder.file("a.onnx")).ok());
+    onnx::ModelProto a;
+    ASSERT_TRUE(a.ParseFromString(read_file(folder.file("a.onnx"))));
+    ASSERT_EQ(a.graph().node_size(), 2);
+    EXPECT_EQ(a.graph().node(is_before ? 0 : 1).op_type(), "Reshape");
+    EXPECT_EQ(a.graph().node(is_before ? 1 : 0).op_type(), "Softmax");
+    const auto imported = import_onnx(folder.file("a.onnx"));
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    const auto inputs = random_inputs(graph);
+    const auto expected = interpret(graph, inputs), actual = interpret(imported->graph, inputs);
+    ASSERT_TRUE(expected.ok() && actual.ok());
+    EXPECT_EQ((*expected)[0].to_doubles(), (*actual)[0].to_doubles());
+  }
+}
+
 TEST(OnnxImport, ShapeArithmeticOfStaticShapesDisappears) {
   const TestFolder folder;
   TestModel model(15);
