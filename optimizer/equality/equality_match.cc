@@ -106,13 +106,13 @@ class EqualityMatcher {
     floating_ = before;
   }
 
-  static bool may_stand_for(ElementType pattern, ElementType actual) {
-    return pattern == actual || (pattern == ElementType::Float32 && is_floating(actual));
+  bool may_stand_for(ElementType pattern, ElementType actual) {
+    return pattern == actual || (pattern == ElementType::Float32 && pattern_.holds_for(actual));
   }
   // f32 stands for one floating-point type in the whole match.
   bool match_element(ElementType pattern, ElementType actual) {
     if (pattern != ElementType::Float32) return pattern == actual;
-    if (!is_floating(actual) || !pattern_.holds_for(actual)) return false;
+    if (!pattern_.holds_for(actual)) return false;
     if (floating_ == ElementType::Undefined) floating_ = actual;
     return floating_ == actual;
   }

@@ -187,11 +187,22 @@ void name_after(const RewriteRule& rule, const std::string& hash, Pattern& patte
                !is_floating(
                    pattern.left.nodes[static_cast<size_t>(o.node)].outputs[static_cast<size_t>(o.output)].element);
       });
+  const auto moves = [](const PatternSide& side) {
+    // A border of numbers is of a type; so is what is looked up by an integer.
+    return std::all_of(side.nodes.begin(), side.nodes.end(), [](const PatternNode& node) {
+      return op_info(node.op).has(kDataMovement) && node.op != OpKind::Pad;
+    });
+  };
+  const bool is_of_reals = std::all_of(rule.variables.begin(), rule.variables.end(),
+                                       [](const RuleVariable& v) { return v.type.element == ElementType::Float32; });
+  pattern.moves_elements = is_of_reals && moves(pattern.left) && moves(pattern.right);
   pattern.keeps_rounding = rule.marks.reassociates || (has_reals && shows_none);
 }
 
-bool Pattern::holds_for(ElementType real) const {
-  return real_types.empty() || std::find(real_types.begin(), real_types.end(), real) != real_types.end();
+bool Pattern::holds_for(ElementType element) const {
+  if (moves_elements && real_types.empty()) return is_computable(element);
+  if (!is_floating(element)) return false;
+  return real_types.empty() || std::find(real_types.begin(), real_types.end(), element) != real_types.end();
 }
 
 Result<Pattern> compile_below_axes(const RewriteRule& rule, const std::string& hash, int prefix) {

@@ -51,6 +51,8 @@ struct Pattern {
   PatternSide left, right;
   Cond condition;
   std::vector<ElementType> real_types;  // what f32 stands for; empty: every floating-point type
+  // Both sides only move elements: what they are is never looked at, so that f32 stands for every type.
+  bool moves_elements = false;
   // The rule puts sums or products into another order: where two of its variables are one value, or constants cancel,
   // that may take away rounding that is meant (x + c - c, which rounds x).
   bool keeps_rounding = false;
@@ -61,7 +63,8 @@ struct Pattern {
   std::vector<WalkStep> climbs;  // for roots that the first root's descent does not reach
   int depth = 0;                 // longest path of the left side, in nodes
 
-  bool holds_for(ElementType real) const;
+  // Whether f32 may stand for that type.
+  bool holds_for(ElementType element) const;
   int first_root() const { return left.outputs.front().node; }
 };
 

@@ -262,7 +262,7 @@ class PatternMatcher {
 
   bool match_element(State& state, ElementType pattern, ElementType actual) {
     if (pattern != ElementType::Float32) return pattern == actual;
-    if (!is_floating(actual) || !pattern_.holds_for(actual)) return false;
+    if (!pattern_.holds_for(actual)) return false;
     if (state.floating == ElementType::Undefined) state.floating = actual;
     return state.floating == actual;
   }

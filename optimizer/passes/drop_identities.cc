@@ -1,21 +1,77 @@
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 
+#include "gopt/interpreter.h"
 #include "passes/passes.h"
 
 namespace gopt::optimizer {
 namespace {
 
-// The number that all elements of a constant are; nothing where they differ, or it is none.
+// A constant, or what is computed from small ones by few nodes: a mask, say.
+std::optional<Tensor> known_tensor(const Value& value) {
+  if (!is_computable(value.type().element)) return std::nullopt;
+  if (value.node->is(OpKind::Constant)) return value.node->tensor;
+  constexpr int64_t kMostElements = 1 << 18;
+  constexpr size_t kMostNodes = 32;
+  std::set<const Node*> seen;
+  std::vector<const Node*> stack{value.node.get()};
+  while (!stack.empty()) {
+    const Node& node = *stack.back();
+    stack.pop_back();
+    if (!seen.insert(&node).second) continue;
+    const auto is_small = [](const TensorType& type) {
+      return type.has_static_shape() && element_count(type.static_shape()) <= kMostElements;
+    };
+    const bool is_cheap = node.is(OpKind::Constant) ||
+                          (node.op != OpKind::Opaque && op_info(node.op).has(kElementwise)) ||
+                          (node.op != OpKind::Opaque && op_info(node.op).has(kDataMovement));
+    if (!is_cheap || seen.size() > kMostNodes || !std::ranges::all_of(node.outputs, is_small)) return std::nullopt;
+    for (const Value& input : node.inputs)
+      if (input) stack.push_back(input.node.get());
+  }
+  auto tensor = evaluate_constant(value);
+  return tensor.ok() ? std::optional(*std::move(tensor)) : std::nullopt;
+}
+
+// The number that all elements of a known tensor are; nothing where they differ, or it is none.
 std::optional<double> uniform_value(const Value& value) {
-  if (!value.node->is(OpKind::Constant) || !is_computable(value.type().element)) return std::nullopt;
-  const Tensor& tensor = value.node->tensor;
+  const auto known = known_tensor(value);
+  if (!known) return std::nullopt;
+  const Tensor& tensor = *known;
   if (tensor.count() == 0) return std::nullopt;
   const auto at = [&](int64_t i) { return load_double(tensor.bytes().data(), tensor.type(), i); };
   for (int64_t i = 1; i < tensor.count(); i++)
     if (at(i) != at(0)) return std::nullopt;
   return at(0);
+}
+
+bool is_signed(ElementType type) {
+  return type == ElementType::Int8 || type == ElementType::Int16 || type == ElementType::Int32 ||
+         type == ElementType::Int64;
+}
+
+// What no value of a type is below, or above.
+double bound_of(ElementType type, bool lower) {
+  if (is_floating(type)) return lower ? -HUGE_VAL : HUGE_VAL;
+  if (type == ElementType::Bool) return lower ? 0 : 1;
+  const int digits = 8 * static_cast<int>(size_bytes(type)) - (is_signed(type) ? 1 : 0);
+  if (lower) return is_signed(type) ? -std::ldexp(1, digits) : 0;
+  return std::ldexp(1, digits) - 1;
+}
+
+// Without maxima and minima that no value of the type goes beyond: And(x, true), Clip by the type's own bounds.
+Expr without_idle_bounds(const Expr& value, ElementType type) {
+  const bool is_lower = value->kind == ExprKind::Maximum;
+  if (!is_lower && value->kind != ExprKind::Minimum) return value;
+  for (size_t k = 0; k < 2; k++) {
+    const Expr &bound = value->args[k], &other = value->args[1 - k];
+    if (bound->kind != ExprKind::Constant) continue;
+    const double limit = bound_of(type, is_lower);
+    if (is_lower ? bound->value <= limit : bound->value >= limit) return without_idle_bounds(other, type);
+  }
+  return value;
 }
 
 // Whether the definition reads, at every subscript, the input of that number at the same subscript, where all others
@@ -28,27 +84,26 @@ bool copies_by_definition(const Node& node, size_t copied) {
     const auto value = uniform_value(node.inputs[i]);
     if (!value) return false;
     inputs.back().at = [value](const std::vector<Index>&) { return constant(*value); };
-    inputs.back().data = &node.inputs[i].node->tensor;
+    if (node.inputs[i].node->is(OpKind::Constant)) inputs.back().data = &node.inputs[i].node->tensor;
   }
   const auto definition = define(node.op, inputs, node.attributes);
   if (!definition.ok() || definition->outputs.size() != 1) return false;
   std::vector<AtomId> axes;
   std::vector<Index> subscripts;
-  for (size_t axis = 0; axis < node.outputs.front().shape->size(); axis++) {
+  for (const Index& extent : *node.outputs.front().shape) {
+    if (extent == Index(1)) {  // where an input has one element, too, a broadcast reads its first
+      subscripts.emplace_back(0);
+      continue;
+    }
     axes.push_back(fresh_symbol());
     subscripts.push_back(Index::from_atom(axes.back()));
   }
-  const Expr value = definition->outputs.front().at(subscripts);
+  const Expr value = without_idle_bounds(definition->outputs.front().at(subscripts), node.outputs.front().element);
   const Expr same = read(static_cast<int>(copied), subscripts), zero = constant(0);
   // Expressions keep zeros that are added: -0 + 0 is 0, which is as good.
   const bool copies = value == same || value == same + zero || value == zero + same || value == same - zero;
   for (AtomId axis : axes) release_symbol(axis);
   return copies;
-}
-
-bool is_signed(ElementType type) {
-  return type == ElementType::Int8 || type == ElementType::Int16 || type == ElementType::Int32 ||
-         type == ElementType::Int64;
 }
 
 // Whether every value of the narrow type is one of the wide type.

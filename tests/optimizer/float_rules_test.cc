@@ -95,6 +95,37 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"RoundingMayGo", kReassociate, shifted_by("12582912", "12582911"), "drops-rounding", true}),
     [](const auto& info) { return info.param.name; });
 
+// Rules that only move elements hold for every type; those that compute with them do not.
+TEST(FloatRules, WhatOnlyMovesElementsHoldsForAllOfThem) {
+  const auto rules = parse_rules(
+      "rule moves\nvar x f32[a,b]\nleft\ny = Transpose(x) {perm=[1,0]}\nz = Transpose(y) {perm=[1,0]}\nreturn z\n"
+      "right\nreturn x\nend\n"
+      "rule computes\nvar x f32[...]\nleft\ny = Neg(x)\nz = Neg(y)\nreturn z\nright\nreturn x\nend\n"
+      "rule pads\nvar x f32[a]\nleft\ny = Pad(x) {pads=[1,0]}\nz = Pad(y) {pads=[1,0]}\nreturn z\n"
+      "right\nz = Pad(x) {pads=[2,0]}\nreturn z\nend\n",
+      "test");
+  ASSERT_TRUE(rules.ok()) << rules.error().message;
+  const auto applied = [&](const std::string& body) {
+    const auto graph = parse_graph("graph g\n" + body + "end\n");
+    EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
+    CountCost costs;
+    SearchOptions options = untimed();
+    options.disabled_passes = pass_names();
+    const auto result = optimize(*graph, *rules, costs, options);
+    return result.ok() ? result->applied.size() : 99;
+  };
+  const std::string moved =
+      "y = Transpose(x) {perm=[1,0]}\nz = Transpose(y) {perm=[1,0]}\nw = Identity(z)\noutput w = w\n";
+  for (const char* type : {"f32", "i64", "u8", "bool"})
+    EXPECT_EQ(applied(std::string("input x : ") + type + "[2,3]\n" + moved), 1u) << type;
+  for (const char* type : {"f32", "i64"}) {
+    const std::string input = std::string("input x : ") + type + "[3]\n";
+    const size_t expected = type == std::string("f32") ? 1 : 0;
+    EXPECT_EQ(applied(input + "y = Neg(x)\nz = Neg(y)\nw = Identity(z)\noutput w = w\n"), expected) << type;
+    EXPECT_EQ(applied(input + "y = Pad(x) {pads=[1,0]}\nz = Pad(y) {pads=[1,0]}\noutput w = z\n"), expected) << type;
+  }
+}
+
 TEST(FloatRules, ANamedRuleIsAskedFor) {
   const auto rules = parse_rules("rule r\n" + relu_twice("marks finite-only\n") + "end\n", "test");
   const auto graph = parse_graph("graph g\n" + relu_twice_of("f32") + "end\n");

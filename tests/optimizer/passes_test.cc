@@ -103,6 +103,65 @@ INSTANTIATE_TEST_SUITE_P(Table, PassTest,
   f = Relu(x)
   output y = f
 )"},
+                                         Row{"BoundsThatNoValueIsBeyond", "drop-identities", R"(
+  input x : bool[2,3]
+  input n : i32[2,3]
+  input f : f32[1,3]
+  constant yes = bool[] {1}
+  constant no = bool[3] {0,0,0}
+  constant infinite = f32[] {-inf}
+  a = And(x, yes)
+  b = Or(no, a)
+  c = Not(b)
+  d = Clip(n) {min=-2147483648, max=2147483647}
+  e = Neg(d)
+  g = Max(f, infinite)
+  h = Relu(g)
+  output y = c
+  output z = e
+  output w = h
+)",
+                                             R"(
+  input x : bool[2,3]
+  input n : i32[2,3]
+  input f : f32[1,3]
+  c = Not(x)
+  e = Neg(n)
+  h = Relu(f)
+  output y = c
+  output z = e
+  output w = h
+)"},
+                                         Row{"BoundsThatSomeValueIsBeyondStay", "drop-identities", R"(
+  input x : bool[2,3]
+  input n : i32[2,3]
+  input f : f32[1,3]
+  constant yes = bool[] {1}
+  constant lowest = f32[] {-3.4028234663852886e38}
+  a = Or(x, yes)
+  d = Clip(n) {min=-2147483647, max=2147483647}
+  g = Max(f, lowest)
+  output y = a
+  output z = d
+  output w = g
+)",
+                                             ""},
+                                         // A mask that is computed from constants, and axes of one element.
+                                         Row{"ZerosThatAreComputed", "drop-identities", R"(
+  input x : f32[1,2,3]
+  constant seen = bool[1,1,3] {1,1,1}
+  constant zero = f32[] {0}
+  constant far = f32[] {-inf}
+  mask = Where(seen, zero, far)
+  a = Add(x, mask)
+  b = Exp(a)
+  output y = b
+)",
+                                             R"(
+  input x : f32[1,2,3]
+  b = Exp(x)
+  output y = b
+)"},
                                          Row{"NumbersThatChangeSomethingStay", "drop-identities", R"(
   input x : f32[1,4]
   constant zero = f32[] {0}
