@@ -76,6 +76,23 @@ TEXTS = {
     "silu": ("float[2,8] x", {}, "float[2,8] y", "a = Sigmoid(x) y = Mul(x, a)"),
     "hardswish": ("float[2,8] x", {"t": 3.0, "l": 0.0, "u": 6.0, "s": 6.0}, "float[2,8] y", "a = Add(x, t) b = Clip(a, l, u) c = Mul(x, b) y = Div(c, s)"),
     "softmax-pieces": ("float[2,8] x", {"a": [-1]}, "float[2,8] y", "m = ReduceMax(x, a) d = Sub(x, m) e = Exp(d) s = ReduceSum(e, a) y = Div(e, s)"),
+    "softmax-pieces-inner": ("float[2,3,8] x", {"a": [1]}, "float[2,3,8] y", "m = ReduceMax(x, a) d = Sub(x, m) e = Exp(d) s = ReduceSum(e, a) y = Div(e, s)"),
+    "convtranspose-grouped-batchnorm": ("float[1,4,5,5] x", {"w": (4, 3, 3, 3), "g": (6,), "h": (6,), "m": (6,), "v": "positive 6"}, "float[1,6,7,7] y",
+                                        "a = ConvTranspose<group=2>(x, w) y = BatchNormalization(a, g, h, m, v)"),
+    "gemm-alpha-batchnorm": ("float[8,4] x", {"w": (8, 6), "b": (6,), "g": (6,), "h": (6,), "m": (6,), "v": "positive 6"}, "float[4,6] y",
+                             "a = Gemm<alpha=0.5, beta=2.0, transA=1>(x, w, b) y = BatchNormalization(a, g, h, m, v)"),
+    "gemm-alpha-add": ("float[4,8] x", {"w": (8, 6), "b": (6,)}, "float[4,6] y", "a = Gemm<alpha=0.5>(x, w) y = Add(a, b)"),
+    "transpose-into-gemm-alpha": ("float[8,4] x", {"w": (8, 6), "b": (6,)}, "float[4,6] y", "t = Transpose<perm=[1,0]>(x) y = Gemm<alpha=0.5, beta=2.0>(t, w, b)"),
+    "transpose-out-of-gemm": ("float[4,8] x", {"w": (8, 6), "b": (6,)}, "float[4,6] y", "t = Transpose<perm=[1,0]>(x) y = Gemm<transA=1, alpha=0.5>(t, w, b)"),
+    "and-true": ("bool[2,3] x", {"t": "true 3"}, "bool[2,3] y", "a = And(x, t) y = Not(a)"),
+    "or-false": ("bool[2,3] x", {"f": "false 3"}, "bool[2,3] y", "a = Or(x, f) y = Not(a)"),
+    "xor-false": ("bool[2,3] x", {"f": "false 3"}, "bool[2,3] y", "a = Xor(x, f) y = Not(a)"),
+    "clip-of-all-integers": ("int32[2,3] x", {"l": np.int32(-2**31), "h": np.int32(2**31 - 1)}, "int32[2,3] y", "a = Clip(x, l, h) y = Neg(a)"),
+    "max-of-lowest": ("float[2,3] x", {"l": -math.inf}, "float[2,3] y", "a = Max(x, l) y = Relu(a)"),
+    "concat-concat-int64": ("int64[2,3] x, int64[2,3] z", {}, "int64[6,3] y", "a = Concat<axis=0>(x, z) y = Concat<axis=0>(a, x)"),
+    "transpose-thrice-int64": ("int64[2,3,4] x", {}, "int64[2,3,4] y", "a = Transpose<perm=[2,0,1]>(x) b = Transpose<perm=[1,0,2]>(a) y = Transpose<perm=[0,2,1]>(b)"),
+    "reshape-twice-bool": ("bool[2,3,4] x", {"s": [6, 4], "r": [24]}, "bool[24] y", "a = Reshape(x, s) y = Reshape(a, r)"),
+    "scatter-of-constants": ("float[4,3] x", {"d": (4, 3), "i": [[1], [3]], "u": (2, 3)}, "float[4,3] y", "s = ScatterND(d, i, u) y = Add(x, s)"),
     "reduce-squeeze": ("float[2,3,8] x", {"a": [-1]}, "float[2,3] y", "m = ReduceMean(x, a) y = Squeeze(m, a)"),
     "shape-gather-concat-reshape": ("float[2,3,4,5] x", {"z": 0, "a": [0], "m": [-1]}, "float[2,60] y",
                                     "s = Shape(x) g = Gather(s, z) u = Unsqueeze(g, a) c = Concat<axis=0>(u, m) y = Reshape(x, c)"),
@@ -98,7 +115,9 @@ def weight(name, spec, rng):
         return numpy_helper.from_array(rng.normal(size=spec).astype(np.float32), name)
     if isinstance(spec, str):
         kind, count = spec.split()
-        return numpy_helper.from_array(rng.uniform(0.5, 2, int(count)).astype(np.float32) if kind == "positive" else np.ones(int(count), bool), name)
+        return numpy_helper.from_array(rng.uniform(0.5, 2, int(count)).astype(np.float32) if kind == "positive" else np.full(int(count), kind == "true"), name)
+    if isinstance(spec, np.generic):
+        return numpy_helper.from_array(np.array(spec), name)
     value = np.array(spec)
     return numpy_helper.from_array(value.astype(np.float32 if value.dtype.kind == "f" else np.int64), name)
 
