@@ -1,5 +1,6 @@
 // One node: by the operator table where it has a row for it, else opaque.
 #include <algorithm>
+#include <cmath>
 
 #include "declarations.h"
 #include "gopt/interpreter.h"
@@ -13,7 +14,7 @@ namespace gopt::ir {
 namespace {
 
 constexpr int64_t kFoldIntegersBelow = 65536, kFoldFloatsBelow = 1024;  // elements; what is larger stays a node
-constexpr int64_t kNewestOpset = 21;
+constexpr int64_t kNewestOpset = 26;
 const char* const kTrainingDomain = "ai.onnx.preview.training";
 
 // ---- attributes ----
@@ -263,6 +264,58 @@ Result<MaybeValues> lower_whole(ImportState& state, const NodeView& view) {
   return values;
 }
 
+// Elements that are made, and of products those that are read, too: no less than what computing a node takes.
+double most_work(const Node& node) {
+  const auto count = [](const TensorType& type) {
+    return type.has_static_shape() ? static_cast<double>(element_count(type.static_shape())) : HUGE_VAL;
+  };
+  double made = 0, read = 1;
+  for (const TensorType& type : node.outputs) made += count(type);
+  const OpInfo& info = op_info(node.op);
+  if (info.has(kElementwise) || info.has(kDataMovement)) return made;
+  for (const Value& input : node.inputs)
+    if (input) read = std::max(read, count(input.type()));
+  return made * read;
+}
+
+// Whether a value is computed by known operators from constants, and soon.
+bool is_of_constants(const Value& value) {
+  constexpr double kMostWork = 1 << 26;
+  double work = 0;
+  std::set<const Node*> seen;
+  std::vector<const Node*> stack{value.node.get()};
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    if (node->is(OpKind::Constant) || !seen.insert(node).second) continue;
+    if (node->is(OpKind::Input) || node->is(OpKind::Opaque) || (work += most_work(*node)) > kMostWork) return false;
+    for (const Value& input : node->inputs)
+      if (input) stack.push_back(input.node.get());
+  }
+  return true;
+}
+
+// An operator without a row on constants alone is what its lowering computes of them.
+Result<MaybeValues> compute_whole(ImportState& state, const NodeView& view) {
+  constexpr int64_t kMostElements = 1 << 20;
+  const auto is_known = [](const Value& value) { return !value || value.node->is(OpKind::Constant); };
+  if (view.inputs.empty() || !std::all_of(view.inputs.begin(), view.inputs.end(), is_known)) return MaybeValues();
+  GOPT_ASSIGN_OR_RETURN(MaybeValues values, lower_whole(state, view));
+  if (!values) return values;
+  for (size_t i = 0; i < values->size(); i++) {
+    Value& value = (*values)[i];
+    if (!value || value.node->is(OpKind::Constant)) continue;
+    const TensorType& type = value.type();
+    if (!is_computable(type.element) || !type.has_static_shape() || !is_of_constants(value)) return MaybeValues();
+    if (element_count(type.static_shape()) > kMostElements) return MaybeValues();
+    auto tensor = evaluate_constant(value);
+    if (!tensor.ok()) return MaybeValues();
+    const int place = static_cast<int>(i);
+    value = state.builder.constant(*std::move(tensor), place < view.node.output_size() ? view.node.output(place) : "");
+  }
+  return values;
+}
+
 Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node, const NodeView& view) {
   const auto function = state.functions.find({normal_domain(node.domain()), node.op_type()});
   if (function != state.functions.end() && !function->second) return MaybeValues();
@@ -279,8 +332,10 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
   }
   if (node.op_type() == "Identity" && view.has(0)) return MaybeValues({view.input(0)});
   const auto kind = find_op(node.op_type());
-  if (state.options.lower && !kind) {
-    GOPT_ASSIGN_OR_RETURN(MaybeValues lowered, lower_whole(state, view));
+  if (!kind) {
+    const bool is_one_for_one = node.op_type() == "CastLike";  // a Cast, since types are known
+    GOPT_ASSIGN_OR_RETURN(MaybeValues lowered, state.options.lower || is_one_for_one ? lower_whole(state, view)
+                                                                                     : compute_whole(state, view));
     if (lowered) return lowered;
   }
   const bool is_old = kind && !op_info(*kind).has(kInternal) && !has_table_form(*kind, view.opset);

@@ -16,8 +16,9 @@
 namespace gopt::ir {
 namespace {
 
-constexpr int kMilliseconds = 2000;         // for one node
-constexpr uint32_t kMostBytes = 64U << 20;  // of a message
+constexpr int kMilliseconds = 2000;                  // for one node
+constexpr auto kMostLost = std::chrono::seconds(3);  // for what came to nothing
+constexpr uint32_t kMostBytes = 64U << 20;           // of a message
 #ifdef __SANITIZE_ADDRESS__
 constexpr rlim_t kMostMemory = RLIM_INFINITY;  // of addresses: a sanitizer takes terabytes of them
 #else
@@ -135,11 +136,15 @@ std::optional<onnx::GraphProto> InferenceProcess::infer(const onnx::GraphProto& 
   }
   *request.mutable_graph() = graph;
   const std::string text = request.SerializeAsString();
-  if (text.size() > kMostBytes || !start()) return std::nullopt;
+  if (text.size() > kMostBytes || lost_ > kMostLost || !start()) return std::nullopt;
+  const auto asked = Clock::now();
   std::optional<std::string> answer;
   if (send_message(socket_, text))
     answer = receive_message(socket_, Clock::now() + std::chrono::milliseconds(kMilliseconds));
-  if (!answer) stop();  // crashed or stuck: the next node gets a new one
+  if (!answer) {  // crashed or stuck: the next node gets a new one, unless the model is made of such
+    stop();
+    lost_ += Clock::now() - asked;
+  }
   onnx::GraphProto result;
   if (!answer || answer->empty() || !result.ParseFromString(*answer)) return std::nullopt;
   return result;

@@ -4,6 +4,7 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,7 +20,7 @@ class InferenceProcess {
   InferenceProcess& operator=(const InferenceProcess&) = delete;
 
   // The graph of one node with what is inferred of its outputs. Nothing where the node is not well-formed, or where
-  // inference fails, crashes or takes more than two seconds.
+  // inference fails, crashes or takes more than two seconds; nor once three seconds went into what failed.
   std::optional<onnx::GraphProto> infer(const onnx::GraphProto& graph, const std::map<std::string, int64_t>& opsets);
 
  private:
@@ -27,6 +28,7 @@ class InferenceProcess {
   void stop();
   int socket_ = -1;
   int child_ = -1;
+  std::chrono::steady_clock::duration lost_{};
 };
 
 }  // namespace gopt::ir

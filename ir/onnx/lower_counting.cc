@@ -56,6 +56,26 @@ Values lower_one_hot(Lowering& l) {
   return {l.where(hot, l.slice(values, 0, 1, 2), l.slice(values, 0, 0, 1))};
 }
 
+// How many elements are not zero is known of constants only.
+Values lower_non_zero(Lowering& l) {
+  const Value x = l.input(0);
+  constexpr int64_t kMostElements = 1 << 20;
+  const size_t rank = rank_of(x);  // of a scalar some runtimes give a row, others none
+  Lowering::require(x.node->is(OpKind::Constant) && x.node->tensor.count() <= kMostElements && rank > 0);
+  const std::vector<double> values = x.node->tensor.to_doubles();
+  std::vector<std::vector<int64_t>> places(rank);  // by axis
+  for (size_t i = 0; i < values.size(); i++) {
+    if (values[i] == 0) continue;
+    auto rest = static_cast<int64_t>(i);
+    for (size_t axis = rank; axis-- > 0; rest /= extent_of(x, static_cast<int64_t>(axis)))
+      places[axis].push_back(rest % extent_of(x, static_cast<int64_t>(axis)));
+  }
+  std::vector<int64_t> all;
+  for (const auto& along : places) all.insert(all.end(), along.begin(), along.end());
+  return {l.constant(Tensor::from_values(ElementType::Int64,
+                                         {static_cast<int64_t>(rank), static_cast<int64_t>(places[0].size())}, all))};
+}
+
 // Sums or products over 1, 2, 4, ... elements: as many steps as the extent has digits.
 Values cumulated(Lowering& l, OpKind kind) {
   const Value x = l.input(0);
@@ -170,13 +190,21 @@ Values lower_center_crop_pad(Lowering& l) {
   return {l.op(OpKind::Pad, {x}, {{"pads", pads}})};
 }
 
-constexpr LoweredOperator kCounting[] = {{"ArgMax", lower_arg_max},    {"ArgMin", lower_arg_min},
-                                         {"Hardmax", lower_hardmax},   {"OneHot", lower_one_hot},
-                                         {"CumSum", lower_cum_sum},    {"CumProd", lower_cum_prod},
-                                         {"EyeLike", lower_eye_like},  {"ReverseSequence", lower_reverse_sequence},
-                                         {"IsInf", lower_is_inf},      {"Shrink", lower_shrink},
-                                         {"Swish", lower_swish},       {"CastLike", lower_cast_like},
-                                         {"Compress", lower_compress}, {"CenterCropPad", lower_center_crop_pad}};
+constexpr LoweredOperator kCounting[] = {{"ArgMax", lower_arg_max},
+                                         {"ArgMin", lower_arg_min},
+                                         {"Hardmax", lower_hardmax},
+                                         {"OneHot", lower_one_hot},
+                                         {"CumSum", lower_cum_sum},
+                                         {"CumProd", lower_cum_prod},
+                                         {"EyeLike", lower_eye_like},
+                                         {"ReverseSequence", lower_reverse_sequence},
+                                         {"IsInf", lower_is_inf},
+                                         {"Shrink", lower_shrink},
+                                         {"Swish", lower_swish},
+                                         {"CastLike", lower_cast_like},
+                                         {"NonZero", lower_non_zero},
+                                         {"Compress", lower_compress},
+                                         {"CenterCropPad", lower_center_crop_pad}};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Forms that operators had before opset 7: one input broadcast where an attribute says so, and from which axis.
+// Forms that operators had before opset 7: one input broadcast where an attribute says so, and from which axis; shapes
+// and pads as attributes.
 #include <algorithm>
 
 #include "lowering.h"
@@ -69,6 +70,55 @@ Values lower_old_batch_normalization(Lowering& l) {
   return {l.op(OpKind::BatchNormalization, inputs, {{"epsilon", l.real("epsilon", 1e-5)}})};
 }
 
+// Before opset 6 a node said which inputs it may overwrite, which changes nothing.
+template <OpKind kind>
+Values lower_old_unary(Lowering& l) {
+  Lowering::require(l.opset() < 6);
+  Attributes attributes;
+  for (const AttributeSchema& schema : op_info(kind).attributes)
+    if (l.has_attribute(schema.name)) attributes[schema.name] = l.real(schema.name, 0);
+  return {l.op(kind, {l.input(0)}, attributes)};
+}
+
+// Its defaults had fewer digits.
+Values lower_old_selu(Lowering& l) {
+  Lowering::require(l.opset() < 6);
+  return {l.op(OpKind::Selu, {l.input(0)}, {{"alpha", l.real("alpha", 1.6732f)}, {"gamma", l.real("gamma", 1.0507f)}})};
+}
+
+Values lower_old_instance_normalization(Lowering& l) {
+  Lowering::require(l.opset() < 6);
+  return {l.op(OpKind::InstanceNormalization, {l.input(0), l.input(1), l.input(2)},
+               {{"epsilon", l.real("epsilon", 1e-5)}})};
+}
+
+Values lower_old_dropout(Lowering& l) {
+  Lowering::require(l.opset() < 7 && l.integer("is_test", 0) != 0);
+  return {l.input(0)};
+}
+
+Values lower_old_reshape(Lowering& l) {
+  Lowering::require(l.opset() < 5);
+  const std::vector<int64_t> shape = l.integers("shape", {});
+  return {l.op(OpKind::Reshape, {l.input(0)}, {{"shape", std::vector<Index>(shape.begin(), shape.end())}})};
+}
+
+Values lower_old_pad(Lowering& l) {
+  Lowering::require(l.opset() < 2);
+  const std::vector<int64_t> pads = l.integers("paddings", {});
+  return {l.op(OpKind::Pad, {l.input(0)},
+               {{"pads", std::vector<Index>(pads.begin(), pads.end())},
+                {"mode", l.text("mode", "constant")},
+                {"value", l.real("value", 0)}})};
+}
+
+Values lower_old_concat(Lowering& l) {
+  Lowering::require(l.opset() < 4);
+  Values parts;
+  for (int k = 0; k < l.input_count(); k++) parts.push_back(l.input(static_cast<size_t>(k)));
+  return {l.concat(parts, l.integer("axis", 1))};
+}
+
 constexpr LoweredOperator kOld[] = {{"Add", lower_old_binary<OpKind::Add>},
                                     {"Sub", lower_old_binary<OpKind::Sub>},
                                     {"Mul", lower_old_binary<OpKind::Mul>},
@@ -86,7 +136,28 @@ constexpr LoweredOperator kOld[] = {{"Add", lower_old_binary<OpKind::Add>},
                                     {"Mean", lower_old_list<OpKind::Mean>},
                                     {"PRelu", lower_old_prelu},
                                     {"Gemm", lower_old_gemm},
-                                    {"BatchNormalization", lower_old_batch_normalization}};
+                                    {"BatchNormalization", lower_old_batch_normalization},
+                                    {"InstanceNormalization", lower_old_instance_normalization},
+                                    {"Dropout", lower_old_dropout},
+                                    {"Reshape", lower_old_reshape},
+                                    {"Pad", lower_old_pad},
+                                    {"Concat", lower_old_concat},
+                                    {"Selu", lower_old_selu},
+                                    {"Abs", lower_old_unary<OpKind::Abs>},
+                                    {"Ceil", lower_old_unary<OpKind::Ceil>},
+                                    {"Clip", lower_old_unary<OpKind::Clip>},
+                                    {"Elu", lower_old_unary<OpKind::Elu>},
+                                    {"Exp", lower_old_unary<OpKind::Exp>},
+                                    {"Floor", lower_old_unary<OpKind::Floor>},
+                                    {"HardSigmoid", lower_old_unary<OpKind::HardSigmoid>},
+                                    {"LeakyRelu", lower_old_unary<OpKind::LeakyRelu>},
+                                    {"Log", lower_old_unary<OpKind::Log>},
+                                    {"Neg", lower_old_unary<OpKind::Neg>},
+                                    {"Reciprocal", lower_old_unary<OpKind::Reciprocal>},
+                                    {"Relu", lower_old_unary<OpKind::Relu>},
+                                    {"Sigmoid", lower_old_unary<OpKind::Sigmoid>},
+                                    {"Sqrt", lower_old_unary<OpKind::Sqrt>},
+                                    {"Tanh", lower_old_unary<OpKind::Tanh>}};
 
 }  // namespace
 
