@@ -1,5 +1,5 @@
-// ONNX in and out: opsets 7 to 21, IR 3 to 10, external data mapped and never loaded whole. What has no definition here
-// becomes an opaque node and is written as it was read.
+// ONNX in and out: opsets 7 to 26 (older ones for code), IR 3 to 13, external data mapped and never loaded whole. What
+// has no definition here becomes an opaque node and is written as it was read.
 #pragma once
 
 #include <map>
@@ -18,12 +18,19 @@ struct ImportOptions {
   // Operators without a definition become nodes of others, where they can: for code. What an ONNX runtime is to run
   // keeps them whole.
   bool lower = false;
+  // Inputs with a default value (initializers of their names, since IR 4) become constants. Else they stay inputs, and
+  // their values are written again.
+  bool freeze_initializers = true;
 };
 
 struct ImportedModel {
   Graph graph;
   std::vector<std::string> warnings;
   std::vector<std::string> files;  // that it was read from: the model and its external data
+  // Nodes of the file by operator, with its domain where that is not ONNX's: as they stand there, bodies of If, Loop
+  // and Scan included, constants not. What the graph holds may differ: functions are taken apart, shape arithmetic is
+  // folded.
+  std::map<std::string, int> operators;
 };
 
 // Errors name the file, the node and what would mend it: not ONNX, truncated, a cycle, a missing or too short external

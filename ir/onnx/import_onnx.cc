@@ -4,11 +4,12 @@
 
 #include "import_state.h"
 #include "opaque.h"
+#include "tensor_proto.h"
 
 namespace gopt::ir {
 namespace {
 
-constexpr int64_t kOldestOpset = 7, kNewestOpset = 21;
+constexpr int64_t kOldestOpset = 7, kNewestOpset = 26;
 
 using Extents = std::map<std::string, std::vector<int64_t>>;
 
@@ -133,6 +134,28 @@ std::optional<ImportOptions> without_changed_extents(const ModelFile& file, cons
 
 // ---- parts of the graph ----
 
+// Inputs with a default value that a caller may put another for.
+std::set<std::string> overridable_inputs(const ImportState& state) {
+  std::set<std::string> names, both;
+  if (state.options.freeze_initializers || state.file.model.ir_version() < 4) return both;
+  for (const TensorSource& source : state.file.initializers) names.insert(source.proto.name());
+  for (const auto& input : state.file.model.graph().input())
+    if (names.contains(input.name())) both.insert(input.name());
+  return both;
+}
+
+// Default values stay in what is left of the model, where the writer finds them.
+void keep_defaults(ImportState& state, const onnx::GraphProto& defaults) {
+  if (defaults.initializer_size() == 0) return;
+  state.warn(std::to_string(defaults.initializer_size()) + " inputs have a default value ('" +
+             defaults.initializer(0).name() +
+             "', say) and may be given another: they are not folded; --freeze-initializers makes them constants");
+  onnx::ModelProto rest;
+  rest.ParseFromString(state.builder.metadata().remainder);
+  rest.mutable_graph()->MergeFrom(defaults);
+  state.builder.metadata().remainder = rest.SerializeAsString();
+}
+
 Status import_inputs(ImportState& state, NameScope& scope, const std::set<std::string>& constants) {
   for (const auto& input : state.file.model.graph().input()) {
     if (input.name().empty()) return Error{"a graph input has no name"};
@@ -240,6 +263,19 @@ void read_metadata(ImportState& state, const Opsets& opsets) {
   metadata.remainder = remainder_of(model).SerializeAsString();
 }
 
+void count_operators(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
+                     std::map<std::string, int>& counts) {
+  for (const auto& node : nodes) {
+    const std::string domain = normal_domain(node.domain());
+    if (!domain.empty() || node.op_type() != "Constant")
+      counts[domain.empty() ? node.op_type() : domain + "." + node.op_type()]++;
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) count_operators(attribute.g().node(), counts);
+      for (const auto& body : attribute.graphs()) count_operators(body.node(), counts);
+    }
+  }
+}
+
 Result<Graph> import_model(ImportState& state) {
   GOPT_RETURN_IF_ERROR(apply_shape_options(state));
   state.builder.set_broadcast_unknown(true);
@@ -252,14 +288,25 @@ Result<Graph> import_model(ImportState& state) {
     if (!added) it->second = nullptr;  // overloads, which these message classes cannot tell apart: calls stay calls
   }
   read_declared_types(state);
-  GOPT_RETURN_IF_ERROR(import_inputs(state, scope, initializer_names(state.file)));
+  const std::set<std::string> overridable = overridable_inputs(state);
+  std::set<std::string> constants = initializer_names(state.file);
+  for (const std::string& name : overridable) constants.erase(name);
+  GOPT_RETURN_IF_ERROR(import_inputs(state, scope, constants));
+  onnx::GraphProto defaults;
+  std::set<std::string> seen_defaults;
   for (TensorSource& source : state.file.initializers) {
     const std::string name = source.proto.name();
     auto tensor = take_tensor(source, state.file.external);
     if (!tensor.ok()) return Error{"initializer '" + name + "' " + tensor.error().message};
+    if (overridable.contains(name)) {
+      if (!seen_defaults.insert(name).second) return Error{"two initializers are named '" + name + "'"};
+      *defaults.add_initializer() = tensor_message(*tensor, name);
+      continue;
+    }
     if (scope.values.contains(name)) return Error{"two initializers are named '" + name + "'"};
     scope.values[name] = state.builder.constant(*std::move(tensor), name);
   }
+  keep_defaults(state, defaults);
   onnx::GraphProto& graph = *state.file.model.mutable_graph();
   GOPT_RETURN_IF_ERROR(import_initializers(state, graph, scope));
   for (const auto& output : graph.output()) scope.used.insert(output.name());
@@ -344,6 +391,8 @@ Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& 
     original_types = std::move(original.seen_types);
     GOPT_ASSIGN_OR_RETURN(file, read_model_file(path));
   }
+  std::map<std::string, int> operators;
+  count_operators(file.model.graph().node(), operators);
   ImportState state(file, options);
   if (kept) state.original_types = &original_types;
   state.changed_extents = std::move(changed);
@@ -351,7 +400,7 @@ Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& 
   if (!graph.ok()) return Error{path + ": " + graph.error().message};
   std::vector<std::string> files = file.external.paths();
   files.insert(files.begin(), path);
-  return ImportedModel{*std::move(graph), std::move(state.warnings), std::move(files)};
+  return ImportedModel{*std::move(graph), std::move(state.warnings), std::move(files), std::move(operators)};
 }
 
 }  // namespace gopt

@@ -41,6 +41,7 @@ class OptimizeOptions(TypedDict, total=False):
     report: Path | Sequence[Path]
     runs: int
     no_measure: bool
+    freeze_initializers: bool
     runtime: str
     measure: str
     python: str

@@ -37,6 +37,16 @@ TEST(Defaults, QuietPrintsNothing) {
             "gopt: " + folder.file("none.onnx") + ": no such file\n");
 }
 
+TEST(Defaults, VerboseSaysWhatTookHowLong) {
+  TestFolder folder;
+  write_model(kTrigonometric, folder.file("m.onnx"));
+  const Outcome outcome = run_program("optimize --verbose --cost analytic --dry-run " + folder.file("m.onnx"));
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  for (const char* line : {"drop-identities", "unchanged", "reading the model", "searching"})
+    EXPECT_NE(outcome.text.find(line), std::string::npos) << outcome.text;
+  EXPECT_EQ(run_program("optimize --verbose --quiet " + folder.file("m.onnx")).status, 1);
+}
+
 TEST(Defaults, HelpIsACommandToo) {
   EXPECT_EQ(run_program("help").text, run_program("--help").text);
   const Outcome help = run_program("help optimize");

@@ -38,6 +38,7 @@ end
   EXPECT_EQ(info["symbols"], json::array());
   // The product of weights is computed once, before any run, and is written so.
   EXPECT_EQ(info["operators"], json::parse(R"({"Conv": 1, "Relu": 1, "Reshape": 1})"));
+  EXPECT_EQ(info["operators_in_file"], info["operators"]);
   EXPECT_EQ(info["parameters"], 12 + 4);
   EXPECT_EQ(info["parameter_bytes"], 4 * (12 + 4));
   // For each of 256 elements: 3 products and as many additions, one more for the bias.

@@ -7,6 +7,7 @@
 #include "gopt/interpreter.h"
 #include "gopt/onnx.h"
 #include "model_builder.h"
+#include "sample_models.h"
 #include "test_folder.h"
 #include "text_files.h"
 
@@ -152,6 +153,79 @@ TEST(OnnxFunctions, DefaultsOfAttributesAreHonoured) {
   ASSERT_TRUE(outputs.ok()) << outputs.error().message;
   EXPECT_EQ((*outputs)[0].to_doubles()[0], -2.0);
   EXPECT_EQ((*outputs)[1].to_doubles()[0], -1.0);
+}
+
+// Types are known when a model is read: one node for one, which is known to all.
+TEST(OnnxImport, CastLikeIsACast) {
+  const TestFolder folder;
+  TestModel model(17, 8);
+  model.input("x", {2, 3}, kInt64);
+  model.input("like", {1});
+  model.node("CastLike", {"x", "like"}, {"y"});
+  model.output("y", {2, 3});
+  model.save(folder.file("a.onnx"));
+  const auto imported = import_onnx(folder.file("a.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  EXPECT_EQ(imported->graph.outputs()[0].value.node->op, OpKind::Cast);
+  ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
+  onnx::ModelProto b;
+  ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+  ASSERT_EQ(b.graph().node_size(), 1);
+  EXPECT_EQ(b.graph().node(0).op_type(), "Cast");
+  EXPECT_EQ(b.graph().input_size(), 2);  // what a caller gives stays
+}
+
+// An input with a default value stays one, and is not folded, unless it is to be a constant.
+TEST(OnnxImport, DefaultsOfInputsMayBeOverridden) {
+  const TestFolder folder;
+  TestModel model(17, 8);
+  model.input("x", {2, 3});
+  model.input("scale", {3});
+  model.constant(float_tensor("scale", {3}));
+  model.constant(float_tensor("shift", {3}));
+  model.node("Mul", {"x", "scale"}, {"m"});
+  model.node("Add", {"m", "shift"}, {"y"});
+  model.output("y", {2, 3});
+  model.save(folder.file("a.onnx"));
+  ImportOptions options;
+  options.freeze_initializers = false;
+  const auto kept = import_onnx(folder.file("a.onnx"), options), frozen = import_onnx(folder.file("a.onnx"));
+  ASSERT_TRUE(kept.ok() && frozen.ok());
+  EXPECT_EQ(kept->graph.inputs().size(), 2u);
+  EXPECT_EQ(frozen->graph.inputs().size(), 1u);
+  ASSERT_EQ(kept->warnings.size(), 1u);
+  EXPECT_NE(kept->warnings[0].find("--freeze-initializers"), std::string::npos);
+  ASSERT_TRUE(export_onnx(kept->graph, folder.file("b.onnx")).ok());
+  onnx::ModelProto a, b;
+  ASSERT_TRUE(a.ParseFromString(read_file(folder.file("a.onnx"))));
+  ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+  ASSERT_EQ(b.graph().input_size(), 2);
+  EXPECT_EQ(b.graph().input(1).name(), "scale");
+  ASSERT_EQ(b.graph().initializer_size(), 2);
+  for (const auto& initializer : b.graph().initializer()) {
+    if (initializer.name() != "scale") continue;
+    const auto again = import_onnx(folder.file("b.onnx"));
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(to_string(again->graph.hash()), to_string(frozen->graph.hash()));  // the same numbers
+  }
+  EXPECT_EQ(b.graph().initializer(0).name() == "scale" || b.graph().initializer(1).name() == "scale", true);
+}
+
+// What the file is made of, as a user knows it: functions are calls, bodies count, constants do not.
+TEST(OnnxImport, CountsTheOperatorsOfTheFile) {
+  const TestFolder folder;
+  TestModel model;
+  fill_sample("IfOfComputedCondition", model);
+  int conditional = 0, others = 0;
+  for (const auto& node : model.proto.graph().node()) (node.op_type() == "If" ? conditional : others)++;
+  model.save(folder.file("a.onnx"));
+  const auto imported = import_onnx(folder.file("a.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  EXPECT_EQ(imported->operators.at("If"), conditional);
+  int all = 0;
+  for (const auto& [name, count] : imported->operators) all += count;
+  EXPECT_GT(all, conditional + others);  // those of its branches
+  EXPECT_FALSE(imported->operators.contains("Constant"));
 }
 
 }  // namespace

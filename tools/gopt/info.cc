@@ -34,15 +34,19 @@ void print_values(const char* what, const std::vector<ModelValue>& values) {
 }
 
 void print_operators(const ModelInfo& info) {
-  int total = 0;
-  for (const auto& [name, count] : info.operators) total += count;
-  fmt::print("{:<28} {:>7} {:>12}\n", "operators", total, "operations");
-  for (const auto& [name, count] : info.operators) {
+  std::map<std::string, std::pair<int, int>> counts;
+  std::pair<int, int> total;
+  for (const auto& [name, count] : info.in_file) total.first += counts[name].first = count;
+  for (const auto& [name, count] : info.operators) total.second += counts[name].second = count;
+  fmt::print("{:<28} {:>7} {:>7} {:>12}\n", "operators", "in file", "run", "operations");
+  for (const auto& [name, count] : counts) {
     const auto own = info.operations_of.find(name);
     const bool is_known = info.operations && own != info.operations_of.end();
-    fmt::print("  {:<26} {:>7} {:>12}{}\n", name, count, is_known ? with_unit(own->second, "") : "-",
+    fmt::print("  {:<26} {:>7} {:>7} {:>12}{}\n", name, count.first, count.second,
+               is_known ? with_unit(own->second, "") : "-",
                info.not_defined.contains(name) ? "  no definition: kept as it is" : "");
   }
+  fmt::print("  {:<26} {:>7} {:>7}\n", "together", total.first, total.second);
 }
 
 void print_info(const ModelInfo& info) {
@@ -65,7 +69,7 @@ Status tell(const InfoOptions& o) {
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
   GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_onnx(o.model, import));
   for (const std::string& warning : model.warnings) print_warning(warning);
-  const ModelInfo info = model_info(model.graph);
+  const ModelInfo info = model_info(model);
   if (o.as_json)
     fmt::print("{}\n", json_text(info_json(info), 1));
   else

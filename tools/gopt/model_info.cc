@@ -31,7 +31,7 @@ void add_operations(const Graph& graph, ModelInfo& info) {
   for (uint32_t k = 0; k < graph.nodes().size(); k++) {
     const Node& node = *graph.nodes()[k];
     if (!runs(graph, k)) continue;
-    if (node.opaque) info.not_defined[node.opaque->op_type]++;
+    if (node.opaque) info.not_defined[operator_name(node)]++;
     const auto is_static = [](const TensorType& type) { return type.has_static_shape(); };
     if (!std::ranges::all_of(node.outputs, is_static)) return;
     if (const double own = scalar_operations(node); own > 0) {
@@ -103,13 +103,15 @@ nlohmann::json or_null(const std::optional<T>& value) {
 
 }  // namespace
 
-ModelInfo model_info(const Graph& graph) {
+ModelInfo model_info(const ImportedModel& model) {
+  const Graph& graph = model.graph;
   ModelInfo info;
   for (const Value& v : graph.inputs()) info.inputs.push_back({v.node->name, v.type()});
   for (const GraphOutput& o : graph.outputs()) info.outputs.push_back({o.name, o.value.type()});
   for (const AtomId symbol : input_symbols(graph)) info.symbols.push_back(to_string(Index::from_atom(symbol)));
   std::ranges::sort(info.symbols);
   info.opsets = graph.metadata().opsets;
+  info.in_file = model.operators;
   info.operators = running_operators(graph);
   add_weights(graph, info);
   add_operations(graph, info);
@@ -124,6 +126,7 @@ nlohmann::json info_json(const ModelInfo& info) {
           {"outputs", values_json(info.outputs)},
           {"symbols", info.symbols},
           {"opsets", opsets},
+          {"operators_in_file", info.in_file},
           {"operators", info.operators},
           {"not_defined", info.not_defined},
           {"parameters", info.parameters},

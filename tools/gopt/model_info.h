@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gopt/codegen.h"
-#include "gopt/graph.h"
+#include "gopt/onnx.h"
 
 namespace gopt::cli {
 
@@ -16,6 +16,7 @@ struct ModelInfo {
   std::vector<ModelValue> inputs, outputs;
   std::vector<std::string> symbols;             // extents of inputs that are open
   std::map<std::string, int64_t> opsets;        // by domain, "" is ONNX's
+  std::map<std::string, int> in_file;           // operators as they stand there, by name
   std::map<std::string, int> operators;         // that run, by name
   std::map<std::string, int> not_defined;       // those among them that gopt keeps as they are
   int64_t parameters = 0, parameter_bytes = 0;  // elements of weights, each weight once
@@ -25,7 +26,7 @@ struct ModelInfo {
   std::map<std::string, double> operations_of;  // by operator, where there are operations
 };
 
-ModelInfo model_info(const Graph& graph);
+ModelInfo model_info(const ImportedModel& model);
 nlohmann::json info_json(const ModelInfo& info);
 
 }  // namespace gopt::cli

@@ -11,7 +11,7 @@ namespace {
 
 struct OptimizeCommand {
   OptimizeOptions options;
-  bool trace = false, quiet = false;
+  bool trace = false, quiet = false, verbose = false;
   Hold hold;
 };
 
@@ -25,7 +25,7 @@ void choose_output(OptimizeOptions& o) {
 
 std::function<void(const std::string&)> progress_of(const OptimizeCommand& command) {
   std::function<void(const std::string&)> shown;
-  if (!command.quiet) shown = command.trace ? trace_progress() : progress_line();
+  if (!command.quiet) shown = command.trace || command.verbose ? trace_progress() : progress_line();
   if (!command.hold.is_set()) return shown;
   return [shown, hold = command.hold, steps = size_t{0}](const std::string& line) mutable {
     if (shown) shown(line);
@@ -70,6 +70,7 @@ Status run_optimize(OptimizeCommand& command) {
   if (!optimized) return optimized.error();
   if (command.trace) print_trials(optimized->outcome.result);
   if (!command.quiet) print_report(optimized->report());
+  if (command.verbose) print_details(optimized->report());
   return Unit{};
 }
 
@@ -81,7 +82,11 @@ Action add_optimize(CLI::App& app, const Hold& hold) {
   add_optimize_flags(app, command->options);
   app.add_flag("--trace", command->trace,
                "print each step of the search that improved, and what was tried and dropped");
-  app.add_flag("--quiet", command->quiet, "print nothing but warnings and errors")->excludes("--trace");
+  app.add_flag("--verbose", command->verbose,
+               "print also what the passes changed, what the seconds went to, and progress where there is no terminal");
+  app.add_flag("--quiet", command->quiet, "print nothing but warnings and errors")
+      ->excludes("--trace")
+      ->excludes("--verbose");
   return [command] { return run_optimize(*command); };
 }
 

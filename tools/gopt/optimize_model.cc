@@ -131,6 +131,7 @@ Result<ImportedModel> read_model(const OptimizeOptions& o, PhaseClock& clock) {
   const PhaseClock::Running running(clock, "reading the model");
   ImportOptions import;
   import.lower = default_target(o) != TargetKind::Onnx;
+  import.freeze_initializers = o.freeze_initializers || import.lower;  // code takes all its inputs
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
   return import_onnx(o.model, import);
 }
@@ -152,6 +153,7 @@ OptimizationReport OptimizedModel::report() const {
           .output = output,
           .emitted = emitted,
           .before = model.graph,
+          .in_file = model.operators,
           .rules = rules,
           .options = options,
           .outcome = outcome,
@@ -286,6 +288,8 @@ void add_optimize_flags(CLI::App& app, OptimizeOptions& o) {
   app.add_flag("!--no-measure", o.measure,
                "run no emitted code: it is neither timed against the original's nor checked");
   add_runtime_flags(app, o.runtime);
+  app.add_flag("--freeze-initializers", o.freeze_initializers,
+               "inputs with a default value become constants; for code they always do");
   app.add_flag("--dry-run", o.dry_run, "write nothing");
   app.add_flag("--force", o.force, "overwrite existing files");
 }

@@ -23,7 +23,7 @@ struct OptimizeOptions : SearchFlags {
   std::vector<std::string> reports, specialize;
   RuntimeFlags runtime;
   int runs = 15;
-  bool dry_run = false, force = false, measure = true;
+  bool dry_run = false, force = false, measure = true, freeze_initializers = false;
   // No flags: a caller takes the rewritten model, or its plan, from the value that comes out; as with -o and --emit.
   bool takes_model = false, takes_plan = false;
 

@@ -9,14 +9,24 @@ namespace gopt::cli {
 namespace {
 
 void print_operators(const OptimizationReport& r) {
-  fmt::print("{:<28} {:>7} {:>7}\n", "operators", "before", "after");
+  const auto counts = operator_counts(r);
+  // What was read may be other operators than the file's: functions taken apart, shape arithmetic folded.
+  const bool differs = std::ranges::any_of(counts, [](const auto& c) { return c.second.in_file != c.second.before; });
+  const auto print = [&](const char* indent, const std::string& name, const auto&... columns) {
+    fmt::print("{}{:<{}}", indent, name, 28 - std::string_view(indent).size());
+    const auto all = {fmt::format("{}", columns)...};
+    for (auto it = all.begin() + (differs ? 0 : 1); it != all.end(); it++) fmt::print(" {:>7}", *it);
+    fmt::print("\n");
+  };
+  print("", "operators", "in file", "before", "after");
   OperatorCount total;
-  for (const auto& [name, count] : operator_counts(r)) {
-    fmt::print("  {:<26} {:>7} {:>7}\n", name, count.before, count.after);
+  for (const auto& [name, count] : counts) {
+    print("  ", name, count.in_file, count.before, count.after);
+    total.in_file += count.in_file;
     total.before += count.before;
     total.after += count.after;
   }
-  fmt::print("  {:<26} {:>7} {:>7}\n", "together", total.before, total.after);
+  print("  ", "together", total.in_file, total.before, total.after);
 }
 
 void print_applied(const OptimizationReport& r) {
@@ -62,6 +72,12 @@ std::string plan_text(const PlanLatency& p) {
 
 }  // namespace
 
+std::string operator_name(const Node& node) {
+  if (!node.opaque) return op_info(node.op).name;
+  const std::string& domain = node.opaque->domain;
+  return domain.empty() ? node.opaque->op_type : domain + "." + node.opaque->op_type;
+}
+
 std::map<std::string, int> running_operators(const Graph& graph) {
   std::map<std::string, int> counts;
   for (size_t k = 0; k < graph.nodes().size(); k++) {
@@ -69,13 +85,14 @@ std::map<std::string, int> running_operators(const Graph& graph) {
     if (node.is(OpKind::Input) || node.is(OpKind::Constant) ||
         graph.depends_on_weights_only(NodeId{static_cast<uint32_t>(k)}))
       continue;
-    counts[node.opaque ? node.opaque->op_type : op_info(node.op).name]++;
+    counts[operator_name(node)]++;
   }
   return counts;
 }
 
 std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& r) {
   std::map<std::string, OperatorCount> counts;
+  for (const auto& [name, count] : r.in_file) counts[name].in_file = count;
   for (const auto& [name, count] : running_operators(r.before)) counts[name].before = count;
   for (const auto& [name, count] : running_operators(r.outcome.result.graph)) counts[name].after = count;
   return counts;
@@ -145,6 +162,14 @@ void print_report(const OptimizationReport& r) {
              back ? fmt::format(", earned back after {:.3g} runs ({})", back->runs,
                                 back->is_measured ? "measured" : "estimated")
                   : "");
+}
+
+void print_details(const OptimizationReport& r) {
+  fmt::print("{:<28} {:>8}\n", "passes", "seconds");
+  for (const PassNote& pass : r.outcome.result.passes)
+    fmt::print("  {:<26} {:>8.3f}  {}\n", pass.pass, pass.seconds, pass.changed ? "changed the graph" : "unchanged");
+  fmt::print("{:<28} {:>8} {:>7}\n", "phases", "seconds", "times");
+  for (const Phase& phase : r.phases) fmt::print("  {:<26} {:>8.3f} {:>7}\n", phase.name, phase.seconds, phase.times);
 }
 
 }  // namespace gopt::cli

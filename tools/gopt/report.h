@@ -14,20 +14,23 @@ namespace gopt::cli {
 struct OptimizationReport {
   std::string model, output, emitted;
   const Graph& before;
-  const std::vector<RewriteRule>& rules;  // that were offered
+  const std::map<std::string, int>& in_file;  // operators as the file has them
+  const std::vector<RewriteRule>& rules;      // that were offered
   const DriverOptions& options;
   const Outcome& outcome;
   double seconds = 0;
   std::vector<Phase> phases;  // what they went to
 };
 
+// With its domain, where that is not ONNX's.
+std::string operator_name(const Node& node);
 // Operators of a graph that run, by name: what depends on initializers alone is folded once.
 std::map<std::string, int> running_operators(const Graph& graph);
 
 struct OperatorCount {
-  int before = 0, after = 0;
+  int in_file = 0, before = 0, after = 0;
 };
-// Operators that run, by name.
+// Operators by name: as they stand in the file, and those that run, before and after.
 std::map<std::string, OperatorCount> operator_counts(const OptimizationReport& report);
 std::string cost_kind(const OptimizationReport& report);  // "measured", "analytic" or "runtime"
 
@@ -44,5 +47,7 @@ struct EarnedBack {
 std::optional<EarnedBack> earned_back(const OptimizationReport& report);
 
 void print_report(const OptimizationReport& report);
+// Also what the passes changed, and what the seconds went to.
+void print_details(const OptimizationReport& report);
 
 }  // namespace gopt::cli

@@ -20,7 +20,7 @@ double peak_memory_mb() {
 json operators_json(const OptimizationReport& r) {
   json operators = json::object();
   for (const auto& [name, count] : operator_counts(r))
-    operators[name] = {{"before", count.before}, {"after", count.after}};
+    operators[name] = {{"in_file", count.in_file}, {"before", count.before}, {"after", count.after}};
   return operators;
 }
 

@@ -22,7 +22,7 @@ function summary(report) {
 
 function operatorTotals(report) {
   const counts = Object.values(report.operators), sum = (side) => counts.reduce((all, count) => all + count[side], 0);
-  return { before: sum("before"), after: sum("after") };
+  return { in_file: sum("in_file"), before: sum("before"), after: sum("after") };
 }
 
 function operatorsSection(report) {
@@ -30,8 +30,8 @@ function operatorsSection(report) {
   const most = Math.max(1, ...Object.values(report.operators).flatMap((count) => [count.before, count.after]));
   const change = (count) => (count.after === count.before ? "" : (count.after > count.before ? "+" : "−") + Math.abs(count.after - count.before));
   const bar = (count) => make("span", { class: "bar", style: `width: ${((count / most) * 220).toFixed(0)}px` });
-  const rows = Object.entries(report.operators).sort((a, b) => b[1].before - a[1].before || b[1].after - a[1].after).map(([name, count]) => [name, String(count.before), String(count.after), change(count), bar(count.after)]);
-  return table([{ title: "operator" }, number("before"), number("after"), number("change"), { title: "after" }], rows, ["together", String(total.before), String(total.after), change(total), ""]);
+  const rows = Object.entries(report.operators).sort((a, b) => b[1].before - a[1].before || b[1].after - a[1].after).map(([name, count]) => [name, String(count.in_file), String(count.before), String(count.after), change(count), bar(count.after)]);
+  return table([{ title: "operator" }, number("in the file"), number("before"), number("after"), number("change"), { title: "after" }], rows, ["together", String(total.in_file), String(total.before), String(total.after), change(total), ""]);
 }
 
 function accuracySection(report) {
