@@ -235,7 +235,7 @@ def main():
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["plain", "optimized"])
     parser.add_argument("--threads", default="1")
     parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument("--precision", default="fp32", choices=["fp32", "tf32"])
+    parser.add_argument("--precision", default="fp32", choices=["fp32", "tf32", "fp16", "bf16"])
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many")
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     args = parser.parse_args()

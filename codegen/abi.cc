@@ -110,14 +110,21 @@ std::string print_attempt(const std::string& create) {
   return "try {\n" + create + "} catch (const std::exception&) {\nlibrary.add_nothing();\n}\n";
 }
 
+namespace {
+const char* refreshed(const Plan& plan, ElementType element) {
+  if (element == ElementType::Float32) return "floats";
+  if (!is_half(element) || plan.target.kind != TargetKind::Cuda) return "bytes";
+  return element == ElementType::Float16 ? "halves" : "bfloats";
+}
+}  // namespace
+
 std::string print_refresh(const Plan& plan, const Kernel& kernel, const std::string& last) {
   std::string text;
   for (BufferId id : kernel.input_buffers) {
     const Buffer& buffer = plan.buffer(id);
     const Location location = locate(plan, id);
     if (location.place != BufferPlace::Arena) continue;
-    const bool is_float = buffer.element == ElementType::Float32;
-    text += std::string("gopt_runtime::refresh_") + (is_float ? "floats" : "bytes") + "(" + pointer_text(location) +
+    text += std::string("gopt_runtime::refresh_") + refreshed(plan, buffer.element) + "(" + pointer_text(location) +
             ", " + std::to_string(buffer.size_bytes) + ", " + last + ");\n";
   }
   return text;

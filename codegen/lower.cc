@@ -145,6 +145,7 @@ Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
   const Buffer& out = plan.buffer(kernel.output_buffers[0]);
   KernelBody body;
   body.output = out.element;
+  body.narrows = is_half(out.element) && kernel.outputs[0].type().element != out.element;
   for (BufferId b : kernel.input_buffers) body.inputs.push_back(plan.buffer(b).element);
   Composer composer(kernel);
   GOPT_ASSIGN_OR_RETURN(const TensorExpr tensor, composer.compose(kernel.outputs[0]));

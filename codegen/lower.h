@@ -21,6 +21,7 @@ struct KernelBody {
   std::vector<Loop> loops;  // in the order of the output's memory; extents of 1 are left out
   Index offset;             // of the output element, in elements
   ElementType output = ElementType::Undefined;
+  bool narrows = false;  // the output is stored in fewer bits than its type in the graph has
   std::vector<ElementType> inputs;
   // Reads are read(i, {offset}). Loads within indexes are load(i, {offset}) or load(i, {offset, bound}): clamped to [0,
   // bound).

@@ -1,6 +1,7 @@
 #include "share_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -35,11 +36,24 @@ std::vector<char> rearranged(const Tensor& tensor, const Layout& layout) {
   return result;
 }
 
+// Rounded to the nearest; what is finite stays finite.
+Tensor narrowed(const Tensor& tensor, ElementType type) {
+  constexpr double kLargestHalf = 65504;
+  std::vector<std::byte> bytes(static_cast<size_t>(tensor.count()) * size_bytes(type));
+  for (int64_t i = 0; i < tensor.count(); i++) {
+    double value = load_double(tensor.bytes().data(), tensor.type(), i);
+    if (type == ElementType::Float16 && std::isfinite(value)) value = std::clamp(value, -kLargestHalf, kLargestHalf);
+    store_double(bytes.data(), type, i, value);
+  }
+  return Tensor::from_bytes(type, tensor.dims(), std::move(bytes));
+}
+
 }  // namespace
 
 Status with_weight(const Buffer& buffer, const std::function<void(std::span<const char>)>& use) {
-  GOPT_ASSIGN_OR_RETURN(const Tensor tensor,
+  GOPT_ASSIGN_OR_RETURN(Tensor tensor,
                         evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
+  if (tensor.type() != buffer.element) tensor = narrowed(tensor, buffer.element);
   GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
   if (buffer.layout.is_plain())
     use({reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()});

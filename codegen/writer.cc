@@ -40,8 +40,6 @@ Scalar scalar_of(ElementType element) {
   return is_floating(element) ? Scalar::Float : Scalar::Int;
 }
 
-bool is_half(ElementType element) { return element == ElementType::Float16 || element == ElementType::BFloat16; }
-
 std::string literal(double value, Scalar scalar) {
   if (scalar == Scalar::Bool || scalar == Scalar::Int) {
     if (std::isnan(value)) return "0";

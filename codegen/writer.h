@@ -19,7 +19,6 @@ namespace gopt::codegen {
 enum class Scalar { Bool, Int, Float, Double };
 std::string type_name(Scalar scalar);
 std::string storage_name(ElementType element);  // in memory: "float", "int64_t", "uint8_t" for bool
-bool is_half(ElementType element);              // of 16 bits in memory, computed in float
 Scalar scalar_of(ElementType element);
 std::string literal(double value, Scalar scalar);
 // An expression of one type as another.

@@ -5,6 +5,7 @@
 #include "checked_part.h"
 #include "draw_inputs.h"
 #include "gopt/interpreter.h"
+#include "half_range.h"
 
 namespace gopt::driver {
 namespace {
@@ -123,15 +124,35 @@ CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const C
   return report;
 }
 
+namespace {
+// What roundings of a precision add up to; a wrong kernel is further off.
+double digits_of(Precision precision) {
+  switch (precision) {
+    case Precision::Fp32: return 0;
+    case Precision::Tf32: return 2e-2;
+    case Precision::Fp16: return 3e-2;
+    case Precision::Bf16: return 2e-1;
+  }
+  throw InternalError("a precision without digits");
+}
+}  // namespace
+
+Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, double operations) {
+  if (options.target.precision != Precision::Fp16) return 0;
+  GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));
+  GOPT_ASSIGN_OR_RETURN(auto values, values_beyond_half(graph, inputs, operations < kInterpretOften));
+  const int count = static_cast<int>(values.size());
+  if (count > 0) graph.keep_in_fp32(std::move(values));
+  return count;
+}
+
 std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations) {
-  // Of products whose factors have 11 bits; a wrong kernel is further off.
-  constexpr double kTf32Relative = 2e-2;
   if (options.check.engine == CheckEngine::Off || !is_whole(graph.graph()) || has_symbolic_inputs(graph.graph()))
     return std::nullopt;
   const bool interprets = operations < kInterpretOften;
   if (!interprets && options.target.kind != TargetKind::Cuda) return std::nullopt;
   Tolerance tolerance = options.check.tolerance;
-  if (options.target.precision == Precision::Tf32) tolerance.relative = std::max(tolerance.relative, kTf32Relative);
+  tolerance.relative = std::max(tolerance.relative, digits_of(options.target.precision));
   CheckReport report{.engine = interprets ? kInterpreter : kCpu};
   const auto compare = [&]() -> Status {
     GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));

@@ -215,12 +215,24 @@ class Optimization {
     keep_judged(std::move(judged->kept), std::move(other));
   }
 
-  // Code that computes something else is never written.
+  // Code that computes something else is never written. In fp16 that may be of values beyond its range, which are
+  // stored in fp32 then; where the code cannot be run, those are looked for first.
   Status check_code_of_result() {
-    if (why_code_cannot_run(options_.target)) return Unit{};
+    const bool may_run = !why_code_cannot_run(options_.target);
     const Running running(clock_, "checking");
-    outcome_.code_check = check_code(result(), options_, outcome_.result.after.operations);
-    return outcome_.code_check ? must_agree(*outcome_.code_check) : Unit{};
+    const auto check = [&] {
+      outcome_.code_check = check_code(result(), options_, outcome_.result.after.operations);
+      return outcome_.code_check ? must_agree(*outcome_.code_check) : Unit{};
+    };
+    const Status first = may_run ? check() : Unit{};
+    if (options_.target.precision != Precision::Fp16 || (may_run && first.ok())) return first;
+    if (options_.check.engine == CheckEngine::Off) return first;
+    const auto widened = widen_values(result(), options_, outcome_.result.after.operations);
+    if (!widened.ok())
+      outcome_.notes.push_back("whether values leave the range of fp16 is not known: " + widened.error().message);
+    if (!widened.ok() || *widened == 0) return first;
+    outcome_.notes.push_back(std::to_string(*widened) + " value(s) leave the range of fp16 and are stored in fp32");
+    return may_run ? check() : Unit{};
   }
 
   void time_plan() {

@@ -52,6 +52,12 @@ Result<RunnableModel*> PlannedGraph::code_for_target() {
   return gpu_code_.get();
 }
 
+void PlannedGraph::keep_in_fp32(std::set<ValueKey> values) {
+  target_.in_fp32 = std::move(values);
+  plan_.reset();
+  gpu_code_.reset();
+}
+
 void PlannedGraph::take_plan_of(PlannedGraph other) {
   plan_ = std::move(other.plan_);
   code_ = std::move(other.code_);

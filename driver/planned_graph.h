@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "gopt/driver.h"
 #include "gopt/kernel_costs.h"
@@ -34,6 +35,8 @@ class PlannedGraph {
   Result<RunnableModel*> code();
   // The plan's own code, for this machine's CPU or its GPU. Errors: those of planning and building, no GPU.
   Result<RunnableModel*> code_for_target();
+  // Plans anew, with these values stored in 32 bits.
+  void keep_in_fp32(std::set<ValueKey> values);
   // Takes the place of its plan and code; of the same graph and target.
   void take_plan_of(PlannedGraph other);
 

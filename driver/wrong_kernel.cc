@@ -1,24 +1,13 @@
 #include "wrong_kernel.h"
 
 #include <map>
-#include <set>
 
 #include "gopt/interpreter.h"
 #include "gopt/node_names.h"
+#include "half_range.h"
 
 namespace gopt::driver {
 namespace {
-
-// The graph with all that its kernels store as outputs.
-Graph with_stored_values(const Graph& graph, const Plan& plan) {
-  std::vector<GraphOutput> outputs = graph.outputs();
-  std::set<Value> given;
-  for (const GraphOutput& output : outputs) given.insert(output.value);
-  for (const Kernel& kernel : plan.kernels)
-    for (const Value& value : kernel.outputs)
-      if (given.insert(value).second) outputs.push_back({"stored " + std::to_string(outputs.size()), value});
-  return Graph(graph.inputs(), std::move(outputs), graph.metadata());
-}
 
 std::string name_of_value(const Value& value) {
   const auto& names = value.node->output_names;

@@ -133,6 +133,7 @@ size_t size_bytes(ElementType type) {
   const auto i = static_cast<size_t>(type);
   return i < kTypes.size() ? kTypes[i].bytes : 0;
 }
+bool is_half(ElementType type) { return type == ElementType::Float16 || type == ElementType::BFloat16; }
 bool is_floating(ElementType type) {
   return type == ElementType::Float32 || type == ElementType::Float64 || type == ElementType::Float16 ||
          type == ElementType::BFloat16;

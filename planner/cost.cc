@@ -81,6 +81,14 @@ constexpr double kGeneratedProductEfficiency = 0.2;
 // device.
 constexpr Roofline kGpuRoofline{.gflops = 40000, .gbps = 3500, .launch_us = 3};
 
+// Of a data-center GPU's tensor cores over its other arithmetic; small kernels use little of it.
+double tensor_core_speed(const Plan& plan, const Kernel& kernel) {
+  constexpr double kTf32Speed = 3, kHalfSpeed = 6;
+  if (plan.target.kind != TargetKind::Cuda) return 1;
+  if (is_half(plan.buffer(kernel.input_buffers[0]).element)) return kHalfSpeed;
+  return is_tf32(plan, kernel) ? kTf32Speed : 1;
+}
+
 class AnalyticCosts : public KernelCosts {
  public:
   explicit AnalyticCosts(const Roofline& roofline) : roofline_(roofline) {}
@@ -90,9 +98,7 @@ class AnalyticCosts : public KernelCosts {
     const bool library = planner::is_library(kernel.kind);
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;
-    // Of a data-center GPU's tensor cores, of which small kernels use little.
-    constexpr double kTf32Speed = 3;
-    const double speed = library && plan.target.precision == Precision::Tf32 ? kTf32Speed : 1;
+    const double speed = library ? tensor_core_speed(plan, kernel) : 1;
     const Products products = kernel.kind == KernelKind::Generated ? covered_products(plan, kernel) : Products{};
     const double compute_ms =
         (kernel_operations(plan, kernel) - products.operations) / (roofline.gflops * efficiency * speed * 1e6) +

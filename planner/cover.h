@@ -40,7 +40,9 @@ struct NodeCover {
 
 struct ValueCover {
   std::vector<int64_t> dims;
-  ElementType element = ElementType::Undefined;
+  ElementType element = ElementType::Undefined;  // the graph's
+  ElementType stored = ElementType::Undefined;   // in memory: of 16 bits where precision says so
+  bool is_kept = false;                          // stored as it is for its range: whoever reads it has to, too
   Layout layout;
   int layout_class = -1;   // of the values that have to lie as this one; -1: it is plain
   bool is_output = false;  // of the graph
@@ -90,6 +92,7 @@ Cover cover_with(Cover described, std::vector<Layout> layouts, Layout layout);
 Status describe_values(Cover& cover);
 void choose_library_kernels(Cover& cover);
 void find_layout_classes(Cover& cover);
+void choose_storage(Cover& cover);  // of values; what library kernels read is converted for them
 void choose_layouts(Cover& cover);
 void choose_pooling(Cover& cover);  // after layouts: of plain tensors
 void choose_views(Cover& cover);
@@ -101,6 +104,13 @@ constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = 
 
 // Layouts that a class may have, the one that is best in general first.
 std::vector<Layout> layouts_of(const Target& target);
+// Elements of what a library kernel reads and makes: images, matrices and what is added to them.
+struct LibraryTypes {
+  ElementType operands, result;
+};
+LibraryTypes library_types(const Cover& cover, uint32_t node);
+// Whether library kernels of the target compute on elements of this type.
+bool is_library_type(ElementType type, TargetKind target);
 // Few channels: an image that convolutions read as it is.
 constexpr int64_t kFewChannels = 4;
 

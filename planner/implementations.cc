@@ -159,10 +159,15 @@ double cuda_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   return c.groups > 1 && c.in < 16 ? 0.12 : 0.33;
 }
-// What cuDNN has for channels last depends on its version and the device: nothing is expected of it, so that it is
-// taken by its measured times alone.
+// What cuDNN has for floats with channels last depends on its version and the device: nothing is expected of it, so
+// that it is taken by its measured times alone. Its kernels for 16 bits are of that layout, and convert other images.
 double cudnn_efficiency(const Plan& plan, const Kernel& kernel) {
-  return (is_channels_last(plan, kernel) ? 0.1 : 1) * cuda_efficiency(plan, kernel);
+  const bool is_last = is_channels_last(plan, kernel), halves = is_half(image(plan, kernel).element);
+  const double share = halves ? (is_last ? 1 : 0.4) : is_last ? 0.1 : 1;
+  return share * cuda_efficiency(plan, kernel);
+}
+double fastest_efficiency(const Plan& plan, const Kernel& kernel) {
+  return (is_half(image(plan, kernel).element) ? 0.5 : 1) * cuda_efficiency(plan, kernel);
 }
 
 // cuDNN pads both sides alike; what lies beyond the last window does not matter.
@@ -193,7 +198,8 @@ bool has_unfolded(const Plan& plan, const Kernel& kernel) {
   return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
 }
 double unfolded_efficiency(const Plan& plan, const Kernel& kernel) {
-  return cuda_efficiency(plan, kernel) * (convolved(plan, kernel).groups > 1 ? 0.5 : 0.95);
+  const bool unfolds_halves = is_half(image(plan, kernel).element) && !is_pointwise(plan, kernel);
+  return cuda_efficiency(plan, kernel) * (convolved(plan, kernel).groups > 1 || unfolds_halves ? 0.5 : 0.95);
 }
 
 bool has_cuda_library(const Plan& plan, const Kernel& kernel) {
@@ -219,7 +225,7 @@ constexpr Implementation kImplementations[] = {
     {"few-rows", KernelKind::MatrixProduct, TargetKind::Cpu, has_few_rows, few_rows_efficiency},
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
-    {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, cuda_efficiency, true},
+    {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, fastest_efficiency, true},
     {"cudnn", KernelKind::Convolution, TargetKind::Cuda, has_cudnn, cudnn_efficiency},
     {"unfolded", KernelKind::Convolution, TargetKind::Cuda, has_unfolded, unfolded_efficiency},
     {"generated", KernelKind::Convolution, TargetKind::Cuda, has_generated, generated_efficiency},
@@ -229,6 +235,19 @@ constexpr Implementation kImplementations[] = {
 }  // namespace
 
 std::span<const Implementation> implementations() { return kImplementations; }
+
+}  // namespace gopt::planner
+
+namespace gopt {
+
+bool is_tf32(const Plan& plan, const Kernel& kernel) {
+  return planner::is_library(kernel.kind) && plan.target.precision == Precision::Tf32 &&
+         plan.buffer(kernel.input_buffers[0]).element == ElementType::Float32;
+}
+
+}  // namespace gopt
+
+namespace gopt::planner {
 
 const Implementation& implementation_of(const Plan& plan, const Kernel& kernel) {
   for (const Implementation& row : kImplementations)

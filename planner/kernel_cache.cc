@@ -50,8 +50,8 @@ std::string kernel_signature(const Plan& plan, const Kernel& kernel) {
   const bool is_cpu = plan.target.kind == TargetKind::Cpu;
   std::string text = to_string(kernel.kind) + " " + kernel.implementation +
                      (is_cpu ? " t" + std::to_string(plan.target.threads) : " cuda");
-  if (planner::is_library(kernel.kind) && plan.target.precision != Precision::Fp32)
-    text += " " + to_string(plan.target.precision);
+  // Precisions of 16 bits are those of the buffers.
+  if (is_tf32(plan, kernel)) text += " tf32";
   for (size_t k = 0; k < kernel.nodes.size(); k++) describe_node(kernel, k, text);
   for (BufferId b : kernel.input_buffers) describe_buffer(plan, b, text);
   text += " ->";

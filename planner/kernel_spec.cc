@@ -1,6 +1,7 @@
 #include "gopt/kernel_spec.h"
 
 #include <map>
+#include <tuple>
 
 #include "gopt/buffer_root.h"
 
@@ -88,14 +89,15 @@ class TimingPlan {
  private:
   // Alternatives of a kernel share their weights.
   void place_weight(Buffer& buffer) {
-    const auto key = std::pair(std::pair(buffer.value.node.get(), buffer.value.output), buffer.layout);
+    const WeightKey key{{buffer.value.node.get(), buffer.value.output}, buffer.layout, buffer.element};
     const auto [it, is_new] = weights_.try_emplace(key, weight_bytes_);
     if (is_new) weight_bytes_ += aligned_size(buffer.size_bytes);
     buffer.offset = it->second;
   }
 
   Plan plan_;
-  std::map<std::pair<std::pair<const Node*, int>, Layout>, int64_t> weights_;
+  using WeightKey = std::tuple<std::pair<const Node*, int>, Layout, ElementType>;
+  std::map<WeightKey, int64_t> weights_;
   int64_t weight_bytes_ = 0;
 };
 

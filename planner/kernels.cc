@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "buffers.h"
 #include "gopt/buffer_root.h"
@@ -27,8 +28,8 @@ class KernelBuilder {
   }
 
  private:
-  // A graph output may be written in place where its root is just that output: one memory, plain, of the same size,
-  // made here.
+  // A graph output may be written in place where its root is just that output: one memory, plain, of the same size and
+  // type, made here.
   void choose_output_roots() {
     for (size_t i = 0; i < cover_.graph.outputs().size(); i++) {
       const uint32_t value = cover_.index_of(cover_.graph.outputs()[i].value);
@@ -38,7 +39,7 @@ class KernelBuilder {
       const Role role = role_of_value(root);
       const bool made = role != Role::Input && role != Role::Weight && role != Role::Unplanned;
       if (made && offset == 0 && v.count() == r.count() && v.layout.is_plain() && r.layout.is_plain() &&
-          !output_roots_.contains(root))
+          r.stored == v.element && !output_roots_.contains(root))
         output_roots_[root] = i;
     }
   }
@@ -56,24 +57,24 @@ class KernelBuilder {
     return BufferId{static_cast<uint32_t>(plan_.buffers.size() - 1)};
   }
 
-  Buffer describe_buffer(const Value& value, Layout layout) const {
+  Buffer describe_buffer(const Value& value, Layout layout, ElementType element) const {
     const ValueCover& v = cover_.of(value);
-    Buffer b{value, v.dims, v.element, layout, device_};
-    b.size_bytes = layout.bytes(v.dims, v.element);
+    Buffer b{value, v.dims, element, layout, device_};
+    b.size_bytes = layout.bytes(v.dims, element);
     return b;
   }
 
-  // The buffer of a value in the layout that the cover gave it.
+  // The buffer of a value in the layout and type that the cover gave it.
   BufferId buffer_of(const Value& value) {
     const uint32_t index = cover_.index_of(value);
     if (auto it = buffers_.find(index); it != buffers_.end()) return it->second;
     const ValueCover& v = cover_.values[index];
-    Buffer b = describe_buffer(value, v.layout);
+    Buffer b = describe_buffer(value, v.layout, v.stored);
     if (v.parent >= 0) {
       const Value parent = value_at(static_cast<uint32_t>(v.parent));
       b.is_view = true;
       b.parent = buffer_of(parent);
-      b.offset = v.parent_offset * static_cast<int64_t>(size_bytes(cover_.of(parent).element));
+      b.offset = v.parent_offset * static_cast<int64_t>(size_bytes(cover_.of(parent).stored));
     } else if (output_roots_.contains(index)) {
       b.place = BufferPlace::Output;
       b.offset = static_cast<int64_t>(output_roots_[index]);
@@ -96,13 +97,16 @@ class KernelBuilder {
     return {cover_.graph.nodes()[id], static_cast<int>(index - cover_.nodes[id].first_value)};
   }
 
-  // The buffer of a value in a given layout, with a kernel that converts it the first time.
-  BufferId buffer_in(const Value& value, Layout layout) {
+  // The buffer of a value in a given layout and type, with a kernel that converts it the first time. Weights of another
+  // type are written so into the file.
+  BufferId buffer_in(const Value& value, Layout layout, ElementType element) {
+    const bool is_weight = cover_.nodes[cover_.id_of(value.node.get())].weight_only;
+    if (is_weight && cover_.of(value).stored != element) return weight_in(value, layout, element);
     const BufferId own = buffer_of(value);
-    if (plan_.buffer(own).layout == layout) return own;
-    const auto key = std::pair(cover_.index_of(value), layout);
+    if (plan_.buffer(own).layout == layout && plan_.buffer(own).element == element) return own;
+    const Converted key{cover_.index_of(value), layout, element};
     if (auto it = converted_.find(key); it != converted_.end()) return it->second;
-    const BufferId converted = add_buffer(describe_buffer(value, layout));
+    const BufferId converted = add_buffer(describe_buffer(value, layout, element));
     add_reorder(value, own, converted);
     return converted_[key] = converted;
   }
@@ -157,18 +161,19 @@ class KernelBuilder {
 
   // A convolution on CUDA reads its weights in the order of its images; those on the CPU take theirs as they are and
   // arrange them when the model is created.
-  void read_weights(uint32_t id, const Value& weights, Kernel& kernel) {
+  void read_weights(uint32_t id, const Value& weights, ElementType element, Kernel& kernel) {
     const bool is_ordered = cover_.nodes[id].role == Role::Convolution && plan_.target.kind == TargetKind::Cuda;
     const Layout layout = is_ordered ? cover_.values[cover_.nodes[id].first_value].layout : Layout();
     kernel.inputs.push_back(weights);
-    kernel.input_buffers.push_back(layout.is_plain() ? buffer_in(weights, layout) : weight_in(weights, layout));
+    kernel.input_buffers.push_back(layout.is_plain() ? buffer_in(weights, layout, element)
+                                                     : weight_in(weights, layout, element));
   }
 
-  // A weight is written into the file in any order that somebody wants.
-  BufferId weight_in(const Value& weights, Layout layout) {
-    const auto key = std::pair(cover_.index_of(weights), layout);
+  // A weight is written into the file in any order and type that somebody wants.
+  BufferId weight_in(const Value& weights, Layout layout, ElementType element) {
+    const Converted key{cover_.index_of(weights), layout, element};
     if (auto it = converted_.find(key); it != converted_.end()) return it->second;
-    Buffer b = describe_buffer(weights, layout);
+    Buffer b = describe_buffer(weights, layout, element);
     b.place = BufferPlace::Weight;
     b.offset = plan_weights_;
     plan_weights_ += aligned_size(b.size_bytes);
@@ -180,20 +185,21 @@ class KernelBuilder {
     const NodePtr& node = cover_.graph.nodes()[id];
     Kernel k{own.role == Role::Convolution ? KernelKind::Convolution : KernelKind::MatrixProduct};
     k.nodes = {node};
-    auto read = [&](const Value& value, Layout layout) {
+    const LibraryTypes types = library_types(cover_, id);
+    auto read = [&](const Value& value, Layout layout, ElementType element) {
       k.inputs.push_back(value);
-      k.input_buffers.push_back(buffer_in(value, layout));
+      k.input_buffers.push_back(buffer_in(value, layout, element));
       return k.input_buffers.back();
     };
-    read(node->inputs[0], library_input_layout(id, node->inputs[0]));
-    read_weights(id, node->inputs[1], k);
+    read(node->inputs[0], library_input_layout(id, node->inputs[0]), types.operands);
+    read_weights(id, node->inputs[1], types.operands, k);
     Value result{node, 0};
     if (node->inputs.size() > 2 && node->inputs[2]) {
       const ValueCover& c = cover_.of(node->inputs[2]);
       const bool vector =
           c.count() == (k.kind == KernelKind::Convolution ? cover_.of(result).dims[1] : cover_.of(result).dims.back());
-      k.epilogues.push_back(
-          {vector ? Epilogue::Kind::Bias : Epilogue::Kind::AddTensor, node, read(node->inputs[2], c.layout)});
+      k.epilogues.push_back({vector ? Epilogue::Kind::Bias : Epilogue::Kind::AddTensor, node,
+                             read(node->inputs[2], c.layout, types.result)});
     }
     for (const EpilogueStep& step : own.epilogues) {
       Epilogue e{step.kind, cover_.graph.nodes()[step.node]};
@@ -203,7 +209,8 @@ class KernelBuilder {
       result = {e.node, 0};
       const Layout layout = cover_.of(result).layout;
       if (step.operand >= 0)
-        e.operand = read(e.node->inputs[step.operand], step.kind == Epilogue::Kind::Bias ? Layout() : layout);
+        e.operand =
+            read(e.node->inputs[step.operand], step.kind == Epilogue::Kind::Bias ? Layout() : layout, types.result);
       k.epilogues.push_back(e);
     }
     k.outputs = {result};
@@ -215,7 +222,7 @@ class KernelBuilder {
     Kernel k{KernelKind::Pooling};
     k.nodes = {node};
     k.inputs = {node->inputs[0]};
-    k.input_buffers = {buffer_in(node->inputs[0], Layout())};
+    k.input_buffers = {buffer_in(node->inputs[0], Layout(), cover_.of(node->inputs[0]).stored)};
     k.outputs = {{node, 0}};
     k.output_buffers = {buffer_of(k.outputs[0])};
     add_kernel(std::move(k));
@@ -272,7 +279,7 @@ class KernelBuilder {
     }
     if (role_of_value(cover_.index_of(value)) == Role::Unplanned || cover_.of(value).count() == 0) return;
     if (cover_.options.has_free_borders) return;
-    Buffer out = describe_buffer(value, Layout());
+    Buffer out = describe_buffer(value, Layout(), cover_.of(value).element);
     out.place = BufferPlace::Output;
     out.offset = static_cast<int64_t>(i);
     const BufferId from = buffer_of(value), to = add_buffer(std::move(out));
@@ -285,7 +292,8 @@ class KernelBuilder {
   int64_t plan_weights_ = 0;
   std::map<uint32_t, size_t> output_roots_;  // value to number of the graph output
   std::map<uint32_t, BufferId> buffers_;
-  std::map<std::pair<uint32_t, Layout>, BufferId> converted_;
+  using Converted = std::tuple<uint32_t, Layout, ElementType>;
+  std::map<Converted, BufferId> converted_;
 };
 
 }  // namespace

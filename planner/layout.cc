@@ -29,8 +29,8 @@ class ClassFinder {
     return value;
   }
   bool is_image(const ValueCover& value) const {
-    return value.dims.size() >= 3 && value.dims.size() <= 5 && value.element == ElementType::Float32 &&
-           value.dims[1] > 1;
+    return value.dims.size() >= 3 && value.dims.size() <= 5 &&
+           is_library_type(value.element, cover_.options.target.kind) && value.dims[1] > 1;
   }
 
   void add_node(uint32_t id) {

@@ -27,13 +27,16 @@ class LibraryChooser {
     return cover_.nodes[id].role == Role::Convolution || cover_.nodes[id].role == Role::MatrixProduct;
   }
   bool is_weight(const Value& value) const { return cover_.nodes[cover_.id_of(value.node.get())].weight_only; }
-  bool is_f32(const Value& value) const { return cover_.of(value).element == ElementType::Float32; }
+  bool has_library_type(const Value& value) const {
+    return is_library_type(cover_.of(value).element, cover_.options.target.kind);
+  }
 
   // One to three axes, transposed or not, on the CPU; two axes by constant weights elsewhere.
   bool is_convolution(uint32_t id) const {
     const Node& node = cover_.node(id);
     const bool cpu = cover_.options.target.kind == TargetKind::Cpu;
-    if (!(node.is(OpKind::Conv) || (cpu && node.is(OpKind::ConvTranspose))) || !is_f32(node.inputs[0])) return false;
+    if (!(node.is(OpKind::Conv) || (cpu && node.is(OpKind::ConvTranspose)))) return false;
+    if (!has_library_type(node.inputs[0])) return false;
     const size_t rank = cover_.of(node.inputs[0]).dims.size();
     if (rank != 4 && !(cpu && (rank == 3 || rank == 5))) return false;
     if ((!cpu && !is_weight(node.inputs[1])) || is_weight(node.inputs[0])) return false;
@@ -54,7 +57,7 @@ class LibraryChooser {
     if (cover_.options.target.kind == TargetKind::Cpu && is_weight(node.inputs[1]) && b.dims.size() == 2 &&
         !transposed && a.count() <= kFewRows * a.dims.back())
       return false;
-    if (!is_f32(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.count() == 0 || b.count() == 0)
+    if (!has_library_type(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.count() == 0 || b.count() == 0)
       return false;
     if (node.is(OpKind::MatMul)) return true;
     if (node.inputs.size() < 3 || !node.inputs[2]) return true;
@@ -68,7 +71,7 @@ class LibraryChooser {
   // A vector of weights along the last axis.
   bool is_bias(const Value& value, int64_t width) const {
     const ValueCover& v = cover_.of(value);
-    return is_weight(value) && v.element == ElementType::Float32 && !v.dims.empty() && v.dims.back() == width &&
+    return is_weight(value) && has_library_type(value) && !v.dims.empty() && v.dims.back() == width &&
            v.count() == width;
   }
 
@@ -185,6 +188,10 @@ std::optional<Activation> library_activation(const Node& node) {
     }
     default: return std::nullopt;  // a kernel of its own
   }
+}
+
+bool is_library_type(ElementType type, TargetKind target) {
+  return type == ElementType::Float32 || (target == TargetKind::Cuda && is_half(type));
 }
 
 void choose_library_kernels(Cover& cover) { LibraryChooser(cover).run(); }

@@ -117,8 +117,8 @@ Plan conversion(const Cover& cover, const Value& value, const Layout& from, cons
   plan.target = cover.options.target;
   const ValueCover& v = cover.of(value);
   for (const Layout& layout : {from, to}) {
-    Buffer buffer{value, v.dims, v.element, layout};
-    buffer.size_bytes = layout.bytes(v.dims, v.element);
+    Buffer buffer{value, v.dims, v.stored, layout};
+    buffer.size_bytes = layout.bytes(v.dims, v.stored);
     plan.buffers.push_back(std::move(buffer));
   }
   Kernel kernel{KernelKind::Reorder};

@@ -58,7 +58,34 @@ std::string print_kernel(const Plan& plan, const Kernel& kernel) {
   return text;
 }
 
-std::string to_string(Precision precision) { return precision == Precision::Tf32 ? "tf32" : "fp32"; }
+namespace {
+constexpr std::pair<Precision, std::string_view> kPrecisions[] = {
+    {Precision::Fp32, "fp32"}, {Precision::Tf32, "tf32"}, {Precision::Fp16, "fp16"}, {Precision::Bf16, "bf16"}};
+}  // namespace
+
+std::string to_string(Precision precision) {
+  for (const auto& [known, name] : kPrecisions)
+    if (known == precision) return std::string(name);
+  throw InternalError("a precision without a name");
+}
+
+std::optional<Precision> parse_precision(std::string_view text) {
+  for (const auto& [precision, name] : kPrecisions)
+    if (name == text) return precision;
+  return std::nullopt;
+}
+
+ElementType storage_of(Precision precision) {
+  switch (precision) {
+    case Precision::Fp32:
+    case Precision::Tf32: return ElementType::Float32;
+    case Precision::Fp16: return ElementType::Float16;
+    case Precision::Bf16: return ElementType::BFloat16;
+  }
+  throw InternalError("a precision without a type");
+}
+
+ValueKey key_of(const Value& value) { return {value.node->hash, value.output}; }
 
 std::string print_plan(const Plan& plan) {
   std::string text = std::string("plan for ") + (plan.target.kind == TargetKind::Cuda ? "cuda" : "cpu") +

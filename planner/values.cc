@@ -23,11 +23,6 @@ bool is_small_constant(const Value& value) {
 
 namespace {
 
-bool has_code(ElementType type, TargetKind target) {
-  const bool is_half = type == ElementType::Float16 || type == ElementType::BFloat16;
-  return is_computable(type) && (!is_half || target == TargetKind::Cpu);
-}
-
 // What tolerant costs take symbols to be.
 Environment assumed_sizes(const Graph& graph) {
   std::set<AtomId> leading, all;
@@ -60,8 +55,7 @@ class Describer {
     for (const GraphOutput& output : cover_.graph.outputs()) {
       ValueCover& value = cover_.values[cover_.index_of(output.value)];
       value.is_output = true;
-      if (!cover_.options.tolerant && !has_code(value.element, cover_.options.target.kind))
-        return no_code(*output.value.node, value.element);
+      if (!cover_.options.tolerant && !is_computable(value.element)) return no_code(*output.value.node, value.element);
     }
     return Unit{};
   }
@@ -90,9 +84,9 @@ class Describer {
 
   Status add_value(NodeCover& own, const Node& node, const TensorType& type) {
     ValueCover value;
-    value.element = type.element;
+    value.element = value.stored = type.element;
     const bool known = resolve(type, value.dims);
-    const bool code = has_code(type.element, cover_.options.target.kind);
+    const bool code = is_computable(type.element);
     if (cover_.options.tolerant) {
       if (!known || !code) own.role = Role::Unplanned;
     } else if (!known) {
@@ -129,6 +123,7 @@ Result<Cover> describe_graph(const Graph& graph, const CoverOptions& options) {
   GOPT_RETURN_IF_ERROR(describe_values(cover));
   choose_library_kernels(cover);
   find_layout_classes(cover);
+  choose_storage(cover);
   return cover;
 }
 

@@ -80,6 +80,7 @@ class ViewChooser {
   }
 
   static bool same_memory(const ValueCover& in, const ValueCover& out) {
+    if (in.stored != out.stored) return false;
     if (in.layout == out.layout) return in.layout.is_plain() || in.dims == out.dims;
     // One pixel and whole blocks of channels: every layout is the same.
     const ValueCover& image = in.layout.is_plain() ? out : in;
@@ -117,7 +118,7 @@ class ViewChooser {
   int64_t slice_offset(uint32_t id, size_t o) {
     const ValueCover &in = cover_.values[input_index(id, 0)], &out = output(id, o);
     const auto cut = find_cut(id, o);
-    if (!cut || in.layout != out.layout || out.count() == 0) return -1;
+    if (!cut || in.layout != out.layout || in.stored != out.stored || out.count() == 0) return -1;
     return part_offset(in, out, *cut);
   }
 
@@ -146,7 +147,8 @@ class ViewChooser {
     std::vector<int64_t> offsets;
     for (size_t i = 0; i < node.inputs.size(); i++) {
       const ValueCover& part = cover_.values[input_index(id, i)];
-      const int64_t offset = part.layout == whole.layout ? part_offset(whole, part, cut) : -1;
+      const bool is_alike = part.layout == whole.layout && part.stored == whole.stored;
+      const int64_t offset = is_alike ? part_offset(whole, part, cut) : -1;
       if (offset < 0) return;
       offsets.push_back(offset);
       cut.start += part.dims[cut.axis];

@@ -44,17 +44,20 @@ class CudaEmitter {
       code.files.push_back({file, std::string(runtime_text(file))});
     std::vector<const char*> runtime{"gopt_device.h",    "gopt_device.cc",      "gopt_library.h",  "gopt_library.cc",
                                      "gopt_primitive.h", "gopt_convolution.cc", "gopt_product.cc", "gopt_kernels.cu",
-                                     "gopt_math.cuh",    "CMakeLists.txt"};
+                                     "gopt_math.cuh",    "gopt_half.cuh",       "CMakeLists.txt"};
     if (plan_.times_kernels) runtime.insert(runtime.end(), {"gopt_timing.h", "gopt_timing.cu"});
     for (const char* file : runtime) code.files.push_back({file, std::string(cuda_runtime_text(file))});
+    const bool has_halves = std::any_of(plan_.buffers.begin(), plan_.buffers.end(),
+                                        [](const Buffer& buffer) { return is_half(buffer.element); });
     code.files.push_back(
         {"kernels.h",
          "// Launches of generated kernels, one function for each distinct kernel.\n#pragma once\n\n#include "
          "<cuda_runtime.h>\n\n#include <cstdint>\n\n" +
-             declarations_});
+             std::string(has_halves ? "struct gopt_half;\nstruct gopt_bfloat16;\n" : "") + declarations_});
     const size_t file_count = std::min(kMaxFiles, (bodies_.size() + kKernelsInFile - 1) / kKernelsInFile);
     for (size_t f = 0; f < file_count; f++) {
-      std::string text = "#include \"gopt_math.cuh\"\n#include \"kernels.h\"\n\n";
+      std::string text = std::string(has_halves ? "#include \"gopt_half.cuh\"\n" : "") +
+                         "#include \"gopt_math.cuh\"\n#include \"kernels.h\"\n\n";
       for (size_t i = f; i < bodies_.size(); i += file_count) text += bodies_[i];
       code.files.push_back({"kernels_" + std::to_string(f) + ".cu", text});
     }

@@ -45,13 +45,20 @@ std::string family_text(const std::string& implementation) {
   throw InternalError("no code for the implementation '" + implementation + "' of a convolution");
 }
 
-// No default: a precision that is not printed does not compile.
-std::string precision_text(Precision precision) {
-  switch (precision) {
-    case Precision::Fp32: return "";
-    case Precision::Tf32: return "  d.tf32 = true;\n";
-  }
-  throw InternalError("no such precision");
+std::string element_name(ElementType element) {
+  return std::string("Element::") + (element == ElementType::Float16    ? "Float16"
+                                     : element == ElementType::BFloat16 ? "BFloat16"
+                                                                        : "Float32");
+}
+
+// What the tensors are, where they are no floats, and how floats are multiplied.
+std::string types_text(const Plan& plan, const Kernel& kernel) {
+  const ElementType operands = plan.buffer(kernel.input_buffers[0]).element,
+                    result = plan.buffer(kernel.output_buffers[0]).element;
+  if (is_tf32(plan, kernel)) return "  d.tf32 = true;\n";
+  if (operands == ElementType::Float32) return "";
+  if (kernel.kind == KernelKind::Convolution) return "  d.element = " + element_name(operands) + ";\n";
+  return "  d.operands = " + element_name(operands) + ", d.result = " + element_name(result) + ";\n";
 }
 
 std::string pointer(const Plan& plan, BufferId id) { return pointer_text(locate(plan, id)); }
@@ -138,7 +145,7 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
   const bool convolution = kernel.kind == KernelKind::Convolution;
   CudaLibraryCall call;
   call.create = "{\n" + (convolution ? convolution_text(plan, kernel) : product_text(plan, kernel)) +
-                epilogue_text(kernel) + precision_text(plan.target.precision) + "  library.add(d);\n}\n";
+                epilogue_text(kernel) + types_text(plan, kernel) + "  library.add(d);\n}\n";
   std::string bias = "nullptr", addend = "nullptr";
   for (const Epilogue& e : kernel.epilogues) {
     if (e.kind == Epilogue::Kind::Bias) bias = pointer(plan, e.operand);

@@ -123,7 +123,9 @@ class KernelPrinter {
 
   std::string element(Scope& scope) {
     const Scalar type = writer_.type_of(body_.value, scalar_of(body_.output));
-    const std::string value = writer_.value(body_.value, scope, type);
+    std::string value = writer_.value(body_.value, scope, type);
+    // A bfloat16 has the range of a float.
+    if (body_.narrows && body_.output == ElementType::Float16) value = "gopt_within_half(" + value + ")";
     return "out[" + writer_.index_text(body_.offset, scope) + "] = " + stored(value, type, body_.output) + ";\n";
   }
 

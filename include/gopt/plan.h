@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gopt/graph.h"
@@ -14,18 +17,30 @@ namespace gopt {
 
 enum class TargetKind { Cpu, Cuda, Onnx };
 
-// Arithmetic of products and convolutions on CUDA. Tensors are of the graph's types in any case.
+// Arithmetic of products and convolutions on CUDA; sums are in fp32 in any case. With 16 bits it is also how weights
+// and what one kernel hands to another are stored where the graph says f32: inputs and outputs are of the graph's
+// types.
 enum class Precision {
   Fp32,
-  Tf32,  // operands rounded to 11 bits, sums in fp32
+  Tf32,  // operands rounded to 11 bits
+  Fp16,  // operands of 11 bits and a range of 65504
+  Bf16,  // operands of 8 bits
 };
-std::string to_string(Precision precision);  // as --precision has it
+std::string to_string(Precision precision);                  // as --precision has it
+std::optional<Precision> parse_precision(std::string_view);  // the inverse
+ElementType storage_of(Precision precision);                 // of what the graph says is f32
+
+// A value of a graph by what computes it: the same in a graph that was read again.
+using ValueKey = std::pair<Hash128, int>;
+ValueKey key_of(const Value& value);
 
 struct Target {
   TargetKind kind = TargetKind::Cpu;
   int threads = 1;
   int vector_lanes = 16;  // floats in a register of the processor: channels of a blocked layout
   Precision precision = Precision::Fp32;
+  // Values that stay f32 where others have 16 bits: they were seen to leave the range of those.
+  std::set<ValueKey> in_fp32;
   std::set<std::string> without;  // parts of plans that are switched off, of plan_parts()
 };
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
@@ -47,7 +62,7 @@ enum class BufferPlace { Input, Output, Weight, Arena };
 struct Buffer {
   Value value;  // what it holds
   std::vector<int64_t> dims;
-  ElementType element = ElementType::Float32;
+  ElementType element = ElementType::Float32;  // as it is stored; the value's own may be wider
   Layout layout;
   Device device;
   BufferPlace place = BufferPlace::Arena;
@@ -111,6 +126,9 @@ struct Plan {
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<uint32_t>(id)]; }
 };
+
+// Whether a product or convolution of floats rounds its operands to 11 bits.
+bool is_tf32(const Plan& plan, const Kernel& kernel);
 
 // Time of one kernel of a plan in milliseconds. A pure function of kernel, target and (for measured times) the cache.
 class KernelCosts {

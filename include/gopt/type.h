@@ -45,6 +45,7 @@ std::string to_string(ElementType type);                               // "f32",
 std::optional<ElementType> parse_element_type(std::string_view text);  // the inverse
 size_t size_bytes(ElementType type);  // 0 for types without a fixed whole-byte size (strings, 4-bit)
 bool is_floating(ElementType type);
+bool is_half(ElementType type);     // float16 and bfloat16
 bool is_integer(ElementType type);  // signed or unsigned, not bool
 // True for the types that the interpreter evaluates: floats of 16 bits or more, integers of 8 bits or more, bool.
 bool is_computable(ElementType type);

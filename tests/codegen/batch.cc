@@ -24,11 +24,17 @@ Tensor random_tensor(const TensorType& type, std::mt19937_64& random, int64_t in
   return Tensor::from_values(type.element, dims, values);
 }
 
+// What is stored so is rounded between kernels.
+double digits_of(Precision precision) {
+  return precision == Precision::Fp16 ? 1e-2 : precision == Precision::Bf16 ? 6e-2 : 1e-4;
+}
+
 // Empty: equal. Differences are measured against the largest magnitude of the tensor.
-std::string difference(const Tensor& got, const Tensor& wanted) {
+std::string difference(const Tensor& got, const Tensor& wanted, Precision precision) {
   if (got.type() != wanted.type() || got.dims() != wanted.dims()) return "another type";
   const std::vector<double> a = got.to_doubles(), b = wanted.to_doubles();
-  const double digits = got.type() == ElementType::Float16 ? 2e-3 : got.type() == ElementType::BFloat16 ? 2e-2 : 1e-4;
+  const double of_type = got.type() == ElementType::Float16 ? 2e-3 : got.type() == ElementType::BFloat16 ? 2e-2 : 0;
+  const double digits = std::max(of_type, digits_of(precision));
   double largest = 1e-6;
   for (double v : b)
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
@@ -108,7 +114,8 @@ std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, KernelCo
   if (auto checked = check_plan(*plan); !checked) return {checked.error().message};
   auto code = emit(*plan);
   if (!code) return {code.error().message};
-  const std::string folder = scratch_folder(cases[0].name + "_" + name + std::to_string(target.threads));
+  const std::string folder =
+      scratch_folder(cases[0].name + "_" + name + std::to_string(target.threads) + to_string(target.precision));
   if (auto written = write_emitted(*code, folder, true); !written) return {written.error().message};
   auto model = LoadedModel::build_and_load(folder, target.threads);
   if (!model) return {model.error().message};
@@ -126,7 +133,8 @@ std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, KernelCo
     auto wanted = interpret(c.graph, c.inputs);
     if (!wanted) return {c.name + ": " + wanted.error().message};
     for (size_t o = 0; o < wanted->size(); o++, at++)
-      if (const std::string d = difference(results[at], (*wanted)[o]); !d.empty()) wrong.push_back(c.name + ": " + d);
+      if (const std::string d = difference(results[at], (*wanted)[o], target.precision); !d.empty())
+        wrong.push_back(c.name + ": " + d);
   }
   return wrong;
 }

@@ -31,7 +31,8 @@ class LayoutCosts : public KernelCosts {
   bool plain_;
 };
 
-// What went wrong, a line a case; empty: all agree with the interpreter within 1e-4 of the largest magnitude.
+// What went wrong, a line a case; empty: all agree with the interpreter within 1e-4 of the largest magnitude, or what
+// the target's precision loses.
 std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, bool plain, const Target& target);
 // The same by the plan of these costs; `name` is that of the folder.
 std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, KernelCosts& costs, const std::string& name,
@@ -39,7 +40,9 @@ std::vector<std::string> run_batch(const std::vector<BatchCase>& cases, KernelCo
 
 // The small graphs of graphs_test.cc, and random nodes of every operator (operators_test.cc).
 std::vector<BatchCase> graph_cases();
-std::vector<BatchCase> operator_cases(TargetKind target);
+std::vector<BatchCase> operator_cases();
+// Graphs whose types are of 16 bits (graphs_test.cc).
+std::vector<BatchCase> half_cases();
 
 // A folder of this process for emitted code, removed at exit.
 std::string scratch_folder(const std::string& name);

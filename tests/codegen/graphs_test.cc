@@ -229,14 +229,18 @@ TEST(EmittedGraphs, AgreeWithTheInterpreterInBlocks) { expect_all_agree(false, 2
 TEST(EmittedGraphs, AgreeWithTheInterpreterPlain) { expect_all_agree(true, 1); }
 
 TEST(EmittedGraphs, HalvesAgreeWithTheInterpreter) {
-  std::vector<BatchCase> cases;
-  for (const Row& row : kHalves) cases.push_back(make_case(row.name, row.text, 7));
-  for (const std::string& line : run_batch(cases, false, {TargetKind::Cpu, 2})) ADD_FAILURE() << line;
+  for (const std::string& line : run_batch(half_cases(), false, {TargetKind::Cpu, 2})) ADD_FAILURE() << line;
   const BatchCase inside_a_kernel = make_case("RoundedBetweenAlone", kHalves[3].text, 8);
   for (const std::string& line : run_batch({inside_a_kernel}, false, {TargetKind::Cpu, 2})) ADD_FAILURE() << line;
 }
 
 }  // namespace
+
+std::vector<BatchCase> half_cases() {
+  std::vector<BatchCase> cases;
+  for (const Row& row : kHalves) cases.push_back(make_case(row.name, row.text, 7));
+  return cases;
+}
 
 std::vector<BatchCase> graph_cases() {
   std::vector<BatchCase> cases;

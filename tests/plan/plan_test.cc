@@ -241,17 +241,6 @@ TEST(Plan, OpaqueNodesAreAnErrorByName) {
   EXPECT_NE(plan.error().message.find("node `frob` (custom::Frobnicate)"), std::string::npos) << plan.error().message;
 }
 
-TEST(Plan, HalfPrecisionIsAnErrorByNameOnGpus) {
-  const std::string text = "input x : f16[4]\na = Exp(x)\noutput y = a";
-  EXPECT_TRUE(plan_of(text).ok());
-  auto graph = parse_graph("graph g\n" + text + "\nend");
-  ASSERT_TRUE(graph.ok());
-  auto costs = analytic_kernel_costs({});
-  auto plan = make_plan(*graph, {TargetKind::Cuda, 1}, *costs);
-  ASSERT_FALSE(plan.ok());
-  EXPECT_NE(plan.error().message.find("no code for tensors of type f16"), std::string::npos) << plan.error().message;
-}
-
 TEST(Plan, IsPrintedForReaders) {
   auto plan =
       plan_of("input x : f32[4,1000]\na = Softmax(x) {axis=1}\nb = Exp(a)\nc = Softmax(b) {axis=1}\noutput y = c");

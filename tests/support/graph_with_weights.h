@@ -20,8 +20,10 @@ inline Graph graph_with_weights(const std::string& text) {
       continue;
     }
     const std::vector<int64_t> dims = input.type().static_shape();
-    weights[input] = builder.constant(Tensor::from_values(
-        ElementType::Float32, dims, std::vector<double>(static_cast<size_t>(element_count(dims)), 0.5)));
+    weights[input] =
+        builder.constant(Tensor::from_values(input.type().element, dims,
+                                             std::vector<double>(static_cast<size_t>(element_count(dims)), 0.5)),
+                         input.node->name);
   }
   auto replaced = replace_values(*graph, weights);
   EXPECT_TRUE(replaced.ok()) << (replaced.ok() ? "" : replaced.error().message);

@@ -179,9 +179,11 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
   app.add_option("--cache", f.cache,
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
   app.add_option("--gpu", f.gpu, "part of the name of the GPU whose times in the cache --target cuda plans by");
-  app.add_option("--precision", f.precision,
-                 "of products and convolutions with --target cuda: fp32; tf32, about three decimal digits")
-      ->check(CLI::IsMember({"fp32", "tf32"}))
+  app.add_option(
+         "--precision", f.precision,
+         "of products and convolutions with --target cuda: fp32; tf32, about three decimal digits; fp16 and bf16, "
+         "in which tensors are stored, too")
+      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
       ->capture_default_str();
   app.add_option("--threads", f.threads, "threads of the emitted code")
       ->check(CLI::Range(1, 1024))
@@ -210,7 +212,7 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   GOPT_RETURN_IF_ERROR(check_numbers(f));
   DriverOptions d;
   d.target = {target_kind(f.target, default_target), f.threads};
-  d.target.precision = f.precision == "tf32" ? Precision::Tf32 : Precision::Fp32;
+  d.target.precision = parse_precision(f.precision).value();
   if (d.target.precision != Precision::Fp32 && d.target.kind != TargetKind::Cuda)
     return Error{"--precision " + f.precision + " is arithmetic of GPUs; --target " + name_of(d.target.kind) +
                  " has fp32 alone"};

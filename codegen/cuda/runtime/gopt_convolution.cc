@@ -18,34 +18,44 @@ using ActivationDescriptor = Handle<cudnnActivationDescriptor_t, cudnnStatus_t, 
 // What follows the convolution, by a kernel of ours.
 void finish(const Convolution& c, const Operands& o, const void* addend, cudaStream_t stream) {
   if (o.bias || addend || c.activation.kind != ActivationKind::None)
-    apply_epilogue(static_cast<float*>(o.dst), c.dst[0] * c.dst[1] * c.dst[2] * c.dst[3],
-                   static_cast<const float*>(o.bias), c.dst[1], c.channels_last ? 1 : c.dst[2] * c.dst[3],
-                   static_cast<const float*>(addend), c.activation, stream);
+    apply_epilogue({c.element, o.dst, c.dst[0] * c.dst[1] * c.dst[2] * c.dst[3], o.bias, c.dst[1],
+                    c.channels_last ? 1 : c.dst[2] * c.dst[3], addend, c.activation},
+                   stream);
 }
 
 // ---- cuDNN ----
 
 cudnnTensorFormat_t format_of(const Convolution& c) { return c.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW; }
 
-void describe(cudnnTensorDescriptor_t descriptor, cudnnTensorFormat_t format, const std::vector<int64_t>& dims) {
+cudnnDataType_t type_of(Element element) {
+  switch (element) {
+    case Element::Float32: return CUDNN_DATA_FLOAT;
+    case Element::Float16: return CUDNN_DATA_HALF;
+    case Element::BFloat16: return CUDNN_DATA_BFLOAT16;
+  }
+  return CUDNN_DATA_FLOAT;
+}
+
+void describe(cudnnTensorDescriptor_t descriptor, const Convolution& c, const std::vector<int64_t>& dims) {
   auto at = [&](size_t i) { return static_cast<int>(dims[i]); };
-  check(cudnnSetTensor4dDescriptor(descriptor, format, CUDNN_DATA_FLOAT, at(0), at(1), at(2), at(3)));
+  check(cudnnSetTensor4dDescriptor(descriptor, format_of(c), type_of(c.element), at(0), at(1), at(2), at(3)));
 }
 
 class DnnConvolution : public Primitive {
  public:
   DnnConvolution(Shared& shared, const Convolution& c) : handle_(shared.dnn), workspace_(shared.workspace), c_(c) {
     auto number = [](int64_t i) { return static_cast<int>(i); };
-    describe(src_, format_of(c), c.src);
-    describe(dst_, format_of(c), c.dst);
-    describe(bias_, format_of(c), {1, c.dst[1], 1, 1});
-    check(cudnnSetFilter4dDescriptor(weights_, CUDNN_DATA_FLOAT, format_of(c), number(c.weights[0]),
+    describe(src_, c, c.src);
+    describe(dst_, c, c.dst);
+    describe(bias_, c, {1, c.dst[1], 1, 1});
+    check(cudnnSetFilter4dDescriptor(weights_, type_of(c.element), format_of(c), number(c.weights[0]),
                                      number(c.weights[1]), number(c.weights[2]), number(c.weights[3])));
     check(cudnnSetConvolution2dDescriptor(convolution_, number(c.pads[0]), number(c.pads[1]), number(c.strides[0]),
                                           number(c.strides[1]), number(c.dilations[0]), number(c.dilations[1]),
                                           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     check(cudnnSetConvolutionGroupCount(convolution_, number(c.groups)));
-    check(cudnnSetConvolutionMathType(convolution_, c.tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH));
+    check(cudnnSetConvolutionMathType(convolution_,
+                                      c.tf32 || c.element != Element::Float32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH));
     const bool is_identity = c.activation.kind == ActivationKind::None;
     check(cudnnSetActivationDescriptor(activation_, is_identity ? CUDNN_ACTIVATION_IDENTITY : CUDNN_ACTIVATION_RELU,
                                        CUDNN_NOT_PROPAGATE_NAN, 0));
@@ -142,6 +152,7 @@ MatrixProduct product_of_positions(const Convolution& c) {
   p.depth = c.src[1];
   p.right_transposed = true;
   p.activation = c.activation;
+  p.operands = p.result = c.element;
   p.tf32 = c.tf32;
   return p;
 }
@@ -154,9 +165,9 @@ class UnfoldedConvolution : public Primitive {
       : unfolded_(shared.unfolded), c_(c), product_(make_product(shared, product_of(c))) {}
 
   static int64_t unfolded_bytes(const Convolution& c) {
-    return is_pointwise(c) ? 0
-                           : c.src[0] * c.src[1] * c.weights[2] * c.weights[3] * c.dst[2] * c.dst[3] *
-                                 static_cast<int64_t>(sizeof(float));
+    return is_pointwise(c)
+               ? 0
+               : c.src[0] * c.src[1] * c.weights[2] * c.weights[3] * c.dst[2] * c.dst[3] * size_of(c.element);
   }
 
   bool choose(const Operands& operands, cudaStream_t stream) override {
@@ -165,7 +176,7 @@ class UnfoldedConvolution : public Primitive {
 
   bool launch(const Operands& operands, cudaStream_t stream) override {
     const Operands o = product_operands(operands);
-    if (!is_pointwise(c_)) unfold(static_cast<float*>(windows()), static_cast<const float*>(operands.src), c_, stream);
+    if (!is_pointwise(c_)) unfold(windows(), operands.src, c_, stream);
     if (!product_->launch(o, stream)) return false;
     finish(c_, operands, nullptr, stream);
     return cudaGetLastError() == cudaSuccess;
@@ -177,6 +188,7 @@ class UnfoldedConvolution : public Primitive {
     p.rows = c.weights[0] / c.groups;
     p.columns = c.dst[2] * c.dst[3];
     p.depth = c.weights[1] * c.weights[2] * c.weights[3];
+    p.operands = p.result = c.element;
     p.tf32 = c.tf32;
     if (c.src[0] > 1) p.batch.push_back({c.src[0], 0, c.groups * p.depth * p.columns});
     if (c.groups > 1) p.batch.push_back({c.groups, p.rows * p.depth, p.depth * p.columns});

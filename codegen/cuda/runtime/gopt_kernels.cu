@@ -1,4 +1,5 @@
 // Kernels that go with library calls: what follows them, and windows unfolded into columns.
+#include "gopt_half.cuh"
 #include "gopt_math.cuh"
 #include "gopt_primitive.h"
 
@@ -23,27 +24,29 @@ __device__ float activate(float x, Activation a) {
 }
 
 // A block works within one position of the bias's axis.
-__global__ void epilogue_kernel(float* dst, int64_t inner, const float* bias, int64_t channels, const float* addend,
+template <class T>
+__global__ void epilogue_kernel(T* dst, int64_t inner, const T* bias, int64_t channels, const T* addend,
                                 Activation activation, int64_t vectors) {
   for (int64_t vector = blockIdx.y; vector < vectors; vector += gridDim.y) {
-    const float b = bias ? bias[vector % channels] : 0.0f;
+    const float b = bias ? (float)bias[vector % channels] : 0.0f;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < inner; i += (int64_t)gridDim.x * blockDim.x) {
       const int64_t at = vector * inner + i;
-      float x = dst[at] + b;
-      if (addend) x += addend[at];
-      dst[at] = activate(x, activation);
+      float x = (float)dst[at] + b;
+      if (addend) x += (float)addend[at];
+      dst[at] = T(activate(x, activation));
     }
   }
 }
 
 // The bias's axis is the innermost one, or there is no bias.
-__global__ void row_epilogue_kernel(float* dst, int64_t count, const float* bias, uint32_t channels,
-                                    const float* addend, Activation activation) {
+template <class T>
+__global__ void row_epilogue_kernel(T* dst, int64_t count, const T* bias, uint32_t channels, const T* addend,
+                                    Activation activation) {
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x) {
-    float x = dst[i];
-    if (bias) x += bias[i % channels];
-    if (addend) x += addend[i];
-    dst[i] = activate(x, activation);
+    float x = (float)dst[i];
+    if (bias) x += (float)bias[i % channels];
+    if (addend) x += (float)addend[i];
+    dst[i] = T(activate(x, activation));
   }
 }
 
@@ -52,7 +55,9 @@ struct Windows {
   int32_t strides[2], dilations[2], pads[2];
 };
 
-__global__ void unfold_kernel(float* dst, const float* src, Windows w, uint32_t count) {
+// Of bits: zero is zero in every type.
+template <class T>
+__global__ void unfold_kernel(T* dst, const T* src, Windows w, uint32_t count) {
   for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
     const uint32_t x = i % w.columns, above = i / w.columns, y = above % w.rows, window = above / w.rows;
     const uint32_t kx = window % w.kernel_width, outer = window / w.kernel_width, ky = outer % w.kernel_height,
@@ -60,7 +65,7 @@ __global__ void unfold_kernel(float* dst, const float* src, Windows w, uint32_t 
     const int32_t row = (int32_t)y * w.strides[0] + (int32_t)ky * w.dilations[0] - w.pads[0];
     const int32_t column = (int32_t)x * w.strides[1] + (int32_t)kx * w.dilations[1] - w.pads[1];
     const bool inside = row >= 0 && row < (int32_t)w.height && column >= 0 && column < (int32_t)w.width;
-    dst[i] = inside ? src[(image * w.height + row) * w.width + column] : 0.0f;
+    dst[i] = inside ? src[(image * w.height + row) * w.width + column] : T(0);
   }
 }
 
@@ -77,15 +82,29 @@ unsigned blocks_for(int64_t count) {
 
 }  // namespace
 
-void apply_epilogue(float* dst, int64_t count, const float* bias, int64_t channels, int64_t inner, const float* addend,
-                    const Activation& activation, cudaStream_t stream) {
-  if (bias && inner > 1) {
-    const int64_t vectors = count / inner;
-    const dim3 grid(blocks_for(inner), static_cast<unsigned>(vectors < 65535 ? vectors : 65535));
-    epilogue_kernel<<<grid, kThreads, 0, stream>>>(dst, inner, bias, channels, addend, activation, vectors);
+namespace {
+
+template <class T>
+void finish_elements(const Finish& f, cudaStream_t stream) {
+  T* dst = static_cast<T*>(f.dst);
+  const T *bias = static_cast<const T*>(f.bias), *addend = static_cast<const T*>(f.addend);
+  if (bias && f.inner > 1) {
+    const int64_t vectors = f.count / f.inner;
+    const dim3 grid(blocks_for(f.inner), static_cast<unsigned>(vectors < 65535 ? vectors : 65535));
+    epilogue_kernel<<<grid, kThreads, 0, stream>>>(dst, f.inner, bias, f.channels, addend, f.activation, vectors);
   } else {
-    row_epilogue_kernel<<<blocks_for(count), kThreads, 0, stream>>>(dst, count, bias, static_cast<uint32_t>(channels),
-                                                                    addend, activation);
+    row_epilogue_kernel<<<blocks_for(f.count), kThreads, 0, stream>>>(
+        dst, f.count, bias, static_cast<uint32_t>(f.channels), addend, f.activation);
+  }
+}
+
+}  // namespace
+
+void apply_epilogue(const Finish& finish, cudaStream_t stream) {
+  switch (finish.element) {
+    case Element::Float32: return finish_elements<float>(finish, stream);
+    case Element::Float16: return finish_elements<gopt_half>(finish, stream);
+    case Element::BFloat16: return finish_elements<gopt_bfloat16>(finish, stream);
   }
 }
 
@@ -94,7 +113,7 @@ void keep_busy(cudaStream_t stream) {
   wait_kernel<<<1, 1, 0, stream>>>(kCycles);
 }
 
-void unfold(float* dst, const float* src, const Convolution& c, cudaStream_t stream) {
+void unfold(void* dst, const void* src, const Convolution& c, cudaStream_t stream) {
   auto narrow = [](int64_t i) { return static_cast<uint32_t>(i); };
   Windows w{narrow(c.src[2]),
             narrow(c.src[3]),
@@ -111,7 +130,12 @@ void unfold(float* dst, const float* src, const Convolution& c, cudaStream_t str
     w.pads[a] = static_cast<int32_t>(c.pads[a]);
   }
   const int64_t count = c.src[0] * c.src[1] * c.weights[2] * c.weights[3] * c.dst[2] * c.dst[3];
-  unfold_kernel<<<blocks_for(count), kThreads, 0, stream>>>(dst, src, w, narrow(count));
+  const auto launch = [&](auto zero) {
+    using T = decltype(zero);
+    unfold_kernel<<<blocks_for(count), kThreads, 0, stream>>>(static_cast<T*>(dst), static_cast<const T*>(src), w,
+                                                              narrow(count));
+  };
+  size_of(c.element) == 2 ? launch(uint16_t{}) : launch(uint32_t{});
 }
 
 }  // namespace gopt_runtime

@@ -1,6 +1,6 @@
-// Convolutions by cuDNN or cuBLASLt and matrix products by cuBLASLt, in true fp32 or in TF32. The first run of each
-// measures the libraries' algorithms, with what follows fused where a library can, and keeps the fastest; later runs
-// only launch.
+// Convolutions by cuDNN or cuBLASLt and matrix products by cuBLASLt, in true fp32, in TF32 or of numbers of 16 bits;
+// sums are fp32. The first run of each measures the libraries' algorithms, with what follows fused where a library can,
+// and keeps the fastest; later runs only launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,6 +17,10 @@ struct Activation {
   float alpha = 0, beta = 0;  // Clip: lowest and highest; LeakyRelu, Elu: alpha
 };
 
+// What tensors lie in memory as.
+enum class Element { Float32, Float16, BFloat16 };
+constexpr int64_t size_of(Element element) { return element == Element::Float32 ? 4 : 2; }
+
 // Whose algorithms are measured.
 enum class Family { All, Dnn, Unfolded };
 
@@ -27,7 +31,8 @@ struct Convolution {
   int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
   Activation activation;
   Family family = Family::All;
-  bool tf32 = false;  // the tensor cores' arithmetic: operands of 11 bits, sums in fp32
+  Element element = Element::Float32;  // of all tensors
+  bool tf32 = false;                   // floats are rounded to 11 bits, for the tensor cores
 };
 
 // dst[b] = left[b] right[b], row-major; with `transposed` an operand lies as its transpose.
@@ -41,6 +46,8 @@ struct MatrixProduct {
   float scale = 1;
   std::vector<Axis> batch;
   Activation activation;
+  Element operands = Element::Float32;
+  Element result = Element::Float32;  // of bias and addend, too
   bool tf32 = false;
 };
 

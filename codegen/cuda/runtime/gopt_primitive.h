@@ -68,13 +68,21 @@ std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& c
 std::unique_ptr<Primitive> make_product(Shared& shared, const MatrixProduct& product);
 
 // dst = activation(dst + bias + addend); the bias's element of position i is i / inner mod channels.
-void apply_epilogue(float* dst, int64_t count, const float* bias, int64_t channels, int64_t inner, const float* addend,
-                    const Activation& activation, cudaStream_t stream);
+struct Finish {
+  Element element = Element::Float32;
+  void* dst = nullptr;
+  int64_t count = 0;
+  const void* bias = nullptr;
+  int64_t channels = 1, inner = 1;
+  const void* addend = nullptr;
+  Activation activation;
+};
+void apply_epilogue(const Finish& finish, cudaStream_t stream);
 
 // For half a millisecond.
 void keep_busy(cudaStream_t stream);
 
 // Every window of the source as a column: dst[image, channel, ky, kx, y, x].
-void unfold(float* dst, const float* src, const Convolution& convolution, cudaStream_t stream);
+void unfold(void* dst, const void* src, const Convolution& convolution, cudaStream_t stream);
 
 }  // namespace gopt_runtime

@@ -4,11 +4,20 @@
 namespace gopt_runtime {
 namespace {
 
+cudaDataType_t type_of(Element element) {
+  switch (element) {
+    case Element::Float32: return CUDA_R_32F;
+    case Element::Float16: return CUDA_R_16F;
+    case Element::BFloat16: return CUDA_R_16BF;
+  }
+  return CUDA_R_32F;
+}
+
 class MatrixLayout {
  public:
-  MatrixLayout(int64_t rows, int64_t columns, int32_t count, int64_t step) {
-    check(cublasLtMatrixLayoutCreate(&layout_, CUDA_R_32F, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
-                                     rows));
+  MatrixLayout(Element element, int64_t rows, int64_t columns, int32_t count, int64_t step) {
+    check(cublasLtMatrixLayoutCreate(&layout_, type_of(element), static_cast<uint64_t>(rows),
+                                     static_cast<uint64_t>(columns), rows));
     check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
     check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step));
   }
@@ -22,9 +31,9 @@ class MatrixLayout {
 };
 
 // Of a pointer and of all others that are so many elements after it.
-uint32_t alignment_of(const void* pointer, const std::vector<int64_t>& steps) {
+uint32_t alignment_of(const void* pointer, Element element, const std::vector<int64_t>& steps) {
   auto bits = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pointer));
-  for (int64_t step : steps) bits |= static_cast<uint64_t>(step) * sizeof(float);
+  for (int64_t step : steps) bits |= static_cast<uint64_t>(step * size_of(element));
   uint32_t alignment = 256;
   while (bits % alignment != 0) alignment /= 2;
   return alignment;
@@ -38,10 +47,11 @@ class LtProduct : public Primitive {
         workspace_(shared.workspace),
         p_(p),
         inner_(p.batch.empty() ? MatrixProduct::Axis{1, 0, 0} : p.batch.back()),
-        right_(p.right_transposed ? p.depth : p.columns, p.right_transposed ? p.columns : p.depth, count(),
+        right_(p.operands, p.right_transposed ? p.depth : p.columns, p.right_transposed ? p.columns : p.depth, count(),
                inner_.right_step),
-        left_(p.left_transposed ? p.rows : p.depth, p.left_transposed ? p.depth : p.rows, count(), inner_.left_step),
-        dst_(p.columns, p.rows, count(), p.rows * p.columns) {
+        left_(p.operands, p.left_transposed ? p.rows : p.depth, p.left_transposed ? p.depth : p.rows, count(),
+              inner_.left_step),
+        dst_(p.result, p.columns, p.rows, count(), p.rows * p.columns) {
     check(cublasLtMatmulDescCreate(&description_, p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
                                    CUDA_R_32F));
     const cublasOperation_t right = p.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
@@ -63,19 +73,19 @@ class LtProduct : public Primitive {
 
   bool launch(const Operands& o, cudaStream_t stream) override {
     const float beta = o.addend ? 1 : 0;
-    const int64_t size = p_.rows * p_.columns * inner_.count;
+    const int64_t size = p_.rows * p_.columns * inner_.count, bytes = size * size_of(p_.result);
     void* space = workspace_.at_least(workspace_size_);
     for (size_t i = 0; i < offsets_.size(); i++) {
-      float* dst = static_cast<float*>(o.dst) + static_cast<int64_t>(i) * size;
-      const float* addend = o.addend ? static_cast<const float*>(o.addend) + static_cast<int64_t>(i) * size : dst;
+      char* dst = static_cast<char*>(o.dst) + static_cast<int64_t>(i) * bytes;
+      const char* addend = o.addend ? static_cast<const char*>(o.addend) + static_cast<int64_t>(i) * bytes : dst;
       if (cublasLtMatmul(handle_, description_, &p_.scale, right(o, offsets_[i]), right_, left(o, offsets_[i]), left_,
                          &beta, addend, dst_, dst, dst_, &algorithm_, space, workspace_size_,
                          stream) != CUBLAS_STATUS_SUCCESS)
         return false;
     }
     if (bias_left_ || activation_left_)
-      apply_epilogue(static_cast<float*>(o.dst), size * static_cast<int64_t>(offsets_.size()),
-                     bias_left_ ? static_cast<const float*>(o.bias) : nullptr, p_.columns, 1, nullptr, p_.activation,
+      apply_epilogue({p_.result, o.dst, size * static_cast<int64_t>(offsets_.size()), bias_left_ ? o.bias : nullptr,
+                      p_.columns, 1, nullptr, p_.activation},
                      stream);
     return cudaGetLastError() == cudaSuccess;
   }
@@ -153,19 +163,21 @@ class LtProduct : public Primitive {
     const std::vector<int64_t> dst_steps{p_.batch.empty() && inner_.count == 1 ? 0 : p_.rows * p_.columns};
     for (const MatrixProduct::Axis& axis : p_.batch)
       left_steps.push_back(axis.left_step), right_steps.push_back(axis.right_step);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(o.weights, right_steps));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(o.src, left_steps));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(o.addend ? o.addend : o.dst, dst_steps));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(o.dst, dst_steps));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(o.weights, p_.operands, right_steps));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(o.src, p_.operands, left_steps));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(o.addend ? o.addend : o.dst, p_.result, dst_steps));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(o.dst, p_.result, dst_steps));
     const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, description_, right_, left_, dst_, dst_,
                                                                  preference, limit, candidates, &found);
     cublasLtMatmulPreferenceDestroy(preference);
     return status == CUBLAS_STATUS_SUCCESS && found > 0;
   }
 
-  const float* left(const Operands& o, const Offsets& at) const { return static_cast<const float*>(o.src) + at.left; }
-  const float* right(const Operands& o, const Offsets& at) const {
-    return static_cast<const float*>(o.weights) + at.right;
+  const char* left(const Operands& o, const Offsets& at) const {
+    return static_cast<const char*>(o.src) + at.left * size_of(p_.operands);
+  }
+  const char* right(const Operands& o, const Offsets& at) const {
+    return static_cast<const char*>(o.weights) + at.right * size_of(p_.operands);
   }
 
   const Blas& handle_;

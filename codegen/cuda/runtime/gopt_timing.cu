@@ -1,3 +1,4 @@
+#include "gopt_half.cuh"
 #include "gopt_timing.h"
 
 namespace gopt_runtime {
@@ -6,10 +7,11 @@ namespace {
 constexpr int kThreads = 256, kBlocks = 1024;
 constexpr size_t kSmallestCache = size_t{4} << 20;
 
-__global__ void refresh_floats_kernel(float* values, int64_t count) {
+template <class T>
+__global__ void refresh_kernel(T* values, int64_t count) {
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x) {
     const uint32_t mixed = (uint32_t)i * 2654435761u;
-    values[i] = (float)(mixed >> 8) * (1.0f / 16777216) - 0.5f;
+    values[i] = T((float)(mixed >> 8) * (1.0f / 16777216) - 0.5f);
   }
 }
 
@@ -55,10 +57,17 @@ class Event {
 
 }  // namespace
 
-void refresh_floats(char* at, int64_t bytes, cudaStream_t stream) {
-  const int64_t count = bytes / static_cast<int64_t>(sizeof(float));
-  refresh_floats_kernel<<<blocks_for(count), kThreads, 0, stream>>>(reinterpret_cast<float*>(at), count);
+namespace {
+template <class T>
+void refresh(char* at, int64_t bytes, cudaStream_t stream) {
+  const int64_t count = bytes / static_cast<int64_t>(sizeof(T));
+  refresh_kernel<<<blocks_for(count), kThreads, 0, stream>>>(reinterpret_cast<T*>(at), count);
 }
+}  // namespace
+
+void refresh_floats(char* at, int64_t bytes, cudaStream_t stream) { refresh<float>(at, bytes, stream); }
+void refresh_halves(char* at, int64_t bytes, cudaStream_t stream) { refresh<gopt_half>(at, bytes, stream); }
+void refresh_bfloats(char* at, int64_t bytes, cudaStream_t stream) { refresh<gopt_bfloat16>(at, bytes, stream); }
 
 void refresh_bytes(char* at, int64_t bytes, cudaStream_t stream) {
   refresh_bytes_kernel<<<blocks_for(bytes), kThreads, 0, stream>>>(at, bytes);

@@ -11,6 +11,8 @@ namespace gopt_runtime {
 
 // In [-0.5, 0.5), no two neighbours alike.
 void refresh_floats(char* at, int64_t bytes, cudaStream_t stream);
+void refresh_halves(char* at, int64_t bytes, cudaStream_t stream);
+void refresh_bfloats(char* at, int64_t bytes, cudaStream_t stream);
 // Zero: an index that is valid everywhere.
 void refresh_bytes(char* at, int64_t bytes, cudaStream_t stream);
 

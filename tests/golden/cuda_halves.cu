@@ -1,0 +1,67 @@
+// Launches of generated kernels, one function for each distinct kernel.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+struct gopt_half;
+struct gopt_bfloat16;
+void gopt_kernel_0(const float* __restrict__ in0, gopt_half* __restrict__ out, cudaStream_t stream);
+void gopt_kernel_1(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out, cudaStream_t stream);
+#include "gopt_half.cuh"
+#include "gopt_math.cuh"
+#include "kernels.h"
+
+static __global__ void __launch_bounds__(256) gopt_kernel_0_body(const float* __restrict__ in0, gopt_half* __restrict__ out) {
+  for (uint32_t row = blockIdx.x * (uint32_t)blockDim.x + threadIdx.x; row < 3072; row += gridDim.x * (uint32_t)blockDim.x) {
+    const int64_t i0 = row;
+    const float v1 = in0[i0];
+    out[i0] = gopt_half(gopt_within_half(v1));
+  }
+}
+
+void gopt_kernel_0(const float* __restrict__ in0, gopt_half* __restrict__ out, cudaStream_t stream) {
+  gopt_kernel_0_body<<<12, 256, 0, stream>>>(in0, out);
+}
+
+static __global__ void __launch_bounds__(64) gopt_kernel_1_body(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out) {
+  for (uint32_t row = blockIdx.x; row < 24; row += gridDim.x) {
+    const int64_t i0 = row;
+    float t5 = (-__builtin_inff());
+    for (int64_t r6 = 0 + threadIdx.x; r6 < 64; r6 += blockDim.x) {
+      const float v7 = (float)in0[64 * i0 + r6];
+      const float v8 = in1[r6];
+      const float v9 = (v7 * v8);
+      t5 = gopt_max<float>(t5, v9);
+    }
+    t5 = gopt_block_reduce(t5, [](auto a, auto b) { return gopt_max<float>(a, b); });
+    float t12 = 0.0f;
+    for (int64_t r13 = 0 + threadIdx.x; r13 < 64; r13 += blockDim.x) {
+      const float v14 = (float)in0[64 * i0 + r13];
+      const float v15 = in1[r13];
+      const float v16 = (v14 * v15);
+      const float v17 = (v16 - t5);
+      const float v18 = gopt_exp(v17);
+      t12 = t12 + v18;
+    }
+    t12 = gopt_block_reduce(t12, [](auto a, auto b) { return a + b; });
+    const float v19 = (1.0f / t12);
+    for (uint32_t lane = threadIdx.x; lane < 64; lane += blockDim.x) {
+      const int64_t i1 = lane;
+      const float v2 = (float)in0[64 * i0 + i1];
+      const float v3 = in1[i1];
+      const float v4 = (v2 * v3);
+      const float v10 = (v4 - t5);
+      const float v11 = gopt_exp(v10);
+      const float v20 = (v11 * v19);
+      const float v21 = gopt_exp(v20);
+      out[64 * i0 + i1] = v21;
+    }
+  }
+}
+
+void gopt_kernel_1(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out, cudaStream_t stream) {
+  gopt_kernel_1_body<<<24, 64, 0, stream>>>(in0, in1, out);
+}
+
