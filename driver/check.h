@@ -12,13 +12,13 @@ namespace gopt::driver {
 CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const CheckOptions& options, double operations,
                         uint64_t seed);
 
-// The graph's code, on the machine that it is for, against another meaning of the graph: the interpreter where that
-// takes a second, or code for the CPU where the target is another one; on ordinary inputs. Nothing where neither is
-// there, or the code cannot be run here.
 // Values that fp16 has no room for are stored in fp32: plans anew where there are any, and says how many. Of graphs
 // that can be run as they are. Errors: those of running the graph on this machine's CPU.
 Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, double operations);
 
+// The graph's code, on the machine that it is for, against another meaning of the graph: the interpreter where that
+// takes a second, or code for the CPU where the target is another one; on ordinary inputs. Nothing where neither is
+// there, or the code cannot be run here.
 std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations);
 // Where it was checked and failed, an error that says by how much and what may be done.
 Status must_agree(const CheckReport& code_check);

@@ -59,7 +59,7 @@ std::optional<PlannedGraph> CodeTimer::take(const Graph& graph) {
 }
 
 std::optional<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, PhaseClock& clock) {
-  const CostSource analytic{.roofline = machine_roofline(graph.graph())};
+  const CostSource analytic = analytic_costs(graph.graph());
   PlannedGraph other(graph.graph(), options.target, analytic);
   const auto plan = graph.plan(), other_plan = other.plan();
   if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return std::nullopt;

@@ -31,7 +31,7 @@ class Optimization {
  public:
   Optimization(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options)
       : options_(options),
-        costs_{.roofline = machine_roofline(graph)},
+        costs_(analytic_costs(graph)),
         original_(graph, options.target, costs_),
         kernels_(options, costs_, clock_),
         searches_(original_.graph(), rules, options, costs_, kernels_, clock_) {}

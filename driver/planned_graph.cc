@@ -7,8 +7,10 @@ std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
   return cache ? cached_kernel_costs(cache, std::move(analytic), known, unknown_factor) : std::move(analytic);
 }
 
+CostSource analytic_costs(const Graph& model) { return {.roofline = machine_roofline(model)}; }
+
 Result<CostSource> costs_of_run(const Graph& graph, const DriverOptions& options, const Outcome& outcome) {
-  CostSource source{.roofline = machine_roofline(graph)};
+  CostSource source = analytic_costs(graph);
   if (!outcome.has_measured_costs) return source;
   GOPT_ASSIGN_OR_RETURN(KernelCache cache, KernelCache::load(options.cache));
   cache.choose_machine(outcome.machine);
@@ -24,8 +26,7 @@ PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& 
 
 Result<const Plan*> PlannedGraph::made(std::optional<Plan>& plan, const Target& target) {
   if (!plan) {
-    const auto costs =
-        target.kind == target_.kind ? costs_.make() : CostSource{.roofline = machine_roofline(graph_)}.make();
+    const auto costs = target.kind == target_.kind ? costs_.make() : analytic_costs(graph_).make();
     GOPT_ASSIGN_OR_RETURN(plan, make_plan(graph_, target, *costs));
   }
   return &*plan;

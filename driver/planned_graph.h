@@ -20,6 +20,8 @@ struct CostSource {
   std::vector<KernelSpec> known;
   std::unique_ptr<KernelCosts> make(double unknown_factor = 1) const;
 };
+// Analytic ones for runs of this model.
+CostSource analytic_costs(const Graph& model);
 // Those that an optimization of the graph went by; what it timed is in the cache now. Errors: those of reading that.
 Result<CostSource> costs_of_run(const Graph& graph, const DriverOptions& options, const Outcome& outcome);
 
