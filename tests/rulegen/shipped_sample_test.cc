@@ -21,9 +21,11 @@ TEST(ShippedSample, IsProvedAgain) {
   }
 }
 
-// A twentieth of the rules for classes of operators, and every rule for siblings.
-TEST(ShippedSample, RulesForClassesAreProvedAgain) {
-  for (const auto& [file, stride] : {std::pair("/elementwise.rules", 19), std::pair("/siblings.rules", 1)}) {
+// A twentieth of the rules for classes of operators and of those that are corrected, a tenth of those for windows, and
+// every rule for siblings.
+TEST(ShippedSample, RulesOfScriptsAreProvedAgain) {
+  for (const auto& [file, stride] : {std::pair("/elementwise.rules", 19), std::pair("/siblings.rules", 1),
+                                     std::pair("/corrected.rules", 19), std::pair("/spatial.rules", 9)}) {
     const auto database = load_rules(std::string(GOPT_RULES_FOLDER) + file);
     ASSERT_TRUE(database.ok()) << database.error().message;
     for (size_t i = 0; i < database->rules.size(); i += static_cast<size_t>(stride)) expect_proved(database->rules[i]);

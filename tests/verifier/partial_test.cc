@@ -44,7 +44,7 @@ TEST_P(PartialRule, IsEqualInsideAndDiffersOutside) {
   const RewriteRule& rule = partial->rule;
   const auto left = meaning_of(rule.left), right = meaning_of(rule.right);
   size_t inside = 0, outside = 0;
-  for (const RegionSample& sample : sample_region(rule, *left, *right, 0, 0, 6, 40, 4711)) {
+  for (const RegionSample& sample : sample_region(rule, *left, *right, 0, {{0, 6}, {}}, 40, 4711)) {
     for (size_t flat = 0; flat < sample.agrees.size(); flat++) {
       const std::vector<int64_t> position = position_at(sample, flat);
       const bool in = std::any_of(rule.regions[0].begin(), rule.regions[0].end(),

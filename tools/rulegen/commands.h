@@ -12,6 +12,7 @@ namespace gopt::cli {
 Command add_generate(CLI::App& app, Ranks& ranks, const Hold& hold);
 Command add_verify(CLI::App& app, const Hold& hold);
 Command add_derive(CLI::App& app);
+Command add_correct(CLI::App& app);
 Command add_show(CLI::App& app);
 Command add_audit(CLI::App& app);
 Command add_scan(CLI::App& app);

@@ -23,6 +23,7 @@ int run(gopt::Ranks& ranks, int argc, char** argv) {
   const std::pair<const char*, std::pair<const char*, std::function<Command(CLI::App&)>>> commands[] = {
       {"verify", {"prove rules files again", verify}},
       {"derive", {"say which rules follow from others, and how", add_derive}},
+      {"correct", {"make full rules of those that hold on a part of the output", add_correct}},
       {"show", {"print a rule as algebra, with its proof or counterexample", add_show}},
       {"check-log", {"check logs of proofs, without the prover", add_check_log}},
       {"scan", {"run rules in floats and say which lose range, digits or finite values", add_scan}},

@@ -14,13 +14,23 @@ std::vector<int64_t> position_at(const RegionSample& sample, size_t flat) {
   return position;
 }
 
+Cond shapes_agree(const SideMeaning& left, const SideMeaning& right) {
+  Cond all;
+  for (const Requirement& r : right.requirements) all = all && r.cond;
+  for (size_t o = 0; o < left.outputs.size(); o++)
+    for (size_t axis = 0; axis < left.outputs[o].shape.size(); axis++)
+      all = all && equal(left.outputs[o].shape[axis], right.outputs[o].shape[axis]);
+  return all;
+}
+
 std::vector<RegionSample> sample_region(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
-                                        size_t output, int64_t low, int64_t high, size_t count, uint64_t seed) {
+                                        size_t output, const ExtentDraws& extents, size_t count, uint64_t seed) {
   constexpr int64_t kMaxPositions = 400;
   constexpr size_t kDraws = 40;  // for each sample wanted
   constexpr int kRounds = 2;
   SizeSampler sampler(rule_symbols(rule), extent_symbols(rule), left_condition(rule, left));
-  sampler.set_extents({low, high});
+  sampler.set_extents(extents.usual);
+  sampler.set_pool(extents.larger);
   RuleEvaluator evaluator(rule, left, right);
   std::mt19937_64 random(seed);
   std::vector<RegionSample> samples;

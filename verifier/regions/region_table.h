@@ -18,8 +18,17 @@ struct RegionSample {
 
 std::vector<int64_t> position_at(const RegionSample& sample, size_t flat);
 
+// What the right side needs beyond the left, so that samples are of sizes at which both are defined.
+Cond shapes_agree(const SideMeaning& left, const SideMeaning& right);
+
+// What extents are drawn from; one of `larger` now and then.
+struct ExtentDraws {
+  Range usual;
+  std::vector<int64_t> larger;
+};
+
 // Samples of one output, both sides defined and of one shape there.
 std::vector<RegionSample> sample_region(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
-                                        size_t output, int64_t low, int64_t high, size_t count, uint64_t seed);
+                                        size_t output, const ExtentDraws& extents, size_t count, uint64_t seed);
 
 }  // namespace gopt::verifier

@@ -11,12 +11,25 @@ namespace gopt::verifier {
 namespace {
 
 constexpr size_t kSamples = 36;
-constexpr int64_t kLargestExtent = 6;
+constexpr int64_t kLargestExtent = 6, kBeyond = 5;
 
 bool agrees_everywhere(const std::vector<RegionSample>& samples) {
   return std::all_of(samples.begin(), samples.end(), [](const RegionSample& s) {
     return std::find(s.agrees.begin(), s.agrees.end(), false) == s.agrees.end();
   });
+}
+
+// Extents that samples have: up to 6, and where a kernel is as large as that, some beyond it.
+ExtentDraws extents_of(const RewriteRule& rule) {
+  int64_t largest = 0;
+  for (const RuleVariable& variable : rule.variables)
+    for (const Index& extent : *variable.type.shape)
+      if (extent.is_constant()) largest = std::max(largest, extent.constant());
+  ExtentDraws draws{{1, kLargestExtent}, {}};
+  if (largest + 2 <= kLargestExtent) return draws;
+  draws.usual = {1, 3};
+  for (int64_t extent = largest; extent < largest + kBeyond; extent++) draws.larger.push_back(extent);
+  return draws;
 }
 
 struct Region {
@@ -30,7 +43,7 @@ std::optional<Region> find_region(const RewriteRule& rule, const SideMeaning& le
   Region region;
   bool differs = false;
   for (size_t o = 0; o < left.outputs.size(); o++) {
-    const auto samples = sample_region(rule, left, right, o, 1, kLargestExtent, kSamples, seed + o);
+    const auto samples = sample_region(rule, left, right, o, extents_of(rule), kSamples, seed + o);
     if (samples.empty()) return std::nullopt;
     region.boxes.emplace_back();
     if (agrees_everywhere(samples)) continue;
@@ -86,16 +99,6 @@ size_t count_admitted(const RewriteRule& rule, const SideMeaning& left, const Co
     admitted += evaluate(condition, sizes) == true;
   }
   return admitted;
-}
-
-// What the right side needs beyond the left, so that samples are of sizes at which both are defined.
-Cond shapes_agree(const SideMeaning& left, const SideMeaning& right) {
-  Cond all;
-  for (const Requirement& r : right.requirements) all = all && r.cond;
-  for (size_t o = 0; o < left.outputs.size(); o++)
-    for (size_t axis = 0; axis < left.outputs[o].shape.size(); axis++)
-      all = all && equal(left.outputs[o].shape[axis], right.outputs[o].shape[axis]);
-  return all;
 }
 
 }  // namespace

@@ -126,8 +126,8 @@ Verification RuleVerifier::decide_partial() {
 
 std::optional<Counterexample> RuleVerifier::differs_in_region(size_t output) const {
   const std::vector<Box>& boxes = rule_.regions[output];
-  const auto samples = sample_region(rule_, task_.left, task_.right, output, 0, 5, solver_.limits().rule.region_samples,
-                                     options_.seed + 7);
+  const auto samples = sample_region(rule_, task_.left, task_.right, output, {{0, 5}, {}},
+                                     solver_.limits().rule.region_samples, options_.seed + 7);
   for (const RegionSample& sample : samples) {
     const bool agrees =
         boxes.empty() ? agrees_on(Box(), sample)
