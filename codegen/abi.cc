@@ -46,6 +46,7 @@ namespace {
 constexpr const char* kFixedExtents = R"(
 int gopt_extent_count(void) { return 0; }
 const char* gopt_extent_name(int) { return nullptr; }
+int64_t gopt_extent_maximum(int) { return -1; }
 int gopt_size_count(void) { return 1; }
 const int64_t* gopt_size(int) { return nullptr; }
 int gopt_set_extents(gopt_model*, const int64_t*) { return 0; }

@@ -3,23 +3,28 @@
 #include <algorithm>
 
 #include "gopt/buffer_root.h"
+#include "sizes.h"
 
 namespace gopt::codegen {
 
 Location locate(const Plan& plan, BufferId id) {
-  const auto [lies_in, inside] = root_of(plan, id);
-  const Buffer& root = plan.buffer(lies_in);
-  if (root.place == BufferPlace::Input || root.place == BufferPlace::Output) return {root.place, inside, root.offset};
-  return {root.place, root.offset + inside, 0};
+  const BufferRoot at = root_of(plan, id);
+  const Buffer& root = plan.buffer(at.buffer);
+  const bool is_bound = root.place == BufferPlace::Input || root.place == BufferPlace::Output;
+  if (is_bound) return {root.place, at.inside, root.offset};
+  const bool is_laid_out_later = root.place == BufferPlace::Arena && !plan.target.open.empty();
+  if (is_laid_out_later) return {root.place, at.inside, static_cast<int64_t>(at.buffer)};
+  return {root.place, Index(root.offset) + at.inside, 0};
 }
 
-std::string pointer_text(const Location& location) {
-  const std::string plus = location.offset == 0 ? "" : " + " + std::to_string(location.offset);
+std::string pointer_text(const Location& location, const std::vector<OpenExtent>& open) {
+  const std::string plus = location.offset == Index(0) ? "" : " + " + size_text(location.offset, open),
+                    number = "[" + std::to_string(location.number) + "]";
   switch (location.place) {
     case BufferPlace::Weight: return "weights" + plus;
-    case BufferPlace::Arena: return "arena" + plus;
-    case BufferPlace::Input: return "(const char*)inputs[" + std::to_string(location.number) + "]" + plus;
-    case BufferPlace::Output: return "(char*)outputs[" + std::to_string(location.number) + "]" + plus;
+    case BufferPlace::Arena: return "arena" + (open.empty() ? "" : " + at" + number) + plus;
+    case BufferPlace::Input: return "(const char*)inputs" + number + plus;
+    case BufferPlace::Output: return "(char*)outputs" + number + plus;
   }
   return "";
 }

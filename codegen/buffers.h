@@ -12,13 +12,15 @@ namespace gopt::codegen {
 
 struct Location {
   BufferPlace place;
-  int64_t offset = 0;  // bytes; of Input and Output within the tensor
-  int64_t number = 0;  // Input, Output
+  Index offset;        // bytes; of Input and Output within the tensor, of an arena that is laid out at run time in it
+  int64_t number = 0;  // Input, Output; of such an arena the buffer
+  friend bool operator==(const Location&, const Location&) = default;
 };
 Location locate(const Plan& plan, BufferId id);
 
-// "weights + 128", "arena + 0", "inputs[1]", "outputs[0] + 64": a char pointer.
-std::string pointer_text(const Location& location);
+// "weights + 128", "arena + 0", "inputs[1]", "outputs[0] + 64", and where extents are open "arena + at[3] + 4 * n0": a
+// char pointer.
+std::string pointer_text(const Location& location, const std::vector<OpenExtent>& open = {});
 
 // Weight buffers by offset; one of those that share a place.
 std::vector<BufferId> weight_buffers(const Plan& plan);

@@ -11,7 +11,11 @@ SizedPlans of_one_size(const Plan& plan) {
   SizedPlans plans;
   plans.inputs = graph_inputs(plan.graph);
   plans.outputs = graph_outputs(plan.graph);
-  plans.sizes = {{{}, plan}};
+  for (const OpenExtent& extent : plan.target.open) plans.extents.push_back(atom(extent.symbol).name);
+  if (plan.target.open.empty())
+    plans.sizes = {{{}, plan}};
+  else
+    plans.general = plan;
   return plans;
 }
 
@@ -33,7 +37,7 @@ Result<EmittedCode> emit(const Plan& plan, const std::string& prefix) {
 }
 
 Result<EmittedCode> emit(SizedPlans plans, const std::string& prefix) {
-  GOPT_CHECK(!plans.sizes.empty(), "a model has a size");
+  GOPT_CHECK(!plans.sizes.empty() || plans.general, "a model has a size");
   for (const SizedPlans::Size& size : plans.sizes)
     if (size.plan.target.kind != TargetKind::Cpu) return Error{"code for several sizes is made for --target cpu alone"};
   GOPT_RETURN_IF_ERROR(codegen::share_weights(plans));

@@ -113,8 +113,10 @@ Result<Call> prepared(const std::vector<ModelValue>& wanted, const std::vector<M
     call.inputs.push_back(inputs[i].bytes().data());
   }
   for (const ModelValue& output : made) {
-    call.bytes.emplace_back(static_cast<size_t>(element_count(output.type.static_shape())) *
-                            size_bytes(output.type.element));
+    // No numbers that what is not written could pass for.
+    call.bytes.emplace_back(
+        static_cast<size_t>(element_count(output.type.static_shape())) * size_bytes(output.type.element),
+        std::byte{0xff});
     call.outputs.push_back(call.bytes.back().data());
   }
   return call;
@@ -256,7 +258,7 @@ Result<std::vector<std::pair<std::string, double>>> LoadedModel::profile(const s
       return Error{state_->error(state_->model)};
   std::vector<std::pair<std::string, double>> table;
   for (size_t i = 0; i < milliseconds.size(); i++)
-    if (state_->sizes.size() < 2 || milliseconds[i] > 0)
+    if (state_->extents.empty() || milliseconds[i] > 0)
       table.emplace_back(state_->kernel_name(static_cast<int>(i)), milliseconds[i]);
   return table;
 }

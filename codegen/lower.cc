@@ -92,15 +92,16 @@ class Flattener {
   Expr flat(int input, const std::vector<Index>& subscripts) {
     const Buffer& b = buffer(input);
     std::vector<Index> inside;
-    for (size_t d = 0; d < subscripts.size(); d++) inside.push_back(bounded(loads(subscripts[d]), b.dims[d]));
-    return read(input, {b.layout.offset(b.dims, inside)});
+    const Shape& shape = shape_of(b);
+    for (size_t d = 0; d < subscripts.size(); d++) inside.push_back(bounded(loads(subscripts[d]), shape[d]));
+    return read(input, {b.layout.offset(shape, inside)});
   }
 
   // A subscript that is itself a loaded number is kept within the tensor whatever the number.
-  static Index bounded(const Index& subscript, int64_t extent) {
+  static Index bounded(const Index& subscript, const Index& extent) {
     const auto id = subscript.as_atom();
     if (!id || atom(*id).kind != AtomKind::Load || atom(*id).subscripts.size() != 1) return subscript;
-    return load_index(atom(*id).input, {atom(*id).subscripts[0], Index(extent)});
+    return load_index(atom(*id).input, {atom(*id).subscripts[0], extent});
   }
 
   Index loads(const Index& index) {
@@ -108,7 +109,7 @@ class Flattener {
       const Buffer& b = buffer(input);
       std::vector<Index> inner;
       for (const Index& s : subscripts) inner.push_back(loads(s));
-      return load_index(input, {b.layout.offset(b.dims, inner)});
+      return load_index(input, {b.layout.offset(shape_of(b), inner)});
     });
   }
 
@@ -123,23 +124,31 @@ struct Traversal {
   Cond inside;  // false in the padding of a blocked layout
 };
 
-Traversal traverse(const std::vector<int64_t>& dims, const Layout& layout) {
+Traversal traverse(const Shape& shape, const Layout& layout) {
   Traversal t;
-  t.subscripts.resize(dims.size());
-  const std::vector<size_t> axes = layout.axes(dims.size());
-  const std::vector<int64_t> extents = layout.extents(dims);
+  t.subscripts.resize(shape.size());
+  const std::vector<size_t> axes = layout.axes(shape.size());
+  const Shape extents = layout.extents(shape);
   for (size_t k = 0; k < axes.size(); k++) {
     const size_t axis = axes[k];
     const bool is_lane = layout.is_blocked() && k + 1 == axes.size();
-    t.loops.push_back({symbol_atom(is_lane ? "@lane" : "@i" + std::to_string(axis)), 0, extents[k]});
+    t.loops.push_back({symbol_atom(is_lane ? "@lane" : "@i" + std::to_string(axis)), Index(0), extents[k]});
     const Index at = Index::from_atom(t.loops.back().symbol);
     t.subscripts[axis] = is_lane ? Index(layout.lanes()) * t.subscripts[axis] + at : at;
-    if (is_lane && dims[axis] % layout.lanes() != 0) t.inside = less(t.subscripts[axis], Index(dims[axis]));
+    if (is_lane && modulo(shape[axis], Index(layout.lanes())) != Index(0))
+      t.inside = less(t.subscripts[axis], shape[axis]);
   }
   return t;
 }
 
 }  // namespace
+
+std::optional<int64_t> usual(const Index& index, const std::vector<OpenExtent>& open) {
+  if (index.is_constant()) return index.constant();
+  Environment sizes;
+  for (const OpenExtent& extent : open) sizes[extent.symbol] = extent.usual;
+  return evaluate(index, sizes);
+}
 
 Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
   const Buffer& out = plan.buffer(kernel.output_buffers[0]);
@@ -149,15 +158,16 @@ Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
   for (BufferId b : kernel.input_buffers) body.inputs.push_back(plan.buffer(b).element);
   Composer composer(kernel);
   GOPT_ASSIGN_OR_RETURN(const TensorExpr tensor, composer.compose(kernel.outputs[0]));
-  const Traversal t = traverse(out.dims, out.layout);
+  const Shape& shape = shape_of(out);
+  const Traversal t = traverse(shape, out.layout);
   const Expr element = select(t.inside, tensor.at(t.subscripts), constant(0));
   const Expr flat = Flattener(plan, kernel)(element);
-  Ranges ranges;
-  for (const Loop& loop : t.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
-  body.value = simplify(flat, ranges);
-  body.offset = simplify(out.layout.offset(out.dims, t.subscripts), ranges);
-  for (const Loop& loop : t.loops)
-    if (loop.extent() != 1) body.loops.push_back(loop);
+  body.open = plan.target.open;
+  body.loops = t.loops;
+  const Known known = known_of(body);
+  body.value = simplify(flat, known);
+  body.offset = simplify(out.layout.offset(shape, t.subscripts), known);
+  std::erase_if(body.loops, [](const Loop& loop) { return loop.extent() == Index(1); });
   return body;
 }
 

@@ -13,8 +13,8 @@ namespace gopt::codegen {
 // A loop variable over [low, high).
 struct Loop {
   AtomId symbol;
-  int64_t low = 0, high = 0;
-  int64_t extent() const { return high - low; }
+  Index low, high;
+  Index extent() const { return high - low; }
 };
 
 struct KernelBody {
@@ -23,10 +23,14 @@ struct KernelBody {
   ElementType output = ElementType::Undefined;
   bool narrows = false;  // the output is stored in fewer bits than its type in the graph has
   std::vector<ElementType> inputs;
+  std::vector<OpenExtent> open;  // which are symbols in loops, offsets and guards
   // Reads are read(i, {offset}). Loads within indexes are load(i, {offset}) or load(i, {offset, bound}): clamped to [0,
   // bound).
   Expr value;
 };
+
+// At the usual sizes of open extents; nothing where it depends on more than these.
+std::optional<int64_t> usual(const Index& index, const std::vector<OpenExtent>& open);
 
 // Of a Generated or Reorder kernel. Errors: a definition that cannot be made, with the node.
 Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel);

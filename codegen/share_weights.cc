@@ -65,10 +65,13 @@ Status with_weight(const Buffer& buffer, const std::function<void(std::span<cons
 Status share_weights(SizedPlans& plans) {
   std::map<std::pair<Hash128, int64_t>, int64_t> places;  // by content
   int64_t end = 0;
-  for (SizedPlans::Size& size : plans.sizes) {
+  std::vector<Plan*> all;
+  for (SizedPlans::Size& size : plans.sizes) all.push_back(&size.plan);
+  if (plans.general) all.push_back(&*plans.general);
+  for (Plan* plan : all) {
     std::map<int64_t, int64_t> moved;  // from the plan's own offset; several buffers may share one
-    for (const BufferId id : weight_buffers(size.plan)) {
-      const Buffer& buffer = size.plan.buffer(id);
+    for (const BufferId id : weight_buffers(*plan)) {
+      const Buffer& buffer = plan->buffer(id);
       Hash128 content{};
       GOPT_RETURN_IF_ERROR(with_weight(buffer, [&](std::span<const char> bytes) {
         content = hash_bytes({bytes.data(), bytes.size()});
@@ -77,7 +80,7 @@ Status share_weights(SizedPlans& plans) {
       if (is_new) end += aligned_size(std::max<int64_t>(1, buffer.size_bytes));
       moved[buffer.offset] = place->second;
     }
-    for (Buffer& buffer : size.plan.buffers)
+    for (Buffer& buffer : plan->buffers)
       if (buffer.place == BufferPlace::Weight && !buffer.is_view) buffer.offset = moved.at(buffer.offset);
   }
   return Unit{};

@@ -23,8 +23,8 @@ namespace {
 
 class Mapper {
  public:
-  Mapper(const IndexMap& index, const ReadFunction& read, const Ranges* ranges = nullptr)
-      : index_(index), read_(read), ranges_(ranges) {}
+  Mapper(const IndexMap& index, const ReadFunction& read, const Known* known = nullptr)
+      : index_(index), read_(read), known_(known) {}
 
   Expr operator()(const Expr& e) {
     if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
@@ -43,7 +43,7 @@ class Mapper {
     }
     if (e->kind == ExprKind::Size) return size_of(index_(e->index));
     if (e->kind == ExprKind::Select) {
-      const Cond cond = ranges_ ? gopt::simplify(e->cond, *ranges_) : map_cond(e->cond, index_);
+      const Cond cond = known_ ? simplify(e->cond, *known_) : map_cond(e->cond, index_);
       if (cond.is_true()) return (*this)(e->args[0]);
       if (cond.is_false()) return (*this)(e->args[1]);
       return select(cond, (*this)(e->args[0]), (*this)(e->args[1]));
@@ -58,7 +58,7 @@ class Mapper {
 
   const IndexMap& index_;
   const ReadFunction& read_;
-  const Ranges* ranges_;  // that decide guards, where given
+  const Known* known_;  // what decides guards, where given
   std::unordered_map<const Expr::Node*, Expr> memo_;
 };
 
@@ -86,27 +86,69 @@ Index map_loads(const Index& index, const std::function<Index(int, const std::ve
 
 namespace {
 
-void add_binder_ranges(const Expr& e, Ranges& ranges) {
-  if (e->kind == ExprKind::Reduce)
-    for (const Binder& b : e->binders) {
-      const int64_t extent = b.extent.as_constant().value_or(0);
-      auto [it, inserted] = ranges.try_emplace(b.symbol, Range{0, extent - 1});
-      // Sibling reductions share names: the wider range holds for both.
-      if (!inserted) it->second.high = std::max(it->second.high, extent - 1);
-    }
-  for (const Expr& a : e->args) add_binder_ranges(a, ranges);
+// Sibling reductions share names: what holds for both is the wider range.
+void add_binder(const Binder& b, Known& known) {
+  if (const auto extent = b.extent.as_constant()) {
+    auto [it, inserted] = known.numbers.try_emplace(b.symbol, Range{0, *extent - 1});
+    if (!inserted) it->second.high = std::max(it->second.high, *extent - 1);
+  }
+  if (!known.bounds) return;
+  const Index last = b.extent - Index(1);
+  const auto [it, inserted] = known.bounds->spans.try_emplace(b.symbol, SymbolBounds::Span{Index(0), last});
+  if (inserted || it->second.high == last) return;
+  const SymbolBounds sizes{known.bounds->sizes, {}};
+  if (gopt::is_surely_nonnegative(last - it->second.high, sizes))
+    it->second.high = last;
+  else if (!gopt::is_surely_nonnegative(it->second.high - last, sizes))
+    it->second.high = it->second.high + last + Index(1);  // no less than either
+}
+
+void add_binders(const Expr& e, Known& known, std::set<const Expr::Node*>& seen) {
+  if (!seen.insert(e.get()).second) return;
+  for (const Binder& b : e->binders) add_binder(b, known);
+  for (const Expr& a : e->args) add_binders(a, known, seen);
 }
 
 }  // namespace
 
-Expr simplify(const Expr& e, const Ranges& ranges) {
-  Ranges all = ranges;
-  add_binder_ranges(e, all);
+Known known_of(const KernelBody& body) {
+  Known known;
+  for (const Loop& loop : body.loops)
+    if (loop.low.is_constant() && loop.high.is_constant())
+      known.numbers[loop.symbol] = {loop.low.constant(), loop.high.constant() - 1};
+  if (body.open.empty()) return known;
+  known.bounds.emplace();
+  for (const OpenExtent& extent : body.open) known.bounds->sizes.insert(extent.symbol);
+  for (const Loop& loop : body.loops) known.bounds->spans[loop.symbol] = {loop.low, loop.high - Index(1)};
+  return known;
+}
+
+Known with_binders(const Expr& e, Known known) {
+  std::set<const Expr::Node*> seen;
+  add_binders(e, known, seen);
+  return known;
+}
+
+Index simplify(const Index& index, const Known& known) {
+  const Index r = gopt::simplify(index, known.numbers);
+  return known.bounds ? gopt::simplify(r, *known.bounds) : r;
+}
+Cond simplify(const Cond& cond, const Known& known) {
+  const Cond r = gopt::simplify(cond, known.numbers);
+  return known.bounds ? gopt::simplify(r, *known.bounds) : r;
+}
+bool is_surely_nonnegative(const Index& index, const Known& known) {
+  if (const auto range = range_of(index, known.numbers)) return range->low >= 0;
+  return known.bounds && gopt::is_surely_nonnegative(index, *known.bounds);
+}
+
+Expr simplify(const Expr& e, const Known& known) {
+  const Known all = with_binders(e, known);
   // A binder's symbol with a range of one value must stay a symbol of its loop, which reduce() has removed already.
   const IndexMap simplify_index = [&all](const Index& i) {
-    Index r = gopt::simplify(i, all);
+    Index r = simplify(i, all);
     for (int round = 0; round < 3; round++) {
-      Index again = gopt::simplify(r, all);
+      Index again = simplify(r, all);
       if (again == r) break;
       r = std::move(again);
     }
@@ -170,9 +212,9 @@ void for_each_read(const Expr& e, const std::function<void(const Expr&)>& visit)
 namespace {
 
 // True where outer * extent + inner would serve every index as well as the two symbols do.
-bool walk_together(const std::vector<Index>& indexes, AtomId outer, AtomId inner, int64_t extent) {
+bool walk_together(const std::vector<Index>& indexes, AtomId outer, AtomId inner, const Index& extent) {
   for (const Index& i : indexes) {
-    const auto a = coefficient(i, outer), b = coefficient(i, inner);
+    const auto a = slope(i, outer), b = slope(i, inner);
     if (!a || !b || *a != *b * extent) return false;
   }
   return true;
@@ -197,11 +239,10 @@ Expr merge_binders(const Expr& e, std::unordered_map<const Expr::Node*, Expr>& m
     Expr::Node node = *e;
     for (Expr& a : node.args) a = merge_binders(a, memo);
     for (size_t i = 0; i + 1 < node.binders.size();) {
-      const auto outer = node.binders[i].extent.as_constant(), inner = node.binders[i + 1].extent.as_constant();
-      if (outer && inner &&
-          walk_together(all_indexes(node.args[0]), node.binders[i].symbol, node.binders[i + 1].symbol, *inner)) {
+      const Index outer = node.binders[i].extent, inner = node.binders[i + 1].extent;
+      if (walk_together(all_indexes(node.args[0]), node.binders[i].symbol, node.binders[i + 1].symbol, inner)) {
         node.args[0] = without_symbol(node.args[0], node.binders[i].symbol);
-        node.binders[i + 1].extent = Index(*outer * *inner);
+        node.binders[i + 1].extent = outer * inner;
         node.binders.erase(node.binders.begin() + static_cast<long>(i));
       } else {
         i++;
@@ -217,14 +258,14 @@ Expr merge_binders(const Expr& e, std::unordered_map<const Expr::Node*, Expr>& m
 void merge_loops(KernelBody& body) {
   for (size_t i = body.loops.size(); i-- > 1;) {
     Loop &outer = body.loops[i - 1], &inner = body.loops[i];
-    if (outer.low != 0 || inner.low != 0) continue;
+    if (outer.low != Index(0) || inner.low != Index(0)) continue;
     std::vector<Index> indexes = all_indexes(body.value);
     indexes.push_back(body.offset);
     if (!walk_together(indexes, outer.symbol, inner.symbol, inner.high)) continue;
     const Substitution zero{{outer.symbol, Index(0)}};
     body.value = without_symbol(body.value, outer.symbol);
     body.offset = substitute(body.offset, zero);
-    inner.high *= outer.high;
+    inner.high = inner.high * outer.high;
     body.loops.erase(body.loops.begin() + static_cast<long>(i - 1));
   }
 }
@@ -247,18 +288,13 @@ std::vector<const Atom*> divisions(const KernelBody& body) {
 
 int64_t gcd(int64_t a, int64_t b) { return b == 0 ? a : gcd(b, a % b); }
 
-Ranges ranges_of(const KernelBody& body) {
-  Ranges ranges;
-  for (const Loop& loop : body.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
-  return ranges;
-}
-
 // The body with a loop's symbol replaced.
 KernelBody with_symbol(KernelBody body, AtomId symbol, const Index& value) {
   const Substitution parts{{symbol, value}};
   body.value = map_expr(body.value, [&](const Index& i) { return substitute(i, parts); });
-  body.value = simplify(body.value, ranges_of(body));
-  body.offset = gopt::simplify(substitute(body.offset, parts), ranges_of(body));
+  const Known known = known_of(body);
+  body.value = simplify(body.value, known);
+  body.offset = simplify(substitute(body.offset, parts), known);
   return body;
 }
 
@@ -271,20 +307,22 @@ std::vector<KernelBody> split_loop(const KernelBody& body, int round) {
     for (size_t l = 0; l < body.loops.size(); l++) {
       const Loop loop = body.loops[l];
       const auto step = coefficient(division->numerator, loop.symbol);
-      if (!step || *step == 0 || loop.low != 0) continue;
-      const int64_t tile = division->denominator.constant() / gcd(division->denominator.constant(), std::abs(*step));
-      if (tile <= 1 || tile >= loop.high) continue;
+      if (!step || *step == 0 || loop.low != Index(0) || !loop.high.is_constant()) continue;
+      const int64_t tile = division->denominator.constant() / gcd(division->denominator.constant(), std::abs(*step)),
+                    extent = loop.high.constant();
+      if (tile <= 1 || tile >= extent) continue;
       KernelBody main = body;
-      const Loop outer{symbol_atom("@s" + std::to_string(round)), 0, loop.high / tile}, inner{loop.symbol, 0, tile};
+      const Loop outer{symbol_atom("@s" + std::to_string(round)), Index(0), Index(extent / tile)},
+          inner{loop.symbol, Index(0), Index(tile)};
       main.loops[l] = outer;
       main.loops.insert(main.loops.begin() + static_cast<long>(l) + 1, inner);
       main = with_symbol(std::move(main), loop.symbol,
                          Index(tile) * Index::from_atom(outer.symbol) + Index::from_atom(inner.symbol));
       if (divisions(main).size() >= before.size()) continue;
-      if (loop.high % tile == 0) return {main};
+      if (extent % tile == 0) return {main};
       KernelBody rest = body;
-      rest.loops[l] = {loop.symbol, 0, loop.high % tile};
-      const int64_t start = loop.high / tile * tile;
+      rest.loops[l] = {loop.symbol, Index(0), Index(extent % tile)};
+      const int64_t start = extent / tile * tile;
       return {main, with_symbol(std::move(rest), loop.symbol, Index(start) + Index::from_atom(loop.symbol))};
     }
   }
@@ -322,12 +360,9 @@ void collect_guards(const Expr& e, std::vector<Index>& out, std::set<const Expr:
 
 int64_t ceil_of(int64_t a, int64_t b) { return a / b + ((a % b != 0) && ((a < 0) == (b < 0))); }
 
-// Positions of the loop at which some guard becomes decided, or changes.
-std::set<int64_t> break_points(const KernelBody& body, const Loop& loop) {
-  std::vector<Index> guards;
-  std::set<const Expr::Node*> seen;
-  collect_guards(body.value, guards, seen);
-  Ranges others = ranges_of(body);
+// Positions of a loop over numbers at which some guard becomes decided, or changes.
+std::set<int64_t> break_points(const std::vector<Index>& guards, const KernelBody& body, const Loop& loop) {
+  Ranges others = known_of(body).numbers;
   others.erase(loop.symbol);
   std::set<int64_t> points;
   for (const Index& guard : guards) {
@@ -338,10 +373,44 @@ std::set<int64_t> break_points(const KernelBody& body, const Loop& loop) {
     for (int64_t r : {rest->low, rest->high}) {
       // a * s + r >= 0 from this s on (a > 0), or up to just before it (a < 0).
       const int64_t point = *a > 0 ? ceil_of(-r, *a) : ceil_of(r + 1, -*a);
-      if (point > loop.low && point < loop.high) points.insert(point);
+      if (point > loop.low.constant() && point < loop.high.constant()) points.insert(point);
     }
   }
   return points;
+}
+
+// Those of a loop whose bounds are open, in their order, as far as it is seen that they lie in the loop, and in which
+// order: of guards on nothing but the loop and sizes.
+std::vector<Index> open_break_points(const std::vector<Index>& guards, const KernelBody& body, const Loop& loop) {
+  std::vector<Index> points;
+  const SymbolBounds sizes{known_of(body).bounds.value_or(SymbolBounds{}).sizes, {}};
+  const auto is_before = [&](const Index& a, const Index& b) { return gopt::is_surely_nonnegative(b - a, sizes); };
+  for (const Index& guard : guards) {
+    const auto a = coefficient(guard, loop.symbol);
+    if (!a || std::abs(*a) != 1) continue;
+    const Index rest = guard - Index(*a) * Index::from_atom(loop.symbol);
+    const Index point = *a > 0 ? -rest : rest + Index(1);
+    std::set<AtomId> symbols;
+    collect_symbols(point, symbols);
+    const bool is_of_sizes = std::ranges::all_of(symbols, [&](AtomId s) { return sizes.sizes.contains(s); });
+    if (!is_of_sizes || has_load(point) || std::ranges::find(points, point) != points.end()) continue;
+    if (point == loop.low || point == loop.high || !is_before(loop.low, point) || !is_before(point, loop.high))
+      continue;
+    auto place = points.begin();
+    while (place != points.end() && is_before(*place, point)) ++place;
+    if (std::all_of(place, points.end(), [&](const Index& later) { return is_before(point, later); }))
+      points.insert(place, point);
+  }
+  return points;
+}
+
+std::vector<Index> parts_of(const KernelBody& body, const Loop& loop) {
+  std::vector<Index> guards;
+  std::set<const Expr::Node*> seen;
+  collect_guards(body.value, guards, seen);
+  if (!loop.low.is_constant() || !loop.high.is_constant()) return open_break_points(guards, body, loop);
+  const std::set<int64_t> points = break_points(guards, body, loop);
+  return {points.begin(), points.end()};
 }
 
 void split_box(const KernelBody& body, size_t l, std::vector<KernelBody>& out) {
@@ -349,16 +418,15 @@ void split_box(const KernelBody& body, size_t l, std::vector<KernelBody>& out) {
     out.push_back(body);
     return;
   }
-  std::set<int64_t> points = break_points(body, body.loops[l]);
+  std::vector<Index> points = parts_of(body, body.loops[l]);
   if (points.size() + 1 > kMaxBoxes || out.size() + points.size() + 1 > 2 * kMaxBoxes) points.clear();
-  points.insert(body.loops[l].high);
-  int64_t low = body.loops[l].low;
-  for (int64_t high : points) {
+  points.push_back(body.loops[l].high);
+  Index low = body.loops[l].low;
+  for (const Index& high : points) {
     KernelBody part = body;
     part.loops[l].low = low;
     part.loops[l].high = high;
-    const Ranges ranges = ranges_of(part);
-    part.value = simplify(part.value, ranges);
+    part.value = simplify(part.value, known_of(part));
     split_box(part, l + 1, out);
     low = high;
   }

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "gopt/bounds.h"
 #include "gopt/expr.h"
 #include "lower.h"
 
@@ -20,8 +21,20 @@ Cond map_cond(const Cond& cond, const IndexMap& index);
 // Replaces each load within an index.
 Index map_loads(const Index& index, const std::function<Index(int input, const std::vector<Index>& subscripts)>& load);
 
-// With indexes and guards simplified under the ranges, those of binders included.
-Expr simplify(const Expr& e, const Ranges& ranges);
+// What a kernel's loops say of their symbols: as numbers, and where extents are open also as expressions of them.
+struct Known {
+  Ranges numbers;
+  std::optional<SymbolBounds> bounds;
+};
+Known known_of(const KernelBody& body);
+// With binders' ranges added: also of those within reductions.
+Known with_binders(const Expr& e, Known known);
+Index simplify(const Index& index, const Known& known);
+Cond simplify(const Cond& cond, const Known& known);
+bool is_surely_nonnegative(const Index& index, const Known& known);
+
+// With indexes and guards simplified by what is known, and by the ranges of binders.
+Expr simplify(const Expr& e, const Known& known);
 
 // The constant a of index = a * symbol + rest, where rest does not depend on the symbol; nothing where it is not
 // linear.

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "transform.h"
-
 namespace gopt::codegen {
 
 std::string type_name(Scalar scalar) {
@@ -79,21 +77,9 @@ std::string stored(const std::string& text, Scalar from, ElementType to) {
   return scalar_of(to) == Scalar::Int && to != ElementType::Int64 ? "(" + storage_name(to) + ")" + value : value;
 }
 
-Writer::Writer(const KernelBody& body, Ranges ranges) : body_(body), ranges_(std::move(ranges)) {
+Writer::Writer(const KernelBody& body) : body_(body), known_(with_binders(body.value, known_of(body))) {
   scopes_.emplace_back();
   root_ = &scopes_.back();
-  std::vector<Expr> pending{body.value};
-  std::set<const Expr::Node*> seen;
-  while (!pending.empty()) {
-    const Expr e = pending.back();
-    pending.pop_back();
-    if (!seen.insert(e.get()).second) continue;
-    for (const Binder& b : e->binders) {
-      auto [it, inserted] = ranges_.try_emplace(b.symbol, Range{0, b.extent.as_constant().value_or(1) - 1});
-      if (!inserted) it->second.high = std::max(it->second.high, b.extent.as_constant().value_or(1) - 1);
-    }
-    pending.insert(pending.end(), e->args.begin(), e->args.end());
-  }
 }
 
 Scope& Writer::add_scope(Scope& parent) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "lower.h"
+#include "transform.h"
 
 namespace gopt::codegen {
 
@@ -24,6 +25,8 @@ std::string literal(double value, Scalar scalar);
 // An expression of one type as another.
 std::string converted(const std::string& text, Scalar from, Scalar to);
 std::string stored(const std::string& text, Scalar from, ElementType to);
+
+constexpr int64_t kMaxRow = 4096;  // floats on the stack
 
 // One loop body, or the function's body, or a branch.
 struct Scope {
@@ -48,8 +51,7 @@ struct Scope {
 
 class Writer {
  public:
-  // `ranges` of the loops' symbols; those of binders are added.
-  Writer(const KernelBody& body, Ranges ranges);
+  explicit Writer(const KernelBody& body);
 
   Scope& root() { return *root_; }
   Scope& add_scope(Scope& parent);
@@ -62,8 +64,14 @@ class Writer {
 
   bool pragmas = true;  // whether vector loops are marked for OpenMP
   // The vector loop that runs over a whole row from 0: what a reduction over the row computes of each of its elements
-  // is kept for it.
-  std::optional<std::pair<AtomId, int64_t>> row;  // its symbol and extent
+  // is kept for it, in an array of so many.
+  struct Row {
+    AtomId symbol;
+    Index extent;
+    int64_t capacity;
+  };
+  std::optional<Row> row;
+  bool keeps_row = false;  // something was kept
 
  private:
   friend class ReductionWriter;
@@ -93,7 +101,7 @@ class Writer {
   std::string array_value(const Expr& e, Scope& lanes, Scalar type);
 
   const KernelBody& body_;
-  Ranges ranges_;
+  Known known_;
   std::deque<Scope> scopes_;
   Scope* root_;
   int counter_ = 0;

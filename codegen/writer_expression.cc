@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sizes.h"
 #include "transform.h"
 #include "writer.h"
 
@@ -28,11 +29,10 @@ std::string Writer::atom_text(AtomId id, const Scope& scope) const {
       for (const Scope* s = &scope; s; s = s->parent)
         for (const auto& [symbol, name] : s->bound)
           if (symbol == id) return name;
-      GOPT_CHECK(false, "symbol " + a.name + " outside its loop");
+      return size_name(id, body_.open);
     case AtomKind::FloorDiv: {
-      const auto range = range_of(a.numerator, ranges_);
       const std::string n = index_text(a.numerator, scope), d = index_text(a.denominator, scope);
-      if (range && range->low >= 0) return "((" + n + ") / " + d + ")";
+      if (is_surely_nonnegative(a.numerator, known_)) return "((" + n + ") / " + d + ")";
       return "gopt_floor_div(" + n + ", " + d + ")";
     }
     case AtomKind::Load: {
@@ -44,26 +44,8 @@ std::string Writer::atom_text(AtomId id, const Scope& scope) const {
   return "";
 }
 
-// Terms in the order of their text: that of atoms depends on what was made before.
 std::string Writer::index_text(const Index& index, const Scope& scope) const {
-  std::vector<std::pair<bool, std::string>> terms;  // negative ones last
-  for (const Index::Term& term : index.terms()) {
-    std::vector<std::string> factors;
-    for (AtomId id : term.atoms) factors.push_back(atom_text(id, scope));
-    std::sort(factors.begin(), factors.end());
-    std::string product;
-    if (term.coefficient != 1 && term.coefficient != -1) product = std::to_string(std::abs(term.coefficient));
-    for (const std::string& factor : factors) product += (product.empty() ? "" : " * ") + factor;
-    terms.emplace_back(term.coefficient < 0, std::move(product));
-  }
-  if (terms.empty()) return std::to_string(index.constant());
-  std::sort(terms.begin(), terms.end());
-  std::string text;
-  for (const auto& [negative, product] : terms)
-    text += negative ? (text.empty() ? "-" : " - ") + product : (text.empty() ? "" : " + ") + product;
-  if (index.constant() > 0) text += " + " + std::to_string(index.constant());
-  if (index.constant() < 0) text += " - " + std::to_string(-index.constant());
-  return text;
+  return codegen::index_text(index, [&](AtomId id) { return atom_text(id, scope); });
 }
 
 std::string Writer::cond_text(const Cond& cond, const Scope& scope) const {

@@ -96,7 +96,7 @@ bool ReductionWriter::unit_stride(AtomId symbol) {
 bool ReductionWriter::prefers_lanes(AtomId lane, int64_t lane_count) {
   if (unit_stride(lane)) return true;
   for (const Binder& b : e_->binders)
-    if (unit_stride(b.symbol) && b.extent.as_constant().value_or(0) >= 8) return false;
+    if (unit_stride(b.symbol) && usual(b.extent, w_.body_.open).value_or(0) >= 8) return false;
   return lane_count >= 8;
 }
 
@@ -105,7 +105,7 @@ void ReductionWriter::order_binders(std::optional<AtomId> lane) {
   binders_ = e_->binders;
   if (lane) return;
   for (size_t i = 0; i < binders_.size(); i++) {
-    if (!unit_stride(binders_[i].symbol) || binders_[i].extent.as_constant().value_or(0) < 4) continue;
+    if (!unit_stride(binders_[i].symbol) || usual(binders_[i].extent, w_.body_.open).value_or(0) < 4) continue;
     std::rotate(binders_.begin() + static_cast<long>(i), binders_.begin() + static_cast<long>(i) + 1, binders_.end());
     return;
   }
@@ -174,15 +174,13 @@ std::string ReductionWriter::close(const LoopPart& part, const std::string& prag
 
 // Threads of a block divide the innermost loop: the longest goes there.
 void ReductionWriter::share() {
-  auto extent = [](const Binder& b) { return b.extent.as_constant().value_or(0); };
+  auto extent = [&](const Binder& b) { return usual(b.extent, w_.body_.open).value_or(0); };
   auto longest = std::max_element(binders_.begin(), binders_.end(),
                                   [&](const Binder& a, const Binder& b) { return extent(a) < extent(b); });
   if (longest != binders_.end() && extent(binders_.back()) < 32) std::rotate(longest, longest + 1, binders_.end());
 }
 
 namespace {
-
-constexpr int64_t kMaxRow = 4096;  // floats on the stack
 
 bool contains(const Expr& e, const Expr& part, std::set<const Expr::Node*>& seen) {
   if (e == part) return true;
@@ -200,10 +198,9 @@ Expr with_symbol(const Expr& e, AtomId symbol, AtomId by) {
 // The exponentials that softmax sums, for one.
 bool ReductionWriter::serves_row(const Expr& body) const {
   if (!w_.row || parts_.size() != 1 || !parts_[0].lows.empty() || !parts_[0].highs.empty()) return false;
-  if (binders_[0].extent.as_constant() != w_.row->second || w_.row->second > kMaxRow || !w_.is_expensive(body))
-    return false;
+  if (binders_[0].extent != w_.row->extent || w_.row->capacity > kMaxRow || !w_.is_expensive(body)) return false;
   std::set<const Expr::Node*> seen;
-  return contains(w_.body_.value, with_symbol(body, binders_[0].symbol, w_.row->first), seen);
+  return contains(w_.body_.value, with_symbol(body, binders_[0].symbol, w_.row->symbol), seen);
 }
 
 std::string ReductionWriter::write_scalar(Scope& scope) {
@@ -249,9 +246,10 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
   inner.code += vector ? vector_step(name, value) : name + " = " + combine(name, value) + ";\n";
   if (serves_row(body)) {
     const std::string row = w_.fresh("a");
-    scope.code += "alignas(64) " + type_name(type_) + " " + row + "[" + std::to_string(w_.row->second) + "];\n";
+    w_.keeps_row = true;
+    scope.code += "alignas(64) " + type_name(type_) + " " + row + "[" + std::to_string(w_.row->capacity) + "];\n";
     inner.code += row + "[" + parts_[0].name + "] = " + value + ";\n";
-    w_.remember(scope, with_symbol(body, binders_[0].symbol, w_.row->first), row, type_, true);
+    w_.remember(scope, with_symbol(body, binders_[0].symbol, w_.row->symbol), row, type_, true);
   }
   for (size_t i = parts_.size(); i-- > 0;) {
     const bool innermost = i + 1 == parts_.size();

@@ -6,12 +6,11 @@
 #include "draw_inputs.h"
 #include "gopt/interpreter.h"
 #include "half_range.h"
+#include "open_check.h"
 
 namespace gopt::driver {
 namespace {
 
-// About the interpreter's second or two for all kinds of inputs; beyond that, compiling both graphs is quicker.
-constexpr double kInterpretOften = 1e8;
 constexpr double kInterpretBelow = 1e9;  // where there is no code: some seconds
 constexpr const char *kInterpreter = "interpreter", *kCpu = "cpu", *kCuda = "cuda";
 
@@ -147,8 +146,9 @@ Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, doub
 }
 
 std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations) {
-  if (options.check.engine == CheckEngine::Off || !is_whole(graph.graph()) || has_symbolic_inputs(graph.graph()))
-    return std::nullopt;
+  if (options.check.engine == CheckEngine::Off) return std::nullopt;
+  if (graph.is_open()) return check_open_code(graph, options);
+  if (!is_whole(graph.graph()) || has_symbolic_inputs(graph.graph())) return std::nullopt;
   const bool interprets = operations < kInterpretOften;
   if (!interprets && options.target.kind != TargetKind::Cuda) return std::nullopt;
   Tolerance tolerance = options.check.tolerance;

@@ -52,7 +52,7 @@ class Optimization {
     }
     if (options_.wants_code) {
       GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
-      outcome_.plan = *plan;
+      keep_plan(*plan);
     }
     if (options_.wants_plans) add_plans();
     tell_of_run();
@@ -242,11 +242,17 @@ class Optimization {
     if (is_other && outcome_.latency && result_) outcome_.latency->plan = print_plan(**result().plan());
   }
 
+  // A rewrite may have taken away what the original requires of open extents.
+  void keep_plan(const Plan& plan) {
+    outcome_.plan = plan;
+    add_demands(outcome_.plan->demands, size_demands(original_.graph(), options_.target.open));
+  }
+
   void add_plans() {
     const Running running(clock_, "planning");
     const auto original = original_.plan(), plan = result().plan();
     if (original.ok()) outcome_.original_plan = **original;
-    if (plan.ok()) outcome_.plan = **plan;
+    if (plan.ok()) keep_plan(**plan);
     if (!plan.ok()) outcome_.plan_note = plan.error().message;
   }
 

@@ -31,6 +31,8 @@ class PlannedGraph {
 
   const Graph& graph() const { return graph_; }
   bool is_for_gpu() const { return target_.kind == TargetKind::Cuda; }
+  // Plans and code hold for any size of open extents.
+  bool is_open() const { return !target_.open.empty(); }
   // For the target. Errors: what cannot be planned.
   Result<const Plan*> plan();
   // For this machine's CPU: the plan's own code, where that is the target. Errors: those of planning and building.

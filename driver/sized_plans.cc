@@ -11,7 +11,7 @@ namespace gopt {
 namespace {
 
 // The symbols that inputs have as an extent of their own, in their order.
-std::vector<AtomId> open_extents(const Graph& graph) {
+std::vector<AtomId> open_symbols(const Graph& graph) {
   std::vector<AtomId> symbols;
   for (const Value& input : graph.inputs())
     for (const Index& extent : *input.type().shape)
@@ -31,6 +31,20 @@ Status check_inputs_say_all(const Graph& open, const std::vector<AtomId>& extent
                      atom(symbol).name + " by itself, which would say how large it is; fix it with --shape"};
   }
   return Unit{};
+}
+
+Result<std::vector<AtomId>> checked_symbols(const Graph& open) {
+  for (const Value& input : open.inputs())
+    if (!input.type().shape) return Error{"input " + input.node->name + " has no known rank; give it with --shape"};
+  const std::vector<AtomId> extents = open_symbols(open);
+  GOPT_RETURN_IF_ERROR(check_inputs_say_all(open, extents));
+  return extents;
+}
+
+bool is_leading(const Graph& graph, AtomId symbol) {
+  return std::ranges::any_of(graph.inputs(), [&](const Value& input) {
+    return !input.type().shape->empty() && (*input.type().shape)[0].as_atom() == symbol;
+  });
 }
 
 // Values of the open extents at a size.
@@ -105,16 +119,81 @@ void choose_rows(SizedPlans& plans, const ReadModelAt& read_at) {
   }
 }
 
+bool are_allowed(const std::vector<SizeDemand>& demands, const std::vector<OpenExtent>& open) {
+  Environment sizes;
+  for (const OpenExtent& extent : open) sizes[extent.symbol] = extent.usual;
+  return std::ranges::all_of(demands,
+                             [&](const SizeDemand& demand) { return evaluate(demand.cond, sizes).value_or(true); });
+}
+
+// Sizes at which the model has a meaning, where those above are none: extents that are equal, or another's sum.
+void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
+  constexpr size_t kMostTries = 100000;
+  const std::vector<SizeDemand> demands = size_demands(graph, open);
+  if (are_allowed(demands, open)) return;
+  std::set<int64_t> candidates{1, 2};
+  for (const OpenExtent& a : open)
+    for (const OpenExtent& b : open) candidates.insert({a.usual, a.usual + 1, a.usual + b.usual});
+  const std::vector<int64_t> choices(candidates.rbegin(), candidates.rend());
+  std::vector<OpenExtent> tried = open;
+  for (size_t k = 0; k < kMostTries; k++) {
+    size_t rest = k;
+    for (OpenExtent& extent : tried) {
+      extent.usual = choices[rest % choices.size()];
+      extent.usual = std::min(extent.usual, extent.maximum.value_or(extent.usual));
+      rest /= choices.size();
+    }
+    if (rest > 0) return;  // all were tried
+    if (!are_allowed(demands, tried)) continue;
+    open = tried;
+    return;
+  }
+}
+
 }  // namespace
+
+Result<std::vector<OpenExtent>> open_extents(const Graph& graph, const Extents& usual, const Extents& maxima) {
+  constexpr int64_t kUsualBatch = 8, kUsualExtent = 128;
+  GOPT_ASSIGN_OR_RETURN(const std::vector<AtomId> symbols, checked_symbols(graph));
+  std::vector<OpenExtent> open;
+  Extents unknown = maxima;
+  for (const AtomId symbol : symbols) {
+    const std::string& name = atom(symbol).name;
+    OpenExtent extent{symbol, is_leading(graph, symbol) ? kUsualBatch : kUsualExtent};
+    if (const auto given = usual.find(name); given != usual.end()) extent.usual = given->second;
+    if (const auto most = maxima.find(name); most != maxima.end()) {
+      if (most->second < 1) return Error{"the maximum of " + name + " is at least 1"};
+      extent.maximum = most->second;
+      extent.usual = std::min(extent.usual, most->second);
+      unknown.erase(name);
+    }
+    open.push_back(extent);
+  }
+  choose_allowed(graph, open);
+  if (!unknown.empty()) {
+    std::string names;
+    for (const OpenExtent& extent : open) names += (names.empty() ? "" : ", ") + atom(extent.symbol).name;
+    return Error{"a maximum is given of '" + unknown.begin()->first + "', which is no open extent of the model; " +
+                 (names.empty() ? "it has none" : "they are " + names)};
+  }
+  return open;
+}
+
+void add_general(SizedPlans& plans, Plan general) {
+  if (plans.sizes.empty()) {
+    plans.open = general.graph;
+    plans.inputs = graph_inputs(general.graph);
+    plans.outputs = graph_outputs(general.graph);
+    for (const OpenExtent& extent : general.target.open) plans.extents.push_back(atom(extent.symbol).name);
+  }
+  plans.general = std::move(general);
+}
 
 Result<SizedPlans> join_sizes(const Graph& open, const std::vector<Plan>& plans, const ReadModelAt& read_at) {
   GOPT_CHECK(!plans.empty(), "a model has a size");
   SizedPlans joined;
   joined.open = open;
-  for (const Value& input : open.inputs())
-    if (!input.type().shape) return Error{"input " + input.node->name + " has no known rank; give it with --shape"};
-  const std::vector<AtomId> extents = open_extents(open);
-  GOPT_RETURN_IF_ERROR(check_inputs_say_all(open, extents));
+  GOPT_ASSIGN_OR_RETURN(const std::vector<AtomId> extents, checked_symbols(open));
   for (const AtomId symbol : extents) joined.extents.push_back(atom(symbol).name);
   std::vector<Environment> values;
   for (const Plan& plan : plans) {
@@ -155,13 +234,21 @@ class SizesChecker {
 
   Status run() {
     GOPT_ASSIGN_OR_RETURN(const auto joint, compile_sizes(plans_, options_.target.threads));
+    std::unique_ptr<RunnableModel> any;
+    if (plans_.general) {
+      GOPT_ASSIGN_OR_RETURN(any, compile_plan(*plans_.general, options_.target.threads));
+    }
     for (const SizedPlans::Size& size : plans_.sizes) {
       GOPT_ASSIGN_OR_RETURN(const auto own, compile_plan(size.plan, options_.target.threads));
       GOPT_ASSIGN_OR_RETURN(const auto inputs, own->draw(options_.seed + 1));
       GOPT_ASSIGN_OR_RETURN(const auto expected, own->run(inputs));
       GOPT_ASSIGN_OR_RETURN(const auto found, joint->run(inputs));
       GOPT_RETURN_IF_ERROR(must_agree(expected, found, size, "the code for all sizes"));
-      if (plans_.rows) GOPT_RETURN_IF_ERROR(check_parts(*joint, size, inputs, expected));
+      if (any) {
+        GOPT_ASSIGN_OR_RETURN(const auto by_any, any->run(inputs));
+        GOPT_RETURN_IF_ERROR(must_agree(expected, by_any, size, "the code for any size"));
+      }
+      if (plans_.rows && !any) GOPT_RETURN_IF_ERROR(check_parts(*joint, size, inputs, expected));
     }
     return Unit{};
   }

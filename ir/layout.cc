@@ -31,23 +31,38 @@ std::vector<int64_t> Layout::extents(const std::vector<int64_t>& dims) const {
   return extents;
 }
 
+Shape Layout::extents(const Shape& shape) const {
+  Shape extents;
+  for (size_t axis : axes(shape.size())) extents.push_back(shape[axis]);
+  if (is_blocked()) {
+    extents[1] = ceil_div(shape[1], Index(lanes_));
+    extents.back() = Index(lanes_);
+  }
+  return extents;
+}
+
+Index Layout::elements(const Shape& shape) const {
+  Index count(1);
+  for (const Index& extent : extents(shape)) count = count * extent;
+  return count;
+}
+
 int64_t Layout::bytes(const std::vector<int64_t>& dims, ElementType element) const {
   return element_count(extents(dims)) * static_cast<int64_t>(size_bytes(element));
 }
 
-Index Layout::offset(const std::vector<int64_t>& dims, const std::vector<Index>& subscripts) const {
+Index Layout::offset(const Shape& shape, const std::vector<Index>& subscripts) const {
   std::vector<Index> at;
-  for (size_t axis : axes(dims.size())) at.push_back(subscripts[axis]);
+  for (size_t axis : axes(shape.size())) at.push_back(subscripts[axis]);
   if (is_blocked()) {
     at[1] = floor_div(subscripts[1], Index(lanes_));
     at.back() = modulo(subscripts[1], Index(lanes_));
   }
-  const std::vector<int64_t> sizes = extents(dims);
-  Index offset;
-  int64_t stride = 1;
+  const Shape sizes = extents(shape);
+  Index offset, stride(1);
   for (size_t d = sizes.size(); d-- > 0;) {
-    offset += at[d] * Index(stride);
-    stride *= sizes[d];
+    offset += at[d] * stride;
+    stride = stride * sizes[d];
   }
   return offset;
 }

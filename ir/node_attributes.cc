@@ -1,6 +1,17 @@
 #include "gopt/node_attributes.h"
 
+#include <algorithm>
+
 namespace gopt {
+
+bool has_number_attributes(const Node& node) {
+  const auto is_number = [](const Index& i) { return i.is_constant(); };
+  return std::all_of(node.attributes.begin(), node.attributes.end(), [&](const auto& attribute) {
+    const auto* one = std::get_if<Index>(&attribute.second);
+    const auto* several = std::get_if<std::vector<Index>>(&attribute.second);
+    return (!one || is_number(*one)) && (!several || std::all_of(several->begin(), several->end(), is_number));
+  });
+}
 
 std::vector<int64_t> ints_or(const Node& node, const char* name, std::vector<int64_t> otherwise) {
   auto it = node.attributes.find(name);

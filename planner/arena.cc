@@ -1,9 +1,9 @@
-// Lifetimes, in-place results and the arena: largest buffers first, each at the lowest offset that no buffer alive at
-// the same time takes.
+// Lifetimes, in-place results and the arena.
 #include <algorithm>
 
 #include "buffers.h"
 #include "gopt/buffer_root.h"
+#include "gopt/runtime/gopt_arena.h"
 
 namespace gopt::planner {
 namespace {
@@ -11,6 +11,12 @@ namespace {
 void touch(BufferLife& life, int kernel) {
   if (life.first < 0) life.first = kernel;
   life.last = std::max(life.last, kernel);
+}
+
+// At any size of open extents.
+bool is_as_large(const Buffer& a, const Buffer& b) {
+  return a.layout.elements(shape_of(a)) * Index(static_cast<int64_t>(size_bytes(a.element))) ==
+         b.layout.elements(shape_of(b)) * Index(static_cast<int64_t>(size_bytes(b.element)));
 }
 
 // The result of a library kernel goes where the tensor lies that it adds, when nobody reads that afterwards.
@@ -25,6 +31,7 @@ void add_in_place(Plan& plan) {
       const Buffer &from = plan.buffer(operand), &to = plan.buffer(out), &whole = plan.buffer(root);
       if (to.is_view || to.place != BufferPlace::Arena || whole.place != BufferPlace::Arena) continue;
       if (from.size_bytes != whole.size_bytes || from.size_bytes != to.size_bytes || from.layout != to.layout) continue;
+      if (!is_as_large(from, whole) || !is_as_large(from, to)) continue;
       if (lives[static_cast<uint32_t>(root)].last > static_cast<int>(k)) continue;
       bool also_source = false;
       for (size_t i = 0; i < kernel.input_buffers.size(); i++)
@@ -35,6 +42,7 @@ void add_in_place(Plan& plan) {
       result.is_view = true;
       result.parent = root;
       result.offset = 0;
+      result.inside = Index(0);
       touch(lives[static_cast<uint32_t>(root)], lives[static_cast<uint32_t>(out)].last);
     }
   }
@@ -45,30 +53,16 @@ void add_in_place(Plan& plan) {
 void place_buffers(Plan& plan) {
   add_in_place(plan);
   const std::vector<BufferLife> lives = buffer_lives(plan);
-  std::vector<uint32_t> order;
-  for (uint32_t b = 0; b < plan.buffers.size(); b++)
-    if (!plan.buffers[b].is_view && plan.buffers[b].place == BufferPlace::Arena && lives[b].first >= 0)
-      order.push_back(b);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](uint32_t a, uint32_t b) { return plan.buffers[a].size_bytes > plan.buffers[b].size_bytes; });
-  std::vector<uint32_t> placed;  // by offset
-  for (uint32_t b : order) {
-    int64_t offset = 0;
-    const int64_t size = aligned_size(plan.buffers[b].size_bytes);
-    for (uint32_t other : placed) {
-      const bool together = lives[other].first <= lives[b].last && lives[b].first <= lives[other].last;
-      if (!together) continue;
-      if (plan.buffers[other].offset >= offset + size) break;
-      const int64_t end = plan.buffers[other].offset + aligned_size(plan.buffers[other].size_bytes);
-      offset = std::max(offset, end);
-    }
-    plan.buffers[b].offset = offset;
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), b,
-                         [&](uint32_t x, uint32_t y) { return plan.buffers[x].offset < plan.buffers[y].offset; }),
-        b);
-    plan.arena_bytes = std::max(plan.arena_bytes, offset + size);
+  std::vector<uint32_t> buffers;
+  std::vector<gopt_runtime::Piece> pieces;
+  for (uint32_t b = 0; b < plan.buffers.size(); b++) {
+    const Buffer& buffer = plan.buffers[b];
+    if (buffer.is_view || buffer.place != BufferPlace::Arena || lives[b].first < 0) continue;
+    buffers.push_back(b);
+    pieces.push_back({aligned_size(buffer.size_bytes), lives[b].first, lives[b].last, 0});
   }
+  plan.arena_bytes = gopt_runtime::place_pieces(pieces);
+  for (size_t i = 0; i < buffers.size(); i++) plan.buffers[buffers[i]].offset = pieces[i].offset;
 }
 
 }  // namespace gopt::planner
@@ -76,9 +70,13 @@ void place_buffers(Plan& plan) {
 namespace gopt {
 
 BufferRoot root_of(const Plan& plan, BufferId id) {
-  int64_t offset = 0;
-  for (; plan.buffer(id).is_view; id = plan.buffer(id).parent) offset += plan.buffer(id).offset;
-  return {id, offset};
+  BufferRoot root;
+  for (; plan.buffer(id).is_view; id = plan.buffer(id).parent) {
+    root.offset += plan.buffer(id).offset;
+    root.inside += plan.buffer(id).inside;
+  }
+  root.buffer = id;
+  return root;
 }
 
 int64_t aligned_size(int64_t bytes) {

@@ -40,6 +40,7 @@ struct NodeCover {
 
 struct ValueCover {
   std::vector<int64_t> dims;
+  Shape shape;                                   // the same where open extents are symbols: what holds at any size
   ElementType element = ElementType::Undefined;  // the graph's
   ElementType stored = ElementType::Undefined;   // in memory: of 16 bits where precision says so
   bool is_kept = false;                          // stored as it is for its range: whoever reads it has to, too
@@ -49,8 +50,10 @@ struct ValueCover {
   std::vector<Use> uses;   // by nodes
   // A view: it lies inside another value, so many elements (of that value's layout) from its start.
   int parent = -1;
-  int64_t parent_offset = 0;
+  Index parent_offset;
   int64_t count() const;
+  Index elements() const;  // at any size
+  bool is_empty() const;   // at any size
 };
 
 struct CoverOptions {
@@ -67,7 +70,7 @@ struct Cover {
   CoverOptions options;
   std::vector<NodeCover> nodes;  // by NodeId
   std::vector<ValueCover> values;
-  Environment sizes;  // of symbols, when tolerant
+  Environment sizes;  // of symbols
   int layout_classes = 0;
   // Of each class of values that have to lie alike; of those beyond the end, `layout`.
   std::vector<Layout> layouts;
@@ -80,7 +83,7 @@ struct Cover {
   }
   const ValueCover& of(const Value& value) const { return values[index_of(value)]; }
   const Node& node(uint32_t id) const { return *graph.nodes()[id]; }
-  uint32_t root_of(uint32_t value, int64_t* offset = nullptr) const;  // the value that it lies in, through all views
+  uint32_t root_of(uint32_t value, Index* offset = nullptr) const;  // the value that it lies in, through all views
 };
 
 // What does not depend on layouts, then what does: the second half for one choice of layouts after another. Errors: a

@@ -100,7 +100,7 @@ class FusionChooser {
   bool only_elementwise_user(uint32_t id) const {
     const ValueCover& value = result(id);
     return value.uses.size() == 1 && op_info(cover_.node(value.uses[0].node).op).has(kElementwise) &&
-           result(value.uses[0].node).dims == value.dims && value.layout == result(value.uses[0].node).layout;
+           result(value.uses[0].node).shape == value.shape && value.layout == result(value.uses[0].node).layout;
   }
 
   bool fits(uint32_t id) const {

@@ -29,6 +29,10 @@ int64_t rows_by_weights(const Plan& plan, const Kernel& kernel) {
   const bool is_matrix = element_count(std::span(w).first(w.size() - 2)) == 1;
   if (weights(plan, kernel).place != BufferPlace::Weight || !is_matrix) return 0;
   if (kernel.nodes[0]->is(OpKind::Gemm) && int_or(*kernel.nodes[0], "transA", 0) != 0) return 0;
+  // The runtime knows how many there are.
+  const Shape& shape = shape_of(result(plan, kernel));
+  const bool is_open = !std::all_of(shape.begin(), shape.end(), [](const Index& i) { return i.is_constant(); });
+  if (is_open && !plan.target.open.empty()) return 0;
   return element_count(y) / std::max<int64_t>(1, y.back());
 }
 // Loops of our own that read each weight once (codegen/cpu/runtime/gopt_rows.h), as many rows as there are registers

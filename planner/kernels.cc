@@ -33,12 +33,12 @@ class KernelBuilder {
   void choose_output_roots() {
     for (size_t i = 0; i < cover_.graph.outputs().size(); i++) {
       const uint32_t value = cover_.index_of(cover_.graph.outputs()[i].value);
-      int64_t offset = 0;
+      Index offset;
       const uint32_t root = cover_.root_of(value, &offset);
       const ValueCover &v = cover_.values[value], &r = cover_.values[root];
       const Role role = role_of_value(root);
       const bool made = role != Role::Input && role != Role::Weight && role != Role::Unplanned;
-      if (made && offset == 0 && v.count() == r.count() && v.layout.is_plain() && r.layout.is_plain() &&
+      if (made && offset == Index(0) && v.elements() == r.elements() && v.layout.is_plain() && r.layout.is_plain() &&
           r.stored == v.element && !output_roots_.contains(root))
         output_roots_[root] = i;
     }
@@ -74,7 +74,8 @@ class KernelBuilder {
       const Value parent = value_at(static_cast<uint32_t>(v.parent));
       b.is_view = true;
       b.parent = buffer_of(parent);
-      b.offset = v.parent_offset * static_cast<int64_t>(size_bytes(cover_.of(parent).stored));
+      b.inside = v.parent_offset * Index(static_cast<int64_t>(size_bytes(cover_.of(parent).stored)));
+      b.offset = evaluate(b.inside, cover_.sizes).value();
     } else if (output_roots_.contains(index)) {
       b.place = BufferPlace::Output;
       b.offset = static_cast<int64_t>(output_roots_[index]);
@@ -196,8 +197,8 @@ class KernelBuilder {
     Value result{node, 0};
     if (node->inputs.size() > 2 && node->inputs[2]) {
       const ValueCover& c = cover_.of(node->inputs[2]);
-      const bool vector =
-          c.count() == (k.kind == KernelKind::Convolution ? cover_.of(result).dims[1] : cover_.of(result).dims.back());
+      const Shape& made = cover_.of(result).shape;
+      const bool vector = c.elements() == (k.kind == KernelKind::Convolution ? made[1] : made.back());
       k.epilogues.push_back({vector ? Epilogue::Kind::Bias : Epilogue::Kind::AddTensor, node,
                              read(node->inputs[2], c.layout, types.result)});
     }
@@ -277,7 +278,7 @@ class KernelBuilder {
       buffer_of(value);
       return;
     }
-    if (role_of_value(cover_.index_of(value)) == Role::Unplanned || cover_.of(value).count() == 0) return;
+    if (role_of_value(cover_.index_of(value)) == Role::Unplanned || cover_.of(value).is_empty()) return;
     if (cover_.options.has_free_borders) return;
     Buffer out = describe_buffer(value, Layout(), cover_.of(value).element);
     out.place = BufferPlace::Output;

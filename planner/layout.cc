@@ -30,7 +30,8 @@ class ClassFinder {
   }
   bool is_image(const ValueCover& value) const {
     return value.dims.size() >= 3 && value.dims.size() <= 5 &&
-           is_library_type(value.element, cover_.options.target.kind) && value.dims[1] > 1;
+           is_library_type(value.element, cover_.options.target.kind) && value.dims[1] > 1 &&
+           value.shape[1].is_constant();
   }
 
   void add_node(uint32_t id) {

@@ -36,12 +36,12 @@ class LibraryChooser {
     const Node& node = cover_.node(id);
     const bool cpu = cover_.options.target.kind == TargetKind::Cpu;
     if (!(node.is(OpKind::Conv) || (cpu && node.is(OpKind::ConvTranspose)))) return false;
-    if (!has_library_type(node.inputs[0])) return false;
+    if (!has_library_type(node.inputs[0]) || !has_number_attributes(node) || !has_own_pads(node)) return false;
     const size_t rank = cover_.of(node.inputs[0]).dims.size();
     if (rank != 4 && !(cpu && (rank == 3 || rank == 5))) return false;
     if ((!cpu && !is_weight(node.inputs[1])) || is_weight(node.inputs[0])) return false;
-    if (cover_.of(node.inputs[0]).count() == 0 || cover_.of(node.inputs[1]).count() == 0 ||
-        cover_.values[cover_.nodes[id].first_value].count() == 0)
+    if (cover_.of(node.inputs[0]).is_empty() || cover_.of(node.inputs[1]).is_empty() ||
+        cover_.values[cover_.nodes[id].first_value].is_empty())
       return false;
     return node.inputs.size() < 3 || !node.inputs[2] || is_weight(node.inputs[2]);
   }
@@ -55,24 +55,37 @@ class LibraryChooser {
     const bool transposed = node.is(OpKind::Gemm) && node.attributes.contains("transA") &&
                             std::get<Index>(node.attributes.at("transA")) != Index(0);
     if (cover_.options.target.kind == TargetKind::Cpu && is_weight(node.inputs[1]) && b.dims.size() == 2 &&
-        !transposed && a.count() <= kFewRows * a.dims.back())
+        !transposed && has_rows_up_to(kFewRows, a))
       return false;
-    if (!has_library_type(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.count() == 0 || b.count() == 0)
+    if (!has_library_type(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.is_empty() || b.is_empty())
       return false;
     if (node.is(OpKind::MatMul)) return true;
     if (node.inputs.size() < 3 || !node.inputs[2]) return true;
     // C becomes an epilogue: a vector of weights, or a whole matrix.
     const auto beta = node.attributes.find("beta");
     if (beta != node.attributes.end() && std::get<double>(beta->second) != 1) return false;
-    return is_bias(node.inputs[2], cover_.values[cover_.nodes[id].first_value].dims.back()) ||
-           cover_.of(node.inputs[2]).dims == cover_.values[cover_.nodes[id].first_value].dims;
+    return is_bias(node.inputs[2], cover_.values[cover_.nodes[id].first_value].shape.back()) ||
+           cover_.of(node.inputs[2]).shape == cover_.values[cover_.nodes[id].first_value].shape;
+  }
+
+  // Where padding follows from the sizes, loops of our own work it out.
+  bool has_own_pads(const Node& node) const {
+    const bool follows = node.attributes.contains("auto_pad") || node.attributes.contains("output_shape");
+    return !node.is(OpKind::ConvTranspose) || !follows || cover_.options.target.open.empty();
+  }
+
+  // At any size.
+  static bool has_rows_up_to(int64_t count, const ValueCover& matrix) {
+    Index rows(1);
+    for (size_t d = 0; d + 1 < matrix.shape.size(); d++) rows = rows * matrix.shape[d];
+    return matrix.is_empty() || (rows.is_constant() && rows.constant() <= count);
   }
 
   // A vector of weights along the last axis.
-  bool is_bias(const Value& value, int64_t width) const {
+  bool is_bias(const Value& value, const Index& width) const {
     const ValueCover& v = cover_.of(value);
-    return is_weight(value) && has_library_type(value) && !v.dims.empty() && v.dims.back() == width &&
-           v.count() == width;
+    return is_weight(value) && has_library_type(value) && !v.shape.empty() && v.shape.back() == width &&
+           v.elements() == width;
   }
 
   // Takes epilogues as long as there are any; what ends them.
@@ -83,7 +96,7 @@ class LibraryChooser {
     bool biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2], added = false;
     uint32_t last = id;
     if (cover_.node(id).is(OpKind::Gemm) && biased &&
-        !is_bias(cover_.node(id).inputs[2], cover_.values[own.first_value].dims.back()))
+        !is_bias(cover_.node(id).inputs[2], cover_.values[own.first_value].shape.back()))
       added = true;
     while (true) {
       const ValueCover& value = cover_.values[cover_.nodes[last].first_value];
@@ -97,8 +110,8 @@ class LibraryChooser {
       EpilogueStep step{Epilogue::Kind::Activation, next};
       if (cover_.node(next).is(OpKind::Add)) {
         step.operand = 1 - value.uses[0].position;
-        if (product && !biased && !added && is_bias(cover_.node(next).inputs[step.operand], value.dims.back()) &&
-            cover_.values[cover_.nodes[next].first_value].dims == value.dims) {
+        if (product && !biased && !added && is_bias(cover_.node(next).inputs[step.operand], value.shape.back()) &&
+            cover_.values[cover_.nodes[next].first_value].shape == value.shape) {
           step.kind = Epilogue::Kind::Bias;
           biased = true;
         } else if (!added && can_add(id, next, step.operand, value)) {
@@ -143,7 +156,7 @@ class LibraryChooser {
   bool can_add(uint32_t id, uint32_t add, int operand, const ValueCover& value) const {
     const Value& other = cover_.node(add).inputs[operand];
     const ValueCover& v = cover_.of(other);
-    if (v.dims != value.dims || v.element != value.element) return false;
+    if (v.shape != value.shape || v.element != value.element) return false;
     const uint32_t maker = cover_.id_of(other.node.get());
     return !is_library(maker) || maker < id;
   }
@@ -205,8 +218,8 @@ void choose_pooling(Cover& cover) {
       continue;
     const ValueCover &x = cover.of(node.inputs[0]), &y = cover.values[cover.nodes[id].first_value];
     const size_t rank = x.dims.size();
-    if (x.element == ElementType::Float32 && rank >= 3 && rank <= 5 && node.outputs.size() == 1 && y.count() > 0 &&
-        x.layout.is_plain() && y.layout.is_plain())
+    if (has_number_attributes(node) && x.element == ElementType::Float32 && rank >= 3 && rank <= 5 &&
+        node.outputs.size() == 1 && !y.is_empty() && x.layout.is_plain() && y.layout.is_plain())
       cover.nodes[id].role = Role::Pooling;
   }
 }

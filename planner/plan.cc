@@ -22,6 +22,14 @@ std::string to_string(KernelKind kind) {
   return "";
 }
 
+const Shape& shape_of(const Buffer& buffer) { return *buffer.value.type().shape; }
+
+Environment usual_sizes(const Target& target) {
+  Environment sizes;
+  for (const OpenExtent& extent : target.open) sizes[extent.symbol] = extent.usual;
+  return sizes;
+}
+
 }  // namespace gopt
 
 namespace gopt::planner {
@@ -242,6 +250,7 @@ std::vector<std::string> plan_parts(TargetKind kind) {
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs) {
   GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));
   place_buffers(plan);
+  plan.demands = size_demands(graph, target.open);
   return plan;
 }
 

@@ -1,11 +1,19 @@
 // Extents, element types and uses of every value, and what makes a graph unplannable.
+#include <algorithm>
 #include <set>
 
 #include "cover.h"
+#include "gopt/node_attributes.h"
 
 namespace gopt::planner {
 
 int64_t ValueCover::count() const { return element_count(dims); }
+Index ValueCover::elements() const {
+  Index count(1);
+  for (const Index& extent : shape) count = count * extent;
+  return count;
+}
+bool ValueCover::is_empty() const { return elements() == Index(0); }
 
 std::string describe(const Node& node) {
   const std::string op = node.is(OpKind::Opaque) && node.opaque
@@ -47,6 +55,7 @@ class Describer {
   Status run() {
     const auto& nodes = cover_.graph.nodes();
     if (cover_.options.tolerant) cover_.sizes = assumed_sizes(cover_.graph);
+    for (const auto& [symbol, size] : usual_sizes(cover_.options.target)) cover_.sizes[symbol] = size;
     cover_.nodes.resize(nodes.size());
     for (uint32_t id = 0; id < nodes.size(); id++) {
       cover_.node_ids[nodes[id].get()] = id;
@@ -64,7 +73,7 @@ class Describer {
   Status add_node(uint32_t id, const Node& node) {
     NodeCover& own = cover_.nodes[id];
     own.first_value = static_cast<uint32_t>(cover_.values.size());
-    own.weight_only = cover_.graph.depends_on_weights_only(NodeId{id});
+    own.weight_only = cover_.graph.depends_on_weights_only(NodeId{id}) && !depends_on_sizes(node);
     own.role = node.is(OpKind::Input) ? Role::Input : own.weight_only ? Role::Weight : Role::Generated;
     if (node.is(OpKind::Opaque)) {
       own.role = Role::Unplanned;
@@ -78,6 +87,17 @@ class Describer {
     return Unit{};
   }
 
+  // What is made of weights alone, but as much of it as an open extent says.
+  bool depends_on_sizes(const Node& node) const {
+    if (cover_.options.target.open.empty()) return false;
+    const auto is_static = [](const TensorType& type) { return type.has_static_shape(); };
+    const auto is_weight = [&](const Value& v) {
+      return !v || cover_.nodes[cover_.node_ids.at(v.node.get())].weight_only;
+    };
+    return !has_number_attributes(node) || !std::ranges::all_of(node.outputs, is_static) ||
+           !std::ranges::all_of(node.inputs, is_weight);
+  }
+
   static Error no_code(const Node& node, ElementType element) {
     return {describe(node) + ": there is no code for tensors of type " + to_string(element)};
   }
@@ -86,12 +106,17 @@ class Describer {
     ValueCover value;
     value.element = value.stored = type.element;
     const bool known = resolve(type, value.dims);
+    if (known && !cover_.options.target.open.empty())
+      value.shape = *type.shape;
+    else
+      value.shape.assign(value.dims.begin(), value.dims.end());
     const bool code = is_computable(type.element);
     if (cover_.options.tolerant) {
       if (!known || !code) own.role = Role::Unplanned;
     } else if (!known) {
-      return Error{describe(node) + ": extents " + to_string(type) +
-                   " are not numbers; fix them with --shape NAME=1x3x224x224"};
+      return Error{describe(node) + ": extents " + to_string(type) + " are not numbers" +
+                   (cover_.options.target.open.empty() ? "" : ", nor follow from the extents that stay open") +
+                   "; fix them with --shape NAME=1x3x224x224"};
     } else if (!code && !own.weight_only) {
       return no_code(node, type.element);
     }

@@ -8,8 +8,8 @@
 
 namespace gopt::planner {
 
-uint32_t Cover::root_of(uint32_t value, int64_t* offset) const {
-  int64_t sum = 0;
+uint32_t Cover::root_of(uint32_t value, Index* offset) const {
+  Index sum(0);
   while (values[value].parent >= 0) {
     sum += values[value].parent_offset;
     value = static_cast<uint32_t>(values[value].parent);
@@ -40,8 +40,9 @@ std::optional<std::vector<int64_t>> attribute_ints(const Node& node, const char*
 // Where an output begins along the one axis that is cut.
 struct Cut {
   size_t axis = 0;
-  int64_t start = 0;
+  Index start;
 };
+using Offset = std::optional<Index>;  // elements before a part of a value; nothing where it is not in one piece
 
 class ViewChooser {
  public:
@@ -65,74 +66,81 @@ class ViewChooser {
 
   void look_into_input(uint32_t id) {
     const Node& node = cover_.node(id);
-    std::vector<int64_t> offsets;
+    std::vector<Offset> offsets;
     if (work_of(node).keeps_order) {
-      if (same_memory(cover_.values[input_index(id, 0)], output(id, 0))) offsets = {0};
+      if (same_memory(cover_.values[input_index(id, 0)], output(id, 0))) offsets = {Index(0)};
     } else if (node.is(OpKind::Split) || node.is(OpKind::Slice) || node.is(OpKind::Gather)) {
       for (size_t o = 0; o < node.outputs.size(); o++) offsets.push_back(slice_offset(id, o));
     }
-    if (offsets.empty() || std::find(offsets.begin(), offsets.end(), -1) != offsets.end()) return;
+    if (offsets.empty() || std::find(offsets.begin(), offsets.end(), std::nullopt) != offsets.end()) return;
     cover_.nodes[id].role = Role::View;
     for (size_t o = 0; o < offsets.size(); o++) {
       output(id, o).parent = static_cast<int>(input_index(id, 0));
-      output(id, o).parent_offset = offsets[o];
+      output(id, o).parent_offset = *offsets[o];
     }
   }
 
   static bool same_memory(const ValueCover& in, const ValueCover& out) {
     if (in.stored != out.stored) return false;
-    if (in.layout == out.layout) return in.layout.is_plain() || in.dims == out.dims;
+    if (in.layout == out.layout) return in.layout.is_plain() || in.shape == out.shape;
     // One pixel and whole blocks of channels: every layout is the same.
     const ValueCover& image = in.layout.is_plain() ? out : in;
-    return image.dims.size() == 4 && image.dims[2] == 1 && image.dims[3] == 1 &&
-           image.dims[1] % image.layout.lanes() == 0 && (in.layout.is_plain() || out.layout.is_plain());
+    return image.shape.size() == 4 && image.shape[2] == Index(1) && image.shape[3] == Index(1) &&
+           is_whole_blocks(image.shape[1], image.layout.lanes()) && (in.layout.is_plain() || out.layout.is_plain());
+  }
+
+  static bool is_whole_blocks(const Index& channels, int lanes) {
+    return channels.is_constant() && channels.constant() % lanes == 0;
   }
 
   std::optional<Cut> find_cut(uint32_t id, size_t o) {
     const Node& node = cover_.node(id);
-    const std::vector<int64_t>& in = cover_.values[input_index(id, 0)].dims;
+    const Shape& in = cover_.values[input_index(id, 0)].shape;
     auto normal = [&](int64_t axis) {
       return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(in.size()) : axis);
     };
     const auto axis = attribute_int(node, "axis");
     if (node.is(OpKind::Split)) {
-      Cut cut{normal(axis.value_or(0))};
-      for (size_t before = 0; before < o; before++) cut.start += output(id, before).dims[cut.axis];
+      Cut cut{normal(axis.value_or(0)), Index(0)};
+      for (size_t before = 0; before < o; before++) cut.start += output(id, before).shape[cut.axis];
       return cut;
     }
     if (node.is(OpKind::Gather)) {
       const Node& index = *node.inputs[1].node;
       if (!axis || !index.is(OpKind::Constant) || index.tensor.count() != 1) return std::nullopt;
-      const int64_t start = index.tensor.to_ints()[0], extent = in[normal(*axis)];
-      return Cut{normal(*axis), start < 0 ? start + extent : start};
+      const int64_t start = index.tensor.to_ints()[0];
+      return Cut{normal(*axis), start < 0 ? Index(start) + in[normal(*axis)] : Index(start)};
     }
     const auto starts = attribute_ints(node, "starts"), axes = attribute_ints(node, "axes"),
                steps = attribute_ints(node, "steps");
     if (!starts || starts->size() != 1 || (steps && (*steps)[0] != 1)) return std::nullopt;
     const size_t cut_axis = normal(axes ? (*axes)[0] : 0);
-    const int64_t extent = in[cut_axis], start = (*starts)[0];
-    return Cut{cut_axis, std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent)};
+    const int64_t start = (*starts)[0];
+    if (start == 0) return Cut{cut_axis, Index(0)};
+    if (!in[cut_axis].is_constant()) return std::nullopt;  // where it begins depends on the size
+    const int64_t extent = in[cut_axis].constant();
+    return Cut{cut_axis, Index(std::clamp<int64_t>(start < 0 ? start + extent : start, 0, extent))};
   }
 
-  // Elements before a contiguous slice; -1: it is none.
-  int64_t slice_offset(uint32_t id, size_t o) {
+  // Elements before a contiguous slice.
+  Offset slice_offset(uint32_t id, size_t o) {
     const ValueCover &in = cover_.values[input_index(id, 0)], &out = output(id, o);
     const auto cut = find_cut(id, o);
-    if (!cut || in.layout != out.layout || in.stored != out.stored || out.count() == 0) return -1;
+    if (!cut || in.layout != out.layout || in.stored != out.stored || out.is_empty()) return std::nullopt;
     return part_offset(in, out, *cut);
   }
 
-  // Where a part of `whole` that begins at the cut lies in memory; -1: it is not in one piece.
-  static int64_t part_offset(const ValueCover& whole, const ValueCover& part, const Cut& cut) {
-    int64_t before = 1, after = 1;
-    for (size_t d = 0; d < cut.axis; d++) before *= whole.dims[d];
-    for (size_t d = cut.axis + 1; d < whole.dims.size(); d++) after *= whole.dims[d];
-    if (before != 1) return -1;
-    if (whole.layout.is_channels_last() && after != 1) return -1;
+  // Where a part of `whole` that begins at the cut lies in memory.
+  static Offset part_offset(const ValueCover& whole, const ValueCover& part, const Cut& cut) {
+    Index before(1), after(1);
+    for (size_t d = 0; d < cut.axis; d++) before = before * whole.shape[d];
+    for (size_t d = cut.axis + 1; d < whole.shape.size(); d++) after = after * whole.shape[d];
+    if (before != Index(1)) return std::nullopt;
+    if (whole.layout.is_channels_last() && after != Index(1)) return std::nullopt;
     if (whole.layout.is_blocked()) {
       const int lanes = whole.layout.lanes();
-      if (cut.axis != 1 || cut.start % lanes != 0) return -1;
-      if (part.dims[1] % lanes != 0 && cut.start + part.dims[1] != whole.dims[1]) return -1;
+      if (cut.axis != 1 || !is_whole_blocks(cut.start, lanes)) return std::nullopt;
+      if (!is_whole_blocks(part.shape[1], lanes) && cut.start + part.shape[1] != whole.shape[1]) return std::nullopt;
     }
     return cut.start * after;
   }
@@ -142,16 +150,16 @@ class ViewChooser {
     const auto axis = attribute_int(node, "axis");
     ValueCover& whole = output(id, 0);
     const uint32_t whole_index = cover_.nodes[id].first_value;
-    if (!axis || whole.count() == 0) return;
-    Cut cut{static_cast<size_t>(*axis < 0 ? *axis + static_cast<int64_t>(whole.dims.size()) : *axis)};
-    std::vector<int64_t> offsets;
+    if (!axis || whole.is_empty()) return;
+    Cut cut{static_cast<size_t>(*axis < 0 ? *axis + static_cast<int64_t>(whole.dims.size()) : *axis), Index(0)};
+    std::vector<Index> offsets;
     for (size_t i = 0; i < node.inputs.size(); i++) {
       const ValueCover& part = cover_.values[input_index(id, i)];
       const bool is_alike = part.layout == whole.layout && part.stored == whole.stored;
-      const int64_t offset = is_alike ? part_offset(whole, part, cut) : -1;
-      if (offset < 0) return;
-      offsets.push_back(offset);
-      cut.start += part.dims[cut.axis];
+      const Offset offset = is_alike ? part_offset(whole, part, cut) : std::nullopt;
+      if (!offset) return;
+      offsets.push_back(*offset);
+      cut.start += part.shape[cut.axis];
     }
     if (all_free(id)) {
       for (size_t i = 0; i < offsets.size(); i++) {
@@ -161,7 +169,7 @@ class ViewChooser {
       }
       cover_.nodes[id].role = Role::View;
     } else if (whole.parent < 0 && already_adjacent(id, offsets)) {
-      int64_t start = 0;
+      Index start;
       whole.parent = static_cast<int>(cover_.root_of(input_index(id, 0), &start));
       whole.parent_offset = start;
       cover_.nodes[id].role = Role::View;
@@ -174,11 +182,12 @@ class ViewChooser {
     std::set<uint32_t> roots;
     bool library = false;
     for (size_t i = 0; i < cover_.node(id).inputs.size(); i++) {
-      int64_t offset = 0;
+      Index offset;
       const uint32_t root = cover_.root_of(input_index(id, i), &offset);
       const ValueCover& r = cover_.values[root];
       const Role role = maker_role(root);
-      if (offset != 0 || r.is_output || r.count() != cover_.values[input_index(id, i)].count()) return false;
+      if (offset != Index(0) || r.is_output || r.elements() != cover_.values[input_index(id, i)].elements())
+        return false;
       if (role == Role::Input || role == Role::Weight || role == Role::Unplanned) return false;
       if (!roots.insert(root).second) return false;
       library |=
@@ -187,12 +196,12 @@ class ViewChooser {
     return library;
   }
 
-  bool already_adjacent(uint32_t id, const std::vector<int64_t>& offsets) const {
-    int64_t first = 0;
+  bool already_adjacent(uint32_t id, const std::vector<Index>& offsets) const {
+    Index first;
     const uint32_t root = cover_.root_of(input_index(id, 0), &first);
     if (root == cover_.nodes[id].first_value) return false;
     for (size_t i = 0; i < offsets.size(); i++) {
-      int64_t offset = 0;
+      Index offset;
       if (cover_.root_of(input_index(id, i), &offset) != root || offset - first != offsets[i]) return false;
     }
     return true;

@@ -6,6 +6,8 @@
 
 #include "../abi.h"
 #include "../buffers.h"
+#include "../open_sizes.h"
+#include "../sizes.h"
 #include "../writer.h"
 #include "loops.h"
 
@@ -56,7 +58,9 @@ class GeneratedKernels {
 class VariantPrinter {
  public:
   VariantPrinter(const SizedPlans::Size& size, GeneratedKernels& generated)
-      : plan_(size.plan), extents_(size.extents), generated_(generated) {}
+      : VariantPrinter(size.plan, size.extents, generated) {}
+  // Of a plan whose extents are open.
+  VariantPrinter(const Plan& plan, GeneratedKernels& generated) : VariantPrinter(plan, usual_of(plan), generated) {}
 
   // Its text; the variant has this name.
   Result<std::string> print(const std::string& name) {
@@ -74,11 +78,21 @@ class VariantPrinter {
   }
 
  private:
+  VariantPrinter(const Plan& plan, std::vector<int64_t> extents, GeneratedKernels& generated)
+      : plan_(plan), extents_(std::move(extents)), generated_(generated) {}
+
+  static std::vector<int64_t> usual_of(const Plan& plan) {
+    std::vector<int64_t> usual;
+    for (const OpenExtent& extent : plan.target.open) usual.push_back(extent.usual);
+    return usual;
+  }
+  bool is_open() const { return !plan_.target.open.empty(); }
+
   Status add_generated(const Kernel& kernel) {
     GOPT_ASSIGN_OR_RETURN(const std::string function, generated_.function_for(plan_, kernel));
     std::string call = function + "(";
     for (size_t i = 0; i < kernel.input_buffers.size(); i++) call += argument(kernel.input_buffers[i]) + ", ";
-    step(kernel, call + argument(kernel.output_buffers[0]) + ");");
+    step(kernel, call + argument(kernel.output_buffers[0]) + (is_open() ? ", n);" : ");"));
     return Unit{};
   }
 
@@ -86,7 +100,15 @@ class VariantPrinter {
     const Location location = locate(plan_, id);
     const bool constant = location.place == BufferPlace::Input || location.place == BufferPlace::Weight;
     return std::string(constant ? "(const " : "(") + storage_name(plan_.buffer(id).element) + "*)(" +
-           pointer_text(location) + ")";
+           pointer_text(location, plan_.target.open) + ")";
+  }
+
+  // What pointers and sizes of open extents are made of.
+  std::string sizes_text() const {
+    if (!is_open()) return "";
+    return "[[maybe_unused]] const int64_t* at = model.at.data();\n[[maybe_unused]] const int64_t* n = "
+           "model.extents.data();\n" +
+           declared_sizes(plan_.target.open);
   }
 
   void step(const Kernel& kernel, const std::string& call) {
@@ -104,13 +126,14 @@ class VariantPrinter {
   std::string text(const std::string& name) const {
     std::string extents;
     for (const int64_t extent : extents_) extents += std::to_string(extent) + ", ";
-    std::string text = "namespace {\n\n" + print_infos(graph_inputs(plan_.graph), graph_outputs(plan_.graph)) +
+    std::string text = "namespace {\n\n" +
+                       (is_open() ? "" : print_infos(graph_inputs(plan_.graph), graph_outputs(plan_.graph))) +
                        print_kernel_names(plan_) + "const int64_t kExtents[] = {" + extents + "0};\n\n";
     text += indented(
         "void create_kernels(gopt_runtime::Prepared& model) {\n[[maybe_unused]] const char* weights = model.weights;\n"
         "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
         "using namespace gopt_runtime;\n" +
-        create_ + "library.finish();\n}\n\n");
+        sizes_text() + create_ + "library.finish();\n}\n\n");
     text += indented(
         "template <class Mark>\nvoid run_kernels(gopt_runtime::Prepared& model, const void* const* inputs, void* "
         "const* "
@@ -119,11 +142,19 @@ class VariantPrinter {
         "model.arena.data();\n"
         "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)inputs;\n(void)outputs;\n"
         "if (model.threads > 0) omp_set_num_threads(model.threads);\n" +
-        run_ + "}\n");
+        sizes_text() + run_ + "}\n");
     text += plan_.times_kernels ? kTimingRuns : kRuns;
-    return text + "\n}  // namespace\n\nnamespace gopt_runtime {\nextern const Variant " + name + ";\nconst Variant " +
-           name + "{kExtents, kInputs, kOutputs, " + std::to_string(plan_.kernels.size()) + ", kKernelNames, " +
-           std::to_string(plan_.arena_bytes) + ", create_kernels, run, profile};\n}  // namespace gopt_runtime\n";
+    const std::string of_sizes = is_open() ? indented(print_open_sizes(plan_)) : "",
+                      type = is_open() ? "General " : "Variant ",
+                      variant = std::string("{kExtents, ") +
+                                (is_open() ? "nullptr, nullptr, " : "kInputs, kOutputs, ") +
+                                std::to_string(plan_.kernels.size()) + ", kKernelNames, " +
+                                std::to_string(is_open() ? 0 : plan_.arena_bytes) + ", create_kernels, run, profile}",
+                      whole = is_open() ? "{" + variant + ", kMaxima, " + std::to_string(plan_.buffers.size()) +
+                                              ", kLives, bytes_at, why_refused, dims_at}"
+                                        : variant;
+    return text + of_sizes + "\n}  // namespace\n\nnamespace gopt_runtime {\nextern const " + type + name +
+           ";\nconst " + type + name + whole + ";\n}  // namespace gopt_runtime\n";
   }
 
   static constexpr const char* kRuns =
@@ -153,7 +184,7 @@ void profile(gopt_runtime::Prepared& model, const void* const* inputs, void* con
 )";
 
   const Plan& plan_;
-  const std::vector<int64_t>& extents_;
+  const std::vector<int64_t> extents_;
   GeneratedKernels& generated_;
   std::string create_, run_;
   size_t primitives_ = 0;
@@ -161,6 +192,7 @@ void profile(gopt_runtime::Prepared& model, const void* const* inputs, void* con
 
 std::string variant_includes(const Plan& plan) {
   return "#include <omp.h>\n\n#include <stdexcept>\n\n" +
+         std::string(plan.target.open.empty() ? "" : "#include \"gopt_rows.h\"\n") +
          std::string(plan.times_kernels ? "#include \"gopt_timing.h\"\n" : "") +
          "#include \"gopt_variant.h\"\n#include \"kernels.h\"\n\n";
 }
@@ -171,16 +203,20 @@ bool has_rows(const ModelValue& value, const std::string& extent) {
   return symbols.contains(symbol_atom(extent));
 }
 
+constexpr const char* kGeneral = "variant_any";
+
 // The variants' table, and what the model is at any of its sizes.
 std::string description_text(const SizedPlans& plans, const std::vector<std::string>& variants) {
   int64_t weight_bytes = 0;
   for (const SizedPlans::Size& size : plans.sizes) weight_bytes = std::max(weight_bytes, weights_file_size(size.plan));
+  if (plans.general) weight_bytes = std::max(weight_bytes, weights_file_size(*plans.general));
   std::string extents, declared, table;
   for (const std::string& name : plans.extents) extents += quoted(name) + ", ";
   for (const std::string& name : variants) {
     declared += "extern const Variant " + name + ";\n";
     table += "&" + name + ", ";
   }
+  if (plans.general) declared += "extern const General " + std::string(kGeneral) + ";\n";
   const bool has_own_tables = plans.extents.empty();
   const auto rows_of = [&](const std::vector<ModelValue>& values) {
     std::string flags;
@@ -192,33 +228,20 @@ std::string description_text(const SizedPlans& plans, const std::vector<std::str
          (has_own_tables ? "" : print_infos(plans.inputs, plans.outputs)) + "const char* const kExtentNames[] = {" +
          extents + "nullptr};\nconst bool kInputRows[] = {" + rows_of(plans.inputs) + "const bool kOutputRows[] = {" +
          rows_of(plans.outputs) + "const Variant* const kVariants[] = {" + table +
-         "};\n}  // namespace\nextern const Description description;\nconst Description description{" +
+         "nullptr};\n}  // namespace\nextern const Description description;\nconst Description description{" +
          std::to_string(plans.inputs.size()) + ", " + std::to_string(plans.outputs.size()) + ", " +
          std::to_string(plans.extents.size()) + ", " + std::to_string(variants.size()) +
          ", kInputs, kOutputs, kExtentNames, " + std::to_string(weight_bytes) + ", " +
-         (plans.rows ? std::to_string(*plans.rows) : "-1") +
-         ", kInputRows, kOutputRows, kVariants};\n}  // namespace gopt_runtime\n";
+         (plans.rows ? std::to_string(*plans.rows) : "-1") + ", kInputRows, kOutputRows, kVariants, " +
+         (plans.general ? "&" + std::string(kGeneral) : "nullptr") + "};\n}  // namespace gopt_runtime\n";
 }
 
 std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels& generated) {
-  std::vector<const char*> names{"model.h",
-                                 "gopt_running.h",
-                                 "gopt_math.h",
-                                 "gopt_memory.h",
-                                 "gopt_post.h",
-                                 "gopt_variant.h",
-                                 "gopt_model.cc",
-                                 "gopt_activation.h",
-                                 "gopt_vector.h",
-                                 "gopt_planar.h",
-                                 "gopt_planar.cc",
-                                 "gopt_rows.h",
-                                 "gopt_rows.cc",
-                                 "gopt_dnnl.h",
-                                 "gopt_dnnl.cc",
-                                 "gopt_convolution.h",
-                                 "gopt_convolution.cc",
-                                 "CMakeLists.txt",
+  std::vector<const char*> names{"model.h",        "gopt_running.h",     "gopt_math.h",         "gopt_memory.h",
+                                 "gopt_post.h",    "gopt_variant.h",     "gopt_general.h",      "gopt_arena.h",
+                                 "gopt_model.cc",  "gopt_activation.h",  "gopt_vector.h",       "gopt_planar.h",
+                                 "gopt_planar.cc", "gopt_rows.h",        "gopt_rows.cc",        "gopt_dnnl.h",
+                                 "gopt_dnnl.cc",   "gopt_convolution.h", "gopt_convolution.cc", "CMakeLists.txt",
                                  "example.cc"};
   if (plan.times_kernels) names.push_back("gopt_timing.h");
   if (generated.has_halves()) names.push_back("gopt_half.h");
@@ -238,14 +261,20 @@ Result<EmittedCode> emit_cpu(const SizedPlans& plans) {
     names.push_back("variant_" + std::to_string(names.size()));
     code.plans.push_back(size.plan);
     GOPT_ASSIGN_OR_RETURN(const std::string text, VariantPrinter(size, generated).print(names.back()));
-    if (plans.sizes.size() == 1)
+    if (plans.sizes.size() == 1 && !plans.general)
       model = variant_includes(size.plan) + text;
     else
       code.files.push_back({names.back() + ".cc", variant_includes(size.plan) + text});
   }
+  if (plans.general) {
+    GOPT_RETURN_IF_ERROR(check_open_sizes(*plans.general));
+    code.plans.push_back(*plans.general);
+    GOPT_ASSIGN_OR_RETURN(const std::string text, VariantPrinter(*plans.general, generated).print(kGeneral));
+    code.files.push_back({std::string(kGeneral) + ".cc", variant_includes(*plans.general) + text});
+  }
   if (model.empty()) model = "#include \"gopt_variant.h\"\n";
   code.files.push_back({"model.cc", model + description_text(plans, names)});
-  for (auto&& files : {generated.files(), runtime_files(plans.sizes[0].plan, generated)})
+  for (auto&& files : {generated.files(), runtime_files(code.plans[0], generated)})
     code.files.insert(code.files.end(), files.begin(), files.end());
   return code;
 }

@@ -4,6 +4,7 @@
 
 #include "../attributes.h"
 #include "../buffers.h"
+#include "../sizes.h"
 #include "emit_cpu.h"
 
 namespace gopt::codegen {
@@ -73,12 +74,16 @@ class CallPrinter {
 
  private:
   const Buffer& buffer(BufferId id) const { return plan_.buffer(id); }
+  const Shape& shape(BufferId id) const { return shape_of(buffer(id)); }
+  std::string list(const Shape& extents) const { return codegen::list(extents, plan_.target.open); }
+  static std::string list(const std::vector<int64_t>& numbers) { return codegen::list(numbers); }
+  std::string pointer(BufferId id) const { return pointer_text(locate(plan_, id), plan_.target.open); }
 
   LibraryCall pooling() const {
     const BufferId src = kernel_.input_buffers[0], dst = kernel_.output_buffers[0];
     const std::vector<int64_t> kernel = ints_or(node_, "kernel_shape", {}), ones(kernel.size(), 1);
     LibraryCall call;
-    call.create = "{\n  Pooling d;\n  d.src = " + list(buffer(src).dims) + ";\n  d.dst = " + list(buffer(dst).dims) +
+    call.create = "{\n  Pooling d;\n  d.src = " + list(shape(src)) + ";\n  d.dst = " + list(shape(dst)) +
                   ";\n  d.kernel = " + list(kernel) + ";\n  d.strides = " + list(ints_or(node_, "strides", ones)) +
                   ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) +
                   ";\n  d.pads = " + list(ints_or(node_, "pads", std::vector<int64_t>(2 * kernel.size(), 0))) + ";\n";
@@ -86,8 +91,8 @@ class CallPrinter {
     if (int_or(node_, "count_include_pad", 0) != 0) call.create += "  d.counts_padding = true;\n";
     call.create += "  library.add(d, " + fixed(src) + ", " + fixed(dst) + ");\n}\n";
     if (moves(src) || moves(dst))
-      call.run = "library.bind(" + id_ + ", " + (moves(src) ? pointer_text(locate(plan_, src)) : "nullptr") +
-                 ", nullptr, " + (moves(dst) ? pointer_text(locate(plan_, dst)) : "nullptr") + "); ";
+      call.run = "library.bind(" + id_ + ", " + (moves(src) ? pointer(src) : "nullptr") + ", nullptr, " +
+                 (moves(dst) ? pointer(dst) : "nullptr") + "); ";
     call.run += "library.run(" + id_ + ");";
     return call;
   }
@@ -97,11 +102,11 @@ class CallPrinter {
     return place == BufferPlace::Input || place == BufferPlace::Output;
   }
   // The address where it is known when the model is made.
-  std::string fixed(BufferId id) const { return moves(id) ? "nullptr" : pointer_text(locate(plan_, id)); }
+  std::string fixed(BufferId id) const { return moves(id) ? "nullptr" : pointer(id); }
 
   std::string bind_text() const {
     const BufferId src = kernel_.input_buffers[0], weights = kernel_.input_buffers[1], dst = kernel_.output_buffers[0];
-    auto now = [&](BufferId id) { return moves(id) ? pointer_text(locate(plan_, id)) : "nullptr"; };
+    auto now = [&](BufferId id) { return moves(id) ? pointer(id) : "nullptr"; };
     std::string text;
     if (moves(src) || moves(weights) || moves(dst))
       text = "library.bind(" + id_ + ", " + now(src) + ", " + now(weights) + ", " + now(dst) + "); ";
@@ -119,10 +124,9 @@ class CallPrinter {
     post_count_++;
   }
 
-  void add_operand(BufferId operand, const std::vector<int64_t>& dims) {
+  void add_operand(BufferId operand, const Shape& dims) {
     if (moves(operand))
-      bind_posts_ += "library.bind_post(" + id_ + ", " + std::to_string(post_count_) + ", " +
-                     pointer_text(locate(plan_, operand)) + "); ";
+      bind_posts_ += "library.bind_post(" + id_ + ", " + std::to_string(post_count_) + ", " + pointer(operand) + "); ";
     add_post("{PostKind::Add, 0, 0, " + fixed(operand) + ", " + list(dims) + "}");
   }
 
@@ -130,11 +134,11 @@ class CallPrinter {
     switch (e.kind) {
       case Epilogue::Kind::Bias: {
         if (post_count_ == 0 && !moves(e.operand)) {
-          bias_ = pointer_text(locate(plan_, e.operand));
+          bias_ = pointer(e.operand);
           return;
         }
-        const std::vector<int64_t>& out = buffer(kernel_.output_buffers[0]).dims;
-        std::vector<int64_t> dims(product_rank(), 1);
+        const Shape& out = shape(kernel_.output_buffers[0]);
+        Shape dims(product_rank(), Index(1));
         if (kernel_.kind == KernelKind::Convolution)
           dims[1] = out[1];
         else
@@ -143,10 +147,8 @@ class CallPrinter {
       }
       case Epilogue::Kind::AddTensor: {
         const Location from = locate(plan_, e.operand), to = locate(plan_, kernel_.output_buffers[0]);
-        if (from.place == to.place && from.offset == to.offset && from.number == to.number)
-          return add_post("{PostKind::Sum}");
-        return add_operand(e.operand,
-                           kernel_.kind == KernelKind::Convolution ? std::vector<int64_t>{} : product_dims());
+        if (from == to) return add_post("{PostKind::Sum}");
+        return add_operand(e.operand, kernel_.kind == KernelKind::Convolution ? Shape{} : product_shape());
       }
       case Epilogue::Kind::Activation: return add_post(post_text(e.activation));
     }
@@ -179,8 +181,8 @@ class CallPrinter {
   std::string convolution_text() const {
     const Buffer &x = buffer(kernel_.input_buffers[0]), &w = buffer(kernel_.input_buffers[1]),
                  &y = buffer(kernel_.output_buffers[0]);
-    std::string text = "{\n  Convolution d;\n  d.src = " + list(x.dims) + ";\n  d.weights = " + list(w.dims) +
-                       ";\n  d.dst = " + list(y.dims) + ";\n";
+    std::string text = "{\n  Convolution d;\n  d.src = " + list(shape_of(x)) + ";\n  d.weights = " + list(shape_of(w)) +
+                       ";\n  d.dst = " + list(shape_of(y)) + ";\n";
     const std::vector<int64_t> ones(x.dims.size() - 2, 1);
     text += "  d.groups = " + std::to_string(int_or(node_, "group", 1)) + ";\n";
     text += "  d.strides = " + list(ints_or(node_, "strides", ones)) +
@@ -194,50 +196,58 @@ class CallPrinter {
 
   // ---- matrix products: leading axes are rows where the right operand has none of them ----
 
+  static Index product_of(std::span<const Index> extents) {
+    Index product(1);
+    for (const Index& extent : extents) product = product * extent;
+    return product;
+  }
   bool is_flat() const {
-    const std::vector<int64_t>& b = buffer(kernel_.input_buffers[1]).dims;
-    return element_count(std::span(b).first(b.size() - 2)) == 1;
+    const Shape& b = shape(kernel_.input_buffers[1]);
+    return product_of(std::span(b).first(b.size() - 2)) == Index(1);
   }
   size_t product_rank() const {
-    if (kernel_.kind == KernelKind::Convolution) return buffer(kernel_.output_buffers[0]).dims.size();
-    return is_flat() ? 2 : buffer(kernel_.output_buffers[0]).dims.size();
+    if (kernel_.kind == KernelKind::Convolution) return shape(kernel_.output_buffers[0]).size();
+    return is_flat() ? 2 : shape(kernel_.output_buffers[0]).size();
   }
-  std::vector<int64_t> flattened(std::vector<int64_t> dims) const {
+  Shape flattened(Shape extents) const {
     if (!is_flat()) {
-      dims.insert(dims.begin(), product_rank() - dims.size(), 1);
-      return dims;
+      extents.insert(extents.begin(), product_rank() - extents.size(), Index(1));
+      return extents;
     }
-    const int64_t last = dims.back();
-    dims.pop_back();
-    return {element_count(dims), last};
+    const Index last = extents.back();
+    extents.pop_back();
+    return {product_of(extents), last};
   }
-  std::vector<int64_t> product_dims() const { return flattened(buffer(kernel_.output_buffers[0]).dims); }
+  Shape product_shape() const { return flattened(shape(kernel_.output_buffers[0])); }
 
   // Extents and strides of an operand, its last two axes exchanged when it is used transposed.
-  static std::string operand_text(const std::string& name, std::vector<int64_t> dims, bool transposed,
-                                  const std::string& strides_name) {
-    std::vector<int64_t> strides(dims.size(), 1);
-    for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
+  std::string operand_text(const std::string& name, Shape extents, bool transposed,
+                           const std::string& strides_name) const {
+    Shape strides(extents.size(), Index(1));
+    for (size_t d = extents.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * extents[d + 1];
     if (transposed) {
-      std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
-      std::swap(strides[dims.size() - 1], strides[dims.size() - 2]);
+      std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
+      std::swap(strides[extents.size() - 1], strides[extents.size() - 2]);
     }
-    return "  d." + name + " = " + list(dims) + ";\n  d." + strides_name + " = " + list(strides) + ";\n";
+    return "  d." + name + " = " + list(extents) + ";\n  d." + strides_name + " = " + list(strides) + ";\n";
   }
 
   std::string product_text() const {
-    const Buffer &a = buffer(kernel_.input_buffers[0]), &b = buffer(kernel_.input_buffers[1]);
-    const bool gemm = node_.is(OpKind::Gemm);
-    std::vector<int64_t> right = b.dims;
+    const bool gemm = node_.is(OpKind::Gemm), is_transposed = gemm && int_or(node_, "transA", 0) != 0;
+    Shape right = shape(kernel_.input_buffers[1]);
     if (is_flat())
       right.erase(right.begin(), right.end() - 2);
     else
       right = flattened(right);
     std::string text = "{\n  MatrixProduct d;\n";
-    text += operand_text("src", flattened(a.dims), gemm && int_or(node_, "transA", 0) != 0, "src_strides");
+    text += operand_text("src", flattened(shape(kernel_.input_buffers[0])), is_transposed, "src_strides");
     text += operand_text("weights", right, gemm && int_or(node_, "transB", 0) != 0, "weight_strides");
-    text += "  d.dst = " + list(product_dims()) + ";\n";
-    if (locate(plan_, kernel_.input_buffers[1]).place == BufferPlace::Weight) text += "  d.constant_weights = true;\n";
+    text += "  d.dst = " + list(product_shape()) + ";\n";
+    const bool is_constant = locate(plan_, kernel_.input_buffers[1]).place == BufferPlace::Weight;
+    if (is_constant) text += "  d.constant_weights = true;\n";
+    // How many rows there are is known when it runs.
+    if (is_constant && is_flat() && !is_transposed && !product_shape()[0].is_constant())
+      text += "  d.few_rows = d.src[0] <= kMostRows;\n";
     return text + product_implementation(kernel_.implementation) + posts_;
   }
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "../transform.h"
+#include "../sizes.h"
 #include "../writer.h"
 
 namespace gopt::codegen {
@@ -17,24 +17,36 @@ constexpr int64_t kChunksOfThread = 4;
 constexpr int64_t kTile = 1024;     // lanes of arrays where other loops are shared among threads
 constexpr int64_t kMaxTile = 4096;  // lanes of arrays at all
 
-Ranges ranges_of(const KernelBody& body) {
-  Ranges ranges;
-  for (const Loop& loop : body.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
-  return ranges;
-}
+int64_t usual_extent(const Loop& loop, const KernelBody& body) { return usual(loop.extent(), body.open).value(); }
 
-double operations(const Expr& e, std::unordered_map<const Expr::Node*, double>& memo) {
-  if (auto it = memo.find(e.get()); it != memo.end()) return it->second;
-  double n = e->kind == ExprKind::Call ? 10 : 1;
-  for (const Expr& a : e->args) n += operations(a, memo);
-  for (const Binder& b : e->binders) n *= static_cast<double>(b.extent.as_constant().value_or(1));
-  return memo[e.get()] = n;
+// Of one element.
+class OperationCounter {
+ public:
+  explicit OperationCounter(const KernelBody& body) : body_(body) {}
+  double run() { return count(body_.value) + kWorkOfElement; }
+
+ private:
+  double count(const Expr& e) {
+    if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
+    double n = e->kind == ExprKind::Call ? 10 : 1;
+    for (const Expr& a : e->args) n += count(a);
+    for (const Binder& b : e->binders) n *= static_cast<double>(usual(b.extent, body_.open).value_or(1));
+    return memo_[e.get()] = n;
+  }
+
+  const KernelBody& body_;
+  std::unordered_map<const Expr::Node*, double> memo_;
+};
+
+Index element_count(const KernelBody& body) {
+  Index count(1);
+  for (const Loop& loop : body.loops) count = count * loop.extent();
+  return count;
 }
 
 double total_work(const KernelBody& body) {
-  std::unordered_map<const Expr::Node*, double> memo;
-  double work = operations(body.value, memo) + kWorkOfElement;
-  for (const Loop& loop : body.loops) work *= static_cast<double>(loop.extent());
+  double work = OperationCounter(body).run();
+  for (const Loop& loop : body.loops) work *= static_cast<double>(usual_extent(loop, body));
   return work;
 }
 
@@ -64,8 +76,9 @@ void outer_reductions(const Expr& e, AtomId symbol, std::vector<Expr>& out, std:
 
 class BoxPrinter {
  public:
-  BoxPrinter(KernelBody body, bool parallel, int threads)
-      : body_(std::move(body)), parallel_(parallel), threads_(threads), writer_(body_, ranges_of(body_)) {
+  // `keeps_rows`: rows whose length is open are taken to fit on the stack.
+  BoxPrinter(KernelBody body, bool parallel, int threads, bool keeps_rows)
+      : body_(std::move(body)), parallel_(parallel), keeps_rows_(keeps_rows), threads_(threads), writer_(body_) {
     std::set<const Expr::Node*> seen;
     outer_reductions(body_.value, reductions_, seen);
     order_loops();
@@ -82,6 +95,11 @@ class BoxPrinter {
     const std::string loops = print_loops(root);
     if (parallel_ && collapse_ == 0) return "#pragma omp single nowait\n{\n" + root.code + loops + "}\n";
     return "{\n" + root.code + loops + "}\n";
+  }
+
+  // The length that some row was taken to have at most kMaxRow of.
+  std::optional<Index> kept_row() const {
+    return writer_.keeps_row && !writer_.row->extent.is_constant() ? std::optional(writer_.row->extent) : std::nullopt;
   }
 
  private:
@@ -101,7 +119,9 @@ class BoxPrinter {
     const Loop& lanes = body_.loops.back();
     const bool lane_reduction =
         std::any_of(reductions_.begin(), reductions_.end(), [&](const auto& s) { return s.contains(lanes.symbol); });
-    tile_ = lane_reduction ? kTile : lanes.extent();
+    const bool is_open = !lanes.extent().is_constant();
+    const int64_t extent = usual_extent(lanes, body_);
+    tile_ = lane_reduction ? kTile : extent;
     if (parallel_) {
       size_t limit = outer;
       for (const auto& symbols : reductions_) {
@@ -111,25 +131,38 @@ class BoxPrinter {
         if (prefix > 0) limit = std::min(limit, prefix);
       }
       int64_t chunks = 1;
-      while (collapse_ < limit && chunks < kChunksOfThread * threads_) chunks *= body_.loops[collapse_++].extent();
-      if (chunks < 2 * threads_ && collapse_ == outer && lanes.extent() >= 128)
-        share_lanes(lanes.extent(), chunks, lane_reduction);
+      while (collapse_ < limit && chunks < kChunksOfThread * threads_)
+        chunks *= usual_extent(body_.loops[collapse_++], body_);
+      if (chunks < 2 * threads_ && collapse_ == outer && extent >= 128) share_lanes(extent, chunks, lane_reduction);
     }
-    tiled_ = tile_ < lanes.extent();
+    tiled_ = is_open ? lane_reduction || tile_is_parallel_ : tile_ < extent;
   }
 
   // Too few outer iterations: threads divide the lanes, each in as long a run as there is.
   void share_lanes(int64_t extent, int64_t chunks, bool lane_reduction) {
     const int64_t parts = std::max<int64_t>(1, (lane_reduction ? 1 : kChunksOfThread) * threads_ / chunks);
     tile_ = std::min(((extent + parts - 1) / parts + 63) / 64 * 64, lane_reduction ? kMaxTile : extent);
-    if (tile_ >= extent) return;
+    const bool is_open = !body_.loops.back().extent().is_constant();
+    if (!is_open && tile_ >= extent) return;
     tile_is_parallel_ = true;
     collapse_++;
+    if (is_open && !lane_reduction) open_parts_ = parts;
   }
 
-  std::string header(const std::string& name, int64_t low, int64_t high, int64_t step = 1) const {
-    return "for (int64_t " + name + " = " + std::to_string(low) + "; " + name + " < " + std::to_string(high) + "; " +
-           name + (step == 1 ? "++" : " += " + std::to_string(step)) + ") {\n";
+  std::string text_of(const Index& size) { return writer_.index_text(size, writer_.root()); }
+
+  std::string header(const std::string& name, const Index& low, const Index& high, const std::string& step = "") {
+    return "for (int64_t " + name + " = " + text_of(low) + "; " + name + " < " + text_of(high) + "; " + name +
+           (step.empty() ? "++" : " += " + step) + ") {\n";
+  }
+
+  // The lanes of one tile; of open ones that threads divide, what is worked out before the loops.
+  std::string tile_text(Scope& root) {
+    if (open_parts_ == 0) return std::to_string(tile_);
+    const std::string parts = std::to_string(open_parts_);
+    root.code += "const int64_t tile_size = gopt_max<int64_t>(64, ((" + text_of(body_.loops.back().extent()) + " + " +
+                 std::to_string(open_parts_ - 1) + ") / " + parts + " + 63) / 64 * 64);\n";
+    return "tile_size";
   }
 
   std::string print_loops(Scope& root) {
@@ -149,7 +182,7 @@ class BoxPrinter {
     Scope* parallel = nullptr;
     for (size_t l = 0; l < plain_parallel; l++) together += header(names_[l], body_.loops[l].low, body_.loops[l].high);
     const Loop& lanes = body_.loops.back();
-    const int64_t tile = tile_;
+    const std::string tile = tile_text(root);
     if (tile_is_parallel_) together += header("tile", lanes.low, lanes.high, tile);
     if (collapse_ > 0) {
       parallel = &enter(together);
@@ -160,15 +193,16 @@ class BoxPrinter {
       enter(header(names_[l], body_.loops[l].low, body_.loops[l].high)).bound = {{body_.loops[l].symbol, names_[l]}};
     if (tiled_ && !tile_is_parallel_) enter(header("tile", lanes.low, lanes.high, tile)).tile = true;
     if (tiled_)
-      scopes.back()->code += "const int64_t tile_end = gopt_min<int64_t>(tile + " + std::to_string(tile) + ", " +
-                             std::to_string(lanes.high) + ");\n";
+      scopes.back()->code +=
+          "const int64_t tile_end = gopt_min<int64_t>(tile + " + tile + ", " + text_of(lanes.high) + ");\n";
 
     Scope& own = writer_.add_scope(*scopes.back());
     own.lanes = true;
     own.bound = {{lanes.symbol, names_.back()}};
-    own.low = tiled_ ? "tile" : std::to_string(lanes.low);
-    own.high = tiled_ ? "tile_end" : std::to_string(lanes.high);
-    own.lane_count = tiled_ ? tile : lanes.extent();
+    own.low = tiled_ ? "tile" : text_of(lanes.low);
+    own.high = tiled_ ? "tile_end" : text_of(lanes.high);
+    const int64_t untiled = lanes.extent().as_constant().value_or(0);  // 0: no arrays over them
+    own.lane_count = !tiled_ ? untiled : open_parts_ == 0 ? tile_ : 0;
     const std::string store = element(own);
     std::string inner = own.has_loop ? "" : "#pragma omp simd\n";
     inner += "for (int64_t " + names_.back() + " = " + own.low + "; " + names_.back() + " < " + own.high + "; " +
@@ -185,8 +219,8 @@ class BoxPrinter {
   // Reductions that the vector loop only reads come first, since they may leave a row behind that it needs.
   void write_reductions(Scope& scope) {
     const Loop& lanes = body_.loops.back();
-    if (tiled_ || lanes.low != 0) return;
-    writer_.row = {lanes.symbol, lanes.high};
+    if (tiled_ || lanes.low != Index(0) || (!lanes.high.is_constant() && !keeps_rows_)) return;
+    writer_.row = {lanes.symbol, lanes.high, lanes.high.as_constant().value_or(kMaxRow)};
     std::vector<Expr> found;
     std::set<const Expr::Node*> seen;
     outer_reductions(body_.value, lanes.symbol, found, seen);
@@ -201,9 +235,9 @@ class BoxPrinter {
   }
 
   KernelBody body_;
-  bool parallel_;
+  bool parallel_, keeps_rows_;
   int threads_;
-  int64_t tile_ = 0;
+  int64_t tile_ = 0, open_parts_ = 0;  // open_parts_: of a vector loop whose length is open, where threads divide it
   Writer writer_;
   std::vector<std::set<AtomId>> reductions_;
   std::vector<std::string> names_;
@@ -213,16 +247,39 @@ class BoxPrinter {
 
 }  // namespace
 
+namespace {
+
+std::string print_box(const KernelBody& box, bool parallel, int threads) {
+  BoxPrinter printer(box, parallel, threads, true);
+  const std::string text = printer.print();
+  const auto row = printer.kept_row();
+  if (!row) return text;
+  const std::string length = Writer(box).index_text(*row, Scope());
+  return "if (" + length + " <= " + std::to_string(kMaxRow) + ") {\n" + text + "} else {\n" +
+         BoxPrinter(box, parallel, threads, false).print() + "}\n";
+}
+
+// Where extents are open, whether threads are woken is decided when it runs.
+std::string parallel_pragma(const KernelBody& body) {
+  const Index count = element_count(body);
+  if (count.is_constant()) return "#pragma omp parallel\n";
+  return "#pragma omp parallel if (" + Writer(body).index_text(count, Scope()) + " > " +
+         std::to_string(static_cast<int64_t>(kParallelWork / OperationCounter(body).run())) + ")\n";
+}
+
+}  // namespace
+
 std::string print_cpu_kernel(const KernelBody& body, int threads) {
   std::string text = "(";
   for (size_t i = 0; i < body.inputs.size(); i++)
     text += "const " + storage_name(body.inputs[i]) + "* __restrict in" + std::to_string(i) + ", ";
-  text += storage_name(body.output) + "* __restrict out) {\n";
-  const bool parallel = threads != 1 && !body.loops.empty() && total_work(body) > kParallelWork;
-  if (parallel) text += "#pragma omp parallel\n{\n";
+  text += storage_name(body.output) + "* __restrict out";
+  text += body.open.empty() ? ") {\n" : ", const int64_t* n) {\n" + declared_sizes(body.open);
+  const bool is_open = !element_count(body).is_constant();
+  const bool parallel = threads != 1 && !body.loops.empty() && (is_open || total_work(body) > kParallelWork);
+  if (parallel) text += parallel_pragma(body) + "{\n";
   for (const KernelBody& part : reshape_loops(body))
-    for (const KernelBody& box : split_into_boxes(part))
-      text += BoxPrinter(box, parallel, threads > 0 ? threads : 16).print();
+    for (const KernelBody& box : split_into_boxes(part)) text += print_box(box, parallel, threads > 0 ? threads : 16);
   if (parallel) text += "}\n";
   return indented(text + "}\n");
 }

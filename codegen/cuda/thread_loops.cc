@@ -35,20 +35,13 @@ void outer_reductions(const Expr& e, std::vector<Reduction>& out, std::set<const
 
 int64_t count_of(const std::vector<Loop>& loops) {
   int64_t count = 1;
-  for (const Loop& loop : loops) count *= loop.extent();
+  for (const Loop& loop : loops) count *= loop.extent().constant();
   return count;
-}
-
-Ranges ranges_of(const KernelBody& body) {
-  Ranges ranges;
-  for (const Loop& loop : body.loops) ranges[loop.symbol] = {loop.low, loop.high - 1};
-  return ranges;
 }
 
 class KernelPrinter {
  public:
-  KernelPrinter(const KernelBody& body, bool overlaps)
-      : body_(body), overlaps_(overlaps), writer_(body_, ranges_of(body_)) {
+  KernelPrinter(const KernelBody& body, bool overlaps) : body_(body), overlaps_(overlaps), writer_(body_) {
     writer_.pragmas = false;
     divide();
   }
@@ -112,9 +105,9 @@ class KernelPrinter {
   std::string decode(const std::vector<Loop>& loops, const std::string& from, Scope& scope) {
     std::string text, rest = from;
     for (size_t l = loops.size(); l-- > 0;) {
-      const std::string name = writer_.fresh("i"), extent = std::to_string(loops[l].extent());
+      const std::string name = writer_.fresh("i"), extent = std::to_string(loops[l].extent().constant());
       scope.bound.push_back({loops[l].symbol, name});
-      const std::string low = loops[l].low == 0 ? "" : " + " + std::to_string(loops[l].low);
+      const std::string low = loops[l].low == Index(0) ? "" : " + " + std::to_string(loops[l].low.constant());
       text += "const int64_t " + name + " = " + (l == 0 ? rest : rest + " % " + extent) + low + ";\n";
       rest = l == 0 ? rest : "(" + rest + " / " + extent + ")";
     }

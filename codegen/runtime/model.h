@@ -33,15 +33,22 @@ const gopt_tensor_info* gopt_output(int number);
 /* Open extents, by number: 0 of them where all shapes are fixed. */
 int gopt_extent_count(void);
 const char* gopt_extent_name(int number);
-/* Sizes that there is code for, and of each its extents, gopt_extent_count() numbers. */
+/* Where there is code for any size: the greatest that this extent may be, or 0 where it may be any. -1: there is code
+ * for the sizes below alone. */
+int64_t gopt_extent_maximum(int number);
+/* Sizes that there is code of their own for, and of each its extents, gopt_extent_count() numbers; where there is code
+ * for any size alone, the one that it was planned for. */
 int gopt_size_count(void);
 const int64_t* gopt_size(int number);
 
 /* Loads the weights and prepares every kernel. threads: 0 as OpenMP says. Null: it failed, `error` says why. */
 gopt_model* gopt_create(const char* weights_path, int threads, char* error, size_t error_size);
 /* Chooses the code that runs from now on: for these extents, gopt_extent_count() numbers. Of a new model it is that for
- * gopt_size(0). Where a model does not mix what is in its batch, any sum of the sizes of that extent is run in parts.
- * Prepares kernels and allocates where that size is set for the first time; what was prepared stays.
+ * gopt_size(0). A size that has code of its own is run by that, any other by the code for any size, where there is one;
+ * else, where a model does not mix what is in its batch, any sum of the sizes of that extent is run in parts.
+ * Prepares kernels and allocates where a size with its own code is set for the first time; what was prepared stays. The
+ * code for any size makes its kernels anew each time, in memory that only grows, and that is there from the start where
+ * every extent has a maximum.
  * 0: done. Otherwise gopt_error() says which sizes there are, and the one before stays set. */
 int gopt_set_extents(gopt_model* model, const int64_t* extents);
 /* What gopt_input and gopt_output say, at the extents that are set: no extent is open. */

@@ -9,6 +9,7 @@ namespace gopt {
 struct BufferRoot {
   BufferId buffer{};
   int64_t offset = 0;  // bytes
+  Index inside;        // the same at any size of open extents
   friend bool operator==(const BufferRoot&, const BufferRoot&) = default;
 };
 BufferRoot root_of(const Plan& plan, BufferId id);

@@ -34,7 +34,9 @@ struct SizedPlans {
     std::vector<int64_t> extents;  // parallel to the names
     Plan plan;
   };
-  std::vector<Size> sizes;  // at least one, each with other extents
+  std::vector<Size> sizes;  // each with other extents
+  // Code for any size, beside that for those above or alone; its target's open extents are these, in this order.
+  std::optional<Plan> general;
 };
 
 struct EmittedFile {
@@ -47,12 +49,12 @@ struct EmittedCode {
   std::vector<Plan> plans;         // at least one; what lies at an offset of the weights file is the same in all
 };
 
-// Source text of a plan for its target. `prefix`: of every name that other code may see, and of its files, in place of
-// "gopt": models of different prefixes can be linked into one program. Errors: an element type or operator that the
-// target has no code for, by node; a prefix that is no name in C.
+// Source text of a plan for its target; of one with open extents, code for any size of them. `prefix`: of every name
+// that other code may see, and of its files, in place of "gopt": models of different prefixes can be linked into one
+// program. Errors: an element type or operator that the target has no code for, by node; a prefix that is no name in C.
 Result<EmittedCode> emit(const Plan& plan, const std::string& prefix = "gopt");
-// The same for several sizes behind one interface (model.h): which one runs is set by its extents. Kernels and weights
-// that are equal are there once. Errors: also a target other than the CPU.
+// The same for several sizes, or any, behind one interface (model.h): which one runs is set by its extents. Kernels and
+// weights that are equal are there once. Errors: also a target other than the CPU.
 Result<EmittedCode> emit(SizedPlans plans, const std::string& prefix = "gopt");
 bool is_prefix(const std::string& text);
 

@@ -30,10 +30,12 @@ class Layout {
   std::vector<size_t> axes(size_t rank) const;
   // Their extents, parallel to axes().
   std::vector<int64_t> extents(const std::vector<int64_t>& dims) const;
+  Shape extents(const Shape& shape) const;
   // Of the whole tensor with what is rounded up.
   int64_t bytes(const std::vector<int64_t>& dims, ElementType element) const;
+  Index elements(const Shape& shape) const;
   // In elements, of the element at these subscripts.
-  Index offset(const std::vector<int64_t>& dims, const std::vector<Index>& subscripts) const;
+  Index offset(const Shape& shape, const std::vector<Index>& subscripts) const;
 
   friend auto operator<=>(const Layout&, const Layout&) = default;
 

@@ -8,6 +8,8 @@
 
 namespace gopt {
 
+// Whether every attribute that is an integer, or a list of them, holds numbers.
+bool has_number_attributes(const Node& node);
 std::vector<int64_t> ints_or(const Node& node, const char* name, std::vector<int64_t> otherwise);
 int64_t int_or(const Node& node, const char* name, int64_t otherwise);
 double real_or(const Node& node, const char* name, double otherwise);  // the operator's default comes first

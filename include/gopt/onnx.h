@@ -18,6 +18,9 @@ struct ImportOptions {
   // Operators without a definition become nodes of others, where they can: for code. What an ONNX runtime is to run
   // keeps them whole.
   bool lower = false;
+  // Ranges that end at open extents are taken to lie within their axis, and parts to fill it, where ONNX would cut
+  // them: for who refuses sizes at which that is not so (SizeDemand, gopt/plan.h).
+  bool ranges_fit = false;
   // Inputs with a default value (initializers of their names, since IR 4) become constants. Else they stay inputs, and
   // their values are written again.
   bool freeze_initializers = true;

@@ -34,6 +34,14 @@ ElementType storage_of(Precision precision);                 // of what the grap
 using ValueKey = std::pair<Hash128, int>;
 ValueKey key_of(const Value& value);
 
+// An extent that stays open in the code that is made: plans are made for `usual` of it, and hold for any of at least 1.
+struct OpenExtent {
+  AtomId symbol{};
+  int64_t usual = 1;
+  std::optional<int64_t> maximum = std::nullopt;  // memory is there for so many from the start; more are refused
+  friend bool operator==(const OpenExtent&, const OpenExtent&) = default;
+};
+
 struct Target {
   TargetKind kind = TargetKind::Cpu;
   int threads = 1;
@@ -42,6 +50,7 @@ struct Target {
   // Values that stay f32 where others have 16 bits: they were seen to leave the range of those.
   std::set<ValueKey> in_fp32;
   std::set<std::string> without;  // parts of plans that are switched off, of plan_parts()
+  std::vector<OpenExtent> open;   // CPU: symbols that plans hold for all sizes of; empty: all extents are numbers
 };
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
 // tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion
@@ -60,8 +69,8 @@ enum class StreamId : uint32_t {};
 enum class BufferPlace { Input, Output, Weight, Arena };
 
 struct Buffer {
-  Value value;  // what it holds
-  std::vector<int64_t> dims;
+  Value value;                                 // what it holds
+  std::vector<int64_t> dims;                   // of open extents the usual ones, here and in sizes and offsets
   ElementType element = ElementType::Float32;  // as it is stored; the value's own may be wider
   Layout layout;
   Device device;
@@ -71,6 +80,7 @@ struct Buffer {
   // A view lies inside another buffer (an input of a concat made in place, a reshape): offset is relative to it.
   bool is_view = false;
   BufferId parent{};
+  Index inside;  // the view's offset at any size of open extents
 };
 
 enum class KernelKind {
@@ -113,11 +123,22 @@ struct Kernel {
   double estimated_ms = 0;
 };
 
+// Something that sizes of open extents have to satisfy: elsewhere the model has no meaning, or another one.
+struct SizeDemand {
+  Cond cond;
+  std::string what;  // with the node
+};
+// What a graph's nodes require of sizes, as far as it is not so at any of at least 1. What depends on data is left out.
+std::vector<SizeDemand> size_demands(const Graph& graph, const std::vector<OpenExtent>& open);
+// Adds those that are not there yet.
+void add_demands(std::vector<SizeDemand>& demands, const std::vector<SizeDemand>& others);
+
 struct Plan {
   Graph graph;
   Target target;
   std::vector<Buffer> buffers;
-  std::vector<Kernel> kernels;  // in launch order
+  std::vector<Kernel> kernels;      // in launch order
+  std::vector<SizeDemand> demands;  // of open extents
   int64_t arena_bytes = 0;
   double estimated_ms = 0;
   // A plan that only times its kernels (timing_plan): they have nothing to do with each other, and what one reads is
@@ -139,8 +160,13 @@ class KernelCosts {
   virtual double uncertainty() const { return 0; }  // of the time of a kernel that may take another's place, as a share
 };
 
+// The extents of what a buffer holds at any size of open extents.
+const Shape& shape_of(const Buffer& buffer);
+// The sizes that a plan's numbers are of.
+Environment usual_sizes(const Target& target);
+
 // Covers the graph by kernels at least estimated cost. Errors: what cannot be planned, with the node: an opaque
-// operator, an extent that is not static (say --shape), an element type without code.
+// operator, an extent that is not static (say --shape) nor one of the target's open ones, an element type without code.
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs);
 
 // The kernels, by number, between which a buffer's bytes are in use: -1 where none uses them, and for views, whose

@@ -189,7 +189,8 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
     if (is_contradiction(node.error())) return node.error();
     return MaybeValues();
   }
-  if (has_unwritable_attribute(**node, info, view.opset) || may_clamp(**node)) return MaybeValues();
+  if (has_unwritable_attribute(**node, info, view.opset)) return MaybeValues();
+  if (!state.options.ranges_fit && may_clamp(**node)) return MaybeValues();
   Values values;
   for (int i = 0; i < *outputs; i++) values.push_back({*node, i});
   return MaybeValues(std::move(values));

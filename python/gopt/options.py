@@ -38,6 +38,7 @@ class OptimizeOptions(TypedDict, total=False):
     emit: Path
     prefix: str
     specialize: str | Sequence[str]
+    maximum: str | Sequence[str]
     report: Path | Sequence[Path]
     runs: int
     no_measure: bool

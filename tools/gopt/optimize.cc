@@ -51,10 +51,13 @@ Status run_sizes(const OptimizeCommand& command, const Observer& observer) {
   }
   if (command.quiet || !optimized->plans) return Unit{};
   const SizedPlans& plans = *optimized->plans;
-  if (plans.rows)
+  if (plans.general)
+    fmt::print("other sizes      any\n");
+  else if (plans.rows)
     fmt::print("other sizes      sums of {} are run in parts\n", plans.extents[*plans.rows]);
   else
     fmt::print("other sizes      none; {}\n", plans.why_none);
+  if (!plans.general) fmt::print("no code for any size: {}\n", optimized->why_not_general);
   if (!optimized->emitted.empty()) fmt::print("emitted          {}\n", optimized->emitted);
   return Unit{};
 }

@@ -132,6 +132,7 @@ Result<ImportedModel> read_model(const OptimizeOptions& o, PhaseClock& clock) {
   ImportOptions import;
   import.lower = default_target(o) != TargetKind::Onnx;
   import.freeze_initializers = o.freeze_initializers || import.lower;  // code takes all its inputs
+  import.ranges_fit = import.lower && !o.wants_onnx();  // code for any size refuses sizes at which they do not
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
   return import_onnx(o.model, import);
 }
@@ -143,6 +144,29 @@ Status stage_reports(const OptimizeOptions& o, const OptimizationReport& report,
     const std::string text = is_page(path) ? report_page(json) : json_text(json, 1) + "\n";
     GOPT_RETURN_IF_ERROR(stage_text(path, text, o.force, staged));
   }
+  return Unit{};
+}
+
+Result<Extents> parse_maxima(const std::vector<std::string>& words) {
+  Extents maxima;
+  for (const std::string& word : words) {
+    const auto parsed = parse_shapes({word});
+    if (!parsed.ok() || parsed->begin()->second.size() != 1) return Error{"--maximum " + word + ": expected SYMBOL=32"};
+    if (!maxima.emplace(parsed->begin()->first, parsed->begin()->second[0]).second)
+      return Error{"--maximum gives " + parsed->begin()->first + " twice"};
+  }
+  return maxima;
+}
+
+// Code for the CPU is for any size of the extents that are open.
+Status keep_open(const OptimizeOptions& o, const Graph& graph, DriverOptions& options) {
+  GOPT_ASSIGN_OR_RETURN(const Extents maxima, parse_maxima(o.maxima));
+  if (!o.wants_code() || options.target.kind != TargetKind::Cpu) {
+    if (!maxima.empty()) return Error{"--maximum is of the code that --emit writes for --target cpu"};
+    return Unit{};
+  }
+  GOPT_ASSIGN_OR_RETURN(options.target.open, open_extents(graph, o.usual, maxima));
+  if (!options.target.open.empty()) options.measured_costs = false;  // kernels are timed at fixed sizes
   return Unit{};
 }
 
@@ -173,6 +197,7 @@ Result<OptimizedModel> optimize_model(const OptimizeOptions& o, const Observer& 
   GOPT_ASSIGN_OR_RETURN(optimized.model, read_model(o, clock));
   GOPT_RETURN_IF_ERROR(complete_options(o, optimized.rules, optimized.model.graph, optimized.options));
   GOPT_RETURN_IF_ERROR(check_keeps_inputs(optimized.model, o));
+  GOPT_RETURN_IF_ERROR(keep_open(o, optimized.model.graph, optimized.options));
   for (const std::string& warning : optimized.model.warnings) warn(warning);
 
   auto searching = observer.searching ? observer.searching() : nullptr;
@@ -226,6 +251,33 @@ Status check_fixes_all(const OptimizeOptions& o, const std::vector<std::string>&
   return Unit{};
 }
 
+// Of what is one number each.
+Extents extents_of(const std::vector<std::string>& size) {
+  Extents extents;
+  if (const auto parsed = parse_shapes(size); parsed.ok())
+    for (const auto& [name, numbers] : *parsed)
+      if (numbers.size() == 1) extents[name] = numbers[0];
+  return extents;
+}
+
+// The model with its extents open, beside its sizes; where that cannot be, they are what there is.
+void optimize_general(const OptimizeOptions& o, const Extents& usual, const Observer& observer,
+                      OptimizedSizes& optimized) {
+  OptimizeOptions own = o;
+  own.emit.clear();
+  own.specialize.clear();
+  own.takes_plan = true;
+  own.prefix = OptimizeOptions().prefix;
+  own.usual = usual;
+  auto model = optimize_model(own, observer);
+  if (!model)
+    optimized.why_not_general = model.error().message;
+  else if (const auto code = model->outcome.plan ? emit(*model->outcome.plan) : Error{"there is no plan"}; !code.ok())
+    optimized.why_not_general = code.error().message;
+  else
+    optimized.general = *std::move(model);
+}
+
 }  // namespace
 
 Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& observer) {
@@ -236,6 +288,7 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
   GOPT_RETURN_IF_ERROR(check_fixes_all(o, sizes[0]));
   OptimizedSizes optimized;
   std::vector<Plan> plans;
+  Extents usual;
   for (const std::vector<std::string>& size : sizes) {
     OptimizeOptions own = o;
     own.emit.clear();
@@ -243,10 +296,16 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
     own.takes_plan = true;
     own.prefix = OptimizeOptions().prefix;
     own.shapes.insert(own.shapes.end(), size.begin(), size.end());
+    own.maxima.clear();
+    for (const auto& [name, extent] : extents_of(size)) {
+      int64_t& largest = usual[name];
+      largest = std::max(largest, extent);
+    }
     GOPT_ASSIGN_OR_RETURN(OptimizedModel model, optimize_model(own, observer).with_context(joined_size(size)));
     if (model.outcome.plan) plans.push_back(*model.outcome.plan);
     optimized.sizes.push_back({joined_size(size), std::move(model)});
   }
+  optimize_general(o, usual, observer, optimized);
   if (o.dry_run) return optimized;
   const auto read_at = [&](const Extents& fixed) -> Result<Graph> {
     std::vector<std::string> size;
@@ -255,6 +314,7 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
     return std::move(model.graph);
   };
   GOPT_ASSIGN_OR_RETURN(optimized.plans, join_sizes(open.graph, plans, read_at));
+  if (optimized.general) add_general(*optimized.plans, *optimized.general->outcome.plan);
   const DriverOptions& options = optimized.sizes[0].model.options;
   if (o.measure && options.check.engine != CheckEngine::Off)
     GOPT_RETURN_IF_ERROR(check_sizes(*optimized.plans, options));
@@ -280,6 +340,11 @@ void add_optimize_flags(CLI::App& app, OptimizeOptions& o) {
   app.add_option("--prefix", o.prefix, "of the names in the emitted code, so that several models fit into one program")
       ->capture_default_str();
   app.add_option("--specialize", o.specialize, kSpecializeHelp)->allow_extra_args(false);
+  app.add_option(
+         "--maximum", o.maxima,
+         "SYMBOL=32: with --emit, the greatest that an open extent may be set to; where each has one, all memory "
+         "is there from the start")
+      ->allow_extra_args(false);
   app.add_option("--report", o.reports, "write what was done to FILE.html, a page, or FILE.json; may be given twice")
       ->allow_extra_args(false);
   app.add_option("--runs", o.runs, "timed runs of original and optimized code each")

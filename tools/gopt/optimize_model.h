@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gopt/codegen.h"
+#include "gopt/runnable_model.h"
 #include "report.h"
 #include "rule_files.h"
 #include "runtime_flags.h"
@@ -20,12 +21,13 @@ namespace gopt::cli {
 
 struct OptimizeOptions : SearchFlags {
   std::string output, emit, prefix = "gopt";
-  std::vector<std::string> reports, specialize;
+  std::vector<std::string> reports, specialize, maxima;
   RuntimeFlags runtime;
   int runs = 15;
   bool dry_run = false, force = false, measure = true, freeze_initializers = false;
   // No flags: a caller takes the rewritten model, or its plan, from the value that comes out; as with -o and --emit.
   bool takes_model = false, takes_plan = false;
+  Extents usual;  // of open extents, which code for any size is planned for
 
   bool wants_onnx() const { return takes_model || !output.empty(); }
   bool wants_code() const { return takes_plan || !emit.empty(); }
@@ -66,7 +68,9 @@ struct OptimizedSizes {
     OptimizedModel model;
   };
   std::vector<Size> sizes;
-  std::optional<SizedPlans> plans;  // but for a dry run
+  std::optional<OptimizedModel> general;  // with its extents open
+  std::string why_not_general;            // where there is none
+  std::optional<SizedPlans> plans;        // but for a dry run
   std::string emitted;
 };
 // Precondition: options.specialize is not empty. Errors: also what is no code, and extents that stay open.

@@ -73,6 +73,7 @@ struct RowsCall {
 struct Primitive {
   explicit Primitive(int shared_by) : threads(shared_by) {}
   int threads;
+  bool is_nothing = false;                    // its result has no elements
   std::vector<memory> src, weights, dst;      // views of what is bound
   std::vector<std::pair<int, memory>> posts;  // views of the operand of the post of this number
   std::vector<Step> before;
@@ -82,15 +83,33 @@ struct Primitive {
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
 
+// Weights as they lie in the file and what was made of them. `way`: how, where that is not by the descriptions alone.
+struct PackedForm {
+  const void* weights;
+  memory::desc have, want;
+  int64_t way;
+  std::unique_ptr<Block> block;
+};
+
 }  // namespace
+
+struct PackedWeights::State {
+  std::vector<PackedForm> forms;
+};
+
+PackedWeights::PackedWeights() : state_(std::make_unique<State>()) {}
+PackedWeights::~PackedWeights() = default;
 
 struct Library::State {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   int threads;
+  PackedWeights::State& packed;
   std::vector<Primitive> primitives;
-  std::unique_ptr<Block> scratch;
-  std::vector<std::unique_ptr<Block>> blocks;  // reordered weights
+  Block scratch{0};
+  std::vector<std::unique_ptr<Block>> blocks;  // biases, and weights of loops over planes
+
+  State(int count, PackedWeights::State& forms) : threads(count), packed(forms) {}
 
   int threads_for(double work, double floats) const {
     return work < kSharedWork && floats < kSharedFloats ? 1 : threads;
@@ -103,12 +122,22 @@ struct Library::State {
     return at(desc, blocks.back()->data());
   }
 
-  // The weights in the primitive's own form.
-  memory prepare(const memory::desc& have, const void* data, const memory::desc& want) {
-    memory from = at(have, data), to = keep(want);
+  // The weights in a form that `pack(to)` makes, the first time.
+  template <class Pack>
+  memory packed_as(const void* weights, const memory::desc& have, const memory::desc& want, int64_t way, Pack pack) {
+    for (const PackedForm& form : packed.forms)
+      if (form.weights == weights && form.way == way && form.have == have && form.want == want)
+        return at(want, form.block->data());
+    auto block = std::make_unique<Block>(want.get_size());
+    memory to = at(want, block->data());
+    pack(to);
+    packed.forms.push_back({weights, have, want, way, std::move(block)});
+    return to;
+  }
+
+  void reorder_now(memory from, memory& to) {
     dnnl::reorder(from, to).execute(stream, from, to);
     stream.wait();
-    return to;
   }
 
   memory temporary(Primitive& p, const memory::desc& desc) {
@@ -129,6 +158,11 @@ struct Library::State {
     memory to = temporary(p, want);
     p.before.push_back(reorder(have, to));
     return to;
+  }
+
+  void add_empty() {
+    primitives.emplace_back(1);
+    primitives.back().is_nothing = true;
   }
 
   static memory::desc floats(size_t count) { return {{static_cast<int64_t>(count)}, kFloat, Tag::x}; }
@@ -187,8 +221,10 @@ struct Library::State {
   // Constant weights in the primitive's own form, others to be converted before each run.
   memory weights_for(Primitive& p, const Convolution& c, const MadeConvolution& made, const void* weights) {
     if (!c.constant_weights) return converted(p, view(p.weights, made.weights, weights), made.pd.weights_desc());
-    const std::vector<float> changed = form_weights(c, made.form, static_cast<const float*>(weights));
-    return prepare(made.weights, changed.empty() ? weights : changed.data(), made.pd.weights_desc());
+    return packed_as(weights, made.weights, made.pd.weights_desc(), 0, [&](memory& to) {
+      const std::vector<float> changed = form_weights(c, made.form, static_cast<const float*>(weights));
+      reorder_now(at(made.weights, changed.empty() ? weights : changed.data()), to);
+    });
   }
 
   memory bias_for(const Convolution& c, const MadeConvolution& made, const void* bias) {
@@ -232,14 +268,15 @@ struct Library::State {
   }
 };
 
-Library::Library(int threads) : state_(std::make_unique<State>()) {
-  state_->threads = threads > 0 ? threads : omp_get_max_threads();
+Library::Library(int threads, PackedWeights& packed)
+    : state_(std::make_unique<State>(threads > 0 ? threads : omp_get_max_threads(), *packed.state_)) {
   omp_set_num_threads(state_->threads);
 }
 Library::~Library() = default;
 
 void Library::add(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst) {
   State& s = *state_;
+  if (elements(c.dst) == 0) return s.add_empty();
   const auto make = [&](Order from, Order to, bool winograd) {
     return make_convolution(s.engine, c, from, to, bias != nullptr, winograd);
   };
@@ -264,6 +301,7 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
 
 void Library::add(const Pooling& pooling, const void* src, void* dst) {
   State& s = *state_;
+  if (elements(pooling.dst) == 0) return s.add_empty();
   const int threads =
       s.threads_for(elements(pooling.dst) * elements(pooling.kernel), elements(pooling.src) + elements(pooling.dst));
   Primitive p(threads);
@@ -277,6 +315,8 @@ void Library::add(const Pooling& pooling, const void* src, void* dst) {
 
 void Library::add(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst) {
   State& s = *state_;
+  if (elements(m.dst) == 0) return s.add_empty();
+  if (m.src.back() == 0) throw std::runtime_error("a product of matrices without columns");
   const int threads = s.threads_for(elements(m.dst) * static_cast<double>(m.src.back()),
                                     elements(m.src) + elements(m.weights) + elements(m.dst));
   if (m.few_rows) return add_few_rows(m, src, weights, bias, dst, threads);
@@ -300,7 +340,9 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
 #endif
   Primitive p(threads);
   memory from = s.view(p.src, src_desc, src), to = s.view(p.dst, dst_desc, dst);
-  memory by = m.constant_weights ? s.prepare(given, weights, pd.weights_desc()) : s.view(p.weights, given, weights);
+  memory by = m.constant_weights ? s.packed_as(weights, given, pd.weights_desc(), 0,
+                                               [&](memory& to) { s.reorder_now(s.at(given, weights), to); })
+                                 : s.view(p.weights, given, weights);
   const auto added = s.operands(p, m.posts, dst_desc, dst_desc);
   p.before.push_back(s.call(p, dnnl::matmul(pd), pd, from, by, bias ? s.at(bias_desc, bias) : memory(), to, added));
   s.primitives.push_back(std::move(p));
@@ -314,9 +356,12 @@ void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* 
   own.src = s.view(p.src, dense_desc(m.src), src);
   own.dst = s.view(p.dst, dense_desc(m.dst), dst);
   own.posts = s.operands(p, m.posts, dense_desc(m.dst), dense_desc(m.dst));
-  own.packed = s.keep(State::floats(own.product.packed_floats()));
-  own.product.pack(static_cast<const float*>(weights), m.weight_strides[0], m.weight_strides[1],
-                   static_cast<float*>(own.packed.get_data_handle()));
+  const memory::desc given(dims_of(m.weights), kFloat, dims_of(m.weight_strides));
+  own.packed = s.packed_as(weights, given, State::floats(own.product.packed_floats()), own.product.panel_columns(),
+                           [&](memory& to) {
+                             own.product.pack(static_cast<const float*>(weights), m.weight_strides[0],
+                                              m.weight_strides[1], static_cast<float*>(to.get_data_handle()));
+                           });
   if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
   p.rows = std::make_unique<RowsCall>(std::move(own));
   s.primitives.push_back(std::move(p));
@@ -333,9 +378,9 @@ void Library::finish() {
     for (const memory& m : p.temporaries) size += rounded(m);
     most = std::max(most, size);
   }
-  s.scratch = std::make_unique<Block>(most);
+  s.scratch.grow(most);
   for (Primitive& p : s.primitives) {
-    char* next = s.scratch->data();
+    char* next = s.scratch.data();
     for (memory& m : p.temporaries) {
       m.set_data_handle(next);
       next += rounded(m);
@@ -344,6 +389,11 @@ void Library::finish() {
       for (Step& step : *steps)
         for (auto& [argument, m] : step.memories) step.arguments.push_back({argument, m.get()});
   }
+}
+
+void Library::clear() {
+  state_->primitives.clear();
+  state_->blocks.clear();
 }
 
 void Library::bind(size_t primitive, const void* src, const void* weights, void* dst) {
@@ -365,6 +415,7 @@ void Library::bind_post(size_t primitive, int post, const void* operand) {
 void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
+  if (p.is_nothing) return;
   if (p.before.empty() && !p.planar && !p.rows) throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const Step& step : p.before) s.execute(step);

@@ -45,9 +45,22 @@ struct MatrixProduct {
   std::vector<Post> posts;
 };
 
+// Weights in the forms that kernels read: of all sizes of a model, each form once.
+class PackedWeights {
+ public:
+  PackedWeights();
+  ~PackedWeights();
+
+ private:
+  friend class Library;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 class Library {
  public:
-  explicit Library(int threads);
+  // `packed` has to stay.
+  Library(int threads, PackedWeights& packed);
   ~Library();
   // Pointers may be null where they are given before each run by bind().
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
@@ -55,6 +68,7 @@ class Library {
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
   void add_nothing();  // in the place of a primitive that cannot be made; running it is an error
   void finish();       // after the last
+  void clear();        // to add primitives for other sizes; memory stays
   void bind(size_t primitive, const void* src, const void* weights, void* dst);  // null: as it is
   void bind_post(size_t primitive, int post, const void* operand);
   void run(size_t primitive);

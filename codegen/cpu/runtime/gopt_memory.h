@@ -12,6 +12,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace gopt_runtime {
 
@@ -57,6 +58,13 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
   char* data() const { return data_; }
+  // Makes room for so much; what it held is lost where it was smaller.
+  void grow(size_t size) {
+    if (size <= size_) return;
+    Block larger(size);
+    std::swap(data_, larger.data_);
+    std::swap(size_, larger.size_);
+  }
 
  private:
   char* data_ = nullptr;

@@ -6,22 +6,26 @@
 #include <string>
 #include <vector>
 
-#include "gopt_variant.h"
+#include "gopt_general.h"
 
+using gopt_runtime::AnySize;
 using gopt_runtime::description;
+using gopt_runtime::PackedWeights;
 using gopt_runtime::Prepared;
 using gopt_runtime::Variant;
 
 // A run of one size, on its part of the rows.
 struct Part {
-  size_t variant;
+  size_t variant;                                     // variant_count: the code for any size
   std::vector<size_t> input_offsets, output_offsets;  // in bytes
 };
 
 struct gopt_model {
   gopt_runtime::Weights weights;
+  PackedWeights packed;
   int threads;
   std::vector<std::unique_ptr<Prepared>> prepared;  // by variant; null: not yet
+  std::unique_ptr<AnySize> any;                     // null: not yet
   std::vector<Part> parts;                          // of a run, at the extents that are set
   std::vector<gopt_tensor_info> inputs, outputs;    // then
   std::vector<std::vector<int64_t>> dims;           // of these
@@ -60,7 +64,7 @@ int guarded(gopt_model* model, Work work) {
 void prepare(gopt_model& model, size_t number) {
   if (model.prepared[number]) return;
   const Variant& variant = *description.variants[number];
-  auto prepared = std::make_unique<Prepared>(model.weights.data(), model.threads, variant.arena_bytes);
+  auto prepared = std::make_unique<Prepared>(model.weights.data(), model.threads, variant.arena_bytes, model.packed);
   variant.create(*prepared);
   model.prepared[number] = std::move(prepared);
 }
@@ -70,6 +74,18 @@ std::string text_of(const int64_t* extents) {
   for (int i = 0; i < description.extent_count; i++)
     text += std::string(i == 0 ? "" : " ") + description.extents[i] + "=" + std::to_string(extents[i]);
   return text;
+}
+
+// Of the code for any size. Throws where these are not allowed.
+void check_extents(const int64_t* extents) {
+  for (int i = 0; i < description.extent_count; i++) {
+    const int64_t most = description.general->maxima[i];
+    if (extents[i] >= 1 && (most == 0 || extents[i] <= most)) continue;
+    throw std::runtime_error("there is no code for " + text_of(extents) + ": " + description.extents[i] +
+                             (most == 0 ? " is at least 1" : " is from 1 to " + std::to_string(most)));
+  }
+  if (const char* why = description.general->why_refused(extents))
+    throw std::runtime_error("the model has no meaning at " + text_of(extents) + "; of " + why);
 }
 
 [[noreturn]] void refuse(const int64_t* extents) {
@@ -122,6 +138,7 @@ std::vector<size_t> variants_for(const int64_t* extents) {
   for (int v = 0; v < description.variant_count; v++)
     if (std::equal(extents, extents + description.extent_count, description.variants[v]->extents))
       return {static_cast<size_t>(v)};
+  if (description.general) return {static_cast<size_t>(description.variant_count)};
   if (description.rows < 0) refuse(extents);
   return variants_for_rows(extents);
 }
@@ -169,6 +186,34 @@ void set_variants(gopt_model& model, const std::vector<size_t>& variants) {
   for (std::vector<int64_t>& dims : outputs.dims) model.dims.push_back(std::move(dims));
 }
 
+void set_any(gopt_model& model, const int64_t* extents) {
+  check_extents(extents);
+  if (!model.any)
+    model.any = std::make_unique<AnySize>(*description.general, model.weights.data(), model.threads, model.packed);
+  model.any->set(extents);
+  gopt_runtime::Tensors now = model.any->tensors();
+  model.parts = {{static_cast<size_t>(description.variant_count), std::vector<size_t>(now.inputs.size()),
+                  std::vector<size_t>(now.outputs.size())}};
+  model.inputs = std::move(now.inputs);
+  model.outputs = std::move(now.outputs);
+  model.dims = std::move(now.dims);
+}
+
+void set_extents(gopt_model& model, const int64_t* extents) {
+  const std::vector<size_t> variants = variants_for(extents);
+  if (variants[0] == static_cast<size_t>(description.variant_count))
+    set_any(model, extents);
+  else
+    set_variants(model, variants);
+}
+
+const Variant& code_of(size_t variant) {
+  const bool is_any = variant == static_cast<size_t>(description.variant_count);
+  return is_any ? description.general->code : *description.variants[variant];
+}
+// Of all sizes, in the order of their kernels' numbers.
+int code_count() { return description.variant_count + (description.general ? 1 : 0); }
+
 // Runs each part by `run(variant, prepared, inputs, outputs)`.
 template <class Run>
 void run_parts(gopt_model& model, const void* const* inputs, void* const* outputs, Run run) {
@@ -177,7 +222,8 @@ void run_parts(gopt_model& model, const void* const* inputs, void* const* output
       model.part_inputs[i] = static_cast<const char*>(inputs[i]) + part.input_offsets[i];
     for (size_t i = 0; outputs && i < part.output_offsets.size(); i++)
       model.part_outputs[i] = static_cast<char*>(outputs[i]) + part.output_offsets[i];
-    run(part.variant, *model.prepared[part.variant], model.part_inputs.data(), model.part_outputs.data());
+    Prepared& prepared = part.variant < model.prepared.size() ? *model.prepared[part.variant] : model.any->prepared();
+    run(part.variant, prepared, model.part_inputs.data(), model.part_outputs.data());
   }
 }
 
@@ -196,15 +242,20 @@ int gopt_extent_count(void) { return description.extent_count; }
 const char* gopt_extent_name(int number) {
   return number >= 0 && number < description.extent_count ? description.extents[number] : nullptr;
 }
-int gopt_size_count(void) { return description.variant_count; }
+int64_t gopt_extent_maximum(int number) {
+  if (number < 0 || number >= description.extent_count || !description.general) return -1;
+  return description.general->maxima[number];
+}
+int gopt_size_count(void) { return std::max(1, description.variant_count); }
 const int64_t* gopt_size(int number) {
+  if (number == 0 && description.variant_count == 0) return description.general->code.extents;
   return number >= 0 && number < description.variant_count ? description.variants[number]->extents : nullptr;
 }
 
 gopt_model* gopt_create(const char* weights_path, int threads, char* error, size_t error_size) {
   try {
     auto model = std::make_unique<gopt_model>(weights_path, threads);
-    set_variants(*model, {0});
+    set_extents(*model, gopt_size(0));
     return model.release();
   } catch (const std::exception& e) {
     if (error && error_size > 0) std::snprintf(error, error_size, "%s", e.what());
@@ -213,7 +264,7 @@ gopt_model* gopt_create(const char* weights_path, int threads, char* error, size
 }
 
 int gopt_set_extents(gopt_model* model, const int64_t* extents) {
-  return guarded(model, [&] { set_variants(*model, variants_for(extents)); });
+  return guarded(model, [&] { set_extents(*model, extents); });
 }
 const gopt_tensor_info* gopt_input_now(const gopt_model* model, int number) {
   return at(model->inputs.data(), description.input_count, number);
@@ -226,18 +277,18 @@ int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs,
   return guarded(model, [&] {
     run_parts(*model, inputs, outputs,
               [](size_t variant, Prepared& prepared, const void* const* part_inputs, void* const* part_outputs) {
-                description.variants[variant]->run(prepared, part_inputs, part_outputs);
+                code_of(variant).run(prepared, part_inputs, part_outputs);
               });
   });
 }
 int gopt_kernel_count(void) {
   int count = 0;
-  for (int v = 0; v < description.variant_count; v++) count += description.variants[v]->kernel_count;
+  for (int v = 0; v < code_count(); v++) count += code_of(static_cast<size_t>(v)).kernel_count;
   return count;
 }
 const char* gopt_kernel_name(int number) {
-  for (int v = 0; v < description.variant_count && number >= 0; v++) {
-    const Variant& variant = *description.variants[v];
+  for (int v = 0; v < code_count() && number >= 0; v++) {
+    const Variant& variant = code_of(static_cast<size_t>(v));
     if (number < variant.kernel_count) return variant.kernel_names[number];
     number -= variant.kernel_count;
   }
@@ -249,7 +300,7 @@ int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outp
               [&](size_t variant, Prepared& prepared, const void* const* part_inputs, void* const* part_outputs) {
                 double* own = milliseconds;
                 for (size_t v = 0; v < variant; v++) own += description.variants[v]->kernel_count;
-                description.variants[variant]->profile(prepared, part_inputs, part_outputs, own);
+                code_of(variant).profile(prepared, part_inputs, part_outputs, own);
               });
   });
 }

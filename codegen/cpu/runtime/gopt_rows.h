@@ -20,6 +20,7 @@ class RowsProduct {
   RowsProduct(int64_t rows, int64_t depth, int64_t columns, std::vector<Post> posts, int threads);
 
   size_t packed_floats() const;
+  int64_t panel_columns() const { return width_; }  // what the order of packed weights depends on
   // Strides are in elements.
   void pack(const float* weights, int64_t row_stride, int64_t column_stride, float* packed) const;
 

@@ -1,8 +1,9 @@
-// What model.cc says of a model: its tensors, and the code that there is for each size of its open extents.
+// What model.cc says of a model: its tensors, and the code that there is for each size of its open extents, or for any.
 // gopt_model.cc makes the C interface of it.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "gopt_dnnl.h"
 #include "gopt_memory.h"
@@ -16,9 +17,11 @@ struct Prepared {
   int threads;
   Block arena;
   Library library;
+  // Of code for any size: the extents that are set, and where each buffer lies in the arena then, in bytes.
+  std::vector<int64_t> extents, at;
 
-  Prepared(const char* mapped, int count, size_t arena_bytes)
-      : weights(mapped), threads(count), arena(arena_bytes), library(count) {}
+  Prepared(const char* mapped, int count, size_t arena_bytes, PackedWeights& packed)
+      : weights(mapped), threads(count), arena(arena_bytes), library(count, packed) {}
 };
 
 // The code for one size.
@@ -34,6 +37,24 @@ struct Variant {
   void (*profile)(Prepared& prepared, const void* const* inputs, void* const* outputs, double* milliseconds);
 };
 
+// A buffer of the arena, in use from one kernel to another.
+struct Life {
+  int buffer, first, last;
+};
+
+// The code for any size: functions of the extents say what that of one size has as numbers.
+struct General {
+  Variant code;           // its extents: those that it was planned for
+  const int64_t* maxima;  // of the extents; 0: none
+  int buffer_count;
+  const Life* lives;                                         // up to one of buffer -1
+  void (*bytes_at)(const int64_t* extents, int64_t* bytes);  // parallel to lives
+  const char* (*why_refused)(const int64_t* extents);        // null: nothing is wrong with them
+  void (*dims_at)(const int64_t* extents, int64_t* dims);    // of all inputs, then outputs, one after another
+};
+
+inline int64_t floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+
 struct Description {
   int input_count, output_count, extent_count, variant_count;
   const gopt_tensor_info *inputs, *outputs;  // with open extents
@@ -44,6 +65,7 @@ struct Description {
   int rows;
   const bool *input_rows, *output_rows;
   const Variant* const* variants;
+  const General* general;  // null: none
 };
 extern const Description description;  // in model.cc
 

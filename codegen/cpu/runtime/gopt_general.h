@@ -1,0 +1,116 @@
+// Code for any size of a model's open extents, made ready for one size after another.
+#pragma once
+
+#include <numeric>
+
+#include "gopt_arena.h"
+#include "gopt_variant.h"
+
+namespace gopt_runtime {
+
+// What gopt_input_now and gopt_output_now say.
+struct Tensors {
+  std::vector<gopt_tensor_info> inputs, outputs;
+  std::vector<std::vector<int64_t>> dims;  // of these
+};
+
+class AnySize {
+ public:
+  AnySize(const General& general, const char* weights, int threads, PackedWeights& packed)
+      : general_(general), prepared_(weights, threads, 0, packed) {
+    for (const Life* life = general.lives; life->buffer >= 0; life++)
+      pieces_.push_back({0, life->first, life->last, 0});
+    prepared_.at.resize(static_cast<size_t>(general.buffer_count));
+    if (has_all_maxima()) set(general.maxima);  // what is allocated is there from the start
+  }
+
+  Prepared& prepared() { return prepared_; }
+
+  // Makes the kernels for these extents, which are allowed. Where that fails, those before stay.
+  void set(const int64_t* extents) {
+    const std::vector<int64_t> wanted(extents, extents + description.extent_count), before = prepared_.extents;
+    if (wanted == before) return;
+    try {
+      make(wanted);
+    } catch (...) {
+      if (!before.empty()) make(before);
+      throw;
+    }
+  }
+
+  // Of the extents that are set.
+  Tensors tensors() const {
+    Tensors now;
+    const auto rank_of_all = [](const gopt_tensor_info* infos, int count) {
+      return std::accumulate(infos, infos + count, size_t{0}, [](size_t sum, const gopt_tensor_info& info) {
+        return sum + static_cast<size_t>(info.rank);
+      });
+    };
+    std::vector<int64_t> dims(rank_of_all(description.inputs, description.input_count) +
+                              rank_of_all(description.outputs, description.output_count) + 1);
+    general_.dims_at(prepared_.extents.data(), dims.data());
+    const int64_t* next = dims.data();
+    const auto add = [&](const gopt_tensor_info& declared, std::vector<gopt_tensor_info>& infos) {
+      now.dims.emplace_back(next, next + declared.rank);
+      next += declared.rank;
+      gopt_tensor_info info = declared;
+      info.extents = nullptr;
+      info.size_bytes = element_bytes(declared.element);
+      for (const int64_t extent : now.dims.back()) info.size_bytes *= static_cast<size_t>(extent);
+      infos.push_back(info);
+    };
+    for (int i = 0; i < description.input_count; i++) add(description.inputs[i], now.inputs);
+    for (int i = 0; i < description.output_count; i++) add(description.outputs[i], now.outputs);
+    size_t number = 0;
+    for (auto* infos : {&now.inputs, &now.outputs})
+      for (gopt_tensor_info& info : *infos) info.dims = now.dims[number++].data();
+    return now;
+  }
+
+ private:
+  bool has_all_maxima() const {
+    return std::all_of(general_.maxima, general_.maxima + description.extent_count, [](int64_t m) { return m > 0; });
+  }
+
+  void make(const std::vector<int64_t>& extents) {
+    prepared_.library.clear();
+    lay_out(extents);
+    prepared_.extents = extents;
+    general_.code.create(prepared_);
+  }
+
+  // Pieces keep the largest size that they have had, so that sizes no larger than those before are laid out as they
+  // were.
+  void lay_out(const std::vector<int64_t>& extents) {
+    std::vector<int64_t> bytes(pieces_.size());
+    general_.bytes_at(extents.data(), bytes.data());
+    bool grows = false;
+    for (size_t i = 0; i < pieces_.size(); i++) {
+      constexpr int64_t kLine = 64;
+      const int64_t size = (bytes[i] + kLine - 1) / kLine * kLine;
+      grows |= size > pieces_[i].size;
+      pieces_[i].size = std::max(pieces_[i].size, size);
+    }
+    if (grows) {
+      arena_bytes_ = static_cast<size_t>(place_pieces(pieces_));
+      prepared_.arena.grow(arena_bytes_);
+      for (size_t i = 0; i < pieces_.size(); i++)
+        prepared_.at[static_cast<size_t>(general_.lives[i].buffer)] = pieces_[i].offset;
+    }
+    // What no kernel writes is read as zero, and lies elsewhere at each size.
+    if (arena_bytes_ > 0) std::memset(prepared_.arena.data(), 0, arena_bytes_);
+  }
+
+  // As ONNX numbers element types.
+  static size_t element_bytes(int element) {
+    static constexpr size_t kBytes[] = {0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 8, 16, 2};
+    return kBytes[element];
+  }
+
+  const General& general_;
+  Prepared prepared_;
+  std::vector<Piece> pieces_;  // parallel to the lives
+  size_t arena_bytes_ = 0;
+};
+
+}  // namespace gopt_runtime

@@ -1,0 +1,89 @@
+#include "open_check.h"
+
+#include <algorithm>
+
+#include "check.h"
+#include "check_inputs.h"
+#include "checked_part.h"
+#include "draw_inputs.h"
+#include "gopt/interpreter.h"
+
+namespace gopt::driver {
+namespace {
+
+class OpenChecker {
+ public:
+  OpenChecker(PlannedGraph& graph, const DriverOptions& options) : graph_(graph), options_(options) {}
+
+  Status run(CheckReport& report) {
+    GOPT_ASSIGN_OR_RETURN(code_, graph_.code());
+    std::vector<Substitution> small = choices_of_extents(graph_.graph()), near = {near_usual()};
+    near.insert(near.end(), small.rbegin(), small.rend());
+    GOPT_RETURN_IF_ERROR(check_first(small, report));
+    return report.passed ? check_first(near, report) : Unit{};
+  }
+
+ private:
+  // Odd numbers, so that vectors and blocks have something left over.
+  Substitution near_usual() const {
+    Substitution extents;
+    for (const OpenExtent& extent : options_.target.open)
+      extents[extent.symbol] = Index(std::max<int64_t>(1, extent.usual - extent.usual / 4 - 1) | 1);
+    return extents;
+  }
+
+  Substitution within_maxima(Substitution extents) const {
+    for (const OpenExtent& extent : options_.target.open)
+      if (const auto it = extents.find(extent.symbol); it != extents.end() && extent.maximum)
+        it->second = Index(std::min(it->second.constant(), *extent.maximum));
+    return extents;
+  }
+
+  // At the first size that the model has a meaning at.
+  Status check_first(const std::vector<Substitution>& sizes, CheckReport& report) {
+    Status last = Error{"there is no size to try"};
+    for (const Substitution& size : sizes) {
+      last = check_at(within_maxima(size), report);
+      if (last.ok()) return last;
+    }
+    return last;
+  }
+
+  Status check_at(const Substitution& extents, CheckReport& report) {
+    GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs_at(graph_.graph(), options_.seed + 1, extents));
+    GOPT_ASSIGN_OR_RETURN(const auto found, code_->run(inputs));
+    GOPT_ASSIGN_OR_RETURN(const CheckedPart part, part_to_check(graph_.graph(), graph_.graph(), inputs));
+    const Target target{TargetKind::Cpu, options_.target.threads};
+    const CostSource costs;
+    const bool interprets =
+        plan_cost_oracle(target, costs.make())->estimate(part.original).operations < kInterpretOften;
+    report.engine = interprets ? "interpreter" : "cpu";
+    report.extents = part.extents;
+    PlannedGraph alone(part.original, target, costs);
+    std::vector<Tensor> expected;
+    if (interprets) {
+      GOPT_ASSIGN_OR_RETURN(expected, interpret(part.original, inputs));
+    } else {
+      GOPT_ASSIGN_OR_RETURN(RunnableModel * code, alone.code());
+      GOPT_ASSIGN_OR_RETURN(expected, code->run(inputs));
+    }
+    if (expected.size() != found.size()) return Error{"an output is an input or a weight as it is"};
+    add_draw(report, part.original, InputKind::Ordinary, expected, found, options_.check.tolerance);
+    return Unit{};
+  }
+
+  PlannedGraph& graph_;
+  const DriverOptions& options_;
+  RunnableModel* code_ = nullptr;
+};
+
+}  // namespace
+
+CheckReport check_open_code(PlannedGraph& graph, const DriverOptions& options) {
+  CheckReport report;
+  const Status status = OpenChecker(graph, options).run(report);
+  if (!status.ok() && !report.checked) report.why_not = status.error().message;
+  return report;
+}
+
+}  // namespace gopt::driver
