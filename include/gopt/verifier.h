@@ -102,6 +102,11 @@ std::vector<Verification> prove_rules(
 // are wrong. Nothing where the change that the seed picks cannot be made.
 std::optional<RewriteRule> mutate_right_side(const RewriteRule& rule, uint64_t seed);
 
+// A full rule made of a partial one in a wrong way, for audits: by a region with a bound that is moved, or with a side
+// that reaches to the end of the output, so that a piece of the rest is left out; or with one change of what is made.
+// A region that became smaller still gives a true rule.
+std::optional<RewriteRule> mutate_correction(const RewriteRule& partial, uint64_t seed);
+
 // Sizes, inputs and the two values in one line, for reports.
 std::string to_string(const Counterexample& counterexample);
 

@@ -1,4 +1,5 @@
-// The prover against evaluation: right sides are changed at random, and whatever is proved must compute the same.
+// The prover against evaluation: right sides are changed at random, partial rules are corrected with wrong regions, and
+// whatever is proved must compute the same.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -36,7 +37,8 @@ std::optional<RewriteRule> mutant_of(const std::vector<RewriteRule>& rules, uint
   constexpr uint64_t kTries = 200;
   for (uint64_t attempt = 0; attempt < kTries; attempt++) {
     const uint64_t own = mixed(mixed(seed, number), attempt);
-    if (auto mutant = mutate_right_side(rules[own % rules.size()], mixed(own, 1))) return mutant;
+    const RewriteRule& rule = rules[own % rules.size()];
+    if (auto mutant = (rule.is_partial() ? mutate_correction : mutate_right_side)(rule, mixed(own, 1))) return mutant;
   }
   return std::nullopt;
 }
@@ -111,9 +113,6 @@ std::vector<RewriteRule> rules_of(const std::vector<std::string>& files, size_t&
       continue;
     }
     std::vector<RewriteRule> own = *std::move(read);
-    // Evaluation looks at whole outputs, of which a partial rule is about a region.
-    const size_t partial = std::erase_if(own, [](const RewriteRule& rule) { return rule.is_partial(); });
-    if (partial > 0) fmt::print("{}: {} rules that hold on a region only are left out\n", path, partial);
     for (RewriteRule& rule : own) rules.push_back(std::move(rule));
   }
   return rules;

@@ -92,6 +92,29 @@ bool mutate_node(MutableNode& node, const std::vector<Value>& earlier, Random& r
   }
 }
 
+// Moves one bound of one box by one or two, or to the end of its axis.
+bool mutate_region(RewriteRule& rule, Random& random) {
+  struct Bound {
+    Index* bound;
+    Index end;
+  };
+  std::vector<Bound> bounds;
+  for (size_t o = 0; o < rule.regions.size(); o++) {
+    const Shape& shape = *rule.left.outputs()[o].value.type().shape;
+    for (Box& box : rule.regions[o])
+      for (size_t axis = 0; axis < box.size(); axis++) {
+        if (box[axis].low != Index(0)) bounds.push_back({&box[axis].low, Index(0)});
+        if (box[axis].high != shape[axis]) bounds.push_back({&box[axis].high, shape[axis]});
+      }
+  }
+  if (bounds.empty()) return false;
+  const Bound& chosen = bounds[random() % bounds.size()];
+  constexpr int64_t kMoves[] = {-2, -1, 1, 2};
+  const size_t move = random() % (std::size(kMoves) + 1);
+  *chosen.bound = move == std::size(kMoves) ? chosen.end : *chosen.bound + Index(kMoves[move]);
+  return true;
+}
+
 }  // namespace
 
 }  // namespace gopt::verifier
@@ -99,6 +122,16 @@ bool mutate_node(MutableNode& node, const std::vector<Value>& earlier, Random& r
 namespace gopt {
 
 using namespace verifier;
+
+std::optional<RewriteRule> mutate_correction(const RewriteRule& partial, uint64_t seed) {
+  Random random(seed);
+  RewriteRule wrong = partial;
+  const bool is_of_region = random() % 3 > 0;
+  if (is_of_region && !mutate_region(wrong, random)) return std::nullopt;
+  auto full = corrected(wrong);
+  if (!full) return std::nullopt;
+  return is_of_region ? std::optional(*std::move(full)) : mutate_right_side(*full, random());
+}
 
 std::optional<RewriteRule> mutate_right_side(const RewriteRule& rule, uint64_t seed) {
   Random random(seed);
