@@ -87,10 +87,10 @@ Result<PartialVerification> prove_partial(const RewriteRule& candidate, const Ve
 // Random testing alone: a counterexample that the interpreter confirms, if one is found.
 std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, int samples, uint64_t seed);
 
-// The partial rule as a full one: the right side on its region, and on the rest the left side, computed from the parts of
-// the inputs that the rest reads, all put together by Concat. A guess until prove_rule() says so: it carries no proof,
-// and what the pieces need of sizes becomes its condition there. Errors: the rule has no region; how to cut depends on
-// the sizes.
+// The partial rule as a full one: the right side on its region, and on the rest the left side, computed from the parts
+// of the inputs that the rest reads, all put together by Concat. A guess until prove_rule() says so: it carries no
+// proof, and what the pieces need of sizes becomes its condition there. Errors: the rule has no region; how to cut
+// depends on the sizes.
 Result<RewriteRule> corrected(const RewriteRule& partial);
 
 // prove_rule() of each rule in order. `progress` is called after each.
