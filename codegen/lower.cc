@@ -87,7 +87,11 @@ class Flattener {
   }
 
  private:
-  const Buffer& buffer(int input) const { return plan_.buffer(kernel_.input_buffers[static_cast<size_t>(input)]); }
+  const Buffer& buffer(int input) const {
+    const auto number = static_cast<size_t>(input);
+    GOPT_CHECK(number < kernel_.input_buffers.size(), "kernel " + kernel_.name + " reads what is no input of it");
+    return plan_.buffer(kernel_.input_buffers[number]);
+  }
 
   Expr flat(int input, const std::vector<Index>& subscripts) {
     const Buffer& b = buffer(input);

@@ -10,7 +10,7 @@ namespace gopt::codegen {
 namespace {
 
 std::string function(const std::string& head, const Plan& plan, const std::string& body) {
-  return head + " {\n" + declared_sizes(plan.target.open) + body + "}\n\n";
+  return head + " {\n" + declared_sizes(plan.target.open, body) + body + "}\n\n";
 }
 
 std::string print_pieces(const Plan& plan) {

@@ -1,6 +1,7 @@
 #include "sizes.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace gopt::codegen {
 
@@ -31,10 +32,27 @@ std::string size_name(AtomId symbol, const std::vector<OpenExtent>& open) {
   throw InternalError("symbol " + atom(symbol).name + " outside its loop");
 }
 
-std::string declared_sizes(const std::vector<OpenExtent>& open) {
+namespace {
+
+bool names(const std::string& code, const std::string& name) {
+  const auto is_letter = [&](size_t at) {
+    return std::isalnum(static_cast<unsigned char>(code[at])) || code[at] == '_';
+  };
+  for (size_t at = code.find(name); at != std::string::npos; at = code.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if ((at == 0 || !is_letter(at - 1)) && (end == code.size() || !is_letter(end))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string declared_sizes(const std::vector<OpenExtent>& open, const std::string& code) {
   std::string text;
-  for (size_t k = 0; k < open.size(); k++)
-    text += "[[maybe_unused]] const int64_t n" + std::to_string(k) + " = n[" + std::to_string(k) + "];\n";
+  for (size_t k = 0; k < open.size(); k++) {
+    const std::string number = std::to_string(k), name = "n" + number;
+    if (names(code, name)) text += "const int64_t " + name + " = n[" + number + "];\n";
+  }
   return text;
 }
 

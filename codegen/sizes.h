@@ -14,7 +14,8 @@ std::string index_text(const Index& index, const std::function<std::string(AtomI
 
 // Precondition: it is one of the open extents.
 std::string size_name(AtomId symbol, const std::vector<OpenExtent>& open);
-std::string declared_sizes(const std::vector<OpenExtent>& open);  // "const int64_t n0 = n[0];..."
+// "const int64_t n0 = n[0];...": of those that the code names.
+std::string declared_sizes(const std::vector<OpenExtent>& open, const std::string& code);
 // Of sizes alone, outside of kernels; divisions are gopt_runtime::floor_div.
 std::string size_text(const Index& index, const std::vector<OpenExtent>& open);
 std::string size_text(const Cond& cond, const std::vector<OpenExtent>& open);

@@ -7,6 +7,7 @@
 #include "draw_inputs.h"
 #include "gopt/interpreter.h"
 #include "gopt/kernel_costs.h"
+#include "gopt/sized_plans.h"
 
 namespace gopt {
 
@@ -183,7 +184,11 @@ namespace {
 
 Result<std::unique_ptr<RunnableModel>> compile(const Graph& graph, int threads) {
   auto costs = analytic_kernel_costs({});
-  GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(graph, {TargetKind::Cpu, threads}, *costs));
+  Target target{TargetKind::Cpu, threads};
+  if (has_symbolic_inputs(graph)) {
+    GOPT_ASSIGN_OR_RETURN(target.open, open_extents(graph, {}, {}));
+  }
+  GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(graph, target, *costs));
   return compile_plan(plan, threads);
 }
 
@@ -192,6 +197,10 @@ Result<std::unique_ptr<RunnableModel>> compile(const Graph& graph, int threads) 
 Result<std::unique_ptr<RunnableModel>> load_graph(const Graph& graph, const std::string& name, Engine engine,
                                                   int threads) {
   if (engine == Engine::Interpreter) return std::unique_ptr<RunnableModel>(std::make_unique<InterpretedModel>(graph));
+  // Where nothing is asked for, open extents are the interpreter's: it needs no compiler for each model that is looked
+  // at.
+  if (engine == Engine::Auto && has_symbolic_inputs(graph))
+    return std::unique_ptr<RunnableModel>(std::make_unique<InterpretedModel>(graph));
   auto compiled = compile(graph, threads);
   if (compiled.ok() || engine == Engine::Cpu) return std::move(compiled).with_context(name);
   return std::unique_ptr<RunnableModel>(std::make_unique<InterpretedModel>(graph));

@@ -249,7 +249,7 @@ class KernelBuilder {
       const NodeCover& maker = cover_.nodes[cover_.id_of(in.node.get())];
       if (maker.role == Role::Inlined) {
         collect(in, k, covered, seen);
-      } else if (seen.insert(cover_.index_of(in)).second && !op_info(value.node->op).has(kShapeOnly)) {
+      } else if (!op_info(value.node->op).has(kShapeOnly) && seen.insert(cover_.index_of(in)).second) {
         k.inputs.push_back(in);
         k.input_buffers.push_back(is_transposed_weight(*value.node, i) ? transposed_buffer(in) : buffer_of(in));
       }

@@ -70,7 +70,9 @@ class LibraryChooser {
 
   // Where padding follows from the sizes, loops of our own work it out.
   bool has_own_pads(const Node& node) const {
-    const bool follows = node.attributes.contains("auto_pad") || node.attributes.contains("output_shape");
+    const auto automatic = node.attributes.find("auto_pad");
+    const bool follows = (automatic != node.attributes.end() && std::get<std::string>(automatic->second) != "NOTSET") ||
+                         node.attributes.contains("output_shape");
     return !node.is(OpKind::ConvTranspose) || !follows || cover_.options.target.open.empty();
   }
 

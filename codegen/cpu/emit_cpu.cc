@@ -104,11 +104,11 @@ class VariantPrinter {
   }
 
   // What pointers and sizes of open extents are made of.
-  std::string sizes_text() const {
+  std::string sizes_text(const std::string& code) const {
     if (!is_open()) return "";
     return "[[maybe_unused]] const int64_t* at = model.at.data();\n[[maybe_unused]] const int64_t* n = "
            "model.extents.data();\n" +
-           declared_sizes(plan_.target.open);
+           declared_sizes(plan_.target.open, code);
   }
 
   void step(const Kernel& kernel, const std::string& call) {
@@ -133,7 +133,7 @@ class VariantPrinter {
         "void create_kernels(gopt_runtime::Prepared& model) {\n[[maybe_unused]] const char* weights = model.weights;\n"
         "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
         "using namespace gopt_runtime;\n" +
-        sizes_text() + create_ + "library.finish();\n}\n\n");
+        sizes_text(create_) + create_ + "library.finish();\n}\n\n");
     text += indented(
         "template <class Mark>\nvoid run_kernels(gopt_runtime::Prepared& model, const void* const* inputs, void* "
         "const* "
@@ -142,7 +142,7 @@ class VariantPrinter {
         "model.arena.data();\n"
         "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)inputs;\n(void)outputs;\n"
         "if (model.threads > 0) omp_set_num_threads(model.threads);\n" +
-        sizes_text() + run_ + "}\n");
+        sizes_text(run_) + run_ + "}\n");
     text += plan_.times_kernels ? kTimingRuns : kRuns;
     const std::string of_sizes = is_open() ? indented(print_open_sizes(plan_)) : "",
                       type = is_open() ? "General " : "Variant ",

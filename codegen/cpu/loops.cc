@@ -274,14 +274,14 @@ std::string print_cpu_kernel(const KernelBody& body, int threads) {
   for (size_t i = 0; i < body.inputs.size(); i++)
     text += "const " + storage_name(body.inputs[i]) + "* __restrict in" + std::to_string(i) + ", ";
   text += storage_name(body.output) + "* __restrict out";
-  text += body.open.empty() ? ") {\n" : ", const int64_t* n) {\n" + declared_sizes(body.open);
+  text += body.open.empty() ? ") {\n" : ", [[maybe_unused]] const int64_t* n) {\n";
   const bool is_open = !element_count(body).is_constant();
   const bool parallel = threads != 1 && !body.loops.empty() && (is_open || total_work(body) > kParallelWork);
-  if (parallel) text += parallel_pragma(body) + "{\n";
+  std::string loops = parallel ? parallel_pragma(body) + "{\n" : "";
   for (const KernelBody& part : reshape_loops(body))
-    for (const KernelBody& box : split_into_boxes(part)) text += print_box(box, parallel, threads > 0 ? threads : 16);
-  if (parallel) text += "}\n";
-  return indented(text + "}\n");
+    for (const KernelBody& box : split_into_boxes(part)) loops += print_box(box, parallel, threads > 0 ? threads : 16);
+  if (parallel) loops += "}\n";
+  return indented(text + declared_sizes(body.open, loops) + loops + "}\n");
 }
 
 std::string indented(const std::string& code) {

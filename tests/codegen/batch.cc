@@ -29,7 +29,8 @@ double digits_of(Precision precision) {
   return precision == Precision::Fp16 ? 1e-2 : precision == Precision::Bf16 ? 6e-2 : 1e-4;
 }
 
-// Empty: equal. Differences are measured against the largest magnitude of the tensor.
+}  // namespace
+
 std::string difference(const Tensor& got, const Tensor& wanted, Precision precision) {
   if (got.type() != wanted.type() || got.dims() != wanted.dims()) return "another type";
   const std::vector<double> a = got.to_doubles(), b = wanted.to_doubles();
@@ -47,8 +48,6 @@ std::string difference(const Tensor& got, const Tensor& wanted, Precision precis
   }
   return "";
 }
-
-}  // namespace
 
 std::string scratch_folder(const std::string& name) {
   static const TestFolder folder;

@@ -21,6 +21,9 @@ struct BatchCase {
 // integers within [0, integer_limit).
 BatchCase make_case(const std::string& name, const std::string& text, uint64_t seed, int64_t integer_limit = 3);
 
+// What differs; empty: nothing by more than 1e-4 of the largest magnitude, or what the precision loses.
+std::string difference(const Tensor& got, const Tensor& wanted, Precision precision);
+
 // Kernel costs that make every plan equal but for the layout that they charge for.
 class LayoutCosts : public KernelCosts {
  public:

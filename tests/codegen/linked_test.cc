@@ -4,21 +4,26 @@
 #include <fstream>
 
 #include "batch.h"
+#include "gopt/text.h"
 #include "run_command.h"
 
 namespace gopt {
 namespace {
 
-std::string emit_to(const std::string& folder, const std::string& prefix, const std::string& body) {
-  const BatchCase c = make_case("small", "input x : f32[64,300]\n" + body + "\noutput y = y", 1);
+std::string emit_graph(const std::string& folder, const std::string& prefix, const Graph& graph, const Target& target) {
   LayoutCosts costs(false);
-  auto plan = make_plan(c.graph, {TargetKind::Cpu, 1}, costs);
+  auto plan = make_plan(graph, target, costs);
   EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
   auto code = emit(*plan, prefix);
   EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().message);
   const std::string path = scratch_folder("linked") + "/" + folder;
   EXPECT_TRUE(write_emitted(*code, path, true).ok());
   return path;
+}
+
+std::string emit_to(const std::string& folder, const std::string& prefix, const std::string& body) {
+  const BatchCase c = make_case("small", "input x : f32[64,300]\n" + body + "\noutput y = y", 1);
+  return emit_graph(folder, prefix, c.graph, {TargetKind::Cpu, 1});
 }
 
 // Every source of the folders and a main(), with all warnings as errors. What the program prints.
@@ -131,6 +136,69 @@ TEST(LinkedModels, ASecondThreadIsRefused) {
       emit_to("threads", "gopt", "a = Sin(x)\nb = Abs(x)\nc = Mul(a, a)\nd = Sub(c, c)\ny = Add(b, d)");
   const Outcome outcome = compile_and_run("g++", {folder}, kTwoThreads);
   EXPECT_EQ(outcome.text, "refused 1, wrong 0\n");
+}
+
+// A cache that grows by one: what a run gives is what the next one takes. Counts what is allocated.
+constexpr const char* kGrowingCache = R"(
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+#include "cache/model.h"
+
+int allocations = 0;
+extern "C" void* aligned_alloc(size_t alignment, size_t size) {
+  allocations++;
+  void* block = nullptr;
+  return posix_memalign(&block, alignment, size) == 0 ? block : nullptr;
+}
+
+int main() {
+  char error[200] = "";
+  gopt_model* model = gopt_create("cache/weights.bin", 1, error, sizeof error);
+  if (!model) return std::puts(error), 1;
+  std::vector<float> past(2 * 8, 0.5f), now(8 * 65), y(16);
+  const int at_creation = allocations;
+  bool is_right = at_creation > 0;
+  for (int64_t length = 1; length <= 64; length++) {
+    if (gopt_set_extents(model, &length) != 0) return std::puts(gopt_error(model)), 1;
+    const std::vector<float> added(16, static_cast<float>(length));
+    past.resize(static_cast<size_t>(16 * length));
+    now.assign(static_cast<size_t>(16 * (length + 1)), -1.0f);
+    const void* inputs[] = {past.data(), added.data()};
+    void* outputs[] = {y.data(), now.data()};
+    if (gopt_run(model, inputs, outputs, nullptr) != 0) return std::puts(gopt_error(model)), 1;
+    is_right &= gopt_output_now(model, 1)->size_bytes == now.size() * sizeof(float);
+    for (int64_t head = 0; head < 2; head++)
+      for (int64_t at = 0; at <= length; at++)
+        is_right &= now[static_cast<size_t>((head * (length + 1) + at) * 8 + 3)] == (at == 0 ? 0.5f : static_cast<float>(at));
+    past = now;
+  }
+  const int64_t beyond = 65;
+  is_right &= gopt_set_extents(model, &beyond) != 0 && gopt_extent_maximum(0) == 64;
+  std::printf("%s, %d more allocations; %s\n", is_right ? "right" : "wrong", allocations - at_creation, gopt_error(model));
+  gopt_destroy(model);
+}
+)";
+
+TEST(LinkedModels, ACacheGrowsWithoutAllocations) {
+  const auto graph = parse_graph(R"(graph cache
+  input past : f32[1,2,m,8]
+  input new : f32[1,2,1,8]
+  k = Concat(past, new) {axis=2}
+  t = Transpose(k) {perm=[0,1,3,2]}
+  s = MatMul(new, t)
+  p = Softmax(s) {axis=3}
+  y = MatMul(p, k)
+  output y = y
+  output k = k
+end)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  Target target{TargetKind::Cpu, 1};
+  target.open = {{symbol_atom("m"), 16, 64}};
+  const std::string folder = emit_graph("cache", "gopt", *graph, target);
+  const Outcome outcome = compile_and_run("g++", {folder}, kGrowingCache);
+  EXPECT_EQ(outcome.text, "right, 0 more allocations; there is no code for m=65: m is from 1 to 64\n");
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const
   }
   ImportOptions import;
   import.lower = true;
+  import.ranges_fit = options.engine == "cpu";  // code refuses sizes at which they do not
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(options.shapes));
   GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(path, import));
   const Engine engine = options.engine == "cpu"           ? Engine::Cpu
