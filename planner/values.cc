@@ -59,8 +59,9 @@ class Describer {
     cover_.nodes.resize(nodes.size());
     for (uint32_t id = 0; id < nodes.size(); id++) {
       cover_.node_ids[nodes[id].get()] = id;
-      GOPT_RETURN_IF_ERROR(add_node(id, *nodes[id]));
+      add_node(id, *nodes[id]);
     }
+    if (!causes_.empty()) return all_causes();
     for (const GraphOutput& output : cover_.graph.outputs()) {
       ValueCover& value = cover_.values[cover_.index_of(output.value)];
       value.is_output = true;
@@ -70,7 +71,8 @@ class Describer {
   }
 
  private:
-  Status add_node(uint32_t id, const Node& node) {
+  // Every node without code, so that all can be mended at once; not those that only take what such a node makes.
+  void add_node(uint32_t id, const Node& node) {
     NodeCover& own = cover_.nodes[id];
     own.first_value = static_cast<uint32_t>(cover_.values.size());
     own.weight_only = cover_.graph.depends_on_weights_only(NodeId{id}) && !depends_on_sizes(node);
@@ -78,13 +80,30 @@ class Describer {
     if (node.is(OpKind::Opaque)) {
       own.role = Role::Unplanned;
       if (!cover_.options.tolerant)
-        return Error{describe(node) +
-                     " has no definition here, so no code can be made for it; the optimized ONNX keeps it"};
+        add_cause(
+            id, describe(node) + " has no definition here, so no code can be made for it; the optimized ONNX keeps it");
     }
-    for (const TensorType& type : node.outputs) GOPT_RETURN_IF_ERROR(add_value(own, node, type));
+    for (const TensorType& type : node.outputs)
+      if (const Status status = add_value(own, node, type); !status.ok()) add_cause(id, status.error().message);
     for (size_t i = 0; i < node.inputs.size(); i++)
       if (node.inputs[i]) cover_.values[cover_.index_of(node.inputs[i])].uses.push_back({id, static_cast<int>(i)});
-    return Unit{};
+  }
+
+  void add_cause(uint32_t id, const std::string& cause) {
+    const auto has_none = [&](const Value& input) {
+      return input && without_code_.contains(cover_.node_ids.at(input.node.get()));
+    };
+    const bool follows = std::ranges::any_of(cover_.graph.nodes()[id]->inputs, has_none);
+    if (without_code_.insert(id).second && !follows) causes_.push_back(cause);
+  }
+
+  Error all_causes() const {
+    constexpr size_t kMostShown = 12;
+    if (causes_.size() == 1) return {causes_[0]};
+    std::string text = std::to_string(causes_.size()) + " nodes have no code:";
+    for (size_t k = 0; k < std::min(kMostShown, causes_.size()); k++) text += "\n  " + causes_[k];
+    return {causes_.size() > kMostShown ? text + "\n  and " + std::to_string(causes_.size() - kMostShown) + " more"
+                                        : text};
   }
 
   // What is made of weights alone, but as much of it as an open extent says.
@@ -111,6 +130,7 @@ class Describer {
     else
       value.shape.assign(value.dims.begin(), value.dims.end());
     const bool code = is_computable(type.element);
+    cover_.values.push_back(std::move(value));
     if (cover_.options.tolerant) {
       if (!known || !code) own.role = Role::Unplanned;
     } else if (!known) {
@@ -120,7 +140,6 @@ class Describer {
     } else if (!code && !own.weight_only) {
       return no_code(node, type.element);
     }
-    cover_.values.push_back(std::move(value));
     return Unit{};
   }
 
@@ -135,6 +154,8 @@ class Describer {
   }
 
   Cover& cover_;
+  std::set<uint32_t> without_code_;
+  std::vector<std::string> causes_;
 };
 
 }  // namespace

@@ -241,6 +241,54 @@ TEST(Plan, OpaqueNodesAreAnErrorByName) {
   EXPECT_NE(plan.error().message.find("node `frob` (custom::Frobnicate)"), std::string::npos) << plan.error().message;
 }
 
+// All of them at once, but not what only follows from them.
+TEST(Plan, NodesWithoutCodeAreListedTogether) {
+  GraphBuilder builder;
+  const Value x = builder.input("x", {ElementType::Float32, Shape{Index(4)}});
+  auto op = std::make_shared<OpaqueOp>(OpaqueOp{"custom", "Frobnicate", "", {}});
+  const auto opaque = [&](const std::string& name) {
+    return Value{builder.opaque(op, {x}, {{ElementType::Float32, Shape{symbol("found")}}}, name), 0};
+  };
+  const Value first = opaque("frob"), second = opaque("grob");
+  const auto after = builder.add(OpKind::Exp, {first}, {}, 1, "after");
+  ASSERT_TRUE(after.ok()) << after.error().message;
+  builder.output("y", {*after, 0});
+  builder.output("z", second);
+  auto costs = analytic_kernel_costs({});
+  const auto plan = make_plan(builder.build(), {TargetKind::Cpu, 1}, *costs);
+  ASSERT_FALSE(plan.ok());
+  const std::string& message = plan.error().message;
+  EXPECT_EQ(message.rfind("2 nodes have no code:\n  node `frob` (custom::Frobnicate) has no definition here", 0), 0U)
+      << message;
+  EXPECT_NE(message.find("\n  node `grob` (custom::Frobnicate)"), std::string::npos) << message;
+  EXPECT_EQ(message.find("after"), std::string::npos) << message;
+}
+
+// What lies inside another value does so at every size: rows of a batch that is planned as 1 are no leading axis.
+TEST(Plan, OpenExtentsDecideViewsAsSymbols) {
+  Target target{TargetKind::Cpu, 1};
+  target.open = {{symbol_atom("n"), 1}, {symbol_atom("m"), 7}};
+  const auto kernels = [&](const std::string& text) {
+    auto costs = analytic_kernel_costs({});
+    const auto plan = make_plan(graph_with_weights(text), target, *costs);
+    EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
+    if (!plan.ok()) return size_t{0};
+    EXPECT_TRUE(check_plan(*plan).ok()) << check_plan(*plan).error().message;
+    return plan->kernels.size();
+  };
+  const std::string in = "input x : f32[%,m,6]\ninput w : f32[6,6]\na = MatMul(x, w)\nb = MatMul(a, w)\n";
+  const auto with = [&](const std::string& first, const std::string& rest) {
+    std::string text = in;
+    return kernels(text.replace(text.find('%'), 1, first) + rest);
+  };
+  const std::string concat = "c = Concat(a, b) {axis=1}\ny = MatMul(c, w)\noutput y = y";
+  EXPECT_EQ(with("1", concat), 3U);  // in place, behind m rows
+  EXPECT_EQ(with("n", concat), 4U);
+  const std::string split = "s, t = Split(b) {axis=1, split=[3, m - 3]}\ny = MatMul(t, w)\noutput y = y";
+  EXPECT_EQ(with("1", split), 3U);
+  EXPECT_EQ(with("n", split), 4U);
+}
+
 TEST(Plan, IsPrintedForReaders) {
   auto plan =
       plan_of("input x : f32[4,1000]\na = Softmax(x) {axis=1}\nb = Exp(a)\nc = Softmax(b) {axis=1}\noutput y = c");

@@ -115,8 +115,13 @@ class Arrays(unittest.TestCase):
         for shape in ({"batch": 4}, {"x0": [4, 3]}, "batch=4"):
             compiled = gopt.compile(identity_model([TensorProto.FLOAT], ["batch", 3]), cost="analytic", shape=shape)
             self.assertEqual(compiled.get_inputs()[0].shape, [4, 3])
-        with self.assertRaisesRegex(gopt.Error, "--shape"):
-            gopt.compile(identity_model([TensorProto.FLOAT], ["batch", 3]), cost="analytic")
+        any_batch = gopt.compile(identity_model([TensorProto.FLOAT], ["batch", 3]), cost="analytic", maximum="batch=7")
+        self.assertEqual(any_batch.get_inputs()[0].shape, ["batch", 3])
+        for batch in (1, 5, 7):
+            given = drawn(np.float32, (batch, 3))
+            np.testing.assert_array_equal(any_batch.run(None, {"x0": given})[0], given)
+        with self.assertRaisesRegex(gopt.Error, "batch is from 1 to 7"):
+            any_batch.run(None, {"x0": drawn(np.float32, (8, 3))})
 
 
 if __name__ == "__main__":

@@ -128,6 +128,16 @@ std::optional<EarnedBack> earned_back(const OptimizationReport& r) {
   return EarnedBack{std::ceil(1e3 * r.seconds / saved_ms), latency || in_runtime};
 }
 
+// "batch=8 (at most 32) seq=128".
+static std::string usual_text(const std::vector<OpenExtent>& open) {
+  std::string text;
+  for (const OpenExtent& extent : open) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", atom(extent.symbol).name, extent.usual);
+    if (extent.maximum) text += fmt::format(" (at most {})", *extent.maximum);
+  }
+  return text;
+}
+
 void print_report(const OptimizationReport& r) {
   print_operators(r);
   print_applied(r);
@@ -156,6 +166,8 @@ void print_report(const OptimizationReport& r) {
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
   if (r.outcome.code_check) fmt::print("code             {}\n", check_text(*r.outcome.code_check));
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);
+  const std::vector<OpenExtent>& open = r.options.target.open;
+  if (!r.emitted.empty() && !open.empty()) fmt::print("sizes            any; planned for {}\n", usual_text(open));
   if (!r.emitted.empty()) fmt::print("emitted          {}\n", r.emitted);
   const auto back = earned_back(r);
   fmt::print("seconds          {:.1f}{}\n", r.seconds,
