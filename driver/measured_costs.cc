@@ -15,6 +15,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+// Their clock is not disturbed by what others do, and a build takes as long for many as for a few.
+bool is_of_gpu(const std::vector<KernelSpec>& specs) {
+  return !specs.empty() && specs[0].target.kind == TargetKind::Cuda;
+}
+
 // Kernels of one build. Each is run a few times in turn with the others; what counts is the least time: what disturbs a
 // shared machine only ever adds.
 class Batch {
@@ -25,7 +30,8 @@ class Batch {
   // Until `is_over` says so. Errors: those of building; a device that fails, after which what was timed is good.
   Status time(int threads, const std::function<bool()>& is_over) {
     GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(timing_plan(specs_), threads));
-    for (int round = 0; round < kRounds; round++)
+    const int rounds = is_of_gpu(specs_) ? kGpuRounds : kRounds;
+    for (int round = 0; round < rounds; round++)
       for (size_t k = 0; k < specs_.size() && !is_over(); k++) GOPT_RETURN_IF_ERROR(time_once(model, k));
     return Unit{};
   }
@@ -45,7 +51,7 @@ class Batch {
   }
 
  private:
-  static constexpr int kRounds = 15;
+  static constexpr int kRounds = 15, kGpuRounds = 8;
   // In all, after which a kernel is timed no more: where it was timed a few times, since one time may be a disturbed
   // one, and in any case.
   static constexpr double kSlowMs = 150, kVerySlowMs = 4000;
@@ -118,13 +124,14 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
   auto is_over = [&] {
     return (options.stop && options.stop->load()) || seconds_since(start) >= options.budget_seconds;
   };
-  constexpr size_t kBatch = 96;
+  constexpr size_t kBatch = 96, kGpuBatch = 384;
+  const size_t batch_size = is_of_gpu(missing) ? kGpuBatch : kBatch;
   int timed = 0;
-  for (size_t first = 0; first < missing.size() && !is_over(); first += kBatch) {
+  for (size_t first = 0; first < missing.size() && !is_over(); first += batch_size) {
     if (options.progress)
       options.progress("timing kernels: " + std::to_string(first) + " of " + std::to_string(missing.size()));
     std::vector<KernelSpec> in_batch = references_among(specs, cache);
-    const size_t end = std::min(missing.size(), first + kBatch);
+    const size_t end = std::min(missing.size(), first + batch_size);
     in_batch.insert(in_batch.end(), missing.begin() + static_cast<std::ptrdiff_t>(first),
                     missing.begin() + static_cast<std::ptrdiff_t>(end));
     Batch batch(std::move(in_batch));

@@ -26,7 +26,7 @@ PlannedGraph::PlannedGraph(Graph graph, const Target& target, const CostSource& 
 
 Result<const Plan*> PlannedGraph::made(std::optional<Plan>& plan, const Target& target) {
   if (!plan) {
-    const auto costs = target.kind == target_.kind ? costs_.make() : analytic_costs(graph_).make();
+    const auto costs = target.kind == target_.kind ? costs_.make(CostSource::kCautious) : analytic_costs(graph_).make();
     GOPT_ASSIGN_OR_RETURN(plan, make_plan(graph_, target, *costs));
   }
   return &*plan;

@@ -19,6 +19,7 @@ struct CostSource {
   std::shared_ptr<KernelCache> cache;      // null: analytic
   std::vector<KernelSpec> known;
   std::unique_ptr<KernelCosts> make(double unknown_factor = 1) const;
+  static constexpr double kCautious = 2;  // what is emitted stands on kernels that were timed, where some were
 };
 // Analytic ones for runs of this model.
 CostSource analytic_costs(const Graph& model);

@@ -7,7 +7,8 @@
 namespace gopt::driver {
 namespace {
 
-constexpr double kHopeful = 0.5, kCautious = 2;  // what kernels that were never timed count of their estimate
+// What kernels that were never timed count of their estimate.
+constexpr double kHopeful = 0.5, kCautious = CostSource::kCautious;
 
 // What a result took to find, the search before it included.
 void add_work(const OptimizeResult& before, OptimizeResult& result) {

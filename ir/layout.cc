@@ -6,7 +6,18 @@
 namespace gopt {
 
 Layout Layout::blocked(int lanes) { return {Order::Blocked, lanes}; }
-Layout Layout::channels_last() { return {Order::ChannelsLast, 1}; }
+Layout Layout::channels_last(int64_t line) { return Layout(Order::ChannelsLast, 1).with_line(line); }
+Layout Layout::channels_last_in_parts() {
+  Layout layout = channels_last();
+  layout.is_in_parts_ = true;
+  return layout;
+}
+Layout Layout::with_line(int64_t line) const {
+  Layout layout = *this;
+  if (is_channels_last()) layout.line_ = line;
+  layout.is_in_parts_ = false;
+  return layout;
+}
 Layout Layout::transposed() { return {Order::Transposed, 1}; }
 
 std::vector<size_t> Layout::axes(size_t rank) const {
@@ -42,13 +53,21 @@ Shape Layout::extents(const Shape& shape) const {
 }
 
 Index Layout::elements(const Shape& shape) const {
+  const Shape sizes = extents(shape);
   Index count(1);
-  for (const Index& extent : extents(shape)) count = count * extent;
+  if (line_ > 0) {
+    for (size_t d = 0; d + 1 < sizes.size(); d++) count = count * sizes[d];
+    return (count - Index(1)) * Index(line_) + sizes.back();
+  }
+  for (const Index& extent : sizes) count = count * extent;
   return count;
 }
 
 int64_t Layout::bytes(const std::vector<int64_t>& dims, ElementType element) const {
-  return element_count(extents(dims)) * static_cast<int64_t>(size_bytes(element));
+  const std::vector<int64_t> sizes = extents(dims);
+  int64_t count = element_count(sizes);
+  if (line_ > 0 && count > 0) count = (count / sizes.back() - 1) * line_ + sizes.back();
+  return count * static_cast<int64_t>(size_bytes(element));
 }
 
 Index Layout::offset(const Shape& shape, const std::vector<Index>& subscripts) const {
@@ -62,14 +81,18 @@ Index Layout::offset(const Shape& shape, const std::vector<Index>& subscripts) c
   Index offset, stride(1);
   for (size_t d = sizes.size(); d-- > 0;) {
     offset += at[d] * stride;
-    stride = stride * sizes[d];
+    stride = stride * (line_ > 0 && d + 1 == sizes.size() ? Index(line_) : sizes[d]);
   }
   return offset;
 }
 
 std::string to_string(const Layout& layout) {
   if (layout.is_blocked()) return "blocked" + std::to_string(layout.lanes());
-  return layout.is_channels_last() ? "channels-last" : layout.is_transposed() ? "transposed" : "plain";
+  if (layout.is_channels_last())
+    return std::string("channels-last") + (layout.is_in_parts() ? " in parts"
+                                           : layout.line() > 0  ? "/" + std::to_string(layout.line())
+                                                                : "");
+  return layout.is_transposed() ? "transposed" : "plain";
 }
 
 }  // namespace gopt

@@ -103,10 +103,13 @@ void choose_fusion(Cover& cover);
 
 // Parts of plans as Target::without names them; of library kernels "kernel:" and the implementation's name.
 constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
-                     *kEpilogues = "fusion:epilogues", *kInlining = "fusion:inlining";
+                     *kPartsLayout = "layout:channels-last-in-parts", *kEpilogues = "fusion:epilogues",
+                     *kInlining = "fusion:inlining";
 
 // Layouts that a class may have, the one that is best in general first.
 std::vector<Layout> layouts_of(const Target& target);
+// The same of a graph: on CUDA also channels last in parts, where something is cut or joined along channels.
+std::vector<Layout> layouts_for(const Cover& cover);
 // Elements of what a library kernel reads and makes: images, matrices and what is added to them.
 struct LibraryTypes {
   ElementType operands, result;

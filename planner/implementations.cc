@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gopt/node_attributes.h"
+#include "tiles.h"
 
 namespace gopt::planner {
 namespace {
@@ -206,6 +207,19 @@ double unfolded_efficiency(const Plan& plan, const Kernel& kernel) {
   return cuda_efficiency(plan, kernel) * (convolved(plan, kernel).groups > 1 || unfolds_halves ? 0.5 : 0.95);
 }
 
+// What lies in longer lines is for kernels of ours.
+bool has_own_lines(const Plan& plan, const Kernel& kernel) {
+  const auto has_own = [&](BufferId id) { return plan.buffer(id).layout.line() == 0; };
+  return std::all_of(kernel.input_buffers.begin(), kernel.input_buffers.end(), has_own) &&
+         has_own(kernel.output_buffers[0]);
+}
+bool takes_cudnn(const Plan& plan, const Kernel& kernel) {
+  return has_cudnn(plan, kernel) && has_own_lines(plan, kernel);
+}
+bool takes_unfolded(const Plan& plan, const Kernel& kernel) {
+  return has_unfolded(plan, kernel) && has_own_lines(plan, kernel);
+}
+
 bool has_cuda_library(const Plan& plan, const Kernel& kernel) {
   return has_cudnn(plan, kernel) || has_unfolded(plan, kernel);
 }
@@ -214,11 +228,11 @@ bool has_fastest(const Plan& plan, const Kernel& kernel) {
   return !is_channels_last(plan, kernel) && has_cuda_library(plan, kernel);
 }
 
-// A thread an element: for what the libraries cannot do, and where an element takes few multiplications.
+// A thread an element: for what neither the libraries nor tiles can do, and where an element takes few multiplications.
 bool has_generated(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   constexpr double kFew = 64;
-  return c.in * c.taps <= kFew || !has_cuda_library(plan, kernel);
+  return c.in * c.taps <= kFew || !(has_cuda_library(plan, kernel) || convolves_by_tiles(plan, kernel));
 }
 double generated_efficiency(const Plan&, const Kernel&) { return 0.1; }
 
@@ -230,15 +244,22 @@ constexpr Implementation kImplementations[] = {
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
     {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, fastest_efficiency, true},
-    {"cudnn", KernelKind::Convolution, TargetKind::Cuda, has_cudnn, cudnn_efficiency},
-    {"unfolded", KernelKind::Convolution, TargetKind::Cuda, has_unfolded, unfolded_efficiency},
+    {"cudnn", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
+    {"unfolded", KernelKind::Convolution, TargetKind::Cuda, takes_unfolded, unfolded_efficiency},
     {"generated", KernelKind::Convolution, TargetKind::Cuda, has_generated, generated_efficiency},
     {"", KernelKind::MatrixProduct, TargetKind::Cuda, any, product_efficiency},
 };
 
 }  // namespace
 
-std::span<const Implementation> implementations() { return kImplementations; }
+std::span<const Implementation> implementations() {
+  static const std::vector<Implementation> rows = [] {
+    std::vector<Implementation> all(std::begin(kImplementations), std::end(kImplementations));
+    for (Implementation& row : tile_implementations()) all.push_back(row);
+    return all;
+  }();
+  return rows;
+}
 
 }  // namespace gopt::planner
 
@@ -254,7 +275,7 @@ bool is_tf32(const Plan& plan, const Kernel& kernel) {
 namespace gopt::planner {
 
 const Implementation& implementation_of(const Plan& plan, const Kernel& kernel) {
-  for (const Implementation& row : kImplementations)
+  for (const Implementation& row : implementations())
     if (row.kind == kernel.kind && row.target == plan.target.kind && row.name == kernel.implementation) return row;
   throw InternalError("kernel " + kernel.name + " has no implementation '" + kernel.implementation + "'");
 }

@@ -21,12 +21,17 @@ struct Implementation {
   // The runtime times other rows' ways when a model is created, and keeps the fastest: for kernels of which no row's
   // time was measured. It is never timed itself.
   bool chooses_at_start = false;
+  // Of one among many of a family: whether it may be the fastest for this kernel. Others are not priced.
+  bool (*is_likely)(const Plan& plan, const Kernel& kernel) = nullptr;
 };
 
 // Whether kernels of this kind are library calls: those that have rows.
 inline bool is_library(KernelKind kind) { return kind == KernelKind::Convolution || kind == KernelKind::MatrixProduct; }
 // As Target::without names it.
-inline std::string part_name(const Implementation& row) { return "kernel:" + std::string(row.name); }
+// A family's rows, "tiles:64x64:1" and others, have one name: what is before the colon.
+inline std::string part_name(const Implementation& row) {
+  return "kernel:" + std::string(row.name.substr(0, row.name.find(':')));
+}
 // In the order in which they are asked; of those that take the same time the first is chosen.
 std::span<const Implementation> implementations();
 // The kernel's own. Precondition: it is a library kernel whose implementation was chosen.

@@ -59,9 +59,16 @@ class KernelBuilder {
 
   Buffer describe_buffer(const Value& value, Layout layout, ElementType element) const {
     const ValueCover& v = cover_.of(value);
-    Buffer b{value, v.dims, element, layout, device_};
+    Buffer b{value, v.dims, element, layout.with_line(layout.line()), device_};
     b.size_bytes = layout.bytes(v.dims, element);
     return b;
+  }
+
+  // Of a part of longer lines, with the line.
+  Layout layout_in_memory(uint32_t value) const {
+    const ValueCover &v = cover_.values[value], &root = cover_.values[cover_.root_of(value)];
+    const bool is_part = v.layout.is_in_parts() && root.layout.is_in_parts() && root.dims[1] != v.dims[1];
+    return v.layout.with_line(is_part ? root.dims[1] : 0);
   }
 
   // The buffer of a value in the layout and type that the cover gave it.
@@ -69,7 +76,7 @@ class KernelBuilder {
     const uint32_t index = cover_.index_of(value);
     if (auto it = buffers_.find(index); it != buffers_.end()) return it->second;
     const ValueCover& v = cover_.values[index];
-    Buffer b = describe_buffer(value, v.layout, v.stored);
+    Buffer b = describe_buffer(value, layout_in_memory(index), v.stored);
     if (v.parent >= 0) {
       const Value parent = value_at(static_cast<uint32_t>(v.parent));
       b.is_view = true;
@@ -101,15 +108,21 @@ class KernelBuilder {
   // The buffer of a value in a given layout and type, with a kernel that converts it the first time. Weights of another
   // type are written so into the file.
   BufferId buffer_in(const Value& value, Layout layout, ElementType element) {
+    layout = layout.with_line(0);
     const bool is_weight = cover_.nodes[cover_.id_of(value.node.get())].weight_only;
     if (is_weight && cover_.of(value).stored != element) return weight_in(value, layout, element);
     const BufferId own = buffer_of(value);
-    if (plan_.buffer(own).layout == layout && plan_.buffer(own).element == element) return own;
+    if (lies_as(plan_.buffer(own).layout, layout) && plan_.buffer(own).element == element) return own;
     const Converted key{cover_.index_of(value), layout, element};
     if (auto it = converted_.find(key); it != converted_.end()) return it->second;
     const BufferId converted = add_buffer(describe_buffer(value, layout, element));
     add_reorder(value, own, converted);
     return converted_[key] = converted;
+  }
+
+  // Parts of lines are read where they are.
+  static bool lies_as(const Layout& layout, const Layout& wanted) {
+    return layout == wanted || (layout.is_channels_last() && wanted.is_channels_last());
   }
 
   void add_reorder(const Value& value, BufferId from, BufferId to) {
@@ -164,7 +177,7 @@ class KernelBuilder {
   // arrange them when the model is created.
   void read_weights(uint32_t id, const Value& weights, ElementType element, Kernel& kernel) {
     const bool is_ordered = cover_.nodes[id].role == Role::Convolution && plan_.target.kind == TargetKind::Cuda;
-    const Layout layout = is_ordered ? cover_.values[cover_.nodes[id].first_value].layout : Layout();
+    const Layout layout = is_ordered ? cover_.values[cover_.nodes[id].first_value].layout.with_line(0) : Layout();
     kernel.inputs.push_back(weights);
     kernel.input_buffers.push_back(layout.is_plain() ? buffer_in(weights, layout, element)
                                                      : weight_in(weights, layout, element));

@@ -132,6 +132,28 @@ std::vector<Layout> layouts_of(const Target& target) {
   return layouts;
 }
 
+namespace {
+// Whether some image is cut from channels, or joined along them.
+bool has_parts(const Cover& cover) {
+  for (uint32_t id = 0; id < cover.nodes.size(); id++) {
+    const Node& node = cover.node(id);
+    if (!node.is(OpKind::Concat) && !node.is(OpKind::Split) && !node.is(OpKind::Slice)) continue;
+    if (cover.nodes[id].role == Role::Generated && cover.values[cover.nodes[id].first_value].layout_class >= 0)
+      return true;
+  }
+  return false;
+}
+}  // namespace
+
+std::vector<Layout> layouts_for(const Cover& cover) {
+  const Target& target = cover.options.target;
+  std::vector<Layout> layouts = layouts_of(target);
+  const bool is_switched_off = target.without.contains(kChannelsLastLayout) || target.without.contains(kPartsLayout);
+  if (target.kind == TargetKind::Cuda && !is_switched_off && has_parts(cover))
+    layouts.push_back(Layout::channels_last_in_parts());
+  return layouts;
+}
+
 void find_layout_classes(Cover& cover) { ClassFinder(cover).run(); }
 
 void choose_layouts(Cover& cover) {

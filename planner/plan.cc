@@ -38,11 +38,12 @@ namespace {
 
 // The kernel by each implementation that accepts it, those apart that choose when a model is created. What is switched
 // off is left out, unless nothing else is there.
-std::vector<Kernel> by_rows(const Plan& plan, const Kernel& kernel, bool chooses_at_start) {
+std::vector<Kernel> by_rows(const Plan& plan, const Kernel& kernel, bool chooses_at_start, bool with_unlikely) {
   std::vector<Kernel> kernels, switched_off;
   for (const Implementation& row : implementations()) {
     const bool is_meant = row.kind == kernel.kind && row.target == plan.target.kind;
     if (!is_meant || row.chooses_at_start != chooses_at_start || !row.accepts(plan, kernel)) continue;
+    if (row.is_likely && !with_unlikely && !row.is_likely(plan, kernel)) continue;
     std::vector<Kernel>& rows = plan.target.without.contains(part_name(row)) ? switched_off : kernels;
     rows.push_back(kernel);
     rows.back().implementation = row.name;
@@ -51,8 +52,8 @@ std::vector<Kernel> by_rows(const Plan& plan, const Kernel& kernel, bool chooses
 }
 
 // Those that can be timed; the kernel as it is, where its kind has no rows: loops of our own.
-std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel) {
-  std::vector<Kernel> kernels = by_rows(plan, kernel, false);
+std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel, bool with_unlikely = false) {
+  std::vector<Kernel> kernels = by_rows(plan, kernel, false, with_unlikely);
   if (kernels.empty()) kernels.push_back(kernel);
   return kernels;
 }
@@ -61,7 +62,8 @@ std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel) {
 
 // Where no time was measured, the choice is best left to when the model is created.
 std::vector<Kernel> candidates_for(const Plan& plan, const Kernel& kernel, const KernelCosts& costs) {
-  std::vector<Kernel> timed = by_implementation(plan, kernel), candidates = by_rows(plan, kernel, true);
+  std::vector<Kernel> timed = by_implementation(plan, kernel, costs.prices_unlikely()),
+                      candidates = by_rows(plan, kernel, true, costs.prices_unlikely());
   const auto is_measured = [&](const Kernel& k) { return costs.is_measured(plan, k); };
   if (candidates.empty() || std::any_of(timed.begin(), timed.end(), is_measured)) return timed;
   candidates.insert(candidates.end(), timed.begin(), timed.end());
@@ -125,7 +127,7 @@ Plan conversion(const Cover& cover, const Value& value, const Layout& from, cons
   plan.target = cover.options.target;
   const ValueCover& v = cover.of(value);
   for (const Layout& layout : {from, to}) {
-    Buffer buffer{value, v.dims, v.stored, layout};
+    Buffer buffer{value, v.dims, v.stored, layout.with_line(0)};
     buffer.size_bytes = layout.bytes(v.dims, v.stored);
     plan.buffers.push_back(std::move(buffer));
   }
@@ -167,7 +169,7 @@ class ClassOfKernel {
 
 std::vector<Drafted> uniform_drafts(const Cover& described) {
   std::vector<Drafted> drafts;
-  for (const Layout& layout : layouts_of(described.options.target)) {
+  for (const Layout& layout : layouts_for(described)) {
     drafts.push_back(draft(described, {}, layout));
     if (described.layout_classes == 0) break;
   }
@@ -179,7 +181,7 @@ namespace {
 // The layout of each class, at the least sum of its kernels' times and of conversions between classes.
 std::vector<Layout> choose_class_layouts(const std::vector<Drafted>& drafts, KernelCosts& costs) {
   const Cover& cover = drafts[0].cover;
-  const std::vector<Layout> layouts = layouts_of(cover.options.target);
+  const std::vector<Layout> layouts = layouts_for(cover);
   std::vector<std::vector<double>> own(static_cast<size_t>(cover.layout_classes),
                                        std::vector<double>(layouts.size(), 0));
   for (size_t l = 0; l < layouts.size(); l++) {
@@ -194,7 +196,8 @@ std::vector<Layout> choose_class_layouts(const std::vector<Drafted>& drafts, Ker
       pair.cost.emplace_back();
       for (const Layout& to : layouts) {
         const Plan plan = conversion(cover, border.value, from, to);
-        pair.cost.back().push_back(from == to ? 0 : costs.time_ms(plan, plan.kernels[0]));
+        const bool is_same = from == to || (from.is_channels_last() && to.is_channels_last());
+        pair.cost.back().push_back(is_same ? 0 : costs.time_ms(plan, plan.kernels[0]));
       }
     }
     pairs.push_back(std::move(pair));
@@ -243,7 +246,12 @@ std::vector<std::string> plan_parts(TargetKind kind) {
   if (kind == TargetKind::Cpu) parts.emplace_back(kBlockedLayout);
   for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining}) parts.emplace_back(part);
   for (const Implementation& row : implementations())
-    if (row.target == kind && !row.name.empty()) parts.push_back(part_name(row));
+    if (row.target == kind && !row.name.empty() && std::find(parts.begin(), parts.end(), part_name(row)) == parts.end())
+      parts.push_back(part_name(row));
+  if (kind == TargetKind::Cuda) {
+    parts.emplace_back(kPartsLayout);
+    parts.emplace_back(kDependentLaunch);
+  }
   return parts;
 }
 

@@ -44,6 +44,9 @@ struct Cut {
 };
 using Offset = std::optional<Index>;  // elements before a part of a value; nothing where it is not in one piece
 
+// Parts of lines begin where kernels can read eight elements at a time.
+constexpr int64_t kAlignedChannels = 8;
+
 class ViewChooser {
  public:
   explicit ViewChooser(Cover& cover) : cover_(cover) {
@@ -85,6 +88,7 @@ class ViewChooser {
     if (in.layout == out.layout) return in.layout.is_plain() || in.shape == out.shape;
     // One pixel and whole blocks of channels: every layout is the same.
     const ValueCover& image = in.layout.is_plain() ? out : in;
+    if (image.layout.is_in_parts() && image.shape[0] != Index(1)) return false;
     return image.shape.size() == 4 && image.shape[2] == Index(1) && image.shape[3] == Index(1) &&
            is_whole_blocks(image.shape[1], image.layout.lanes()) && (in.layout.is_plain() || out.layout.is_plain());
   }
@@ -135,6 +139,8 @@ class ViewChooser {
     Index before(1), after(1);
     for (size_t d = 0; d < cut.axis; d++) before = before * whole.shape[d];
     for (size_t d = cut.axis + 1; d < whole.shape.size(); d++) after = after * whole.shape[d];
+    if (whole.layout.is_in_parts())
+      return cut.axis == 1 && is_whole_blocks(cut.start, kAlignedChannels) ? Offset(cut.start) : std::nullopt;
     if (before != Index(1)) return std::nullopt;
     if (whole.layout.is_channels_last() && after != Index(1)) return std::nullopt;
     if (whole.layout.is_blocked()) {

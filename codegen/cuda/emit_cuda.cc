@@ -17,7 +17,7 @@ std::string_view cuda_runtime_text(std::string_view file);
 
 namespace {
 
-constexpr size_t kKernelsInFile = 16, kMaxFiles = 8;  // translation units, compiled at once
+constexpr size_t kKernelsInFile = 8, kMaxFiles = 16;  // translation units, compiled at once
 
 class CudaEmitter {
  public:
@@ -26,7 +26,7 @@ class CudaEmitter {
   Result<EmittedCode> run() {
     for (const Kernel& kernel : plan_.kernels) {
       if (has_library_call(kernel)) {
-        const CudaLibraryCall call = print_cuda_library_call(plan_, kernel, primitives_++);
+        const CudaLibraryCall call = print_cuda_library_call(plan_, kernel, primitives_++, tiles_);
         create_ += plan_.times_kernels ? print_attempt(call.create) : call.create;
         step(kernel, call.run);
       } else {
@@ -44,9 +44,14 @@ class CudaEmitter {
       code.files.push_back({file, std::string(runtime_text(file))});
     std::vector<const char*> runtime{"gopt_device.h",    "gopt_device.cc",      "gopt_library.h",  "gopt_library.cc",
                                      "gopt_primitive.h", "gopt_convolution.cc", "gopt_product.cc", "gopt_kernels.cu",
-                                     "gopt_math.cuh",    "gopt_half.cuh",       "CMakeLists.txt"};
+                                     "gopt_math.cuh",    "gopt_half.cuh",       "gopt_tiles.h",    "gopt_tiles.cc",
+                                     "gopt_launch.h",    "gopt_activation.cuh", "CMakeLists.txt"};
+    const std::vector<EmittedFile> tiles = tiles_.files();
+    if (!tiles.empty()) runtime.insert(runtime.end(), {"gopt_tiles.cuh", "gopt_fragments.cuh"});
     if (plan_.times_kernels) runtime.insert(runtime.end(), {"gopt_timing.h", "gopt_timing.cu"});
     for (const char* file : runtime) code.files.push_back({file, std::string(cuda_runtime_text(file))});
+    code.files.push_back({"gopt_settings.h", settings_text()});
+    code.files.insert(code.files.end(), tiles.begin(), tiles.end());
     const bool has_halves = std::any_of(plan_.buffers.begin(), plan_.buffers.end(),
                                         [](const Buffer& buffer) { return is_half(buffer.element); });
     code.files.push_back(
@@ -57,12 +62,20 @@ class CudaEmitter {
     const size_t file_count = std::min(kMaxFiles, (bodies_.size() + kKernelsInFile - 1) / kKernelsInFile);
     for (size_t f = 0; f < file_count; f++) {
       std::string text = std::string(has_halves ? "#include \"gopt_half.cuh\"\n" : "") +
-                         "#include \"gopt_math.cuh\"\n#include \"kernels.h\"\n\n";
+                         "#include \"gopt_launch.h\"\n#include \"gopt_math.cuh\"\n#include \"kernels.h\"\n\n";
       for (size_t i = f; i < bodies_.size(); i += file_count) text += bodies_[i];
       code.files.push_back({"kernels_" + std::to_string(f) + ".cu", text});
     }
     code.files.push_back({"model.cc", model_text()});
     return code;
+  }
+
+  // What of the plan's target the runtime is compiled for.
+  std::string settings_text() const {
+    const bool is_dependent = !plan_.target.without.contains(kDependentLaunch);
+    return "// Launches wait for the kernel before them by themselves.\n#pragma once\n\n#define "
+           "GOPT_DEPENDENT_LAUNCH " +
+           std::string(is_dependent ? "1" : "0") + "\n";
   }
 
   Status add_generated(const Kernel& kernel) {
@@ -101,8 +114,9 @@ class CudaEmitter {
     for (size_t i = 0; kernel.parameters.find(" in" + std::to_string(i) + ",") != std::string::npos; i++)
       passed += "in" + std::to_string(i) + ", ";
     bodies_.push_back("static __global__ void __launch_bounds__(" + std::to_string(kernel.threads) + ") " + name +
-                      "_body(" + kernel.parameters + ") " + kernel.body + "\n" + head + " {\n  " + name + "_body<<<" +
-                      grid + ", 0, stream>>>(" + passed + "out);\n}\n\n");
+                      "_body(" + kernel.parameters + ") " + kernel.body + "\n" + head +
+                      " {\n  gopt_runtime::launch_kernel(" + name + "_body, " + grid + ", stream, " + passed +
+                      "out);\n}\n\n");
     return name;
   }
 
@@ -131,8 +145,8 @@ class CudaEmitter {
         "\"gopt_device.h\"\n#include "
         "\"gopt_library.h\"\n"
         "#include \"gopt_memory.h\"\n" +
-        std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n\n" +
-        print_tables(plan_);
+        std::string(plan_.times_kernels ? "#include \"gopt_timing.h\"\n" : "") + "#include \"kernels.h\"\n" +
+        (tiles_.files().empty() ? "\n" : "#include \"tiles.h\"\n\n") + print_tables(plan_);
     text += "namespace {\n\nconstexpr size_t kWeightBytes = " + std::to_string(weights_file_size(plan_)) +
             ", kArenaBytes = " + std::to_string(plan_.arena_bytes) + ";\n\n}  // namespace\n" + interface.model;
     text += indented(
@@ -170,6 +184,7 @@ class CudaEmitter {
   const Plan& plan_;
   std::map<std::string, std::string> functions_;  // text to name
   std::vector<std::string> bodies_;
+  TileFunctions tiles_;
   std::string declarations_, create_, run_, refresh_;
   size_t primitives_ = 0;
 };

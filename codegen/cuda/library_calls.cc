@@ -5,6 +5,7 @@
 
 #include "../attributes.h"
 #include "../buffers.h"
+#include "gopt/tile.h"
 
 namespace gopt::codegen {
 namespace {
@@ -63,6 +64,11 @@ std::string types_text(const Plan& plan, const Kernel& kernel) {
 
 std::string pointer(const Plan& plan, BufferId id) { return pointer_text(locate(plan, id)); }
 
+std::string line_text(const Plan& plan, const std::string& of, BufferId id) {
+  const int64_t line = plan.buffer(id).layout.line();
+  return line > 0 ? "  d." + of + "_line = " + std::to_string(line) + ";\n" : "";
+}
+
 std::string convolution_text(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
   auto dims = [&](BufferId id) { return list(plan.buffer(id).dims); };
@@ -78,7 +84,10 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
             ", d.pads" + at + std::to_string(pads[a]) + ";\n";
   }
   if (plan.buffer(kernel.output_buffers[0]).layout.is_channels_last()) text += "  d.channels_last = true;\n";
-  return text + family_text(kernel.implementation);
+  text += line_text(plan, "src", kernel.input_buffers[0]) + line_text(plan, "dst", kernel.output_buffers[0]);
+  for (const Epilogue& e : kernel.epilogues)
+    if (e.kind == Epilogue::Kind::AddTensor) text += line_text(plan, "addend", e.operand);
+  return parse_tile(kernel.implementation) ? text : text + family_text(kernel.implementation);
 }
 
 // A batch as axes of matrices, each operand's steps 0 where it is broadcast; axes that both operands walk as one are
@@ -134,6 +143,39 @@ std::string product_text(const Plan& plan, const Kernel& kernel) {
   return text + "  d.batch = {" + axes + "};\n";
 }
 
+// ---- tiles (runtime/gopt_tiles.cuh) ----
+
+// Whether chunks of 16 bytes of a buffer's lines begin where such chunks do.
+bool has_chunks(const Plan& plan, BufferId id, const std::vector<int64_t>& steps) {
+  constexpr int64_t kChunk = 16;
+  const int64_t size = size_bytes(plan.buffer(id).element);
+  const auto offset = locate(plan, id).offset.as_constant();
+  return offset && *offset % kChunk == 0 &&
+         std::all_of(steps.begin(), steps.end(), [&](int64_t step) { return step * size % kChunk == 0; });
+}
+
+// What the tensor cores multiply.
+std::string operand_text(const Plan& plan, const Kernel& kernel) {
+  switch (plan.buffer(kernel.input_buffers[0]).element) {
+    case ElementType::Float16: return "Half";
+    case ElementType::BFloat16: return "Bfloat16";
+    default: return is_tf32(plan, kernel) ? "Tf32" : "Fp32";
+  }
+}
+
+// The template's arguments.
+std::string tile_text(const Plan& plan, const Kernel& kernel, const Tile& tile) {
+  const Buffer &left = plan.buffer(kernel.input_buffers[0]), &right = plan.buffer(kernel.input_buffers[1]);
+  const bool is_convolution = kernel.kind == KernelKind::Convolution, is_gemm = kernel.nodes[0]->is(OpKind::Gemm);
+  const bool by_columns = is_convolution || (is_gemm && int_or(*kernel.nodes[0], "transB", 0) != 0);
+  const int64_t channels = is_convolution ? left.dims[1] : left.dims.back();
+  const int64_t line = is_convolution ? element_count(std::span(right.dims).subspan(1)) : right.dims.back();
+  const bool is_chunked = has_chunks(plan, kernel.input_buffers[0], {channels, left.layout.line()}) &&
+                          has_chunks(plan, kernel.input_buffers[1], {line});
+  return operand_text(plan, kernel) + ", Right::" + (by_columns ? "Columns" : "Lines") + ", " +
+         (is_chunked ? "true" : "false") + ", Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
+}
+
 }  // namespace
 
 bool has_library_call(const Kernel& kernel) {
@@ -141,11 +183,18 @@ bool has_library_call(const Kernel& kernel) {
          (kernel.kind == KernelKind::Convolution && kernel.implementation != kGenerated);
 }
 
-CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive) {
+CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive,
+                                        TileFunctions& tiles) {
   const bool convolution = kernel.kind == KernelKind::Convolution;
   CudaLibraryCall call;
+  std::string tiling_text;
+  if (const auto tile = parse_tile(kernel.implementation)) {
+    const bool is_constant = locate(plan, kernel.input_buffers[1]).place == BufferPlace::Weight;
+    tiling_text = ", {&" + tiles.name_for(tile_text(plan, kernel, *tile)) + "(), " + std::to_string(tile->split) +
+                  ", " + (is_constant ? "true" : "false") + "}";
+  }
   call.create = "{\n" + (convolution ? convolution_text(plan, kernel) : product_text(plan, kernel)) +
-                epilogue_text(kernel) + types_text(plan, kernel) + "  library.add(d);\n}\n";
+                epilogue_text(kernel) + types_text(plan, kernel) + "  library.add(d" + tiling_text + ");\n}\n";
   std::string bias = "nullptr", addend = "nullptr";
   for (const Epilogue& e : kernel.epilogues) {
     if (e.kind == Epilogue::Kind::Bias) bias = pointer(plan, e.operand);

@@ -69,7 +69,7 @@ class KernelPrinter {
     text = for_each("row", rows_count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x") + text +
            "}\n";
     kernel_.parameters = parameters();
-    kernel_.body = indented("{\n" + root.code + text + "}\n");
+    kernel_.body = indented("{\ngopt_let_next_begin();\ngopt_wait();\n" + root.code + text + "}\n");
     return std::move(kernel_);
   }
 

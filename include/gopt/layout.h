@@ -17,13 +17,22 @@ class Layout {
   Layout() = default;  // plain: the last axis varies fastest
   // Channels (axis 1) in blocks of so many, rounded up, the rest zero: N, C/lanes, spatial..., lanes.
   static Layout blocked(int lanes);
-  static Layout channels_last();  // N, spatial..., C
-  static Layout transposed();     // the last two axes exchanged (weights only)
+  // N, spatial..., C. The channels of a position may be a part of a longer line in memory, of so many elements: 0 means
+  // that they are the line.
+  static Layout channels_last(int64_t line = 0);
+  // A choice for the values of a class rather than the layout of one: channels last, and what is cut from channels or
+  // joined along them lies in the lines of the whole.
+  static Layout channels_last_in_parts();
+  static Layout transposed();  // the last two axes exchanged (weights only)
 
   bool is_plain() const { return order_ == Order::Plain; }
   bool is_transposed() const { return order_ == Order::Transposed; }
   bool is_channels_last() const { return order_ == Order::ChannelsLast; }
   bool is_blocked() const { return order_ == Order::Blocked; }
+  bool is_in_parts() const { return is_in_parts_; }
+  int64_t line() const { return line_; }  // as channels_last has it
+  // Channels last or not, with the line in place of what was said of parts.
+  Layout with_line(int64_t line) const;
   int lanes() const { return lanes_; }  // of a block; 1 where there are none
 
   // Axes in memory, slowest first. A blocked one occurs twice: as its blocks, and last as their lanes.
@@ -44,7 +53,10 @@ class Layout {
   Layout(Order order, int lanes) : order_(order), lanes_(lanes) {}
   Order order_ = Order::Plain;
   int lanes_ = 1;
+  int64_t line_ = 0;
+  bool is_in_parts_ = false;
 };
-std::string to_string(const Layout& layout);  // "plain", "blocked16", "channels-last", "transposed"
+std::string to_string(
+    const Layout& layout);  // "plain", "blocked16", "channels-last", "channels-last/512", "transposed"
 
 }  // namespace gopt

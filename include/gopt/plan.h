@@ -54,8 +54,9 @@ struct Target {
 };
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
 // tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion
-// ("fusion:epilogues", "fusion:inlining").
+// ("fusion:epilogues", "fusion:inlining"), launches before the previous kernel has ended ("launch:dependent").
 std::vector<std::string> plan_parts(TargetKind kind);
+constexpr const char* kDependentLaunch = "launch:dependent";
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;
@@ -157,6 +158,8 @@ class KernelCosts {
   virtual ~KernelCosts() = default;
   virtual double time_ms(const Plan& plan, const Kernel& kernel) = 0;
   virtual bool is_measured(const Plan&, const Kernel&) const { return false; }  // else it is an estimate
+  // Whether it is asked for implementations, too, that are not expected to be the fastest for a kernel.
+  virtual bool prices_unlikely() const { return false; }
   virtual double uncertainty() const { return 0; }  // of the time of a kernel that may take another's place, as a share
 };
 

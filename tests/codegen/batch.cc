@@ -26,7 +26,13 @@ Tensor random_tensor(const TensorType& type, std::mt19937_64& random, int64_t in
 
 // What is stored so is rounded between kernels.
 double digits_of(Precision precision) {
-  return precision == Precision::Fp16 ? 1e-2 : precision == Precision::Bf16 ? 6e-2 : 1e-4;
+  switch (precision) {
+    case Precision::Fp32: return 1e-4;
+    case Precision::Tf32: return 5e-3;
+    case Precision::Fp16: return 1e-2;
+    case Precision::Bf16: return 6e-2;
+  }
+  return 0;
 }
 
 }  // namespace

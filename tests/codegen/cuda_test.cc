@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "batch.h"
+#include "cuda_device.h"
 #include "gopt/kernel_spec.h"
 #include "text_files.h"
 
@@ -29,32 +30,6 @@ std::string text_of(const EmittedCode& code, const std::string& prefix) {
   for (const EmittedFile& file : code.files)
     if (file.name.starts_with(prefix)) text += file.text;
   return text;
-}
-
-// Why generated code cannot be built or run here; both empty: it can.
-struct Obstacles {
-  std::string build, run;
-};
-
-const Obstacles& obstacles() {
-  static const Obstacles found = [] {
-    Obstacles o;
-    auto code = cuda_code("input x : f32[4]\ny = Relu(x)\noutput y = y");
-    EXPECT_TRUE(code.ok());
-    const std::string folder = scratch_folder("cuda_probe");
-    EXPECT_TRUE(write_emitted(*code, folder, true).ok());
-    const auto model = LoadedModel::build_and_load(folder, 1);
-    if (model.ok()) return o;
-    const std::string& said = model.error().message;
-    if (said.find("CUDA device") != std::string::npos)
-      o.run = said;
-    else if (said.find("nvcc is sought") != std::string::npos)
-      o.build = said;
-    else
-      ADD_FAILURE() << said;
-    return o;
-  }();
-  return found;
 }
 
 TEST(CudaFolder, HoldsAllThatABuildNeeds) {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "batch.h"
+#include "gopt/tile.h"
 
 namespace gopt {
 namespace {
@@ -23,13 +24,26 @@ class CostsForRow : public KernelCosts {
                            plan.buffer(kernel.output_buffers[0]).layout.is_blocked();
     return kernel.implementation == row_.name && is_wanted ? 0.5 : 1;
   }
+  bool prices_unlikely() const override { return true; }
 
  private:
   const Implementation& row_;
 };
 
-BatchCase case_for(KernelKind kind) {
+// Large enough for the largest tile, and deep enough to be divided.
+BatchCase tiles_case(KernelKind kind) {
   return kind == KernelKind::Convolution
+             ? make_case("conv",
+                         "input x : f32[1,128,4,50]\ninput w1 : f32[144,128,3,3]\na = Conv(x, w1) "
+                         "{pads=[1,1,1,1]}\noutput y = a",
+                         3)
+             : make_case("product",
+                         "input x : f32[200,1152]\ninput w1 : f32[1152,144]\na = MatMul(x, w1)\noutput y = a", 3);
+}
+
+BatchCase case_for(const Implementation& row) {
+  if (parse_tile(row.name)) return tiles_case(row.kind);
+  return row.kind == KernelKind::Convolution
              ? make_case(
                    "conv",
                    "input x : f32[1,32,13,11]\ninput w1 : f32[48,32,3,3]\ninput w2 : f32[48]\na = Conv(x, w1, w2) "
@@ -52,7 +66,7 @@ bool has_row(const Plan& plan, const Implementation& row) {
 TEST(Implementations, AreAllPrinted) {
   for (const Implementation& row : planner::implementations()) {
     CostsForRow costs(row);
-    const auto plan = make_plan(case_for(row.kind).graph, {row.target, 1}, costs);
+    const auto plan = make_plan(case_for(row).graph, {row.target, 1}, costs);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     EXPECT_TRUE(has_row(*plan, row)) << "no kernel here is run by '" << row.name << "': give case_for one\n"
                                      << print_plan(*plan);
@@ -65,7 +79,7 @@ TEST(Implementations, AreAllPrinted) {
 TEST(Implementations, AnUnknownOneIsNotPrinted) {
   for (const TargetKind target : {TargetKind::Cpu, TargetKind::Cuda}) {
     CostsForRow costs(planner::implementations()[0]);
-    const auto made = make_plan(case_for(KernelKind::Convolution).graph, {target, 1}, costs);
+    const auto made = make_plan(case_for(planner::implementations()[0]).graph, {target, 1}, costs);
     ASSERT_TRUE(made.ok());
     Plan plan = *made;
     for (Kernel& kernel : plan.kernels)
@@ -113,7 +127,7 @@ TEST(Implementations, FewRowsAgreeWithTheInterpreter) {
 TEST(Implementations, AllComputeTheSame) {
   for (const Implementation& row : planner::implementations()) {
     if (row.target != TargetKind::Cpu) continue;
-    const BatchCase c = case_for(row.kind);
+    const BatchCase c = case_for(row);
     CostsForRow costs(row);
     const auto plan = make_plan(c.graph, {row.target, 2}, costs);
     ASSERT_TRUE(plan.ok());

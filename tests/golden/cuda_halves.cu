@@ -10,10 +10,13 @@ struct gopt_bfloat16;
 void gopt_kernel_0(const float* __restrict__ in0, gopt_half* __restrict__ out, cudaStream_t stream);
 void gopt_kernel_1(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out, cudaStream_t stream);
 #include "gopt_half.cuh"
+#include "gopt_launch.h"
 #include "gopt_math.cuh"
 #include "kernels.h"
 
 static __global__ void __launch_bounds__(256) gopt_kernel_0_body(const float* __restrict__ in0, gopt_half* __restrict__ out) {
+  gopt_let_next_begin();
+  gopt_wait();
   for (uint32_t row = blockIdx.x * (uint32_t)blockDim.x + threadIdx.x; row < 3072; row += gridDim.x * (uint32_t)blockDim.x) {
     const int64_t i0 = row;
     const float v1 = in0[i0];
@@ -22,10 +25,12 @@ static __global__ void __launch_bounds__(256) gopt_kernel_0_body(const float* __
 }
 
 void gopt_kernel_0(const float* __restrict__ in0, gopt_half* __restrict__ out, cudaStream_t stream) {
-  gopt_kernel_0_body<<<12, 256, 0, stream>>>(in0, out);
+  gopt_runtime::launch_kernel(gopt_kernel_0_body, 12, 256, stream, in0, out);
 }
 
 static __global__ void __launch_bounds__(64) gopt_kernel_1_body(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out) {
+  gopt_let_next_begin();
+  gopt_wait();
   for (uint32_t row = blockIdx.x; row < 24; row += gridDim.x) {
     const int64_t i0 = row;
     float t5 = (-__builtin_inff());
@@ -62,6 +67,6 @@ static __global__ void __launch_bounds__(64) gopt_kernel_1_body(const gopt_half*
 }
 
 void gopt_kernel_1(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out, cudaStream_t stream) {
-  gopt_kernel_1_body<<<24, 64, 0, stream>>>(in0, in1, out);
+  gopt_runtime::launch_kernel(gopt_kernel_1_body, 24, 64, stream, in0, in1, out);
 }
 

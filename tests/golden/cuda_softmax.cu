@@ -1,7 +1,10 @@
+#include "gopt_launch.h"
 #include "gopt_math.cuh"
 #include "kernels.h"
 
 static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __restrict__ in0, float* __restrict__ out) {
+  gopt_let_next_begin();
+  gopt_wait();
   for (uint32_t row = blockIdx.x; row < 24; row += gridDim.x) {
     const int64_t i0 = row;
     float t3 = (-__builtin_inff());
@@ -31,10 +34,12 @@ static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __
 }
 
 void gopt_kernel_0(const float* __restrict__ in0, float* __restrict__ out, cudaStream_t stream) {
-  gopt_kernel_0_body<<<24, 128, 0, stream>>>(in0, out);
+  gopt_runtime::launch_kernel(gopt_kernel_0_body, 24, 128, stream, in0, out);
 }
 
 static __global__ void __launch_bounds__(256) gopt_kernel_1_body(const float* __restrict__ in0, float* __restrict__ out) {
+  gopt_let_next_begin();
+  gopt_wait();
   for (uint32_t row = blockIdx.x * (uint32_t)blockDim.x + threadIdx.x; row < 3072; row += gridDim.x * (uint32_t)blockDim.x) {
     const int64_t i0 = row % 12;
     const int64_t i1 = (row / 12) % 128;
@@ -46,6 +51,6 @@ static __global__ void __launch_bounds__(256) gopt_kernel_1_body(const float* __
 }
 
 void gopt_kernel_1(const float* __restrict__ in0, float* __restrict__ out, cudaStream_t stream) {
-  gopt_kernel_1_body<<<12, 256, 0, stream>>>(in0, out);
+  gopt_runtime::launch_kernel(gopt_kernel_1_body, 12, 256, stream, in0, out);
 }
 

@@ -8,6 +8,7 @@
 #include "../support/graph_with_weights.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/kernel_spec.h"
+#include "gopt/tile.h"
 
 namespace gopt {
 namespace {
@@ -133,22 +134,23 @@ TEST(Plan, OnlyWhatALibraryHasIsItsOwn) {
     for (const KernelSpec& spec : *admitted) {
       const bool is_plain = spec.buffers[static_cast<uint32_t>(spec.kernel.output_buffers[0])].layout.is_plain();
       if (spec.kernel.kind == KernelKind::Convolution)
-        names.insert((is_plain ? "" : "last ") + spec.kernel.implementation);
+        names.insert((is_plain ? "" : "last ") +
+                     (parse_tile(spec.kernel.implementation) ? "tiles" : spec.kernel.implementation));
     }
     return names;
   };
   using Names = std::set<std::string>;
   EXPECT_EQ(implementations("input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w)"),
-            (Names{"cudnn", "unfolded", "last cudnn"}));
+            (Names{"cudnn", "unfolded", "last cudnn", "last tiles"}));
   EXPECT_EQ(implementations("input x : f32[1,80,8,8]\ninput w : f32[32,80,1,1]\ny = Conv(x, w)"),
-            (Names{"cudnn", "unfolded", "last cudnn", "last unfolded"}));
+            (Names{"cudnn", "unfolded", "last cudnn", "last unfolded", "last tiles"}));
   EXPECT_EQ(implementations(
                 "input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}"),
-            (Names{"unfolded", "last generated"}));
+            (Names{"unfolded", "last tiles"}));
   EXPECT_EQ(implementations("input x : f32[1,32,8,8]\ninput w : f32[32,1,3,3]\ny = Conv(x, w) {group=32}"),
             (Names{"cudnn", "unfolded", "generated", "last generated"}));
   EXPECT_EQ(implementations("input x : f32[1,64,256,256]\ninput w : f32[2,64,5,5]\ny = Conv(x, w) {pads=[0,0,1,2]}"),
-            (Names{"generated", "last generated"}));
+            (Names{"generated", "last tiles"}));
 }
 
 TEST(Plan, MemoryIsReused) {

@@ -1,27 +1,11 @@
 // Kernels that go with library calls: what follows them, and windows unfolded into columns.
+#include "gopt_activation.cuh"
 #include "gopt_half.cuh"
-#include "gopt_math.cuh"
+#include "gopt_launch.h"
 #include "gopt_primitive.h"
 
 namespace gopt_runtime {
 namespace {
-
-__device__ float activate(float x, Activation a) {
-  switch (a.kind) {
-    case ActivationKind::None: return x;
-    case ActivationKind::Relu: return gopt_max(x, 0.0f);
-    case ActivationKind::LeakyRelu: return x < 0.0f ? a.alpha * x : x;
-    case ActivationKind::Clip: return gopt_min(gopt_max(x, a.alpha), a.beta);
-    case ActivationKind::Sigmoid: return 1.0f / (1.0f + expf(-x));
-    case ActivationKind::Tanh: return tanhf(x);
-    case ActivationKind::Elu: return x < 0.0f ? a.alpha * expm1f(x) : x;
-    case ActivationKind::GeluErf: return 0.5f * x * (1.0f + erff(x * 0.707106781f));
-    case ActivationKind::GeluTanh: return 0.5f * x * (1.0f + tanhf(0.797884561f * (x + 0.044715f * x * x * x)));
-    case ActivationKind::Swish: return x / (1.0f + expf(-x));
-    case ActivationKind::HardSwish: return x * gopt_min(gopt_max(x * (1.0f / 6) + 0.5f, 0.0f), 1.0f);
-  }
-  return x;
-}
 
 // A block works within one position of the bias's axis.
 template <class T>

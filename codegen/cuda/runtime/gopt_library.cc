@@ -88,6 +88,13 @@ void Library::add(const MatrixProduct& product) {
   state_->entries.push_back({make_product(state_->shared, product), "a matrix product"});
 }
 
+void Library::add(const Convolution& convolution, const Tiling& tiling) {
+  state_->entries.push_back({make_tiled(convolution, tiling), "a convolution"});
+}
+void Library::add(const MatrixProduct& product, const Tiling& tiling) {
+  state_->entries.push_back({make_tiled(product, tiling), "a matrix product"});
+}
+
 void Library::add_nothing() { state_->entries.push_back({nullptr, "a kernel"}); }
 
 void Library::reserve() {

@@ -28,6 +28,8 @@ struct Convolution {
   std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, h, w]
   int64_t groups = 1;
   bool channels_last = false;  // of src, weights and dst: n, h, w, c in memory
+  // Channels last, by tiles: elements from one position to the next, where channels are a part of longer lines.
+  int64_t src_line = 0, dst_line = 0, addend_line = 0;
   int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
   Activation activation;
   Family family = Family::All;
@@ -59,12 +61,22 @@ struct Operands {
   void* dst = nullptr;
 };
 
+// A kernel of ours in place of the libraries' (gopt_tiles.h).
+struct TileKernel;
+struct Tiling {
+  const TileKernel* kernel = nullptr;
+  int split = 1;                      // blocks that share the depth of a tile
+  bool has_constant_weights = false;  // else another kernel makes them
+};
+
 class Library {
  public:
   Library();
   ~Library();
   void add(const Convolution& convolution);
   void add(const MatrixProduct& product);
+  void add(const Convolution& convolution, const Tiling& tiling);
+  void add(const MatrixProduct& product, const Tiling& tiling);
   // Stands for one that could not be added: to run it is an error.
   void add_nothing();
   // Takes the memory that any may ask for, so that it stays where it is.

@@ -1,4 +1,5 @@
 #include "gopt_half.cuh"
+#include "gopt_launch.h"
 #include "gopt_timing.h"
 
 namespace gopt_runtime {
@@ -9,6 +10,8 @@ constexpr size_t kSmallestCache = size_t{4} << 20;
 
 template <class T>
 __global__ void refresh_kernel(T* values, int64_t count) {
+  gopt_let_next_begin();
+  gopt_wait();
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x) {
     const uint32_t mixed = (uint32_t)i * 2654435761u;
     values[i] = T((float)(mixed >> 8) * (1.0f / 16777216) - 0.5f);
@@ -16,12 +19,16 @@ __global__ void refresh_kernel(T* values, int64_t count) {
 }
 
 __global__ void refresh_bytes_kernel(char* values, int64_t count) {
+  gopt_let_next_begin();
+  gopt_wait();
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x)
     values[i] = 0;
 }
 
 // The block is zero, so that nothing is written: the compiler does not know that.
 __global__ void read_kernel(float4* values, int64_t count) {
+  gopt_let_next_begin();
+  gopt_wait();
   float sum = 0;
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x) {
     const float4 v = values[i];
@@ -61,7 +68,7 @@ namespace {
 template <class T>
 void refresh(char* at, int64_t bytes, cudaStream_t stream) {
   const int64_t count = bytes / static_cast<int64_t>(sizeof(T));
-  refresh_kernel<<<blocks_for(count), kThreads, 0, stream>>>(reinterpret_cast<T*>(at), count);
+  launch_kernel(refresh_kernel<T>, blocks_for(count), kThreads, stream, reinterpret_cast<T*>(at), count);
 }
 }  // namespace
 
@@ -70,7 +77,7 @@ void refresh_halves(char* at, int64_t bytes, cudaStream_t stream) { refresh<gopt
 void refresh_bfloats(char* at, int64_t bytes, cudaStream_t stream) { refresh<gopt_bfloat16>(at, bytes, stream); }
 
 void refresh_bytes(char* at, int64_t bytes, cudaStream_t stream) {
-  refresh_bytes_kernel<<<blocks_for(bytes), kThreads, 0, stream>>>(at, bytes);
+  launch_kernel(refresh_bytes_kernel, blocks_for(bytes), kThreads, stream, at, bytes);
 }
 
 bool device_still_works() {
@@ -88,7 +95,7 @@ KernelTimer::KernelTimer(size_t kernels)
 // Reading leaves nothing behind that has to be written back while the kernel runs.
 void KernelTimer::forget(cudaStream_t stream) const {
   const auto count = static_cast<int64_t>(unrelated_bytes_ / sizeof(float4));
-  read_kernel<<<blocks_for(count), kThreads, 0, stream>>>(reinterpret_cast<float4*>(unrelated_.data()), count);
+  launch_kernel(read_kernel, blocks_for(count), kThreads, stream, reinterpret_cast<float4*>(unrelated_.data()), count);
 }
 
 // The device is kept busy until all is queued, so that how fast the host is does not count.

@@ -1,0 +1,156 @@
+// What tiles are made of: products of fragments on the tensor cores, copies into shared memory and loads from it, and
+// elements of a result, four at a time.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "gopt_half.cuh"
+
+namespace gopt_runtime {
+namespace tiles {
+
+constexpr int kChunk = 16;  // bytes of one asynchronous copy
+
+// ---- operands ----
+// What a fragment is multiplied as. `mma` adds a product of 16 rows, 8 columns and 32 bytes of depth to the sums.
+
+__device__ __forceinline__ unsigned as_bits(float x) { return __float_as_uint(x); }
+
+struct Half {
+  using Stored = gopt_half;
+  static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+
+struct Bfloat16 {
+  using Stored = gopt_bfloat16;
+  static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+
+__device__ __forceinline__ unsigned rounded_to_tf32(unsigned bits) {
+  unsigned rounded;
+  asm("cvt.rna.tf32.f32 %0,%1;" : "=r"(rounded) : "f"(__uint_as_float(bits)));
+  return rounded;
+}
+__device__ __forceinline__ void mma_tf32(float* c, const unsigned* a, const unsigned* b) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+struct Tf32 {
+  using Stored = float;
+  static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
+    unsigned ra[4], rb[2];
+#pragma unroll
+    for (int i = 0; i < 4; i++) ra[i] = rounded_to_tf32(a[i]);
+#pragma unroll
+    for (int i = 0; i < 2; i++) rb[i] = rounded_to_tf32(b[i]);
+    mma_tf32(c, ra, rb);
+  }
+};
+
+// fp32 by three products of TF32: a number is a rounded one and what that lacks, rounded; the product of two such
+// remainders is below the last bit. The tensor cores cut what they add instead of rounding it, so that their sums go
+// over eight products only, and are added up by ordinary additions.
+struct Fp32 {
+  using Stored = float;
+  static __device__ __forceinline__ void split(unsigned bits, unsigned& large, unsigned& small) {
+    large = rounded_to_tf32(bits);
+    const float rest = __uint_as_float(bits) - __uint_as_float(large);
+    small = rounded_to_tf32(as_bits(rest));
+  }
+  static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
+    unsigned large_a[4], small_a[4], large_b[2], small_b[2];
+#pragma unroll
+    for (int i = 0; i < 4; i++) split(a[i], large_a[i], small_a[i]);
+#pragma unroll
+    for (int i = 0; i < 2; i++) split(b[i], large_b[i], small_b[i]);
+    float sum[4] = {};
+    mma_tf32(sum, small_a, large_b);
+    mma_tf32(sum, large_a, small_b);
+    mma_tf32(sum, large_a, large_b);
+#pragma unroll
+    for (int i = 0; i < 4; i++) c[i] += sum[i];
+  }
+};
+
+// ---- memory ----
+
+__device__ __forceinline__ void copy_chunk(unsigned to, const void* from, bool is_there) {
+  const int bytes = is_there ? kChunk : 0;  // what is not there is zero
+  asm volatile("cp.async.cg.shared.global [%0],[%1],16,%2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+__device__ __forceinline__ void end_stage() { asm volatile("cp.async.commit_group;"); }
+template <int kPending>
+__device__ __forceinline__ void wait_for_stages() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kPending));
+}
+__device__ __forceinline__ void load_matrices(unsigned* r, unsigned at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3},[%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(at));
+}
+__device__ __forceinline__ void load_matrices_transposed(unsigned* r, unsigned at) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3},[%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+               : "r"(at));
+}
+__device__ __forceinline__ void store_chunk(unsigned to, const unsigned* words) {
+  asm volatile("st.shared.v4.b32 [%0],{%1,%2,%3,%4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
+               "r"(words[3])
+               : "memory");
+}
+__device__ __forceinline__ unsigned load_word(unsigned at) {
+  unsigned word;
+  asm volatile("ld.shared.b32 %0,[%1];" : "=r"(word) : "r"(at));
+  return word;
+}
+
+template <class T>
+__device__ __forceinline__ void load_elements(const T* from, float* values, int count, bool is_aligned) {
+  if (is_aligned && count == 4) {
+    if constexpr (sizeof(T) == 4) {
+      const float4 v = *reinterpret_cast<const float4*>(from);
+      values[0] = v.x, values[1] = v.y, values[2] = v.z, values[3] = v.w;
+    } else {
+      const uint2 v = *reinterpret_cast<const uint2*>(from);
+      T elements[4];
+      *reinterpret_cast<uint2*>(elements) = v;
+#pragma unroll
+      for (int i = 0; i < 4; i++) values[i] = (float)elements[i];
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++) values[i] = i < count ? (float)from[i] : 0.0f;
+}
+template <class T>
+__device__ __forceinline__ void store_elements(T* to, const float* values, int count, bool is_aligned) {
+  if (is_aligned && count == 4) {
+    if constexpr (sizeof(T) == 4) {
+      *reinterpret_cast<float4*>(to) = make_float4(values[0], values[1], values[2], values[3]);
+    } else {
+      alignas(8) T elements[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++) elements[i] = T(values[i]);
+      *reinterpret_cast<uint2*>(to) = *reinterpret_cast<const uint2*>(elements);
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+    if (i < count) to[i] = T(values[i]);
+}
+
+}  // namespace tiles
+}  // namespace gopt_runtime

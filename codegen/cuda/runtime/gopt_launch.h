@@ -1,0 +1,79 @@
+// Launches that wait for the kernel before them by themselves (programmatic dependent launch): the next grid is set up,
+// and what it reads of weights fetched, while the last one ends. A kernel launched so calls gopt_wait() before it reads
+// what another made and before it writes, whether it needs to or not: the one after it waits for it alone.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "gopt_settings.h"
+
+#ifdef __CUDACC__
+// What comes next may be set up.
+__device__ __forceinline__ void gopt_let_next_begin() {
+#if GOPT_DEPENDENT_LAUNCH && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+// Until all that was launched before is done and its results can be read.
+__device__ __forceinline__ void gopt_wait() {
+#if GOPT_DEPENDENT_LAUNCH && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+#endif
+
+namespace gopt_runtime {
+
+// Whether the device is of the generation that has dependent launches and clusters of blocks.
+inline bool has_clusters() {
+  static const bool has = [] {
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+  }();
+  return has;
+}
+
+struct Launch {
+  dim3 grid, threads;
+  size_t shared_bytes = 0;
+  int cluster = 1;  // blocks along y that share their memory
+};
+
+inline cudaError_t launch_dependent(const void* kernel, const Launch& launch, void** arguments, cudaStream_t stream) {
+  cudaLaunchAttribute attributes[2];
+  cudaLaunchConfig_t config{};
+  config.gridDim = launch.grid;
+  config.blockDim = launch.threads;
+  config.dynamicSmemBytes = launch.shared_bytes;
+  config.stream = stream;
+  config.attrs = attributes;
+  if (GOPT_DEPENDENT_LAUNCH && has_clusters()) {
+    cudaLaunchAttribute& dependent = attributes[config.numAttrs++];
+    dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    dependent.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (launch.cluster > 1) {
+    cudaLaunchAttribute& cluster = attributes[config.numAttrs++];
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = 1;
+    cluster.val.clusterDim.y = static_cast<unsigned>(launch.cluster);
+    cluster.val.clusterDim.z = 1;
+  }
+  return cudaLaunchKernelExC(&config, kernel, arguments);
+}
+
+// Errors are found by cudaGetLastError after all launches.
+template <class... Parameters, class... Arguments>
+void launch_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t threads, cudaStream_t stream,
+                   Arguments... arguments) {
+  static_assert((std::is_same_v<Parameters, Arguments> && ...), "arguments are passed by their address");
+  void* passed[] = {static_cast<void*>(&arguments)...};
+  launch_dependent(reinterpret_cast<const void*>(kernel),
+                   {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))}, passed, stream);
+}
+
+}  // namespace gopt_runtime

@@ -1,0 +1,417 @@
+// Implicit matrix products on the tensor cores. A block makes a tile of the result; the depth is read in slices of 128
+// bytes of each row and column through a ring of stages in shared memory, filled asynchronously. A cluster of blocks
+// may divide the depth of one tile: their sums are added through each other's shared memory, in the order of the
+// blocks, so that results never change. Weights that do not depend on the run are fetched before the previous kernel
+// has ended.
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include "gopt_activation.cuh"
+#include "gopt_fragments.cuh"
+#include "gopt_launch.h"
+#include "gopt_tiles.h"
+
+namespace gopt_runtime {
+namespace tiles {
+
+constexpr int kSlice = 128;  // bytes of a row in a stage
+constexpr int kChunks = kSlice / kChunk;
+
+// Its code once in a kernel.
+static __device__ __noinline__ float activate_by_call(float x, Activation activation) {
+  return activate(x, activation);
+}
+
+// ---- a tile ----
+
+enum class Right { Columns, Lines };  // how the weights lie: a column's depth together, or a depth's columns
+
+template <int kRows_, int kColumns_, int kWarpRows_, int kWarpColumns_, int kStages_>
+struct Shape {
+  static constexpr int kRows = kRows_, kColumns = kColumns_, kWarpRows = kWarpRows_, kWarpColumns = kWarpColumns_,
+                       kStages = kStages_, kThreads = kWarpRows * kWarpColumns * 32;
+};
+
+// Those of the planner (planner/tiles.cc): rows, columns, warps along either, stages of the ring.
+using Tile16x64 = Shape<16, 64, 1, 4, 6>;
+using Tile32x32 = Shape<32, 32, 2, 2, 6>;
+using Tile32x64 = Shape<32, 64, 2, 2, 6>;
+using Tile64x32 = Shape<64, 32, 2, 2, 6>;
+using Tile64x64 = Shape<64, 64, 2, 2, 4>;
+using Tile128x64 = Shape<128, 64, 2, 2, 4>;
+using Tile128x128 = Shape<128, 128, 2, 4, 4>;
+
+template <class Operand, Right kRight, bool kChunked, class S>
+class Tile {
+ public:
+  using T = typename Operand::Stored;
+  static constexpr int kSize = sizeof(T), kOfChunk = kChunk / kSize, kDepth = kSlice / kSize;
+  static constexpr int kLeftBytes = S::kRows * kSlice;
+  // Lines are padded by a chunk, or 32 bytes, so that eight of them lie in different banks.
+  static constexpr int kLineBytes = S::kColumns * kSize + (kSize == 2 ? 16 : 32);
+  static constexpr int kRightBytes = kRight == Right::Columns ? S::kColumns * kSlice : kDepth * kLineBytes;
+  static constexpr int kStageBytes = kLeftBytes + kRightBytes;
+  static constexpr int kPitch = S::kColumns + 4;  // floats of a row of sums
+  static constexpr int kSumBytes = S::kRows * kPitch * 4;
+  static constexpr int kSharedBytes = S::kStages * kStageBytes > kSumBytes ? S::kStages* kStageBytes : kSumBytes;
+
+  __device__ __forceinline__ explicit Tile(const TileProblem& p) : p_(p) {
+    extern __shared__ __align__(128) char shared[];
+    shared_ = shared;
+    base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    first_row_ = static_cast<int>(blockIdx.x % p.row_tiles) * S::kRows;
+    first_column_ = static_cast<int>(blockIdx.x / p.row_tiles) * S::kColumns;
+    const int slices = (p.depth + kDepth - 1) / kDepth;
+    slice_ = static_cast<int>(slices * (int64_t)blockIdx.y / gridDim.y);
+    end_ = static_cast<int>(slices * (int64_t)(blockIdx.y + 1) / gridDim.y);
+    find_batch();
+    find_windows();
+  }
+
+  __device__ __forceinline__ void run() {
+    const int first = slice_;
+    if (p_.has_constant_weights) {
+#pragma unroll
+      for (int s = 0; s < S::kStages - 1; s++)
+        if (first + s < end_) load_right(s, first + s);
+      gopt_wait();
+    } else {
+      gopt_wait();
+#pragma unroll
+      for (int s = 0; s < S::kStages - 1; s++)
+        if (first + s < end_) load_right(s, first + s);
+    }
+#pragma unroll
+    for (int s = 0; s < S::kStages - 1; s++) {
+      if (first + s < end_) load_left(s);
+      end_stage();
+    }
+    multiply_all();
+    store();
+  }
+
+ private:
+  static constexpr int kWarpTileRows = S::kRows / S::kWarpRows, kWarpTileColumns = S::kColumns / S::kWarpColumns;
+  static constexpr int kM = kWarpTileRows / 16, kN = kWarpTileColumns / 8;
+  static constexpr int kLeftLoads = S::kRows * kChunks / S::kThreads, kRightLoads = S::kColumns * kChunks / S::kThreads;
+  static constexpr int kRowStep = S::kThreads / kChunks;  // rows between a thread's loads
+  static_assert(kM >= 1 && kN >= 2 && kN % 2 == 0 && kLeftLoads >= 1 && kRightLoads >= 1, "tiles of whole fragments");
+
+  __device__ __forceinline__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ __forceinline__ int lane() const { return thread() % 32; }
+  __device__ __forceinline__ int chunk() const { return thread() % kChunks; }
+  __device__ __forceinline__ int load_row(int i) const { return thread() / kChunks + i * kRowStep; }
+  __device__ __forceinline__ unsigned left_at(int stage) const { return base_ + stage * kStageBytes; }
+  __device__ __forceinline__ unsigned right_at(int stage) const { return left_at(stage) + kLeftBytes; }
+  // Chunks of a row are permuted by its number, so that eight rows of a fragment lie in different banks.
+  static __device__ __forceinline__ unsigned in_slice(int row, int chunk) {
+    return row * kSlice + ((chunk ^ (row & 7)) * kChunk);
+  }
+
+  __device__ __forceinline__ void find_batch() {
+    src_ = static_cast<const T*>(p_.src);
+    weights_ = static_cast<const T*>(p_.weights);
+    int64_t rest = blockIdx.z;
+    result_ = rest * p_.dst_step;
+#pragma unroll
+    for (int axis = 2; axis >= 0; axis--) {
+      const int64_t i = rest % p_.batch[axis];
+      rest /= p_.batch[axis];
+      src_ += i * p_.src_steps[axis];
+      weights_ += i * p_.weight_steps[axis];
+    }
+  }
+
+  // Where the windows of this thread's rows begin, and which tap its chunk is of.
+  __device__ __forceinline__ void find_windows() {
+#pragma unroll
+    for (int i = 0; i < kLeftLoads; i++) {
+      const int row = first_row_ + load_row(i);
+      constexpr int kOutside = -(1 << 28);
+      top_[i] = kOutside, left_[i] = 0, at_[i] = 0;
+      if (row < p_.rows) {
+        const int area = p_.out_height * p_.out_width, image = row / area, within = row - image * area;
+        const int y = within / p_.out_width, x = within - y * p_.out_width;
+        top_[i] = y * p_.strides[0] - p_.pads[0];
+        left_[i] = x * p_.strides[1] - p_.pads[1];
+        at_[i] = ((image * p_.height + top_[i]) * p_.width + left_[i]) * p_.src_line;
+      }
+    }
+    const int first = slice_ * kDepth + chunk() * kOfChunk;
+    tap_of(first, channel_, ky_, kx_);
+  }
+  __device__ __forceinline__ void tap_of(int depth, int& channel, int& ky, int& kx) const {
+    const int tap = depth / p_.channels;
+    channel = depth - tap * p_.channels;
+    ky = tap / p_.kernel_width;
+    kx = tap - ky * p_.kernel_width;
+  }
+
+  __device__ __forceinline__ bool is_inside(int i, int y, int x) const {
+    return static_cast<unsigned>(top_[i] + y) < static_cast<unsigned>(p_.height) &&
+           static_cast<unsigned>(left_[i] + x) < static_cast<unsigned>(p_.width);
+  }
+
+  // The next slice of the windows, in turn.
+  __device__ __forceinline__ void load_left(int stage) {
+    if constexpr (kChunked) {
+      const bool is_tap = ky_ < p_.kernel_height;
+      const int y = ky_ * p_.dilations[0], x = kx_ * p_.dilations[1],
+                step = (y * p_.width + x) * p_.src_line + channel_;
+#pragma unroll
+      for (int i = 0; i < kLeftLoads; i++) {
+        const bool is_there = is_tap && is_inside(i, y, x);
+        copy_chunk(left_at(stage) + in_slice(load_row(i), chunk()), is_there ? src_ + (at_[i] + step) : src_, is_there);
+      }
+      channel_ += kDepth;
+      while (channel_ >= p_.channels) {
+        channel_ -= p_.channels;
+        if (++kx_ == p_.kernel_width) kx_ = 0, ky_++;
+      }
+    } else {
+      load_left_by_elements(stage);
+    }
+  }
+
+  // Channels that fill no chunk: a chunk spans several taps.
+  __device__ __forceinline__ void load_left_by_elements(int stage) {
+    int channel = channel_, ky = ky_, kx = kx_;
+    unsigned words[kLeftLoads][4] = {};
+#pragma unroll
+    for (int e = 0; e < kOfChunk; e++) {
+      const int y = ky * p_.dilations[0], x = kx * p_.dilations[1], step = (y * p_.width + x) * p_.src_line + channel;
+#pragma unroll
+      for (int i = 0; i < kLeftLoads; i++)
+        if (ky < p_.kernel_height && is_inside(i, y, x)) put(words[i], e, src_[at_[i] + step]);
+      if (++channel == p_.channels) {
+        channel = 0;
+        if (++kx == p_.kernel_width) kx = 0, ky++;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < kLeftLoads; i++) store_chunk(left_at(stage) + in_slice(load_row(i), chunk()), words[i]);
+    channel_ += kDepth;
+    while (channel_ >= p_.channels) {
+      channel_ -= p_.channels;
+      if (++kx_ == p_.kernel_width) kx_ = 0, ky_++;
+    }
+  }
+  static __device__ __forceinline__ void put(unsigned* words, int element, T value) {
+    if constexpr (sizeof(T) == 4) {
+      words[element] = as_bits(value);
+    } else {
+      unsigned short bits;
+      memcpy(&bits, &value, sizeof bits);
+      words[element / 2] |= static_cast<unsigned>(bits) << (element % 2 * 16);
+    }
+  }
+
+  __device__ __forceinline__ void load_right(int stage, int slice) {
+    if constexpr (kRight == Right::Columns) {
+      const int depth = slice * kDepth + chunk() * kOfChunk;
+#pragma unroll
+      for (int i = 0; i < kRightLoads; i++) {
+        const int column = first_column_ + load_row(i);
+        const T* line = weights_ + column * p_.line_of_weights;
+        load_right_chunk(right_at(stage) + in_slice(load_row(i), chunk()), line, depth, p_.depth, column < p_.columns);
+      }
+    } else {
+      constexpr int kOfLine = S::kColumns / kOfChunk;
+#pragma unroll
+      for (int i = 0; i < kRightLoads; i++) {
+        const int number = thread() + i * S::kThreads, line = number / kOfLine, column = number % kOfLine * kOfChunk;
+        const int depth = slice * kDepth + line;
+        load_right_chunk(right_at(stage) + line * kLineBytes + column * kSize, weights_ + depth * p_.line_of_weights,
+                         first_column_ + column, p_.columns, depth < p_.depth);
+      }
+    }
+  }
+  // Elements of a line from `from` on, as far as it goes.
+  __device__ __forceinline__ void load_right_chunk(unsigned to, const T* line, int from, int end, bool is_line) const {
+    if constexpr (kChunked) {
+      const bool is_there = is_line && from < end;
+      copy_chunk(to, is_there ? line + from : weights_, is_there);
+    } else {
+      unsigned words[4] = {};
+#pragma unroll
+      for (int e = 0; e < kOfChunk; e++)
+        if (is_line && from + e < end) put(words, e, line[from + e]);
+      store_chunk(to, words);
+    }
+  }
+
+  __device__ __forceinline__ void multiply_all() {
+#pragma unroll
+    for (int m = 0; m < kM; m++)
+#pragma unroll
+      for (int n = 0; n < kN; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) sums_[m][n][i] = 0;
+    int computed = 0, loaded = S::kStages - 1;
+    for (int slice = slice_; slice < end_; slice++) {
+      wait_for_stages<S::kStages - 2>();
+      __syncthreads();
+      if (slice + S::kStages - 1 < end_) {
+        load_left(loaded);
+        load_right(loaded, slice + S::kStages - 1);
+      }
+      end_stage();
+      multiply(computed);
+      computed = computed + 1 == S::kStages ? 0 : computed + 1;
+      loaded = loaded + 1 == S::kStages ? 0 : loaded + 1;
+    }
+  }
+
+  __device__ __forceinline__ int warp_row() const { return thread() / 32 % S::kWarpRows * kWarpTileRows; }
+  __device__ __forceinline__ int warp_column() const { return thread() / 32 / S::kWarpRows * kWarpTileColumns; }
+
+  __device__ __forceinline__ void multiply(int stage) {
+    constexpr int kSteps = kSlice / 32;
+#pragma unroll
+    for (int step = 0; step < kSteps; step++) {
+      unsigned a[kM][4], b[kN][2];
+#pragma unroll
+      for (int m = 0; m < kM; m++)
+        load_matrices(a[m], left_at(stage) + in_slice(warp_row() + m * 16 + lane() % 16, step * 2 + lane() / 16));
+#pragma unroll
+      for (int n = 0; n < kN; n += 2) load_right_fragments(b + n, stage, step, warp_column() + n * 8);
+#pragma unroll
+      for (int m = 0; m < kM; m++)
+#pragma unroll
+        for (int n = 0; n < kN; n++) Operand::mma(sums_[m][n], a[m], b[n]);
+    }
+  }
+
+  // Of 16 columns.
+  __device__ __forceinline__ void load_right_fragments(unsigned (*b)[2], int stage, int step, int column) const {
+    if constexpr (kRight == Right::Columns) {
+      unsigned r[4];
+      load_matrices(r, right_at(stage) + in_slice(column + lane() % 8 + lane() / 16 * 8, step * 2 + lane() / 8 % 2));
+      b[0][0] = r[0], b[0][1] = r[1], b[1][0] = r[2], b[1][1] = r[3];
+    } else if constexpr (kSize == 2) {
+      unsigned r[4];
+      const int line = step * 16 + lane() % 16;
+      load_matrices_transposed(r, right_at(stage) + line * kLineBytes + (column + lane() / 16 * 8) * kSize);
+      b[0][0] = r[0], b[0][1] = r[1], b[1][0] = r[2], b[1][1] = r[3];
+    } else {
+      const unsigned at = right_at(stage) + (step * 8 + lane() % 4) * kLineBytes + (column + lane() / 4) * kSize;
+#pragma unroll
+      for (int n = 0; n < 2; n++)
+#pragma unroll
+        for (int half = 0; half < 2; half++) b[n][half] = load_word(at + half * 4 * kLineBytes + n * 8 * kSize);
+    }
+  }
+
+  // ---- the result ----
+
+  __device__ __forceinline__ void store() {
+    wait_for_stages<0>();
+    __syncthreads();
+    float* sums = reinterpret_cast<float*>(shared_);
+#pragma unroll
+    for (int m = 0; m < kM; m++)
+#pragma unroll
+      for (int half = 0; half < 2; half++)
+#pragma unroll
+        for (int n = 0; n < kN; n++) {
+          const int row = warp_row() + m * 16 + lane() / 4 + half * 8, column = warp_column() + n * 8 + lane() % 4 * 2;
+          *reinterpret_cast<float2*>(sums + row * kPitch + column) =
+              make_float2(sums_[m][n][half * 2], sums_[m][n][half * 2 + 1]);
+        }
+    switch (p_.result) {
+      case Element::Float32: return finish<float>(sums);
+      case Element::Float16: return finish<gopt_half>(sums);
+      case Element::BFloat16: return finish<gopt_bfloat16>(sums);
+    }
+  }
+
+  // A block of a cluster makes its share of the tile's results from the sums of all.
+  template <class Out>
+  __device__ __forceinline__ void finish(float* sums) const {
+    if (gridDim.y == 1) {
+      __syncthreads();
+      finish_elements<Out>(0, 1, [&](int at) { return *reinterpret_cast<const float4*>(sums + at); });
+      return;
+    }
+#if __CUDA_ARCH__ >= 900
+    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    cluster.sync();
+    const int blocks = static_cast<int>(gridDim.y);
+    finish_elements<Out>(static_cast<int>(blockIdx.y), blocks, [&](int at) {
+      float4 sum = make_float4(0, 0, 0, 0);
+      for (int block = 0; block < blocks; block++) {
+        const float4 part = *reinterpret_cast<const float4*>(cluster.map_shared_rank(sums, block) + at);
+        sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
+      }
+      return sum;
+    });
+    cluster.sync();  // nobody leaves while its memory is read
+#endif
+  }
+
+  template <class Out, class Sum>
+  __device__ __forceinline__ void finish_elements(int share, int shares, Sum sum_at) const {
+    Out* dst = static_cast<Out*>(p_.dst) + result_;
+    const Out *bias = static_cast<const Out*>(p_.bias), *addend = static_cast<const Out*>(p_.addend);
+    if (addend) addend += result_;
+    const bool is_aligned = p_.is_aligned;
+    for (int i = share * S::kThreads + thread(); i < S::kRows * S::kColumns / 4; i += shares * S::kThreads) {
+      const int in_row = i / (S::kColumns / 4), in_column = i % (S::kColumns / 4) * 4;
+      const int row = first_row_ + in_row, column = first_column_ + in_column;
+      if (row >= p_.rows || column >= p_.columns) continue;
+      const float4 sum = sum_at(in_row * kPitch + in_column);
+      float values[4] = {sum.x * p_.scale, sum.y * p_.scale, sum.z * p_.scale, sum.w * p_.scale};
+      const int count = p_.columns - column < 4 ? p_.columns - column : 4;
+      float more[4];
+      if (bias) {
+        load_elements(bias + column, more, count, is_aligned);
+#pragma unroll
+        for (int k = 0; k < 4; k++) values[k] += more[k];
+      }
+      if (addend) {
+        load_elements(addend + row * p_.addend_line + column, more, count, is_aligned);
+#pragma unroll
+        for (int k = 0; k < 4; k++) values[k] += more[k];
+      }
+      apply(values);
+      store_elements(dst + row * p_.dst_line + column, values, count, is_aligned);
+    }
+  }
+
+  __device__ __forceinline__ void apply(float* values) const {
+    if (p_.activation.kind == ActivationKind::None) return;
+    if (p_.activation.kind == ActivationKind::Relu) {
+#pragma unroll
+      for (int k = 0; k < 4; k++) values[k] = gopt_max(values[k], 0.0f);
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) values[k] = activate_by_call(values[k], p_.activation);
+  }
+
+  const TileProblem& p_;
+  char* shared_;
+  unsigned base_;
+  int first_row_, first_column_, slice_, end_;
+  const T *src_, *weights_;
+  int64_t result_;
+  int top_[kLeftLoads], left_[kLeftLoads], at_[kLeftLoads];
+  int channel_, ky_, kx_;
+  float sums_[kM][kN][4];
+};
+
+template <class Operand, Right kRight, bool kChunked, class S>
+__global__ void __launch_bounds__(S::kThreads) tile_kernel(const __grid_constant__ TileProblem problem) {
+  gopt_let_next_begin();
+  Tile<Operand, kRight, kChunked, S>(problem).run();
+}
+
+template <class Operand, Right kRight, bool kChunked, class S>
+TileKernel make() {
+  return {reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kChunked, S>), S::kRows, S::kColumns, S::kThreads,
+          Tile<Operand, kRight, kChunked, S>::kSharedBytes};
+}
+
+}  // namespace tiles
+}  // namespace gopt_runtime

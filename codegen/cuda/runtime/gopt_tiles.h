@@ -1,0 +1,40 @@
+// Matrix products and convolutions of channels last by tiles of our own on the tensor cores: what a launch needs, and
+// the kernels as the generated tiles_N.cu name them.
+#pragma once
+
+#include <memory>
+
+#include "gopt_primitive.h"
+
+namespace gopt_runtime {
+
+// dst[row, column] = activation(scale sum over depth + bias + addend). A row is a position of the result; its depth are
+// the window's channels, one tap after another. A product is a convolution of one tap over an image of one line.
+struct TileProblem {
+  const void *src = nullptr, *weights = nullptr, *bias = nullptr, *addend = nullptr;
+  void* dst = nullptr;
+  int height = 1, width = 1, channels = 1, out_height = 1, out_width = 1, kernel_height = 1, kernel_width = 1;
+  int strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
+  int rows = 0, columns = 0, depth = 0;
+  int row_tiles = 0;
+  // Elements from one position to the next.
+  int src_line = 0;
+  int64_t dst_line = 0, addend_line = 0;
+  int64_t line_of_weights = 0;  // elements from one line of the weights to the next: of a column's, or of a depth's
+  // Matrices of a batch: how many along an axis, and steps in elements.
+  int batch[3] = {1, 1, 1};
+  int64_t src_steps[3] = {0, 0, 0}, weight_steps[3] = {0, 0, 0}, dst_step = 0;
+  float scale = 1;
+  Activation activation;
+  Element result = Element::Float32;
+  bool is_aligned = false;            // four elements of the result, its bias and its addend at a time
+  bool has_constant_weights = false;  // they may be read before the kernel that comes before has ended
+};
+
+// A kernel of one tile shape.
+struct TileKernel {
+  const void* function = nullptr;
+  int rows = 0, columns = 0, threads = 0, shared_bytes = 0;
+};
+
+}  // namespace gopt_runtime

@@ -1,0 +1,23 @@
+// The tile kernels of a model: each instance of the template once, as a function that describes it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "gopt/codegen.h"
+
+namespace gopt::codegen {
+
+class TileFunctions {
+ public:
+  // The function that returns the kernel with these template arguments.
+  const std::string& name_for(const std::string& arguments);
+  // tiles.h, which declares them, and sources that instantiate a few each; none where there are no tiles.
+  std::vector<EmittedFile> files() const;
+
+ private:
+  std::map<std::string, std::string> names_;  // by arguments
+};
+
+}  // namespace gopt::codegen

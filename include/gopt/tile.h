@@ -1,0 +1,19 @@
+// Tiles: how kernels of our own on CUDA's tensor cores divide a matrix product or a convolution of channels last.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace gopt {
+
+// A block makes `rows` positions by `columns` channels of the result; `split` blocks share the depth of a tile.
+struct Tile {
+  int rows = 0, columns = 0, split = 1;
+  friend bool operator==(const Tile&, const Tile&) = default;
+};
+// As Kernel::implementation names it: "tiles:64x32:4".
+std::string to_string(const Tile& tile);
+std::optional<Tile> parse_tile(std::string_view implementation);  // the inverse; none where it is no tile's name
+
+}  // namespace gopt

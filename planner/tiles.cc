@@ -1,0 +1,184 @@
+// Which tiles compute a kernel, and how long they may be expected to take: a model of waves of blocks over the device,
+// good enough to leave out of the measurements what cannot win (codegen/cuda/runtime/gopt_tiles.cuh are the kernels).
+#include "tiles.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "gopt/node_attributes.h"
+#include "gopt/tile.h"
+
+namespace gopt {
+
+std::string to_string(const Tile& tile) {
+  return "tiles:" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns) + ":" + std::to_string(tile.split);
+}
+
+std::optional<Tile> parse_tile(std::string_view implementation) {
+  constexpr std::string_view kName = "tiles";
+  if (!implementation.starts_with(kName)) return std::nullopt;
+  Tile tile;
+  std::string_view rest = implementation.substr(kName.size());
+  const std::pair<char, int*> parts[] = {{':', &tile.rows}, {'x', &tile.columns}, {':', &tile.split}};
+  for (const auto& [mark, number] : parts) {
+    if (rest.empty() || rest[0] != mark) return std::nullopt;
+    const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), *number);
+    if (error != std::errc()) return std::nullopt;
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+  }
+  return rest.empty() ? std::optional(tile) : std::nullopt;
+}
+
+}  // namespace gopt
+
+namespace gopt::planner {
+namespace {
+
+// Shapes that are instantiated in gopt_tiles.cuh.
+constexpr std::pair<int, int> kShapes[] = {{16, 64}, {32, 32}, {32, 64}, {64, 32}, {64, 64}, {128, 64}, {128, 128}};
+constexpr int kSplits[] = {1, 2, 4, 8};
+// Large tiles are for where there are many: few blocks of them share a depth.
+constexpr bool has_split(int rows, int columns, int split) { return rows * columns * split <= 64 * 64 * 8; }
+
+// A matrix product, or a convolution as one: positions by channels over all taps of the window.
+struct TileWork {
+  double batch = 1, rows = 0, columns = 0, depth = 0;
+  int element_bytes = 4;
+  double products = 1;  // of the tensor cores for one of the numbers
+};
+
+bool is_narrow(const Plan& plan, const Kernel& kernel) {
+  constexpr int64_t kMost = int64_t{1} << 31;  // positions in memory are counted in 32 bits
+  const auto fits = [&](BufferId id) { return element_count(plan.buffer(id).dims) < kMost; };
+  return std::all_of(kernel.input_buffers.begin(), kernel.input_buffers.end(), fits) && fits(kernel.output_buffers[0]);
+}
+
+// The left operand as it lies; batches of three axes at most.
+bool computes_product(const Plan& plan, const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  const bool is_transposed = node.is(OpKind::Gemm) && int_or(node, "transA", 0) != 0;
+  constexpr size_t kMostAxes = 5;
+  constexpr int64_t kMostBatches = 65535;
+  const std::vector<int64_t>& y = plan.buffer(kernel.output_buffers[0]).dims;
+  return !is_transposed && y.size() <= kMostAxes && is_narrow(plan, kernel) &&
+         element_count(std::span(y).first(y.size() - 2)) <= kMostBatches;
+}
+
+TileWork work_of_kernel(const Plan& plan, const Kernel& kernel) {
+  const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
+               &y = plan.buffer(kernel.output_buffers[0]);
+  TileWork work;
+  const auto count = [](std::span<const int64_t> dims) { return static_cast<double>(element_count(dims)); };
+  if (kernel.kind == KernelKind::Convolution) {
+    work.columns = static_cast<double>(y.dims[1]);
+    work.depth = count(std::span(w.dims).subspan(1));
+  } else {
+    work.columns = static_cast<double>(y.dims.back());
+    work.depth = static_cast<double>(x.dims.back());
+    if (count(std::span(w.dims).first(w.dims.size() - 2)) > 1)
+      work.batch = count(std::span(y.dims).first(y.dims.size() - 2));
+  }
+  work.rows = count(y.dims) / (work.columns * work.batch);
+  work.element_bytes = is_half(x.element) ? 2 : 4;
+  work.products = is_half(x.element) ? 1 : is_tf32(plan, kernel) ? 2 : 6;  // floats have half the rate
+  return work;
+}
+
+// ---- the model: an H100's multiprocessors, tensor cores by warps, and L2 cache ----
+
+constexpr double kMultiprocessors = 132, kBlocksAtOnce = 2;
+constexpr double kOperationsPerUs = 5e6;  // of halves, of one multiprocessor
+constexpr double kBytesPerUs = 36e3;      // into one
+constexpr double kStartUs = 2, kSplitUs = 0.8, kLeastSliceUs = 0.2;
+
+double slices_of(const TileWork& work) {
+  constexpr double kSliceBytes = 128;
+  return std::ceil(work.depth * work.element_bytes / kSliceBytes);
+}
+
+double expected_us(const TileWork& work, const Tile& tile) {
+  const double blocks =
+      work.batch * std::ceil(work.rows / tile.rows) * std::ceil(work.columns / tile.columns) * tile.split;
+  const double depth = 128.0 / work.element_bytes;
+  const double arithmetic = 2 * tile.rows * tile.columns * depth * work.products / kOperationsPerUs;
+  const double memory = (tile.rows + tile.columns) * 128 / kBytesPerUs;
+  // Blocks side by side hide each other's waits, and share what the multiprocessor does in a time.
+  const double at_once = std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, kBlocksAtOnce);
+  const double slice = std::max(kLeastSliceUs + 0.5 * (arithmetic + memory), at_once * std::max(arithmetic, memory));
+  const double waves = std::ceil(blocks / (kMultiprocessors * at_once));
+  return kStartUs + (tile.split > 1 ? kSplitUs : 0) + waves * std::ceil(slices_of(work) / tile.split) * slice;
+}
+
+// The least that is expected of any tile; asked for the same kernel once for each of them.
+double least_us(const TileWork& work) {
+  double least = INFINITY;
+  for (const auto& [rows, columns] : kShapes)
+    for (int split : kSplits)
+      if (has_split(rows, columns, split)) least = std::min(least, expected_us(work, {rows, columns, split}));
+  return least;
+}
+
+bool is_worth_trying(const TileWork& work, const Tile& tile) {
+  constexpr double kWithin = 1.4;
+  const double slices = slices_of(work);
+  if (tile.split > 1 && slices < 2 * tile.split) return false;
+  // Half a tile of nothing is a smaller tile's work.
+  constexpr int kFewRows = 32, kFewColumns = 64;
+  if ((tile.rows > kFewRows && 2 * work.rows <= tile.rows) ||
+      (tile.columns > kFewColumns && 2 * work.columns <= tile.columns))
+    return false;
+  return expected_us(work, tile) <= kWithin * least_us(work);
+}
+
+template <int kRows, int kColumns, int kSplit>
+bool is_likely(const Plan& plan, const Kernel& kernel) {
+  return is_worth_trying(work_of_kernel(plan, kernel), {kRows, kColumns, kSplit});
+}
+
+// Of the peak that the analytic costs take for what the kernel multiplies: 40 TFLOP/s of floats, three times that of
+// TF32, six times that of halves.
+template <int kRows, int kColumns, int kSplit>
+double efficiency(const Plan& plan, const Kernel& kernel) {
+  const TileWork work = work_of_kernel(plan, kernel);
+  const double us = expected_us(work, {kRows, kColumns, kSplit}) - kStartUs;
+  const double operations = 2 * work.batch * work.rows * work.columns * work.depth;
+  const double speed = 6 / work.products;
+  return operations / (us * 40e6 * speed);
+}
+
+template <size_t kShape, size_t kSplit>
+void add_rows(std::vector<Implementation>& rows) {
+  constexpr int r = kShapes[kShape].first, c = kShapes[kShape].second, s = kSplits[kSplit];
+  static const std::string name = to_string(Tile{r, c, s});
+  if (!has_split(r, c, s)) return;
+  Implementation row{name, KernelKind::Convolution, TargetKind::Cuda, convolves_by_tiles, efficiency<r, c, s>};
+  row.is_likely = is_likely<r, c, s>;
+  rows.push_back(row);
+  row.kind = KernelKind::MatrixProduct;
+  row.accepts = computes_product;
+  rows.push_back(row);
+}
+template <size_t... kNumbers>
+void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>) {
+  constexpr size_t kCount = std::size(kSplits);
+  (add_rows<kNumbers / kCount, kNumbers % kCount>(rows), ...);
+}
+
+}  // namespace
+
+bool convolves_by_tiles(const Plan& plan, const Kernel& kernel) {
+  const Buffer &x = plan.buffer(kernel.input_buffers[0]), &y = plan.buffer(kernel.output_buffers[0]);
+  return kernel.nodes[0]->is(OpKind::Conv) && x.dims.size() == 4 && x.layout.is_channels_last() &&
+         y.layout.is_channels_last() && int_or(*kernel.nodes[0], "group", 1) == 1 && x.element == y.element &&
+         is_narrow(plan, kernel);
+}
+
+std::vector<Implementation> tile_implementations() {
+  std::vector<Implementation> rows;
+  add_all(rows, std::make_index_sequence<std::size(kShapes) * std::size(kSplits)>());
+  return rows;
+}
+
+}  // namespace gopt::planner

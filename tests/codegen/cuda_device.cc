@@ -1,0 +1,39 @@
+#include "cuda_device.h"
+
+#include <gtest/gtest.h>
+
+#include "batch.h"
+
+namespace gopt {
+namespace {
+
+Obstacles find_obstacles() {
+  Obstacles o;
+  const BatchCase probe = make_case("probe", "input x : f32[4]\ny = Relu(x)\noutput y = y", 1);
+  LayoutCosts costs(false);
+  const auto plan = make_plan(probe.graph, {.kind = TargetKind::Cuda}, costs);
+  EXPECT_TRUE(plan.ok());
+  auto code = emit(*plan);
+  EXPECT_TRUE(code.ok());
+  const std::string folder = scratch_folder("cuda_probe");
+  EXPECT_TRUE(write_emitted(*code, folder, true).ok());
+  const auto model = LoadedModel::build_and_load(folder, 1);
+  if (model.ok()) return o;
+  const std::string& said = model.error().message;
+  if (said.find("CUDA device") != std::string::npos)
+    o.run = said;
+  else if (said.find("nvcc is sought") != std::string::npos)
+    o.build = said;
+  else
+    ADD_FAILURE() << said;
+  return o;
+}
+
+}  // namespace
+
+const Obstacles& obstacles() {
+  static const Obstacles found = find_obstacles();
+  return found;
+}
+
+}  // namespace gopt
