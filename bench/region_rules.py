@@ -2,7 +2,7 @@
 """What rules about windows over space are worth: without them, with those that hold everywhere (rules/spatial.rules), and with those that
 compute a border as before, too (rules/corrected.rules).
 
-usage: region_rules.py --gopt build/tools/gopt/gopt [--target cpu|onnx] [--threads 1] [--rounds 15] [--cost measured] [--models NAME ...] [MODEL.onnx ...]
+usage: region_rules.py --gopt build/tools/gopt/gopt [--target cpu|onnx] [--threads 1] [--rounds 15] [--cost analytic] [--models NAME ...] [MODEL.onnx ...]
 needs: numpy, onnx, onnxruntime, cmake and a C++ compiler with oneDNN
 
 Of each model (those of window_models.py, and the files that are named) a row: estimated milliseconds in the three ways, the largest difference of the optimized
@@ -73,7 +73,7 @@ def main():
     parser.add_argument("--target", choices=["cpu", "onnx"], default="cpu")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--cost", default="measured")
+    parser.add_argument("--cost", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--models", nargs="*", help="of the drawn ones, by name; none for no name")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
