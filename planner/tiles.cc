@@ -51,7 +51,10 @@ struct TileWork {
 
 bool is_narrow(const Plan& plan, const Kernel& kernel) {
   constexpr int64_t kMost = int64_t{1} << 31;  // positions in memory are counted in 32 bits
-  const auto fits = [&](BufferId id) { return element_count(plan.buffer(id).dims) < kMost; };
+  const auto fits = [&](BufferId id) {
+    const Buffer& buffer = plan.buffer(id);
+    return buffer.size_bytes / static_cast<int64_t>(size_bytes(buffer.element)) < kMost;
+  };
   return std::all_of(kernel.input_buffers.begin(), kernel.input_buffers.end(), fits) && fits(kernel.output_buffers[0]);
 }
 

@@ -2,6 +2,8 @@
 // operands in every order that they may lie in. Without a device they are compiled and linked.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "batch.h"
@@ -173,6 +175,22 @@ TEST(Tiles, BatchesAgreeWithTheInterpreter) {
                 "input q : f32[2,3,68,64]\ninput k : f32[1,3,64,40]\nl = Relu(k)\na = MatMul(q, l)\noutput y = a", 2),
       make_case("odd", "input q : f32[3,68,33]\ninput k : f32[3,33,17]\na = MatMul(q, k)\noutput y = a", 3)};
   for (const Precision precision : {Precision::Fp32, Precision::Fp16}) expect_agreement(cases, "batches", precision);
+}
+
+// fp32 is a sum of two numbers on the tensor cores: neither the largest numbers nor infinities nor NaN are lost by
+// that.
+TEST(Tiles, ExtremeNumbersAgreeWithTheInterpreter) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+  BatchCase c = make_case("extreme", "input x : f32[5,64]\ninput z : f32[64,40]\na = MatMul(x, z)\noutput y = a", 1);
+  constexpr float kMost = std::numeric_limits<float>::max(), kInfinity = std::numeric_limits<float>::infinity();
+  const double numbers[] = {kMost, -kMost, kInfinity, -kInfinity, std::nan("")};
+  std::vector<double> left(5 * 64, 0.0), right(64 * 40, 1e-3);
+  for (size_t row = 0; row < 5; row++) left[row * 64 + row] = numbers[row];
+  for (size_t line = 0; line < 64; line++) right[line * 40] = 0.99999994;
+  c.inputs.at("x") = Tensor::from_values(ElementType::Float32, {5, 64}, left);
+  c.inputs.at("z") = Tensor::from_values(ElementType::Float32, {64, 40}, right);
+  expect_agreement({c}, "extreme", Precision::Fp32);
 }
 
 // ---- channels in the lines of a whole ----

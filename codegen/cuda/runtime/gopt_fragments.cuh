@@ -64,10 +64,15 @@ struct Tf32 {
 // over eight products only, and are added up by ordinary additions.
 struct Fp32 {
   using Stored = float;
+  // What would be rounded to infinity is not: the rest takes what is beyond, and with it infinities and not-a-numbers.
+  // It is cut there, since with a rounded one the largest number would be an infinity again.
   static __device__ __forceinline__ void split(unsigned bits, unsigned& large, unsigned& small) {
-    large = rounded_to_tf32(bits);
-    const float rest = __uint_as_float(bits) - __uint_as_float(large);
-    small = rounded_to_tf32(as_bits(rest));
+    constexpr unsigned kLargest = 0x7f7fe000u;  // of 11 bits
+    const float x = __uint_as_float(bits), largest = __uint_as_float(kLargest);
+    large = rounded_to_tf32(as_bits(fminf(fmaxf(x, -largest), largest)));
+    const unsigned rest = as_bits(x - __uint_as_float(large));
+    constexpr unsigned kSign = 0x80000000u, kBitsOfTf32 = 0xffffe000u;
+    small = (large | kSign) == (kLargest | kSign) ? rest & kBitsOfTf32 : rounded_to_tf32(rest);
   }
   static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
     unsigned large_a[4], small_a[4], large_b[2], small_b[2];
