@@ -79,9 +79,7 @@ class Describer {
     own.role = node.is(OpKind::Input) ? Role::Input : own.weight_only ? Role::Weight : Role::Generated;
     if (node.is(OpKind::Opaque)) {
       own.role = Role::Unplanned;
-      if (!cover_.options.tolerant)
-        add_cause(
-            id, describe(node) + " has no definition here, so no code can be made for it; the optimized ONNX keeps it");
+      if (!cover_.options.tolerant) add_cause(id, describe(node) + why_opaque());
     }
     for (const TensorType& type : node.outputs)
       if (const Status status = add_value(own, node, type); !status.ok()) add_cause(id, status.error().message);
@@ -115,6 +113,13 @@ class Describer {
     };
     return !has_number_attributes(node) || !std::ranges::all_of(node.outputs, is_static) ||
            !std::ranges::all_of(node.inputs, is_weight);
+  }
+
+  const char* why_opaque() const {
+    return cover_.options.target.open.empty()
+               ? " has no definition here, so no code can be made for it; the optimized ONNX keeps it"
+               : " has no definition here at any size, so no code can be made for it; at fixed extents (--shape, "
+                 "--specialize) it may have one";
   }
 
   static Error no_code(const Node& node, ElementType element) {
