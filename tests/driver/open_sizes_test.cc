@@ -223,6 +223,14 @@ TEST(OpenSizes, WhatIsNotAllowedIsSaidAndWhatWasSetStays) {
   EXPECT_EQ(run(6, 6), std::to_string(6.0));
 }
 
+// Maxima that do not go together: no memory is there for them, but each size below is run.
+TEST(OpenSizes, MaximaNeedNoMeaningTogether) {
+  const Graph graph = drawn_graph(kProduct, 1);
+  const auto model = code_for_any(graph, {{"n", 6}, {"m", 9}});
+  ASSERT_TRUE(model);
+  for (const int64_t size : {6, 1, 4}) expect_right(*model, graph, {{"n", size}, {"m", size}}, 3);
+}
+
 TEST(OpenSizes, AMaximumIsOfAnOpenExtent) {
   const Graph graph = drawn_graph(kProduct, 1);
   EXPECT_EQ(open_extents(graph, {}, {{"k", 4}}).error().message,

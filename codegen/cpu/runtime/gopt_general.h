@@ -21,7 +21,8 @@ class AnySize {
     for (const Life* life = general.lives; life->buffer >= 0; life++)
       pieces_.push_back({0, life->first, life->last, 0});
     prepared_.at.resize(static_cast<size_t>(general.buffer_count));
-    if (has_all_maxima()) set(general.maxima);  // what is allocated is there from the start
+    // What is allocated is there from the start.
+    if (has_all_maxima() && !general.why_refused(general.maxima)) set(general.maxima);
   }
 
   Prepared& prepared() { return prepared_; }
@@ -33,6 +34,7 @@ class AnySize {
     try {
       make(wanted);
     } catch (...) {
+      prepared_.extents.clear();
       if (!before.empty()) make(before);
       throw;
     }
