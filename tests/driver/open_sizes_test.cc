@@ -1,6 +1,7 @@
 // Code for any size of open extents: one plan, run at sizes that are drawn, against the interpreter.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "gopt/interpreter.h"
@@ -217,10 +218,31 @@ TEST(OpenSizes, WhatIsNotAllowedIsSaidAndWhatWasSetStays) {
   EXPECT_EQ(run(5, 5), std::to_string(5.0));
   EXPECT_EQ(run(7, 7), "there is no code for n=7 m=7: n is from 1 to 6");
   EXPECT_EQ(run(0, 0), "there is no code for n=0 m=0: n is from 1 to 6");
-  EXPECT_EQ(run(5, 0), "there is no code for n=5 m=0: m is at least 1");
+  EXPECT_EQ(run(5, 0), "there is no code for n=5 m=0: m is from 1 to 2147483647");
   const std::string contradictory = run(5, 4);
   EXPECT_NE(contradictory.find("the model has no meaning at n=5 m=4"), std::string::npos) << contradictory;
   EXPECT_EQ(run(6, 6), std::to_string(6.0));
+}
+
+// Terabytes of scores, and sizes for which there are no numbers of bytes; what was set is still there afterwards.
+TEST(OpenSizes, WhatNoMemoryHoldsIsRefused) {
+  const Graph graph = drawn_graph(
+      "  input x : f32[n,4]\n  t = Transpose(x) {perm=[1,0]}\n  s = MatMul(x, t)\n  p = Softmax(s) {axis=-1}\n"
+      "  y = MatMul(p, x)\n  output y = y",
+      1);
+  const auto model = code_for_any(graph, {});
+  ASSERT_TRUE(model);
+  expect_right(*model, graph, {{"n", 5}}, 3);
+  for (const int64_t size : {int64_t{1000000}, int64_t{2000000000}}) {
+    const Status chosen = model->choose_size({{"n", size}});
+    ASSERT_FALSE(chosen.ok());
+    EXPECT_NE(chosen.error().message.find("out of memory"), std::string::npos) << chosen.error().message;
+    expect_right(*model, graph, {{"n", 5}}, 4);
+  }
+  const Status chosen = model->choose_size({{"n", std::numeric_limits<int64_t>::max()}});
+  ASSERT_FALSE(chosen.ok());
+  EXPECT_NE(chosen.error().message.find("from 1 to 2147483647"), std::string::npos) << chosen.error().message;
+  expect_right(*model, graph, {{"n", 7}}, 5);
 }
 
 // Maxima that do not go together: no memory is there for them, but each size below is run.

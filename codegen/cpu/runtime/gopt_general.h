@@ -31,6 +31,7 @@ class AnySize {
   void set(const int64_t* extents) {
     const std::vector<int64_t> wanted(extents, extents + description.extent_count), before = prepared_.extents;
     if (wanted == before) return;
+    tensors_at(wanted);  // which have so many bytes
     try {
       make(wanted);
     } catch (...) {
@@ -41,7 +42,10 @@ class AnySize {
   }
 
   // Of the extents that are set.
-  Tensors tensors() const {
+  Tensors tensors() const { return tensors_at(prepared_.extents); }
+
+ private:
+  Tensors tensors_at(const std::vector<int64_t>& extents) const {
     Tensors now;
     const auto rank_of_all = [](const gopt_tensor_info* infos, int count) {
       return std::accumulate(infos, infos + count, size_t{0}, [](size_t sum, const gopt_tensor_info& info) {
@@ -50,15 +54,18 @@ class AnySize {
     };
     std::vector<int64_t> dims(rank_of_all(description.inputs, description.input_count) +
                               rank_of_all(description.outputs, description.output_count) + 1);
-    general_.dims_at(prepared_.extents.data(), dims.data());
+    general_.dims_at(extents.data(), dims.data());
     const int64_t* next = dims.data();
     const auto add = [&](const gopt_tensor_info& declared, std::vector<gopt_tensor_info>& infos) {
       now.dims.emplace_back(next, next + declared.rank);
       next += declared.rank;
       gopt_tensor_info info = declared;
       info.extents = nullptr;
-      info.size_bytes = element_bytes(declared.element);
-      for (const int64_t extent : now.dims.back()) info.size_bytes *= static_cast<size_t>(extent);
+      int64_t bytes = static_cast<int64_t>(element_bytes(declared.element));
+      for (const int64_t extent : now.dims.back())
+        if (__builtin_mul_overflow(bytes, extent, &bytes))
+          throw std::runtime_error(std::string(declared.name) + " would have more bytes than there are numbers for");
+      info.size_bytes = static_cast<size_t>(bytes);
       infos.push_back(info);
     };
     for (int i = 0; i < description.input_count; i++) add(description.inputs[i], now.inputs);
@@ -69,7 +76,6 @@ class AnySize {
     return now;
   }
 
- private:
   bool has_all_maxima() const {
     return std::all_of(general_.maxima, general_.maxima + description.extent_count, [](int64_t m) { return m > 0; });
   }
@@ -86,21 +92,24 @@ class AnySize {
   void lay_out(const std::vector<int64_t>& extents) {
     std::vector<int64_t> bytes(pieces_.size());
     general_.bytes_at(extents.data(), bytes.data());
+    std::vector<Piece> pieces = pieces_;
     bool grows = false;
-    for (size_t i = 0; i < pieces_.size(); i++) {
-      constexpr int64_t kLine = 64;
+    for (size_t i = 0; i < pieces.size(); i++) {
+      constexpr int64_t kLine = 64, kMost = int64_t{1} << 56;
+      if (bytes[i] < 0 || bytes[i] > kMost) throw std::runtime_error("out of memory");
       const int64_t size = (bytes[i] + kLine - 1) / kLine * kLine;
-      grows |= size > pieces_[i].size;
-      pieces_[i].size = std::max(pieces_[i].size, size);
+      grows |= size > pieces[i].size;
+      pieces[i].size = std::max(pieces[i].size, size);
     }
     if (grows) {
-      arena_bytes_ = static_cast<size_t>(place_pieces(pieces_));
-      prepared_.arena.grow(arena_bytes_);
+      prepared_.arena.grow(static_cast<size_t>(place_pieces(pieces)));  // where that fails, all is as it was
+      pieces_ = std::move(pieces);
       for (size_t i = 0; i < pieces_.size(); i++)
         prepared_.at[static_cast<size_t>(general_.lives[i].buffer)] = pieces_[i].offset;
     }
     // What no kernel writes is read as zero, and lies elsewhere at each size.
-    if (arena_bytes_ > 0) std::memset(prepared_.arena.data(), 0, arena_bytes_);
+    for (size_t i = 0; i < pieces_.size(); i++)
+      std::memset(prepared_.arena.data() + pieces_[i].offset, 0, static_cast<size_t>(bytes[i]));
   }
 
   // As ONNX numbers element types.
@@ -112,7 +121,6 @@ class AnySize {
   const General& general_;
   Prepared prepared_;
   std::vector<Piece> pieces_;  // parallel to the lives
-  size_t arena_bytes_ = 0;
 };
 
 }  // namespace gopt_runtime

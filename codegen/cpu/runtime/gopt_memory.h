@@ -44,14 +44,19 @@ class Weights {
   size_t size_ = 0;
 };
 
+inline size_t memory_bytes() {
+  return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
+}
+
 // Zeroed, so that what no kernel writes is read as zero.
 class Block {
  public:
   explicit Block(size_t size) {
     size_ = (size + 4095) / 4096 * 4096;
     if (size_ == 0) return;
-    data_ = static_cast<char*>(std::aligned_alloc(4096, size_));
-    if (!data_) throw std::runtime_error("out of memory");
+    // More than the machine has would be promised, and taken back while it is cleared.
+    if (size_ <= memory_bytes()) data_ = static_cast<char*>(std::aligned_alloc(4096, size_));
+    if (!data_) throw std::runtime_error("out of memory: " + std::to_string(size) + " bytes are needed");
     std::memset(data_, 0, size_);
   }
   ~Block() { std::free(data_); }
