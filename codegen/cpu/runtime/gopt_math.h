@@ -7,14 +7,17 @@
 #include <cstring>
 #include <limits>
 
-// NaN wins, as in ONNX Runtime and numpy.
+// NaN wins, as in ONNX Runtime and numpy. Two choices, one after the other: loops with `or` between comparisons are not
+// vectorized, but branch on each element.
 template <class T>
 static inline T gopt_max(T a, T b) {
-  return b > a || b != b ? b : a;
+  const T larger = b > a ? b : a;
+  return b != b ? b : larger;
 }
 template <class T>
 static inline T gopt_min(T a, T b) {
-  return b < a || b != b ? b : a;
+  const T smaller = b < a ? b : a;
+  return b != b ? b : smaller;
 }
 
 static inline int64_t gopt_floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
