@@ -3,7 +3,6 @@
 #include "tiles.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -96,17 +95,16 @@ constexpr double kOperationsPerUs = 5e6;  // of halves, of one multiprocessor
 constexpr double kBytesPerUs = 36e3;      // into one
 constexpr double kStartUs = 2, kSplitUs = 0.8, kLeastSliceUs = 0.2;
 
-double slices_of(const TileWork& work) {
-  constexpr double kSliceBytes = 128;
-  return std::ceil(work.depth * work.element_bytes / kSliceBytes);
-}
+constexpr double kSliceBytes = 128;  // of a row or column
+
+double slices_of(const TileWork& work) { return std::ceil(work.depth * work.element_bytes / kSliceBytes); }
 
 double expected_us(const TileWork& work, const Tile& tile) {
   const double blocks =
       work.batch * std::ceil(work.rows / tile.rows) * std::ceil(work.columns / tile.columns) * tile.split;
-  const double depth = 128.0 / work.element_bytes;
+  const double depth = kSliceBytes / work.element_bytes;
   const double arithmetic = 2 * tile.rows * tile.columns * depth * work.products / kOperationsPerUs;
-  const double memory = (tile.rows + tile.columns) * 128 / kBytesPerUs;
+  const double memory = (tile.rows + tile.columns) * kSliceBytes / kBytesPerUs;
   // Blocks side by side hide each other's waits, and share what the multiprocessor does in a time.
   const double at_once = std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, kBlocksAtOnce);
   const double slice = std::max(kLeastSliceUs + 0.5 * (arithmetic + memory), at_once * std::max(arithmetic, memory));

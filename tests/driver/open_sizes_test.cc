@@ -9,32 +9,16 @@
 #include "gopt/runnable_model.h"
 #include "gopt/sized_plans.h"
 #include "gopt/text.h"
+#include "graph_with_weights.h"
 
 namespace gopt {
 namespace {
 
 // Of text whose inputs named w... become weights that are drawn.
 Graph drawn_graph(const std::string& text, uint64_t seed) {
-  auto graph = parse_graph("graph g\n" + text + "\nend");
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
-  GraphBuilder builder;
-  std::map<Value, Value> weights;
-  std::vector<Value> inputs;
-  for (const Value& input : graph->inputs()) {
-    if (input.node->name[0] != 'w') {
-      inputs.push_back(input);
-      continue;
-    }
-    const std::vector<int64_t> dims = input.type().static_shape();
-    std::vector<double> values(static_cast<size_t>(element_count(dims)));
-    for (double& value : values) value = 0.5 * normal(random);
-    weights[input] = builder.constant(Tensor::from_values(input.type().element, dims, values), input.node->name);
-  }
-  auto replaced = replace_values(*graph, weights);
-  EXPECT_TRUE(replaced.ok()) << (replaced.ok() ? "" : replaced.error().message);
-  return Graph(inputs, replaced->outputs(), {});
+  return graph_with_weights(text, [&] { return 0.5 * normal(random); });
 }
 
 Result<Plan> plan_for_any(const Graph& graph, const Extents& maxima, int threads) {

@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+
 #include "gopt/text.h"
 
 namespace gopt {
 
-inline Graph graph_with_weights(const std::string& text) {
+// Elements of weights are what `value` returns, one after another.
+inline Graph graph_with_weights(
+    const std::string& text, const std::function<double()>& value = [] { return 0.5; }) {
   auto graph = parse_graph("graph g\n" + text + "\nend");
   EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
   if (!graph) return {};
@@ -20,10 +25,9 @@ inline Graph graph_with_weights(const std::string& text) {
       continue;
     }
     const std::vector<int64_t> dims = input.type().static_shape();
-    weights[input] =
-        builder.constant(Tensor::from_values(input.type().element, dims,
-                                             std::vector<double>(static_cast<size_t>(element_count(dims)), 0.5)),
-                         input.node->name);
+    std::vector<double> values(static_cast<size_t>(element_count(dims)));
+    for (double& v : values) v = value();
+    weights[input] = builder.constant(Tensor::from_values(input.type().element, dims, values), input.node->name);
   }
   auto replaced = replace_values(*graph, weights);
   EXPECT_TRUE(replaced.ok()) << (replaced.ok() ? "" : replaced.error().message);

@@ -71,17 +71,11 @@ class Tile {
 
   __device__ __forceinline__ void run() {
     const int first = slice_;
-    if (p_.has_constant_weights) {
+    if (!p_.has_constant_weights) gopt_wait();
 #pragma unroll
-      for (int s = 0; s < S::kStages - 1; s++)
-        if (first + s < end_) load_right(s, first + s);
-      gopt_wait();
-    } else {
-      gopt_wait();
-#pragma unroll
-      for (int s = 0; s < S::kStages - 1; s++)
-        if (first + s < end_) load_right(s, first + s);
-    }
+    for (int s = 0; s < S::kStages - 1; s++)
+      if (first + s < end_) load_right(s, first + s);
+    if (p_.has_constant_weights) gopt_wait();
 #pragma unroll
     for (int s = 0; s < S::kStages - 1; s++) {
       if (first + s < end_) load_left(s);
@@ -138,14 +132,10 @@ class Tile {
         at_[i] = ((image * p_.height + top_[i]) * p_.width + left_[i]) * p_.src_line;
       }
     }
-    const int first = slice_ * kDepth + chunk() * kOfChunk;
-    tap_of(first, channel_, ky_, kx_);
-  }
-  __device__ __forceinline__ void tap_of(int depth, int& channel, int& ky, int& kx) const {
-    const int tap = depth / p_.channels;
-    channel = depth - tap * p_.channels;
-    ky = tap / p_.kernel_width;
-    kx = tap - ky * p_.kernel_width;
+    const int first = slice_ * kDepth + chunk() * kOfChunk, tap = first / p_.channels;
+    channel_ = first - tap * p_.channels;
+    ky_ = tap / p_.kernel_width;
+    kx_ = tap - ky_ * p_.kernel_width;
   }
 
   __device__ __forceinline__ bool is_inside(int i, int y, int x) const {
@@ -164,13 +154,13 @@ class Tile {
         const bool is_there = is_tap && is_inside(i, y, x);
         copy_chunk(left_at(stage) + in_slice(load_row(i), chunk()), is_there ? src_ + (at_[i] + step) : src_, is_there);
       }
-      channel_ += kDepth;
-      while (channel_ >= p_.channels) {
-        channel_ -= p_.channels;
-        if (++kx_ == p_.kernel_width) kx_ = 0, ky_++;
-      }
     } else {
       load_left_by_elements(stage);
+    }
+    channel_ += kDepth;
+    while (channel_ >= p_.channels) {
+      channel_ -= p_.channels;
+      if (++kx_ == p_.kernel_width) kx_ = 0, ky_++;
     }
   }
 
@@ -191,11 +181,6 @@ class Tile {
     }
 #pragma unroll
     for (int i = 0; i < kLeftLoads; i++) store_chunk(left_at(stage) + in_slice(load_row(i), chunk()), words[i]);
-    channel_ += kDepth;
-    while (channel_ >= p_.channels) {
-      channel_ -= p_.channels;
-      if (++kx_ == p_.kernel_width) kx_ = 0, ky_++;
-    }
   }
   static __device__ __forceinline__ void put(unsigned* words, int element, T value) {
     if constexpr (sizeof(T) == 4) {
