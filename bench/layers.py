@@ -1,29 +1,49 @@
 #!/usr/bin/env python3
-"""Times single layers that nobody chose: draws them (draw_layers.py), emits code for each, and times it beside ONNX Runtime.
+"""Times single layers that nobody chose: draws them (draw_layers.py), emits code for each, and times it beside other runtimes.
 
-usage: layers.py [--gopt build/tools/gopt/gopt] [--count 100] [--seed 1] [--family conv2d,...] [--threads 2] [--rounds 3] [--csv FILE] [--layers DIR]
+usage: layers.py [--gopt build/tools/gopt/gopt] [--count 100] [--seed 1] [--family conv2d,...] [--threads 2] [--rounds 3] [--peers onnxruntime,openvino] [--csv FILE] [--layers DIR]
 
-Each engine runs in a process of its own, in turn; of each process's runs the median counts, of the rounds the least. A ratio is ONNX Runtime's time over
-ours: above 1 ours is faster. Prints the geometric mean, median and least ratio of each family, and the ten worst layers. Needs numpy, onnx, onnxruntime.
+Each engine runs in a process of its own, in turn; of each process's runs the median counts, of the rounds the least. A ratio is the
+fastest peer's time over ours: above 1 ours is faster. OpenVINO computes in f32. Prints the geometric mean, median and least ratio of each family, and the ten worst layers.
+Needs numpy, onnx and the peers.
 """
 import argparse, collections, csv, json, pathlib, statistics, subprocess, sys, tempfile
 import numpy as np
 
-PEER = """
-import sys, time, json, numpy as np, onnxruntime as rt
+TIMING = """
+import sys, time, json, numpy as np
+draw = np.random.default_rng(0)
+def drawn(shape, is_index):
+    return draw.integers(0, 1000, shape) if is_index else draw.standard_normal(shape).astype(np.float32)
+def time_calls(call):
+    times, spent = [], 0.0
+    while len(times) < 8 or (spent < float(sys.argv[3]) and len(times) < 1000):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+        spent += times[-1]
+    print(json.dumps(sorted(times)[len(times) // 2] * 1e3))
+"""
+PEERS = {
+    "onnxruntime": """
+import onnxruntime as rt
 options = rt.SessionOptions()
 options.intra_op_num_threads = int(sys.argv[2])
 session = rt.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
-draw = np.random.default_rng(0)
-feed = {i.name: draw.integers(0, 1000, i.shape) if "int64" in i.type else draw.standard_normal(i.shape).astype(np.float32) for i in session.get_inputs()}
-names, times, spent = [o.name for o in session.get_outputs()], [], 0.0
-while len(times) < 8 or (spent < float(sys.argv[3]) and len(times) < 1000):
-    start = time.perf_counter()
-    session.run(names, feed)
-    times.append(time.perf_counter() - start)
-    spent += times[-1]
-print(json.dumps(sorted(times)[len(times) // 2] * 1e3))
-"""
+feed = {i.name: drawn(i.shape, "int64" in i.type) for i in session.get_inputs()}
+names = [o.name for o in session.get_outputs()]
+time_calls(lambda: session.run(names, feed))
+""",
+    "openvino": """
+import openvino as ov
+core = ov.Core()
+model = core.compile_model(sys.argv[1], "CPU", {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": int(sys.argv[2])})
+request = model.create_infer_request()
+for i in model.inputs:
+    request.set_tensor(i, ov.Tensor(drawn(list(i.shape), "i64" in str(i.element_type))))
+time_calls(request.infer)
+""",
+}
 
 
 def run(command, limit):
@@ -42,9 +62,14 @@ def time_ours(a, folder, scratch, runs):
     return json.loads(report.read_text())["models"][0]["median_ms"], ""
 
 
-def time_peer(a, model):
-    out, why = run([sys.executable, "-c", PEER, model, a.threads, a.seconds], 300)
-    return (json.loads(out), "") if out else (None, why)
+def time_peers(a, model):
+    """The least of their times; why there is none."""
+    times, why = [], ""
+    for peer in a.peers.split(","):
+        out, own_why = run([sys.executable, "-c", TIMING + PEERS[peer], model, a.threads, a.seconds], 300)
+        times += [json.loads(out)] if out else []
+        why = why or f"{peer}: {own_why}"
+    return (min(times), "") if times else (None, why)
 
 
 def measure(a, model, scratch):
@@ -57,9 +82,9 @@ def measure(a, model, scratch):
         return None, None, "the result differs"
     ours = peer = None
     for _ in range(a.rounds):
-        b, why = time_peer(a, model)
+        b, why = time_peers(a, model)
         if b is None:
-            return ours, None, f"ONNX Runtime: {why}"
+            return ours, None, why
         c, why = time_ours(a, folder, scratch, max(8, min(500, int(a.seconds * 1e3 / max(b, 1e-3)))))
         if c is None:
             return None, b, f"bench: {why}"
@@ -95,10 +120,14 @@ def main():
     ap.add_argument("--rounds", type=int, default=3)
     ap.add_argument("--seconds", type=float, default=0.3, help="of timed runs in each process")
     ap.add_argument("--optimize", default="--check off", help="more flags for gopt optimize")
+    ap.add_argument("--peers", default="onnxruntime", help=f"of {', '.join(PEERS)}, with commas")
     ap.add_argument("--csv", type=pathlib.Path)
     ap.add_argument("--layers", type=pathlib.Path, help="a folder that draw_layers.py wrote, instead of drawing")
     ap.add_argument("--only", help="only these layers of it: their numbers, with commas")
     a = ap.parse_args()
+    unknown = [p for p in a.peers.split(",") if p not in PEERS]
+    if unknown:
+        ap.error(f"--peers {unknown[0]}: there are {', '.join(PEERS)}")
     with tempfile.TemporaryDirectory() as place:
         scratch = pathlib.Path(place)
         layers = a.layers or scratch / "layers"

@@ -75,10 +75,10 @@ class Composer {
   std::map<std::pair<const Node*, int>, TensorExpr> done_;
 };
 
-// Replaces subscripts of reads and loads by offsets in memory.
+// Replaces subscripts of reads and loads by offsets in memory. What constants hold is known of loads from them.
 class Flattener {
  public:
-  Flattener(const Plan& plan, const Kernel& kernel) : plan_(plan), kernel_(kernel) {}
+  Flattener(const Plan& plan, const Kernel& kernel, Known& known) : plan_(plan), kernel_(kernel), known_(known) {}
 
   Expr operator()(const Expr& e) {
     return map_expr(
@@ -102,9 +102,13 @@ class Flattener {
   }
 
   // A subscript that is itself a loaded number is kept within the tensor whatever the number.
-  static Index bounded(const Index& subscript, const Index& extent) {
+  Index bounded(const Index& subscript, const Index& extent) const {
     const auto id = subscript.as_atom();
     if (!id || atom(*id).kind != AtomKind::Load || atom(*id).subscripts.size() != 1) return subscript;
+    const auto it = known_.numbers.find(*id);
+    const bool is_inside = it != known_.numbers.end() && it->second.low >= 0 && extent.is_constant() &&
+                           it->second.high < extent.constant();
+    if (is_inside) return subscript;
     return load_index(atom(*id).input, {atom(*id).subscripts[0], extent});
   }
 
@@ -113,12 +117,23 @@ class Flattener {
       const Buffer& b = buffer(input);
       std::vector<Index> inner;
       for (const Index& s : subscripts) inner.push_back(loads(s));
-      return load_index(input, {b.layout.offset(shape_of(b), inner)});
+      const Index loaded = load_index(input, {simplify(b.layout.offset(shape_of(b), inner), known_)});
+      if (const auto range = range_of_data(kernel_.inputs[static_cast<size_t>(input)]))
+        known_.numbers.try_emplace(*loaded.as_atom(), *range);
+      return loaded;
     });
+  }
+
+  static std::optional<Range> range_of_data(const Value& value) {
+    if (!value.node->is(OpKind::Constant) || value.node->tensor.count() == 0) return std::nullopt;
+    const std::vector<int64_t> numbers = value.node->tensor.to_ints();
+    const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+    return Range{*low, *high};
   }
 
   const Plan& plan_;
   const Kernel& kernel_;
+  Known& known_;
 };
 
 // Loops in memory order and the subscripts that they stand for.
@@ -165,10 +180,10 @@ Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
   const Shape& shape = shape_of(out);
   const Traversal t = traverse(shape, out.layout);
   const Expr element = select(t.inside, tensor.at(t.subscripts), constant(0));
-  const Expr flat = Flattener(plan, kernel)(element);
   body.open = plan.target.open;
   body.loops = t.loops;
-  const Known known = known_of(body);
+  Known known = known_of(body);
+  const Expr flat = Flattener(plan, kernel, known)(element);
   body.value = simplify(flat, known);
   body.offset = simplify(out.layout.offset(shape, t.subscripts), known);
   std::erase_if(body.loops, [](const Loop& loop) { return loop.extent() == Index(1); });

@@ -285,10 +285,11 @@ std::string Writer::array_value(const Expr& e, Scope& lanes, Scalar type) {
     if (!reduction.prefers_lanes(lanes.bound[0].first, lanes.lane_count)) return "";
     name = reduction.write_array(*home, lanes);
   } else {
-    if (home == lanes.parent || !is_expensive(e) || has_reduction(e)) return "";
+    if (home == lanes.parent || !is_expensive(e)) return "";
     name = fresh("a");
     Scope& own = add_scope(*home);
     own.lanes = true;
+    own.lane_count = lanes.lane_count;
     own.bound = {{lanes.bound[0].first, fresh("j")}};
     own.low = lanes.low;
     own.high = lanes.high;

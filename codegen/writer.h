@@ -64,7 +64,7 @@ class Writer {
 
   bool pragmas = true;  // whether vector loops are marked for OpenMP
   // The vector loop that runs over a whole row from 0: what a reduction over the row computes of each of its elements
-  // is kept for it, in an array of so many.
+  // is kept for it, in an array of so many, or, of longer rows, where the result will be.
   struct Row {
     AtomId symbol;
     Index extent;
@@ -143,7 +143,9 @@ class ReductionWriter {
   bool tighten_one(const Index& guard);
   std::string close(const LoopPart& part, const std::string& pragma, bool divided = false) const;
   Expr guarded_body() const;
-  bool serves_row(const Expr& body) const;
+  bool serves_row(const Expr& body, const Scope& scope) const;
+  bool has_result_row(const Scope& scope) const;
+  std::string row_start(const Scope& scope) const;
   void unroll(Scope& lanes);
   void accumulate(Scope& lanes, const std::string& sum);
 

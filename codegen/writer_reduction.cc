@@ -195,10 +195,27 @@ Expr with_symbol(const Expr& e, AtomId symbol, AtomId by) {
 
 }  // namespace
 
+std::string ReductionWriter::row_start(const Scope& scope) const {
+  return w_.index_text(substitute(w_.body_.offset, Substitution{{w_.row->symbol, Index(0)}}), scope);
+}
+
+// Whether floats may be kept where the result's row will be: none are yet, and the scope knows where that is.
+bool ReductionWriter::has_result_row(const Scope& scope) const {
+  if (w_.keeps_row || type_ != Scalar::Float || w_.body_.output != ElementType::Float32) return false;
+  if (coefficient(w_.body_.offset, w_.row->symbol) != 1) return false;
+  std::set<AtomId> symbols;
+  collect_symbols(w_.body_.offset, symbols);
+  symbols.erase(w_.row->symbol);
+  for (const Scope* s = &scope; s; s = s->parent)
+    for (const auto& [symbol, name] : s->bound) symbols.erase(symbol);
+  return symbols.empty();
+}
+
 // The exponentials that softmax sums, for one.
-bool ReductionWriter::serves_row(const Expr& body) const {
+bool ReductionWriter::serves_row(const Expr& body, const Scope& scope) const {
   if (!w_.row || parts_.size() != 1 || !parts_[0].lows.empty() || !parts_[0].highs.empty()) return false;
-  if (binders_[0].extent != w_.row->extent || w_.row->capacity > kMaxRow || !w_.is_expensive(body)) return false;
+  if (binders_[0].extent != w_.row->extent || !w_.is_expensive(body)) return false;
+  if (w_.row->capacity > kMaxRow && !has_result_row(scope)) return false;
   std::set<const Expr::Node*> seen;
   return contains(w_.body_.value, with_symbol(body, binders_[0].symbol, w_.row->symbol), seen);
 }
@@ -244,10 +261,13 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
                                            (watches ? " reduction(|:" + name + "_nan)\n" : "\n");
   if (watches) scope.code += "int " + name + "_nan = 0;\n";
   inner.code += vector ? vector_step(name, value) : name + " = " + combine(name, value) + ";\n";
-  if (serves_row(body)) {
+  if (serves_row(body, scope)) {
     const std::string row = w_.fresh("a");
     w_.keeps_row = true;
-    scope.code += "alignas(64) " + type_name(type_) + " " + row + "[" + std::to_string(w_.row->capacity) + "];\n";
+    if (w_.row->capacity > kMaxRow)
+      scope.code += type_name(type_) + "* const " + row + " = out + (" + row_start(scope) + ");\n";
+    else
+      scope.code += "alignas(64) " + type_name(type_) + " " + row + "[" + std::to_string(w_.row->capacity) + "];\n";
     inner.code += row + "[" + parts_[0].name + "] = " + value + ";\n";
     w_.remember(scope, with_symbol(body, binders_[0].symbol, w_.row->symbol), row, type_, true);
   }

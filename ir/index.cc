@@ -387,11 +387,7 @@ namespace {
 
 std::optional<Range> range_of_atom(AtomId id, const Ranges& ranges) {
   const Atom& a = atom(id);
-  if (a.kind == AtomKind::Symbol) {
-    auto it = ranges.find(id);
-    if (it == ranges.end()) return std::nullopt;
-    return it->second;
-  }
+  if (auto it = ranges.find(id); it != ranges.end()) return it->second;
   if (a.kind == AtomKind::FloorDiv && a.denominator.is_constant() && a.denominator.constant() > 0) {
     auto n = range_of(a.numerator, ranges);
     if (!n) return std::nullopt;

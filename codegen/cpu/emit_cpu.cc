@@ -32,11 +32,8 @@ class GeneratedKernels {
     return it->second;
   }
 
-  bool has_halves() const {
-    return std::any_of(std::begin(bodies_), std::end(bodies_), [](const std::string& text) {
-      return text.find("gopt_half") != std::string::npos || text.find("gopt_bfloat16") != std::string::npos;
-    });
-  }
+  bool has_halves() const { return names("gopt_half") || names("gopt_bfloat16"); }
+  bool has_transposes() const { return names("gopt_runtime::transpose"); }
 
   std::vector<EmittedFile> files() const {
     std::vector<EmittedFile> files{
@@ -45,11 +42,18 @@ class GeneratedKernels {
              std::string(has_halves() ? "#include \"gopt_half.h\"\n\n" : "") + declarations_}};
     for (size_t i = 0; i < kKernelFiles; i++)
       files.push_back({"kernels_" + std::to_string(i) + ".cc",
-                       "#include \"gopt_math.h\"\n#include \"kernels.h\"\n\n" + bodies_[i]});
+                       "#include \"gopt_math.h\"\n" +
+                           std::string(has_transposes() ? "#include \"gopt_transpose.h\"\n" : "") +
+                           "#include \"kernels.h\"\n\n" + bodies_[i]});
     return files;
   }
 
  private:
+  bool names(const char* name) const {
+    return std::any_of(std::begin(bodies_), std::end(bodies_),
+                       [&](const std::string& text) { return text.find(name) != std::string::npos; });
+  }
+
   std::map<std::string, std::string> functions_;  // text to name
   std::string declarations_, bodies_[kKernelFiles];
 };
@@ -245,6 +249,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "example.cc"};
   if (plan.times_kernels) names.push_back("gopt_timing.h");
   if (generated.has_halves()) names.push_back("gopt_half.h");
+  if (generated.has_transposes()) names.push_back("gopt_transpose.h");
   std::vector<EmittedFile> files;
   for (const char* name : names) files.push_back({name, std::string(runtime_text(name))});
   return files;

@@ -6,6 +6,7 @@
 
 #include "../sizes.h"
 #include "../writer.h"
+#include "transposition.h"
 
 namespace gopt::codegen {
 namespace {
@@ -156,6 +157,18 @@ class BoxPrinter {
            (step.empty() ? "++" : " += " + step) + ") {\n";
   }
 
+  // How many of the outer loops all reductions know: what those keep for a tile serves the loops within them.
+  size_t loops_of_reductions() const {
+    const auto knows = [&](AtomId symbol) {
+      return [symbol](const std::set<AtomId>& symbols) { return symbols.contains(symbol); };
+    };
+    size_t count = 0;
+    while (count + 1 < body_.loops.size() &&
+           std::all_of(reductions_.begin(), reductions_.end(), knows(body_.loops[count].symbol)))
+      count++;
+    return count;
+  }
+
   // The lanes of one tile; of open ones that threads divide, what is worked out before the loops.
   std::string tile_text(Scope& root) {
     if (open_parts_ == 0) return std::to_string(tile_);
@@ -189,12 +202,17 @@ class BoxPrinter {
       for (size_t l = 0; l < plain_parallel; l++) parallel->bound.push_back({body_.loops[l].symbol, names_[l]});
       parallel->tile = tile_is_parallel_;
     }
-    for (size_t l = plain_parallel; l < outer; l++)
-      enter(header(names_[l], body_.loops[l].low, body_.loops[l].high)).bound = {{body_.loops[l].symbol, names_[l]}};
+    const auto enter_loops = [&](size_t first, size_t last) {
+      for (size_t l = first; l < last; l++)
+        enter(header(names_[l], body_.loops[l].low, body_.loops[l].high)).bound = {{body_.loops[l].symbol, names_[l]}};
+    };
+    const size_t before_tile = tile_is_parallel_ ? outer : std::max(plain_parallel, loops_of_reductions());
+    enter_loops(plain_parallel, before_tile);
     if (tiled_ && !tile_is_parallel_) enter(header("tile", lanes.low, lanes.high, tile)).tile = true;
     if (tiled_)
       scopes.back()->code +=
           "const int64_t tile_end = gopt_min<int64_t>(tile + " + tile + ", " + text_of(lanes.high) + ");\n";
+    enter_loops(before_tile, outer);
 
     Scope& own = writer_.add_scope(*scopes.back());
     own.lanes = true;
@@ -250,6 +268,7 @@ class BoxPrinter {
 namespace {
 
 std::string print_box(const KernelBody& box, bool parallel, int threads) {
+  if (const auto text = print_transposition(box, parallel)) return *text;
   BoxPrinter printer(box, parallel, threads, true);
   const std::string text = printer.print();
   const auto row = printer.kept_row();

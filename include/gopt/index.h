@@ -89,7 +89,7 @@ using Environment = std::map<AtomId, int64_t>;
 using LoadFunction = std::function<int64_t(int input, std::span<const int64_t> subscripts)>;
 std::optional<int64_t> evaluate(const Index& index, const Environment& environment, const LoadFunction& load = {});
 
-// Constant ranges [low, high] of symbols, as loops give them.
+// Constant ranges [low, high] of symbols, as loops give them, and of loads, where what is loaded is known.
 struct Range {
   int64_t low, high;
 };

@@ -20,6 +20,18 @@ const Row kRows[] = {
     {"SoftmaxMiddle", "input x : f32[3,40,7]\ny = Softmax(x) {axis=1}\noutput y = y"},
     {"SoftmaxFirst", "input x : f32[30,5]\ny = Softmax(x) {axis=0}\noutput y = y"},
     {"SoftmaxWide", "input x : f32[2,8,3000]\ny = Softmax(x) {axis=1}\noutput y = y"},
+    {"SoftmaxOfLongColumns", "input x : f32[2,3,5000]\ny = Softmax(x) {axis=1}\noutput y = y"},
+    {"SoftmaxOfLongRows",
+     "input x : f32[2,5001]\ninput z : f32[2,5001]\na = Softmax(x) {axis=-1}\nb = Softmax(z) {axis=-1}\n"
+     "c = Sub(a, b)\noutput y = c\noutput z = a"},
+    {"LogSoftmaxMiddle", "input x : f32[2,7,130]\ny = LogSoftmax(x) {axis=1}\noutput y = y"},
+    {"TransposeOfOddSides",
+     "input x : f32[2,37,70]\ninput z : f32[3,9,5,33]\na = Transpose(x) {perm=[0,2,1]}\n"
+     "b = Transpose(z) {perm=[3,0,2,1]}\nc = Transpose(z) {perm=[0,3,1,2]}\noutput y = a\noutput z = b\noutput u = c"},
+    {"TransposeOfManyRows", "input x : f32[4000,96]\na = Transpose(x) {perm=[1,0]}\noutput y = a"},
+    {"GatherByConstants",
+     "input x : f32[3,9]\nconstant i = i64[4] {0, -1, 8, -9}\nconstant k = i64[3] {2, 5, 0}\n"
+     "a = Gather(x, i) {axis=1}\nb = Gather(x, k) {axis=1}\noutput y = a\noutput z = b"},
     {"SoftmaxMasked",
      "input x : f32[2,3,8,8]\ninput m : f32[2,1,1,8]\na = Add(x, m)\ny = Softmax(a) {axis=-1}\nz = Mul(y, x)\noutput y "
      "= z"},

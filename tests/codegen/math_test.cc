@@ -33,9 +33,14 @@ TEST_P(MathTest, IsWithinAFewUnitsInTheLastPlace) {
 TEST_P(MathTest, KeepsNotANumber) { EXPECT_TRUE(std::isnan(GetParam().fast(NAN))); }
 
 const Row kRows[] = {
-    {"Exp", gopt_exp, std::exp, -87, 88.7},  {"ExpNearZero", gopt_exp, std::exp, -1e-3, 1e-3},
-    {"Tanh", gopt_tanh, std::tanh, -12, 12}, {"TanhNearZero", gopt_tanh, std::tanh, -1e-3, 1e-3},
-    {"Erf", gopt_erf, std::erf, -5, 5},      {"ErfNearZero", gopt_erf, std::erf, -1e-3, 1e-3},
+    {"Exp", gopt_exp, std::exp, -87, 88.7},
+    {"ExpNearZero", gopt_exp, std::exp, -1e-3, 1e-3},
+    {"ExpSmallest", gopt_exp, std::exp, -87.33, -86.9},
+    {"ExpLargest", gopt_exp, std::exp, 88.3, 88.72},
+    {"Tanh", gopt_tanh, std::tanh, -12, 12},
+    {"TanhNearZero", gopt_tanh, std::tanh, -1e-3, 1e-3},
+    {"Erf", gopt_erf, std::erf, -5, 5},
+    {"ErfNearZero", gopt_erf, std::erf, -1e-3, 1e-3},
 };
 INSTANTIATE_TEST_SUITE_P(Functions, MathTest, testing::ValuesIn(kRows),
                          [](const auto& info) { return std::string(info.param.name); });

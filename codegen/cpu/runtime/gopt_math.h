@@ -58,10 +58,15 @@ static inline float gopt_split_exp(float x, float& r, float& quotient) {
 static inline float gopt_exp(float x) {
   const float inside = x > 88.72f ? 88.72f : x < -87.33f ? -87.33f : x;
   float r, q;
-  const float n = gopt_split_exp(inside, r, q);
-  // Two factors, since 2^128 is no float.
-  const int32_t half = (int32_t)n >> 1;
-  const float e = (q * r + 1.0f) * gopt_power_of_two(half) * gopt_power_of_two((int32_t)n - half);
+  const int32_t n = (int32_t)gopt_split_exp(inside, r, q);
+  // Times 2^n by adding to the exponent, which stays that of a normal number: e^r is below 1 where n is 128, and not
+  // where it is -126.
+  const float power = q * r + 1.0f;
+  uint32_t bits;
+  memcpy(&bits, &power, sizeof bits);
+  bits += (uint32_t)n << 23;
+  float e;
+  memcpy(&e, &bits, sizeof e);
   const float high = x > 88.72f ? std::numeric_limits<float>::infinity() : e;
   return x < -87.33f ? 0.0f : high;
 }
