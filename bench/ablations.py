@@ -22,7 +22,7 @@ import argparse, csv, json, os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PASSES = ["merge-equal-nodes", "drop-identities", "fold-constants", "merge-commuted-nodes"]
-PARTS = ["layout:blocked", "layout:channels-last", "fusion:epilogues", "fusion:inlining", "kernel:winograd", "kernel:channels-last", "kernel:planar"]
+PARTS = ["layout:blocked", "layout:channels-last", "fusion:epilogues", "fusion:inlining", "fusion:by-cost", "kernel:winograd", "kernel:channels-last", "kernel:planar"]
 COLUMNS = ["model", "group", "variant", "before_ms", "after_ms", "ratio", "operators", "kernels", "rules", "applied", "steps", "tried", "seconds", "stopped",
            "measured_before_ms", "measured_after_ms", "speedup", "checked"]
 

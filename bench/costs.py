@@ -32,6 +32,7 @@ KINDS = {
     "no winograd": [*PLAIN, "--disable", "kernel:winograd"],
     "no epilogues": [*PLAIN, "--disable", "fusion:epilogues"],
     "no inlining": [*PLAIN, "--disable", "fusion:inlining"],
+    "fused by rule": [*PLAIN, "--disable", "fusion:by-cost"],
 }
 TIMINGS = 8  # runs of gopt at most until nothing is left to be timed: each spends a minute
 

@@ -3,6 +3,7 @@
 // the second.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -27,6 +28,21 @@ struct EpilogueStep {
   int operand = -1;  // input position of the operand; -1: none
   // Of x Sigmoid(x) and x HardSigmoid(x): the node between, which the same step computes.
   std::optional<uint32_t> inner = std::nullopt;
+};
+
+// Where the rules of library.cc and fusion.cc may well be wrong: a node that they hand on inside a kernel could be
+// stored, or the other way around. Costs decide (fusion_by_cost.cc).
+enum class FusionWay {
+  Stored,
+  Inside,  // its users' kernels
+  Apart,   // from the library kernel before it, of which it could be a step
+};
+struct FusionChoice {
+  uint32_t node;
+  FusionWay way;  // other than the rule's
+  // An element is computed more than once within one kernel then, or would be if the loops did not see that it is the
+  // same: analytic costs, which count each node of a kernel once, know nothing of it.
+  bool is_computed_again = false;
 };
 
 struct NodeCover {
@@ -75,6 +91,8 @@ struct Cover {
   // Of each class of values that have to lie alike; of those beyond the end, `layout`.
   std::vector<Layout> layouts;
   Layout layout;
+  std::map<uint32_t, FusionWay> ways;  // of nodes: what costs decided, where it is other than the rules
+  std::vector<FusionChoice> open;      // what they may decide, users first
   std::unordered_map<const Node*, uint32_t> node_ids;
 
   uint32_t id_of(const Node* node) const { return node_ids.at(node); }
@@ -89,13 +107,19 @@ struct Cover {
 // What does not depend on layouts, then what does: the second half for one choice of layouts after another. Errors: a
 // node or extent that cannot be planned (none when tolerant).
 Result<Cover> describe_graph(const Graph& graph, const CoverOptions& options);
-Cover cover_with(Cover described, std::vector<Layout> layouts, Layout layout);
+struct CoverChoices {
+  std::vector<Layout> layouts;  // of each class
+  Layout layout;                // of those beyond them
+  std::map<uint32_t, FusionWay> ways = {};
+};
+Cover cover_with(Cover described, CoverChoices choices);
 
 // Parts of it, in order.
 Status describe_values(Cover& cover);
 void choose_library_kernels(Cover& cover);
 void find_layout_classes(Cover& cover);
 void choose_storage(Cover& cover);  // of values; what library kernels read is converted for them
+void cut_epilogues(Cover& cover);   // where `ways` say that what a library kernel does beside its own is stored
 void choose_layouts(Cover& cover);
 void choose_pooling(Cover& cover);  // after layouts: of plain tensors
 void choose_views(Cover& cover);
@@ -104,7 +128,7 @@ void choose_fusion(Cover& cover);
 // Parts of plans as Target::without names them; of library kernels "kernel:" and the implementation's name.
 constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
                      *kPartsLayout = "layout:channels-last-in-parts", *kEpilogues = "fusion:epilogues",
-                     *kInlining = "fusion:inlining";
+                     *kInlining = "fusion:inlining", *kFusionByCost = "fusion:by-cost";
 
 // Layouts that a class may have, the one that is best in general first.
 std::vector<Layout> layouts_of(const Target& target);

@@ -8,10 +8,29 @@
 
 namespace gopt::planner {
 
+// A decision about fusion with what the kernels that it concerns take.
+struct PricedChoice {
+  FusionChoice choice;
+  double by_rule_ms = 0, otherwise_ms = 0;  // infinite: not known, since a kernel is not measured
+  bool is_least = false;                    // otherwise it is more than that: a library kernel without a step alone
+  bool is_taken = false;                    // it is otherwise in the plan
+};
+
 struct Drafted {
   Cover cover;
   Plan plan;
+  std::vector<PricedChoice> choices = {};
 };
+Drafted draft(Cover described, CoverChoices choices);  // not priced
+
+// Takes the implementation that costs least; the plan's time is the sum of its kernels'.
+void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs);
+void price(Plan& plan, KernelCosts& costs);
+
+// Turns around what costs say is wrong of the decisions that the rules leave open. Precondition: it is priced.
+void choose_fusion_by_cost(const Cover& described, Drafted& drafted, KernelCosts& costs);
+// Plans with all the kernels that this asks for the times of, some of them parts of plans.
+std::vector<Plan> plans_by_other_choices(const Cover& described, Drafted& drafted);
 
 // The kernel by each implementation that the planner chooses from; as it is, where its kind has none: loops of our own.
 std::vector<Kernel> candidates_for(const Plan& plan, const Kernel& kernel, const KernelCosts& costs);

@@ -13,6 +13,10 @@ constexpr double kUnknownReads = 1e18;
 constexpr int kMaxNodesInKernel = 48;  // covered by one generated kernel
 constexpr int kMaxInputsOfKernel = 24;
 
+// What costs may decide otherwise.
+constexpr double kDearRecompute = 64;  // scalar operations an element that are hardly worth being done again
+constexpr size_t kMostUsers = 4;       // that would each compute it
+
 class FusionChooser {
  public:
   explicit FusionChooser(Cover& cover) : cover_(cover), cost_(cover.nodes.size(), 0), size_(cover.nodes.size(), 1) {}
@@ -22,8 +26,8 @@ class FusionChooser {
     for (uint32_t id = 0; id < cover_.nodes.size(); id++) cost_[id] = own_cost(id);
     for (uint32_t id = static_cast<uint32_t>(cover_.nodes.size()); id-- > 0;) {
       if (cover_.nodes[id].role != Role::Generated) continue;
-      cover_.nodes[id].limit = limit_of(id);
-      if (cover_.nodes[id].limit == FusionLimit::None) inline_node(id);
+      cover_.nodes[id].limit = hard_limit_of(id);
+      if (cover_.nodes[id].limit == FusionLimit::None) decide(id);
     }
   }
 
@@ -64,31 +68,95 @@ class FusionChooser {
     return reads / static_cast<double>(std::max<int64_t>(1, input(use.node, use.position).count()));
   }
 
-  // What keeps a node from being computed inside its users' kernels.
-  FusionLimit limit_of(uint32_t id) const {
+  struct Reads {
+    double all = 0, of_one_use = 0;  // of each element, at most
+    bool has_several_users = false;  // some output
+  };
+  Reads reads_of(uint32_t id) const {
+    Reads reads;
+    for (size_t o = 0; o < cover_.node(id).outputs.size(); o++) {
+      const ValueCover& value = cover_.values[cover_.nodes[id].first_value + o];
+      double of_value = 0;
+      for (const Use& use : value.uses) {
+        const double own = reads_per_element(use);
+        of_value += own;
+        reads.of_one_use = std::max(reads.of_one_use, own);
+      }
+      reads.all = std::max(reads.all, of_value);
+      reads.has_several_users |= value.uses.size() > 1;
+    }
+    return reads;
+  }
+
+  // What keeps a node from being computed inside its users' kernels, whatever that costs.
+  FusionLimit hard_limit_of(uint32_t id) const {
     if (cover_.options.target.without.contains(kInlining)) return FusionLimit::SwitchedOff;
     const Node& node = cover_.node(id);
-    const bool movement = op_info(node.op).has(kDataMovement);
     int used_outputs = 0;
-    double reads = 0;
     for (size_t o = 0; o < node.outputs.size(); o++) {
       const ValueCover& value = cover_.values[cover_.nodes[id].first_value + o];
       if (value.is_output) return FusionLimit::Output;
       used_outputs += !value.uses.empty();
-      double own_reads = 0;
-      for (const Use& use : value.uses) {
+      for (const Use& use : value.uses)
         if (!user_takes(use)) return FusionLimit::LibraryUser;
-        own_reads += reads_per_element(use);
-      }
-      if (value.uses.size() > 1 && large_inputs(id) > 1 && node.op != OpKind::Concat) return FusionLimit::ReadAgain;
-      reads = std::max(reads, own_reads);
     }
     if (used_outputs == 0) return FusionLimit::Unused;
-    if (used_outputs > 1 && !movement) return FusionLimit::SeveralOutputs;
-    if (!fits(id)) return FusionLimit::KernelFull;
-    const bool is_read_once = reads <= 1 && only_elementwise_user(id);
+    return used_outputs > 1 && !op_info(node.op).has(kDataMovement) ? FusionLimit::SeveralOutputs : FusionLimit::None;
+  }
+
+  // By rules that stand for what it costs, unless costs themselves have said what to do.
+  void decide(uint32_t id) {
+    const Reads reads = reads_of(id);
+    const FusionLimit limit = soft_limit_of(id, reads);
+    leave_open(id, limit, reads);
+    const auto way = cover_.ways.find(id);
+    const bool is_decided = way != cover_.ways.end() && way->second != FusionWay::Apart;
+    if (is_decided ? way->second == FusionWay::Inside : limit == FusionLimit::None)
+      inline_node(id);
+    else
+      cover_.nodes[id].limit = is_decided ? FusionLimit::Costs : limit;
+  }
+
+  FusionLimit soft_limit_of(uint32_t id, const Reads& reads) const {
+    const Node& node = cover_.node(id);
+    if (reads.has_several_users && large_inputs(id) > 1 && node.op != OpKind::Concat) return FusionLimit::ReadAgain;
+    if (!fits(id, 1)) return FusionLimit::KernelFull;
+    const bool is_read_once = reads.all <= 1 && only_elementwise_user(id);
     if (work_of(node).reduces) return is_read_once ? FusionLimit::None : FusionLimit::Reduction;
-    return (reads - 1) * cost_[id] <= kCheapRecompute ? FusionLimit::None : FusionLimit::ComputedAgain;
+    return (reads.all - 1) * cost_[id] <= kCheapRecompute ? FusionLimit::None : FusionLimit::ComputedAgain;
+  }
+
+  // Notes the node where what the rule says may well cost more.
+  void leave_open(uint32_t id, FusionLimit limit, const Reads& reads) {
+    const bool is_again = reads.of_one_use > 1, reduces = work_of(cover_.node(id)).reduces;
+    if (limit == FusionLimit::None) {
+      const bool moves = op_info(cover_.node(id).op).has(kDataMovement);
+      if (reads.all > 1 || reduces || moves) cover_.open.push_back({id, FusionWay::Stored});
+      return;
+    }
+    const bool is_cheap = (reads.of_one_use - 1) * cost_[id] <= kDearRecompute && users(id) <= kMostUsers;
+    const bool may_be_inside = reduces ? is_same_along_last_axes(id) : is_cheap;
+    if (may_be_inside && fits(id, 2)) cover_.open.push_back({id, FusionWay::Inside, is_again || reduces});
+  }
+
+  size_t users(uint32_t id) const {
+    size_t all = 0;
+    for (size_t o = 0; o < cover_.node(id).outputs.size(); o++)
+      all += cover_.values[cover_.nodes[id].first_value + o].uses.size();
+    return all;
+  }
+
+  // Its only user broadcasts it along the last axes: loops compute it once before they run along those.
+  bool is_same_along_last_axes(uint32_t id) const {
+    const ValueCover& value = result(id);
+    if (users(id) != 1 || value.uses.empty() || !op_info(cover_.node(value.uses[0].node).op).has(kElementwise))
+      return false;
+    const ValueCover& user = result(value.uses[0].node);
+    if (!value.layout.is_plain() || !user.layout.is_plain() || value.dims.size() != user.dims.size()) return false;
+    size_t d = 0;
+    while (d < value.dims.size() && value.dims[d] == user.dims[d]) d++;
+    return std::all_of(value.dims.begin() + static_cast<std::ptrdiff_t>(d), value.dims.end(),
+                       [](int64_t extent) { return extent == 1; });
   }
 
   bool user_takes(const Use& use) const {
@@ -103,11 +171,12 @@ class FusionChooser {
            result(value.uses[0].node).shape == value.shape && value.layout == result(value.uses[0].node).layout;
   }
 
-  bool fits(uint32_t id) const {
+  bool fits(uint32_t id, int kernels) const {
     for (size_t o = 0; o < cover_.node(id).outputs.size(); o++)
       for (const Use& use : cover_.values[cover_.nodes[id].first_value + o].uses)
-        if (size_[use.node] + size_[id] > kMaxNodesInKernel ||
-            static_cast<int>(cover_.node(use.node).inputs.size() + cover_.node(id).inputs.size()) > kMaxInputsOfKernel)
+        if (size_[use.node] + size_[id] > kernels * kMaxNodesInKernel ||
+            static_cast<int>(cover_.node(use.node).inputs.size() + cover_.node(id).inputs.size()) >
+                kernels * kMaxInputsOfKernel)
           return false;
     return true;
   }

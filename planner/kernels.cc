@@ -27,6 +27,17 @@ class KernelBuilder {
     return std::move(plan_);
   }
 
+  Plan of_some(const std::vector<uint32_t>& nodes) {
+    for (uint32_t id : nodes) {
+      const Role role = cover_.nodes[id].role;
+      if (role == Role::Convolution || role == Role::MatrixProduct)
+        add_library_kernel(id);
+      else
+        add_node(id);
+    }
+    return std::move(plan_);
+  }
+
  private:
   // A graph output may be written in place where its root is just that output: one memory, plain, of the same size and
   // type, made here.
@@ -313,5 +324,8 @@ class KernelBuilder {
 }  // namespace
 
 Plan build_kernels(const Cover& cover) { return KernelBuilder(cover).run(); }
+Plan build_kernels_of(const Cover& cover, const std::vector<uint32_t>& nodes) {
+  return KernelBuilder(cover).of_some(nodes);
+}
 
 }  // namespace gopt::planner

@@ -211,6 +211,62 @@ bool is_library_type(ElementType type, TargetKind target) {
 
 void choose_library_kernels(Cover& cover) { LibraryChooser(cover).run(); }
 
+namespace {
+
+// What activations cost a library kernel is lost in its loads and stores, but for those with a function in them.
+bool is_dear(const Activation& activation) {
+  switch (activation.kind) {
+    case ActivationKind::Relu:
+    case ActivationKind::LeakyRelu:
+    case ActivationKind::Clip:
+    case ActivationKind::HardSwish: return false;
+    case ActivationKind::Sigmoid:
+    case ActivationKind::Tanh:
+    case ActivationKind::Elu:
+    case ActivationKind::GeluErf:
+    case ActivationKind::GeluTanh:
+    case ActivationKind::Swish: return true;
+  }
+  return true;
+}
+
+bool is_open(const Cover& cover, const EpilogueStep& step) {
+  if (step.kind == Epilogue::Kind::Activation) return is_dear(library_activation(cover.node(step.node)).value());
+  return step.kind == Epilogue::Kind::AddTensor;
+}
+
+// The steps from this one on are nodes like others. What was to be stored in full width is so before them, too.
+void cut(Cover& cover, NodeCover& library, std::vector<EpilogueStep>::iterator from) {
+  const ValueCover& end = cover.values[cover.nodes[library.epilogues.back().node].first_value];
+  for (auto step = from; step != library.epilogues.end(); ++step) {
+    cover.nodes[step->node].role = Role::Generated;
+    if (step->inner) cover.nodes[*step->inner].role = Role::Generated;
+  }
+  library.epilogues.erase(from, library.epilogues.end());
+  library.limit = FusionLimit::Costs;
+  const uint32_t last =
+      library.epilogues.empty() ? static_cast<uint32_t>(&library - cover.nodes.data()) : library.epilogues.back().node;
+  ValueCover& stored = cover.values[cover.nodes[last].first_value];
+  stored.stored = end.stored;
+  stored.is_kept = end.is_kept;
+}
+
+}  // namespace
+
+void cut_epilogues(Cover& cover) {
+  for (uint32_t id = static_cast<uint32_t>(cover.nodes.size()); id-- > 0;) {
+    NodeCover& own = cover.nodes[id];
+    for (const EpilogueStep& step : own.epilogues)
+      if (is_open(cover, step)) cover.open.push_back({step.node, FusionWay::Apart});
+    const auto is_cut = [&](const EpilogueStep& step) {
+      const auto way = cover.ways.find(step.node);
+      return way != cover.ways.end() && way->second == FusionWay::Apart;
+    };
+    const auto from = std::find_if(own.epilogues.begin(), own.epilogues.end(), is_cut);
+    if (from != own.epilogues.end()) cut(cover, own, from);
+  }
+}
+
 // Blocked tensors have lanes of channels: there loops of our own are as fast, and take in what is around them.
 void choose_pooling(Cover& cover) {
   if (cover.options.target.kind != TargetKind::Cpu) return;

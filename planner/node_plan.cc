@@ -39,6 +39,7 @@ std::string to_string(FusionLimit limit) {
     case FusionLimit::KernelFull: return "the kernel of its user has as many nodes or inputs as one may have";
     case FusionLimit::Reduction: return "it reduces, and its user reads it more than once or in another shape";
     case FusionLimit::ComputedAgain: return "its users read each element often, and it would be computed each time";
+    case FusionLimit::Costs: return "the kernels take less time so";
   }
   return "";
 }
@@ -74,6 +75,7 @@ class NodePlanner {
     plan_.role = role_of(cover.role);
     plan_.limit = cover.role == Role::Epilogue ? cheapest_.cover.nodes[cover.owner].limit : cover.limit;
     add_chosen();
+    add_fusion();
     if (drafts_.mixed) add_options(*drafts_.mixed, "mixed");
     for (const Drafted& drafted : drafts_.uniform) add_options(drafted, to_string(drafted.cover.layout));
     std::stable_sort(plan_.options.begin(), plan_.options.end(), [](const KernelOption& a, const KernelOption& b) {
@@ -95,6 +97,27 @@ class NodePlanner {
       for (const Value& value : kernel.inputs) add_conversions(value);
       for (const Value& value : kernel.outputs) add_conversions(value);
     }
+  }
+
+  void add_fusion() {
+    for (const PricedChoice& priced : cheapest_.choices) {
+      if (cheapest_.cover.graph.nodes()[priced.choice.node] != node_) continue;
+      const auto [by_rule, otherwise] = ways_of(priced.choice.way);
+      const FusionOption rule{by_rule, priced.by_rule_ms, false, !priced.is_taken},
+          other{otherwise, priced.otherwise_ms, priced.is_least, priced.is_taken};
+      plan_.fusion = priced.is_taken ? std::vector{other, rule} : std::vector{rule, other};
+    }
+  }
+
+  // By the rule and otherwise.
+  static std::pair<const char*, const char*> ways_of(FusionWay way) {
+    constexpr const char *kStored = "stored", *kInside = "inside its users";
+    switch (way) {
+      case FusionWay::Stored: return {kInside, kStored};
+      case FusionWay::Inside: return {kStored, kInside};
+      case FusionWay::Apart: return {"a step of the library kernel", "apart from the library kernel"};
+    }
+    return {"", ""};
   }
 
   // Each value once.

@@ -70,8 +70,6 @@ std::vector<Kernel> candidates_for(const Plan& plan, const Kernel& kernel, const
   return candidates;
 }
 
-namespace {
-
 void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs) {
   std::optional<Kernel> best;
   for (Kernel& candidate : candidates_for(plan, kernel, costs)) {
@@ -81,8 +79,8 @@ void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs)
   kernel = *std::move(best);
 }
 
-Drafted draft(Cover described, std::vector<Layout> layouts, Layout layout) {
-  Cover cover = cover_with(std::move(described), std::move(layouts), layout);
+Drafted draft(Cover described, CoverChoices choices) {
+  Cover cover = cover_with(std::move(described), std::move(choices));
   Plan plan = build_kernels(cover);
   return {std::move(cover), std::move(plan)};
 }
@@ -94,6 +92,8 @@ void price(Plan& plan, KernelCosts& costs) {
     plan.estimated_ms += kernel.estimated_ms;
   }
 }
+
+namespace {
 
 // A value that a library kernel of one class reads and that is of another.
 struct Border {
@@ -170,7 +170,7 @@ class ClassOfKernel {
 std::vector<Drafted> uniform_drafts(const Cover& described) {
   std::vector<Drafted> drafts;
   for (const Layout& layout : layouts_for(described)) {
-    drafts.push_back(draft(described, {}, layout));
+    drafts.push_back(draft(described, {{}, layout}));
     if (described.layout_classes == 0) break;
   }
   return drafts;
@@ -219,13 +219,17 @@ Drafted& PricedDrafts::cheapest() {
 Result<PricedDrafts> priced_drafts(const Graph& graph, const CoverOptions& options, KernelCosts& costs) {
   GOPT_ASSIGN_OR_RETURN(const Cover described, describe_graph(graph, options));
   PricedDrafts drafts{uniform_drafts(described), std::nullopt};
-  for (Drafted& drafted : drafts.uniform) price(drafted.plan, costs);
+  const auto price_draft = [&](Drafted& drafted) {
+    price(drafted.plan, costs);
+    choose_fusion_by_cost(described, drafted, costs);
+  };
+  for (Drafted& drafted : drafts.uniform) price_draft(drafted);
   if (drafts.uniform.size() == 1) return drafts;
   const std::vector<Layout> layouts = choose_class_layouts(drafts.uniform, costs);
   const bool is_uniform = std::all_of(layouts.begin(), layouts.end(), [&](const Layout& l) { return l == layouts[0]; });
   if (is_uniform) return drafts;
-  drafts.mixed = draft(described, layouts, Layout());
-  price(drafts.mixed->plan, costs);
+  drafts.mixed = draft(described, {layouts, Layout()});
+  price_draft(*drafts.mixed);
   return drafts;
 }
 
@@ -244,7 +248,7 @@ std::vector<std::string> plan_parts(TargetKind kind) {
   std::vector<std::string> parts;
   if (kind == TargetKind::Onnx) return parts;
   if (kind == TargetKind::Cpu) parts.emplace_back(kBlockedLayout);
-  for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining}) parts.emplace_back(part);
+  for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining, kFusionByCost}) parts.emplace_back(part);
   for (const Implementation& row : implementations())
     if (row.target == kind && !row.name.empty() && std::find(parts.begin(), parts.end(), part_name(row)) == parts.end())
       parts.push_back(part_name(row));
@@ -275,6 +279,9 @@ Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Targe
     place_buffers(drafted.plan);
     for (const Kernel& kernel : drafted.plan.kernels) admit(drafted.plan, kernel);
   }
+  for (Drafted& drafted : drafts)
+    for (const Plan& other : plans_by_other_choices(described, drafted))
+      for (const Kernel& kernel : other.kernels) admit(other, kernel);
   return specs;
 }
 

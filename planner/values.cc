@@ -178,9 +178,11 @@ Result<Cover> describe_graph(const Graph& graph, const CoverOptions& options) {
   return cover;
 }
 
-Cover cover_with(Cover cover, std::vector<Layout> layouts, Layout layout) {
-  cover.layouts = std::move(layouts);
-  cover.layout = layout;
+Cover cover_with(Cover cover, CoverChoices choices) {
+  cover.layouts = std::move(choices.layouts);
+  cover.layout = choices.layout;
+  cover.ways = std::move(choices.ways);
+  cut_epilogues(cover);
   choose_layouts(cover);
   choose_pooling(cover);
   choose_views(cover);

@@ -35,6 +35,7 @@ enum class FusionLimit {
   KernelFull,      // the users' kernel has as many nodes or inputs as one may have
   Reduction,       // whose user reads elements more than once, or is not elementwise on the same shape
   ComputedAgain,   // more often than storing it costs
+  Costs,           // by the times of the kernels with it and without
 };
 std::string to_string(FusionLimit limit);
 
@@ -61,11 +62,20 @@ struct PlanOption {
   bool is_chosen = false;
 };
 
+// A way to fuse the node, where the planner's rules left that to the kernels' times.
+struct FusionOption {
+  std::string way;     // "stored", "inside its users", "a step of the library kernel", "apart from the library kernel"
+  double time_ms = 0;  // of all kernels that it concerns; infinite: one of them was never timed
+  bool is_least = false;  // it takes more: that is one of the kernels alone
+  bool is_chosen = false;
+};
+
 struct NodePlan {
   NodeRole role = NodeRole::Own;
   FusionLimit limit = FusionLimit::None;  // of the kernel's end where it is an epilogue
   std::vector<std::string> kernels;       // that cover it in the cheapest plan, as print_plan has them
   std::vector<KernelOption> options;      // chosen ones first, the others by time
+  std::vector<FusionOption> fusion;       // none, or two: chosen first
   std::vector<ConversionOption> conversions;
   std::vector<PlanOption> plans;
 };

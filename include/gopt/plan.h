@@ -53,8 +53,8 @@ struct Target {
   std::vector<OpenExtent> open;   // CPU: symbols that plans hold for all sizes of; empty: all extents are numbers
 };
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
-// tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion
-// ("fusion:epilogues", "fusion:inlining"), launches before the previous kernel has ended ("launch:dependent").
+// tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion ("fusion:
+// epilogues", "fusion:inlining"; "fusion:by-cost" leaves it to rules), launches that do not wait ("launch:dependent").
 std::vector<std::string> plan_parts(TargetKind kind);
 constexpr const char* kDependentLaunch = "launch:dependent";
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
@@ -22,6 +23,11 @@ constexpr size_t kMostOptions = 8, kMostRules = 20;
 std::string option_text(const KernelOption& o) {
   const std::string how = o.implementation.empty() ? "" : ", " + o.implementation;
   return fmt::format("{:.4g} ms  {}{}, of {}", o.time_ms, to_string(o.layout), how, fmt::join(o.covers, ", "));
+}
+
+std::string time_text(const FusionOption& o) {
+  if (std::isinf(o.time_ms)) return "not known, since such a kernel was never timed";
+  return fmt::format("{}{:.4g} ms of all kernels that it concerns", o.is_least ? "more than " : "", o.time_ms);
 }
 
 std::string role_text(const NodePlan& plan) {
@@ -52,6 +58,8 @@ void print_node_plan(const NodePlan& plan, bool lists_all) {
     }
     fmt::print("    {} {}\n", option.is_chosen ? "chosen " : "instead", option_text(option));
   }
+  for (const FusionOption& o : plan.fusion)
+    fmt::print("    {} {}: {}\n", o.is_chosen ? "fused  " : "instead", o.way, time_text(o));
   for (const ConversionOption& c : plan.conversions)
     fmt::print("    to convert `{}` from {} to {}: {:.4g} ms\n", c.value, to_string(c.from), to_string(c.to),
                c.time_ms);
@@ -140,21 +148,27 @@ void print_explanation(const NodeExplanation& e, bool lists_all) {
 
 nlohmann::json json_of(const NodePlan& plan) {
   using nlohmann::json;
-  json options = json::array(), conversions = json::array(), plans = json::array();
+  json options = json::array(), conversions = json::array(), plans = json::array(), fusion = json::array();
   for (const KernelOption& o : plan.options)
     options.push_back({{"covers", o.covers},
                        {"layout", to_string(o.layout)},
                        {"implementation", o.implementation},
                        {"ms", o.time_ms},
                        {"chosen", o.is_chosen}});
+  for (const FusionOption& o : plan.fusion)
+    fusion.push_back({{"way", o.way}, {"ms", o.time_ms}, {"is_least", o.is_least}, {"chosen", o.is_chosen}});
   for (const ConversionOption& c : plan.conversions)
     conversions.push_back(
         {{"value", c.value}, {"from", to_string(c.from)}, {"to", to_string(c.to)}, {"ms", c.time_ms}});
   for (const PlanOption& p : plan.plans)
     plans.push_back({{"layouts", p.layouts}, {"ms", p.time_ms}, {"chosen", p.is_chosen}});
-  return {{"role", to_string(plan.role)}, {"stored_because", to_string(plan.limit)},
-          {"kernels", plan.kernels},      {"options", options},
-          {"conversions", conversions},   {"plans", plans}};
+  return {{"role", to_string(plan.role)},
+          {"stored_because", to_string(plan.limit)},
+          {"kernels", plan.kernels},
+          {"options", options},
+          {"fusion", fusion},
+          {"conversions", conversions},
+          {"plans", plans}};
 }
 
 nlohmann::json json_of(const NodeExplanation& e) {
