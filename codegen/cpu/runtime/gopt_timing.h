@@ -23,14 +23,21 @@ struct OneByOne {
 
 inline int thread_count(int threads) { return threads > 0 ? threads : omp_get_max_threads(); }
 
-// In [-0.5, 0.5), no two neighbours alike.
+// In [-0.5, 0.5), by a hash of the place and of how often this was called: a processor that has seen the signs before,
+// or that they alternate, guesses each branch on them, which in a model it cannot. (The mixing steps are those that end
+// MurmurHash3, Appleby.)
 inline void refresh_floats(char* at, int64_t bytes, int threads) {
+  static uint32_t calls = 0;
   float* values = reinterpret_cast<float*>(at);
   const int64_t count = bytes / 4;
-#pragma omp parallel for num_threads(thread_count(threads))
+  const uint32_t seed = ++calls * 0x9e3779b9u;
+#pragma omp parallel for simd num_threads(thread_count(threads))
   for (int64_t i = 0; i < count; i++) {
-    const uint32_t mixed = static_cast<uint32_t>(i) * 2654435761u;
-    values[i] = static_cast<float>(mixed >> 8) * (1.0f / 16777216) - 0.5f;
+    uint32_t mixed = static_cast<uint32_t>(i) + seed;
+    mixed = (mixed ^ (mixed >> 16)) * 0x85ebca6bu;
+    mixed = (mixed ^ (mixed >> 13)) * 0xc2b2ae35u;
+    mixed ^= mixed >> 16;
+    values[i] = static_cast<float>(static_cast<int32_t>(mixed >> 8)) * (1.0f / 16777216) - 0.5f;
   }
 }
 
