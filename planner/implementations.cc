@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gopt/node_attributes.h"
+#include "gopt/runtime/gopt_few_rows.h"
 #include "tiles.h"
 
 namespace gopt::planner {
@@ -36,12 +37,10 @@ int64_t rows_by_weights(const Plan& plan, const Kernel& kernel) {
   if (is_open && !plan.target.open.empty()) return 0;
   return element_count(y) / std::max<int64_t>(1, y.back());
 }
-// Loops of our own that read each weight once (codegen/cpu/runtime/gopt_rows.h), as many rows as there are registers
-// for.
+// Loops of our own that read each weight once (codegen/cpu/runtime/gopt_rows.h).
 bool has_few_rows(const Plan& plan, const Kernel& kernel) {
-  constexpr int64_t kMostRows = 8;
   const int64_t rows = rows_by_weights(plan, kernel);
-  return rows >= 1 && rows <= kMostRows;
+  return rows >= 1 && rows <= gopt_runtime::kMostRows;
 }
 double few_rows_efficiency(const Plan&, const Kernel&) { return 0.6; }
 

@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "gopt_few_rows.h"
 #include "gopt_post.h"
 
 namespace gopt_runtime {
-
-constexpr int64_t kMostRows = 8;
 
 // dst [rows, columns] = src [rows, depth] times weights [depth, columns], then posts.
 class RowsProduct {

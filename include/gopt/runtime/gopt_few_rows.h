@@ -1,0 +1,11 @@
+// What the planner knows of products of a few rows (gopt_rows.h), and, as this file goes out with the model, these.
+#pragma once
+
+#include <cstdint>
+
+namespace gopt_runtime {
+
+// As many rows as there are registers for.
+constexpr int64_t kMostRows = 8;
+
+}  // namespace gopt_runtime
