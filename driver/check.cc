@@ -4,7 +4,7 @@
 #include "check_inputs.h"
 #include "checked_part.h"
 #include "draw_inputs.h"
-#include "gopt/interpreter.h"
+#include "graph_runner.h"
 #include "half_range.h"
 #include "open_check.h"
 
@@ -12,24 +12,6 @@ namespace gopt::driver {
 namespace {
 
 constexpr double kInterpretBelow = 1e9;  // where there is no code: some seconds
-constexpr const char *kInterpreter = "interpreter", *kCpu = "cpu", *kCuda = "cuda";
-
-// What runs a graph: its code, made once for all draws, or the interpreter.
-struct Runner {
-  const Graph& graph;
-  RunnableModel* code = nullptr;
-
-  Result<std::vector<Tensor>> run(const std::map<std::string, Tensor>& inputs) const {
-    return code ? code->run(inputs) : interpret(graph, inputs);
-  }
-};
-Result<Runner> runner_for(PlannedGraph& planned, const std::string& engine) {
-  Runner runner{planned.graph()};
-  if (engine != kInterpreter) {
-    GOPT_ASSIGN_OR_RETURN(runner.code, engine == kCuda ? planned.code_for_target() : planned.code());
-  }
-  return runner;
-}
 
 Result<std::map<std::string, Tensor>> draw_ordinary(const Graph& graph, uint64_t seed) {
   return has_symbolic_inputs(graph) ? draw_inputs_of_any_extent(graph, seed) : draw_inputs(graph, seed);
@@ -40,8 +22,8 @@ Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& 
   const Graph &original = first.graph(), &optimized = second.graph();
   GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_ordinary(original, seed));
   const bool interprets = report.engine == kInterpreter;
-  GOPT_ASSIGN_OR_RETURN(const Runner reference, runner_for(first, report.engine));
-  GOPT_ASSIGN_OR_RETURN(const Runner other, runner_for(second, report.engine));
+  GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(first, report.engine));
+  GOPT_ASSIGN_OR_RETURN(const GraphRunner other, runner_for(second, report.engine));
   const InputDraws draws(ordinary, o, removed_constants(original, optimized), seed);
   for (const InputKind kind : kInputKinds) {
     if (!draws.has(kind)) continue;
@@ -95,8 +77,7 @@ CheckReport check_part(const Graph& original, const Graph& optimized, const Chec
   const CostSource costs;
   const Target target{TargetKind::Cpu, 1};
   PlannedGraph first(part->original, target, costs), second(part->optimized, target, costs);
-  const double operations = plan_cost_oracle(target, costs.make())->estimate(part->original).operations;
-  CheckReport report = check_whole(first, second, o, operations, seed);
+  CheckReport report = check_whole(first, second, o, operations_of(part->original, target), seed);
   report.nodes_checked = part->nodes_checked;
   report.left_out = part->left_out;
   report.extents = part->extents;
@@ -156,7 +137,7 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
   CheckReport report{.engine = interprets ? kInterpreter : kCpu};
   const auto compare = [&]() -> Status {
     GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));
-    GOPT_ASSIGN_OR_RETURN(const Runner reference, runner_for(graph, report.engine));
+    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(graph, report.engine));
     GOPT_ASSIGN_OR_RETURN(RunnableModel * code, graph.code_for_target());
     GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(inputs));
     GOPT_ASSIGN_OR_RETURN(const auto b, code->run(inputs));

@@ -12,9 +12,6 @@ namespace gopt::driver {
 CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const CheckOptions& options, double operations,
                         uint64_t seed);
 
-// About the interpreter's second or two for all kinds of inputs; beyond that, compiling both graphs is quicker.
-constexpr double kInterpretOften = 1e8;
-
 // Values that fp16 has no room for are stored in fp32: plans anew where there are any, and says how many. Of graphs
 // that can be run as they are. Errors: those of running the graph on this machine's CPU.
 Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, double operations);

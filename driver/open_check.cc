@@ -2,11 +2,10 @@
 
 #include <algorithm>
 
-#include "check.h"
 #include "check_inputs.h"
 #include "checked_part.h"
 #include "draw_inputs.h"
-#include "gopt/interpreter.h"
+#include "graph_runner.h"
 
 namespace gopt::driver {
 namespace {
@@ -55,18 +54,11 @@ class OpenChecker {
     GOPT_ASSIGN_OR_RETURN(const CheckedPart part, part_to_check(graph_.graph(), graph_.graph(), inputs));
     const Target target{TargetKind::Cpu, options_.target.threads};
     const CostSource costs;
-    const bool interprets =
-        plan_cost_oracle(target, costs.make())->estimate(part.original).operations < kInterpretOften;
-    report.engine = interprets ? "interpreter" : "cpu";
+    report.engine = operations_of(part.original, target) < kInterpretOften ? kInterpreter : kCpu;
     report.extents = part.extents;
     PlannedGraph alone(part.original, target, costs);
-    std::vector<Tensor> expected;
-    if (interprets) {
-      GOPT_ASSIGN_OR_RETURN(expected, interpret(part.original, inputs));
-    } else {
-      GOPT_ASSIGN_OR_RETURN(RunnableModel * code, alone.code());
-      GOPT_ASSIGN_OR_RETURN(expected, code->run(inputs));
-    }
+    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(alone, report.engine));
+    GOPT_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, reference.run(inputs));
     if (expected.size() != found.size()) return Error{"an output is an input or a weight as it is"};
     add_draw(report, part.original, InputKind::Ordinary, expected, found, options_.check.tolerance);
     return Unit{};
