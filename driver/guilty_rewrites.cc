@@ -3,18 +3,15 @@
 #include <algorithm>
 
 #include "delta_debugging.h"
+#include "gopt/contains.h"
 
 namespace gopt::driver {
 namespace {
 
-bool holds(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 GuiltyRewrites split(const std::vector<std::string>& rules_and_passes) {
   GuiltyRewrites found;
   for (const std::string& name : rules_and_passes)
-    (holds(pass_names(), name) ? found.passes : found.rules).push_back(name);
+    (contains(pass_names(), name) ? found.passes : found.rules).push_back(name);
   return found;
 }
 
@@ -23,11 +20,11 @@ GuiltyRewrites split(const std::vector<std::string>& rules_and_passes) {
 std::vector<std::string> what_made(const OptimizeResult& result) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
-    if (!holds(names, name)) names.push_back(name);
+    if (!contains(names, name)) names.push_back(name);
   };
   for (const AppliedRule& applied : result.applied) add(applied.rule);
   for (const PassNote& note : result.passes)
-    if (note.changed && holds(pass_names(), note.pass)) add(note.pass);
+    if (note.changed && contains(pass_names(), note.pass)) add(note.pass);
   return names;
 }
 
@@ -35,9 +32,9 @@ SearchAmong search_among(const std::vector<std::string>& names, const std::vecto
                          SearchOptions options) {
   SearchAmong some{{}, std::move(options)};
   for (const RewriteRule& rule : rules)
-    if (holds(names, rule.name)) some.rules.push_back(rule);
+    if (contains(names, rule.name)) some.rules.push_back(rule);
   some.options.disabled_rules.clear();
-  std::erase_if(some.options.enabled_rules, [&](const std::string& name) { return !holds(names, name); });
+  std::erase_if(some.options.enabled_rules, [&](const std::string& name) { return !contains(names, name); });
   if (some.rules.empty()) some.options.search = SearchKind::None;
   return some;
 }
@@ -47,7 +44,7 @@ Result<OptimizeResult> rewrite_with(const Graph& graph, const std::vector<std::s
                                     const SearchOptions& options) {
   SearchAmong some = search_among(rules_and_passes, rules, options);
   for (const std::string& pass : pass_names())
-    if (!holds(rules_and_passes, pass)) some.options.disabled_passes.push_back(pass);
+    if (!contains(rules_and_passes, pass)) some.options.disabled_passes.push_back(pass);
   return optimize(graph, some.rules, costs, some.options);
 }
 

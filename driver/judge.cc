@@ -1,10 +1,10 @@
 #include "judge.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <set>
 
+#include "gopt/clock.h"
 #include "gopt/statistics.h"
 
 namespace gopt::driver {
@@ -40,7 +40,7 @@ class Judge {
     judged_.times.speedup = times.speedup;
     judged_.times.noise = times.noise;
   }
-  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count(); }
+  double seconds() const { return seconds_since(started_); }
   const Graph& best() const { return judged_.kept ? judged_.kept->graph : original_; }
 
   Status consider_all(const OptimizeResult& found, const std::vector<Candidate>& others) {

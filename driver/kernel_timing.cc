@@ -1,8 +1,8 @@
 #include "kernel_timing.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "gopt/clock.h"
 #include "measured_costs.h"
 
 namespace gopt::driver {
@@ -65,9 +65,9 @@ Result<int> KernelTiming::measure(const Graph& graph) {
   MeasureOptions options{.threads = options_.target.threads, .stop = search.stop, .progress = search.progress};
   options.budget_seconds = std::max(0.0, kBudgetSeconds - seconds_);
   const PhaseClock::Running running(clock_, "timing kernels");
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
-  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  seconds_ += seconds_since(start);
   timed_ += timed;
   costs_.known = specs;
   return timed;

@@ -1,11 +1,11 @@
 #include "machine_speed.h"
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <optional>
 #include <sstream>
 
+#include "gopt/clock.h"
 #include "gopt/temporary.h"
 #include "machine.h"
 
@@ -55,7 +55,7 @@ std::optional<double> measured_gflops() {
   for (int i = 0; i < kTries; i++) {
     const auto start = std::chrono::steady_clock::now();
     kept = is_wide ? multiply_add_512() : multiply_add_256();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = seconds_since(start);
     best = std::max(best, operations / seconds * 1e-9);
   }
   (void)kept;

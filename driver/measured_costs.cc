@@ -1,19 +1,16 @@
 #include "measured_costs.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
 #include "build_plan.h"
+#include "gopt/clock.h"
 #include "gopt/statistics.h"
 
 namespace gopt::driver {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Their clock is not disturbed by what others do, and a build takes as long for many as for a few.
 bool is_of_gpu(const std::vector<KernelSpec>& specs) {

@@ -1,21 +1,20 @@
 #include "time_in_turns.h"
 
-#include <chrono>
-
+#include "gopt/clock.h"
 #include "gopt/statistics.h"
 
 namespace gopt::driver {
 
 Result<std::vector<std::vector<double>>> take_turns(const std::vector<Turn>& turns, const TurnLimits& limits) {
   std::vector<std::vector<double>> times(turns.size());
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   for (int round = 0; round < limits.most_rounds; round++) {
     for (size_t k = 0; k < turns.size(); k++) {
       const size_t own = round % 2 == 0 ? k : turns.size() - 1 - k;
       GOPT_ASSIGN_OR_RETURN(const double ms, turns[own]());
       times[own].push_back(ms);
     }
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = seconds_since(start);
     if (round + 1 >= limits.least_rounds && seconds > limits.enough_seconds) break;
   }
   return times;

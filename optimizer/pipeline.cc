@@ -1,7 +1,7 @@
 // The optimizer as straight text: what happens to a graph, in order. Each pass has its timer, its switch and its check.
-#include <chrono>
 #include <set>
 
+#include "gopt/clock.h"
 #include "gopt/optimizer.h"
 #include "matching/rule_selection.h"
 #include "passes/passes.h"
@@ -11,9 +11,6 @@ namespace gopt {
 namespace {
 
 using namespace optimizer;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Rules of the trace that `confirm` refuses. Rules of one name are all asked about.
 std::vector<RefusedRule> refused_rules(const std::vector<AppliedRule>& applied, const std::vector<RewriteRule>& rules,

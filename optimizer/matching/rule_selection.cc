@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "gopt/contains.h"
 #include "matching/pattern_set.h"
 
 namespace gopt::optimizer {
@@ -16,10 +17,6 @@ Status check_rule_names(const std::set<std::string>& known, const std::vector<st
     if (!known.count(name))
       return Error{fmt::format("no rule or pass is named `{}`; `gopt rules` lists the rules", name)};
   return Unit{};
-}
-
-bool holds(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::set<OpKind> operators_of(const Graph& graph) {
@@ -34,10 +31,10 @@ class Available {
  public:
   Available(const Graph& graph, int max_rank) : max_rank_(max_rank) { add(graph, false); }
 
-  bool holds(const std::set<OpKind>& needed) const {
+  bool contains(const std::set<OpKind>& needed) const {
     return std::includes(ops_.begin(), ops_.end(), needed.begin(), needed.end());
   }
-  bool holds(const std::vector<RankedOperator>& needed) const {
+  bool contains(const std::vector<RankedOperator>& needed) const {
     return std::all_of(needed.begin(), needed.end(), [&](const RankedOperator& op) { return ranked_.count(op) > 0; });
   }
   // Under leading axes, operators are made with more of them.
@@ -102,7 +99,7 @@ std::vector<RankChoice> choices_of(const Scheme& scheme, int max_rank) {
 bool extend(Candidate& candidate, Available& available, int max_rank) {
   const RewriteRule& rule = *candidate.enabled.rule;
   if (!candidate.is_relevant) {
-    if (!available.holds(candidate.needed)) return false;
+    if (!available.contains(candidate.needed)) return false;
     candidate.is_relevant = true;
     if (rule.scheme)
       candidate.choices = choices_of(*rule.scheme, max_rank);
@@ -112,7 +109,7 @@ bool extend(Candidate& candidate, Available& available, int max_rank) {
   }
   bool grown = false;
   for (RankChoice& choice : candidate.choices) {
-    if (choice.is_relevant || !available.holds(choice.needed)) continue;
+    if (choice.is_relevant || !available.contains(choice.needed)) continue;
     choice.is_relevant = grown = true;
     available.add(choice.made);
   }
@@ -136,7 +133,7 @@ std::vector<Candidate> relevant_rules(const std::vector<EnabledRule>& rules, con
 
 Status check_pass_names(const std::vector<std::string>& names) {
   for (const std::string& name : names)
-    if (!holds(pass_names(), name))
+    if (!contains(pass_names(), name))
       return Error{fmt::format("no pass is named `{}`; the passes are {}", name, fmt::join(pass_names(), ", "))};
   return Unit{};
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "gopt/contains.h"
 #include "matching/match.h"
 #include "matching/rewrite.h"
 #include "matching/rule_selection.h"
@@ -17,10 +18,6 @@ namespace {
 // Rewrites of one rule at one node that are priced; a rule may match in many ways.
 constexpr size_t kMostOfARule = 8;
 
-bool holds(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // Patterns of all rules, whatever their marks, that otherwise are those of a search with these options.
 Result<std::vector<Pattern>> patterns_of(const std::vector<RewriteRule>& rules, const SearchOptions& options,
                                          const Graph& graph) {
@@ -30,7 +27,7 @@ Result<std::vector<Pattern>> patterns_of(const std::vector<RewriteRule>& rules, 
   GOPT_ASSIGN_OR_RETURN(std::vector<Pattern> patterns, select_patterns(rules, all, graph));
   for (Pattern& pattern : patterns)
     pattern.keeps_compensation =
-        !options.allowed_marks.drops_rounding && !holds(options.enabled_rules, pattern.rule_name);
+        !options.allowed_marks.drops_rounding && !contains(options.enabled_rules, pattern.rule_name);
   return patterns;
 }
 
@@ -68,9 +65,9 @@ class Matcher {
  private:
   void add(const Binding& binding, const RuleMarks& marks) {
     RuleMatch match{binding.pattern->rule_name};
-    const bool is_named = holds(options_.enabled_rules, match.rule);
+    const bool is_named = contains(options_.enabled_rules, match.rule);
     if (!is_named) match.not_allowed = lacking(marks, options_.allowed_marks);
-    match.is_disabled = holds(options_.disabled_rules, match.rule) || (!options_.enabled_rules.empty() && !is_named);
+    match.is_disabled = contains(options_.disabled_rules, match.rule) || (!options_.enabled_rules.empty() && !is_named);
     match.nodes = matched_names(out_.graph, binding);
     const auto difference = price_binding(out_.graph, binding, costs_.uncertainty(),
                                           [this](const Graph& part) { return estimate_part(part); });
@@ -137,7 +134,7 @@ Result<MatchesAtNode> matches_at(const Graph& graph, const NodePtr& node, const 
   GOPT_RETURN_IF_ERROR(check_pass_names(options.disabled_passes));
   MatchesAtNode out{graph, node};
   for (const Pass& pass : passes())
-    if (!holds(options.disabled_passes, pass.name)) run_pass(pass, out);
+    if (!contains(options.disabled_passes, pass.name)) run_pass(pass, out);
   if (!out.node) return out;
   GOPT_ASSIGN_OR_RETURN(const std::vector<Pattern> patterns, patterns_of(rules, options, graph));
   Matcher(out, costs, options).run(rules, patterns);

@@ -3,19 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <mutex>
 #include <set>
 
+#include "gopt/clock.h"
 #include "gopt/parallel.h"
 #include "matching/compensation.h"
 #include "search/excerpt.h"
 
 namespace gopt::optimizer {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr size_t kFewestNodes = 40, kMostNodes = 72;  // of a window, but for the last one
 constexpr size_t kReach = 16;                         // of a window around a border, to either side
@@ -135,7 +133,7 @@ class WindowedSearch {
     double dearer_ms() const { return std::max(0.0, found.cost.time_ms - before.time_ms); }
   };
 
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+  double seconds() const { return seconds_since(started_); }
   double seconds_left() const { return options_.budget_seconds - seconds(); }
   bool should_stop() {
     if (options_.stop && options_.stop->load())

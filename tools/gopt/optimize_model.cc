@@ -1,8 +1,8 @@
 #include "optimize_model.h"
 
-#include <chrono>
 #include <filesystem>
 
+#include "gopt/clock.h"
 #include "gopt/codegen.h"
 #include "gopt/sized_plans.h"
 #include "model.h"
@@ -13,10 +13,6 @@
 
 namespace gopt::cli {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 bool is_page(const std::string& report) { return std::filesystem::path(report).extension() == ".html"; }
 

@@ -2,12 +2,12 @@
 // whatever is proved must compute the same.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <thread>
 
 #include "commands.h"
+#include "gopt/clock.h"
 #include "gopt/parallel.h"
 #include "progress.h"
 #include "prove.h"
@@ -124,7 +124,7 @@ Result<int> audit(const AuditOptions& o) {
   if (rules.empty()) return Error{"there are no rules to change"};
   const auto start = std::chrono::steady_clock::now();
   const AuditResult result = audit_rules(rules, o);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds = seconds_since(start);
   for (const auto& [number, text] : result.wrong) fmt::print("mutant {}:\n{}\n", number, text);
   const VerdictCounts& c = result.counts;
   fmt::print(

@@ -3,13 +3,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "commands.h"
 #include "first_rank.h"
+#include "gopt/clock.h"
 #include "gopt/generator.h"
 #include "partial.h"
 #include "prover.h"
@@ -24,10 +24,6 @@ struct GenerateOptions {
   bool unproved = false, force = false, verbose = false;
   Hold hold;
 };
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // The most that the process has held.
 long memory_mb() {

@@ -2,22 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "first_rank.h"
+#include "gopt/clock.h"
 #include "gopt/definition.h"
 
 namespace gopt::cli {
-namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // The text of the file that verdicts are kept in, which can be added to from then on.
 Result<std::string> Prover::open_file(const std::string& folder) {

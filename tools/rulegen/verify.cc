@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "commands.h"
 #include "further.h"
+#include "gopt/clock.h"
 #include "interruption.h"
 #include "obligations.h"
 #include "progress.h"
@@ -144,7 +144,7 @@ class FileRun {
     const std::lock_guard lock(findings_.mutex);
     report_malformed(done);
     progress_.clear();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double seconds = seconds_since(start);
     const std::string invalid = file_.malformed.empty() ? "" : fmt::format(", {} invalid", file_.malformed.size());
     fmt::print("{}: {}{} ({})\n", file_.path, counts_.text(), invalid, times_text(seconds, milliseconds_));
     findings_.counts.add(counts_);
