@@ -6,20 +6,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "equality/justification.h"
 #include "gopt/node_names.h"
 #include "search/extraction.h"
 #include "search/rewrite_cost.h"
-#include "search/search.h"
+#include "search/search_run.h"
 
 namespace gopt::optimizer {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // A choice by what it changes of another.
 struct Alternative {
@@ -186,46 +181,28 @@ class Account {
   std::map<size_t, std::set<EqualityId>> matched_;
 };
 
-class SaturationSearch {
+class SaturationSearch : SearchRun {
  public:
   SaturationSearch(const PatternSet& patterns, CostOracle& costs, const SearchOptions& options,
                    const std::function<bool(const Binding&)>& wanted)
-      : patterns_(patterns), costs_(costs), options_(options), wanted_(wanted), started_(Clock::now()) {}
+      : SearchRun(patterns, costs, options, wanted) {}
 
   Found run(const Graph& graph) {
-    found_.graph = graph;
-    found_.cost = estimate(graph);
-    seen_.insert(graph.hash());
-    cost_at_last_gain_ = found_.cost.time_ms;
-    record_point();
-    if (options_.improved) options_.improved({.before_ms = found_.cost.time_ms, .after_ms = found_.cost.time_ms});
+    begin(graph);
     // Matches are wanted or not in the graph that was given alone.
     while (run_once() && !wanted_ && !should_stop()) {
     }
     record_point();
     found_.trials = std::move(counts_.trials);
     found_.rules_tried = counts_.tried;
-    found_.graphs_seen = static_cast<long>(seen_.size());
-    return std::move(found_);
+    return finish();
   }
 
  private:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
-  bool is_out_of_time() const {
-    return (options_.stop && options_.stop->load()) || seconds() >= options_.budget_seconds;
-  }
   bool should_stop() {
-    if (options_.stop && options_.stop->load())
-      found_.stop_reason = StopReason::Interrupted;
-    else if (seconds() >= options_.budget_seconds)
-      found_.stop_reason = StopReason::TimeLimit;
-    else if (found_.steps >= options_.max_steps)
-      found_.stop_reason = StopReason::StepLimit;
-    else if (found_.steps - last_gain_ >= options_.patience)
-      found_.stop_reason = StopReason::NoGain;
-    else
-      return false;
-    return true;
+    const auto reached = limit();
+    if (reached) found_.stop_reason = *reached;
+    return reached.has_value();
   }
 
   // Whether something was gained.
@@ -234,10 +211,10 @@ class SaturationSearch {
     const double before_ms = found_.cost.time_ms;
     GraphEqualities graph(before);
     saturate(
-        graph, patterns_, compiled_, options_.saturation, wanted_, [this] { return is_out_of_time(); }, counts_);
+        graph, patterns_, compiled_, options_.saturation, wanted_, [this] { return is_cut_short(); }, counts_);
     found_.stop_reason = graph.is_saturated ? StopReason::Saturated : StopReason::EGraphLimit;
     if (should_stop()) return false;
-    const std::function<double(const Graph&)> price = [this](const Graph& part) { return estimate_part(part); };
+    const std::function<double(const Graph&)> price = [this](const Graph& part) { return estimate_part(part).time_ms; };
     Extractor extraction(graph, price);
     std::optional<Extracted> best;
     auto now = extraction.extract(extraction.original());
@@ -256,7 +233,7 @@ class SaturationSearch {
     std::vector<Alternative> moves = Alternatives(graph, now.choice).run();
     std::vector<Alternative> possible;
     for (Alternative& move : moves) {
-      if (is_out_of_time()) break;
+      if (is_cut_short()) break;
       const auto guess = extraction.guess(after(now.choice, move));
       if (!guess) continue;
       move.guess_ms = *guess;
@@ -301,21 +278,6 @@ class SaturationSearch {
     return true;
   }
 
-  // Gains too small to wait for others like them add up until they count.
-  void note_gain() {
-    constexpr double kWorthWaiting = 1e-3;
-    if (found_.cost.time_ms > (1 - kWorthWaiting) * cost_at_last_gain_) return;
-    last_gain_ = found_.steps;
-    cost_at_last_gain_ = found_.cost.time_ms;
-  }
-
-  Cost estimate(const Graph& graph) { return costs_.estimate(graph); }
-  double estimate_part(const Graph& part) {
-    const auto [entry, is_new] = cost_of_part_.try_emplace(part.hash());
-    if (is_new) entry->second = costs_.estimate_part(part).time_ms;
-    return entry->second;
-  }
-
   void report(double current_ms) const {
     if (!options_.progress) return;
     options_.progress(fmt::format("step {}: current {:.4f} ms, best {:.4f} ms, {} rules tried, {:.0f} s left",
@@ -325,29 +287,13 @@ class SaturationSearch {
 
   void announce(const std::string& rule, double cost_ms) const {
     if (!options_.improved) return;
-    Improvement improvement{found_.steps, seconds(), rule};
+    Improvement improvement = improvement_to(cost_ms, rule);
     improvement.times = rule.empty() ? 0 : 1;
-    improvement.before_ms = found_.cost.time_ms;
-    improvement.after_ms = cost_ms;
     options_.improved(improvement);
   }
 
-  void record_point() {
-    found_.trajectory.push_back({found_.steps, seconds(), static_cast<long>(seen_.size()), found_.cost.time_ms});
-  }
-
-  const PatternSet& patterns_;
-  CostOracle& costs_;
-  const SearchOptions& options_;
-  const std::function<bool(const Binding&)>& wanted_;
-  const Clock::time_point started_;
   EqualityPatterns compiled_;
   SaturationCounts counts_;
-  int last_gain_ = 0;  // the last step that made a difference to the cost
-  double cost_at_last_gain_ = 0;
-  Found found_;
-  std::unordered_set<Hash128, HashOfHash128> seen_;
-  std::unordered_map<Hash128, double, HashOfHash128> cost_of_part_;
 };
 
 }  // namespace

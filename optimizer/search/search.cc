@@ -3,18 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "matching/rewrite.h"
 #include "search/rewrite_cost.h"
+#include "search/search_run.h"
 
 namespace gopt::optimizer {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // A graph that was taken from the queue, or is the best, and how it was reached.
 struct Site {
@@ -42,19 +39,14 @@ struct Entry {
   }
 };
 
-class Search {
+class Search : SearchRun {
  public:
   Search(const PatternSet& patterns, CostOracle& costs, const SearchOptions& options,
          const std::function<bool(const Binding&)>& wanted)
-      : patterns_(patterns), costs_(costs), options_(options), wanted_(wanted), started_(Clock::now()) {}
+      : SearchRun(patterns, costs, options, wanted) {}
 
   Found run(const Graph& graph) {
-    found_.graph = graph;
-    found_.cost = estimate(graph);
-    cost_at_last_gain_ = found_.cost.time_ms;
-    seen_.insert(graph.hash());
-    record_point();
-    if (options_.improved) options_.improved({.before_ms = found_.cost.time_ms, .after_ms = found_.cost.time_ms});
+    begin(graph);
     best_ = std::make_shared<Site>(Site{graph, found_.cost.time_ms, nullptr, {}});
     push({found_.cost.time_ms, false, sequence_++, best_, {}, 0, true, true});
     if (is_beam())
@@ -64,8 +56,7 @@ class Search {
     record_point();
     collect_rewrites();
     collect_trials();
-    found_.graphs_seen = static_cast<long>(seen_.size());
-    return std::move(found_);
+    return finish();
   }
 
  private:
@@ -111,26 +102,12 @@ class Search {
 
   bool should_stop() {
     if (found_.stop_reason != StopReason::Saturated) return true;
-    if (options_.stop && options_.stop->load())
-      found_.stop_reason = StopReason::Interrupted;
-    else if (seconds() >= options_.budget_seconds)
-      found_.stop_reason = StopReason::TimeLimit;
-    else if (found_.steps >= options_.max_steps)
-      found_.stop_reason = StopReason::StepLimit;
-    else if (found_.steps - last_gain_ >= options_.patience)
-      found_.stop_reason = StopReason::NoGain;
+    found_.stop_reason = limit().value_or(StopReason::Saturated);
     return found_.stop_reason != StopReason::Saturated;
   }
   bool is_out_of_time() {
     const bool was_last_step = found_.steps >= options_.max_steps;
-    if (!was_last_step) return should_stop();
-    return (options_.stop && options_.stop->load()) || seconds() >= options_.budget_seconds;
-  }
-
-  Cost estimate(const Graph& graph) {
-    const auto [entry, is_new] = cost_of_.try_emplace(graph.hash());
-    if (is_new) entry->second = costs_.estimate(graph);
-    return entry->second;
+    return was_last_step ? is_cut_short() : should_stop();
   }
 
   void push(Entry entry) {
@@ -184,11 +161,6 @@ class Search {
     return price_binding(site.graph, binding, costs_.uncertainty(),
                          [this](const Graph& part) { return estimate_part(part); });
   }
-  Cost estimate_part(const Graph& part) {
-    const auto [entry, is_new] = cost_of_part_.try_emplace(part.hash());
-    if (is_new) entry->second = costs_.estimate_part(part);
-    return entry->second;
-  }
 
   // The graph that has its turn. Null where it is not new, or cannot be made.
   SitePtr take(const Entry& entry) {
@@ -233,14 +205,6 @@ class Search {
     } else {
       try_singles(std::move(rest));
     }
-  }
-
-  // Gains too small to wait for others like them add up until they count.
-  void note_gain() {
-    constexpr double kWorthWaiting = 1e-3;
-    if (found_.cost.time_ms > (1 - kWorthWaiting) * cost_at_last_gain_) return;
-    last_gain_ = found_.steps;
-    cost_at_last_gain_ = found_.cost.time_ms;
   }
 
   std::vector<NodeId> positions(const Rewritten& applied) const {
@@ -313,8 +277,6 @@ class Search {
     push(std::move(rest));
   }
 
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
-
   void report() {
     if (!options_.progress) return;
     options_.progress(fmt::format(
@@ -326,17 +288,11 @@ class Search {
   // Of the cost that was the best until now.
   void announce(const Site& site, const Rewritten& rewritten, double cost_ms) const {
     if (!options_.improved) return;
-    Improvement improvement{found_.steps, seconds(), rewritten.applied.front()->pattern->rule_name};
+    Improvement improvement = improvement_to(cost_ms, rewritten.applied.front()->pattern->rule_name);
     improvement.times = static_cast<int>(rewritten.applied.size());
     for (const Binding* binding : rewritten.applied)
       for (const std::string& name : matched_names(site.graph, *binding)) improvement.nodes.push_back(name);
-    improvement.before_ms = found_.cost.time_ms;
-    improvement.after_ms = cost_ms;
     options_.improved(improvement);
-  }
-
-  void record_point() {
-    found_.trajectory.push_back({found_.steps, seconds(), static_cast<long>(seen_.size()), found_.cost.time_ms});
   }
 
   RuleTrials& trials_of(const Binding& binding) { return trials_[binding.pattern]; }
@@ -372,23 +328,12 @@ class Search {
     found_.rewrites.push_back(std::move(step));
   }
 
-  const PatternSet& patterns_;
-  CostOracle& costs_;
-  const SearchOptions& options_;
-  const std::function<bool(const Binding&)>& wanted_;
-  const Clock::time_point started_;
   std::unordered_map<const Pattern*, RuleTrials> trials_;
   std::optional<MatchRegion> region_;  // of the graph that has its turn: where it differs from what was seen before
   double current_ms_ = 0;              // of the graph that has its turn
-  int last_gain_ = 0;                  // the last step that made a difference to the cost
-  double cost_at_last_gain_ = 0;
   long sequence_ = 0;
-  Found found_;
   SitePtr best_;
   std::set<Entry> queue_;
-  std::unordered_set<Hash128, HashOfHash128> seen_;
-  std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_;
-  std::unordered_map<Hash128, Cost, HashOfHash128> cost_of_part_;
 };
 
 }  // namespace
