@@ -111,8 +111,8 @@ class TimeBisector {
 
  private:
   Status time_whole() {
-    GOPT_ASSIGN_OR_RETURN(RunnableModel * before, original_.code());
-    GOPT_ASSIGN_OR_RETURN(RunnableModel * after, whole_->code());
+    GOPT_ASSIGN_OR_RETURN(RunnableModel * before, original_.code_for_target());
+    GOPT_ASSIGN_OR_RETURN(RunnableModel * after, whole_->code_for_target());
     GOPT_ASSIGN_OR_RETURN(const PairedTimes times, time_in_turns(*before, *after, options_.seed, options_.runs));
     out_.before_ms = times.first_ms;
     out_.after_ms = times.second_ms;
@@ -156,12 +156,12 @@ class TimeBisector {
     out.has_same_kernels = without.ok() && has_same_kernels(*with, **without);
     out.ms = out_.after_ms;
     if (out.has_same_kernels) return out;
-    const auto code = other.code();
+    const auto code = other.code_for_target();
     if (!code.ok()) {
       out.note = "not timed: " + code.error().message;
       return out;
     }
-    GOPT_ASSIGN_OR_RETURN(RunnableModel * whole, whole_->code());
+    GOPT_ASSIGN_OR_RETURN(RunnableModel * whole, whole_->code_for_target());
     GOPT_ASSIGN_OR_RETURN(const PairedTimes times, time_in_turns(**code, *whole, options_.seed, options_.runs));
     out.ms = times.first_ms;
     out.ratio = times.ratio;

@@ -112,6 +112,7 @@ double digits_of(Precision precision) {
     case Precision::Tf32: return 2e-2;
     case Precision::Fp16: return 3e-2;
     case Precision::Bf16: return 2e-1;
+    case Precision::Bf16x3: return 1e-3;
   }
   throw InternalError("a precision without digits");
 }
@@ -131,7 +132,8 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
   if (graph.is_open()) return check_open_code(graph, options);
   if (!is_whole(graph.graph()) || has_symbolic_inputs(graph.graph())) return std::nullopt;
   const bool interprets = operations < kInterpretOften;
-  if (!interprets && options.target.kind != TargetKind::Cuda) return std::nullopt;
+  const bool is_own_reference = options.target.kind == TargetKind::Cpu && options.target.precision == Precision::Fp32;
+  if (!interprets && is_own_reference) return std::nullopt;
   Tolerance tolerance = options.check.tolerance;
   tolerance.relative = std::max(tolerance.relative, digits_of(options.target.precision));
   CheckReport report{.engine = interprets ? kInterpreter : kCpu};

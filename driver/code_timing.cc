@@ -64,7 +64,7 @@ std::optional<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOpt
   const auto plan = graph.plan(), other_plan = other.plan();
   if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return std::nullopt;
   const PhaseClock::Running running(clock, "timing the code");
-  const auto code = graph.code(), other_code = other.code();
+  const auto code = graph.code_for_target(), other_code = other.code_for_target();
   if (!code.ok() || !other_code.ok()) return std::nullopt;
   const auto times = time_in_turns(**code, **other_code, options.seed, options.runs);
   if (!times.ok()) return std::nullopt;

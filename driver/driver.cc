@@ -5,6 +5,7 @@
 #include "code_timing.h"
 #include "judge.h"
 #include "machine_speed.h"
+#include "machine.h"
 #include "onnx_target.h"
 #include "searches.h"
 
@@ -279,8 +280,26 @@ class Optimization {
 
 }  // namespace
 
+namespace {
+
+// Code that is timed here is for this processor: where that has no instructions for bf16, floats are faster, and exact.
+bool is_better_in_fp32(const DriverOptions& options) {
+  return options.target.kind == TargetKind::Cpu && options.target.precision != Precision::Fp32 &&
+         options.measured_costs && !has_bf16_products();
+}
+
+}  // namespace
+
 Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules,
                                const DriverOptions& options) {
+  if (is_better_in_fp32(options)) {
+    DriverOptions in_fp32 = options;
+    in_fp32.target.precision = Precision::Fp32;
+    GOPT_ASSIGN_OR_RETURN(Outcome outcome, optimize_graph(graph, rules, in_fp32));
+    outcome.notes.push_back("this processor has no instructions for bf16: the code computes in fp32, not in " +
+                            to_string(options.target.precision));
+    return outcome;
+  }
   GOPT_ASSIGN_OR_RETURN(Outcome outcome, Optimization(graph, rules, options).run());
   GOPT_RETURN_IF_ERROR(choose_onnx(graph, rules, options, outcome));
   return outcome;

@@ -88,6 +88,14 @@ std::string processor_name() {
   return "unknown";
 }
 
+bool has_bf16_products() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 std::string cpu_machine() {
   return "cpu: " + processor_name() + "; oneDNN " + dnnl_version_text() + "; code " GOPT_CODE_HASH;
 }

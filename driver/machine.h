@@ -13,6 +13,9 @@ namespace gopt::driver {
 // As the system names it; "unknown" where it does not.
 std::string processor_name();
 
+// Whether it has instructions for products of bf16 (AVX512_BF16, which processors with AMX have, too).
+bool has_bf16_products();
+
 // "cpu: PROCESSOR; oneDNN 3.1.0; code HASH".
 std::string cpu_machine();
 

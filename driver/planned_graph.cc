@@ -34,35 +34,38 @@ Result<const Plan*> PlannedGraph::made(std::optional<Plan>& plan, const Target& 
 
 Result<const Plan*> PlannedGraph::plan() { return made(plan_, target_); }
 
+bool PlannedGraph::is_reference() const {
+  return target_.kind == TargetKind::Cpu && target_.precision == Precision::Fp32;
+}
+
 Result<RunnableModel*> PlannedGraph::code() {
   if (!code_) {
-    const bool is_target = target_.kind == TargetKind::Cpu;
     GOPT_ASSIGN_OR_RETURN(const Plan* plan,
-                          is_target ? made(plan_, target_) : made(cpu_plan_, {TargetKind::Cpu, target_.threads}));
+                          is_reference() ? made(plan_, target_) : made(cpu_plan_, {TargetKind::Cpu, target_.threads}));
     GOPT_ASSIGN_OR_RETURN(code_, compile_plan(*plan, target_.threads));
   }
   return code_.get();
 }
 
 Result<RunnableModel*> PlannedGraph::code_for_target() {
-  if (target_.kind != TargetKind::Cuda) return code();
-  if (!gpu_code_) {
+  if (is_reference()) return code();
+  if (!target_code_) {
     GOPT_ASSIGN_OR_RETURN(const Plan* plan, made(plan_, target_));
-    GOPT_ASSIGN_OR_RETURN(gpu_code_, compile_plan(*plan, target_.threads));
+    GOPT_ASSIGN_OR_RETURN(target_code_, compile_plan(*plan, target_.threads));
   }
-  return gpu_code_.get();
+  return target_code_.get();
 }
 
 void PlannedGraph::keep_in_fp32(std::set<ValueKey> values) {
   target_.in_fp32 = std::move(values);
   plan_.reset();
-  gpu_code_.reset();
+  target_code_.reset();
 }
 
 void PlannedGraph::take_plan_of(PlannedGraph other) {
   plan_ = std::move(other.plan_);
   code_ = std::move(other.code_);
-  gpu_code_ = std::move(other.gpu_code_);
+  target_code_ = std::move(other.target_code_);
 }
 
 }  // namespace gopt::driver

@@ -36,7 +36,8 @@ class PlannedGraph {
   bool is_open() const { return !target_.open.empty(); }
   // For the target. Errors: what cannot be planned.
   Result<const Plan*> plan();
-  // For this machine's CPU: the plan's own code, where that is the target. Errors: those of planning and building.
+  // For this machine's CPU in fp32: the plan's own code, where that is the target. Errors: those of planning and
+  // building.
   Result<RunnableModel*> code();
   // The plan's own code, for this machine's CPU or its GPU. Errors: those of planning and building, no GPU.
   Result<RunnableModel*> code_for_target();
@@ -46,13 +47,14 @@ class PlannedGraph {
   void take_plan_of(PlannedGraph other);
 
  private:
+  bool is_reference() const;
   Result<const Plan*> made(std::optional<Plan>& plan, const Target& target);
 
   Graph graph_;
   Target target_;
   const CostSource& costs_;
   std::optional<Plan> plan_, cpu_plan_;
-  std::unique_ptr<RunnableModel> code_, gpu_code_;
+  std::unique_ptr<RunnableModel> code_, target_code_;
 };
 
 }  // namespace gopt::driver

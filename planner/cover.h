@@ -134,9 +134,9 @@ constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = 
 std::vector<Layout> layouts_of(const Target& target);
 // The same of a graph: on CUDA also channels last in parts, where something is cut or joined along channels.
 std::vector<Layout> layouts_for(const Cover& cover);
-// Elements of what a library kernel reads and makes: images, matrices and what is added to them.
+// Elements of what a library kernel reads and makes: images, matrices and what is added to them; vectors of biases.
 struct LibraryTypes {
-  ElementType operands, result;
+  ElementType operands, result, bias;
 };
 LibraryTypes library_types(const Cover& cover, uint32_t node);
 // Whether library kernels of the target compute on elements of this type.

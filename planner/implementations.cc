@@ -16,6 +16,17 @@ const Buffer& result(const Plan& plan, const Kernel& kernel) { return plan.buffe
 
 bool any(const Plan&, const Kernel&) { return true; }
 
+// ---- arithmetic of 16 bits on the CPU ----
+
+bool is_of_halves(const Plan& plan, const Kernel& kernel) { return is_half(image(plan, kernel).element); }
+bool is_of_floats(const Plan& plan, const Kernel& kernel) {
+  return image(plan, kernel).element == ElementType::Float32 && result(plan, kernel).element == ElementType::Float32;
+}
+// As a product of three times the depth (codegen/cpu/runtime/gopt_split.h).
+bool splits_floats(const Plan& plan, const Kernel& kernel) {
+  return plan.target.precision == Precision::Bf16x3 && is_of_floats(plan, kernel);
+}
+
 // ---- matrix products ----
 
 double product_efficiency(const Plan& plan, const Kernel& kernel) {
@@ -39,10 +50,26 @@ int64_t rows_by_weights(const Plan& plan, const Kernel& kernel) {
 }
 // Loops of our own that read each weight once (codegen/cpu/runtime/gopt_rows.h).
 bool has_few_rows(const Plan& plan, const Kernel& kernel) {
+  if (!is_of_floats(plan, kernel)) return false;
   const int64_t rows = rows_by_weights(plan, kernel);
   return rows >= 1 && rows <= gopt_runtime::kMostRows;
 }
 double few_rows_efficiency(const Plan&, const Kernel&) { return 0.6; }
+
+double product_in_floats_efficiency(const Plan& plan, const Kernel& kernel) {
+  return 0.8 * product_efficiency(plan, kernel);
+}
+
+// Matrices that lie row by row.
+bool has_split_product(const Plan& plan, const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  const bool is_transposed =
+      node.is(OpKind::Gemm) && (int_or(node, "transA", 0) != 0 ||
+                                (int_or(node, "transB", 0) != 0 && weights(plan, kernel).place != BufferPlace::Weight));
+  return splits_floats(plan, kernel) && !is_transposed && plan.target.open.empty();
+}
+// What is measured decides: units for 16 bits are between a third and sixteen times as fast as those for floats.
+double split_product_efficiency(const Plan& plan, const Kernel& kernel) { return product_efficiency(plan, kernel) / 3; }
 
 // ---- convolutions ----
 
@@ -129,6 +156,7 @@ bool has_planar(const Plan& plan, const Kernel& kernel) {
 // automatic choice never takes).
 bool has_winograd(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = image(plan, kernel), &w = weights(plan, kernel), &y = result(plan, kernel);
+  if (!is_of_floats(plan, kernel)) return false;
   if (x.dims.size() != 4 || kernel.nodes[0]->is(OpKind::ConvTranspose)) return false;
   if (!x.layout.is_blocked() || !(y.layout == x.layout)) return false;
   const int lanes = x.layout.lanes();
@@ -152,6 +180,21 @@ double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
   const auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
   const double fill = covered(y.dims[2]) * covered(y.dims[3]);
   return share_of_small_images(plan, kernel) * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
+}
+
+double convolution_in_floats_efficiency(const Plan& plan, const Kernel& kernel) {
+  return with_conversions(convolved(plan, kernel), direct_efficiency(plan, kernel));
+}
+
+// Blocks of 16 channels are split as they are: of several groups only where these fill them.
+bool has_split_convolution(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  const bool has_blocks = c.groups == 1 || !c.blocked || std::fmod(c.in, 16) == 0;
+  return splits_floats(plan, kernel) && !c.transposed && has_blocks && c.in >= 4 &&
+         weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
+}
+double split_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
+  return direct_efficiency(plan, kernel) / 3;
 }
 
 // ---- convolutions on CUDA: two axes, plain tensors or channels last ----
@@ -242,6 +285,10 @@ constexpr Implementation kImplementations[] = {
     {"few-rows", KernelKind::MatrixProduct, TargetKind::Cpu, has_few_rows, few_rows_efficiency},
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
+    {"floats", KernelKind::Convolution, TargetKind::Cpu, is_of_halves, convolution_in_floats_efficiency},
+    {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},
+    {"bf16x3", KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},
+    {"bf16x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_split_product, split_product_efficiency},
     {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, fastest_efficiency, true},
     {"cudnn", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
     {"unfolded", KernelKind::Convolution, TargetKind::Cuda, takes_unfolded, unfolded_efficiency},

@@ -224,7 +224,7 @@ class KernelBuilder {
       const Shape& made = cover_.of(result).shape;
       const bool vector = c.elements() == (k.kind == KernelKind::Convolution ? made[1] : made.back());
       k.epilogues.push_back({vector ? Epilogue::Kind::Bias : Epilogue::Kind::AddTensor, node,
-                             read(node->inputs[2], c.layout, types.result)});
+                             read(node->inputs[2], c.layout, vector ? types.bias : types.result)});
     }
     for (const EpilogueStep& step : own.epilogues) {
       Epilogue e{step.kind, cover_.graph.nodes()[step.node]};
@@ -233,9 +233,10 @@ class KernelBuilder {
       k.nodes.push_back(e.node);
       result = {e.node, 0};
       const Layout layout = cover_.of(result).layout;
+      const bool is_bias = step.kind == Epilogue::Kind::Bias;
       if (step.operand >= 0)
         e.operand =
-            read(e.node->inputs[step.operand], step.kind == Epilogue::Kind::Bias ? Layout() : layout, types.result);
+            read(e.node->inputs[step.operand], is_bias ? Layout() : layout, is_bias ? types.bias : types.result);
       k.epilogues.push_back(e);
     }
     k.outputs = {result};

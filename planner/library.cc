@@ -276,8 +276,9 @@ void choose_pooling(Cover& cover) {
       continue;
     const ValueCover &x = cover.of(node.inputs[0]), &y = cover.values[cover.nodes[id].first_value];
     const size_t rank = x.dims.size();
-    if (has_number_attributes(node) && x.element == ElementType::Float32 && rank >= 3 && rank <= 5 &&
-        node.outputs.size() == 1 && !y.is_empty() && x.layout.is_plain() && y.layout.is_plain())
+    const bool is_of_floats = x.element == ElementType::Float32 && x.stored == y.stored;
+    if (has_number_attributes(node) && is_of_floats && rank >= 3 && rank <= 5 && node.outputs.size() == 1 &&
+        !y.is_empty() && x.layout.is_plain() && y.layout.is_plain())
       cover.nodes[id].role = Role::Pooling;
   }
 }

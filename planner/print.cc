@@ -59,8 +59,11 @@ std::string print_kernel(const Plan& plan, const Kernel& kernel) {
 }
 
 namespace {
-constexpr std::pair<Precision, std::string_view> kPrecisions[] = {
-    {Precision::Fp32, "fp32"}, {Precision::Tf32, "tf32"}, {Precision::Fp16, "fp16"}, {Precision::Bf16, "bf16"}};
+constexpr std::pair<Precision, std::string_view> kPrecisions[] = {{Precision::Fp32, "fp32"},
+                                                                  {Precision::Tf32, "tf32"},
+                                                                  {Precision::Fp16, "fp16"},
+                                                                  {Precision::Bf16, "bf16"},
+                                                                  {Precision::Bf16x3, "bf16x3"}};
 }  // namespace
 
 std::string to_string(Precision precision) {
@@ -75,10 +78,20 @@ std::optional<Precision> parse_precision(std::string_view text) {
   return std::nullopt;
 }
 
+std::vector<Precision> precisions_of(TargetKind kind) {
+  switch (kind) {
+    case TargetKind::Cpu: return {Precision::Fp32, Precision::Bf16, Precision::Bf16x3};
+    case TargetKind::Cuda: return {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16};
+    case TargetKind::Onnx: return {Precision::Fp32};
+  }
+  throw InternalError("a target without precisions");
+}
+
 ElementType storage_of(Precision precision) {
   switch (precision) {
     case Precision::Fp32:
-    case Precision::Tf32: return ElementType::Float32;
+    case Precision::Tf32:
+    case Precision::Bf16x3: return ElementType::Float32;
     case Precision::Fp16: return ElementType::Float16;
     case Precision::Bf16: return ElementType::BFloat16;
   }

@@ -28,19 +28,32 @@ class StorageChooser {
  private:
   static bool is_library(Role role) { return role == Role::Convolution || role == Role::MatrixProduct; }
 
-  // What is the graph's: inputs, which are not ours to round, outputs, weights as loops of our own read them, what is
-  // no float. And what was seen to leave the range of 16 bits.
+  bool is_for_cuda() const { return cover_.options.target.kind == TargetKind::Cuda; }
+
+  // Matrices that loops of our own multiply by on a CPU: they are bound by reading these.
+  bool is_matrix_of_loops(const ValueCover& value) const {
+    return !is_for_cuda() && value.dims.size() == 2 && !value.uses.empty() &&
+           std::ranges::all_of(value.uses, [&](const Use& use) {
+             const Node& node = cover_.node(use.node);
+             return use.position == 1 && (node.is(OpKind::MatMul) || node.is(OpKind::Gemm)) &&
+                    cover_.nodes[use.node].role == Role::Generated;
+           });
+  }
+
+  // What is the graph's: inputs, which are not ours to round, outputs, weights as other loops of our own read them,
+  // what is no float. And what was seen to leave the range of 16 bits.
   void look_at(uint32_t id) {
     const NodeCover& own = cover_.nodes[id];
-    const bool is_given =
-        own.weight_only || (own.role == Role::Input && !cover_.options.has_free_borders) || own.role == Role::Unplanned;
+    const bool is_matrix = own.weight_only && is_matrix_of_loops(cover_.values[own.first_value]);
+    const bool is_given = (own.weight_only && !is_matrix) ||
+                          (own.role == Role::Input && !cover_.options.has_free_borders) || own.role == Role::Unplanned;
     const Role maker = own.role == Role::Epilogue ? cover_.nodes[own.owner].role : own.role;
     for (size_t o = 0; o < cover_.node(id).outputs.size(); o++) {
       const uint32_t index = own.first_value + static_cast<uint32_t>(o);
       ValueCover& value = cover_.values[index];
       const bool is_end = value.is_output && !cover_.options.has_free_borders;
       const Value key{cover_.graph.nodes()[id], static_cast<int>(o)};
-      is_of_convolution_[index] = maker == Role::Convolution;
+      is_of_convolution_[index] = maker == Role::Convolution && is_for_cuda();
       value.is_kept = cover_.options.target.in_fp32.contains(key_of(key)) && value.element == ElementType::Float32;
       is_wide_[index] = value.element != ElementType::Float32 || is_given || value.is_kept || is_statistic(id, value) ||
                         (is_end && !is_of_convolution_[index]);
@@ -122,9 +135,11 @@ LibraryTypes library_types(const Cover& cover, uint32_t id) {
   const uint32_t end = own.epilogues.empty() ? id : own.epilogues.back().node;
   const ElementType result = cover.values[cover.nodes[end].first_value].stored,
                     graph = cover.of(node.inputs[0]).element;
-  if (own.role == Role::Convolution || graph != ElementType::Float32) return {result, result};
+  const bool is_cuda = cover.options.target.kind == TargetKind::Cuda;
+  const ElementType bias = is_cuda ? result : ElementType::Float32;
+  if ((own.role == Role::Convolution && is_cuda) || graph != ElementType::Float32) return {result, result, bias};
   const bool is_kept = cover.of(node.inputs[0]).is_kept || cover.of(node.inputs[1]).is_kept;
-  return {is_kept ? ElementType::Float32 : storage_of(cover.options.target.precision), result};
+  return {is_kept ? ElementType::Float32 : storage_of(cover.options.target.precision), result, bias};
 }
 
 void choose_storage(Cover& cover) { StorageChooser(cover).run(); }

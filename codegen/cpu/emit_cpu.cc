@@ -241,12 +241,33 @@ std::string description_text(const SizedPlans& plans, const std::vector<std::str
 }
 
 std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels& generated) {
-  std::vector<const char*> names{"model.h",        "gopt_running.h",    "gopt_math.h",        "gopt_memory.h",
-                                 "gopt_post.h",    "gopt_variant.h",    "gopt_general.h",     "gopt_arena.h",
-                                 "gopt_model.cc",  "gopt_activation.h", "gopt_vector.h",      "gopt_planar.h",
-                                 "gopt_planar.cc", "gopt_few_rows.h",   "gopt_rows.h",        "gopt_rows.cc",
-                                 "gopt_dnnl.h",    "gopt_dnnl.cc",      "gopt_convolution.h", "gopt_convolution.cc",
-                                 "CMakeLists.txt", "example.cc"};
+  std::vector<const char*> names{"model.h",
+                                 "gopt_running.h",
+                                 "gopt_math.h",
+                                 "gopt_memory.h",
+                                 "gopt_post.h",
+                                 "gopt_variant.h",
+                                 "gopt_general.h",
+                                 "gopt_arena.h",
+                                 "gopt_model.cc",
+                                 "gopt_activation.h",
+                                 "gopt_vector.h",
+                                 "gopt_planar.h",
+                                 "gopt_planar.cc",
+                                 "gopt_few_rows.h",
+                                 "gopt_rows.h",
+                                 "gopt_rows.cc",
+                                 "gopt_split.h",
+                                 "gopt_split.cc",
+                                 "gopt_dnnl.h",
+                                 "gopt_dnnl.cc",
+                                 "gopt_primitives.h",
+                                 "gopt_convolution.h",
+                                 "gopt_convolution.cc",
+                                 "gopt_convolution_call.cc",
+                                 "gopt_product_call.cc",
+                                 "CMakeLists.txt",
+                                 "example.cc"};
   if (plan.times_kernels) names.push_back("gopt_timing.h");
   if (generated.has_halves()) names.push_back("gopt_half.h");
   if (generated.has_transposes()) names.push_back("gopt_transpose.h");

@@ -38,18 +38,25 @@ std::string post_text(const Activation& activation) {
   throw InternalError("an activation without a kind");
 }
 
+constexpr const char *kInFloats = "  d.arithmetic = Arithmetic::Floats;\n",
+                     *kInParts = "  d.arithmetic = Arithmetic::Split;\n";
+
 // What the runtime is told of the planner's choice (planner/implementations.cc).
 std::string convolution_implementation(const std::string& name) {
   if (name == "direct") return "";
   if (name == "winograd") return "  d.method = Method::Winograd;\n";
   if (name == "channels-last") return "  d.method = Method::ChannelsLast;\n";
   if (name == "planar") return "  d.method = Method::Planar;\n";
+  if (name == "floats") return kInFloats;
+  if (name == "bf16x3") return kInParts;
   throw InternalError("no code for the implementation '" + name + "' of a convolution");
 }
 
 std::string product_implementation(const std::string& name) {
   if (name == "direct") return "";
   if (name == "few-rows") return "  d.few_rows = true;\n";
+  if (name == "floats") return kInFloats;
+  if (name == "bf16x3") return kInParts;
   throw InternalError("no code for the implementation '" + name + "' of a matrix product");
 }
 
@@ -88,6 +95,7 @@ class CallPrinter {
                   ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) +
                   ";\n  d.pads = " + list(ints_or(node_, "pads", std::vector<int64_t>(2 * kernel.size(), 0))) + ";\n";
     if (node_.is(OpKind::AveragePool)) call.create += "  d.average = true;\n";
+    if (is_half(buffer(src).element)) call.create += "  d.element = Element::BFloat16;\n";
     if (int_or(node_, "count_include_pad", 0) != 0) call.create += "  d.counts_padding = true;\n";
     call.create += "  library.add(d, " + fixed(src) + ", " + fixed(dst) + ");\n}\n";
     if (moves(src) || moves(dst))
@@ -127,7 +135,8 @@ class CallPrinter {
   void add_operand(BufferId operand, const Shape& dims) {
     if (moves(operand))
       bind_posts_ += "library.bind_post(" + id_ + ", " + std::to_string(post_count_) + ", " + pointer(operand) + "); ";
-    add_post("{PostKind::Add, 0, 0, " + fixed(operand) + ", " + list(dims) + "}");
+    const std::string element = is_half(buffer(operand).element) ? ", Element::BFloat16" : "";
+    add_post("{PostKind::Add, 0, 0, " + fixed(operand) + ", " + list(dims) + element + "}");
   }
 
   void add_epilogue(const Epilogue& e) {
@@ -178,6 +187,13 @@ class CallPrinter {
     return pads;
   }
 
+  std::string elements_text() const {
+    std::string text;
+    if (is_half(buffer(kernel_.input_buffers[0]).element)) text += "  d.operands = Element::BFloat16;\n";
+    if (is_half(buffer(kernel_.output_buffers[0]).element)) text += "  d.result = Element::BFloat16;\n";
+    return text;
+  }
+
   std::string convolution_text() const {
     const Buffer &x = buffer(kernel_.input_buffers[0]), &w = buffer(kernel_.input_buffers[1]),
                  &y = buffer(kernel_.output_buffers[0]);
@@ -191,7 +207,7 @@ class CallPrinter {
     if (node_.is(OpKind::ConvTranspose)) text += "  d.transposed = true;\n";
     if (locate(plan_, kernel_.input_buffers[1]).place != BufferPlace::Weight) text += "  d.constant_weights = false;\n";
     text += "  d.src_order = " + order(x.layout) + ";\n  d.dst_order = " + order(y.layout) + ";\n";
-    return text + convolution_implementation(kernel_.implementation) + posts_;
+    return text + elements_text() + convolution_implementation(kernel_.implementation) + posts_;
   }
 
   // ---- matrix products: leading axes are rows where the right operand has none of them ----
@@ -248,7 +264,7 @@ class CallPrinter {
     // How many rows there are is known when it runs.
     if (is_constant && is_flat() && !is_transposed && !product_shape()[0].is_constant())
       text += "  d.few_rows = d.src[0] <= kMostRows;\n";
-    return text + product_implementation(kernel_.implementation) + posts_;
+    return text + elements_text() + product_implementation(kernel_.implementation) + posts_;
   }
 
   const Plan& plan_;

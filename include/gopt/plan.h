@@ -17,18 +17,20 @@ namespace gopt {
 
 enum class TargetKind { Cpu, Cuda, Onnx };
 
-// Arithmetic of products and convolutions on CUDA; sums are in fp32 in any case. With 16 bits it is also how weights
-// and what one kernel hands to another are stored where the graph says f32: inputs and outputs are of the graph's
-// types.
+// Arithmetic of products and convolutions; sums are in fp32 in any case. With 16 bits it is also how weights and what
+// one kernel hands to another are stored where the graph says f32: inputs and outputs are of the graph's types.
 enum class Precision {
   Fp32,
-  Tf32,  // operands rounded to 11 bits
-  Fp16,  // operands of 11 bits and a range of 65504
-  Bf16,  // operands of 8 bits
+  Tf32,    // CUDA: operands rounded to 11 bits
+  Fp16,    // CUDA: operands of 11 bits and a range of 65504
+  Bf16,    // operands of 8 bits
+  Bf16x3,  // CPU: operands may be sums of two numbers of 8 bits, of whose products the least is left out
 };
 std::string to_string(Precision precision);                  // as --precision has it
 std::optional<Precision> parse_precision(std::string_view);  // the inverse
 ElementType storage_of(Precision precision);                 // of what the graph says is f32
+// Those that code for a kind of target has, fp32 first.
+std::vector<Precision> precisions_of(TargetKind kind);
 
 // A value of a graph by what computes it: the same in a graph that was read again.
 using ValueKey = std::pair<Hash128, int>;

@@ -31,6 +31,7 @@ double digits_of(Precision precision) {
     case Precision::Tf32: return 5e-3;
     case Precision::Fp16: return 1e-2;
     case Precision::Bf16: return 6e-2;
+    case Precision::Bf16x3: return 2e-5;
   }
   return 0;
 }

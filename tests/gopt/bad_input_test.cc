@@ -123,7 +123,7 @@ const Row kRows[] = {
      "optimize {}/m.onnx -o {}/y.onnx --target cuda --cost analytic --gpu H100", "--cost analytic"},
     {"PrecisionOfTheCpu", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --target cpu --precision tf32",
-     "--precision tf32 is arithmetic of GPUs; --target cpu has fp32 alone"},
+     "--precision tf32: --target cpu has fp32, bf16, bf16x3"},
     {"MissingFile", [](const std::string&) {}, "optimize {}/none.onnx -o {}/y.onnx", "none.onnx"},
     {"Truncated",
      [](const std::string& f) {

@@ -74,6 +74,16 @@ std::string name_of(TargetKind kind) {
   return "";
 }
 
+Status check_precision(const Target& target) {
+  std::vector<std::string> names;
+  for (const Precision precision : precisions_of(target.kind)) {
+    if (precision == target.precision) return Unit{};
+    names.push_back(to_string(precision));
+  }
+  return Error{fmt::format("--precision {}: --target {} has {}", to_string(target.precision), name_of(target.kind),
+                           fmt::join(names, ", "))};
+}
+
 // Parts of plans have a kind before a colon, which no rule or pass has.
 bool is_part_of_plans(const std::string& name) {
   return std::ranges::any_of(std::array{"layout:", "kernel:", "fusion:"},
@@ -179,11 +189,11 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
   app.add_option("--cache", f.cache,
                  "file of measured kernel times (default: gopt/kernel_times under the user's cache folder)");
   app.add_option("--gpu", f.gpu, "part of the name of the GPU whose times in the cache --target cuda plans by");
-  app.add_option(
-         "--precision", f.precision,
-         "of products and convolutions with --target cuda: fp32; tf32, about three decimal digits; fp16 and bf16, "
-         "in which tensors are stored, too")
-      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}))
+  app.add_option("--precision", f.precision,
+                 "of products and convolutions: fp32; bf16, in which tensors are stored, too; with --target cpu "
+                 "bf16x3, sums of "
+                 "two such numbers; with --target cuda tf32, about three decimal digits, and fp16, like bf16")
+      ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16", "bf16x3"}))
       ->capture_default_str();
   app.add_option("--threads", f.threads, "threads of the emitted code")
       ->check(CLI::Range(1, 1024))
@@ -213,9 +223,7 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   DriverOptions d;
   d.target = {target_kind(f.target, default_target), f.threads};
   d.target.precision = parse_precision(f.precision).value();
-  if (d.target.precision != Precision::Fp32 && d.target.kind != TargetKind::Cuda)
-    return Error{"--precision " + f.precision + " is arithmetic of GPUs; --target " + name_of(d.target.kind) +
-                 " has fp32 alone"};
+  GOPT_RETURN_IF_ERROR(check_precision(d.target));
   GOPT_ASSIGN_OR_RETURN(d.target.without, switched_off_parts(f.disable, d.target.kind));
   const bool is_onnx = d.target.kind == TargetKind::Onnx;
   GOPT_ASSIGN_OR_RETURN(d.search, search_options(f));

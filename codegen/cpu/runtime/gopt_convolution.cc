@@ -1,8 +1,11 @@
 #include "gopt_convolution.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <string>
+
+#include "gopt_split.h"
 
 namespace gopt_runtime {
 namespace {
@@ -73,7 +76,7 @@ dnnl::convolution_forward::primitive_desc describe(const dnnl::engine& engine, d
     after.push_back((c.dst[2 + d] - 1) * c.strides[d] + (c.weights[2 + d] - 1) * c.dilations[d] + 1 - c.src[2 + d] -
                     c.pads[d]);
   }
-  const memory::desc any(weight_dims(c, form), kFloat, Tag::any);
+  const memory::desc any(weight_dims(c, form), type_of(c.operands), Tag::any);
   const memory::desc bias_desc = bias ? memory::desc({form.groups * form.out}, kFloat, Tag::x) : memory::desc();
   const dnnl::primitive_attr attr = post_attributes(c.posts, made.dst);
 #if DNNL_VERSION_MAJOR >= 3
@@ -99,9 +102,10 @@ MadeConvolution make_form(const dnnl::engine& engine, const Convolution& c, cons
   made.dst_dims = c.dst;
   made.src_dims[1] = form.groups * form.in;
   made.dst_dims[1] = form.groups * form.out;
-  made.src = image_desc(made.src_dims, src);
-  made.dst = image_desc(made.dst_dims, dst);
-  made.weights = memory::desc(weight_dims(c, form), kFloat, weight_tag(form.groups > 1, c.pads.size()));
+  made.src = image_desc(made.src_dims, src, c.operands);
+  made.dst = image_desc(made.dst_dims, dst, c.result);
+  made.weight_dims = weight_dims(c, form);
+  made.weights = memory::desc(made.weight_dims, kFloat, weight_tag(form.groups > 1, c.pads.size()));
   made.pd = describe(engine, algorithm, c, form, made, bias);
   return made;
 }
@@ -141,8 +145,10 @@ double product(const std::vector<int64_t>& extents, size_t first) {
 
 }  // namespace
 
-memory::desc image_desc(const std::vector<int64_t>& dims, Order order) {
-  return {memory::dims(dims.begin(), dims.end()), kFloat, image_tag(order, dims.size() - 2)};
+memory::data_type type_of(Element element) { return element == Element::Float ? kFloat : memory::data_type::bf16; }
+
+memory::desc image_desc(const std::vector<int64_t>& dims, Order order, Element element) {
+  return {memory::dims(dims.begin(), dims.end()), type_of(element), image_tag(order, dims.size() - 2)};
 }
 
 dnnl::primitive_attr post_attributes(const std::vector<Post>& posts, const memory::desc& dst) {
@@ -151,7 +157,7 @@ dnnl::primitive_attr post_attributes(const std::vector<Post>& posts, const memor
     if (post.kind == PostKind::Sum) {
       ops.append_sum(1.0f);
     } else if (post.kind == PostKind::Add) {
-      ops.append_binary(dnnl::algorithm::binary_add, post.dims.empty() ? dst : dense_desc(post.dims));
+      ops.append_binary(dnnl::algorithm::binary_add, post.dims.empty() ? dst : dense_desc(post.dims, post.element));
     } else {
 #if DNNL_VERSION_MAJOR >= 3
       ops.append_eltwise(algorithm_of(post.kind), post.alpha, post.beta);
@@ -166,13 +172,46 @@ dnnl::primitive_attr post_attributes(const std::vector<Post>& posts, const memor
   return attr;
 }
 
-memory::desc dense_desc(const std::vector<int64_t>& dims) {
+memory::desc dense_desc(const std::vector<int64_t>& dims, Element element) {
   memory::dims strides(dims.size(), 1);
   for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
-  return {memory::dims(dims.begin(), dims.end()), kFloat, strides};
+  return {memory::dims(dims.begin(), dims.end()), type_of(element), strides};
 }
 
 Form own_form(const Convolution& c) { return {c.groups, c.src[1] / c.groups, c.dst[1] / c.groups}; }
+
+Convolution in_floats(Convolution c) {
+  c.operands = c.result = Element::Float;
+  return c;
+}
+
+Convolution in_parts(Convolution c) {
+  const int64_t in = c.src[1] / c.groups, filled = c.src_order == Order::Blocked16 ? rounded(in) : in;
+  c.weights[1] = 3 * filled;
+  c.src[1] = c.groups * c.weights[1];
+  c.operands = Element::BFloat16;
+  return c;
+}
+
+std::vector<float> weights_in_parts(const Convolution& c, const float* weights) {
+  const int64_t in = c.weights[1], filled = in_parts(c).weights[1] / 3, out = c.dst[1];
+  const auto taps = static_cast<int64_t>(product(c.weights, 2));
+  if (filled == in) return split(Side::Right, weights, out, in * taps);
+  std::vector<float> padded(static_cast<size_t>(out * filled * taps), 0.0f);
+  for (int64_t o = 0; o < out; o++)
+    std::copy(weights + o * in * taps, weights + (o + 1) * in * taps, padded.begin() + o * filled * taps);
+  return split(Side::Right, padded.data(), out, filled * taps);
+}
+
+std::vector<float> widened(Element element, const void* stored, size_t count) {
+  if (element == Element::Float) return {};
+  std::vector<float> floats(count);
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t*>(stored)[i]) << 16;
+    std::memcpy(&floats[i], &bits, sizeof bits);
+  }
+  return floats;
+}
 
 std::optional<MadeConvolution> make_convolution(const dnnl::engine& engine, const Convolution& c, Order src, Order dst,
                                                 bool bias, bool winograd) {

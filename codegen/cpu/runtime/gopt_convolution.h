@@ -19,11 +19,14 @@ struct MadeConvolution {
   Form form;
   dnnl::convolution_forward::primitive_desc pd;
   std::vector<int64_t> src_dims, dst_dims;
-  dnnl::memory::desc src, dst, weights;  // weights: as `form_weights` gives them
+  dnnl::memory::dims weight_dims;
+  dnnl::memory::desc src, dst, weights;  // weights: as `form_weights` gives them, floats
 };
 
-dnnl::memory::desc image_desc(const std::vector<int64_t>& dims, Order order);
-dnnl::memory::desc dense_desc(const std::vector<int64_t>& dims);  // row-major
+dnnl::memory::data_type type_of(Element element);
+dnnl::memory::desc image_desc(const std::vector<int64_t>& dims, Order order, Element element = Element::Float);
+// Row-major.
+dnnl::memory::desc dense_desc(const std::vector<int64_t>& dims, Element element = Element::Float);
 dnnl::primitive_attr post_attributes(const std::vector<Post>& posts, const dnnl::memory::desc& dst);
 
 // On tensors in these orders, by code that is not reference code; nothing where there is none.
@@ -32,6 +35,12 @@ std::optional<MadeConvolution> make_convolution(const dnnl::engine& engine, cons
 // The weights of a form, zeros where it has more channels; empty where it is the convolution's own.
 std::vector<float> form_weights(const Convolution& c, const Form& form, const float* weights);
 Form own_form(const Convolution& c);
+Convolution in_floats(Convolution c);
+// The same over three times the channels of each group, blocks of them filled; its weights, whose parts lie so.
+Convolution in_parts(Convolution c);
+std::vector<float> weights_in_parts(const Convolution& c, const float* weights);
+// Stored elements as floats; empty where they are.
+std::vector<float> widened(Element element, const void* stored, size_t count);
 inline bool operator==(const Form& a, const Form& b) { return a.groups == b.groups && a.in == b.in && a.out == b.out; }
 
 PlanarShape planar_shape(const Convolution& c);

@@ -18,6 +18,11 @@ enum class Order { Plain, Blocked16, ChannelsLast };
 // where they lie otherwise.
 enum class Method { Direct, Winograd, ChannelsLast, Planar };
 
+// What products are computed in. Own: as the operands are, of bfloat16 where oneDNN has fast code for these on the
+// processor, else as Floats. Floats: operands and result are converted where they are of another type. Split: floats
+// as sums of two bfloat16 (gopt_split.h), where there is fast code for these, else as Own.
+enum class Arithmetic { Own, Floats, Split };
+
 struct Convolution {
   std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, axes...], one to three axes
   int64_t groups = 1;
@@ -26,6 +31,8 @@ struct Convolution {
   bool constant_weights = true;                   // they are there when the primitive is added, and stay
   Order src_order = Order::Plain, dst_order = Order::Plain;
   Method method = Method::Direct;
+  Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
+  Arithmetic arithmetic = Arithmetic::Own;
   std::vector<Post> posts;
 };
 
@@ -35,13 +42,17 @@ struct Pooling {
   std::vector<int64_t> kernel, strides, dilations, pads;  // of one to three axes; pads before, then after
   bool average = false;                                   // else the greatest element
   bool counts_padding = false;
+  Element element = Element::Float;
 };
 
 struct MatrixProduct {
   std::vector<int64_t> src, weights, dst;  // extents of one rank, products over the last two axes
   std::vector<int64_t> src_strides, weight_strides;
   bool constant_weights = false;  // to be reordered once
-  bool few_rows = false;  // in loops of our own: two axes, constant weights, dense src of at most kMostRows rows
+  bool few_rows =
+      false;  // in loops of our own: two axes, constant weights, dense src of at most kMostRows rows, floats
+  Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
+  Arithmetic arithmetic = Arithmetic::Own;
   std::vector<Post> posts;
 };
 
@@ -73,11 +84,12 @@ class Library {
   void bind_post(size_t primitive, int post, const void* operand);
   void run(size_t primitive);
 
+  struct State;  // gopt_primitives.h
+
  private:
   void add_few_rows(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
                     int own_threads);
 
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -1,5 +1,6 @@
 // Numbers of 16 bits in memory: kernels compute with floats, and round what they store to the nearest, halves to even.
-// IEEE's half has 11 significant bits, bfloat16 the upper half of a float.
+// IEEE's half has 11 significant bits, bfloat16 the upper half of a float. Assignments are of their bits: loops with
+// assignments of whole structures are not vectorized.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,11 @@ struct gopt_half {
   uint16_t bits;
 
   gopt_half() = default;
+  gopt_half(const gopt_half&) = default;
+  gopt_half& operator=(const gopt_half& other) {
+    bits = other.bits;
+    return *this;
+  }
   explicit gopt_half(float value) {
     const uint32_t given = gopt_bits_of(value), size = given & 0x7fffffffu;
     // Below 2^-14 the sum with 0.5 leaves just the bits that a half has there.
@@ -54,6 +60,11 @@ struct gopt_bfloat16 {
   uint16_t bits;
 
   gopt_bfloat16() = default;
+  gopt_bfloat16(const gopt_bfloat16&) = default;
+  gopt_bfloat16& operator=(const gopt_bfloat16& other) {
+    bits = other.bits;
+    return *this;
+  }
   explicit gopt_bfloat16(float value) {
     const uint32_t given = gopt_bits_of(value);
     const uint32_t rounded = given + 0x7fffu + ((given >> 16) & 1u);

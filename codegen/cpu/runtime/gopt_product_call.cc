@@ -1,0 +1,173 @@
+// Products of matrices by oneDNN, and by loops of our own where they have few rows.
+#include <string>
+
+#include "gopt_primitives.h"
+
+namespace gopt_runtime {
+namespace {
+
+memory::dims dense_strides(const std::vector<int64_t>& dims) {
+  memory::dims strides(dims.size(), 1);
+  for (size_t d = dims.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * dims[d + 1];
+  return strides;
+}
+
+MatrixProduct in_floats(MatrixProduct m) {
+  if (m.operands != Element::Float) m.src_strides = dense_strides(m.src);
+  if (m.operands != Element::Float && !m.constant_weights) m.weight_strides = dense_strides(m.weights);
+  m.operands = m.result = Element::Float;
+  return m;
+}
+
+// The same over three times the depth: operands whose parts lie one after another.
+MatrixProduct in_parts(MatrixProduct m) {
+  m.src.back() *= 3;
+  m.weights[m.weights.size() - 2] *= 3;
+  m.src_strides = dense_strides(m.src);
+  m.weight_strides = dense_strides(m.weights);
+  m.operands = Element::BFloat16;
+  return m;
+}
+
+using Made = dnnl::matmul::primitive_desc;
+
+memory::desc bias_desc(const MatrixProduct& m, bool bias) {
+  if (!bias) return {};
+  std::vector<int64_t> dims(m.dst.size(), 1);
+  dims.back() = m.dst.back();
+  return dense_desc(dims);
+}
+
+// Errors: dnnl::error where there is no code at all.
+Made describe(const dnnl::engine& engine, const MatrixProduct& m, bool bias) {
+  const memory::desc src(dims_of(m.src), type_of(m.operands), dims_of(m.src_strides)),
+      dst = dense_desc(m.dst, m.result), added = bias_desc(m, bias);
+  const memory::desc weights = m.constant_weights
+                                   ? memory::desc(dims_of(m.weights), type_of(m.operands), Tag::any)
+                                   : memory::desc(dims_of(m.weights), type_of(m.operands), dims_of(m.weight_strides));
+  const dnnl::primitive_attr attr = post_attributes(m.posts, dst);
+#if DNNL_VERSION_MAJOR >= 3
+  return Made(engine, src, weights, added, dst, attr);
+#else
+  const dnnl::matmul::desc d =
+      bias ? dnnl::matmul::desc(src, weights, added, dst) : dnnl::matmul::desc(src, weights, dst);
+  return Made(d, attr, engine);
+#endif
+}
+
+// Of bfloat16: nothing where there is reference code alone, or none.
+std::optional<Made> fast(const dnnl::engine& engine, const MatrixProduct& m, bool bias) {
+  try {
+    Made made = describe(engine, m, bias);
+    const std::string name = made.impl_info_str();
+    return name.compare(0, 3, "ref") == 0 ? std::nullopt : std::optional(std::move(made));
+  } catch (const dnnl::error&) {
+    return std::nullopt;  // not on this processor
+  }
+}
+
+// Weights as floats, row by row, where they are to be split.
+std::vector<float> dense_weights(const MatrixProduct& m, const float* weights) {
+  const int64_t depth = m.weights[m.weights.size() - 2], columns = m.weights.back();
+  const int64_t row = m.weight_strides[m.weights.size() - 2], column = m.weight_strides.back();
+  const auto matrices = static_cast<int64_t>(elements(m.weights)) / (depth * columns);
+  std::vector<float> dense;
+  dense.reserve(static_cast<size_t>(matrices * depth * columns));
+  for (int64_t matrix = 0; matrix < matrices; matrix++)
+    for (int64_t k = 0; k < depth; k++)
+      for (int64_t i = 0; i < columns; i++) dense.push_back(weights[matrix * depth * columns + k * row + i * column]);
+  return dense;
+}
+
+class ProductAdder {
+ public:
+  ProductAdder(Library::State& state, const MatrixProduct& m, int threads) : s_(state), m_(m), p_(threads) {}
+
+  // `computed` is the product in the arithmetic of `made`.
+  void add(const MatrixProduct& computed, const Made& made, const void* src, const void* weights, const void* bias,
+           void* dst) {
+    const bool is_in_parts = computed.src.back() != m_.src.back();
+    const memory::desc given(dims_of(m_.src), type_of(m_.operands), dims_of(m_.src_strides));
+    const memory::desc wanted(dims_of(computed.src), type_of(computed.operands), dims_of(computed.src_strides));
+    const memory own = s_.view(p_.src, given, src);
+    const auto rows = static_cast<int64_t>(elements(m_.src)) / m_.src.back();
+    const memory from =
+        is_in_parts ? s_.split_before(p_, Side::Left, own, wanted, rows) : s_.converted(p_, own, wanted);
+    const memory::desc result = dense_desc(m_.dst, m_.result), computed_result = dense_desc(m_.dst, computed.result);
+    const auto added = s_.operands(p_, m_.posts, result, computed_result);
+    const memory to = s_.destination(p_, s_.view(p_.dst, result, dst), computed_result, m_.posts);
+    const memory by =
+        m_.constant_weights ? packed(made, is_in_parts, weights) : converted_weights(computed, is_in_parts, weights);
+    p_.before.push_back(
+        s_.call(p_, dnnl::matmul(made), made, from, by, bias ? s_.at(bias_desc(m_, true), bias) : memory(), to, added));
+    s_.primitives.push_back(std::move(p_));
+  }
+
+ private:
+  memory packed(const Made& made, bool is_in_parts, const void* weights) {
+    const memory::desc given(dims_of(m_.weights), type_of(m_.operands), dims_of(m_.weight_strides));
+    return s_.packed_as(weights, given, made.weights_desc(), 0, [&](memory& to) {
+      if (!is_in_parts) return s_.reorder_now(s_.at(given, weights), to);
+      const int64_t matrix = m_.weights[m_.weights.size() - 2] * m_.weights.back();
+      const std::vector<float> dense = dense_weights(m_, static_cast<const float*>(weights));
+      const std::vector<float> parts =
+          split(Side::Right, dense.data(), static_cast<int64_t>(dense.size()) / matrix, matrix);
+      s_.reorder_now(s_.at(dense_desc(in_parts(m_).weights), parts.data()), to);
+    });
+  }
+
+  memory converted_weights(const MatrixProduct& computed, bool is_in_parts, const void* weights) {
+    const memory::desc given(dims_of(m_.weights), type_of(m_.operands), dims_of(m_.weight_strides)),
+        wanted(dims_of(computed.weights), type_of(computed.operands), dims_of(computed.weight_strides));
+    const memory own = s_.view(p_.weights, given, weights);
+    const int64_t matrix = m_.weights[m_.weights.size() - 2] * m_.weights.back();
+    return is_in_parts
+               ? s_.split_before(p_, Side::Right, own, wanted, static_cast<int64_t>(elements(m_.weights)) / matrix)
+               : s_.converted(p_, own, wanted);
+  }
+
+  Library::State& s_;
+  const MatrixProduct& m_;
+  Primitive p_;
+};
+
+}  // namespace
+
+void Library::add(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst) {
+  State& s = *state_;
+  if (elements(m.dst) == 0) return s.add_empty();
+  if (m.src.back() == 0) throw std::runtime_error("a product of matrices without columns");
+  const int threads = s.threads_for(elements(m.dst) * static_cast<double>(m.src.back()),
+                                    elements(m.src) + elements(m.weights) + elements(m.dst));
+  if (m.few_rows) return add_few_rows(m, src, weights, bias, dst, threads);
+  const ThreadScope scope(threads, s.threads);
+  ProductAdder adder(s, m, threads);
+  std::vector<MatrixProduct> ways;  // of bfloat16, the one that is asked for first
+  if (m.arithmetic == Arithmetic::Split) ways.push_back(in_parts(m));
+  if (m.arithmetic != Arithmetic::Floats && m.operands != Element::Float) ways.push_back(m);
+  for (const MatrixProduct& way : ways)
+    if (const auto made = fast(s.engine, way, bias != nullptr)) return adder.add(way, *made, src, weights, bias, dst);
+  const MatrixProduct floats = in_floats(m);
+  adder.add(floats, describe(s.engine, floats, bias != nullptr), src, weights, bias, dst);
+}
+
+void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* weights, const void* bias, void* dst,
+                           int own_threads) {
+  State& s = *state_;
+  Primitive p(own_threads);
+  RowsCall own{RowsProduct(m.src[0], m.src[1], m.dst[1], m.posts, own_threads), {}, {}, {}, {}, {}};
+  own.src = s.view(p.src, dense_desc(m.src), src);
+  own.dst = s.view(p.dst, dense_desc(m.dst), dst);
+  own.posts = s.operands(p, m.posts, dense_desc(m.dst), dense_desc(m.dst));
+  const memory::desc given(dims_of(m.weights), kFloat, dims_of(m.weight_strides));
+  own.packed = s.packed_as(weights, given, State::floats(own.product.packed_floats()), own.product.panel_columns(),
+                           [&](memory& to) {
+                             own.product.pack(static_cast<const float*>(weights), m.weight_strides[0],
+                                              m.weight_strides[1], static_cast<float*>(to.get_data_handle()));
+                           });
+  if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
+  p.rows = std::make_unique<RowsCall>(std::move(own));
+  s.primitives.push_back(std::move(p));
+}
+
+}  // namespace gopt_runtime
