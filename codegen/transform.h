@@ -1,5 +1,4 @@
-// Rewriting of element expressions before they are printed: simplification under the ranges of loops, strides of reads,
-// merging of loops that walk memory together, and boxes in which guards are decided.
+// Rewriting of element expressions before they are printed: simplification under the ranges of loops, strides of reads.
 #pragma once
 
 #include <functional>
@@ -42,16 +41,9 @@ std::optional<int64_t> coefficient(const Index& index, AtomId symbol);
 bool depends_on(const Index& index, AtomId symbol);
 
 // Every index of an expression: offsets of reads, sizes and guards (also those of reductions).
+void for_each_index(const Cond& cond, const std::function<void(const Index&)>& visit);
 void for_each_index(const Expr& e, const std::function<void(const Index&)>& visit);
 // Every read outside nested reductions that do not depend on the symbol.
 void for_each_read(const Expr& e, const std::function<void(const Expr&)>& visit);
-
-// Splits loops where a floor division asks for it (what is left over is a body of its own), and merges neighbouring
-// loops and binders that every index walks as one.
-std::vector<KernelBody> reshape_loops(const KernelBody& body);
-
-// The body on parts of its range, in each of which the guards outside reductions are decided, as far as that takes few
-// parts.
-std::vector<KernelBody> split_into_boxes(const KernelBody& body);
 
 }  // namespace gopt::codegen

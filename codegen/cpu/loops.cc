@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "../reshape.h"
 #include "../sizes.h"
 #include "../writer.h"
 #include "transposition.h"

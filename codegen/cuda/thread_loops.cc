@@ -4,6 +4,7 @@
 #include <set>
 
 #include "../cpu/loops.h"
+#include "../reshape.h"
 #include "../transform.h"
 #include "../writer.h"
 
