@@ -33,6 +33,13 @@ KINDS = {
     "no epilogues": [*PLAIN, "--disable", "fusion:epilogues"],
     "no inlining": [*PLAIN, "--disable", "fusion:inlining"],
     "fused by rule": [*PLAIN, "--disable", "fusion:by-cost"],
+    "no fusion": [*PLAIN, "--disable", "fusion:epilogues", "fusion:inlining"],
+    "no blocks nor epilogues": [*PLAIN, "--disable", "layout:blocked", "fusion:epilogues"],
+    "no blocks nor fusion": [*PLAIN, "--disable", "layout:blocked", "fusion:epilogues", "fusion:inlining"],
+    "no layouts nor epilogues": [*PLAIN, "--disable", "layout:blocked", "layout:channels-last", "fusion:epilogues"],
+    "no layouts nor inlining": [*PLAIN, "--disable", "layout:blocked", "layout:channels-last", "fusion:inlining"],
+    "no layouts nor winograd": [*PLAIN, "--disable", "layout:blocked", "layout:channels-last", "kernel:winograd"],
+    "no direct": [*PLAIN, "--disable", "kernel:direct"],
 }
 TIMINGS = 8  # runs of gopt at most until nothing is left to be timed: each spends a minute
 
