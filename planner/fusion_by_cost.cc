@@ -89,7 +89,7 @@ class FusionByCost {
           changes = true;
         }
     }
-    if (ways.size() > drafted_.cover.ways.size()) keep_cheaper(draft_with(std::move(ways)));
+    if (ways.size() > drafted_.cover.ways.size()) keep_cheaper(draft_with(ways), ways);
     for (auto& [node, priced] : choices_) {
       priced.is_taken = drafted_.cover.ways.contains(node);
       drafted_.choices.push_back(priced);
@@ -212,8 +212,15 @@ class FusionByCost {
     return other;
   }
 
-  void keep_cheaper(Drafted other) {
-    if (other.plan.estimated_ms < drafted_.plan.estimated_ms) drafted_ = std::move(other);
+  // Else the cover is again what the plan is of.
+  void keep_cheaper(Drafted other, const Ways& ways) {
+    if (other.plan.estimated_ms < drafted_.plan.estimated_ms) {
+      drafted_ = std::move(other);
+      return;
+    }
+    for (const auto& [node, way] : ways)
+      if (way != FusionWay::Apart)
+        drafted_.cover.nodes[node].role = way == FusionWay::Inside ? Role::Generated : Role::Inlined;
   }
 
   void note(const PricedChoice& choice) { choices_[choice.choice.node] = choice; }
