@@ -36,6 +36,23 @@ std::vector<char> rearranged(const Tensor& tensor, const Layout& layout) {
   return result;
 }
 
+// In blocks of channels, the last filled with zeros.
+std::vector<char> in_blocks(const Tensor& tensor, int64_t lanes) {
+  const std::vector<int64_t>& dims = tensor.dims();
+  const int64_t channels = dims[1], blocks = (channels + lanes - 1) / lanes,
+                positions = element_count(std::span(dims).subspan(2));
+  const size_t size = size_bytes(tensor.type());
+  std::vector<char> result(static_cast<size_t>(dims[0] * blocks * positions * lanes) * size);
+  const char* from = reinterpret_cast<const char*>(tensor.bytes().data());
+  for (int64_t image = 0; image < dims[0]; image++)
+    for (int64_t c = 0; c < channels; c++)
+      for (int64_t p = 0; p < positions; p++, from += size) {
+        const int64_t block = image * blocks + c / lanes;
+        std::memcpy(&result[static_cast<size_t>((block * positions + p) * lanes + c % lanes) * size], from, size);
+      }
+  return result;
+}
+
 // Rounded to the nearest; what is finite stays finite.
 Tensor narrowed(const Tensor& tensor, ElementType type) {
   constexpr double kLargestHalf = 65504;
@@ -54,11 +71,16 @@ Status with_weight(const Buffer& buffer, const std::function<void(std::span<cons
   GOPT_ASSIGN_OR_RETURN(Tensor tensor,
                         evaluate_constant(buffer.value).with_context("weight `" + buffer.value.node->name + "`"));
   if (tensor.type() != buffer.element) tensor = narrowed(tensor, buffer.element);
-  GOPT_CHECK(static_cast<int64_t>(tensor.bytes().size()) == buffer.size_bytes, "a weight's size is its buffer's");
+  const auto give = [&](std::span<const char> bytes) {
+    GOPT_CHECK(static_cast<int64_t>(bytes.size()) == buffer.size_bytes, "a weight's size is its buffer's");
+    use(bytes);
+  };
   if (buffer.layout.is_plain())
-    use({reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()});
+    give({reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size()});
+  else if (buffer.layout.is_blocked())
+    give(in_blocks(tensor, buffer.layout.lanes()));
   else
-    use(rearranged(tensor, buffer.layout));
+    give(rearranged(tensor, buffer.layout));
   return Unit{};
 }
 

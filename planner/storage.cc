@@ -30,6 +30,16 @@ class StorageChooser {
 
   bool is_for_cuda() const { return cover_.options.target.kind == TargetKind::Cuda; }
 
+  bool is_residual(const ValueCover& value) const {
+    return std::ranges::any_of(value.uses, [&](const Use& use) {
+      const NodeCover& user = cover_.nodes[use.node];
+      if (user.role != Role::Epilogue || cover_.nodes[user.owner].role != Role::MatrixProduct) return false;
+      return std::ranges::any_of(cover_.nodes[user.owner].epilogues, [&](const EpilogueStep& step) {
+        return step.node == use.node && step.operand == use.position;
+      });
+    });
+  }
+
   // Matrices that loops of our own multiply by on a CPU: they are bound by reading these.
   bool is_matrix_of_loops(const ValueCover& value) const {
     return !is_for_cuda() && value.dims.size() == 2 && !value.uses.empty() &&
@@ -41,7 +51,9 @@ class StorageChooser {
   }
 
   // What is the graph's: inputs, which are not ours to round, outputs, weights as other loops of our own read them,
-  // what is no float. And what was seen to leave the range of 16 bits.
+  // what is no float. What was seen to leave the range of 16 bits. On a CPU also products that loops of ours alone
+  // read, scores and sums before a normalization, since oneDNN stores floats as fast, and what is added to products: in
+  // such a stream errors add up.
   void look_at(uint32_t id) {
     const NodeCover& own = cover_.nodes[id];
     const bool is_matrix = own.weight_only && is_matrix_of_loops(cover_.values[own.first_value]);
@@ -55,8 +67,10 @@ class StorageChooser {
       const Value key{cover_.graph.nodes()[id], static_cast<int>(o)};
       is_of_convolution_[index] = maker == Role::Convolution && is_for_cuda();
       value.is_kept = cover_.options.target.in_fp32.contains(key_of(key)) && value.element == ElementType::Float32;
-      is_wide_[index] = value.element != ElementType::Float32 || is_given || value.is_kept || is_statistic(id, value) ||
-                        (is_end && !is_of_convolution_[index]);
+      is_wide_[index] =
+          value.element != ElementType::Float32 || is_given || value.is_kept || is_statistic(id, value) ||
+          (is_end && !is_of_convolution_[index]) ||
+          (!is_for_cuda() && ((maker == Role::MatrixProduct && !feeds_library(value)) || is_residual(value)));
     }
   }
 

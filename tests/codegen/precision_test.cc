@@ -87,6 +87,16 @@ TEST(PrecisionOfGraphs, AgreesWithTheInterpreter) {
         ADD_FAILURE() << to_string(precision) << ": " << line;
 }
 
+// What is added to images lies as they do, in blocks that are not filled, too: weights are written so.
+TEST(PrecisionOfGraphs, ConstantsAreAddedInAnyLayout) {
+  const BatchCase added = make_case("added",
+                                    "input x : f32[1,16,5,7]\ninput w1 : f32[24,16,3,3]\ninput w2 : f32[1,24,5,7]\n"
+                                    "a = Conv(x, w1) {pads=[1,1,1,1]}\nb = Add(a, w2)\nc = Relu(b)\noutput y = c",
+                                    23);
+  for (const bool plain : {false, true})
+    EXPECT_EQ(run_batch({added}, plain, target_in(Precision::Bf16)), std::vector<std::string>{});
+}
+
 // A product of rows of one size each, by weights as large as they say, and a convolution of them.
 std::vector<BatchCase> scaled_cases(double rows, double weights) {
   std::vector<BatchCase> cases;

@@ -9,9 +9,10 @@
 namespace gopt {
 namespace {
 
-Result<Plan> plan_in(const Graph& graph, Precision precision, std::set<ValueKey> in_fp32 = {}) {
+Result<Plan> plan_in(const Graph& graph, Precision precision, std::set<ValueKey> in_fp32 = {},
+                     TargetKind kind = TargetKind::Cuda) {
   auto costs = analytic_kernel_costs({});
-  const Target target{.kind = TargetKind::Cuda, .precision = precision, .in_fp32 = std::move(in_fp32)};
+  const Target target{.kind = kind, .precision = precision, .in_fp32 = std::move(in_fp32)};
   GOPT_ASSIGN_OR_RETURN(Plan plan, make_plan(graph, target, *costs));
   GOPT_RETURN_IF_ERROR(check_plan(plan));
   return plan;
@@ -151,9 +152,48 @@ TEST(Storage, AnalyticCostsKnowBytesAndPeak) {
   }
 }
 
+struct CpuRow {
+  const char *name, *text, *expected;
+  Precision precision = Precision::Bf16;
+};
+std::ostream& operator<<(std::ostream& os, const CpuRow& row) { return os << row.name; }
+
+class CpuStorageTest : public testing::TestWithParam<CpuRow> {};
+TEST_P(CpuStorageTest, IsOf16BitsWhereProductsReadIt) {
+  const auto plan = plan_in(graph_with_weights(GetParam().text), GetParam().precision, {}, TargetKind::Cpu);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(storage_text(*plan), GetParam().expected);
+}
+
+const CpuRow kCpuRows[] = {
+    {"ProductsHandHalvesOnAndHaveBiasesOfFloats",
+     "input x : f32[9,16]\ninput w : f32[16,32]\ninput w2 : f32[32]\ninput w3 : f32[32,8]\na = MatMul(x, w)\n"
+     "b = Add(a, w2)\nc = MatMul(b, w3)\noutput y = c",
+     "x:f32 > x:bf16; x:bf16 w:bf16 w2:f32 > b:bf16; b:bf16 w3:bf16 > c:f32"},
+    {"ScoresStayFloats",
+     "input x : f32[9,16]\ninput w : f32[16,32]\ninput w3 : f32[32,8]\na = MatMul(x, w)\nb = Softmax(a) {axis=-1}\n"
+     "c = MatMul(b, w3)\noutput y = c",
+     "x:f32 > x:bf16; x:bf16 w:bf16 > a:f32; a:f32 > b:bf16; b:bf16 w3:bf16 > c:f32"},
+    {"WhatIsAddedToProductsStaysFloats",
+     "input x : f32[9,16]\ninput w : f32[16,16]\na = Exp(x)\nb = MatMul(a, w)\nc = Add(b, a)\nd = Tanh(c)\noutput y = "
+     "d",
+     "x:f32 > a:f32; a:f32 > a:bf16; a:bf16 w:bf16 a:f32 > d:f32"},
+    {"ConvolutionsWriteOutputs",
+     "input x : f32[1,8,6,6]\ninput w : f32[16,8,3,3]\na = Conv(x, w)\nb = Relu(a)\noutput y = b",
+     "x:f32 > x:bf16; x:bf16 w:bf16 > b:f32"},
+    {"MatricesOfLoopsAreHalves", "input x : f32[1,64]\ninput w : f32[64,32]\nb = MatMul(x, w)\noutput y = b",
+     "x:f32 w:bf16 > b:f32"},
+    {"PartsAreOfFloats",
+     "input x : f32[9,16]\ninput w : f32[16,32]\ninput w3 : f32[32,8]\na = MatMul(x, w)\nc = MatMul(a, w3)\noutput y = "
+     "c",
+     "x:f32 w:f32 > a:f32; a:f32 w3:f32 > c:f32", Precision::Bf16x3},
+};
+INSTANTIATE_TEST_SUITE_P(Rows, CpuStorageTest, testing::ValuesIn(kCpuRows),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 TEST(Storage, PrecisionsHaveNames) {
-  for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16})
-    EXPECT_EQ(parse_precision(to_string(precision)), precision);
+  for (const TargetKind kind : {TargetKind::Cpu, TargetKind::Cuda, TargetKind::Onnx})
+    for (const Precision precision : precisions_of(kind)) EXPECT_EQ(parse_precision(to_string(precision)), precision);
   EXPECT_FALSE(parse_precision("fp8"));
 }
 
