@@ -4,8 +4,8 @@
 #include "check.h"
 #include "code_timing.h"
 #include "judge.h"
-#include "machine_speed.h"
 #include "machine.h"
+#include "machine_speed.h"
 #include "onnx_target.h"
 #include "searches.h"
 
