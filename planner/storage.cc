@@ -70,7 +70,7 @@ class StorageChooser {
       is_wide_[index] =
           value.element != ElementType::Float32 || is_given || value.is_kept || is_statistic(id, value) ||
           (is_end && !is_of_convolution_[index]) ||
-          (!is_for_cuda() && ((maker == Role::MatrixProduct && !feeds_library(value)) || is_residual(value)));
+          (!is_for_cuda() && ((maker == Role::MatrixProduct && !feeds_library(value, true)) || is_residual(value)));
     }
   }
 
@@ -81,11 +81,14 @@ class StorageChooser {
     if (cover_.nodes[id].role != Role::Generated || !work_of(node).reduces || !node.inputs[0]) return false;
     return cover_.of(node.inputs[0]).count() >= kMany * value.count() && !feeds_library(value);
   }
-  bool feeds_library(const ValueCover& value) const {
+  // Through other shapes of it, and, where moves count, through what only moves it.
+  bool feeds_library(const ValueCover& value, bool through_moves = false) const {
     return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
       if (is_library(cover_.nodes[use.node].role) || cover_.nodes[use.node].role == Role::Epilogue) return true;
-      return work_of(cover_.node(use.node)).keeps_order &&
-             feeds_library(cover_.values[cover_.nodes[use.node].first_value]);
+      const Node& node = cover_.node(use.node);
+      const bool is_moved = through_moves && op_info(node.op).has(kDataMovement);
+      return (is_moved || work_of(node).keeps_order) &&
+             feeds_library(cover_.values[cover_.nodes[use.node].first_value], through_moves);
     });
   }
 

@@ -12,12 +12,14 @@ constexpr int64_t kRows = 64;   // that are read at once
 
 bool is_long(const Loop& loop) { return loop.extent().as_constant().value_or(0) >= kFewest; }
 
+bool is_turned_over(ElementType type) { return type == ElementType::Float32 || type == ElementType::BFloat16; }
+
 // The loop along which what is read lies together, if what is written does along the last one and nothing else is done.
 std::optional<size_t> loop_across(const KernelBody& body) {
   const Expr& value = body.value;
   if (value->kind != ExprKind::Read || body.loops.size() < 2 || !is_long(body.loops.back())) return std::nullopt;
-  if (body.output != ElementType::Float32 || body.narrows) return std::nullopt;
-  if (body.inputs[static_cast<size_t>(value->input)] != ElementType::Float32) return std::nullopt;
+  if (!is_turned_over(body.output) || !is_turned_over(body.inputs[static_cast<size_t>(value->input)]))
+    return std::nullopt;
   const Index& from = value->subscripts[0];
   const AtomId last = body.loops.back().symbol;
   if (has_load(from) || coefficient(body.offset, last) != 1 || coefficient(from, last).value_or(1) < kFewest)

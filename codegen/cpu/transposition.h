@@ -1,5 +1,5 @@
-// Kernels that only move floats, and read across the order in which they write: in squares, by the runtime's
-// gopt_transpose.h.
+// Kernels that only move floats or numbers of bf16, from one to the other, too, and read across the order in which they
+// write: in squares, by the runtime's gopt_transpose.h.
 #pragma once
 
 #include <optional>

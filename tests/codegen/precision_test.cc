@@ -87,6 +87,26 @@ TEST(PrecisionOfGraphs, AgreesWithTheInterpreter) {
         ADD_FAILURE() << to_string(precision) << ": " << line;
 }
 
+// Random nodes of every operator. Of 16 bits, where what is read is rounded, integers and jumps would differ.
+TEST(PrecisionOfGraphs, OperatorsAgreeInParts) {
+  EXPECT_EQ(run_batch(operator_cases(), false, target_in(Precision::Bf16x3)), std::vector<std::string>{});
+}
+
+// Heads of attention: what is turned over in squares is of 16 bits, and no side fills them.
+TEST(PrecisionOfGraphs, NarrowMatricesAreTurnedOver) {
+  const BatchCase heads =
+      make_case("heads",
+                "input x : f32[37,48]\ninput w1 : f32[48,60]\ninput w2 : f32[48,63]\na = MatMul(x, w1)\n"
+                "r = Reshape(a) {shape=[1,37,3,20]}\nt = Transpose(r) {perm=[0,2,3,1]}\n"
+                "u = Transpose(r) {perm=[0,2,1,3]}\nb = MatMul(u, t)\nc = MatMul(x, w2)\n"
+                "d = Transpose(c) {perm=[1,0]}\ne = MatMul(d, x)\noutput y = b\noutput z = e",
+                31);
+  for (const int threads : {1, 2}) {
+    const Target target = target_in(Precision::Bf16, threads);
+    EXPECT_EQ(run_batch({heads}, true, target), std::vector<std::string>{});
+  }
+}
+
 // What is added to images lies as they do, in blocks that are not filled, too: weights are written so.
 TEST(PrecisionOfGraphs, ConstantsAreAddedInAnyLayout) {
   const BatchCase added = make_case("added",

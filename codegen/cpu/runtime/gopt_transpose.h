@@ -1,11 +1,44 @@
-// Matrices of floats turned over in blocks of a vector's lanes, in registers.
+// Matrices of floats and bfloat16 turned over in blocks of a vector's lanes, in registers.
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "gopt_vector.h"
 
 namespace gopt_runtime {
+
+using Words = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
+using HalfWords = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
+
+// What takes two bytes is bfloat16: the upper half of a float.
+template <class From>
+inline Vector load_lanes(const From* p) {
+  if constexpr (sizeof(From) == sizeof(float)) {
+    return load(p);
+  } else {
+    HalfWords halves;
+    std::memcpy(&halves, p, sizeof halves);
+    const Words words = __builtin_convertvector(halves, Words) << 16;
+    Vector v;
+    std::memcpy(&v, &words, sizeof v);
+    return v;
+  }
+}
+
+// Rounded to the nearest, halves to even.
+template <class To>
+inline void store_lanes_of(const Vector& v, To* p) {
+  if constexpr (sizeof(To) == sizeof(float)) {
+    std::memcpy(p, &v, sizeof v);
+  } else {
+    Words words;
+    std::memcpy(&words, &v, sizeof words);
+    const Words nearest = (words + 0x7fffu + ((words >> 16) & 1u)) >> 16, nan = (words >> 16) | 0x40u;
+    const HalfWords halves = __builtin_convertvector((words & 0x7fffffffu) > 0x7f800000u ? nan : nearest, HalfWords);
+    std::memcpy(p, &halves, sizeof halves);
+  }
+}
 
 // Lanes of the lower or the upper halves of two vectors, in turn.
 template <bool upper>
@@ -22,10 +55,11 @@ inline Vector interleave(Vector a, Vector b) {
 }
 
 // A square of kLanes rows: rows are interleaved with those half the square away, as often as halves it to one.
-inline void transpose_square(const float* in, int64_t in_stride, float* out, int64_t out_stride) {
+template <class From, class To>
+inline void transpose_square(const From* in, int64_t in_stride, To* out, int64_t out_stride) {
   Vector rows[kLanes], other[kLanes];
 #pragma GCC unroll 16
-  for (int i = 0; i < kLanes; i++) rows[i] = load(in + i * in_stride);
+  for (int i = 0; i < kLanes; i++) rows[i] = load_lanes(in + i * in_stride);
 #pragma GCC unroll 4
   for (int round = 1; round < kLanes; round *= 2) {
 #pragma GCC unroll 8
@@ -37,18 +71,19 @@ inline void transpose_square(const float* in, int64_t in_stride, float* out, int
     for (int i = 0; i < kLanes; i++) rows[i] = other[i];
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < kLanes; i++) std::memcpy(out + i * out_stride, &rows[i], sizeof(Vector));
+  for (int i = 0; i < kLanes; i++) store_lanes_of(rows[i], out + i * out_stride);
 }
 
 // out[c * out_stride + r] = in[r * in_stride + c]
-inline void transpose(const float* in, int64_t in_stride, float* out, int64_t out_stride, int64_t rows,
-                      int64_t columns) {
+template <class From, class To>
+inline void transpose(const From* in, int64_t in_stride, To* out, int64_t out_stride, int64_t rows, int64_t columns) {
   const int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
   for (int64_t c = 0; c < whole_columns; c += kLanes)
     for (int64_t r = 0; r < whole_rows; r += kLanes)
       transpose_square(in + r * in_stride + c, in_stride, out + c * out_stride + r, out_stride);
   for (int64_t c = 0; c < columns; c++)
-    for (int64_t r = c < whole_columns ? whole_rows : 0; r < rows; r++) out[c * out_stride + r] = in[r * in_stride + c];
+    for (int64_t r = c < whole_columns ? whole_rows : 0; r < rows; r++)
+      out[c * out_stride + r] = static_cast<To>(static_cast<float>(in[r * in_stride + c]));
 }
 
 }  // namespace gopt_runtime
