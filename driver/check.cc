@@ -118,6 +118,12 @@ double digits_of(Precision precision) {
 }
 }  // namespace
 
+Tolerance tolerance_of_code(const DriverOptions& options) {
+  Tolerance tolerance = options.check.tolerance;
+  tolerance.relative = std::max(tolerance.relative, digits_of(options.target.precision));
+  return tolerance;
+}
+
 Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, double operations) {
   if (options.target.precision != Precision::Fp16) return 0;
   GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));
@@ -134,8 +140,7 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
   const bool interprets = operations < kInterpretOften;
   const bool is_own_reference = options.target.kind == TargetKind::Cpu && options.target.precision == Precision::Fp32;
   if (!interprets && is_own_reference) return std::nullopt;
-  Tolerance tolerance = options.check.tolerance;
-  tolerance.relative = std::max(tolerance.relative, digits_of(options.target.precision));
+  const Tolerance tolerance = tolerance_of_code(options);
   CheckReport report{.engine = interprets ? kInterpreter : kCpu};
   const auto compare = [&]() -> Status {
     GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));

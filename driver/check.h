@@ -20,6 +20,8 @@ Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, doub
 // takes a second, or code for the CPU where the target is another one; on ordinary inputs. Nothing where neither is
 // there, or the code cannot be run here.
 std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations);
+// How far code may be from another meaning of its graph: as the user says, or as its precision loses.
+Tolerance tolerance_of_code(const DriverOptions& options);
 // Where it was checked and failed, an error that says by how much and what may be done.
 Status must_agree(const CheckReport& code_check);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "check.h"
 #include "check_inputs.h"
 #include "checked_part.h"
 #include "draw_inputs.h"
@@ -15,7 +16,7 @@ class OpenChecker {
   OpenChecker(PlannedGraph& graph, const DriverOptions& options) : graph_(graph), options_(options) {}
 
   Status run(CheckReport& report) {
-    GOPT_ASSIGN_OR_RETURN(code_, graph_.code());
+    GOPT_ASSIGN_OR_RETURN(code_, graph_.code_for_target());
     std::vector<Substitution> small = choices_of_extents(graph_.graph()), near = {near_usual()};
     near.insert(near.end(), small.rbegin(), small.rend());
     GOPT_RETURN_IF_ERROR(check_first(small, report));
@@ -60,7 +61,7 @@ class OpenChecker {
     GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(alone, report.engine));
     GOPT_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, reference.run(inputs));
     if (expected.size() != found.size()) return Error{"an output is an input or a weight as it is"};
-    add_draw(report, part.original, InputKind::Ordinary, expected, found, options_.check.tolerance);
+    add_draw(report, part.original, InputKind::Ordinary, expected, found, tolerance_of_code(options_));
     return Unit{};
   }
 

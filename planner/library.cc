@@ -206,6 +206,7 @@ std::optional<Activation> library_activation(const Node& node) {
 }
 
 bool is_library_type(ElementType type, TargetKind target) {
+  if (target == TargetKind::Cpu) return type == ElementType::Float32 || type == ElementType::BFloat16;
   return type == ElementType::Float32 || (target == TargetKind::Cuda && is_half(type));
 }
 

@@ -111,7 +111,8 @@ std::optional<OpenCase> open_case(const BatchCase& c, std::mt19937_64& random) {
   return std::nullopt;
 }
 
-std::vector<std::string> run_open(const std::vector<OpenCase>& cases, const std::string& name, int threads) {
+std::vector<std::string> run_open(const std::vector<OpenCase>& cases, const std::string& name, int threads,
+                                  Precision precision) {
   GraphBuilder builder;
   std::vector<Value> inputs;
   std::vector<GraphOutput> outputs;
@@ -126,7 +127,7 @@ std::vector<std::string> run_open(const std::vector<OpenCase>& cases, const std:
     for (const GraphOutput& o : graph->outputs()) outputs.push_back({c.name + "." + o.name, o.value});
   }
   const Graph whole(inputs, outputs, {});
-  Target target{TargetKind::Cpu, threads};
+  Target target{.kind = TargetKind::Cpu, .threads = threads, .precision = precision};
   target.open = extents_of(whole);
   LayoutCosts costs(false);
   const auto plan = make_plan(whole, target, costs);
@@ -149,13 +150,14 @@ std::vector<std::string> run_open(const std::vector<OpenCase>& cases, const std:
     size_t at = 0;
     for (const OpenCase& c : cases)
       for (const Tensor& expected : c.expected[static_cast<size_t>(size)])
-        if (const std::string d = difference((*results)[at++], expected, Precision::Fp32); !d.empty())
+        if (const std::string d = difference((*results)[at++], expected, precision); !d.empty())
           wrong.push_back(c.name + " at size " + std::to_string(size) + ": " + d);
   }
   return wrong;
 }
 
-void expect_right(const std::vector<BatchCase>& cases, const std::string& name, double share) {
+void expect_right(const std::vector<BatchCase>& cases, const std::string& name, double share,
+                  Precision precision = Precision::Fp32) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -163,10 +165,26 @@ void expect_right(const std::vector<BatchCase>& cases, const std::string& name, 
   for (const BatchCase& c : cases)
     if (auto made = open_case(c, random)) open.push_back(*std::move(made));
   EXPECT_GE(static_cast<double>(open.size()), share * static_cast<double>(cases.size()));
-  for (const std::string& line : run_open(open, name, 2)) ADD_FAILURE() << line;
+  for (const std::string& line : run_open(open, name, 2, precision)) ADD_FAILURE() << line;
 }
 
 TEST(OpenSizes, OperatorsAgreeWithTheInterpreter) { expect_right(operator_cases(), "open_operators", 0.5); }
+// Rows as few as there are loops of our own for in floats, and more.
+TEST(OpenSizes, ProductsAgreeIn16Bits) {
+  std::vector<BatchCase> cases;
+  for (const int rows : {2, 3, 4, 6, 8, 11, 30})
+    cases.push_back(make_case("rows" + std::to_string(rows),
+                              "input x : f32[" + std::to_string(rows) +
+                                  ",100]\ninput w1 : f32[100,48]\ninput w2 : f32[48]\ninput w3 : f32[48,60]\n"
+                                  "a = MatMul(x, w1)\nb = Add(a, w2)\nc = Relu(b)\nd = MatMul(c, w3)\noutput y = d",
+                              static_cast<uint64_t>(rows)));
+  cases.push_back(make_case("images",
+                            "input x : f32[2,16,9,9]\ninput w1 : f32[32,16,3,3]\ninput w2 : f32[32]\n"
+                            "a = Conv(x, w1, w2) {pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                            51));
+  for (const Precision precision : {Precision::Bf16, Precision::Bf16x3})
+    expect_right(cases, "open_" + to_string(precision), 1, precision);
+}
 TEST(OpenSizes, GraphsAgreeWithTheInterpreter) { expect_right(graph_cases(), "open_graphs", 0.5); }
 
 }  // namespace
