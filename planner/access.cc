@@ -27,13 +27,16 @@ Index product_of(const Shape& shape) {
 
 }  // namespace
 
+std::vector<AtomId> axis_symbols(size_t rank) {
+  std::vector<AtomId> symbols;
+  for (size_t axis = 0; axis < rank; axis++) symbols.push_back(symbol_atom("at" + std::to_string(axis)));
+  return symbols;
+}
+
 Element element_of(const TensorExpr& output) {
-  Element element{{}, output.shape, {}};
+  Element element{axis_symbols(output.shape.size()), output.shape, {}};
   std::vector<Index> subscripts;
-  for (size_t axis = 0; axis < output.shape.size(); axis++) {
-    element.axes.push_back(symbol_atom("at" + std::to_string(axis)));
-    subscripts.push_back(Index::from_atom(element.axes.back()));
-  }
+  for (const AtomId axis : element.axes) subscripts.push_back(Index::from_atom(axis));
   element.value = output.at(subscripts);
   return element;
 }

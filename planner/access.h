@@ -12,6 +12,7 @@ struct Element {
   Expr value;
 };
 Element element_of(const TensorExpr& output);
+std::vector<AtomId> axis_symbols(size_t rank);  // of every element: axis k has the same symbol everywhere
 
 // Whether each element is an element of an input or a constant, picked by where it lies: nothing is computed.
 bool only_moves(const Expr& value);

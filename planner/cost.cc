@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "attention.h"
 #include "buffers.h"
 #include "gopt/kernel_costs.h"
 #include "implementations.h"
@@ -52,6 +53,7 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder) return 0;
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
+  if (kernel.kind == KernelKind::Attention) return planner::attention_operations(kernel);
   if (kernel.kind != KernelKind::Generated) return library_operations(plan, kernel);
   double operations = 0;
   for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : work_of(*node).operations;

@@ -9,12 +9,26 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attention.h"
 #include "gopt/node_plan.h"
 #include "gopt/plan.h"
 
 namespace gopt::planner {
 
-enum class Role { Input, Weight, View, Convolution, Pooling, MatrixProduct, Epilogue, Inlined, Generated, Unplanned };
+enum class Role {
+  Input,
+  Weight,
+  View,
+  Convolution,
+  Pooling,
+  MatrixProduct,
+  Attention,
+  Epilogue,
+  Covered,  // by the attention that is its owner
+  Inlined,
+  Generated,
+  Unplanned
+};
 
 // One input position of a node that uses a value.
 struct Use {
@@ -48,7 +62,7 @@ struct FusionChoice {
 struct NodeCover {
   Role role = Role::Generated;
   std::vector<EpilogueStep> epilogues;    // library kernels
-  uint32_t owner = 0;                     // Epilogue: the library node
+  uint32_t owner = 0;                     // Epilogue, Covered: the library node
   FusionLimit limit = FusionLimit::None;  // why its value (of a library node: its last epilogue's) is stored
   bool weight_only = false;
   uint32_t first_value = 0;  // index of its output 0 among all values
@@ -86,7 +100,8 @@ struct Cover {
   CoverOptions options;
   std::vector<NodeCover> nodes;  // by NodeId
   std::vector<ValueCover> values;
-  Environment sizes;  // of symbols
+  std::map<uint32_t, AttentionCover> attentions;  // by NodeId
+  Environment sizes;                              // of symbols
   int layout_classes = 0;
   // Of each class of values that have to lie alike; of those beyond the end, `layout`.
   std::vector<Layout> layouts;
@@ -116,6 +131,7 @@ Cover cover_with(Cover described, CoverChoices choices);
 
 // Parts of it, in order.
 Status describe_values(Cover& cover);
+void choose_attention(Cover& cover);  // on CUDA
 void choose_library_kernels(Cover& cover);
 void find_layout_classes(Cover& cover);
 void choose_storage(Cover& cover);  // of values; what library kernels read is converted for them
@@ -128,7 +144,8 @@ void choose_fusion(Cover& cover);
 // Parts of plans as Target::without names them; of library kernels "kernel:" and the implementation's name.
 constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
                      *kPartsLayout = "layout:channels-last-in-parts", *kEpilogues = "fusion:epilogues",
-                     *kInlining = "fusion:inlining", *kFusionByCost = "fusion:by-cost";
+                     *kInlining = "fusion:inlining", *kFusionByCost = "fusion:by-cost",
+                     *kAttention = "kernel:attention";
 
 // Layouts that a class may have, the one that is best in general first.
 std::vector<Layout> layouts_of(const Target& target);

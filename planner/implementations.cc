@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gopt/node_attributes.h"
+#include "attention.h"
 #include "gopt/runtime/gopt_few_rows.h"
 #include "tiles.h"
 
@@ -302,6 +303,7 @@ std::span<const Implementation> implementations() {
   static const std::vector<Implementation> rows = [] {
     std::vector<Implementation> all(std::begin(kImplementations), std::end(kImplementations));
     for (Implementation& row : tile_implementations()) all.push_back(row);
+    for (Implementation& row : attention_implementations()) all.push_back(row);
     return all;
   }();
   return rows;

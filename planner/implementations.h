@@ -26,7 +26,9 @@ struct Implementation {
 };
 
 // Whether kernels of this kind are library calls: those that have rows.
-inline bool is_library(KernelKind kind) { return kind == KernelKind::Convolution || kind == KernelKind::MatrixProduct; }
+inline bool is_library(KernelKind kind) {
+  return kind == KernelKind::Convolution || kind == KernelKind::MatrixProduct || kind == KernelKind::Attention;
+}
 // As Target::without names it.
 // A family's rows, "tiles:64x64:1" and others, have one name: what is before the colon.
 inline std::string part_name(const Implementation& row) {

@@ -149,8 +149,10 @@ class KernelBuilder {
   void add_kernel(Kernel kernel) {
     std::string name = "k" + std::to_string(plan_.kernels.size());
     if (kernel.kind == KernelKind::Reorder) name += "_reorder";
-    for (size_t i = 0; i < kernel.nodes.size() && i < 4; i++) name += "_" + op_info(kernel.nodes[i]->op).name;
-    if (kernel.nodes.size() > 4) name += "_" + std::to_string(kernel.nodes.size() - 4) + "more";
+    if (kernel.kind == KernelKind::Attention) name += "_Attention";
+    const size_t named = kernel.kind == KernelKind::Attention ? 0 : 4;
+    for (size_t i = 0; i < kernel.nodes.size() && i < named; i++) name += "_" + op_info(kernel.nodes[i]->op).name;
+    if (named > 0 && kernel.nodes.size() > named) name += "_" + std::to_string(kernel.nodes.size() - named) + "more";
     kernel.name = std::move(name);
     kernel.device = device_;
     plan_.kernels.push_back(std::move(kernel));
@@ -163,6 +165,8 @@ class KernelBuilder {
       if (own.epilogues.empty()) add_library_kernel(id);
     } else if (own.role == Role::Epilogue) {
       if (cover_.nodes[own.owner].epilogues.back().node == id) add_library_kernel(own.owner);
+    } else if (own.role == Role::Attention) {
+      add_attention_kernel(id);
     } else if (own.role == Role::Pooling) {
       add_pooling_kernel(cover_.graph.nodes()[id]);
     } else if (own.role == Role::Generated) {
@@ -241,6 +245,25 @@ class KernelBuilder {
     }
     k.outputs = {result};
     k.output_buffers = {buffer_of(result)};
+    add_kernel(std::move(k));
+  }
+
+  void add_attention_kernel(uint32_t id) {
+    const AttentionCover& own = cover_.attentions.at(id);
+    const LibraryTypes types = library_types(cover_, id);
+    Kernel k{KernelKind::Attention};
+    k.attention = own.attention;
+    for (const uint32_t node : own.nodes) k.nodes.push_back(cover_.graph.nodes()[node]);
+    for (const Value& operand : {own.query, own.key, own.value}) {
+      k.inputs.push_back(operand);
+      k.input_buffers.push_back(buffer_in(operand, Layout(), types.operands));
+    }
+    if (own.mask) {
+      k.inputs.push_back(own.mask);
+      k.input_buffers.push_back(buffer_in(own.mask, Layout(), cover_.of(own.mask).stored));
+    }
+    k.outputs = {own.result};
+    k.output_buffers = {buffer_of(own.result)};
     add_kernel(std::move(k));
   }
 

@@ -56,8 +56,10 @@ NodeRole role_of(Role role) {
     case Role::View: return NodeRole::View;
     case Role::Convolution:
     case Role::Pooling:
-    case Role::MatrixProduct: return NodeRole::Library;
+    case Role::MatrixProduct:
+    case Role::Attention: return NodeRole::Library;
     case Role::Epilogue: return NodeRole::Epilogue;
+    case Role::Covered:
     case Role::Inlined: return NodeRole::Inlined;
     case Role::Generated: return NodeRole::Own;
     case Role::Unplanned: return NodeRole::Unplanned;

@@ -16,6 +16,7 @@ std::string to_string(KernelKind kind) {
     case KernelKind::Convolution: return "convolution";
     case KernelKind::Pooling: return "pooling";
     case KernelKind::MatrixProduct: return "matrix-product";
+    case KernelKind::Attention: return "attention";
     case KernelKind::Generated: return "generated";
     case KernelKind::Reorder: return "reorder";
   }

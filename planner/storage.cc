@@ -26,7 +26,9 @@ class StorageChooser {
   }
 
  private:
-  static bool is_library(Role role) { return role == Role::Convolution || role == Role::MatrixProduct; }
+  static bool is_library(Role role) {
+    return role == Role::Convolution || role == Role::MatrixProduct || role == Role::Attention;
+  }
 
   bool is_for_cuda() const { return cover_.options.target.kind == TargetKind::Cuda; }
 
@@ -84,7 +86,8 @@ class StorageChooser {
   // Through other shapes of it, and, where moves count, through what only moves it.
   bool feeds_library(const ValueCover& value, bool through_moves = false) const {
     return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) {
-      if (is_library(cover_.nodes[use.node].role) || cover_.nodes[use.node].role == Role::Epilogue) return true;
+      const Role role = cover_.nodes[use.node].role;
+      if (is_library(role) || role == Role::Epilogue || role == Role::Covered) return true;
       const Node& node = cover_.node(use.node);
       const bool is_moved = through_moves && op_info(node.op).has(kDataMovement);
       return (is_moved || work_of(node).keeps_order) &&
@@ -144,10 +147,19 @@ class StorageChooser {
   std::set<uint32_t> decides_;
 };
 
+// What is kept for its range is multiplied as it is.
+LibraryTypes attention_types(const Cover& cover, const AttentionCover& attention) {
+  const ElementType result = cover.of(attention.result).stored, graph = cover.of(attention.query).element;
+  bool is_kept = graph != ElementType::Float32;
+  for (const Value& operand : {attention.query, attention.key, attention.value}) is_kept |= cover.of(operand).is_kept;
+  return {is_kept ? graph : storage_of(cover.options.target.precision), result};
+}
+
 }  // namespace
 
 LibraryTypes library_types(const Cover& cover, uint32_t id) {
   const NodeCover& own = cover.nodes[id];
+  if (own.role == Role::Attention) return attention_types(cover, cover.attentions.at(id));
   const Node& node = cover.node(id);
   const uint32_t end = own.epilogues.empty() ? id : own.epilogues.back().node;
   const ElementType result = cover.values[cover.nodes[end].first_value].stored,

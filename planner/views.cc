@@ -197,7 +197,8 @@ class ViewChooser {
       if (role == Role::Input || role == Role::Weight || role == Role::Unplanned) return false;
       if (!roots.insert(root).second) return false;
       library |=
-          role == Role::Convolution || role == Role::MatrixProduct || role == Role::Epilogue || r.uses.size() > 1;
+          role == Role::Convolution || role == Role::MatrixProduct || role == Role::Attention ||
+          role == Role::Epilogue || r.uses.size() > 1;
     }
     return library;
   }

@@ -46,11 +46,15 @@ std::string family_text(const std::string& implementation) {
   throw InternalError("no code for the implementation '" + implementation + "' of a convolution");
 }
 
+}  // namespace
+
 std::string element_name(ElementType element) {
   return std::string("Element::") + (element == ElementType::Float16    ? "Float16"
                                      : element == ElementType::BFloat16 ? "BFloat16"
                                                                         : "Float32");
 }
+
+namespace {
 
 // What the tensors are, where they are no floats, and how floats are multiplied.
 std::string types_text(const Plan& plan, const Kernel& kernel) {
@@ -145,7 +149,8 @@ std::string product_text(const Plan& plan, const Kernel& kernel) {
 
 // ---- tiles (runtime/gopt_tiles.cuh) ----
 
-// Whether chunks of 16 bytes of a buffer's lines begin where such chunks do.
+}  // namespace
+
 bool has_chunks(const Plan& plan, BufferId id, const std::vector<int64_t>& steps) {
   constexpr int64_t kChunk = 16;
   const int64_t size = size_bytes(plan.buffer(id).element);
@@ -154,7 +159,6 @@ bool has_chunks(const Plan& plan, BufferId id, const std::vector<int64_t>& steps
          std::all_of(steps.begin(), steps.end(), [&](int64_t step) { return step * size % kChunk == 0; });
 }
 
-// What the tensor cores multiply.
 std::string operand_text(const Plan& plan, const Kernel& kernel) {
   switch (plan.buffer(kernel.input_buffers[0]).element) {
     case ElementType::Float16: return "Half";
@@ -163,7 +167,9 @@ std::string operand_text(const Plan& plan, const Kernel& kernel) {
   }
 }
 
-// The template's arguments.
+namespace {
+
+// The template's instance.
 std::string tile_text(const Plan& plan, const Kernel& kernel, const Tile& tile) {
   const Buffer &left = plan.buffer(kernel.input_buffers[0]), &right = plan.buffer(kernel.input_buffers[1]);
   const bool is_convolution = kernel.kind == KernelKind::Convolution, is_gemm = kernel.nodes[0]->is(OpKind::Gemm);
@@ -172,19 +178,21 @@ std::string tile_text(const Plan& plan, const Kernel& kernel, const Tile& tile) 
   const int64_t line = is_convolution ? element_count(std::span(right.dims).subspan(1)) : right.dims.back();
   const bool is_chunked = has_chunks(plan, kernel.input_buffers[0], {channels, left.layout.line()}) &&
                           has_chunks(plan, kernel.input_buffers[1], {line});
-  return operand_text(plan, kernel) + ", Right::" + (by_columns ? "Columns" : "Lines") + ", " +
-         (is_chunked ? "true" : "false") + ", Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
+  return "make<" + operand_text(plan, kernel) + ", Right::" + (by_columns ? "Columns" : "Lines") + ", " +
+         (is_chunked ? "true" : "false") + ", Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns) +
+         ">";
 }
 
 }  // namespace
 
 bool has_library_call(const Kernel& kernel) {
-  return kernel.kind == KernelKind::MatrixProduct ||
+  return kernel.kind == KernelKind::MatrixProduct || kernel.kind == KernelKind::Attention ||
          (kernel.kind == KernelKind::Convolution && kernel.implementation != kGenerated);
 }
 
 CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive,
                                         TileFunctions& tiles) {
+  if (kernel.kind == KernelKind::Attention) return print_attention_call(plan, kernel, primitive, tiles);
   const bool convolution = kernel.kind == KernelKind::Convolution;
   CudaLibraryCall call;
   std::string tiling_text;

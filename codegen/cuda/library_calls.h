@@ -18,4 +18,13 @@ struct CudaLibraryCall {
 };
 CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive, TileFunctions& tiles);
 
+// Attention's part of it (attention_call.cc).
+CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, size_t primitive, TileFunctions& tiles);
+
+// What kernels on the tensor cores are told, by name.
+std::string element_name(ElementType element);                     // "Element::Float16"
+std::string operand_text(const Plan& plan, const Kernel& kernel);  // what is multiplied: "Tf32"
+// Whether chunks of 16 bytes of a buffer's lines begin where such chunks do, at these steps in elements.
+bool has_chunks(const Plan& plan, BufferId id, const std::vector<int64_t>& steps);
+
 }  // namespace gopt::codegen

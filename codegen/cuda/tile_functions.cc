@@ -4,8 +4,8 @@
 
 namespace gopt::codegen {
 
-const std::string& TileFunctions::name_for(const std::string& arguments) {
-  return names_.try_emplace(arguments, "gopt_tile_" + std::to_string(names_.size())).first->second;
+const std::string& TileFunctions::name_for(const std::string& maker) {
+  return names_.try_emplace(maker, "gopt_tile_" + std::to_string(names_.size())).first->second;
 }
 
 std::vector<EmittedFile> TileFunctions::files() const {
@@ -16,15 +16,16 @@ std::vector<EmittedFile> TileFunctions::files() const {
   std::vector<EmittedFile> files(count + 1);
   files[0].name = "tiles.h";
   for (size_t f = 0; f < count; f++)
-    files[f + 1] = {"tiles_" + std::to_string(f) + ".cu", "#include \"tiles.h\"\n\n#include \"gopt_tiles.cuh\"\n\n"};
+    files[f + 1] = {"tiles_" + std::to_string(f) + ".cu",
+                    "#include \"tiles.h\"\n\n#include \"gopt_attention.cuh\"\n#include \"gopt_tiles.cuh\"\n\n"};
   size_t number = 0;
-  for (const auto& [arguments, name] : names_) {
+  for (const auto& [maker, name] : names_) {
     const std::string head = "const gopt_runtime::TileKernel& " + name + "()";
     header += head + ";\n";
     files[number++ % count + 1].text += head +
                                         " {\n  using namespace gopt_runtime::tiles;\n  static const "
-                                        "gopt_runtime::TileKernel kernel = make<" +
-                                        arguments + ">();\n  return kernel;\n}\n";
+                                        "gopt_runtime::TileKernel kernel = " +
+                                        maker + "();\n  return kernel;\n}\n";
   }
   files[0].text = header;
   return files;

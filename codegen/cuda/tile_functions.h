@@ -11,13 +11,13 @@ namespace gopt::codegen {
 
 class TileFunctions {
  public:
-  // The function that returns the kernel with these template arguments.
-  const std::string& name_for(const std::string& arguments);
+  // The function that returns the kernel of an instance of a template: "make<Half, ...>".
+  const std::string& name_for(const std::string& maker);
   // tiles.h, which declares them, and sources that instantiate a few each; none where there are no tiles.
   std::vector<EmittedFile> files() const;
 
  private:
-  std::map<std::string, std::string> names_;  // by arguments
+  std::map<std::string, std::string> names_;  // by instance
 };
 
 }  // namespace gopt::codegen

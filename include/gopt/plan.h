@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "gopt/attention.h"
 #include "gopt/graph.h"
 #include "gopt/layout.h"
 
@@ -90,6 +92,7 @@ enum class KernelKind {
   Convolution,    // a library call: Conv or ConvTranspose and its epilogue
   Pooling,        // a library call: MaxPool or AveragePool
   MatrixProduct,  // a library call: MatMul or Gemm and its epilogue
+  Attention,      // two products and the softmax between them, with what moves their operands
   Generated,      // loops from the definitions of the nodes it covers, fused
   Reorder,        // one layout to another
 };
@@ -119,8 +122,9 @@ struct Kernel {
   std::vector<BufferId> input_buffers;
   std::vector<Value> outputs;  // values made, parallel to output_buffers
   std::vector<BufferId> output_buffers;
-  std::vector<Epilogue> epilogues;  // library kernels
-  std::string implementation;       // "direct", "winograd", ...; empty: the only one
+  std::vector<Epilogue> epilogues;             // library kernels
+  std::shared_ptr<const Attention> attention;  // Attention: what it computes
+  std::string implementation;                  // "direct", "winograd", ...; empty: the only one
   Device device;
   StreamId stream{};
   double estimated_ms = 0;

@@ -43,6 +43,11 @@ BatchCase tiles_case(KernelKind kind) {
 
 BatchCase case_for(const Implementation& row) {
   if (parse_tile(row.name)) return tiles_case(row.kind);
+  if (row.kind == KernelKind::Attention)
+    return make_case("attention",
+                     "input q : f32[2,140,32]\ninput k : f32[2,90,32]\ninput v : f32[2,90,32]\nl = Transpose(k) "
+                     "{perm=[0,2,1]}\na = MatMul(q, l)\nb = Softmax(a) {axis=-1}\nc = MatMul(b, v)\noutput y = c",
+                     3);
   return row.kind == KernelKind::Convolution
              ? make_case(
                    "conv",

@@ -17,12 +17,23 @@ constexpr int kChunk = 16;  // bytes of one asynchronous copy
 
 __device__ __forceinline__ unsigned as_bits(float x) { return __float_as_uint(x); }
 
+// Of two numbers of 16 bits.
+template <class Pair>
+__device__ __forceinline__ unsigned bits_of(Pair pair) {
+  unsigned bits;
+  memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
+
 struct Half {
   using Stored = gopt_half;
   static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+  static __device__ __forceinline__ unsigned pair(float low, float high) {
+    return bits_of(__floats2half2_rn(low, high));
   }
 };
 
@@ -33,6 +44,9 @@ struct Bfloat16 {
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+  static __device__ __forceinline__ unsigned pair(float low, float high) {
+    return bits_of(__floats2bfloat162_rn(low, high));
   }
 };
 
@@ -114,6 +128,17 @@ __device__ __forceinline__ void store_chunk(unsigned to, const unsigned* words) 
   asm volatile("st.shared.v4.b32 [%0],{%1,%2,%3,%4};" ::"r"(to), "r"(words[0]), "r"(words[1]), "r"(words[2]),
                "r"(words[3])
                : "memory");
+}
+// Sets one element of a chunk that was zero.
+template <class T>
+__device__ __forceinline__ void put_element(unsigned* words, int element, T value) {
+  if constexpr (sizeof(T) == 4) {
+    words[element] = as_bits(value);
+  } else {
+    unsigned short bits;
+    memcpy(&bits, &value, sizeof bits);
+    words[element / 2] |= static_cast<unsigned>(bits) << (element % 2 * 16);
+  }
 }
 __device__ __forceinline__ unsigned load_word(unsigned at) {
   unsigned word;

@@ -95,6 +95,10 @@ void Library::add(const MatrixProduct& product, const Tiling& tiling) {
   state_->entries.push_back({make_tiled(product, tiling), "a matrix product"});
 }
 
+void Library::add(const AttentionProblem& attention, const TileKernel& kernel) {
+  state_->entries.push_back({make_attention(attention, kernel), "an attention"});
+}
+
 void Library::add_nothing() { state_->entries.push_back({nullptr, "a kernel"}); }
 
 void Library::reserve() {

@@ -59,10 +59,12 @@ struct Operands {
   const void* bias = nullptr;    // a vector, or null
   const void* addend = nullptr;  // of dst's shape, may be dst itself, or null
   void* dst = nullptr;
+  const void* value = nullptr;  // attention, of which src is the query, weights are the key and addend is the mask
 };
 
 // A kernel of ours in place of the libraries' (gopt_tiles.h).
 struct TileKernel;
+struct AttentionProblem;  // gopt_attention.h
 struct Tiling {
   const TileKernel* kernel = nullptr;
   int split = 1;                      // blocks that share the depth of a tile
@@ -77,6 +79,7 @@ class Library {
   void add(const MatrixProduct& product);
   void add(const Convolution& convolution, const Tiling& tiling);
   void add(const MatrixProduct& product, const Tiling& tiling);
+  void add(const AttentionProblem& attention, const TileKernel& kernel);
   // Stands for one that could not be added: to run it is an error.
   void add_nothing();
   // Takes the memory that any may ask for, so that it stays where it is.

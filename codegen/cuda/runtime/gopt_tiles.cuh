@@ -173,7 +173,7 @@ class Tile {
       const int y = ky * p_.dilations[0], x = kx * p_.dilations[1], step = (y * p_.width + x) * p_.src_line + channel;
 #pragma unroll
       for (int i = 0; i < kLeftLoads; i++)
-        if (ky < p_.kernel_height && is_inside(i, y, x)) put(words[i], e, src_[at_[i] + step]);
+        if (ky < p_.kernel_height && is_inside(i, y, x)) put_element(words[i], e, src_[at_[i] + step]);
       if (++channel == p_.channels) {
         channel = 0;
         if (++kx == p_.kernel_width) kx = 0, ky++;
@@ -181,15 +181,6 @@ class Tile {
     }
 #pragma unroll
     for (int i = 0; i < kLeftLoads; i++) store_chunk(left_at(stage) + in_slice(load_row(i), chunk()), words[i]);
-  }
-  static __device__ __forceinline__ void put(unsigned* words, int element, T value) {
-    if constexpr (sizeof(T) == 4) {
-      words[element] = as_bits(value);
-    } else {
-      unsigned short bits;
-      memcpy(&bits, &value, sizeof bits);
-      words[element / 2] |= static_cast<unsigned>(bits) << (element % 2 * 16);
-    }
   }
 
   __device__ __forceinline__ void load_right(int stage, int slice) {
@@ -221,7 +212,7 @@ class Tile {
       unsigned words[4] = {};
 #pragma unroll
       for (int e = 0; e < kOfChunk; e++)
-        if (is_line && from + e < end) put(words, e, line[from + e]);
+        if (is_line && from + e < end) put_element(words, e, line[from + e]);
       store_chunk(to, words);
     }
   }

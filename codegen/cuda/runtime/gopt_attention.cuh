@@ -1,0 +1,322 @@
+// Attention on the tensor cores: scores never leave the registers (Dao et al., FlashAttention-2, 2023, section 3). A
+// block makes 16 lines of the result for each of its row warps; keys and values pass through two stages of shared
+// memory. Warps that share the keys of a line keep maxima, sums and results of their own, which are joined in the order
+// of the warps at the end, so that results never change.
+#pragma once
+
+#include "gopt_attention.h"
+#include "gopt_fragments.cuh"
+#include "gopt_launch.h"
+#include "gopt_tiles.h"
+
+namespace gopt_runtime {
+namespace tiles {
+
+template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
+class AttentionTile {
+ public:
+  using T = typename Operand::Stored;
+  static constexpr int kSize = sizeof(T), kOfChunk = kChunk / kSize, kChunksOfLine = kDepth / kOfChunk;
+  // Lines are padded by a chunk, so that eight of them lie in different banks.
+  static constexpr int kPitch = kDepth * kSize + kChunk;
+  static constexpr int kRowWarps = kRows / 16, kThreads = kRowWarps * kKeyWarps * 32;
+  // Of a warp in a stage.
+  static constexpr int kMostKeys = kKeyWarps == 1 ? 64 : kKeyWarps < 8 ? 32 : 16;
+  static constexpr int kKeys = kPitch > 300 && kMostKeys > 16 ? kMostKeys / 2 : kMostKeys;
+  static constexpr int kStageKeys = kKeys * kKeyWarps;
+  static constexpr int kQueryBytes = kRows * kPitch, kStageBytes = 2 * kStageKeys * kPitch, kStages = 2;
+  // The parts of the result, with their maxima and sums, lie where stages were.
+  static constexpr int kSumPitch = kDepth + 4;
+  static constexpr int kPartBytes = kRows * (kSumPitch + 2) * 4;
+  static constexpr int kLoopBytes = kQueryBytes + kStages * kStageBytes, kJoinBytes = kKeyWarps * kPartBytes;
+  static constexpr int kSharedBytes = kLoopBytes > kJoinBytes ? kLoopBytes : kJoinBytes;
+  static_assert(kDepth % 16 == 0 && kRows % 16 == 0 && kKeys % 16 == 0, "lines and keys of whole fragments");
+
+  __device__ __forceinline__ explicit AttentionTile(const AttentionProblem& p) : p_(p) {
+    extern __shared__ __align__(128) char shared[];
+    shared_ = shared;
+    base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    first_row_ = static_cast<int>(blockIdx.x % p.row_tiles) * kRows;
+    int64_t rest = blockIdx.x / p.row_tiles;
+#pragma unroll
+    for (int axis = 2; axis >= 0; axis--) {
+      const int64_t i = rest % p.batch[axis];
+      rest /= p.batch[axis];
+      query_ += i * p.query.batch[axis];
+      key_ += i * p.key.batch[axis];
+      value_ += i * p.value.batch[axis];
+      mask_ += i * p.mask.batch[axis];
+      result_ += i * p.result.batch[axis];
+    }
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    row_warp_ = warp % kRowWarps;
+    key_warp_ = warp / kRowWarps;
+    lane_ = static_cast<int>(threadIdx.x) % 32;
+  }
+
+  __device__ __forceinline__ void run() {
+    gopt_wait();
+    const T* query = static_cast<const T*>(p_.query_data) + query_;
+    load_lines(base_, query, p_.query.line, first_row_, kRows, p_.rows, p_.depth);
+    load_stage(0, 0);
+    end_stage();
+    clear();
+    const int steps = (p_.keys + kStageKeys - 1) / kStageKeys;
+    for (int step = 0; step < steps; step++) {
+      if (step + 1 < steps) load_stage((step + 1) % kStages, (step + 1) * kStageKeys);
+      end_stage();
+      wait_for_stages<1>();
+      __syncthreads();
+      const int first_key = step * kStageKeys + key_warp_ * kKeys;
+      if (first_key < p_.keys) attend(stage_at(step % kStages), first_key);
+      __syncthreads();
+    }
+    store_part();
+    __syncthreads();
+    switch (p_.result_element) {
+      case Element::Float32: return join<float>();
+      case Element::Float16: return join<gopt_half>();
+      case Element::BFloat16: return join<gopt_bfloat16>();
+    }
+  }
+
+ private:
+  static constexpr int kScoreTiles = kKeys / 8, kResultTiles = kDepth / 8;
+  static constexpr bool kIsHalf = kSize == 2;
+
+  __device__ __forceinline__ unsigned stage_at(int stage) const { return base_ + kQueryBytes + stage * kStageBytes; }
+
+  __device__ __forceinline__ void load_stage(int stage, int first_key) {
+    const T *keys = static_cast<const T*>(p_.key_data) + key_, *values = static_cast<const T*>(p_.value_data) + value_;
+    load_lines(stage_at(stage), keys, p_.key.line, first_key, kStageKeys, p_.keys, p_.depth);
+    load_lines(stage_at(stage) + kStageKeys * kPitch, values, p_.value.line, first_key, kStageKeys, p_.keys,
+               p_.value_depth);
+  }
+
+  // Lines from `first` on into shared memory; those past the end, and elements past a line's, are zero.
+  __device__ __forceinline__ void load_lines(unsigned to, const T* from, int64_t line_step, int first, int count,
+                                             int end, int depth) const {
+    for (int i = static_cast<int>(threadIdx.x); i < count * kChunksOfLine; i += kThreads) {
+      const int line = i / kChunksOfLine, element = i % kChunksOfLine * kOfChunk;
+      const unsigned at = to + line * kPitch + element * kSize;
+      const bool is_line = first + line < end;
+      const T* source = from + (first + line) * line_step + element;
+      if constexpr (kChunked) {
+        const bool is_there = is_line && element < depth;
+        copy_chunk(at, is_there ? source : from, is_there);
+      } else {
+        unsigned words[4] = {};
+#pragma unroll
+        for (int e = 0; e < kOfChunk; e++)
+          if (is_line && element + e < depth) put_element(words, e, source[e]);
+        store_chunk(at, words);
+      }
+    }
+  }
+
+  __device__ __forceinline__ void clear() {
+#pragma unroll
+    for (int n = 0; n < kResultTiles; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) result_sums_[n][i] = 0;
+#pragma unroll
+    for (int half = 0; half < 2; half++) largest_[half] = -INFINITY, sum_[half] = 0;
+  }
+
+  // This warp's keys of a stage.
+  __device__ __forceinline__ void attend(unsigned stage, int first_key) {
+    float scores[kScoreTiles][4];
+    multiply_keys(stage + key_warp_ * kKeys * kPitch, scores);
+    add_mask(scores, first_key);
+    weigh(scores);
+    multiply_values(stage + (kStageKeys + key_warp_ * kKeys) * kPitch, scores);
+  }
+
+  __device__ __forceinline__ void multiply_keys(unsigned keys, float (*scores)[4]) const {
+#pragma unroll
+    for (int n = 0; n < kScoreTiles; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) scores[n][i] = 0;
+    constexpr int kStepBytes = 32, kSteps = kDepth * kSize / kStepBytes;
+#pragma unroll
+    for (int step = 0; step < kSteps; step++) {
+      unsigned a[4];
+      load_matrices(a, base_ + (row_warp_ * 16 + lane_ % 16) * kPitch + step * kStepBytes + lane_ / 16 * kChunk);
+#pragma unroll
+      for (int n = 0; n < kScoreTiles; n += 2) {
+        unsigned r[4];
+        load_matrices(
+            r, keys + (n * 8 + lane_ % 8 + lane_ / 16 * 8) * kPitch + step * kStepBytes + lane_ / 8 % 2 * kChunk);
+        Operand::mma(scores[n], a, r);
+        Operand::mma(scores[n + 1], a, r + 2);
+      }
+    }
+  }
+
+  __device__ __forceinline__ int row_of(int half) const { return first_row_ + row_warp_ * 16 + lane_ / 4 + half * 8; }
+
+  __device__ __forceinline__ float mask_at(int row, int key) const {
+    const int64_t at = mask_ + row * p_.mask.line + static_cast<int64_t>(key) * p_.mask_step;
+    switch (p_.mask_element) {
+      case Element::Float32: return static_cast<const float*>(p_.mask_data)[at];
+      case Element::Float16: return (float)static_cast<const gopt_half*>(p_.mask_data)[at];
+      case Element::BFloat16: return (float)static_cast<const gopt_bfloat16*>(p_.mask_data)[at];
+    }
+    return 0;
+  }
+
+  __device__ __forceinline__ void add_mask(float (*scores)[4], int first_key) const {
+#pragma unroll
+    for (int n = 0; n < kScoreTiles; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const int key = first_key + n * 8 + lane_ % 4 * 2 + i % 2, row = row_of(i / 2);
+        float score = scores[n][i] * p_.scale;
+        if (p_.mask_data && key < p_.keys && row < p_.rows) score += mask_at(row, key);
+        scores[n][i] = key < p_.keys ? score : -INFINITY;
+      }
+  }
+
+  // Scores become exponentials over the largest so far; what was summed over a smaller one is scaled down to it.
+  __device__ __forceinline__ void weigh(float (*scores)[4]) {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      float largest = largest_[half];
+#pragma unroll
+      for (int n = 0; n < kScoreTiles; n++)
+        largest = fmaxf(largest, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
+      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
+      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+      const float from = reference(largest), factor = exponential(largest_[half] - from);
+      largest_[half] = largest;
+      float sum = sum_[half] * factor;
+#pragma unroll
+      for (int n = 0; n < kScoreTiles; n++)
+#pragma unroll
+        for (int i = half * 2; i < half * 2 + 2; i++) {
+          scores[n][i] = exponential(scores[n][i] - from);
+          sum += scores[n][i];
+        }
+      sum_[half] = sum;
+#pragma unroll
+      for (int n = 0; n < kResultTiles; n++)
+#pragma unroll
+        for (int i = half * 2; i < half * 2 + 2; i++) result_sums_[n][i] *= factor;
+    }
+  }
+  // Where all so far is masked by minus infinity, nothing is added.
+  static __device__ __forceinline__ float reference(float largest) { return largest == -INFINITY ? 0.0f : largest; }
+  static __device__ __forceinline__ float exponential(float x) {
+    constexpr float kLog2E = 1.4426950408889634f;
+    if constexpr (kIsHalf)
+      return exp2f(x * kLog2E);
+    else
+      return expf(x);
+  }
+
+  __device__ __forceinline__ void multiply_values(unsigned values, const float (*weights)[4]) {
+    if constexpr (kIsHalf) {
+#pragma unroll
+      for (int step = 0; step < kKeys / 16; step++) {
+        const float *w = weights[2 * step], *next = weights[2 * step + 1];
+        const unsigned a[4] = {Operand::pair(w[0], w[1]), Operand::pair(w[2], w[3]), Operand::pair(next[0], next[1]),
+                               Operand::pair(next[2], next[3])};
+#pragma unroll
+        for (int n = 0; n < kResultTiles; n += 2) {
+          unsigned r[4];
+          load_matrices_transposed(r, values + (step * 16 + lane_ % 16) * kPitch + (n * 8 + lane_ / 16 * 8) * kSize);
+          Operand::mma(result_sums_[n], a, r);
+          Operand::mma(result_sums_[n + 1], a, r + 2);
+        }
+      }
+    } else {
+      // A fragment's keys in the order in which the scores lie in it: 0, 2, 4, 6, 1, 3, 5, 7.
+#pragma unroll
+      for (int step = 0; step < kKeys / 8; step++) {
+        const float* w = weights[step];
+        const unsigned a[4] = {as_bits(w[0]), as_bits(w[2]), as_bits(w[1]), as_bits(w[3])};
+        const unsigned line = values + (step * 8 + lane_ % 4 * 2) * kPitch + lane_ / 4 * kSize;
+#pragma unroll
+        for (int n = 0; n < kResultTiles; n++) {
+          const unsigned b[2] = {load_word(line + n * 8 * kSize), load_word(line + kPitch + n * 8 * kSize)};
+          Operand::mma(result_sums_[n], a, b);
+        }
+      }
+    }
+  }
+
+  // ---- the result ----
+
+  __device__ __forceinline__ float* part(int key_warp) const {
+    return reinterpret_cast<float*>(shared_) + key_warp * (kPartBytes / 4);
+  }
+  // After a part's lines: the largest score and the sum of each.
+  static constexpr int kLargest = kRows * kSumPitch, kSum = kLargest + kRows;
+
+  __device__ __forceinline__ void store_part() {
+    float* to = part(key_warp_);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      float sum = sum_[half];
+      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+      const int row = row_of(half) - first_row_;
+      if (lane_ % 4 == 0) to[kLargest + row] = largest_[half], to[kSum + row] = sum;
+#pragma unroll
+      for (int n = 0; n < kResultTiles; n++)
+        *reinterpret_cast<float2*>(to + row * kSumPitch + n * 8 + lane_ % 4 * 2) =
+            make_float2(result_sums_[n][half * 2], result_sums_[n][half * 2 + 1]);
+    }
+  }
+
+  template <class Out>
+  __device__ __forceinline__ void join() const {
+    Out* to = static_cast<Out*>(p_.result_data) + result_;
+    for (int i = static_cast<int>(threadIdx.x); i < kRows * kDepth / 4; i += kThreads) {
+      const int in_tile = i / (kDepth / 4), column = i % (kDepth / 4) * 4, row = first_row_ + in_tile;
+      if (row >= p_.rows || column >= p_.value_depth) continue;
+      float largest = -INFINITY;
+#pragma unroll
+      for (int w = 0; w < kKeyWarps; w++) largest = fmaxf(largest, part(w)[kLargest + in_tile]);
+      const float from = reference(largest);
+      float sum = 0, values[4] = {};
+#pragma unroll
+      for (int w = 0; w < kKeyWarps; w++) {
+        const float factor = exponential(part(w)[kLargest + in_tile] - from);
+        const float4 own = *reinterpret_cast<const float4*>(part(w) + in_tile * kSumPitch + column);
+        sum += part(w)[kSum + in_tile] * factor;
+        values[0] += own.x * factor, values[1] += own.y * factor;
+        values[2] += own.z * factor, values[3] += own.w * factor;
+      }
+#pragma unroll
+      for (int k = 0; k < 4; k++) values[k] /= sum;
+      const int count = p_.value_depth - column < 4 ? p_.value_depth - column : 4;
+      store_elements(to + row * p_.result.line + column, values, count, p_.is_aligned);
+    }
+  }
+
+  const AttentionProblem& p_;
+  char* shared_;
+  unsigned base_;
+  int64_t query_ = 0, key_ = 0, value_ = 0, mask_ = 0, result_ = 0;  // elements before this block's matrices
+  int first_row_, row_warp_, key_warp_, lane_;
+  float largest_[2], sum_[2];  // of lines lane / 4 and lane / 4 + 8; the sum is of this lane's keys
+  float result_sums_[kResultTiles][4];
+};
+
+template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
+__global__ void __launch_bounds__(AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>::kThreads)
+    attention_kernel(const __grid_constant__ AttentionProblem problem) {
+  gopt_let_next_begin();
+  AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>(problem).run();
+}
+
+template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
+TileKernel make_attention() {
+  using Tile = AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>;
+  return {reinterpret_cast<const void*>(attention_kernel<Operand, kDepth, kChunked, kRows, kKeyWarps>), kRows, kDepth,
+          Tile::kThreads, Tile::kSharedBytes};
+}
+
+}  // namespace tiles
+}  // namespace gopt_runtime

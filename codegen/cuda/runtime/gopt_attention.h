@@ -1,0 +1,27 @@
+// Attention in one kernel on the tensor cores: what a launch needs.
+#pragma once
+
+#include "gopt_library.h"
+
+namespace gopt_runtime {
+
+// result[row] = softmax over keys of (scale query[row] . key[k] + mask[row, k]) times value[k], for each of a batch of
+// matrices. Steps are in elements; a line of query, key, value and result is in one piece.
+struct AttentionProblem {
+  struct Matrices {
+    int64_t batch[3] = {0, 0, 0};  // from one matrix to the next, along each axis of the batch
+    int64_t line = 0;
+  };
+  const void *query_data = nullptr, *key_data = nullptr, *value_data = nullptr, *mask_data = nullptr;
+  void* result_data = nullptr;
+  int batch[3] = {1, 1, 1};
+  int rows = 0, keys = 0, depth = 0, value_depth = 0;
+  int row_tiles = 0;
+  Matrices query, key, value, mask, result;
+  int mask_step = 0;  // from one key's element to the next
+  float scale = 1;
+  Element mask_element = Element::Float32, result_element = Element::Float32;
+  bool is_aligned = false;  // four elements of the result at a time
+};
+
+}  // namespace gopt_runtime

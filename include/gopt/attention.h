@@ -1,0 +1,40 @@
+// Attention as one kernel: softmax(scale query key + mask) value for each matrix of a batch, with what moves elements
+// before and after it done by the steps through memory at which it reads and writes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gopt {
+
+// Matrices inside a tensor, by steps in elements.
+struct StridedMatrices {
+  int64_t offset = 0;
+  std::vector<int64_t> batch;     // along each axis of the batch; 0: the same matrix again
+  int64_t line = 0, element = 1;  // from one line to the next, and within a line
+};
+
+// A line of `query` and `key` has `depth` elements, one of `value` and `result` `value_depth`. There are `rows` lines
+// of query and result, `keys` of key and value. A line of the mask has an element for each key.
+struct Attention {
+  std::vector<int64_t> batch;  // how many matrices along each axis: at most three
+  int64_t rows = 0, keys = 0, depth = 0, value_depth = 0;
+  double scale = 1;
+  StridedMatrices query, key, value, result;
+  std::optional<StridedMatrices> mask;
+};
+
+// How a kernel divides it: a block makes `rows` lines of the result, and `key_warps` warps share the keys of a line.
+struct AttentionTile {
+  int rows = 0, key_warps = 1;
+  friend bool operator==(const AttentionTile&, const AttentionTile&) = default;
+};
+// As Kernel::implementation names it: "attention:16x4".
+std::string to_string(const AttentionTile& tile);
+std::optional<AttentionTile> parse_attention_tile(
+    std::string_view implementation);  // the inverse; none: another's name
+
+}  // namespace gopt

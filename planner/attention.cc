@@ -1,0 +1,375 @@
+// Finding attention: a softmax between two products of matrices, with a scale and a mask, and the transposes, reshapes,
+// slices and scalar factors through which its operands and its result are moved.
+#include "attention.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "access.h"
+#include "cover.h"
+#include "gopt/node_attributes.h"
+#include "node_work.h"
+#include "strides.h"
+
+namespace gopt::planner {
+namespace {
+
+constexpr int64_t kMostDepth = 128;  // of a line: kernels keep a line's sums in registers
+constexpr size_t kMostAxes = 3;      // of a batch, in a kernel's parameters
+
+// The number by which a node multiplies its other operand: the position of that, and the factor.
+struct Factor {
+  size_t operand;
+  double by;
+};
+std::optional<Factor> scalar_factor(const Node& node) {
+  const bool is_division = node.is(OpKind::Div);
+  if (!is_division && !node.is(OpKind::Mul)) return std::nullopt;
+  for (const size_t k : {size_t{1}, size_t{0}}) {
+    if (!node.inputs[k] || !is_small_constant(node.inputs[k]) || (is_division && k == 0)) continue;
+    const double number = node.inputs[k].node->tensor.to_doubles()[0];
+    if (node.inputs[1 - k].type().shape == node.outputs[0].shape)
+      return Factor{1 - k, is_division ? 1 / number : number};
+  }
+  return std::nullopt;
+}
+
+// An operand as it may be read: one of the tensors that it is moved from.
+struct Source {
+  Value value;
+  Steps steps;       // of the operand's axes, in the tensor's memory
+  double scale = 1;  // of what was left out
+};
+
+class AttentionFinder {
+ public:
+  AttentionFinder(Cover& cover, uint32_t product) : cover_(cover), product_(product) {}
+
+  std::optional<AttentionCover> run() {
+    if (!find_core() || !find_mask()) return std::nullopt;
+    const Value operands[] = {scores_->inputs[0], scores_->inputs[1], cover_.node(product_).inputs[1]};
+    for (const Value& operand : operands)
+      if (dims_of(operand).size() < 2) return std::nullopt;
+    for (size_t k = 0; k < 3; k++) paths_[k] = path_from(operands[k], k < 2);
+    if (!choose_depths(operands)) return std::nullopt;
+    return describe(operands);
+  }
+
+ private:
+  const ValueCover& value_of(const Value& value) const { return cover_.of(value); }
+  const std::vector<int64_t>& dims_of(const Value& value) const { return cover_.of(value).dims; }
+
+  // The node that makes a value for one user alone.
+  std::optional<uint32_t> own_maker(const Value& value) const {
+    const uint32_t id = cover_.id_of(value.node.get());
+    const bool is_own = cover_.nodes[id].role == Role::Generated && value.node->outputs.size() == 1 &&
+                        value_of(value).uses.size() == 1 && !value_of(value).is_output;
+    return is_own ? std::optional(id) : std::nullopt;
+  }
+
+  bool is_last_softmax(const Node& node) const {
+    const auto rank = static_cast<int64_t>(dims_of(node.inputs[0]).size());
+    const int64_t axis = int_or(node, "axis", -1);
+    return node.is(OpKind::Softmax) && (axis == -1 || axis == rank - 1);
+  }
+
+  // From the product of values back to that of queries and keys.
+  bool find_core() {
+    const Node& product = cover_.node(product_);
+    auto id = own_maker(product.inputs[0]);
+    if (!id || !is_last_softmax(cover_.node(*id))) return false;
+    core_ = {product_, *id};
+    Value value = cover_.node(*id).inputs[0];
+    while ((id = own_maker(value))) {
+      const Node& node = cover_.node(*id);
+      core_.push_back(*id);
+      if (node.is(OpKind::MatMul)) {
+        scores_ = cover_.graph.nodes()[*id];
+        return dims_of(value).size() >= 2;
+      }
+      if (const auto factor = scalar_factor(node)) {
+        scale_ *= factor->by;
+        value = node.inputs[factor->operand];
+      } else if (node.is(OpKind::Add) && !masked_ && scale_ == 1) {
+        masked_ = cover_.graph.nodes()[*id];
+        value = node.inputs[mask_position(node) ^ 1U];
+      } else {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  // Which operand of a sum is the mask: the scores come from a product.
+  size_t mask_position(const Node& sum) const {
+    for (const size_t k : {size_t{0}, size_t{1}}) {
+      const auto id = own_maker(sum.inputs[k]);
+      if (!id || dims_of(sum.inputs[k]) != dims_of(Value{masked_, 0})) continue;
+      if (cover_.node(*id).is(OpKind::MatMul) || scalar_factor(cover_.node(*id))) return k ^ 1U;
+    }
+    return 1;
+  }
+
+  bool find_mask() {
+    if (!masked_) return true;
+    mask_ = masked_->inputs[mask_position(*masked_)];
+    const ElementType type = value_of(mask_).element;
+    return dims_of(Value{masked_, 0}) == dims_of(Value{scores_, 0}) && (type == ElementType::Float32 || is_half(type));
+  }
+
+  // ---- operands ----
+
+  // What an operand is moved from, one node after another.
+  std::vector<uint32_t> path_from(Value value, bool takes_factors) const {
+    std::vector<uint32_t> path;
+    while (true) {
+      const uint32_t id = cover_.id_of(value.node.get());
+      const Node& node = cover_.node(id);
+      if (cover_.nodes[id].role != Role::Generated || value_of(value).is_output) return path;
+      const auto factor = takes_factors ? scalar_factor(node) : std::nullopt;
+      if (!factor && (node.outputs.size() != 1 || !steps_through_any(node))) return path;
+      path.push_back(id);
+      value = node.inputs[factor ? factor->operand : 0];
+    }
+  }
+  bool steps_through_any(const Node& node) const {
+    return !node.inputs.empty() && node.inputs[0] && (work_of(node).keeps_order || !work_of(node).moved_from.empty()) &&
+           steps_through(node, row_major_steps(dims_of(node.inputs[0]))).has_value();
+  }
+
+  Value source_value(const Value& operand, const std::vector<uint32_t>& path, size_t depth) const {
+    Value value = operand;
+    for (size_t k = 0; k < depth; k++) value = input_along(path[k]);
+    return value;
+  }
+  Value input_along(uint32_t id) const {
+    const auto factor = scalar_factor(cover_.node(id));
+    return cover_.node(id).inputs[factor ? factor->operand : 0];
+  }
+
+  // The operand read past the first nodes of its path; nothing where it does not lie at equal steps there.
+  std::optional<Source> source_at(const Value& operand, const std::vector<uint32_t>& path, size_t depth) const {
+    Source source{source_value(operand, path, depth), {}, 1};
+    source.steps = row_major_steps(dims_of(source.value));
+    for (size_t k = depth; k-- > 0;) {
+      const Node& node = cover_.node(path[k]);
+      if (const auto factor = scalar_factor(node)) {
+        source.scale *= factor->by;
+        continue;
+      }
+      const auto steps = steps_through(node, source.steps);
+      if (!steps) return std::nullopt;
+      source.steps = *steps;
+    }
+    return is_inside(source, dims_of(operand)) ? std::optional(source) : std::nullopt;
+  }
+
+  bool is_inside(const Source& source, const std::vector<int64_t>& dims) const {
+    int64_t first = source.steps.offset, last = source.steps.offset;
+    for (size_t axis = 0; axis < dims.size(); axis++) {
+      const int64_t way = source.steps.axes[axis] * (dims[axis] - 1);
+      (way < 0 ? first : last) += way;
+    }
+    return first >= 0 && last < value_of(source.value).count();
+  }
+
+  // Lines of keys lie along the other axis of the product's operand.
+  static size_t line_axis(size_t operand, size_t rank) { return rank - (operand == 1 ? 2 : 1); }
+
+  bool is_readable(size_t operand, const Value& value, size_t depth) const {
+    const auto source = source_at(value, paths_[operand], depth);
+    const std::vector<int64_t>& dims = dims_of(value);
+    const size_t axis = line_axis(operand, dims.size());
+    return source && (source->steps.axes[axis] == 1 || dims[axis] == 1);
+  }
+
+  // How far back each operand is read from: as far as nobody else uses what is left out, and lines stay in one piece.
+  bool choose_depths(const Value (&operands)[3]) {
+    std::set<uint32_t> own(core_.begin(), core_.end());
+    std::set<uint32_t, std::greater<>> on_paths;
+    for (const auto& path : paths_) on_paths.insert(path.begin(), path.end());
+    for (const uint32_t id : on_paths) {
+      const ValueCover& value = cover_.values[cover_.nodes[id].first_value];
+      const bool is_own =
+          std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return own.contains(use.node); });
+      if (is_own) own.insert(id);
+    }
+    for (size_t k = 0; k < 3; k++) {
+      depths_[k] = 0;
+      while (depths_[k] < paths_[k].size() && own.contains(paths_[k][depths_[k]])) depths_[k]++;
+    }
+    // What one operand is read from must be there: no other may leave it out.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t k = 0; k < 3; k++) {
+        while (!is_readable(k, operands[k], depths_[k]) || is_left_out(operands, k)) {
+          if (depths_[k] == 0) return false;
+          depths_[k]--;
+          changed = true;
+        }
+      }
+    }
+    return true;
+  }
+  bool is_left_out(const Value (&operands)[3], size_t k) const {
+    for (size_t other = 0; other < 3; other++) {
+      const Value source = source_value(operands[other], paths_[other], depths_[other]);
+      const uint32_t maker = cover_.id_of(source.node.get());
+      const auto end = paths_[k].begin() + static_cast<std::ptrdiff_t>(depths_[k]);
+      if (std::find(paths_[k].begin(), end, maker) != end) return true;
+    }
+    return false;
+  }
+
+  // ---- what is found ----
+
+  std::optional<AttentionCover> describe(const Value (&operands)[3]) {
+    const std::vector<int64_t>&scores = dims_of(Value{scores_, 0}), &made = dims_of(Value{node_of(product_), 0});
+    const size_t rank = scores.size();
+    if (made.size() != rank || rank < 2) return std::nullopt;
+    Attention a;
+    a.batch.assign(scores.begin(), scores.end() - 2);
+    if (!std::equal(a.batch.begin(), a.batch.end(), made.begin())) return std::nullopt;
+    a.rows = scores[rank - 2], a.keys = scores[rank - 1];
+    a.depth = dims_of(operands[0]).back(), a.value_depth = made.back();
+    if (a.depth > kMostDepth || a.value_depth > kMostDepth || element_count(scores) == 0 || a.depth < 1)
+      return std::nullopt;
+    AttentionCover found;
+    a.scale = scale_;
+    Value* const values[] = {&found.query, &found.key, &found.value};
+    StridedMatrices* const matrices[] = {&a.query, &a.key, &a.value};
+    for (size_t k = 0; k < 3; k++) {
+      const Source source = *source_at(operands[k], paths_[k], depths_[k]);
+      *values[k] = source.value;
+      a.scale *= source.scale;
+      *matrices[k] = matrices_of(source.steps, dims_of(operands[k]), scores, k == 1);
+    }
+    if (masked_) {
+      found.mask = mask_;
+      a.mask = matrices_of(row_major_steps(dims_of(mask_)), dims_of(mask_), scores, false);
+    }
+    find_result(a, found, made);
+    merge_batch(a);
+    if (a.batch.size() > kMostAxes) return std::nullopt;
+    found.attention = std::make_shared<Attention>(std::move(a));
+    finish_nodes(found);
+    return found;
+  }
+  const NodePtr& node_of(uint32_t id) const { return cover_.graph.nodes()[id]; }
+
+  // Steps along the axes of the scores' batch: none along those where an operand has one place, or no axis.
+  static StridedMatrices matrices_of(const Steps& steps, const std::vector<int64_t>& dims,
+                                     const std::vector<int64_t>& scores, bool is_transposed) {
+    const auto step = [&](size_t back) {  // counted from the last axis
+      const bool is_there = back < dims.size() && dims[dims.size() - 1 - back] > 1;
+      return is_there ? steps.axes[dims.size() - 1 - back] : 0;
+    };
+    StridedMatrices m;
+    m.offset = steps.offset;
+    for (size_t back = scores.size(); back-- > 2;) m.batch.push_back(step(back));
+    m.line = step(is_transposed ? 0 : 1);
+    m.element = step(is_transposed ? 1 : 0);
+    return m;
+  }
+
+  // The result goes where the only node puts it that uses it, where that only permutes axes.
+  void find_result(Attention& a, AttentionCover& found, const std::vector<int64_t>& made) {
+    found.result = Value{node_of(product_), 0};
+    Steps steps = row_major_steps(made);
+    const ValueCover& own = value_of(found.result);
+    if (own.uses.size() == 1 && !own.is_output) {
+      const uint32_t id = own.uses[0].node;
+      if (const auto moved = permuted(id, made)) {
+        steps = *moved;
+        found.result = Value{node_of(id), 0};
+        core_.push_back(id);
+      }
+    }
+    a.result = matrices_of(steps, made, made, false);
+    a.result.element = 1;
+  }
+
+  // Steps in the memory of a transpose's result; nothing where the node is none, or lines are taken apart.
+  std::optional<Steps> permuted(uint32_t id, const std::vector<int64_t>& made) const {
+    const Node& node = cover_.node(id);
+    const NodeWork& work = work_of(node);
+    if (cover_.nodes[id].role != Role::Generated || work.keeps_order || work.moved_from.size() != made.size())
+      return std::nullopt;
+    const std::vector<int64_t>& moved = dims_of(Value{node_of(id), 0});
+    if (moved.size() != made.size()) return std::nullopt;
+    const Steps memory = row_major_steps(moved);
+    const std::vector<AtomId> symbols = axis_symbols(moved.size());
+    Steps steps{0, std::vector<int64_t>(made.size())};
+    std::set<size_t> taken;
+    for (size_t axis = 0; axis < made.size(); axis++) {
+      const auto symbol = work.moved_from[axis].as_atom();
+      const auto at = symbol ? std::find(symbols.begin(), symbols.end(), *symbol) : symbols.end();
+      const auto to = static_cast<size_t>(at - symbols.begin());
+      if (at == symbols.end() || moved[to] != made[axis] || !taken.insert(to).second) {
+        if (made[axis] != 1) return std::nullopt;
+        continue;
+      }
+      steps.axes[axis] = memory.axes[to];
+    }
+    const bool is_whole = element_count(moved) == element_count(made) && (steps.axes.back() == 1 || made.back() == 1);
+    return is_whole ? std::optional(steps) : std::nullopt;
+  }
+
+  // Axes of one place go, and those along which all operands go on where the next axis ends are one.
+  static void merge_batch(Attention& a) {
+    std::vector<StridedMatrices*> all{&a.query, &a.key, &a.value, &a.result};
+    if (a.mask) all.push_back(&*a.mask);
+    for (size_t axis = a.batch.size(); axis-- > 0;) {
+      const auto step = [axis](const StridedMatrices* m, size_t further) -> int64_t {
+        return m->batch[axis + further];
+      };
+      const bool is_inner = axis + 1 < a.batch.size();
+      const bool merges = a.batch[axis] == 1 || (is_inner && std::all_of(all.begin(), all.end(), [&](const auto* m) {
+                                                   return step(m, 0) == step(m, 1) * a.batch[axis + 1];
+                                                 }));
+      if (!merges) continue;
+      if (a.batch[axis] != 1) a.batch[axis + 1] *= a.batch[axis];
+      a.batch.erase(a.batch.begin() + static_cast<std::ptrdiff_t>(axis));
+      for (StridedMatrices* m : all) m->batch.erase(m->batch.begin() + static_cast<std::ptrdiff_t>(axis));
+    }
+  }
+
+  void finish_nodes(AttentionCover& found) const {
+    std::set<uint32_t> nodes(core_.begin(), core_.end());
+    for (size_t k = 0; k < 3; k++)
+      nodes.insert(paths_[k].begin(), paths_[k].begin() + static_cast<std::ptrdiff_t>(depths_[k]));
+    found.nodes.assign(nodes.begin(), nodes.end());
+  }
+
+  Cover& cover_;
+  uint32_t product_;
+  std::vector<uint32_t> core_;
+  NodePtr scores_, masked_;
+  Value mask_;
+  double scale_ = 1;
+  std::vector<uint32_t> paths_[3];  // of query, key and value: the nodes that move them
+  size_t depths_[3] = {};           // how many of them are left out
+};
+
+}  // namespace
+
+void choose_attention(Cover& cover) {
+  if (cover.options.target.kind != TargetKind::Cuda || cover.options.target.without.contains(kAttention)) return;
+  for (uint32_t id = 0; id < cover.nodes.size(); id++) {
+    const Node& node = cover.node(id);
+    const bool is_product = cover.nodes[id].role == Role::Generated && node.is(OpKind::MatMul) &&
+                            is_library_type(cover.of(node.inputs[0]).element, cover.options.target.kind);
+    if (!is_product) continue;
+    std::optional<AttentionCover> found = AttentionFinder(cover, id).run();
+    if (!found) continue;
+    for (const uint32_t covered : found->nodes) {
+      cover.nodes[covered].role = Role::Covered;
+      cover.nodes[covered].owner = id;
+    }
+    cover.nodes[id].role = Role::Attention;
+    cover.attentions.emplace(id, *std::move(found));
+  }
+}
+
+}  // namespace gopt::planner

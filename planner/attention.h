@@ -1,0 +1,25 @@
+// Attention in one kernel: how it is found in a graph, and the ways to run it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "gopt/attention.h"
+#include "gopt/graph.h"
+#include "implementations.h"
+
+namespace gopt::planner {
+
+// What a node of Role::Attention stands for: MatMul(Softmax(scale query key + mask), value), and what moves elements
+// around it.
+struct AttentionCover {
+  std::shared_ptr<const Attention> attention;
+  Value query, key, value, mask;  // as they lie in memory: mask may be none
+  Value result;
+  std::vector<uint32_t> nodes;  // covered, in order
+};
+
+std::vector<Implementation> attention_implementations();
+double attention_operations(const Kernel& kernel);  // multiply-adds, counted two
+
+}  // namespace gopt::planner

@@ -1,0 +1,121 @@
+// The ways to run attention on CUDA's tensor cores (codegen/cuda/runtime/gopt_attention.cuh), and how long they may be
+// expected to take.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "attention.h"
+
+namespace gopt {
+
+std::string to_string(const AttentionTile& tile) {
+  return "attention:" + std::to_string(tile.rows) + "x" + std::to_string(tile.key_warps);
+}
+
+std::optional<AttentionTile> parse_attention_tile(std::string_view implementation) {
+  constexpr std::string_view kName = "attention:";
+  if (!implementation.starts_with(kName)) return std::nullopt;
+  AttentionTile tile;
+  const char *from = implementation.data() + kName.size(), *end = implementation.data() + implementation.size();
+  const auto [cross, error] = std::from_chars(from, end, tile.rows);
+  if (error != std::errc() || cross == end || *cross != 'x') return std::nullopt;
+  const auto [rest, second] = std::from_chars(cross + 1, end, tile.key_warps);
+  return second == std::errc() && rest == end ? std::optional(tile) : std::nullopt;
+}
+
+}  // namespace gopt
+
+namespace gopt::planner {
+namespace {
+
+constexpr AttentionTile kTiles[] = {{16, 4}, {16, 8}, {32, 2}, {32, 4}, {64, 1}, {64, 2}, {128, 1}};
+
+// Of a warp in a stage.
+int64_t keys_of_warp(const AttentionTile& tile, int64_t pitch) {
+  constexpr int64_t kWide = 300, kFewest = 16;
+  const int64_t most = tile.key_warps == 1 ? 64 : tile.key_warps < 8 ? 32 : kFewest;
+  return pitch > kWide ? std::max(kFewest, most / 2) : most;
+}
+
+// Of queries and two stages of keys and values, as the kernel lays them out.
+int64_t shared_bytes(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
+  constexpr int64_t kFragment = 16, kChunk = 16;
+  const Attention& a = *kernel.attention;
+  const int64_t depth = (std::max(a.depth, a.value_depth) + kFragment - 1) / kFragment * kFragment;
+  const int64_t pitch = depth * (is_half(plan.buffer(kernel.input_buffers[0]).element) ? 2 : 4) + kChunk;
+  return pitch * (tile.rows + 4 * keys_of_warp(tile, pitch) * tile.key_warps);
+}
+bool computes_attention(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
+  constexpr int64_t kMostShared = 227 * 1024;  // of a block, on Hopper
+  return shared_bytes(plan, kernel, tile) <= kMostShared;
+}
+
+double count_of(const std::vector<int64_t>& batch) {
+  double count = 1;
+  for (const int64_t n : batch) count *= static_cast<double>(n);
+  return count;
+}
+
+double operations_of(const Attention& a) {
+  return 2 * count_of(a.batch) * static_cast<double>(a.rows) * static_cast<double>(a.keys) *
+         static_cast<double>(a.depth + a.value_depth);
+}
+
+// A multiprocessor of an H100: operations of halves and bytes in a microsecond, and the exponentials beside them.
+constexpr double kMultiprocessors = 132, kOperationsPerUs = 5e6, kBytesPerUs = 36e3, kExponentialsPerUs = 15e3;
+constexpr double kStartUs = 2.5, kLeastStepUs = 0.8, kJoinUs = 0.3;
+
+double expected_us(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
+  const Attention& a = *kernel.attention;
+  const bool halves = is_half(plan.buffer(kernel.input_buffers[0]).element);
+  const double products = halves ? 1 : is_tf32(plan, kernel) ? 2 : 6;
+  const double blocks = count_of(a.batch) * std::ceil(static_cast<double>(a.rows) / tile.rows);
+  const double step_keys = static_cast<double>(keys_of_warp(tile, 0)) * tile.key_warps;
+  const double steps = std::ceil(static_cast<double>(a.keys) / step_keys);
+  const auto depth = static_cast<double>(a.depth + a.value_depth);
+  const double arithmetic =
+      2 * tile.rows * step_keys * depth * products / kOperationsPerUs + tile.rows * step_keys / kExponentialsPerUs;
+  const double memory = step_keys * depth * (halves ? 2 : 4) / kBytesPerUs;
+  const double waves = std::ceil(blocks / kMultiprocessors);
+  return kStartUs + (tile.key_warps > 1 ? kJoinUs : 0) + waves * steps * std::max(kLeastStepUs, arithmetic + memory);
+}
+
+bool is_worth_trying(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
+  constexpr double kWithin = 1.6;
+  constexpr int kFewRows = 16;
+  if (tile.rows > kFewRows && 2 * kernel.attention->rows <= tile.rows) return false;
+  double least = INFINITY;
+  for (const AttentionTile& other : kTiles) least = std::min(least, expected_us(plan, kernel, other));
+  return expected_us(plan, kernel, tile) <= kWithin * least;
+}
+
+template <size_t kTile>
+Implementation row() {
+  static const std::string name = to_string(kTiles[kTile]);
+  Implementation row{
+      name, KernelKind::Attention, TargetKind::Cuda,
+      [](const Plan& plan, const Kernel& kernel) { return computes_attention(plan, kernel, kTiles[kTile]); },
+      [](const Plan& plan, const Kernel& kernel) {
+        const double us = expected_us(plan, kernel, kTiles[kTile]) - kStartUs;
+        const bool halves = is_half(plan.buffer(kernel.input_buffers[0]).element);
+        // Of the peak that the analytic costs take for what is multiplied.
+        const double speed = halves ? 6 : is_tf32(plan, kernel) ? 3 : 1;
+        return operations_of(*kernel.attention) / (us * 40e6 * speed);
+      }};
+  row.is_likely = [](const Plan& plan, const Kernel& kernel) { return is_worth_trying(plan, kernel, kTiles[kTile]); };
+  return row;
+}
+template <size_t... kNumbers>
+std::vector<Implementation> all_rows(std::index_sequence<kNumbers...>) {
+  return {row<kNumbers>()...};
+}
+
+}  // namespace
+
+double attention_operations(const Kernel& kernel) { return operations_of(*kernel.attention); }
+
+std::vector<Implementation> attention_implementations() {
+  return all_rows(std::make_index_sequence<std::size(kTiles)>());
+}
+
+}  // namespace gopt::planner

@@ -1,0 +1,239 @@
+// Attention in one kernel on CUDA: where it is found, and that each way to run it agrees with the interpreter in every
+// precision. Without a device kernels are compiled and linked.
+#include "gopt/attention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "batch.h"
+#include "cuda_device.h"
+#include "implementations.h"
+
+namespace gopt {
+namespace {
+
+std::vector<std::string> attention_names() {
+  std::vector<std::string> names;
+  for (const planner::Implementation& row : planner::implementations())
+    if (row.kind == KernelKind::Attention) names.emplace_back(row.name);
+  return names;
+}
+
+// Some need more shared memory than there is, for the longest lines.
+const planner::Implementation& row_named(const std::string& name) {
+  const auto rows = planner::implementations();
+  return *std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
+}
+
+// Attention of 33 + n rows is run in the n-th way.
+constexpr int64_t kFirstRows = 33;
+
+class CostsOfAttention : public KernelCosts {
+ public:
+  double time_ms(const Plan&, const Kernel& kernel) override {
+    if (!kernel.attention) return 1;
+    const auto number = static_cast<size_t>(kernel.attention->rows - kFirstRows);
+    return number < names_.size() && kernel.implementation == names_[number] ? 0.5 : 1;
+  }
+  bool is_measured(const Plan&, const Kernel&) const override { return true; }
+  bool prices_unlikely() const override { return true; }
+
+ private:
+  std::vector<std::string> names_ = attention_names();
+};
+
+struct Case {
+  const char* name;
+  const char* text;      // R stands for the rows
+  size_t kernels, left;  // of the plan, and how many nodes attention leaves to others
+};
+
+const Case kCases[] = {
+    // As a layer of BERT has it: heads are cut from lines, and joined again.
+    {"heads",
+     "input q : f32[2,R,192]\ninput k : f32[2,150,192]\ninput v : f32[2,150,192]\ninput m : f32[2,1,1,150]\n"
+     "input w1 : f32[]\nq1 = Reshape(q) {shape=[2,R,3,64]}\nk1 = Reshape(k) {shape=[2,150,3,64]}\n"
+     "v1 = Reshape(v) {shape=[2,150,3,64]}\nq2 = Transpose(q1) {perm=[0,2,1,3]}\nk2 = Transpose(k1) {perm=[0,2,3,1]}\n"
+     "v2 = Transpose(v1) {perm=[0,2,1,3]}\na = MatMul(q2, k2)\nb = Mul(a, w1)\nc = Add(b, m)\nd = Softmax(c) "
+     "{axis=-1}\ne = MatMul(d, v2)\nf = Transpose(e) {perm=[0,2,1,3]}\ng = Reshape(f) {shape=[2,R,192]}\noutput y = g",
+     1, 0},
+    // One tensor is the query, the key and the value; factors stand before the product, lines fill no chunk.
+    {"joint",
+     "input x : f32[R,1,3,4,20]\ninput w1 : f32[]\nt = Transpose(x) {perm=[2,1,3,0,4]}\nq = Gather(t, i0) {axis=0}\n"
+     "k = Gather(t, i1) {axis=0}\nv = Gather(t, i2) {axis=0}\nk1 = Transpose(k) {perm=[0,1,3,2]}\nq2 = Mul(q, w1)\n"
+     "k2 = Mul(k1, w1)\na = MatMul(q2, k2)\nb = Softmax(a) {axis=3}\nc = MatMul(b, v)\noutput y = c",
+     1, 0},
+    // Long lines, others of values; a head of keys serves all of queries; a mask for each row; a sum that is masked.
+    {"shared",
+     "input q : f32[2,4,R,128]\ninput k : f32[2,1,70,128]\ninput v : f32[2,1,70,72]\ninput m : f32[R,70]\ninput w1 : "
+     "f32[]\nk1 = Expand(k) {shape=[2,4,70,128]}\nk2 = Transpose(k1) {perm=[0,1,3,2]}\na = MatMul(q, k2)\n"
+     "b = Div(a, w1)\nc = Add(m, b)\n"
+     "d = Softmax(c) {axis=-1}\ne = MatMul(d, v)\noutput y = e",
+     1, 0},
+    // Keys that other nodes use, too, are read where they lie.
+    {"cached",
+     "input q : f32[3,R,48]\ninput k : f32[3,40,48]\ninput v : f32[3,40,48]\nk1 = Relu(k)\nk2 = Transpose(k1) "
+     "{perm=[0,2,1]}\na = MatMul(q, k2)\nb = Softmax(a) {axis=-1}\nc = MatMul(b, v)\noutput y = c\noutput z = k1",
+     2, 0}};
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+// The indices of Gather are constants.
+std::string text_of(const Case& c, size_t number) {
+  std::string text = replaced(c.text, "R", std::to_string(kFirstRows + static_cast<int64_t>(number)));
+  text = replaced(text, std::to_string(kFirstRows + static_cast<int64_t>(number)) + "eshape", "Reshape");
+  return replaced(text, std::to_string(kFirstRows + static_cast<int64_t>(number)) + "elu", "Relu");
+}
+BatchCase case_for(const Case& c, size_t number) {
+  std::string text = text_of(c, number);
+  for (int i = 0; i < 3; i++) text = replaced(text, "i" + std::to_string(i) + ")", "w_i" + std::to_string(i) + ")");
+  if (text.find("w_i") != std::string::npos)
+    text = "input w_i0 : i64[]\ninput w_i1 : i64[]\ninput w_i2 : i64[]\n" + text;
+  return make_case(c.name + std::to_string(number), text, number + 1);
+}
+
+std::vector<BatchCase> all_cases() {
+  std::vector<BatchCase> cases;
+  for (size_t number = 0; number < attention_names().size(); number++)
+    for (const Case& c : kCases) cases.push_back(case_for(c, number));
+  return cases;
+}
+
+const Kernel* attention_of(const Plan& plan) {
+  for (const Kernel& kernel : plan.kernels)
+    if (kernel.kind == KernelKind::Attention) return &kernel;
+  return nullptr;
+}
+
+TEST(Attention, NamesAreReadBack) {
+  ASSERT_GT(attention_names().size(), 3U);
+  for (const std::string& name : attention_names()) {
+    const auto tile = parse_attention_tile(name);
+    ASSERT_TRUE(tile) << name;
+    EXPECT_EQ(to_string(*tile), name);
+  }
+  for (const char* other :
+       {"", "attention", "attention:", "attention:16", "attention:16x", "attention:16x4 ", "tiles:16x64:1"})
+    EXPECT_FALSE(parse_attention_tile(other)) << other;
+}
+
+TEST(Attention, IsOneKernelWithWhatMovesItsOperands) {
+  CostsOfAttention costs;
+  const std::vector<std::string> names = attention_names();
+  std::vector<bool> is_run(names.size());
+  for (size_t number = 0; number < names.size(); number++)
+    for (const Case& c : kCases) {
+      const BatchCase own = case_for(c, number);
+      const auto plan = make_plan(own.graph, {.kind = TargetKind::Cuda}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      ASSERT_TRUE(check_plan(*plan).ok()) << check_plan(*plan).error().message;
+      const Kernel* kernel = attention_of(*plan);
+      ASSERT_NE(kernel, nullptr) << c.name << "\n" << print_plan(*plan);
+      const bool is_accepted = row_named(names[number]).accepts(*plan, *kernel);
+      EXPECT_EQ(kernel->implementation == names[number], is_accepted) << c.name << " " << kernel->implementation;
+      is_run[number] = is_run[number] || is_accepted;
+      EXPECT_EQ(plan->kernels.size(), c.kernels) << print_plan(*plan);
+      EXPECT_TRUE(emit(*plan).ok());
+    }
+  for (size_t number = 0; number < names.size(); number++) EXPECT_TRUE(is_run[number]) << names[number];
+}
+
+TEST(Attention, IsNotFoundWhereItIsNone) {
+  const char* const texts[] = {
+      // Over rows; scores that are an output; scores with two users; a line too long; weights of another shape.
+      "input q : f32[2,9,16]\ninput k : f32[2,16,9]\ninput v : f32[2,9,16]\na = MatMul(q, k)\nb = Softmax(a) "
+      "{axis=1}\nc = MatMul(b, v)\noutput y = c",
+      "input q : f32[2,9,16]\ninput k : f32[2,7,16]\ninput v : f32[2,7,16]\nl = Transpose(k) {perm=[0,2,1]}\na = "
+      "MatMul(q, l)\nb = Softmax(a) {axis=-1}\nc = MatMul(b, v)\noutput y = c\noutput z = a",
+      "input q : f32[2,9,16]\ninput k : f32[2,7,16]\ninput v : f32[2,7,16]\nl = Transpose(k) {perm=[0,2,1]}\na = "
+      "MatMul(q, l)\nb = Softmax(a) {axis=-1}\nc = MatMul(b, v)\nd = MatMul(a, v)\ne = Add(c, d)\noutput y = e",
+      "input q : f32[2,9,136]\ninput k : f32[2,7,136]\ninput v : f32[2,7,16]\nl = Transpose(k) {perm=[0,2,1]}\na = "
+      "MatMul(q, l)\nb = Softmax(a) {axis=-1}\nc = MatMul(b, v)\noutput y = c",
+      // A mask that makes the scores larger; keys whose lines are not in one piece.
+      "input q : f32[1,9,16]\ninput k : f32[1,7,16]\ninput v : f32[7,16]\ninput m : f32[3,9,7]\nl = Transpose(k) "
+      "{perm=[0,2,1]}\na = MatMul(q, l)\ns = Add(a, m)\nb = Softmax(s) {axis=-1}\nc = MatMul(b, v)\noutput y = c",
+      "input q : f32[2,9,16]\ninput k : f32[2,16,7]\ninput v : f32[2,7,16]\na = MatMul(q, k)\nb = Softmax(a) "
+      "{axis=-1}\nc = MatMul(b, v)\noutput y = c"};
+  CostsOfAttention costs;
+  for (const char* text : texts) {
+    const auto plan = make_plan(make_case("none", text, 1).graph, {.kind = TargetKind::Cuda}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ(attention_of(*plan), nullptr) << text;
+  }
+}
+
+TEST(Attention, CanBeSwitchedOff) {
+  CostsOfAttention costs;
+  Target target{.kind = TargetKind::Cuda};
+  target.without.insert("kernel:attention");
+  const auto parts = plan_parts(TargetKind::Cuda);
+  EXPECT_NE(std::find(parts.begin(), parts.end(), *target.without.begin()), parts.end());
+  const auto plan = make_plan(case_for(kCases[0], 0).graph, target, costs);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(attention_of(*plan), nullptr);
+  const auto on_cpu = make_plan(case_for(kCases[0], 0).graph, {.kind = TargetKind::Cpu}, costs);
+  ASSERT_TRUE(on_cpu.ok());
+  EXPECT_EQ(attention_of(*on_cpu), nullptr);
+}
+
+void expect_agreement(const std::vector<BatchCase>& cases, Precision precision) {
+  CostsOfAttention costs;
+  const auto said = run_batch(cases, costs, "attention", {.kind = TargetKind::Cuda, .precision = precision});
+  if (obstacles().run.empty()) {
+    for (const std::string& line : said) ADD_FAILURE() << to_string(precision) << ": " << line;
+    return;
+  }
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0], obstacles().run) << "built and linked, and then there is no device";
+}
+
+TEST(Attention, CompilesAndLinks) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the tests below build and run";
+  expect_agreement({case_for(kCases[0], 0)}, Precision::Fp16);
+  expect_agreement({case_for(kCases[1], 4)}, Precision::Fp32);
+}
+
+TEST(Attention, AgreesWithTheInterpreter) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+  for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16})
+    expect_agreement(all_cases(), precision);
+}
+
+// Keys masked by minus infinity, all of a stage and all of a row among them, and large scores.
+TEST(Attention, MasksAndLargeScoresAgreeWithTheInterpreter) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<BatchCase> cases;
+  for (size_t number = 0; number < attention_names().size(); number++) {
+    const int64_t rows = kFirstRows + static_cast<int64_t>(number), keys = 300;
+    const std::string r = std::to_string(rows);
+    BatchCase c = make_case(
+        "masked" + std::to_string(number),
+        "input q : f32[2," + r + ",32]\ninput k : f32[2,300,32]\ninput v : f32[2,300,32]\ninput m : f32[" + r +
+            ",300]\nl = Transpose(k) {perm=[0,2,1]}\na = MatMul(q, l)\nb = Add(a, m)\nc = Softmax(b) "
+            "{axis=-1}\nd = MatMul(c, v)\noutput y = d",
+        number + 1);
+    std::vector<double> mask(static_cast<size_t>(rows * keys), 0.0);
+    for (int64_t row = 0; row < rows; row++)
+      for (int64_t key = 0; key < keys; key++) {
+        double& own = mask[static_cast<size_t>(row * keys + key)];
+        if (row == 5 || (row == 6 && key < 290) || (row > 6 && key > 8 * row)) own = -kInfinity;
+        if (row == 7 && key == 3) own = 40000;
+      }
+    c.inputs.at("m") = Tensor::from_values(ElementType::Float32, {rows, keys}, mask);
+    cases.push_back(std::move(c));
+  }
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16}) expect_agreement(cases, precision);
+}
+
+}  // namespace
+}  // namespace gopt
