@@ -68,6 +68,24 @@ class AttentionFinder {
     return is_own ? std::optional(id) : std::nullopt;
   }
 
+  // Of Where(IsNaN(x), 0, x), as exported models have it for rows that are masked whole, x.
+  Value without_guard(const Value& value) {
+    const auto id = own_maker(value);
+    if (!id || !cover_.node(*id).is(OpKind::Where)) return value;
+    const Node& choice = cover_.node(*id);
+    const Value &test = choice.inputs[0], &zero = choice.inputs[1], &guarded = choice.inputs[2];
+    const auto tester = own_maker(test);
+    const bool is_guard = tester && test.node->is(OpKind::IsNaN) && test.node->inputs[0] == guarded &&
+                          is_small_constant(zero) && zero.node->tensor.to_doubles()[0] == 0 &&
+                          dims_of(value) == dims_of(guarded);
+    if (!is_guard || !is_used_by(id_of(guarded), {*id, *tester})) return value;
+    const NodeCover& maker = cover_.nodes[id_of(guarded)];
+    if (maker.role != Role::Generated || guarded.node->outputs.size() != 1) return value;
+    core_.insert(core_.end(), {*id, *tester});
+    nan_is_zero_ = true;
+    return guarded;
+  }
+
   bool is_last_softmax(const Node& node) const {
     const auto rank = static_cast<int64_t>(dims_of(node.inputs[0]).size());
     const int64_t axis = int_or(node, "axis", -1);
@@ -77,9 +95,11 @@ class AttentionFinder {
   // From the product of values back to that of queries and keys.
   bool find_core() {
     const Node& product = cover_.node(product_);
-    auto id = own_maker(product.inputs[0]);
+    core_ = {product_};
+    const Value weights = without_guard(product.inputs[0]);
+    auto id = nan_is_zero_ ? std::optional(id_of(weights)) : own_maker(weights);
     if (!id || !is_last_softmax(cover_.node(*id))) return false;
-    core_ = {product_, *id};
+    core_.push_back(*id);
     Value value = cover_.node(*id).inputs[0];
     while ((id = own_maker(value))) {
       const Node& node = cover_.node(*id);
@@ -120,45 +140,45 @@ class AttentionFinder {
 
   // ---- operands ----
 
-  // What an operand is moved from, one node after another.
-  std::vector<uint32_t> path_from(Value value, bool takes_factors) const {
-    std::vector<uint32_t> path;
+  // What an operand is moved from, one value after another.
+  std::vector<Value> path_from(Value value, bool takes_factors) const {
+    std::vector<Value> path;
     while (true) {
       const uint32_t id = cover_.id_of(value.node.get());
       const Node& node = cover_.node(id);
       if (cover_.nodes[id].role != Role::Generated || value_of(value).is_output) return path;
       const auto factor = takes_factors ? scalar_factor(node) : std::nullopt;
-      if (!factor && (node.outputs.size() != 1 || !steps_through_any(node))) return path;
-      path.push_back(id);
+      if (!factor && !is_moved(value)) return path;
+      path.push_back(value);
       value = node.inputs[factor ? factor->operand : 0];
     }
   }
-  bool steps_through_any(const Node& node) const {
-    return !node.inputs.empty() && node.inputs[0] && (work_of(node).keeps_order || !work_of(node).moved_from.empty()) &&
-           steps_through(node, row_major_steps(dims_of(node.inputs[0]))).has_value();
+  bool is_moved(const Value& value) const {
+    const Node& node = *value.node;
+    return !node.inputs.empty() && node.inputs[0] &&
+           steps_through(value, row_major_steps(dims_of(node.inputs[0]))).has_value();
   }
 
-  Value source_value(const Value& operand, const std::vector<uint32_t>& path, size_t depth) const {
+  Value source_value(const Value& operand, const std::vector<Value>& path, size_t depth) const {
     Value value = operand;
     for (size_t k = 0; k < depth; k++) value = input_along(path[k]);
     return value;
   }
-  Value input_along(uint32_t id) const {
-    const auto factor = scalar_factor(cover_.node(id));
-    return cover_.node(id).inputs[factor ? factor->operand : 0];
+  static Value input_along(const Value& value) {
+    const auto factor = scalar_factor(*value.node);
+    return value.node->inputs[factor ? factor->operand : 0];
   }
 
   // The operand read past the first nodes of its path; nothing where it does not lie at equal steps there.
-  std::optional<Source> source_at(const Value& operand, const std::vector<uint32_t>& path, size_t depth) const {
+  std::optional<Source> source_at(const Value& operand, const std::vector<Value>& path, size_t depth) const {
     Source source{source_value(operand, path, depth), {}, 1};
     source.steps = row_major_steps(dims_of(source.value));
     for (size_t k = depth; k-- > 0;) {
-      const Node& node = cover_.node(path[k]);
-      if (const auto factor = scalar_factor(node)) {
+      if (const auto factor = scalar_factor(*path[k].node)) {
         source.scale *= factor->by;
         continue;
       }
-      const auto steps = steps_through(node, source.steps);
+      const auto steps = steps_through(path[k], source.steps);
       if (!steps) return std::nullopt;
       source.steps = *steps;
     }
@@ -188,16 +208,13 @@ class AttentionFinder {
   bool choose_depths(const Value (&operands)[3]) {
     std::set<uint32_t> own(core_.begin(), core_.end());
     std::set<uint32_t, std::greater<>> on_paths;
-    for (const auto& path : paths_) on_paths.insert(path.begin(), path.end());
-    for (const uint32_t id : on_paths) {
-      const ValueCover& value = cover_.values[cover_.nodes[id].first_value];
-      const bool is_own =
-          std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return own.contains(use.node); });
-      if (is_own) own.insert(id);
-    }
+    for (const auto& path : paths_)
+      for (const Value& value : path) on_paths.insert(id_of(value));
+    for (const uint32_t id : on_paths)
+      if (is_used_by(id, own)) own.insert(id);
     for (size_t k = 0; k < 3; k++) {
       depths_[k] = 0;
-      while (depths_[k] < paths_[k].size() && own.contains(paths_[k][depths_[k]])) depths_[k]++;
+      while (depths_[k] < paths_[k].size() && own.contains(id_of(paths_[k][depths_[k]]))) depths_[k]++;
     }
     // What one operand is read from must be there: no other may leave it out.
     for (bool changed = true; changed;) {
@@ -212,12 +229,22 @@ class AttentionFinder {
     }
     return true;
   }
+  uint32_t id_of(const Value& value) const { return cover_.id_of(value.node.get()); }
+  // All outputs that are used at all, by these nodes alone.
+  bool is_used_by(uint32_t id, const std::set<uint32_t>& nodes) const {
+    for (size_t o = 0; o < cover_.node(id).outputs.size(); o++) {
+      const ValueCover& value = cover_.values[cover_.nodes[id].first_value + o];
+      if (value.is_output ||
+          !std::all_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return nodes.contains(use.node); }))
+        return false;
+    }
+    return true;
+  }
   bool is_left_out(const Value (&operands)[3], size_t k) const {
     for (size_t other = 0; other < 3; other++) {
       const Value source = source_value(operands[other], paths_[other], depths_[other]);
-      const uint32_t maker = cover_.id_of(source.node.get());
       const auto end = paths_[k].begin() + static_cast<std::ptrdiff_t>(depths_[k]);
-      if (std::find(paths_[k].begin(), end, maker) != end) return true;
+      if (std::any_of(paths_[k].begin(), end, [&](const Value& v) { return v.node == source.node; })) return true;
     }
     return false;
   }
@@ -237,6 +264,7 @@ class AttentionFinder {
       return std::nullopt;
     AttentionCover found;
     a.scale = scale_;
+    a.nan_is_zero = nan_is_zero_;
     Value* const values[] = {&found.query, &found.key, &found.value};
     StridedMatrices* const matrices[] = {&a.query, &a.key, &a.value};
     for (size_t k = 0; k < 3; k++) {
@@ -294,7 +322,8 @@ class AttentionFinder {
   std::optional<Steps> permuted(uint32_t id, const std::vector<int64_t>& made) const {
     const Node& node = cover_.node(id);
     const NodeWork& work = work_of(node);
-    if (cover_.nodes[id].role != Role::Generated || work.keeps_order || work.moved_from.size() != made.size())
+    if (cover_.nodes[id].role != Role::Generated || work.keeps_order || work.moved_from.size() != 1 ||
+        work.moved_from[0].size() != made.size())
       return std::nullopt;
     const std::vector<int64_t>& moved = dims_of(Value{node_of(id), 0});
     if (moved.size() != made.size()) return std::nullopt;
@@ -303,7 +332,7 @@ class AttentionFinder {
     Steps steps{0, std::vector<int64_t>(made.size())};
     std::set<size_t> taken;
     for (size_t axis = 0; axis < made.size(); axis++) {
-      const auto symbol = work.moved_from[axis].as_atom();
+      const auto symbol = work.moved_from[0][axis].as_atom();
       const auto at = symbol ? std::find(symbols.begin(), symbols.end(), *symbol) : symbols.end();
       const auto to = static_cast<size_t>(at - symbols.begin());
       if (at == symbols.end() || moved[to] != made[axis] || !taken.insert(to).second) {
@@ -338,7 +367,7 @@ class AttentionFinder {
   void finish_nodes(AttentionCover& found) const {
     std::set<uint32_t> nodes(core_.begin(), core_.end());
     for (size_t k = 0; k < 3; k++)
-      nodes.insert(paths_[k].begin(), paths_[k].begin() + static_cast<std::ptrdiff_t>(depths_[k]));
+      for (size_t n = 0; n < depths_[k]; n++) nodes.insert(id_of(paths_[k][n]));
     found.nodes.assign(nodes.begin(), nodes.end());
   }
 
@@ -348,8 +377,9 @@ class AttentionFinder {
   NodePtr scores_, masked_;
   Value mask_;
   double scale_ = 1;
-  std::vector<uint32_t> paths_[3];  // of query, key and value: the nodes that move them
-  size_t depths_[3] = {};           // how many of them are left out
+  bool nan_is_zero_ = false;
+  std::vector<Value> paths_[3];  // of query, key and value: what moves them, one after another
+  size_t depths_[3] = {};        // how many of them are left out
 };
 
 }  // namespace

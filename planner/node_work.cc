@@ -52,8 +52,8 @@ NodeWork compute(const Node& node) {
     work.follows_layout = work.follows_layout && follows_layout(element, inputs);
     const bool is_alone = outputs == 1 && !inputs.empty() && inputs[0].at;
     work.keeps_order = is_alone && inputs[0].element == output.element && keeps_order(element, inputs[0]);
-    const bool is_moved = is_alone && element.value->kind == ExprKind::Read && element.value->input == 0;
-    if (is_moved) work.moved_from = element.value->subscripts;
+    const bool is_moved = element.value->kind == ExprKind::Read && element.value->input == 0;
+    work.moved_from.push_back(is_moved ? element.value->subscripts : std::vector<Index>());
   }
   return work;
 }

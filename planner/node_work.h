@@ -18,9 +18,9 @@ struct NodeWork {
   std::vector<bool> is_index;   // by input: its elements are used as subscripts
   bool follows_layout = false;  // each output may lie as the images do that it is made of (access.h says when)
   bool keeps_order = false;     // the elements of input 0 in their order: Reshape, and what else moves nothing
-  // Of one output that only moves elements of input 0: the subscripts that an element is read at, over axis_symbols()
-  // of the output; else empty.
-  std::vector<Index> moved_from;
+  // By output, of one that only moves elements of input 0: the subscripts that an element is read at, over
+  // axis_symbols() of the output; else empty.
+  std::vector<std::vector<Index>> moved_from;
 };
 // Kept in each thread, by the node's structural hash and by what its definition is asked with: a search asks for the
 // same nodes again and again.

@@ -82,18 +82,21 @@ bool add_subscript(const Node& node, const Index& subscript, int64_t step, const
 
 }  // namespace
 
-std::optional<Steps> steps_through(const Node& node, const Steps& input) {
+std::optional<Steps> steps_through(const Value& output, const Steps& input) {
+  const Node& node = *output.node;
   const NodeWork& work = work_of(node);
-  if (node.outputs.size() != 1 || node.inputs.empty() || !node.inputs[0]) return std::nullopt;
-  const TensorType &from = node.inputs[0].type(), &to = node.outputs[0];
+  const auto number = static_cast<size_t>(output.output);
+  if (number >= work.moved_from.size() || !node.inputs[0]) return std::nullopt;
+  const TensorType &from = node.inputs[0].type(), &to = output.type();
   if (from.element != to.element || !from.has_static_shape() || !to.has_static_shape()) return std::nullopt;
   const std::vector<int64_t> dims = from.static_shape(), made = to.static_shape();
   if (work.keeps_order) return reshaped(dims, input, made);
-  if (work.moved_from.size() != dims.size()) return std::nullopt;
+  const std::vector<Index>& read = work.moved_from[number];
+  if (read.size() != dims.size()) return std::nullopt;
   const std::vector<AtomId> symbols = axis_symbols(made.size());
   Steps result{input.offset, std::vector<int64_t>(made.size(), 0)};
   for (size_t axis = 0; axis < dims.size(); axis++)
-    if (!add_subscript(node, work.moved_from[axis], input.axes[axis], symbols, result)) return std::nullopt;
+    if (!add_subscript(node, read[axis], input.axes[axis], symbols, result)) return std::nullopt;
   return result;
 }
 

@@ -17,8 +17,8 @@ struct Steps {
 };
 Steps row_major_steps(const std::vector<int64_t>& dims);
 
-// The node's result, in the memory in which its input 0 lies by `input`. Nothing where the node computes, picks by a
+// A node's output, in the memory in which its input 0 lies by `input`. Nothing where the node computes, picks by a
 // condition or by data, or where its elements are not at equal steps (numpy's rule for a reshape without a copy).
-std::optional<Steps> steps_through(const Node& node, const Steps& input);
+std::optional<Steps> steps_through(const Value& output, const Steps& input);
 
 }  // namespace gopt::planner

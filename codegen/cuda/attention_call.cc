@@ -63,6 +63,7 @@ CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, siz
           number_text("depth", a.depth) + ", " + number_text("value_depth", a.value_depth) + ";\n";
   text += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
           matrices_text("result", a.result);
+  if (a.nan_is_zero) text += "  a.nan_is_zero = true;\n";
   if (a.scale != 1) text += "  a.scale = " + number(a.scale) + ";\n";
   std::string mask = "nullptr";
   if (a.mask) {

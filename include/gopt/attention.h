@@ -25,6 +25,7 @@ struct Attention {
   double scale = 1;
   StridedMatrices query, key, value, result;
   std::optional<StridedMatrices> mask;
+  bool nan_is_zero = false;  // a line whose scores have no softmax (all of them masked, or one not a number) is zero
 };
 
 // How a kernel divides it: a block makes `rows` lines of the result, and `key_warps` warps share the keys of a line.

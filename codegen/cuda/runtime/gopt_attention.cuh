@@ -289,7 +289,7 @@ class AttentionTile {
         values[2] += own.z * factor, values[3] += own.w * factor;
       }
 #pragma unroll
-      for (int k = 0; k < 4; k++) values[k] /= sum;
+      for (int k = 0; k < 4; k++) values[k] = p_.nan_is_zero && !(sum > 0.0f) ? 0.0f : values[k] / sum;
       const int count = p_.value_depth - column < 4 ? p_.value_depth - column : 4;
       store_elements(to + row * p_.result.line + column, values, count, p_.is_aligned);
     }

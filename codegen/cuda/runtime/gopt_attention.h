@@ -21,6 +21,7 @@ struct AttentionProblem {
   int mask_step = 0;  // from one key's element to the next
   float scale = 1;
   Element mask_element = Element::Float32, result_element = Element::Float32;
+  bool nan_is_zero = false;  // a line without a softmax
   bool is_aligned = false;  // four elements of the result at a time
 };
 
