@@ -117,7 +117,7 @@ def emit(args, name, model, x):
     torch.onnx.export(model, (x,), str(path), dynamo=False, opset_version=17, input_names=["x"], output_names=["y"])
     start = time.perf_counter()
     run_command([args.gopt, "optimize", path, "--target", "cuda", "--precision", args.precision, "--cost", "measured", "--cache", args.out / f"{name}.kernel_times",
-                 "--check", "off", "--no-measure", "--force", "--emit", folder, "--report", report, *args.extra])
+                 "--check", "off", "--force", "--emit", folder, "--report", report, *args.extra])
     seconds = time.perf_counter() - start
     run_command(["cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release"])
     run_command(["cmake", "--build", folder / "build", "-j16"])

@@ -38,6 +38,17 @@ Scalar scalar_of(ElementType element) {
   return is_floating(element) ? Scalar::Float : Scalar::Int;
 }
 
+std::string thread_loop(const std::string& type, const std::string& name, int64_t extent, int64_t threads) {
+  constexpr int64_t kMostTurns = 8;
+  const std::string step = "; " + name + " += " + std::to_string(threads) + ") ";
+  const std::string head = "for (" + type + " " + name + " = threadIdx.x";
+  const int64_t turns = (extent + threads - 1) / threads;
+  if (turns > kMostTurns) return head + "; " + name + " < " + std::to_string(extent) + step + "{\n";
+  const std::string end = name + "_end", guard = "if (" + name + " < " + std::to_string(extent) + ") ";
+  return "#pragma unroll\n" + head + ", " + end + " = " + name + " + " + std::to_string(turns * threads) + "; " + name +
+         " != " + end + step + (extent % threads == 0 ? "" : guard) + "{\n";
+}
+
 std::string literal(double value, Scalar scalar) {
   if (scalar == Scalar::Bool || scalar == Scalar::Int) {
     if (std::isnan(value)) return "0";

@@ -25,6 +25,9 @@ std::string literal(double value, Scalar scalar);
 // An expression of one type as another.
 std::string converted(const std::string& text, Scalar from, Scalar to);
 std::string stored(const std::string& text, Scalar from, ElementType to);
+// The head of a loop that the threads of a CUDA block divide: a number of turns that the compiler knows, so that it
+// unrolls them and keeps what several loops read.
+std::string thread_loop(const std::string& type, const std::string& name, int64_t extent, int64_t threads);
 
 constexpr int64_t kMaxRow = 4096;  // floats on the stack
 
@@ -63,6 +66,7 @@ class Writer {
   Scalar type_of(const Expr& e, Scalar otherwise);
 
   bool pragmas = true;  // whether vector loops are marked for OpenMP
+  int64_t threads = 1;  // of a CUDA block
   // The vector loop that runs over a whole row from 0: what a reduction over the row computes of each of its elements
   // is kept for it, in an array of so many, or, of longer rows, where the result will be.
   struct Row {

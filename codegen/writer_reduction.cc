@@ -164,8 +164,11 @@ std::string ReductionWriter::close(const LoopPart& part, const std::string& prag
   const bool tight = !part.lows.empty() || !part.highs.empty();
   if (tight) text = "const int64_t " + low + " = " + part.low + ", " + high + " = " + part.high + ";\n";
   text += pragma;
+  const bool is_number = part.high.find_first_not_of("0123456789") == std::string::npos;
+  if (divided && !tight && part.low == "0" && is_number)
+    return text + thread_loop("int64_t", part.name, std::stoll(part.high), w_.threads) + part.scope->code + "}\n";
   const std::string first = (tight ? low : part.low) + (divided ? " + threadIdx.x" : ""),
-                    step = divided         ? " += blockDim.x"
+                    step = divided         ? " += " + std::to_string(w_.threads)
                            : part.step > 1 ? " += " + std::to_string(part.step)
                                            : "++";
   return text + "for (int64_t " + part.name + " = " + first + "; " + part.name + " < " + (tight ? high : part.high) +

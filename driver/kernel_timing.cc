@@ -9,6 +9,7 @@ namespace gopt::driver {
 namespace {
 
 constexpr double kBudgetSeconds = 60;
+constexpr double kForChosen = 12;  // seconds of these for the kernels of a result
 
 }  // namespace
 
@@ -61,18 +62,31 @@ Result<int> KernelTiming::measure(const Graph& graph) {
     costs_.known = specs;
     return 0;
   }
+  GOPT_ASSIGN_OR_RETURN(const int timed, time(specs, kBudgetSeconds - kForChosen));
+  costs_.known = specs;
+  return timed;
+}
+
+Result<int> KernelTiming::measure_chosen(const Graph& graph) {
+  if (!can_time_ || !costs_.cache) return 0;
+  const auto costs = costs_.make(CostSource::kCautious);
+  GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, estimated_kernels(graph, options_.target, *costs));
+  return time(specs, kBudgetSeconds);
+}
+
+// Until so many seconds are spent, with those before.
+Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budget_seconds) {
   const SearchOptions& search = options_.search;
   MeasureOptions options{.threads = options_.target.threads, .stop = search.stop, .progress = search.progress};
-  options.budget_seconds = std::max(0.0, kBudgetSeconds - seconds_);
+  options.budget_seconds = std::max(0.0, budget_seconds - seconds_);
   const PhaseClock::Running running(clock_, "timing kernels");
   const auto start = Clock::now();
   GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
   seconds_ += seconds_since(start);
   timed_ += timed;
-  costs_.known = specs;
   return timed;
 }
 
-bool KernelTiming::goes_on() const { return costs_.cache && can_time_ && seconds_ < kBudgetSeconds; }
+bool KernelTiming::goes_on() const { return costs_.cache && can_time_ && seconds_ < kBudgetSeconds - kForChosen; }
 
 }  // namespace gopt::driver

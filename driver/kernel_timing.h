@@ -26,12 +26,17 @@ class KernelTiming {
   // and building.
   Result<int> measure(const Graph& graph);
 
+  // Times those that the cheapest plan of the graph would run, and that the cache lacks; how many. A part of the budget
+  // is kept for it. Errors: likewise.
+  Result<int> measure_chosen(const Graph& graph);
+
   // Whether a kernel that has no time may still get one.
   bool goes_on() const;
   int timed() const { return timed_; }
   double seconds() const { return seconds_; }
 
  private:
+  Result<int> time(const std::vector<KernelSpec>& specs, double budget_seconds);
   Result<ChosenMachine> machine_for(const KernelCache& cache) const;
   bool has_enough_times(std::vector<std::string>& notes) const;
 

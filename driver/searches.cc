@@ -118,11 +118,25 @@ Result<OptimizeResult> Searches::search_in_rounds() {
     GOPT_ASSIGN_OR_RETURN(OptimizeResult found, search_with(rules_, search_, is_last ? kCautious : kHopeful,
                                                             is_last ? seconds_left_ : seconds_left_ / 2));
     note_refused(found);
-    if (is_last) return found;
+    if (is_last) return with_times(std::move(found));
     const Result<int> timed = kernels_.measure(found.graph);
     if (!timed.ok()) notes_.push_back("some kernels are not timed, but estimated: " + timed.error().message);
     if (!timed.ok() || *timed == 0) return found;
   }
+}
+
+// Kernels of the result that were not timed may be far from their estimates: they are timed, and the search is made
+// again, until it rests on times or no more can be had.
+Result<OptimizeResult> Searches::with_times(OptimizeResult found) {
+  constexpr int kTries = 3;
+  for (int attempt = 0; attempt < kTries && !is_stopped(); attempt++) {
+    const Result<int> timed = kernels_.measure_chosen(found.graph);
+    if (!timed.ok() || *timed == 0) break;
+    GOPT_ASSIGN_OR_RETURN(found,
+                          search_with(rules_, search_, kCautious, std::max(seconds_left_, search_.budget_seconds / 4)));
+    note_refused(found);
+  }
+  return found;
 }
 
 // Without each rule that was applied, in turn, by a search with the others that were: what gains next to nothing beside

@@ -54,6 +54,7 @@ class Searches {
   Result<OptimizeResult> search_with(const std::vector<RewriteRule>& rules, SearchOptions search, double unknown_factor,
                                      double seconds);
   Result<OptimizeResult> search_in_rounds();
+  Result<OptimizeResult> with_times(OptimizeResult found);
   Status leave_out_idle_rules(OptimizeResult& best);
   Status keep_few_nodes(OptimizeResult& best);
 

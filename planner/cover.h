@@ -40,8 +40,8 @@ struct EpilogueStep {
   Epilogue::Kind kind;
   uint32_t node;
   int operand = -1;  // input position of the operand; -1: none
-  // Of x Sigmoid(x) and x HardSigmoid(x): the node between, which the same step computes.
-  std::optional<uint32_t> inner = std::nullopt;
+  // What the same step does before: the gate of x Sigmoid(x) and x HardSigmoid(x), other shapes of the same elements.
+  std::vector<uint32_t> inner = {};
 };
 
 // Where the rules of library.cc and fusion.cc may well be wrong: a node that they hand on inside a kernel could be

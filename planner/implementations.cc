@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gopt/node_attributes.h"
 #include "attention.h"
+#include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
 #include "tiles.h"
 
@@ -245,9 +245,16 @@ bool has_unfolded(const Plan& plan, const Kernel& kernel) {
         &y = result(plan, kernel).dims;
   return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
 }
+// Windows are written and read again: a byte takes the time of a dozen operations at the peak, which is another one for
+// each type.
 double unfolded_efficiency(const Plan& plan, const Kernel& kernel) {
-  const bool unfolds_halves = is_half(image(plan, kernel).element) && !is_pointwise(plan, kernel);
-  return cuda_efficiency(plan, kernel) * (convolved(plan, kernel).groups > 1 || unfolds_halves ? 0.5 : 0.95);
+  const Convolved c = convolved(plan, kernel);
+  const bool unfolds = !is_pointwise(plan, kernel), halves = is_half(image(plan, kernel).element);
+  const double share = cuda_efficiency(plan, kernel) * (c.groups > 1 || (halves && unfolds) ? 0.5 : 0.95);
+  if (!unfolds) return share;
+  const double bytes = 2 * (halves ? 2 : 4) * c.groups * c.in * c.taps * c.positions;
+  const double operations_a_byte = 12 * (halves ? 6 : is_tf32(plan, kernel) ? 3 : 1);
+  return c.operations / (c.operations / share + bytes * operations_a_byte);
 }
 
 // What lies in longer lines is for kernels of ours.

@@ -233,7 +233,7 @@ class KernelBuilder {
     for (const EpilogueStep& step : own.epilogues) {
       Epilogue e{step.kind, cover_.graph.nodes()[step.node]};
       if (e.kind == Epilogue::Kind::Activation) e.activation = library_activation(*e.node).value();
-      if (step.inner) k.nodes.push_back(cover_.graph.nodes()[*step.inner]);
+      for (const uint32_t inner : step.inner) k.nodes.push_back(cover_.graph.nodes()[inner]);
       k.nodes.push_back(e.node);
       result = {e.node, 0};
       const Layout layout = cover_.of(result).layout;

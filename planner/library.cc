@@ -4,6 +4,7 @@
 
 #include "cover.h"
 #include "gopt/node_attributes.h"
+#include "node_work.h"
 
 namespace gopt::planner {
 namespace {
@@ -101,15 +102,16 @@ class LibraryChooser {
         !is_bias(cover_.node(id).inputs[2], cover_.values[own.first_value].shape.back()))
       added = true;
     while (true) {
-      const ValueCover& value = cover_.values[cover_.nodes[last].first_value];
+      std::vector<uint32_t> shapes;
+      const ValueCover& value = past_shapes(id, cover_.values[cover_.nodes[last].first_value], shapes);
       if (value.is_output) return FusionLimit::Output;
       if (value.uses.empty()) return FusionLimit::Unused;
-      if (value.uses.size() == 2 && take_gated(id, value)) return FusionLimit::ActivationLast;
+      if (value.uses.size() == 2 && shapes.empty() && take_gated(id, value)) return FusionLimit::ActivationLast;
       if (value.uses.size() != 1) return FusionLimit::SeveralUsers;
       const uint32_t next = value.uses[0].node;
       if (is_library(next)) return FusionLimit::LibraryUser;
       if (cover_.nodes[next].role != Role::Generated) return FusionLimit::UserNoEpilogue;
-      EpilogueStep step{Epilogue::Kind::Activation, next};
+      EpilogueStep step{Epilogue::Kind::Activation, next, -1, shapes};
       if (cover_.node(next).is(OpKind::Add)) {
         step.operand = 1 - value.uses[0].position;
         if (product && !biased && !added && is_bias(cover_.node(next).inputs[step.operand], value.shape.back()) &&
@@ -126,11 +128,33 @@ class LibraryChooser {
         return FusionLimit::UserNoEpilogue;
       }
       own.epilogues.push_back(step);
-      cover_.nodes[next].role = Role::Epilogue;
-      cover_.nodes[next].owner = id;
+      shapes.push_back(next);
+      for (const uint32_t node : shapes) {
+        cover_.nodes[node].role = Role::Epilogue;
+        cover_.nodes[node].owner = id;
+      }
       last = next;
       if (step.kind == Epilogue::Kind::Activation) return FusionLimit::ActivationLast;
     }
+  }
+
+  // A product of rows is the same memory in other shapes, as long as a row is the last axis: the value that a step may
+  // follow, and the nodes that were passed on the way to it.
+  const ValueCover& past_shapes(uint32_t id, const ValueCover& made, std::vector<uint32_t>& passed) const {
+    const bool is_of_rows = cover_.nodes[id].role == Role::MatrixProduct &&
+                            cover_.options.target.kind == TargetKind::Cuda &&
+                            cover_.of(cover_.node(id).inputs[1]).dims.size() == 2;
+    const ValueCover* value = &made;
+    while (is_of_rows && !value->is_output && value->uses.size() == 1) {
+      const uint32_t next = value->uses[0].node;
+      const ValueCover& shaped = cover_.values[cover_.nodes[next].first_value];
+      const bool is_shape = cover_.nodes[next].role == Role::Generated && work_of(cover_.node(next)).keeps_order &&
+                            !shaped.dims.empty() && shaped.dims.back() == made.dims.back();
+      if (!is_shape) break;
+      passed.push_back(next);
+      value = &shaped;
+    }
+    return *value;
   }
 
   // x Sigmoid(x) or x HardSigmoid(x), where nobody else uses x. Whether it is there.
@@ -143,7 +167,7 @@ class LibraryChooser {
       if (!is_own || cover_.nodes[gate.node].role != Role::Generated || !library_activation(cover_.node(product.node)))
         continue;
       if (cover_.nodes[product.node].role != Role::Generated) continue;
-      cover_.nodes[id].epilogues.push_back({Epilogue::Kind::Activation, product.node, -1, gate.node});
+      cover_.nodes[id].epilogues.push_back({Epilogue::Kind::Activation, product.node, -1, {gate.node}});
       for (uint32_t node : {gate.node, product.node}) {
         cover_.nodes[node].role = Role::Epilogue;
         cover_.nodes[node].owner = id;
@@ -241,7 +265,7 @@ void cut(Cover& cover, NodeCover& library, std::vector<EpilogueStep>::iterator f
   const ValueCover& end = cover.values[cover.nodes[library.epilogues.back().node].first_value];
   for (auto step = from; step != library.epilogues.end(); ++step) {
     cover.nodes[step->node].role = Role::Generated;
-    if (step->inner) cover.nodes[*step->inner].role = Role::Generated;
+    for (const uint32_t inner : step->inner) cover.nodes[inner].role = Role::Generated;
   }
   library.epilogues.erase(from, library.epilogues.end());
   library.limit = FusionLimit::Costs;

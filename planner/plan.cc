@@ -286,4 +286,17 @@ Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Targe
   return specs;
 }
 
+Result<std::vector<KernelSpec>> estimated_kernels(const Graph& graph, const Target& target, KernelCosts& costs) {
+  GOPT_ASSIGN_OR_RETURN(const Plan plan, make_plan(graph, target, costs));
+  std::vector<KernelSpec> specs;
+  std::set<std::string> seen;
+  for (const Kernel& kernel : plan.kernels) {
+    if (costs.is_measured(plan, kernel)) continue;
+    const bool chooses = is_library(kernel.kind) && implementation_of(plan, kernel).chooses_at_start;
+    for (const Kernel& own : chooses ? by_implementation(plan, kernel) : std::vector<Kernel>{kernel})
+      if (seen.insert(kernel_signature(plan, own)).second) specs.push_back(spec_of(plan, own));
+  }
+  return specs;
+}
+
 }  // namespace gopt

@@ -61,8 +61,7 @@ class KernelPrinter {
     if (lanes_.empty())
       text += store;
     else
-      text += for_each("lane", count_of(lanes_), shared_ ? "threadIdx.x" : "0", shared_ ? "blockDim.x" : "1") +
-              decode_lanes + own.code + store + "}\n";
+      text += lane_loop() + decode_lanes + own.code + store + "}\n";
     const int64_t rows_count = count_of(rows_);
     kernel_.blocks = std::min(kMaxBlocks, shared_ ? rows_count : (rows_count + kernel_.threads - 1) / kernel_.threads);
     const std::string wide = index_type(rows_count);
@@ -92,6 +91,7 @@ class KernelPrinter {
     if (!shared_) return;
     kernel_.threads = kWarp;
     while (kernel_.threads < kThreads && kernel_.threads < std::max(longest, count_of(lanes_))) kernel_.threads *= 2;
+    writer_.threads = kernel_.threads;
   }
 
   static std::string index_type(int64_t count) { return count < kMaxNarrow ? "uint32_t" : "uint64_t"; }
@@ -100,6 +100,11 @@ class KernelPrinter {
                               const std::string& step) {
     return "for (" + index_type(count) + " " + name + " = " + first + "; " + name + " < " + std::to_string(count) +
            "; " + name + " += " + step + ") {\n";
+  }
+
+  std::string lane_loop() const {
+    const int64_t count = count_of(lanes_);
+    return shared_ ? thread_loop(index_type(count), "lane", count, kernel_.threads) : for_each("lane", count, "0", "1");
   }
 
   // The loops' symbols from one number, the last loop fastest.

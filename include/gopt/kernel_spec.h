@@ -24,6 +24,10 @@ Plan timing_plan(const std::vector<KernelSpec>& specs);
 // accepts it; no two of one signature. Errors: those of make_plan.
 Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Target& target);
 
+// The kernels of the graph's cheapest plan whose times are estimates: as they are chosen, or in each way that can be
+// timed where the choice is left to the start. Errors: those of make_plan.
+Result<std::vector<KernelSpec>> estimated_kernels(const Graph& graph, const Target& target, KernelCosts& costs);
+
 // What a kernel computes, on what shapes, layouts and threads, without its weights: kernels of one signature take one
 // time.
 std::string kernel_signature(const KernelSpec& spec);

@@ -34,7 +34,8 @@ static __global__ void __launch_bounds__(64) gopt_kernel_1_body(const gopt_half*
   for (uint32_t row = blockIdx.x; row < 24; row += gridDim.x) {
     const int64_t i0 = row;
     float t5 = (-__builtin_inff());
-    for (int64_t r6 = 0 + threadIdx.x; r6 < 64; r6 += blockDim.x) {
+#pragma unroll
+    for (int64_t r6 = threadIdx.x, r6_end = r6 + 64; r6 != r6_end; r6 += 64) {
       const float v7 = (float)in0[64 * i0 + r6];
       const float v8 = in1[r6];
       const float v9 = (v7 * v8);
@@ -42,7 +43,8 @@ static __global__ void __launch_bounds__(64) gopt_kernel_1_body(const gopt_half*
     }
     t5 = gopt_block_reduce(t5, [](auto a, auto b) { return gopt_max<float>(a, b); });
     float t12 = 0.0f;
-    for (int64_t r13 = 0 + threadIdx.x; r13 < 64; r13 += blockDim.x) {
+#pragma unroll
+    for (int64_t r13 = threadIdx.x, r13_end = r13 + 64; r13 != r13_end; r13 += 64) {
       const float v14 = (float)in0[64 * i0 + r13];
       const float v15 = in1[r13];
       const float v16 = (v14 * v15);
@@ -52,7 +54,8 @@ static __global__ void __launch_bounds__(64) gopt_kernel_1_body(const gopt_half*
     }
     t12 = gopt_block_reduce(t12, [](auto a, auto b) { return a + b; });
     const float v19 = (1.0f / t12);
-    for (uint32_t lane = threadIdx.x; lane < 64; lane += blockDim.x) {
+#pragma unroll
+    for (uint32_t lane = threadIdx.x, lane_end = lane + 64; lane != lane_end; lane += 64) {
       const int64_t i1 = lane;
       const float v2 = (float)in0[64 * i0 + i1];
       const float v3 = in1[i1];

@@ -8,13 +8,15 @@ static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __
   for (uint32_t row = blockIdx.x; row < 24; row += gridDim.x) {
     const int64_t i0 = row;
     float t3 = (-__builtin_inff());
-    for (int64_t r4 = 0 + threadIdx.x; r4 < 128; r4 += blockDim.x) {
+#pragma unroll
+    for (int64_t r4 = threadIdx.x, r4_end = r4 + 128; r4 != r4_end; r4 += 128) {
       const float v5 = in0[128 * i0 + r4];
       t3 = gopt_max<float>(t3, v5);
     }
     t3 = gopt_block_reduce(t3, [](auto a, auto b) { return gopt_max<float>(a, b); });
     float t8 = 0.0f;
-    for (int64_t r9 = 0 + threadIdx.x; r9 < 128; r9 += blockDim.x) {
+#pragma unroll
+    for (int64_t r9 = threadIdx.x, r9_end = r9 + 128; r9 != r9_end; r9 += 128) {
       const float v10 = in0[128 * i0 + r9];
       const float v11 = (v10 - t3);
       const float v12 = gopt_exp(v11);
@@ -22,7 +24,8 @@ static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __
     }
     t8 = gopt_block_reduce(t8, [](auto a, auto b) { return a + b; });
     const float v13 = (1.0f / t8);
-    for (uint32_t lane = threadIdx.x; lane < 128; lane += blockDim.x) {
+#pragma unroll
+    for (uint32_t lane = threadIdx.x, lane_end = lane + 128; lane != lane_end; lane += 128) {
       const int64_t i1 = lane;
       const float v2 = in0[128 * i0 + i1];
       const float v6 = (v2 - t3);

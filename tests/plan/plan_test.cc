@@ -153,6 +153,29 @@ TEST(Plan, OnlyWhatALibraryHasIsItsOwn) {
             (Names{"generated", "last tiles"}));
 }
 
+// Rows of a product are the same memory in other shapes: what follows them in those is done before it is stored.
+TEST(Plan, AProductsStepsLookThroughShapes) {
+  auto costs = analytic_kernel_costs({});
+  const auto names = [&](const std::string& text) {
+    const auto plan = make_plan(graph_with_weights(text), {.kind = TargetKind::Cuda}, *costs);
+    EXPECT_TRUE(plan.ok() && check_plan(*plan).ok()) << text;
+    std::vector<std::string> found;
+    for (const Kernel& k : plan->kernels) found.push_back(k.name.substr(k.name.find('_') + 1));
+    return found;
+  };
+  const std::string head =
+      "input x : f32[64,128]\ninput z : f32[1,64,96]\ninput w : f32[128,96]\ninput w2 : f32[96]\n"
+      "a = Gemm(x, w, w2)\n";
+  EXPECT_EQ(
+      names(head + "b = Reshape(a) {shape=[64,1,96]}\nc = Transpose(b) {perm=[1,0,2]}\nd = Add(z, c)\noutput y = d"),
+      std::vector<std::string>{"Gemm_Reshape_Transpose_Add"});
+  // Not where rows are cut, where another needs the product as it was, and not where elements move.
+  EXPECT_EQ(names(head + "b = Reshape(a) {shape=[64,2,48]}\nc = Relu(b)\noutput y = c").size(), 2U);
+  EXPECT_EQ(
+      names(head + "b = Reshape(a) {shape=[1,64,96]}\nc = Relu(b)\nd = Exp(b)\noutput y = c\noutput u = d").size(), 3U);
+  EXPECT_EQ(names(head + "b = Transpose(a) {perm=[1,0]}\nc = Relu(b)\noutput y = c").size(), 2U);
+}
+
 TEST(Plan, MemoryIsReused) {
   std::string text = "input x : f32[1000]\na0 = Softmax(x) {axis=0}\n";
   for (int i = 1; i < 9; i++) text += "a" + std::to_string(i) + " = Softmax(a" + std::to_string(i - 1) + ") {axis=0}\n";
