@@ -266,6 +266,16 @@ bool has_own_lines(const Plan& plan, const Kernel& kernel) {
 bool takes_cudnn(const Plan& plan, const Kernel& kernel) {
   return has_cudnn(plan, kernel) && has_own_lines(plan, kernel);
 }
+// cuDNN's algorithms by their numbers there: implicit products, without and with indices made before, and explicit
+// ones; Winograd's in one kernel or three. Which it has for a kernel is known when it is asked.
+bool takes_explicit(const Plan& plan, const Kernel& kernel) {
+  return takes_cudnn(plan, kernel) && !is_channels_last(plan, kernel);
+}
+bool takes_cudnn_winograd(const Plan& plan, const Kernel& kernel) {
+  const std::vector<int64_t>& window = weights(plan, kernel).dims;
+  const std::vector<int64_t> strides = ints_or(*kernel.nodes[0], "strides", {1, 1});
+  return takes_explicit(plan, kernel) && window[2] == 3 && window[3] == 3 && strides == std::vector<int64_t>{1, 1};
+}
 bool takes_unfolded(const Plan& plan, const Kernel& kernel) {
   return has_unfolded(plan, kernel) && has_own_lines(plan, kernel);
 }
@@ -298,7 +308,11 @@ constexpr Implementation kImplementations[] = {
     {"bf16x3", KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},
     {"bf16x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_split_product, split_product_efficiency},
     {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, fastest_efficiency, true},
-    {"cudnn", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
+    {"cudnn:1", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
+    {"cudnn:0", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
+    {"cudnn:2", KernelKind::Convolution, TargetKind::Cuda, takes_explicit, cudnn_efficiency},
+    {"cudnn:6", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn_winograd, cudnn_efficiency},
+    {"cudnn:7", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn_winograd, cudnn_efficiency},
     {"unfolded", KernelKind::Convolution, TargetKind::Cuda, takes_unfolded, unfolded_efficiency},
     {"generated", KernelKind::Convolution, TargetKind::Cuda, has_generated, generated_efficiency},
     {"", KernelKind::MatrixProduct, TargetKind::Cuda, any, product_efficiency},

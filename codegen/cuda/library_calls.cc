@@ -41,7 +41,9 @@ std::string epilogue_text(const Kernel& kernel) {
 constexpr const char* kGenerated = "generated";
 std::string family_text(const std::string& implementation) {
   if (implementation == "fastest") return "";
-  if (implementation == "cudnn") return "  d.family = Family::Dnn;\n";
+  constexpr std::string_view kDnn = "cudnn:";
+  if (implementation.starts_with(kDnn))
+    return "  d.family = Family::Dnn, d.algorithm = " + implementation.substr(kDnn.size()) + ";\n";
   if (implementation == "unfolded") return "  d.family = Family::Unfolded;\n";
   throw InternalError("no code for the implementation '" + implementation + "' of a convolution");
 }

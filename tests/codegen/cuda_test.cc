@@ -333,7 +333,7 @@ TEST(EmittedCuda, EachFamilyOfConvolutionsAgreesWithTheInterpreter) {
                 "input x : f32[1,8,9,9]\ninput w1 : f32[8,1,3,3]\ninput w2 : f32[8,8,1,1]\na = Conv(x, w2)\nb = "
                 "Conv(a, w1) {group=8, pads=[1,1,1,1]}\nc = Add(b, a)\nd = Relu(c)\noutput y = d",
                 3)};
-  for (const char* family : {"cudnn", "unfolded", "generated"}) {
+  for (const char* family : {"cudnn:1", "unfolded", "generated"}) {
     CostsOfFamily costs(family);
     const auto plan = make_plan(cases[2].graph, {TargetKind::Cuda, 1}, costs);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
@@ -380,7 +380,7 @@ TEST(EmittedCuda, ImagesMayLieWithChannelsLast) {
                 "a = Conv(x, w1)\nb = Conv(a, w2) {group=16, pads=[1,1,1,1]}\nc = MaxPool(b) {kernel_shape=[2,2], "
                 "strides=[2,2]}\nd = GlobalAveragePool(c)\ne = Mul(c, d)\noutput y = e",
                 3)};
-  for (const char* family : {"cudnn", "unfolded"}) {
+  for (const char* family : {"cudnn:1", "unfolded"}) {
     CostsOfChannelsLast costs(family);
     for (const BatchCase& c : cases) {
       const auto plan = make_plan(c.graph, {TargetKind::Cuda, 1}, costs);

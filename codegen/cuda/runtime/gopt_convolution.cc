@@ -70,18 +70,20 @@ class DnnConvolution : public Primitive {
     return true;
   }
 
+  // The plan's algorithm, with what follows in it where it can; without one, what is fastest.
   bool choose(const Operands& operands, cudaStream_t stream) override {
     float best = -1;
     Algorithm kept;
     for (int a = 0; a < CUDNN_CONVOLUTION_FWD_ALGO_COUNT; a++) {
+      if (c_.algorithm >= 0 && a != c_.algorithm) continue;
       const auto kind = static_cast<cudnnConvolutionFwdAlgo_t>(a);
       size_t size = 0;
       const auto status =
           cudnnGetConvolutionForwardWorkspaceSize(handle_, src_, weights_, convolution_, dst_, kind, &size);
       if (status != CUDNN_STATUS_SUCCESS || size > kMaxWorkspace) continue;
       workspace_.at_least(size);
-      for (const bool fused : {false, true}) {
-        if (fused && !can_fuse(operands)) continue;
+      for (const bool fused : {true, false}) {
+        if ((fused && !can_fuse(operands)) || (c_.algorithm >= 0 && best >= 0)) continue;
         algorithm_ = {kind, fused, size};
         const float time = time_launch([&](cudaStream_t s) { return launch(operands, s); }, stream);
         if (time < 0 || (best >= 0 && time >= best)) continue;

@@ -33,6 +33,7 @@ struct Convolution {
   int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
   Activation activation;
   Family family = Family::All;
+  int algorithm = -1;                  // cuDNN's, by its number there; else what is fastest when the model is created
   Element element = Element::Float32;  // of all tensors
   bool tf32 = false;                   // floats are rounded to 11 bits, for the tensor cores
 };
