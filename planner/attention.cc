@@ -19,18 +19,18 @@ constexpr int64_t kMostDepth = 128;  // of a line: kernels keep a line's sums in
 constexpr size_t kMostAxes = 3;      // of a batch, in a kernel's parameters
 
 // The number by which a node multiplies its other operand: the position of that, and the factor.
-struct Factor {
+struct ScalarFactor {
   size_t operand;
   double by;
 };
-std::optional<Factor> scalar_factor(const Node& node) {
+std::optional<ScalarFactor> scalar_factor(const Node& node) {
   const bool is_division = node.is(OpKind::Div);
   if (!is_division && !node.is(OpKind::Mul)) return std::nullopt;
   for (const size_t k : {size_t{1}, size_t{0}}) {
     if (!node.inputs[k] || !is_small_constant(node.inputs[k]) || (is_division && k == 0)) continue;
     const double number = node.inputs[k].node->tensor.to_doubles()[0];
     if (node.inputs[1 - k].type().shape == node.outputs[0].shape)
-      return Factor{1 - k, is_division ? 1 / number : number};
+      return ScalarFactor{1 - k, is_division ? 1 / number : number};
   }
   return std::nullopt;
 }
