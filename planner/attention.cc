@@ -3,7 +3,6 @@
 #include "attention.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 
 #include "access.h"
@@ -36,10 +35,10 @@ std::optional<ScalarFactor> scalar_factor(const Node& node) {
 }
 
 // An operand as it may be read: one of the tensors that it is moved from.
-struct Source {
+struct MovedOperand {
   Value value;
-  Steps steps;       // of the operand's axes, in the tensor's memory
-  double scale = 1;  // of what was left out
+  MemorySteps steps;  // of the operand's axes, in the tensor's memory
+  double scale = 1;   // of what was left out
 };
 
 class AttentionFinder {
@@ -57,6 +56,7 @@ class AttentionFinder {
   }
 
  private:
+  const NodePtr& node_of(uint32_t id) const { return cover_.graph.nodes()[id]; }
   const ValueCover& value_of(const Value& value) const { return cover_.of(value); }
   const std::vector<int64_t>& dims_of(const Value& value) const { return cover_.of(value).dims; }
 
@@ -170,8 +170,8 @@ class AttentionFinder {
   }
 
   // The operand read past the first nodes of its path; nothing where it does not lie at equal steps there.
-  std::optional<Source> source_at(const Value& operand, const std::vector<Value>& path, size_t depth) const {
-    Source source{source_value(operand, path, depth), {}, 1};
+  std::optional<MovedOperand> source_at(const Value& operand, const std::vector<Value>& path, size_t depth) const {
+    MovedOperand source{source_value(operand, path, depth), {}, 1};
     source.steps = row_major_steps(dims_of(source.value));
     for (size_t k = depth; k-- > 0;) {
       if (const auto factor = scalar_factor(*path[k].node)) {
@@ -185,7 +185,7 @@ class AttentionFinder {
     return is_inside(source, dims_of(operand)) ? std::optional(source) : std::nullopt;
   }
 
-  bool is_inside(const Source& source, const std::vector<int64_t>& dims) const {
+  bool is_inside(const MovedOperand& source, const std::vector<int64_t>& dims) const {
     int64_t first = source.steps.offset, last = source.steps.offset;
     for (size_t axis = 0; axis < dims.size(); axis++) {
       const int64_t way = source.steps.axes[axis] * (dims[axis] - 1);
@@ -195,12 +195,10 @@ class AttentionFinder {
   }
 
   // Lines of keys lie along the other axis of the product's operand.
-  static size_t line_axis(size_t operand, size_t rank) { return rank - (operand == 1 ? 2 : 1); }
-
   bool is_readable(size_t operand, const Value& value, size_t depth) const {
     const auto source = source_at(value, paths_[operand], depth);
     const std::vector<int64_t>& dims = dims_of(value);
-    const size_t axis = line_axis(operand, dims.size());
+    const size_t axis = dims.size() - (operand == 1 ? 2 : 1);
     return source && (source->steps.axes[axis] == 1 || dims[axis] == 1);
   }
 
@@ -249,8 +247,6 @@ class AttentionFinder {
     return false;
   }
 
-  // ---- what is found ----
-
   std::optional<AttentionCover> describe(const Value (&operands)[3]) {
     const std::vector<int64_t>&scores = dims_of(Value{scores_, 0}), &made = dims_of(Value{node_of(product_), 0});
     const size_t rank = scores.size();
@@ -268,7 +264,7 @@ class AttentionFinder {
     Value* const values[] = {&found.query, &found.key, &found.value};
     StridedMatrices* const matrices[] = {&a.query, &a.key, &a.value};
     for (size_t k = 0; k < 3; k++) {
-      const Source source = *source_at(operands[k], paths_[k], depths_[k]);
+      const MovedOperand source = *source_at(operands[k], paths_[k], depths_[k]);
       *values[k] = source.value;
       a.scale *= source.scale;
       *matrices[k] = matrices_of(source.steps, dims_of(operands[k]), scores, k == 1);
@@ -284,10 +280,9 @@ class AttentionFinder {
     finish_nodes(found);
     return found;
   }
-  const NodePtr& node_of(uint32_t id) const { return cover_.graph.nodes()[id]; }
 
-  // Steps along the axes of the scores' batch: none along those where an operand has one place, or no axis.
-  static StridedMatrices matrices_of(const Steps& steps, const std::vector<int64_t>& dims,
+  // MemorySteps along the axes of the scores' batch: none along those where an operand has one place, or no axis.
+  static StridedMatrices matrices_of(const MemorySteps& steps, const std::vector<int64_t>& dims,
                                      const std::vector<int64_t>& scores, bool is_transposed) {
     const auto step = [&](size_t back) {  // counted from the last axis
       const bool is_there = back < dims.size() && dims[dims.size() - 1 - back] > 1;
@@ -304,7 +299,7 @@ class AttentionFinder {
   // The result goes where the only node puts it that uses it, where that only permutes axes.
   void find_result(Attention& a, AttentionCover& found, const std::vector<int64_t>& made) {
     found.result = Value{node_of(product_), 0};
-    Steps steps = row_major_steps(made);
+    MemorySteps steps = row_major_steps(made);
     const ValueCover& own = value_of(found.result);
     if (own.uses.size() == 1 && !own.is_output) {
       const uint32_t id = own.uses[0].node;
@@ -318,8 +313,8 @@ class AttentionFinder {
     a.result.element = 1;
   }
 
-  // Steps in the memory of a transpose's result; nothing where the node is none, or lines are taken apart.
-  std::optional<Steps> permuted(uint32_t id, const std::vector<int64_t>& made) const {
+  // MemorySteps in the memory of a transpose's result; nothing where the node is none, or lines are taken apart.
+  std::optional<MemorySteps> permuted(uint32_t id, const std::vector<int64_t>& made) const {
     const Node& node = cover_.node(id);
     const NodeWork& work = work_of(node);
     if (cover_.nodes[id].role != Role::Generated || work.keeps_order || work.moved_from.size() != 1 ||
@@ -327,9 +322,9 @@ class AttentionFinder {
       return std::nullopt;
     const std::vector<int64_t>& moved = dims_of(Value{node_of(id), 0});
     if (moved.size() != made.size()) return std::nullopt;
-    const Steps memory = row_major_steps(moved);
+    const MemorySteps memory = row_major_steps(moved);
     const std::vector<AtomId> symbols = axis_symbols(moved.size());
-    Steps steps{0, std::vector<int64_t>(made.size())};
+    MemorySteps steps{0, std::vector<int64_t>(made.size())};
     std::set<size_t> taken;
     for (size_t axis = 0; axis < made.size(); axis++) {
       const auto symbol = work.moved_from[0][axis].as_atom();

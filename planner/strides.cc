@@ -5,8 +5,8 @@
 
 namespace gopt::planner {
 
-Steps row_major_steps(const std::vector<int64_t>& dims) {
-  Steps steps{0, std::vector<int64_t>(dims.size())};
+MemorySteps row_major_steps(const std::vector<int64_t>& dims) {
+  MemorySteps steps{0, std::vector<int64_t>(dims.size())};
   int64_t step = 1;
   for (size_t axis = dims.size(); axis-- > 0; step *= dims[axis]) steps.axes[axis] = step;
   return steps;
@@ -15,14 +15,15 @@ Steps row_major_steps(const std::vector<int64_t>& dims) {
 namespace {
 
 // The same elements in the same order with other extents: axes are merged where one goes on where the other ends.
-std::optional<Steps> reshaped(const std::vector<int64_t>& from, const Steps& input, const std::vector<int64_t>& to) {
+std::optional<MemorySteps> reshaped(const std::vector<int64_t>& from, const MemorySteps& input,
+                                    const std::vector<int64_t>& to) {
   std::vector<int64_t> extents, steps;  // of what is there, without axes of one place
   for (size_t axis = 0; axis < from.size(); axis++) {
     if (from[axis] == 1) continue;
     extents.push_back(from[axis]);
     steps.push_back(input.axes[axis]);
   }
-  Steps result{input.offset, std::vector<int64_t>(to.size())};
+  MemorySteps result{input.offset, std::vector<int64_t>(to.size())};
   size_t next = 0;  // of `extents`
   for (size_t axis = 0; axis < to.size();) {
     if (to[axis] == 1) {
@@ -63,7 +64,7 @@ std::optional<int64_t> constant_load(const Node& node, const Atom& load) {
 
 // Adds a subscript's part of the way: `step` elements for each of it.
 bool add_subscript(const Node& node, const Index& subscript, int64_t step, const std::vector<AtomId>& symbols,
-                   Steps& result) {
+                   MemorySteps& result) {
   result.offset += subscript.constant() * step;
   for (const Index::Term& term : subscript.terms()) {
     if (term.atoms.size() != 1) return false;
@@ -82,7 +83,7 @@ bool add_subscript(const Node& node, const Index& subscript, int64_t step, const
 
 }  // namespace
 
-std::optional<Steps> steps_through(const Value& output, const Steps& input) {
+std::optional<MemorySteps> steps_through(const Value& output, const MemorySteps& input) {
   const Node& node = *output.node;
   const NodeWork& work = work_of(node);
   const auto number = static_cast<size_t>(output.output);
@@ -94,7 +95,7 @@ std::optional<Steps> steps_through(const Value& output, const Steps& input) {
   const std::vector<Index>& read = work.moved_from[number];
   if (read.size() != dims.size()) return std::nullopt;
   const std::vector<AtomId> symbols = axis_symbols(made.size());
-  Steps result{input.offset, std::vector<int64_t>(made.size(), 0)};
+  MemorySteps result{input.offset, std::vector<int64_t>(made.size(), 0)};
   for (size_t axis = 0; axis < dims.size(); axis++)
     if (!add_subscript(node, read[axis], input.axes[axis], symbols, result)) return std::nullopt;
   return result;

@@ -11,14 +11,14 @@ namespace gopt::planner {
 
 // An element of a tensor is that of another one in memory: `offset` elements from its start, and one step for each
 // axis.
-struct Steps {
+struct MemorySteps {
   int64_t offset = 0;
   std::vector<int64_t> axes;
 };
-Steps row_major_steps(const std::vector<int64_t>& dims);
+MemorySteps row_major_steps(const std::vector<int64_t>& dims);
 
 // A node's output, in the memory in which its input 0 lies by `input`. Nothing where the node computes, picks by a
 // condition or by data, or where its elements are not at equal steps (numpy's rule for a reshape without a copy).
-std::optional<Steps> steps_through(const Value& output, const Steps& input);
+std::optional<MemorySteps> steps_through(const Value& output, const MemorySteps& input);
 
 }  // namespace gopt::planner
