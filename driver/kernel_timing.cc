@@ -74,6 +74,12 @@ Result<int> KernelTiming::measure_chosen(const Graph& graph) {
   return time(specs, kBudgetSeconds);
 }
 
+bool KernelTiming::knows(const Graph& graph, double unknown_factor) const {
+  const auto costs = costs_.make(unknown_factor);
+  const auto specs = estimated_kernels(graph, options_.target, *costs);
+  return specs.ok() && specs->empty();
+}
+
 // Until so many seconds are spent, with those before.
 Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budget_seconds) {
   const SearchOptions& search = options_.search;

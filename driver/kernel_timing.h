@@ -30,6 +30,9 @@ class KernelTiming {
   // is kept for it. Errors: likewise.
   Result<int> measure_chosen(const Graph& graph);
 
+  // Whether all that the cheapest plan of the graph would run was timed, where others' estimates count so much.
+  bool knows(const Graph& graph, double unknown_factor) const;
+
   // Whether a kernel that has no time may still get one.
   bool goes_on() const;
   int timed() const { return timed_; }

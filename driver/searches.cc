@@ -113,15 +113,19 @@ Result<OptimizeResult> Searches::best() {
 // the last takes half of what is left.
 Result<OptimizeResult> Searches::search_in_rounds() {
   constexpr int kRounds = 6;
+  bool is_all_timed = false;
   for (int round = 0;; round++) {
-    const bool is_last = !kernels_.goes_on() || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1;
+    const bool is_last =
+        is_all_timed || !kernels_.goes_on() || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1;
     GOPT_ASSIGN_OR_RETURN(OptimizeResult found, search_with(rules_, search_, is_last ? kCautious : kHopeful,
                                                             is_last ? seconds_left_ : seconds_left_ / 2));
     note_refused(found);
     if (is_last) return with_times(std::move(found));
     const Result<int> timed = kernels_.measure(found.graph);
     if (!timed.ok()) notes_.push_back("some kernels are not timed, but estimated: " + timed.error().message);
-    if (!timed.ok() || *timed == 0) return found;
+    // A result that hopes for what no time is left to measure is not one.
+    is_all_timed = !timed.ok() || *timed == 0;
+    if (is_all_timed && kernels_.knows(found.graph, kHopeful)) return found;
   }
 }
 
