@@ -58,20 +58,37 @@ std::optional<PlannedGraph> CodeTimer::take(const Graph& graph) {
   return taken;
 }
 
-std::optional<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, PhaseClock& clock) {
-  const CostSource analytic = analytic_costs(graph.graph());
-  PlannedGraph other(graph.graph(), options.target, analytic);
+namespace {
+
+std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph other, const std::string& how,
+                                          const DriverOptions& options) {
   const auto plan = graph.plan(), other_plan = other.plan();
   if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return std::nullopt;
-  const PhaseClock::Running running(clock, "timing the code");
   const auto code = graph.code_for_target(), other_code = other.code_for_target();
   if (!code.ok() || !other_code.ok()) return std::nullopt;
   const auto times = time_in_turns(**code, **other_code, options.seed, options.runs);
   if (!times.ok()) return std::nullopt;
-  PlanLatency latency{times->first_ms, times->second_ms, times->ratio};
-  latency.kept_analytic = times->ratio >= kTimingNoise;
-  if (latency.kept_analytic) graph.take_plan_of(std::move(other));
+  PlanLatency latency{how, times->first_ms, times->second_ms, times->ratio};
+  latency.kept_other = times->ratio >= kTimingNoise;
+  if (latency.kept_other) graph.take_plan_of(std::move(other));
   return latency;
+}
+
+}  // namespace
+
+std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
+                                          PhaseClock& clock) {
+  const PhaseClock::Running running(clock, "timing the code");
+  Target by_rules = options.target;
+  by_rules.without.insert(kFusionByCost);
+  const CostSource analytic = analytic_costs(graph.graph());
+  std::vector<PlanLatency> latencies;
+  const auto add = [&](const std::optional<PlanLatency>& latency) {
+    if (latency) latencies.push_back(*latency);
+  };
+  add(keep_faster_of(graph, PlannedGraph(graph.graph(), by_rules, costs), kPlanByRules, options));
+  add(keep_faster_of(graph, PlannedGraph(graph.graph(), options.target, analytic), kAnalyticPlan, options));
+  return latencies;
 }
 
 }  // namespace gopt::driver

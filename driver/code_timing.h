@@ -31,9 +31,10 @@ class CodeTimer : public ModelTimer {
   std::map<Hash128, PlannedGraph> made_;  // of the last call only: code holds its weights
 };
 
-// Kernels were timed one by one, maybe while the machine was busy: where the plan that analytic costs would choose is
-// another one, both are timed whole, and the graph keeps the faster one. Nothing where there is no other plan, or no
-// code of one.
-std::optional<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, PhaseClock& clock);
+// Kernels were timed one by one, maybe while the machine was busy: where the plan that fuses by rule, or the one that
+// analytic costs would choose, is another one, both are timed whole, and the graph keeps the faster one. Nothing where
+// there is no other plan, or no code of one.
+std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
+                                          PhaseClock& clock);
 
 }  // namespace gopt::driver

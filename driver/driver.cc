@@ -1,6 +1,8 @@
 // One optimization, step by step: costs, searches until a result agrees with the original, then the plan.
 #include "gopt/driver.h"
 
+#include <algorithm>
+
 #include "check.h"
 #include "code_timing.h"
 #include "judge.h"
@@ -238,8 +240,8 @@ class Optimization {
 
   void time_plan() {
     if (!costs_.cache || options_.target.kind != TargetKind::Cpu) return;
-    outcome_.plan_latency = keep_faster_plan(result(), options_, clock_);
-    const bool is_other = outcome_.plan_latency && outcome_.plan_latency->kept_analytic;
+    outcome_.plan_latencies = keep_faster_plan(result(), options_, costs_, clock_);
+    const bool is_other = std::ranges::any_of(outcome_.plan_latencies, &PlanLatency::kept_other);
     if (is_other && outcome_.latency && result_) outcome_.latency->plan = print_plan(**result().plan());
   }
 

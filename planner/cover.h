@@ -144,8 +144,7 @@ void choose_fusion(Cover& cover);
 // Parts of plans as Target::without names them; of library kernels "kernel:" and the implementation's name.
 constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
                      *kPartsLayout = "layout:channels-last-in-parts", *kEpilogues = "fusion:epilogues",
-                     *kInlining = "fusion:inlining", *kFusionByCost = "fusion:by-cost",
-                     *kAttention = "kernel:attention";
+                     *kInlining = "fusion:inlining", *kAttention = "kernel:attention";
 
 // Layouts that a class may have, the one that is best in general first.
 std::vector<Layout> layouts_of(const Target& target);

@@ -196,9 +196,8 @@ class ViewChooser {
         return false;
       if (role == Role::Input || role == Role::Weight || role == Role::Unplanned) return false;
       if (!roots.insert(root).second) return false;
-      library |=
-          role == Role::Convolution || role == Role::MatrixProduct || role == Role::Attention ||
-          role == Role::Epilogue || r.uses.size() > 1;
+      library |= role == Role::Convolution || role == Role::MatrixProduct || role == Role::Attention ||
+                 role == Role::Epilogue || r.uses.size() > 1;
     }
     return library;
   }

@@ -81,12 +81,14 @@ struct MeasuredLatency {
   std::string plan;                    // the result's, as it was timed (print_plan)
 };
 
-// The result's plan by measured kernel times, in turns with the one that analytic costs choose.
+// The result's plan by measured kernel times, in turns with another of the same graph.
 struct PlanLatency {
-  double measured_ms = 0, analytic_ms = 0;  // medians of interleaved runs
-  double ratio = 0;                         // measured over analytic: median over rounds
-  bool kept_analytic = false;
+  std::string other;                // how that was made: kAnalyticPlan or kPlanByRules
+  double own_ms = 0, other_ms = 0;  // medians of interleaved runs
+  double ratio = 0;                 // own over other: median over rounds
+  bool kept_other = false;
 };
+constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule";
 
 // Of the ONNX file, by DriverOptions::timer.
 struct RuntimeTimes {
@@ -113,7 +115,7 @@ struct Outcome {
   int kernels_timed = 0;      // that the cache did not know
   double timing_seconds = 0;  // for all of them, building included
   std::optional<MeasuredLatency> latency;
-  std::optional<PlanLatency> plan_latency;  // where the two plans differ
+  std::vector<PlanLatency> plan_latencies;  // with plans that differ from it, one after another
   std::optional<RuntimeTimes> runtime_times;
   // Where the ONNX file is not of `result`, which is the code's: what it is of, searched by a runtime's cost.
   std::shared_ptr<const Outcome> onnx;

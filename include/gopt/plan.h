@@ -60,7 +60,7 @@ struct Target {
 // tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion ("fusion:
 // epilogues", "fusion:inlining"; "fusion:by-cost" leaves it to rules), launches that do not wait ("launch:dependent").
 std::vector<std::string> plan_parts(TargetKind kind);
-constexpr const char* kDependentLaunch = "launch:dependent";
+constexpr const char *kDependentLaunch = "launch:dependent", *kFusionByCost = "fusion:by-cost";
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;

@@ -66,8 +66,8 @@ std::string check_text(const CheckReport& c) {
 }
 
 std::string plan_text(const PlanLatency& p) {
-  return fmt::format("by {} costs; by measured ones {:.3f} ms, by analytic ones {:.3f} ms",
-                     p.kept_analytic ? "analytic" : "measured", p.measured_ms, p.analytic_ms);
+  return fmt::format("{} is kept: by measured costs {:.3f} ms, by {} {:.3f} ms", p.kept_other ? "the other" : "it",
+                     p.own_ms, p.other, p.other_ms);
 }
 
 }  // namespace
@@ -162,7 +162,7 @@ void print_report(const OptimizationReport& r) {
                times->runtime, times->before_ms, times->after_ms, times->speedup, times->noise, times->candidates,
                times->seconds, times->kept);
   if (r.outcome.onnx) fmt::print("onnx             {}\n", onnx_text(r));
-  if (r.outcome.plan_latency) fmt::print("plan             {}\n", plan_text(*r.outcome.plan_latency));
+  for (const PlanLatency& p : r.outcome.plan_latencies) fmt::print("plan             {}\n", plan_text(p));
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
   if (r.outcome.code_check) fmt::print("code             {}\n", check_text(*r.outcome.code_check));
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);

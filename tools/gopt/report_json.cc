@@ -157,11 +157,12 @@ void add_optional_parts(const OptimizationReport& r, json& report) {
     report["latency"] = {{"before_ms", outcome.latency->before_ms},
                          {"after_ms", outcome.latency->after_ms},
                          {"speedup", outcome.latency->speedup}};
-  if (const auto& p = outcome.plan_latency)
-    report["plan_latency"] = {{"measured_costs_ms", p->measured_ms},
-                              {"analytic_costs_ms", p->analytic_ms},
-                              {"ratio", p->ratio},
-                              {"kept", p->kept_analytic ? "analytic" : "measured"}};
+  for (const PlanLatency& p : outcome.plan_latencies)
+    report["plan_latencies"].push_back({{"other", p.other},
+                                        {"own_ms", p.own_ms},
+                                        {"other_ms", p.other_ms},
+                                        {"ratio", p.ratio},
+                                        {"kept", p.kept_other ? "other" : "own"}});
   if (const RuntimeTimes* times = runtime_times(r)) {
     report["runtime"] = {{"runtime", times->runtime},
                          {"candidates", times->candidates},

@@ -22,7 +22,7 @@ struct AttentionProblem {
   float scale = 1;
   Element mask_element = Element::Float32, result_element = Element::Float32;
   bool nan_is_zero = false;  // a line without a softmax
-  bool is_aligned = false;  // four elements of the result at a time
+  bool is_aligned = false;   // four elements of the result at a time
 };
 
 }  // namespace gopt_runtime

@@ -67,7 +67,7 @@ function kernelTable(graphs, plan, side) {
 function kernelsSection(report, graphs) {
   const sides = plansOf(report);
   if (!sides.length) return noPlan(report);
-  const isMeasured = report.cost.kind === "measured" && report.plan_latency?.kept !== "analytic";
+  const isMeasured = report.cost.kind === "measured" && !(report.plan_latencies ?? []).some((plan) => plan.kept === "other" && plan.other === "analytic costs");
   const measured = isMeasured ? "Times are of kernels built and timed on this machine; what was not timed is estimated." : "Times are the analytic cost's estimates.";
   return [make("p", { class: "soft" }, measured + " The peak of arithmetic is this processor's, measured on one thread; that of memory is what the analytic cost takes, so that kernels whose data is in a cache lie above it."),
     chooser(sides, (side) => [kernelLegend(report.plans[side]), rooflineChart(report, graphs, side), kernelTable(graphs, report.plans[side], side)])];

@@ -16,8 +16,8 @@ function summary(report) {
   byId("tiles").append(...tiles);
   byId("model").textContent = report.model + (report.output ? " → " + report.output : "") + (report.emitted ? " → " + report.emitted : "");
   document.title = "gopt: " + report.model;
-  const plan = report.plan_latency, planNote = plan ? `the plan is by ${plan.kept} costs: timed whole, the one by measured costs took ${milliseconds(plan.measured_costs_ms)}, the one by analytic costs ${milliseconds(plan.analytic_costs_ms)}` : "";
-  for (const note of [...report.notes, report.latency_note, planNote]) if (note) byId("notes").append(make("div", { class: "note" }, note));
+  const noteOf = (plan) => `the plan was timed whole: it took ${milliseconds(plan.own_ms)}, that of ${plan.other} ${milliseconds(plan.other_ms)}; ${plan.kept === "own" ? "it" : "the other"} is kept`;
+  for (const note of [...report.notes, report.latency_note, ...(report.plan_latencies ?? []).map(noteOf)]) if (note) byId("notes").append(make("div", { class: "note" }, note));
 }
 
 function operatorTotals(report) {
