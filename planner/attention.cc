@@ -203,29 +203,36 @@ class AttentionFinder {
   }
 
   // How far back each operand is read from: as far as nobody else uses what is left out, and lines stay in one piece.
+  // One operand that is read further on may need what another leaves out.
   bool choose_depths(const Value (&operands)[3]) {
-    std::set<uint32_t> own(core_.begin(), core_.end());
-    std::set<uint32_t, std::greater<>> on_paths;
-    for (const auto& path : paths_)
-      for (const Value& value : path) on_paths.insert(id_of(value));
-    for (const uint32_t id : on_paths)
-      if (is_used_by(id, own)) own.insert(id);
-    for (size_t k = 0; k < 3; k++) {
-      depths_[k] = 0;
-      while (depths_[k] < paths_[k].size() && own.contains(id_of(paths_[k][depths_[k]]))) depths_[k]++;
-    }
-    // What one operand is read from must be there: no other may leave it out.
+    for (size_t k = 0; k < 3; k++) depths_[k] = paths_[k].size();
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t k = 0; k < 3; k++) {
-        while (!is_readable(k, operands[k], depths_[k]) || is_left_out(operands, k)) {
+        const size_t free = free_depth(operands, k);
+        changed = changed || free < depths_[k];
+        depths_[k] = free;
+        for (; !is_readable(k, operands[k], depths_[k]); depths_[k]--) {
           if (depths_[k] == 0) return false;
-          depths_[k]--;
           changed = true;
         }
       }
     }
     return true;
+  }
+  // How many nodes of a path, of those that are left out, only what is covered uses, and nothing that is read.
+  size_t free_depth(const Value (&operands)[3], size_t k) const {
+    std::set<uint32_t> covered(core_.begin(), core_.end()), read;
+    if (mask_) read.insert(id_of(mask_));
+    for (size_t other = 0; other < 3; other++) {
+      for (size_t n = 0; n < depths_[other]; n++) covered.insert(id_of(paths_[other][n]));
+      read.insert(id_of(source_value(operands[other], paths_[other], depths_[other])));
+    }
+    for (size_t n = 0; n < depths_[k]; n++) {
+      const uint32_t id = id_of(paths_[k][n]);
+      if (read.contains(id) || !is_used_by(id, covered)) return n;
+    }
+    return depths_[k];
   }
   uint32_t id_of(const Value& value) const { return cover_.id_of(value.node.get()); }
   // All outputs that are used at all, by these nodes alone.
@@ -237,14 +244,6 @@ class AttentionFinder {
         return false;
     }
     return true;
-  }
-  bool is_left_out(const Value (&operands)[3], size_t k) const {
-    for (size_t other = 0; other < 3; other++) {
-      const Value source = source_value(operands[other], paths_[other], depths_[other]);
-      const auto end = paths_[k].begin() + static_cast<std::ptrdiff_t>(depths_[k]);
-      if (std::any_of(paths_[k].begin(), end, [&](const Value& v) { return v.node == source.node; })) return true;
-    }
-    return false;
   }
 
   std::optional<AttentionCover> describe(const Value (&operands)[3]) {

@@ -264,6 +264,9 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& co
   GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));
   place_buffers(plan);
   plan.demands = size_demands(graph, target.open);
+  // What a mistake of ours would compute from memory that nobody wrote is never code.
+  if (target.open.empty())
+    if (const Status checked = check_plan(plan); !checked.ok()) throw InternalError(checked.error().message);
   return plan;
 }
 

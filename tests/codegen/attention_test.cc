@@ -178,6 +178,32 @@ TEST(Attention, IsNotFoundWhereItIsNone) {
   }
 }
 
+// What moves an operand may also be the mask, or what another operand is made of: then it is made.
+TEST(Attention, LeavesOutOnlyWhatNobodyReads) {
+  const std::pair<const char*, size_t> texts[] = {
+      {"input q : f32[8,8]\ninput k : f32[16,8]\ninput v : f32[16,8]\nl = Transpose(k) {perm=[1,0]}\na = MatMul(q, "
+       "l)\nb "
+       "= Add(a, l)\nc = Softmax(b) {axis=-1}\nd = MatMul(c, v)\noutput y = d",
+       4},
+      {"input x : f32[8,8]\ninput k : f32[8,8]\ninput v : f32[8,8]\nconstant w = f32[] {0.25}\nq = Mul(x, w)\nl = "
+       "Transpose(k) {perm=[1,0]}\na = MatMul(q, l)\nb = Add(a, q)\nc = Softmax(b) {axis=-1}\nd = MatMul(c, v)\noutput "
+       "y "
+       "= d",
+       2},
+      {"input x : f32[8,8,8]\ninput v : f32[8,8,8]\nconstant w = f32[] {0.5}\nt = Mul(x, w)\nq = Transpose(t) "
+       "{perm=[0,2,1]}\nl = Transpose(t) {perm=[1,2,0]}\na = MatMul(q, l)\nb = Softmax(a) {axis=-1}\nc = MatMul(b, v)\n"
+       "output y = c",
+       3}};
+  CostsOfAttention costs;
+  for (const auto& [text, kernels] : texts) {
+    const auto plan = make_plan(make_case("read", text, 1).graph, {.kind = TargetKind::Cuda}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const Status checked = check_plan(*plan);
+    EXPECT_TRUE(checked.ok()) << checked.error().message << "\n" << print_plan(*plan);
+    EXPECT_EQ(plan->kernels.size(), kernels) << print_plan(*plan);
+  }
+}
+
 TEST(Attention, CanBeSwitchedOff) {
   CostsOfAttention costs;
   Target target{.kind = TargetKind::Cuda};
