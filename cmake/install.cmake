@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(libraries ir onnx rules verifier optimizer planner codegen driver)
+set(libraries ir onnx rules generator verifier optimizer planner codegen driver)
 add_library(gopt_all INTERFACE)
 set(targets gopt_options gopt_all)
 set_target_properties(gopt_options PROPERTIES EXPORT_NAME options)

@@ -8,6 +8,7 @@
 #include "judge.h"
 #include "machine.h"
 #include "machine_speed.h"
+#include "mutation/mutant_rules.h"
 #include "onnx_target.h"
 #include "searches.h"
 
@@ -290,6 +291,24 @@ bool is_better_in_fp32(const DriverOptions& options) {
          options.measured_costs && !has_bf16_products();
 }
 
+// The rules are offered together with those that are found for this model. Where none can be looked for, they are
+// alone.
+Result<Outcome> optimize_with_mutants(const Graph& graph, const std::vector<RewriteRule>& rules,
+                                      DriverOptions options) {
+  auto found = mutants_of(graph, rules, options);
+  options.mutation_seconds = 0;
+  std::vector<RewriteRule> all = rules;
+  if (found) all.insert(all.end(), found->rules.begin(), found->rules.end());
+  GOPT_ASSIGN_OR_RETURN(Outcome outcome, optimize_graph(graph, all, options));
+  if (!found) {
+    outcome.notes.push_back("no mutants are looked for: " + found.error().message);
+    return outcome;
+  }
+  outcome.phases.insert(outcome.phases.begin(), {"finding mutants", found->seconds, 1});
+  outcome.mutants = *std::move(found);
+  return outcome;
+}
+
 }  // namespace
 
 Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule>& rules,
@@ -302,6 +321,7 @@ Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule
                             to_string(options.target.precision));
     return outcome;
   }
+  if (options.mutation_seconds > 0) return optimize_with_mutants(graph, rules, options);
   GOPT_ASSIGN_OR_RETURN(Outcome outcome, Optimization(graph, rules, options).run());
   GOPT_RETURN_IF_ERROR(choose_onnx(graph, rules, options, outcome));
   return outcome;

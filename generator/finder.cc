@@ -210,10 +210,12 @@ void RuleFinder::decide(std::vector<Pending> pending) {
     Round round{equations_.rule_count(), {}, {}, {}};
     for (size_t start = 0; start < pending.size(); start += kAtOnce) {
       decide_some(std::span(pending).subspan(start, std::min(kAtOnce, pending.size() - start)), round);
+      if (team_.must_end()) break;
       if (team_.step) team_.step("testing", std::min(start + kAtOnce, pending.size()), pending.size());
     }
     equations_.forget_rules(round.mark);
     offer(round.candidates);
+    if (team_.must_end()) return;
     if (limits_.pruning == Pruning::Derivable) derive_all(round.deferred, round.mark);
     pending = std::move(round.deferred);
   }
@@ -240,6 +242,7 @@ void RuleFinder::decide_some(std::span<const Pending> pending, Round& round) {
     if (limits_.pruning < Pruning::Renaming || !is_known) tested.push_back(&*proposals[i]);
   }
   test(std::move(tested));
+  if (team_.must_end()) return;  // some were not tested
   size_t first_new = equations_.rule_count();
   for (size_t i = 0; i < pending.size(); i++) {
     const NodeId node = pending[i].node;

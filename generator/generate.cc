@@ -1,10 +1,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "finder.h"
+#include "gopt/clock.h"
 #include "gopt/generator.h"
 #include "partial_pairs.h"
 
@@ -37,7 +37,6 @@ class Steps {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   const ProgressFunction& progress_;
   std::string level_;
   const char* what_ = nullptr;
@@ -61,7 +60,7 @@ class FamilyRun {
         terms_(std::make_unique<TermStore>(family)),
         kernels_(*terms_),
         space_(*terms_, kernels_, limits.max_variables, limits.seed),
-        team_{std::max(limits.threads, 1), ranks, step_function()},
+        team_{std::max(limits.threads, 1), ranks, step_function(), end_of_levels()},
         enumerator_(space_, ops_, team_),
         finder_(space_, limits, team_, accept, kept, result) {}
 
@@ -69,17 +68,27 @@ class FamilyRun {
     finder_.take(enumerator_.leaves(), false);
     for (int total = 1; total <= ops_.max_ops + ops_.max_weight_ops; total++)
       for (int activation_ops = 0; activation_ops <= std::min(total, ops_.max_ops); activation_ops++)
-        if (total - activation_ops <= ops_.weight_ops_beside(activation_ops))
+        if (total - activation_ops <= ops_.weight_ops_beside(activation_ops) && !team_.must_end())
           run_level(activation_ops, total - activation_ops);
     finder_.drop_instances();
     if (!terms_->family().is_partial) return;
-    std::vector<RewriteRule> partial = find_partial_pairs(space_, limits_);
+    std::vector<RewriteRule> partial = find_partial_pairs(space_, limits_, end_after(1));
     std::move(partial.begin(), partial.end(), std::back_inserter(result_.partial));
   }
 
   std::unique_ptr<TermStore> take_terms() { return std::move(terms_); }
 
  private:
+  // Whether this share of the family's time is over. Empty where there is no end.
+  std::function<bool()> end_after(double share) const {
+    if (limits_.seconds_a_family <= 0 && !limits_.stop) return {};
+    return [this, share] {
+      const bool has_end = limits_.seconds_a_family > 0;
+      return (limits_.stop && *limits_.stop) || (has_end && seconds_since(start_) > share * limits_.seconds_a_family);
+    };
+  }
+  std::function<bool()> end_of_levels() const { return end_after(terms_->family().is_partial ? 2.0 / 3 : 1); }
+
   std::function<void(const char*, size_t, size_t)> step_function() {
     if (!progress_) return {};
     return [this](const char* what, size_t done, size_t of) { steps_.at(what, done, of); };
@@ -104,6 +113,7 @@ class FamilyRun {
          true});
   }
 
+  const Clock::time_point start_ = Clock::now();
   const EnumerationLimits ops_;
   const GeneratorLimits& limits_;
   const std::string place_;

@@ -19,6 +19,10 @@ struct Team {
   Ranks& ranks;
   // Called by the first thread as work goes on: so much is done of so much.
   std::function<void(const char* what, size_t done, size_t of)> step;
+  // Where there is one (and one rank): once it says so, items are left undone.
+  std::function<bool()> is_over = {};
+
+  bool must_end() const { return is_over && is_over(); }
 
   size_t rank_count() const { return static_cast<size_t>(ranks.count()); }
   // This rank's items: every so manieth, so that each gets its share of the dear ones. `what` is what a step is called.
@@ -27,6 +31,7 @@ struct Team {
     const auto first = static_cast<size_t>(ranks.rank());
     const size_t own = count > first ? (count - first + rank_count() - 1) / rank_count() : 0;
     parallel_for(threads, own, [&](int thread, size_t i) {
+      if (must_end()) return;
       work(thread, first + i * rank_count());
       if (what && thread == 0 && step) step(what, i + 1, own);
     });

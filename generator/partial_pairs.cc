@@ -19,13 +19,15 @@ constexpr double kProbes[] = {0.5, 0.25};
 
 class PartialPairs {
  public:
-  PartialPairs(Space& space, const GeneratorLimits& limits) : space_(space), limits_(limits), evaluator_(space) {}
+  PartialPairs(Space& space, const GeneratorLimits& limits, const std::function<bool()>& is_over)
+      : space_(space), limits_(limits), is_over_(is_over), evaluator_(space) {}
 
   std::vector<RewriteRule> find() {
-    for (uint32_t rep = 0; rep < space_.rep_count(); rep++)
-      if (is_wanted(rep)) learn(rep);
-    for (uint32_t rep = 0; rep < space_.rep_count(); rep++)
-      if (is_wanted(rep)) pair_up(rep);
+    for (uint32_t rep = 0; rep < space_.rep_count() && !(is_over_ && is_over_()); rep++) {
+      if (!is_wanted(rep)) continue;
+      learn(rep);
+      pair_up(rep);  // with those before it
+    }
     return std::move(rules_);
   }
 
@@ -134,6 +136,7 @@ class PartialPairs {
 
   Space& space_;
   const GeneratorLimits& limits_;
+  const std::function<bool()>& is_over_;
   Evaluator evaluator_;
   std::map<Fingerprint, std::vector<Named>> at_probe_;
   std::set<std::pair<uint32_t, uint32_t>> paired_;
@@ -144,8 +147,9 @@ class PartialPairs {
 
 }  // namespace
 
-std::vector<RewriteRule> find_partial_pairs(Space& space, const GeneratorLimits& limits) {
-  return PartialPairs(space, limits).find();
+std::vector<RewriteRule> find_partial_pairs(Space& space, const GeneratorLimits& limits,
+                                            const std::function<bool()>& is_over) {
+  return PartialPairs(space, limits, is_over).find();
 }
 
 }  // namespace gopt::generator

@@ -9,7 +9,8 @@ namespace gopt::generator {
 
 // Pairs of representatives of one type that agree on a quarter of the elements or more, and not on all, in both
 // assignments of sizes; each from its dearer side. Of many that agree with each other, each is paired with the
-// cheapest.
-std::vector<RewriteRule> find_partial_pairs(Space& space, const GeneratorLimits& limits);
+// cheapest. Once `is_over` says so, where there is one, what was found by then is all.
+std::vector<RewriteRule> find_partial_pairs(Space& space, const GeneratorLimits& limits,
+                                            const std::function<bool()>& is_over);
 
 }  // namespace gopt::generator

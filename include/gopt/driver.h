@@ -14,6 +14,7 @@
 #include "gopt/file_runner.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/model_timer.h"
+#include "gopt/mutants.h"
 #include "gopt/optimizer.h"
 #include "gopt/phases.h"
 #include "gopt/plan.h"
@@ -73,6 +74,10 @@ struct DriverOptions {
   std::shared_ptr<ModelTimer> timer;
   // Whether a graph can be written as the caller will write it; a result that cannot is not kept.
   std::function<Status(const Graph&)> is_writable;
+  // Seconds for rules that the model's own operators ask for (mutants.h), which are offered to the search with the
+  // others; 0: nothing is looked for. `only_unmarked`: those with a mark are left out.
+  double mutation_seconds = 0;
+  bool only_unmarked_mutants = false;
 };
 
 struct MeasuredLatency {
@@ -120,8 +125,9 @@ struct Outcome {
   // Where the ONNX file is not of `result`, which is the code's: what it is of, searched by a runtime's cost.
   std::shared_ptr<const Outcome> onnx;
   const Graph& onnx_graph() const { return onnx ? onnx->result.graph : result.graph; }
-  std::string latency_note;  // where it was not measured, why; what was kept where the original was faster
-  Roofline roofline;         // of the target, as the analytic costs take it
+  std::string latency_note;             // where it was not measured, why; what was kept where the original was faster
+  std::optional<FoundMutants> mutants;  // where they were looked for; `rules` are those that were offered
+  Roofline roofline;                    // of the target, as the analytic costs take it
   std::vector<Phase> phases;
 };
 

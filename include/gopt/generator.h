@@ -1,6 +1,7 @@
 // Enumerates small operator graphs bottom-up by observational equivalence and pairs the equal ones (docs/generator.md).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -28,6 +29,10 @@ struct GeneratorLimits {
   uint64_t seed = 1;
   std::string alphabet;       // text of the families (docs/generator.md); empty: the built-in one
   std::string alphabet_name;  // named in errors
+  // Of one process alone: each family ends after so many seconds, with what it has found by then; 0: with all of it.
+  // Where pairs that agree in part are looked for, too, they have a third of that.
+  double seconds_a_family = 0;
+  const std::atomic<bool>* stop = nullptr;  // set: ends in the same way
 };
 
 struct GeneratorStats {

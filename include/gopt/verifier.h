@@ -93,6 +93,15 @@ std::optional<Counterexample> find_counterexample(const RewriteRule& candidate, 
 // depends on the sizes.
 Result<RewriteRule> corrected(const RewriteRule& partial);
 
+// A rule that holds everywhere, proved.
+struct FullRule {
+  RewriteRule rule;
+  bool is_whole = false;  // the candidate held as it stands; else it is corrected
+};
+// Of a candidate as it stands, else of the region on which it is found to hold, corrected; one that says its regions is
+// taken at its word, since what comes of wrong ones is not proved. Errors: what could not be found, made or proved.
+Result<FullRule> prove_full(const RewriteRule& candidate);
+
 // prove_rule() of each rule in order. `progress` is called after each.
 std::vector<Verification> prove_rules(
     std::vector<RewriteRule>& rules, const VerifyOptions& options = {},

@@ -1,6 +1,6 @@
 #include "search/part.h"
 
-#include "search/excerpt.h"
+#include "gopt/excerpt.h"
 
 namespace gopt::optimizer {
 namespace {

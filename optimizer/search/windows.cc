@@ -8,9 +8,9 @@
 #include <set>
 
 #include "gopt/clock.h"
+#include "gopt/excerpt.h"
 #include "gopt/parallel.h"
 #include "matching/compensation.h"
-#include "search/excerpt.h"
 
 namespace gopt::optimizer {
 namespace {

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "count_cost.h"
+#include "gopt/excerpt.h"
 #include "gopt/text.h"
 #include "matching/compensation.h"
 #include "rules.h"
-#include "search/excerpt.h"
 
 namespace gopt::optimizer {
 namespace {

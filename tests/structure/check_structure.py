@@ -30,6 +30,7 @@ STAGES = {
     "runnable_model.h": "driver",
     "sized_plans.h": "driver",
     "driver.h": "driver",
+    "mutants.h": "driver",
     "node_explanation.h": "driver",
     "bisect.h": "driver",
     "model_timer.h": "driver",

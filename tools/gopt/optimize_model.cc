@@ -28,6 +28,7 @@ Status check_reports(const OptimizeOptions& o) {
 // Files that are written. Large weights go beside the model.
 std::vector<std::string> written_files(const OptimizeOptions& o) {
   std::vector<std::string> files = o.reports;
+  if (!o.mutate_rules.empty()) files.push_back(o.mutate_rules);
   if (!o.output.empty()) files.insert(files.end(), {o.output, o.output + ".data"});
   return files;
 }
@@ -36,6 +37,7 @@ std::vector<std::string> written_files(const OptimizeOptions& o) {
 Status check_outputs(const OptimizeOptions& o) {
   if (!o.output.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.output, o.force));
   GOPT_RETURN_IF_ERROR(check_reports(o));
+  if (!o.mutate_rules.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.mutate_rules, o.force));
   if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(check_emit_folder(o.emit, o.force));
   std::vector<std::string> written = written_files(o);
   written.push_back(o.emit);
@@ -64,6 +66,10 @@ Result<DriverOptions> options_of(const OptimizeOptions& o, const Observer& obser
   d.wants_plans = (o.takes_model || !o.reports.empty()) && !o.dry_run;  // a report has them
   d.times_code = o.measure;
   d.runs = o.runs;
+  GOPT_ASSIGN_OR_RETURN(d.mutation_seconds, parse_time("--mutate", o.mutate));
+  d.only_unmarked_mutants = o.safe;
+  if (!o.mutate_rules.empty() && d.mutation_seconds == 0)
+    return Error{"--mutate-rules writes what --mutate finds: give a time, --mutate 60s, too"};
   d.wants_onnx = o.wants_onnx();
   if (o.runtime.is_given()) {
     GOPT_ASSIGN_OR_RETURN(d.timer, make_timer(o.runtime, o.threads, o.seed));
@@ -86,6 +92,9 @@ ExportOptions export_options(const ImportedModel& model, bool force) {
 Status stage_outputs(const OptimizeOptions& o, OptimizedModel& optimized, StagedFiles& staged) {
   if (o.dry_run) return Unit{};
   const Outcome& outcome = optimized.outcome;
+  if (!o.mutate_rules.empty())
+    GOPT_RETURN_IF_ERROR(
+        stage_text(o.mutate_rules, print_mutants(outcome.mutants.value_or(FoundMutants{})), o.force, staged));
   if (!o.emit.empty()) {
     GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*outcome.plan, o.prefix));
     GOPT_RETURN_IF_ERROR(stage_emitted(code, o.emit, o.force, staged));
@@ -199,6 +208,8 @@ Result<OptimizedModel> optimize_model(const OptimizeOptions& o, const Observer& 
   auto searching = observer.searching ? observer.searching() : nullptr;
   GOPT_ASSIGN_OR_RETURN(optimized.outcome, optimize_graph(optimized.model.graph, optimized.rules, optimized.options));
   searching.reset();
+  if (const auto& mutants = optimized.outcome.mutants)
+    optimized.rules.insert(optimized.rules.end(), mutants->rules.begin(), mutants->rules.end());
   for (const std::string& note : optimized.outcome.notes) warn(note);
   StagedFiles staged;
   {
@@ -343,6 +354,12 @@ void add_optimize_flags(CLI::App& app, OptimizeOptions& o) {
       ->allow_extra_args(false);
   app.add_option("--report", o.reports, "write what was done to FILE.html, a page, or FILE.json; may be given twice")
       ->allow_extra_args(false);
+  app.add_option("--mutate", o.mutate,
+                 "time to look for rules that the model's own operators ask for: 60s, 2m; each is proved, and offered "
+                 "to the search with the others")
+      ->capture_default_str()
+      ->excludes("--enable");
+  app.add_option("--mutate-rules", o.mutate_rules, "write the rules that --mutate found to FILE.rules");
   app.add_option("--runs", o.runs, "timed runs of original and optimized code each")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

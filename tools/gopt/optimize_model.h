@@ -20,7 +20,7 @@
 namespace gopt::cli {
 
 struct OptimizeOptions : SearchFlags {
-  std::string output, emit, prefix = "gopt";
+  std::string output, emit, prefix = "gopt", mutate = "0s", mutate_rules;
   std::vector<std::string> reports, specialize, maxima;
   RuntimeFlags runtime;
   int runs = 15;

@@ -138,12 +138,26 @@ static std::string usual_text(const std::vector<OpenExtent>& open) {
   return text;
 }
 
+std::set<std::string> applied_mutants(const OptimizationReport& r) {
+  std::set<std::string> names;
+  if (!r.outcome.mutants) return names;
+  for (const AppliedRule& applied : r.outcome.result.applied)
+    for (const RewriteRule& rule : r.outcome.mutants->rules)
+      if (rule.name == applied.rule) names.insert(rule.name);
+  return names;
+}
+
 void print_report(const OptimizationReport& r) {
   print_operators(r);
   print_applied(r);
   fmt::print("search           {} ({}), {} steps, {} graphs seen, {:.1f} s\n", to_string(r.options.search.search),
              to_string(r.outcome.result.stop_reason), r.outcome.result.steps, r.outcome.result.graphs_seen,
              r.outcome.result.seconds);
+  if (const auto& m = r.outcome.mutants)
+    fmt::print(
+        "mutants          {} subgraphs, {} candidates, {} in the model, {} proved, {} new rules, {} applied, {:.1f} "
+        "s\n",
+        m->subgraphs, m->candidates, m->matched, m->proved, m->rules.size(), applied_mutants(r).size(), m->seconds);
   fmt::print("estimated        {:.4g} ms -> {:.4g} ms, {} -> {} {} ({} cost)\n", r.outcome.result.before.time_ms,
              r.outcome.result.after.time_ms, r.outcome.result.before.kernels, r.outcome.result.after.kernels,
              r.options.target.kind == TargetKind::Onnx ? "nodes" : "kernels", cost_kind(r));

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ std::string cost_kind(const OptimizationReport& report);  // "measured", "analyt
 const RuntimeTimes* runtime_times(const OptimizationReport& report);
 // What the ONNX file is of, where that is not the code's graph; else empty.
 std::string onnx_text(const OptimizationReport& report);
+
+// Names of the rules that were found for this model and applied.
+std::set<std::string> applied_mutants(const OptimizationReport& report);
 
 // After how many runs of the model the seconds that were spent on it are earned back. Nothing where no run is faster.
 struct EarnedBack {

@@ -174,6 +174,15 @@ void add_optional_parts(const OptimizationReport& r, json& report) {
                                 {"speedup", times->speedup},
                                 {"noise", times->noise}});
   }
+  if (const auto& mutants = outcome.mutants) {
+    nlohmann::json rules = nlohmann::json::object();
+    for (const RewriteRule& rule : mutants->rules) rules[rule.name] = print_rule(rule);
+    report["mutants"] = {{"subgraphs", mutants->subgraphs},   {"left_out", mutants->left_out},
+                         {"candidates", mutants->candidates}, {"matched", mutants->matched},
+                         {"proved", mutants->proved},         {"applied", applied_mutants(r)},
+                         {"alphabets", mutants->alphabets},   {"rules", rules},
+                         {"seconds", mutants->seconds}};
+  }
   if (outcome.onnx) report["onnx"] = onnx_text(r);
   if (outcome.plan) report["plan"] = print_plan(*outcome.plan);
   report["plans"] = {{"note", outcome.plan_note}};

@@ -20,24 +20,6 @@ namespace {
 std::atomic<bool> was_interrupted{false};
 void on_interrupt(int) { was_interrupted = true; }
 
-Result<double> parse_budget(const std::string& text) {
-  size_t used = 0;
-  double value = -1;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-  }
-  const std::string unit = value < 0 ? "" : text.substr(used);
-  const double scale = unit == "ms"                  ? 1e-3
-                       : unit == "s" || unit.empty() ? 1
-                       : unit == "m"                 ? 60
-                       : unit == "h"                 ? 3600
-                                                     : 0;
-  if (!(value >= 0) || !(value < 1e9) || scale == 0)
-    return Error{"--budget " + text + ": expected a time such as 60s, 500ms or 2m"};
-  return value * scale;
-}
-
 Status check_numbers(const SearchFlags& f) {
   const auto is_tolerance = [](double t) { return std::isfinite(t) && t >= 0; };
   if (!is_tolerance(f.tolerance.relative) || !is_tolerance(f.tolerance.absolute))
@@ -111,7 +93,7 @@ Result<SearchOptions> search_options(const SearchFlags& f) {
   s.alpha = f.alpha;
   s.max_steps = f.steps;
   s.workers = f.workers > 0 ? f.workers : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  GOPT_ASSIGN_OR_RETURN(s.budget_seconds, parse_budget(f.budget));
+  GOPT_ASSIGN_OR_RETURN(s.budget_seconds, parse_time("--budget", f.budget));
   const std::vector<std::string>& passes = pass_names();
   const auto is_pass = [&](const std::string& name) { return std::ranges::find(passes, name) != passes.end(); };
   for (const std::string& name : f.disable)
@@ -147,6 +129,24 @@ TargetKind target_kind(const std::string& name, TargetKind otherwise) {
 }
 
 }  // namespace
+
+Result<double> parse_time(const std::string& flag, const std::string& text) {
+  size_t used = 0;
+  double value = -1;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+  }
+  const std::string unit = value < 0 ? "" : text.substr(used);
+  const double scale = unit == "ms"                  ? 1e-3
+                       : unit == "s" || unit.empty() ? 1
+                       : unit == "m"                 ? 60
+                       : unit == "h"                 ? 3600
+                                                     : 0;
+  if (!(value >= 0) || !(value < 1e9) || scale == 0)
+    return Error{flag + " " + text + ": expected a time such as 60s, 500ms or 2m"};
+  return value * scale;
+}
 
 void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::string>& targets,
                       const std::string& default_target) {

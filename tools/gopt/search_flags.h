@@ -28,6 +28,9 @@ struct SearchFlags {
 void add_search_flags(CLI::App& app, SearchFlags& flags, const std::vector<std::string>& targets,
                       const std::string& default_target = "cpu");
 
+// Seconds. Errors say the flag: 60s, 500ms and 2m are taken.
+Result<double> parse_time(const std::string& flag, const std::string& text);
+
 // Nothing of what is written or timed. Errors say which flag, and what it takes.
 Result<DriverOptions> driver_options(const SearchFlags& flags, TargetKind default_target = TargetKind::Cpu);
 

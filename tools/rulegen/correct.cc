@@ -6,7 +6,6 @@
 #include "commands.h"
 #include "gopt/parallel.h"
 #include "gopt/verifier.h"
-#include "prove.h"
 #include "rule_input.h"
 #include "write_file.h"
 
@@ -20,29 +19,6 @@ struct CorrectOptions {
   bool force = false;
 };
 
-struct Corrected {
-  std::optional<RewriteRule> rule;  // proved
-  bool is_whole = false;            // it held as it stands
-  std::string reason;               // where there is none
-};
-
-// A rule with regions is taken at its word: what comes of wrong ones is not proved.
-Corrected correct(const RewriteRule& rule) {
-  RewriteRule partial = rule;
-  if (!rule.is_partial()) {
-    if (prove_rule(partial).verdict == Verdict::Proved) return {std::move(partial), true, ""};
-    auto found = prove_partial(rule);
-    if (!found) return {std::nullopt, false, found.error().message};
-    partial = std::move(found->rule);
-  }
-  auto found = corrected(partial);
-  if (!found) return {std::nullopt, false, found.error().message};
-  RewriteRule full = *std::move(found);
-  const Verification v = prove_rule(full);
-  if (v.verdict != Verdict::Proved) return {std::nullopt, false, to_string(v.verdict) + ": " + v.reason};
-  return {std::move(full), false, ""};
-}
-
 Result<int> run(const CorrectOptions& o) {
   GOPT_RETURN_IF_ERROR(check_distinct({o.out}, o.files));
   GOPT_RETURN_IF_ERROR(check_writable(o.out, o.force));
@@ -52,16 +28,17 @@ Result<int> run(const CorrectOptions& o) {
     GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> own, read_good_rules(path, RuleFormat::Rules, malformed));
     std::move(own.begin(), own.end(), std::back_inserter(rules));
   }
-  std::vector<Corrected> found(rules.size());
-  parallel_for(o.threads, rules.size(), [&](int, size_t i) { found[i] = correct(rules[i]); });
+  std::vector<Result<FullRule>> found(rules.size(), Error{});
+  parallel_for(o.threads, rules.size(), [&](int, size_t i) { found[i] = prove_full(rules[i]); });
   std::vector<RewriteRule> kept;
   size_t whole = 0;
   for (size_t i = 0; i < rules.size(); i++) {
-    whole += found[i].is_whole;
-    if (found[i].rule)
-      kept.push_back(*std::move(found[i].rule));
-    else
-      fmt::print("{:<46} left out: {}\n", rules[i].name, found[i].reason);
+    if (!found[i]) {
+      fmt::print("{:<46} left out: {}\n", rules[i].name, found[i].error().message);
+      continue;
+    }
+    whole += found[i]->is_whole;
+    kept.push_back((*std::move(found[i])).rule);
   }
   GOPT_RETURN_IF_ERROR(write_text(o.out, print_rules(kept), o.force));
   fmt::print("{} of {} rules are corrected and proved{}: {}\n", kept.size() - whole, rules.size(),

@@ -8,7 +8,7 @@
 
 #include "gopt/graph.h"
 
-namespace gopt::optimizer {
+namespace gopt {
 
 struct Excerpt {
   Graph graph;                         // weights are as they were
@@ -35,4 +35,4 @@ struct Replaced {
 // leaves one and comes back. Errors: those of replace_values.
 Result<Replaced> with_replaced(const Graph& graph, const std::vector<Replacement>& replacements);
 
-}  // namespace gopt::optimizer
+}  // namespace gopt

@@ -1,6 +1,6 @@
-#include "search/excerpt.h"
+#include "gopt/excerpt.h"
 
-namespace gopt::optimizer {
+namespace gopt {
 namespace {
 
 class ExcerptMaker {
@@ -122,4 +122,4 @@ Result<Replaced> with_replaced(const Graph& graph, const std::vector<Replacement
   return replaced;
 }
 
-}  // namespace gopt::optimizer
+}  // namespace gopt
