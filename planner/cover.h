@@ -40,8 +40,10 @@ struct EpilogueStep {
   Epilogue::Kind kind;
   uint32_t node;
   int operand = -1;  // input position of the operand; -1: none
-  // What the same step does before: the gate of x Sigmoid(x) and x HardSigmoid(x), other shapes of the same elements.
+  // What the same step does before: the nodes of an activation that is written as several, other shapes of the same
+  // elements.
   std::vector<uint32_t> inner = {};
+  Activation activation = {};  // Kind::Activation
 };
 
 // Where the rules of library.cc and fusion.cc may well be wrong: a node that they hand on inside a kernel could be
@@ -160,7 +162,8 @@ bool is_library_type(ElementType type, TargetKind target);
 // Few channels: an image that convolutions read as it is.
 constexpr int64_t kFewChannels = 4;
 
-// What the node is to a library kernel that ends in it. The one list of such operators: kernels carry the value.
+// What the node is to a library kernel that ends in it. The one list of such operators (composed_activation.h knows
+// what is written as several): kernels carry the value.
 std::optional<Activation> library_activation(const Node& node);
 bool is_small_constant(const Value& value);  // one element of a Constant node: printed into the code
 std::string describe(const Node& node);      // "node `name` (Op)"

@@ -1,7 +1,9 @@
 // Which nodes are library calls, and which of their users are done by the same call before the result is stored.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
+#include "composed_activation.h"
 #include "cover.h"
 #include "gopt/node_attributes.h"
 #include "node_work.h"
@@ -106,7 +108,8 @@ class LibraryChooser {
       const ValueCover& value = past_shapes(id, cover_.values[cover_.nodes[last].first_value], shapes);
       if (value.is_output) return FusionLimit::Output;
       if (value.uses.empty()) return FusionLimit::Unused;
-      if (value.uses.size() == 2 && shapes.empty() && take_gated(id, value)) return FusionLimit::ActivationLast;
+      const uint32_t maker = shapes.empty() ? last : shapes.back();
+      if (value.uses.size() > 1 && take_composed(id, maker, shapes)) return FusionLimit::ActivationLast;
       if (value.uses.size() != 1) return FusionLimit::SeveralUsers;
       const uint32_t next = value.uses[0].node;
       if (is_library(next)) return FusionLimit::LibraryUser;
@@ -124,15 +127,12 @@ class LibraryChooser {
         } else {
           return FusionLimit::UserNoEpilogue;
         }
-      } else if (!library_activation(cover_.node(next))) {
+      } else if (const auto activation = library_activation(cover_.node(next))) {
+        step.activation = *activation;
+      } else {
         return FusionLimit::UserNoEpilogue;
       }
-      own.epilogues.push_back(step);
-      shapes.push_back(next);
-      for (const uint32_t node : shapes) {
-        cover_.nodes[node].role = Role::Epilogue;
-        cover_.nodes[node].owner = id;
-      }
+      take(id, step);
       last = next;
       if (step.kind == Epilogue::Kind::Activation) return FusionLimit::ActivationLast;
     }
@@ -157,24 +157,57 @@ class LibraryChooser {
     return *value;
   }
 
-  // x Sigmoid(x) or x HardSigmoid(x), where nobody else uses x. Whether it is there.
-  bool take_gated(uint32_t id, const ValueCover& value) {
-    for (const Use& gate : value.uses) {
-      const Use& product = &gate == &value.uses[0] ? value.uses[1] : value.uses[0];
-      const ValueCover& gated = cover_.values[cover_.nodes[gate.node].first_value];
-      const bool is_own =
-          gate.node != product.node && gated.uses.size() == 1 && !gated.is_output && gated.uses[0].node == product.node;
-      if (!is_own || cover_.nodes[gate.node].role != Role::Generated || !library_activation(cover_.node(product.node)))
+  // x, which a node makes, times a function of x, where nobody else uses what lies between. Whether it is there.
+  bool take_composed(uint32_t id, uint32_t maker, const std::vector<uint32_t>& shapes) {
+    constexpr size_t kMostNodes = 12;
+    const Value x{cover_.graph.nodes()[maker], 0};
+    std::set<uint32_t> reached;
+    const auto reach = [&](const ValueCover& value) {
+      for (const Use& use : value.uses) reached.insert(use.node);
+    };
+    reach(cover_.of(x));
+    for (size_t tried = 0; tried < kMostNodes && !reached.empty(); tried++) {
+      const uint32_t node = *reached.begin();
+      reached.erase(reached.begin());
+      if (cover_.nodes[node].role != Role::Generated || cover_.node(node).outputs.size() != 1) continue;
+      const auto composed = composed_activation(x, cover_.node(node));
+      if (!composed) {
+        reach(cover_.values[cover_.nodes[node].first_value]);
         continue;
-      if (cover_.nodes[product.node].role != Role::Generated) continue;
-      cover_.nodes[id].epilogues.push_back({Epilogue::Kind::Activation, product.node, -1, {gate.node}});
-      for (uint32_t node : {gate.node, product.node}) {
-        cover_.nodes[node].role = Role::Epilogue;
-        cover_.nodes[node].owner = id;
       }
+      std::set<uint32_t> all{node};
+      for (const Node* inner : composed->inner) all.insert(cover_.id_of(inner));
+      if (!is_closed(cover_.of(x), node, all)) return false;
+      all.erase(node);
+      EpilogueStep step{Epilogue::Kind::Activation, node, -1, shapes, composed->activation};
+      step.inner.insert(step.inner.end(), all.begin(), all.end());
+      take(id, step);
       return true;
     }
     return false;
+  }
+
+  // Whether x and what is made of it on the way to the last node are used by these nodes alone, element by element.
+  bool is_closed(const ValueCover& x, uint32_t last, const std::set<uint32_t>& nodes) const {
+    const auto is_own = [&](const ValueCover& value) {
+      return !value.is_output &&
+             std::ranges::all_of(value.uses, [&](const Use& use) { return nodes.contains(use.node); });
+    };
+    return is_own(x) && std::ranges::all_of(nodes, [&](uint32_t node) {
+             const ValueCover& made = cover_.values[cover_.nodes[node].first_value];
+             return cover_.nodes[node].role == Role::Generated && made.shape == x.shape && made.element == x.element &&
+                    (node == last || is_own(made));
+           });
+  }
+
+  void take(uint32_t id, const EpilogueStep& step) {
+    cover_.nodes[id].epilogues.push_back(step);
+    const auto own = [&](uint32_t node) {
+      cover_.nodes[node].role = Role::Epilogue;
+      cover_.nodes[node].owner = id;
+    };
+    std::ranges::for_each(step.inner, own);
+    own(step.node);
   }
 
   // The other operand has the same shape and is there in time: made before, or by no library call that would take the
@@ -192,27 +225,9 @@ class LibraryChooser {
 
 }  // namespace
 
-namespace {
-
-// What x Sigmoid(x) or x HardSigmoid(x) is, of the product.
-std::optional<Activation> gated_activation(const Node& product) {
-  for (size_t gate = 0; gate < 2; gate++) {
-    const Node& inner = *product.inputs[gate].node;
-    if (inner.inputs.size() != 1 || !(inner.inputs[0] == product.inputs[1 - gate])) continue;
-    if (inner.is(OpKind::Sigmoid)) return Activation{ActivationKind::Swish};
-    const bool is_hard = inner.is(OpKind::HardSigmoid) && std::fabs(real_or(inner, "alpha", 0.2) - 1.0 / 6) < 1e-7 &&
-                         real_or(inner, "beta", 0.5) == 0.5;
-    if (is_hard) return Activation{ActivationKind::HardSwish};
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::optional<Activation> library_activation(const Node& node) {
   switch (node.op) {
     case OpKind::HardSwish: return Activation{ActivationKind::HardSwish};
-    case OpKind::Mul: return gated_activation(node);
     case OpKind::Relu: return Activation{ActivationKind::Relu};
     case OpKind::LeakyRelu: return Activation{ActivationKind::LeakyRelu, real_or(node, "alpha", 0.01)};
     case OpKind::Clip:
@@ -255,8 +270,8 @@ bool is_dear(const Activation& activation) {
   return true;
 }
 
-bool is_open(const Cover& cover, const EpilogueStep& step) {
-  if (step.kind == Epilogue::Kind::Activation) return is_dear(library_activation(cover.node(step.node)).value());
+bool is_open(const EpilogueStep& step) {
+  if (step.kind == Epilogue::Kind::Activation) return is_dear(step.activation);
   return step.kind == Epilogue::Kind::AddTensor;
 }
 
@@ -282,7 +297,7 @@ void cut_epilogues(Cover& cover) {
   for (uint32_t id = static_cast<uint32_t>(cover.nodes.size()); id-- > 0;) {
     NodeCover& own = cover.nodes[id];
     for (const EpilogueStep& step : own.epilogues)
-      if (is_open(cover, step)) cover.open.push_back({step.node, FusionWay::Apart});
+      if (is_open(step)) cover.open.push_back({step.node, FusionWay::Apart});
     const auto is_cut = [&](const EpilogueStep& step) {
       const auto way = cover.ways.find(step.node);
       return way != cover.ways.end() && way->second == FusionWay::Apart;

@@ -32,7 +32,7 @@ std::string post_text(const Activation& activation) {
     case ActivationKind::Elu: return post("Elu", a);
     case ActivationKind::GeluErf: return post("GeluErf");
     case ActivationKind::GeluTanh: return post("GeluTanh");
-    case ActivationKind::Swish: return post("Swish", ", 1.0f");
+    case ActivationKind::Swish: return post("Swish", a);
     case ActivationKind::HardSwish: return post("HardSwish", ", 1.0f / 6, 0.5f");
   }
   throw InternalError("an activation without a kind");

@@ -42,7 +42,7 @@ const Row kRows[] = {
     {"ReduceMiddle",
      "input x : f32[3,17,20]\ny = ReduceMean(x) {axes=[1], keepdims=0}\nz = ReduceMax(x) {axes=[0,2], "
      "keepdims=1}\noutput y = y\noutput z = z"},
-    {"ReduceAll", "input x : f32[30,40]\ny = ReduceSum(x) {keepdims=0}\noutput y = y"},
+    {"ReduceAll", "input x : f32[30,40]\na = Abs(x)\ny = ReduceSum(a) {keepdims=0}\noutput y = y"},
     {"ReduceThenMap",
      "input x : f32[6,300]\na = ReduceSumSquare(x) {axes=[1], keepdims=1}\nb = Sqrt(a)\nc = Div(x, b)\noutput y = c"},
     {"TransposeReshape",
@@ -210,6 +210,16 @@ const Row kRows[] = {
      "input x : f32[1,4,1]\na = Expand(x) {shape=[3,4,5]}\nb = Tile(x) {repeats=[2,2,3]}\noutput y = a\noutput z = b"},
     {"ShapesOfThings",
      "input x : f32[3,4]\na = Shape(x)\nb = FillLike(x) {value=2.5}\nc = Add(b, x)\noutput y = a\noutput z = c"},
+    {"MatMulGeluInParts",
+     "input x : f32[6,20]\ninput w1 : f32[20,33]\ninput w2 : f32[33]\nconstant c1 = f32[] {1.4142135}\nconstant c2 = "
+     "f32[] {1}\nconstant c3 = f32[] {0.5}\na = MatMul(x, w1)\nb = Add(a, w2)\nd = Div(b, c1)\ne = Erf(d)\nf = "
+     "Add(e, c2)\ng = Mul(b, f)\nh = Mul(g, c3)\noutput y = h"},
+    {"ConvQuickGelu",
+     "input x : f32[1,16,7,7]\ninput w1 : f32[32,16,3,3]\nconstant c1 = f32[] {1.702}\na = Conv(x, w1)\nb = Mul(a, "
+     "c1)\nc = Sigmoid(b)\nd = Mul(a, c)\noutput y = d"},
+    {"ConvHardSwishByClip",
+     "input x : f32[1,16,7,7]\ninput w1 : f32[32,16,1,1]\nconstant c1 = f32[] {3}\nconstant c2 = f32[] {6}\na = "
+     "Conv(x, w1)\nb = Add(a, c1)\nc = Clip(b) {min=0.0, max=6.0}\nd = Mul(a, c)\ne = Div(d, c2)\noutput y = e"},
 };
 
 // Numbers of 16 bits in memory, computed with as floats: no library has them here, so that products are loops, too.

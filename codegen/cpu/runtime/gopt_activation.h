@@ -27,7 +27,7 @@ inline void apply_activation(const Post& post, float* x, int64_t count) {
     case PostKind::GeluTanh:
       return gopt_for_each(
           x, count, [](float v) { return 0.5f * v * (1.0f + gopt_tanh(0.797884561f * (v + 0.044715f * v * v * v))); });
-    case PostKind::Swish: return gopt_for_each(x, count, [](float v) { return v / (1.0f + gopt_exp(-v)); });
+    case PostKind::Swish: return gopt_for_each(x, count, [a](float v) { return v / (1.0f + gopt_exp(-a * v)); });
     case PostKind::HardSwish:
       return gopt_for_each(x, count, [a, b](float v) {
         const float share = a * v + b;

@@ -49,8 +49,8 @@ struct MatrixProduct {
   std::vector<int64_t> src, weights, dst;  // extents of one rank, products over the last two axes
   std::vector<int64_t> src_strides, weight_strides;
   bool constant_weights = false;  // to be reordered once
-  bool few_rows =
-      false;  // in loops of our own: two axes, constant weights, dense src of at most kMostRows rows, floats
+  // In loops of our own: two axes, constant weights, dense src of at most kMostRows rows, floats.
+  bool few_rows = false;
   Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
   Arithmetic arithmetic = Arithmetic::Own;
   std::vector<Post> posts;

@@ -17,7 +17,7 @@ __device__ inline float activate(float x, Activation a) {
     case ActivationKind::Elu: return x < 0.0f ? a.alpha * expm1f(x) : x;
     case ActivationKind::GeluErf: return 0.5f * x * (1.0f + erff(x * 0.707106781f));
     case ActivationKind::GeluTanh: return 0.5f * x * (1.0f + tanhf(0.797884561f * (x + 0.044715f * x * x * x)));
-    case ActivationKind::Swish: return x / (1.0f + expf(-x));
+    case ActivationKind::Swish: return x / (1.0f + expf(-a.alpha * x));
     case ActivationKind::HardSwish: return x * gopt_min(gopt_max(x * (1.0f / 6) + 0.5f, 0.0f), 1.0f);
   }
   return x;
