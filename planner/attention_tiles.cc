@@ -1,10 +1,10 @@
 // The ways to run attention on CUDA's tensor cores (codegen/cuda/runtime/gopt_attention.cuh), and how long they may be
 // expected to take.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "attention.h"
+#include "tiles.h"
 
 namespace gopt {
 
@@ -13,14 +13,14 @@ std::string to_string(const AttentionTile& tile) {
 }
 
 std::optional<AttentionTile> parse_attention_tile(std::string_view implementation) {
-  constexpr std::string_view kName = "attention:";
-  if (!implementation.starts_with(kName)) return std::nullopt;
   AttentionTile tile;
-  const char *from = implementation.data() + kName.size(), *end = implementation.data() + implementation.size();
-  const auto [cross, error] = std::from_chars(from, end, tile.rows);
-  if (error != std::errc() || cross == end || *cross != 'x') return std::nullopt;
-  const auto [rest, second] = std::from_chars(cross + 1, end, tile.key_warps);
-  return second == std::errc() && rest == end ? std::optional(tile) : std::nullopt;
+  const bool is_one = planner::read_numbers(implementation, "attention", {{':', &tile.rows}, {'x', &tile.key_warps}});
+  return is_one ? std::optional(tile) : std::nullopt;
+}
+
+int64_t padded_depth(const Attention& attention) {
+  constexpr int64_t kFragment = 16;
+  return (std::max(attention.depth, attention.value_depth) + kFragment - 1) / kFragment * kFragment;
 }
 
 }  // namespace gopt
@@ -39,10 +39,9 @@ int64_t keys_of_warp(const AttentionTile& tile, int64_t pitch) {
 
 // Of queries and two stages of keys and values, as the kernel lays them out.
 int64_t shared_bytes(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
-  constexpr int64_t kFragment = 16, kChunk = 16;
-  const Attention& a = *kernel.attention;
-  const int64_t depth = (std::max(a.depth, a.value_depth) + kFragment - 1) / kFragment * kFragment;
-  const int64_t pitch = depth * (is_half(plan.buffer(kernel.input_buffers[0]).element) ? 2 : 4) + kChunk;
+  constexpr int64_t kChunk = 16;
+  const int64_t pitch =
+      padded_depth(*kernel.attention) * (is_half(plan.buffer(kernel.input_buffers[0]).element) ? 2 : 4) + kChunk;
   return pitch * (tile.rows + 4 * keys_of_warp(tile, pitch) * tile.key_warps);
 }
 bool computes_attention(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {

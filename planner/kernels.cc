@@ -146,14 +146,19 @@ class KernelBuilder {
 
   // ---- kernels ----
 
+  static std::string names_of_nodes(const Kernel& kernel) {
+    constexpr size_t kNamed = 4;
+    std::string names;
+    for (size_t i = 0; i < std::min(kernel.nodes.size(), kNamed); i++)
+      names += std::string("_") + op_info(kernel.nodes[i]->op).name;
+    if (kernel.nodes.size() > kNamed) names += "_" + std::to_string(kernel.nodes.size() - kNamed) + "more";
+    return names;
+  }
+
   void add_kernel(Kernel kernel) {
-    std::string name = "k" + std::to_string(plan_.kernels.size());
-    if (kernel.kind == KernelKind::Reorder) name += "_reorder";
-    if (kernel.kind == KernelKind::Attention) name += "_Attention";
-    const size_t named = kernel.kind == KernelKind::Attention ? 0 : 4;
-    for (size_t i = 0; i < kernel.nodes.size() && i < named; i++) name += "_" + op_info(kernel.nodes[i]->op).name;
-    if (named > 0 && kernel.nodes.size() > named) name += "_" + std::to_string(kernel.nodes.size() - named) + "more";
-    kernel.name = std::move(name);
+    kernel.name = "k" + std::to_string(plan_.kernels.size());
+    if (kernel.kind == KernelKind::Reorder) kernel.name += "_reorder";
+    kernel.name += kernel.kind == KernelKind::Attention ? "_Attention" : names_of_nodes(kernel);
     kernel.device = device_;
     plan_.kernels.push_back(std::move(kernel));
   }
@@ -232,7 +237,7 @@ class KernelBuilder {
     }
     for (const EpilogueStep& step : own.epilogues) {
       Epilogue e{step.kind, cover_.graph.nodes()[step.node]};
-      if (e.kind == Epilogue::Kind::Activation) e.activation = library_activation(*e.node).value();
+      if (e.kind == Epilogue::Kind::Activation) e.activation = step.activation;
       for (const uint32_t inner : step.inner) k.nodes.push_back(cover_.graph.nodes()[inner]);
       k.nodes.push_back(e.node);
       result = {e.node, 0};

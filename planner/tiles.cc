@@ -16,18 +16,17 @@ std::string to_string(const Tile& tile) {
 }
 
 std::optional<Tile> parse_tile(std::string_view implementation) {
-  constexpr std::string_view kName = "tiles";
-  if (!implementation.starts_with(kName)) return std::nullopt;
   Tile tile;
-  std::string_view rest = implementation.substr(kName.size());
-  const std::pair<char, int*> parts[] = {{':', &tile.rows}, {'x', &tile.columns}, {':', &tile.split}};
-  for (const auto& [mark, number] : parts) {
-    if (rest.empty() || rest[0] != mark) return std::nullopt;
-    const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), *number);
-    if (error != std::errc()) return std::nullopt;
-    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
-  }
-  return rest.empty() ? std::optional(tile) : std::nullopt;
+  const bool is_one =
+      planner::read_numbers(implementation, "tiles", {{':', &tile.rows}, {'x', &tile.columns}, {':', &tile.split}});
+  return is_one ? std::optional(tile) : std::nullopt;
+}
+
+int64_t joined_groups(const Tile& tile, int64_t groups, int64_t group_columns) {
+  int64_t joined = 1;
+  for (int64_t count = 2; count <= groups && count * group_columns <= tile.columns; count++)
+    if (groups % count == 0) joined = count;
+  return joined;
 }
 
 }  // namespace gopt
@@ -41,9 +40,11 @@ constexpr int kSplits[] = {1, 2, 4, 8};
 // Large tiles are for where there are many: few blocks of them share a depth.
 constexpr bool has_split(int rows, int columns, int split) { return rows * columns * split <= 64 * 64 * 8; }
 
-// A matrix product, or a convolution as one: positions by channels over all taps of the window.
+// A matrix product, or a convolution as one: positions by channels over all taps of the window; of each group, in a
+// batch.
 struct TileWork {
   double batch = 1, rows = 0, columns = 0, depth = 0;
+  int64_t groups = 1;
   int element_bytes = 4;
   double products = 1;  // of the tensor cores for one of the numbers
 };
@@ -74,7 +75,9 @@ TileWork work_of_kernel(const Plan& plan, const Kernel& kernel) {
   TileWork work;
   const auto count = [](std::span<const int64_t> dims) { return static_cast<double>(element_count(dims)); };
   if (kernel.kind == KernelKind::Convolution) {
-    work.columns = static_cast<double>(y.dims[1]);
+    work.groups = int_or(*kernel.nodes[0], "group", 1);
+    work.batch = static_cast<double>(work.groups);
+    work.columns = static_cast<double>(y.dims[1] / work.groups);
     work.depth = count(std::span(w.dims).subspan(1));
   } else {
     work.columns = static_cast<double>(y.dims.back());
@@ -97,9 +100,18 @@ constexpr double kStartUs = 2, kSplitUs = 0.8, kLeastSliceUs = 0.2;
 
 constexpr double kSliceBytes = 128;  // of a row or column
 
+// Of a tile that takes several groups together.
+TileWork joined(const TileWork& own, const Tile& tile) {
+  TileWork work = own;
+  const auto count = static_cast<double>(joined_groups(tile, own.groups, static_cast<int64_t>(own.columns)));
+  work.batch /= count, work.columns *= count, work.depth *= count;
+  return work;
+}
+
 double slices_of(const TileWork& work) { return std::ceil(work.depth * work.element_bytes / kSliceBytes); }
 
-double expected_us(const TileWork& work, const Tile& tile) {
+double expected_us(const TileWork& own, const Tile& tile) {
+  const TileWork work = joined(own, tile);
   const double blocks =
       work.batch * std::ceil(work.rows / tile.rows) * std::ceil(work.columns / tile.columns) * tile.split;
   const double depth = kSliceBytes / work.element_bytes;
@@ -121,8 +133,9 @@ double least_us(const TileWork& work) {
   return least;
 }
 
-bool is_worth_trying(const TileWork& work, const Tile& tile) {
+bool is_worth_trying(const TileWork& own, const Tile& tile) {
   constexpr double kWithin = 1.4;
+  const TileWork work = joined(own, tile);
   const double slices = slices_of(work);
   if (tile.split > 1 && slices < 2 * tile.split) return false;
   // Half a tile of nothing is a smaller tile's work.
@@ -130,7 +143,7 @@ bool is_worth_trying(const TileWork& work, const Tile& tile) {
   if ((tile.rows > kFewRows && 2 * work.rows <= tile.rows) ||
       (tile.columns > kFewColumns && 2 * work.columns <= tile.columns))
     return false;
-  return expected_us(work, tile) <= kWithin * least_us(work);
+  return expected_us(own, tile) <= kWithin * least_us(own);
 }
 
 template <int kRows, int kColumns, int kSplit>
@@ -171,9 +184,25 @@ void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>
 
 bool convolves_by_tiles(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &y = plan.buffer(kernel.output_buffers[0]);
-  return kernel.nodes[0]->is(OpKind::Conv) && x.dims.size() == 4 && x.layout.is_channels_last() &&
-         y.layout.is_channels_last() && int_or(*kernel.nodes[0], "group", 1) == 1 && x.element == y.element &&
+  if (!kernel.nodes[0]->is(OpKind::Conv) || x.dims.size() != 4) return false;
+  // A channel of its own fills no tile.
+  const int64_t groups = int_or(*kernel.nodes[0], "group", 1);
+  const bool is_depthwise = groups > 1 && (groups == x.dims[1] || groups == y.dims[1]);
+  return x.layout.is_channels_last() && y.layout.is_channels_last() && !is_depthwise && x.element == y.element &&
          is_narrow(plan, kernel);
+}
+
+bool read_numbers(std::string_view implementation, std::string_view family,
+                  std::initializer_list<std::pair<char, int*>> numbers) {
+  if (!implementation.starts_with(family)) return false;
+  std::string_view rest = implementation.substr(family.size());
+  for (const auto& [mark, number] : numbers) {
+    if (rest.empty() || rest[0] != mark) return false;
+    const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), *number);
+    if (error != std::errc()) return false;
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+  }
+  return rest.empty();
 }
 
 std::vector<Implementation> tile_implementations() {

@@ -1,16 +1,23 @@
 // The rows of tiles among the implementations of CUDA's library kernels.
 #pragma once
 
+#include <initializer_list>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "implementations.h"
 
 namespace gopt::planner {
 
-// Whether there are tiles for a convolution: of two axes, channels last, in one group.
+// Whether there are tiles for a convolution: of two axes, channels last, several channels in a group.
 bool convolves_by_tiles(const Plan& plan, const Kernel& kernel);
 
 // One for each shape of a tile and each number of blocks that share its depth, for convolutions and for products.
 std::vector<Implementation> tile_implementations();
+
+// Reads the name of a row of a family, with a number after each mark ("tiles:64x32:2"); false: another's name.
+bool read_numbers(std::string_view implementation, std::string_view family,
+                  std::initializer_list<std::pair<char, int*>> numbers);
 
 }  // namespace gopt::planner

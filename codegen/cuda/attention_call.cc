@@ -1,6 +1,4 @@
 // Attention as the description of a launch: steps through memory, and the instance of the kernel's template.
-#include <algorithm>
-
 #include "../attributes.h"
 #include "../buffers.h"
 #include "gopt/attention.h"
@@ -38,11 +36,8 @@ bool is_chunked(const Plan& plan, const Kernel& kernel) {
 
 // The template's instance.
 std::string maker_text(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
-  constexpr int64_t kFragment = 16;
-  const Attention& a = *kernel.attention;
-  const int64_t depth = (std::max(a.depth, a.value_depth) + kFragment - 1) / kFragment * kFragment;
-  return "make_attention<" + operand_text(plan, kernel) + ", " + std::to_string(depth) + ", " +
-         (is_chunked(plan, kernel) ? "true" : "false") + ", " + std::to_string(tile.rows) + ", " +
+  return "make_attention<" + operand_text(plan, kernel) + ", " + std::to_string(padded_depth(*kernel.attention)) +
+         ", " + (is_chunked(plan, kernel) ? "true" : "false") + ", " + std::to_string(tile.rows) + ", " +
          std::to_string(tile.key_warps) + ">";
 }
 

@@ -25,7 +25,7 @@ std::string activation_text(const Activation& activation) {
     case ActivationKind::Elu: return text("Elu", a);
     case ActivationKind::GeluErf: return text("GeluErf");
     case ActivationKind::GeluTanh: return text("GeluTanh");
-    case ActivationKind::Swish: return text("Swish");
+    case ActivationKind::Swish: return text("Swish", a);
     case ActivationKind::HardSwish: return text("HardSwish");
   }
   throw InternalError("an activation without a kind");
@@ -171,18 +171,32 @@ std::string operand_text(const Plan& plan, const Kernel& kernel) {
 
 namespace {
 
+int64_t joined_of(const Plan& plan, const Kernel& kernel, const Tile& tile) {
+  if (kernel.kind != KernelKind::Convolution) return 1;
+  const int64_t groups = int_or(*kernel.nodes[0], "group", 1);
+  return joined_groups(tile, groups, plan.buffer(kernel.output_buffers[0]).dims[1] / groups);
+}
+
 // The template's instance.
 std::string tile_text(const Plan& plan, const Kernel& kernel, const Tile& tile) {
   const Buffer &left = plan.buffer(kernel.input_buffers[0]), &right = plan.buffer(kernel.input_buffers[1]);
   const bool is_convolution = kernel.kind == KernelKind::Convolution, is_gemm = kernel.nodes[0]->is(OpKind::Gemm);
   const bool by_columns = is_convolution || (is_gemm && int_or(*kernel.nodes[0], "transB", 0) != 0);
-  const int64_t channels = is_convolution ? left.dims[1] : left.dims.back();
+  const int64_t groups = is_convolution ? int_or(*kernel.nodes[0], "group", 1) : 1;
+  const int64_t channels = is_convolution ? left.dims[1] / groups * joined_of(plan, kernel, tile) : left.dims.back();
+  const int64_t line_of_left = is_convolution ? left.dims[1] : left.dims.back();
   const int64_t line = is_convolution ? element_count(std::span(right.dims).subspan(1)) : right.dims.back();
-  const bool is_chunked = has_chunks(plan, kernel.input_buffers[0], {channels, left.layout.line()}) &&
-                          has_chunks(plan, kernel.input_buffers[1], {line});
-  return "make<" + operand_text(plan, kernel) + ", Right::" + (by_columns ? "Columns" : "Lines") + ", " +
-         (is_chunked ? "true" : "false") + ", Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns) +
-         ">";
+  // Those of a group are copied in smaller pieces, down to four bytes.
+  constexpr int64_t kLeastPiece = 4;
+  const bool has_pieces = groups > 1
+                              ? right.dims[1] * static_cast<int64_t>(size_bytes(right.element)) % kLeastPiece == 0 &&
+                                    has_chunks(plan, kernel.input_buffers[1], {})
+                              : has_chunks(plan, kernel.input_buffers[1], {line});
+  const bool is_chunked =
+      has_pieces && has_chunks(plan, kernel.input_buffers[0], {channels, line_of_left, left.layout.line()});
+  const char* lie = groups > 1 ? "Groups" : by_columns ? "Columns" : "Lines";
+  return "make<" + operand_text(plan, kernel) + ", Right::" + lie + ", " + (is_chunked ? "true" : "false") + ", Tile" +
+         std::to_string(tile.rows) + "x" + std::to_string(tile.columns) + ">";
 }
 
 }  // namespace
@@ -201,7 +215,9 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
   if (const auto tile = parse_tile(kernel.implementation)) {
     const bool is_constant = locate(plan, kernel.input_buffers[1]).place == BufferPlace::Weight;
     tiling_text = ", {&" + tiles.name_for(tile_text(plan, kernel, *tile)) + "(), " + std::to_string(tile->split) +
-                  ", " + (is_constant ? "true" : "false") + "}";
+                  ", " + (is_constant ? "true" : "false");
+    const int64_t joined = joined_of(plan, kernel, *tile);
+    tiling_text += (joined > 1 ? ", " + std::to_string(joined) : "") + "}";
   }
   call.create = "{\n" + (convolution ? convolution_text(plan, kernel) : product_text(plan, kernel)) +
                 epilogue_text(kernel) + types_text(plan, kernel) + "  library.add(d" + tiling_text + ");\n}\n";

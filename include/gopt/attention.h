@@ -28,6 +28,9 @@ struct Attention {
   bool nan_is_zero = false;  // a line whose scores have no softmax (all of them masked, or one not a number) is zero
 };
 
+// Elements of a line of any operand as a kernel holds them: whole fragments of the tensor cores.
+int64_t padded_depth(const Attention& attention);
+
 // How a kernel divides it: a block makes `rows` lines of the result, and `key_warps` warps share the keys of a line.
 struct AttentionTile {
   int rows = 0, key_warps = 1;
@@ -35,7 +38,7 @@ struct AttentionTile {
 };
 // As Kernel::implementation names it: "attention:16x4".
 std::string to_string(const AttentionTile& tile);
-std::optional<AttentionTile> parse_attention_tile(
-    std::string_view implementation);  // the inverse; none: another's name
+// The inverse; none: another's name.
+std::optional<AttentionTile> parse_attention_tile(std::string_view implementation);
 
 }  // namespace gopt

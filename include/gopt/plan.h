@@ -57,8 +57,9 @@ struct Target {
   std::vector<OpenExtent> open;   // CPU: symbols that plans hold for all sizes of; empty: all extents are numbers
 };
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
-// tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion ("fusion:
-// epilogues", "fusion:inlining"; "fusion:by-cost" leaves it to rules), launches that do not wait ("launch:dependent").
+// tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion
+// ("fusion:epilogues", "fusion:inlining"; "fusion:by-cost" leaves it to rules), launches that do not wait
+// ("launch:dependent").
 std::vector<std::string> plan_parts(TargetKind kind);
 constexpr const char *kDependentLaunch = "launch:dependent", *kFusionByCost = "fusion:by-cost";
 
@@ -102,7 +103,7 @@ std::string to_string(KernelKind kind);
 enum class ActivationKind { Relu, LeakyRelu, Clip, Sigmoid, Tanh, Elu, GeluErf, GeluTanh, Swish, HardSwish };
 struct Activation {
   ActivationKind kind = ActivationKind::Relu;
-  double a = 0, b = 0;  // LeakyRelu and Elu: alpha; Clip: the least and the largest value
+  double a = 0, b = 0;  // LeakyRelu and Elu: alpha; Clip: the least and the largest value; Swish: x Sigmoid(a x)
 };
 
 // One step that a library kernel applies to its result before it is stored, in order.

@@ -1,6 +1,7 @@
 // Tiles: how kernels of our own on CUDA's tensor cores divide a matrix product or a convolution of channels last.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,5 +16,9 @@ struct Tile {
 // As Kernel::implementation names it: "tiles:64x32:4".
 std::string to_string(const Tile& tile);
 std::optional<Tile> parse_tile(std::string_view implementation);  // the inverse; none where it is no tile's name
+
+// How many groups of a convolution, of so many output channels each, a tile takes together, as if they were one with
+// zeros for weights between them: as many as its columns hold, and divide the groups.
+int64_t joined_groups(const Tile& tile, int64_t groups, int64_t group_columns);
 
 }  // namespace gopt

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "batch.h"
 #include "cuda_device.h"
 #include "implementations.h"
 
@@ -220,13 +219,7 @@ TEST(Attention, CanBeSwitchedOff) {
 
 void expect_agreement(const std::vector<BatchCase>& cases, Precision precision) {
   CostsOfAttention costs;
-  const auto said = run_batch(cases, costs, "attention", {.kind = TargetKind::Cuda, .precision = precision});
-  if (obstacles().run.empty()) {
-    for (const std::string& line : said) ADD_FAILURE() << to_string(precision) << ": " << line;
-    return;
-  }
-  ASSERT_EQ(said.size(), 1U);
-  EXPECT_EQ(said[0], obstacles().run) << "built and linked, and then there is no device";
+  expect_agreement_on_device(cases, costs, "attention", precision);
 }
 
 TEST(Attention, CompilesAndLinks) {

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "batch.h"
-
 namespace gopt {
 namespace {
 
@@ -34,6 +32,18 @@ Obstacles find_obstacles() {
 const Obstacles& obstacles() {
   static const Obstacles found = find_obstacles();
   return found;
+}
+
+void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts& costs, const std::string& name,
+                                Precision precision) {
+  const auto said =
+      run_batch(cases, costs, name + "_" + to_string(precision), {.kind = TargetKind::Cuda, .precision = precision});
+  if (obstacles().run.empty()) {
+    for (const std::string& line : said) ADD_FAILURE() << to_string(precision) << ": " << line;
+    return;
+  }
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0], obstacles().run) << "built and linked, and then there is no device";
 }
 
 }  // namespace gopt

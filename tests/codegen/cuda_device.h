@@ -2,6 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
+
+#include "batch.h"
 
 namespace gopt {
 
@@ -10,5 +13,10 @@ struct Obstacles {
   std::string build, run;
 };
 const Obstacles& obstacles();
+
+// That cases, planned by these costs, agree with the interpreter on the device; without one, that they compile and
+// link. `name` is that of the program.
+void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts& costs, const std::string& name,
+                                Precision precision);
 
 }  // namespace gopt

@@ -6,7 +6,6 @@
 #include <limits>
 #include <set>
 
-#include "batch.h"
 #include "cuda_device.h"
 #include "gopt/text.h"
 #include "gopt/tile.h"
@@ -44,16 +43,31 @@ class CostsOfTiles : public KernelCosts {
   std::vector<std::string> names_ = tile_names();
 };
 
+// Convolutions in groups: channels and results of one, and how many. Pieces of 4 bytes and of more in each precision;
+// what has none; more than a tile's columns; groups that a tile does not divide.
+struct Groups {
+  int64_t in, out, count;
+};
+constexpr Groups kGroups[] = {{4, 4, 32}, {2, 6, 12}, {8, 8, 10}, {3, 5, 8}, {24, 72, 2}, {16, 20, 7}};
+
 // An image of 4 lines; depth that ends within a slice, columns that end within a tile.
 std::vector<BatchCase> cases_for(size_t tile) {
   const std::string n = std::to_string(tile), rows = std::to_string(rows_for(tile)),
                     half = std::to_string(rows_for(tile) / 2);
   const std::string width = std::to_string(rows_for(tile) / 4), wider = std::to_string(rows_for(tile) / 2 + 2);
   const auto seed = static_cast<uint64_t>(tile) + 1;
+  const Groups& g = kGroups[tile % std::size(kGroups)];
   return {make_case("window" + n,
                     "input x : f32[1,136,4," + width +
                         "]\ninput w1 : f32[152,136,3,3]\ninput w2 : f32[152]\ninput z : f32[1,152,4," + width +
                         "]\na = Conv(x, w1, w2) {pads=[1,1,1,1]}\nb = Add(a, z)\nc = Relu(b)\noutput y = c",
+                    seed),
+          make_case("groups" + n,
+                    "input x : f32[1," + std::to_string(g.in * g.count) + ",4," + width + "]\ninput w1 : f32[" +
+                        std::to_string(g.out * g.count) + "," + std::to_string(g.in) + ",3,3]\ninput w2 : f32[" +
+                        std::to_string(g.out * g.count) + "]\ninput z : f32[1," + std::to_string(g.out * g.count) +
+                        ",4," + width + "]\na = Conv(x, w1, w2) {pads=[1,1,1,1], group=" + std::to_string(g.count) +
+                        "}\nb = Add(a, z)\nc = Sigmoid(b)\noutput y = c",
                     seed),
           // What fills no chunk, steps, and pads that differ.
           make_case("odd" + n,
@@ -136,14 +150,7 @@ TEST(Tiles, FewArePricedForAKernel) {
 
 void expect_agreement(const std::vector<BatchCase>& cases, const std::string& name, Precision precision) {
   CostsOfTiles costs;
-  const auto said =
-      run_batch(cases, costs, name + "_" + to_string(precision), {.kind = TargetKind::Cuda, .precision = precision});
-  if (obstacles().run.empty()) {
-    for (const std::string& line : said) ADD_FAILURE() << to_string(precision) << ": " << line;
-    return;
-  }
-  ASSERT_EQ(said.size(), 1U);
-  EXPECT_EQ(said[0], obstacles().run) << "built and linked, and then there is no device";
+  expect_agreement_on_device(cases, costs, name, precision);
 }
 
 TEST(Tiles, CompileAndLink) {
@@ -291,9 +298,7 @@ TEST(Parts, AgreeWithTheInterpreter) {
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
   CostsOfKernels costs;
   for (const Precision precision : {Precision::Fp32, Precision::Fp16})
-    for (const std::string& line : run_batch(cases_of_parts(), costs, "parts_" + to_string(precision),
-                                             {.kind = TargetKind::Cuda, .precision = precision}))
-      ADD_FAILURE() << to_string(precision) << ": " << line;
+    expect_agreement_on_device(cases_of_parts(), costs, "parts", precision);
 }
 
 }  // namespace

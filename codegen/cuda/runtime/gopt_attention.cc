@@ -2,8 +2,6 @@
 #include "gopt_attention.h"
 
 #include "gopt_device.h"
-#include "gopt_launch.h"
-#include "gopt_primitive.h"
 #include "gopt_tiles.h"
 
 namespace gopt_runtime {
@@ -14,11 +12,7 @@ class Attention : public Primitive {
   Attention(const AttentionProblem& problem, const TileKernel& kernel) : problem_(problem), kernel_(kernel) {
     problem_.row_tiles = (problem_.rows + kernel.rows - 1) / kernel.rows;
     const int64_t matrices = int64_t{problem_.batch[0]} * problem_.batch[1] * problem_.batch[2];
-    launch_.grid = dim3(static_cast<unsigned>(problem_.row_tiles * matrices));
-    launch_.threads = dim3(static_cast<unsigned>(kernel.threads));
-    launch_.shared_bytes = static_cast<size_t>(kernel.shared_bytes);
-    check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes),
-          "a block's shared memory is larger than the device's");
+    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(problem_.row_tiles * matrices)));
     const int64_t* steps = problem_.result.batch;
     has_aligned_steps_ = problem_.result.line % 4 == 0 && steps[0] % 4 == 0 && steps[1] % 4 == 0 && steps[2] % 4 == 0;
   }
@@ -28,8 +22,7 @@ class Attention : public Primitive {
   bool launch(const Operands& o, cudaStream_t stream) override {
     problem_.query_data = o.src, problem_.key_data = o.weights, problem_.value_data = o.value;
     problem_.mask_data = o.addend, problem_.result_data = o.dst;
-    const int64_t four = 4 * size_of(problem_.result_element);
-    problem_.is_aligned = has_aligned_steps_ && reinterpret_cast<uintptr_t>(o.dst) % static_cast<uintptr_t>(four) == 0;
+    problem_.is_aligned = has_aligned_steps_ && begins_four(o.dst, problem_.result_element);
     void* arguments[] = {&problem_};
     return launch_dependent(kernel_.function, launch_, arguments, stream) == cudaSuccess;
   }

@@ -70,6 +70,7 @@ struct Tiling {
   const TileKernel* kernel = nullptr;
   int split = 1;                      // blocks that share the depth of a tile
   bool has_constant_weights = false;  // else another kernel makes them
+  int joined_groups = 1;              // of a convolution, by one tile
 };
 
 class Library {

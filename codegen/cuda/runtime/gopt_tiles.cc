@@ -1,16 +1,18 @@
 // Launches of tiles.
 #include "gopt_tiles.h"
 
+#include <numeric>
+
 #include "gopt_device.h"
-#include "gopt_launch.h"
 
 namespace gopt_runtime {
 namespace {
 
-TileProblem problem_of(const Convolution& c) {
+TileProblem problem_of(const Convolution& c, const Tiling& tiling) {
   TileProblem p;
   const auto narrow = [](int64_t i) { return static_cast<int>(i); };
-  p.channels = narrow(c.src[1]), p.height = narrow(c.src[2]), p.width = narrow(c.src[3]);
+  const int64_t batch = c.groups / tiling.joined_groups;
+  p.channels = narrow(c.src[1] / batch), p.height = narrow(c.src[2]), p.width = narrow(c.src[3]);
   p.out_height = narrow(c.dst[2]), p.out_width = narrow(c.dst[3]);
   p.kernel_height = narrow(c.weights[2]), p.kernel_width = narrow(c.weights[3]);
   for (int a = 0; a < 2; a++) {
@@ -19,18 +21,26 @@ TileProblem problem_of(const Convolution& c) {
     p.pads[a] = narrow(c.pads[a]);
   }
   p.rows = narrow(c.dst[0] * c.dst[2] * c.dst[3]);
-  p.columns = narrow(c.dst[1]);
-  p.depth = narrow(c.weights[1] * c.weights[2] * c.weights[3]);
-  p.line_of_weights = p.depth;
-  p.src_line = c.src_line > 0 ? narrow(c.src_line) : p.channels;
-  p.dst_line = c.dst_line > 0 ? c.dst_line : p.columns;
-  p.addend_line = c.addend_line > 0 ? c.addend_line : p.columns;
+  p.columns = narrow(c.dst[1] / batch);
+  p.depth = narrow(p.channels * c.weights[2] * c.weights[3]);
+  p.line_of_weights = c.weights[1] * c.weights[2] * c.weights[3];
+  p.src_line = narrow(c.src_line > 0 ? c.src_line : c.src[1]);
+  p.dst_line = c.dst_line > 0 ? c.dst_line : c.dst[1];
+  p.addend_line = c.addend_line > 0 ? c.addend_line : c.dst[1];
+  p.batch[2] = narrow(batch);
+  p.src_steps[2] = p.channels;
+  p.weight_steps[2] = p.columns * p.line_of_weights;
+  p.dst_step = p.bias_step = p.columns;
+  p.group_channels = narrow(c.weights[1]);
+  p.group_columns = narrow(c.dst[1] / c.groups);
+  constexpr int64_t kChunk = 16;
+  p.piece = narrow(std::gcd(kChunk, c.weights[1] * size_of(c.element)));
   p.activation = c.activation;
   p.result = c.element;
   return p;
 }
 
-TileProblem problem_of(const MatrixProduct& m) {
+TileProblem problem_of(const MatrixProduct& m, const Tiling&) {
   TileProblem p;
   const auto narrow = [](int64_t i) { return static_cast<int>(i); };
   p.rows = p.width = p.out_width = narrow(m.rows);
@@ -56,14 +66,11 @@ class Tiled : public Primitive {
   Tiled(const TileProblem& problem, const TileKernel& kernel, int split) : problem_(problem), kernel_(kernel) {
     problem_.row_tiles = (problem_.rows + kernel.rows - 1) / kernel.rows;
     const int column_tiles = (problem_.columns + kernel.columns - 1) / kernel.columns;
-    launch_.cluster = has_clusters() ? split : 1;
-    launch_.grid =
-        dim3(static_cast<unsigned>(problem_.row_tiles * column_tiles), static_cast<unsigned>(launch_.cluster),
-             static_cast<unsigned>(problem_.batch[0] * problem_.batch[1] * problem_.batch[2]));
-    launch_.threads = dim3(static_cast<unsigned>(kernel.threads));
-    launch_.shared_bytes = static_cast<size_t>(kernel.shared_bytes);
-    check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes),
-          "a block's shared memory is larger than the device's");
+    const int cluster = has_clusters() ? split : 1;
+    launch_ =
+        launch_of(kernel, dim3(static_cast<unsigned>(problem_.row_tiles * column_tiles), static_cast<unsigned>(cluster),
+                               static_cast<unsigned>(problem_.batch[0] * problem_.batch[1] * problem_.batch[2])));
+    launch_.cluster = cluster;
   }
 
   bool choose(const Operands&, cudaStream_t) override { return true; }
@@ -71,10 +78,9 @@ class Tiled : public Primitive {
   bool launch(const Operands& o, cudaStream_t stream) override {
     problem_.src = o.src, problem_.weights = o.weights, problem_.bias = o.bias, problem_.addend = o.addend;
     problem_.dst = o.dst;
-    const int64_t four = 4 * size_of(problem_.result);
     problem_.is_aligned = problem_.dst_line % 4 == 0 && problem_.addend_line % 4 == 0 && problem_.dst_step % 4 == 0;
     for (const void* pointer : {problem_.bias, problem_.addend, static_cast<const void*>(o.dst)})
-      problem_.is_aligned &= reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(four) == 0;
+      problem_.is_aligned &= begins_four(pointer, problem_.result);
     void* arguments[] = {&problem_};
     return launch_dependent(kernel_.function, launch_, arguments, stream) == cudaSuccess;
   }
@@ -87,12 +93,22 @@ class Tiled : public Primitive {
 
 template <class Description>
 std::unique_ptr<Primitive> tiled(const Description& description, const Tiling& tiling) {
-  TileProblem problem = problem_of(description);
+  TileProblem problem = problem_of(description, tiling);
   problem.has_constant_weights = tiling.has_constant_weights;
   return std::make_unique<Tiled>(problem, *tiling.kernel, tiling.split);
 }
 
 }  // namespace
+
+Launch launch_of(const TileKernel& kernel, dim3 grid) {
+  check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes),
+        "a block's shared memory is larger than the device's");
+  return {grid, dim3(static_cast<unsigned>(kernel.threads)), static_cast<size_t>(kernel.shared_bytes)};
+}
+
+bool begins_four(const void* pointer, Element element) {
+  return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(4 * size_of(element)) == 0;
+}
 
 std::unique_ptr<Primitive> make_tiled(const Convolution& convolution, const Tiling& tiling) {
   return tiled(convolution, tiling);

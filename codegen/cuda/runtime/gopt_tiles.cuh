@@ -25,7 +25,8 @@ static __device__ __noinline__ float activate_by_call(float x, Activation activa
 
 // ---- a tile ----
 
-enum class Right { Columns, Lines };  // how the weights lie: a column's depth together, or a depth's columns
+// How the weights lie: a column's depth together, of it what is its group's, or a depth's columns.
+enum class Right { Columns, Groups, Lines };
 
 template <int kRows_, int kColumns_, int kWarpRows_, int kWarpColumns_, int kStages_>
 struct Shape {
@@ -50,7 +51,7 @@ class Tile {
   static constexpr int kLeftBytes = S::kRows * kSlice;
   // Lines are padded by a chunk, or 32 bytes, so that eight of them lie in different banks.
   static constexpr int kLineBytes = S::kColumns * kSize + (kSize == 2 ? 16 : 32);
-  static constexpr int kRightBytes = kRight == Right::Columns ? S::kColumns * kSlice : kDepth * kLineBytes;
+  static constexpr int kRightBytes = kRight == Right::Lines ? kDepth * kLineBytes : S::kColumns * kSlice;
   static constexpr int kStageBytes = kLeftBytes + kRightBytes;
   static constexpr int kPitch = S::kColumns + 4;  // floats of a row of sums
   static constexpr int kSumBytes = S::kRows * kPitch * 4;
@@ -184,7 +185,12 @@ class Tile {
   }
 
   __device__ __forceinline__ void load_right(int stage, int slice) {
-    if constexpr (kRight == Right::Columns) {
+    if constexpr (kRight == Right::Groups) {
+#pragma unroll
+      for (int i = 0; i < kRightLoads; i++)
+        load_group(right_at(stage) + in_slice(load_row(i), chunk()), first_column_ + load_row(i),
+                   slice * kDepth + chunk() * kOfChunk);
+    } else if constexpr (kRight == Right::Columns) {
       const int depth = slice * kDepth + chunk() * kOfChunk;
 #pragma unroll
       for (int i = 0; i < kRightLoads; i++) {
@@ -203,6 +209,44 @@ class Tile {
       }
     }
   }
+  // A chunk of a column's depth, which is zero but for the channels of the column's group.
+  __device__ __forceinline__ void load_group(unsigned to, int column, int depth) const {
+    const bool is_column = column < p_.columns;
+    const T* line = weights_ + (is_column ? column * p_.line_of_weights : 0);
+    const int first = column / p_.group_columns * p_.group_channels;
+    if constexpr (kChunked) {
+      const int tap = depth / p_.channels, channel = depth - tap * p_.channels - first;
+      line += tap * p_.group_channels;
+      const bool is_there = is_column && depth < p_.depth;
+      switch (p_.piece) {
+        case 4: return copy_pieces<4>(to, line, channel, is_there);
+        case 8: return copy_pieces<8>(to, line, channel, is_there);
+        default: return copy_pieces<kChunk>(to, line, channel, is_there);
+      }
+    } else {
+      unsigned words[4] = {};
+#pragma unroll
+      for (int e = 0; e < kOfChunk; e++) {
+        const int tap = (depth + e) / p_.channels, channel = depth + e - tap * p_.channels - first;
+        if (is_column && depth + e < p_.depth && is_of_group(channel))
+          put_element(words, e, line[tap * p_.group_channels + channel]);
+      }
+      store_chunk(to, words);
+    }
+  }
+  __device__ __forceinline__ bool is_of_group(int channel) const {
+    return static_cast<unsigned>(channel) < static_cast<unsigned>(p_.group_channels);
+  }
+  template <int kBytes>
+  __device__ __forceinline__ void copy_pieces(unsigned to, const T* tap, int channel, bool is_there) const {
+    constexpr int kOfPiece = kBytes / kSize;
+#pragma unroll
+    for (int piece = 0; piece < kOfChunk / kOfPiece; piece++, to += kBytes, channel += kOfPiece) {
+      const bool is_own = is_there && is_of_group(channel);
+      copy_piece<kBytes>(to, is_own ? tap + channel : weights_, is_own);
+    }
+  }
+
   // Elements of a line from `from` on, as far as it goes.
   __device__ __forceinline__ void load_right_chunk(unsigned to, const T* line, int from, int end, bool is_line) const {
     if constexpr (kChunked) {
@@ -261,7 +305,7 @@ class Tile {
 
   // Of 16 columns.
   __device__ __forceinline__ void load_right_fragments(unsigned (*b)[2], int stage, int step, int column) const {
-    if constexpr (kRight == Right::Columns) {
+    if constexpr (kRight != Right::Lines) {
       unsigned r[4];
       load_matrices(r, right_at(stage) + in_slice(column + lane() % 8 + lane() / 16 * 8, step * 2 + lane() / 8 % 2));
       b[0][0] = r[0], b[0][1] = r[1], b[1][0] = r[2], b[1][1] = r[3];
@@ -330,6 +374,7 @@ class Tile {
   __device__ __forceinline__ void finish_elements(int share, int shares, Sum sum_at) const {
     Out* dst = static_cast<Out*>(p_.dst) + result_;
     const Out *bias = static_cast<const Out*>(p_.bias), *addend = static_cast<const Out*>(p_.addend);
+    if (bias) bias += blockIdx.z * p_.bias_step;
     if (addend) addend += result_;
     const bool is_aligned = p_.is_aligned;
     for (int i = share * S::kThreads + thread(); i < S::kRows * S::kColumns / 4; i += shares * S::kThreads) {

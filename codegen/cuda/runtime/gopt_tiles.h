@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "gopt_launch.h"
 #include "gopt_primitive.h"
 
 namespace gopt_runtime {
@@ -23,7 +24,10 @@ struct TileProblem {
   int64_t line_of_weights = 0;  // elements from one line of the weights to the next: of a column's, or of a depth's
   // Matrices of a batch: how many along an axis, and steps in elements.
   int batch[3] = {1, 1, 1};
-  int64_t src_steps[3] = {0, 0, 0}, weight_steps[3] = {0, 0, 0}, dst_step = 0;
+  int64_t src_steps[3] = {0, 0, 0}, weight_steps[3] = {0, 0, 0}, dst_step = 0, bias_step = 0;
+  // Of a convolution in groups, of which a batch is so many that `channels` and `columns` are theirs: a column's
+  // weights are those of its own group's channels, which are copied in pieces of so many bytes; the others' are zero.
+  int group_channels = 0, group_columns = 0, piece = 0;
   float scale = 1;
   Activation activation;
   Element result = Element::Float32;
@@ -36,5 +40,10 @@ struct TileKernel {
   const void* function = nullptr;
   int rows = 0, columns = 0, threads = 0, shared_bytes = 0;
 };
+
+// Of blocks of a kernel, whose shared memory is asked for; throws where the device has less.
+Launch launch_of(const TileKernel& kernel, dim3 grid);
+// Whether four elements of a type can be moved at once from where a pointer points.
+bool begins_four(const void* pointer, Element element);
 
 }  // namespace gopt_runtime
