@@ -52,6 +52,8 @@ const int64_t* gopt_size(int) { return nullptr; }
 int gopt_set_extents(gopt_model*, const int64_t*) { return 0; }
 const gopt_tensor_info* gopt_input_now(const gopt_model*, int number) { return gopt_input(number); }
 const gopt_tensor_info* gopt_output_now(const gopt_model*, int number) { return gopt_output(number); }
+int gopt_operator_count(void) { return 0; }
+const char* gopt_operator(int) { return nullptr; }
 
 )";
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -53,6 +55,15 @@ Status read_sizes(const Library& library, std::vector<std::string>& extents, std
   for (int i = 0; i < extent_count(); i++) extents.emplace_back(extent_name(i));
   if (extents.empty()) return Unit{};
   for (int i = 0; i < size_count(); i++) sizes.emplace_back(size(i), size(i) + extents.size());
+  return Unit{};
+}
+
+Status read_operators(const Library& library, std::vector<std::string>& operators) {
+  decltype(&gopt_operator_count) count;
+  decltype(&gopt_operator) name;
+  GOPT_RETURN_IF_ERROR(find(library, "operator_count", count));
+  GOPT_RETURN_IF_ERROR(find(library, "operator", name));
+  for (int i = 0; i < count(); i++) operators.emplace_back(name(i));
   return Unit{};
 }
 
@@ -129,6 +140,71 @@ void limit_spinning() {
   if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "500", 0);
 }
 
+TensorType type_of(const gopt_tensor& tensor) {
+  return {static_cast<ElementType>(tensor.element), Shape(tensor.dims, tensor.dims + tensor.rank)};
+}
+
+bool is_there(const gopt_tensor& tensor) { return tensor.element != 0; }
+
+Tensor tensor_of(const gopt_tensor& tensor) {
+  const auto* bytes = static_cast<const std::byte*>(tensor.data);
+  return Tensor::from_bytes(static_cast<ElementType>(tensor.element), {tensor.dims, tensor.dims + tensor.rank},
+                            {bytes, bytes + (tensor.data ? tensor.size_bytes : 0)});
+}
+
+OperatorCall described(const gopt_call& call) {
+  const std::string domain = call.domain;
+  OperatorCall described{(domain.empty() ? "" : domain + "::") + call.op_type, call.node, {}, {}};
+  for (int i = 0; i < call.input_count; i++) {
+    const gopt_tensor& input = call.inputs[i];
+    described.inputs.push_back(is_there(input) ? std::optional(tensor_of(input)) : std::nullopt);
+  }
+  for (int i = 0; i < call.output_count; i++)
+    described.outputs.push_back(is_there(call.outputs[i]) ? type_of(call.outputs[i]) : TensorType{});
+  return described;
+}
+
+Status answer(const gopt_call& call, const OperatorFunction& function) {
+  const OperatorCall asked = described(call);
+  GOPT_ASSIGN_OR_RETURN(const std::vector<Tensor> made, function(asked));
+  for (size_t i = 0; i < asked.outputs.size(); i++) {
+    if (asked.outputs[i].element == ElementType::Undefined) continue;
+    if (i >= made.size() || !(made[i].tensor_type() == asked.outputs[i]))
+      return Error{"output " + std::to_string(i) + " is to be " + to_string(asked.outputs[i])};
+    std::ranges::copy(made[i].bytes(), static_cast<std::byte*>(call.outputs[i].data));
+  }
+  return Unit{};
+}
+
+int call_function(const gopt_call* call, void* user) {
+  const Status status = answer(*call, *static_cast<const OperatorFunction*>(user));
+  if (status.ok()) return 0;
+  snprintf(call->error, call->error_size, "%s", status.error().message.c_str());
+  return 1;
+}
+
+template <class Number>
+void write_numbers(const gopt_tensor& tensor) {
+  auto* numbers = static_cast<Number*>(tensor.data);
+  for (size_t i = 0; i < tensor.size_bytes / sizeof(Number); i++)
+    numbers[i] = Number(1) + static_cast<Number>(i % 8) / Number(8);
+}
+
+int stand_in(const gopt_call* call, void*) {
+  for (int i = 0; i < call->output_count; i++) {
+    const gopt_tensor& output = call->outputs[i];
+    const auto element = static_cast<ElementType>(output.element);
+    if (!output.data) continue;
+    if (element == ElementType::Float32)
+      write_numbers<float>(output);
+    else if (element == ElementType::Float64)
+      write_numbers<double>(output);
+    else
+      memset(output.data, 0, output.size_bytes);
+  }
+  return 0;
+}
+
 }  // namespace
 
 struct LoadedModel::State {
@@ -139,6 +215,8 @@ struct LoadedModel::State {
   std::vector<std::string> extents;
   std::vector<std::vector<int64_t>> sizes;
   std::vector<int64_t> now;  // extents
+  std::vector<std::string> operators;
+  OperatorFunction function;  // that is registered for these
   decltype(&gopt_set_extents) set_extents = nullptr;
   decltype(&gopt_input_now) input_now = nullptr;
   decltype(&gopt_output_now) output_now = nullptr;
@@ -148,8 +226,10 @@ struct LoadedModel::State {
   decltype(&gopt_kernel_count) kernel_count = nullptr;
   decltype(&gopt_kernel_name) kernel_name = nullptr;
   decltype(&gopt_destroy) destroy = nullptr;
+  decltype(&gopt_register) register_one = nullptr;
 
   void read_now();
+  Status register_all(gopt_function each, void* user);
   Status choose(const std::vector<int64_t>& extents_wanted);
   // Of the size that the inputs say, which is set.
   Result<Call> prepare(const std::vector<Tensor>& given);
@@ -185,6 +265,12 @@ Result<Call> LoadedModel::State::prepare(const std::vector<Tensor>& given) {
   return prepared(inputs_now, outputs_now, given);
 }
 
+Status LoadedModel::State::register_all(gopt_function each, void* user) {
+  for (const std::string& name : operators)
+    if (register_one(model, name.c_str(), each, user) != 0) return Error{error(model)};
+  return Unit{};
+}
+
 Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int threads) {
   GOPT_ASSIGN_OR_RETURN(const std::string path, codegen::build_folder(folder));
   auto state = std::make_shared<State>();
@@ -200,11 +286,13 @@ Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int t
   GOPT_RETURN_IF_ERROR(find(library, "kernel_count", state->kernel_count));
   GOPT_RETURN_IF_ERROR(find(library, "kernel_name", state->kernel_name));
   GOPT_RETURN_IF_ERROR(find(library, "destroy", state->destroy));
+  GOPT_RETURN_IF_ERROR(find(library, "register", state->register_one));
   GOPT_RETURN_IF_ERROR(find(library, "set_extents", state->set_extents));
   GOPT_RETURN_IF_ERROR(find(library, "input_now", state->input_now));
   GOPT_RETURN_IF_ERROR(find(library, "output_now", state->output_now));
   GOPT_RETURN_IF_ERROR(read_infos(library, state->inputs, state->outputs));
   GOPT_RETURN_IF_ERROR(read_sizes(library, state->extents, state->sizes));
+  GOPT_RETURN_IF_ERROR(read_operators(library, state->operators));
   char error[512] = "";
   state->model = create((folder + "/weights.bin").c_str(), threads, error, sizeof error);
   if (!state->model) return Error{error};
@@ -219,6 +307,15 @@ const std::vector<ModelValue>& LoadedModel::inputs() const { return state_->inpu
 const std::vector<ModelValue>& LoadedModel::outputs() const { return state_->outputs; }
 const std::vector<std::string>& LoadedModel::extents() const { return state_->extents; }
 const std::vector<std::vector<int64_t>>& LoadedModel::sizes() const { return state_->sizes; }
+
+const std::vector<std::string>& LoadedModel::operators() const { return state_->operators; }
+
+Status LoadedModel::register_function(OperatorFunction function) {
+  state_->function = std::move(function);
+  return state_->register_all(call_function, &state_->function);
+}
+
+Status LoadedModel::stand_in_for_operators() { return state_->register_all(stand_in, nullptr); }
 
 Result<std::vector<ModelValue>> LoadedModel::inputs_at(const std::vector<int64_t>& extents) {
   GOPT_CHECK(extents.size() == state_->extents.size(), "an extent for each name");

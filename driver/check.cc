@@ -1,5 +1,6 @@
 #include "check.h"
 
+#include "answered_run.h"
 #include "check_files.h"
 #include "check_inputs.h"
 #include "checked_part.h"
@@ -133,15 +134,54 @@ Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, doub
   return count;
 }
 
+namespace {
+
+// Whether the interpreter, or code for the CPU in fp32, says what the code is to compute; nothing: neither does.
+std::optional<const char*> reference_for(const DriverOptions& options, double operations) {
+  if (operations < kInterpretOften) return kInterpreter;
+  const bool is_own_reference = options.target.kind == TargetKind::Cpu && options.target.precision == Precision::Fp32;
+  return is_own_reference ? std::nullopt : std::optional(kCpu);
+}
+
+// Code that calls functions for nodes without definition, which nobody here has: what those take is compared, and what
+// they give is drawn.
+std::optional<CheckReport> check_calling_code(PlannedGraph& graph, const DriverOptions& options) {
+  const auto part = part_to_check(graph.graph(), graph.graph());
+  if (!part.ok()) return CheckReport{.why_not = part.error().message};
+  const Target target{TargetKind::Cpu, options.target.threads};
+  const auto engine = reference_for(options, operations_of(part->original, target));
+  if (!engine) return std::nullopt;
+  CheckReport report{.engine = *engine,
+                     .nodes = count_operators(graph.graph()),
+                     .nodes_checked = part->nodes_checked,
+                     .left_out = part->left_out};
+  const auto compare = [&]() -> Status {
+    GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(part->original, options.seed + 1));
+    const CostSource costs;
+    PlannedGraph alone(part->original, target, costs);
+    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(alone, report.engine));
+    GOPT_ASSIGN_OR_RETURN(RunnableModel * code, graph.code_for_target());
+    GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(inputs));
+    GOPT_ASSIGN_OR_RETURN(const auto b, run_answered(*code, *part, inputs));
+    add_draw(report, part->original, InputKind::Ordinary, a, b, tolerance_of_code(options));
+    return Unit{};
+  };
+  const Status status = compare();
+  if (!status.ok()) report.why_not = status.error().message;
+  return report;
+}
+
+}  // namespace
+
 std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations) {
   if (options.check.engine == CheckEngine::Off) return std::nullopt;
   if (graph.is_open()) return check_open_code(graph, options);
-  if (!is_whole(graph.graph()) || has_symbolic_inputs(graph.graph())) return std::nullopt;
-  const bool interprets = operations < kInterpretOften;
-  const bool is_own_reference = options.target.kind == TargetKind::Cpu && options.target.precision == Precision::Fp32;
-  if (!interprets && is_own_reference) return std::nullopt;
+  if (has_symbolic_inputs(graph.graph())) return std::nullopt;
+  if (!is_whole(graph.graph())) return check_calling_code(graph, options);
+  const auto engine = reference_for(options, operations);
+  if (!engine) return std::nullopt;
   const Tolerance tolerance = tolerance_of_code(options);
-  CheckReport report{.engine = interprets ? kInterpreter : kCpu};
+  CheckReport report{.engine = *engine};
   const auto compare = [&]() -> Status {
     GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));
     GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(graph, report.engine));

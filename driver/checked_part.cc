@@ -16,6 +16,8 @@ bool runs(const Graph& graph, size_t at) {
          !graph.depends_on_weights_only(NodeId{static_cast<uint32_t>(at)});
 }
 
+std::string name_of_cut(const OpaqueOp& op, int number) { return fmt::format("{} {}", op.op_type, number); }
+
 TensorType with_extents(TensorType type, const Substitution& extents) {
   if (type.shape)
     for (Index& extent : *type.shape) extent = substitute(extent, extents);
@@ -79,13 +81,13 @@ class Cutter {
   Status cut(const NodePtr& node) {
     const auto number = numbers_.find(node->opaque.get());
     if (number == numbers_.end()) return Error{"holds a node without definition that the original does not hold"};
-    const std::string name = fmt::format("{} {}", node->opaque->op_type, number->second);
+    const std::string name = name_of_cut(*node->opaque, number->second);
     for (size_t k = 0; k < node->inputs.size(); k++)
-      add_output({node->opaque.get(), fmt::format("input {} of {}", k, name)}, node->inputs[k]);
+      add_output({node->opaque.get(), taken_by(name, k)}, node->inputs[k]);
     for (size_t k = 0; k < node->outputs.size(); k++) {
       const TensorType type = with_extents(node->outputs[k], extents_);
       if (is_computable(type.element) && type.has_static_shape())
-        done_[{node, static_cast<int>(k)}] = builder_.input(fmt::format("output {} of {}", k, name), type);
+        done_[{node, static_cast<int>(k)}] = builder_.input(given_by(name, k), type);
     }
     return Unit{};
   }
@@ -121,8 +123,10 @@ bool is_computed(const Value& value) { return !value.node->is(OpKind::Input) && 
 Result<CheckedPart> part_with(const Graph& original, const Graph& optimized, const Substitution& extents) {
   std::map<const OpaqueOp*, int> numbers;
   std::set<std::string> left_out;
+  std::vector<std::string> cut;
   for (const NodePtr& node : original.nodes()) {
     if (!is_cut(*node)) continue;
+    cut.push_back(name_of_cut(*node->opaque, static_cast<int>(numbers.size())));
     numbers.emplace(node->opaque.get(), static_cast<int>(numbers.size()));
     left_out.insert(node->opaque->op_type);
   }
@@ -141,7 +145,7 @@ Result<CheckedPart> part_with(const Graph& original, const Graph& optimized, con
     return Error{"nothing of it can be run here beside " + text};
   }
   CheckedPart part{
-      first.build(shared), second.build(shared), 0, {left_out.begin(), left_out.end()}, print_extents(extents)};
+      first.build(shared), second.build(shared), 0, {left_out.begin(), left_out.end()}, print_extents(extents), cut};
   part.nodes_checked = first.count_needed(part.original);
   return part;
 }
@@ -164,6 +168,9 @@ Substitution extents_of(const Graph& graph, const std::map<std::string, Tensor>&
 }
 
 }  // namespace
+
+std::string given_by(const std::string& cut, size_t output) { return fmt::format("output {} of {}", output, cut); }
+std::string taken_by(const std::string& cut, size_t input) { return fmt::format("input {} of {}", input, cut); }
 
 bool is_whole(const Graph& graph) {
   const auto is_static = [](const Value& input) { return input.type().has_static_shape(); };

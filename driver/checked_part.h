@@ -20,7 +20,12 @@ struct CheckedPart {
   int nodes_checked = 0;      // operators of the original that an output of the part depends on
   std::vector<std::string> left_out;
   std::string extents;
+  std::vector<std::string> cut;  // names of the original's nodes that are cut out, in its order
 };
+// The part's input that is what such a node gives, and its output that is what the node takes.
+std::string given_by(const std::string& cut, size_t output);
+std::string taken_by(const std::string& cut, size_t input);
+
 // Errors: extents that no choice of numbers fits, nothing that can be compared.
 Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized,
                                   const std::map<std::string, Tensor>& given = {});

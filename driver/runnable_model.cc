@@ -83,6 +83,9 @@ class CompiledModel : public RunnableModel {
     GOPT_ASSIGN_OR_RETURN(const auto numbers, completed(extents));
     return draw_of(seed, numbers);
   }
+  Status answer_operators(OperatorFunction function) override {
+    return function ? model_.register_function(std::move(function)) : model_.stand_in_for_operators();
+  }
   std::string engine() const override { return "cpu"; }
 
  private:
@@ -168,12 +171,14 @@ Status RunnableModel::choose_size(const Extents&) {
 
 Result<std::unique_ptr<RunnableModel>> compile_plan(const Plan& plan, int threads) {
   GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(plan, threads));
+  GOPT_RETURN_IF_ERROR(model.stand_in_for_operators());
   return std::unique_ptr<RunnableModel>(std::make_unique<CompiledModel>(std::move(model), plan.graph));
 }
 
 Result<std::unique_ptr<RunnableModel>> compile_sizes(const SizedPlans& plans, int threads) {
   GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(plans));
   GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_code(code, threads));
+  GOPT_RETURN_IF_ERROR(model.stand_in_for_operators());
   std::vector<Graph> graphs;
   for (const SizedPlans::Size& size : plans.sizes) graphs.push_back(size.plan.graph);
   return std::unique_ptr<RunnableModel>(

@@ -51,7 +51,7 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
 }
 
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
-  if (kernel.kind == KernelKind::Reorder) return 0;
+  if (kernel.kind == KernelKind::Reorder || kernel.kind == KernelKind::External) return 0;
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
   if (kernel.kind == KernelKind::Attention) return planner::attention_operations(kernel);
   if (kernel.kind != KernelKind::Generated) return library_operations(plan, kernel);
@@ -96,6 +96,7 @@ class AnalyticCosts : public KernelCosts {
   explicit AnalyticCosts(const Roofline& roofline) : roofline_(roofline) {}
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
+    if (kernel.kind == KernelKind::External) return 0;  // the same in every plan, and nobody knows it
     const Roofline roofline = roofline_of(plan.target, roofline_);
     const bool library = planner::is_library(kernel.kind);
     const double efficiency =

@@ -27,6 +27,7 @@ enum class Role {
   Covered,  // by the attention that is its owner
   Inlined,
   Generated,
+  External,  // a function that the caller registers
   Unplanned
 };
 
@@ -147,6 +148,12 @@ void choose_fusion(Cover& cover);
 constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
                      *kPartsLayout = "layout:channels-last-in-parts", *kEpilogues = "fusion:epilogues",
                      *kInlining = "fusion:inlining", *kAttention = "kernel:attention";
+
+// Why the code cannot call a function that its caller registers for a node without definition, as the end of a sentence
+// that the node begins; nothing where it can.
+std::optional<std::string> why_no_call(const Cover& cover, const NodePtr& node);
+// Whether such a function is given the value: its extents and its type are known.
+bool is_given_to_function(const Cover& cover, const Value& value);
 
 // Layouts that a class may have, the one that is best in general first.
 std::vector<Layout> layouts_of(const Target& target);

@@ -1,5 +1,6 @@
 // Kernels in launch order, each with the values that it reads and makes, and a buffer for each value.
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <tuple>
@@ -146,11 +147,18 @@ class KernelBuilder {
 
   // ---- kernels ----
 
+  static std::string operator_in_name(const Node& node) {
+    std::string name = node.opaque ? node.opaque->op_type : op_info(node.op).name;
+    std::ranges::replace_if(
+        name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+    return name;
+  }
+
   static std::string names_of_nodes(const Kernel& kernel) {
     constexpr size_t kNamed = 4;
     std::string names;
     for (size_t i = 0; i < std::min(kernel.nodes.size(), kNamed); i++)
-      names += std::string("_") + op_info(kernel.nodes[i]->op).name;
+      names += "_" + operator_in_name(*kernel.nodes[i]);
     if (kernel.nodes.size() > kNamed) names += "_" + std::to_string(kernel.nodes.size() - kNamed) + "more";
     return names;
   }
@@ -174,6 +182,8 @@ class KernelBuilder {
       add_attention_kernel(id);
     } else if (own.role == Role::Pooling) {
       add_pooling_kernel(cover_.graph.nodes()[id]);
+    } else if (own.role == Role::External) {
+      add_external_kernel(cover_.graph.nodes()[id]);
     } else if (own.role == Role::Generated) {
       const NodePtr& node = cover_.graph.nodes()[id];
       for (size_t o = 0; o < node->outputs.size(); o++) {
@@ -279,6 +289,24 @@ class KernelBuilder {
     k.input_buffers = {buffer_in(node->inputs[0], Layout(), cover_.of(node->inputs[0]).stored)};
     k.outputs = {{node, 0}};
     k.output_buffers = {buffer_of(k.outputs[0])};
+    add_kernel(std::move(k));
+  }
+
+  // A function takes and gives plain tensors of the graph's types; what is empty is not read.
+  void add_external_kernel(const NodePtr& node) {
+    Kernel k{KernelKind::External};
+    k.nodes = {node};
+    for (const Value& input : node->inputs) {
+      if (!input || cover_.of(input).is_empty() || std::ranges::count(k.inputs, input) > 0) continue;
+      k.inputs.push_back(input);
+      k.input_buffers.push_back(buffer_in(input, Layout(), cover_.of(input).element));
+    }
+    for (size_t o = 0; o < node->outputs.size(); o++) {
+      const Value output{node, static_cast<int>(o)};
+      if (!is_given_to_function(cover_, output)) continue;  // nobody reads it
+      k.outputs.push_back(output);
+      k.output_buffers.push_back(buffer_of(output));
+    }
     add_kernel(std::move(k));
   }
 

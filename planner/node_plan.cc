@@ -62,6 +62,7 @@ NodeRole role_of(Role role) {
     case Role::Covered:
     case Role::Inlined: return NodeRole::Inlined;
     case Role::Generated: return NodeRole::Own;
+    case Role::External:
     case Role::Unplanned: return NodeRole::Unplanned;
   }
   return NodeRole::Unplanned;

@@ -19,6 +19,7 @@ std::string to_string(KernelKind kind) {
     case KernelKind::Attention: return "attention";
     case KernelKind::Generated: return "generated";
     case KernelKind::Reorder: return "reorder";
+    case KernelKind::External: return "external";
   }
   return "";
 }
@@ -281,7 +282,8 @@ Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Targe
   };
   for (Drafted& drafted : drafts) {
     place_buffers(drafted.plan);
-    for (const Kernel& kernel : drafted.plan.kernels) admit(drafted.plan, kernel);
+    for (const Kernel& kernel : drafted.plan.kernels)
+      if (kernel.kind != KernelKind::External) admit(drafted.plan, kernel);
   }
   for (Drafted& drafted : drafts)
     for (const Plan& other : plans_by_other_choices(described, drafted))
@@ -294,7 +296,7 @@ Result<std::vector<KernelSpec>> estimated_kernels(const Graph& graph, const Targ
   std::vector<KernelSpec> specs;
   std::set<std::string> seen;
   for (const Kernel& kernel : plan.kernels) {
-    if (costs.is_measured(plan, kernel)) continue;
+    if (kernel.kind == KernelKind::External || costs.is_measured(plan, kernel)) continue;
     const bool chooses = is_library(kernel.kind) && implementation_of(plan, kernel).chooses_at_start;
     for (const Kernel& own : chooses ? by_implementation(plan, kernel) : std::vector<Kernel>{kernel})
       if (seen.insert(kernel_signature(plan, own)).second) specs.push_back(spec_of(plan, own));

@@ -48,7 +48,7 @@ std::string print_kernel(const Plan& plan, const Kernel& kernel) {
   std::string text = kernel.name + ": " + to_string(kernel.kind);
   if (!kernel.implementation.empty()) text += " " + kernel.implementation;
   text += " of";
-  for (const NodePtr& node : kernel.nodes) text += " " + op_info(node->op).name;
+  for (const NodePtr& node : kernel.nodes) text += " " + (node->opaque ? external_name(*node) : op_info(node->op).name);
   for (const Epilogue& e : kernel.epilogues) text += " +" + epilogue_text(e);
   char time[32];
   snprintf(time, sizeof time, ", %.4g ms\n", kernel.estimated_ms);

@@ -16,9 +16,7 @@ Index ValueCover::elements() const {
 bool ValueCover::is_empty() const { return elements() == Index(0); }
 
 std::string describe(const Node& node) {
-  const std::string op = node.is(OpKind::Opaque) && node.opaque
-                             ? (node.opaque->domain.empty() ? "" : node.opaque->domain + "::") + node.opaque->op_type
-                             : op_info(node.op).name;
+  const std::string op = node.opaque ? external_name(node) : op_info(node.op).name;
   std::string name = node.name;
   if (name.empty() && !node.output_names.empty()) name = node.output_names[0];
   return name.empty() ? "a node (" + op + ")" : "node `" + name + "` (" + op + ")";
@@ -78,11 +76,14 @@ class Describer {
     own.weight_only = cover_.graph.depends_on_weights_only(NodeId{id}) && !depends_on_sizes(node);
     own.role = node.is(OpKind::Input) ? Role::Input : own.weight_only ? Role::Weight : Role::Generated;
     if (node.is(OpKind::Opaque)) {
-      own.role = Role::Unplanned;
-      if (!cover_.options.tolerant) add_cause(id, describe(node) + why_opaque());
+      own.role = cover_.options.tolerant ? Role::Unplanned : Role::External;
+      const auto why = cover_.options.tolerant ? std::nullopt : why_no_call(cover_, cover_.graph.nodes()[id]);
+      if (why) add_cause(id, describe(node) + *why);
     }
+    // Of what a function gives, what matters is known, or that it is not is said above.
     for (const TensorType& type : node.outputs)
-      if (const Status status = add_value(own, node, type); !status.ok()) add_cause(id, status.error().message);
+      if (const Status status = add_value(own, node, type); !status.ok() && own.role != Role::External)
+        add_cause(id, status.error().message);
     for (size_t i = 0; i < node.inputs.size(); i++)
       if (node.inputs[i]) cover_.values[cover_.index_of(node.inputs[i])].uses.push_back({id, static_cast<int>(i)});
   }
@@ -113,13 +114,6 @@ class Describer {
     };
     return !has_number_attributes(node) || !std::ranges::all_of(node.outputs, is_static) ||
            !std::ranges::all_of(node.inputs, is_weight);
-  }
-
-  const char* why_opaque() const {
-    return cover_.options.target.open.empty()
-               ? " has no definition here, so no code can be made for it; the optimized ONNX keeps it"
-               : " has no definition here at any size, so no code can be made for it; at fixed extents (--shape, "
-                 "--specialize) it may have one";
   }
 
   static Error no_code(const Node& node, ElementType element) {

@@ -61,16 +61,22 @@ class GeneratedKernels {
 // What makes a plan's kernels and runs them in order, as a gopt_runtime::Variant.
 class VariantPrinter {
  public:
-  VariantPrinter(const SizedPlans::Size& size, GeneratedKernels& generated)
-      : VariantPrinter(size.plan, size.extents, generated) {}
+  VariantPrinter(const SizedPlans::Size& size, const std::vector<std::string>& operators, GeneratedKernels& generated)
+      : VariantPrinter(size.plan, size.extents, operators, generated) {}
   // Of a plan whose extents are open.
-  VariantPrinter(const Plan& plan, GeneratedKernels& generated) : VariantPrinter(plan, usual_of(plan), generated) {}
+  VariantPrinter(const Plan& plan, const std::vector<std::string>& operators, GeneratedKernels& generated)
+      : VariantPrinter(plan, usual_of(plan), operators, generated) {}
 
   // Its text; the variant has this name.
   Result<std::string> print(const std::string& name) {
     for (const Kernel& kernel : plan_.kernels) {
       const bool library = kernel.kind != KernelKind::Generated && kernel.kind != KernelKind::Reorder;
-      if (library) {
+      if (kernel.kind == KernelKind::External) {
+        GOPT_ASSIGN_OR_RETURN(const FunctionCall call,
+                              print_operator_call(plan_, kernel, operators_, operator_calls_++));
+        tables_ += call.tables;
+        step(kernel, call.run);
+      } else if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
         create_ += plan_.times_kernels ? print_attempt(call.create) : call.create;
         step(kernel, call.run);
@@ -82,8 +88,9 @@ class VariantPrinter {
   }
 
  private:
-  VariantPrinter(const Plan& plan, std::vector<int64_t> extents, GeneratedKernels& generated)
-      : plan_(plan), extents_(std::move(extents)), generated_(generated) {}
+  VariantPrinter(const Plan& plan, std::vector<int64_t> extents, const std::vector<std::string>& operators,
+                 GeneratedKernels& generated)
+      : plan_(plan), extents_(std::move(extents)), operators_(operators), generated_(generated) {}
 
   static std::vector<int64_t> usual_of(const Plan& plan) {
     std::vector<int64_t> usual;
@@ -132,7 +139,7 @@ class VariantPrinter {
     for (const int64_t extent : extents_) extents += std::to_string(extent) + ", ";
     std::string text = "namespace {\n\n" +
                        (is_open() ? "" : print_infos(graph_inputs(plan_.graph), graph_outputs(plan_.graph))) +
-                       print_kernel_names(plan_) + "const int64_t kExtents[] = {" + extents + "0};\n\n";
+                       print_kernel_names(plan_) + "const int64_t kExtents[] = {" + extents + "0};\n" + tables_ + "\n";
     text += indented(
         "void create_kernels(gopt_runtime::Prepared& model) {\n[[maybe_unused]] const char* weights = model.weights;\n"
         "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
@@ -189,9 +196,10 @@ void profile(gopt_runtime::Prepared& model, const void* const* inputs, void* con
 
   const Plan& plan_;
   const std::vector<int64_t> extents_;
+  const std::vector<std::string>& operators_;
   GeneratedKernels& generated_;
-  std::string create_, run_;
-  size_t primitives_ = 0;
+  std::string create_, run_, tables_;
+  size_t primitives_ = 0, operator_calls_ = 0;
 };
 
 std::string variant_includes(const Plan& plan) {
@@ -209,12 +217,26 @@ bool has_rows(const ModelValue& value, const std::string& extent) {
 
 constexpr const char* kGeneral = "variant_any";
 
+// Of all plans, each once.
+std::vector<std::string> operator_names(const SizedPlans& plans) {
+  std::vector<std::string> names;
+  const auto add = [&](const Plan& plan) {
+    for (const ExternalOperator& own : external_operators(plan))
+      if (std::ranges::find(names, own.name) == names.end()) names.push_back(own.name);
+  };
+  for (const SizedPlans::Size& size : plans.sizes) add(size.plan);
+  if (plans.general) add(*plans.general);
+  return names;
+}
+
 // The variants' table, and what the model is at any of its sizes.
-std::string description_text(const SizedPlans& plans, const std::vector<std::string>& variants) {
+std::string description_text(const SizedPlans& plans, const std::vector<std::string>& variants,
+                             const std::vector<std::string>& operators) {
   int64_t weight_bytes = 0;
   for (const SizedPlans::Size& size : plans.sizes) weight_bytes = std::max(weight_bytes, weights_file_size(size.plan));
   if (plans.general) weight_bytes = std::max(weight_bytes, weights_file_size(*plans.general));
-  std::string extents, declared, table;
+  std::string extents, declared, table, called;
+  for (const std::string& name : operators) called += quoted(name) + ", ";
   for (const std::string& name : plans.extents) extents += quoted(name) + ", ";
   for (const std::string& name : variants) {
     declared += "extern const Variant " + name + ";\n";
@@ -232,12 +254,14 @@ std::string description_text(const SizedPlans& plans, const std::vector<std::str
          (has_own_tables ? "" : print_infos(plans.inputs, plans.outputs)) + "const char* const kExtentNames[] = {" +
          extents + "nullptr};\nconst bool kInputRows[] = {" + rows_of(plans.inputs) + "const bool kOutputRows[] = {" +
          rows_of(plans.outputs) + "const Variant* const kVariants[] = {" + table +
+         "nullptr};\nconst char* const kOperators[] = {" + called +
          "nullptr};\n}  // namespace\nextern const Description description;\nconst Description description{" +
          std::to_string(plans.inputs.size()) + ", " + std::to_string(plans.outputs.size()) + ", " +
          std::to_string(plans.extents.size()) + ", " + std::to_string(variants.size()) +
          ", kInputs, kOutputs, kExtentNames, " + std::to_string(weight_bytes) + ", " +
          (plans.rows ? std::to_string(*plans.rows) : "-1") + ", kInputRows, kOutputRows, kVariants, " +
-         (plans.general ? "&" + std::string(kGeneral) : "nullptr") + "};\n}  // namespace gopt_runtime\n";
+         (plans.general ? "&" + std::string(kGeneral) : "nullptr") + ", " + std::to_string(operators.size()) +
+         ", kOperators};\n}  // namespace gopt_runtime\n";
 }
 
 std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels& generated) {
@@ -247,6 +271,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_memory.h",
                                  "gopt_post.h",
                                  "gopt_variant.h",
+                                 "gopt_operators.h",
                                  "gopt_general.h",
                                  "gopt_arena.h",
                                  "gopt_model.cc",
@@ -281,12 +306,13 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
 Result<EmittedCode> emit_cpu(const SizedPlans& plans) {
   EmittedCode code;
   GeneratedKernels generated;
+  const std::vector<std::string> operators = operator_names(plans);
   std::vector<std::string> names;
   std::string model;
   for (const SizedPlans::Size& size : plans.sizes) {
     names.push_back("variant_" + std::to_string(names.size()));
     code.plans.push_back(size.plan);
-    GOPT_ASSIGN_OR_RETURN(const std::string text, VariantPrinter(size, generated).print(names.back()));
+    GOPT_ASSIGN_OR_RETURN(const std::string text, VariantPrinter(size, operators, generated).print(names.back()));
     if (plans.sizes.size() == 1 && !plans.general)
       model = variant_includes(size.plan) + text;
     else
@@ -295,11 +321,11 @@ Result<EmittedCode> emit_cpu(const SizedPlans& plans) {
   if (plans.general) {
     GOPT_RETURN_IF_ERROR(check_open_sizes(*plans.general));
     code.plans.push_back(*plans.general);
-    GOPT_ASSIGN_OR_RETURN(const std::string text, VariantPrinter(*plans.general, generated).print(kGeneral));
+    GOPT_ASSIGN_OR_RETURN(const std::string text, VariantPrinter(*plans.general, operators, generated).print(kGeneral));
     code.files.push_back({std::string(kGeneral) + ".cc", variant_includes(*plans.general) + text});
   }
   if (model.empty()) model = "#include \"gopt_variant.h\"\n";
-  code.files.push_back({"model.cc", model + description_text(plans, names)});
+  code.files.push_back({"model.cc", model + description_text(plans, names, operators)});
   for (auto&& files : {generated.files(), runtime_files(code.plans[0], generated)})
     code.files.insert(code.files.end(), files.begin(), files.end());
   return code;

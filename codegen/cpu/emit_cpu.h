@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "gopt/codegen.h"
 
@@ -15,5 +16,13 @@ struct LibraryCall {
   std::string create, run;
 };
 Result<LibraryCall> print_library_call(const Plan& plan, const Kernel& kernel, size_t primitive);
+
+// What calls a registered function: tables of the node's attributes, whose names have this number in them, and the
+// call.
+struct FunctionCall {
+  std::string tables, run;
+};
+Result<FunctionCall> print_operator_call(const Plan& plan, const Kernel& kernel, const std::vector<std::string>& names,
+                                         size_t number);
 
 }  // namespace gopt::codegen

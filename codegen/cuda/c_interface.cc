@@ -15,6 +15,10 @@ void upload(gopt_model& model, const char* path) {
 )";
 
 constexpr const char* kEnd = R"(
+int gopt_register(gopt_model* model, const char*, gopt_function, void*) {
+  model->error = "code for the GPU calls no functions for operators";
+  return 1;
+}
 void gopt_destroy(gopt_model* model) { delete model; }
 )";
 

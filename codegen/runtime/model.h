@@ -54,6 +54,58 @@ int gopt_set_extents(gopt_model* model, const int64_t* extents);
 /* What gopt_input and gopt_output say, at the extents that are set: no extent is open. */
 const gopt_tensor_info* gopt_input_now(const gopt_model* model, int number);
 const gopt_tensor_info* gopt_output_now(const gopt_model* model, int number);
+
+/* ---- Operators that the model has no code of, and calls functions of yours for. Most models have none. ---- */
+
+/* A dense, row-major tensor. `data` is null where an input or output is left out or holds no element, and where an
+ * output that nobody reads is of an unknown shape (its element is 0 then). It is aligned as its elements are. */
+typedef struct {
+  int element; /* as ONNX numbers them */
+  int rank;
+  const int64_t* dims;
+  size_t size_bytes;
+  void* data; /* of an input only to be read */
+} gopt_tensor;
+
+/* An attribute of the node, as it stands in the model; that of `kind`, as ONNX numbers kinds of attributes, is not
+ * null: 1 and 6 floats, 2 and 7 integers, 3 and 8 strings, 4 a tensor. Graphs (bodies of an If) are not given. */
+typedef struct {
+  const char* name;
+  int kind;
+  size_t count; /* 1 where it is no list */
+  const float* floats;
+  const int64_t* ints;
+  const char* const* strings; /* each ends in a zero byte, beside its length */
+  const size_t* lengths;
+  const gopt_tensor* tensor;
+} gopt_attribute;
+
+/* One call: a node of the model at the extents that are set. All of it is there until the function returns. */
+typedef struct {
+  const char* domain; /* "" is ONNX's own */
+  const char* op_type;
+  const char* node; /* its name, else that of its first output */
+  int attribute_count, input_count, output_count;
+  const gopt_attribute* attributes;
+  const gopt_tensor* inputs;  /* those of the node, then what its bodies read from outside */
+  const gopt_tensor* outputs; /* of the types and extents that the model declares: all elements are to be written */
+  int threads;                /* that the model runs with; 0 as OpenMP says */
+  char* error;                /* room for a message, ended by a zero byte, where the function fails */
+  size_t error_size;
+} gopt_call;
+
+/* 0: done. Anything else: gopt_run fails, and gopt_error() has this number and the message. */
+typedef int (*gopt_function)(const gopt_call* call, void* user);
+
+/* Their names, "com.acme::Swish" or, of ONNX's own, "Multinomial". */
+int gopt_operator_count(void);
+const char* gopt_operator(int number);
+/* Says which function is called for an operator of the model from now on, and what it is given as `user`. Each operator
+ * has one before the first run; a run that comes to one without fails. Models that were created apart have their own
+ * functions; one that two of them share may be called in two threads at once. 0: done; otherwise gopt_error() names the
+ * operators of the model. */
+int gopt_register(gopt_model* model, const char* name, gopt_function function, void* user);
+
 /* 0: done. Otherwise gopt_error() says why not. Allocates nothing. */
 int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream);
 const char* gopt_error(const gopt_model* model);

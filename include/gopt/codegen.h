@@ -2,6 +2,7 @@
 // And builds and loads such a folder.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,15 @@ bool is_emitted(const std::string& folder, const std::string& file);
 // toolkit's installer puts it. Nothing: there is none.
 std::optional<std::string> cuda_toolkit();
 
+// A call of an operator that the code has no kernels of.
+struct OperatorCall {
+  std::string op, node;                       // the operator as gopt_register names it; the node's name
+  std::vector<std::optional<Tensor>> inputs;  // nothing: left out
+  std::vector<TensorType> outputs;            // of type Undefined where nobody takes it
+};
+// Its outputs: of these types, anything for those that nobody takes.
+using OperatorFunction = std::function<Result<std::vector<Tensor>>(const OperatorCall&)>;
+
 // A built model, through its C ABI.
 class LoadedModel {
  public:
@@ -88,8 +98,15 @@ class LoadedModel {
   const std::vector<std::vector<int64_t>>& sizes() const;
   // The inputs at one of them, parallel to extents(). Errors: there is no code for it, with those that there are.
   Result<std::vector<ModelValue>> inputs_at(const std::vector<int64_t>& extents);
+  // Operators that functions have to be registered for before it runs.
+  const std::vector<std::string>& operators() const;
+  // Registers one function for all of them. Errors: those of the C ABI.
+  Status register_function(OperatorFunction function);
+  // Registers what stands in where a model is only timed: it writes numbers between 1 and 2, and zeros for integers.
+  Status stand_in_for_operators();
   // Outputs for inputs in declared order, types and shapes as in the graph; the inputs say the size. Errors: inputs
-  // that do not fit, or of a size that there is no code for.
+  // that do not fit, or of a size that there is no code for; an operator that no function is registered for, or whose
+  // function fails.
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   // Milliseconds of each of `runs` runs on the same inputs.
   Result<std::vector<double>> time(const std::vector<Tensor>& inputs, int warmup, int runs);

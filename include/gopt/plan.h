@@ -55,6 +55,9 @@ struct Target {
   std::set<ValueKey> in_fp32;
   std::set<std::string> without;  // parts of plans that are switched off, of plan_parts()
   std::vector<OpenExtent> open;   // CPU: symbols that plans hold for all sizes of; empty: all extents are numbers
+  // CPU: a node without definition whose tensors are of known types and extents is a call of a function that the caller
+  // of the code registers (gopt_register). Else it is one that cannot be planned.
+  bool calls_functions = false;
 };
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
 // tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion
@@ -96,6 +99,7 @@ enum class KernelKind {
   Attention,      // two products and the softmax between them, with what moves their operands
   Generated,      // loops from the definitions of the nodes it covers, fused
   Reorder,        // one layout to another
+  External,       // a function that the code's caller registers for an operator without definition
 };
 std::string to_string(KernelKind kind);
 
@@ -176,8 +180,17 @@ const Shape& shape_of(const Buffer& buffer);
 Environment usual_sizes(const Target& target);
 
 // Covers the graph by kernels at least estimated cost. Errors: what cannot be planned, with the node: an opaque
-// operator, an extent that is not static (say --shape) nor one of the target's open ones, an element type without code.
+// operator (where no function may be called for it), an extent that is not static (say --shape) nor one of the target's
+// open ones, an element type without code.
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs);
+
+// An operator that a plan calls registered functions for, as gopt_register names it, and the nodes that apply it.
+struct ExternalOperator {
+  std::string name;  // "com.acme::Swish"; of ONNX's own domain without a domain
+  std::vector<std::string> nodes;
+};
+std::vector<ExternalOperator> external_operators(const Plan& plan);  // in the order of their first calls
+std::string external_name(const Node& node);                         // precondition: it has no definition
 
 // The kernels, by number, between which a buffer's bytes are in use: -1 where none uses them, and for views, whose
 // bytes are their parents'.

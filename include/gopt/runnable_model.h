@@ -36,6 +36,8 @@ class RunnableModel {
   virtual Status choose_size(const Extents& extents);
   // Inputs of any size that there is code for, or, where open extents need no code, of any.
   virtual Result<std::map<std::string, Tensor>> draw_at(uint64_t seed, const Extents&) const { return draw(seed); }
+  // What code calls for operators without definition; an empty function: numbers of no meaning stand in again.
+  virtual Status answer_operators(OperatorFunction) { return Unit{}; }
   virtual std::string engine() const = 0;  // "cpu" or "interpreter"
 };
 
@@ -46,7 +48,9 @@ Result<std::unique_ptr<RunnableModel>> load_graph(const Graph& graph, const std:
                                                   int threads);
 // A folder of emitted code. Errors: those of building it, with the path.
 Result<std::unique_ptr<RunnableModel>> load_folder(const std::string& folder, int threads);
-// Builds and loads a plan's code, or that for several sizes. Errors: those of emission and of the compiler.
+// Builds and loads a plan's code, or that for several sizes; numbers of no meaning stand in for what operators without
+// definition give (LoadedModel::stand_in_for_operators), until they are answered. Errors: those of emission and of the
+// compiler.
 Result<std::unique_ptr<RunnableModel>> compile_plan(const Plan& plan, int threads);
 Result<std::unique_ptr<RunnableModel>> compile_sizes(const SizedPlans& plans, int threads);
 

@@ -63,6 +63,7 @@ Result<DriverOptions> options_of(const OptimizeOptions& o, const Observer& obser
   d.search.improved = observer.improved;
   d.search.stop = observer.stop;
   d.wants_code = o.wants_code() && !o.dry_run;
+  d.target.calls_functions = o.wants_code() && d.target.kind == TargetKind::Cpu;
   d.wants_plans = (o.takes_model || !o.reports.empty()) && !o.dry_run;  // a report has them
   d.times_code = o.measure;
   d.runs = o.runs;

@@ -147,6 +147,16 @@ std::set<std::string> applied_mutants(const OptimizationReport& r) {
   return names;
 }
 
+// What the caller of the code has to bring.
+static void print_calls(const OptimizationReport& r) {
+  if (!r.outcome.plan) return;
+  for (const ExternalOperator& own : external_operators(*r.outcome.plan))
+    fmt::print(
+        "to register      {} (node{} {}): it has no definition here; give the code a function for it with "
+        "gopt_register (model.h) before the first run. Times are without it\n",
+        own.name, own.nodes.size() == 1 ? "" : "s", fmt::join(own.nodes, ", "));
+}
+
 void print_report(const OptimizationReport& r) {
   print_operators(r);
   print_applied(r);
@@ -179,6 +189,7 @@ void print_report(const OptimizationReport& r) {
   for (const PlanLatency& p : r.outcome.plan_latencies) fmt::print("plan             {}\n", plan_text(p));
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
   if (r.outcome.code_check) fmt::print("code             {}\n", check_text(*r.outcome.code_check));
+  print_calls(r);
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);
   const std::vector<OpenExtent>& open = r.options.target.open;
   if (!r.emitted.empty() && !open.empty()) fmt::print("sizes            any; planned for {}\n", usual_text(open));

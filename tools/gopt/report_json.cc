@@ -184,7 +184,11 @@ void add_optional_parts(const OptimizationReport& r, json& report) {
                          {"seconds", mutants->seconds}};
   }
   if (outcome.onnx) report["onnx"] = onnx_text(r);
-  if (outcome.plan) report["plan"] = print_plan(*outcome.plan);
+  if (outcome.plan) {
+    report["plan"] = print_plan(*outcome.plan);
+    for (const ExternalOperator& own : external_operators(*outcome.plan))
+      report["to_register"].push_back({{"operator", own.name}, {"nodes", own.nodes}});
+  }
   report["plans"] = {{"note", outcome.plan_note}};
   if (outcome.original_plan) report["plans"]["before"] = plan_json(*outcome.original_plan);
   if (outcome.plan) report["plans"]["after"] = plan_json(*outcome.plan);

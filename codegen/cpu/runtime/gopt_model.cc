@@ -10,6 +10,7 @@
 
 using gopt_runtime::AnySize;
 using gopt_runtime::description;
+using gopt_runtime::Operators;
 using gopt_runtime::PackedWeights;
 using gopt_runtime::Prepared;
 using gopt_runtime::Variant;
@@ -23,6 +24,7 @@ struct Part {
 struct gopt_model {
   gopt_runtime::Weights weights;
   PackedWeights packed;
+  Operators operators;
   int threads;
   std::vector<std::unique_ptr<Prepared>> prepared;  // by variant; null: not yet
   std::unique_ptr<AnySize> any;                     // null: not yet
@@ -36,6 +38,7 @@ struct gopt_model {
 
   gopt_model(const char* path, int count)
       : weights(path, description.weight_bytes),
+        operators(description.operator_count, description.operators),
         threads(count),
         prepared(description.variant_count),
         part_inputs(description.input_count),
@@ -64,7 +67,8 @@ int guarded(gopt_model* model, Work work) {
 void prepare(gopt_model& model, size_t number) {
   if (model.prepared[number]) return;
   const Variant& variant = *description.variants[number];
-  auto prepared = std::make_unique<Prepared>(model.weights.data(), model.threads, variant.arena_bytes, model.packed);
+  auto prepared = std::make_unique<Prepared>(model.weights.data(), model.threads, variant.arena_bytes, model.packed,
+                                             model.operators);
   variant.create(*prepared);
   model.prepared[number] = std::move(prepared);
 }
@@ -190,7 +194,8 @@ void set_variants(gopt_model& model, const std::vector<size_t>& variants) {
 void set_any(gopt_model& model, const int64_t* extents) {
   check_extents(extents);
   if (!model.any)
-    model.any = std::make_unique<AnySize>(*description.general, model.weights.data(), model.threads, model.packed);
+    model.any = std::make_unique<AnySize>(*description.general, model.weights.data(), model.threads, model.packed,
+                                          model.operators);
   model.any->set(extents);
   gopt_runtime::Tensors now = model.any->tensors();
   model.parts = {{static_cast<size_t>(description.variant_count), std::vector<size_t>(now.inputs.size()),
@@ -272,6 +277,14 @@ const gopt_tensor_info* gopt_input_now(const gopt_model* model, int number) {
 }
 const gopt_tensor_info* gopt_output_now(const gopt_model* model, int number) {
   return at(model->outputs.data(), description.output_count, number);
+}
+
+int gopt_operator_count(void) { return description.operator_count; }
+const char* gopt_operator(int number) {
+  return number >= 0 && number < description.operator_count ? description.operators[number] : nullptr;
+}
+int gopt_register(gopt_model* model, const char* name, gopt_function function, void* user) {
+  return guarded(model, [&] { model->operators.add(name, function, user); });
 }
 
 int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {

@@ -7,6 +7,7 @@
 
 #include "gopt_dnnl.h"
 #include "gopt_memory.h"
+#include "gopt_operators.h"
 #include "model.h"
 
 namespace gopt_runtime {
@@ -17,11 +18,12 @@ struct Prepared {
   int threads;
   Block arena;
   Library library;
+  const Operators& operators;
   // Of code for any size: the extents that are set, and where each buffer lies in the arena then, in bytes.
   std::vector<int64_t> extents, at;
 
-  Prepared(const char* mapped, int count, size_t arena_bytes, PackedWeights& packed)
-      : weights(mapped), threads(count), arena(arena_bytes), library(count, packed) {}
+  Prepared(const char* mapped, int count, size_t arena_bytes, PackedWeights& packed, const Operators& registered)
+      : weights(mapped), threads(count), arena(arena_bytes), library(count, packed), operators(registered) {}
 };
 
 // The code for one size.
@@ -66,6 +68,8 @@ struct Description {
   const bool *input_rows, *output_rows;
   const Variant* const* variants;
   const General* general;  // null: none
+  int operator_count;      // that functions are registered for
+  const char* const* operators;
 };
 extern const Description description;  // in model.cc
 
