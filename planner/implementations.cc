@@ -200,6 +200,8 @@ double split_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
 
 // ---- convolutions on CUDA: two axes, plain tensors or channels last ----
 
+// Channels of the image filled up to a block: for tiles.
+bool is_filled_up(const Plan& plan, const Kernel& kernel) { return image(plan, kernel).layout.is_blocked(); }
 bool is_channels_last(const Plan& plan, const Kernel& kernel) { return result(plan, kernel).layout.is_channels_last(); }
 
 // Few channels in a group are slow.
@@ -221,6 +223,7 @@ double fastest_efficiency(const Plan& plan, const Kernel& kernel) {
 // cuDNN pads both sides alike; what lies beyond the last window does not matter.
 bool has_cudnn(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
+  if (is_filled_up(plan, kernel)) return false;
   if (is_channels_last(plan, kernel) && convolved(plan, kernel).groups > 1) return false;
   const std::vector<int64_t> pads = ints_or(node, "pads", {0, 0, 0, 0}), strides = ints_or(node, "strides", {1, 1}),
                              dilations = ints_or(node, "dilations", {1, 1});
@@ -240,6 +243,7 @@ bool is_pointwise(const Plan& plan, const Kernel& kernel) {
 
 // A product over windows, which the runtime unfolds into at most 256 MiB; with channels last those that are the image.
 bool has_unfolded(const Plan& plan, const Kernel& kernel) {
+  if (is_filled_up(plan, kernel)) return false;
   if (is_channels_last(plan, kernel)) return convolved(plan, kernel).groups == 1 && is_pointwise(plan, kernel);
   const std::vector<int64_t>&w = weights(plan, kernel).dims, &x = image(plan, kernel).dims,
         &y = result(plan, kernel).dims;
@@ -276,8 +280,13 @@ bool takes_cudnn_winograd(const Plan& plan, const Kernel& kernel) {
   const std::vector<int64_t> strides = ints_or(*kernel.nodes[0], "strides", {1, 1});
   return takes_explicit(plan, kernel) && window[2] == 3 && window[3] == 3 && strides == std::vector<int64_t>{1, 1};
 }
+// Positions in longer lines are rows of a matrix in longer lines, where the library does all that follows.
 bool takes_unfolded(const Plan& plan, const Kernel& kernel) {
-  return has_unfolded(plan, kernel) && has_own_lines(plan, kernel);
+  const auto is_fused = [](const Epilogue& step) {
+    return step.kind != Epilogue::Kind::Activation || step.activation.kind == ActivationKind::Relu;
+  };
+  const bool is_of_lines = is_channels_last(plan, kernel) && std::ranges::all_of(kernel.epilogues, is_fused);
+  return has_unfolded(plan, kernel) && (is_of_lines || has_own_lines(plan, kernel));
 }
 
 bool has_cuda_library(const Plan& plan, const Kernel& kernel) {

@@ -7,6 +7,7 @@
 
 #include "buffers.h"
 #include "gopt/buffer_root.h"
+#include "gopt/node_attributes.h"
 #include "node_work.h"
 
 namespace gopt::planner {
@@ -198,16 +199,25 @@ class KernelBuilder {
     const ValueCover& v = cover_.of(x);
     if (cover_.nodes[id].role == Role::MatrixProduct) return Layout();
     const Layout out = cover_.values[cover_.nodes[id].first_value].layout;
+    if (!v.layout.is_plain() || v.dims[1] > kFewChannels) return out;
     // The first convolution reads a plain image of few channels as it is.
-    if (out.is_blocked() && v.layout.is_plain() && v.dims[1] <= kFewChannels) return Layout();
-    return out;
+    if (out.is_blocked()) return Layout();
+    return fills_positions(id, v) ? Layout::blocked(kFewChannels) : out;
+  }
+
+  // Tiles copy an image's channels by four: three are filled up.
+  bool fills_positions(uint32_t id, const ValueCover& image) const {
+    const Target& target = plan_.target;
+    const bool is_last = cover_.values[cover_.nodes[id].first_value].layout.is_channels_last();
+    return target.kind == TargetKind::Cuda && is_last && image.dims.size() == 4 && image.dims[1] == kFewChannels - 1 &&
+           int_or(cover_.node(id), "group", 1) == 1 && !target.without.contains("kernel:tiles");
   }
 
   // A convolution on CUDA reads its weights in the order of its images; those on the CPU take theirs as they are and
   // arrange them when the model is created.
   void read_weights(uint32_t id, const Value& weights, ElementType element, Kernel& kernel) {
     const bool is_ordered = cover_.nodes[id].role == Role::Convolution && plan_.target.kind == TargetKind::Cuda;
-    const Layout layout = is_ordered ? cover_.values[cover_.nodes[id].first_value].layout.with_line(0) : Layout();
+    const Layout layout = is_ordered ? plan_.buffer(kernel.input_buffers[0]).layout.with_line(0) : Layout();
     kernel.inputs.push_back(weights);
     kernel.input_buffers.push_back(layout.is_plain() ? buffer_in(weights, layout, element)
                                                      : weight_in(weights, layout, element));

@@ -188,7 +188,8 @@ bool convolves_by_tiles(const Plan& plan, const Kernel& kernel) {
   // A channel of its own fills no tile.
   const int64_t groups = int_or(*kernel.nodes[0], "group", 1);
   const bool is_depthwise = groups > 1 && (groups == x.dims[1] || groups == y.dims[1]);
-  return x.layout.is_channels_last() && y.layout.is_channels_last() && !is_depthwise && x.element == y.element &&
+  const bool has_positions = x.layout.is_channels_last() || (x.layout.is_blocked() && x.dims[1] <= x.layout.lanes());
+  return has_positions && y.layout.is_channels_last() && !is_depthwise && x.element == y.element &&
          is_narrow(plan, kernel);
 }
 

@@ -2,6 +2,7 @@
 // operands in every order that they may lie in. Without a device they are compiled and linked.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -69,6 +70,12 @@ std::vector<BatchCase> cases_for(size_t tile) {
                         ",4," + width + "]\na = Conv(x, w1, w2) {pads=[1,1,1,1], group=" + std::to_string(g.count) +
                         "}\nb = Add(a, z)\nc = Sigmoid(b)\noutput y = c",
                     seed),
+          // Three channels, filled up to four.
+          make_case("few" + n,
+                    "input x : f32[1,3,8," + half +
+                        "]\ninput w1 : f32[72,3,7,5]\ninput w2 : f32[72]\na = Conv(x, w1, w2) "
+                        "{strides=[2,2], pads=[3,2,3,2]}\nb = Relu(a)\noutput y = b",
+                    seed),
           // What fills no chunk, steps, and pads that differ.
           make_case("odd" + n,
                     "input x : f32[1,131,9," + wider +
@@ -119,6 +126,28 @@ TEST(Tiles, AreChosenByTheirTimes) {
                                    [&](const Kernel& kernel) { return kernel.implementation == names[tile]; });
       EXPECT_TRUE(has) << c.name << "\n" << print_plan(*plan);
     }
+}
+
+// Three channels of an image are filled up to four, which are copied at once.
+TEST(Tiles, FewChannelsAreFilledUp) {
+  CostsOfTiles costs;
+  const std::vector<BatchCase> cases = cases_for(0);
+  const BatchCase& first = *std::ranges::find(cases, std::string("few0"), &BatchCase::name);
+  for (const bool is_switched_off : {false, true}) {
+    Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
+    if (is_switched_off) target.without.insert("kernel:tiles");
+    const auto plan = make_plan(first.graph, target, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const auto convolution = std::ranges::find(plan->kernels, KernelKind::Convolution, &Kernel::kind);
+    ASSERT_NE(convolution, plan->kernels.end());
+    for (const BufferId read : {convolution->input_buffers[0], convolution->input_buffers[1]})
+      EXPECT_EQ(plan->buffer(read).layout.is_blocked(), !is_switched_off) << print_plan(*plan);
+    const auto code = emit(*plan);
+    ASSERT_TRUE(code.ok()) << code.error().message;
+    std::string all;
+    for (const auto& file : code->files) all += file.text;
+    EXPECT_EQ(all.find("Copies::Positions") != std::string::npos, !is_switched_off);
+  }
 }
 
 // Of some twenty a few are priced for a kernel, and each is for one.

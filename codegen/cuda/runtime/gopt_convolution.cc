@@ -152,6 +152,7 @@ MatrixProduct product_of_positions(const Convolution& c) {
   p.rows = c.dst[0] * c.dst[2] * c.dst[3];
   p.columns = c.dst[1];
   p.depth = c.src[1];
+  p.left_line = c.src_line, p.dst_line = c.dst_line, p.addend_line = c.addend_line;
   p.right_transposed = true;
   p.activation = c.activation;
   p.operands = p.result = c.element;

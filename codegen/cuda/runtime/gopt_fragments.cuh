@@ -5,6 +5,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <type_traits>
+
 #include "gopt_half.cuh"
 
 namespace gopt_runtime {
@@ -152,24 +154,24 @@ __device__ __forceinline__ unsigned load_word(unsigned at) {
   return word;
 }
 
+// Up to four elements as they lie, so that nothing waits for them before they are used; the others are zero.
 template <class T>
-__device__ __forceinline__ void load_elements(const T* from, float* values, int count, bool is_aligned) {
-  if (is_aligned && count == 4) {
-    if constexpr (sizeof(T) == 4) {
-      const float4 v = *reinterpret_cast<const float4*>(from);
-      values[0] = v.x, values[1] = v.y, values[2] = v.z, values[3] = v.w;
-    } else {
-      const uint2 v = *reinterpret_cast<const uint2*>(from);
-      T elements[4];
-      *reinterpret_cast<uint2*>(elements) = v;
-#pragma unroll
-      for (int i = 0; i < 4; i++) values[i] = (float)elements[i];
+class Four {
+ public:
+  __device__ __forceinline__ void load(const T* from, int count, bool is_aligned) {
+    if (is_aligned && count == 4) {
+      using Raw = std::conditional_t<sizeof(T) == 4, uint4, uint2>;
+      *reinterpret_cast<Raw*>(elements_) = *reinterpret_cast<const Raw*>(from);
+      return;
     }
-    return;
-  }
 #pragma unroll
-  for (int i = 0; i < 4; i++) values[i] = i < count ? (float)from[i] : 0.0f;
-}
+    for (int i = 0; i < 4; i++) elements_[i] = i < count ? from[i] : T(0.0f);
+  }
+  __device__ __forceinline__ float operator[](int i) const { return (float)elements_[i]; }
+
+ private:
+  alignas(4 * sizeof(T)) T elements_[4];
+};
 template <class T>
 __device__ __forceinline__ void store_elements(T* to, const float* values, int count, bool is_aligned) {
   if (is_aligned && count == 4) {

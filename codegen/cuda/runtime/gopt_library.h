@@ -45,6 +45,8 @@ struct MatrixProduct {
     int64_t count, left_step, right_step;
   };
   int64_t rows = 0, columns = 0, depth = 0;
+  // Elements from one row to the next, of a left operand that is not transposed and of one matrix; 0: they are packed.
+  int64_t left_line = 0, dst_line = 0, addend_line = 0;
   bool left_transposed = false, right_transposed = false;
   float scale = 1;
   std::vector<Axis> batch;

@@ -15,9 +15,10 @@ cudaDataType_t type_of(Element element) {
 
 class MatrixLayout {
  public:
-  MatrixLayout(Element element, int64_t rows, int64_t columns, int32_t count, int64_t step) {
+  // `line`: elements from one column to the next; 0: as many as there are rows.
+  MatrixLayout(Element element, int64_t rows, int64_t columns, int64_t line, int32_t count, int64_t step) {
     check(cublasLtMatrixLayoutCreate(&layout_, type_of(element), static_cast<uint64_t>(rows),
-                                     static_cast<uint64_t>(columns), rows));
+                                     static_cast<uint64_t>(columns), line > 0 ? line : rows));
     check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count));
     check(cublasLtMatrixLayoutSetAttribute(layout_, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step));
   }
@@ -47,11 +48,12 @@ class LtProduct : public Primitive {
         workspace_(shared.workspace),
         p_(p),
         inner_(p.batch.empty() ? MatrixProduct::Axis{1, 0, 0} : p.batch.back()),
-        right_(p.operands, p.right_transposed ? p.depth : p.columns, p.right_transposed ? p.columns : p.depth, count(),
-               inner_.right_step),
-        left_(p.operands, p.left_transposed ? p.rows : p.depth, p.left_transposed ? p.depth : p.rows, count(),
-              inner_.left_step),
-        dst_(p.result, p.columns, p.rows, count(), p.rows * p.columns) {
+        right_(p.operands, p.right_transposed ? p.depth : p.columns, p.right_transposed ? p.columns : p.depth, 0,
+               count(), inner_.right_step),
+        left_(p.operands, p.left_transposed ? p.rows : p.depth, p.left_transposed ? p.depth : p.rows, p.left_line,
+              count(), inner_.left_step),
+        dst_(p.result, p.columns, p.rows, p.dst_line, count(), p.rows * p.columns),
+        addend_(p.result, p.columns, p.rows, p.addend_line, count(), p.rows * p.columns) {
     check(cublasLtMatmulDescCreate(&description_, p.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
                                    CUDA_R_32F));
     const cublasOperation_t right = p.right_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
@@ -66,7 +68,11 @@ class LtProduct : public Primitive {
   // With what follows fused where the library can, else without.
   bool choose(const Operands& operands, cudaStream_t stream) override {
     fuse(operands);
+    // The kernel that does the rest knows of no lines.
+    const bool is_packed = p_.dst_line == 0 || p_.dst_line == p_.columns;
+    if (activation_left_ && !is_packed) return false;
     if (choose_algorithm(operands, stream)) return true;
+    if (!is_packed) return false;
     fuse_nothing(operands);
     return choose_algorithm(operands, stream);
   }
@@ -79,7 +85,7 @@ class LtProduct : public Primitive {
       char* dst = static_cast<char*>(o.dst) + static_cast<int64_t>(i) * bytes;
       const char* addend = o.addend ? static_cast<const char*>(o.addend) + static_cast<int64_t>(i) * bytes : dst;
       if (cublasLtMatmul(handle_, description_, &p_.scale, right(o, offsets_[i]), right_, left(o, offsets_[i]), left_,
-                         &beta, addend, dst_, dst, dst_, &algorithm_, space, workspace_size_,
+                         &beta, addend, o.addend ? addend_ : dst_, dst, dst_, &algorithm_, space, workspace_size_,
                          stream) != CUBLAS_STATUS_SUCCESS)
         return false;
     }
@@ -159,16 +165,18 @@ class LtProduct : public Primitive {
       cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
-    std::vector<int64_t> left_steps{inner_.left_step}, right_steps{inner_.right_step};
-    const std::vector<int64_t> dst_steps{p_.batch.empty() && inner_.count == 1 ? 0 : p_.rows * p_.columns};
+    std::vector<int64_t> left_steps{inner_.left_step, p_.left_line}, right_steps{inner_.right_step};
+    const int64_t dst_step = p_.batch.empty() && inner_.count == 1 ? 0 : p_.rows * p_.columns;
+    const std::vector<int64_t> dst_steps{dst_step, p_.dst_line}, addend_steps{dst_step, p_.addend_line};
     for (const MatrixProduct::Axis& axis : p_.batch)
       left_steps.push_back(axis.left_step), right_steps.push_back(axis.right_step);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(o.weights, p_.operands, right_steps));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(o.src, p_.operands, left_steps));
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(o.addend ? o.addend : o.dst, p_.result, dst_steps));
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+           o.addend ? alignment_of(o.addend, p_.result, addend_steps) : alignment_of(o.dst, p_.result, dst_steps));
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(o.dst, p_.result, dst_steps));
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, description_, right_, left_, dst_, dst_,
-                                                                 preference, limit, candidates, &found);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        handle_, description_, right_, left_, o.addend ? addend_ : dst_, dst_, preference, limit, candidates, &found);
     cublasLtMatmulPreferenceDestroy(preference);
     return status == CUBLAS_STATUS_SUCCESS && found > 0;
   }
@@ -184,7 +192,7 @@ class LtProduct : public Primitive {
   Workspace& workspace_;
   MatrixProduct p_;
   MatrixProduct::Axis inner_;
-  MatrixLayout right_, left_, dst_;
+  MatrixLayout right_, left_, dst_, addend_;
   cublasLtMatmulDesc_t description_ = nullptr;
   std::vector<Offsets> offsets_;
   bool bias_left_ = false, activation_left_ = false;

@@ -27,6 +27,8 @@ static __device__ __noinline__ float activate_by_call(float x, Activation activa
 
 // How the weights lie: a column's depth together, of it what is its group's, or a depth's columns.
 enum class Right { Columns, Groups, Lines };
+// What is copied at once: 16 bytes of channels, the four channels of a position in 16 bits, an element.
+enum class Copies { Chunks, Positions, Elements };
 
 template <int kRows_, int kColumns_, int kWarpRows_, int kWarpColumns_, int kStages_>
 struct Shape {
@@ -43,7 +45,7 @@ using Tile64x64 = Shape<64, 64, 2, 2, 4>;
 using Tile128x64 = Shape<128, 64, 2, 2, 4>;
 using Tile128x128 = Shape<128, 128, 2, 4, 4>;
 
-template <class Operand, Right kRight, bool kChunked, class S>
+template <class Operand, Right kRight, Copies kCopies, class S>
 class Tile {
  public:
   using T = typename Operand::Stored;
@@ -63,9 +65,9 @@ class Tile {
     base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
     first_row_ = static_cast<int>(blockIdx.x % p.row_tiles) * S::kRows;
     first_column_ = static_cast<int>(blockIdx.x / p.row_tiles) * S::kColumns;
-    const int slices = (p.depth + kDepth - 1) / kDepth;
-    slice_ = static_cast<int>(slices * (int64_t)blockIdx.y / gridDim.y);
-    end_ = static_cast<int>(slices * (int64_t)(blockIdx.y + 1) / gridDim.y);
+    const unsigned slices = (p.depth + kDepth - 1) / kDepth;
+    slice_ = static_cast<int>(slices * blockIdx.y / gridDim.y);
+    end_ = static_cast<int>(slices * (blockIdx.y + 1) / gridDim.y);
     find_batch();
     find_windows();
   }
@@ -107,12 +109,13 @@ class Tile {
   __device__ __forceinline__ void find_batch() {
     src_ = static_cast<const T*>(p_.src);
     weights_ = static_cast<const T*>(p_.weights);
-    int64_t rest = blockIdx.z;
-    result_ = rest * p_.dst_step;
+    result_ = blockIdx.z * p_.dst_step;
+    if (gridDim.z == 1) return;
+    unsigned rest = blockIdx.z;
 #pragma unroll
     for (int axis = 2; axis >= 0; axis--) {
-      const int64_t i = rest % p_.batch[axis];
-      rest /= p_.batch[axis];
+      const unsigned count = p_.batch[axis], i = rest % count;
+      rest /= count;
       src_ += i * p_.src_steps[axis];
       weights_ += i * p_.weight_steps[axis];
     }
@@ -146,7 +149,7 @@ class Tile {
 
   // The next slice of the windows, in turn.
   __device__ __forceinline__ void load_left(int stage) {
-    if constexpr (kChunked) {
+    if constexpr (kCopies == Copies::Chunks) {
       const bool is_tap = ky_ < p_.kernel_height;
       const int y = ky_ * p_.dilations[0], x = kx_ * p_.dilations[1],
                 step = (y * p_.width + x) * p_.src_line + channel_;
@@ -155,6 +158,8 @@ class Tile {
         const bool is_there = is_tap && is_inside(i, y, x);
         copy_chunk(left_at(stage) + in_slice(load_row(i), chunk()), is_there ? src_ + (at_[i] + step) : src_, is_there);
       }
+    } else if constexpr (kCopies == Copies::Positions) {
+      load_left_by_positions(stage);
     } else {
       load_left_by_elements(stage);
     }
@@ -162,6 +167,23 @@ class Tile {
     while (channel_ >= p_.channels) {
       channel_ -= p_.channels;
       if (++kx_ == p_.kernel_width) kx_ = 0, ky_++;
+    }
+  }
+
+  // A chunk is of two taps.
+  __device__ __forceinline__ void load_left_by_positions(int stage) {
+    constexpr int kBytes = kChunk / 2;
+    int ky = ky_, kx = kx_;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const int y = ky * p_.dilations[0], x = kx * p_.dilations[1], step = (y * p_.width + x) * p_.src_line;
+#pragma unroll
+      for (int i = 0; i < kLeftLoads; i++) {
+        const bool is_there = ky < p_.kernel_height && is_inside(i, y, x);
+        copy_piece<kBytes>(left_at(stage) + in_slice(load_row(i), chunk()) + half * kBytes,
+                           is_there ? src_ + (at_[i] + step) : src_, is_there);
+      }
+      if (++kx == p_.kernel_width) kx = 0, ky++;
     }
   }
 
@@ -214,7 +236,7 @@ class Tile {
     const bool is_column = column < p_.columns;
     const T* line = weights_ + (is_column ? column * p_.line_of_weights : 0);
     const int first = column / p_.group_columns * p_.group_channels;
-    if constexpr (kChunked) {
+    if constexpr (kCopies == Copies::Chunks) {
       const int tap = depth / p_.channels, channel = depth - tap * p_.channels - first;
       line += tap * p_.group_channels;
       const bool is_there = is_column && depth < p_.depth;
@@ -249,9 +271,16 @@ class Tile {
 
   // Elements of a line from `from` on, as far as it goes.
   __device__ __forceinline__ void load_right_chunk(unsigned to, const T* line, int from, int end, bool is_line) const {
-    if constexpr (kChunked) {
+    if constexpr (kCopies == Copies::Chunks) {
       const bool is_there = is_line && from < end;
       copy_chunk(to, is_there ? line + from : weights_, is_there);
+    } else if constexpr (kCopies == Copies::Positions) {
+      constexpr int kBytes = kChunk / 2;
+#pragma unroll
+      for (int half = 0; half < 2; half++, to += kBytes, from += kBytes / kSize) {
+        const bool is_there = is_line && from < end;
+        copy_piece<kBytes>(to, is_there ? line + from : weights_, is_there);
+      }
     } else {
       unsigned words[4] = {};
 #pragma unroll
@@ -346,58 +375,83 @@ class Tile {
     }
   }
 
-  // A block of a cluster makes its share of the tile's results from the sums of all.
+  // Four elements of the result: where they are, and what is added to them.
+  struct Place {
+    int in_tile, row, column, count;  // none: not in the result
+  };
+  __device__ __forceinline__ Place place_of(int i) const {
+    constexpr int kOfRow = S::kColumns / 4;
+    const int in_row = i / kOfRow, in_column = i % kOfRow * 4;
+    const int row = first_row_ + in_row, column = first_column_ + in_column;
+    const bool is_there = i < S::kRows * kOfRow && row < p_.rows && column < p_.columns;
+    return {in_row * kPitch + in_column, row, column, is_there ? min(4, p_.columns - column) : 0};
+  }
+  template <class Out>
+  struct Added {
+    Four<Out> bias, addend;
+  };
+  template <class Out>
+  __device__ __forceinline__ Added<Out> load_added(const Place& place) const {
+    const Out* bias = static_cast<const Out*>(p_.bias);
+    const Out* addend = static_cast<const Out*>(p_.addend);
+    Added<Out> added;
+    added.bias.load(bias + blockIdx.z * p_.bias_step + place.column, bias ? place.count : 0, p_.is_aligned);
+    added.addend.load(addend + result_ + place.row * p_.addend_line + place.column, addend ? place.count : 0,
+                      p_.is_aligned);
+    return added;
+  }
+
+  // A block of a cluster makes its share of the tile's results from the sums of all. What is added is under way while
+  // it waits for them.
   template <class Out>
   __device__ __forceinline__ void finish(float* sums) const {
+    const int step = static_cast<int>(gridDim.y) * S::kThreads;
+    int i = static_cast<int>(blockIdx.y) * S::kThreads + thread();
+    Place place = place_of(i);
+    Added<Out> added = load_added<Out>(place);
+    const auto finish_all = [&](auto sum_at) {
+      while (i < S::kRows * S::kColumns / 4) {
+        if (place.count > 0) store_four(place, sum_at(place.in_tile), added);
+        place = place_of(i += step);
+        added = load_added<Out>(place);
+      }
+    };
     if (gridDim.y == 1) {
       __syncthreads();
-      finish_elements<Out>(0, 1, [&](int at) { return *reinterpret_cast<const float4*>(sums + at); });
+      finish_all([&](int at) { return *reinterpret_cast<const float4*>(sums + at); });
       return;
     }
 #if __CUDA_ARCH__ >= 900
     const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
     cluster.sync();
-    const int blocks = static_cast<int>(gridDim.y);
-    finish_elements<Out>(static_cast<int>(blockIdx.y), blocks, [&](int at) {
-      float4 sum = make_float4(0, 0, 0, 0);
-      for (int block = 0; block < blocks; block++) {
-        const float4 part = *reinterpret_cast<const float4*>(cluster.map_shared_rank(sums, block) + at);
-        sum.x += part.x, sum.y += part.y, sum.z += part.z, sum.w += part.w;
-      }
+    finish_all([&](int at) {
+      constexpr int kMostBlocks = 8;
+      float4 parts[kMostBlocks];
+#pragma unroll
+      for (int block = 0; block < kMostBlocks; block++)
+        if (block < gridDim.y)
+          parts[block] = *reinterpret_cast<const float4*>(cluster.map_shared_rank(sums, block) + at);
+      float4 sum = parts[0];
+#pragma unroll
+      for (int block = 1; block < kMostBlocks; block++)
+        if (block < gridDim.y)
+          sum.x += parts[block].x, sum.y += parts[block].y, sum.z += parts[block].z, sum.w += parts[block].w;
       return sum;
     });
     cluster.sync();  // nobody leaves while its memory is read
 #endif
   }
 
-  template <class Out, class Sum>
-  __device__ __forceinline__ void finish_elements(int share, int shares, Sum sum_at) const {
-    Out* dst = static_cast<Out*>(p_.dst) + result_;
-    const Out *bias = static_cast<const Out*>(p_.bias), *addend = static_cast<const Out*>(p_.addend);
-    if (bias) bias += blockIdx.z * p_.bias_step;
-    if (addend) addend += result_;
-    const bool is_aligned = p_.is_aligned;
-    for (int i = share * S::kThreads + thread(); i < S::kRows * S::kColumns / 4; i += shares * S::kThreads) {
-      const int in_row = i / (S::kColumns / 4), in_column = i % (S::kColumns / 4) * 4;
-      const int row = first_row_ + in_row, column = first_column_ + in_column;
-      if (row >= p_.rows || column >= p_.columns) continue;
-      const float4 sum = sum_at(in_row * kPitch + in_column);
-      float values[4] = {sum.x * p_.scale, sum.y * p_.scale, sum.z * p_.scale, sum.w * p_.scale};
-      const int count = p_.columns - column < 4 ? p_.columns - column : 4;
-      float more[4];
-      if (bias) {
-        load_elements(bias + column, more, count, is_aligned);
+  template <class Out>
+  __device__ __forceinline__ void store_four(const Place& place, const float4& sum, const Added<Out>& added) const {
+    float values[4] = {sum.x * p_.scale, sum.y * p_.scale, sum.z * p_.scale, sum.w * p_.scale};
 #pragma unroll
-        for (int k = 0; k < 4; k++) values[k] += more[k];
-      }
-      if (addend) {
-        load_elements(addend + row * p_.addend_line + column, more, count, is_aligned);
+    for (int k = 0; k < 4; k++) values[k] += added.bias[k];
 #pragma unroll
-        for (int k = 0; k < 4; k++) values[k] += more[k];
-      }
-      apply(values);
-      store_elements(dst + row * p_.dst_line + column, values, count, is_aligned);
-    }
+    for (int k = 0; k < 4; k++) values[k] += added.addend[k];
+    apply(values);
+    store_elements(static_cast<Out*>(p_.dst) + result_ + place.row * p_.dst_line + place.column, values, place.count,
+                   p_.is_aligned);
   }
 
   __device__ __forceinline__ void apply(float* values) const {
@@ -422,16 +476,16 @@ class Tile {
   float sums_[kM][kN][4];
 };
 
-template <class Operand, Right kRight, bool kChunked, class S>
+template <class Operand, Right kRight, Copies kCopies, class S>
 __global__ void __launch_bounds__(S::kThreads) tile_kernel(const __grid_constant__ TileProblem problem) {
   gopt_let_next_begin();
-  Tile<Operand, kRight, kChunked, S>(problem).run();
+  Tile<Operand, kRight, kCopies, S>(problem).run();
 }
 
-template <class Operand, Right kRight, bool kChunked, class S>
+template <class Operand, Right kRight, Copies kCopies, class S>
 TileKernel make() {
-  return {reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kChunked, S>), S::kRows, S::kColumns, S::kThreads,
-          Tile<Operand, kRight, kChunked, S>::kSharedBytes};
+  return {reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kCopies, S>), S::kRows, S::kColumns, S::kThreads,
+          Tile<Operand, kRight, kCopies, S>::kSharedBytes};
 }
 
 }  // namespace tiles
