@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each part of the optimizer is worth: optimizes models with parts left out, and makes tables and plots of what comes of it.
 
-usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [--groups rules,operators,search,alpha,cost,cost-model,passes,plan] [--budget 20s]
+usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [--groups rules,operators,search,alpha,cost,cost-model,passes,plan,regions,mutants] [--budget 20s]
                     [--cost analytic] [--cache FILE] [--measure] [--threads 1] [--shape NAME=1x3x224x224]
 
   rules      none; those that a person wrote; the core; the core and what follows from it; all that ship
@@ -12,6 +12,9 @@ usage: ablations.py MODEL.onnx ... [--out DIR] [--gopt build/tools/gopt/gopt] [-
   cost-model graphs compared by their plans, or by the sum of their operators' costs
   passes     each of them off
   plan       parts of plans off: layouts, ways to run library kernels, fusion
+  regions    rules about windows over space: none of them; those that hold everywhere; those also that compute a border as before, whose pieces are put
+             together by kernels of their own; these, fused
+  mutants    without and with rules that the model's own operators ask for, of 20 seconds
 
 A run's report is DIR/MODEL/GROUP/VARIANT.json: what is there, of the same flags, is not run again, so that the same command goes on where it was stopped. DIR/ablations.csv has a row a
 run, DIR/GROUP.png (where matplotlib is installed) a bar a run: the model's estimated time, of the original's; with --measure that of its code. All that the groups do not vary
@@ -22,7 +25,7 @@ import argparse, csv, json, os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PASSES = ["merge-equal-nodes", "drop-identities", "fold-constants", "merge-commuted-nodes"]
-PARTS = ["layout:blocked", "layout:channels-last", "fusion:epilogues", "fusion:inlining", "fusion:by-cost", "kernel:winograd", "kernel:channels-last", "kernel:planar"]
+PARTS = ["layout:blocked", "layout:channels-last", "fusion:epilogues", "fusion:inlining", "fusion:pieces", "fusion:by-cost", "kernel:winograd", "kernel:channels-last", "kernel:planar"]
 COLUMNS = ["model", "group", "variant", "before_ms", "after_ms", "ratio", "operators", "kernels", "rules", "applied", "steps", "tried", "seconds", "stopped",
            "measured_before_ms", "measured_after_ms", "speedup", "checked"]
 
@@ -47,6 +50,10 @@ def rules_up_to(operators, out):
     return path
 
 
+def files_without(*names):
+    return ["--rules", *(f for f in shipped_rules() if f.name not in names)]
+
+
 def variants(a):
     """Group -> name of the variant -> flags."""
     rules = ROOT / "rules"
@@ -59,6 +66,9 @@ def variants(a):
         "cost": {"analytic": ["--cost", "analytic"], "measured": ["--cost", "measured"]},
         "cost-model": {"plan": ["--cost-model", "plan"], "sum": ["--cost-model", "sum"]},
         "plan": {"all on": []} | {f"no {name}": ["--disable", name] for name in PARTS},
+        "regions": {"none": files_without("spatial.rules", "corrected.rules"), "full": files_without("corrected.rules"),
+                    "corrected": ["--disable", "fusion:pieces"], "corrected, fused": []},
+        "mutants": {"none": [], "20s": ["--mutate", "20s"]},
         "passes": {"all on": []} | {f"no {name}": ["--disable", name] for name in PASSES} | {"none": ["--disable", *PASSES]},
     }
     unknown = set(a.groups) - set(groups)

@@ -88,9 +88,16 @@ class FusionChooser {
     return reads;
   }
 
+  // Puts pieces together, or is such a piece.
+  bool is_joined(uint32_t id) const {
+    const auto joins = [&](uint32_t node) { return cover_.node(node).is(OpKind::Concat); };
+    return joins(id) || std::ranges::any_of(result(id).uses, [&](const Use& use) { return joins(use.node); });
+  }
+
   // What keeps a node from being computed inside its users' kernels, whatever that costs.
   FusionLimit hard_limit_of(uint32_t id) const {
-    if (cover_.options.target.without.contains(kInlining)) return FusionLimit::SwitchedOff;
+    const std::set<std::string>& without = cover_.options.target.without;
+    if (without.contains(kInlining) || (without.contains(kPieces) && is_joined(id))) return FusionLimit::SwitchedOff;
     const Node& node = cover_.node(id);
     int used_outputs = 0;
     for (size_t o = 0; o < node.outputs.size(); o++) {

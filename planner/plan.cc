@@ -250,7 +250,8 @@ std::vector<std::string> plan_parts(TargetKind kind) {
   std::vector<std::string> parts;
   if (kind == TargetKind::Onnx) return parts;
   if (kind == TargetKind::Cpu) parts.emplace_back(kBlockedLayout);
-  for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining, kFusionByCost}) parts.emplace_back(part);
+  for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining, kPieces, kFusionByCost})
+    parts.emplace_back(part);
   for (const Implementation& row : implementations())
     if (row.target == kind && !row.name.empty() && std::find(parts.begin(), parts.end(), part_name(row)) == parts.end())
       parts.push_back(part_name(row));

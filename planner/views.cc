@@ -57,6 +57,7 @@ class ViewChooser {
   void run() {
     for (uint32_t id = 0; id < cover_.nodes.size(); id++)
       if (cover_.nodes[id].role == Role::Generated) look_into_input(id);
+    if (cover_.options.target.without.contains(kPieces)) return;
     // Later concatenations first: an earlier one is then often a part of a later one.
     for (uint32_t id = static_cast<uint32_t>(cover_.nodes.size()); id-- > 0;)
       if (cover_.nodes[id].role == Role::Generated && cover_.node(id).is(OpKind::Concat)) concatenate_in_place(id);
@@ -134,21 +135,24 @@ class ViewChooser {
     return part_offset(in, out, *cut);
   }
 
-  // Where a part of `whole` that begins at the cut lies in memory.
+  // Where a part of `whole` that begins at the cut lies in memory: in one piece where nothing that varies more slowly
+  // than the axis that is cut has more than one place.
   static Offset part_offset(const ValueCover& whole, const ValueCover& part, const Cut& cut) {
-    Index before(1), after(1);
-    for (size_t d = 0; d < cut.axis; d++) before = before * whole.shape[d];
-    for (size_t d = cut.axis + 1; d < whole.shape.size(); d++) after = after * whole.shape[d];
-    if (whole.layout.is_in_parts())
+    const Layout& layout = whole.layout;
+    if (layout.is_in_parts())
       return cut.axis == 1 && is_whole_blocks(cut.start, kAlignedChannels) ? Offset(cut.start) : std::nullopt;
-    if (before != Index(1)) return std::nullopt;
-    if (whole.layout.is_channels_last() && after != Index(1)) return std::nullopt;
-    if (whole.layout.is_blocked()) {
-      const int lanes = whole.layout.lanes();
-      if (cut.axis != 1 || !is_whole_blocks(cut.start, lanes)) return std::nullopt;
-      if (!is_whole_blocks(part.shape[1], lanes) && cut.start + part.shape[1] != whole.shape[1]) return std::nullopt;
-    }
-    return cut.start * after;
+    const std::vector<size_t> axes = layout.axes(whole.shape.size());
+    const Shape extents = layout.extents(whole.shape);
+    size_t at = 0;
+    for (; axes[at] != cut.axis; at++)
+      if (extents[at] != Index(1)) return std::nullopt;
+    Index after(1);
+    for (size_t d = at + 1; d < axes.size(); d++) after = after * extents[d];
+    if (!layout.is_blocked() || cut.axis != 1) return cut.start * after;
+    const int lanes = layout.lanes();
+    if (!is_whole_blocks(cut.start, lanes)) return std::nullopt;
+    if (!is_whole_blocks(part.shape[1], lanes) && cut.start + part.shape[1] != whole.shape[1]) return std::nullopt;
+    return Index(cut.start.constant() / lanes) * after;
   }
 
   void concatenate_in_place(uint32_t id) {

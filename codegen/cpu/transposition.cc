@@ -1,26 +1,28 @@
 #include "transposition.h"
 
 #include <algorithm>
+#include <set>
 
 #include "../writer.h"
+#include "gopt/contains.h"
 
 namespace gopt::codegen {
 namespace {
 
-constexpr int64_t kFewest = 8;  // of either side, for which squares are worth it
-constexpr int64_t kRows = 64;   // that are read at once
+constexpr int64_t kFewest = 8;             // of either side, for which squares are worth it
+constexpr int64_t kRows = 64;              // that are read at once
+constexpr int64_t kFewestRowsOfTile = 32;  // fewer, as the lanes of a block, are gathered as fast by the vector loop
 
 bool is_long(const Loop& loop) { return loop.extent().as_constant().value_or(0) >= kFewest; }
 
 bool is_turned_over(ElementType type) { return type == ElementType::Float32 || type == ElementType::BFloat16; }
 
-// The loop along which what is read lies together, if what is written does along the last one and nothing else is done.
-std::optional<size_t> loop_across(const KernelBody& body) {
-  const Expr& value = body.value;
-  if (value->kind != ExprKind::Read || body.loops.size() < 2 || !is_long(body.loops.back())) return std::nullopt;
-  if (!is_turned_over(body.output) || !is_turned_over(body.inputs[static_cast<size_t>(value->input)]))
+// The loop along which what is read lies together, if what is written does along the last one.
+std::optional<size_t> loop_across(const KernelBody& body, const Expr& read) {
+  if (body.loops.size() < 2 || !is_long(body.loops.back())) return std::nullopt;
+  if (!is_turned_over(body.output) || !is_turned_over(body.inputs[static_cast<size_t>(read->input)]))
     return std::nullopt;
-  const Index& from = value->subscripts[0];
+  const Index& from = read->subscripts[0];
   const AtomId last = body.loops.back().symbol;
   if (has_load(from) || coefficient(body.offset, last) != 1 || coefficient(from, last).value_or(1) < kFewest)
     return std::nullopt;
@@ -32,37 +34,149 @@ std::optional<size_t> loop_across(const KernelBody& body) {
   return std::nullopt;
 }
 
+// All that is read where each element is computed by arithmetic alone; nothing where it sums, or reads under a guard.
+bool collect_reads(const Expr& e, std::vector<Expr>& reads, std::set<const Expr::Node*>& seen) {
+  if (!seen.insert(e.get()).second) return true;
+  if (e->kind == ExprKind::Reduce || e->kind == ExprKind::Select) return false;
+  if (e->kind == ExprKind::Read && !contains(reads, e)) reads.push_back(e);
+  return std::ranges::all_of(e->args, [&](const Expr& arg) { return collect_reads(arg, reads, seen); });
+}
+
+// Loops of C++ text around a scope.
+class LoopText {
+ public:
+  LoopText(Writer& writer, Scope& scope) : writer_(writer), scope_(scope) {}
+
+  void enter(const Loop& loop, const std::string& name, const std::string& step = "++") {
+    text += "for (int64_t " + name + " = " + at(loop.low) + "; " + name + " < " + at(loop.high) + "; " + name + step +
+            ") {\n";
+    scope_.bound.emplace_back(loop.symbol, name);
+    closing += "}\n";
+  }
+  std::string at(const Index& index) const { return writer_.index_text(index, scope_); }
+
+  std::string text, closing;
+
+ private:
+  Writer& writer_;
+  Scope& scope_;
+};
+
+std::string shared_loops(bool parallel, size_t depth) {
+  return parallel ? "#pragma omp for schedule(static) nowait collapse(" + std::to_string(depth) + ")\n" : "";
+}
+
+std::string stride_text(const Index& index, const Loop& loop) {
+  return std::to_string(coefficient(index, loop.symbol).value());
+}
+
+// What is read across the order of writing comes turned over into a tile on the stack, where the element is computed.
+class TileText {
+ public:
+  TileText(const KernelBody& body, const Expr& read, size_t across)
+      : body_(body), read_(read), across_(across), columns_(body.loops[across]), rows_(body.loops.back()) {
+    const auto tile = static_cast<int>(body_.inputs.size());
+    body_.inputs.push_back(ElementType::Float32);
+    const Index place =
+        (symbol(columns_.symbol) - symbol(first_column_)) * Index(kRows) + symbol(rows_.symbol) - symbol(first_row_);
+    body_.value = replace_reads(body.value, [&](int input, const std::vector<Index>& subscripts) {
+      const bool is_it = input == read->input && subscripts == read->subscripts;
+      return is_it ? gopt::read(tile, {place}) : Expr();
+    });
+  }
+
+  ~TileText() {
+    release_symbol(first_row_);
+    release_symbol(first_column_);
+  }
+  TileText(const TileText&) = delete;
+  TileText& operator=(const TileText&) = delete;
+
+  std::string print(bool parallel) {
+    Writer writer(body_);
+    Scope& tiles = writer.add_scope(writer.root());
+    LoopText outer(writer, tiles);
+    for (size_t l = 0; l + 1 < body_.loops.size(); l++)
+      if (l != across_) outer.enter(body_.loops[l], writer.fresh("i"));
+    const std::string step = " += " + std::to_string(kRows);
+    outer.enter({first_row_, rows_.low, rows_.high}, "row", step);
+    outer.enter({first_column_, columns_.low, columns_.high}, "column", step);
+    const size_t depth = tiles.bound.size();
+    const std::string tile = "in" + std::to_string(body_.inputs.size() - 1);
+    const std::string turned = tile_ends(outer) + "float " + tile + "[" + std::to_string(kRows * kRows) + "];\n" +
+                               "gopt_runtime::transpose(in" + std::to_string(read_->input) + " + " +
+                               outer.at(at_first(read_->subscripts[0])) + ", " +
+                               stride_text(read_->subscripts[0], rows_) + ", " + tile + ", " + std::to_string(kRows) +
+                               ", row_end - row, column_end - column);\n";
+    Scope& column = writer.add_scope(tiles);
+    Scope& lane = writer.add_scope(column);
+    column.bound = {{columns_.symbol, "c"}};
+    lane.bound = {{rows_.symbol, "r"}};
+    const Scalar type = writer.type_of(body_.value, scalar_of(body_.output));
+    const std::string value = writer.value(body_.value, lane, type);
+    const std::string store =
+        "out[" + writer.index_text(body_.offset, lane) + "] = " + stored(value, type, body_.output) + ";\n";
+    return "{\n" + writer.root().code + shared_loops(parallel, depth) + outer.text + turned + tiles.code +
+           "for (int64_t c = column; c < column_end; c++) {\n" + column.code + "#pragma omp simd\n" +
+           "for (int64_t r = row; r < row_end; r++) {\n" + lane.code + store + "}\n}\n" + outer.closing + "}\n";
+  }
+
+ private:
+  Index at_first(const Index& index) const {
+    return substitute(index, {{rows_.symbol, symbol(first_row_)}, {columns_.symbol, symbol(first_column_)}});
+  }
+  std::string tile_ends(const LoopText& loops) const {
+    const auto end = [&](const std::string& name, const Loop& loop) {
+      return "const int64_t " + name + "_end = gopt_min<int64_t>(" + name + " + " + std::to_string(kRows) + ", " +
+             loops.at(loop.high) + ");\n";
+    };
+    return end("row", rows_) + end("column", columns_);
+  }
+  static Index symbol(AtomId atom) { return Index::from_atom(atom); }
+
+  KernelBody body_;
+  const Expr read_;
+  const size_t across_;
+  const Loop columns_, rows_;
+  const AtomId first_row_ = fresh_symbol(), first_column_ = fresh_symbol();
+};
+
+std::optional<std::string> print_tiles(const KernelBody& body, bool parallel) {
+  std::vector<Expr> reads;
+  std::set<const Expr::Node*> seen;
+  if (!collect_reads(body.value, reads, seen)) return std::nullopt;
+  std::optional<size_t> across;
+  const Expr* turned = nullptr;
+  for (const Expr& read : reads) {
+    const auto own = loop_across(body, read);
+    if (own && body.loops.back().extent().constant() < kFewestRowsOfTile) return std::nullopt;
+    if (own && across) return std::nullopt;  // one tile is enough to keep near
+    if (own) across = own, turned = &read;
+  }
+  if (!across) return std::nullopt;
+  return TileText(body, *turned, *across).print(parallel);
+}
+
 }  // namespace
 
 std::optional<std::string> print_transposition(const KernelBody& body, bool parallel) {
-  const auto across = loop_across(body);
+  if (body.value->kind != ExprKind::Read) return print_tiles(body, parallel);
+  const auto across = loop_across(body, body.value);
   if (!across) return std::nullopt;
   const Loop &columns = body.loops[*across], &rows = body.loops.back();
   const Index& from = body.value->subscripts[0];
   Writer writer(body);
   Scope& scope = writer.add_scope(writer.root());
-  std::string loops, closing;
-  const auto enter = [&](const Loop& loop, const std::string& name, const std::string& step) {
-    loops += "for (int64_t " + name + " = " + writer.index_text(loop.low, scope) + "; " + name + " < " +
-             writer.index_text(loop.high, scope) + "; " + name + step + ") {\n";
-    scope.bound.emplace_back(loop.symbol, name);
-    closing += "}\n";
-  };
+  LoopText loops(writer, scope);
   for (size_t l = 0; l + 1 < body.loops.size(); l++)
-    if (l != *across) enter(body.loops[l], writer.fresh("i"), "++");
-  enter(rows, "row", " += " + std::to_string(kRows));
-  const size_t depth = scope.bound.size();
+    if (l != *across) loops.enter(body.loops[l], writer.fresh("i"));
+  loops.enter(rows, "row", " += " + std::to_string(kRows));
   const Substitution first{{columns.symbol, columns.low}};
-  const auto at = [&](const Index& index) { return writer.index_text(substitute(index, first), scope); };
-  const auto stride = [](const Index& index, const Loop& loop) {
-    return std::to_string(coefficient(index, loop.symbol).value());
-  };
-  const std::string pragma =
-      parallel ? "#pragma omp for schedule(static) nowait collapse(" + std::to_string(depth) + ")\n" : "";
-  return "{\n" + pragma + loops + "gopt_runtime::transpose(in" + std::to_string(body.value->input) + " + " + at(from) +
-         ", " + stride(from, rows) + ", out + " + at(body.offset) + ", " + stride(body.offset, columns) +
-         ", gopt_min<int64_t>(" + std::to_string(kRows) + ", " + writer.index_text(rows.high, scope) + " - row), " +
-         writer.index_text(columns.extent(), scope) + ");\n" + closing + "}\n";
+  const auto at = [&](const Index& index) { return loops.at(substitute(index, first)); };
+  return "{\n" + shared_loops(parallel, scope.bound.size()) + loops.text + "gopt_runtime::transpose(in" +
+         std::to_string(body.value->input) + " + " + at(from) + ", " + stride_text(from, rows) + ", out + " +
+         at(body.offset) + ", " + stride_text(body.offset, columns) + ", gopt_min<int64_t>(" + std::to_string(kRows) +
+         ", " + loops.at(rows.high) + " - row), " + loops.at(columns.extent()) + ");\n" + loops.closing + "}\n";
 }
 
 }  // namespace gopt::codegen

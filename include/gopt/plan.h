@@ -61,8 +61,8 @@ struct Target {
 };
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
 // tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion
-// ("fusion:epilogues", "fusion:inlining"; "fusion:by-cost" leaves it to rules), launches that do not wait
-// ("launch:dependent").
+// ("fusion:epilogues", "fusion:inlining", "fusion:pieces"; "fusion:by-cost" leaves it to rules), launches that do not
+// wait ("launch:dependent").
 std::vector<std::string> plan_parts(TargetKind kind);
 constexpr const char *kDependentLaunch = "launch:dependent", *kFusionByCost = "fusion:by-cost";
 

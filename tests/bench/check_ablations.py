@@ -5,7 +5,8 @@ usage: check_ablations.py ablations.py GOPT MODEL.onnx
 """
 import csv, importlib.util, pathlib, subprocess, sys, tempfile
 
-WANTED = {"rules": ["none", "hand", "core", "core+shortcut", "all that ship"], "search": ["none", "greedy", "beam", "saturation", "backtracking"], "cost-model": ["plan", "sum"]}
+WANTED = {"rules": ["none", "hand", "core", "core+shortcut", "all that ship"], "search": ["none", "greedy", "beam", "saturation", "backtracking"], "cost-model": ["plan", "sum"],
+          "regions": ["none", "full", "corrected", "corrected, fused"]}
 
 
 def check(condition, message):

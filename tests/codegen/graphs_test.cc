@@ -220,6 +220,19 @@ const Row kRows[] = {
     {"ConvHardSwishByClip",
      "input x : f32[1,16,7,7]\ninput w1 : f32[32,16,1,1]\nconstant c1 = f32[] {3}\nconstant c2 = f32[] {6}\na = "
      "Conv(x, w1)\nb = Add(a, c1)\nc = Clip(b) {min=0.0, max=6.0}\nd = Mul(a, c)\ne = Div(d, c2)\noutput y = e"},
+    {"ATileTurnedOverAndComputedOn",
+     "input x : f32[3,37,70]\ninput z : f32[37]\ninput u : f32[3,70,37]\na = Transpose(x) {perm=[0,2,1]}\n"
+     "b = Exp(a)\nc = Add(b, z)\nd = Mul(c, u)\ne = Relu(a)\noutput y = d\noutput z = e"},
+    {"TwoReadsAcross",
+     "input x : f32[37,70]\ninput z : f32[37,70]\na = Transpose(x) {perm=[1,0]}\nb = Transpose(z) {perm=[1,0]}\n"
+     "c = Add(a, b)\noutput y = c"},
+    {"PiecesOfBlockedImagesJoined",
+     "input x : f32[1,3,9,41]\ninput w1 : f32[24,3,3,3]\ninput w2 : f32[24,3,3,1]\na = Conv(x, w1) {pads=[1,1,1,1]}\n"
+     "b = Conv(x, w2) {pads=[1,0,1,0]}\nc = Concat(a, b) {axis=3}\nd = Relu(c)\noutput y = d"},
+    {"RowsJoinedAndCut",
+     "input x : f32[1,3,9,11]\ninput w1 : f32[16,3,3,3]\ninput w2 : f32[16,3,3,3]\ninput w3 : f32[16,16,3,3]\n"
+     "a = Conv(x, w1) {pads=[1,1,1,1]}\nb = Conv(x, w2) {pads=[0,1,0,1]}\nc = Concat(a, b) {axis=2}\nd = Conv(c, w3)\n"
+     "e = Slice(d) {axes=[2], starts=[2], ends=[9]}\nf = Conv(e, w3)\noutput y = f"},
 };
 
 // Numbers of 16 bits in memory, computed with as floats: no library has them here, so that products are loops, too.
@@ -245,6 +258,12 @@ const Row kHalves[] = {
 
 void expect_all_agree(bool plain, int threads) {
   for (const std::string& line : run_batch(graph_cases(), plain, {TargetKind::Cpu, threads})) ADD_FAILURE() << line;
+}
+
+TEST(EmittedGraphs, AgreeWithTheInterpreterWithoutBlocks) {
+  Target target{TargetKind::Cpu, 2};
+  target.without = {"layout:blocked"};
+  for (const std::string& line : run_batch(graph_cases(), false, target)) ADD_FAILURE() << line;
 }
 
 TEST(EmittedGraphs, AgreeWithTheInterpreterInBlocks) { expect_all_agree(false, 2); }

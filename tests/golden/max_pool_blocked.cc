@@ -1,15 +1,24 @@
 #include "gopt_math.h"
+#include "gopt_transpose.h"
 #include "kernels.h"
 
 void gopt_kernel_1(const float* __restrict in0, float* __restrict out) {
   {
     for (int64_t i0 = 0; i0 < 2; i0++) {
-      for (int64_t i1 = 0; i1 < 16; i1++) {
+      for (int64_t row = 0; row < 784; row += 64) {
+        for (int64_t column = 0; column < 16; column += 64) {
+          const int64_t row_end = gopt_min<int64_t>(row + 64, 784);
+          const int64_t column_end = gopt_min<int64_t>(column + 64, 16);
+          float in1[4096];
+          gopt_runtime::transpose(in0 + 12544 * i0 + 16 * row + column, 16, in1, 64, row_end - row, column_end - column);
+          for (int64_t c = column; c < column_end; c++) {
 #pragma omp simd
-        for (int64_t i2 = 0; i2 < 784; i2++) {
-          const float v3 = in0[12544 * i0 + 16 * i2 + i1];
-          const float v4 = gopt_exp(v3);
-          out[12544 * i0 + 784 * i1 + i2] = v4;
+            for (int64_t r = row; r < row_end; r++) {
+              const float v1 = in1[64 * c + r - 64 * column - row];
+              const float v2 = gopt_exp(v1);
+              out[12544 * i0 + 784 * c + r] = v2;
+            }
+          }
         }
       }
     }
@@ -17,6 +26,7 @@ void gopt_kernel_1(const float* __restrict in0, float* __restrict out) {
 }
 
 #include "gopt_math.h"
+#include "gopt_transpose.h"
 #include "kernels.h"
 
 void gopt_kernel_0(const float* __restrict in0, float* __restrict out) {

@@ -215,13 +215,55 @@ bool has_part(const Plan& plan, const std::string& part) {
   if (part == "fusion:epilogues") return any_kernel([](const Kernel& k) { return !k.epilogues.empty(); });
   if (part == "fusion:inlining")
     return any_kernel([](const Kernel& k) { return k.kind == KernelKind::Generated && k.nodes.size() > 1; });
+  if (part == "fusion:pieces")
+    return any_kernel([](const Kernel& k) {
+      const auto joins = [](const NodePtr& node) { return node->is(OpKind::Concat); };
+      return k.nodes.size() > 1 && std::any_of(k.nodes.begin(), k.nodes.end(), joins);
+    });
   return any_kernel([&](const Kernel& k) { return "kernel:" + k.implementation == part; });
+}
+
+// Convolutions of plain images take long, so that these lie in the layout that is left.
+class DearPlainImages : public KernelCosts {
+ public:
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    const bool is_plain = std::any_of(kernel.output_buffers.begin(), kernel.output_buffers.end(),
+                                      [&](BufferId id) { return plan.buffer(id).layout.is_plain(); });
+    return kernel.kind == KernelKind::Convolution && is_plain ? 100 : 1;
+  }
+};
+
+// Kernels that copy rows of images of so many channels, joined and cut between convolutions.
+long copies_of_rows(int64_t images, int64_t channels, const std::string& without) {
+  const std::string n = std::to_string(images), c = std::to_string(channels);
+  const Graph graph = graph_with_weights(
+      "input x : f32[" + n + ",32,8,8]\ninput w : f32[" + c + ",32,3,3]\ninput w2 : f32[" + c +
+          ",32,3,3]\ninput w3 : f32[" + c + "," + c +
+          ",3,3]\na = Conv(x, w) {pads=[1,1,1,1]}\nb = Conv(x, w2) {pads=[1,1,1,1]}\nd = Concat(a, b) {axis=2}\n"
+          "e = Conv(d, w3)\nf = Slice(e) {axes=[2], starts=[2], ends=[9]}\ng = Conv(f, w3)\noutput y = g",
+      [value = 0.0]() mutable { return value += 0.01; });
+  Target target;
+  target.without = {without};
+  DearPlainImages costs;
+  const auto plan = make_plan(graph, target, costs);
+  EXPECT_TRUE(plan.ok()) << plan.error().message;
+  if (!plan.ok()) return -1;
+  return std::count_if(plan->kernels.begin(), plan->kernels.end(),
+                       [](const Kernel& k) { return k.kind == KernelKind::Generated; });
+}
+
+// Rows of one image lie together where channels are last, and where there is one block of them.
+TEST(Plan, RowsOfAnImageAreJoinedAndCutInPlace) {
+  EXPECT_EQ(copies_of_rows(1, 32, "layout:blocked"), 0);
+  EXPECT_EQ(copies_of_rows(2, 32, "layout:blocked"), 2);
+  EXPECT_EQ(copies_of_rows(1, 16, "layout:channels-last"), 0);
+  EXPECT_EQ(copies_of_rows(1, 32, "layout:channels-last"), 2);
 }
 
 TEST(Plan, GoesWithoutWhatIsSwitchedOff) {
   const Graph graph = graph_with_weights(
       "input x : f32[1,64,32,32]\ninput w : f32[64,64,3,3]\na = Conv(x, w) {pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(b, "
-      "w) {pads=[1,1,1,1]}\nd = Exp(c)\ne = Neg(d)\noutput y = e");
+      "w) {pads=[1,1,1,1]}\nd = Exp(c)\ne = Neg(d)\nf = Concat(d, e) {axis=2}\noutput y = f");
   auto costs = analytic_kernel_costs({});
   const auto all_on = make_plan(graph, {}, *costs);
   ASSERT_TRUE(all_on.ok()) << all_on.error().message;
