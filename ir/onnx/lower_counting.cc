@@ -10,12 +10,14 @@ namespace {
 // The place of the extreme element along the axis: the first (or last) of those at which it stands. Said by "not less",
 // which every opset has, and which holds somewhere whatever is no number.
 Value extreme_place(Lowering& l, const Value& x, int64_t axis, OpKind kind, bool last) {
-  const int64_t count = extent_of(x, axis);
+  constexpr int64_t kBeyond = int64_t{1} << 40;  // any extent
+  const Index& count = open_extent_of(x, axis);
   const bool always_reduced = is_floating(type_of(x)) || size_bytes(type_of(x)) >= 4;
-  Lowering::require(count > 0 && l.opset() >= (always_reduced ? 9 : 12));
+  Lowering::require(count != Index(0) && l.opset() >= (always_reduced ? 9 : 12));
   const Value extreme = l.reduce(kind, x, {axis});
   const Value places = l.range(count, axis, rank_of(x));
-  const Value elsewhere = l.scalar(ElementType::Int64, last ? -1 : static_cast<double>(count));
+  const Value elsewhere =
+      l.scalar(ElementType::Int64, last ? -1 : static_cast<double>(count.as_constant().value_or(kBeyond)));
   const Values sides = kind == OpKind::ReduceMax ? Values{x, extreme} : Values{extreme, x};
   const Value here = l.where(l.op(OpKind::Less, sides), elsewhere, places);
   return l.reduce(last ? OpKind::ReduceMax : OpKind::ReduceMin, here, {axis});
@@ -38,7 +40,7 @@ Values lower_hardmax(Lowering& l) {
   const Value y = flat ? l.op(OpKind::Flatten, {x}, {{"axis", Index(l.axis(l.integer("axis", 1), rank_of(x)))}}) : x;
   const int64_t axis = flat ? 1 : l.axis(l.integer("axis", -1), rank_of(x));
   const Value place = extreme_place(l, y, axis, OpKind::ReduceMax, false);
-  const Value places = l.range(extent_of(y, axis), axis, rank_of(y));
+  const Value places = l.range(open_extent_of(y, axis), axis, rank_of(y));
   return {l.reshape(l.cast(l.op(OpKind::Equal, {places, place}), type_of(x)), shape_of(x))};
 }
 
@@ -76,14 +78,27 @@ Values lower_non_zero(Lowering& l) {
                                          {static_cast<int64_t>(rank), static_cast<int64_t>(places[0].size())}, all))};
 }
 
+// Of an open extent, each by itself: over those of all elements that count for it.
+Value cumulated_apart(Lowering& l, OpKind kind, const Value& x, int64_t axis, bool reverse, bool exclusive) {
+  const Index& count = open_extent_of(x, axis);
+  Shape shape(rank_of(x) + 1, Index(1));  // results along `axis`, elements along the next one
+  shape[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis) + 1] = count;
+  const Value triangle = l.triangle(count, !exclusive ? 0 : reverse ? 1 : -1, reverse);
+  const Value counts = l.reshape(l.cast(triangle, ElementType::Bool), shape);
+  const Value each = l.where(counts, l.unsqueeze(x, axis), l.scalar(type_of(x), kind == OpKind::Mul ? 1 : 0));
+  return l.reduce(kind == OpKind::Mul ? OpKind::ReduceProd : OpKind::ReduceSum, each, {Index(axis + 1)}, false);
+}
+
 // Sums or products over 1, 2, 4, ... elements: as many steps as the extent has digits.
 Values cumulated(Lowering& l, OpKind kind) {
   const Value x = l.input(0);
   const std::vector<int64_t> axes = l.numbers(1);
   Lowering::require(axes.size() == 1 && rank_of(x) > 0);
-  const int64_t axis = l.axis(axes[0], rank_of(x)), count = extent_of(x, axis);
+  const int64_t axis = l.axis(axes[0], rank_of(x));
   const auto at = static_cast<size_t>(axis);
-  const bool reverse = l.integer("reverse", 0) != 0;
+  const bool reverse = l.integer("reverse", 0) != 0, exclusive = l.integer("exclusive", 0) != 0;
+  if (!open_extent_of(x, axis).is_constant()) return {cumulated_apart(l, kind, x, axis, reverse, exclusive)};
+  const int64_t count = extent_of(x, axis);
   // The tensor moved by `distance` along the axis; what comes in changes nothing.
   const auto moved = [&](const Value& v, int64_t distance) {
     std::vector<Index> pads(2 * rank_of(x), Index(0));
@@ -91,18 +106,30 @@ Values cumulated(Lowering& l, OpKind kind) {
     const Value kept = reverse ? l.slice(v, axis, distance, count) : l.slice(v, axis, 0, count - distance);
     return l.op(OpKind::Pad, {kept}, {{"pads", pads}, {"value", kind == OpKind::Mul ? 1.0 : 0.0}});
   };
-  Value sum = l.integer("exclusive", 0) != 0 && count > 0 ? moved(x, 1) : x;
+  Value sum = exclusive && count > 0 ? moved(x, 1) : x;
   for (int64_t distance = 1; distance < count; distance *= 2) sum = l.op(kind, {sum, moved(sum, distance)});
   return {sum};
 }
 Values lower_cum_sum(Lowering& l) { return cumulated(l, OpKind::Add); }
 Values lower_cum_prod(Lowering& l) { return cumulated(l, OpKind::Mul); }
 
+// Of integers that open extents say; where they are numbers it has a row.
+Values lower_range(Lowering& l) {
+  const Value start = l.input(0);
+  const std::vector<Index> first = l.indexes(0), limit = l.indexes(1);
+  const std::vector<int64_t> steps = l.numbers(2);
+  Lowering::require(first.size() == 1 && limit.size() == 1 && steps.size() == 1 && steps[0] != 0);
+  const int64_t step = steps[0], length = std::abs(step);
+  const Index distance = step > 0 ? limit[0] - first[0] : first[0] - limit[0];
+  const Value places = l.range(floor_div(distance + Index(length - 1), Index(length)), 0, 1, type_of(start));
+  return {l.add(l.mul(places, l.scalar(type_of(start), static_cast<double>(step))), start)};
+}
+
 Values lower_eye_like(Lowering& l) {
   const Value x = l.input(0);
   Lowering::require(rank_of(x) == 2);
   const auto type = static_cast<ElementType>(l.integer("dtype", static_cast<int64_t>(type_of(x))));
-  const Value rows = l.range(extent_of(x, 0), 0, 2), columns = l.range(extent_of(x, 1), 1, 2);
+  const Value rows = l.range(open_extent_of(x, 0), 0, 2), columns = l.range(open_extent_of(x, 1), 1, 2);
   const Value diagonal = l.add(rows, l.scalar(ElementType::Int64, static_cast<double>(l.integer("k", 0))));
   return {l.cast(l.op(OpKind::Equal, {diagonal, columns}), type)};
 }
@@ -115,7 +142,7 @@ Values lower_reverse_sequence(Lowering& l) {
   Lowering::require(batch != time);
   Shape shape(rank_of(x), Index(1));
   shape[static_cast<size_t>(batch)] = shape_of(x)[static_cast<size_t>(batch)];
-  const Value length = l.reshape(lengths, shape), places = l.range(extent_of(x, time), time, rank_of(x));
+  const Value length = l.reshape(lengths, shape), places = l.range(open_extent_of(x, time), time, rank_of(x));
   const Value reversed = l.sub(l.sub(length, l.scalar(ElementType::Int64, 1)), places);
   const Value place = l.where(l.op(OpKind::Less, {places, length}), reversed, places);
   return {l.elements_at(x, l.expand(place, shape_of(x)), time)};
@@ -196,6 +223,7 @@ constexpr LoweredOperator kCounting[] = {{"ArgMax", lower_arg_max},
                                          {"OneHot", lower_one_hot},
                                          {"CumSum", lower_cum_sum},
                                          {"CumProd", lower_cum_prod},
+                                         {"Range", lower_range},
                                          {"EyeLike", lower_eye_like},
                                          {"ReverseSequence", lower_reverse_sequence},
                                          {"IsInf", lower_is_inf},

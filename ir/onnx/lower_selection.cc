@@ -12,7 +12,7 @@ namespace {
 // ---- TopK ----
 
 // Elements among which ranks are counted, each against each; longer axes are cut into blocks of this many.
-constexpr int64_t kRankedTogether = 2048, kMostComparisons = int64_t{1} << 31;
+constexpr int64_t kRankedTogether = 2048, kMostComparisons = int64_t{1} << 31, kMostElements = (int64_t{1} << 24) - 1;
 
 struct Selection {
   Value values, places;
@@ -21,7 +21,7 @@ struct Selection {
 // Each element's rank is the number of those before it in the order wanted; the first of equal ones comes first.
 Selection ranked(Lowering& l, const Value& x, int64_t axis, int64_t k, bool largest) {
   const size_t rank = rank_of(x);
-  const int64_t n = extent_of(x, axis);
+  const Index& n = open_extent_of(x, axis);
   const Value rows = l.unsqueeze(x, axis + 1), columns = l.unsqueeze(x, axis);  // [.., n, 1, ..] and [.., 1, n, ..]
   const auto less = [&](const Value& a, const Value& b) {
     return l.op(OpKind::Less, largest ? Values{b, a} : Values{a, b});
@@ -30,7 +30,10 @@ Selection ranked(Lowering& l, const Value& x, int64_t axis, int64_t k, bool larg
   const Value comes_before =
       l.op(OpKind::Or, {less(columns, rows), l.op(OpKind::And, {l.op(OpKind::Not, {less(rows, columns)}), earlier})});
   const Value ranks = l.reduce(OpKind::ReduceSum, l.cast(comes_before, ElementType::Int64), {Index(axis + 1)}, false);
-  const Value here = l.op(OpKind::Equal, {l.unsqueeze(ranks, axis), l.range(k, axis, rank + 1)});  // [.., k, n, ..]
+  // Of an open extent the slice requires that there are as many.
+  const Value wanted =
+      n.is_constant() ? l.range(k, axis, rank + 1) : l.slice(l.range(n, axis, rank + 1), axis, Index(0), Index(k));
+  const Value here = l.op(OpKind::Equal, {l.unsqueeze(ranks, axis), wanted});  // [.., k, n, ..]
   const Value candidates = l.range(n, axis + 1, rank + 1), zero = l.scalar(ElementType::Int64, 0);
   const Value places = l.reduce(OpKind::ReduceSum, l.where(here, candidates, zero), {Index(axis + 1)}, false);
   return {l.elements_at(x, places, axis), places};
@@ -47,10 +50,11 @@ Value last_of_all(Lowering& l, const Value& x, bool largest) {
 
 // Of each block the first k, and of all these the first k: the order among equal ones is that of blocks.
 Selection selected(Lowering& l, const Value& x, int64_t axis, int64_t k, bool largest) {
+  if (!open_extent_of(x, axis).is_constant()) return ranked(l, x, axis, k, largest);
   const int64_t n = extent_of(x, axis), block = std::max(kRankedTogether, 2 * k);
   int64_t others = 1;
   for (size_t a = 0; a < rank_of(x); a++)
-    if (static_cast<int64_t>(a) != axis) others *= extent_of(x, static_cast<int64_t>(a));
+    if (static_cast<int64_t>(a) != axis) others *= open_extent_of(x, static_cast<int64_t>(a)).as_constant().value_or(1);
   Lowering::require(others * n <= kMostComparisons / block);
   if (n <= block) return ranked(l, x, axis, k, largest);
   const int64_t blocks = (n + block - 1) / block;
@@ -76,9 +80,10 @@ Selection selected(Lowering& l, const Value& x, int64_t axis, int64_t k, bool la
 Values lower_top_k(Lowering& l) {
   const Value x = l.input(0);
   Lowering::require(rank_of(x) > 0);
-  const int64_t axis = l.axis(l.integer("axis", -1), rank_of(x)), n = extent_of(x, axis);
+  const int64_t axis = l.axis(l.integer("axis", -1), rank_of(x)),
+                n = open_extent_of(x, axis).as_constant().value_or(kMostElements);
   const int64_t k = l.opset() < 10 ? l.integer("k", 0) : l.numbers(1).at(0);
-  Lowering::require(k >= 0 && k <= n && n > 0 && n < (int64_t{1} << 24));
+  Lowering::require(k >= 0 && k <= n && n > 0 && n <= kMostElements);
   const Selection all = selected(l, x, axis, k, l.integer("largest", 1) != 0);
   return {all.values, all.places};
 }

@@ -13,9 +13,12 @@ const Shape& shape_of(const Value& x) {
 }
 ElementType type_of(const Value& x) { return x.type().element; }
 size_t rank_of(const Value& x) { return shape_of(x).size(); }
-int64_t extent_of(const Value& x, int64_t axis) {
+const Index& open_extent_of(const Value& x, int64_t axis) {
   Lowering::require(axis >= 0 && axis < static_cast<int64_t>(rank_of(x)));
-  const Index& extent = shape_of(x)[static_cast<size_t>(axis)];
+  return shape_of(x)[static_cast<size_t>(axis)];
+}
+int64_t extent_of(const Value& x, int64_t axis) {
+  const Index& extent = open_extent_of(x, axis);
   Lowering::require(extent.is_constant());
   return extent.constant();
 }
@@ -25,13 +28,16 @@ Value Lowering::input(size_t i) const {
   require(value && is_computable(value.type().element) && value.type().shape.has_value());
   return value;
 }
+std::vector<Index> Lowering::indexes(size_t i) const {
+  const auto known = known_integers(state_, input(i));
+  require(known.has_value());
+  return *known;
+}
 std::vector<int64_t> Lowering::numbers(size_t i) const {
   const Value value = input(i);
   if (value.node->is(OpKind::Constant)) return value.node->tensor.to_ints();
-  const auto known = known_integers(state_, value);
-  require(known.has_value());
   std::vector<int64_t> numbers;
-  for (const Index& entry : *known) {
+  for (const Index& entry : indexes(i)) {
     require(entry.is_constant());
     numbers.push_back(entry.constant());
   }
@@ -157,11 +163,21 @@ Value Lowering::along(const std::vector<double>& values, int64_t axis, size_t ra
   if (is_floating(type)) return constant(Tensor::from_values(type, dims, values));
   return constant(Tensor::from_values(type, dims, std::vector<int64_t>(values.begin(), values.end())));
 }
-Value Lowering::range(int64_t count, int64_t axis, size_t rank, ElementType type) {
-  require(count >= 0 && count < (int64_t{1} << 24));
+Value Lowering::range(const Index& count, int64_t axis, size_t rank, ElementType type) {
+  if (!count.is_constant()) {
+    Shape shape(rank, Index(1));
+    shape[static_cast<size_t>(axis)] = count;
+    return cast(reshape(reduce(OpKind::ReduceSum, triangle(count, -1, false), {Index(1)}, false), shape), type);
+  }
+  require(count.constant() >= 0 && count.constant() < (int64_t{1} << 24));
   std::vector<double> values;
-  for (int64_t i = 0; i < count; i++) values.push_back(static_cast<double>(i));
+  for (int64_t i = 0; i < count.constant(); i++) values.push_back(static_cast<double>(i));
   return along(values, axis, rank, type);
+}
+Value Lowering::triangle(const Index& count, int64_t k, bool upper) {
+  const Value ones = op(OpKind::ConstantOfShape, {},
+                        {{"shape", std::vector<Index>{count, count}}, {"value", Tensor::vector_i64({1})}});
+  return op(OpKind::Trilu, {ones}, {{"k", Index(k)}, {"upper", Index(upper ? 1 : 0)}});
 }
 
 Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {

@@ -19,6 +19,7 @@ class Lowering {
   int output_count() const { return view_.node.output_size(); }
   Value input(size_t i) const;                   // of a computable type and known rank
   std::vector<int64_t> numbers(size_t i) const;  // elements of an integer input that is known
+  std::vector<Index> indexes(size_t i) const;    // of one that may be of open extents, too
   std::vector<double> reals(size_t i) const;     // elements of an input that is a constant
 
   bool has_attribute(const std::string& name) const { return find(name) != nullptr; }
@@ -60,8 +61,11 @@ class Lowering {
   Value reduce(OpKind kind, const Value& x, const std::vector<Index>& axes, bool keep = true);
   // Elements of x at `places` along the axis, which are of x's other extents and not below zero.
   Value elements_at(const Value& x, const Value& places, int64_t axis);
-  // 0, 1, ..., count - 1 along `axis` of a tensor of `rank` axes, the others of extent 1.
-  Value range(int64_t count, int64_t axis, size_t rank, ElementType type = ElementType::Int64);
+  // 0, 1, ..., count - 1 along `axis` of a tensor of `rank` axes, the others of extent 1. Of a count that is open each
+  // is counted by those before it, from opset 14 on.
+  Value range(const Index& count, int64_t axis, size_t rank, ElementType type = ElementType::Int64);
+  // Of `count` by `count` integers 1 on and below the diagonal number k, or (upper) on and above it, 0 elsewhere.
+  Value triangle(const Index& count, int64_t k, bool upper);
   // Numbers along `axis` of a tensor of `rank` axes, the others of extent 1.
   Value along(const std::vector<double>& values, int64_t axis, size_t rank, ElementType type);
 
@@ -81,7 +85,8 @@ class Lowering {
 const Shape& shape_of(const Value& x);
 ElementType type_of(const Value& x);
 size_t rank_of(const Value& x);
-int64_t extent_of(const Value& x, int64_t axis);  // throws where it is symbolic, or x has no such axis
+const Index& open_extent_of(const Value& x, int64_t axis);  // throws where x has no such axis
+int64_t extent_of(const Value& x, int64_t axis);            // throws where it is symbolic, too
 
 // By operator: its outputs, in order; a null value for one that nobody reads.
 using LowerFunction = Values (*)(Lowering&);

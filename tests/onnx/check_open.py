@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Operators over open extents as emitted code for any size, at several sizes against ONNX Runtime.
+
+usage: check_open.py GOPT      exit status 1 where one differs or has no code, 77 where onnxruntime is not installed
+"""
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+except ImportError:
+    sys.exit(77)
+from onnx import TensorProto as T
+from onnx import helper as h
+from onnx import numpy_helper as nh
+
+GOPT = sys.argv[1]
+ort.set_default_logger_severity(4)
+rng = np.random.default_rng(3)
+nodes, outputs, constants = [], [], []
+
+
+def node(op, inputs, kind=None, **attributes):
+    """A node, and what it gives as an output of the model where a type is given; the name of that."""
+    name = f"v{len(nodes)}_{op}"
+    nodes.append(h.make_node(op, inputs, [name], name=name, **attributes))
+    if kind is not None:
+        outputs.append(h.make_tensor_value_info(name, kind, None))
+    return name
+
+
+def constant(value):
+    name = f"c{len(constants)}"
+    constants.append(nh.from_array(np.asarray(value), name))
+    return name
+
+
+# x: [n, 5, m], with numbers that are equal; ids: whole numbers [n, m]; lengths: [n].
+for keepdims in (0, 1):
+    node("ArgMax", ["x"], T.INT64, axis=-1, keepdims=keepdims)
+    node("ArgMin", ["x"], T.INT64, axis=0, keepdims=keepdims, select_last_index=keepdims)
+node("ArgMax", ["ids"], T.INT64, axis=1, select_last_index=1)
+for axis, largest, k in ((0, 1, 1), (1, 1, 3), (2, 0, 1)):
+    places = f"v{len(nodes)}_places"
+    nodes.append(h.make_node("TopK", ["x", constant(np.array([k], np.int64))], [f"v{len(nodes)}_largest", places], axis=axis, largest=largest))
+    outputs += [h.make_tensor_value_info(name, kind, None) for name, kind in ((nodes[-1].output[0], T.FLOAT), (places, T.INT64))]
+node("Hardmax", ["x"], T.FLOAT, axis=-1)
+for axis in (0, -1):
+    for exclusive in (0, 1):
+        for reverse in (0, 1):
+            node("CumSum", ["x" if axis else "ids", constant(np.int64(axis))], T.FLOAT if axis else T.INT64, exclusive=exclusive, reverse=reverse)
+# Places of a decoder's tokens: from what a cache holds on, and by what a mask counts.
+rows, columns = node("Shape", ["ids"], start=0, end=1), node("Shape", ["ids"], start=1, end=2)
+zero, one = constant(np.int64(0)), constant(np.int64(1))
+n, m = node("Squeeze", [rows]), node("Squeeze", [columns])
+places = node("Range", [zero, m, one], T.INT64)
+node("Range", [n, node("Add", [n, m]), one], T.INT64)
+node("Range", [one, node("Mul", [m, constant(np.int64(3))]), constant(np.int64(2))], T.INT64)
+node("Range", [m, constant(np.int64(-3)), constant(np.int64(-2))], T.INT64)
+node("Add", ["x", node("Cast", [places], to=T.FLOAT)], T.FLOAT)
+node("EyeLike", ["ids"], T.FLOAT, dtype=T.FLOAT, k=1)
+node("ReverseSequence", ["ids", "lengths"], T.INT64, batch_axis=0, time_axis=1)
+
+
+
+def emitted(folder, name, nodes, inputs, outputs, constants=()):
+    """The model's file and its code for any size."""
+    file, code = f"{folder}/{name}.onnx", f"{folder}/{name}"
+    graph = h.make_graph(nodes, name, inputs, outputs, constants)
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8), file)
+    made = subprocess.run([GOPT, "optimize", file, "--emit", code, "--cost", "analytic"], capture_output=True, text=True)
+    if made.returncode:
+        sys.exit(made.stderr)
+    if "code             PASSED" not in made.stdout or "to register" in made.stdout:
+        sys.exit(made.stdout)
+    return file, code
+
+
+def run(folder, code, given):
+    np.savez(folder + "/i.npz", **given)
+    return subprocess.run([GOPT, "run", code, "--inputs", folder + "/i.npz", "-o", folder + "/o.npz", "--force"], capture_output=True, text=True)
+
+
+def floats(name, *extents):
+    return h.make_tensor_value_info(name, T.FLOAT, extents)
+
+
+inputs = [floats("x", "n", 5, "m"), h.make_tensor_value_info("ids", T.INT64, ["n", "m"]), h.make_tensor_value_info("lengths", T.INT64, ["n"])]
+wrong = 0
+with tempfile.TemporaryDirectory() as folder:
+    file, code = emitted(folder, "all", nodes, inputs, outputs, constants)
+    session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+    for rows, columns in ((1, 1), (3, 7), (2, 200), (9, 33)):
+        x = np.round(rng.standard_normal((rows, 5, columns)), 1).astype(np.float32)
+        given = {"x": x, "ids": rng.integers(0, 9, (rows, columns)), "lengths": rng.integers(1, columns + 1, rows)}
+        ran = run(folder, code, given)
+        if ran.returncode:
+            sys.exit(ran.stderr)
+        got = np.load(folder + "/o.npz")
+        for output, want in zip(session.get_outputs(), session.run(None, given)):
+            own = got[output.name]
+            if own.shape != want.shape or own.dtype != want.dtype or not np.allclose(own, want, 1e-4, 1e-4):
+                wrong += 1
+                print(output.name, "differs at", rows, columns, own.shape, want.shape)
+    # More than there are is refused.
+    top = [h.make_node("TopK", ["x", "k"], ["y", "places"], name="top")]
+    _, code = emitted(folder, "few", top, [floats("x", "n")], [floats("y", 3)], [nh.from_array(np.array([3], np.int64), "k")])
+    if run(folder, code, {"x": np.zeros(3, np.float32)}).returncode:
+        sys.exit("three of three are refused")
+    few = run(folder, code, {"x": np.zeros(2, np.float32)})
+    if few.returncode != 1 or "the range 0 to 3 lies within the axis of extent n" not in few.stderr:
+        sys.exit("three of two are not refused: " + few.stderr)
+print(f"{len(outputs)} outputs, {wrong} wrong")
+sys.exit(1 if wrong else 0)
