@@ -39,7 +39,8 @@ std::string role_text(const NodePlan& plan) {
     case NodeRole::Epilogue: return "a step of a library kernel, done before the result is stored";
     case NodeRole::Inlined: return "computed inside the kernels of what uses it";
     case NodeRole::Own: return "a generated kernel ends in it";
-    case NodeRole::Unplanned: return "there is no code for it";
+    case NodeRole::Unplanned:
+      return "there is no kernel for it; emitted code may call a function of the caller's (gopt_register)";
   }
   return "";
 }
