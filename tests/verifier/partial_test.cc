@@ -124,5 +124,24 @@ TEST(Partial, ARegionOfAnotherRankIsAnError) {
   EXPECT_NE(rules.error().message.find("1 ranges"), std::string::npos) << rules.error().message;
 }
 
+// Sides that agree at every other place of each of four axes: too many boxes to look at, none worth it.
+TEST(Regions, TooManyBoxesAreNone) {
+  const auto rules = parse_rules(
+      "rule scattered\n  var x f32[a,b,c,d]\n  left\n    y = Relu(x)\n    return y\n  right\n    y = Neg(x)\n"
+      "    return y\nend\n",
+      "test");
+  ASSERT_TRUE(rules.ok()) << rules.error().message;
+  constexpr int64_t kExtent = 12;
+  verifier::RegionSample sample;
+  for (const char* name : {"a", "b", "c", "d"}) sample.sizes[symbol_atom(name)] = kExtent;
+  sample.dims.assign(4, kExtent);
+  for (int64_t flat = 0; flat < kExtent * kExtent * kExtent * kExtent; flat++) {
+    int64_t sum = 0;
+    for (int64_t rest = flat; rest > 0; rest /= kExtent) sum += rest % kExtent;
+    sample.agrees.push_back(sum % 2 == 0);
+  }
+  EXPECT_TRUE(verifier::find_boxes(rules->front(), 0, {sample}).empty());
+}
+
 }  // namespace
 }  // namespace gopt

@@ -91,11 +91,21 @@ using Cells = std::vector<Interval>;  // one interval an axis
 class BoxSearch {
  public:
   BoxSearch(std::vector<std::vector<RegionBound>> bounds, const std::vector<RegionSample>& samples)
-      : bounds_(std::move(bounds)), samples_(samples) {}
+      : bounds_(std::move(bounds)), samples_(samples) {
+    for (const RegionSample& sample : samples) {
+      places_.emplace_back();
+      for (size_t flat = 0; flat < sample.agrees.size(); flat++) {
+        const std::vector<int64_t> position = position_at(sample, flat);
+        places_.back().insert(places_.back().end(), position.begin(), position.end());
+      }
+    }
+  }
 
+  // None where there are too many to look at: sides that agree here and there, as by a stride, have no region worth it.
   std::vector<Box> run() {
     extend({});
     std::vector<Box> boxes;
+    if (looked_at_ > kMostLookedAt) return boxes;
     for (const Cells& cells : found_) {
       const bool is_largest = std::none_of(
           found_.begin(), found_.end(), [&](const Cells& other) { return &other != &cells && lies_in(cells, other); });
@@ -105,6 +115,9 @@ class BoxSearch {
   }
 
  private:
+  // Positions, a second or two; a box takes as long as so many.
+  static constexpr size_t kMostLookedAt = 100'000'000, kLooksOfBox = 64;
+
   static bool lies_in(const Cells& inner, const Cells& outer) {
     for (size_t axis = 0; axis < inner.size(); axis++)
       if (!inner[axis].within(outer[axis])) return false;
@@ -114,7 +127,9 @@ class BoxSearch {
   void extend(const Cells& cells) {
     constexpr size_t kMaxBoxes = 4096;
     const size_t axis = cells.size();
+    if (looked_at_ > kMostLookedAt) return;
     if (axis == bounds_.size()) {
+      looked_at_ += kLooksOfBox;
       if (found_.size() < kMaxBoxes && all_agree(cells)) found_.push_back(cells);
       return;
     }
@@ -133,7 +148,8 @@ class BoxSearch {
     for (size_t i = 0; i < samples_.size(); i++) {
       for (size_t flat = 0; flat < samples_[i].agrees.size(); flat++) {
         if (has_positions && samples_[i].agrees[flat]) continue;
-        const std::vector<int64_t> position = position_at(samples_[i], flat);
+        looked_at_++;
+        const int64_t* position = &places_[i][flat * cells.size()];
         bool inside = true;
         for (size_t axis = 0; axis < cells.size() && inside; axis++)
           inside = position[axis] >= bounds_[axis][cells[axis].low].values[i] &&
@@ -155,6 +171,8 @@ class BoxSearch {
   std::vector<std::vector<RegionBound>> bounds_;
   const std::vector<RegionSample>& samples_;
   std::vector<Cells> found_;
+  std::vector<std::vector<int64_t>> places_;  // by sample: its positions one after another
+  size_t looked_at_ = 0;
 };
 
 }  // namespace
