@@ -100,6 +100,10 @@ TEST_P(BadInputTest, GivesOneErrorAndWritesNothing) {
 }
 
 const Row kRows[] = {
+    {"FlagThatIsNone", [](const std::string&) {}, "optimize {}/m.onnx --frob",
+     "gopt: The following argument was not expected: --frob\nRun `gopt optimize --help`"},
+    {"ValueThatIsNone", [](const std::string&) {}, "optimize {}/m.onnx --precision half",
+     "gopt: --precision: half not in {fp32,"},
     {"GpuOfNoTimes", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --target cuda --gpu Nonesuch --cache {}/times",
      "{}/times: --gpu Nonesuch: there are no kernel times of it; the cache has none of any GPU"},

@@ -42,7 +42,11 @@ int run_parsed(const Program& program, int argc, char** argv) {
   try {
     program.app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return program.app.exit(e) == 0 ? 0 : 1;
+    if (e.get_exit_code() == 0) return program.app.exit(e);  // --help is thrown, too
+    const auto parsed = program.app.get_subcommands();
+    const std::string command = parsed.empty() ? "" : parsed[0]->get_name() + " ";
+    fmt::print(stderr, "{}: {}\nRun `{} {}--help` for what there is.\n", name, e.what(), name, command);
+    return 1;
   }
   const auto chosen = program.app.get_subcommands();
   const auto command = chosen.empty() ? program.commands.end() : program.commands.find(chosen[0]->get_name());
