@@ -113,7 +113,8 @@ class TimeBisector {
   Status time_whole() {
     GOPT_ASSIGN_OR_RETURN(RunnableModel * before, original_.code_for_target());
     GOPT_ASSIGN_OR_RETURN(RunnableModel * after, whole_->code_for_target());
-    GOPT_ASSIGN_OR_RETURN(const PairedTimes times, time_in_turns(*before, *after, options_.seed, options_.runs));
+    GOPT_ASSIGN_OR_RETURN(const PairedTimes times,
+                          time_in_turns(*before, *after, options_.seed, {.most_rounds = options_.runs}));
     out_.before_ms = times.first_ms;
     out_.after_ms = times.second_ms;
     out_.speedup = times.ratio;
@@ -162,7 +163,8 @@ class TimeBisector {
       return out;
     }
     GOPT_ASSIGN_OR_RETURN(RunnableModel * whole, whole_->code_for_target());
-    GOPT_ASSIGN_OR_RETURN(const PairedTimes times, time_in_turns(**code, *whole, options_.seed, options_.runs));
+    GOPT_ASSIGN_OR_RETURN(const PairedTimes times,
+                          time_in_turns(**code, *whole, options_.seed, {.most_rounds = options_.runs}));
     out.ms = times.first_ms;
     out.ratio = times.ratio;
     out.low = times.low;

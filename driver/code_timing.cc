@@ -66,7 +66,9 @@ std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph othe
   if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return std::nullopt;
   const auto code = graph.code_for_target(), other_code = other.code_for_target();
   if (!code.ok() || !other_code.ok()) return std::nullopt;
-  const auto times = time_in_turns(**code, **other_code, options.seed, options.runs);
+  // Seconds are the user's: a few rounds tell plans apart whose difference is worth it.
+  const TurnLimits limits{.most_rounds = options.runs, .least_rounds = std::min(5, options.runs), .enough_seconds = 3};
+  const auto times = time_in_turns(**code, **other_code, options.seed, limits);
   if (!times.ok()) return std::nullopt;
   PlanLatency latency{how, times->first_ms, times->second_ms, times->ratio};
   latency.kept_other = times->ratio >= kTimingNoise;

@@ -20,18 +20,20 @@ Result<std::vector<std::vector<double>>> take_turns(const std::vector<Turn>& tur
   return times;
 }
 
-Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed, int runs) {
+Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed,
+                                  const TurnLimits& limits) {
   GOPT_ASSIGN_OR_RETURN(const auto inputs, first.draw(seed));
-  std::vector<double> of_first, of_second, ratios;
-  for (int k = 0; k < runs; k++) {
-    const int warmup = k == 0 ? 2 : 0;
-    GOPT_ASSIGN_OR_RETURN(const auto one, first.time(inputs, warmup, 1));
-    GOPT_ASSIGN_OR_RETURN(const auto other, second.time(inputs, warmup, 1));
-    of_first.push_back(one[0]);
-    of_second.push_back(other[0]);
-    ratios.push_back(one[0] / other[0]);
-  }
-  return PairedTimes{median(of_first), median(of_second), median(ratios), quantile(ratios, 0.25),
+  const auto turn_of = [&inputs](RunnableModel& model) {
+    return [&model, &inputs, is_warm = false]() mutable -> Result<double> {
+      GOPT_ASSIGN_OR_RETURN(const auto times, model.time(inputs, is_warm ? 0 : 2, 1));
+      is_warm = true;
+      return times[0];
+    };
+  };
+  GOPT_ASSIGN_OR_RETURN(const auto times, take_turns({turn_of(first), turn_of(second)}, limits));
+  std::vector<double> ratios;
+  for (size_t round = 0; round < times[0].size(); round++) ratios.push_back(times[0][round] / times[1][round]);
+  return PairedTimes{median(times[0]), median(times[1]), median(ratios), quantile(ratios, 0.25),
                      quantile(ratios, 0.75)};
 }
 

@@ -26,9 +26,8 @@ struct PairedTimes {
   double low = 0, high = 0;            // quartiles of that
 };
 
-// `runs` rounds of a run of each on the same inputs, after two that do not count. Errors: those of drawing inputs and
-// running.
-Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed, int runs);
+// A run of each a round on the same inputs, after two that do not count. Errors: those of drawing inputs and running.
+Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed, const TurnLimits& limits);
 
 // Of two that repeat within this factor neither is faster.
 constexpr double kTimingNoise = 1.01;

@@ -41,7 +41,7 @@ TEST(TimeInTurns, RatioIsOfNeighbouringRuns) {
   // The machine is ten times slower for a while: the medians of each differ by chance, the ratio of neighbours does
   // not.
   ScriptedModel first({2, 20, 20, 2, 20}), second({1, 10, 10, 1, 10});
-  const auto times = time_in_turns(first, second, 0, 5);
+  const auto times = time_in_turns(first, second, 0, {.most_rounds = 5});
   ASSERT_TRUE(times.ok());
   EXPECT_EQ(times->ratio, 2);
   EXPECT_EQ(times->first_ms, 20);
@@ -50,7 +50,7 @@ TEST(TimeInTurns, RatioIsOfNeighbouringRuns) {
 
 TEST(TimeInTurns, AFailedRunIsAnError) {
   ScriptedModel first({1, 1, 1}), second({1, 1});
-  const auto times = time_in_turns(first, second, 0, 3);
+  const auto times = time_in_turns(first, second, 0, {.most_rounds = 3});
   ASSERT_FALSE(times.ok());
   EXPECT_EQ(times.error().message, "it has no more runs");
 }
