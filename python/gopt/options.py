@@ -22,6 +22,8 @@ class OptimizeOptions(TypedDict, total=False):
     disable: str | Sequence[str]
     allow: str | Sequence[str]
     safe: bool
+    mutate: str
+    mutate_rules: Path
     cost: str
     cost_model: str
     cache: Path
