@@ -209,7 +209,7 @@ std::optional<Activation> activation_of(const Product& product, double tolerance
     case OpKind::Clip: {
       const double least = real_or(function, "min", -INFINITY), most = real_or(function, "max", INFINITY);
       if (square == 0 && cube == 0 && is(constant * scale, 0.5) && is(slope * scale, 1.0 / 6) && least == 0 &&
-          is(most * scale, 1) && shift == 0)
+          is(most * scale, 1) && scale > 0 && shift == 0)
         return Activation{ActivationKind::HardSwish};
       return std::nullopt;
     }

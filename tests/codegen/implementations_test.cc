@@ -103,6 +103,38 @@ TEST(Implementations, AnUnknownOneIsNotPrinted) {
   }
 }
 
+// Sums that overflow: what is below zero is zero after a Relu, however far.
+TEST(Implementations, ReluOfMinusInfinityIsZero) {
+  const auto ones = [](int count) {
+    std::string text = "1";
+    for (int i = 1; i < count; i++) text += ", 1";
+    return text;
+  };
+  BatchCase product = make_case(
+      "product",
+      "input x : f32[6,4]\nconstant w1 = f32[4,20] {" + ones(80) + "}\na = MatMul(x, w1)\nb = Relu(a)\noutput y = b",
+      1);
+  BatchCase groups = make_case("groups",
+                               "input x : f32[2,24,5,5]\nconstant w1 = f32[24,4,3,3] {" + ones(24 * 4 * 9) +
+                                   "}\na = Conv(x, w1) {group=6, pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                               1);
+  for (BatchCase* c : {&product, &groups}) {
+    Tensor& x = c->inputs.at("x");
+    std::vector<double> values(static_cast<size_t>(x.count()), 3e38);
+    std::fill_n(values.begin(), values.size() / 2, -3e38);
+    x = Tensor::from_values(x.type(), x.dims(), values);
+  }
+  for (const Implementation& row : planner::implementations()) {
+    if (row.target != TargetKind::Cpu || row.name == "winograd" || row.name == "floats" || row.name == "bf16x3")
+      continue;
+    CostsForRow costs(row);
+    const std::string name = "overflow_" + std::to_string(static_cast<int>(row.kind)) + std::string(row.name);
+    EXPECT_EQ(run_batch({row.kind == KernelKind::Convolution ? groups : product}, costs, name, {TargetKind::Cpu, 1}),
+              std::vector<std::string>{})
+        << row.name;
+  }
+}
+
 // Any number of rows that it takes, columns that fill no panel, and what is done before a result is stored.
 TEST(Implementations, FewRowsAgreeWithTheInterpreter) {
   const auto rows = planner::implementations();

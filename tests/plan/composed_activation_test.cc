@@ -110,6 +110,8 @@ TEST(ComposedActivations, AreNothingElse) {
       "s = Sigmoid(x)\nm = Mul(x, s)\nr = Mul(m, x)\noutput y = r", "s = Sigmoid(x)\nr = Div(x, s)\noutput y = r",
       "s = HardSigmoid(x) {alpha=0.2, beta=0.5}\nr = Mul(x, s)\noutput y = r",
       "s = Add(x, c_three)\nt = Clip(s) {min=1.0, max=6.0}\nm = Mul(x, t)\nr = Div(m, c_six)\noutput y = r",
+      "t0 = Sub(c_three, x)\nt = Clip(t0) {min=0.0, max=-6.0}\nu = Div(t, c_six)\nm = Neg(u)\nr = Mul(x, m)\noutput y "
+      "= r",
       "k = Sub(c_one, x)\ns = Sigmoid(k)\nr = Mul(x, s)\noutput y = r",
       // Somebody else uses what lies between, or the product.
       "s = Sigmoid(x)\nr = Mul(x, s)\noutput y = r\noutput u = s",

@@ -16,7 +16,10 @@ inline void gopt_for_each(float* x, int64_t count, const F& f) {
 inline void apply_activation(const Post& post, float* x, int64_t count) {
   const float a = post.alpha, b = post.beta;
   switch (post.kind) {
-    case PostKind::Relu: return gopt_for_each(x, count, [a](float v) { return v > 0.0f ? v : a * v; });
+    case PostKind::Relu:
+      // Nothing times minus infinity is no number.
+      if (a == 0.0f) return gopt_for_each(x, count, [](float v) { return v < 0.0f ? 0.0f : v; });
+      return gopt_for_each(x, count, [a](float v) { return v > 0.0f ? v : a * v; });
     case PostKind::Clip: return gopt_for_each(x, count, [a, b](float v) { return v < a ? a : v > b ? b : v; });
     case PostKind::Logistic: return gopt_for_each(x, count, [](float v) { return 1.0f / (1.0f + gopt_exp(-v)); });
     case PostKind::Tanh: return gopt_for_each(x, count, [](float v) { return gopt_tanh(v); });
