@@ -14,7 +14,7 @@ import argparse, csv, ctypes, json, pathlib, subprocess, sys, tempfile, time
 import numpy as np
 
 LIMIT = 1e-4
-NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 6: np.int32, 7: np.int64, 9: np.bool_, 11: np.float64}
+NUMPY = {1: np.float32, 2: np.uint8, 3: np.int8, 6: np.int32, 7: np.int64, 9: np.bool_, 10: np.float16, 11: np.float64}
 
 
 class TensorInfo(ctypes.Structure):

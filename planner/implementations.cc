@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attention.h"
+#include "gopt/convolution_shape.h"
 #include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
 #include "tiles.h"
@@ -198,7 +199,7 @@ double split_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
   return direct_efficiency(plan, kernel) / 3;
 }
 
-// ---- convolutions on CUDA: two axes, plain tensors or channels last ----
+// ---- convolutions on CUDA: plain tensors or channels last ----
 
 // Channels of the image filled up to a block: for tiles.
 bool is_filled_up(const Plan& plan, const Kernel& kernel) { return image(plan, kernel).layout.is_blocked(); }
@@ -220,19 +221,10 @@ double fastest_efficiency(const Plan& plan, const Kernel& kernel) {
   return (is_half(image(plan, kernel).element) ? 0.5 : 1) * cuda_efficiency(plan, kernel);
 }
 
-// cuDNN pads both sides alike; what lies beyond the last window does not matter.
 bool has_cudnn(const Plan& plan, const Kernel& kernel) {
-  const Node& node = *kernel.nodes[0];
   if (is_filled_up(plan, kernel)) return false;
   if (is_channels_last(plan, kernel) && convolved(plan, kernel).groups > 1) return false;
-  const std::vector<int64_t> pads = ints_or(node, "pads", {0, 0, 0, 0}), strides = ints_or(node, "strides", {1, 1}),
-                             dilations = ints_or(node, "dilations", {1, 1});
-  for (size_t a = 0; a < 2; a++) {
-    const int64_t window = dilations[a] * (weights(plan, kernel).dims[2 + a] - 1) + 1;
-    const int64_t made = (image(plan, kernel).dims[2 + a] + 2 * pads[a] - window) / strides[a] + 1;
-    if (pads[a] < 0 || made != result(plan, kernel).dims[2 + a]) return false;
-  }
-  return true;
+  return convolution_shape(plan, kernel).pads_alike();
 }
 
 // A 1x1 kernel at every position: the image is its own windows.
@@ -243,10 +235,11 @@ bool is_pointwise(const Plan& plan, const Kernel& kernel) {
 
 // A product over windows, which the runtime unfolds into at most 256 MiB; with channels last those that are the image.
 bool has_unfolded(const Plan& plan, const Kernel& kernel) {
-  if (is_filled_up(plan, kernel)) return false;
-  if (is_channels_last(plan, kernel)) return convolved(plan, kernel).groups == 1 && is_pointwise(plan, kernel);
-  const std::vector<int64_t>&w = weights(plan, kernel).dims, &x = image(plan, kernel).dims,
-        &y = result(plan, kernel).dims;
+  constexpr size_t kUnfoldedAxes = 2;
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  if (is_filled_up(plan, kernel) || shape.transposed || shape.axes() != kUnfoldedAxes) return false;
+  if (is_channels_last(plan, kernel)) return shape.groups == 1 && is_pointwise(plan, kernel);
+  const std::vector<int64_t>&w = shape.weights, &x = shape.src, &y = shape.dst;
   return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
 }
 // Windows are written and read again: a byte takes the time of a dozen operations at the peak, which is another one for
@@ -271,14 +264,19 @@ bool takes_cudnn(const Plan& plan, const Kernel& kernel) {
   return has_cudnn(plan, kernel) && has_own_lines(plan, kernel);
 }
 // cuDNN's algorithms by their numbers there: implicit products, without and with indices made before, and explicit
-// ones; Winograd's in one kernel or three. Which it has for a kernel is known when it is asked.
+// ones; Winograd's in one kernel or three. Which it has for a kernel is known when it is asked. Of transposed ones the
+// first alone has sums in a fixed order.
+bool takes_forward(const Plan& plan, const Kernel& kernel) {
+  return takes_cudnn(plan, kernel) && !convolved(plan, kernel).transposed;
+}
 bool takes_explicit(const Plan& plan, const Kernel& kernel) {
-  return takes_cudnn(plan, kernel) && !is_channels_last(plan, kernel);
+  return takes_forward(plan, kernel) && !is_channels_last(plan, kernel);
 }
 bool takes_cudnn_winograd(const Plan& plan, const Kernel& kernel) {
-  const std::vector<int64_t>& window = weights(plan, kernel).dims;
-  const std::vector<int64_t> strides = ints_or(*kernel.nodes[0], "strides", {1, 1});
-  return takes_explicit(plan, kernel) && window[2] == 3 && window[3] == 3 && strides == std::vector<int64_t>{1, 1};
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  const std::vector<int64_t> window(shape.weights.begin() + 2, shape.weights.end());
+  return takes_explicit(plan, kernel) && window == std::vector<int64_t>{3, 3} &&
+         shape.strides == std::vector<int64_t>{1, 1};
 }
 // Positions in longer lines are rows of a matrix in longer lines, where the library does all that follows.
 bool takes_unfolded(const Plan& plan, const Kernel& kernel) {
@@ -318,7 +316,7 @@ constexpr Implementation kImplementations[] = {
     {"bf16x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_split_product, split_product_efficiency},
     {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, fastest_efficiency, true},
     {"cudnn:1", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
-    {"cudnn:0", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
+    {"cudnn:0", KernelKind::Convolution, TargetKind::Cuda, takes_forward, cudnn_efficiency},
     {"cudnn:2", KernelKind::Convolution, TargetKind::Cuda, takes_explicit, cudnn_efficiency},
     {"cudnn:6", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn_winograd, cudnn_efficiency},
     {"cudnn:7", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn_winograd, cudnn_efficiency},

@@ -209,8 +209,9 @@ class KernelBuilder {
   bool fills_positions(uint32_t id, const ValueCover& image) const {
     const Target& target = plan_.target;
     const bool is_last = cover_.values[cover_.nodes[id].first_value].layout.is_channels_last();
-    return target.kind == TargetKind::Cuda && is_last && image.dims.size() == 4 && image.dims[1] == kFewChannels - 1 &&
-           int_or(cover_.node(id), "group", 1) == 1 && !target.without.contains("kernel:tiles");
+    return target.kind == TargetKind::Cuda && is_last && image.dims[1] == kFewChannels - 1 &&
+           cover_.node(id).is(OpKind::Conv) && int_or(cover_.node(id), "group", 1) == 1 &&
+           !target.without.contains("kernel:tiles");
   }
 
   // A convolution on CUDA reads its weights in the order of its images; those on the CPU take theirs as they are and

@@ -34,14 +34,14 @@ class LibraryChooser {
     return is_library_type(cover_.of(value).element, cover_.options.target.kind);
   }
 
-  // One to three axes, transposed or not, on the CPU; two axes by constant weights elsewhere.
+  // One to three axes; by constant weights, but on the CPU.
   bool is_convolution(uint32_t id) const {
     const Node& node = cover_.node(id);
     const bool cpu = cover_.options.target.kind == TargetKind::Cpu;
-    if (!(node.is(OpKind::Conv) || (cpu && node.is(OpKind::ConvTranspose)))) return false;
+    if (!node.is(OpKind::Conv) && !node.is(OpKind::ConvTranspose)) return false;
     if (!has_library_type(node.inputs[0]) || !has_number_attributes(node) || !has_own_pads(node)) return false;
     const size_t rank = cover_.of(node.inputs[0]).dims.size();
-    if (rank != 4 && !(cpu && (rank == 3 || rank == 5))) return false;
+    if (rank < 3 || rank > 5) return false;
     if ((!cpu && !is_weight(node.inputs[1])) || is_weight(node.inputs[0])) return false;
     if (cover_.of(node.inputs[0]).is_empty() || cover_.of(node.inputs[1]).is_empty() ||
         cover_.values[cover_.nodes[id].first_value].is_empty())

@@ -184,7 +184,7 @@ void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>
 
 bool convolves_by_tiles(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &y = plan.buffer(kernel.output_buffers[0]);
-  if (!kernel.nodes[0]->is(OpKind::Conv) || x.dims.size() != 4) return false;
+  if (!kernel.nodes[0]->is(OpKind::Conv)) return false;
   // A channel of its own fills no tile.
   const int64_t groups = int_or(*kernel.nodes[0], "group", 1);
   const bool is_depthwise = groups > 1 && (groups == x.dims[1] || groups == y.dims[1]);

@@ -10,7 +10,7 @@
 
 namespace gopt::planner {
 
-// Whether there are tiles for a convolution: of two axes, channels last, several channels in a group.
+// Whether there are tiles for a convolution: not transposed, channels last, several channels in a group.
 bool convolves_by_tiles(const Plan& plan, const Kernel& kernel);
 
 // One for each shape of a tile and each number of blocks that share its depth, for convolutions and for products.

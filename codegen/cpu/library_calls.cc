@@ -6,6 +6,7 @@
 #include "../buffers.h"
 #include "../sizes.h"
 #include "emit_cpu.h"
+#include "gopt/convolution_shape.h"
 
 namespace gopt::codegen {
 namespace {
@@ -163,30 +164,6 @@ class CallPrinter {
     }
   }
 
-  // ConvTranspose may say them by its result.
-  std::vector<int64_t> pads_before() const {
-    const std::vector<int64_t>&x = buffer(kernel_.input_buffers[0]).dims, &w = buffer(kernel_.input_buffers[1]).dims,
-          &y = buffer(kernel_.output_buffers[0]).dims;
-    const size_t axes = x.size() - 2;
-    std::vector<int64_t> pads = ints_or(node_, "pads", std::vector<int64_t>(2 * axes, 0));
-    pads.resize(axes);
-    const auto it = node_.attributes.find("auto_pad");
-    const std::string automatic = it == node_.attributes.end() ? "NOTSET" : std::get<std::string>(it->second);
-    if (!node_.is(OpKind::ConvTranspose) || (automatic == "NOTSET" && !node_.attributes.contains("output_shape")))
-      return pads;
-    const std::vector<int64_t> ones(axes, 1), strides = ints_or(node_, "strides", ones),
-                                              dilations = ints_or(node_, "dilations", ones),
-                                              extra = ints_or(node_, "output_padding", std::vector<int64_t>(axes, 0));
-    for (size_t d = 0; d < axes; d++) {
-      const int64_t full = strides[d] * (x[2 + d] - 1) + extra[d] + (w[2 + d] - 1) * dilations[d] + 1;
-      const int64_t total = std::max<int64_t>(0, full - y[2 + d]);
-      pads[d] = automatic == "VALID" && !node_.attributes.contains("output_shape") ? 0
-                : automatic == "SAME_UPPER"                                        ? total / 2
-                                                                                   : total - total / 2;
-    }
-    return pads;
-  }
-
   std::string elements_text() const {
     std::string text;
     if (is_half(buffer(kernel_.input_buffers[0]).element)) text += "  d.operands = Element::BFloat16;\n";
@@ -202,8 +179,8 @@ class CallPrinter {
     const std::vector<int64_t> ones(x.dims.size() - 2, 1);
     text += "  d.groups = " + std::to_string(int_or(node_, "group", 1)) + ";\n";
     text += "  d.strides = " + list(ints_or(node_, "strides", ones)) +
-            ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) + ";\n  d.pads = " + list(pads_before()) +
-            ";\n";
+            ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) +
+            ";\n  d.pads = " + list(pads_before(plan_, kernel_)) + ";\n";
     if (node_.is(OpKind::ConvTranspose)) text += "  d.transposed = true;\n";
     if (locate(plan_, kernel_.input_buffers[1]).place != BufferPlace::Weight) text += "  d.constant_weights = false;\n";
     text += "  d.src_order = " + order(x.layout) + ";\n  d.dst_order = " + order(y.layout) + ";\n";

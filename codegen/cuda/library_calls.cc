@@ -5,6 +5,7 @@
 
 #include "../attributes.h"
 #include "../buffers.h"
+#include "gopt/convolution_shape.h"
 #include "gopt/tile.h"
 
 namespace gopt::codegen {
@@ -75,27 +76,16 @@ std::string line_text(const Plan& plan, const std::string& of, BufferId id) {
   return line > 0 ? "  d." + of + "_line = " + std::to_string(line) + ";\n" : "";
 }
 
-// With what fills a block of few channels up: zeros.
-std::vector<int64_t> stored_dims(const Buffer& buffer) {
-  std::vector<int64_t> dims = buffer.dims;
-  if (buffer.layout.is_blocked()) dims[1] = buffer.layout.lanes();
-  return dims;
-}
-
 std::string convolution_text(const Plan& plan, const Kernel& kernel) {
-  const Node& node = *kernel.nodes[0];
-  auto dims = [&](BufferId id) { return list(plan.buffer(id).dims); };
-  std::string text = "  Convolution d;\n  d.src = " + list(stored_dims(plan.buffer(kernel.input_buffers[0]))) +
-                     ";\n  d.weights = " + list(stored_dims(plan.buffer(kernel.input_buffers[1]))) +
-                     ";\n  d.dst = " + dims(kernel.output_buffers[0]) +
-                     ";\n  d.groups = " + std::to_string(int_or(node, "group", 1)) + ";\n";
-  const std::vector<int64_t> strides = ints_or(node, "strides", {1, 1}), dilations = ints_or(node, "dilations", {1, 1}),
-                             pads = ints_or(node, "pads", {0, 0, 0, 0});
-  for (size_t a = 0; a < 2; a++) {
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  std::string text = "  Convolution d;\n  d.src = " + list(shape.src) + ";\n  d.weights = " + list(shape.weights) +
+                     ";\n  d.dst = " + list(shape.dst) + ";\n  d.groups = " + std::to_string(shape.groups) + ";\n";
+  for (size_t a = 0; a < shape.axes(); a++) {
     const std::string at = "[" + std::to_string(a) + "] = ";
-    text += "  d.strides" + at + std::to_string(strides[a]) + ", d.dilations" + at + std::to_string(dilations[a]) +
-            ", d.pads" + at + std::to_string(pads[a]) + ";\n";
+    text += "  d.strides" + at + std::to_string(shape.strides[a]) + ", d.dilations" + at +
+            std::to_string(shape.dilations[a]) + ", d.pads" + at + std::to_string(shape.pads[a]) + ";\n";
   }
+  if (shape.transposed) text += "  d.transposed = true;\n";
   if (plan.buffer(kernel.output_buffers[0]).layout.is_channels_last()) text += "  d.channels_last = true;\n";
   text += line_text(plan, "src", kernel.input_buffers[0]) + line_text(plan, "dst", kernel.output_buffers[0]);
   for (const Epilogue& e : kernel.epilogues)
@@ -187,18 +177,18 @@ int64_t joined_of(const Plan& plan, const Kernel& kernel, const Tile& tile) {
 // What of a convolution, or of a product, is copied at once.
 const char* copies_text(const Plan& plan, const Kernel& kernel, const Tile& tile) {
   const Buffer &left = plan.buffer(kernel.input_buffers[0]), &right = plan.buffer(kernel.input_buffers[1]);
-  const std::vector<int64_t> left_dims = stored_dims(left), right_dims = stored_dims(right);
   const bool is_convolution = kernel.kind == KernelKind::Convolution;
-  const int64_t groups = is_convolution ? int_or(*kernel.nodes[0], "group", 1) : 1;
-  const int64_t line_of_left = is_convolution ? left_dims[1] : left_dims.back();
+  const ConvolutionShape shape = is_convolution ? convolution_shape(plan, kernel) : ConvolutionShape{};
+  const int64_t groups = shape.groups;
+  const int64_t line_of_left = is_convolution ? shape.src[1] : left.dims.back();
   const int64_t channels = is_convolution ? line_of_left / groups * joined_of(plan, kernel, tile) : line_of_left;
-  const int64_t line = is_convolution ? element_count(std::span(right_dims).subspan(1)) : right_dims.back();
+  const int64_t line = is_convolution ? element_count(std::span(shape.weights).subspan(1)) : right.dims.back();
   // Those of a group are copied in smaller pieces, down to four bytes.
   constexpr int64_t kLeastPiece = 4;
   const auto size = static_cast<int64_t>(size_bytes(right.element));
-  const bool has_pieces = groups > 1
-                              ? right_dims[1] * size % kLeastPiece == 0 && has_chunks(plan, kernel.input_buffers[1], {})
-                              : has_chunks(plan, kernel.input_buffers[1], {line});
+  const bool has_pieces =
+      groups > 1 ? shape.weights[1] * size % kLeastPiece == 0 && has_chunks(plan, kernel.input_buffers[1], {})
+                 : has_chunks(plan, kernel.input_buffers[1], {line});
   if (has_pieces && has_chunks(plan, kernel.input_buffers[0], {channels, line_of_left, left.layout.line()}))
     return "Copies::Chunks";
   return left.layout.is_blocked() && is_half(left.element) ? "Copies::Positions" : "Copies::Elements";
@@ -210,8 +200,10 @@ std::string tile_text(const Plan& plan, const Kernel& kernel, const Tile& tile) 
   const bool by_columns = is_convolution || (is_gemm && int_or(*kernel.nodes[0], "transB", 0) != 0);
   const bool is_grouped = is_convolution && int_or(*kernel.nodes[0], "group", 1) > 1;
   const char* lie = is_grouped ? "Groups" : by_columns ? "Columns" : "Lines";
-  return "make<" + operand_text(plan, kernel) + ", Right::" + lie + ", " + copies_text(plan, kernel, tile) + ", Tile" +
-         std::to_string(tile.rows) + "x" + std::to_string(tile.columns) + ">";
+  const std::string shape = "Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
+  const bool has_planes = is_convolution && convolution_shape(plan, kernel).axes() == 3;
+  return "make<" + operand_text(plan, kernel) + ", Right::" + lie + ", " + copies_text(plan, kernel, tile) + ", " +
+         (has_planes ? "Volume<" + shape + ">" : shape) + ">";
 }
 
 }  // namespace

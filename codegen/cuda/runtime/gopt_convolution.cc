@@ -18,8 +18,8 @@ using ActivationDescriptor = Handle<cudnnActivationDescriptor_t, cudnnStatus_t, 
 // What follows the convolution, by a kernel of ours.
 void finish(const Convolution& c, const Operands& o, const void* addend, cudaStream_t stream) {
   if (o.bias || addend || c.activation.kind != ActivationKind::None)
-    apply_epilogue({c.element, o.dst, c.dst[0] * c.dst[1] * c.dst[2] * c.dst[3], o.bias, c.dst[1],
-                    c.channels_last ? 1 : c.dst[2] * c.dst[3], addend, c.activation},
+    apply_epilogue({c.element, o.dst, c.dst[0] * c.dst[1] * positions_of(c.dst), o.bias, c.dst[1],
+                    c.channels_last ? 1 : positions_of(c.dst), addend, c.activation},
                    stream);
 }
 
@@ -36,24 +36,30 @@ cudnnDataType_t type_of(Element element) {
   return CUDNN_DATA_FLOAT;
 }
 
+std::vector<int> narrowed(const std::vector<int64_t>& numbers) { return {numbers.begin(), numbers.end()}; }
+
 void describe(cudnnTensorDescriptor_t descriptor, const Convolution& c, const std::vector<int64_t>& dims) {
-  auto at = [&](size_t i) { return static_cast<int>(dims[i]); };
-  check(cudnnSetTensor4dDescriptor(descriptor, format_of(c), type_of(c.element), at(0), at(1), at(2), at(3)));
+  check(cudnnSetTensorNdDescriptorEx(descriptor, format_of(c), type_of(c.element), static_cast<int>(dims.size()),
+                                     narrowed(dims).data()));
 }
 
+// One that is transposed is what cuDNN has for the gradient of another convolution's image.
 class DnnConvolution : public Primitive {
  public:
   DnnConvolution(Shared& shared, const Convolution& c) : handle_(shared.dnn), workspace_(shared.workspace), c_(c) {
-    auto number = [](int64_t i) { return static_cast<int>(i); };
+    const size_t rank = c.src.size(), axes = rank - 2;
+    const auto of_axes = [&](const int64_t* numbers) { return narrowed({numbers, numbers + axes}); };
     describe(src_, c, c.src);
     describe(dst_, c, c.dst);
-    describe(bias_, c, {1, c.dst[1], 1, 1});
-    check(cudnnSetFilter4dDescriptor(weights_, type_of(c.element), format_of(c), number(c.weights[0]),
-                                     number(c.weights[1]), number(c.weights[2]), number(c.weights[3])));
-    check(cudnnSetConvolution2dDescriptor(convolution_, number(c.pads[0]), number(c.pads[1]), number(c.strides[0]),
-                                          number(c.strides[1]), number(c.dilations[0]), number(c.dilations[1]),
+    std::vector<int64_t> bias(rank, 1);
+    bias[1] = c.dst[1];
+    describe(bias_, c, bias);
+    check(cudnnSetFilterNdDescriptor(weights_, type_of(c.element), format_of(c), static_cast<int>(rank),
+                                     narrowed(c.weights).data()));
+    check(cudnnSetConvolutionNdDescriptor(convolution_, static_cast<int>(axes), of_axes(c.pads).data(),
+                                          of_axes(c.strides).data(), of_axes(c.dilations).data(),
                                           CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-    check(cudnnSetConvolutionGroupCount(convolution_, number(c.groups)));
+    check(cudnnSetConvolutionGroupCount(convolution_, static_cast<int>(c.groups)));
     check(cudnnSetConvolutionMathType(convolution_,
                                       c.tf32 || c.element != Element::Float32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH));
     const bool is_identity = c.activation.kind == ActivationKind::None;
@@ -63,9 +69,10 @@ class DnnConvolution : public Primitive {
 
   // cuDNN pads both sides alike; what lies beyond the last window does not matter.
   static bool can_do(const Convolution& c) {
-    for (size_t a = 0; a < 2; a++) {
-      const int64_t window = c.dilations[a] * (c.weights[2 + a] - 1) + 1;
-      if (c.pads[a] < 0 || (c.src[2 + a] + 2 * c.pads[a] - window) / c.strides[a] + 1 != c.dst[2 + a]) return false;
+    const std::vector<int64_t>&image = c.transposed ? c.dst : c.src, &positions = c.transposed ? c.src : c.dst;
+    for (size_t a = 0; a + 2 < image.size(); a++) {
+      const int64_t window = c.dilations[a] * (c.weights[2 + a] - 1) + 1, room = image[2 + a] + 2 * c.pads[a] - window;
+      if (c.pads[a] < 0 || room < 0 || room / c.strides[a] + 1 != positions[2 + a]) return false;
     }
     return true;
   }
@@ -74,13 +81,12 @@ class DnnConvolution : public Primitive {
   bool choose(const Operands& operands, cudaStream_t stream) override {
     float best = -1;
     Algorithm kept;
-    for (int a = 0; a < CUDNN_CONVOLUTION_FWD_ALGO_COUNT; a++) {
-      if (c_.algorithm >= 0 && a != c_.algorithm) continue;
-      const auto kind = static_cast<cudnnConvolutionFwdAlgo_t>(a);
+    constexpr int kLeast = CUDNN_CONVOLUTION_BWD_DATA_ALGO_0 + 1;  // whose sums are in no fixed order
+    const int count = c_.transposed ? CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT : CUDNN_CONVOLUTION_FWD_ALGO_COUNT;
+    for (int kind = c_.transposed ? kLeast : 0; kind < count; kind++) {
+      if (c_.algorithm >= 0 && kind != c_.algorithm) continue;
       size_t size = 0;
-      const auto status =
-          cudnnGetConvolutionForwardWorkspaceSize(handle_, src_, weights_, convolution_, dst_, kind, &size);
-      if (status != CUDNN_STATUS_SUCCESS || size > kMaxWorkspace) continue;
+      if (!has_workspace(kind, size) || size > kMaxWorkspace) continue;
       workspace_.at_least(size);
       for (const bool fused : {true, false}) {
         if ((fused && !can_fuse(operands)) || (c_.algorithm >= 0 && best >= 0)) continue;
@@ -101,29 +107,46 @@ class DnnConvolution : public Primitive {
     void* space = workspace_.at_least(size);
     check(cudnnSetStream(handle_, stream));
     if (fused)
-      return cudnnConvolutionBiasActivationForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind,
-                                                   space, size, o.addend ? &one : &zero, dst_,
+      return cudnnConvolutionBiasActivationForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_,
+                                                   forward(kind), space, size, o.addend ? &one : &zero, dst_,
                                                    o.addend ? o.addend : o.dst, bias_, o.bias, activation_, dst_,
                                                    o.dst) == CUDNN_STATUS_SUCCESS;
     // An addend that lies in dst is added by the convolution itself.
     const bool in_place = o.addend == o.dst;
-    if (cudnnConvolutionForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_, kind, space, size,
-                                in_place ? &one : &zero, dst_, o.dst) != CUDNN_STATUS_SUCCESS)
-      return false;
+    const float* kept = in_place ? &one : &zero;
+    const cudnnStatus_t status =
+        c_.transposed ? cudnnConvolutionBackwardData(handle_, &one, weights_, o.weights, src_, o.src, convolution_,
+                                                     backward(kind), space, size, kept, dst_, o.dst)
+                      : cudnnConvolutionForward(handle_, &one, src_, o.src, weights_, o.weights, convolution_,
+                                                forward(kind), space, size, kept, dst_, o.dst);
+    if (status != CUDNN_STATUS_SUCCESS) return false;
     finish(c_, o, in_place ? nullptr : o.addend, stream);
     return cudaGetLastError() == cudaSuccess;
   }
 
  private:
   struct Algorithm {
-    cudnnConvolutionFwdAlgo_t kind{};
+    int kind = 0;  // by its number in cuDNN
     bool fused = false;
     size_t workspace = 0;
   };
 
+  static cudnnConvolutionFwdAlgo_t forward(int kind) { return static_cast<cudnnConvolutionFwdAlgo_t>(kind); }
+  static cudnnConvolutionBwdDataAlgo_t backward(int kind) { return static_cast<cudnnConvolutionBwdDataAlgo_t>(kind); }
+
+  // Whether it has the algorithm; how many bytes that needs.
+  bool has_workspace(int kind, size_t& size) const {
+    const cudnnStatus_t status = c_.transposed ? cudnnGetConvolutionBackwardDataWorkspaceSize(
+                                                     handle_, weights_, src_, convolution_, dst_, backward(kind), &size)
+                                               : cudnnGetConvolutionForwardWorkspaceSize(
+                                                     handle_, src_, weights_, convolution_, dst_, forward(kind), &size);
+    return status == CUDNN_STATUS_SUCCESS;
+  }
+
   // cuDNN's fused form always has a bias, and ReLU or, with some algorithms, nothing after it.
   bool can_fuse(const Operands& o) const {
-    return o.bias && (c_.activation.kind == ActivationKind::Relu || c_.activation.kind == ActivationKind::None);
+    return !c_.transposed && o.bias &&
+           (c_.activation.kind == ActivationKind::Relu || c_.activation.kind == ActivationKind::None);
   }
 
   const Dnn& handle_;
@@ -141,7 +164,7 @@ class DnnConvolution : public Primitive {
 // A 1x1 kernel at every position: the source is its own windows.
 bool is_pointwise(const Convolution& c) {
   bool plain = true;
-  for (size_t a = 0; a < 2; a++)
+  for (size_t a = 0; a + 2 < c.src.size(); a++)
     plain = plain && c.weights[2 + a] == 1 && c.strides[a] == 1 && c.pads[a] == 0 && c.src[2 + a] == c.dst[2 + a];
   return plain;
 }
@@ -149,7 +172,7 @@ bool is_pointwise(const Convolution& c) {
 // Positions times channels, by the weights, which lie as [out, in]: with all that follows, which a product takes along.
 MatrixProduct product_of_positions(const Convolution& c) {
   MatrixProduct p;
-  p.rows = c.dst[0] * c.dst[2] * c.dst[3];
+  p.rows = c.dst[0] * positions_of(c.dst);
   p.columns = c.dst[1];
   p.depth = c.src[1];
   p.left_line = c.src_line, p.dst_line = c.dst_line, p.addend_line = c.addend_line;
@@ -168,9 +191,13 @@ class UnfoldedConvolution : public Primitive {
       : unfolded_(shared.unfolded), c_(c), product_(make_product(shared, product_of(c))) {}
 
   static int64_t unfolded_bytes(const Convolution& c) {
-    return is_pointwise(c)
-               ? 0
-               : c.src[0] * c.src[1] * c.weights[2] * c.weights[3] * c.dst[2] * c.dst[3] * size_of(c.element);
+    return is_pointwise(c) ? 0
+                           : c.src[0] * c.src[1] * positions_of(c.weights) * positions_of(c.dst) * size_of(c.element);
+  }
+  // Windows are unfolded along two axes.
+  static bool can_do(const Convolution& c) {
+    constexpr size_t kRank = 4;
+    return !c.transposed && c.src.size() == kRank && unfolded_bytes(c) <= static_cast<int64_t>(kMaxWorkspace);
   }
 
   bool choose(const Operands& operands, cudaStream_t stream) override {
@@ -189,8 +216,8 @@ class UnfoldedConvolution : public Primitive {
   static MatrixProduct product_of(const Convolution& c) {
     MatrixProduct p;
     p.rows = c.weights[0] / c.groups;
-    p.columns = c.dst[2] * c.dst[3];
-    p.depth = c.weights[1] * c.weights[2] * c.weights[3];
+    p.columns = positions_of(c.dst);
+    p.depth = c.weights[1] * positions_of(c.weights);
     p.operands = p.result = c.element;
     p.tf32 = c.tf32;
     if (c.src[0] > 1) p.batch.push_back({c.src[0], 0, c.groups * p.depth * p.columns});
@@ -238,7 +265,7 @@ std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& c
   if (c.family != Family::Unfolded && DnnConvolution::can_do(c))
     candidates.push_back(std::make_unique<DnnConvolution>(shared, c));
   if (c.family != Family::Dnn && c.channels_last) return make_product(shared, product_of_positions(c));
-  if (c.family != Family::Dnn && UnfoldedConvolution::unfolded_bytes(c) <= static_cast<int64_t>(kMaxWorkspace))
+  if (c.family != Family::Dnn && UnfoldedConvolution::can_do(c))
     candidates.push_back(std::make_unique<UnfoldedConvolution>(shared, c));
   if (candidates.size() == 1) return std::move(candidates[0]);
   return std::make_unique<Fastest>(std::move(candidates));

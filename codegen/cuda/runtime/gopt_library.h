@@ -25,18 +25,27 @@ constexpr int64_t size_of(Element element) { return element == Element::Float32 
 enum class Family { All, Dnn, Unfolded };
 
 struct Convolution {
-  std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, h, w]
+  // Extents of two or three spatial axes; weights [out, in / groups, h, w], transposed [in, out / groups, h, w].
+  std::vector<int64_t> src, weights, dst;
   int64_t groups = 1;
+  bool transposed = false;     // by cuDNN alone
   bool channels_last = false;  // of src, weights and dst: n, h, w, c in memory
   // Channels last, by tiles: elements from one position to the next, where channels are a part of longer lines.
   int64_t src_line = 0, dst_line = 0, addend_line = 0;
-  int64_t strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
+  int64_t strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1}, pads[3] = {0, 0, 0};  // of each spatial axis
   Activation activation;
   Family family = Family::All;
   int algorithm = -1;                  // cuDNN's, by its number there; else what is fastest when the model is created
   Element element = Element::Float32;  // of all tensors
   bool tf32 = false;                   // floats are rounded to 11 bits, for the tensor cores
 };
+
+// Positions of an image, taps of a kernel.
+inline int64_t positions_of(const std::vector<int64_t>& dims) {
+  int64_t count = 1;
+  for (size_t a = 2; a < dims.size(); a++) count *= dims[a];
+  return count;
+}
 
 // dst[b] = left[b] right[b], row-major; with `transposed` an operand lies as its transpose.
 struct MatrixProduct {

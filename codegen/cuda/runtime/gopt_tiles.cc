@@ -12,18 +12,24 @@ TileProblem problem_of(const Convolution& c, const Tiling& tiling) {
   TileProblem p;
   const auto narrow = [](int64_t i) { return static_cast<int>(i); };
   const int64_t batch = c.groups / tiling.joined_groups;
-  p.channels = narrow(c.src[1] / batch), p.height = narrow(c.src[2]), p.width = narrow(c.src[3]);
-  p.out_height = narrow(c.dst[2]), p.out_width = narrow(c.dst[3]);
-  p.kernel_height = narrow(c.weights[2]), p.kernel_width = narrow(c.weights[3]);
-  for (int a = 0; a < 2; a++) {
-    p.strides[a] = narrow(c.strides[a]);
-    p.dilations[a] = narrow(c.dilations[a]);
-    p.pads[a] = narrow(c.pads[a]);
+  const size_t axes = c.src.size() - 2, y = axes - 2, x = axes - 1;  // the last two
+  p.channels = narrow(c.src[1] / batch), p.height = narrow(c.src[2 + y]), p.width = narrow(c.src[2 + x]);
+  p.out_height = narrow(c.dst[2 + y]), p.out_width = narrow(c.dst[2 + x]);
+  p.kernel_height = narrow(c.weights[2 + y]), p.kernel_width = narrow(c.weights[2 + x]);
+  for (size_t a = 0; a < 2; a++) {
+    p.strides[a] = narrow(c.strides[y + a]);
+    p.dilations[a] = narrow(c.dilations[y + a]);
+    p.pads[a] = narrow(c.pads[y + a]);
   }
-  p.rows = narrow(c.dst[0] * c.dst[2] * c.dst[3]);
+  if (y > 0) {
+    p.planes = narrow(c.src[2]), p.out_planes = narrow(c.dst[2]), p.kernel_planes = narrow(c.weights[2]);
+    p.stride_of_planes = narrow(c.strides[0]), p.dilation_of_planes = narrow(c.dilations[0]);
+    p.pad_of_planes = narrow(c.pads[0]);
+  }
+  p.rows = narrow(c.dst[0] * positions_of(c.dst));
   p.columns = narrow(c.dst[1] / batch);
-  p.depth = narrow(p.channels * c.weights[2] * c.weights[3]);
-  p.line_of_weights = c.weights[1] * c.weights[2] * c.weights[3];
+  p.depth = narrow(p.channels * positions_of(c.weights));
+  p.line_of_weights = c.weights[1] * positions_of(c.weights);
   p.src_line = narrow(c.src_line > 0 ? c.src_line : c.src[1]);
   p.dst_line = c.dst_line > 0 ? c.dst_line : c.dst[1];
   p.addend_line = c.addend_line > 0 ? c.addend_line : c.dst[1];

@@ -11,6 +11,7 @@
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
 #include "gopt_tiles.h"
+#include "gopt_windows.cuh"
 
 namespace gopt_runtime {
 namespace tiles {
@@ -34,6 +35,12 @@ template <int kRows_, int kColumns_, int kWarpRows_, int kWarpColumns_, int kSta
 struct Shape {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kWarpRows = kWarpRows_, kWarpColumns = kWarpColumns_,
                        kStages = kStages_, kThreads = kWarpRows * kWarpColumns * 32;
+  static constexpr bool kHasPlanes = false;
+};
+// Of images with a third axis.
+template <class S>
+struct Volume : S {
+  static constexpr bool kHasPlanes = true;
 };
 
 // Those of the planner (planner/tiles.cc): rows, columns, warps along either, stages of the ring.
@@ -59,7 +66,7 @@ class Tile {
   static constexpr int kSumBytes = S::kRows * kPitch * 4;
   static constexpr int kSharedBytes = S::kStages * kStageBytes > kSumBytes ? S::kStages* kStageBytes : kSumBytes;
 
-  __device__ __forceinline__ explicit Tile(const TileProblem& p) : p_(p) {
+  __device__ __forceinline__ explicit Tile(const TileProblem& p) : p_(p), windows_(p) {
     extern __shared__ __align__(128) char shared[];
     shared_ = shared;
     base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -69,7 +76,7 @@ class Tile {
     slice_ = static_cast<int>(slices * blockIdx.y / gridDim.y);
     end_ = static_cast<int>(slices * (blockIdx.y + 1) / gridDim.y);
     find_batch();
-    find_windows();
+    windows_.find(first_row_ + load_row(0), kRowStep, slice_ * kDepth + chunk() * kOfChunk);
   }
 
   __device__ __forceinline__ void run() {
@@ -121,86 +128,52 @@ class Tile {
     }
   }
 
-  // Where the windows of this thread's rows begin, and which tap its chunk is of.
-  __device__ __forceinline__ void find_windows() {
-#pragma unroll
-    for (int i = 0; i < kLeftLoads; i++) {
-      const int row = first_row_ + load_row(i);
-      constexpr int kOutside = -(1 << 28);
-      top_[i] = kOutside, left_[i] = 0, at_[i] = 0;
-      if (row < p_.rows) {
-        const int area = p_.out_height * p_.out_width, image = row / area, within = row - image * area;
-        const int y = within / p_.out_width, x = within - y * p_.out_width;
-        top_[i] = y * p_.strides[0] - p_.pads[0];
-        left_[i] = x * p_.strides[1] - p_.pads[1];
-        at_[i] = ((image * p_.height + top_[i]) * p_.width + left_[i]) * p_.src_line;
-      }
-    }
-    const int first = slice_ * kDepth + chunk() * kOfChunk, tap = first / p_.channels;
-    channel_ = first - tap * p_.channels;
-    ky_ = tap / p_.kernel_width;
-    kx_ = tap - ky_ * p_.kernel_width;
-  }
-
-  __device__ __forceinline__ bool is_inside(int i, int y, int x) const {
-    return static_cast<unsigned>(top_[i] + y) < static_cast<unsigned>(p_.height) &&
-           static_cast<unsigned>(left_[i] + x) < static_cast<unsigned>(p_.width);
-  }
-
   // The next slice of the windows, in turn.
   __device__ __forceinline__ void load_left(int stage) {
     if constexpr (kCopies == Copies::Chunks) {
-      const bool is_tap = ky_ < p_.kernel_height;
-      const int y = ky_ * p_.dilations[0], x = kx_ * p_.dilations[1],
-                step = (y * p_.width + x) * p_.src_line + channel_;
+      const auto [step, far, is_tap] = windows_.reach(windows_.tap);
 #pragma unroll
       for (int i = 0; i < kLeftLoads; i++) {
-        const bool is_there = is_tap && is_inside(i, y, x);
-        copy_chunk(left_at(stage) + in_slice(load_row(i), chunk()), is_there ? src_ + (at_[i] + step) : src_, is_there);
+        const bool is_there = is_tap && windows_.is_inside(i, far);
+        copy_chunk(left_at(stage) + in_slice(load_row(i), chunk()),
+                   is_there ? src_ + (windows_.at[i] + step + windows_.channel) : src_, is_there);
       }
     } else if constexpr (kCopies == Copies::Positions) {
       load_left_by_positions(stage);
     } else {
       load_left_by_elements(stage);
     }
-    channel_ += kDepth;
-    while (channel_ >= p_.channels) {
-      channel_ -= p_.channels;
-      if (++kx_ == p_.kernel_width) kx_ = 0, ky_++;
-    }
+    windows_.go_on(kDepth);
   }
 
   // A chunk is of two taps.
   __device__ __forceinline__ void load_left_by_positions(int stage) {
     constexpr int kBytes = kChunk / 2;
-    int ky = ky_, kx = kx_;
+    Tap tap = windows_.tap;
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-      const int y = ky * p_.dilations[0], x = kx * p_.dilations[1], step = (y * p_.width + x) * p_.src_line;
+    for (int half = 0; half < 2; half++, windows_.go_to_next(tap)) {
+      const auto [step, far, is_tap] = windows_.reach(tap);
 #pragma unroll
       for (int i = 0; i < kLeftLoads; i++) {
-        const bool is_there = ky < p_.kernel_height && is_inside(i, y, x);
+        const bool is_there = is_tap && windows_.is_inside(i, far);
         copy_piece<kBytes>(left_at(stage) + in_slice(load_row(i), chunk()) + half * kBytes,
-                           is_there ? src_ + (at_[i] + step) : src_, is_there);
+                           is_there ? src_ + (windows_.at[i] + step) : src_, is_there);
       }
-      if (++kx == p_.kernel_width) kx = 0, ky++;
     }
   }
 
   // Channels that fill no chunk: a chunk spans several taps.
   __device__ __forceinline__ void load_left_by_elements(int stage) {
-    int channel = channel_, ky = ky_, kx = kx_;
+    int channel = windows_.channel;
+    Tap tap = windows_.tap;
     unsigned words[kLeftLoads][4] = {};
 #pragma unroll
     for (int e = 0; e < kOfChunk; e++) {
-      const int y = ky * p_.dilations[0], x = kx * p_.dilations[1], step = (y * p_.width + x) * p_.src_line + channel;
+      const auto [step, far, is_tap] = windows_.reach(tap);
 #pragma unroll
       for (int i = 0; i < kLeftLoads; i++)
-        if (ky < p_.kernel_height && is_inside(i, y, x)) put_element(words[i], e, src_[at_[i] + step]);
-      if (++channel == p_.channels) {
-        channel = 0;
-        if (++kx == p_.kernel_width) kx = 0, ky++;
-      }
+        if (is_tap && windows_.is_inside(i, far)) put_element(words[i], e, src_[windows_.at[i] + step + channel]);
+      if (++channel == p_.channels) channel = 0, windows_.go_to_next(tap);
     }
 #pragma unroll
     for (int i = 0; i < kLeftLoads; i++) store_chunk(left_at(stage) + in_slice(load_row(i), chunk()), words[i]);
@@ -471,8 +444,7 @@ class Tile {
   int first_row_, first_column_, slice_, end_;
   const T *src_, *weights_;
   int64_t result_;
-  int top_[kLeftLoads], left_[kLeftLoads], at_[kLeftLoads];
-  int channel_, ky_, kx_;
+  Windows<S::kHasPlanes, kLeftLoads> windows_;  // of the rows that this thread loads
   float sums_[kM][kN][4];
 };
 

@@ -16,6 +16,8 @@ struct TileProblem {
   void* dst = nullptr;
   int height = 1, width = 1, channels = 1, out_height = 1, out_width = 1, kernel_height = 1, kernel_width = 1;
   int strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
+  // Of a volume, the axis before these.
+  int planes = 1, out_planes = 1, kernel_planes = 1, stride_of_planes = 1, dilation_of_planes = 1, pad_of_planes = 0;
   int rows = 0, columns = 0, depth = 0;
   int row_tiles = 0;
   // Elements from one position to the next.

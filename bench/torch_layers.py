@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Times single layers that nobody chose on a GPU: draws them (draw_layers.py), emits CUDA code for each, and times it in turns with PyTorch.
+
+usage: torch_layers.py --gopt build/tools/gopt/gopt --out DIR [--precision fp16] [--count 60] [--seed 1] [--family conv2d,...] [--tuning 200] [--runs 20] [--csv FILE]
+needs: a GPU; torch, onnx, numpy, cmake, nvcc, cuDNN
+
+PyTorch runs eager under a CUDA graph, images plain and with channels last, the faster of the two; compositions that it has a function for (SiLU, Gelu, attention) are
+that function. In fp16 layer and peer are of halves from input to output. Kernel times are measured for a dozen layers at once, as one model, for at most --tuning
+seconds; DIR keeps them and all else, so that the same command goes on where it was stopped. `error` is max |a-b| / max |a| to PyTorch in float64. A ratio
+is PyTorch's time over ours. Prints a row a layer, geometric mean, median and least of each family and the ten worst; ends with 1 when a result is wrong or a layer fails.
+"""
+import argparse, concurrent.futures, csv, ctypes, json, math, pathlib, statistics, sys, time
+import numpy as np
+import onnx
+import onnx.compose
+import torch
+from onnx import numpy_helper
+
+import draw_layers, further_layers
+from check_models import Emitted, difference
+from cuda_check import OnDevice
+from torch_operators import Layer
+from torch_turns import LOSSES, TYPES, graphed, queued_ms, run_command
+
+
+def in_halves(model):
+    """The same layer with float16 in place of float32: constants beyond its range become its largest numbers."""
+    limit = float(np.finfo(np.float16).max)
+    for w in model.graph.initializer:
+        if w.data_type == onnx.TensorProto.FLOAT:
+            w.CopyFrom(numpy_helper.from_array(np.clip(numpy_helper.to_array(w), -limit, limit).astype(np.float16), w.name))
+    for v in [*model.graph.input, *model.graph.output]:
+        if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
+            v.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    del model.graph.value_info[:]
+    scales = {n.input[2] for n in model.graph.node if n.op_type == "Resize" and len(n.input) > 2}
+    for w in model.graph.initializer:  # which stay float32 in any model
+        if w.name in scales:
+            w.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(w).astype(np.float32), w.name))
+    return model
+
+
+def drawn_layers(args):
+    names = args.family.split(",") if args.family else [n for n, (_, weight) in draw_layers.FAMILIES.items() for _ in range(weight)]
+    order = np.random.default_rng(args.seed).integers(len(names), size=args.count)
+    for i in range(args.count):
+        family = names[int(order[i])]
+        model, text, _ = draw_layers.draw(family, args.seed * 100003 + i, 17)
+        yield f"{i:03d}_{family}", family, text, in_halves(model) if args.precision == "fp16" else model
+
+
+def joined(models):
+    """One model of several, side by side."""
+    whole = None
+    for i, model in enumerate(models):
+        own = onnx.compose.add_prefix(model, f"l{i}_")
+        whole = own if whole is None else onnx.compose.merge_models(whole, own, io_map=[])
+    return whole
+
+
+def optimize(args, path, folder=None):
+    precision = [] if args.precision == "fp16" else ["--precision", args.precision]  # halves are in the graph
+    written = ["--emit", folder] if folder else ["-o", path.with_suffix(".opt.onnx")]
+    run_command([args.gopt, "optimize", path, "--target", "cuda", *precision, "--cost", "measured", "--cache", args.out / "kernel_times", "--check", "off", "--no-measure",
+                 "--force", "--budget", "10s", *written, *args.extra])
+
+
+def tune(args, layers):
+    """Fills the cache of kernel times, some layers at once."""
+    end = time.monotonic() + args.tuning
+    for first in range(0, len(layers), 12):
+        done = args.out / f"tuned_{first}"
+        for _ in range(3):  # a command times kernels for a minute, and goes on where it stopped
+            if done.exists() or time.monotonic() > end:
+                break
+            path = args.out / f"joined_{first}.onnx"
+            onnx.save(joined([model for *_, model in layers[first : first + 12]]), path)
+            begun = time.monotonic()
+            optimize(args, path)
+            if time.monotonic() - begun < 55:
+                done.touch()
+
+
+def prepare(args, layer):
+    name, _, _, model = layer
+    path, folder = args.out / f"{name}.onnx", args.out / f"{name}_code"
+    if (folder / "build" / "done").exists():
+        return folder
+    onnx.save(model, path)
+    optimize(args, path, folder)
+    run_command(["cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release"])
+    run_command(["cmake", "--build", folder / "build", "-j2"])
+    (folder / "build" / "done").touch()
+    return folder
+
+
+def ways_of(layer, feed, dtype):
+    own = layer.to(dtype)
+    on_device = [torch.from_numpy(v).cuda() for v in feed.values()]
+    on_device = [v.to(dtype) if v.is_floating_point() else v for v in on_device]
+    ways = {"plain": graphed(lambda x: own(*x), on_device)}
+    if any(v.dim() == 4 for v in on_device):
+        last = layer.to(dtype, torch.channels_last)
+        images = [v.contiguous(memory_format=torch.channels_last) if v.dim() == 4 else v for v in on_device]
+        ways["channels last"] = graphed(lambda x: last(*x), images)
+    return ways
+
+
+def measure(args, layer, folder):
+    name, family, text, model = layer
+    draw = np.random.default_rng(args.seed)
+    types = {v.name: onnx.helper.tensor_dtype_to_np_dtype(v.type.tensor_type.elem_type) for v in model.graph.input}
+    feed = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in model.graph.input}
+    feed = {n: draw.integers(0, 1000, s) if types[n] == np.int64 else draw.standard_normal(s).astype(types[n]) for n, s in feed.items()}
+    layer = Layer(model)
+    exact = layer.to(torch.float64)(*[torch.from_numpy(v).cuda().to(torch.float64 if v.dtype != np.int64 else torch.int64) for v in feed.values()])
+    emitted = Emitted(folder, 0)
+    device = OnDevice(emitted, feed)
+    device.run(1)
+    row = {"layer": text, "family": family, "kernels": emitted.lib.gopt_kernel_count(), "error": float(difference([exact.cpu().numpy()], device.results()))}
+    ways = {"gopt": lambda: device.run(20), **{n: (lambda run=run: queued_ms(run)) for n, run in ways_of(layer, feed, TYPES[args.precision]).items()}}
+    times = {way: [] for way in ways}
+    for turn in range(args.runs + 2):
+        for way, run in ways.items():
+            start = time.perf_counter()
+            ms = run()
+            times[way].append((time.perf_counter() - start) * 1e3 / 20 if ms is None else ms)
+    row["us"] = {way: sorted(t[2:])[len(t[2:]) // 2] * 1e3 for way, t in times.items()}
+    row["ratio"] = min(us for way, us in row["us"].items() if way != "gopt") / row["us"]["gopt"]
+    device.emitted.lib.gopt_destroy(ctypes.c_void_p(device.emitted.model))
+    return row
+
+
+def summarize(rows):
+    families = {}
+    for row in rows.values():
+        families.setdefault(row["family"], []).append(row["ratio"])
+        families.setdefault("all", []).append(row["ratio"])
+    for family, ratios in sorted(families.items()):
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"{family:<14} {len(ratios):4d}  mean {mean:.2f}  median {statistics.median(ratios):.2f}  least {min(ratios):.2f}  below 0.8: {sum(r < 0.8 for r in ratios)}")
+    for name, row in sorted(rows.items(), key=lambda item: item[1]["ratio"])[:10]:
+        print(f"  {row['ratio']:.2f}  {name}  {row['layer']}  " + "  ".join(f"{way} {us:.1f}" for way, us in row["us"].items()) + " us")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gopt", required=True)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--precision", choices=["fp32", "tf32", "fp16"], default="fp16")
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--family")
+    parser.add_argument("--tuning", type=float, default=200)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--csv")
+    parser.add_argument("--extra", nargs="*", default=[], help="further flags of gopt optimize")
+    args = parser.parse_args()
+    args.out.mkdir(parents=True, exist_ok=True)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = args.precision == "tf32"
+    layers = list(drawn_layers(args))
+    tune(args, layers)
+    path, failed = args.out / "results.json", 0
+    rows = json.loads(path.read_text()) if path.exists() else {}
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:  # builds all end before anything is timed
+        folders = [pool.submit(prepare, args, layer) for layer in layers if layer[0] not in rows]
+    for layer, folder in zip([l for l in layers if l[0] not in rows], folders):
+        try:
+            row = rows[layer[0]] = measure(args, layer, folder.result())
+        except Exception as e:  # of any of three programs: the others go on
+            failed += 1
+            print(f"{layer[0]} {layer[2]}: {e}", flush=True)
+            continue
+        path.write_text(json.dumps(rows, indent=1) + "\n")
+        good = row["error"] <= LOSSES[args.precision]
+        failed += not good
+        print(f"{layer[0]:<20} {row['ratio']:5.2f}x  " + "  ".join(f"{way} {us:.1f}" for way, us in row["us"].items()) + f" us  {row['kernels']} kernels  error {row['error']:.2g}  {row['layer']}",
+              "" if good else "  WRONG", flush=True)
+    summarize(rows)
+    if args.csv and rows:
+        with open(args.csv, "w", newline="") as f:
+            writer = csv.writer(f)
+            writer.writerow(["name", "family", "layer", "ratio", "gopt_us", "torch_us", "error"])
+            for name, row in rows.items():
+                writer.writerow([name, row["family"], row["layer"], row["ratio"], row["us"]["gopt"], row["ratio"] * row["us"]["gopt"], row["error"]])
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+// Convolutions on CUDA, by each family of kernels and in each layout: that plans have them, and, where there is a
+// device, that they agree with the interpreter.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cuda_device.h"
+
+namespace gopt {
+namespace {
+
+// Costs by which convolutions are run in one way, as if its time were known.
+class CostsOfFamily : public KernelCosts {
+ public:
+  explicit CostsOfFamily(std::string family) : family_(std::move(family)) {}
+  double time_ms(const Plan&, const Kernel& kernel) override { return kernel.implementation == family_ ? 1 : 2; }
+  bool is_measured(const Plan&, const Kernel& kernel) const override { return kernel.implementation == family_; }
+
+ private:
+  std::string family_;
+};
+
+TEST(EmittedCuda, EachFamilyOfConvolutionsAgreesWithTheInterpreter) {
+  const std::vector<BatchCase> cases{
+      make_case("dense",
+                "input x : f32[2,8,9,7]\ninput w1 : f32[6,8,2,3]\ninput w2 : f32[6]\na = Conv(x, w1, w2) "
+                "{strides=[2,1], pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                1),
+      make_case("few", "input x : f32[1,4,9,9]\ninput w1 : f32[5,4,1,1]\na = Conv(x, w1)\nb = Tanh(a)\noutput y = b",
+                2),
+      make_case("depthwise",
+                "input x : f32[1,8,9,9]\ninput w1 : f32[8,1,3,3]\ninput w2 : f32[8,8,1,1]\na = Conv(x, w2)\nb = "
+                "Conv(a, w1) {group=8, pads=[1,1,1,1]}\nc = Add(b, a)\nd = Relu(c)\noutput y = d",
+                3),
+      make_case("line",
+                "input x : f32[2,8,19]\ninput w1 : f32[6,8,5]\na = Conv(x, w1) {strides=[2], dilations=[2], "
+                "pads=[4,4]}\nb = Relu(a)\noutput y = b",
+                4)};
+  for (const char* family : {"cudnn:1", "unfolded", "generated"}) {
+    CostsOfFamily costs(family);
+    for (const size_t which : {2, 3}) {
+      const auto plan = make_plan(cases[which].graph, {TargetKind::Cuda, 1}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      for (const Kernel& kernel : plan->kernels) EXPECT_EQ(kernel.implementation, family) << kernel.name;
+    }
+    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
+    for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16})
+      for (const std::string& line :
+           run_batch(cases, costs, family, {.kind = TargetKind::Cuda, .precision = precision}))
+        ADD_FAILURE() << family << " in " << to_string(precision) << ": " << line;
+  }
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+}
+
+// Costs by which images lie with channels last, wherever that can be.
+class CostsOfChannelsLast : public KernelCosts {
+ public:
+  explicit CostsOfChannelsLast(std::string family) : family_(std::move(family)) {}
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    if (kernel.kind != KernelKind::Convolution) return 0.01;
+    const bool is_last = plan.buffer(kernel.output_buffers[0]).layout.is_channels_last();
+    return (is_last ? 1 : 10) + (kernel.implementation == family_ ? 0 : 1);
+  }
+  bool is_measured(const Plan&, const Kernel&) const override { return true; }
+
+ private:
+  std::string family_;
+};
+
+// Convolutions of volumes and transposed ones are the library's, plain and, where there are no groups, with channels
+// last; what it cannot pad is in loops of our own.
+TEST(EmittedCuda, VolumesAndTransposedConvolutionsAgreeWithTheInterpreter) {
+  const std::vector<BatchCase> cases{
+      make_case("volume",
+                "input x : f32[2,8,4,5,7]\ninput w1 : f32[16,8,3,2,3]\ninput w2 : f32[16]\na = Conv(x, w1, w2) "
+                "{strides=[1,2,1], pads=[1,1,1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                1),
+      make_case("frames",
+                "input x : f32[1,8,4,5,7]\ninput w1 : f32[16,8,1,3,3]\ninput w2 : f32[16,16,3,1,1]\na = Conv(x, w1) "
+                "{pads=[0,1,1,0,1,1]}\nb = Conv(a, w2) {pads=[1,0,0,1,0,0]}\nc = Add(b, a)\noutput y = c",
+                2),
+      make_case("up",
+                "input x : f32[2,16,5,6]\ninput w1 : f32[16,8,4,4]\ninput w2 : f32[8]\na = ConvTranspose(x, w1, w2) "
+                "{strides=[2,2], pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                3),
+      make_case("more",
+                "input x : f32[1,16,5,6]\ninput w1 : f32[16,8,3,3]\na = ConvTranspose(x, w1) {strides=[2,2], "
+                "pads=[1,1,1,1], output_padding=[1,1]}\nb = Tanh(a)\noutput y = b",
+                4),
+      make_case("wave",
+                "input x : f32[1,16,11]\ninput w1 : f32[16,8,16]\ninput w2 : f32[8]\na = ConvTranspose(x, w1, w2) "
+                "{strides=[8], pads=[4,4]}\noutput y = a",
+                5),
+      make_case("solid",
+                "input x : f32[1,8,3,4,5]\ninput w1 : f32[8,16,2,2,2]\na = ConvTranspose(x, w1) "
+                "{strides=[2,2,2]}\noutput y = a",
+                6),
+      make_case("given",
+                "input x : f32[1,16,5,6]\ninput w1 : f32[16,8,3,3]\na = ConvTranspose(x, w1) {strides=[2,2], "
+                "auto_pad=\"SAME_UPPER\", output_shape=[10,13]}\noutput y = a",
+                7),
+  };
+  constexpr size_t kByLibrary = 6;  // the last is padded more on one side
+  CostsOfFamily plain("cudnn:1");
+  CostsOfChannelsLast last("cudnn:1");
+  for (KernelCosts* costs : std::initializer_list<KernelCosts*>{&plain, &last}) {
+    for (size_t which = 0; which < cases.size(); which++) {
+      const auto plan = make_plan(cases[which].graph, {TargetKind::Cuda, 1}, *costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      ASSERT_TRUE(check_plan(*plan).ok());
+      for (const Kernel& kernel : plan->kernels) {
+        if (kernel.kind != KernelKind::Convolution) continue;
+        EXPECT_EQ(kernel.implementation == "cudnn:1", which < kByLibrary) << cases[which].name << "\n"
+                                                                          << print_plan(*plan);
+      }
+    }
+    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
+    for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16})
+      for (const std::string& line : run_batch(cases, *costs, costs == &plain ? "volumes" : "volumes_last",
+                                               {.kind = TargetKind::Cuda, .precision = precision}))
+        ADD_FAILURE() << to_string(precision) << ": " << line;
+  }
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+}
+
+TEST(EmittedCuda, ImagesMayLieWithChannelsLast) {
+  const std::vector<BatchCase> cases{
+      make_case("dense",
+                "input x : f32[2,8,9,7]\ninput w1 : f32[16,8,2,3]\ninput w2 : f32[16]\ninput w3 : f32[16,16,3,3]\n"
+                "input w4 : f32[16]\na = Conv(x, w1, w2) {strides=[2,1], pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(b, w3, "
+                "w4) {pads=[1,1,1,1]}\nd = Add(c, b)\ne = Relu(d)\noutput y = e",
+                1),
+      make_case("pointwise",
+                "input x : f32[2,8,5,7]\ninput w1 : f32[16,8,1,1]\ninput w2 : f32[16]\ninput w3 : f32[16,16,1,1]\n"
+                "input w4 : f32[16]\na = Conv(x, w1, w2)\nb = Tanh(a)\nc = Conv(b, w3, w4)\nd = Add(c, b)\ne = "
+                "Relu(d)\noutput y = e",
+                2),
+      make_case("followed",
+                "input x : f32[2,8,8,8]\ninput w1 : f32[16,8,1,1]\ninput w2 : f32[16,1,3,3]\n"
+                "a = Conv(x, w1)\nb = Conv(a, w2) {group=16, pads=[1,1,1,1]}\nc = MaxPool(b) {kernel_shape=[2,2], "
+                "strides=[2,2]}\nd = GlobalAveragePool(c)\ne = Mul(c, d)\noutput y = e",
+                3)};
+  for (const char* family : {"cudnn:1", "unfolded"}) {
+    CostsOfChannelsLast costs(family);
+    for (const BatchCase& c : cases) {
+      const auto plan = make_plan(c.graph, {TargetKind::Cuda, 1}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      ASSERT_TRUE(check_plan(*plan).ok());
+      for (const Kernel& kernel : plan->kernels) {
+        if (kernel.kind != KernelKind::Convolution) continue;
+        EXPECT_TRUE(plan->buffer(kernel.output_buffers[0]).layout.is_channels_last()) << kernel.name;
+        EXPECT_TRUE(plan->buffer(kernel.input_buffers[1]).layout.is_channels_last()) << kernel.name;
+      }
+      const auto code = emit(*plan);
+      ASSERT_TRUE(code.ok()) << code.error().message;
+      const bool says = std::ranges::any_of(code->files, [](const EmittedFile& file) {
+        return file.text.find("d.channels_last = true;") != std::string::npos;
+      });
+      EXPECT_TRUE(says);
+    }
+    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
+    for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16})
+      for (const std::string& line :
+           run_batch(cases, costs, family, {.kind = TargetKind::Cuda, .precision = precision}))
+        ADD_FAILURE() << family << " in " << to_string(precision) << ": " << line;
+  }
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+}
+
+}  // namespace
+}  // namespace gopt
