@@ -28,7 +28,8 @@ namespace gopt::codegen {
 std::string quoted(const std::string& text) {
   std::string s = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\')
+    const bool is_trigraph = c == '?' && s.back() == '?';  // two in a row, which compilers warn of
+    if (c == '"' || c == '\\' || is_trigraph)
       s += '\\', s += c;
     else if (static_cast<unsigned char>(c) < 32) {
       char code[8];

@@ -1,6 +1,7 @@
 #include "attributes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace gopt::codegen {
 
@@ -11,6 +12,7 @@ std::string list(const std::vector<int64_t>& numbers) {
 }
 
 std::string number(double value) {
+  if (std::isnan(value)) return "__builtin_nanf(\"\")";
   char text[40];
   snprintf(text, sizeof text, "%.9g", std::clamp(value, -3.4028234e38, 3.4028234e38));
   std::string s = text;

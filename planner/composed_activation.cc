@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "cover.h"
@@ -232,12 +233,19 @@ std::optional<Activation> activation_of(const Product& product, double tolerance
 
 }  // namespace
 
+bool is_of_libraries(const Activation& activation) {
+  const auto [kind, a, b] = activation;
+  if (kind == ActivationKind::Clip) return a <= b && a < INFINITY && b > -INFINITY;
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return std::fabs(a) <= kLargest && std::fabs(b) <= kLargest;
+}
+
 std::optional<ComposedActivation> composed_activation(const Value& x, const Node& last) {
   ExpressionReader reader(x);
   const auto product = reader.product_of(last);
   if (!product) return std::nullopt;
   const auto activation = activation_of(*product, tolerance_of(x.type().element));
-  if (!activation) return std::nullopt;
+  if (!activation || !is_of_libraries(*activation)) return std::nullopt;
   return ComposedActivation{*activation, reader.read()};
 }
 

@@ -225,7 +225,9 @@ class LibraryChooser {
 
 }  // namespace
 
-std::optional<Activation> library_activation(const Node& node) {
+namespace {
+
+std::optional<Activation> activation_of(const Node& node) {
   switch (node.op) {
     case OpKind::HardSwish: return Activation{ActivationKind::HardSwish};
     case OpKind::Relu: return Activation{ActivationKind::Relu};
@@ -242,6 +244,13 @@ std::optional<Activation> library_activation(const Node& node) {
     }
     default: return std::nullopt;  // a kernel of its own
   }
+}
+
+}  // namespace
+
+std::optional<Activation> library_activation(const Node& node) {
+  const auto activation = activation_of(node);
+  return activation && is_of_libraries(*activation) ? activation : std::nullopt;
 }
 
 bool is_library_type(ElementType type, TargetKind target) {

@@ -68,7 +68,8 @@ typedef struct {
 } gopt_tensor;
 
 /* An attribute of the node, as it stands in the model; that of `kind`, as ONNX numbers kinds of attributes, is not
- * null: 1 and 6 floats, 2 and 7 integers, 3 and 8 strings, 4 a tensor. Graphs (bodies of an If) are not given. */
+ * null: 1 and 6 floats, 2 and 7 integers, 3 and 8 strings, 4 a tensor. Not given are graphs (bodies of an If), types,
+ * sparse tensors, lists of tensors, and tensors of strings, complex numbers, integers of 4 bits or floats of 8. */
 typedef struct {
   const char* name;
   int kind;

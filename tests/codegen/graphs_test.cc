@@ -220,6 +220,13 @@ const Row kRows[] = {
     {"ConvHardSwishByClip",
      "input x : f32[1,16,7,7]\ninput w1 : f32[32,16,1,1]\nconstant c1 = f32[] {3}\nconstant c2 = f32[] {6}\na = "
      "Conv(x, w1)\nb = Add(a, c1)\nc = Clip(b) {min=0.0, max=6.0}\nd = Mul(a, c)\ne = Div(d, c2)\noutput y = e"},
+    {"MatMulClipOfNoRange",
+     "input x : f32[6,20]\ninput w1 : f32[20,33]\na = MatMul(x, w1)\nb = Clip(a) {min=1.0, max=-1.0}\noutput y = b"},
+    {"MatMulSwishOfNaN",
+     "input x : f32[6,20]\ninput w1 : f32[20,33]\nconstant c1 = f32[] {nan}\na = MatMul(x, w1)\nb = Mul(a, c1)\nc = "
+     "Sigmoid(b)\nd = Mul(a, c)\noutput y = d"},
+    {"MatMulEluOfInfinity",
+     "input x : f32[6,20]\ninput w1 : f32[20,33]\na = MatMul(x, w1)\nb = Elu(a) {alpha=inf}\noutput y = b"},
     {"ATileTurnedOverAndComputedOn",
      "input x : f32[3,37,70]\ninput z : f32[37]\ninput u : f32[3,70,37]\na = Transpose(x) {perm=[0,2,1]}\n"
      "b = Exp(a)\nc = Add(b, z)\nd = Mul(c, u)\ne = Relu(a)\noutput y = d\noutput z = e"},

@@ -39,7 +39,7 @@ void write_custom(const TestFolder& folder) {
       .name("shifted")
       .f("alpha", 0.1F)
       .i("least", INT64_MIN)
-      .s("mode", std::string("a\"\\\n\0b", 6))
+      .s("mode", std::string("a\"\\\n\0?\?/", 8))
       .ints("axes", {})
       .floats("by", {-1.5F, 3e-30F})
       .tensor("table", float_tensor("", {2}, {7, 8}));
@@ -66,7 +66,7 @@ int shift(const gopt_call* call, void*) {
                        *axes = find(call, "axes"), *by = find(call, "by"), *table = find(call, "table");
   if (alpha->kind != 1 || alpha->count != 1 || alpha->floats[0] != 0.1f) return 2;
   if (least->kind != 2 || least->ints[0] != INT64_MIN) return 3;
-  if (mode->kind != 3 || mode->lengths[0] != 6 || std::memcmp(mode->strings[0], "a\"\\\n\0b", 7)) return 4;
+  if (mode->kind != 3 || mode->lengths[0] != 8 || std::memcmp(mode->strings[0], "a\"\\\n\0?\?/", 9)) return 4;
   if (axes->kind != 7 || axes->count != 0) return 5;
   if (by->kind != 6 || by->count != 2 || by->floats[0] != -1.5f || by->floats[1] != 3e-30f) return 6;
   const float* entries = static_cast<const float*>(table->tensor->data);
