@@ -66,7 +66,7 @@ class DrawnRuns {
       tried++;
     }
     const double seconds_each = seconds_since(start_) / static_cast<double>(tried);
-    const auto in_time = static_cast<size_t>(std::max(0.0, kSeconds - seconds_since(start_)) / seconds_each);
+    const auto in_time = static_cast<size_t>(std::max(0.0, options_.seconds - seconds_since(start_)) / seconds_each);
     for (size_t k = in_time; k < others.size(); k++) report_.not_drawn.emplace_back(to_string(others[k]));
     others.resize(std::min(others.size(), in_time));
     const size_t group = at_once(original_);
@@ -76,8 +76,6 @@ class DrawnRuns {
   }
 
  private:
-  static constexpr double kSeconds = 8;
-
   Status compare(std::span<const InputKind> kinds) {
     std::vector<std::map<std::string, Tensor>> inputs;
     for (const InputKind kind : kinds) inputs.push_back(draws_.of(kind));

@@ -239,11 +239,12 @@ class LaneEvaluator {
     auto active = [mask](int l) { return !mask || (*mask)[static_cast<size_t>(l)]; };
     if (const auto r = affine_read(e)) {
       bool covered = true;
-      for (int l = 0; l < n_; l++) {
-        if (l >= r->begin && l < r->end) continue;
-        covered &= !active(l);
-        out[l] = 0;
-      }
+      const auto leave_out = [&](int begin, int end) {
+        for (int l = begin; l < end; l++) covered &= !active(l);
+        std::fill(out + begin, out + std::max(begin, end), T(0));
+      };
+      leave_out(0, r->begin);
+      leave_out(r->end, n_);
       if (covered) return load_lanes(t, *r, out);
     }
     std::vector<int64_t> s(e.subscripts.size());

@@ -32,6 +32,8 @@ struct CheckOptions {
   // By name: inputs that are tried beside drawn ones (what is missing is drawn), and outputs that are expected on them.
   // Where the original has others, nothing is kept: optimize_graph() gives an error.
   std::map<std::string, Tensor> inputs, expected;
+  // For other kinds of inputs than ordinary and given ones: those that it will not do for are left out.
+  double seconds = 8;
 };
 
 struct CheckReport {
