@@ -16,7 +16,7 @@ constexpr int64_t kDepth = 256, kColumns = 128, kRows = 64;  // of a block: oper
 // Rows of `a` (at `stride` from each other) times a panel of columns, added to `sums`.
 using PanelFunction = void (*)(int64_t rows, const float* a, int64_t stride, const float* panel, int64_t depth,
                                float* sums, int64_t sums_stride);
-struct Kernel {
+struct PanelKernel {
   int64_t columns;  // of a panel
   PanelFunction multiply;
 };
@@ -60,7 +60,7 @@ GOPT_PANEL_FUNCTION(multiply_avx512, [[gnu::target("avx512f")]], 64, 2, 8)
 #endif
 #undef GOPT_PANEL_FUNCTION
 
-Kernel fastest_kernel() {
+PanelKernel fastest_kernel() {
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx512f")) return {32, multiply_avx512};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {16, multiply_avx2};
@@ -157,17 +157,17 @@ class Line {
 
 // ---- blocks ----
 
-struct Range {
+struct Stretch {
   int64_t begin, end;
   int64_t size() const { return end - begin; }
 };
-Range part_of(int64_t count, int64_t size, int64_t part) { return {part * size, std::min(count, (part + 1) * size)}; }
+Stretch part_of(int64_t count, int64_t size, int64_t part) { return {part * size, std::min(count, (part + 1) * size)}; }
 
 // One rectangle of the result: operands are packed block by block along the depth.
 class Rectangle {
  public:
-  Rectangle(const BlockedProduct& product, const Kernel& kernel, const BlockedProduct::Batch& batch, Range rows,
-            Range columns)
+  Rectangle(const BlockedProduct& product, const PanelKernel& kernel, const BlockedProduct::Batch& batch, Stretch rows,
+            Stretch columns)
       : product_(product),
         kernel_(kernel),
         batch_(batch),
@@ -179,7 +179,7 @@ class Rectangle {
     const auto depth = static_cast<int64_t>(product_.rows.depth.size());
     sums_.assign(static_cast<size_t>(rows_.size() * width_), 0);
     for (int64_t first = 0; first < depth; first += kDepth) {
-      const Range block{first, std::min(depth, first + kDepth)};
+      const Stretch block{first, std::min(depth, first + kDepth)};
       pack_columns(block);
       pack_rows(block);
       multiply(block.size());
@@ -189,7 +189,7 @@ class Rectangle {
 
  private:
   // Panels of columns, each with its depth outside.
-  void pack_columns(Range block) {
+  void pack_columns(Stretch block) {
     const ProductOperand& operand = product_.columns;
     panels_.assign(static_cast<size_t>(width_ * block.size()), 0);
     for (int64_t first = columns_.begin; first < columns_.end; first += kernel_.columns) {
@@ -199,7 +199,7 @@ class Rectangle {
     }
   }
 
-  void pack_rows(Range block) {
+  void pack_rows(Stretch block) {
     packed_.resize(static_cast<size_t>(rows_.size() * block.size()));
     const Line line(product_.rows, Along::Depth, block.begin, block.size());
     for (int64_t row = rows_.begin; row < rows_.end; row++)
@@ -220,9 +220,9 @@ class Rectangle {
   }
 
   const BlockedProduct& product_;
-  const Kernel& kernel_;
+  const PanelKernel& kernel_;
   const BlockedProduct::Batch batch_;
-  const Range rows_, columns_;
+  const Stretch rows_, columns_;
   const int64_t width_;
   std::vector<float> sums_, panels_, packed_;
 };
@@ -230,7 +230,7 @@ class Rectangle {
 }  // namespace
 
 void evaluate_product(const BlockedProduct& product, float* out) {
-  static const Kernel kernel = fastest_kernel();
+  static const PanelKernel kernel = fastest_kernel();
   static const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const auto rows = static_cast<int64_t>(product.out_rows.size());
   const auto columns = static_cast<int64_t>(product.out_columns.size());

@@ -184,9 +184,9 @@ Table joined(const Table& outer, const Table& inner) {
 
 // ---- the product ----
 
-class ContractionFinder {
+class ProductFinder {
  public:
-  ContractionFinder(const Stage& stage, std::span<const TensorView> inputs) : stage_(stage), inputs_(inputs) {}
+  ProductFinder(const Stage& stage, std::span<const TensorView> inputs) : stage_(stage), inputs_(inputs) {}
 
   std::optional<BlockedProduct> find(const Expr& sum) {
     if (sum->kind != ExprKind::Reduce || sum->reduce != ReduceKind::Sum || !take_variables(sum)) return std::nullopt;
@@ -371,15 +371,15 @@ Expr without_sum(const Expr& e, const Expr& replacement, Expr& sum) {
 
 }  // namespace
 
-std::optional<Contraction> find_contraction(const Stage& stage, std::span<const TensorView> inputs, int input) {
+std::optional<FoundProduct> find_product(const Stage& stage, std::span<const TensorView> inputs, int input) {
   if (stage.value->height == 0) return std::nullopt;
   std::vector<Index> at;
   for (const AtomId axis : stage.axes) at.push_back(Index::from_atom(axis));
   Expr sum, rest = without_sum(stage.value, read(input, std::move(at)), sum);
   if (!sum) return std::nullopt;
-  auto product = ContractionFinder(stage, inputs).find(sum);
+  auto product = ProductFinder(stage, inputs).find(sum);
   if (!product) return std::nullopt;
-  return Contraction{*std::move(product), std::move(rest), sum == stage.value};
+  return FoundProduct{*std::move(product), std::move(rest), sum == stage.value};
 }
 
 }  // namespace gopt::ir

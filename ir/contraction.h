@@ -11,7 +11,7 @@
 
 namespace gopt::ir {
 
-struct Contraction {
+struct FoundProduct {
   BlockedProduct product;
   // What is made of the sum: an expression over the stage's axes that reads it as input `input`, at the axes.
   Expr rest;
@@ -19,6 +19,6 @@ struct Contraction {
 };
 
 // Over inputs of floats. `input`: the number by which the sum is to be read.
-std::optional<Contraction> find_contraction(const Stage& stage, std::span<const TensorView> inputs, int input);
+std::optional<FoundProduct> find_product(const Stage& stage, std::span<const TensorView> inputs, int input);
 
 }  // namespace gopt::ir

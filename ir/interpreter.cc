@@ -24,23 +24,23 @@ Result<std::vector<std::byte>> room_for(ElementType element, const std::vector<i
 }
 
 // A stage whose sums of products are computed first, all of them, and then what is made of them.
-Status evaluate_with_product(const Stage& stage, const Contraction& contraction, std::vector<TensorView> views,
+Status evaluate_with_product(const Stage& stage, const FoundProduct& found, std::vector<TensorView> views,
                              const std::vector<int64_t>& dims, std::byte* out) {
-  if (contraction.is_all && stage.element == ElementType::Float32) {
-    evaluate_product(contraction.product, reinterpret_cast<float*>(out));
+  if (found.is_all && stage.element == ElementType::Float32) {
+    evaluate_product(found.product, reinterpret_cast<float*>(out));
     return Unit{};
   }
   GOPT_ASSIGN_OR_RETURN(std::vector<std::byte> sums, room_for(ElementType::Float32, dims));
-  evaluate_product(contraction.product, reinterpret_cast<float*>(sums.data()));
+  evaluate_product(found.product, reinterpret_cast<float*>(sums.data()));
   views.push_back({ElementType::Float32, dims, sums.data()});
-  return evaluate_stage({stage.element, stage.shape, stage.axes, contraction.rest}, views, out);
+  return evaluate_stage({stage.element, stage.shape, stage.axes, found.rest}, views, out);
 }
 
 Status evaluate(const Stage& stage, const std::vector<TensorView>& views, const std::vector<int64_t>& dims,
                 Products products, std::byte* out) {
   if (products == Products::Floats)
-    if (const auto contraction = find_contraction(stage, views, static_cast<int>(views.size())))
-      return evaluate_with_product(stage, *contraction, views, dims, out);
+    if (const auto found = find_product(stage, views, static_cast<int>(views.size())))
+      return evaluate_with_product(stage, *found, views, dims, out);
   return evaluate_stage(stage, views, out);
 }
 

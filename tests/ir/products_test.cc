@@ -56,7 +56,7 @@ bool holds_product(const Graph& graph) {
   const auto definition = define(node.op, tensors, node.attributes);
   EXPECT_TRUE(definition.ok()) << definition.error().message;
   const std::vector<Stage> stages = stage(definition->outputs[0], types, false);
-  return ir::find_contraction(stages[0], views, static_cast<int>(views.size())).has_value();
+  return ir::find_product(stages[0], views, static_cast<int>(views.size())).has_value();
 }
 
 class ProductsTest : public testing::TestWithParam<Row> {};
