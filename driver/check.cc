@@ -1,10 +1,13 @@
 #include "check.h"
 
+#include <algorithm>
+
 #include "answered_run.h"
 #include "check_files.h"
 #include "check_inputs.h"
 #include "checked_part.h"
 #include "draw_inputs.h"
+#include "gopt/clock.h"
 #include "graph_runner.h"
 #include "half_range.h"
 #include "open_check.h"
@@ -18,27 +21,90 @@ Result<std::map<std::string, Tensor>> draw_ordinary(const Graph& graph, uint64_t
   return has_symbolic_inputs(graph) ? draw_inputs_of_any_extent(graph, seed) : draw_inputs(graph, seed);
 }
 
+bool is_always_tried(InputKind kind) { return kind == InputKind::Ordinary || kind == InputKind::Given; }
+
+// How many kinds of inputs are run at once: what depends on weights alone is computed once for them, while the values
+// of each lie in memory; many, where these are small beside the weights.
+size_t at_once(const Graph& graph) {
+  constexpr double kShare = 1.0 / 8;
+  double weights = 0, largest = 1;
+  for (uint32_t at = 0; at < graph.nodes().size(); at++) {
+    const NodePtr& node = graph.nodes()[at];
+    if (node->is(OpKind::Constant)) weights += static_cast<double>(node->tensor.bytes().size());
+    if (graph.depends_on_weights_only(NodeId{at})) continue;
+    for (const TensorType& type : node->outputs)
+      if (type.has_static_shape())
+        largest = std::max(largest, static_cast<double>(element_count(type.static_shape())) * 4);
+  }
+  return static_cast<size_t>(std::max(1.0, kShare * weights / largest));
+}
+
+// Both graphs on one kind of inputs after another, as long as there is time.
+class DrawnRuns {
+ public:
+  DrawnRuns(const Graph& original, const GraphRunner& reference, const GraphRunner& other, const CheckOptions& options,
+            const InputDraws& draws, CheckReport& report)
+      : original_(original),
+        reference_(reference),
+        other_(other),
+        options_(options),
+        draws_(draws),
+        report_(report),
+        start_(Clock::now()) {}
+
+  Status run() {
+    std::vector<InputKind> others;
+    size_t tried = 0;
+    for (const InputKind kind : kInputKinds) {
+      if (!draws_.has(kind)) continue;
+      if (!is_always_tried(kind)) {
+        others.push_back(kind);
+        continue;
+      }
+      GOPT_RETURN_IF_ERROR(compare({&kind, 1}));
+      if (!report_.passed) return Unit{};
+      tried++;
+    }
+    const double seconds_each = seconds_since(start_) / static_cast<double>(tried);
+    const auto in_time = static_cast<size_t>(std::max(0.0, options_.seconds - seconds_since(start_)) / seconds_each);
+    for (size_t k = in_time; k < others.size(); k++) report_.not_drawn.emplace_back(to_string(others[k]));
+    others.resize(std::min(others.size(), in_time));
+    const size_t group = at_once(original_);
+    for (size_t first = 0; first < others.size() && report_.passed; first += group)
+      GOPT_RETURN_IF_ERROR(compare(std::span(others).subspan(first, std::min(group, others.size() - first))));
+    return Unit{};
+  }
+
+ private:
+  Status compare(std::span<const InputKind> kinds) {
+    std::vector<std::map<std::string, Tensor>> inputs;
+    for (const InputKind kind : kinds) inputs.push_back(draws_.of(kind));
+    GOPT_ASSIGN_OR_RETURN(const auto a, reference_.run_all(inputs));
+    GOPT_ASSIGN_OR_RETURN(const auto b, other_.run_all(inputs));
+    for (size_t k = 0; k < kinds.size(); k++) {
+      GOPT_ASSIGN_OR_RETURN(const auto expected, expected_outputs(original_, kinds[k], a[k], options_));
+      add_draw(report_, original_, kinds[k], expected, b[k], options_.tolerance);
+      if (!report_.passed) break;
+    }
+    return Unit{};
+  }
+
+  const Graph& original_;
+  const GraphRunner &reference_, &other_;
+  const CheckOptions& options_;
+  const InputDraws& draws_;
+  CheckReport& report_;
+  const Clock::time_point start_;
+};
+
 Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& o, double operations, uint64_t seed,
                  CheckReport& report) {
   const Graph &original = first.graph(), &optimized = second.graph();
   GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_ordinary(original, seed));
-  const bool interprets = report.engine == kInterpreter;
-  GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(first, report.engine));
-  GOPT_ASSIGN_OR_RETURN(const GraphRunner other, runner_for(second, report.engine));
+  GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(first, report.engine, products_for(operations)));
+  GOPT_ASSIGN_OR_RETURN(const GraphRunner other, runner_for(second, report.engine, products_for(operations)));
   const InputDraws draws(ordinary, o, removed_constants(original, optimized), seed);
-  for (const InputKind kind : kInputKinds) {
-    if (!draws.has(kind)) continue;
-    // The interpreter is slow.
-    const bool is_asked = kind == InputKind::Ordinary || kind == InputKind::Given;
-    if (!is_asked && interprets && operations > kInterpretOften) break;
-    const auto inputs = draws.of(kind);
-    GOPT_ASSIGN_OR_RETURN(auto a, reference.run(inputs));
-    GOPT_ASSIGN_OR_RETURN(a, expected_outputs(original, kind, std::move(a), o));
-    GOPT_ASSIGN_OR_RETURN(const auto b, other.run(inputs));
-    add_draw(report, original, kind, a, b, o.tolerance);
-    if (!report.passed) break;
-  }
-  return Unit{};
+  return DrawnRuns(original, reference, other, o, draws, report).run();
 }
 
 // Graphs that can be run as they are, but for symbols.
@@ -47,7 +113,9 @@ CheckReport check_whole(PlannedGraph& original, PlannedGraph& optimized, const C
   CheckReport report;
   const bool is_small = operations < kInterpretBelow, is_asked = o.engine == CheckEngine::Interpreter;
   const bool is_free = o.engine == CheckEngine::Auto;
-  report.engine = is_asked || (is_free && operations < kInterpretOften) ? kInterpreter : kCpu;
+  const bool is_quick =
+      operations < kInterpretOften || (is_interpreted_soon(original.graph()) && is_interpreted_soon(optimized.graph()));
+  report.engine = is_asked || (is_free && is_quick) ? kInterpreter : kCpu;
   // Code is for fixed extents; the interpreter takes open ones from its inputs.
   if (has_symbolic_inputs(original.graph())) {
     report.engine = kInterpreter;
@@ -137,8 +205,8 @@ Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, doub
 namespace {
 
 // Whether the interpreter, or code for the CPU in fp32, says what the code is to compute; nothing: neither does.
-std::optional<const char*> reference_for(const DriverOptions& options, double operations) {
-  if (operations < kInterpretOften) return kInterpreter;
+std::optional<const char*> reference_for(const Graph& graph, const DriverOptions& options, double operations) {
+  if (operations < kInterpretOften || is_interpreted_soon(graph)) return kInterpreter;
   const bool is_own_reference = options.target.kind == TargetKind::Cpu && options.target.precision == Precision::Fp32;
   return is_own_reference ? std::nullopt : std::optional(kCpu);
 }
@@ -149,7 +217,8 @@ std::optional<CheckReport> check_calling_code(PlannedGraph& graph, const DriverO
   const auto part = part_to_check(graph.graph(), graph.graph());
   if (!part.ok()) return CheckReport{.why_not = part.error().message};
   const Target target{TargetKind::Cpu, options.target.threads};
-  const auto engine = reference_for(options, operations_of(part->original, target));
+  const double operations = operations_of(part->original, target);
+  const auto engine = reference_for(part->original, options, operations);
   if (!engine) return std::nullopt;
   CheckReport report{.engine = *engine,
                      .nodes = count_operators(graph.graph()),
@@ -159,7 +228,7 @@ std::optional<CheckReport> check_calling_code(PlannedGraph& graph, const DriverO
     GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(part->original, options.seed + 1));
     const CostSource costs;
     PlannedGraph alone(part->original, target, costs);
-    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(alone, report.engine));
+    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(alone, report.engine, products_for(operations)));
     GOPT_ASSIGN_OR_RETURN(RunnableModel * code, graph.code_for_target());
     GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(inputs));
     GOPT_ASSIGN_OR_RETURN(const auto b, run_answered(*code, *part, inputs));
@@ -178,13 +247,13 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
   if (graph.is_open()) return check_open_code(graph, options);
   if (has_symbolic_inputs(graph.graph())) return std::nullopt;
   if (!is_whole(graph.graph())) return check_calling_code(graph, options);
-  const auto engine = reference_for(options, operations);
+  const auto engine = reference_for(graph.graph(), options, operations);
   if (!engine) return std::nullopt;
   const Tolerance tolerance = tolerance_of_code(options);
   CheckReport report{.engine = *engine};
   const auto compare = [&]() -> Status {
     GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));
-    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(graph, report.engine));
+    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(graph, report.engine, products_for(operations)));
     GOPT_ASSIGN_OR_RETURN(RunnableModel * code, graph.code_for_target());
     GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(inputs));
     GOPT_ASSIGN_OR_RETURN(const auto b, code->run(inputs));

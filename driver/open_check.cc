@@ -63,10 +63,12 @@ class OpenChecker {
     GOPT_ASSIGN_OR_RETURN(const auto found, run_answered(*code_, part, inputs));
     const Target target{TargetKind::Cpu, options_.target.threads};
     const CostSource costs;
-    report.engine = operations_of(part.original, target) < kInterpretOften ? kInterpreter : kCpu;
+    const double operations = operations_of(part.original, target);
+    const bool is_quick = operations < kInterpretOften || is_interpreted_soon(part.original);
+    report.engine = is_quick ? kInterpreter : kCpu;
     report.extents = part.extents;
     PlannedGraph alone(part.original, target, costs);
-    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(alone, report.engine));
+    GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(alone, report.engine, products_for(operations)));
     GOPT_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, reference.run(inputs));
     add_draw(report, part.original, InputKind::Ordinary, expected, found, tolerance_of_code(options_));
     return Unit{};

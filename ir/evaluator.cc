@@ -1,6 +1,7 @@
 #include "evaluator.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <thread>
 
@@ -20,9 +21,32 @@ struct Rows {
   int64_t count() const { return element_count(dims) / lanes(); }
 };
 
-// Evaluates rows [begin, end) of the output.
+// Elements of a block that lie one after another, of the types that nearly all tensors have.
+template <class M, class T>
+void store_plain(std::byte* out, int64_t at, const T* block, int n) {
+  std::byte* place = out + at * static_cast<int64_t>(sizeof(M));
+  for (int l = 0; l < n; l++, place += sizeof(M)) {
+    const auto value = static_cast<M>(block[l]);
+    std::memcpy(place, &value, sizeof value);
+  }
+}
+
 template <class T>
-void run_rows(LaneEvaluator& program, const Rows& rows, int64_t begin, int64_t end, std::byte* out) {
+void store_block(std::byte* out, ElementType type, int64_t at, int64_t stride, const T* block, int n) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (stride == 1 && type == ElementType::Float32) return store_plain<float>(out, at, block, n);
+    if (stride == 1 && type == ElementType::Float64) return store_plain<double>(out, at, block, n);
+    for (int l = 0; l < n; l++) store_double(out, type, at + l * stride, block[l]);
+  } else {
+    if (stride == 1 && type == ElementType::Int64) return store_plain<int64_t>(out, at, block, n);
+    for (int l = 0; l < n; l++) store_int(out, type, at + l * stride, block[l]);
+  }
+}
+
+// Evaluates lanes [first, last) of rows [begin, end) of the output.
+template <class T>
+void run_rows(LaneEvaluator& program, const Rows& rows, int64_t begin, int64_t end, int64_t first_lane,
+              int64_t last_lane, std::byte* out) {
   std::array<T, kLanes> block;
   std::vector<int64_t> position(rows.dims.size(), 0);
   int64_t lane_stride = 1;
@@ -35,26 +59,29 @@ void run_rows(LaneEvaluator& program, const Rows& rows, int64_t begin, int64_t e
       rest /= rows.dims[d];
     }
     for (size_t d = 0; d < rows.dims.size(); d++) base = base * rows.dims[d] + (d == rows.lane_axis ? 0 : position[d]);
-    for (int64_t first = 0; first < rows.lanes(); first += kLanes) {
-      const int n = static_cast<int>(std::min<int64_t>(kLanes, rows.lanes() - first));
+    for (int64_t first = first_lane; first < last_lane; first += kLanes) {
+      const int n = static_cast<int>(std::min<int64_t>(kLanes, last_lane - first));
       program.run<T>(position, first, n, block.data());
-      for (int l = 0; l < n; l++) {
-        const int64_t at = base + (first + l) * lane_stride;
-        if constexpr (std::is_same_v<T, double>)
-          store_double(out, rows.stage.element, at, block[static_cast<size_t>(l)]);
-        else
-          store_int(out, rows.stage.element, at, block[static_cast<size_t>(l)]);
-      }
+      store_block(out, rows.stage.element, base + first * lane_stride, lane_stride, block.data(), n);
     }
   }
+}
+
+// Where rows read what lies beside what the row before has read, a block of lanes is run for all rows before the next:
+// what is read stays in the cache from one row to the next.
+template <class T>
+void run_blocks(LaneEvaluator& program, const Rows& rows, int64_t begin, int64_t end, std::byte* out) {
+  const int64_t lanes = rows.lanes(), size = program.reads_across() ? kLanes : lanes;
+  for (int64_t first = 0; first < lanes; first += size)
+    run_rows<T>(program, rows, begin, end, first, std::min(lanes, first + size), out);
 }
 
 void run_part(const Rows& rows, std::span<const TensorView> inputs, int64_t begin, int64_t end, std::byte* out) {
   LaneEvaluator program(rows.stage, inputs, rows.lane_axis);
   if (program.integer())
-    run_rows<int64_t>(program, rows, begin, end, out);
+    run_blocks<int64_t>(program, rows, begin, end, out);
   else
-    run_rows<double>(program, rows, begin, end, out);
+    run_blocks<double>(program, rows, begin, end, out);
 }
 
 // Rows are independent: each part is a range of them, and has a program of its own.

@@ -1,5 +1,8 @@
 #include "gopt/interpreter.h"
 
+#include <algorithm>
+
+#include "contraction.h"
 #include "evaluator.h"
 
 namespace gopt {
@@ -20,8 +23,30 @@ Result<std::vector<std::byte>> room_for(ElementType element, const std::vector<i
   }
 }
 
+// A stage whose sums of products are computed first, all of them, and then what is made of them.
+Status evaluate_with_product(const Stage& stage, const FoundProduct& found, std::vector<TensorView> views,
+                             const std::vector<int64_t>& dims, std::byte* out) {
+  if (found.is_all && stage.element == ElementType::Float32) {
+    evaluate_product(found.product, reinterpret_cast<float*>(out));
+    return Unit{};
+  }
+  GOPT_ASSIGN_OR_RETURN(std::vector<std::byte> sums, room_for(ElementType::Float32, dims));
+  evaluate_product(found.product, reinterpret_cast<float*>(sums.data()));
+  views.push_back({ElementType::Float32, dims, sums.data()});
+  return evaluate_stage({stage.element, stage.shape, stage.axes, found.rest}, views, out);
+}
+
+Status evaluate(const Stage& stage, const std::vector<TensorView>& views, const std::vector<int64_t>& dims,
+                Products products, std::byte* out) {
+  if (products == Products::Floats)
+    if (const auto found = find_product(stage, views, static_cast<int>(views.size())))
+      return evaluate_with_product(stage, *found, views, dims, out);
+  return evaluate_stage(stage, views, out);
+}
+
 // Runs the stages of one output; the last one's bytes are the result.
-Result<Tensor> evaluate_output(const TensorExpr& output, std::vector<TensorView> views) {
+Result<Tensor> evaluate_output(const TensorExpr& output, std::vector<TensorView> views,
+                               Products products = Products::Exact) {
   std::vector<ElementType> types;
   for (const TensorView& v : views) types.push_back(v.type);
   const std::vector<Stage> stages = stage(output, types, false);
@@ -33,7 +58,7 @@ Result<Tensor> evaluate_output(const TensorExpr& output, std::vector<TensorView>
       dims.push_back(e.constant());
     }
     GOPT_ASSIGN_OR_RETURN(std::vector<std::byte> bytes, room_for(s.element, dims));
-    GOPT_RETURN_IF_ERROR(evaluate_stage(s, views, bytes.data()));
+    GOPT_RETURN_IF_ERROR(evaluate(s, views, dims, products, bytes.data()));
     temporaries.push_back(Tensor::from_bytes(s.element, dims, std::move(bytes)));
     views.push_back(view_of(temporaries.back()));
   }
@@ -47,7 +72,7 @@ std::string describe(const Node& node) {
 
 }  // namespace
 
-Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<Tensor>& inputs) {
+Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<Tensor>& inputs, Products products) {
   if (node.is(OpKind::Opaque)) return Error{describe(node) + " has no definition and cannot be interpreted"};
   if (node.is(OpKind::Constant)) return std::vector<Tensor>{node.tensor};
   GOPT_CHECK(!node.is(OpKind::Input), "interpret_node of an input");
@@ -65,7 +90,7 @@ Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<T
   if (!definition) return Error{describe(node) + ": " + definition.error().message};
   std::vector<Tensor> outputs;
   for (size_t k = 0; k < node.outputs.size(); k++) {
-    auto value = evaluate_output(definition->outputs[k], views);
+    auto value = evaluate_output(definition->outputs[k], views, products);
     if (!value) return Error{describe(node) + ": " + value.error().message};
     outputs.push_back(*std::move(value));
   }
@@ -77,15 +102,24 @@ namespace {
 // Evaluates nodes in order, dropping tensors after their last use.
 class Run {
  public:
+  explicit Run(Products products) : products_(products) {}
   Status step(const NodePtr& node) {
+    GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, computed(*node));
+    take(node, std::move(outputs));
+    return Unit{};
+  }
+  Result<std::vector<Tensor>> computed(const Node& node) const {
     std::vector<Tensor> inputs;
-    for (const Value& v : node->inputs) inputs.push_back(v ? values_.at(v) : Tensor());
-    GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> outputs, interpret_node(bound(*node), inputs));
+    for (const Value& v : node.inputs) inputs.push_back(v ? values_.at(v) : Tensor());
+    return interpret_node(bound(node), inputs, products_);
+  }
+  // What a node was computed to be; its inputs are used.
+  void take(const NodePtr& node, std::vector<Tensor> outputs) {
     for (size_t k = 0; k < outputs.size(); k++) values_[{node, static_cast<int>(k)}] = std::move(outputs[k]);
     for (const Value& v : node->inputs)
       if (v && --uses_[v] == 0) values_.erase(v);
-    return Unit{};
   }
+  bool has_symbols() const { return !symbols_.empty(); }
   void set(const Value& v, Tensor t) { values_[v] = std::move(t); }
   // Symbolic extents of an input's type are those of its tensor. Errors: one symbol with two extents.
   Status bind(const TensorType& type, const Tensor& t) {
@@ -113,6 +147,7 @@ class Run {
     return copy;
   }
 
+  const Products products_;
   Substitution symbols_;
   std::map<Value, Tensor> values_;
   std::map<Value, int> uses_;
@@ -133,26 +168,65 @@ Status check_input(const Node& node, const Tensor& t) {
 
 }  // namespace
 
-Result<std::vector<Tensor>> interpret(const Graph& graph, const std::map<std::string, Tensor>& inputs) {
-  Run run;
+Result<std::vector<Tensor>> interpret(const Graph& graph, const std::map<std::string, Tensor>& inputs,
+                                      Products products) {
+  GOPT_ASSIGN_OR_RETURN(auto outputs, interpret_all(graph, {&inputs, 1}, products));
+  return std::move(outputs[0]);
+}
+
+namespace {
+
+Result<Run> start_run(const Graph& graph, const std::map<std::string, Tensor>& inputs, Products products) {
+  Run run(products);
   for (const NodePtr& node : graph.nodes())
     for (const Value& v : node->inputs)
       if (v) run.use(v);
   for (const GraphOutput& o : graph.outputs()) run.use(o.value);
   for (const Value& v : graph.inputs())
     if (auto it = inputs.find(v.node->name); it != inputs.end()) GOPT_RETURN_IF_ERROR(run.bind(v.type(), it->second));
-  for (const NodePtr& node : graph.nodes()) {
-    if (!node->is(OpKind::Input)) {
-      GOPT_RETURN_IF_ERROR(run.step(node));
-      continue;
-    }
-    auto it = inputs.find(node->name);
-    if (it == inputs.end()) return Error{"input " + node->name + " is missing"};
-    GOPT_RETURN_IF_ERROR(check_input(*node, it->second));
-    run.set({node, 0}, it->second);
+  return run;
+}
+
+Status set_input(Run& run, const NodePtr& node, const std::map<std::string, Tensor>& inputs) {
+  const auto it = inputs.find(node->name);
+  if (it == inputs.end()) return Error{"input " + node->name + " is missing"};
+  GOPT_RETURN_IF_ERROR(check_input(*node, it->second));
+  run.set({node, 0}, it->second);
+  return Unit{};
+}
+
+// Weights that lie in a file are in memory while nodes read them.
+void let_go_of_weights(const Node& node) {
+  for (const Value& v : node.inputs)
+    if (v && v.node->is(OpKind::Constant)) let_go(v.node->tensor);
+}
+
+}  // namespace
+
+Result<std::vector<std::vector<Tensor>>> interpret_all(const Graph& graph,
+                                                       std::span<const std::map<std::string, Tensor>> inputs,
+                                                       Products products) {
+  std::vector<Run> runs;
+  for (const auto& own : inputs) {
+    GOPT_ASSIGN_OR_RETURN(Run run, start_run(graph, own, products));
+    runs.push_back(std::move(run));
   }
-  std::vector<Tensor> outputs;
-  for (const GraphOutput& o : graph.outputs()) outputs.push_back(run.at(o.value));
+  const bool has_symbols = std::ranges::any_of(runs, &Run::has_symbols);
+  for (uint32_t at = 0; at < graph.nodes().size(); at++) {
+    const NodePtr& node = graph.nodes()[at];
+    if (node->is(OpKind::Input)) {
+      for (size_t k = 0; k < runs.size(); k++) GOPT_RETURN_IF_ERROR(set_input(runs[k], node, inputs[k]));
+    } else if (graph.depends_on_weights_only(NodeId{at}) && !has_symbols) {
+      GOPT_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs, runs[0].computed(*node));
+      for (Run& run : runs) run.take(node, outputs);
+    } else {
+      for (Run& run : runs) GOPT_RETURN_IF_ERROR(run.step(node));
+    }
+    let_go_of_weights(*node);
+  }
+  std::vector<std::vector<Tensor>> outputs(runs.size());
+  for (size_t k = 0; k < runs.size(); k++)
+    for (const GraphOutput& o : graph.outputs()) outputs[k].push_back(runs[k].at(o.value));
   return outputs;
 }
 
@@ -174,7 +248,7 @@ Result<Tensor> evaluate_shape_only(const Node& node) {
 
 Result<Tensor> evaluate_constant(const Value& value) {
   Graph graph({}, {{"value", value}}, {});
-  Run run;
+  Run run(Products::Exact);
   std::set<const Node*> needed;
   for (size_t i = graph.nodes().size(); i-- > 0;) {
     const NodePtr& node = graph.nodes()[i];
@@ -199,6 +273,7 @@ Result<Tensor> evaluate_constant(const Value& value) {
       run.set({node, 0}, std::move(t));
     } else {
       GOPT_RETURN_IF_ERROR(run.step(node));
+      let_go_of_weights(*node);
     }
   }
   return run.at(value);

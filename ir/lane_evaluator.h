@@ -22,6 +22,13 @@ class LaneEvaluator {
   }
 
   bool integer() const { return integer_; }
+  // Neighbours along the lanes lie far apart in what is read, as in a transposition.
+  bool reads_across() const {
+    return std::ranges::any_of(stage_.nodes, [](const StageExpr& e) {
+      return e.kind == ExprKind::Read && !e.subscripts.empty() && !e.subscripts.back().uses_lane() &&
+             std::ranges::any_of(e.subscripts, &CompiledIndex::uses_lane);
+    });
+  }
   // Elements of n lanes from `first` on, the other axes at `position`: integers where integer(), else doubles.
   template <class T>
   void run(std::span<const int64_t> position, int64_t first, int n, T* out) {
@@ -232,11 +239,12 @@ class LaneEvaluator {
     auto active = [mask](int l) { return !mask || (*mask)[static_cast<size_t>(l)]; };
     if (const auto r = affine_read(e)) {
       bool covered = true;
-      for (int l = 0; l < n_; l++) {
-        if (l >= r->begin && l < r->end) continue;
-        covered &= !active(l);
-        out[l] = 0;
-      }
+      const auto leave_out = [&](int begin, int end) {
+        for (int l = begin; l < end; l++) covered &= !active(l);
+        std::fill(out + begin, out + std::max(begin, end), T(0));
+      };
+      leave_out(0, r->begin);
+      leave_out(r->end, n_);
       if (covered) return load_lanes(t, *r, out);
     }
     std::vector<int64_t> s(e.subscripts.size());
@@ -259,12 +267,19 @@ class LaneEvaluator {
   template <class T>
   void load_lanes(const TensorView& t, const AffineRead& r, T* out) {
     auto plain = [&]<class M>(M) {
-      const std::byte* p = t.data + (r.offset + r.begin * r.step) * static_cast<int64_t>(sizeof(M));
-      for (int l = r.begin; l < r.end; l++, p += r.step * static_cast<int64_t>(sizeof(M))) {
+      constexpr auto kSize = static_cast<int64_t>(sizeof(M));
+      const std::byte* first = t.data + (r.offset + r.begin * r.step) * kSize;
+      const auto load = [](const std::byte* p) {
         M v;
         std::memcpy(&v, p, sizeof v);  // mapped weights may lie unaligned
-        out[l] = static_cast<T>(v);
-      }
+        return static_cast<T>(v);
+      };
+      if (r.step == 1)  // a loop of its own, which compilers make instructions for several of
+        for (int l = r.begin; l < r.end; l++) out[l] = load(first + (l - r.begin) * kSize);
+      else if (r.step == 0)
+        std::fill(out + r.begin, out + r.end, load(first));
+      else
+        for (int l = r.begin; l < r.end; l++, first += r.step * kSize) out[l] = load(first);
     };
     if (t.type == ElementType::Float32) return plain(float{});
     if (t.type == ElementType::Float64) return plain(double{});

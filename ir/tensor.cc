@@ -1,3 +1,5 @@
+#include <sys/mman.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <atomic>
@@ -65,6 +67,17 @@ Tensor Tensor::reshaped(std::vector<int64_t> dims) const {
   t.dims_ = std::move(dims);
   t.content_id_ = identity_of(t.type_, t.dims_, t.storage_.bytes);
   return t;
+}
+
+void let_go(const Tensor& tensor) {
+  constexpr size_t kWorthIt = 64 * 1024;
+  const std::span<const std::byte> bytes = tensor.bytes();
+  if (!tensor.is_mapped() || bytes.size() < kWorthIt) return;
+  static const auto kPage = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  // Pages that it shares with others are of the same file.
+  const auto first = reinterpret_cast<uintptr_t>(bytes.data()) / kPage * kPage;
+  const auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size());
+  ::madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);  // where it fails, they stay
 }
 
 }  // namespace gopt

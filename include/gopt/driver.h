@@ -32,6 +32,8 @@ struct CheckOptions {
   // By name: inputs that are tried beside drawn ones (what is missing is drawn), and outputs that are expected on them.
   // Where the original has others, nothing is kept: optimize_graph() gives an error.
   std::map<std::string, Tensor> inputs, expected;
+  // For other kinds of inputs than ordinary and given ones: those that it will not do for are left out.
+  double seconds = 8;
 };
 
 struct CheckReport {
@@ -39,6 +41,7 @@ struct CheckReport {
   bool passed = false;
   std::string engine, why_not;          // "none" where the graph is unchanged; why_not: where it could not be checked
   std::vector<std::string> draws;       // kinds of inputs, in order; where it failed, the last did
+  std::vector<std::string> not_drawn;   // kinds of inputs that there was no time for
   std::vector<Difference> differences;  // on ordinary inputs, or where it failed
   std::vector<std::vector<Difference>> differences_of_draw;  // parallel to draws, and of each by output
   // Operators of the original that run, and those among them whose results were compared, or went into such.

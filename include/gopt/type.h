@@ -69,6 +69,7 @@ int64_t element_count(std::span<const int64_t> dims);
 struct Storage {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
+  bool is_mapped = false;  // a file's, which can be read again
 };
 
 class Tensor {
@@ -88,6 +89,7 @@ class Tensor {
   const std::vector<int64_t>& dims() const { return dims_; }
   int64_t count() const { return element_count(dims_); }
   std::span<const std::byte> bytes() const { return storage_.bytes; }
+  bool is_mapped() const { return storage_.is_mapped; }
   const std::shared_ptr<const std::vector<std::string>>& strings() const { return strings_; }
   TensorType tensor_type() const;
 
@@ -106,6 +108,10 @@ class Tensor {
   std::shared_ptr<const std::vector<std::string>> strings_;
   uint64_t content_id_ = 0;
 };
+
+// Memory that holds what a mapped file has anyway is given back; it is read again where it is looked at again. Of other
+// tensors, and of small ones, nothing.
+void let_go(const Tensor& tensor);
 
 // One element from / to memory, with ONNX's conversions (float16 and bfloat16 round to nearest even).
 double load_double(const std::byte* data, ElementType type, int64_t position);

@@ -39,7 +39,7 @@ struct Reader {
   Result<TensorSource> tensor(Bytes bytes) const {
     TensorSource source;
     GOPT_ASSIGN_OR_RETURN(const std::string rest, split(bytes, kTensorRawData, [&](Bytes raw) -> Status {
-                            source.raw = Storage{file, raw};
+                            source.raw = Storage{file, raw, true};
                             return Unit{};
                           }));
     GOPT_RETURN_IF_ERROR(parse(rest, source.proto, bytes));

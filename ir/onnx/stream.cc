@@ -113,6 +113,7 @@ Status write_entries(const std::vector<Entry>& entries, TemporaryFile& file, Tem
       GOPT_RETURN_IF_ERROR(file.write(field_head(kTensorRawData, entry.bytes)));
     }
     GOPT_RETURN_IF_ERROR((entry.external ? *data_file : file).write(tensor.bytes().data(), tensor.bytes().size()));
+    let_go(tensor);
   }
   return Unit{};
 }

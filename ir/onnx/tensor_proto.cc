@@ -51,7 +51,7 @@ Result<Storage> map_external(const onnx::TensorProto& proto, size_t expected, Ex
   if (region.offset > size || expected > size - region.offset)
     return Error{"external data '" + region.location + "' is too short: " + std::to_string(expected) +
                  " bytes are wanted at " + std::to_string(region.offset) + ", the file has " + std::to_string(size)};
-  return Storage{file, file->bytes().subspan(region.offset, expected)};
+  return Storage{file, file->bytes().subspan(region.offset, expected), true};
 }
 
 Storage own_string(std::string* text) {

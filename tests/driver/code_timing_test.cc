@@ -131,7 +131,8 @@ TEST(CodeCheck, CodeOfAnotherGraphIsAnError) {
 TEST(CodeCheck, WhatTheInterpreterIsTooSlowForIsLeftToTheOtherCheck) {
   const DriverOptions options;
   const CostSource costs;
-  PlannedGraph graph(chain_of(1), options.target, costs);
+  const Graph many = graph_with_weights("  input x : f32[40000,40000]\n  y = Sin(x)\n  output y = y\n");
+  PlannedGraph graph(many, options.target, costs);
   EXPECT_FALSE(check_code(graph, options, 1e12));
 }
 

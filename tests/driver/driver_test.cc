@@ -135,6 +135,19 @@ TEST(Driver, TheCheckHasTheDifferencesOfEachKindOfInputs) {
   }
 }
 
+TEST(Driver, NamesTheKindsOfInputsThatThereWasNoTimeFor) {
+  DriverOptions options = options_for_code();
+  options.wants_code = false;
+  options.check.seconds = 0;
+  const auto outcome = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  const CheckReport& check = outcome->check;
+  EXPECT_TRUE(check.checked && check.passed);
+  EXPECT_EQ(check.draws, std::vector<std::string>{"ordinary"});
+  ASSERT_GE(check.not_drawn.size(), 4U);
+  EXPECT_EQ(check.not_drawn[0], "large");
+}
+
 TEST(Driver, SaysWhatItSpentItsTimeOn) {
   const auto outcome = optimize_graph(two_products(), core_rules(), options_for_code());
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;

@@ -52,6 +52,7 @@ std::string extent_of_check(const CheckReport& c) {
   if (c.nodes_checked < c.nodes)
     text += fmt::format("; {} of {} operators ({:.0f} %), none of {} and what only they lead to", c.nodes_checked,
                         c.nodes, 100.0 * c.nodes_checked / c.nodes, fmt::join(c.left_out, ", "));
+  if (!c.not_drawn.empty()) text += fmt::format("; no time for {} ones", fmt::join(c.not_drawn, ", "));
   return text;
 }
 

@@ -116,6 +116,7 @@ json check_json(const CheckReport& check, const Tolerance& tolerance) {
           {"engine", check.engine},
           {"why_not", check.why_not},
           {"draws", check.draws},
+          {"not_drawn", check.not_drawn},
           {"nodes", check.nodes},
           {"nodes_checked", check.nodes_checked},
           {"left_out", check.left_out},
