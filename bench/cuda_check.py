@@ -31,7 +31,7 @@ class OnDevice:
     def __init__(self, emitted, feed):
         self.emitted, self.cuda = emitted, ctypes.CDLL("libcudart.so.13")
         arrays = [np.ascontiguousarray(feed[n]) for n in emitted.names]
-        self.inputs, self.outputs = self.allocate(arrays, True), self.allocate(emitted.outputs, False)
+        self.inputs, self.outputs = self.own_memory("input", arrays, True), self.own_memory("output", emitted.outputs, False)
         self.stream = ctypes.c_void_p()
         self.call("cudaStreamCreate", ctypes.byref(self.stream))
 
@@ -40,14 +40,15 @@ class OnDevice:
         if status:
             raise RuntimeError(f"{name}: error {status}")
 
-    def allocate(self, arrays, filled):
+    def own_memory(self, port, arrays, filled):
+        """Where the model's kernels read and write themselves, so that a run copies nothing."""
+        find = getattr(self.emitted.lib, f"gopt_device_{port}")
+        find.restype = ctypes.c_void_p
         pointers = (ctypes.c_void_p * max(1, len(arrays)))()
         for k, a in enumerate(arrays):
-            p = ctypes.c_void_p()
-            self.call("cudaMalloc", ctypes.byref(p), ctypes.c_size_t(max(1, a.nbytes)))
-            if filled:
-                self.call("cudaMemcpy", p, ctypes.c_void_p(a.ctypes.data), ctypes.c_size_t(a.nbytes), 1)
-            pointers[k] = p.value
+            pointers[k] = find(ctypes.c_void_p(self.emitted.model), k)
+            if filled and a.nbytes:
+                self.call("cudaMemcpy", ctypes.c_void_p(pointers[k]), ctypes.c_void_p(a.ctypes.data), ctypes.c_size_t(a.nbytes), 1)
         return pointers
 
     def run(self, count):

@@ -107,6 +107,12 @@ const char* gopt_operator(int number);
  * operators of the model. */
 int gopt_register(gopt_model* model, const char* name, gopt_function function, void* user);
 
+/* Of code for a GPU: the model's own memory on the device for an input or output, from gopt_create to gopt_destroy.
+ * gopt_run copies nothing where it is given that: an input is what was written there last, in the order of the stream.
+ * Null where there is none: for the CPU, which reads and writes where it is told, an empty tensor, a wrong number. */
+void* gopt_device_input(gopt_model* model, int number);
+void* gopt_device_output(gopt_model* model, int number);
+
 /* 0: done. Otherwise gopt_error() says why not. Allocates nothing. */
 int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void* stream);
 const char* gopt_error(const gopt_model* model);

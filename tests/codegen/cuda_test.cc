@@ -42,6 +42,8 @@ TEST(CudaFolder, HoldsAllThatABuildNeeds) {
         "gopt_kernels.cu", "gopt_device.cc", "gopt_math.cuh", "CMakeLists.txt", "example.cc"})
     EXPECT_NE(text_of(*code, file), "") << file;
   for (const Buffer& b : code->plans[0].buffers) EXPECT_TRUE(b.layout.is_plain());
+  EXPECT_NE(text_of(*code, "model.cc").find("gopt_device_input(gopt_model* model, int number) { return model->"),
+            std::string::npos);
 }
 
 // TF32 is said to every library call, and times of it are other times.

@@ -176,6 +176,7 @@ int main() {
   }
   const int64_t beyond = 65;
   is_right &= gopt_set_extents(model, &beyond) != 0 && gopt_extent_maximum(0) == 64;
+  is_right &= !gopt_device_input(model, 0) && !gopt_device_output(model, 0);  // memory of a GPU
   std::printf("%s, %d more allocations; %s\n", is_right ? "right" : "wrong", allocations - at_creation, gopt_error(model));
   gopt_destroy(model);
 }

@@ -23,13 +23,13 @@ Ports::~Ports() {
 
 void Ports::copy_in(const void* const* from, cudaStream_t stream) const {
   for (size_t i = 0; i < sizes_.size(); i++)
-    if (sizes_[i] > 0)
+    if (sizes_[i] > 0 && from[i] != buffers_[i])
       check(cudaMemcpyAsync(buffers_[i], from[i], sizes_[i], cudaMemcpyDefault, stream), "cannot copy an input");
 }
 
 void Ports::copy_out(void* const* to, cudaStream_t stream) const {
   for (size_t i = 0; i < sizes_.size(); i++)
-    if (sizes_[i] > 0)
+    if (sizes_[i] > 0 && to[i] != buffers_[i])
       check(cudaMemcpyAsync(to[i], buffers_[i], sizes_[i], cudaMemcpyDefault, stream), "cannot copy an output");
 }
 

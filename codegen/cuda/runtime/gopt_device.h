@@ -40,6 +40,11 @@ class Ports {
   Ports(const Ports&) = delete;
   Ports& operator=(const Ports&) = delete;
   void* const* data() const { return buffers_.data(); }
+  void* buffer(int number) const {  // null where there is none
+    return number >= 0 && static_cast<size_t>(number) < buffers_.size() ? buffers_[static_cast<size_t>(number)]
+                                                                        : nullptr;
+  }
+  // What is there already is not copied.
   void copy_in(const void* const* from, cudaStream_t stream) const;
   void copy_out(void* const* to, cudaStream_t stream) const;
 
