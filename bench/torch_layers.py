@@ -16,7 +16,7 @@ import onnx.compose
 import torch
 from onnx import numpy_helper
 
-import draw_layers, further_layers
+import draw_layers
 from check_models import Emitted, difference
 from cuda_check import OnDevice
 from torch_operators import Layer
@@ -41,12 +41,8 @@ def in_halves(model):
 
 
 def drawn_layers(args):
-    names = args.family.split(",") if args.family else [n for n, (_, weight) in draw_layers.FAMILIES.items() for _ in range(weight)]
-    order = np.random.default_rng(args.seed).integers(len(names), size=args.count)
-    for i in range(args.count):
-        family = names[int(order[i])]
-        model, text, _ = draw_layers.draw(family, args.seed * 100003 + i, 17)
-        yield f"{i:03d}_{family}", family, text, in_halves(model) if args.precision == "fp16" else model
+    for name, family, model, text, _ in draw_layers.draw_all(args.family, args.count, args.seed):
+        yield name, family, text, in_halves(model) if args.precision == "fp16" else model
 
 
 def joined(models):

@@ -20,6 +20,15 @@ class CostsOfFamily : public KernelCosts {
   std::string family_;
 };
 
+// Where there is a device.
+void expect_agreement_in_each_precision(const std::vector<BatchCase>& cases, KernelCosts& costs,
+                                        const std::string& name) {
+  if (!obstacles().build.empty() || !obstacles().run.empty()) return;
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16})
+    for (const std::string& line : run_batch(cases, costs, name, {.kind = TargetKind::Cuda, .precision = precision}))
+      ADD_FAILURE() << name << " in " << to_string(precision) << ": " << line;
+}
+
 TEST(EmittedCuda, EachFamilyOfConvolutionsAgreesWithTheInterpreter) {
   const std::vector<BatchCase> cases{
       make_case("dense",
@@ -43,11 +52,7 @@ TEST(EmittedCuda, EachFamilyOfConvolutionsAgreesWithTheInterpreter) {
       ASSERT_TRUE(plan.ok()) << plan.error().message;
       for (const Kernel& kernel : plan->kernels) EXPECT_EQ(kernel.implementation, family) << kernel.name;
     }
-    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
-    for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16})
-      for (const std::string& line :
-           run_batch(cases, costs, family, {.kind = TargetKind::Cuda, .precision = precision}))
-        ADD_FAILURE() << family << " in " << to_string(precision) << ": " << line;
+    expect_agreement_in_each_precision(cases, costs, family);
   }
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
@@ -115,11 +120,7 @@ TEST(EmittedCuda, VolumesAndTransposedConvolutionsAgreeWithTheInterpreter) {
                                                                           << print_plan(*plan);
       }
     }
-    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
-    for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16})
-      for (const std::string& line : run_batch(cases, *costs, costs == &plain ? "volumes" : "volumes_last",
-                                               {.kind = TargetKind::Cuda, .precision = precision}))
-        ADD_FAILURE() << to_string(precision) << ": " << line;
+    expect_agreement_in_each_precision(cases, *costs, costs == &plain ? "volumes" : "volumes_last");
   }
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
@@ -160,11 +161,7 @@ TEST(EmittedCuda, ImagesMayLieWithChannelsLast) {
       });
       EXPECT_TRUE(says);
     }
-    if (!obstacles().build.empty() || !obstacles().run.empty()) continue;
-    for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16})
-      for (const std::string& line :
-           run_batch(cases, costs, family, {.kind = TargetKind::Cuda, .precision = precision}))
-        ADD_FAILURE() << family << " in " << to_string(precision) << ": " << line;
+    expect_agreement_in_each_precision(cases, costs, family);
   }
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
