@@ -277,6 +277,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_model.cc",
                                  "gopt_activation.h",
                                  "gopt_vector.h",
+                                 "gopt_lanes.h",
                                  "gopt_planar.h",
                                  "gopt_planar.cc",
                                  "gopt_few_rows.h",

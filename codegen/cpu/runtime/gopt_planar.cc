@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "gopt_activation.h"
-#include "gopt_vector.h"
+#include "gopt_lanes.h"
 
 namespace gopt_runtime {
 namespace {
@@ -72,45 +72,6 @@ void pool_tile(const Tile& t) {
   }
 #pragma GCC unroll 8
   for (int v = 0; v < vectors; v++) std::memcpy(t.lanes + v * kLanes, &results[v], sizeof(Vector));
-}
-
-// Lanes [first, first + count) of a vector to the same lanes of `to`.
-void store_lanes(const float* vector, float* to, int first, int count) {
-#if defined(__AVX512F__)
-  _mm512_mask_storeu_ps(to, static_cast<__mmask16>(((1u << count) - 1) << first), _mm512_load_ps(vector));
-#else
-  if (count == kLanes) {
-    std::memcpy(to, vector, sizeof(Vector));
-    return;
-  }
-  for (int i = first; i < first + count; i++) to[i] = vector[i];
-#endif
-}
-
-// Every stride-th of the elements from `from`. Rows are short: the ends of vectors are masked, not left to a loop.
-void copy_row(const float* from, float* to, int64_t count, int64_t stride) {
-#if defined(__AVX512F__)
-  const auto first = [](int64_t lanes) { return static_cast<__mmask16>(lanes >= 16 ? 0xffff : (1u << lanes) - 1); };
-  if (stride == 1) {
-    for (int64_t i = 0; i < count; i += 16)
-      _mm512_mask_storeu_ps(to + i, first(count - i), _mm512_maskz_loadu_ps(first(count - i), from + i));
-    return;
-  }
-  if (stride == 2) {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    for (int64_t i = 0; i < count; i += 16) {
-      const int64_t there = 2 * (count - i) - 1;  // elements up to the last
-      const __m512 low = _mm512_maskz_loadu_ps(first(there), from + 2 * i),
-                   high = there > 16 ? _mm512_maskz_loadu_ps(first(there - 16), from + 2 * i + 16) : low;
-      _mm512_mask_storeu_ps(to + i, first(count - i), _mm512_permutex2var_ps(low, even, high));
-    }
-    return;
-  }
-#endif
-  if (stride == 1)
-    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
-  else
-    for (int64_t i = 0; i < count; i++) to[i] = from[stride * i];
 }
 
 constexpr int most_vectors(int channels) { return std::min(kMaxVectors, kRegisters / channels); }
@@ -354,7 +315,7 @@ void PlanarConvolution::store(const Part& part, size_t vector, size_t count, int
       if (step == 1)
         store_lanes(from, plane + s->dst - s->lane, s->lane, s->length);
       else
-        for (int32_t i = 0; i < s->length; i++) plane[s->dst + i * step] = from[s->lane + i];
+        store_apart(from, plane + s->dst, s->lane, s->length, step);
     }
 }
 
