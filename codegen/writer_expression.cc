@@ -129,9 +129,9 @@ std::string Writer::by_reciprocal(const Expr& e, Scope& scope, Scalar type) {
   const bool is_kept = scope.lanes && scope.lane_count > 0 && scope.lane_count <= kMaxArray &&
                        array_home(divisor, scope) != scope.parent;  // with the other lanes'
   if (target(divisor, scope) == &scope && !is_kept) return "";
-  (void)value(divisor, scope, type);  // first: it may leave the dividend behind
-  const std::string reciprocal = value(constant(1) / divisor, scope, type);
-  return "(" + value(e->args[0], scope, type) + " * " + reciprocal + ")";
+  if (is_kept) (void)value(divisor, scope, type);  // first: it may leave the dividend behind
+  const std::string dividend = value(e->args[0], scope, type);
+  return "(" + dividend + " * " + value(constant(1) / divisor, scope, type) + ")";
 }
 
 // One expression whose arguments have names of their own.

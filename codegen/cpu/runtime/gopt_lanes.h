@@ -20,7 +20,25 @@ inline void store_lanes(const float* vector, float* to, int first, int count) {
 #endif
 }
 
-// The same to every step-th element from `to`.
+// The first `count` elements, or all lanes; `others` in the rest.
+inline Vector load_lanes(const float* from, int64_t count, Vector others) {
+  if (count >= kLanes) return load(from);
+#if defined(__AVX512F__)
+  return _mm512_mask_loadu_ps(others, static_cast<__mmask16>((1u << count) - 1), from);
+#else
+  for (int64_t i = 0; i < count; i++) others[i] = from[i];
+  return others;
+#endif
+}
+inline void store_first(Vector v, float* to, int64_t count) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>(count >= kLanes ? 0xffff : (1u << count) - 1), v);
+#else
+  std::memcpy(to, &v, sizeof(float) * static_cast<size_t>(count < kLanes ? count : kLanes));
+#endif
+}
+
+// Lanes [first, first + count) of a vector to every step-th element from `to`.
 inline void store_apart(const float* vector, float* to, int first, int count, int64_t step) {
 #if defined(__AVX512F__)
   if (step == 2) {
