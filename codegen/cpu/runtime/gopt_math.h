@@ -39,18 +39,16 @@ static inline float gopt_within(float x, float bound) {
   return low > bound ? bound : low;
 }
 
+// Of numbers beyond its range, and of none, the polynomial is anything: what is returned is chosen after it.
 static inline float gopt_exp(float x) {
-  const float low = x < -87.33f ? -87.33f : x, inside = low > 88.72f ? 88.72f : low;
   // x = n ln 2 + r, |r| <= ln 2 / 2; n are the last bits of the sum.
-  const float sum = inside * 1.44269504f + 12582912.0f, n = sum - 12582912.0f;
-  float r = inside - n * 0.693359375f;
+  const float sum = x * 1.44269504f + 12582912.0f, n = sum - 12582912.0f;
+  float r = x - n * 0.693359375f;
   r = r + n * 2.12194440e-4f;
-  float p = 1.98329559e-4f;
-  p = p * r + 1.39411085e-3f;
-  p = p * r + 8.33341818e-3f;
-  p = p * r + 4.16663533e-2f;
-  p = p * r + 1.66666662e-1f;
-  p = p * r + 0.5f;
+  float p = 8.31250101e-3f;
+  p = p * r + 4.18903306e-2f;
+  p = p * r + 1.66671157e-1f;
+  p = p * r + 4.99992311e-1f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
   // Times 2^n by adding to the exponent, which stays that of a normal number: e^r is below 1 where n is 128, and not
@@ -61,7 +59,7 @@ static inline float gopt_exp(float x) {
   bits += last << 23;
   float e;
   memcpy(&e, &bits, sizeof e);
-  const float high = x > 88.72f ? std::numeric_limits<float>::infinity() : e;
+  const float high = x <= 88.72f ? e : x + std::numeric_limits<float>::infinity();
   return x < -87.33f ? 0.0f : high;
 }
 
