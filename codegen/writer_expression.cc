@@ -125,7 +125,11 @@ std::string Writer::by_reciprocal(const Expr& e, Scope& scope, Scalar type) {
   const bool root = divisor->kind == ExprKind::Call && divisor->function == Function::Sqrt;
   const bool exponentials = divisor->kind == ExprKind::Reduce && divisor->reduce == ReduceKind::Sum &&
                             divisor->args[0]->kind == ExprKind::Call && divisor->args[0]->function == Function::Exp;
-  if (!(root || exponentials) || own_type(divisor) != Scalar::Float || target(divisor, scope) == &scope) return "";
+  if (!(root || exponentials) || own_type(divisor) != Scalar::Float) return "";
+  const bool is_kept = scope.lanes && scope.lane_count > 0 && scope.lane_count <= kMaxArray &&
+                       array_home(divisor, scope) != scope.parent;  // with the other lanes'
+  if (target(divisor, scope) == &scope && !is_kept) return "";
+  if (is_kept) (void)value(divisor, scope, type);  // first: it may leave the dividend behind
   const std::string dividend = value(e->args[0], scope, type);
   return "(" + dividend + " * " + value(constant(1) / divisor, scope, type) + ")";
 }

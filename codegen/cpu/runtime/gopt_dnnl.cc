@@ -64,7 +64,7 @@ void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.rows) throw std::runtime_error("oneDNN has no such primitive");
+  if (p.before.empty() && !p.planar && !p.pooling && !p.rows) throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
     split(call.side, static_cast<const float*>(call.from.get_data_handle()),
@@ -82,6 +82,7 @@ void Library::run(size_t primitive) {
     if (call.packs) call.planar.pack(data(call.weights), data(call.packed));
     call.planar.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
   }
+  if (p.pooling) p.pooling->pooling.run(data(p.pooling->src), data(p.pooling->dst), data(p.pooling->scratch));
   for (const Step& step : p.after) s.execute(step);
 }
 

@@ -14,6 +14,7 @@
 #include "gopt_dnnl.h"
 #include "gopt_memory.h"
 #include "gopt_planar.h"
+#include "gopt_pooling.h"
 #include "gopt_rows.h"
 #include "gopt_split.h"
 
@@ -73,6 +74,11 @@ struct PlanarCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+struct PoolingCall {
+  RowPooling pooling;
+  memory src, dst, scratch;
+};
+
 // A product of a few rows in loops of our own.
 struct RowsCall {
   RowsProduct product;
@@ -89,6 +95,7 @@ struct Primitive {
   std::vector<SplitCall> splits;
   std::vector<Step> before;
   std::unique_ptr<PlanarCall> planar;
+  std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
