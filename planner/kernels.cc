@@ -199,6 +199,7 @@ class KernelBuilder {
     const ValueCover& v = cover_.of(x);
     if (cover_.nodes[id].role == Role::MatrixProduct) return Layout();
     const Layout out = cover_.values[cover_.nodes[id].first_value].layout;
+    if (cover_.nodes[id].integers) return Layout::channels_last();
     if (!v.layout.is_plain() || v.dims[1] > kFewChannels) return out;
     // The first convolution reads a plain image of few channels as it is.
     if (out.is_blocked()) return Layout();
@@ -246,8 +247,15 @@ class KernelBuilder {
       k.input_buffers.push_back(buffer_in(value, layout, element));
       return k.input_buffers.back();
     };
-    read(node->inputs[0], library_input_layout(id, node->inputs[0]), types.operands);
-    read_weights(id, node->inputs[1], types.operands, k);
+    if (own.integers) {
+      k.integers = own.integers->operands;
+      read(own.integers->left, library_input_layout(id, own.integers->left), cover_.of(own.integers->left).element);
+      for (const Value& value : {own.integers->right, own.integers->right_scale, own.integers->right_zero})
+        read(value, Layout(), cover_.of(value).element);
+    } else {
+      read(node->inputs[0], library_input_layout(id, node->inputs[0]), types.operands);
+      read_weights(id, node->inputs[1], types.operands, k);
+    }
     Value result{node, 0};
     if (node->inputs.size() > 2 && node->inputs[2]) {
       const ValueCover& c = cover_.of(node->inputs[2]);

@@ -1,12 +1,14 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
 // for; convolutions for which it has reference code alone, pooling, and products of a few rows in loops of our own
-// (gopt_planar.h, gopt_rows.h).
+// (gopt_planar.h, gopt_rows.h); all of integers in
+// loops of our own (gopt_integer.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "gopt_integer.h"
 #include "gopt_post.h"
 
 namespace gopt_runtime {
@@ -56,6 +58,22 @@ struct MatrixProduct {
   std::vector<Post> posts;
 };
 
+// A convolution or product of 8-bit integers, images with channels last. Bounds are those of the numbers that the
+// result stands for; where it is of 8 bits, these are result_scale apart. Scales are src_scale times those of the
+// weights.
+struct IntegerCall {
+  bool is_product = false;
+  std::vector<int64_t> src, weights, dst;  // extents, as Convolution and MatrixProduct have them
+  std::vector<int64_t> weight_strides;     // of products
+  int64_t groups = 1;
+  std::vector<int64_t> strides, dilations, pads;
+  bool constant_weights = true;
+  bool scale_a_channel = false, zero_a_channel = false;  // of the weights; else one for all
+  IntegerOperands operands;
+  IntegerResult result;
+  float src_scale = 1, result_scale = 1;
+};
+
 // Weights in the forms that kernels read: of all sizes of a model, each form once.
 class PackedWeights {
  public:
@@ -77,6 +95,9 @@ class Library {
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
   void add(const Pooling& pooling, const void* src, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
+  // Scales and zero points of weights, and biases (null: none), are there when the primitive is added.
+  void add(const IntegerCall& call, const void* src, const void* weights, const void* scales, const void* zeros,
+           const void* bias, void* dst);
   void add_nothing();  // in the place of a primitive that cannot be made; running it is an error
   void finish();       // after the last
   void clear();        // to add primitives for other sizes; memory stays
