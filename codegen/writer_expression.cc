@@ -83,6 +83,27 @@ std::vector<Scalar> Writer::argument_types(const Expr& e, Scalar type) {
   return types;
 }
 
+namespace {
+
+// Whether it is cut off at numbers that 32 bits hold: what is no number becomes 0 in types of fewer bits either way.
+bool is_cut_off(const Expr& e) {
+  constexpr double kMost = 1 << 24;
+  const auto is_bound = [](const Expr& bound) {
+    return bound->kind == ExprKind::Constant && std::abs(bound->value) <= kMost;
+  };
+  const auto other = [&](const Expr& pair) { return is_bound(pair->args[1]) ? pair->args[0] : pair->args[1]; };
+  const auto has_bound = [&](const Expr& pair) { return is_bound(pair->args[0]) || is_bound(pair->args[1]); };
+  if (e->kind != ExprKind::Minimum || !has_bound(e)) return false;
+  const Expr inner = other(e);
+  return inner->kind == ExprKind::Maximum && has_bound(inner);
+}
+bool is_short(ElementType type) {
+  return type == ElementType::UInt8 || type == ElementType::Int8 || type == ElementType::UInt16 ||
+         type == ElementType::Int16;
+}
+
+}  // namespace
+
 std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std::string>& a) {
   const bool integer = type == Scalar::Int || type == Scalar::Bool;
   const std::string deduced = integer ? "<" + type_name(type) + ">" : "";  // a literal integer is an int
@@ -98,7 +119,10 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     case ExprKind::Choose: return "(" + a[0] + " != 0 ? " + a[1] + " : " + a[2] + ")";
     case ExprKind::Convert: {
       const Scalar from = type_of(e->args[0], Scalar::Double);
-      const std::string value = stored(a[0], from, e->type);
+      // Loops over numbers of 32 bits have four times the lanes of those over doubles, which 64 bits are made of.
+      const std::string value = from == Scalar::Float && is_short(e->type) && is_cut_off(e->args[0])
+                                    ? "(" + storage_name(e->type) + ")(int32_t)" + a[0]
+                                    : stored(a[0], from, e->type);
       if (is_half(e->type)) return "(float)" + value;  // rounded as it is where it is stored
       return type == Scalar::Int ? "(int64_t)" + value : value;
     }

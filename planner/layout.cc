@@ -1,5 +1,6 @@
 // Layouts. Values that have to lie alike (what convolutions make, and what follows them in any order of elements) form
 // classes; a plan gives each class one layout, so that conversions are left at the borders only.
+#include <algorithm>
 #include <numeric>
 #include <set>
 

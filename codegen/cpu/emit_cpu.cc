@@ -284,6 +284,8 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_rows.cc",
                                  "gopt_integer.h",
                                  "gopt_integer.cc",
+                                 "gopt_integer_sums.h",
+                                 "gopt_integer_sums.cc",
                                  "gopt_integer_call.cc",
                                  "gopt_split.h",
                                  "gopt_split.cc",

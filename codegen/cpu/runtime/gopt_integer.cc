@@ -1,192 +1,21 @@
 #include "gopt_integer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
-#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
-#include <immintrin.h>
-#define GOPT_VNNI 1
-#endif
+#include "gopt_integer_sums.h"
 
 namespace gopt_runtime {
 
-struct IntegerProduct::Columns {
-  const int32_t *corrections, *zeros;
-  const float *scale, *bias;
-  int64_t width, count;
-};
+using namespace integers;
 
 namespace {
 
-using Columns = IntegerProduct::Columns;
-
-constexpr int64_t kLanes = 16;       // sums of a vector
-constexpr int64_t kMostVectors = 4;  // of a panel of columns
-constexpr int64_t kPanel = kMostVectors * kLanes;
 constexpr int64_t kBlockRows = 96;  // that are computed with one panel: a multiple of the rows of every tile
-constexpr int64_t kMostRows = 12, kMostSums = 24 * kLanes;  // of a tile
-constexpr uint8_t kFlip = 128;                              // between signed and unsigned: the same number, 128 away
+constexpr uint8_t kFlip = 128;      // between signed and unsigned: the same number, 128 away
 
 int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 size_t lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-// ---- sums of a tile: so many rows by so many vectors of columns ----
-
-#if defined(GOPT_VNNI)
-template <int kRows, int kVectors>
-void sum_tile(const uint8_t* const* rows, const std::vector<int64_t>& runs, int64_t quads, const int8_t* weights,
-              int32_t* sums) {
-  __m512i s[kRows][kVectors];
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v++) s[r][v] = _mm512_setzero_si512();
-  for (const int64_t run : runs) {
-    const uint8_t* at[kRows];
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; r++) at[r] = rows[r] + run;
-    for (int64_t q = 0; q < quads; q++, weights += kVectors * 64) {
-      __m512i w[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v++) w[v] = _mm512_loadu_si512(weights + v * 64);
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; r++) {
-        int32_t four;
-        std::memcpy(&four, at[r] + 4 * q, sizeof four);
-        const __m512i x = _mm512_set1_epi32(four);
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; v++) s[r][v] = _mm512_dpbusd_epi32(s[r][v], x, w[v]);
-      }
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; v++) _mm512_storeu_si512(sums + (r * kVectors + v) * kLanes, s[r][v]);
-}
-#else
-template <int kRows, int kVectors>
-void sum_tile(const uint8_t* const* rows, const std::vector<int64_t>& runs, int64_t quads, const int8_t* weights,
-              int32_t* sums) {
-  constexpr int64_t kWidth = kVectors * kLanes;
-  std::fill_n(sums, kRows * kWidth, 0);
-  for (const int64_t run : runs)
-    for (int64_t q = 0; q < quads; q++, weights += 4 * kWidth)
-      for (int r = 0; r < kRows; r++) {
-        const uint8_t* x = rows[r] + run + 4 * q;
-        int32_t* own = sums + r * kWidth;
-        for (int64_t c = 0; c < kWidth; c++) {
-          const int8_t* w = weights + 4 * c;
-          own[c] += x[0] * w[0] + x[1] * w[1] + x[2] * w[2] + x[3] * w[3];
-        }
-      }
-}
-#endif
-
-using SumTile = void (*)(const uint8_t* const*, const std::vector<int64_t>&, int64_t, const int8_t*, int32_t*);
-struct TileKind {
-  int64_t rows;
-  SumTile sum;
-};
-constexpr int kTileKinds = 4;
-// By the vectors of a panel: as many rows as registers hold, and what is left over.
-constexpr TileKind kTiles[kMostVectors][kTileKinds] = {
-    {{12, sum_tile<12, 1>}, {6, sum_tile<6, 1>}, {3, sum_tile<3, 1>}, {1, sum_tile<1, 1>}},
-    {{12, sum_tile<12, 2>}, {6, sum_tile<6, 2>}, {3, sum_tile<3, 2>}, {1, sum_tile<1, 2>}},
-    {{8, sum_tile<8, 3>}, {4, sum_tile<4, 3>}, {2, sum_tile<2, 3>}, {1, sum_tile<1, 3>}},
-    {{6, sum_tile<6, 4>}, {4, sum_tile<4, 4>}, {2, sum_tile<2, 4>}, {1, sum_tile<1, 4>}}};
-
-// ---- results of one position: `width` sums, of which `count` are stored ----
-
-#if defined(GOPT_VNNI)
-__m512i corrected(const int32_t* sums, const Columns& columns, int64_t c, const int32_t* row_sum) {
-  const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + c), _mm512_loadu_si512(columns.corrections + c));
-  if (!row_sum) return sum;
-  return _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_loadu_si512(columns.zeros + c), _mm512_set1_epi32(*row_sum)));
-}
-
-// A maximum or minimum is of its second operand where the first is NaN: what is NaN stays so in floats.
-__m512 bounded(__m512i sum, const Columns& columns, int64_t c, const IntegerResult& result) {
-  const __m512 scaled =
-      _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(columns.scale + c), _mm512_loadu_ps(columns.bias + c));
-  return _mm512_min_ps(_mm512_set1_ps(result.greatest), _mm512_max_ps(_mm512_set1_ps(result.least), scaled));
-}
-
-__mmask16 lanes_of(int64_t count) { return static_cast<__mmask16>(count >= kLanes ? 0xffff : (1 << count) - 1); }
-
-void store_row(const int32_t* sums, const Columns& columns, const IntegerResult& result, const int32_t* row_sum,
-               void* dst, int64_t at) {
-  const __m512i zero = _mm512_set1_epi32(result.zero);
-  for (int64_t c = 0; c < columns.width; c += kLanes) {
-    const __m512 value = bounded(corrected(sums, columns, c, row_sum), columns, c, result);
-    const __mmask16 lanes = lanes_of(columns.count - c);
-    if (result.type == IntegerType::Float) {
-      _mm512_mask_storeu_ps(static_cast<float*>(dst) + at + c, lanes, value);
-      continue;
-    }
-    const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(value), zero));
-    if (lanes == 0xffff)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(static_cast<int8_t*>(dst) + at + c), bytes);
-    else
-      _mm_mask_storeu_epi8(static_cast<int8_t*>(dst) + at + c, lanes, bytes);
-  }
-}
-#else
-void store_row(const int32_t* sums, const Columns& columns, const IntegerResult& result, const int32_t* row_sum,
-               void* dst, int64_t at) {
-  for (int64_t c = 0; c < columns.count; c++) {
-    const int32_t sum = sums[c] + columns.corrections[c] - (row_sum ? columns.zeros[c] * *row_sum : 0);
-    const float scaled = static_cast<float>(sum) * columns.scale[c] + columns.bias[c];
-    const float value = scaled < result.least ? result.least : scaled > result.greatest ? result.greatest : scaled;
-    if (result.type == IntegerType::Float)
-      static_cast<float*>(dst)[at + c] = value;
-    else  // the bits of either type
-      static_cast<uint8_t*>(dst)[at + c] =
-          static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(value)) + result.zero);
-  }
-}
-#endif
-
-// ---- depthwise: products of each channel's own image ----
-
-#if defined(GOPT_VNNI)
-constexpr int64_t kTogether = 4;  // positions
-
-template <int kPositions>
-void sum_channels(const uint8_t* const* rows, const std::vector<int64_t>& runs, int64_t channel, int64_t count,
-                  const int32_t* weights, int64_t stride, int32_t* sums) {
-  const __mmask16 lanes = lanes_of(count);
-  __m512i s[kPositions];
-#pragma GCC unroll 4
-  for (int p = 0; p < kPositions; p++) s[p] = _mm512_setzero_si512();
-  for (const int64_t run : runs) {
-    const __m512i w = _mm512_loadu_si512(weights);
-    weights += stride;
-#pragma GCC unroll 4
-    for (int p = 0; p < kPositions; p++) {
-      const uint8_t* at = rows[p] + run + channel;
-      const __m128i bytes =
-          lanes == 0xffff ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)) : _mm_maskz_loadu_epi8(lanes, at);
-      s[p] = _mm512_dpwssd_epi32(s[p], _mm512_cvtepu8_epi32(bytes), w);
-    }
-  }
-#pragma GCC unroll 4
-  for (int p = 0; p < kPositions; p++) _mm512_storeu_si512(sums + p * kLanes, s[p]);
-}
-#else
-constexpr int64_t kTogether = 1;
-
-template <int kPositions>
-void sum_channels(const uint8_t* const* rows, const std::vector<int64_t>& runs, int64_t channel, int64_t count,
-                  const int32_t* weights, int64_t stride, int32_t* sums) {
-  std::fill_n(sums, kLanes, 0);
-  for (size_t run = 0; run < runs.size(); run++)
-    for (int64_t c = 0; c < std::min(count, kLanes); c++)
-      sums[c] +=
-          rows[0][runs[run] + channel + c] * static_cast<int16_t>(weights[static_cast<int64_t>(run) * stride + c]);
-}
-#endif
 
 }  // namespace
 
@@ -194,6 +23,7 @@ IntegerProduct::IntegerProduct(const IntegerShape& shape, IntegerOperands operan
     : s_(shape), operands_(std::move(operands)), result_(std::move(result)), threads_(threads) {
   for (std::vector<float>* values : {&result_.scale, &result_.bias})
     values->resize(static_cast<size_t>(channels() + kPanel), 0.0f);
+  result_.steps.resize(static_cast<size_t>(channels()), 0);
   std::vector<int32_t>& zeros = operands_.weight_zeros;
   zeros.resize(static_cast<size_t>(channels() + kPanel), 0);
   if (operands_.weights == IntegerType::UInt8)
@@ -388,8 +218,7 @@ void IntegerProduct::sum_rows(const uint8_t* image, int32_t* sums) const {
 
 // ---- products ----
 
-IntegerProduct::Columns IntegerProduct::columns_from(int64_t channel, int64_t width, int64_t count,
-                                                     const int32_t* corrections) const {
+Columns IntegerProduct::columns_from(int64_t channel, int64_t width, int64_t count, const int32_t* corrections) const {
   return {corrections + channel,
           operands_.weight_zeros.data() + channel,
           result_.scale.data() + channel,
@@ -405,7 +234,7 @@ void IntegerProduct::run_block(const uint8_t* image, const int8_t* packed, const
   const int64_t channel = group * s_.out + panel * kPanel;
   const Columns columns =
       columns_from(channel, vectors * kLanes, std::min(kPanel, s_.out - panel * kPanel), corrections);
-  const TileKind* kind = kTiles[vectors - 1];
+  const TileKind* kind = tile_kinds(vectors);
   alignas(64) int32_t sums[kMostSums];
   Starts starts(*this, block * kBlockRows);
   for (int64_t position = block * kBlockRows; position < end; position += kind->rows) {
@@ -431,7 +260,7 @@ void IntegerProduct::run_depthwise(const uint8_t* image, const int32_t* packed, 
     alignas(64) int32_t sums[kTogether * kLanes];
     for (int64_t channel = 0; channel < channels(); channel += kLanes) {
       const Columns columns = columns_from(channel, kLanes, std::min(kLanes, channels() - channel), corrections);
-      sum_channels<kTogether>(rows, runs_, channel, columns.count, packed + channel, width, sums);
+      sum_channels(rows, runs_, channel, columns.count, packed + channel, width, sums);
       for (int64_t p = 0; p < count; p++)
         store_row(sums + p * kLanes, columns, result_, nullptr, dst, (first + p) * channels() + channel);
     }
@@ -446,7 +275,7 @@ void IntegerProduct::run(const void* src, const void* packed, void* dst, void* s
   const auto terms = static_cast<int32_t>(static_cast<int64_t>(runs_.size()) * run_bytes_);
   for (int64_t c = 0; c < channels(); c++) {
     const int32_t zero = is_depthwise() ? 0 : operands_.weight_zeros[static_cast<size_t>(c)];
-    corrections[c] = operands_.src_zero * (terms * zero - sums[c]);
+    corrections[c] = operands_.src_zero * (terms * zero - sums[c]) + result_.steps[static_cast<size_t>(c)];
   }
   std::fill_n(corrections + channels(), kPanel, 0);
   if (is_depthwise()) return run_depthwise(image, static_cast<const int32_t*>(packed), corrections, dst);

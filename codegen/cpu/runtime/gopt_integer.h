@@ -11,6 +11,10 @@
 
 namespace gopt_runtime {
 
+namespace integers {
+struct Columns;
+}
+
 enum class IntegerType { UInt8, Int8, Float };
 
 struct IntegerShape {
@@ -30,13 +34,15 @@ struct IntegerOperands {
   std::vector<int32_t> weight_zeros;  // of each channel of all groups
 };
 
-// What is made of sums: sum x scale + bias, within [least, greatest]; of 8 bits the nearest integer to that, + zero.
+// What is made of sums: (sum + steps) x scale + bias, within [least, greatest]; of 8 bits the nearest integer to that,
+// + zero.
 struct IntegerResult {
   IntegerType type = IntegerType::Float;
   float least = -std::numeric_limits<float>::infinity();
   float greatest = std::numeric_limits<float>::infinity();  // of 8 bits: of the type, less zero, or closer
   int32_t zero = 0;
   std::vector<float> scale, bias;  // of each channel of all groups
+  std::vector<int32_t> steps;      // the same; none: zeros
 };
 
 class IntegerProduct {
@@ -51,7 +57,6 @@ class IntegerProduct {
   size_t scratch_bytes() const;
   void run(const void* src, const void* packed, void* dst, void* scratch) const;  // one image
 
-  struct Columns;  // of a part of a row of the result
   class Starts;
 
  private:
@@ -68,7 +73,7 @@ class IntegerProduct {
   void run_depthwise(const uint8_t* image, const int32_t* packed, const int32_t* corrections, void* dst) const;
   void run_block(const uint8_t* image, const int8_t* packed, const int32_t* corrections, const int32_t* row_sums,
                  int64_t group, int64_t block, int64_t panel, void* dst) const;
-  Columns columns_from(int64_t channel, int64_t width, int64_t count, const int32_t* corrections) const;
+  integers::Columns columns_from(int64_t channel, int64_t width, int64_t count, const int32_t* corrections) const;
 
   IntegerShape s_;
   IntegerOperands operands_;

@@ -1,5 +1,7 @@
 // Convolutions and products of integers as they are called: what the model knows of them for gopt_integer.h.
-#include <string>
+#include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "gopt_primitives.h"
 
@@ -54,12 +56,23 @@ IntegerOperands operands_of(const IntegerCall& c, int64_t channels, const void* 
   return operands;
 }
 
+// A bias that counts in steps of the sums, as quantized ones do, is added to these: exactly, and as others do it.
+std::optional<int32_t> whole_steps(float bias, float scale) {
+  constexpr double kMost = 1 << 23, kRounding = 4e-7;  // of both numbers
+  const double steps = static_cast<double>(bias) / scale, nearest = std::nearbyint(steps);
+  const bool is_whole = std::fabs(steps - nearest) <= kRounding * std::fabs(nearest);
+  return is_whole && std::fabs(nearest) < kMost ? std::optional(static_cast<int32_t>(nearest)) : std::nullopt;
+}
+
 // In steps of the result.
 IntegerResult result_of(const IntegerCall& c, int64_t channels, const float* scales, const float* bias) {
   IntegerResult result = c.result;
   for (int64_t i = 0; i < channels; i++) {
-    result.scale.push_back(c.src_scale * scales[c.scale_a_channel ? i : 0] / c.result_scale);
-    result.bias.push_back(bias ? bias[i] / c.result_scale : 0);
+    const float scale = c.src_scale * scales[c.scale_a_channel ? i : 0], own = bias ? bias[i] : 0;
+    const auto steps = whole_steps(own, scale);
+    result.scale.push_back(scale / c.result_scale);
+    result.steps.push_back(steps.value_or(0));
+    result.bias.push_back(steps ? 0 : own / c.result_scale);
   }
   if (result.type == IntegerType::Float) return result;
   const float low = result.type == IntegerType::Int8 ? -128.0f : 0.0f;
