@@ -25,6 +25,9 @@ class IntegerChooser {
       if (const auto convolution = convolution_of(id)) take(id, Role::Convolution, *convolution);
       if (const auto product = product_of(id)) take(id, Role::MatrixProduct, *product);
     }
+    if (cover_.options.target.without.contains(kEpilogues)) return;
+    for (uint32_t id = 0; id < cover_.nodes.size(); id++)
+      if (cover_.nodes[id].integers) cover_.nodes[id].limit = extend(id);
   }
 
  private:
@@ -101,14 +104,120 @@ class IntegerChooser {
            v.elements() == width;
   }
 
+  // ---- what is done before the result is stored ----
+
+  const ValueCover& made_by(uint32_t node) const { return cover_.values[cover_.nodes[node].first_value]; }
+  // The generated node that alone uses what this one makes.
+  std::optional<Use> only_use(uint32_t node) const {
+    const ValueCover& value = made_by(node);
+    if (value.is_output || value.uses.size() != 1) return std::nullopt;
+    const Use use = value.uses[0];
+    const bool is_alike = made_by(use.node).shape == value.shape && cover_.nodes[use.node].role == Role::Generated;
+    return is_alike ? std::optional(use) : std::nullopt;
+  }
+  FusionLimit end_after(uint32_t node) const {
+    const ValueCover& value = made_by(node);
+    if (value.is_output) return FusionLimit::Output;
+    return value.uses.empty()       ? FusionLimit::Unused
+           : value.uses.size() != 1 ? FusionLimit::SeveralUsers
+                                    : FusionLimit::UserNoEpilogue;
+  }
+
+  // A bias, bounds, and what makes 8 bits of it again, in this order; then what is added to that.
+  FusionLimit extend(uint32_t id) {
+    const bool is_product = cover_.nodes[id].role == Role::MatrixProduct;
+    const bool is_biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2];
+    std::vector<EpilogueStep> steps;
+    uint32_t last = id;
+    if (const auto use = only_use(last); use && is_product && !is_biased) {
+      if (is_bias_of(*use)) {
+        steps.push_back({Epilogue::Kind::Bias, use->node, 1 - use->position});
+        last = use->node;
+      }
+    }
+    last = add_bounds(last, steps);
+    bool is_rounded = false;
+    if (const auto use = only_use(last); use && use->position == 0 && is_library_quantize(cover_.node(use->node))) {
+      steps.push_back({Epilogue::Kind::Quantize, use->node});
+      last = use->node;
+      is_rounded = true;
+    }
+    for (const EpilogueStep& step : steps) take_step(id, step);
+    if (is_rounded)
+      while (const auto end = add_second(id, last)) last = *end;
+    return is_rounded ? FusionLimit::ActivationLast : end_after(last);
+  }
+  bool is_bias_of(const Use& use) const {
+    const Node& node = cover_.node(use.node);
+    return node.is(OpKind::Add) &&
+           is_bias(node.inputs[static_cast<size_t>(1 - use.position)], made_by(use.node).shape.back());
+  }
+  // Relu or Clip.
+  uint32_t add_bounds(uint32_t last, std::vector<EpilogueStep>& steps) const {
+    const auto use = only_use(last);
+    if (!use) return last;
+    const auto activation = library_activation(cover_.node(use->node));
+    const bool has_bounds =
+        activation && (activation->kind == ActivationKind::Relu || activation->kind == ActivationKind::Clip);
+    if (!has_bounds) return last;
+    steps.push_back({Epilogue::Kind::Activation, use->node, -1, {}, *activation});
+    return use->node;
+  }
+
+  // Once: what was rounded as a float again, a bias or another tensor of 8 bits that is added, bounds, and 8 bits
+  // again. Where it ends.
+  std::optional<uint32_t> add_second(uint32_t id, uint32_t quantized) {
+    const auto back = only_use(quantized);
+    if (!back || back->position != 0 || !is_dequantized_alike(cover_.node(back->node))) return std::nullopt;
+    const auto sum = only_use(back->node);
+    if (!sum || !cover_.node(sum->node).is(OpKind::Add)) return std::nullopt;
+    EpilogueStep step{Epilogue::Kind::Bias, sum->node, 1 - sum->position, {back->node}};
+    const Value& other = cover_.node(sum->node).inputs[static_cast<size_t>(step.operand)];
+    const bool is_product = cover_.nodes[id].role == Role::MatrixProduct;
+    if (!is_product || !is_bias_of(*sum)) {
+      if (!is_addend(other, made_by(sum->node))) return std::nullopt;
+      step.kind = Epilogue::Kind::AddTensor;
+    }
+    std::vector<EpilogueStep> steps{step};
+    const uint32_t last = add_bounds(sum->node, steps);
+    const auto end = only_use(last);
+    if (!end || end->position != 0 || !is_library_quantize(cover_.node(end->node))) return std::nullopt;
+    steps.push_back({Epilogue::Kind::Quantize, end->node});
+    if (step.kind == Epilogue::Kind::AddTensor) read_instead(sum->node, step.operand, other.node->inputs[0], id);
+    for (const EpilogueStep& each : steps) take_step(id, each);
+    return end->node;
+  }
+  // Of one constant scale and zero point, 8 bits.
+  bool is_dequantized_alike(const Node& node) const {
+    return node.is(OpKind::Dequantize) && is_of_8_bits(node.inputs[0].type().element) &&
+           is_small_constant(node.inputs[1]) && is_small_constant(node.inputs[2]) &&
+           std::isfinite(number_of(node.inputs[1])) &&
+           cover_.of(node.inputs[0]).shape == cover_.of({cover_.graph.nodes()[cover_.id_of(&node)], 0}).shape;
+  }
+  bool is_addend(const Value& value, const ValueCover& sum) const {
+    return is_dequantized_alike(*value.node) && !is_weight(value) && cover_.of(value).shape == sum.shape &&
+           cover_.nodes[cover_.id_of(value.node.get())].role == Role::Generated;
+  }
+
+  void take_step(uint32_t id, const EpilogueStep& step) {
+    cover_.nodes[id].epilogues.push_back(step);
+    std::vector<uint32_t> nodes = step.inner;
+    nodes.push_back(step.node);
+    for (const uint32_t node : nodes) {
+      cover_.nodes[node].role = Role::Epilogue;
+      cover_.nodes[node].owner = id;
+    }
+  }
+
   void take(uint32_t id, Role role, const IntegerCover& integers) {
     cover_.nodes[id].role = role;
     cover_.nodes[id].integers = integers;
-    read_instead(id, 0, integers.left);
-    read_instead(id, 1, integers.right);
+    read_instead(id, 0, integers.left, id);
+    read_instead(id, 1, integers.right, id);
   }
 
-  void read_instead(uint32_t id, int position, const Value& value) {
+  // What Dequantize makes of the value is read by nobody then, unless others do.
+  void read_instead(uint32_t id, int position, const Value& value, uint32_t owner) {
     const Value& operand = cover_.node(id).inputs[static_cast<size_t>(position)];
     remove_use(operand, id, position);
     cover_.values[cover_.index_of(value)].uses.push_back({id, position});
@@ -116,7 +225,7 @@ class IntegerChooser {
     const ValueCover& own = cover_.of(operand);
     if (cover_.nodes[maker].role != Role::Generated || !own.uses.empty() || own.is_output) return;
     cover_.nodes[maker].role = Role::Covered;
-    cover_.nodes[maker].owner = id;
+    cover_.nodes[maker].owner = owner;
     for (size_t i = 0; i < operand.node->inputs.size(); i++)
       remove_use(operand.node->inputs[i], maker, static_cast<int>(i));
   }

@@ -272,9 +272,13 @@ class KernelBuilder {
       result = {e.node, 0};
       const Layout layout = cover_.of(result).layout;
       const bool is_bias = step.kind == Epilogue::Kind::Bias;
-      if (step.operand >= 0)
-        e.operand =
-            read(e.node->inputs[step.operand], is_bias ? Layout() : layout, is_bias ? types.bias : types.result);
+      if (step.operand >= 0) {
+        const Value& operand = e.node->inputs[step.operand];
+        if (own.integers && !is_bias)  // under Dequantize
+          e.operand = read(operand.node->inputs[0], layout, cover_.of(operand.node->inputs[0]).element);
+        else
+          e.operand = read(operand, is_bias ? Layout() : layout, is_bias ? types.bias : types.result);
+      }
       k.epilogues.push_back(e);
     }
     k.outputs = {result};

@@ -97,7 +97,7 @@ class LibraryChooser {
   FusionLimit extend(uint32_t id) {
     if (cover_.options.target.without.contains(kEpilogues)) return FusionLimit::SwitchedOff;
     NodeCover& own = cover_.nodes[id];
-    if (own.integers) return extend_integers(id);
+    if (own.integers) return own.limit;  // integers.cc
     const bool product = own.role == Role::MatrixProduct;
     bool biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2], added = false;
     uint32_t last = id;
@@ -136,43 +136,6 @@ class LibraryChooser {
       take(id, step);
       last = next;
       if (step.kind == Epilogue::Kind::Activation) return FusionLimit::ActivationLast;
-    }
-  }
-
-  // Sums of integers take a bias, bounds, and what makes 8 bits of them again, in this order.
-  FusionLimit extend_integers(uint32_t id) {
-    NodeCover& own = cover_.nodes[id];
-    bool biased = own.role == Role::Convolution || (cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2]),
-         bounded = false;
-    for (uint32_t last = id;;) {
-      const ValueCover& value = cover_.values[cover_.nodes[last].first_value];
-      if (value.is_output) return FusionLimit::Output;
-      if (value.uses.empty()) return FusionLimit::Unused;
-      if (value.uses.size() != 1) return FusionLimit::SeveralUsers;
-      const Use use = value.uses[0];
-      const Node& next = cover_.node(use.node);
-      if (is_library(use.node)) return FusionLimit::LibraryUser;
-      if (cover_.nodes[use.node].role != Role::Generated) return FusionLimit::UserNoEpilogue;
-      const auto activation = library_activation(next);
-      EpilogueStep step{Epilogue::Kind::Activation, use.node};
-      if (is_library_quantize(next) && use.position == 0) {
-        step.kind = Epilogue::Kind::Quantize;
-      } else if (!biased && !bounded && next.is(OpKind::Add) &&
-                 is_bias(next.inputs[static_cast<size_t>(1 - use.position)], value.shape.back()) &&
-                 cover_.values[cover_.nodes[use.node].first_value].shape == value.shape) {
-        step.kind = Epilogue::Kind::Bias;
-        step.operand = 1 - use.position;
-        biased = true;
-      } else if (!bounded && activation &&
-                 (activation->kind == ActivationKind::Relu || activation->kind == ActivationKind::Clip)) {
-        step.activation = *activation;
-        bounded = true;
-      } else {
-        return FusionLimit::UserNoEpilogue;
-      }
-      take(id, step);
-      last = use.node;
-      if (step.kind == Epilogue::Kind::Quantize) return FusionLimit::ActivationLast;
     }
   }
 

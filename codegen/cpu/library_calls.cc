@@ -185,10 +185,16 @@ class CallPrinter {
       if (buffer(kernel_.input_buffers[i]).size_bytes >
           static_cast<int64_t>(size_bytes(buffer(kernel_.input_buffers[i]).element)))
         call.create += i == 2 ? "  d.scale_a_channel = true;\n" : "  d.zero_a_channel = true;\n";
-    std::string bias = "nullptr";
+    std::string bias = "nullptr", result = "result";
     for (const Epilogue& e : kernel_.epilogues) {
-      if (e.kind == Epilogue::Kind::Bias) bias = pointer(e.operand);
-      call.create += integer_step(e);
+      if (is_second(e)) {
+        result = "second";
+        call.create += second_step(e);
+      } else if (e.kind == Epilogue::Kind::Bias) {
+        bias = pointer(e.operand);
+      } else {
+        call.create += integer_step(e, "  d." + result + ".");
+      }
     }
     call.create += "  library.add(d, " + fixed(src) + ", " + fixed(weights) + ", " + pointer(kernel_.input_buffers[2]) +
                    ", " + pointer(kernel_.input_buffers[3]) + ", " + bias + ", " + fixed(dst) + ");\n}\n";
@@ -196,8 +202,9 @@ class CallPrinter {
     return call;
   }
 
-  std::string integer_type(BufferId id) const {
-    switch (buffer(id).element) {
+  std::string integer_type(BufferId id) const { return integer_type(buffer(id).element); }
+  static std::string integer_type(ElementType type) {
+    switch (type) {
       case ElementType::UInt8: return "IntegerType::UInt8";
       case ElementType::Int8: return "IntegerType::Int8";
       case ElementType::Float32: return "IntegerType::Float";
@@ -206,17 +213,43 @@ class CallPrinter {
   }
 
   // Bounds, and what is rounded to.
-  static std::string integer_step(const Epilogue& e) {
-    if (e.kind == Epilogue::Kind::Activation) {
-      const bool is_relu = e.activation.kind == ActivationKind::Relu;
-      GOPT_CHECK(is_relu || e.activation.kind == ActivationKind::Clip, "sums of integers have bounds alone");
-      return "  d.result.least = " + number(is_relu ? 0 : e.activation.a) + ";\n" +
-             (is_relu ? "" : "  d.result.greatest = " + number(e.activation.b) + ";\n");
-    }
-    if (e.kind != Epilogue::Kind::Quantize) return "";
-    const Tensor &scale = e.node->inputs[1].node->tensor, &zero = e.node->inputs[2].node->tensor;
-    return "  d.result_scale = " + number(scale.to_doubles()[0]) +
-           ";\n  d.result.zero = " + std::to_string(zero.to_ints()[0]) + ";\n";
+  static std::string integer_step(const Epilogue& e, const std::string& result) {
+    if (e.kind != Epilogue::Kind::Activation) return grid_text(result, *e.node);
+    const bool is_relu = e.activation.kind == ActivationKind::Relu;
+    GOPT_CHECK(is_relu || e.activation.kind == ActivationKind::Clip, "sums of integers have bounds alone");
+    return result + "least = " + number(is_relu ? 0 : e.activation.a) + ";\n" +
+           (is_relu ? "" : result + "greatest = " + number(e.activation.b) + ";\n");
+  }
+  // Scale and zero point of a Quantize or Dequantize node.
+  static std::string grid_text(const std::string& name, const Node& node) {
+    const Tensor &scale = node.inputs[1].node->tensor, &zero = node.inputs[2].node->tensor;
+    return name + "step = " + number(scale.to_doubles()[0]) + ";\n" + name +
+           "zero = " + std::to_string(zero.to_ints()[0]) + ";\n";
+  }
+
+  // What the result was rounded to first; null before it is.
+  const Node* rounded_before(const Epilogue& e) const {
+    for (const Epilogue& step : kernel_.epilogues)
+      if (&step < &e && step.kind == Epilogue::Kind::Quantize) return step.node.get();
+    return nullptr;
+  }
+  bool is_second(const Epilogue& e) const {
+    return (e.kind == Epilogue::Kind::Bias || e.kind == Epilogue::Kind::AddTensor) && rounded_before(e);
+  }
+  std::string second_step(const Epilogue& e) {
+    const Node* first = rounded_before(e);
+    const auto is_first = [&](const Value& v) {
+      return v.node->is(OpKind::Dequantize) && v.node->inputs[0].node.get() == first;
+    };
+    const size_t own = is_first(e.node->inputs[0]) ? 0 : 1;
+    const std::string name = "  d.second.";
+    std::string text = name + "is_there = true;\n" + name + "first_type = " + integer_type(first->outputs[0].element) +
+                       ";\n" + grid_text(name + "first_", *e.node->inputs[own].node);
+    if (e.kind == Epilogue::Kind::Bias) return text + name + "bias = (const float*)(" + pointer(e.operand) + ");\n";
+    if (moves(e.operand)) bind_posts_ += "library.bind_post(" + id_ + ", 0, " + pointer(e.operand) + "); ";
+    return text + name + "adds = true;\n" + name + "addend = " + fixed(e.operand) + ";\n" + name +
+           "addend_type = " + integer_type(buffer(e.operand).element) + ";\n" +
+           grid_text(name + "addend_", *e.node->inputs[1 - own].node);
   }
 
   std::string geometry_text() const {

@@ -61,12 +61,13 @@ void Library::bind_post(size_t primitive, int post, const void* operand) {
 }
 
 namespace {
-void run_integers(const IntegerImages& own) {
+void run_integers(const IntegerImages& own, const void* addend) {
   const auto at = [](const memory& m, int64_t offset) { return static_cast<char*>(m.get_data_handle()) + offset; };
   for (int64_t image = 0; image < own.images; image++) {
     if (own.packs) own.product.pack(at(own.weights, image * own.weight_bytes), own.strides, at(own.packed, 0));
-    own.product.run(at(own.src, image * own.src_bytes), at(own.packed, 0), at(own.dst, image * own.dst_bytes),
-                    at(own.scratch, 0));
+    own.product.run(at(own.src, image * own.src_bytes), at(own.packed, 0),
+                    addend ? static_cast<const char*>(addend) + image * own.dst_bytes : nullptr,
+                    at(own.dst, image * own.dst_bytes), at(own.scratch, 0));
   }
 }
 }  // namespace
@@ -93,7 +94,7 @@ void Library::run(size_t primitive) {
     if (call.packs) call.planar.pack(data(call.weights), data(call.packed));
     call.planar.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
   }
-  if (p.integers) run_integers(*p.integers);
+  if (p.integers) run_integers(*p.integers, p.posts.empty() ? nullptr : p.posts[0].second.get_data_handle());
   for (const Step& step : p.after) s.execute(step);
 }
 

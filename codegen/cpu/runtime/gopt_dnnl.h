@@ -59,7 +59,7 @@ struct MatrixProduct {
 };
 
 // A convolution or product of 8-bit integers, images with channels last. Bounds are those of the numbers that the
-// result stands for; where it is of 8 bits, these are result_scale apart. Scales are src_scale times those of the
+// result stands for. Scales are src_scale times those of the
 // weights.
 struct IntegerCall {
   bool is_product = false;
@@ -70,8 +70,20 @@ struct IntegerCall {
   bool constant_weights = true;
   bool scale_a_channel = false, zero_a_channel = false;  // of the weights; else one for all
   IntegerOperands operands;
-  IntegerResult result;
-  float src_scale = 1, result_scale = 1;
+  struct Result : IntegerResult {
+    float step = 1;  // of 8 bits: what one is
+  } result;
+  float src_scale = 1;
+  // What is added to a result of 8 bits, which is rounded again then.
+  struct Second {
+    bool is_there = false, adds = false;
+    IntegerType first_type = IntegerType::UInt8, addend_type = IntegerType::UInt8;
+    float first_step = 1, addend_step = 1, step = 1;
+    int32_t first_zero = 0, addend_zero = 0, zero = 0;
+    const float* bias = nullptr;
+    const void* addend = nullptr;
+    float least = -std::numeric_limits<float>::infinity(), greatest = std::numeric_limits<float>::infinity();
+  } second;
 };
 
 // Weights in the forms that kernels read: of all sizes of a model, each form once.

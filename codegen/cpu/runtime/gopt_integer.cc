@@ -19,9 +19,14 @@ size_t lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
-IntegerProduct::IntegerProduct(const IntegerShape& shape, IntegerOperands operands, IntegerResult result, int threads)
-    : s_(shape), operands_(std::move(operands)), result_(std::move(result)), threads_(threads) {
-  for (std::vector<float>* values : {&result_.scale, &result_.bias})
+IntegerProduct::IntegerProduct(const IntegerShape& shape, IntegerOperands operands, IntegerResult result,
+                               IntegerSecond second, int threads)
+    : s_(shape),
+      operands_(std::move(operands)),
+      result_(std::move(result)),
+      second_(std::move(second)),
+      threads_(threads) {
+  for (std::vector<float>* values : {&result_.scale, &result_.bias, &second_.bias})
     values->resize(static_cast<size_t>(channels() + kPanel), 0.0f);
   result_.steps.resize(static_cast<size_t>(channels()), 0);
   std::vector<int32_t>& zeros = operands_.weight_zeros;
@@ -223,12 +228,14 @@ Columns IntegerProduct::columns_from(int64_t channel, int64_t width, int64_t cou
           operands_.weight_zeros.data() + channel,
           result_.scale.data() + channel,
           result_.bias.data() + channel,
+          second_.bias.data() + channel,
           width,
           count};
 }
 
 void IntegerProduct::run_block(const uint8_t* image, const int8_t* packed, const int32_t* corrections,
-                               const int32_t* row_sums, int64_t group, int64_t block, int64_t panel, void* dst) const {
+                               const int32_t* row_sums, int64_t group, int64_t block, int64_t panel, const void* addend,
+                               void* dst) const {
   const int64_t vectors = panel + 1 < panels_ ? kMostVectors : last_vectors_;
   const int64_t end = std::min(positions(), (block + 1) * kBlockRows);
   const int64_t channel = group * s_.out + panel * kPanel;
@@ -239,17 +246,17 @@ void IntegerProduct::run_block(const uint8_t* image, const int8_t* packed, const
   Starts starts(*this, block * kBlockRows);
   for (int64_t position = block * kBlockRows; position < end; position += kind->rows) {
     while (kind->rows > end - position) kind++;
-    const uint8_t* rows[kMostRows];
+    const uint8_t* rows[kMostRows] = {};
     for (int64_t r = 0; r < kind->rows; r++) rows[r] = image + starts.next() + group * s_.in;
     kind->sum(rows, runs_, quads_, packed, sums);
     for (int64_t r = 0; r < kind->rows; r++)
-      store_row(sums + r * columns.width, columns, result_, row_sums ? row_sums + position + r : nullptr, dst,
-                (position + r) * channels() + channel);
+      store_row(sums + r * columns.width, columns, {result_, second_, addend, dst},
+                row_sums ? row_sums + position + r : nullptr, (position + r) * channels() + channel);
   }
 }
 
 void IntegerProduct::run_depthwise(const uint8_t* image, const int32_t* packed, const int32_t* corrections,
-                                   void* dst) const {
+                                   const void* addend, void* dst) const {
   const int64_t width = rounded(channels(), kPanel);
 #pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
   for (int64_t first = 0; first < positions(); first += kTogether) {
@@ -262,12 +269,13 @@ void IntegerProduct::run_depthwise(const uint8_t* image, const int32_t* packed, 
       const Columns columns = columns_from(channel, kLanes, std::min(kLanes, channels() - channel), corrections);
       sum_channels(rows, runs_, channel, columns.count, packed + channel, width, sums);
       for (int64_t p = 0; p < count; p++)
-        store_row(sums + p * kLanes, columns, result_, nullptr, dst, (first + p) * channels() + channel);
+        store_row(sums + p * kLanes, columns, {result_, second_, addend, dst}, nullptr,
+                  (first + p) * channels() + channel);
     }
   }
 }
 
-void IntegerProduct::run(const void* src, const void* packed, void* dst, void* scratch) const {
+void IntegerProduct::run(const void* src, const void* packed, const void* addend, void* dst, void* scratch) const {
   auto* own = static_cast<uint8_t*>(scratch);
   const uint8_t* image = prepare(src, own);
   const auto* sums = reinterpret_cast<const int32_t*>(static_cast<const char*>(packed) + lines(weight_bytes()));
@@ -278,7 +286,7 @@ void IntegerProduct::run(const void* src, const void* packed, void* dst, void* s
     corrections[c] = operands_.src_zero * (terms * zero - sums[c]) + result_.steps[static_cast<size_t>(c)];
   }
   std::fill_n(corrections + channels(), kPanel, 0);
-  if (is_depthwise()) return run_depthwise(image, static_cast<const int32_t*>(packed), corrections, dst);
+  if (is_depthwise()) return run_depthwise(image, static_cast<const int32_t*>(packed), corrections, addend, dst);
   int32_t* row_sums = nullptr;
   if (has_weight_zeros_) {
     row_sums = corrections + lines(static_cast<size_t>(channels() + kPanel) * sizeof(int32_t)) / sizeof(int32_t);
@@ -291,7 +299,7 @@ void IntegerProduct::run(const void* src, const void* packed, void* dst, void* s
   for (int64_t item = 0; item < s_.groups * blocks * panels_; item++) {
     const int64_t panel = item % panels_, block = item / panels_ % blocks, group = item / panels_ / blocks;
     run_block(image, static_cast<const int8_t*>(packed) + group * group_bytes + panel * kPanel * depth, corrections,
-              row_sums ? row_sums + group * positions() : nullptr, group, block, panel, dst);
+              row_sums ? row_sums + group * positions() : nullptr, group, block, panel, addend, dst);
   }
 }
 

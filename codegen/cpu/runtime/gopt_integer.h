@@ -45,9 +45,23 @@ struct IntegerResult {
   std::vector<int32_t> steps;      // the same; none: zeros
 };
 
+// What may be made of a result of 8 bits, as r from zero on, before it is stored: (r + shift) scale + bias + (addend -
+// its zero) its scale, within bounds, and rounded again.
+struct IntegerSecond {
+  bool is_there = false;
+  int32_t shift = 0;
+  float scale = 1, addend_scale = 1;
+  IntegerType addend_type = IntegerType::UInt8;
+  int32_t addend_zero = 0;
+  std::vector<float> bias;  // of each channel of all groups
+  float least = 0, greatest = 0;
+  int32_t zero = 0;
+};
+
 class IntegerProduct {
  public:
-  IntegerProduct(const IntegerShape& shape, IntegerOperands operands, IntegerResult result, int threads);
+  IntegerProduct(const IntegerShape& shape, IntegerOperands operands, IntegerResult result, IntegerSecond second,
+                 int threads);
 
   // Weights in the order in which they are read, and their sums.
   size_t packed_bytes() const;
@@ -55,7 +69,8 @@ class IntegerProduct {
   void pack(const void* weights, const WeightStrides& strides, void* packed) const;
 
   size_t scratch_bytes() const;
-  void run(const void* src, const void* packed, void* dst, void* scratch) const;  // one image
+  // One image. `addend`: of the result's shape, may be where that is; null: there is none.
+  void run(const void* src, const void* packed, const void* addend, void* dst, void* scratch) const;
 
   class Starts;
 
@@ -70,14 +85,16 @@ class IntegerProduct {
   void pack_depthwise(const uint8_t* weights, const WeightStrides& strides, int32_t* packed, int32_t* sums) const;
   const uint8_t* prepare(const void* src, uint8_t* scratch) const;
   void sum_rows(const uint8_t* image, int32_t* sums) const;
-  void run_depthwise(const uint8_t* image, const int32_t* packed, const int32_t* corrections, void* dst) const;
+  void run_depthwise(const uint8_t* image, const int32_t* packed, const int32_t* corrections, const void* addend,
+                     void* dst) const;
   void run_block(const uint8_t* image, const int8_t* packed, const int32_t* corrections, const int32_t* row_sums,
-                 int64_t group, int64_t block, int64_t panel, void* dst) const;
+                 int64_t group, int64_t block, int64_t panel, const void* addend, void* dst) const;
   integers::Columns columns_from(int64_t channel, int64_t width, int64_t count, const int32_t* corrections) const;
 
   IntegerShape s_;
   IntegerOperands operands_;
   IntegerResult result_;
+  IntegerSecond second_;
   int threads_;
   bool has_weight_zeros_ = false;
   bool copies_;        // the image, with its border and of unsigned numbers, before it is read

@@ -64,22 +64,44 @@ std::optional<int32_t> whole_steps(float bias, float scale) {
   return is_whole && std::fabs(nearest) < kMost ? std::optional(static_cast<int32_t>(nearest)) : std::nullopt;
 }
 
+// Bounds of numbers as bounds of 8 bits, from zero on.
+void bound_to(IntegerType type, int32_t zero, float step, float& least, float& greatest) {
+  const float lowest = (type == IntegerType::Int8 ? -128.0f : 0.0f) - static_cast<float>(zero);
+  for (float* bound : {&least, &greatest}) *bound = std::min(std::max(*bound / step, lowest), lowest + 255);
+}
+
 // In steps of the result.
 IntegerResult result_of(const IntegerCall& c, int64_t channels, const float* scales, const float* bias) {
   IntegerResult result = c.result;
+  if (c.second.is_there) result.type = c.second.first_type;
   for (int64_t i = 0; i < channels; i++) {
     const float scale = c.src_scale * scales[c.scale_a_channel ? i : 0], own = bias ? bias[i] : 0;
     const auto steps = whole_steps(own, scale);
-    result.scale.push_back(scale / c.result_scale);
+    result.scale.push_back(scale / c.result.step);
     result.steps.push_back(steps.value_or(0));
-    result.bias.push_back(steps ? 0 : own / c.result_scale);
+    result.bias.push_back(steps ? 0 : own / c.result.step);
   }
-  if (result.type == IntegerType::Float) return result;
-  const float low = result.type == IntegerType::Int8 ? -128.0f : 0.0f;
-  const float least = low - static_cast<float>(result.zero), greatest = least + 255;
-  for (float* bound : {&result.least, &result.greatest})
-    *bound = std::min(std::max(*bound / c.result_scale, least), greatest);
+  if (result.type != IntegerType::Float)
+    bound_to(result.type, result.zero, c.result.step, result.least, result.greatest);
   return result;
+}
+
+IntegerSecond second_of(const IntegerCall& c, int64_t channels) {
+  const IntegerCall::Second& s = c.second;
+  IntegerSecond second;
+  if (!s.is_there) return second;
+  second.is_there = true;
+  second.shift = c.result.zero - s.first_zero;
+  second.scale = s.first_step / s.step;
+  second.addend_scale = s.addend_step / s.step;
+  second.addend_type = s.addend_type;
+  second.addend_zero = s.addend_zero;
+  for (int64_t i = 0; i < channels; i++) second.bias.push_back(s.bias ? s.bias[i] / s.step : 0);
+  second.least = s.least;
+  second.greatest = s.greatest;
+  second.zero = s.zero;
+  bound_to(c.result.type, s.zero, s.step, second.least, second.greatest);
+  return second;
 }
 
 size_t product_of(const std::vector<int64_t>& extents) { return static_cast<size_t>(elements(extents)); }
@@ -98,7 +120,8 @@ void Library::add(const IntegerCall& c, const void* src, const void* weights, co
   Primitive p(own);
   IntegerImages call{
       IntegerProduct(shape, operands_of(c, channels, zeros),
-                     result_of(c, channels, static_cast<const float*>(scales), static_cast<const float*>(bias)), own),
+                     result_of(c, channels, static_cast<const float*>(scales), static_cast<const float*>(bias)),
+                     second_of(c, channels), own),
       strides_of(c),
       s.view(p.src, State::bytes(product_of(c.src)), src),
       s.view(p.weights, State::bytes(product_of(c.weights)), weights),
@@ -120,6 +143,7 @@ void Library::add(const IntegerCall& c, const void* src, const void* weights, co
                     : s.packed_as(weights, call.weights.get_desc(), packed, call.product.packed_form(),
                                   [&](memory& to) { call.product.pack(weights, call.strides, to.get_data_handle()); });
   call.scratch = s.temporary(p, State::bytes(call.product.scratch_bytes()));
+  if (c.second.adds) p.posts.emplace_back(0, s.at(State::bytes(product_of(c.dst)), c.second.addend));
   p.integers = std::make_unique<IntegerImages>(std::move(call));
   s.primitives.push_back(std::move(p));
 }

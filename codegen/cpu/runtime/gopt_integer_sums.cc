@@ -123,8 +123,7 @@ constexpr TileKind kTiles[kMostVectors][kTileKinds] = {
 
 const TileKind* tile_kinds(int64_t vectors) { return kTiles[vectors - 1]; }
 
-// ---- results of one position: `width` sums, of which `count` are stored ----
-// ---- results of one position: `width` sums, of which `count` are stored ----
+// ---- results of one position ----
 
 #if defined(GOPT_VNNI)
 namespace {
@@ -135,46 +134,97 @@ __m512i corrected(const int32_t* sums, const Columns& columns, int64_t c, const 
   return _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_loadu_si512(columns.zeros + c), _mm512_set1_epi32(*row_sum)));
 }
 
-// A maximum or minimum is of its second operand where the first is NaN: what is NaN stays so in floats.
-__m512 bounded(__m512i sum, const Columns& columns, int64_t c, const IntegerResult& result) {
-  const __m512 scaled =
-      _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_loadu_ps(columns.scale + c), _mm512_loadu_ps(columns.bias + c));
-  return _mm512_min_ps(_mm512_set1_ps(result.greatest), _mm512_max_ps(_mm512_set1_ps(result.least), scaled));
+// A maximum or minimum is its second operand where the first is NaN: what is NaN stays so in floats.
+__m512 bounded(__m512 value, float least, float greatest) {
+  return _mm512_min_ps(_mm512_set1_ps(greatest), _mm512_max_ps(_mm512_set1_ps(least), value));
 }
 
 __mmask16 lanes_of(int64_t count) { return static_cast<__mmask16>(count >= kLanes ? 0xffff : (1 << count) - 1); }
 
-}  // namespace
+__m512 addend_at(const Results& results, int64_t at, __mmask16 lanes) {
+  const __m128i bytes = _mm_maskz_loadu_epi8(lanes, static_cast<const int8_t*>(results.addend) + at);
+  const __m512i wide =
+      results.second.addend_type == IntegerType::UInt8 ? _mm512_cvtepu8_epi32(bytes) : _mm512_cvtepi8_epi32(bytes);
+  return _mm512_cvtepi32_ps(_mm512_sub_epi32(wide, _mm512_set1_epi32(results.second.addend_zero)));
+}
 
-void store_row(const int32_t* sums, const Columns& columns, const IntegerResult& result, const int32_t* row_sum,
-               void* dst, int64_t at) {
-  const __m512i zero = _mm512_set1_epi32(result.zero);
+// Of the first result, rounded.
+__m512 second_value(__m512 value, const Columns& columns, int64_t c, const Results& results, int64_t at,
+                    __mmask16 lanes) {
+  const IntegerSecond& second = results.second;
+  const __m512i first = _mm512_add_epi32(_mm512_cvtps_epi32(value), _mm512_set1_epi32(second.shift));
+  __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(first), _mm512_set1_ps(second.scale),
+                               _mm512_loadu_ps(columns.second_bias + c));
+  if (results.addend)
+    sum = _mm512_fmadd_ps(addend_at(results, at + c, lanes), _mm512_set1_ps(second.addend_scale), sum);
+  return bounded(sum, second.least, second.greatest);
+}
+
+template <bool kFloats, bool kSecond>
+void store_as(const int32_t* sums, const Columns& columns, const Results& results, const int32_t* row_sum, int64_t at) {
+  const __m512i zero = _mm512_set1_epi32(kSecond ? results.second.zero : results.first.zero);
+  const float least = results.first.least, greatest = results.first.greatest;
   for (int64_t c = 0; c < columns.width; c += kLanes) {
-    const __m512 value = bounded(corrected(sums, columns, c, row_sum), columns, c, result);
+    const __m512 sum = _mm512_cvtepi32_ps(corrected(sums, columns, c, row_sum));
+    __m512 value = bounded(_mm512_fmadd_ps(sum, _mm512_loadu_ps(columns.scale + c), _mm512_loadu_ps(columns.bias + c)),
+                           least, greatest);
     const __mmask16 lanes = lanes_of(columns.count - c);
-    if (result.type == IntegerType::Float) {
-      _mm512_mask_storeu_ps(static_cast<float*>(dst) + at + c, lanes, value);
+    if constexpr (kFloats) {
+      _mm512_mask_storeu_ps(static_cast<float*>(results.dst) + at + c, lanes, value);
       continue;
     }
+    if constexpr (kSecond) value = second_value(value, columns, c, results, at, lanes);
     const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(value), zero));
     if (lanes == 0xffff)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(static_cast<int8_t*>(dst) + at + c), bytes);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(static_cast<int8_t*>(results.dst) + at + c), bytes);
     else
-      _mm_mask_storeu_epi8(static_cast<int8_t*>(dst) + at + c, lanes, bytes);
+      _mm_mask_storeu_epi8(static_cast<int8_t*>(results.dst) + at + c, lanes, bytes);
   }
 }
+
+}  // namespace
+
+void store_row(const int32_t* sums, const Columns& columns, const Results& results, const int32_t* row_sum,
+               int64_t at) {
+  if (results.first.type == IntegerType::Float) return store_as<true, false>(sums, columns, results, row_sum, at);
+  if (results.second.is_there) return store_as<false, true>(sums, columns, results, row_sum, at);
+  store_as<false, false>(sums, columns, results, row_sum, at);
+}
 #else
-void store_row(const int32_t* sums, const Columns& columns, const IntegerResult& result, const int32_t* row_sum,
-               void* dst, int64_t at) {
+namespace {
+
+float bounded(float value, float least, float greatest) {  // NaN stays
+  return value < least ? least : value > greatest ? greatest : value;
+}
+float second_value(float value, const Columns& columns, int64_t c, const Results& results, int64_t at) {
+  const IntegerSecond& second = results.second;
+  const int32_t first = static_cast<int32_t>(std::nearbyint(value)) + second.shift;
+  float sum = static_cast<float>(first) * second.scale + columns.second_bias[c];
+  if (results.addend) {
+    const uint8_t bits = static_cast<const uint8_t*>(results.addend)[at + c];
+    const int32_t own = second.addend_type == IntegerType::UInt8 ? bits : static_cast<int8_t>(bits);
+    sum += static_cast<float>(own - second.addend_zero) * second.addend_scale;
+  }
+  return bounded(sum, second.least, second.greatest);
+}
+
+}  // namespace
+
+void store_row(const int32_t* sums, const Columns& columns, const Results& results, const int32_t* row_sum,
+               int64_t at) {
+  const int32_t zero = results.second.is_there ? results.second.zero : results.first.zero;
   for (int64_t c = 0; c < columns.count; c++) {
     const int32_t sum = sums[c] + columns.corrections[c] - (row_sum ? columns.zeros[c] * *row_sum : 0);
-    const float scaled = static_cast<float>(sum) * columns.scale[c] + columns.bias[c];
-    const float value = scaled < result.least ? result.least : scaled > result.greatest ? result.greatest : scaled;
-    if (result.type == IntegerType::Float)
-      static_cast<float*>(dst)[at + c] = value;
-    else  // the bits of either type
-      static_cast<uint8_t*>(dst)[at + c] =
-          static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(value)) + result.zero);
+    float value = bounded(static_cast<float>(sum) * columns.scale[c] + columns.bias[c], results.first.least,
+                          results.first.greatest);
+    if (results.first.type == IntegerType::Float) {
+      static_cast<float*>(results.dst)[at + c] = value;
+      continue;
+    }
+    if (results.second.is_there) value = second_value(value, columns, c, results, at);
+    // The bits of either type.
+    static_cast<uint8_t*>(results.dst)[at + c] =
+        static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(value)) + zero);
   }
 }
 #endif

@@ -29,11 +29,16 @@ void sum_channels(const uint8_t* const* rows, const std::vector<int64_t>& runs, 
 // A part of a row of the result: `width` sums, of which `count` are stored.
 struct Columns {
   const int32_t *corrections, *zeros;
-  const float *scale, *bias;
+  const float *scale, *bias, *second_bias;
   int64_t width, count;
 };
-// `row_sum`: of what the row is made of, where zero points of weights ask for it; else null.
-void store_row(const int32_t* sums, const Columns& columns, const IntegerResult& result, const int32_t* row_sum,
-               void* dst, int64_t at);
+struct Results {
+  const IntegerResult& first;
+  const IntegerSecond& second;
+  const void* addend;  // null: none
+  void* dst;
+};
+// `row_sum`: of what the row is made of, where zero points of weights ask for it; else null. `at`: the first element.
+void store_row(const int32_t* sums, const Columns& columns, const Results& results, const int32_t* row_sum, int64_t at);
 
 }  // namespace gopt_runtime::integers
