@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -34,6 +35,25 @@ double step_of(const Value& value) {
 }
 
 }  // namespace
+
+bool is_quantized(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const NodePtr& node) { return node->is(OpKind::Quantize); });
+}
+
+Result<Graph> nudged(const Graph& graph) {
+  constexpr double kRoundings = 1 + 1e-6;
+  GraphBuilder builder;
+  std::map<Value, Value> larger;
+  for (const NodePtr& node : graph.nodes()) {
+    if (!node->is(OpKind::Quantize) || !node->inputs[1].node->is(OpKind::Constant)) continue;
+    const Value scale = node->inputs[1];
+    const Tensor& own = scale.node->tensor;
+    std::vector<double> values = own.to_doubles();
+    for (double& value : values) value *= kRoundings;
+    larger.try_emplace(scale, builder.constant(Tensor::from_values(own.type(), own.dims(), values)));
+  }
+  return replace_values(graph, larger);
+}
 
 Tolerance tolerance_of_output(const Value& output, Tolerance tolerance) {
   constexpr double kStepOf8Bits = 1.0 / 127;
