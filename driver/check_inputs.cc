@@ -77,12 +77,14 @@ Tolerance tolerance_for(InputKind kind, Tolerance tolerance) {
 }
 
 void add_draw(CheckReport& report, const Graph& original, InputKind kind, const std::vector<Tensor>& reference,
-              const std::vector<Tensor>& other, const Tolerance& tolerance) {
+              const std::vector<Tensor>& other, const Tolerance& tolerance, const std::vector<Tensor>* nudged) {
   std::vector<Difference> differences;
   bool passed = true;
   for (size_t k = 0; k < reference.size(); k++) {
-    differences.push_back(difference(original.outputs()[k].name, reference[k], other[k],
-                                     tolerance_of_output(original.outputs()[k].value, tolerance_for(kind, tolerance))));
+    const GraphOutput& output = original.outputs()[k];
+    Tolerance own = tolerance_of_output(output.value, tolerance_for(kind, tolerance));
+    if (nudged) own.step += difference(output.name, reference[k], (*nudged)[k], own).max_absolute;
+    differences.push_back(difference(output.name, reference[k], other[k], own));
     passed &= differences.back().passed;
   }
   report.draws.emplace_back(to_string(kind));
