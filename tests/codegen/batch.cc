@@ -48,7 +48,7 @@ std::string difference(const Tensor& got, const Tensor& wanted, Precision precis
     if (std::isfinite(v)) largest = std::max(largest, std::abs(v));
   size_t steps = step > 0 ? 1 + a.size() / 100 : 0;
   for (size_t i = 0; i < a.size(); i++) {
-    const bool is_near = step > 0 ? false : std::abs(a[i] - b[i]) <= digits * largest;
+    const bool is_near = (step == 0 || is_floating(got.type())) && std::abs(a[i] - b[i]) <= digits * largest;
     const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])) || is_near;
     if (!same && steps > 0 && std::abs(a[i] - b[i]) <= step)
       steps--;

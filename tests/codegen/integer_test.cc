@@ -96,13 +96,13 @@ std::vector<Row> rows() {
       {"gemm", left("u8", "5,64", 117) + weights("i8", "30,64", "30,1", 30, 0) + bias(30) +
                    "c = Gemm(dx, dw, b) {transB=1}\n" + result("c", "u8", 0.5, 121)},
       // What is added to a result of 8 bits before it is rounded again.
-      {"residual", left("u8", image, 117) + left("i8", "2,19,9,8", -7, "r") +
+      {"residual", left("u8", image, 117) + left("i8", "2,19,9,8", -7, "k") +
                        weights("i8", "19,12,3,3", columns, 19, 0) + bias(19) +
                        "c = Conv(dx, dw, b) {pads=[1,1,1,1]}\n" + rounded("c", "u8", 0.2, 121) +
-                       "a = Add(dr, dc)\nr = Relu(a)\n" + result("r", "u8", 0.15, 3)},
-      {"residual_product", left("u8", "2,17,40", 117) + left("u8", "2,17,70", 100, "r") +
+                       "a = Add(dk, dc)\nr = Relu(a)\n" + result("r", "u8", 0.15, 3)},
+      {"residual_product", left("u8", "2,17,40", 117) + left("u8", "2,17,70", 100, "k") +
                                weights("i8", "40,70", "70", 70, 0) + "c = MatMul(dx, dw)\n" +
-                               rounded("c", "i8", 0.3, -4) + "a = Add(dc, dr)\n" + result("a", "i8", 0.4, 11)},
+                               rounded("c", "i8", 0.3, -4) + "a = Add(dc, dk)\n" + result("a", "i8", 0.4, 11)},
       {"biased_later", left("u8", "13,40", 117) + weights("i8", "40,70", "70", 70, 0) + bias(70) +
                            "c = MatMul(dx, dw)\n" + rounded("c", "u8", 0.3, 121) + "a = Add(b, dc)\n" +
                            "r = Clip(a) {min=-20, max=25}\n" + result("r", "u8", 0.3, 80)},
