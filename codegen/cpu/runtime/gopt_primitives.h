@@ -86,6 +86,15 @@ struct RowsCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+// A product of integers in loops of our own, for so many images; one has so many bytes.
+struct IntegerImages {
+  IntegerProduct product;
+  WeightStrides strides;
+  memory src, weights, dst, packed, scratch;
+  bool packs;  // before each run: the weights are not constant
+  int64_t images, src_bytes, weight_bytes, dst_bytes;
+};
+
 struct Primitive {
   explicit Primitive(int shared_by) : threads(shared_by) {}
   int threads;
@@ -97,6 +106,7 @@ struct Primitive {
   std::unique_ptr<PlanarCall> planar;
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
+  std::unique_ptr<IntegerImages> integers;
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
@@ -187,6 +197,8 @@ struct Library::State {
   }
 
   static memory::desc floats(size_t count) { return {{static_cast<int64_t>(count)}, kFloat, Tag::x}; }
+
+  static memory::desc bytes(size_t count) { return {{static_cast<int64_t>(count)}, memory::data_type::u8, Tag::x}; }
 
   memory view(std::vector<memory>& views, const memory::desc& desc, const void* data) {
     views.push_back(at(desc, data));
