@@ -73,7 +73,8 @@ Result<Plan> plan_by(const Implementation& row, int threads) {
   CostsForRow costs(row);
   std::optional<Result<Plan>> plan;
   for (const Precision precision : precisions_of(row.target)) {
-    plan = make_plan(case_for(row).graph, {.kind = row.target, .threads = threads, .precision = precision}, costs);
+    const Target target{.kind = row.target, .threads = threads, .precision = precision, .has_tiles = true};
+    plan = make_plan(case_for(row).graph, target, costs);
     if (!plan->ok() || has_row(**plan, row)) break;
   }
   return *std::move(plan);

@@ -16,6 +16,7 @@
 #include "gopt_planar.h"
 #include "gopt_rows.h"
 #include "gopt_split.h"
+#include "gopt_tiles.h"
 
 namespace gopt_runtime {
 
@@ -80,6 +81,13 @@ struct RowsCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+// A convolution or product on tiles.
+struct TilesCall {
+  TileConvolution tiles;
+  memory src, bias, dst, packed, scratch;
+  std::vector<std::pair<int, memory>> posts;
+};
+
 struct Primitive {
   explicit Primitive(int shared_by) : threads(shared_by) {}
   int threads;
@@ -90,6 +98,7 @@ struct Primitive {
   std::vector<Step> before;
   std::unique_ptr<PlanarCall> planar;
   std::unique_ptr<RowsCall> rows;
+  std::unique_ptr<TilesCall> tiles;
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
