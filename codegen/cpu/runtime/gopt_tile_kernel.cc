@@ -23,14 +23,14 @@ float flushed(float value) {
 float wide(uint16_t term) { return flushed(float_of(static_cast<uint32_t>(term) << 16)); }
 
 // Even and odd channels are summed apart, from zero, and their sum is added.
-void add_tile_product(float* sums, const uint16_t* x, const uint16_t* w) {
+void add_tile_product(float* sums, const uint16_t* x, int64_t line, const uint16_t* w) {
   constexpr int kPairs = kTileDepth / 2;
   float even[kTileColumns], odd[kTileColumns];
   for (int row = 0; row < kTileRows; row++) {
     std::fill_n(even, kTileColumns, 0.0f);
     std::fill_n(odd, kTileColumns, 0.0f);
     for (int pair = 0; pair < kPairs; pair++) {
-      const float first = wide(x[row * kTileDepth + 2 * pair]), second = wide(x[row * kTileDepth + 2 * pair + 1]);
+      const float first = wide(x[row * line + 2 * pair]), second = wide(x[row * line + 2 * pair + 1]);
       for (int c = 0; c < kTileColumns; c++) {
         even[c] = flushed(even[c] + first * wide(w[pair * kTileDepth + 2 * c]));
         odd[c] = flushed(odd[c] + second * wide(w[pair * kTileDepth + 2 * c + 1]));
@@ -57,15 +57,15 @@ void multiply_emulated(const TileProduct& p) {
   if (!p.continues) std::fill_n(p.sums, rows * columns * kTileRows * kTileColumns, 0.0f);
   const uint16_t *x = p.x, *w = p.w;
   for (int64_t block = 0; block < p.blocks; block++, x += p.block)
-    for (int64_t tap = 0; tap < p.tap_count; tap++, w += terms * kTileElements)
+    for (int64_t tap = 0; tap < p.tap_count; tap++, w += terms * columns * kTileElements)
       for (int pair = which == TileTerms::First ? kLast : 0; pair < (which == TileTerms::Lower ? kLast : kLast + 1);
            pair++) {
         const bool is_again = pairs[pair].x == 0 && pairs[pair].w > 0;
-        const uint16_t* own = x + p.taps[tap] + (is_again ? p.again : pairs[pair].x * p.term);
+        const uint16_t* own = x + p.taps[tap] * p.line + (is_again ? p.again : pairs[pair].x * kTileDepth);
         for (int r = 0; r < rows; r++)
           for (int c = 0; c < columns; c++)
-            add_tile_product(p.sums + (r * columns + c) * kTileRows * kTileColumns, own + r * kTileElements,
-                             w + c * p.w_column + pairs[pair].w * kTileElements);
+            add_tile_product(p.sums + (r * columns + c) * kTileRows * kTileColumns, own + r * p.row, p.line,
+                             w + (pairs[pair].w * columns + c) * kTileElements);
       }
 }
 
@@ -74,14 +74,14 @@ void multiply_emulated(const TileProduct& p) {
 // ---- tiles: 0 to 3 sums, 4 and 5 x, 6 and 7 w ----
 
 template <int rows>
-GOPT_AMX_CODE inline void load_x(const uint16_t* from) {
-  _tile_loadd(4, from, 64);
-  if constexpr (rows == 2) _tile_loadd(5, from + kTileElements, 64);
+GOPT_AMX_CODE inline void load_x(const uint16_t* from, const TileProduct& p) {
+  _tile_loadd(4, from, p.line * 2);
+  if constexpr (rows == 2) _tile_loadd(5, from + p.row, p.line * 2);
 }
 template <int columns>
-GOPT_AMX_CODE inline void load_w(const uint16_t* from, int64_t column) {
-  _tile_loadd(6, from, 64);
-  if constexpr (columns == 2) _tile_loadd(7, from + column, 64);
+GOPT_AMX_CODE inline void load_w(const uint16_t* from, int term) {
+  _tile_loadd(6, from + term * columns * kTileElements, 64);
+  if constexpr (columns == 2) _tile_loadd(7, from + (term * columns + 1) * kTileElements, 64);
 }
 template <int rows, int columns>
 GOPT_AMX_CODE inline void multiply() {
@@ -116,54 +116,48 @@ GOPT_AMX_CODE inline void store(const TileProduct& p) {
 }
 
 template <int terms, int rows, int columns>
-GOPT_AMX_CODE inline void add_lower(const uint16_t* x, int64_t term, int64_t again, const uint16_t* w, int64_t column) {
-  load_w<columns>(w, column);
+GOPT_AMX_CODE inline void add_lower(const TileProduct& p, const uint16_t* x, const uint16_t* w) {
+  load_w<columns>(w, 0);
   if constexpr (terms == 3) {
-    load_x<rows>(x + 2 * term);
+    load_x<rows>(x + 2 * kTileDepth, p);
     multiply<rows, columns>();
   }
-  load_x<rows>(x + term);
+  load_x<rows>(x + kTileDepth, p);
   multiply<rows, columns>();
-  load_w<columns>(w + kTileElements, column);
+  load_w<columns>(w, 1);
   if constexpr (terms == 3) multiply<rows, columns>();
-  load_x<rows>(x + again);
+  load_x<rows>(x + p.again, p);
   multiply<rows, columns>();
   if constexpr (terms == 3) {
-    load_w<columns>(w + 2 * kTileElements, column);
+    load_w<columns>(w, 2);
     multiply<rows, columns>();
   }
 }
 
 // One block of channels of one tap; what is in the tiles is used as often as it can be before others come.
 template <int terms, TileTerms which, int rows, int columns>
-GOPT_AMX_CODE inline void add_step(const uint16_t* x, int64_t term, int64_t again, const uint16_t* w, int64_t column) {
+GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, const uint16_t* w) {
   constexpr bool kLower = terms > 1 && which != TileTerms::First;
-  if constexpr (kLower) add_lower<terms, rows, columns>(x, term, again, w, column);
+  if constexpr (kLower) add_lower<terms, rows, columns>(p, x, w);
   if constexpr (which == TileTerms::Lower) return;
-  load_w<columns>(w, column);
-  if (!kLower || again != 0) load_x<rows>(x);
+  load_w<columns>(w, 0);
+  if (!kLower || p.again != 0) load_x<rows>(x, p);
   multiply<rows, columns>();
 }
 
-template <int terms, int columns>
-inline void bring_near(const uint16_t* w, int64_t column) {
-  constexpr int kLine = 32;  // elements
-  for (int c = 0; c < columns; c++)
-    for (int i = 0; i < terms * kTileElements; i += kLine) __builtin_prefetch(w + c * column + i, 0, 2);
-}
-
 template <int terms, TileTerms which, int rows, int columns>
-GOPT_AMX_CODE void multiply_amx(const TileProduct& p) {
-  constexpr int64_t kStep = terms * kTileElements;
+GOPT_AMX_CODE void multiply_amx(const TileProduct& product) {
+  constexpr int64_t kStep = terms * columns * kTileElements, kLine = 32;
+  const TileProduct p = product;
   start<rows, columns>(p);
   const uint16_t *x = p.x, *w = p.w, *ahead = p.ahead;
   for (int64_t block = 0; block < p.blocks; block++, x += p.block)
     for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep) {
       if (ahead) {
-        bring_near<terms, columns>(ahead, p.w_column);
+        for (int64_t i = 0; i < kStep; i += kLine) __builtin_prefetch(ahead + i, 0, 2);
         ahead += kStep;
       }
-      add_step<terms, which, rows, columns>(x + p.taps[tap], p.term, p.again, w, p.w_column);
+      add_step<terms, which, rows, columns>(p, x + p.taps[tap] * p.line, w);
     }
   store<rows, columns>(p);
 }
@@ -198,7 +192,7 @@ GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
   __m512i largest = _mm512_setzero_si512();
   const float* from = row.from;
   uint16_t* to = row.to;
-  for (int64_t i = 0; i < row.positions; i++, from += row.position, to += kTileDepth) {
+  for (int64_t i = 0; i < row.positions; i++, from += row.position, to += row.line) {
     __m512 left = gathers ? _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, offsets, from, 4)
                           : _mm512_maskz_loadu_ps(mask, from);
     largest = _mm512_maskz_max_epu32(kAll, largest, _mm512_and_si512(_mm512_castps_si512(left), magnitude));
@@ -206,7 +200,7 @@ GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
       const __m256bh term = _mm512_cvtneps_pbh(left);
       __m256i bits;
       std::memcpy(&bits, &term, sizeof bits);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(to + t * row.term), bits);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + t * kTileDepth), bits);
       const __m512i wide = _mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, bits), 16);
       left = _mm512_sub_ps(left, _mm512_castsi512_ps(wide));
     }
@@ -232,10 +226,10 @@ uint32_t split_row(const TermRow& row, bool has_again) {
       const float value = c < row.channels ? row.from[i * row.position + c * row.channel] : 0.0f;
       uint16_t split[terms];
       split_terms<terms>(value, split);
-      uint16_t* to = row.to + i * kTileDepth + c;
-      for (int t = 0; t < terms; t++) to[t * row.term] = split[t];
+      uint16_t* to = row.to + i * row.line + c;
+      for (int t = 0; t < terms; t++) to[t * kTileDepth] = split[t];
       const uint32_t bits = bits_of(value) & kMagnitude;
-      if (has_again) to[terms * row.term] = bits < kExponent ? split[0] : uint16_t{0};
+      if (has_again) to[terms * kTileDepth] = bits < kExponent ? split[0] : uint16_t{0};
       largest = std::max(largest, bits);
     }
   return largest;

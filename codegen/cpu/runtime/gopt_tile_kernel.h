@@ -18,14 +18,14 @@ enum class TileUnit { Amx, Emulated };  // Amx: where has_amx()
 // sums of terms, and of the products of terms those are summed whose ranks differ from the first by less than there
 // are terms, the least first: x1 w1; x2 w1 + x1 w2 + x1 w1; or x3 w1 + x2 w1 + x2 w2 + x1 w2 + x1 w3 + x1 w1.
 struct TileProduct {
-  const uint16_t* x;    // the first row's first term: rows of kTileDepth, one after another
-  int64_t term;         // elements from a row's term to its next
-  int64_t again;        // to its first term as lower ones are multiplied by: 0, or where infinite ones are zeros
-  int64_t block;        // to its next block of channels
-  const int64_t* taps;  // elements from a row to what each tap reads
+  const uint16_t* x;    // the first row's first term; terms of a row follow one another, each of kTileDepth
+  int64_t line;         // elements from a row of a tile to its next
+  int64_t row;          // to the next tile of rows
+  int64_t again;        // to the first term as lower ones are multiplied by: 0, or where infinite ones are zeros
+  int64_t block;        // to the next block of channels
+  const int64_t* taps;  // lines from a row to what each tap reads
   int64_t tap_count, blocks;
-  const uint16_t* w;      // tiles of pairs of rows: of each block of channels, tap, term
-  int64_t w_column;       // elements to the next tile of columns
+  const uint16_t* w;      // of each block of channels, tap, term: a tile for each column, of pairs of channels
   const uint16_t* ahead;  // what is read next, as much as this, is brought near; may be null
   float* sums;            // tiles [row][column] of kTileRows x kTileColumns floats
   bool continues;         // on what `sums` holds; else from zero
@@ -47,8 +47,8 @@ struct TermRow {
   int64_t position, channel;  // elements from one to the next
   int64_t positions;
   int channels;  // others are zeros
-  uint16_t* to;  // lines of kTileDepth
-  int64_t term;  // elements between terms
+  uint16_t* to;  // the first term; the others kTileDepth apart
+  int64_t line;  // elements between positions
 };
 // Returns the bits of the largest magnitude. Where that is kRoundsToInfinity or more, what was written is not to be
 // used, and `split_all` is to be called.

@@ -34,6 +34,12 @@ uint16_t nearest_bfloat16(float value) {
   return static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
 }
 
+// 16 numbers to each of these rows.
+void add_to_rows(const float* values, int64_t rows, float* sums) {
+  for (int64_t r = 0; r < rows; r++, sums += kLanes)
+    for (int c = 0; c < kLanes; c++) sums[c] += values[c];
+}
+
 // A position a row: what lies between is nothing to a 1x1 kernel.
 TileShape joined(TileShape s, const TileOrder& src, const TileOrder& dst) {
   bool is_pointwise = product(s.kernel) == 1;
@@ -93,12 +99,9 @@ void TileConvolution::describe_axes() {
         size_t number = 0;
         while (number < phases_.size() && !std::equal(phase, phase + 3, &phases_[number])) number += 3;
         if (number == phases_.size()) phases_.insert(phases_.end(), phase, phase + 3);
-        taps_.push_back((static_cast<int64_t>(number / 3) * size + offset) * kTileDepth);
+        taps_.push_back(static_cast<int64_t>(number / 3) * size + offset);
       }
   lines_ = static_cast<int64_t>(phases_.size() / 3) * size;
-  // Planes that are multiples of a way of the caches apart would push one another out.
-  constexpr int64_t kWay = 1024, kApart = 80;
-  if (lines_ > kWay / 2 && std::min(lines_ % kWay, kWay - lines_ % kWay) < kApart) lines_ += 2 * kApart;
   segments_ = ceil_div(extents_[2], kSegment);
 }
 
@@ -117,6 +120,7 @@ void TileConvolution::add_positions() {
   rows_ = ceil_div(count, kTileRows);
   tile_rows_ = std::min<int64_t>(count, kTileRows);
   offsets_.resize(static_cast<size_t>(rows_ * kTileRows), -1);
+  lines_ = std::max(lines_, rows_ * kTileRows);
 }
 
 // ---- weights ----
@@ -137,30 +141,49 @@ size_t TileConvolution::packed_bytes() const {
   return static_cast<size_t>(columns_ * blocks_ * terms_ * kTileElements) * taps_.size() * sizeof(uint16_t);
 }
 
-// Tiles of columns, blocks of channels, taps, terms; in a tile pairs of channels.
+// Pairs of columns, blocks of channels, taps, terms, columns; in a tile pairs of channels.
 void TileConvolution::pack(const TileWeights& w, void* packed) const {
   const int64_t taps = static_cast<int64_t>(taps_.size());
   auto* tiles = static_cast<uint16_t*>(packed);
   std::memset(packed, 0, packed_bytes());
 #pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t o = 0; o < columns_ * kTileColumns; o++)
-    for (int64_t i = 0; i < s_.in && o < s_.out; i++)
+  for (int64_t o = 0; o < s_.out; o++) {
+    const int64_t column = o / kTileColumns, columns = std::min<int64_t>(2, columns_ - column / 2 * 2);
+    for (int64_t i = 0; i < s_.in; i++)
       for (int64_t tap = 0; tap < taps; tap++) {
         uint16_t terms[kMostTerms];
         split_terms(value_at(w.data, w.element, o * w.out + i * w.in + tap * w.tap), terms);
-        const int64_t tile = ((o / kTileColumns * blocks_ + i / kTileDepth) * taps + tap) * terms_;
-        const int64_t within = i % kTileDepth / 2 * kTileDepth + o % kTileColumns * 2 + i % 2;
-        for (int t = 0; t < terms_; t++) tiles[(tile + t) * kTileElements + within] = terms[t];
+        uint16_t* to =
+            tiles + column / 2 * packed_pair() + i % kTileDepth / 2 * kTileDepth + o % kTileColumns * 2 + i % 2;
+        for (int t = 0; t < terms_; t++)
+          to[(((i / kTileDepth * taps + tap) * terms_ + t) * columns + column % 2) * kTileElements] = terms[t];
       }
+  }
 }
 
 // ---- the source ----
 
-// Reads of the last tile go beyond its plane.
+// Reads of the last tile go beyond what is copied.
 size_t TileConvolution::scratch_bytes() const {
-  const int64_t lines = line(planes_of(true)) * blocks_ + kTileRows;
+  const int64_t elements = (lines_ * blocks_ + kTileRows) * line(true);
   const int64_t sums = threads_ * kMostRows * columns_ * kSums * static_cast<int64_t>(sizeof(float));
-  return static_cast<size_t>(lines * kTileDepth) * sizeof(uint16_t) + static_cast<size_t>(sums);
+  return static_cast<size_t>(elements) * sizeof(uint16_t) + static_cast<size_t>(sums);
+}
+
+int64_t TileConvolution::place(int64_t position, int64_t block, int64_t line) const {
+  if (taps_.size() > 1) return (block * lines_ + position) * line;
+  return ((position / kTileRows * blocks_ + block) * kTileRows + position % kTileRows) * line;
+}
+
+// Positions whose lines of a block of channels follow one another.
+template <class Do>
+void TileConvolution::for_runs(int64_t position, int64_t count, const Do& run) const {
+  while (count > 0) {
+    const int64_t length = taps_.size() > 1 ? count : std::min(count, kTileRows - position % kTileRows);
+    run(position, length);
+    position += length;
+    count -= length;
+  }
 }
 
 // 16 channels of each of these positions.
@@ -170,12 +193,15 @@ uint32_t TileConvolution::copy_terms(const void* from, uint16_t* to, int64_t pos
   const int64_t step = src_.position * s_.strides[2];
   if (src_.element == Element::BFloat16) {
     const auto* numbers = static_cast<const uint16_t*>(from);
-    for (int64_t i = 0; i < positions; i++)
-      for (int c = 0; c < kLanes; c++)
-        to[i * kTileDepth + c] = c < channels ? numbers[i * step + c * src_.channel] : uint16_t{0};
+    const bool is_whole = channels == kLanes && src_.channel == 1;
+    for (int64_t i = 0; i < positions; i++, numbers += step, to += line(all))
+      if (is_whole)
+        std::memcpy(to, numbers, kLanes * sizeof *to);
+      else
+        for (int c = 0; c < kLanes; c++) to[c] = c < channels ? numbers[c * src_.channel] : uint16_t{0};
     return 0;
   }
-  const TermRow row{static_cast<const float*>(from), step, src_.channel, positions, channels, to, lines_ * kTileDepth};
+  const TermRow row{static_cast<const float*>(from), step, src_.channel, positions, channels, to, line(all)};
   if (!all) return split_function(terms_)(row);
   split_all(terms_, row);
   return 0;
@@ -184,11 +210,9 @@ uint32_t TileConvolution::copy_terms(const void* from, uint16_t* to, int64_t pos
 // 32 channels of a segment of a row of positions. Returns the largest magnitude, as SplitRow does.
 uint32_t TileConvolution::copy(const void* src, uint16_t* lines, int64_t task, bool all) const {
   const int64_t block = task % blocks_, first = task / blocks_ % segments_ * kSegment;
-  const int64_t last = std::min(first + kSegment, extents_[2]);
+  const int64_t last = std::min(first + kSegment, extents_[2]), line_size = line(all);
   int64_t row = task / blocks_ / segments_;
-  const int planes = planes_of(all);
-  uint16_t* to = lines + (block * line(planes) + row * extents_[2] + first) * kTileDepth;
-  const int64_t y = row % extents_[1], z = row / extents_[1] % extents_[0];
+  const int64_t start = row * extents_[2], y = row % extents_[1], z = row / extents_[1] % extents_[0];
   row /= extents_[1] * extents_[0];
   const int64_t image = row % s_.batch, *phase = &phases_[static_cast<size_t>(row / s_.batch * 3)];
   const int64_t at[2] = {z * s_.strides[0] + phase[0] - s_.pads[0], y * s_.strides[1] + phase[1] - s_.pads[1]};
@@ -196,20 +220,22 @@ uint32_t TileConvolution::copy(const void* src, uint16_t* lines, int64_t task, b
   int64_t from = std::clamp(ceil_div(shift, stride), first, last);
   int64_t until = std::clamp(ceil_div(s_.src[2] + shift, stride), from, last);
   if (at[0] < 0 || at[0] >= s_.src[0] || at[1] < 0 || at[1] >= s_.src[1]) from = until = last;
-  const auto clear = [&](int64_t begin, int64_t end) {
-    for (int t = 0; t < planes && begin < end; t++)
-      std::memset(to + (line(t) + begin - first) * kTileDepth, 0, static_cast<size_t>(end - begin) * kTileDepth * 2);
+  const auto clear = [&](int64_t position, int64_t count) {
+    std::memset(lines + place(position, block, line_size), 0, static_cast<size_t>(count * line_size) * sizeof *lines);
   };
-  clear(first, from);
-  clear(until, last);
-  if (from == until) return 0;
-  const int64_t position = (at[0] * s_.src[1] + at[1]) * s_.src[2] + from * stride - shift;
+  for_runs(start + first, from - first, clear);
+  for_runs(start + until, last - until, clear);
+  const int64_t source = (at[0] * s_.src[1] + at[1]) * s_.src[2] - shift - start * stride;
   uint32_t largest = 0;
-  for (int64_t half = 2 * block; half < 2 * block + 2; half++) {
-    const int64_t start = image * src_.image + position * src_.position + half * src_.block;
-    uint16_t* own = to + (from - first) * kTileDepth + half % 2 * kLanes;
-    largest = std::max(largest, copy_terms(at_element(src, src_.element, start), own, until - from, half, all));
-  }
+  for_runs(start + from, until - from, [&](int64_t position, int64_t count) {
+    for (int64_t half = 0; half < 2; half++) {
+      const int64_t channels = 2 * block + half;
+      const void* own = at_element(
+          src, src_.element, image * src_.image + (source + position * stride) * src_.position + channels * src_.block);
+      uint16_t* to = lines + place(position, block, line_size) + half * kLanes;
+      largest = std::max(largest, copy_terms(own, to, count, channels, all));
+    }
+  });
   return largest;
 }
 
@@ -251,18 +277,17 @@ TileConvolution::Blocking TileConvolution::blocking(const Part& part) const {
 
 void TileConvolution::multiply(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2],
                                const int64_t (&blocks)[2], const uint16_t* ahead, float* sums) const {
-  const int planes = planes_of(call.has_again);
   const auto taps = static_cast<int64_t>(taps_.size());
   TileProduct p{};
-  p.block = line(planes) * kTileDepth;
-  p.x = call.lines + blocks[0] * p.block + row * kTileElements;
-  p.term = lines_ * kTileDepth;
-  p.again = call.has_again ? line(terms_) * kTileDepth : 0;
+  p.line = line(call.has_again);
+  p.x = call.lines + place(row * kTileRows, blocks[0], p.line);
+  p.row = place(kTileRows, 0, p.line);
+  p.block = place(0, 1, p.line);
+  p.again = call.has_again ? terms_ * kTileDepth : 0;
   p.taps = taps_.data();
   p.tap_count = taps;
   p.blocks = blocks[1] - blocks[0];
-  p.w_column = blocks_ * taps * terms_ * kTileElements;
-  p.w = call.packed + column * p.w_column + blocks[0] * taps * terms_ * kTileElements;
+  p.w = call.packed + column / 2 * packed_pair() + blocks[0] * taps * terms_ * tiles[1] * kTileElements;
   p.ahead = ahead;
   p.sums = sums;
   p.continues = blocks[0] > 0;
@@ -278,7 +303,6 @@ void TileConvolution::multiply(const Call& call, int64_t row, int64_t column, co
 
 void TileConvolution::compute(const Call& call, const Part& part, float* kept) const {
   const Blocking b = blocking(part);
-  const int64_t w_column = blocks_ * static_cast<int64_t>(taps_.size()) * terms_ * kTileElements;
   for (int64_t top = part.first_row; top < part.last_row; top += b.rows) {
     const int64_t bottom = std::min(top + b.rows, part.last_row);
     for (int64_t block = 0; block < blocks_; block += b.channels) {
@@ -292,8 +316,10 @@ void TileConvolution::compute(const Call& call, const Part& part, float* kept) c
           float* sums = b.channels < blocks_ ? waiting : own;
           waiting += tiles[0] * tiles[1] * kSums;
           const bool is_last = row + 2 >= bottom && column + 3 < part.last_column;
-          multiply(call, row, column, tiles, blocks,
-                   is_last ? call.packed + (column + 2) * w_column + block * (w_column / blocks_) : nullptr, sums);
+          multiply(
+              call, row, column, tiles, blocks,
+              is_last ? call.packed + (column / 2 + 1) * packed_pair() + block * (packed_pair() / blocks_) : nullptr,
+              sums);
           if (blocks[1] < blocks_) continue;
           for (int64_t r = 0; r < tiles[0]; r++)
             for (int64_t c = 0; c < tiles[1]; c++) store(call, row + r, column + c, sums + (r * tiles[1] + c) * kSums);
@@ -309,31 +335,30 @@ void TileConvolution::add(const Post& post, int64_t row, int64_t column, float* 
   for (const int64_t d : post.dims) count *= d;
   const int64_t channel = column * kTileColumns, channels = std::min(kLanes, s_.out - channel);
   if (!post.dims.empty() && count == s_.out) {
-    for (int64_t c = 0; c < channels; c++) {
-      const float value = value_at(post.operand, post.element, channel + c);
-      for (int64_t r = 0; r < tile_rows_; r++) sums[r * kTileColumns + c] += value;
-    }
-    return;
+    float values[kLanes] = {};
+    for (int64_t c = 0; c < channels; c++) values[c] = value_at(post.operand, post.element, channel + c);
+    return add_to_rows(values, tile_rows_, sums);
   }
   const int64_t* offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
+  const bool is_whole = channels == kLanes && dst_.channel == 1 && dst_.element == Element::Float;
   for (int64_t r = 0; r < tile_rows_; r++) {
     if (offsets[r] < 0) continue;
     const int64_t from = offsets[r] + column * dst_.block;
     float* own = sums + r * kTileColumns;
-    if (dst_.element == Element::Float && dst_.channel == 1) {
-      const float* other = static_cast<const float*>(post.operand) + from;
-      for (int64_t c = 0; c < channels; c++) own[c] += other[c];
-    } else {
+    if (is_whole)
+      add_to_rows(static_cast<const float*>(post.operand) + from, 1, own);
+    else
       for (int64_t c = 0; c < channels; c++) own[c] += value_at(post.operand, dst_.element, from + c * dst_.channel);
-    }
   }
 }
 
 void TileConvolution::store(const Call& call, int64_t row, int64_t column, float* sums) const {
   const int64_t channel = column * kTileColumns, channels = std::min(kLanes, s_.out - channel);
-  if (call.bias)
-    for (int64_t r = 0; r < tile_rows_; r++)
-      for (int64_t c = 0; c < channels; c++) sums[r * kTileColumns + c] += call.bias[channel + c];
+  if (call.bias) {
+    float values[kLanes] = {};
+    std::copy_n(call.bias + channel, channels, values);
+    add_to_rows(values, tile_rows_, sums);
+  }
   for (const Post& post : posts_) {
     if (post.kind == PostKind::Sum) {
       Post own{PostKind::Add};
@@ -345,24 +370,28 @@ void TileConvolution::store(const Call& call, int64_t row, int64_t column, float
       apply_activation(post, sums, tile_rows_ * kTileColumns);
     }
   }
-  const int64_t filled = dst_.fills_blocks ? kLanes : channels;
-  for (int64_t r = 0; r < tile_rows_ && channels < filled; r++)
+  for (int64_t r = 0; r < tile_rows_ && dst_.fills_blocks && channels < kLanes; r++)
     std::fill(sums + r * kTileColumns + channels, sums + (r + 1) * kTileColumns, 0.0f);
+  put(call, row, column, sums);
+}
+
+void TileConvolution::put(const Call& call, int64_t row, int64_t column, const float* sums) const {
+  const int64_t channels = dst_.fills_blocks ? kLanes : std::min(kLanes, s_.out - column * kTileColumns);
   const int64_t* offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
-  for (int64_t r = 0; r < tile_rows_; r++) {
+  const bool is_whole = channels == kLanes && dst_.channel == 1, is_half = dst_.element == Element::BFloat16;
+  for (int64_t r = 0; r < tile_rows_; r++, sums += kTileColumns) {
     if (offsets[r] < 0) continue;
     const int64_t to = offsets[r] + column * dst_.block;
-    const float* own = sums + r * kTileColumns;
-    if (dst_.element == Element::BFloat16) {
-      auto* numbers = static_cast<uint16_t*>(call.dst) + to;
-      for (int64_t c = 0; c < filled; c++) numbers[c * dst_.channel] = nearest_bfloat16(own[c]);
-    } else {
-      float* numbers = static_cast<float*>(call.dst) + to;
-      if (dst_.channel == 1)
-        std::copy(own, own + filled, numbers);
-      else
-        for (int64_t c = 0; c < filled; c++) numbers[c * dst_.channel] = own[c];
-    }
+    float* floats = static_cast<float*>(call.dst) + (is_half ? 0 : to);
+    uint16_t* halves = static_cast<uint16_t*>(call.dst) + (is_half ? to : 0);
+    if (is_whole && is_half)
+      for (int64_t c = 0; c < kLanes; c++) halves[c] = nearest_bfloat16(sums[c]);
+    else if (is_whole)
+      std::memcpy(floats, sums, kLanes * sizeof *sums);
+    else if (is_half)
+      for (int64_t c = 0; c < channels; c++) halves[c * dst_.channel] = nearest_bfloat16(sums[c]);
+    else
+      for (int64_t c = 0; c < channels; c++) floats[c * dst_.channel] = sums[c];
   }
 }
 
@@ -370,8 +399,7 @@ void TileConvolution::run(const void* src, const void* packed, const float* bias
   auto* lines = static_cast<uint16_t*>(scratch);
   const int64_t tasks =
       static_cast<int64_t>(phases_.size() / 3) * s_.batch * extents_[0] * extents_[1] * segments_ * blocks_;
-  const int64_t copied = line(planes_of(true)) * blocks_ + kTileRows;
-  auto* kept = reinterpret_cast<float*>(lines + copied * kTileDepth);
+  auto* kept = reinterpret_cast<float*>(lines + (lines_ * blocks_ + kTileRows) * line(true));
   Call call{lines, static_cast<const uint16_t*>(packed), bias, dst, false};
   uint32_t largest = 0;
 #pragma omp parallel num_threads(threads_)

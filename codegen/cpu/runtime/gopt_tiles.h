@@ -1,7 +1,8 @@
 // Convolutions, and products by constant weights, on tiles (gopt_tile_kernel.h). The source is first copied with its
 // border, split into terms: 32 channels of a position are a line, positions follow one another, the phases of a stride
 // apart. 16 lines in a row are a tile, and a tap is an offset, so that nothing is unfolded; results at the border are
-// computed and left out. A product is a convolution of one tap whose positions are its rows.
+// computed and left out. A product is a convolution of one tap whose positions are its rows; where there is one tap,
+// all channels of 16 positions lie together.
 #pragma once
 
 #include <cstddef>
@@ -60,11 +61,16 @@ class TileConvolution {
   void add_positions();
   Part part_of(int thread, int threads) const;
   Blocking blocking(const Part& part) const;
-  int64_t line(int planes) const { return static_cast<int64_t>(planes) * lines_; }
-  int planes_of(bool has_again) const { return has_again && terms_ > 1 ? terms_ + 1 : terms_; }
+  // Elements of a position's line.
+  int64_t line(bool has_again) const { return (has_again && terms_ > 1 ? terms_ + 1 : terms_) * kTileDepth; }
+  int64_t place(int64_t position, int64_t block, int64_t line) const;
+  // Of a pair of columns; of the last one a half, where columns are odd.
+  int64_t packed_pair() const { return 2 * blocks_ * static_cast<int64_t>(taps_.size()) * terms_ * kTileElements; }
 
   uint32_t copy(const void* src, uint16_t* lines, int64_t task, bool all) const;
   uint32_t copy_terms(const void* from, uint16_t* to, int64_t positions, int64_t block, bool all) const;
+  template <class Do>
+  void for_runs(int64_t position, int64_t count, const Do& run) const;
 
   struct Call {
     const uint16_t *lines, *packed;
@@ -77,6 +83,7 @@ class TileConvolution {
                 const uint16_t* ahead, float* sums) const;
   void store(const Call& call, int64_t row, int64_t column, float* sums) const;
   void add(const Post& post, int64_t row, int64_t column, float* sums) const;
+  void put(const Call& call, int64_t row, int64_t column, const float* sums) const;
 
   TileShape s_;
   TileOrder src_, dst_;
@@ -87,9 +94,9 @@ class TileConvolution {
   bool is_apart_;                            // lower terms are summed before first ones
   int64_t extents_[3];                       // of a phase
   std::vector<int64_t> phases_;              // three numbers each: those that taps read
-  std::vector<int64_t> taps_;                // elements
+  std::vector<int64_t> taps_;                // lines
   std::vector<int64_t> offsets_;             // of each row of tiles, in the result; -1: none
-  int64_t lines_, rows_, columns_, blocks_;  // lines of a plane; tiles; blocks of channels
+  int64_t lines_, rows_, columns_, blocks_;  // of a block of channels; tiles; blocks of channels
   int64_t tile_rows_;                        // 16, or fewer where there are fewer in all
   int64_t segments_;                         // of a row of positions, which are copied at once
 };
