@@ -73,6 +73,7 @@ struct Way {
   std::function<void(Convolution&)> convolve;
   std::function<void(MatrixProduct&)> multiply;
   bool halves, ours;
+  bool last = false;  // channels last, else in blocks
 };
 template <class D>
 void in_halves(D& d) {
@@ -91,11 +92,19 @@ std::vector<Way> ways() {
   };
   const auto split = [](auto& d) { d.arithmetic = Arithmetic::Split; };
   const auto halves = [](auto& d) { in_halves(d); };
+  const auto last = [](auto way) {
+    return [way](Convolution& c) {
+      way(c);
+      c.src_order = c.dst_order = Order::ChannelsLast;
+    };
+  };
   return {{"fp32", [](Convolution&) {}, [](MatrixProduct&) {}, false, false},
           {"winograd", [](Convolution& c) { c.method = Method::Winograd; }, nullptr, false, false},
           {"few-rows", nullptr, [](MatrixProduct& m) { m.few_rows = m.src[0] <= kMostRows; }, false, false},
           {"bf16x3", split, split, false, false},
           {"bf16", halves, halves, true, false},
+          {"bf16x3-last", last(split), nullptr, false, false, true},
+          {"bf16-last", last(halves), nullptr, true, false, true},
           own("tiles-x6", tiles(3, false), false),
           own("tiles-x3", tiles(2, false), false),
           own("tiles-bf16", tiles(1, true), true)};
@@ -143,14 +152,17 @@ class Candidate {
   void refresh() {
     if (way_.halves)
       for (size_t i = 0; i < x_.size(); i++)
-        half(src_.data(), i) = static_cast<uint16_t>(bits_of(to_half(x_[i])) >> 16);
+        half(src_.data(), placed(i)) = static_cast<uint16_t>(bits_of(to_half(x_[i])) >> 16);
+    else if (way_.last)
+      for (size_t i = 0; i < x_.size(); i++) reinterpret_cast<float*>(src_.data())[placed(i)] = x_[i];
     else
       std::memcpy(src_.data(), x_.data(), x_.size() * 4);
   }
   void run() { library_.run(0); }
   float at(int64_t position, int64_t channel) {
-    const size_t i = static_cast<size_t>(s_.rows ? position * s_.out + channel
-                                                 : (channel / 16 * s_.positions() + position) * 16 + channel % 16);
+    const size_t i = static_cast<size_t>(s_.rows     ? position * s_.out + channel
+                                         : way_.last ? position * s_.out + channel
+                                                     : (channel / 16 * s_.positions() + position) * 16 + channel % 16);
     if (way_.halves) return float_of(static_cast<uint32_t>(half(dst_.data(), i)) << 16);
     return reinterpret_cast<const float*>(dst_.data())[i];
   }
@@ -159,6 +171,13 @@ class Candidate {
 
  private:
   using Bytes = Block;
+  // Of an element of blocks; those that fill them have none of their own.
+  size_t placed(size_t i) const {
+    if (!way_.last) return i;
+    const int64_t at = static_cast<int64_t>(i), positions = s_.size * s_.size,
+                  channel = at / 16 / positions * 16 + at % 16;
+    return static_cast<size_t>(at / 16 % positions * s_.in + channel);
+  }
   size_t places(int64_t channels) const {
     return static_cast<size_t>(s_.positions() * (s_.rows ? channels : (channels + 15) / 16 * 16));
   }

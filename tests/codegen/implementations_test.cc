@@ -92,6 +92,22 @@ TEST(Implementations, AreAllPrinted) {
   }
 }
 
+// Where the processor is not known to have tiles, nothing is planned on them, whatever it would cost.
+TEST(Implementations, TilesAreForProcessorsThatHaveThem) {
+  int count = 0;
+  for (const Implementation& row : planner::implementations()) {
+    if (row.target != TargetKind::Cpu || row.name.rfind("tiles-", 0) != 0) continue;
+    count++;
+    for (const Precision precision : precisions_of(TargetKind::Cpu)) {
+      CostsForRow costs(row);
+      const auto plan = make_plan(case_for(row).graph, {.threads = 1, .precision = precision}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      EXPECT_FALSE(has_row(*plan, row)) << row.name << " in " << to_string(precision);
+    }
+  }
+  EXPECT_EQ(count, 6);
+}
+
 TEST(Implementations, AnUnknownOneIsNotPrinted) {
   for (const TargetKind target : {TargetKind::Cpu, TargetKind::Cuda}) {
     CostsForRow costs(planner::implementations()[0]);
