@@ -277,6 +277,7 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_tiles(int times) {
     uint8_t rows[16] = {};
   } config;
   for (int t = 0; t < 8; t++) config.bytes[t] = 64, config.rows[t] = 16;
+  __asm__ volatile("" : : "r"(&config) : "memory");  // g++ does not know that all of it is read
   _tile_loadconfig(&config);
   _tile_zero(0);
   _tile_zero(1);

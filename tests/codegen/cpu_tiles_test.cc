@@ -380,8 +380,8 @@ TEST(TileUnits, ComputeTheSame) {
           for (const bool again : {false, true}) {
             Lines<float> a(4 * 256 * 4), b(4 * 256 * 4);
             for (const TileUnit unit : {TileUnit::Amx, TileUnit::Emulated}) {
-              TileProduct p{x.data,  kLine,  kRow,    again ? terms * kTileDepth : 0,          kBlock, taps, kTaps,
-                            kBlocks, w.data, nullptr, unit == TileUnit::Amx ? a.data : b.data, false};
+              TileProduct p{x.data, kLine,   kRow,   again ? terms * kTileDepth : 0,          kBlock, taps,
+                            kTaps,  kBlocks, w.data, unit == TileUnit::Amx ? a.data : b.data, false};
               begin_tiles(unit, kTileRows);
               multiply_function(unit, terms, which, rows, columns)(p);
               p.continues = true;

@@ -73,6 +73,9 @@ void multiply_emulated(const TileProduct& p) {
 
 // ---- tiles: 0 to 3 sums, 4 and 5 x, 6 and 7 w ----
 
+// What is in memory by now is what it is: g++ does not know that tiles, and their configuration, are read from there.
+inline void settle(const void* memory) { __asm__ volatile("" : : "r"(memory) : "memory"); }
+
 template <int rows>
 GOPT_AMX_CODE inline void load_x(const uint16_t* from, const TileProduct& p) {
   _tile_loadd(4, from, p.line * 2);
@@ -147,18 +150,14 @@ GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, cons
 
 template <int terms, TileTerms which, int rows, int columns>
 GOPT_AMX_CODE void multiply_amx(const TileProduct& product) {
-  constexpr int64_t kStep = terms * columns * kTileElements, kLine = 32;
+  constexpr int64_t kStep = terms * columns * kTileElements;
   const TileProduct p = product;
+  settle(p.x);
   start<rows, columns>(p);
-  const uint16_t *x = p.x, *w = p.w, *ahead = p.ahead;
+  const uint16_t *x = p.x, *w = p.w;
   for (int64_t block = 0; block < p.blocks; block++, x += p.block)
-    for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep) {
-      if (ahead) {
-        for (int64_t i = 0; i < kStep; i += kLine) __builtin_prefetch(ahead + i, 0, 2);
-        ahead += kStep;
-      }
+    for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep)
       add_step<terms, which, rows, columns>(p, x + p.taps[tap] * p.line, w);
-    }
   store<rows, columns>(p);
 }
 
@@ -174,6 +173,7 @@ GOPT_AMX_CODE void configure(int rows) {
     config.line_bytes[tile] = kSumLine;
     config.rows[tile] = static_cast<uint8_t>(tile < 6 ? rows : kTileRows);
   }
+  settle(&config);
   _tile_loadconfig(&config);
 }
 GOPT_AMX_CODE void release() { _tile_release(); }
@@ -210,6 +210,13 @@ GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
   return *std::max_element(each, each + kTileColumns);
 }
 
+GOPT_TERMS_CODE void narrow_vectors(const float* from, int64_t count, uint16_t* to) {
+  for (int64_t i = 0; i < count; i += kTileColumns) {
+    const __m256bh half = _mm512_cvtneps_pbh(_mm512_loadu_ps(from + i));
+    std::memcpy(to + i, &half, sizeof half);
+  }
+}
+
 template <int terms>
 uint32_t split_row_fast(const TermRow& row) {
   return row.channel == 1 ? split_row_vectors<terms, false>(row) : split_row_vectors<terms, true>(row);
@@ -234,6 +241,14 @@ uint32_t split_row(const TermRow& row, bool has_again) {
     }
   return largest;
 }
+// Halves to even; what is no number stays so.
+void narrow_plainly(const float* from, int64_t count, uint16_t* to) {
+  for (int64_t i = 0; i < count; i++) {
+    const uint32_t bits = bits_of(from[i]), nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+    to[i] = static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
+  }
+}
+
 template <int terms>
 uint32_t split_row_plainly(const TermRow& row) {
   return split_row<terms>(row, false);
@@ -289,6 +304,13 @@ SplitRow split_function(int terms) {
     return terms == 1 ? split_row_fast<1> : terms == 2 ? split_row_fast<2> : split_row_fast<3>;
 #endif
   return terms == 1 ? split_row_plainly<1> : terms == 2 ? split_row_plainly<2> : split_row_plainly<3>;
+}
+
+NarrowNumbers narrow_function() {
+#if GOPT_HAS_AMX
+  if (__builtin_cpu_supports("avx512bf16")) return narrow_vectors;
+#endif
+  return narrow_plainly;
 }
 
 void split_all(int terms, const TermRow& row) {

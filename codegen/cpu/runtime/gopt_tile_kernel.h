@@ -25,10 +25,9 @@ struct TileProduct {
   int64_t block;        // to the next block of channels
   const int64_t* taps;  // lines from a row to what each tap reads
   int64_t tap_count, blocks;
-  const uint16_t* w;      // of each block of channels, tap, term: a tile for each column, of pairs of channels
-  const uint16_t* ahead;  // what is read next, as much as this, is brought near; may be null
-  float* sums;            // tiles [row][column] of kTileRows x kTileColumns floats
-  bool continues;         // on what `sums` holds; else from zero
+  const uint16_t* w;  // of each block of channels, tap, term: a tile for each column, of pairs of channels
+  float* sums;        // tiles [row][column] of kTileRows x kTileColumns floats
+  bool continues;     // on what `sums` holds; else from zero
 };
 using MultiplyTiles = void (*)(const TileProduct&);
 // All, or those of first terms apart from the others: where lower ones are summed before any first, each rounds a sum
@@ -57,5 +56,8 @@ SplitRow split_function(int terms);
 // Any numbers, by so many terms, and where these are several one more plane: the first terms again, zeros for those
 // that are not finite.
 void split_all(int terms, const TermRow& row);
+// The nearest bfloat16 numbers, of a multiple of 16.
+using NarrowNumbers = void (*)(const float* from, int64_t count, uint16_t* to);
+NarrowNumbers narrow_function();
 
 }  // namespace gopt_runtime

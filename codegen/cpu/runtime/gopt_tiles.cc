@@ -27,17 +27,18 @@ const void* at_element(const void* data, Element element, int64_t i) {
   return static_cast<const char*>(data) + i * (element == Element::Float ? 4 : 2);
 }
 
-// Halves to even; what is no number stays so.
-uint16_t nearest_bfloat16(float value) {
-  const uint32_t bits = bits_of(value);
-  const uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
-}
-
 // 16 numbers to each of these rows.
 void add_to_rows(const float* values, int64_t rows, float* sums) {
   for (int64_t r = 0; r < rows; r++, sums += kLanes)
     for (int c = 0; c < kLanes; c++) sums[c] += values[c];
+}
+
+template <class T>
+void put_row(const T* from, T* to, int64_t count, int64_t step, bool is_whole) {
+  if (is_whole)
+    std::memcpy(to, from, kLanes * sizeof *to);
+  else
+    for (int64_t c = 0; c < count; c++) to[c * step] = from[c];
 }
 
 // A position a row: what lies between is nothing to a 1x1 kernel.
@@ -276,7 +277,7 @@ TileConvolution::Blocking TileConvolution::blocking(const Part& part) const {
 }
 
 void TileConvolution::multiply(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2],
-                               const int64_t (&blocks)[2], const uint16_t* ahead, float* sums) const {
+                               const int64_t (&blocks)[2], float* sums) const {
   const auto taps = static_cast<int64_t>(taps_.size());
   TileProduct p{};
   p.line = line(call.has_again);
@@ -288,7 +289,6 @@ void TileConvolution::multiply(const Call& call, int64_t row, int64_t column, co
   p.tap_count = taps;
   p.blocks = blocks[1] - blocks[0];
   p.w = call.packed + column / 2 * packed_pair() + blocks[0] * taps * terms_ * tiles[1] * kTileElements;
-  p.ahead = ahead;
   p.sums = sums;
   p.continues = blocks[0] > 0;
   const auto add = [&](TileTerms which) {
@@ -297,7 +297,6 @@ void TileConvolution::multiply(const Call& call, int64_t row, int64_t column, co
   if (!is_apart_) return add(TileTerms::All);
   add(TileTerms::Lower);
   p.continues = true;
-  p.ahead = nullptr;
   add(TileTerms::First);
 }
 
@@ -315,11 +314,7 @@ void TileConvolution::compute(const Call& call, const Part& part, float* kept) c
                                     std::min<int64_t>(2, part.last_column - column)};
           float* sums = b.channels < blocks_ ? waiting : own;
           waiting += tiles[0] * tiles[1] * kSums;
-          const bool is_last = row + 2 >= bottom && column + 3 < part.last_column;
-          multiply(
-              call, row, column, tiles, blocks,
-              is_last ? call.packed + (column / 2 + 1) * packed_pair() + block * (packed_pair() / blocks_) : nullptr,
-              sums);
+          multiply(call, row, column, tiles, blocks, sums);
           if (blocks[1] < blocks_) continue;
           for (int64_t r = 0; r < tiles[0]; r++)
             for (int64_t c = 0; c < tiles[1]; c++) store(call, row + r, column + c, sums + (r * tiles[1] + c) * kSums);
@@ -379,19 +374,15 @@ void TileConvolution::put(const Call& call, int64_t row, int64_t column, const f
   const int64_t channels = dst_.fills_blocks ? kLanes : std::min(kLanes, s_.out - column * kTileColumns);
   const int64_t* offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
   const bool is_whole = channels == kLanes && dst_.channel == 1, is_half = dst_.element == Element::BFloat16;
-  for (int64_t r = 0; r < tile_rows_; r++, sums += kTileColumns) {
+  uint16_t halves[kSums];
+  if (is_half) narrow_function()(sums, tile_rows_ * kTileColumns, halves);
+  for (int64_t r = 0; r < tile_rows_; r++) {
     if (offsets[r] < 0) continue;
     const int64_t to = offsets[r] + column * dst_.block;
-    float* floats = static_cast<float*>(call.dst) + (is_half ? 0 : to);
-    uint16_t* halves = static_cast<uint16_t*>(call.dst) + (is_half ? to : 0);
-    if (is_whole && is_half)
-      for (int64_t c = 0; c < kLanes; c++) halves[c] = nearest_bfloat16(sums[c]);
-    else if (is_whole)
-      std::memcpy(floats, sums, kLanes * sizeof *sums);
-    else if (is_half)
-      for (int64_t c = 0; c < channels; c++) halves[c * dst_.channel] = nearest_bfloat16(sums[c]);
+    if (is_half)
+      put_row(halves + r * kTileColumns, static_cast<uint16_t*>(call.dst) + to, channels, dst_.channel, is_whole);
     else
-      for (int64_t c = 0; c < channels; c++) floats[c * dst_.channel] = sums[c];
+      put_row(sums + r * kTileColumns, static_cast<float*>(call.dst) + to, channels, dst_.channel, is_whole);
   }
 }
 

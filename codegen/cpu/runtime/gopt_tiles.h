@@ -80,7 +80,7 @@ class TileConvolution {
   };
   void compute(const Call& call, const Part& part, float* kept) const;
   void multiply(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2], const int64_t (&blocks)[2],
-                const uint16_t* ahead, float* sums) const;
+                float* sums) const;
   void store(const Call& call, int64_t row, int64_t column, float* sums) const;
   void add(const Post& post, int64_t row, int64_t column, float* sums) const;
   void put(const Call& call, int64_t row, int64_t column, const float* sums) const;
