@@ -290,10 +290,6 @@ bool is_better_in_fp32(const DriverOptions& options) {
   return options.target.kind == TargetKind::Cpu && options.target.precision != Precision::Fp32 &&
          options.measured_costs && !has_bf16_products();
 }
-// Their times say whether kernels on tiles are faster.
-bool may_use_tiles(const DriverOptions& options) {
-  return options.target.kind == TargetKind::Cpu && options.measured_costs && has_matrix_tiles();
-}
 
 // The rules are offered together with those that are found for this model. Where none can be looked for, they are
 // alone.
@@ -324,11 +320,6 @@ Result<Outcome> optimize_graph(const Graph& graph, const std::vector<RewriteRule
     outcome.notes.push_back("this processor has no instructions for bf16: the code computes in fp32, not in " +
                             to_string(options.target.precision));
     return outcome;
-  }
-  if (may_use_tiles(options) && !options.target.has_tiles) {
-    DriverOptions on_tiles = options;
-    on_tiles.target.has_tiles = true;
-    return optimize_graph(graph, rules, on_tiles);
   }
   if (options.mutation_seconds > 0) return optimize_with_mutants(graph, rules, options);
   GOPT_ASSIGN_OR_RETURN(Outcome outcome, Optimization(graph, rules, options).run());

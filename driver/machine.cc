@@ -10,7 +10,6 @@
 #include "code_hash.h"
 #include "cuda_code_hash.h"
 #include "gopt/codegen.h"
-#include "gopt/runtime/gopt_amx.h"
 
 namespace gopt::driver {
 namespace {
@@ -96,8 +95,6 @@ bool has_bf16_products() {
   return false;
 #endif
 }
-
-bool has_matrix_tiles() { return gopt_runtime::has_amx(); }
 
 std::string cpu_machine() {
   return "cpu: " + processor_name() + "; oneDNN " + dnnl_version_text() + "; code " GOPT_CODE_HASH;

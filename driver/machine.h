@@ -15,8 +15,6 @@ std::string processor_name();
 
 // Whether it has instructions for products of bf16 (AVX512_BF16, which processors with AMX have, too).
 bool has_bf16_products();
-// Whether it has matrix tiles of bf16 (AMX), and lets this process use them.
-bool has_matrix_tiles();
 
 // "cpu: PROCESSOR; oneDNN 3.1.0; code HASH".
 std::string cpu_machine();
