@@ -75,6 +75,27 @@ bool has_split_product(const Plan& plan, const Kernel& kernel) {
 // What is measured decides: units for 16 bits are between a third and sixteen times as fast as those for floats.
 double split_product_efficiency(const Plan& plan, const Kernel& kernel) { return product_efficiency(plan, kernel) / 3; }
 
+// ---- products of tiles on the CPU (codegen/cpu/runtime/gopt_tiles.h) ----
+
+// Floats as three terms have all their digits: whatever the precision.
+bool takes_six(const Plan& plan, const Kernel& kernel) { return plan.target.has_tiles && is_of_floats(plan, kernel); }
+bool takes_three(const Plan& plan, const Kernel& kernel) {
+  return plan.target.has_tiles && splits_floats(plan, kernel);
+}
+bool takes_one(const Plan& plan, const Kernel& kernel) { return plan.target.has_tiles && is_of_halves(plan, kernel); }
+
+// As measured (docs/costs.md), of what arithmetic in floats reaches, with splitting.
+constexpr double kSixSpeed = 1.2, kThreeSpeed = 1.8, kOneSpeed = 3.2;
+
+template <bool (*takes)(const Plan&, const Kernel&)>
+bool has_tile_product(const Plan& plan, const Kernel& kernel) {
+  return takes(plan, kernel) && rows_by_weights(plan, kernel) >= 1;
+}
+template <const double& speed>
+double tile_product_efficiency(const Plan& plan, const Kernel& kernel) {
+  return speed * product_efficiency(plan, kernel);
+}
+
 // ---- convolutions ----
 
 struct Convolved {
@@ -214,6 +235,22 @@ double split_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
   return direct_efficiency(plan, kernel) / 3;
 }
 
+// Of one group, whose channels fill what tiles are deep; results of plain tensors would be stored one by one.
+template <bool (*takes)(const Plan&, const Kernel&)>
+bool has_tile_convolution(const Plan& plan, const Kernel& kernel) {
+  constexpr double kFewest = 8;
+  const Convolved c = convolved(plan, kernel);
+  return takes(plan, kernel) && !c.transposed && c.groups == 1 && c.in >= kFewest && !c.plain &&
+         (!c.blocked || result(plan, kernel).layout.lanes() == 16) &&
+         weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
+}
+template <const double& speed>
+double tile_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  const double filled = c.in / (32 * std::ceil(c.in / 32)) * c.out / (16 * std::ceil(c.out / 16));
+  return with_conversions(c, speed * filled * share_of_small_images(plan, kernel));
+}
+
 // ---- convolutions on CUDA: plain tensors or channels last ----
 
 // Channels of the image filled up to a block: for tiles.
@@ -331,6 +368,18 @@ constexpr Implementation kImplementations[] = {
     {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},
     {"bf16x3", KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},
     {"bf16x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_split_product, split_product_efficiency},
+    {"tiles-x6", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_six>,
+     tile_convolution_efficiency<kSixSpeed>},
+    {"tiles-x6", KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_six>,
+     tile_product_efficiency<kSixSpeed>},
+    {"tiles-x3", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_three>,
+     tile_convolution_efficiency<kThreeSpeed>},
+    {"tiles-x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_three>,
+     tile_product_efficiency<kThreeSpeed>},
+    {"tiles-bf16", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_one>,
+     tile_convolution_efficiency<kOneSpeed>},
+    {"tiles-bf16", KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_one>,
+     tile_product_efficiency<kOneSpeed>},
     {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, fastest_efficiency, true},
     {"cudnn:1", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
     {"cudnn:0", KernelKind::Convolution, TargetKind::Cuda, takes_forward, cudnn_efficiency},

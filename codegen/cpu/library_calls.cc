@@ -1,6 +1,7 @@
 // Convolutions and matrix products as descriptions for the runtime's Library.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "../attributes.h"
 #include "../buffers.h"
@@ -42,6 +43,15 @@ std::string post_text(const Activation& activation) {
 constexpr const char *kInFloats = "  d.arithmetic = Arithmetic::Floats;\n",
                      *kInParts = "  d.arithmetic = Arithmetic::Split;\n";
 
+// Terms that floats are split into.
+std::string on_tiles(int terms) { return "  d.tile_terms = " + std::to_string(terms) + ";\n"; }
+std::optional<std::string> tiles_implementation(const std::string& name) {
+  if (name == "tiles-x6") return on_tiles(3);
+  if (name == "tiles-x3") return on_tiles(2);
+  if (name == "tiles-bf16") return on_tiles(1);
+  return std::nullopt;
+}
+
 // What the runtime is told of the planner's choice (planner/implementations.cc).
 std::string convolution_implementation(const std::string& name) {
   if (name == "direct") return "";
@@ -50,6 +60,7 @@ std::string convolution_implementation(const std::string& name) {
   if (name == "planar") return "  d.method = Method::Planar;\n";
   if (name == "floats") return kInFloats;
   if (name == "bf16x3") return kInParts;
+  if (const auto tiles = tiles_implementation(name)) return *tiles;
   throw InternalError("no code for the implementation '" + name + "' of a convolution");
 }
 
@@ -58,6 +69,7 @@ std::string product_implementation(const std::string& name) {
   if (name == "few-rows") return "  d.few_rows = true;\n";
   if (name == "floats") return kInFloats;
   if (name == "bf16x3") return kInParts;
+  if (const auto tiles = tiles_implementation(name)) return *tiles;
   throw InternalError("no code for the implementation '" + name + "' of a matrix product");
 }
 

@@ -51,6 +51,9 @@ struct Target {
   int threads = 1;
   int vector_lanes = 16;  // floats in a register of the processor: channels of a blocked layout
   Precision precision = Precision::Fp32;
+  // CPU: the processor that the code is for has matrix tiles (AMX), on which kernels of ours may run; not where that is
+  // not known, as where nothing is timed.
+  bool has_tiles = false;
   // Values that stay f32 where others have 16 bits: they were seen to leave the range of those.
   std::set<ValueKey> in_fp32;
   std::set<std::string> without;  // parts of plans that are switched off, of plan_parts()

@@ -73,7 +73,8 @@ Result<Plan> plan_by(const Implementation& row, int threads) {
   CostsForRow costs(row);
   std::optional<Result<Plan>> plan;
   for (const Precision precision : precisions_of(row.target)) {
-    plan = make_plan(case_for(row).graph, {.kind = row.target, .threads = threads, .precision = precision}, costs);
+    const Target target{.kind = row.target, .threads = threads, .precision = precision, .has_tiles = true};
+    plan = make_plan(case_for(row).graph, target, costs);
     if (!plan->ok() || has_row(**plan, row)) break;
   }
   return *std::move(plan);
@@ -89,6 +90,22 @@ TEST(Implementations, AreAllPrinted) {
     for (const Kernel& kernel : plan->kernels)
       EXPECT_TRUE(kernel.kind != row.kind || planner::implementation_of(*plan, kernel).name == kernel.implementation);
   }
+}
+
+// Where the processor is not known to have tiles, nothing is planned on them, whatever it would cost.
+TEST(Implementations, TilesAreForProcessorsThatHaveThem) {
+  int count = 0;
+  for (const Implementation& row : planner::implementations()) {
+    if (row.target != TargetKind::Cpu || row.name.rfind("tiles-", 0) != 0) continue;
+    count++;
+    for (const Precision precision : precisions_of(TargetKind::Cpu)) {
+      CostsForRow costs(row);
+      const auto plan = make_plan(case_for(row).graph, {.threads = 1, .precision = precision}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      EXPECT_FALSE(has_row(*plan, row)) << row.name << " in " << to_string(precision);
+    }
+  }
+  EXPECT_EQ(count, 6);
 }
 
 TEST(Implementations, AnUnknownOneIsNotPrinted) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "check_file.h"
+#include "gopt/runtime/gopt_amx.h"
 #include "gopt/temporary.h"
 #include "model.h"
 #include "rule_files.h"
@@ -231,6 +232,8 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   if (is_onnx && d.cost_model == CostModel::Sum)
     return Error{"--cost-model sum is of kernels for --target cpu or cuda; --target onnx has none"};
   d.measured_costs = f.cost == "measured" || (f.cost == "auto" && !is_onnx);
+  // What was timed here says whether kernels on tiles are faster.
+  d.target.has_tiles = d.measured_costs && d.target.kind == TargetKind::Cpu && gopt_runtime::has_amx();
   if (d.measured_costs && is_onnx)
     return Error{"--cost measured is of kernels for --target cpu or cuda; --target onnx has none"};
   if (!f.gpu.empty() && (d.target.kind != TargetKind::Cuda || !d.measured_costs))

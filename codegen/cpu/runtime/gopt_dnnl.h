@@ -1,7 +1,7 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
 // for; convolutions for which it has reference code alone, pooling, and products of a few rows in loops of our own
-// (gopt_planar.h, gopt_rows.h); all of integers in
-// loops of our own (gopt_integer.h).
+// (gopt_planar.h, gopt_rows.h), and both on tiles by kernels of our own (gopt_tiles.h); all of integers in loops of our
+// own (gopt_integer.h).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,10 @@ enum class Method { Direct, Winograd, ChannelsLast, Planar };
 // as sums of two bfloat16 (gopt_split.h), where there is fast code for these, else as Own.
 enum class Arithmetic { Own, Floats, Split };
 
+// Floats as so many terms on the processor's tiles (gopt_tiles.h), where it has these and the weights are constant and
+// finite; else as without. Bfloat16 is of one term.
+constexpr int kNoTiles = 0;
+
 struct Convolution {
   std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, axes...], one to three axes
   int64_t groups = 1;
@@ -35,6 +39,7 @@ struct Convolution {
   Method method = Method::Direct;
   Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
   Arithmetic arithmetic = Arithmetic::Own;
+  int tile_terms = kNoTiles;
   std::vector<Post> posts;
 };
 
@@ -55,6 +60,7 @@ struct MatrixProduct {
   bool few_rows = false;
   Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
   Arithmetic arithmetic = Arithmetic::Own;
+  int tile_terms = kNoTiles;
   std::vector<Post> posts;
 };
 
@@ -122,6 +128,11 @@ class Library {
  private:
   void add_few_rows(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
                     int own_threads);
+  // Nothing is added where there are no tiles, or not for this.
+  bool add_tiles(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst,
+                 int own_threads);
+  bool add_tiles(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
+                 int own_threads);
 
   std::unique_ptr<State> state_;
 };

@@ -17,6 +17,7 @@
 #include "gopt_pooling.h"
 #include "gopt_rows.h"
 #include "gopt_split.h"
+#include "gopt_tiles.h"
 
 namespace gopt_runtime {
 
@@ -95,6 +96,13 @@ struct IntegerImages {
   int64_t images, src_bytes, weight_bytes, dst_bytes;
 };
 
+// A convolution or product on tiles.
+struct TilesCall {
+  TileConvolution tiles;
+  memory src, bias, dst, packed, scratch;
+  std::vector<std::pair<int, memory>> posts;
+};
+
 struct Primitive {
   explicit Primitive(int shared_by) : threads(shared_by) {}
   int threads;
@@ -107,6 +115,7 @@ struct Primitive {
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
   std::unique_ptr<IntegerImages> integers;
+  std::unique_ptr<TilesCall> tiles;
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
