@@ -1,5 +1,5 @@
-// Kernels that need nothing of each other, in one launch: at batch 1 each alone fills a part of the device, and a launch
-// takes longer than most of them compute.
+// Kernels that need nothing of each other, in one launch: at batch 1 each alone fills a part of the device, and a
+// launch takes longer than most of them compute.
 #pragma once
 
 #include "gopt/plan.h"

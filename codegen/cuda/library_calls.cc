@@ -219,12 +219,11 @@ bool has_constant_weights(const Plan& plan, const Kernel& kernel) {
          });
 }
 
-// ", {&FUNCTION(), blocks that share a depth, ...}" of a kernel that is made by `maker`.
+// ", Tiling{&FUNCTION(), blocks that share a depth, ...}" of a kernel that is made by `maker`.
 std::string tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile, const std::string& maker,
                         TileFunctions& tiles) {
-  const std::string text = ", {&" + tiles.name_for(maker + tile_arguments(plan, kernel, tile)) + "(), " +
-                           std::to_string(tile.split) + ", " +
-                           (has_constant_weights(plan, kernel) ? "true" : "false");
+  const std::string text = ", Tiling{&" + tiles.name_for(maker + tile_arguments(plan, kernel, tile)) + "(), " +
+                           std::to_string(tile.split) + ", " + (has_constant_weights(plan, kernel) ? "true" : "false");
   const int64_t joined = joined_of(plan, kernel, tile);
   return text + (joined > 1 ? ", " + std::to_string(joined) : "") + "}";
 }
@@ -232,8 +231,8 @@ std::string tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile
 // A description of what is computed, given to `add`.
 std::string create_text(const Plan& plan, const Kernel& kernel, const std::string& add) {
   const bool is_product = kernel.kind == KernelKind::MatrixProduct;
-  return "{\n" + (is_product ? product_text(plan, kernel) : convolution_text(plan, kernel)) +
-         epilogue_text(kernel) + types_text(plan, kernel) + "  " + add + ";\n}\n";
+  return "{\n" + (is_product ? product_text(plan, kernel) : convolution_text(plan, kernel)) + epilogue_text(kernel) +
+         types_text(plan, kernel) + "  " + add + ";\n}\n";
 }
 
 // Source, weights, bias, addend and result.
@@ -293,8 +292,8 @@ CudaLibraryCall print_group_call(const Plan& plan, const Kernel& group, size_t p
       operands += (operands.empty() ? "" : ", ") + operands_text(plan, *member);
     }
     call.create += "  library.add(group);\n}\n";
-    call.run += (call.run.empty() ? "" : "\n") + std::string("library.run_group(") + std::to_string(primitive++) + ", {" +
-                operands + "}, stream);";
+    call.run += (call.run.empty() ? "" : "\n") + std::string("library.run_group(") + std::to_string(primitive++) +
+                ", {" + operands + "}, stream);";
   }
   return call;
 }
@@ -313,7 +312,8 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
   if (kernel.kind == KernelKind::Group) return print_group_call(plan, kernel, primitive, tiles);
   const auto tile = parse_tile(kernel.implementation);
   const std::string tiling = is_by_channels(kernel) ? channel_tiling_text(plan, kernel, tiles)
-                             : tile                 ? tiling_text(plan, kernel, *tile, "make", tiles) : "";
+                             : tile                 ? tiling_text(plan, kernel, *tile, "make", tiles)
+                                                    : "";
   return {create_text(plan, kernel, "library.add(d" + tiling + ")"),
           "library.run(" + std::to_string(primitive) + ", " + operands_text(plan, kernel) + ", stream);"};
 }

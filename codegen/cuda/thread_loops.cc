@@ -87,7 +87,8 @@ class KernelPrinter {
     element_scope.bound.push_back({inner.symbol, own});
     std::string head;
     for (const auto& [input, offset] : chunks.offsets) {
-      const std::string name = "in" + std::to_string(input), type = storage_name(body_.inputs[static_cast<size_t>(input)]);
+      const std::string name = "in" + std::to_string(input),
+                        type = storage_name(body_.inputs[static_cast<size_t>(input)]);
       head += "const " + type + "* const all_" + name + " = " + name + ";\n";
       text += "const gopt_chunk<" + type + ", " + count + "> " + name + "(all_" + name + ", " +
               writer_.index_text(offset, at) + ");\n";

@@ -51,7 +51,8 @@ BatchCase case_for(const Implementation& row) {
   if (row.name == "channels" || row.kind == KernelKind::Generated)
     return make_case("channels",
                      "input x : f32[1,16,9,11]\ninput w1 : f32[16,1,3,3]\na = Conv(x, w1) {group=16, pads=[1,1,1,1]}\n"
-                     "b = MaxPool(a) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}\noutput y = b",
+                     "b = MaxPool(a) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}\ninput w2 : f32[8,16,1,1]\n"
+                     "c = Conv(b, w2)\noutput y = c",
                      3);
   return row.kind == KernelKind::Convolution
              ? make_case(

@@ -61,7 +61,8 @@ std::vector<BatchCase> group_cases() {
       // Siblings of other extents, one of which adds a tensor.
       make_case("steps",
                 "input x : f32[1,16,18,14]\ninput w0 : f32[32,16,3,3]\ns = Conv(x, w0) {pads=[1,1,1,1]}\n"
-                "t = Relu(s)\ninput w1 : f32[64,32,1,1]\na = Conv(t, w1) {strides=[2,2]}\ninput w2 : f32[48,32,3,3]\n"
+                "t = Relu(s)\ninput w1 : f32[64,32,1,1]\nn = Conv(t, w1) {strides=[2,2]}\na = Relu(n)\ninput w2 : "
+                "f32[48,32,3,3]\n"
                 "b = Conv(t, w2) {pads=[1,1,1,1], strides=[2,2]}\nc = Relu(b)\ninput w3 : f32[64,48,1,1]\n"
                 "d = Conv(c, w3)\ne = Add(d, a)\nf = Relu(e)\noutput y = f",
                 5)};
@@ -170,13 +171,13 @@ std::vector<BatchCase> channel_cases() {
   };
   const auto pool = [](const std::string& name, const std::string& channels, const std::string& text) {
     return make_case(name,
-                     "input x : f32[2,16,13,9]\ninput w1 : f32[" + channels + ",16,1,1]\na = Conv(x, w1)\nb = Relu(a)\n" +
-                         "c = " + text + "\ninput w2 : f32[8," + channels + ",1,1]\nd = Conv(c, w2)\noutput y = d",
+                     "input x : f32[2,16,13,9]\ninput w1 : f32[" + channels +
+                         ",16,1,1]\na = Conv(x, w1)\nb = Relu(a)\n" + "c = " + text + "\ninput w2 : f32[8," + channels +
+                         ",1,1]\nd = Conv(c, w2)\noutput y = d",
                      name.size());
   };
   return {
-      depthwise("three", "[2,24,13,11]", "24", "3,3", "pads=[1,1,1,1]",
-                "b = Clip(a) {min=0.0, max=6.0}\noutput y = b"),
+      depthwise("three", "[2,24,13,11]", "24", "3,3", "pads=[1,1,1,1]", "b = Clip(a) {min=0.0, max=6.0}\noutput y = b"),
       depthwise("five", "[1,16,14,9]", "16", "5,5", "strides=[2,2], pads=[1,2,2,1]",
                 "input z : f32[1,16,7,4]\nb = Add(a, z)\nc = Gelu(b)\noutput y = c"),
       depthwise("tall", "[1,8,12,10]", "8", "3,1", "dilations=[2,1], pads=[2,0,2,0]", "output y = a"),
@@ -187,7 +188,8 @@ std::vector<BatchCase> channel_cases() {
       pool("largest_of_two", "8", "MaxPool(b) {kernel_shape=[2,2], strides=[2,2]}"),
       pool("apart", "16", "MaxPool(b) {kernel_shape=[3,2], strides=[1,1], dilations=[2,3], pads=[1,0,2,1]}"),
       pool("mean", "40", "AveragePool(b) {kernel_shape=[3,3], strides=[1,1], pads=[1,1,1,1]}"),
-      pool("mean_of_all", "32", "AveragePool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,0,0], count_include_pad=1}"),
+      pool("mean_of_all", "32",
+           "AveragePool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,0,0], count_include_pad=1}"),
       pool("mean_of_five", "16", "AveragePool(b) {kernel_shape=[5,4], strides=[2,3], pads=[2,1,1,2]}")};
 }
 

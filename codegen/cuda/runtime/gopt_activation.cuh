@@ -6,8 +6,8 @@
 
 namespace gopt_runtime {
 
-// f of each of several numbers, which go along side by side: a function of twenty dependent steps takes four little more
-// time than one.
+// f of each of several numbers, which go along side by side: a function of twenty dependent steps takes four little
+// more time than one.
 template <int kCount, class F>
 __device__ __forceinline__ void for_each_number(float* x, F f) {
 #pragma unroll

@@ -15,7 +15,8 @@ TileProblem problem_of_channels(const Convolution& convolution, bool counts_outs
 void set_channel_operands(TileProblem& problem, const Operands& o, int lanes) {
   set_operands(problem, o);
   constexpr uintptr_t kChunk = 16;
-  problem.is_aligned = problem.src_line % lanes == 0 && problem.dst_line % lanes == 0 && problem.addend_line % lanes == 0;
+  problem.is_aligned =
+      problem.src_line % lanes == 0 && problem.dst_line % lanes == 0 && problem.addend_line % lanes == 0;
   for (const void* pointer : {o.src, o.weights, o.bias, o.addend, static_cast<const void*>(o.dst)})
     problem.is_aligned &= reinterpret_cast<uintptr_t>(pointer) % kChunk == 0;
 }

@@ -142,8 +142,7 @@ class Channels {
     }
     if constexpr (kHasWeights) {
       Lanes<T> addend;
-      if (p_.addend)
-        addend.load(static_cast<const T*>(p_.addend) + row_ * p_.addend_line + channel_, p_.is_aligned);
+      if (p_.addend) addend.load(static_cast<const T*>(p_.addend) + row_ * p_.addend_line + channel_, p_.is_aligned);
 #pragma unroll
       for (int k = 0; k < kCount; k++) {
         if (p_.bias) sums_[k] += bias_[k];

@@ -449,7 +449,7 @@ class Tile {
   int first_row_, first_column_, slice_, end_;
   const T *src_, *weights_;
   int64_t result_;
-  unsigned bias_[4], addend_[4];  // as they lie
+  unsigned bias_[4], addend_[4];                // as they lie
   Windows<S::kHasPlanes, kLeftLoads> windows_;  // of the rows that this thread loads
   float sums_[kM][kN][4];
 };
@@ -467,7 +467,8 @@ __global__ void __launch_bounds__(S::kThreads) tile_group_kernel(const __grid_co
   while (static_cast<int>(blockIdx.x) >= all.end[member]) member++;
   const unsigned block = blockIdx.x - (member > 0 ? all.end[member - 1] : 0), tiles = all.tiles[member];
   const TileProblem& problem = all.problem[member];
-  if (all.work[member] == Work::Tiles) return Tile<Operand, kRight, kCopies, S>(problem, block % tiles, block / tiles).run();
+  if (all.work[member] == Work::Tiles)
+    return Tile<Operand, kRight, kCopies, S>(problem, block % tiles, block / tiles).run();
   using T = typename Operand::Stored;
   const unsigned thread = (block * gridDim.y + blockIdx.y) * S::kThreads + threadIdx.x;
   if (all.work[member] == Work::Largest)
@@ -482,8 +483,7 @@ TileKernel make_of(const void* function) {
 }
 template <class Operand, Right kRight, Copies kCopies, class S>
 TileKernel make() {
-  return make_of<Operand, kRight, kCopies, S>(
-      reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kCopies, S>));
+  return make_of<Operand, kRight, kCopies, S>(reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kCopies, S>));
 }
 template <class Operand, Right kRight, Copies kCopies, class S>
 TileKernel make_group() {

@@ -44,7 +44,7 @@ enum class Work { Tiles, Largest, Mean };
 struct TileProblems {
   TileProblem problem[kMostMembers];
   Work work[kMostMembers] = {};
-  int end[kMostMembers] = {};  // of a problem's blocks
+  int end[kMostMembers] = {};    // of a problem's blocks
   int tiles[kMostMembers] = {};  // of a matrix of its batch
 };
 
