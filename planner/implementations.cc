@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "attention.h"
+#include "channels.h"
 #include "gopt/convolution_shape.h"
 #include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
@@ -398,6 +399,7 @@ std::span<const Implementation> implementations() {
     std::vector<Implementation> all(std::begin(kImplementations), std::end(kImplementations));
     for (Implementation& row : tile_implementations()) all.push_back(row);
     for (Implementation& row : attention_implementations()) all.push_back(row);
+    for (Implementation& row : channel_implementations()) all.push_back(row);
     return all;
   }();
   return rows;

@@ -65,9 +65,10 @@ struct Target {
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
 // tensors always are), ways to run library kernels ("kernel:winograd"; kept where there is no other), fusion
 // ("fusion:epilogues", "fusion:inlining", "fusion:pieces"; "fusion:by-cost" leaves it to rules), launches that do not
-// wait ("launch:dependent").
+// wait ("launch:dependent"), and those of several kernels ("launch:grouped").
 std::vector<std::string> plan_parts(TargetKind kind);
-constexpr const char *kDependentLaunch = "launch:dependent", *kFusionByCost = "fusion:by-cost";
+constexpr const char *kDependentLaunch = "launch:dependent", *kGroupedLaunch = "launch:grouped",
+                     *kFusionByCost = "fusion:by-cost";
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;
@@ -102,6 +103,7 @@ enum class KernelKind {
   Attention,      // two products and the softmax between them, with what moves their operands
   Generated,      // loops from the definitions of the nodes it covers, fused
   Reorder,        // one layout to another
+  Group,          // CUDA: convolutions by tiles that need nothing of each other, in one launch
   External,       // a function that the code's caller registers for an operator without definition
 };
 std::string to_string(KernelKind kind);
@@ -141,6 +143,7 @@ struct Kernel {
   std::shared_ptr<const Attention> attention;  // Attention: what it computes
   std::optional<IntegerOperands> integers;     // Convolution, MatrixProduct: of integers
   std::string implementation;                  // "direct", "winograd", ...; empty: the only one
+  std::vector<Kernel> members;                 // Group: each with the implementation of all
   Device device;
   StreamId stream{};
   double estimated_ms = 0;
