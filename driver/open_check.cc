@@ -21,10 +21,31 @@ class OpenChecker {
     std::vector<Substitution> small = choices_of_extents(graph_.graph()), near = {near_usual()};
     near.insert(near.end(), small.rbegin(), small.rend());
     GOPT_RETURN_IF_ERROR(check_first(small, report));
-    return report.passed ? check_first(near, report) : Unit{};
+    if (report.passed) GOPT_RETURN_IF_ERROR(check_first(near, report));
+    for (const Substitution& empty : empty_ones(small))
+      if (report.passed) check_empty(empty, report);
+    return Unit{};
   }
 
  private:
+  // Small sizes with one extent 0.
+  std::vector<Substitution> empty_ones(const std::vector<Substitution>& small) const {
+    std::vector<Substitution> sizes;
+    for (const OpenExtent& extent : options_.target.open)
+      for (const Substitution& size : small)
+        if (size.contains(extent.symbol)) sizes.emplace_back(size)[extent.symbol] = Index(0);
+    return sizes;
+  }
+
+  // Where the code takes it.
+  void check_empty(const Substitution& extents, CheckReport& report) {
+    CheckReport empty = report;
+    if (check_at(within_maxima(extents), empty).ok()) {
+      empty.extents = report.extents;
+      report = std::move(empty);
+    }
+  }
+
   // Odd numbers, so that vectors and blocks have something left over.
   Substitution near_usual() const {
     Substitution extents;

@@ -59,7 +59,7 @@ class Describer {
       cover_.node_ids[nodes[id].get()] = id;
       add_node(id, *nodes[id]);
     }
-    if (!causes_.empty()) return all_causes();
+    if (!cover_.without_code.empty()) return why_no_plan(cover_.without_code);
     for (const GraphOutput& output : cover_.graph.outputs()) {
       ValueCover& value = cover_.values[cover_.index_of(output.value)];
       value.is_output = true;
@@ -92,17 +92,9 @@ class Describer {
     const auto has_none = [&](const Value& input) {
       return input && without_code_.contains(cover_.node_ids.at(input.node.get()));
     };
-    const bool follows = std::ranges::any_of(cover_.graph.nodes()[id]->inputs, has_none);
-    if (without_code_.insert(id).second && !follows) causes_.push_back(cause);
-  }
-
-  Error all_causes() const {
-    constexpr size_t kMostShown = 12;
-    if (causes_.size() == 1) return {causes_[0]};
-    std::string text = std::to_string(causes_.size()) + " nodes have no code:";
-    for (size_t k = 0; k < std::min(kMostShown, causes_.size()); k++) text += "\n  " + causes_[k];
-    return {causes_.size() > kMostShown ? text + "\n  and " + std::to_string(causes_.size() - kMostShown) + " more"
-                                        : text};
+    const NodePtr& node = cover_.graph.nodes()[id];
+    const bool follows = std::ranges::any_of(node->inputs, has_none);
+    if (without_code_.insert(id).second) cover_.without_code.push_back({node, follows ? "" : cause});
   }
 
   // What is made of weights alone, but as much of it as an open extent says.
@@ -154,7 +146,6 @@ class Describer {
 
   Cover& cover_;
   std::set<uint32_t> without_code_;
-  std::vector<std::string> causes_;
 };
 
 }  // namespace
