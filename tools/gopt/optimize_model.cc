@@ -1,7 +1,11 @@
 #include "optimize_model.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "emit_pieces.h"
 #include "gopt/clock.h"
@@ -298,6 +302,19 @@ Result<ImportedModel> import_at(const OptimizeOptions& o, const std::vector<std:
   return import_onnx(o.model, import);
 }
 
+// Names of --specialize that the model does not have.
+Status check_names(const Graph& open, const std::vector<std::string>& size) {
+  std::set<std::string> known, extents;
+  for (const AtomId symbol : input_symbols(open)) extents.insert(atom(symbol).name);
+  for (const Value& input : open.inputs()) known.insert(input.node->name);
+  GOPT_ASSIGN_OR_RETURN(const auto asked, parse_shapes(size));
+  for (const auto& [name, numbers] : asked)
+    if (!known.contains(name) && !extents.contains(name))
+      return Error{"--specialize " + name + ": the model has no open extent or input of that name; its open extents are " +
+                   (extents.empty() ? "none" : fmt::format("{}", fmt::join(extents, ", ")))};
+  return Unit{};
+}
+
 Status check_fixes_all(const OptimizeOptions& o, const std::vector<std::string>& size) {
   GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_at(o, size));
   for (const Value& input : model.graph.inputs())
@@ -342,6 +359,7 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
   GOPT_ASSIGN_OR_RETURN(const auto sizes, parse_sizes(o.specialize));
   GOPT_ASSIGN_OR_RETURN(const ImportedModel open, import_at(o, {}));
   GOPT_RETURN_IF_ERROR(check_keeps_inputs(open, o));
+  GOPT_RETURN_IF_ERROR(check_names(open.graph, sizes[0]));
   GOPT_RETURN_IF_ERROR(check_fixes_all(o, sizes[0]));
   OptimizedSizes optimized;
   std::vector<Plan> plans;
