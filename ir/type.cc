@@ -5,9 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
-
-#include "gopt/largest_number.h"
 
 namespace gopt {
 namespace {
@@ -211,15 +208,6 @@ void store_int(std::byte* data, ElementType type, int64_t position, int64_t valu
   if (type == ElementType::Bool) return store_as<uint8_t>(data, position, value != 0);
   const bool plain = visit_plain(type, [&]<class T>(T) { store_as<T>(data, position, static_cast<T>(value)); });
   if (!plain) store_double(data, type, position, static_cast<double>(value));
-}
-
-double largest_number(ElementType type) {
-  switch (type) {
-    case ElementType::Float64: return std::numeric_limits<double>::max();
-    case ElementType::Float16: return 65504;
-    case ElementType::BFloat16: return 3.3895313892515355e38;
-    default: return static_cast<double>(std::numeric_limits<float>::max());
-  }
 }
 
 }  // namespace gopt

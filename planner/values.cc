@@ -76,13 +76,15 @@ class Describer {
       cover_.node_ids[nodes[id].get()] = id;
       add_node(id, *nodes[id]);
     }
-    if (!cover_.without_code.empty()) return why_no_plan(cover_.without_code);
     for (const GraphOutput& output : cover_.graph.outputs()) {
       ValueCover& value = cover_.values[cover_.index_of(output.value)];
       value.is_output = true;
-      if (!cover_.options.tolerant && !is_computable(value.element)) return no_code(*output.value.node, value.element);
+      if (!cover_.options.tolerant && !is_computable(value.element))
+        add_cause(cover_.node_ids.at(output.value.node.get()),
+                  no_code(*output.value.node, value.element).message);
     }
-    return Unit{};
+    drop_causes_of_inputs();
+    return cover_.without_code.empty() ? Status(Unit{}) : why_no_plan(cover_.without_code);
   }
 
  private:
@@ -107,11 +109,21 @@ class Describer {
 
   void add_cause(uint32_t id, const std::string& cause) {
     const auto has_none = [&](const Value& input) {
-      return input && without_code_.contains(cover_.node_ids.at(input.node.get()));
+      return input && !input.node->is(OpKind::Input) && without_code_.contains(cover_.node_ids.at(input.node.get()));
     };
     const NodePtr& node = cover_.graph.nodes()[id];
     const bool follows = std::ranges::any_of(node->inputs, has_none);
     if (without_code_.insert(id).second) cover_.without_code.push_back({node, follows ? "" : cause});
+  }
+
+  // What is said of all that reads an input need not be said of the input.
+  void drop_causes_of_inputs() {
+    std::erase_if(cover_.without_code, [&](const NodeWithoutCode& own) {
+      const uint32_t id = cover_.node_ids.at(own.node.get());
+      const std::vector<NodeId>& users = cover_.graph.users()[id];
+      return own.node->is(OpKind::Input) && !cover_.values[cover_.nodes[id].first_value].is_output && !users.empty() &&
+             std::ranges::all_of(users, [&](NodeId user) { return without_code_.contains(static_cast<uint32_t>(user)); });
+    });
   }
 
   // What is made of weights alone, but as much of it as an open extent says.

@@ -1,6 +1,5 @@
 // Reductions over a set of axes.
 #include "context.h"
-#include "gopt/largest_number.h"
 
 namespace gopt::ir {
 
@@ -86,8 +85,8 @@ void define_ReduceLogSum(DefineContext& c) {
   reduction(c, {ReduceKind::Sum, {}, [](const Expr& sum, const Index&) { return call(Function::Log, {sum}); }});
 }
 
-// max + ln sum e^(x - max): the form that does not overflow. What is taken away is a number where the maximum is none:
-// of infinities the sum is infinite or 0, and its logarithm what it is to be.
+// m + ln sum e^(x - m), where m is the maximum: the form that does not overflow. Where the maximum is infinite m is 0:
+// the sum then is infinite or 0, and its logarithm what it is to be.
 void define_ReduceLogSumExp(DefineContext& c) {
   const TensorExpr x = c.input(0);
   const std::vector<bool> reduced = reduced_axes(c, x.shape.size());
@@ -102,15 +101,13 @@ void define_ReduceLogSumExp(DefineContext& c) {
   }
   c.require(at_least(count, Index(1)), "the reduced axes are not empty");
   c.output(x.element, shape, [=](const std::vector<Index>& i) {
-    const Expr most = constant(largest_number(x.element));
-    const Expr largest = maximum(
-        constant(0) - most, minimum(most, reduce(ReduceKind::Max, extents, [&](const std::vector<Index>& k) {
-          return x.at(joined(reduced, keep, i, k));
-        })));
+    const Expr largest = reduce(ReduceKind::Max, extents,
+                                [&](const std::vector<Index>& k) { return x.at(joined(reduced, keep, i, k)); });
+    const Expr m = choose(is_equal(largest - largest, constant(0)), largest, constant(0));
     const Expr sum = reduce(ReduceKind::Sum, extents, [&](const std::vector<Index>& k) {
-      return call(Function::Exp, {x.at(joined(reduced, keep, i, k)) - largest});
+      return call(Function::Exp, {x.at(joined(reduced, keep, i, k)) - m});
     });
-    return largest + call(Function::Log, {sum});
+    return m + call(Function::Log, {sum});
   });
 }
 

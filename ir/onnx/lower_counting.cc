@@ -1,7 +1,7 @@
 // Positions, comparisons and shifts: ArgMax, OneHot, CumSum and the like.
 #include <algorithm>
+#include <limits>
 
-#include "gopt/largest_number.h"
 #include "lowering.h"
 
 namespace gopt::ir {
@@ -148,6 +148,14 @@ Values lower_reverse_sequence(Lowering& l) {
   return {l.elements_at(x, l.expand(place, shape_of(x)), time)};
 }
 
+double largest_number(ElementType type) {
+  switch (type) {
+    case ElementType::Float64: return std::numeric_limits<double>::max();
+    case ElementType::Float16: return 65504;
+    case ElementType::BFloat16: return 3.3895313892515355e38;
+    default: return static_cast<double>(std::numeric_limits<float>::max());
+  }
+}
 Values lower_is_inf(Lowering& l) {
   const Value x = l.input(0);
   const bool above = l.integer("detect_positive", 1) != 0, below = l.integer("detect_negative", 1) != 0;
