@@ -34,7 +34,7 @@ class Splitter {
     whole.open = own_extents(graph_, target_);
     const std::vector<NodeWithoutCode> without = nodes_without_code(graph_, whole);
     for (const NodeWithoutCode& own : without)
-      if (own.node->is(OpKind::Opaque)) callers_.emplace(own.node.get(), own.why);
+      if (own.node->is(OpKind::Opaque)) add_callers(own.node, own.why);
     for (const GraphOutput& output : graph_.outputs())
       if (is_weight(output.value) && !is_computable(output.value.type().element))
         return Error{"output " + output.name + ": there is no code for constants of type " +
@@ -81,7 +81,10 @@ class Splitter {
     return !value.node->is(OpKind::Input) && graph_.depends_on_weights_only(graph_.id_of(value.node));
   }
 
-  void add_callers(const NodePtr& node, const std::string& why) { grew_ |= callers_.emplace(node.get(), why).second; }
+  void add_callers(const NodePtr& node, const std::string& why) {
+    const std::string cause = why.empty() ? describe(*node) + " takes what a node without code makes" : why;
+    grew_ |= callers_.emplace(node.get(), cause).second;
+  }
 
   void add_step(const Step& step, BuiltStep built) {
     ModelStep made{built.graph, {}};
@@ -100,7 +103,8 @@ class Splitter {
     if (!own.node->is(OpKind::Input)) return add_callers(built.origins.at(own.node.get()), own.why);
     for (const NodePtr& node : built.graph.nodes())
       if (std::ranges::any_of(node->inputs, [&](const Value& input) { return input && input.node == own.node; }))
-        add_callers(built.origins.at(node.get()), describe(*node) + " takes `" + own.node->name + "`: " + own.why);
+        add_callers(built.origins.at(node.get()),
+                    describe(*node) + " takes `" + own.node->name + "`, which is no tensor of known extents");
   }
 
   const Graph& graph_;

@@ -83,7 +83,7 @@ TEST_P(Pieces, ArePlannedAndChecked) {
 const Case kCases[] = {
     {"ExtentsFromData", write_places,
      {"code: x -> g", "yours: g -> places", "code: places -> y"},
-     {"the model is code in pieces: node `find` (NonZero) has no definition here", "2 of code, 1 steps are yours"}},
+     {"the model is code in pieces: node `find` (NonZero) has no definition here", "2 of code, 1 step is yours"}},
     {"Sequences",
      [](TestModel& model) {
        model.input("x", {int64_t{4}, int64_t{3}});

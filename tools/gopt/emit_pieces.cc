@@ -75,7 +75,7 @@ std::string plan_json_text(const ModelPieces& pieces, const std::vector<NamedSte
 
 std::string c_list(const std::string& name, const std::vector<std::string>& values) {
   std::string text = "static const char* const " + name + "[] = {";
-  for (const std::string& value : values) text += quoted(value) + ", ";
+  for (const std::string& value : values) text += gopt::quoted(value) + ", ";
   return text + "0};\n";
 }
 
@@ -93,8 +93,8 @@ std::string header_text(const ModelPieces& pieces, const std::vector<NamedStep>&
   for (size_t k = 0; k < named.size(); k++) {
     const std::string id = prefix + "_step_" + std::to_string(k);
     text += c_list(id + "_inputs", named[k].inputs) + c_list(id + "_outputs", named[k].outputs);
-    table += "  {" + quoted(named[k].name) + ", " +
-             (pieces.split.steps[k].is_code() ? quoted(named[k].prefix) : std::string("0")) + ", " + id + "_inputs, " +
+    table += "  {" + gopt::quoted(named[k].name) + ", " +
+             (pieces.split.steps[k].is_code() ? gopt::quoted(named[k].prefix) : std::string("0")) + ", " + id + "_inputs, " +
              id + "_outputs},\n";
   }
   return text + "static const " + prefix + "_plan_step " + prefix + "_plan[] = {\n" + table +

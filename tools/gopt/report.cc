@@ -162,8 +162,8 @@ static void print_calls(const Plan& plan) {
 // Which steps there are, and how far the code of each piece was checked.
 static void print_pieces(const OptimizationReport& r) {
   const auto count = std::ranges::count_if(r.pieces->split.steps, &ModelStep::is_code);
-  fmt::print("pieces           {} of code, {} steps are yours\n{}", count,
-             r.pieces->split.steps.size() - static_cast<size_t>(count),
+  const size_t yours = r.pieces->split.steps.size() - static_cast<size_t>(count);
+  fmt::print("pieces           {} of code, {} step{} yours\n{}", count, yours, yours == 1 ? " is" : "s are",
              plan_text(*r.pieces, named_steps(*r.pieces, r.prefix)));
   for (size_t k = 0; k < r.pieces->outcomes.size(); k++) {
     const auto& piece = r.pieces->outcomes[k];
