@@ -225,7 +225,7 @@ class Optimized {
   bool is_in_pieces() const { return model_.pieces.has_value(); }
   void emit_pieces(const std::string& folder) const {
     const nb::gil_scoped_release release;
-    unwrap(write_emitted(unwrap(cli::emit_pieces(*model_.pieces, model_.prefix)), folder, false));
+    unwrap(write_emitted(unwrap(cli::emit_pieces(*model_.pieces, model_.prefix, false)), folder, false));
   }
 
  private:

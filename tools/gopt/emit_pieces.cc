@@ -117,7 +117,7 @@ std::string io_text(const NamedStep& step) {
 
 }  // namespace
 
-std::vector<NamedStep> named_steps(const ModelPieces& pieces, const std::string& prefix) {
+std::vector<NamedStep> named_steps(const ModelPieces& pieces, const std::string& prefix, bool distinct) {
   std::vector<NamedStep> named;
   for (size_t k = 0; k < pieces.split.steps.size(); k++) {
     const ModelStep& step = pieces.split.steps[k];
@@ -126,7 +126,7 @@ std::vector<NamedStep> named_steps(const ModelPieces& pieces, const std::string&
     for (const Value& input : step.graph.inputs()) own.inputs.push_back(input.node->name);
     for (const GraphOutput& output : step.graph.outputs()) own.outputs.push_back(output.name);
     if (step.is_code()) {
-      own.prefix = fmt::format("{}_{}", prefix, k);
+      own.prefix = distinct ? fmt::format("{}_{}", prefix, k) : prefix;
       continue;
     }
     auto bytes = onnx_bytes(step.graph);
@@ -154,8 +154,8 @@ std::string plan_text(const ModelPieces& pieces, const std::vector<NamedStep>& s
   return text;
 }
 
-Result<EmittedCode> emit_pieces(const ModelPieces& pieces, const std::string& prefix) {
-  const std::vector<NamedStep> named = named_steps(pieces, prefix);
+Result<EmittedCode> emit_pieces(const ModelPieces& pieces, const std::string& prefix, bool distinct) {
+  const std::vector<NamedStep> named = named_steps(pieces, prefix, distinct);
   EmittedCode all;
   for (size_t k = 0; k < named.size(); k++) {
     if (const auto& outcome = pieces.outcomes[k]) {

@@ -19,10 +19,12 @@ struct NamedStep {
   std::string bytes;                         // of the file
   std::vector<std::string> inputs, outputs;  // values
 };
-std::vector<NamedStep> named_steps(const ModelPieces& pieces, const std::string& prefix);
+// `distinct`: each piece has a prefix of its own, so that all can be linked into one program; else they are loaded as
+// libraries, and share what is compiled of the runtime.
+std::vector<NamedStep> named_steps(const ModelPieces& pieces, const std::string& prefix, bool distinct = true);
 
 // Errors: those of emit(), with the piece.
-Result<EmittedCode> emit_pieces(const ModelPieces& pieces, const std::string& prefix);
+Result<EmittedCode> emit_pieces(const ModelPieces& pieces, const std::string& prefix, bool distinct = true);
 
 // The steps in words, a line each and one for each of the caller's nodes.
 std::string plan_text(const ModelPieces& pieces, const std::vector<NamedStep>& steps);
