@@ -22,27 +22,21 @@ class OpenChecker {
     near.insert(near.end(), small.rbegin(), small.rend());
     GOPT_RETURN_IF_ERROR(check_first(small, report));
     if (report.passed) GOPT_RETURN_IF_ERROR(check_first(near, report));
-    for (const Substitution& empty : empty_ones(small))
-      if (report.passed) check_empty(empty, report);
+    for (const OpenExtent& extent : options_.target.open)
+      if (report.passed) check_empty(extent.symbol, small, report);
     return Unit{};
   }
 
  private:
-  // Small sizes with one extent 0.
-  std::vector<Substitution> empty_ones(const std::vector<Substitution>& small) const {
-    std::vector<Substitution> sizes;
-    for (const OpenExtent& extent : options_.target.open)
-      for (const Substitution& size : small)
-        if (size.contains(extent.symbol)) sizes.emplace_back(size)[extent.symbol] = Index(0);
-    return sizes;
-  }
-
-  // Where the code takes it.
-  void check_empty(const Substitution& extents, CheckReport& report) {
-    CheckReport empty = report;
-    if (check_at(within_maxima(extents), empty).ok()) {
+  // At the first small size, with one extent 0, that the code takes.
+  void check_empty(AtomId symbol, const std::vector<Substitution>& small, CheckReport& report) {
+    for (Substitution size : small) {
+      CheckReport empty = report;
+      size[symbol] = Index(0);
+      if (!check_at(within_maxima(size), empty).ok()) continue;
       empty.extents = report.extents;
       report = std::move(empty);
+      return;
     }
   }
 

@@ -115,7 +115,7 @@ class VariantPrinter {
     std::string conds;
     for (const Index& extent : shape_of(plan_.buffer(kernel.output_buffers[0])))
       if (!extent.is_constant())
-        conds += (conds.empty() ? "" : " && ") + size_text(at_least(extent, Index(1)), plan_.target.open);
+        conds += (conds.empty() ? "" : " && ") + size_text(extent, plan_.target.open) + " > 0";
     return conds.empty() ? "" : "if (" + conds + ") ";
   }
 
