@@ -12,6 +12,7 @@
 #include "attention.h"
 #include "gopt/node_plan.h"
 #include "gopt/plan.h"
+#include "gopt/split_model.h"
 
 namespace gopt::planner {
 
@@ -119,6 +120,7 @@ struct Cover {
   Layout layout;
   std::map<uint32_t, FusionWay> ways;  // of nodes: what costs decided, where it is other than the rules
   std::vector<FusionChoice> open;      // what they may decide, users first
+  std::vector<NodeWithoutCode> without_code;
   std::unordered_map<const Node*, uint32_t> node_ids;
 
   uint32_t id_of(const Node* node) const { return node_ids.at(node); }

@@ -271,7 +271,7 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& co
   GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));
   group_siblings(plan, costs);
   place_buffers(plan);
-  plan.demands = size_demands(graph, target.open);
+  plan.demands = size_demands(plan);
   // What a mistake of ours would compute from memory that nobody wrote is never code.
   if (target.open.empty())
     if (const Status checked = check_plan(plan); !checked.ok()) throw InternalError(checked.error().message);

@@ -76,6 +76,9 @@ struct DriverOptions {
   int runs = 15;             // timed runs of each, in turns
   // An ONNX file is wanted. Where code is wanted too, both are one choice, unless a runtime would be slower with it.
   bool wants_onnx = false;
+  // What the ONNX file is of, where that is not the graph that is optimized for code, which holds operators taken apart
+  // (ImportOptions::lower): searched for itself then.
+  std::optional<Graph> file_graph;
   // Judges the ONNX file, where it is given: what is not faster there than the original is not kept.
   std::shared_ptr<ModelTimer> timer;
   // Whether a graph can be written as the caller will write it; a result that cannot is not kept.

@@ -38,7 +38,7 @@ std::vector<Precision> precisions_of(TargetKind kind);
 using ValueKey = std::pair<Hash128, int>;
 ValueKey key_of(const Value& value);
 
-// An extent that stays open in the code that is made: plans are made for `usual` of it, and hold for any of at least 1.
+// An extent that stays open in the code that is made: plans are made for `usual` of it, and hold for any, 0 too.
 struct OpenExtent {
   AtomId symbol{};
   int64_t usual = 1;
@@ -154,7 +154,7 @@ struct SizeDemand {
   Cond cond;
   std::string what;  // with the node
 };
-// What a graph's nodes require of sizes, as far as it is not so at any of at least 1. What depends on data is left out.
+// What a graph's nodes require of sizes, as far as it is not so at any of at least 0. What depends on data is left out.
 std::vector<SizeDemand> size_demands(const Graph& graph, const std::vector<OpenExtent>& open);
 // Adds those that are not there yet.
 void add_demands(std::vector<SizeDemand>& demands, const std::vector<SizeDemand>& others);
@@ -173,6 +173,9 @@ struct Plan {
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<uint32_t>(id)]; }
 };
+
+// What its graph and its kernels require.
+std::vector<SizeDemand> size_demands(const Plan& plan);
 
 // Whether a product or convolution of floats rounds its operands to 11 bits.
 bool is_tf32(const Plan& plan, const Kernel& kernel);

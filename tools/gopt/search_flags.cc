@@ -13,6 +13,7 @@
 #include "gopt/runtime/gopt_amx.h"
 #include "gopt/temporary.h"
 #include "model.h"
+#include "program.h"
 #include "rule_files.h"
 
 namespace gopt::cli {
@@ -214,7 +215,7 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
                              fmt::join(checks, ", ")))
       ->check(CLI::Validator(is_way, ways.get_description()))
       ->capture_default_str();
-  app.add_option("--seed", f.seed, "seed of the inputs that it is checked and timed on")->capture_default_str();
+  add_seed(app, f.seed, "seed of the inputs that it is checked and timed on");
   app.add_option("--rtol", f.tolerance.relative, "of the largest magnitude of an output")->capture_default_str();
   app.add_option("--atol", f.tolerance.absolute, "absolute tolerance")->capture_default_str();
 }
