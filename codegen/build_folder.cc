@@ -29,12 +29,12 @@ struct Toolchain {
 };
 
 const Toolchain& cpu_toolchain() {
-  static const Toolchain tools{
-      "g++",
-      {"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-fPIC"},
-      {"-shared", "-fopenmp", "-Wl,-Bsymbolic"},
-      {"-ldnnl"},
-      "a C++ compiler is needed to build emitted code (Debian: apt install g++ libdnnl-dev)"};
+  static const Toolchain tools{"g++",
+                               {"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math",
+                                "-fno-thread-jumps", "-fopenmp", "-fPIC"},
+                               {"-shared", "-fopenmp", "-Wl,-Bsymbolic"},
+                               {"-ldnnl"},
+                               "a C++ compiler is needed to build emitted code (Debian: apt install g++ libdnnl-dev)"};
   return tools;
 }
 

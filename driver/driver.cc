@@ -162,9 +162,12 @@ class Optimization {
   Result<JudgedModel> judged_by(ModelTimer& timer, const JudgeOptions& options) {
     GOPT_ASSIGN_OR_RETURN(const OptimizeResult passes, searches_.passes_alone());
     std::vector<Candidate> others;
-    for (const std::string& rule : applied_rules(outcome_.result))
+    // Without the only rule there are the passes, which are judged anyway.
+    std::vector<std::string> rules = Searches::most_promising_first(outcome_.result);
+    if (rules.size() == 1) rules.clear();
+    for (const std::string& rule : rules)
       others.push_back([this, rule]() -> Result<std::optional<OptimizeResult>> {
-        GOPT_ASSIGN_OR_RETURN(OptimizeResult result, searches_.without(rule));
+        GOPT_ASSIGN_OR_RETURN(OptimizeResult result, searches_.without(rule, outcome_.result));
         const bool is_writable = !options_.is_writable || options_.is_writable(result.graph).ok();
         return is_writable ? std::optional(std::move(result)) : std::nullopt;
       });
@@ -202,7 +205,7 @@ class Optimization {
       return;
     }
     if (!is_rewritten(original_, result())) return;
-    constexpr double kSecondsForOthers = 40;
+    constexpr double kSecondsForOthers = 8;
     const Running running(clock_, "timing the code");
     CodeTimer timer(options_, costs_, {&original_, &result()});
     auto judged = judged_by(timer, {.is_content = true, .seconds_for_others = kSecondsForOthers});

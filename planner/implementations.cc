@@ -17,6 +17,8 @@ const Buffer& weights(const Plan& plan, const Kernel& kernel) { return plan.buff
 const Buffer& result(const Plan& plan, const Kernel& kernel) { return plan.buffer(kernel.output_buffers[0]); }
 
 bool any(const Plan&, const Kernel&) { return true; }
+bool is_of_integers(const Plan&, const Kernel& kernel) { return kernel.integers.has_value(); }
+bool is_not_of_integers(const Plan&, const Kernel& kernel) { return !kernel.integers; }
 
 // ---- arithmetic of 16 bits on the CPU ----
 
@@ -167,13 +169,13 @@ double direct_efficiency(const Plan& plan, const Kernel& kernel) {
 
 bool has_channels_last(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return !c.transposed && c.in >= 4 && c.out >= 4 && (c.plain || (c.blocked && c.groups > 1));
+  return !kernel.integers && !c.transposed && c.in >= 4 && c.out >= 4 && (c.plain || (c.blocked && c.groups > 1));
 }
 
 // Blocks of whole groups are oneDNN's.
 bool has_planar(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < 16));
+  return !kernel.integers && !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < 16));
 }
 
 // 3x3 convolutions of stride 1 on whole blocks of channels, where oneDNN has a Winograd algorithm (which its own
@@ -208,6 +210,19 @@ double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
 
 double convolution_in_floats_efficiency(const Plan& plan, const Kernel& kernel) {
   return with_conversions(convolved(plan, kernel), direct_efficiency(plan, kernel));
+}
+
+// Four products an instruction where one of floats does one (codegen/cpu/runtime/gopt_integer.h).
+constexpr double kIntegerSpeed = 3.2;
+double integer_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  const auto whole = [](double n, double block) { return n / (block * std::ceil(n / block)); };
+  if (c.in == 1 && c.out == 1) return 0.25;
+  return kIntegerSpeed * whole(c.out, 16) * whole(c.in * c.taps, 4);
+}
+double integer_product_efficiency(const Plan& plan, const Kernel& kernel) {
+  const bool packed = weights(plan, kernel).place == BufferPlace::Weight;
+  return kIntegerSpeed * (packed ? 0.9 : 0.5);
 }
 
 // Blocks of 16 channels are split as they are: of several groups only where these fill them.
@@ -342,9 +357,11 @@ bool has_generated(const Plan& plan, const Kernel& kernel) {
 double generated_efficiency(const Plan&, const Kernel&) { return 0.1; }
 
 constexpr Implementation kImplementations[] = {
-    {"direct", KernelKind::Convolution, TargetKind::Cpu, any, direct_efficiency},
+    {"direct", KernelKind::Convolution, TargetKind::Cpu, is_not_of_integers, direct_efficiency},
     {"winograd", KernelKind::Convolution, TargetKind::Cpu, has_winograd, winograd_efficiency},
-    {"direct", KernelKind::MatrixProduct, TargetKind::Cpu, any, product_efficiency},
+    {"direct", KernelKind::MatrixProduct, TargetKind::Cpu, is_not_of_integers, product_efficiency},
+    {"integers", KernelKind::Convolution, TargetKind::Cpu, is_of_integers, integer_convolution_efficiency},
+    {"integers", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_integers, integer_product_efficiency},
     {"few-rows", KernelKind::MatrixProduct, TargetKind::Cpu, has_few_rows, few_rows_efficiency},
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},

@@ -15,7 +15,7 @@ class Extraction {
   KernelSpec run() {
     for (BufferId& b : spec_.kernel.input_buffers) b = own(b);
     for (Epilogue& e : spec_.kernel.epilogues)
-      if (e.kind != Epilogue::Kind::Activation) e.operand = own(e.operand);
+      if (e.kind == Epilogue::Kind::Bias || e.kind == Epilogue::Kind::AddTensor) e.operand = own(e.operand);
     for (BufferId& b : spec_.kernel.output_buffers) b = own_output(b);
     return std::move(spec_);
   }

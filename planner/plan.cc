@@ -113,7 +113,9 @@ std::vector<Border> borders_of(const Cover& cover) {
     if (own.role != Role::Convolution && own.role != Role::Epilogue) continue;
     const int to = cover.values[own.first_value].layout_class;
     const auto id = static_cast<uint32_t>(&own - cover.nodes.data());
-    for (const Value& input : cover.node(id).inputs) {
+    std::vector<Value> inputs = cover.node(id).inputs;
+    if (own.integers) inputs = {own.integers->left};
+    for (const Value& input : inputs) {
       const int from = input ? cover.of(input).layout_class : -1;
       const Border border{input, from, to};
       if (from >= 0 && to >= 0 && from != to && seen.insert(border).second) borders.push_back(border);

@@ -167,6 +167,7 @@ Result<Cover> describe_graph(const Graph& graph, const CoverOptions& options) {
   cover.options = options;
   GOPT_RETURN_IF_ERROR(describe_values(cover));
   choose_attention(cover);
+  choose_integer_kernels(cover);
   choose_library_kernels(cover);
   find_layout_classes(cover);
   choose_storage(cover);

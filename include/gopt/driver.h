@@ -48,6 +48,9 @@ struct CheckReport {
   int nodes = 0, nodes_checked = 0;
   std::vector<std::string> left_out;  // why the others were not: operators that nothing here runs, by name
   std::string extents;                // of symbols, as they were drawn: "batch=2, n=3"; empty where there are none
+  // Of code that is further off than the tolerance, but not further than the model moves where its inputs change in
+  // their last digits: by how much it does.
+  std::string amplified;
 };
 
 // The last inputs that were tried, which are those that a check failed on: "large random inputs", "given inputs".

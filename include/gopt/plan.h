@@ -115,11 +115,18 @@ struct Activation {
 
 // One step that a library kernel applies to its result before it is stored, in order.
 struct Epilogue {
-  enum class Kind { Bias, AddTensor, Activation };
+  enum class Kind { Bias, AddTensor, Activation, Quantize };
   Kind kind;
-  NodePtr node;        // the node that it stands for
+  NodePtr node;        // the node that it stands for; Quantize: with its scale and zero point, which are constants
   BufferId operand{};  // Bias: the vector; AddTensor: the tensor
   Activation activation{};
+};
+
+// A convolution or product of integers of 8 bits: input 0 stands for (x - zero) scale, input 1 for the same with the
+// scale and the zero point that are inputs 2 and 3, one or one for each channel or column of the result.
+struct IntegerOperands {
+  double scale = 1;
+  int64_t zero = 0;
 };
 
 struct Kernel {
@@ -132,6 +139,7 @@ struct Kernel {
   std::vector<BufferId> output_buffers;
   std::vector<Epilogue> epilogues;             // library kernels
   std::shared_ptr<const Attention> attention;  // Attention: what it computes
+  std::optional<IntegerOperands> integers;     // Convolution, MatrixProduct: of integers
   std::string implementation;                  // "direct", "winograd", ...; empty: the only one
   Device device;
   StreamId stream{};

@@ -43,6 +43,19 @@ const Row kRows[] = {
      "y",
      {1, 9}},
     {"CastTruncates", "constant a = f32[3] {1.9, -1.9, 2}\ny = Cast(a) {to=7}\noutput y = y", {1, -1, 2}},
+    // 2.5 and 3.5 go to the even neighbour before the zero point is added; what is beyond the type is cut off.
+    {"QuantizeRoundsHalvesToEven",
+     "constant a = f32[5] {1.25, 1.75, -0.3, 99, -9}\nconstant s = f32[] {0.5}\nconstant z = u8[] {3}\ny = Quantize(a, "
+     "s, z)\noutput y = y",
+     {5, 7, 2, 201, 0}},
+    {"QuantizeSaturates",
+     "constant a = f32[2,2] {100, -100, 3, -3}\nconstant s = f32[2,1] {0.5, 2}\nconstant z = i8[2,1] {10, -1}\ny = "
+     "Quantize(a, s, z)\noutput y = y",
+     {127, -128, 1, -3}},
+    {"Dequantize",
+     "constant a = i8[3] {-128, 0, 127}\nconstant s = f32[3] {0.5, 1, 2}\nconstant z = i8[] {-3}\ny = Dequantize(a, s, "
+     "z)\noutput y = y",
+     {-62.5, 3, 260}},
     {"Clip", "constant a = f32[3] {-1, 3, 9}\ny = Clip(a) {min=0, max=6}\noutput y = y", {0, 3, 6}},
     {"MatMul",
      "constant a = f32[2,2] {1, 2, 3, 4}\nconstant b = f32[2,1] {5, 6}\ny = MatMul(a, b)\noutput y = y",

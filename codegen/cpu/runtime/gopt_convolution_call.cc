@@ -155,12 +155,12 @@ void Library::add(const Pooling& pooling, const void* src, void* dst) {
   const int threads =
       s.threads_for(elements(pooling.dst) * elements(pooling.kernel), elements(pooling.src) + elements(pooling.dst));
   Primitive p(threads);
-  PlanarCall call{planar_pooling(pooling, threads), {}, {}, {}, {}, {}, {}, false, {}};
+  PoolingCall call{RowPooling(pooling, threads), {}, {}, {}};
   call.src = s.converted(p, s.view(p.src, dense_desc(pooling.src, pooling.element), src), dense_desc(pooling.src));
   call.dst =
       s.destination(p, s.view(p.dst, dense_desc(pooling.dst, pooling.element), dst), dense_desc(pooling.dst), {});
-  call.scratch = s.temporary(p, s.floats(call.planar.scratch_floats()));
-  p.planar = std::make_unique<PlanarCall>(std::move(call));
+  call.scratch = s.temporary(p, s.floats(call.pooling.scratch_floats()));
+  p.pooling = std::make_unique<PoolingCall>(std::move(call));
   s.primitives.push_back(std::move(p));
 }
 
