@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "batch.h"
+#include "gopt/kernel_costs.h"
 #include "gopt/tile.h"
 
 namespace gopt {
@@ -112,6 +113,19 @@ TEST(Implementations, TilesAreForProcessorsThatHaveThem) {
     }
   }
   EXPECT_EQ(count, 6);
+}
+
+// Estimates do not choose them either: whether they are faster is for measured times to say.
+TEST(Implementations, EstimatesDoNotChooseTiles) {
+  const auto costs = analytic_kernel_costs({});
+  for (const KernelKind kind : {KernelKind::Convolution, KernelKind::MatrixProduct})
+    for (const Precision precision : precisions_of(TargetKind::Cpu)) {
+      const auto plan =
+          make_plan(tiles_case(kind).graph, {.threads = 1, .precision = precision, .has_tiles = true}, *costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      for (const Kernel& kernel : plan->kernels)
+        EXPECT_NE(kernel.implementation.rfind("tiles-", 0), 0u) << to_string(precision) << "\n" << print_plan(*plan);
+    }
 }
 
 TEST(Implementations, AnUnknownOneIsNotPrinted) {

@@ -171,22 +171,6 @@ size_t TileConvolution::scratch_bytes() const {
   return static_cast<size_t>(elements) * sizeof(uint16_t) + static_cast<size_t>(sums);
 }
 
-int64_t TileConvolution::place(int64_t position, int64_t block, int64_t line) const {
-  if (taps_.size() > 1) return (block * lines_ + position) * line;
-  return ((position / kTileRows * blocks_ + block) * kTileRows + position % kTileRows) * line;
-}
-
-// Positions whose lines of a block of channels follow one another.
-template <class Do>
-void TileConvolution::for_runs(int64_t position, int64_t count, const Do& run) const {
-  while (count > 0) {
-    const int64_t length = taps_.size() > 1 ? count : std::min(count, kTileRows - position % kTileRows);
-    run(position, length);
-    position += length;
-    count -= length;
-  }
-}
-
 // 16 channels of each of these positions.
 uint32_t TileConvolution::copy_terms(const void* from, uint16_t* to, int64_t positions, int64_t block, bool all) const {
   const int64_t left = s_.in - block * kLanes;
@@ -222,21 +206,21 @@ uint32_t TileConvolution::copy(const void* src, uint16_t* lines, int64_t task, b
   int64_t until = std::clamp(ceil_div(s_.src[2] + shift, stride), from, last);
   if (at[0] < 0 || at[0] >= s_.src[0] || at[1] < 0 || at[1] >= s_.src[1]) from = until = last;
   const auto clear = [&](int64_t position, int64_t count) {
-    std::memset(lines + place(position, block, line_size), 0, static_cast<size_t>(count * line_size) * sizeof *lines);
+    std::memset(lines + place(start + position, block, line_size), 0,
+                static_cast<size_t>(count * line_size) * sizeof *lines);
   };
-  for_runs(start + first, from - first, clear);
-  for_runs(start + until, last - until, clear);
-  const int64_t source = (at[0] * s_.src[1] + at[1]) * s_.src[2] - shift - start * stride;
+  clear(first, from - first);
+  clear(until, last - until);
+  if (from == until) return 0;
+  const int64_t source = (at[0] * s_.src[1] + at[1]) * s_.src[2] + from * stride - shift;
   uint32_t largest = 0;
-  for_runs(start + from, until - from, [&](int64_t position, int64_t count) {
-    for (int64_t half = 0; half < 2; half++) {
-      const int64_t channels = 2 * block + half;
-      const void* own = at_element(
-          src, src_.element, image * src_.image + (source + position * stride) * src_.position + channels * src_.block);
-      uint16_t* to = lines + place(position, block, line_size) + half * kLanes;
-      largest = std::max(largest, copy_terms(own, to, count, channels, all));
-    }
-  });
+  for (int64_t half = 0; half < 2; half++) {
+    const int64_t channels = 2 * block + half;
+    const int64_t place_of_source = image * src_.image + source * src_.position + channels * src_.block;
+    uint16_t* to = lines + place(start + from, block, line_size) + half * kLanes;
+    largest =
+        std::max(largest, copy_terms(at_element(src, src_.element, place_of_source), to, until - from, channels, all));
+  }
   return largest;
 }
 
@@ -282,8 +266,8 @@ void TileConvolution::multiply(const Call& call, int64_t row, int64_t column, co
   TileProduct p{};
   p.line = line(call.has_again);
   p.x = call.lines + place(row * kTileRows, blocks[0], p.line);
-  p.row = place(kTileRows, 0, p.line);
-  p.block = place(0, 1, p.line);
+  p.row = kTileRows * p.line;
+  p.block = lines_ * p.line;
   p.again = call.has_again ? terms_ * kTileDepth : 0;
   p.taps = taps_.data();
   p.tap_count = taps;

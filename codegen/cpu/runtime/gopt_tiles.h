@@ -63,14 +63,13 @@ class TileConvolution {
   Blocking blocking(const Part& part) const;
   // Elements of a position's line.
   int64_t line(bool has_again) const { return (has_again && terms_ > 1 ? terms_ + 1 : terms_) * kTileDepth; }
-  int64_t place(int64_t position, int64_t block, int64_t line) const;
+  // Of a position's 32 channels, among blocks of these.
+  int64_t place(int64_t position, int64_t block, int64_t line) const { return (block * lines_ + position) * line; }
   // Of a pair of columns; of the last one a half, where columns are odd.
   int64_t packed_pair() const { return 2 * blocks_ * static_cast<int64_t>(taps_.size()) * terms_ * kTileElements; }
 
   uint32_t copy(const void* src, uint16_t* lines, int64_t task, bool all) const;
   uint32_t copy_terms(const void* from, uint16_t* to, int64_t positions, int64_t block, bool all) const;
-  template <class Do>
-  void for_runs(int64_t position, int64_t count, const Do& run) const;
 
   struct Call {
     const uint16_t *lines, *packed;
