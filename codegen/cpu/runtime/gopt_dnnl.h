@@ -1,12 +1,7 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
 // for; convolutions for which it has reference code alone, pooling, and products of a few rows in loops of our own
-<<<<<<< HEAD
-// (gopt_planar.h, gopt_rows.h), and both on tiles by kernels of our own (gopt_tiles.h); all of integers in loops of our
-// own (gopt_integer.h).
-=======
 // (gopt_planar.h, gopt_rows.h); all of integers in loops of our own (gopt_integer.h); of floats and bfloat16 by kernels
 // of our own on tiles, where there are these (gopt_tiles.h).
->>>>>>> amx
 #pragma once
 
 #include <cstdint>

@@ -87,8 +87,6 @@ struct RowsCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
-<<<<<<< HEAD
-=======
 // A convolution or product on tiles.
 struct TilesCall {
   TileConvolution tiles;
@@ -96,7 +94,6 @@ struct TilesCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
->>>>>>> amx
 // A product of integers in loops of our own, for so many images; one has so many bytes.
 struct IntegerImages {
   IntegerProduct product;
@@ -104,16 +101,6 @@ struct IntegerImages {
   memory src, weights, dst, packed, scratch;
   bool packs;  // before each run: the weights are not constant
   int64_t images, src_bytes, weight_bytes, dst_bytes;
-<<<<<<< HEAD
-};
-
-// A convolution or product on tiles.
-struct TilesCall {
-  TileConvolution tiles;
-  memory src, bias, dst, packed, scratch;
-  std::vector<std::pair<int, memory>> posts;
-=======
->>>>>>> amx
 };
 
 struct Primitive {
@@ -127,13 +114,8 @@ struct Primitive {
   std::unique_ptr<PlanarCall> planar;
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
-<<<<<<< HEAD
-  std::unique_ptr<IntegerImages> integers;
-  std::unique_ptr<TilesCall> tiles;
-=======
   std::unique_ptr<TilesCall> tiles;
   std::unique_ptr<IntegerImages> integers;
->>>>>>> amx
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
