@@ -42,7 +42,19 @@ BatchCase tiles_case(KernelKind kind) {
                          "input x : f32[200,1152]\ninput w1 : f32[1152,144]\na = MatMul(x, w1)\noutput y = a", 3);
 }
 
+BatchCase integers_case(KernelKind kind) {
+  const std::string scales = "constant s = f32[] {0.03}\nconstant u = u8[] {117}\nconstant i = i8[] {0}\n";
+  const std::string text =
+      kind == KernelKind::Convolution
+          ? "input x : u8[1,12,9,8]\ninput w1 : i8[20,12,3,3]\nd = Dequantize(x, s, u)\ne = Dequantize(w1, s, i)\n"
+            "c = Conv(d, e) {pads=[1,1,1,1]}\noutput y = c"
+          : "input x : u8[13,40]\ninput w1 : i8[40,70]\nd = Dequantize(x, s, u)\ne = Dequantize(w1, s, i)\n"
+            "c = MatMul(d, e)\noutput y = c";
+  return make_case("integers", scales + text, 3, 256);
+}
+
 BatchCase case_for(const Implementation& row) {
+  if (row.name == "integers") return integers_case(row.kind);
   if (parse_tile(row.name)) return tiles_case(row.kind);
   if (row.kind == KernelKind::Attention)
     return make_case("attention",

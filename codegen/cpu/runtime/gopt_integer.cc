@@ -249,9 +249,8 @@ void IntegerProduct::run_block(const uint8_t* image, const int8_t* packed, const
     const uint8_t* rows[kMostRows] = {};
     for (int64_t r = 0; r < kind->rows; r++) rows[r] = image + starts.next() + group * s_.in;
     kind->sum(rows, runs_, quads_, packed, sums);
-    for (int64_t r = 0; r < kind->rows; r++)
-      store_row(sums + r * columns.width, columns, {result_, second_, addend, dst},
-                row_sums ? row_sums + position + r : nullptr, (position + r) * channels() + channel);
+    store_rows(sums, kind->rows, columns, {result_, second_, addend, dst}, row_sums ? row_sums + position : nullptr,
+               position * channels() + channel, channels());
   }
 }
 
@@ -261,16 +260,15 @@ void IntegerProduct::run_depthwise(const uint8_t* image, const int32_t* packed, 
 #pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
   for (int64_t first = 0; first < positions(); first += kTogether) {
     const int64_t count = std::min(kTogether, positions() - first);
-    const uint8_t* rows[kTogether];
+    const uint8_t* rows[kTogether] = {};
     Starts starts(*this, first);
     for (int64_t p = 0; p < kTogether; p++) rows[p] = p < count ? image + starts.next() : rows[0];
     alignas(64) int32_t sums[kTogether * kLanes];
     for (int64_t channel = 0; channel < channels(); channel += kLanes) {
       const Columns columns = columns_from(channel, kLanes, std::min(kLanes, channels() - channel), corrections);
       sum_channels(rows, runs_, channel, columns.count, packed + channel, width, sums);
-      for (int64_t p = 0; p < count; p++)
-        store_row(sums + p * kLanes, columns, {result_, second_, addend, dst}, nullptr,
-                  (first + p) * channels() + channel);
+      store_rows(sums, count, columns, {result_, second_, addend, dst}, nullptr, first * channels() + channel,
+                 channels());
     }
   }
 }

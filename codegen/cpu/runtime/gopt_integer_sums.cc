@@ -123,20 +123,14 @@ constexpr TileKind kTiles[kMostVectors][kTileKinds] = {
 
 const TileKind* tile_kinds(int64_t vectors) { return kTiles[vectors - 1]; }
 
-// ---- results of one position ----
+// ---- results ----
 
 #if defined(GOPT_VNNI)
 namespace {
 
-__m512i corrected(const int32_t* sums, const Columns& columns, int64_t c, const int32_t* row_sum) {
-  const __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + c), _mm512_loadu_si512(columns.corrections + c));
-  if (!row_sum) return sum;
-  return _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_loadu_si512(columns.zeros + c), _mm512_set1_epi32(*row_sum)));
-}
-
 // A maximum or minimum is its second operand where the first is NaN: what is NaN stays so in floats.
-__m512 bounded(__m512 value, float least, float greatest) {
-  return _mm512_min_ps(_mm512_set1_ps(greatest), _mm512_max_ps(_mm512_set1_ps(least), value));
+__m512 bounded(__m512 value, __m512 least, __m512 greatest) {
+  return _mm512_min_ps(greatest, _mm512_max_ps(least, value));
 }
 
 __mmask16 lanes_of(int64_t count) { return static_cast<__mmask16>(count >= kLanes ? 0xffff : (1 << count) - 1); }
@@ -148,83 +142,102 @@ __m512 addend_at(const Results& results, int64_t at, __mmask16 lanes) {
   return _mm512_cvtepi32_ps(_mm512_sub_epi32(wide, _mm512_set1_epi32(results.second.addend_zero)));
 }
 
-// Of the first result, rounded.
-__m512 second_value(__m512 value, const Columns& columns, int64_t c, const Results& results, int64_t at,
-                    __mmask16 lanes) {
+// Of the first result.
+__m512 second_value(__m512 value, __m512 bias, const Results& results, int64_t at, __mmask16 lanes) {
   const IntegerSecond& second = results.second;
   const __m512i first = _mm512_add_epi32(_mm512_cvtps_epi32(value), _mm512_set1_epi32(second.shift));
-  __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(first), _mm512_set1_ps(second.scale),
-                               _mm512_loadu_ps(columns.second_bias + c));
-  if (results.addend)
-    sum = _mm512_fmadd_ps(addend_at(results, at + c, lanes), _mm512_set1_ps(second.addend_scale), sum);
-  return bounded(sum, second.least, second.greatest);
+  __m512 sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(first), _mm512_set1_ps(second.scale), bias);
+  if (results.addend) sum = _mm512_fmadd_ps(addend_at(results, at, lanes), _mm512_set1_ps(second.addend_scale), sum);
+  return bounded(sum, _mm512_set1_ps(second.least), _mm512_set1_ps(second.greatest));
 }
 
 template <bool kFloats, bool kSecond>
-void store_as(const int32_t* sums, const Columns& columns, const Results& results, const int32_t* row_sum, int64_t at) {
+void store_as(const int32_t* sums, int64_t rows, const Columns& columns, const Results& results,
+              const int32_t* row_sums, int64_t at, int64_t stride) {
   const __m512i zero = _mm512_set1_epi32(kSecond ? results.second.zero : results.first.zero);
-  const float least = results.first.least, greatest = results.first.greatest;
+  const __m512 least = _mm512_set1_ps(results.first.least), greatest = _mm512_set1_ps(results.first.greatest);
   for (int64_t c = 0; c < columns.width; c += kLanes) {
-    const __m512 sum = _mm512_cvtepi32_ps(corrected(sums, columns, c, row_sum));
-    __m512 value = bounded(_mm512_fmadd_ps(sum, _mm512_loadu_ps(columns.scale + c), _mm512_loadu_ps(columns.bias + c)),
-                           least, greatest);
     const __mmask16 lanes = lanes_of(columns.count - c);
-    if constexpr (kFloats) {
-      _mm512_mask_storeu_ps(static_cast<float*>(results.dst) + at + c, lanes, value);
-      continue;
+    const __m512i corrections = _mm512_loadu_si512(columns.corrections + c),
+                  zeros = _mm512_loadu_si512(columns.zeros + c);
+    const __m512 scale = _mm512_loadu_ps(columns.scale + c), bias = _mm512_loadu_ps(columns.bias + c),
+                 second_bias = _mm512_loadu_ps(columns.second_bias + c);
+    for (int64_t r = 0; r < rows; r++) {
+      __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + r * columns.width + c), corrections);
+      if (row_sums) sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(zeros, _mm512_set1_epi32(row_sums[r])));
+      __m512 value = bounded(_mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, bias), least, greatest);
+      const int64_t place = at + r * stride + c;
+      if constexpr (kFloats) {
+        _mm512_mask_storeu_ps(static_cast<float*>(results.dst) + place, lanes, value);
+        continue;
+      }
+      if constexpr (kSecond) value = second_value(value, second_bias, results, place, lanes);
+      const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(value), zero));
+      if (lanes == 0xffff)
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(static_cast<int8_t*>(results.dst) + place), bytes);
+      else
+        _mm_mask_storeu_epi8(static_cast<int8_t*>(results.dst) + place, lanes, bytes);
     }
-    if constexpr (kSecond) value = second_value(value, columns, c, results, at, lanes);
-    const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(value), zero));
-    if (lanes == 0xffff)
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(static_cast<int8_t*>(results.dst) + at + c), bytes);
-    else
-      _mm_mask_storeu_epi8(static_cast<int8_t*>(results.dst) + at + c, lanes, bytes);
   }
 }
 
 }  // namespace
 
-void store_row(const int32_t* sums, const Columns& columns, const Results& results, const int32_t* row_sum,
-               int64_t at) {
-  if (results.first.type == IntegerType::Float) return store_as<true, false>(sums, columns, results, row_sum, at);
-  if (results.second.is_there) return store_as<false, true>(sums, columns, results, row_sum, at);
-  store_as<false, false>(sums, columns, results, row_sum, at);
+void store_rows(const int32_t* sums, int64_t rows, const Columns& columns, const Results& results,
+                const int32_t* row_sums, int64_t at, int64_t stride) {
+  const auto store = results.first.type == IntegerType::Float ? store_as<true, false>
+                     : results.second.is_there                ? store_as<false, true>
+                                                              : store_as<false, false>;
+  store(sums, rows, columns, results, row_sums, at, stride);
 }
 #else
 namespace {
 
 float bounded(float value, float least, float greatest) {  // NaN stays
-  return value < least ? least : value > greatest ? greatest : value;
+  const float raised = value < least ? least : value;
+  return raised > greatest ? greatest : raised;
 }
-float second_value(float value, const Columns& columns, int64_t c, const Results& results, int64_t at) {
+
+// Of the first results.
+void make_second(float* values, const Columns& columns, const Results& results, int64_t at) {
   const IntegerSecond& second = results.second;
-  const int32_t first = static_cast<int32_t>(std::nearbyint(value)) + second.shift;
-  float sum = static_cast<float>(first) * second.scale + columns.second_bias[c];
-  if (results.addend) {
-    const uint8_t bits = static_cast<const uint8_t*>(results.addend)[at + c];
-    const int32_t own = second.addend_type == IntegerType::UInt8 ? bits : static_cast<int8_t>(bits);
-    sum += static_cast<float>(own - second.addend_zero) * second.addend_scale;
+  const auto* addend = static_cast<const uint8_t*>(results.addend);
+  const bool is_unsigned = second.addend_type == IntegerType::UInt8;
+  for (int64_t c = 0; c < columns.count; c++) {
+    const int32_t first = static_cast<int32_t>(std::nearbyint(values[c])) + second.shift;
+    float sum = static_cast<float>(first) * second.scale + columns.second_bias[c];
+    if (addend) {
+      const int32_t own = is_unsigned ? addend[at + c] : static_cast<int8_t>(addend[at + c]);
+      sum += static_cast<float>(own - second.addend_zero) * second.addend_scale;
+    }
+    values[c] = bounded(sum, second.least, second.greatest);
   }
-  return bounded(sum, second.least, second.greatest);
 }
 
 }  // namespace
 
-void store_row(const int32_t* sums, const Columns& columns, const Results& results, const int32_t* row_sum,
-               int64_t at) {
+void store_rows(const int32_t* sums, int64_t rows, const Columns& columns, const Results& results,
+                const int32_t* row_sums, int64_t at, int64_t stride) {
   const int32_t zero = results.second.is_there ? results.second.zero : results.first.zero;
-  for (int64_t c = 0; c < columns.count; c++) {
-    const int32_t sum = sums[c] + columns.corrections[c] - (row_sum ? columns.zeros[c] * *row_sum : 0);
-    float value = bounded(static_cast<float>(sum) * columns.scale[c] + columns.bias[c], results.first.least,
-                          results.first.greatest);
+  const float least = results.first.least, greatest = results.first.greatest;
+  for (int64_t r = 0; r < rows; r++, sums += columns.width, at += stride) {
+    float values[kPanel];
+    uint8_t bits[kPanel];  // of either type
+    const int32_t row_sum = row_sums ? row_sums[r] : 0;
+#pragma omp simd
+    for (int64_t c = 0; c < columns.width; c++) {
+      const int32_t sum = sums[c] + columns.corrections[c] - columns.zeros[c] * row_sum;
+      values[c] = bounded(static_cast<float>(sum) * columns.scale[c] + columns.bias[c], least, greatest);
+    }
     if (results.first.type == IntegerType::Float) {
-      static_cast<float*>(results.dst)[at + c] = value;
+      std::copy_n(values, columns.count, static_cast<float*>(results.dst) + at);
       continue;
     }
-    if (results.second.is_there) value = second_value(value, columns, c, results, at);
-    // The bits of either type.
-    static_cast<uint8_t*>(results.dst)[at + c] =
-        static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(value)) + zero);
+    if (results.second.is_there) make_second(values, columns, results, at);
+#pragma omp simd
+    for (int64_t c = 0; c < columns.width; c++)
+      bits[c] = static_cast<uint8_t>(static_cast<int32_t>(std::nearbyint(values[c])) + zero);
+    std::copy_n(bits, columns.count, static_cast<uint8_t*>(results.dst) + at);
   }
 }
 #endif

@@ -38,7 +38,9 @@ struct Results {
   const void* addend;  // null: none
   void* dst;
 };
-// `row_sum`: of what the row is made of, where zero points of weights ask for it; else null. `at`: the first element.
-void store_row(const int32_t* sums, const Columns& columns, const Results& results, const int32_t* row_sum, int64_t at);
+// Rows of sums, one after another, as parts of rows of the result, `stride` elements apart from `at` on. `row_sums`: of
+// what they are made of, where zero points of weights ask for it; else null.
+void store_rows(const int32_t* sums, int64_t rows, const Columns& columns, const Results& results,
+                const int32_t* row_sums, int64_t at, int64_t stride);
 
 }  // namespace gopt_runtime::integers
