@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kBudgetSeconds = 60;
 constexpr double kForChosen = 12;  // seconds of these for the kernels of a result
+constexpr double kForGroups = 15;  // seconds after them, for launches of several
 
 }  // namespace
 
@@ -74,6 +75,13 @@ Result<int> KernelTiming::measure_chosen(const Graph& graph) {
   return time(specs, kBudgetSeconds);
 }
 
+Result<int> KernelTiming::measure_groups(const Graph& graph) {
+  if (!can_time_ || !costs_.cache || options_.target.kind != TargetKind::Cuda) return 0;
+  const auto costs = costs_.make(CostSource::kCautious);
+  GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, untimed_groups(graph, options_.target, *costs));
+  return time(specs, kBudgetSeconds + kForGroups);
+}
+
 bool KernelTiming::knows(const Graph& graph, double unknown_factor) const {
   const auto costs = costs_.make(unknown_factor);
   const auto specs = estimated_kernels(graph, options_.target, *costs);
@@ -85,10 +93,12 @@ Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budg
   const SearchOptions& search = options_.search;
   MeasureOptions options{.threads = options_.target.threads, .stop = search.stop, .progress = search.progress};
   options.budget_seconds = std::max(0.0, budget_seconds - seconds_);
+  double waited = 0;
+  options.waited_seconds = &waited;
   const PhaseClock::Running running(clock_, "timing kernels");
   const auto start = Clock::now();
   GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
-  seconds_ += seconds_since(start);
+  seconds_ += seconds_since(start) - waited;
   timed_ += timed;
   return timed;
 }

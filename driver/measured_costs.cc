@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "build_plan.h"
+#include "device_turn.h"
 #include "gopt/clock.h"
 #include "gopt/statistics.h"
 
@@ -25,8 +26,10 @@ class Batch {
       : specs_(std::move(specs)), samples_ms_(specs_.size()), is_refused_(specs_.size()) {}
 
   // Until `is_over` says so. Errors: those of building; a device that fails, after which what was timed is good.
-  Status time(int threads, const std::function<bool()>& is_over) {
+  Status time(int threads, const std::function<bool()>& is_over, double& waited_seconds) {
     GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(timing_plan(specs_), threads));
+    std::optional<DeviceTurn> turn;
+    if (is_of_gpu(specs_)) waited_seconds += turn.emplace().waited_seconds();
     const int rounds = is_of_gpu(specs_) ? kGpuRounds : kRounds;
     for (int round = 0; round < rounds; round++)
       for (size_t k = 0; k < specs_.size() && !is_over(); k++) GOPT_RETURN_IF_ERROR(time_once(model, k));
@@ -118,8 +121,9 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
   for (const KernelSpec& spec : specs)
     if (!cache.find(kernel_signature(spec))) missing.push_back(spec);
   const auto start = Clock::now();
+  double waited = 0;
   auto is_over = [&] {
-    return (options.stop && options.stop->load()) || seconds_since(start) >= options.budget_seconds;
+    return (options.stop && options.stop->load()) || seconds_since(start) - waited >= options.budget_seconds;
   };
   constexpr size_t kBatch = 96, kGpuBatch = 384;
   const size_t batch_size = is_of_gpu(missing) ? kGpuBatch : kBatch;
@@ -132,7 +136,9 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
     in_batch.insert(in_batch.end(), missing.begin() + static_cast<std::ptrdiff_t>(first),
                     missing.begin() + static_cast<std::ptrdiff_t>(end));
     Batch batch(std::move(in_batch));
-    const Status status = batch.time(options.threads, is_over);
+    const double before = waited;
+    const Status status = batch.time(options.threads, is_over, waited);
+    if (options.waited_seconds) *options.waited_seconds += waited - before;
     timed += batch.keep(cache);
     GOPT_RETURN_IF_ERROR(cache.save());
     GOPT_RETURN_IF_ERROR(status);

@@ -17,6 +17,7 @@ struct MeasureOptions {
   double budget_seconds = 60;  // what is not timed by then is estimated
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string&)> progress;  // a line each
+  double* waited_seconds = nullptr;  // what other processes had the GPU for is added to it, and is not of the budget
 };
 
 // Times kernels that the cache lacks, saves it after each batch of them, and returns how many were timed. Errors: those

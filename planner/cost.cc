@@ -2,6 +2,7 @@
 // kernels (DESIGN.md 9), and the cost of a graph as the sum over the kernels of its plan.
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "attention.h"
 #include "buffers.h"
@@ -54,6 +55,10 @@ double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder || kernel.kind == KernelKind::External) return 0;
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
   if (kernel.kind == KernelKind::Attention) return planner::attention_operations(kernel);
+  if (kernel.kind == KernelKind::Group)
+    return std::accumulate(
+        kernel.members.begin(), kernel.members.end(), 0.0,
+        [&](double sum, const Kernel& member) { return sum + library_operations(plan, member); });
   if (kernel.kind != KernelKind::Generated) return library_operations(plan, kernel);
   double operations = 0;
   for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : work_of(*node).operations;
@@ -98,6 +103,7 @@ class AnalyticCosts : public KernelCosts {
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     if (kernel.kind == KernelKind::External) return 0;  // the same in every plan, and nobody knows it
     const Roofline roofline = roofline_of(plan.target, roofline_);
+    if (kernel.kind == KernelKind::Group) return group_ms(plan, kernel, roofline.launch_us * 1e-3);
     const bool library = planner::is_library(kernel.kind);
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;
@@ -115,6 +121,13 @@ class AnalyticCosts : public KernelCosts {
   }
 
  private:
+  // One launch in place of many.
+  double group_ms(const Plan& plan, const Kernel& group, double launch_ms) {
+    double ms = launch_ms;
+    for (const Kernel& member : group.members) ms += time_ms(plan, member) - launch_ms;
+    return planner::in_steps(ms);
+  }
+
   Roofline roofline_;
 };
 

@@ -48,6 +48,11 @@ void describe_node(const Kernel& kernel, size_t position, std::string& text) {
 
 std::string kernel_signature(const Plan& plan, const Kernel& kernel) {
   const bool is_cpu = plan.target.kind == TargetKind::Cpu;
+  if (kernel.kind == KernelKind::Group) {
+    std::string members;
+    for (const Kernel& member : kernel.members) members += " " + kernel_signature(plan, member);
+    return to_string(hash_bytes(to_string(kernel.kind) + members));
+  }
   std::string text = to_string(kernel.kind) + " " + kernel.implementation +
                      (is_cpu ? " t" + std::to_string(plan.target.threads) : " cuda");
   // Precisions of 16 bits are those of the buffers.

@@ -13,14 +13,21 @@ class Extraction {
   Extraction(const Plan& plan, const Kernel& kernel) : plan_(plan), spec_{plan.target, kernel, {}} {}
 
   KernelSpec run() {
-    for (BufferId& b : spec_.kernel.input_buffers) b = own(b);
-    for (Epilogue& e : spec_.kernel.epilogues)
-      if (e.kind != Epilogue::Kind::Activation) e.operand = own(e.operand);
+    take_operands(spec_.kernel);
+    for (Kernel& member : spec_.kernel.members) take_operands(member);
     for (BufferId& b : spec_.kernel.output_buffers) b = own_output(b);
+    for (Kernel& member : spec_.kernel.members)
+      for (BufferId& b : member.output_buffers) b = own(b);
     return std::move(spec_);
   }
 
  private:
+  void take_operands(Kernel& kernel) {
+    for (BufferId& b : kernel.input_buffers) b = own(b);
+    for (Epilogue& e : kernel.epilogues)
+      if (e.kind == Epilogue::Kind::Bias || e.kind == Epilogue::Kind::AddTensor) e.operand = own(e.operand);
+  }
+
   BufferId own(BufferId id) {
     const auto [it, is_new] = renamed_.try_emplace(id, BufferId{static_cast<uint32_t>(spec_.buffers.size())});
     if (!is_new) return it->second;
@@ -74,9 +81,13 @@ class TimingPlan {
     }
     plan_.arena_bytes = std::max(plan_.arena_bytes, end);
     Kernel kernel = spec.kernel;
-    for (auto* buffers : {&kernel.input_buffers, &kernel.output_buffers})
-      for (BufferId& b : *buffers) b = renamed(b);
-    for (Epilogue& e : kernel.epilogues) e.operand = renamed(e.operand);
+    const auto rename_in = [&](Kernel& own) {
+      for (auto* buffers : {&own.input_buffers, &own.output_buffers})
+        for (BufferId& b : *buffers) b = renamed(b);
+      for (Epilogue& e : own.epilogues) e.operand = renamed(e.operand);
+    };
+    rename_in(kernel);
+    for (Kernel& member : kernel.members) rename_in(member);
     kernel.name = "t" + std::to_string(plan_.kernels.size()) + "_" + kernel.name;
     plan_.kernels.push_back(std::move(kernel));
   }

@@ -8,6 +8,7 @@
 #include "gopt/kernel_spec.h"
 #include "implementations.h"
 #include "labelling.h"
+#include "siblings.h"
 
 namespace gopt {
 
@@ -19,6 +20,7 @@ std::string to_string(KernelKind kind) {
     case KernelKind::Attention: return "attention";
     case KernelKind::Generated: return "generated";
     case KernelKind::Reorder: return "reorder";
+    case KernelKind::Group: return "group";
     case KernelKind::External: return "external";
   }
   return "";
@@ -113,7 +115,9 @@ std::vector<Border> borders_of(const Cover& cover) {
     if (own.role != Role::Convolution && own.role != Role::Epilogue) continue;
     const int to = cover.values[own.first_value].layout_class;
     const auto id = static_cast<uint32_t>(&own - cover.nodes.data());
-    for (const Value& input : cover.node(id).inputs) {
+    std::vector<Value> inputs = cover.node(id).inputs;
+    if (own.integers) inputs = {own.integers->left};
+    for (const Value& input : inputs) {
       const int from = input ? cover.of(input).layout_class : -1;
       const Border border{input, from, to};
       if (from >= 0 && to >= 0 && from != to && seen.insert(border).second) borders.push_back(border);
@@ -258,14 +262,16 @@ std::vector<std::string> plan_parts(TargetKind kind) {
   if (kind == TargetKind::Cuda) {
     parts.emplace_back(kPartsLayout);
     parts.emplace_back(kDependentLaunch);
+    parts.emplace_back(kGroupedLaunch);
   }
   return parts;
 }
 
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs) {
   GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));
+  group_siblings(plan, costs);
   place_buffers(plan);
-  plan.demands = size_demands(graph, target.open);
+  plan.demands = size_demands(plan);
   // What a mistake of ours would compute from memory that nobody wrote is never code.
   if (target.open.empty())
     if (const Status checked = check_plan(plan); !checked.ok()) throw InternalError(checked.error().message);
@@ -289,6 +295,16 @@ Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Targe
   for (Drafted& drafted : drafts)
     for (const Plan& other : plans_by_other_choices(described, drafted))
       for (const Kernel& kernel : other.kernels) admit(other, kernel);
+  return specs;
+}
+
+Result<std::vector<KernelSpec>> untimed_groups(const Graph& graph, const Target& target, KernelCosts& costs) {
+  GOPT_ASSIGN_OR_RETURN(const Plan plan, cheapest_plan(graph, {target}, costs));
+  std::vector<KernelSpec> specs;
+  std::set<std::string> seen;
+  for (const Kernel& group : possible_groups(plan, costs))
+    if (!costs.is_measured(plan, group) && seen.insert(kernel_signature(plan, group)).second)
+      specs.push_back(spec_of(plan, group));
   return specs;
 }
 

@@ -37,7 +37,8 @@ std::string epilogue_text(const Epilogue& e) {
   switch (e.kind) {
     case Epilogue::Kind::Bias: return "bias";
     case Epilogue::Kind::AddTensor: return "tensor";
-    case Epilogue::Kind::Activation: return op_info(e.node->op).name;
+    case Epilogue::Kind::Activation:
+    case Epilogue::Kind::Quantize: return op_info(e.node->op).name;
   }
   return "";
 }
@@ -48,8 +49,15 @@ std::string print_kernel(const Plan& plan, const Kernel& kernel) {
   std::string text = kernel.name + ": " + to_string(kernel.kind);
   if (!kernel.implementation.empty()) text += " " + kernel.implementation;
   text += " of";
-  for (const NodePtr& node : kernel.nodes) text += " " + (node->opaque ? external_name(*node) : op_info(node->op).name);
-  for (const Epilogue& e : kernel.epilogues) text += " +" + epilogue_text(e);
+  const auto add_nodes = [&text](const Kernel& own) {
+    for (const NodePtr& node : own.nodes) text += " " + (node->opaque ? external_name(*node) : op_info(node->op).name);
+    for (const Epilogue& e : own.epilogues) text += " +" + epilogue_text(e);
+  };
+  if (kernel.members.empty()) add_nodes(kernel);
+  for (const Kernel& member : kernel.members) {
+    if (&member != kernel.members.data()) text += " beside";
+    add_nodes(member);
+  }
   char time[32];
   snprintf(time, sizeof time, ", %.4g ms\n", kernel.estimated_ms);
   text += time;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "../attributes.h"
 #include "../buffers.h"
+#include "gopt/channels.h"
 #include "gopt/convolution_shape.h"
 #include "gopt/tile.h"
 
@@ -65,7 +67,7 @@ std::string types_text(const Plan& plan, const Kernel& kernel) {
                     result = plan.buffer(kernel.output_buffers[0]).element;
   if (is_tf32(plan, kernel)) return "  d.tf32 = true;\n";
   if (operands == ElementType::Float32) return "";
-  if (kernel.kind == KernelKind::Convolution) return "  d.element = " + element_name(operands) + ";\n";
+  if (kernel.kind != KernelKind::MatrixProduct) return "  d.element = " + element_name(operands) + ";\n";
   return "  d.operands = " + element_name(operands) + ", d.result = " + element_name(result) + ";\n";
 }
 
@@ -76,8 +78,10 @@ std::string line_text(const Plan& plan, const std::string& of, BufferId id) {
   return line > 0 ? "  d." + of + "_line = " + std::to_string(line) + ";\n" : "";
 }
 
+// Of a pool likewise.
 std::string convolution_text(const Plan& plan, const Kernel& kernel) {
-  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  const bool is_pool = kernel.kind == KernelKind::Generated;
+  const ConvolutionShape shape = is_pool ? pool_shape(plan, kernel) : convolution_shape(plan, kernel);
   std::string text = "  Convolution d;\n  d.src = " + list(shape.src) + ";\n  d.weights = " + list(shape.weights) +
                      ";\n  d.dst = " + list(shape.dst) + ";\n  d.groups = " + std::to_string(shape.groups) + ";\n";
   for (size_t a = 0; a < shape.axes(); a++) {
@@ -90,7 +94,8 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
   text += line_text(plan, "src", kernel.input_buffers[0]) + line_text(plan, "dst", kernel.output_buffers[0]);
   for (const Epilogue& e : kernel.epilogues)
     if (e.kind == Epilogue::Kind::AddTensor) text += line_text(plan, "addend", e.operand);
-  return parse_tile(kernel.implementation) ? text : text + family_text(kernel.implementation);
+  const bool is_ours = parse_tile(kernel.implementation) || is_by_channels(kernel);
+  return is_ours ? text : text + family_text(kernel.implementation);
 }
 
 // A batch as axes of matrices, each operand's steps 0 where it is broadcast; axes that both operands walk as one are
@@ -194,49 +199,123 @@ const char* copies_text(const Plan& plan, const Kernel& kernel, const Tile& tile
   return left.layout.is_blocked() && is_half(left.element) ? "Copies::Positions" : "Copies::Elements";
 }
 
-// The template's instance.
-std::string tile_text(const Plan& plan, const Kernel& kernel, const Tile& tile) {
+// The template's arguments.
+std::string tile_arguments(const Plan& plan, const Kernel& kernel, const Tile& tile) {
   const bool is_convolution = kernel.kind == KernelKind::Convolution, is_gemm = kernel.nodes[0]->is(OpKind::Gemm);
   const bool by_columns = is_convolution || (is_gemm && int_or(*kernel.nodes[0], "transB", 0) != 0);
   const bool is_grouped = is_convolution && int_or(*kernel.nodes[0], "group", 1) > 1;
   const char* lie = is_grouped ? "Groups" : by_columns ? "Columns" : "Lines";
   const std::string shape = "Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
   const bool has_planes = is_convolution && convolution_shape(plan, kernel).axes() == 3;
-  return "make<" + operand_text(plan, kernel) + ", Right::" + lie + ", " + copies_text(plan, kernel, tile) + ", " +
+  return "<" + operand_text(plan, kernel) + ", Right::" + lie + ", " + copies_text(plan, kernel, tile) + ", " +
          (has_planes ? "Volume<" + shape + ">" : shape) + ">";
+}
+
+// Weights and bias, which may be read before the kernel before has ended.
+bool has_constant_weights(const Plan& plan, const Kernel& kernel) {
+  const auto is_weight = [&](BufferId id) { return locate(plan, id).place == BufferPlace::Weight; };
+  return is_weight(kernel.input_buffers[1]) && std::ranges::all_of(kernel.epilogues, [&](const Epilogue& e) {
+           return e.kind != Epilogue::Kind::Bias || is_weight(e.operand);
+         });
+}
+
+// ", Tiling{&FUNCTION(), blocks that share a depth, ...}" of a kernel that is made by `maker`.
+std::string tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile, const std::string& maker,
+                        TileFunctions& tiles) {
+  const std::string text = ", Tiling{&" + tiles.name_for(maker + tile_arguments(plan, kernel, tile)) + "(), " +
+                           std::to_string(tile.split) + ", " + (has_constant_weights(plan, kernel) ? "true" : "false");
+  const int64_t joined = joined_of(plan, kernel, tile);
+  return text + (joined > 1 ? ", " + std::to_string(joined) : "") + "}";
+}
+
+// A description of what is computed, given to `add`.
+std::string create_text(const Plan& plan, const Kernel& kernel, const std::string& add) {
+  const bool is_product = kernel.kind == KernelKind::MatrixProduct;
+  return "{\n" + (is_product ? product_text(plan, kernel) : convolution_text(plan, kernel)) + epilogue_text(kernel) +
+         types_text(plan, kernel) + "  " + add + ";\n}\n";
+}
+
+// Source, weights, bias, addend and result.
+std::string operands_text(const Plan& plan, const Kernel& kernel) {
+  std::string bias = "nullptr", addend = "nullptr";
+  for (const Epilogue& e : kernel.epilogues) {
+    if (e.kind == Epilogue::Kind::Bias) bias = pointer(plan, e.operand);
+    if (e.kind == Epilogue::Kind::AddTensor) addend = pointer(plan, e.operand);
+  }
+  const bool has_weights = kernel.kind != KernelKind::Generated;
+  return "{" + pointer(plan, kernel.input_buffers[0]) + ", " +
+         (has_weights ? pointer(plan, kernel.input_buffers[1]) : "nullptr") + ", " + bias + ", " + addend + ", " +
+         pointer(plan, kernel.output_buffers[0]) + "}";
+}
+
+std::string window_of(const Kernel& kernel) {
+  if (kernel.kind != KernelKind::Generated) return "Window::Depthwise";
+  return kernel.nodes[0]->is(OpKind::AveragePool) ? "Window::Mean" : "Window::Largest";
+}
+std::string counts_text(const Kernel& kernel) {
+  const bool is_pool = kernel.kind == KernelKind::Generated;
+  return is_pool && int_or(*kernel.nodes[0], "count_include_pad", 0) != 0 ? "true" : "false";
+}
+// Of a pool beside tiles.
+std::string window_text(const Kernel& pool) { return ", " + window_of(pool) + ", " + counts_text(pool); }
+
+// Windows over channels (runtime/gopt_channels.cuh): what of a chunk's instance is known when it is compiled.
+std::string channel_tiling_text(const Plan& plan, const Kernel& kernel, TileFunctions& tiles) {
+  const bool is_pool = kernel.kind == KernelKind::Generated;
+  const std::vector<int64_t> weights = (is_pool ? pool_shape(plan, kernel) : convolution_shape(plan, kernel)).weights;
+  constexpr int64_t kSides[] = {2, 3, 5};
+  const bool is_known = weights[2] == weights[3] && std::ranges::count(kSides, weights[2]) > 0;
+  const std::string maker = "make_channels<" + window_of(kernel) + ", " + operand_text(plan, kernel) + ", " +
+                            std::to_string(is_known ? weights[2] : 0) + ">";
+  const bool is_constant = !is_pool && has_constant_weights(plan, kernel);
+  return ", ChannelTiling{&" + tiles.name_for(maker) + "(), " + (is_constant ? "true" : "false") + ", " +
+         counts_text(kernel) + "}";
+}
+
+// Members that are instances of one kernel, which depends on where what they read begins, go into one launch.
+CudaLibraryCall print_group_call(const Plan& plan, const Kernel& group, size_t primitive, TileFunctions& tiles) {
+  const Tile tile = parse_tile(group.implementation).value();
+  std::map<std::string, std::vector<const Kernel*>> alike;
+  for (const Kernel& member : group.members)
+    if (!is_by_channels(member)) alike[tile_arguments(plan, member, tile)].push_back(&member);
+  for (const Kernel& member : group.members)
+    if (is_by_channels(member)) alike.begin()->second.push_back(&member);
+  CudaLibraryCall call{.primitives = alike.size()};
+  for (const auto& [_, members] : alike) {
+    std::string operands;
+    call.create += "{\n  TileGroup group;\n";
+    for (const Kernel* member : members) {
+      call.create += create_text(plan, *member,
+                                 is_by_channels(*member)
+                                     ? "group.add_pool(d" + window_text(*member) + ")"
+                                     : "group.add(d" + tiling_text(plan, *member, tile, "make_group", tiles) + ")");
+      operands += (operands.empty() ? "" : ", ") + operands_text(plan, *member);
+    }
+    call.create += "  library.add(group);\n}\n";
+    call.run += (call.run.empty() ? "" : "\n") + std::string("library.run_group(") + std::to_string(primitive++) +
+                ", {" + operands + "}, stream);";
+  }
+  return call;
 }
 
 }  // namespace
 
 bool has_library_call(const Kernel& kernel) {
   return kernel.kind == KernelKind::MatrixProduct || kernel.kind == KernelKind::Attention ||
+         kernel.kind == KernelKind::Group || is_by_channels(kernel) ||
          (kernel.kind == KernelKind::Convolution && kernel.implementation != kGenerated);
 }
 
 CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive,
                                         TileFunctions& tiles) {
   if (kernel.kind == KernelKind::Attention) return print_attention_call(plan, kernel, primitive, tiles);
-  const bool convolution = kernel.kind == KernelKind::Convolution;
-  CudaLibraryCall call;
-  std::string tiling_text;
-  if (const auto tile = parse_tile(kernel.implementation)) {
-    const bool is_constant = locate(plan, kernel.input_buffers[1]).place == BufferPlace::Weight;
-    tiling_text = ", {&" + tiles.name_for(tile_text(plan, kernel, *tile)) + "(), " + std::to_string(tile->split) +
-                  ", " + (is_constant ? "true" : "false");
-    const int64_t joined = joined_of(plan, kernel, *tile);
-    tiling_text += (joined > 1 ? ", " + std::to_string(joined) : "") + "}";
-  }
-  call.create = "{\n" + (convolution ? convolution_text(plan, kernel) : product_text(plan, kernel)) +
-                epilogue_text(kernel) + types_text(plan, kernel) + "  library.add(d" + tiling_text + ");\n}\n";
-  std::string bias = "nullptr", addend = "nullptr";
-  for (const Epilogue& e : kernel.epilogues) {
-    if (e.kind == Epilogue::Kind::Bias) bias = pointer(plan, e.operand);
-    if (e.kind == Epilogue::Kind::AddTensor) addend = pointer(plan, e.operand);
-  }
-  call.run = "library.run(" + std::to_string(primitive) + ", {" + pointer(plan, kernel.input_buffers[0]) + ", " +
-             pointer(plan, kernel.input_buffers[1]) + ", " + bias + ", " + addend + ", " +
-             pointer(plan, kernel.output_buffers[0]) + "}, stream);";
-  return call;
+  if (kernel.kind == KernelKind::Group) return print_group_call(plan, kernel, primitive, tiles);
+  const auto tile = parse_tile(kernel.implementation);
+  const std::string tiling = is_by_channels(kernel) ? channel_tiling_text(plan, kernel, tiles)
+                             : tile                 ? tiling_text(plan, kernel, *tile, "make", tiles)
+                                                    : "";
+  return {create_text(plan, kernel, "library.add(d" + tiling + ")"),
+          "library.run(" + std::to_string(primitive) + ", " + operands_text(plan, kernel) + ", stream);"};
 }
 
 }  // namespace gopt::codegen

@@ -15,6 +15,7 @@ bool has_library_call(const Kernel& kernel);
 // tile kernels that it names are added to `tiles`.
 struct CudaLibraryCall {
   std::string create, run;
+  size_t primitives = 1;
 };
 CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, size_t primitive, TileFunctions& tiles);
 

@@ -7,11 +7,12 @@
 #include "../reshape.h"
 #include "../transform.h"
 #include "../writer.h"
+#include "chunks.h"
 
 namespace gopt::codegen {
 namespace {
 
-constexpr int64_t kThreads = 256, kWarp = 32;
+constexpr int64_t kThreads = 256, kWarp = 32, kThreadsOfChunks = 128;
 constexpr int64_t kMaxBlocks = 16384;      // loops over the grid do the rest
 constexpr int64_t kManyElements = 65536;   // enough of them to fill a device with a thread each
 constexpr int64_t kMaxNarrow = 1LL << 31;  // elements counted in 32 bits
@@ -48,6 +49,8 @@ class KernelPrinter {
   }
 
   CudaKernel print() {
+    if (!overlaps_ && !shared_ && lanes_.empty())
+      if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
     Scope& root = writer_.root();
     root.shared = shared_;
     Scope& rows = writer_.add_scope(root);
@@ -64,16 +67,57 @@ class KernelPrinter {
       text += lane_loop() + decode_lanes + own.code + store + "}\n";
     const int64_t rows_count = count_of(rows_);
     kernel_.blocks = std::min(kMaxBlocks, shared_ ? rows_count : (rows_count + kernel_.threads - 1) / kernel_.threads);
-    const std::string wide = index_type(rows_count);
-    const std::string first = shared_ ? "blockIdx.x" : "blockIdx.x * (" + wide + ")blockDim.x + threadIdx.x";
-    text = for_each("row", rows_count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x") + text +
-           "}\n";
-    kernel_.parameters = parameters();
-    kernel_.body = indented("{\ngopt_let_next_begin();\ngopt_wait();\n" + root.code + text + "}\n");
-    return std::move(kernel_);
+    return finished(root.code + rows_loop(rows_count) + text + "}\n");
   }
 
  private:
+  // A thread makes the elements of a chunk, side by side.
+  CudaKernel print_chunks(const Chunks& chunks) {
+    const std::string count = std::to_string(chunks.count);
+    const Loop inner = rows_.back();
+    rows_.pop_back();
+    const int64_t of_line = inner.extent().constant() / chunks.count, all = count_of(rows_) * of_line;
+    Scope& rows = writer_.add_scope(writer_.root());
+    std::string text = decode(rows_, "(row / " + std::to_string(of_line) + ")", rows);
+    const std::string first = writer_.fresh("i"), own = writer_.fresh("i"), lane = writer_.fresh("i");
+    const std::string low = inner.low == Index(0) ? "" : " + " + std::to_string(inner.low.constant());
+    text += "const int64_t " + first + " = row % " + std::to_string(of_line) + " * " + count + low + ";\n";
+    Scope &at = writer_.add_scope(rows), &element_scope = writer_.add_scope(rows);
+    at.bound.push_back({inner.symbol, first});
+    element_scope.bound.push_back({inner.symbol, own});
+    std::string head;
+    for (const auto& [input, offset] : chunks.offsets) {
+      const std::string name = "in" + std::to_string(input),
+                        type = storage_name(body_.inputs[static_cast<size_t>(input)]);
+      head += "const " + type + "* const all_" + name + " = " + name + ";\n";
+      text += "const gopt_chunk<" + type + ", " + count + "> " + name + "(all_" + name + ", " +
+              writer_.index_text(offset, at) + ");\n";
+    }
+    const std::string type = storage_name(body_.output);
+    head += type + "* const all_out = out;\n";
+    text += "gopt_chunk<" + type + ", " + count + "> out(" + writer_.index_text(body_.offset, at) + ");\n";
+    const std::string store = element(element_scope);
+    text += rows.code + "#pragma unroll\nfor (int " + lane + " = 0; " + lane + " < " + count + "; " + lane +
+            "++) {\nconst int64_t " + own + " = " + first + " + " + lane + ";\n" + element_scope.code + store +
+            "}\nout.store(all_out);\n";
+    kernel_.threads = kThreadsOfChunks;
+    kernel_.blocks = std::min(kMaxBlocks, (all + kernel_.threads - 1) / kernel_.threads);
+    return finished(writer_.root().code + head + rows_loop(all) + text + "}\n");
+  }
+
+  CudaKernel finished(const std::string& text) {
+    kernel_.parameters = parameters();
+    kernel_.body = indented("{\ngopt_let_next_begin();\ngopt_wait();\n" + text + "}\n");
+    return std::move(kernel_);
+  }
+
+  // A thread or a block takes every so-manieth.
+  std::string rows_loop(int64_t count) const {
+    const std::string wide = index_type(count);
+    const std::string first = shared_ ? "blockIdx.x" : "blockIdx.x * (" + wide + ")blockDim.x + threadIdx.x";
+    return for_each("row", count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x");
+  }
+
   // Rows are what some reduction depends on; the other loops are lanes within a row.
   void divide() {
     std::vector<Reduction> reductions;

@@ -17,7 +17,8 @@ std::vector<EmittedFile> TileFunctions::files() const {
   files[0].name = "tiles.h";
   for (size_t f = 0; f < count; f++)
     files[f + 1] = {"tiles_" + std::to_string(f) + ".cu",
-                    "#include \"tiles.h\"\n\n#include \"gopt_attention.cuh\"\n#include \"gopt_tiles.cuh\"\n\n"};
+                    "#include \"tiles.h\"\n\n#include \"gopt_attention.cuh\"\n#include \"gopt_channels.cuh\"\n#include "
+                    "\"gopt_tiles.cuh\"\n\n"};
   size_t number = 0;
   for (const auto& [maker, name] : names_) {
     const std::string head = "const gopt_runtime::TileKernel& " + name + "()";

@@ -14,18 +14,27 @@ void gopt_kernel_1(const gopt_half* __restrict__ in0, const float* __restrict__ 
 #include "gopt_math.cuh"
 #include "kernels.h"
 
-static __global__ void __launch_bounds__(256) gopt_kernel_0_body(const float* __restrict__ in0, gopt_half* __restrict__ out) {
+static __global__ void __launch_bounds__(128) gopt_kernel_0_body(const float* __restrict__ in0, gopt_half* __restrict__ out) {
   gopt_let_next_begin();
   gopt_wait();
-  for (uint32_t row = blockIdx.x * (uint32_t)blockDim.x + threadIdx.x; row < 3072; row += gridDim.x * (uint32_t)blockDim.x) {
-    const int64_t i0 = row;
-    const float v1 = in0[i0];
-    out[i0] = gopt_half(gopt_within_half(v1));
+  const float* const all_in0 = in0;
+  gopt_half* const all_out = out;
+  for (uint32_t row = blockIdx.x * (uint32_t)blockDim.x + threadIdx.x; row < 768; row += gridDim.x * (uint32_t)blockDim.x) {
+    const int64_t i0 = row % 768 * 4;
+    const gopt_chunk<float, 4> in0(all_in0, i0);
+    gopt_chunk<gopt_half, 4> out(i0);
+#pragma unroll
+    for (int i2 = 0; i2 < 4; i2++) {
+      const int64_t i1 = i0 + i2;
+      const float v3 = in0[i1];
+      out[i1] = gopt_half(gopt_within_half(v3));
+    }
+    out.store(all_out);
   }
 }
 
 void gopt_kernel_0(const float* __restrict__ in0, gopt_half* __restrict__ out, cudaStream_t stream) {
-  gopt_runtime::launch_kernel(gopt_kernel_0_body, 12, 256, stream, in0, out);
+  gopt_runtime::launch_kernel(gopt_kernel_0_body, 6, 128, stream, in0, out);
 }
 
 static __global__ void __launch_bounds__(64) gopt_kernel_1_body(const gopt_half* __restrict__ in0, const float* __restrict__ in1, float* __restrict__ out) {

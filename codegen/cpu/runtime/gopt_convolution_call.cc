@@ -138,6 +138,7 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   const double taps = elements(c.weights) / static_cast<double>(c.weights[0] * c.weights[1]);
   const double work = elements(c.transposed ? c.src : c.dst) * static_cast<double>(c.weights[1]) * taps;
   const int threads = s.threads_for(work, elements(c.src) + elements(c.dst) + elements(c.weights));
+  if (c.tile_terms != kNoTiles && add_tiles(c, src, weights, bias, dst, threads)) return;
   const ThreadScope scope(threads, s.threads);
   PlanarConvolution planar(planar_shape(c), c.posts, threads);
   const auto computed = by_arithmetic(s.engine, c, planar, bias != nullptr);

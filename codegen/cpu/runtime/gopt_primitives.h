@@ -17,6 +17,7 @@
 #include "gopt_pooling.h"
 #include "gopt_rows.h"
 #include "gopt_split.h"
+#include "gopt_tiles.h"
 
 namespace gopt_runtime {
 
@@ -86,6 +87,22 @@ struct RowsCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+// A convolution or product on tiles.
+struct TilesCall {
+  TileConvolution tiles;
+  memory src, bias, dst, packed, scratch;
+  std::vector<std::pair<int, memory>> posts;
+};
+
+// A product of integers in loops of our own, for so many images; one has so many bytes.
+struct IntegerImages {
+  IntegerProduct product;
+  WeightStrides strides;
+  memory src, weights, dst, packed, scratch;
+  bool packs;  // before each run: the weights are not constant
+  int64_t images, src_bytes, weight_bytes, dst_bytes;
+};
+
 struct Primitive {
   explicit Primitive(int shared_by) : threads(shared_by) {}
   int threads;
@@ -97,6 +114,8 @@ struct Primitive {
   std::unique_ptr<PlanarCall> planar;
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
+  std::unique_ptr<TilesCall> tiles;
+  std::unique_ptr<IntegerImages> integers;
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
@@ -187,6 +206,8 @@ struct Library::State {
   }
 
   static memory::desc floats(size_t count) { return {{static_cast<int64_t>(count)}, kFloat, Tag::x}; }
+
+  static memory::desc bytes(size_t count) { return {{static_cast<int64_t>(count)}, memory::data_type::u8, Tag::x}; }
 
   memory view(std::vector<memory>& views, const memory::desc& desc, const void* data) {
     views.push_back(at(desc, data));

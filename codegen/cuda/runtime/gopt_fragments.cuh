@@ -168,6 +168,9 @@ class Four {
     for (int i = 0; i < 4; i++) elements_[i] = i < count ? from[i] : T(0.0f);
   }
   __device__ __forceinline__ float operator[](int i) const { return (float)elements_[i]; }
+  // As bits, of which sixteen bytes have room for four elements of any type.
+  __device__ __forceinline__ void keep_in(unsigned* words) const { memcpy(words, elements_, sizeof elements_); }
+  __device__ __forceinline__ void take_from(const unsigned* words) { memcpy(elements_, words, sizeof elements_); }
 
  private:
   alignas(4 * sizeof(T)) T elements_[4];

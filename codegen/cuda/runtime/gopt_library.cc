@@ -5,6 +5,7 @@
 
 #include "gopt_device.h"
 #include "gopt_primitive.h"
+#include "gopt_tiles.h"
 
 namespace gopt_runtime {
 
@@ -73,6 +74,7 @@ struct Library::State {
     std::unique_ptr<Primitive> primitive;
     std::string what;
     bool chosen = false;
+    std::unique_ptr<TileGroup> group = nullptr;
   };
   Shared shared;
   std::vector<Entry> entries;
@@ -99,6 +101,13 @@ void Library::add(const AttentionProblem& attention, const TileKernel& kernel) {
   state_->entries.push_back({make_attention(attention, kernel), "an attention"});
 }
 
+void Library::add(const Convolution& convolution, const ChannelTiling& tiling) {
+  state_->entries.push_back({make_channels(convolution, tiling), "a window over channels"});
+}
+void Library::add(const TileGroup& group) {
+  state_->entries.push_back({nullptr, "a group", true, std::make_unique<TileGroup>(group)});
+}
+
 void Library::add_nothing() { state_->entries.push_back({nullptr, "a kernel"}); }
 
 void Library::reserve() {
@@ -112,6 +121,11 @@ void Library::run(size_t number, const Operands& operands, cudaStream_t stream) 
     throw std::runtime_error("the libraries have no algorithm for " + entry.what);
   entry.chosen = true;
   if (!entry.primitive->launch(operands, stream)) throw std::runtime_error(entry.what + " failed");
+}
+
+void Library::run_group(size_t number, const std::vector<Operands>& operands, cudaStream_t stream) {
+  State::Entry& entry = state_->entries.at(number);
+  if (!entry.group || !entry.group->launch(operands, stream)) throw std::runtime_error(entry.what + " failed");
 }
 
 }  // namespace gopt_runtime

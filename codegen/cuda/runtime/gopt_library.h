@@ -76,12 +76,21 @@ struct Operands {
 
 // A kernel of ours in place of the libraries' (gopt_tiles.h).
 struct TileKernel;
+class TileGroup;
 struct AttentionProblem;  // gopt_attention.h
 struct Tiling {
   const TileKernel* kernel = nullptr;
   int split = 1;                      // blocks that share the depth of a tile
-  bool has_constant_weights = false;  // else another kernel makes them
+  bool has_constant_weights = false;  // and bias; else another kernel makes them
   int joined_groups = 1;              // of a convolution, by one tile
+};
+
+// Windows over channels side by side (gopt_channels.h).
+enum class Window { Depthwise, Largest, Mean };
+struct ChannelTiling {
+  const TileKernel* kernel = nullptr;
+  bool has_constant_weights = false;  // likewise
+  bool counts_outside = false;        // a mean divides by all of the window
 };
 
 class Library {
@@ -93,11 +102,15 @@ class Library {
   void add(const Convolution& convolution, const Tiling& tiling);
   void add(const MatrixProduct& product, const Tiling& tiling);
   void add(const AttentionProblem& attention, const TileKernel& kernel);
+  void add(const TileGroup& group);
+  void add(const Convolution& convolution, const ChannelTiling& tiling);
   // Stands for one that could not be added: to run it is an error.
   void add_nothing();
   // Takes the memory that any may ask for, so that it stays where it is.
   void reserve();
   void run(size_t number, const Operands& operands, cudaStream_t stream);
+  // Of a group: operands of each of its members, in turn.
+  void run_group(size_t number, const std::vector<Operands>& operands, cudaStream_t stream);
 
  private:
   struct State;

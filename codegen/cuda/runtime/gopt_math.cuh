@@ -87,3 +87,32 @@ __device__ inline T gopt_block_reduce(T value, Combine combine) {
   __syncthreads();
   return value;
 }
+
+// Neighbouring elements of a tensor from `at` on, by the subscripts of the whole; moved at once where they lie on a
+// boundary of their size.
+template <class T, int kCount>
+class gopt_chunk {
+ public:
+  __device__ __forceinline__ explicit gopt_chunk(int64_t at) : at_(at) {}
+  __device__ __forceinline__ gopt_chunk(const T* all, int64_t at) : at_(at) { copy(elements_, all + at); }
+  __device__ __forceinline__ void store(T* all) const { copy(all + at_, elements_); }
+  __device__ __forceinline__ const T& operator[](int64_t i) const { return elements_[i - at_]; }
+  __device__ __forceinline__ T& operator[](int64_t i) { return elements_[i - at_]; }
+
+ private:
+  static constexpr int kBytes = kCount * (int)sizeof(T);
+  struct alignas(kBytes) Whole {
+    unsigned words[kBytes / 4];
+  };
+  static __device__ __forceinline__ void copy(T* to, const T* from) {
+    if (((uintptr_t)to | (uintptr_t)from) % kBytes == 0) {
+      *reinterpret_cast<Whole*>(to) = *reinterpret_cast<const Whole*>(from);
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < kCount; i++) to[i] = from[i];
+  }
+
+  alignas(kBytes) T elements_[kCount];
+  int64_t at_;
+};

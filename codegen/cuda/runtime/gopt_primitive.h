@@ -68,6 +68,7 @@ std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& c
 std::unique_ptr<Primitive> make_product(Shared& shared, const MatrixProduct& product);
 std::unique_ptr<Primitive> make_tiled(const Convolution& convolution, const Tiling& tiling);
 std::unique_ptr<Primitive> make_tiled(const MatrixProduct& product, const Tiling& tiling);
+std::unique_ptr<Primitive> make_channels(const Convolution& convolution, const ChannelTiling& tiling);
 std::unique_ptr<Primitive> make_attention(const AttentionProblem& problem, const TileKernel& kernel);
 
 // dst = activation(dst + bias + addend); the bias's element of position i is i / inner mod channels.

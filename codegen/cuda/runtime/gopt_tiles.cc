@@ -3,10 +3,10 @@
 
 #include <numeric>
 
+#include "gopt_channels.h"
 #include "gopt_device.h"
 
 namespace gopt_runtime {
-namespace {
 
 TileProblem problem_of(const Convolution& c, const Tiling& tiling) {
   TileProblem p;
@@ -46,6 +46,8 @@ TileProblem problem_of(const Convolution& c, const Tiling& tiling) {
   return p;
 }
 
+namespace {
+
 TileProblem problem_of(const MatrixProduct& m, const Tiling&) {
   TileProblem p;
   const auto narrow = [](int64_t i) { return static_cast<int>(i); };
@@ -67,26 +69,25 @@ TileProblem problem_of(const MatrixProduct& m, const Tiling&) {
   return p;
 }
 
+int column_tiles_of(const TileProblem& problem, const TileKernel& kernel) {
+  return (problem.columns + kernel.columns - 1) / kernel.columns;
+}
+int batches_of(const TileProblem& problem) { return problem.batch[0] * problem.batch[1] * problem.batch[2]; }
+
 class Tiled : public Primitive {
  public:
   Tiled(const TileProblem& problem, const TileKernel& kernel, int split) : problem_(problem), kernel_(kernel) {
     problem_.row_tiles = (problem_.rows + kernel.rows - 1) / kernel.rows;
-    const int column_tiles = (problem_.columns + kernel.columns - 1) / kernel.columns;
     const int cluster = has_clusters() ? split : 1;
-    launch_ =
-        launch_of(kernel, dim3(static_cast<unsigned>(problem_.row_tiles * column_tiles), static_cast<unsigned>(cluster),
-                               static_cast<unsigned>(problem_.batch[0] * problem_.batch[1] * problem_.batch[2])));
+    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(problem_.row_tiles * column_tiles_of(problem_, kernel)),
+                                     static_cast<unsigned>(cluster), static_cast<unsigned>(batches_of(problem_))));
     launch_.cluster = cluster;
   }
 
   bool choose(const Operands&, cudaStream_t) override { return true; }
 
   bool launch(const Operands& o, cudaStream_t stream) override {
-    problem_.src = o.src, problem_.weights = o.weights, problem_.bias = o.bias, problem_.addend = o.addend;
-    problem_.dst = o.dst;
-    problem_.is_aligned = problem_.dst_line % 4 == 0 && problem_.addend_line % 4 == 0 && problem_.dst_step % 4 == 0;
-    for (const void* pointer : {problem_.bias, problem_.addend, static_cast<const void*>(o.dst)})
-      problem_.is_aligned &= begins_four(pointer, problem_.result);
+    set_operands(problem_, o);
     void* arguments[] = {&problem_};
     return launch_dependent(kernel_.function, launch_, arguments, stream) == cudaSuccess;
   }
@@ -98,10 +99,14 @@ class Tiled : public Primitive {
 };
 
 template <class Description>
-std::unique_ptr<Primitive> tiled(const Description& description, const Tiling& tiling) {
+TileProblem whole_problem_of(const Description& description, const Tiling& tiling) {
   TileProblem problem = problem_of(description, tiling);
   problem.has_constant_weights = tiling.has_constant_weights;
-  return std::make_unique<Tiled>(problem, *tiling.kernel, tiling.split);
+  return problem;
+}
+template <class Description>
+std::unique_ptr<Primitive> tiled(const Description& description, const Tiling& tiling) {
+  return std::make_unique<Tiled>(whole_problem_of(description, tiling), *tiling.kernel, tiling.split);
 }
 
 }  // namespace
@@ -114,6 +119,69 @@ Launch launch_of(const TileKernel& kernel, dim3 grid) {
 
 bool begins_four(const void* pointer, Element element) {
   return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(4 * size_of(element)) == 0;
+}
+
+void set_operands(TileProblem& p, const Operands& o) {
+  p.src = o.src, p.weights = o.weights, p.bias = o.bias, p.addend = o.addend, p.dst = o.dst;
+  p.is_aligned = p.dst_line % 4 == 0 && p.addend_line % 4 == 0 && p.dst_step % 4 == 0;
+  for (const void* pointer : {p.bias, p.addend, static_cast<const void*>(o.dst)})
+    p.is_aligned &= begins_four(pointer, p.result);
+}
+
+void TileGroup::add(const Member& member) {
+  if (members_.size() == kMostMembers) throw std::runtime_error("a group has too many members");
+  members_.push_back(member);
+}
+
+void TileGroup::add(const Convolution& convolution, const Tiling& tiling) {
+  const int cluster = has_clusters() ? tiling.split : 1;
+  if (kernel_ && (kernel_ != tiling.kernel || launch_.cluster != cluster))
+    throw std::runtime_error("the members of a group are computed by different kernels");
+  if (!kernel_) {
+    kernel_ = tiling.kernel;
+    launch_ = launch_of(*kernel_, dim3(1, static_cast<unsigned>(cluster)));
+    launch_.cluster = cluster;
+  }
+  Member member{whole_problem_of(convolution, tiling)};
+  member.problem.row_tiles = (member.problem.rows + kernel_->rows - 1) / kernel_->rows;
+  add(member);
+}
+
+void TileGroup::add_pool(const Convolution& pool, Window window, bool counts_outside) {
+  add({problem_of_channels(pool, counts_outside), window == Window::Mean ? Work::Mean : Work::Largest});
+}
+
+namespace {
+constexpr int kChunkBytes = 16;
+int lanes_of(const TileProblem& problem) { return kChunkBytes / static_cast<int>(size_of(problem.result)); }
+}  // namespace
+
+// Along x; of a pool the blocks of a cluster are as many more.
+int TileGroup::blocks_of(const Member& member) const {
+  const TileProblem& p = member.problem;
+  if (member.work == Work::Tiles) return p.row_tiles * column_tiles_of(p, *kernel_) * batches_of(p);
+  const int of_block = kernel_->threads * launch_.cluster;
+  return (p.rows * (p.channels / lanes_of(p)) + of_block - 1) / of_block;
+}
+
+bool TileGroup::launch(const std::vector<Operands>& operands, cudaStream_t stream) const {
+  if (operands.size() != members_.size() || !kernel_) return false;
+  TileProblems all;
+  int blocks = 0;
+  for (size_t m = 0; m < members_.size(); m++) {
+    TileProblem& problem = all.problem[m] = members_[m].problem;
+    all.work[m] = members_[m].work;
+    if (all.work[m] == Work::Tiles)
+      set_operands(problem, operands[m]);
+    else
+      set_channel_operands(problem, operands[m], lanes_of(problem));
+    all.tiles[m] = problem.row_tiles * column_tiles_of(problem, *kernel_);
+    all.end[m] = blocks += blocks_of(members_[m]);
+  }
+  Launch launch = launch_;
+  launch.grid.x = static_cast<unsigned>(blocks);
+  void* arguments[] = {&all};
+  return launch_dependent(kernel_->function, launch, arguments, stream) == cudaSuccess;
 }
 
 std::unique_ptr<Primitive> make_tiled(const Convolution& convolution, const Tiling& tiling) {

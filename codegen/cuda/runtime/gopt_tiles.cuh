@@ -7,7 +7,7 @@
 
 #include <cooperative_groups.h>
 
-#include "gopt_activation.cuh"
+#include "gopt_channels.cuh"
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
 #include "gopt_tiles.h"
@@ -18,11 +18,6 @@ namespace tiles {
 
 constexpr int kSlice = 128;  // bytes of a row in a stage
 constexpr int kChunks = kSlice / kChunk;
-
-// Its code once in a kernel.
-static __device__ __noinline__ float activate_by_call(float x, Activation activation) {
-  return activate(x, activation);
-}
 
 // ---- a tile ----
 
@@ -66,12 +61,14 @@ class Tile {
   static constexpr int kSumBytes = S::kRows * kPitch * 4;
   static constexpr int kSharedBytes = S::kStages * kStageBytes > kSumBytes ? S::kStages* kStageBytes : kSumBytes;
 
-  __device__ __forceinline__ explicit Tile(const TileProblem& p) : p_(p), windows_(p) {
+  // Number `tile` of the matrix `matrix` of the batch.
+  __device__ __forceinline__ Tile(const TileProblem& p, unsigned tile, unsigned matrix)
+      : p_(p), matrix_(matrix), windows_(p) {
     extern __shared__ __align__(128) char shared[];
     shared_ = shared;
     base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    first_row_ = static_cast<int>(blockIdx.x % p.row_tiles) * S::kRows;
-    first_column_ = static_cast<int>(blockIdx.x / p.row_tiles) * S::kColumns;
+    first_row_ = static_cast<int>(tile % p.row_tiles) * S::kRows;
+    first_column_ = static_cast<int>(tile / p.row_tiles) * S::kColumns;
     const unsigned slices = (p.depth + kDepth - 1) / kDepth;
     slice_ = static_cast<int>(slices * blockIdx.y / gridDim.y);
     end_ = static_cast<int>(slices * (blockIdx.y + 1) / gridDim.y);
@@ -82,6 +79,7 @@ class Tile {
   __device__ __forceinline__ void run() {
     const int first = slice_;
     if (!p_.has_constant_weights) gopt_wait();
+    load_added([this](auto zero) { load_bias<decltype(zero)>(); });
 #pragma unroll
     for (int s = 0; s < S::kStages - 1; s++)
       if (first + s < end_) load_right(s, first + s);
@@ -91,6 +89,7 @@ class Tile {
       if (first + s < end_) load_left(s);
       end_stage();
     }
+    load_added([this](auto zero) { load_addend<decltype(zero)>(place_of(first_place())).keep_in(addend_); });
     multiply_all();
     store();
   }
@@ -116,9 +115,9 @@ class Tile {
   __device__ __forceinline__ void find_batch() {
     src_ = static_cast<const T*>(p_.src);
     weights_ = static_cast<const T*>(p_.weights);
-    result_ = blockIdx.z * p_.dst_step;
-    if (gridDim.z == 1) return;
-    unsigned rest = blockIdx.z;
+    result_ = matrix_ * p_.dst_step;
+    if (matrix_ == 0) return;
+    unsigned rest = matrix_;
 #pragma unroll
     for (int axis = 2; axis >= 0; axis--) {
       const unsigned count = p_.batch[axis], i = rest % count;
@@ -360,33 +359,48 @@ class Tile {
     return {in_row * kPitch + in_column, row, column, is_there ? min(4, p_.columns - column) : 0};
   }
   template <class Out>
-  struct Added {
-    Four<Out> bias, addend;
-  };
-  template <class Out>
-  __device__ __forceinline__ Added<Out> load_added(const Place& place) const {
-    const Out* bias = static_cast<const Out*>(p_.bias);
+  __device__ __forceinline__ Four<Out> load_addend(const Place& place) const {
     const Out* addend = static_cast<const Out*>(p_.addend);
-    Added<Out> added;
-    added.bias.load(bias + blockIdx.z * p_.bias_step + place.column, bias ? place.count : 0, p_.is_aligned);
-    added.addend.load(addend + result_ + place.row * p_.addend_line + place.column, addend ? place.count : 0,
-                      p_.is_aligned);
-    return added;
+    Four<Out> four;
+    four.load(addend + result_ + place.row * p_.addend_line + place.column, addend ? place.count : 0, p_.is_aligned);
+    return four;
+  }
+  __device__ __forceinline__ int first_place() const { return static_cast<int>(blockIdx.y) * S::kThreads + thread(); }
+
+  // What is added is on its way before the sums are made: the bias of the columns in which all lies that a thread
+  // finishes, and the first of its addends.
+  template <class Load>
+  __device__ __forceinline__ void load_added(const Load& load) {
+    switch (p_.result) {
+      case Element::Float32: return load(0.0f);
+      case Element::Float16: return load(gopt_half(0.0f));
+      case Element::BFloat16: return load(gopt_bfloat16(0.0f));
+    }
+  }
+  template <class Out>
+  __device__ __forceinline__ void load_bias() {
+    static_assert(S::kThreads % (S::kColumns / 4) == 0, "a thread's places lie below each other");
+    const int column = first_column_ + first_place() % (S::kColumns / 4) * 4;
+    Four<Out> four;
+    four.load(static_cast<const Out*>(p_.bias) + matrix_ * p_.bias_step + column,
+              p_.bias ? max(0, min(4, p_.columns - column)) : 0, p_.is_aligned);
+    four.keep_in(bias_);
   }
 
-  // A block of a cluster makes its share of the tile's results from the sums of all. What is added is under way while
-  // it waits for them.
+  // A block of a cluster makes its share of the tile's results from the sums of all.
   template <class Out>
   __device__ __forceinline__ void finish(float* sums) const {
     const int step = static_cast<int>(gridDim.y) * S::kThreads;
-    int i = static_cast<int>(blockIdx.y) * S::kThreads + thread();
+    int i = first_place();
     Place place = place_of(i);
-    Added<Out> added = load_added<Out>(place);
+    Four<Out> bias, addend;
+    bias.take_from(bias_);
+    addend.take_from(addend_);
     const auto finish_all = [&](auto sum_at) {
       while (i < S::kRows * S::kColumns / 4) {
-        if (place.count > 0) store_four(place, sum_at(place.in_tile), added);
+        if (place.count > 0) store_four(place, sum_at(place.in_tile), bias, addend);
         place = place_of(i += step);
-        added = load_added<Out>(place);
+        addend = load_addend<Out>(place);
       }
     };
     if (gridDim.y == 1) {
@@ -416,34 +430,26 @@ class Tile {
   }
 
   template <class Out>
-  __device__ __forceinline__ void store_four(const Place& place, const float4& sum, const Added<Out>& added) const {
+  __device__ __forceinline__ void store_four(const Place& place, const float4& sum, const Four<Out>& bias,
+                                             const Four<Out>& addend) const {
     float values[4] = {sum.x * p_.scale, sum.y * p_.scale, sum.z * p_.scale, sum.w * p_.scale};
 #pragma unroll
-    for (int k = 0; k < 4; k++) values[k] += added.bias[k];
+    for (int k = 0; k < 4; k++) values[k] += bias[k];
 #pragma unroll
-    for (int k = 0; k < 4; k++) values[k] += added.addend[k];
-    apply(values);
+    for (int k = 0; k < 4; k++) values[k] += addend[k];
+    apply_activation(values, p_.activation);
     store_elements(static_cast<Out*>(p_.dst) + result_ + place.row * p_.dst_line + place.column, values, place.count,
                    p_.is_aligned);
   }
 
-  __device__ __forceinline__ void apply(float* values) const {
-    if (p_.activation.kind == ActivationKind::None) return;
-    if (p_.activation.kind == ActivationKind::Relu) {
-#pragma unroll
-      for (int k = 0; k < 4; k++) values[k] = gopt_max(values[k], 0.0f);
-      return;
-    }
-#pragma unroll
-    for (int k = 0; k < 4; k++) values[k] = activate_by_call(values[k], p_.activation);
-  }
-
   const TileProblem& p_;
+  unsigned matrix_;
   char* shared_;
   unsigned base_;
   int first_row_, first_column_, slice_, end_;
   const T *src_, *weights_;
   int64_t result_;
+  unsigned bias_[4], addend_[4];                // as they lie
   Windows<S::kHasPlanes, kLeftLoads> windows_;  // of the rows that this thread loads
   float sums_[kM][kN][4];
 };
@@ -451,13 +457,38 @@ class Tile {
 template <class Operand, Right kRight, Copies kCopies, class S>
 __global__ void __launch_bounds__(S::kThreads) tile_kernel(const __grid_constant__ TileProblem problem) {
   gopt_let_next_begin();
-  Tile<Operand, kRight, kCopies, S>(problem).run();
+  Tile<Operand, kRight, kCopies, S>(problem, blockIdx.x, blockIdx.z).run();
 }
 
 template <class Operand, Right kRight, Copies kCopies, class S>
+__global__ void __launch_bounds__(S::kThreads) tile_group_kernel(const __grid_constant__ TileProblems all) {
+  gopt_let_next_begin();
+  int member = 0;
+  while (static_cast<int>(blockIdx.x) >= all.end[member]) member++;
+  const unsigned block = blockIdx.x - (member > 0 ? all.end[member - 1] : 0), tiles = all.tiles[member];
+  const TileProblem& problem = all.problem[member];
+  if (all.work[member] == Work::Tiles)
+    return Tile<Operand, kRight, kCopies, S>(problem, block % tiles, block / tiles).run();
+  using T = typename Operand::Stored;
+  const unsigned thread = (block * gridDim.y + blockIdx.y) * S::kThreads + threadIdx.x;
+  if (all.work[member] == Work::Largest)
+    pool<Window::Largest, T>(problem, thread);
+  else
+    pool<Window::Mean, T>(problem, thread);
+}
+
+template <class Operand, Right kRight, Copies kCopies, class S>
+TileKernel make_of(const void* function) {
+  return {function, S::kRows, S::kColumns, S::kThreads, Tile<Operand, kRight, kCopies, S>::kSharedBytes};
+}
+template <class Operand, Right kRight, Copies kCopies, class S>
 TileKernel make() {
-  return {reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kCopies, S>), S::kRows, S::kColumns, S::kThreads,
-          Tile<Operand, kRight, kCopies, S>::kSharedBytes};
+  return make_of<Operand, kRight, kCopies, S>(reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kCopies, S>));
+}
+template <class Operand, Right kRight, Copies kCopies, class S>
+TileKernel make_group() {
+  return make_of<Operand, kRight, kCopies, S>(
+      reinterpret_cast<const void*>(tile_group_kernel<Operand, kRight, kCopies, S>));
 }
 
 }  // namespace tiles

@@ -34,7 +34,18 @@ struct TileProblem {
   Activation activation;
   Element result = Element::Float32;
   bool is_aligned = false;            // four elements of the result, its bias and its addend at a time
-  bool has_constant_weights = false;  // they may be read before the kernel that comes before has ended
+  bool counts_outside = false;        // of a pool's mean: it divides by all of the window
+  bool has_constant_weights = false;  // and bias: they may be read before the kernel that comes before has ended
+};
+
+// Several in one launch: blocks of each, one after another. Beside tiles there may be pools.
+constexpr int kMostMembers = 8;
+enum class Work { Tiles, Largest, Mean };
+struct TileProblems {
+  TileProblem problem[kMostMembers];
+  Work work[kMostMembers] = {};
+  int end[kMostMembers] = {};    // of a problem's blocks
+  int tiles[kMostMembers] = {};  // of a matrix of its batch
 };
 
 // A kernel of one tile shape.
@@ -42,6 +53,31 @@ struct TileKernel {
   const void* function = nullptr;
   int rows = 0, columns = 0, threads = 0, shared_bytes = 0;
 };
+
+// Convolutions by one kernel, and pools, that need nothing of each other, in one launch. A convolution is the first.
+class TileGroup {
+ public:
+  void add(const Convolution& convolution, const Tiling& tiling);
+  void add_pool(const Convolution& pool, Window window, bool counts_outside);
+  // Operands of each, in the order in which they were added.
+  bool launch(const std::vector<Operands>& operands, cudaStream_t stream) const;
+
+ private:
+  struct Member {
+    TileProblem problem;
+    Work work = Work::Tiles;
+  };
+  void add(const Member& member);
+  int blocks_of(const Member& member) const;
+
+  std::vector<Member> members_;
+  const TileKernel* kernel_ = nullptr;
+  Launch launch_;  // of one block
+};
+
+// Where a problem's tensors are.
+void set_operands(TileProblem& problem, const Operands& operands);
+TileProblem problem_of(const Convolution& convolution, const Tiling& tiling);
 
 // Of blocks of a kernel, whose shared memory is asked for; throws where the device has less.
 Launch launch_of(const TileKernel& kernel, dim3 grid);
