@@ -158,6 +158,8 @@ std::string Writer::by_reciprocal(const Expr& e, Scope& scope, Scalar type) {
 std::string Writer::from_short(const Expr& e, Scope& scope, Scalar type) {
   if (e->kind != ExprKind::Convert || e->type != ElementType::Float32 || type != Scalar::Float) return "";
   const Expr& from = e->args[0];
+  Scope* where = nullptr;
+  if (find(from, scope, &where)) return "";  // it has a name: of a tile's element, or of its own
   if (from->kind == ExprKind::Read && is_short(body_.inputs[static_cast<size_t>(from->input)]))
     return "(float)" + read_text(from, scope);
   if (from->kind != ExprKind::Convert || !is_short(from->type)) return "";
