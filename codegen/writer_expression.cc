@@ -158,17 +158,6 @@ std::string Writer::by_reciprocal(const Expr& e, Scope& scope, Scalar type) {
   return "(" + dividend + " * " + value(constant(1) / divisor, scope, type) + ")";
 }
 
-// A float from what is of few bits, past names of 64; empty: it is something else.
-std::string Writer::from_short(const Expr& e, Scope& scope, Scalar type) {
-  if (e->kind != ExprKind::Convert || e->type != ElementType::Float32 || type != Scalar::Float) return "";
-  const Expr& from = e->args[0];
-  if (from->kind == ExprKind::Read && is_short(body_.inputs[static_cast<size_t>(from->input)]))
-    return "(float)" + read_text(from, scope);
-  if (from->kind != ExprKind::Convert || !is_short(from->type)) return "";
-  if (own_type(from->args[0]) != Scalar::Float || !is_cut_off(from->args[0])) return "";
-  return "(float)(" + storage_name(from->type) + ")(int32_t)" + value(from->args[0], scope, Scalar::Float);
-}
-
 // One expression whose arguments have names of their own.
 std::string Writer::compute(const Expr& e, Scope& scope, Scalar type) {
   if (const std::string text = by_reciprocal(e, scope, type); !text.empty()) return text;
@@ -179,7 +168,6 @@ std::string Writer::compute(const Expr& e, Scope& scope, Scalar type) {
     return branch(e, scope, type);
   }
   if (e->kind == ExprKind::Reduce) return value(e, scope, type);
-  if (const std::string text = from_short(e, scope, type); !text.empty()) return text;
   const std::vector<Scalar> types = argument_types(e, type);
   std::vector<std::string> args;
   for (size_t i = 0; i < e->args.size(); i++) args.push_back(value(e->args[i], scope, types[i]));
