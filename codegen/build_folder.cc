@@ -29,12 +29,13 @@ struct Toolchain {
 };
 
 const Toolchain& cpu_toolchain() {
-  static const Toolchain tools{
-      "g++",
-      {"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp", "-fPIC"},
-      {"-shared", "-fopenmp", "-Wl,-Bsymbolic"},
-      {"-ldnnl"},
-      "a C++ compiler is needed to build emitted code (Debian: apt install g++ libdnnl-dev)"};
+  static const Toolchain tools{"g++",
+                               {"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math",
+                                "-fno-thread-jumps", "-fopenmp", "-fPIC"},
+                               {"-shared", "-fopenmp", "-Wl,-Bsymbolic"},
+                               {"-ldnnl"},
+                               "a C++ compiler and oneDNN are needed to build emitted code (Debian: apt install g++ "
+                               "libdnnl-dev)"};
   return tools;
 }
 
@@ -128,12 +129,12 @@ struct Job {
   pid_t child = 0;
 };
 
-Status finish(Job& job) {
+Status finish(Job& job, const Toolchain& tools) {
   const bool ok = succeeded(job.child);
   const std::string said = ok ? "" : first_lines(job.log);
   std::error_code error;
   fs::remove(job.log, error);
-  if (!ok) return Error{"compiling " + job.name + " failed:" + said};
+  if (!ok) return Error{"compiling " + job.name + " failed:" + said + "\n" + tools.hint};
   fs::rename(job.temporary, job.object, error);
   if (error) return Error{"cannot write to the cache folder: " + error.message()};
   return Unit{};
@@ -168,7 +169,7 @@ Status compile(const std::vector<Source>& sources, const Toolchain& tools, const
   std::vector<Job> running;
   Status result = Unit{};
   auto wait_for_first = [&] {
-    Status done = finish(running.front());
+    Status done = finish(running.front(), tools);
     running.erase(running.begin());
     if (!done && result) result = done;
   };
@@ -221,7 +222,7 @@ Result<std::string> build_sources(const std::vector<Source>& sources) {
   command.insert(command.end(), tools.libraries.begin(), tools.libraries.end());
   Job job{library, temporary, temporary + ".log", "the library"};
   GOPT_ASSIGN_OR_RETURN(job.child, start(command, job.log, tools));
-  GOPT_RETURN_IF_ERROR(finish(job));
+  GOPT_RETURN_IF_ERROR(finish(job, tools));
   return library.string();
 }
 

@@ -169,6 +169,19 @@ std::optional<int64_t> usual(const Index& index, const std::vector<OpenExtent>& 
   return evaluate(index, sizes);
 }
 
+namespace {
+
+// Factors of extents: of what is a sum, nothing is known.
+std::set<AtomId> factors_of(const Shape& shape) {
+  std::set<AtomId> factors;
+  for (const Index& extent : shape)
+    if (extent.constant() == 0 && extent.terms().size() == 1)
+      factors.insert(extent.terms()[0].atoms.begin(), extent.terms()[0].atoms.end());
+  return factors;
+}
+
+}  // namespace
+
 Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
   const Buffer& out = plan.buffer(kernel.output_buffers[0]);
   KernelBody body;
@@ -181,6 +194,7 @@ Result<KernelBody> lower_kernel(const Plan& plan, const Kernel& kernel) {
   const Traversal t = traverse(shape, out.layout);
   const Expr element = select(t.inside, tensor.at(t.subscripts), constant(0));
   body.open = plan.target.open;
+  body.filled = factors_of(shape);
   body.loops = t.loops;
   Known known = known_of(body);
   const Expr flat = Flattener(plan, kernel, known)(element);

@@ -3,6 +3,7 @@
 // how it is printed.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct KernelBody {
   bool narrows = false;  // the output is stored in fewer bits than its type in the graph has
   std::vector<ElementType> inputs;
   std::vector<OpenExtent> open;  // which are symbols in loops, offsets and guards
+  // Those among them that are at least 1 where the output has elements; elsewhere nothing is run.
+  std::set<AtomId> filled;
   // Reads are read(i, {offset}). Loads within indexes are load(i, {offset}) or load(i, {offset, bound}): clamped to [0,
   // bound).
   Expr value;

@@ -181,7 +181,8 @@ std::set<int64_t> break_points(const std::vector<Index>& guards, const KernelBod
 // order: of guards on nothing but the loop and sizes.
 std::vector<Index> open_break_points(const std::vector<Index>& guards, const KernelBody& body, const Loop& loop) {
   std::vector<Index> points;
-  const SymbolBounds sizes{known_of(body).bounds.value_or(SymbolBounds{}).sizes, {}};
+  SymbolBounds sizes = known_of(body).bounds.value_or(SymbolBounds{});
+  sizes.spans.clear();
   const auto is_before = [&](const Index& a, const Index& b) { return gopt::is_surely_nonnegative(b - a, sizes); };
   for (const Index& guard : guards) {
     const auto a = coefficient(guard, loop.symbol);
@@ -190,7 +191,7 @@ std::vector<Index> open_break_points(const std::vector<Index>& guards, const Ker
     const Index point = *a > 0 ? -rest : rest + Index(1);
     std::set<AtomId> symbols;
     collect_symbols(point, symbols);
-    const bool is_of_sizes = std::ranges::all_of(symbols, [&](AtomId s) { return sizes.sizes.contains(s); });
+    const bool is_of_sizes = std::ranges::all_of(symbols, [&](AtomId s) { return sizes.sizes.contains(s) || sizes.counts.contains(s); });
     if (!is_of_sizes || has_load(point) || std::ranges::find(points, point) != points.end()) continue;
     if (point == loop.low || point == loop.high || !is_before(loop.low, point) || !is_before(point, loop.high))
       continue;

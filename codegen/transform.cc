@@ -96,7 +96,7 @@ void add_binder(const Binder& b, Known& known) {
   const Index last = b.extent - Index(1);
   const auto [it, inserted] = known.bounds->spans.try_emplace(b.symbol, SymbolBounds::Span{Index(0), last});
   if (inserted || it->second.high == last) return;
-  const SymbolBounds sizes{known.bounds->sizes, {}};
+  const SymbolBounds sizes{known.bounds->sizes, known.bounds->counts, {}};
   if (gopt::is_surely_nonnegative(last - it->second.high, sizes))
     it->second.high = last;
   else if (!gopt::is_surely_nonnegative(it->second.high - last, sizes))
@@ -118,7 +118,8 @@ Known known_of(const KernelBody& body) {
       known.numbers[loop.symbol] = {loop.low.constant(), loop.high.constant() - 1};
   if (body.open.empty()) return known;
   known.bounds.emplace();
-  for (const OpenExtent& extent : body.open) known.bounds->sizes.insert(extent.symbol);
+  for (const OpenExtent& extent : body.open)
+    (body.filled.contains(extent.symbol) ? known.bounds->sizes : known.bounds->counts).insert(extent.symbol);
   for (const Loop& loop : body.loops) known.bounds->spans[loop.symbol] = {loop.low, loop.high - Index(1)};
   return known;
 }

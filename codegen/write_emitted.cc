@@ -49,7 +49,10 @@ constexpr const char *kManifest = "emitted_files.txt", *kWeights = "weights.bin"
 std::vector<std::string> names_of(const EmittedCode& code) {
   std::vector<std::string> names;
   for (const EmittedFile& file : code.files) names.push_back(file.name);
-  names.insert(names.end(), {kWeights, kManifest});
+  for (const EmittedFolder& inner : code.folders)
+    for (const std::string& name : names_of(inner.code)) names.push_back(inner.name + "/" + name);
+  if (!code.plans.empty()) names.emplace_back(kWeights);
+  names.emplace_back(kManifest);
   return names;
 }
 
@@ -64,15 +67,28 @@ Status write_files(const EmittedCode& code, const fs::path& folder) {
     out.close();
     if (!out) return Error{"cannot write " + (folder / file.name).string()};
   }
-  return write_weights(code.plans, folder / kWeights);
+  for (const EmittedFolder& inner : code.folders) {
+    std::error_code error;
+    fs::create_directory(folder / inner.name, error);
+    if (error) return Error{"cannot make " + (folder / inner.name).string() + ": " + error.message()};
+    GOPT_RETURN_IF_ERROR(write_files(inner.code, folder / inner.name));
+  }
+  return code.plans.empty() ? Status(Unit{}) : write_weights(code.plans, folder / kWeights);
 }
 
-// Names in a manifest that are files of the folder itself.
+// Of the folder itself, or of one in it.
+bool is_name_inside(const fs::path& name) {
+  const auto is_step = [](const fs::path& part) { return part == "." || part == ".."; };
+  return !name.empty() && name.is_relative() && std::distance(name.begin(), name.end()) <= 2 &&
+         std::none_of(name.begin(), name.end(), is_step);
+}
+
+// Names in a manifest that are files of the folder itself, or of a piece in it.
 std::set<std::string> read_manifest(const fs::path& folder) {
   std::set<std::string> names;
   std::ifstream in(folder / kManifest);
   for (std::string line; std::getline(in, line);)
-    if (!line.empty() && !fs::path(line).has_parent_path() && line != "." && line != "..") names.insert(line);
+    if (is_name_inside(line)) names.insert(line);
   return names;
 }
 
@@ -82,6 +98,7 @@ void replace_files(const std::vector<std::string>& names, std::set<std::string> 
   std::error_code error;
   for (const std::string& name : names) {
     old.erase(name);
+    fs::create_directories((target / name).parent_path(), error);  // of a piece
     staged.add(made / name, target / name);
   }
   for (const std::string& name : old)
@@ -117,8 +134,10 @@ Status check_emit_folder(const std::string& folder, bool force) {
 
 bool is_emitted(const std::string& folder, const std::string& file) {
   std::error_code error;
-  const fs::path target = without_last_slash(folder), name = fs::path(file).filename();
-  return read_manifest(target).count(name.string()) > 0 && fs::equivalent(target / name, file, error) && !error;
+  const fs::path target = without_last_slash(folder);
+  const std::set<std::string> names = read_manifest(target);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return fs::equivalent(target / name, file, error) && !error; });
 }
 
 Status stage_emitted(const EmittedCode& code, const std::string& folder, bool force, StagedFiles& staged) {

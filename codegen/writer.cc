@@ -287,7 +287,6 @@ std::string Writer::value(const Expr& e, Scope& scope, Scalar want) {
 
 // Keeps in an array what would be computed again in loops between its home and the vector loop; empty: not worth it.
 std::string Writer::array_value(const Expr& e, Scope& lanes, Scalar type) {
-  constexpr int64_t kMaxArray = 4096;
   if (lanes.lane_count > kMaxArray || lanes.lane_count == 0) return "";
   Scope* home = array_home(e, lanes);
   std::string name;

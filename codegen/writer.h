@@ -29,7 +29,8 @@ std::string stored(const std::string& text, Scalar from, ElementType to);
 // unrolls them and keeps what several loops read.
 std::string thread_loop(const std::string& type, const std::string& name, int64_t extent, int64_t threads);
 
-constexpr int64_t kMaxRow = 4096;  // floats on the stack
+constexpr int64_t kMaxRow = 4096;    // floats on the stack
+constexpr int64_t kMaxArray = 4096;  // of a vector loop's lanes
 
 // One loop body, or the function's body, or a branch.
 struct Scope {
@@ -47,6 +48,7 @@ struct Scope {
   bool lanes = false;      // the body of the vector loop over bound[0]
   bool tile = false;       // one tile of the vector loop: arrays over lanes live inside
   bool has_loop = false;   // holds loops or branches: not to be vectorized
+  bool divided = false;    // one of its loops is divided among threads
   bool shared = false;     // entered by all threads of a CUDA block together: they divide its reductions
   std::string low, high;   // of the vector loop
   int64_t lane_count = 0;  // at most
@@ -75,7 +77,8 @@ class Writer {
     int64_t capacity;
   };
   std::optional<Row> row;
-  bool keeps_row = false;  // something was kept
+  bool keeps_row = false;     // something was kept
+  bool keeps_result = false;  // in the same way, where the result will be, across the lanes
 
  private:
   friend class ReductionWriter;
@@ -95,6 +98,7 @@ class Writer {
 
   std::string compute(const Expr& e, Scope& scope, Scalar type);
   std::string by_reciprocal(const Expr& e, Scope& scope, Scalar type);
+  std::string from_short(const Expr& e, Scope& scope, Scalar type);
   std::string inline_text(const Expr& e, Scope& scope, Scalar want);
   std::string operation(const Expr& e, Scalar type, const std::vector<std::string>& args);
   std::vector<Scalar> argument_types(const Expr& e, Scalar type);
@@ -124,7 +128,7 @@ class ReductionWriter {
   bool prefers_lanes(AtomId lane, int64_t lane_count);
   std::string write_scalar(Scope& scope);
   // An array over the lanes, in `home`.
-  std::string write_array(Scope& home, const Scope& lanes);
+  std::string write_array(Scope& home, Scope& lanes);
 
  private:
   struct LoopPart {
@@ -151,7 +155,8 @@ class ReductionWriter {
   bool has_result_row(const Scope& scope) const;
   std::string row_start(const Scope& scope) const;
   void unroll(Scope& lanes);
-  void accumulate(Scope& lanes, const std::string& sum);
+  void accumulate(Scope& lanes, const std::string& sum, std::optional<AtomId> kept_along);
+  std::optional<AtomId> serves_lanes(const Scope& home, const Scope& lanes) const;
 
   Writer& w_;
   Expr e_;

@@ -83,6 +83,27 @@ std::vector<Scalar> Writer::argument_types(const Expr& e, Scalar type) {
   return types;
 }
 
+namespace {
+
+// Whether it is cut off at numbers that 32 bits hold: what is no number becomes 0 in types of fewer bits either way.
+bool is_cut_off(const Expr& e) {
+  constexpr double kMost = 1 << 24;
+  const auto is_bound = [](const Expr& bound) {
+    return bound->kind == ExprKind::Constant && std::abs(bound->value) <= kMost;
+  };
+  const auto other = [&](const Expr& pair) { return is_bound(pair->args[1]) ? pair->args[0] : pair->args[1]; };
+  const auto has_bound = [&](const Expr& pair) { return is_bound(pair->args[0]) || is_bound(pair->args[1]); };
+  if (e->kind != ExprKind::Minimum || !has_bound(e)) return false;
+  const Expr inner = other(e);
+  return inner->kind == ExprKind::Maximum && has_bound(inner);
+}
+bool is_short(ElementType type) {
+  return type == ElementType::UInt8 || type == ElementType::Int8 || type == ElementType::UInt16 ||
+         type == ElementType::Int16;
+}
+
+}  // namespace
+
 std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std::string>& a) {
   const bool integer = type == Scalar::Int || type == Scalar::Bool;
   const std::string deduced = integer ? "<" + type_name(type) + ">" : "";  // a literal integer is an int
@@ -98,7 +119,10 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     case ExprKind::Choose: return "(" + a[0] + " != 0 ? " + a[1] + " : " + a[2] + ")";
     case ExprKind::Convert: {
       const Scalar from = type_of(e->args[0], Scalar::Double);
-      const std::string value = stored(a[0], from, e->type);
+      // Loops over numbers of 32 bits have four times the lanes of those over doubles, which 64 bits are made of.
+      const std::string value = from == Scalar::Float && is_short(e->type) && is_cut_off(e->args[0])
+                                    ? "(" + storage_name(e->type) + ")(int32_t)" + a[0]
+                                    : stored(a[0], from, e->type);
       if (is_half(e->type)) return "(float)" + value;  // rounded as it is where it is stored
       return type == Scalar::Int ? "(int64_t)" + value : value;
     }
@@ -125,9 +149,24 @@ std::string Writer::by_reciprocal(const Expr& e, Scope& scope, Scalar type) {
   const bool root = divisor->kind == ExprKind::Call && divisor->function == Function::Sqrt;
   const bool exponentials = divisor->kind == ExprKind::Reduce && divisor->reduce == ReduceKind::Sum &&
                             divisor->args[0]->kind == ExprKind::Call && divisor->args[0]->function == Function::Exp;
-  if (!(root || exponentials) || own_type(divisor) != Scalar::Float || target(divisor, scope) == &scope) return "";
+  if (!(root || exponentials) || own_type(divisor) != Scalar::Float) return "";
+  const bool is_kept = scope.lanes && scope.lane_count > 0 && scope.lane_count <= kMaxArray &&
+                       array_home(divisor, scope) != scope.parent;  // with the other lanes'
+  if (target(divisor, scope) == &scope && !is_kept) return "";
+  if (is_kept) (void)value(divisor, scope, type);  // first: it may leave the dividend behind
   const std::string dividend = value(e->args[0], scope, type);
   return "(" + dividend + " * " + value(constant(1) / divisor, scope, type) + ")";
+}
+
+// A float from what is of few bits, past names of 64; empty: it is something else.
+std::string Writer::from_short(const Expr& e, Scope& scope, Scalar type) {
+  if (e->kind != ExprKind::Convert || e->type != ElementType::Float32 || type != Scalar::Float) return "";
+  const Expr& from = e->args[0];
+  if (from->kind == ExprKind::Read && is_short(body_.inputs[static_cast<size_t>(from->input)]))
+    return "(float)" + read_text(from, scope);
+  if (from->kind != ExprKind::Convert || !is_short(from->type)) return "";
+  if (own_type(from->args[0]) != Scalar::Float || !is_cut_off(from->args[0])) return "";
+  return "(float)(" + storage_name(from->type) + ")(int32_t)" + value(from->args[0], scope, Scalar::Float);
 }
 
 // One expression whose arguments have names of their own.
@@ -140,6 +179,7 @@ std::string Writer::compute(const Expr& e, Scope& scope, Scalar type) {
     return branch(e, scope, type);
   }
   if (e->kind == ExprKind::Reduce) return value(e, scope, type);
+  if (const std::string text = from_short(e, scope, type); !text.empty()) return text;
   const std::vector<Scalar> types = argument_types(e, type);
   std::vector<std::string> args;
   for (size_t i = 0; i < e->args.size(); i++) args.push_back(value(e->args[i], scope, types[i]));

@@ -303,8 +303,9 @@ void ReductionWriter::unroll(Scope& lanes) {
     }
 }
 
-// Adds the body to a lane's sum, once for each unrolled step.
-void ReductionWriter::accumulate(Scope& lanes, const std::string& sum) {
+// Adds the body to a lane's sum, once for each unrolled step. `kept_along`: the loop of the result along whose places
+// what is added is kept.
+void ReductionWriter::accumulate(Scope& lanes, const std::string& sum, std::optional<AtomId> kept_along) {
   const Expr body = guarded_body();
   const int64_t steps = parts_.size() < 2 ? 1 : parts_[parts_.size() - 2].step;
   std::string so_far = sum;
@@ -315,15 +316,46 @@ void ReductionWriter::accumulate(Scope& lanes, const std::string& sum) {
       step = map_expr(body, [&](const Index& index) { return substitute(index, next); });
     }
     const std::string value = w_.value(step, lanes, type_), name = w_.fresh("u");
+    if (kept_along) {
+      const Substitution here{{*kept_along, Index::from_atom(binders_.back().symbol) + Index(i)}};
+      lanes.code += "out[" + w_.index_text(substitute(w_.body_.offset, here), lanes) + "] = " + value + ";\n";
+    }
     lanes.code += "const " + type_name(type_) + " " + name + " = " + combine(so_far, value) + ";\n";
     so_far = name;
   }
   lanes.code += sum + " = " + so_far + ";\n";
 }
 
-std::string ReductionWriter::write_array(Scope& home, const Scope& lanes) {
+// The exponentials that a softmax along another axis than the lanes' sums: kept where the result will be, along its
+// loop between `home` and the lanes, which is returned.
+std::optional<AtomId> ReductionWriter::serves_lanes(const Scope& home, const Scope& lanes) const {
+  if (w_.keeps_result || w_.keeps_row || type_ != Scalar::Float || w_.body_.output != ElementType::Float32) return {};
+  if (binders_.size() != 1 || !guards_.empty() || !rest_.empty() || !w_.is_expensive(body_)) return {};
+  std::set<AtomId> known{lanes.bound[0].first}, between, needed;
+  for (const Scope* s = lanes.parent; s && s != &home; s = s->parent) {
+    if (s->guard || s->divided) return {};  // a thread would write what another has read already
+    for (const auto& [symbol, name] : s->bound) between.insert(symbol);
+  }
+  for (const Scope* s = &home; s; s = s->parent)
+    for (const auto& [symbol, name] : s->bound) known.insert(symbol);
+  if (between.size() != 1 || known.contains(*between.begin())) return {};
+  const AtomId along = *between.begin();
+  known.insert(along);
+  const auto& loops = w_.body_.loops;
+  const auto loop = std::ranges::find_if(loops, [&](const Loop& l) { return l.symbol == along; });
+  if (loop == loops.end() || loop->low != Index(0) || loop->high != binders_[0].extent) return {};
+  collect_symbols(w_.body_.offset, needed);
+  for (const OpenExtent& extent : w_.body_.open) known.insert(extent.symbol);
+  if (!std::ranges::includes(known, needed)) return {};
+  std::set<const Expr::Node*> seen;
+  if (!contains(w_.body_.value, with_symbol(body_, binders_[0].symbol, along), seen)) return {};
+  return along;
+}
+
+std::string ReductionWriter::write_array(Scope& home, Scope& lanes) {
   lift_guard();
   order_binders(lanes.bound[0].first);
+  const std::optional<AtomId> kept_along = serves_lanes(home, lanes);
   const std::string name = w_.fresh("a");
   add_binders(home);
   Scope& innermost = parts_.empty() ? home : *parts_.back().scope;
@@ -341,7 +373,12 @@ std::string ReductionWriter::write_array(Scope& home, const Scope& lanes) {
   home.code += "alignas(64) " + type_name(type_) + " " + name + "[" + count + "];\n";
   home.code += simd + "for (int64_t z = 0; z < " + count + "; z++) " + name + "[z] = " + initial() + ";\n";
   unroll(own);
-  accumulate(own, name + at);
+  accumulate(own, name + at, kept_along);
+  if (kept_along) {
+    w_.keeps_result = true;
+    w_.remember(lanes, with_symbol(body_, binders_[0].symbol, *kept_along),
+                "out[" + w_.index_text(w_.body_.offset, lanes) + "]", type_, false);
+  }
   for (size_t i = parts_.size(); i-- > 0;) {
     const std::string text = close(parts_[i], i + 1 == parts_.size() && !own.has_loop ? simd : "");
     Scope& outside = i == 0 ? home : *parts_[i - 1].scope;

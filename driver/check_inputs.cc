@@ -5,6 +5,8 @@
 #include <random>
 #include <set>
 
+#include "quantization_step.h"
+
 namespace gopt::driver {
 namespace {
 
@@ -71,16 +73,18 @@ std::string_view to_string(InputKind kind) {
 Tolerance tolerance_for(InputKind kind, Tolerance tolerance) {
   constexpr double kLooser = 100;
   if (kind == InputKind::Ordinary || kind == InputKind::Given) return tolerance;
-  return {tolerance.relative * kLooser, tolerance.absolute, true};
+  return {tolerance.relative * kLooser, tolerance.absolute, true, tolerance.step};
 }
 
 void add_draw(CheckReport& report, const Graph& original, InputKind kind, const std::vector<Tensor>& reference,
-              const std::vector<Tensor>& other, const Tolerance& tolerance) {
+              const std::vector<Tensor>& other, const Tolerance& tolerance, const std::vector<Tensor>* nudged) {
   std::vector<Difference> differences;
   bool passed = true;
   for (size_t k = 0; k < reference.size(); k++) {
-    differences.push_back(
-        difference(original.outputs()[k].name, reference[k], other[k], tolerance_for(kind, tolerance)));
+    const GraphOutput& output = original.outputs()[k];
+    Tolerance own = tolerance_of_output(output.value, tolerance_for(kind, tolerance));
+    if (nudged) own.step += difference(output.name, reference[k], (*nudged)[k], own).max_absolute;
+    differences.push_back(difference(output.name, reference[k], other[k], own));
     passed &= differences.back().passed;
   }
   report.draws.emplace_back(to_string(kind));

@@ -18,9 +18,11 @@ constexpr InputKind kInputKinds[] = {InputKind::Ordinary, InputKind::Given,  Inp
 
 // How far results may be apart on such inputs, where `tolerance` is that of ordinary ones.
 Tolerance tolerance_for(InputKind kind, Tolerance tolerance);
-// Adds to the report how far the outputs of two models, of `original`'s names, are apart on one draw.
+// Adds to the report how far the outputs of two models, of `original`'s names, are apart on one draw. `nudged`: the
+// reference's outputs where roundings differ (quantization_step.h), by which they may be off beside.
 void add_draw(CheckReport& report, const Graph& original, InputKind kind, const std::vector<Tensor>& reference,
-              const std::vector<Tensor>& other, const Tolerance& tolerance);
+              const std::vector<Tensor>& other, const Tolerance& tolerance,
+              const std::vector<Tensor>* nudged = nullptr);
 
 // Numbers that the first graph's nodes hold, as small tensors or attributes, and the second's do not.
 std::vector<double> removed_constants(const Graph& original, const Graph& optimized);

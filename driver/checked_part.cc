@@ -10,6 +10,7 @@ namespace gopt::driver {
 namespace {
 
 bool is_cut(const Node& node) { return node.is(OpKind::Opaque); }
+bool is_drawable(const TensorType& type) { return is_computable(type.element) && type.has_static_shape(); }
 bool runs(const Graph& graph, size_t at) {
   const Node& node = *graph.nodes()[at];
   return !node.is(OpKind::Input) && !node.is(OpKind::Constant) &&
@@ -44,8 +45,10 @@ class Cutter {
 
   Status run() {
     builder_.set_broadcast_unknown(true);
-    for (const Value& input : graph_.inputs())
-      done_[input] = builder_.input(input.node->name, with_extents(input.type(), extents_));
+    for (const Value& input : graph_.inputs()) {
+      const TensorType type = with_extents(input.type(), extents_);
+      if (is_drawable(type)) done_[input] = builder_.input(input.node->name, type);
+    }
     for (const NodePtr& node : graph_.nodes()) {
       if (node->is(OpKind::Constant)) done_[{node, 0}] = {node, 0};
       if (node->is(OpKind::Constant) || node->is(OpKind::Input)) continue;
@@ -86,7 +89,7 @@ class Cutter {
       add_output({node->opaque.get(), taken_by(name, k)}, node->inputs[k]);
     for (size_t k = 0; k < node->outputs.size(); k++) {
       const TensorType type = with_extents(node->outputs[k], extents_);
-      if (is_computable(type.element) && type.has_static_shape())
+      if (is_drawable(type))
         done_[{node, static_cast<int>(k)}] = builder_.input(given_by(name, k), type);
     }
     return Unit{};

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <set>
 
+#include "gopt/codegen.h"
 #include "machine.h"
 #include "time_in_turns.h"
 
 namespace gopt::driver {
 
 std::optional<std::string> why_code_cannot_run(const Target& target) {
-  if (target.kind == TargetKind::Cuda && !cuda_machine()) return "CUDA code is run on a machine with a GPU";
-  return std::nullopt;
+  if (target.kind != TargetKind::Cuda || cuda_machine()) return std::nullopt;
+  if (!cuda_toolkit())
+    return "CUDA code is built where the CUDA toolkit is (there is no nvcc in PATH, nor in $CUDA_HOME/bin)";
+  return "CUDA code is run on a machine with a GPU, cuDNN and cuBLASLt";
 }
 
 CodeTimer::CodeTimer(const DriverOptions& options, const CostSource& costs, std::vector<PlannedGraph*> known)

@@ -4,7 +4,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "gopt/clock.h"
 
@@ -17,9 +19,12 @@ DeviceTurn::DeviceTurn() {
   constexpr int kOfOwner = 0600;
   file_ = open((folder / ("gopt_device_" + std::to_string(getuid()))).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, kOfOwner);
   if (file_ < 0) return;
+  // One that hangs must not hang the others: after a while times are taken beside it.
+  constexpr double kLongestWait = 120;
+  constexpr auto kPause = std::chrono::milliseconds(20);
   const auto start = Clock::now();
-  while (flock(file_, LOCK_EX) != 0 && errno == EINTR) {
-  }
+  while (flock(file_, LOCK_EX | LOCK_NB) != 0 && seconds_since(start) < kLongestWait)
+    std::this_thread::sleep_for(kPause);
   waited_seconds_ = seconds_since(start);
 }
 

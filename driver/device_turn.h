@@ -3,7 +3,8 @@
 
 namespace gopt::driver {
 
-// Holds a lock of the machine's while it lives; where none can be had, nothing is waited for.
+// Holds a lock of the machine's while it lives; where none can be had, nothing is waited for, and for no
+// longer than two minutes.
 class DeviceTurn {
  public:
   DeviceTurn();

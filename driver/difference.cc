@@ -51,8 +51,10 @@ Difference difference(const std::string& output, const Tensor& reference, const 
   compare_values(d, reference, other, tolerance.reference_may_fail);
   const bool exact = !is_floating(reference.type());
   const double relative = std::max(tolerance.relative, digits_of(reference.type()));
-  d.passed = d.comparable &&
-             (exact ? d.max_absolute == 0 : d.max_absolute <= tolerance.absolute || d.max_relative <= relative);
+  const bool is_a_step = d.max_absolute <= tolerance.step * (1 + 1e-5);
+  d.passed =
+      d.comparable &&
+      (is_a_step || (exact ? d.max_absolute == 0 : d.max_absolute <= tolerance.absolute || d.max_relative <= relative));
   return d;
 }
 

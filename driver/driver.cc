@@ -50,6 +50,7 @@ class Optimization {
     GOPT_RETURN_IF_ERROR(must_be_expected());
     if (options_.timer && options_.target.kind == TargetKind::Onnx) GOPT_RETURN_IF_ERROR(judge_result());
     if (options_.wants_code && options_.times_code) {
+      GOPT_RETURN_IF_ERROR(must_build());
       judge_code();
       time_plan();
       GOPT_RETURN_IF_ERROR(check_code_of_result());
@@ -108,6 +109,7 @@ class Optimization {
 
   std::optional<std::string> why_not_writable() {
     if (!options_.is_writable || !is_rewritten(original_, result())) return std::nullopt;
+    if (has_own_file_graph(original_.graph(), options_)) return std::nullopt;
     const Status status = options_.is_writable(result().graph());
     return status.ok() ? std::nullopt : std::optional(status.error().message);
   }
@@ -162,10 +164,14 @@ class Optimization {
   Result<JudgedModel> judged_by(ModelTimer& timer, const JudgeOptions& options) {
     GOPT_ASSIGN_OR_RETURN(const OptimizeResult passes, searches_.passes_alone());
     std::vector<Candidate> others;
-    for (const std::string& rule : applied_rules(outcome_.result))
+    // Without the only rule there are the passes, which are judged anyway.
+    std::vector<std::string> rules = Searches::most_promising_first(outcome_.result);
+    if (rules.size() == 1) rules.clear();
+    for (const std::string& rule : rules)
       others.push_back([this, rule]() -> Result<std::optional<OptimizeResult>> {
-        GOPT_ASSIGN_OR_RETURN(OptimizeResult result, searches_.without(rule));
-        const bool is_writable = !options_.is_writable || options_.is_writable(result.graph).ok();
+        GOPT_ASSIGN_OR_RETURN(OptimizeResult result, searches_.without(rule, outcome_.result));
+        const bool is_for_file = options_.is_writable && !has_own_file_graph(original_.graph(), options_);
+        const bool is_writable = !is_for_file || options_.is_writable(result.graph).ok();
         return is_writable ? std::optional(std::move(result)) : std::nullopt;
       });
     return judge(original_.graph(), passes, outcome_.result, others, timer, options);
@@ -194,15 +200,26 @@ class Optimization {
     return Unit{};
   }
 
+  // Code that does not build is none. Where a target's tools or devices are missing, it is for another machine.
+  Status must_build() {
+    if (why_code_cannot_run(options_.target)) return Unit{};
+    const Running running(clock_, "building the code");
+    GOPT_RETURN_IF_ERROR(result().plan());
+    const auto code = result().code_for_target();
+    if (code.ok()) return Unit{};
+    return Error{"the emitted code does not build on this machine: " + code.error().message +
+                 "\nnothing is written; --no-measure writes code for another machine, neither built nor checked here"};
+  }
+
   // Original and result, timed in turns on the machine that the code is for; where the original is faster, so may be
   // what is found without one of the rules.
   void judge_code() {
     if (const auto why = why_code_cannot_run(options_.target)) {
-      outcome_.latency_note = "not measured: " + *why;
+      outcome_.latency_note = "not measured; the code is neither built nor checked here: " + *why;
       return;
     }
     if (!is_rewritten(original_, result())) return;
-    constexpr double kSecondsForOthers = 40;
+    constexpr double kSecondsForOthers = 8;
     const Running running(clock_, "timing the code");
     CodeTimer timer(options_, costs_, {&original_, &result()});
     auto judged = judged_by(timer, {.is_content = true, .seconds_for_others = kSecondsForOthers});

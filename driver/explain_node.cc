@@ -151,6 +151,11 @@ class Explanation {
 Result<NodeExplanation> explain_node(const Graph& graph, const std::string& name, const std::vector<RewriteRule>& rules,
                                      const DriverOptions& options) {
   GOPT_ASSIGN_OR_RETURN(const NodePtr node, find_node(graph, name));
+  return explain_node(graph, node, rules, options);
+}
+
+Result<NodeExplanation> explain_node(const Graph& graph, const NodePtr& node, const std::vector<RewriteRule>& rules,
+                                     const DriverOptions& options) {
   return Explanation(graph, node, rules, options).run();
 }
 

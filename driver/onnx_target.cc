@@ -52,19 +52,33 @@ std::vector<std::string> rules_beyond_opset(const Graph& graph, const std::vecto
   return names;
 }
 
+bool has_own_file_graph(const Graph& graph, const DriverOptions& options) {
+  const auto& file = options.file_graph;
+  return file && (file->hash() != graph.hash() || file->inputs().size() != graph.inputs().size());
+}
+
+namespace {
+
+bool is_dearer_in_runtime(const Graph& graph, const Graph& result) {
+  const auto oracle = runtime_cost_oracle(machine_roofline());
+  const Cost before = oracle->estimate(graph), after = oracle->estimate(result);
+  return after.time_ms > before.time_ms ||
+         (after.kernels > before.kernels && !pays({TargetKind::Onnx}, after, before));
+}
+
+}  // namespace
+
 Status choose_onnx(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options,
                    Outcome& outcome) {
-  const bool is_asked = options.wants_code || options.timer;  // else the target was chosen for the file
+  const bool is_own = has_own_file_graph(graph, options);
+  const bool is_asked = options.wants_code || options.timer || is_own;  // else the target was chosen for the file
   if (!options.wants_onnx || !is_asked || options.target.kind == TargetKind::Onnx) return Unit{};
-  const auto oracle = runtime_cost_oracle(machine_roofline());
-  const Cost before = oracle->estimate(graph), after = oracle->estimate(outcome.result.graph);
-  const bool is_dearer =
-      after.time_ms > before.time_ms || (after.kernels > before.kernels && !pays({TargetKind::Onnx}, after, before));
-  if (!options.timer && !is_dearer) return Unit{};
+  if (!is_own && !options.timer && !is_dearer_in_runtime(graph, outcome.result.graph)) return Unit{};
   DriverOptions for_runtime = options;
-  for_runtime.target.kind = TargetKind::Onnx;
+  for_runtime.target = {TargetKind::Onnx, options.target.threads};
   for_runtime.measured_costs = for_runtime.wants_code = false;
-  GOPT_ASSIGN_OR_RETURN(Outcome onnx, optimize_graph(graph, rules, for_runtime));
+  for_runtime.file_graph.reset();
+  GOPT_ASSIGN_OR_RETURN(Outcome onnx, optimize_graph(is_own ? *options.file_graph : graph, rules, for_runtime));
   outcome.onnx = std::make_shared<const Outcome>(std::move(onnx));
   return Unit{};
 }

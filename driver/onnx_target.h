@@ -19,8 +19,11 @@ bool pays(const Target& target, const Cost& with, const Cost& without);
 // than weights: it would be written in pieces, which runtimes do not take for what it was.
 std::vector<std::string> rules_beyond_opset(const Graph& graph, const std::vector<RewriteRule>& rules);
 
-// Where code and an ONNX file are both wanted: whether the code's graph, `outcome.result`, is no dearer to a runtime
-// than the original; else, or where the runtime judges, the file is of a search by the runtime's cost (`outcome.onnx`).
+// Whether the file is of another graph than the code: DriverOptions::file_graph, where that differs.
+bool has_own_file_graph(const Graph& graph, const DriverOptions& options);
+// Where code and an ONNX file are both wanted: whether both are of one graph, and the code's, `outcome.result`, is no
+// dearer to a runtime than the original; else, or where the runtime judges, the file is of a search by the runtime's
+// cost (`outcome.onnx`), which is the one that is made where the file alone is wanted.
 Status choose_onnx(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options,
                    Outcome& outcome);
 

@@ -153,11 +153,9 @@ Status Searches::leave_out_idle_rules(OptimizeResult& best) {
   const std::set<std::string> applied = applied_rules(best);
   if (applied.size() > kMostRules || is_stopped()) return Unit{};
   for (const std::string& rule : applied) {
-    std::set<std::string> others = applied_rules(best);
-    if (others.erase(rule) == 0) continue;
+    if (!applied_rules(best).contains(rule)) continue;
     if (seconds_left_ <= 0) break;
-    const SearchAmong some = search_among({others.begin(), others.end()}, rules_, search_);
-    GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_with(some.rules, some.options, kCautious, seconds_left_));
+    GOPT_ASSIGN_OR_RETURN(OptimizeResult result, search_without(rule, best, seconds_left_));
     const bool is_cut_short = result.stop_reason == StopReason::TimeLimit || is_stopped();
     if (is_cut_short || pays(options_.target, best.after, result.after)) continue;
     add_work(best, result);
@@ -180,10 +178,24 @@ Result<OptimizeResult> Searches::passes_alone() {
   return search_with(rules_, passes, 1, 0);
 }
 
-Result<OptimizeResult> Searches::without(const std::string& rule) {
-  SearchOptions others = search_;
-  others.disabled_rules.push_back(rule);
-  return search_with(rules_, others, 1, search_.budget_seconds / 4);
+Result<OptimizeResult> Searches::search_without(const std::string& rule, const OptimizeResult& result, double seconds) {
+  std::set<std::string> others = applied_rules(result);
+  others.erase(rule);
+  const SearchAmong some = search_among({others.begin(), others.end()}, rules_, search_);
+  return search_with(some.rules, some.options, kCautious, seconds);
+}
+
+Result<OptimizeResult> Searches::without(const std::string& rule, const OptimizeResult& result) {
+  return search_without(rule, result, search_.budget_seconds / 4);
+}
+
+std::vector<std::string> Searches::most_promising_first(const OptimizeResult& result) {
+  std::map<std::string, double> gains;
+  for (const AppliedRule& a : result.applied) gains[a.rule] += a.cost_before_ms - a.cost_after_ms;
+  std::vector<std::string> names;
+  for (const auto& [rule, gain] : gains) names.push_back(rule);
+  std::ranges::stable_sort(names, std::ranges::greater{}, [&](const std::string& rule) { return gains[rule]; });
+  return names;
 }
 
 Result<GuiltyRewrites> Searches::what_differs(const OptimizeResult& result,

@@ -28,8 +28,10 @@ class Searches {
   // optimize().
   Result<OptimizeResult> best();
   Result<OptimizeResult> passes_alone();
-  // In a quarter of the budget.
-  Result<OptimizeResult> without(const std::string& rule);
+  // What the other rules of this result come to, in a quarter of the budget.
+  Result<OptimizeResult> without(const std::string& rule, const OptimizeResult& result);
+  // The rules that the result applied; first those that gained most by estimate, which weigh most where that is wrong.
+  static std::vector<std::string> most_promising_first(const OptimizeResult& result);
   // Those of the result's rules and passes that make the difference, as far as a few searches with some of them tell;
   // else all of its rules.
   Result<GuiltyRewrites> what_differs(const OptimizeResult& result,
@@ -53,6 +55,7 @@ class Searches {
   std::unique_ptr<CostOracle> oracle(double unknown_factor) const;
   Result<OptimizeResult> search_with(const std::vector<RewriteRule>& rules, SearchOptions search, double unknown_factor,
                                      double seconds);
+  Result<OptimizeResult> search_without(const std::string& rule, const OptimizeResult& result, double seconds);
   Result<OptimizeResult> search_in_rounds();
   Result<OptimizeResult> with_times(OptimizeResult found);
   Status leave_out_idle_rules(OptimizeResult& best);

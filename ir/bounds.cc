@@ -40,12 +40,13 @@ std::optional<AtomId> atom_to_bound(const Index& index, const SymbolBounds& boun
   return division;
 }
 
-// What is left of all size symbols is at least 1: with each one larger by one than something of at least 0, no
+// What is left of all sizes is at least 1: with each one larger by one than something of at least 0, as counts are, no
 // coefficient may be negative.
 bool is_nonnegative_in_sizes(const Index& index, const SymbolBounds& bounds) {
   Substitution shifted;
   for (const Index::Term& term : index.terms())
     for (const AtomId id : term.atoms) {
+      if (bounds.counts.contains(id)) continue;
       if (!bounds.sizes.contains(id)) return false;
       shifted[id] = Index::from_atom(id) + Index(1);
     }

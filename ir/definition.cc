@@ -228,6 +228,20 @@ std::string probed(const OpInfo& info, const std::vector<Index>& list) {
   return text;
 }
 
+// Of operators between integers of few bits and floats, which no other probe reaches.
+std::string probed_on_integers(const OpInfo& info) {
+  std::string text;
+  for (const ProbeShapes& shapes : probe_shapes())
+    for (const ElementType integers : {ElementType::UInt8, ElementType::Int8, ElementType::Int16, ElementType::Int32})
+      for (const ElementType first : {ElementType::Float32, integers}) {
+        std::vector<TensorExpr> inputs{input_tensor(0, {first, shapes.first})};
+        for (int i = 1; i < info.max_inputs; i++)
+          inputs.push_back(input_tensor(i, {i == 1 ? ElementType::Float32 : integers, shapes.others}));
+        if (Result<Definition> d = define(info.kind, inputs, {}, 1)) text += text_of(*d);
+      }
+  return text;
+}
+
 }  // namespace
 
 // What a definition says on probes stands for what it says.
@@ -236,6 +250,7 @@ std::string definition_text(OpKind kind) {
   std::string text;
   for (const std::vector<Index>& list : probe_lists())
     if (text.empty()) text = probed(info, list);
+  if (text.empty()) text = probed_on_integers(info);
   return info.name + "|" + std::to_string(info.traits) + text;
 }
 

@@ -12,6 +12,7 @@
 #include "attention.h"
 #include "gopt/node_plan.h"
 #include "gopt/plan.h"
+#include "gopt/split_model.h"
 
 namespace gopt::planner {
 
@@ -24,7 +25,7 @@ enum class Role {
   MatrixProduct,
   Attention,
   Epilogue,
-  Covered,  // by the attention that is its owner
+  Covered,  // by the attention that is its owner, or nobody's: what it makes is read another way
   Inlined,
   Generated,
   External,  // a function that the caller registers
@@ -62,8 +63,16 @@ struct FusionChoice {
   bool is_computed_again = false;
 };
 
+// What a convolution or product reads in place of its operands where it is one of integers: what these are made of by
+// Dequantize.
+struct IntegerCover {
+  Value left, right, right_scale, right_zero;
+  IntegerOperands operands;
+};
+
 struct NodeCover {
   Role role = Role::Generated;
+  std::optional<IntegerCover> integers;
   std::vector<EpilogueStep> epilogues;    // library kernels
   uint32_t owner = 0;                     // Epilogue, Covered: the library node
   FusionLimit limit = FusionLimit::None;  // why its value (of a library node: its last epilogue's) is stored
@@ -111,6 +120,7 @@ struct Cover {
   Layout layout;
   std::map<uint32_t, FusionWay> ways;  // of nodes: what costs decided, where it is other than the rules
   std::vector<FusionChoice> open;      // what they may decide, users first
+  std::vector<NodeWithoutCode> without_code;
   std::unordered_map<const Node*, uint32_t> node_ids;
 
   uint32_t id_of(const Node* node) const { return node_ids.at(node); }
@@ -134,7 +144,8 @@ Cover cover_with(Cover described, CoverChoices choices);
 
 // Parts of it, in order.
 Status describe_values(Cover& cover);
-void choose_attention(Cover& cover);  // on CUDA
+void choose_attention(Cover& cover);        // on CUDA
+void choose_integer_kernels(Cover& cover);  // on the CPU
 void choose_library_kernels(Cover& cover);
 void find_layout_classes(Cover& cover);
 void choose_storage(Cover& cover);  // of values; what library kernels read is converted for them
@@ -154,6 +165,11 @@ constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = 
 std::optional<std::string> why_no_call(const Cover& cover, const NodePtr& node);
 // Whether such a function is given the value: its extents and its type are known.
 bool is_given_to_function(const Cover& cover, const Value& value);
+
+// The integer convolution or product that the node is, or is a step of; else null.
+const IntegerCover* integers_of(const Cover& cover, uint32_t node);
+// Scale and zero point of a Quantize node that library kernels can end in: constants for the whole tensor, of 8 bits.
+bool is_library_quantize(const Node& node);
 
 // Layouts that a class may have, the one that is best in general first.
 std::vector<Layout> layouts_of(const Target& target);

@@ -13,7 +13,7 @@ namespace {
 class SizeDemandFinder {
  public:
   SizeDemandFinder(const Graph& graph, const std::vector<OpenExtent>& open) : graph_(graph) {
-    for (const OpenExtent& extent : open) bounds_.sizes.insert(extent.symbol);
+    for (const OpenExtent& extent : open) bounds_.counts.insert(extent.symbol);
   }
 
   std::vector<SizeDemand> run() {
@@ -23,6 +23,23 @@ class SizeDemandFinder {
         for (const Index& extent : type.shape.value_or(Shape{}))
           add(at_least(extent, Index(0)), node, "the extent " + to_string(extent) + " is not negative");
       add_requirements(node);
+    }
+    return std::move(demands_);
+  }
+
+  // Of library kernels, which make sums of something.
+  std::vector<SizeDemand> of_kernels(const Plan& plan) {
+    for (const Kernel& kernel : plan.kernels) {
+      if (kernel.kind == KernelKind::Generated || kernel.kind == KernelKind::Reorder ||
+          kernel.kind == KernelKind::External)
+        continue;
+      Cond has_none = Cond::never();  // elements of the result
+      for (const Index& extent : shape_of(plan.buffer(kernel.output_buffers[0])))
+        has_none = has_none || at_least(Index(0), extent);
+      for (const BufferId input : kernel.input_buffers)
+        for (const Index& extent : shape_of(plan.buffer(input)))
+          add(at_least(extent, Index(1)) || has_none, *kernel.nodes[0],
+              "its code sums over the extent " + to_string(extent) + ", which is not 0");
     }
     return std::move(demands_);
   }
@@ -62,6 +79,13 @@ namespace gopt {
 
 std::vector<SizeDemand> size_demands(const Graph& graph, const std::vector<OpenExtent>& open) {
   return open.empty() ? std::vector<SizeDemand>{} : planner::SizeDemandFinder(graph, open).run();
+}
+
+std::vector<SizeDemand> size_demands(const Plan& plan) {
+  if (plan.target.open.empty()) return {};
+  std::vector<SizeDemand> demands = planner::SizeDemandFinder(plan.graph, plan.target.open).run();
+  add_demands(demands, planner::SizeDemandFinder(plan.graph, plan.target.open).of_kernels(plan));
+  return demands;
 }
 
 void add_demands(std::vector<SizeDemand>& demands, const std::vector<SizeDemand>& others) {

@@ -38,7 +38,8 @@ std::optional<std::string> why_no_call(const Cover& cover, const NodePtr& node) 
   const Target& target = cover.options.target;
   if (!target.open.empty() && node->opaque->domain.empty())
     return std::string(kNone) +
-           " at any size, so no code can be made for it; at fixed extents (--shape, --specialize) it may have one";
+           " at any size, so no code can be made for it; at fixed extents (--shape, --specialize) it may have one, "
+           "unless what it gives depends on data";
   if (!target.calls_functions)
     return std::string(kNone) + ", so no code can be made for it; the optimized ONNX keeps it" +
            (target.kind == TargetKind::Cuda ? ", and code for --target cpu can call a function of yours for it" : "");

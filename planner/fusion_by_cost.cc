@@ -19,11 +19,17 @@ using Nodes = std::set<uint32_t>;
 
 // The generated kernels, by the nodes that they end in, which compute what reads the node's results.
 void add_kernels_of_users(const Cover& cover, uint32_t id, Nodes& ends) {
-  for (size_t o = 0; o < cover.node(id).outputs.size(); o++)
-    for (const Use& use : cover.values[cover.nodes[id].first_value + o].uses) {
-      if (cover.nodes[use.node].role == Role::Generated) ends.insert(use.node);
-      if (cover.nodes[use.node].role == Role::Inlined) add_kernels_of_users(cover, use.node, ends);
-    }
+  std::vector<uint32_t> left{id};
+  Nodes inside;  // each is walked once, however many ways lead to it
+  while (!left.empty()) {
+    const uint32_t node = left.back();
+    left.pop_back();
+    for (size_t o = 0; o < cover.node(node).outputs.size(); o++)
+      for (const Use& use : cover.values[cover.nodes[node].first_value + o].uses) {
+        if (cover.nodes[use.node].role == Role::Generated) ends.insert(use.node);
+        if (cover.nodes[use.node].role == Role::Inlined && inside.insert(use.node).second) left.push_back(use.node);
+      }
+  }
 }
 
 // A cover as it is where one generated node is stored or not, while this lives.

@@ -18,6 +18,8 @@ const Buffer& weights(const Plan& plan, const Kernel& kernel) { return plan.buff
 const Buffer& result(const Plan& plan, const Kernel& kernel) { return plan.buffer(kernel.output_buffers[0]); }
 
 bool any(const Plan&, const Kernel&) { return true; }
+bool is_of_integers(const Plan&, const Kernel& kernel) { return kernel.integers.has_value(); }
+bool is_not_of_integers(const Plan&, const Kernel& kernel) { return !kernel.integers; }
 
 // ---- arithmetic of 16 bits on the CPU ----
 
@@ -73,6 +75,28 @@ bool has_split_product(const Plan& plan, const Kernel& kernel) {
 }
 // What is measured decides: units for 16 bits are between a third and sixteen times as fast as those for floats.
 double split_product_efficiency(const Plan& plan, const Kernel& kernel) { return product_efficiency(plan, kernel) / 3; }
+
+// ---- products of tiles on the CPU (codegen/cpu/runtime/gopt_tiles.h) ----
+
+// Floats as three terms have all their digits: whatever the precision.
+bool takes_six(const Plan& plan, const Kernel& kernel) { return plan.target.has_tiles && is_of_floats(plan, kernel); }
+bool takes_three(const Plan& plan, const Kernel& kernel) {
+  return plan.target.has_tiles && splits_floats(plan, kernel);
+}
+bool takes_one(const Plan& plan, const Kernel& kernel) { return plan.target.has_tiles && is_of_halves(plan, kernel); }
+
+// Of what others reach in the same precision, as measured over many shapes (docs/costs.md): which is faster for one
+// kernel on one machine is for its times to say, and a plan by estimates has none on tiles.
+constexpr double kSixSpeed = 0.8, kThreeSpeed = 0.9, kOneSpeed = 0.8;
+
+template <bool (*takes)(const Plan&, const Kernel&)>
+bool has_tile_product(const Plan& plan, const Kernel& kernel) {
+  return takes(plan, kernel) && rows_by_weights(plan, kernel) >= 1;
+}
+template <const double& speed>
+double tile_product_efficiency(const Plan& plan, const Kernel& kernel) {
+  return speed * product_efficiency(plan, kernel);
+}
 
 // ---- convolutions ----
 
@@ -146,13 +170,13 @@ double direct_efficiency(const Plan& plan, const Kernel& kernel) {
 
 bool has_channels_last(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return !c.transposed && c.in >= 4 && c.out >= 4 && (c.plain || (c.blocked && c.groups > 1));
+  return !kernel.integers && !c.transposed && c.in >= 4 && c.out >= 4 && (c.plain || (c.blocked && c.groups > 1));
 }
 
 // Blocks of whole groups are oneDNN's.
 bool has_planar(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < 16));
+  return !kernel.integers && !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < 16));
 }
 
 // 3x3 convolutions of stride 1 on whole blocks of channels, where oneDNN has a Winograd algorithm (which its own
@@ -189,6 +213,19 @@ double convolution_in_floats_efficiency(const Plan& plan, const Kernel& kernel) 
   return with_conversions(convolved(plan, kernel), direct_efficiency(plan, kernel));
 }
 
+// Four products an instruction where one of floats does one (codegen/cpu/runtime/gopt_integer.h).
+constexpr double kIntegerSpeed = 3.2;
+double integer_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  const auto whole = [](double n, double block) { return n / (block * std::ceil(n / block)); };
+  if (c.in == 1 && c.out == 1) return 0.25;
+  return kIntegerSpeed * whole(c.out, 16) * whole(c.in * c.taps, 4);
+}
+double integer_product_efficiency(const Plan& plan, const Kernel& kernel) {
+  const bool packed = weights(plan, kernel).place == BufferPlace::Weight;
+  return kIntegerSpeed * (packed ? 0.9 : 0.5);
+}
+
 // Blocks of 16 channels are split as they are: of several groups only where these fill them.
 bool has_split_convolution(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
@@ -198,6 +235,22 @@ bool has_split_convolution(const Plan& plan, const Kernel& kernel) {
 }
 double split_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
   return direct_efficiency(plan, kernel) / 3;
+}
+
+// Of one group, whose channels fill what tiles are deep; results of plain tensors would be stored one by one.
+template <bool (*takes)(const Plan&, const Kernel&)>
+bool has_tile_convolution(const Plan& plan, const Kernel& kernel) {
+  constexpr double kFewest = 8;
+  const Convolved c = convolved(plan, kernel);
+  return takes(plan, kernel) && !c.transposed && c.groups == 1 && c.in >= kFewest && !c.plain &&
+         (!c.blocked || result(plan, kernel).layout.lanes() == 16) &&
+         weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
+}
+template <const double& speed>
+double tile_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  const double filled = c.in / (32 * std::ceil(c.in / 32)) * c.out / (16 * std::ceil(c.out / 16));
+  return with_conversions(c, speed * 0.95 * filled * share_of_small_images(plan, kernel));
 }
 
 // ---- convolutions on CUDA: plain tensors or channels last ----
@@ -305,9 +358,11 @@ bool has_generated(const Plan& plan, const Kernel& kernel) {
 double generated_efficiency(const Plan&, const Kernel&) { return 0.1; }
 
 constexpr Implementation kImplementations[] = {
-    {"direct", KernelKind::Convolution, TargetKind::Cpu, any, direct_efficiency},
+    {"direct", KernelKind::Convolution, TargetKind::Cpu, is_not_of_integers, direct_efficiency},
     {"winograd", KernelKind::Convolution, TargetKind::Cpu, has_winograd, winograd_efficiency},
-    {"direct", KernelKind::MatrixProduct, TargetKind::Cpu, any, product_efficiency},
+    {"direct", KernelKind::MatrixProduct, TargetKind::Cpu, is_not_of_integers, product_efficiency},
+    {"integers", KernelKind::Convolution, TargetKind::Cpu, is_of_integers, integer_convolution_efficiency},
+    {"integers", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_integers, integer_product_efficiency},
     {"few-rows", KernelKind::MatrixProduct, TargetKind::Cpu, has_few_rows, few_rows_efficiency},
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
@@ -315,6 +370,18 @@ constexpr Implementation kImplementations[] = {
     {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},
     {"bf16x3", KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},
     {"bf16x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_split_product, split_product_efficiency},
+    {"tiles-x6", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_six>,
+     tile_convolution_efficiency<kSixSpeed>},
+    {"tiles-x6", KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_six>,
+     tile_product_efficiency<kSixSpeed>},
+    {"tiles-x3", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_three>,
+     tile_convolution_efficiency<kThreeSpeed>},
+    {"tiles-x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_three>,
+     tile_product_efficiency<kThreeSpeed>},
+    {"tiles-bf16", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_one>,
+     tile_convolution_efficiency<kOneSpeed>},
+    {"tiles-bf16", KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_one>,
+     tile_product_efficiency<kOneSpeed>},
     {"fastest", KernelKind::Convolution, TargetKind::Cuda, has_fastest, fastest_efficiency, true},
     {"cudnn:1", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn, cudnn_efficiency},
     {"cudnn:0", KernelKind::Convolution, TargetKind::Cuda, takes_forward, cudnn_efficiency},

@@ -25,7 +25,7 @@ class Extraction {
   void take_operands(Kernel& kernel) {
     for (BufferId& b : kernel.input_buffers) b = own(b);
     for (Epilogue& e : kernel.epilogues)
-      if (e.kind != Epilogue::Kind::Activation) e.operand = own(e.operand);
+      if (e.kind == Epilogue::Kind::Bias || e.kind == Epilogue::Kind::AddTensor) e.operand = own(e.operand);
   }
 
   BufferId own(BufferId id) {

@@ -199,6 +199,7 @@ class KernelBuilder {
     const ValueCover& v = cover_.of(x);
     if (cover_.nodes[id].role == Role::MatrixProduct) return Layout();
     const Layout out = cover_.values[cover_.nodes[id].first_value].layout;
+    if (cover_.nodes[id].integers) return Layout::channels_last();
     if (!v.layout.is_plain() || v.dims[1] > kFewChannels) return out;
     // The first convolution reads a plain image of few channels as it is.
     if (out.is_blocked()) return Layout();
@@ -246,8 +247,15 @@ class KernelBuilder {
       k.input_buffers.push_back(buffer_in(value, layout, element));
       return k.input_buffers.back();
     };
-    read(node->inputs[0], library_input_layout(id, node->inputs[0]), types.operands);
-    read_weights(id, node->inputs[1], types.operands, k);
+    if (own.integers) {
+      k.integers = own.integers->operands;
+      read(own.integers->left, library_input_layout(id, own.integers->left), cover_.of(own.integers->left).element);
+      for (const Value& value : {own.integers->right, own.integers->right_scale, own.integers->right_zero})
+        read(value, Layout(), cover_.of(value).element);
+    } else {
+      read(node->inputs[0], library_input_layout(id, node->inputs[0]), types.operands);
+      read_weights(id, node->inputs[1], types.operands, k);
+    }
     Value result{node, 0};
     if (node->inputs.size() > 2 && node->inputs[2]) {
       const ValueCover& c = cover_.of(node->inputs[2]);
@@ -264,9 +272,13 @@ class KernelBuilder {
       result = {e.node, 0};
       const Layout layout = cover_.of(result).layout;
       const bool is_bias = step.kind == Epilogue::Kind::Bias;
-      if (step.operand >= 0)
-        e.operand =
-            read(e.node->inputs[step.operand], is_bias ? Layout() : layout, is_bias ? types.bias : types.result);
+      if (step.operand >= 0) {
+        const Value& operand = e.node->inputs[step.operand];
+        if (own.integers && !is_bias)  // under Dequantize
+          e.operand = read(operand.node->inputs[0], layout, cover_.of(operand.node->inputs[0]).element);
+        else
+          e.operand = read(operand, is_bias ? Layout() : layout, is_bias ? types.bias : types.result);
+      }
       k.epilogues.push_back(e);
     }
     k.outputs = {result};

@@ -1,6 +1,8 @@
 // Layouts. Values that have to lie alike (what convolutions make, and what follows them in any order of elements) form
 // classes; a plan gives each class one layout, so that conversions are left at the borders only.
+#include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "cover.h"
 #include "node_work.h"
@@ -29,9 +31,13 @@ class ClassFinder {
     return value;
   }
   bool is_image(const ValueCover& value) const {
-    return value.dims.size() >= 3 && value.dims.size() <= 5 &&
-           is_library_type(value.element, cover_.options.target.kind) && value.dims[1] > 1 &&
+    return value.dims.size() >= 3 && value.dims.size() <= 5 && is_type_of_images(value.element) && value.dims[1] > 1 &&
            value.shape[1].is_constant();
+  }
+  bool is_type_of_images(ElementType type) const {
+    const TargetKind target = cover_.options.target.kind;
+    const bool is_of_8_bits = type == ElementType::UInt8 || type == ElementType::Int8;
+    return is_library_type(type, target) || (is_of_8_bits && target == TargetKind::Cpu);
   }
 
   void add_node(uint32_t id) {
@@ -65,8 +71,14 @@ class ClassFinder {
       const uint32_t index = own.first_value + static_cast<uint32_t>(o);
       const ValueCover& value = cover_.values[index];
       if (is_in_class_[index] && !is_wanted(value)) is_in_class_[index] = false;
-      if (!is_view && !is_in_class_[index] && is_image(value) && value.dims[1] > kFewChannels) join_users(index);
+      if (!is_view && !is_in_class_[index] && is_image(value) && is_joinable(value)) join_users(index);
     }
+  }
+
+  // Convolutions of floats read images of few channels as they are.
+  bool is_joinable(const ValueCover& value) const {
+    return value.dims[1] > kFewChannels ||
+           std::ranges::all_of(value.uses, [&](const Use& use) { return cover_.nodes[use.node].integers.has_value(); });
   }
 
   bool is_wanted(const ValueCover& value) const {
@@ -157,8 +169,16 @@ std::vector<Layout> layouts_for(const Cover& cover) {
 void find_layout_classes(Cover& cover) { ClassFinder(cover).run(); }
 
 void choose_layouts(Cover& cover) {
+  // Convolutions of integers are of one layout alone.
+  std::set<int> of_integers;
+  for (uint32_t id = 0; id < cover.nodes.size(); id++)
+    if (integers_of(cover, id)) of_integers.insert(cover.values[cover.nodes[id].first_value].layout_class);
   for (ValueCover& value : cover.values) {
     if (value.layout_class < 0) continue;
+    if (of_integers.contains(value.layout_class)) {
+      value.layout = Layout::channels_last();
+      continue;
+    }
     const auto number = static_cast<size_t>(value.layout_class);
     value.layout = number < cover.layouts.size() ? cover.layouts[number] : cover.layout;
   }

@@ -97,6 +97,7 @@ class LibraryChooser {
   FusionLimit extend(uint32_t id) {
     if (cover_.options.target.without.contains(kEpilogues)) return FusionLimit::SwitchedOff;
     NodeCover& own = cover_.nodes[id];
+    if (own.integers) return own.limit;  // integers.cc
     const bool product = own.role == Role::MatrixProduct;
     bool biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2], added = false;
     uint32_t last = id;

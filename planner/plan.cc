@@ -115,7 +115,9 @@ std::vector<Border> borders_of(const Cover& cover) {
     if (own.role != Role::Convolution && own.role != Role::Epilogue) continue;
     const int to = cover.values[own.first_value].layout_class;
     const auto id = static_cast<uint32_t>(&own - cover.nodes.data());
-    for (const Value& input : cover.node(id).inputs) {
+    std::vector<Value> inputs = cover.node(id).inputs;
+    if (own.integers) inputs = {own.integers->left};
+    for (const Value& input : inputs) {
       const int from = input ? cover.of(input).layout_class : -1;
       const Border border{input, from, to};
       if (from >= 0 && to >= 0 && from != to && seen.insert(border).second) borders.push_back(border);
@@ -269,7 +271,7 @@ Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& co
   GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));
   group_siblings(plan, costs);
   place_buffers(plan);
-  plan.demands = size_demands(graph, target.open);
+  plan.demands = size_demands(plan);
   // What a mistake of ours would compute from memory that nobody wrote is never code.
   if (target.open.empty())
     if (const Status checked = check_plan(plan); !checked.ok()) throw InternalError(checked.error().message);

@@ -37,7 +37,8 @@ std::string epilogue_text(const Epilogue& e) {
   switch (e.kind) {
     case Epilogue::Kind::Bias: return "bias";
     case Epilogue::Kind::AddTensor: return "tensor";
-    case Epilogue::Kind::Activation: return op_info(e.node->op).name;
+    case Epilogue::Kind::Activation:
+    case Epilogue::Kind::Quantize: return op_info(e.node->op).name;
   }
   return "";
 }

@@ -71,8 +71,8 @@ class StorageChooser {
       is_of_convolution_[index] = maker == Role::Convolution && is_for_cuda();
       value.is_kept = cover_.options.target.in_fp32.contains(key_of(key)) && value.element == ElementType::Float32;
       is_wide_[index] =
-          value.element != ElementType::Float32 || is_given || value.is_kept || is_statistic(id, value) ||
-          (is_end && !is_of_convolution_[index]) ||
+          value.element != ElementType::Float32 || integers_of(cover_, id) || is_given || value.is_kept ||
+          is_statistic(id, value) || (is_end && !is_of_convolution_[index]) ||
           (!is_for_cuda() && ((maker == Role::MatrixProduct && !feeds_library(value, true)) || is_residual(value)));
     }
   }

@@ -46,6 +46,23 @@ Environment assumed_sizes(const Graph& graph) {
   return sizes;
 }
 
+// Of an operator that broadcasts, extents that meet and may or may not be equal. Empty: there are none.
+std::string undecided_extents(const Node& node) {
+  if (!op_info(node.op).has(kElementwise)) return "";
+  for (size_t a = 0; a < node.inputs.size(); a++)
+    for (size_t b = a + 1; b < node.inputs.size(); b++) {
+      if (!node.inputs[a] || !node.inputs[b]) continue;
+      const auto &left = node.inputs[a].type().shape, &right = node.inputs[b].type().shape;
+      if (!left || !right) continue;
+      for (size_t k = 1; k <= std::min(left->size(), right->size()); k++) {
+        const Index &one = (*left)[left->size() - k], &other = (*right)[right->size() - k];
+        if (one != other && one != Index(1) && other != Index(1) && !(one.is_constant() && other.is_constant()))
+          return ": " + to_string(one) + " and " + to_string(other) + " may be equal, or one of them 1";
+      }
+    }
+  return "";
+}
+
 class Describer {
  public:
   explicit Describer(Cover& cover) : cover_(cover) {}
@@ -59,13 +76,15 @@ class Describer {
       cover_.node_ids[nodes[id].get()] = id;
       add_node(id, *nodes[id]);
     }
-    if (!causes_.empty()) return all_causes();
     for (const GraphOutput& output : cover_.graph.outputs()) {
       ValueCover& value = cover_.values[cover_.index_of(output.value)];
       value.is_output = true;
-      if (!cover_.options.tolerant && !is_computable(value.element)) return no_code(*output.value.node, value.element);
+      if (!cover_.options.tolerant && !is_computable(value.element))
+        add_cause(cover_.node_ids.at(output.value.node.get()),
+                  no_code(*output.value.node, value.element).message);
     }
-    return Unit{};
+    drop_causes_of_inputs();
+    return cover_.without_code.empty() ? Status(Unit{}) : why_no_plan(cover_.without_code);
   }
 
  private:
@@ -90,19 +109,21 @@ class Describer {
 
   void add_cause(uint32_t id, const std::string& cause) {
     const auto has_none = [&](const Value& input) {
-      return input && without_code_.contains(cover_.node_ids.at(input.node.get()));
+      return input && !input.node->is(OpKind::Input) && without_code_.contains(cover_.node_ids.at(input.node.get()));
     };
-    const bool follows = std::ranges::any_of(cover_.graph.nodes()[id]->inputs, has_none);
-    if (without_code_.insert(id).second && !follows) causes_.push_back(cause);
+    const NodePtr& node = cover_.graph.nodes()[id];
+    const bool follows = std::ranges::any_of(node->inputs, has_none);
+    if (without_code_.insert(id).second) cover_.without_code.push_back({node, follows ? "" : cause});
   }
 
-  Error all_causes() const {
-    constexpr size_t kMostShown = 12;
-    if (causes_.size() == 1) return {causes_[0]};
-    std::string text = std::to_string(causes_.size()) + " nodes have no code:";
-    for (size_t k = 0; k < std::min(kMostShown, causes_.size()); k++) text += "\n  " + causes_[k];
-    return {causes_.size() > kMostShown ? text + "\n  and " + std::to_string(causes_.size() - kMostShown) + " more"
-                                        : text};
+  // What is said of all that reads an input need not be said of the input.
+  void drop_causes_of_inputs() {
+    std::erase_if(cover_.without_code, [&](const NodeWithoutCode& own) {
+      const uint32_t id = cover_.node_ids.at(own.node.get());
+      const std::vector<NodeId>& users = cover_.graph.users()[id];
+      return own.node->is(OpKind::Input) && !cover_.values[cover_.nodes[id].first_value].is_output && !users.empty() &&
+             std::ranges::all_of(users, [&](NodeId user) { return without_code_.contains(static_cast<uint32_t>(user)); });
+    });
   }
 
   // What is made of weights alone, but as much of it as an open extent says.
@@ -135,7 +156,7 @@ class Describer {
     } else if (!known) {
       return Error{describe(node) + ": extents " + to_string(type) + " are not numbers" +
                    (cover_.options.target.open.empty() ? "" : ", nor follow from the extents that stay open") +
-                   "; fix them with --shape NAME=1x3x224x224"};
+                   undecided_extents(node) + "; fix them with --shape NAME=1x3x224x224"};
     } else if (!code && !own.weight_only) {
       return no_code(node, type.element);
     }
@@ -154,7 +175,6 @@ class Describer {
 
   Cover& cover_;
   std::set<uint32_t> without_code_;
-  std::vector<std::string> causes_;
 };
 
 }  // namespace
@@ -167,6 +187,7 @@ Result<Cover> describe_graph(const Graph& graph, const CoverOptions& options) {
   cover.options = options;
   GOPT_RETURN_IF_ERROR(describe_values(cover));
   choose_attention(cover);
+  choose_integer_kernels(cover);
   choose_library_kernels(cover);
   find_layout_classes(cover);
   choose_storage(cover);

@@ -16,6 +16,7 @@
 #include "arrays.h"
 #include "command_words.h"
 #include "compare_models.h"
+#include "emit_pieces.h"
 #include "model.h"
 #include "model_file.h"
 #include "optimize_model.h"
@@ -44,6 +45,57 @@ Words with_positional(Words words, const Words& positional) {
   return words;
 }
 
+// ---- operators without definition, as functions of Python's ----
+
+std::vector<Tensor> outputs_of(const OperatorCall& call, const nb::object& made) {
+  std::vector<nb::object> results;
+  if (nb::isinstance<nb::tuple>(made) || nb::isinstance<nb::list>(made))
+    for (const nb::handle one : made) results.push_back(nb::borrow(one));
+  else
+    results.push_back(made);
+  std::vector<Tensor> tensors;
+  for (size_t k = 0; k < call.outputs.size(); k++) {
+    const bool is_taken = call.outputs[k].element != ElementType::Undefined;
+    const std::string name = std::to_string(k) + " of node `" + call.node + "`";
+    if (is_taken && k >= results.size()) throw UserError("the function for " + call.op + " gives no output " + name);
+    tensors.push_back(is_taken ? unwrap(tensor_of(name, nb::cast<Array>(results[k]))) : Tensor());
+    if (is_taken && tensors.back().tensor_type() != call.outputs[k])
+      throw UserError("the function for " + call.op + " gives output " + name + " as " +
+                      to_string(tensors.back().tensor_type()) + ", expected " + to_string(call.outputs[k]));
+  }
+  return tensors;
+}
+
+using Functions = std::map<std::string, nb::object>;
+
+Result<std::vector<Tensor>> call_python(const Functions& functions, const OperatorCall& call) {
+  auto function = functions.find(call.node);
+  if (function == functions.end()) function = functions.find(call.op);
+  if (function == functions.end())
+    return Error{"node `" + call.node + "` applies " + call.op + ", which has no definition here: give a function for "
+                 "it, functions={\"" + call.op + "\": f}"};
+  const nb::gil_scoped_acquire gil;
+  try {
+    nb::list arguments;
+    for (const auto& input : call.inputs)
+      arguments.append(input ? nb::cast(unwrap(array_of(call.node, *input))) : nb::none());
+    return outputs_of(call, function->second(*arguments));
+  } catch (const UserError& error) {
+    return Error{error.what()};
+  } catch (const std::exception& error) {  // Python's, among them
+    return Error{"the function for " + call.op + " failed at node `" + call.node + "`: " + error.what()};
+  }
+}
+
+// They may be dropped by any thread.
+OperatorFunction calls_of(Functions functions) {
+  const std::shared_ptr<Functions> held(new Functions(std::move(functions)), [](Functions* own) {
+    const nb::gil_scoped_acquire gil;
+    delete own;
+  });
+  return [held](const OperatorCall& call) { return call_python(*held, call); };
+}
+
 // ---- models that run ----
 
 class Model {
@@ -68,6 +120,12 @@ class Model {
     const auto names = model_->outputs();
     for (size_t k = 0; k < tensors.size(); k++) results.append(unwrap(array_of(names[k].name, tensors[k])));
     return results;
+  }
+
+  // Functions for operators without definition, by operator or node, from arrays to an array or several.
+  void answer(std::map<std::string, nb::object> functions) {
+    const std::lock_guard lock(running_);
+    unwrap(model_->answer_operators(calls_of(std::move(functions))));
   }
 
   RunnableModel& runnable() { return *model_; }
@@ -152,10 +210,22 @@ class Optimized {
     unwrap(cli::write_model(model_, path, force));
   }
   std::unique_ptr<Model> load() const {
+    std::unique_ptr<Model> model;
+    {
+      const nb::gil_scoped_release release;
+      if (!plans_ && !model_.outcome.plan) throw UserError("there is no code: a dry run plans none");
+      const int threads = model_.options.target.threads;
+      model = std::make_unique<Model>(plans_ ? unwrap(compile_sizes(*plans_, threads))
+                                             : unwrap(compile_plan(*model_.outcome.plan, threads)));
+    }
+    model->answer({});  // what nobody gives a function for is an error, no number
+    return model;
+  }
+  // Where some nodes have no code, the rest is in pieces, which a folder holds with their plan.
+  bool is_in_pieces() const { return model_.pieces.has_value(); }
+  void emit_pieces(const std::string& folder) const {
     const nb::gil_scoped_release release;
-    if (plans_) return std::make_unique<Model>(unwrap(compile_sizes(*plans_, model_.options.target.threads)));
-    if (!model_.outcome.plan) throw UserError("there is no code: a dry run plans none");
-    return std::make_unique<Model>(unwrap(compile_plan(*model_.outcome.plan, model_.options.target.threads)));
+    unwrap(write_emitted(unwrap(cli::emit_pieces(*model_.pieces, model_.prefix, false)), folder, false));
   }
 
  private:
@@ -267,13 +337,16 @@ NB_MODULE(_native, m) {
       .def("inputs", &Model::inputs)
       .def("outputs", &Model::outputs)
       .def("engine", &Model::engine)
-      .def("run", &Model::run, nb::arg("arrays"));
+      .def("run", &Model::run, nb::arg("arrays"))
+      .def("answer", &Model::answer, nb::arg("functions"));
   nb::class_<Optimized>(m, "Optimized")
       .def("warnings", &Optimized::warnings)
       .def("report", &Optimized::report)
       .def("model", &Optimized::model)
       .def("save", &Optimized::save, nb::arg("path"), nb::arg("force"))
-      .def("load", &Optimized::load);
+      .def("load", &Optimized::load)
+      .def("is_in_pieces", &Optimized::is_in_pieces)
+      .def("emit_pieces", &Optimized::emit_pieces, nb::arg("folder"));
   m.def("optimize", &optimize, nb::arg("model"), nb::arg("words"), nb::arg("rules"), nb::arg("takes"));
   m.def("load", &load, nb::arg("model"), nb::arg("words"));
   m.def("compare", &compare, nb::arg("reference"), nb::arg("other"), nb::arg("words"), nb::arg("arrays"));

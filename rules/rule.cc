@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "gopt/bounds.h"
 #include "gopt/scheme.h"
 #include "gopt/text_reader.h"
 
@@ -77,16 +78,29 @@ Status check_symbols(const RewriteRule& rule) {
   return Unit{};
 }
 
+// Whether no place lies in the box whatever the extents are: all that is said of it holds.
+bool is_always_empty(const RewriteRule& rule, const Box& box) {
+  SymbolBounds extents;
+  for (const RuleVariable& variable : rule.variables)
+    for (const Index& extent : variable.type.shape.value_or(Shape{})) collect_symbols(extent, extents.counts);
+  return std::ranges::any_of(
+      box, [&](const AxisRange& range) { return is_surely_nonnegative(range.low - range.high, extents); });
+}
+
 Status check_regions(const RewriteRule& rule) {
   if (!rule.is_partial()) return Unit{};
   if (rule.regions.size() != rule.left.outputs().size())
     return Error{"regions are given for another number of outputs"};
   for (size_t o = 0; o < rule.regions.size(); o++) {
     const size_t rank = rule.left.outputs()[o].value.type().shape->size();
-    for (const Box& box : rule.regions[o])
+    for (const Box& box : rule.regions[o]) {
       if (box.size() != rank)
         return Error{"a region of output " + std::to_string(o) + " has " + std::to_string(box.size()) +
                      " ranges, the output has " + std::to_string(rank) + " axes"};
+      if (is_always_empty(rule, box))
+        return Error{"the region " + to_string(box) + " of output " + std::to_string(o) +
+                     " is empty at every size, so that anything holds there"};
+    }
   }
   for (const RuleVariable& variable : rule.variables)
     if (variable.has_prefix) return Error{"a partial rule has no open prefix of axes"};

@@ -78,8 +78,10 @@ class VariantPrinter {
         step(kernel, call.run);
       } else if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
-        create_ += plan_.times_kernels ? print_attempt(call.create) : call.create;
-        step(kernel, call.run);
+        const std::string filled = where_filled(kernel);
+        create_ += plan_.times_kernels ? print_attempt(call.create) : filled + call.create;
+        if (!filled.empty()) create_ += "else library.add_nothing();\n";
+        step(kernel, filled.empty() ? call.run : filled + "{ " + call.run + " }");
       } else {
         GOPT_RETURN_IF_ERROR(add_generated(kernel));
       }
@@ -103,8 +105,18 @@ class VariantPrinter {
     GOPT_ASSIGN_OR_RETURN(const std::string function, generated_.function_for(plan_, kernel));
     std::string call = function + "(";
     for (size_t i = 0; i < kernel.input_buffers.size(); i++) call += argument(kernel.input_buffers[i]) + ", ";
-    step(kernel, call + argument(kernel.output_buffers[0]) + (is_open() ? ", n);" : ");"));
+    step(kernel,
+         where_filled(kernel) + call + argument(kernel.output_buffers[0]) + (is_open() ? ", n);" : ");"));
     return Unit{};
+  }
+
+  // At open extents of 0 there may be nothing to make. Empty: there always is.
+  std::string where_filled(const Kernel& kernel) const {
+    std::string conds;
+    for (const Index& extent : shape_of(plan_.buffer(kernel.output_buffers[0])))
+      if (!extent.is_constant())
+        conds += (conds.empty() ? "" : " && ") + size_text(extent, plan_.target.open) + " > 0";
+    return conds.empty() ? "" : "if (" + conds + ") ";
   }
 
   std::string argument(BufferId id) const {
@@ -273,17 +285,34 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_variant.h",
                                  "gopt_operators.h",
                                  "gopt_general.h",
+                                 "gopt_amx.h",
                                  "gopt_arena.h",
                                  "gopt_model.cc",
                                  "gopt_activation.h",
                                  "gopt_vector.h",
+                                 "gopt_lanes.h",
                                  "gopt_planar.h",
                                  "gopt_planar.cc",
+                                 "gopt_taps.h",
+                                 "gopt_taps.cc",
+                                 "gopt_pooling.h",
+                                 "gopt_pooling.cc",
                                  "gopt_few_rows.h",
                                  "gopt_rows.h",
                                  "gopt_rows.cc",
+                                 "gopt_integer.h",
+                                 "gopt_integer.cc",
+                                 "gopt_integer_sums.h",
+                                 "gopt_integer_sums.cc",
+                                 "gopt_integer_call.cc",
                                  "gopt_split.h",
                                  "gopt_split.cc",
+                                 "gopt_terms.h",
+                                 "gopt_tile_kernel.h",
+                                 "gopt_tile_kernel.cc",
+                                 "gopt_tiles.h",
+                                 "gopt_tiles.cc",
+                                 "gopt_tiles_call.cc",
                                  "gopt_dnnl.h",
                                  "gopt_dnnl.cc",
                                  "gopt_primitives.h",

@@ -1,6 +1,7 @@
 // Convolutions and matrix products as descriptions for the runtime's Library.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "../attributes.h"
 #include "../buffers.h"
@@ -42,6 +43,15 @@ std::string post_text(const Activation& activation) {
 constexpr const char *kInFloats = "  d.arithmetic = Arithmetic::Floats;\n",
                      *kInParts = "  d.arithmetic = Arithmetic::Split;\n";
 
+// Terms that floats are split into.
+std::string on_tiles(int terms) { return "  d.tile_terms = " + std::to_string(terms) + ";\n"; }
+std::optional<std::string> tiles_implementation(const std::string& name) {
+  if (name == "tiles-x6") return on_tiles(3);
+  if (name == "tiles-x3") return on_tiles(2);
+  if (name == "tiles-bf16") return on_tiles(1);
+  return std::nullopt;
+}
+
 // What the runtime is told of the planner's choice (planner/implementations.cc).
 std::string convolution_implementation(const std::string& name) {
   if (name == "direct") return "";
@@ -50,6 +60,7 @@ std::string convolution_implementation(const std::string& name) {
   if (name == "planar") return "  d.method = Method::Planar;\n";
   if (name == "floats") return kInFloats;
   if (name == "bf16x3") return kInParts;
+  if (const auto tiles = tiles_implementation(name)) return *tiles;
   throw InternalError("no code for the implementation '" + name + "' of a convolution");
 }
 
@@ -58,6 +69,7 @@ std::string product_implementation(const std::string& name) {
   if (name == "few-rows") return "  d.few_rows = true;\n";
   if (name == "floats") return kInFloats;
   if (name == "bf16x3") return kInParts;
+  if (const auto tiles = tiles_implementation(name)) return *tiles;
   throw InternalError("no code for the implementation '" + name + "' of a matrix product");
 }
 
@@ -68,6 +80,7 @@ class CallPrinter {
 
   Result<LibraryCall> print() {
     if (kernel_.kind == KernelKind::Pooling) return pooling();
+    if (kernel_.integers) return integer_call();
     const bool convolution = kernel_.kind == KernelKind::Convolution;
     if (!convolution) scale();
     for (const Epilogue& e : kernel_.epilogues) add_epilogue(e);
@@ -106,6 +119,7 @@ class CallPrinter {
     return call;
   }
 
+  bool has_constant_weights() const { return locate(plan_, kernel_.input_buffers[1]).place == BufferPlace::Weight; }
   bool moves(BufferId id) const {
     const BufferPlace place = locate(plan_, id).place;
     return place == BufferPlace::Input || place == BufferPlace::Output;
@@ -161,7 +175,121 @@ class CallPrinter {
         return add_operand(e.operand, kernel_.kind == KernelKind::Convolution ? Shape{} : product_shape());
       }
       case Epilogue::Kind::Activation: return add_post(post_text(e.activation));
+      case Epilogue::Kind::Quantize:
+        throw InternalError("sums of floats are not stored as integers by a library kernel");
     }
+  }
+
+  // ---- of integers ----
+
+  LibraryCall integer_call() {
+    GOPT_CHECK(kernel_.implementation == "integers", "no code for '" + kernel_.implementation + "' of integers");
+    const BufferId src = kernel_.input_buffers[0], weights = kernel_.input_buffers[1], dst = kernel_.output_buffers[0];
+    LibraryCall call;
+    call.create = "{\n  IntegerCall d;\n";
+    call.create += kernel_.kind == KernelKind::Convolution ? convolved_integers() : multiplied_integers();
+    call.create += "  d.operands.src = " + integer_type(src) + ";\n  d.operands.weights = " + integer_type(weights) +
+                   ";\n  d.operands.src_zero = " + std::to_string(kernel_.integers->zero) +
+                   ";\n  d.src_scale = " + number(kernel_.integers->scale) +
+                   ";\n  d.result.type = " + integer_type(dst) + ";\n";
+    if (!has_constant_weights()) call.create += "  d.constant_weights = false;\n";
+    for (const size_t i : {size_t{2}, size_t{3}})
+      if (buffer(kernel_.input_buffers[i]).size_bytes >
+          static_cast<int64_t>(size_bytes(buffer(kernel_.input_buffers[i]).element)))
+        call.create += i == 2 ? "  d.scale_a_channel = true;\n" : "  d.zero_a_channel = true;\n";
+    std::string bias = "nullptr", result = "result";
+    for (const Epilogue& e : kernel_.epilogues) {
+      if (is_second(e)) {
+        result = "second";
+        call.create += second_step(e);
+      } else if (e.kind == Epilogue::Kind::Bias) {
+        bias = pointer(e.operand);
+      } else {
+        call.create += integer_step(e, "  d." + result + ".");
+      }
+    }
+    call.create += "  library.add(d, " + fixed(src) + ", " + fixed(weights) + ", " + pointer(kernel_.input_buffers[2]) +
+                   ", " + pointer(kernel_.input_buffers[3]) + ", " + bias + ", " + fixed(dst) + ");\n}\n";
+    call.run = bind_text() + "library.run(" + id_ + ");";
+    return call;
+  }
+
+  std::string integer_type(BufferId id) const { return integer_type(buffer(id).element); }
+  static std::string integer_type(ElementType type) {
+    switch (type) {
+      case ElementType::UInt8: return "IntegerType::UInt8";
+      case ElementType::Int8: return "IntegerType::Int8";
+      case ElementType::Float32: return "IntegerType::Float";
+      default: throw InternalError("integers are of 8 bits");
+    }
+  }
+
+  // Bounds, and what is rounded to.
+  static std::string integer_step(const Epilogue& e, const std::string& result) {
+    if (e.kind != Epilogue::Kind::Activation) return grid_text(result, *e.node);
+    const bool is_relu = e.activation.kind == ActivationKind::Relu;
+    GOPT_CHECK(is_relu || e.activation.kind == ActivationKind::Clip, "sums of integers have bounds alone");
+    return result + "least = " + number(is_relu ? 0 : e.activation.a) + ";\n" +
+           (is_relu ? "" : result + "greatest = " + number(e.activation.b) + ";\n");
+  }
+  // Scale and zero point of a Quantize or Dequantize node.
+  static std::string grid_text(const std::string& name, const Node& node) {
+    const Tensor &scale = node.inputs[1].node->tensor, &zero = node.inputs[2].node->tensor;
+    return name + "step = " + number(scale.to_doubles()[0]) + ";\n" + name +
+           "zero = " + std::to_string(zero.to_ints()[0]) + ";\n";
+  }
+
+  // What the result was rounded to first; null before it is.
+  const Node* rounded_before(const Epilogue& e) const {
+    for (const Epilogue& step : kernel_.epilogues)
+      if (&step < &e && step.kind == Epilogue::Kind::Quantize) return step.node.get();
+    return nullptr;
+  }
+  bool is_second(const Epilogue& e) const {
+    return (e.kind == Epilogue::Kind::Bias || e.kind == Epilogue::Kind::AddTensor) && rounded_before(e);
+  }
+  std::string second_step(const Epilogue& e) {
+    const Node* first = rounded_before(e);
+    const auto is_first = [&](const Value& v) {
+      return v.node->is(OpKind::Dequantize) && v.node->inputs[0].node.get() == first;
+    };
+    const size_t own = is_first(e.node->inputs[0]) ? 0 : 1;
+    const std::string name = "  d.second.";
+    std::string text = name + "is_there = true;\n" + name + "first_type = " + integer_type(first->outputs[0].element) +
+                       ";\n" + grid_text(name + "first_", *e.node->inputs[own].node);
+    if (e.kind == Epilogue::Kind::Bias) return text + name + "bias = (const float*)(" + pointer(e.operand) + ");\n";
+    if (moves(e.operand)) bind_posts_ += "library.bind_post(" + id_ + ", 0, " + pointer(e.operand) + "); ";
+    return text + name + "adds = true;\n" + name + "addend = " + fixed(e.operand) + ";\n" + name +
+           "addend_type = " + integer_type(buffer(e.operand).element) + ";\n" +
+           grid_text(name + "addend_", *e.node->inputs[1 - own].node);
+  }
+
+  std::string geometry_text() const {
+    const std::vector<int64_t> ones(buffer(kernel_.input_buffers[0]).dims.size() - 2, 1);
+    return "  d.groups = " + std::to_string(int_or(node_, "group", 1)) +
+           ";\n  d.strides = " + list(ints_or(node_, "strides", ones)) +
+           ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) +
+           ";\n  d.pads = " + list(pads_before(plan_, kernel_)) + ";\n";
+  }
+
+  std::string convolved_integers() const {
+    const auto is_last = [&](BufferId id) {
+      return buffer(id).layout.is_channels_last() || (buffer(id).layout.is_plain() && buffer(id).dims[1] == 1);
+    };
+    GOPT_CHECK(is_last(kernel_.input_buffers[0]) && is_last(kernel_.output_buffers[0]),
+               "images of integers have their channels last");
+    return "  d.src = " + list(shape(kernel_.input_buffers[0])) +
+           ";\n  d.weights = " + list(shape(kernel_.input_buffers[1])) +
+           ";\n  d.dst = " + list(shape(kernel_.output_buffers[0])) + ";\n" + geometry_text();
+  }
+
+  std::string multiplied_integers() const {
+    Shape right = shape(kernel_.input_buffers[1]);
+    if (is_flat()) right.erase(right.begin(), right.end() - 2);
+    const bool is_transposed = node_.is(OpKind::Gemm) && int_or(node_, "transB", 0) != 0;
+    return "  d.is_product = true;\n  d.src = " + list(flattened(shape(kernel_.input_buffers[0]))) +
+           ";\n  d.dst = " + list(product_shape()) + ";\n" +
+           operand_text("weights", right, is_transposed, "weight_strides");
   }
 
   std::string elements_text() const {
@@ -176,13 +304,9 @@ class CallPrinter {
                  &y = buffer(kernel_.output_buffers[0]);
     std::string text = "{\n  Convolution d;\n  d.src = " + list(shape_of(x)) + ";\n  d.weights = " + list(shape_of(w)) +
                        ";\n  d.dst = " + list(shape_of(y)) + ";\n";
-    const std::vector<int64_t> ones(x.dims.size() - 2, 1);
-    text += "  d.groups = " + std::to_string(int_or(node_, "group", 1)) + ";\n";
-    text += "  d.strides = " + list(ints_or(node_, "strides", ones)) +
-            ";\n  d.dilations = " + list(ints_or(node_, "dilations", ones)) +
-            ";\n  d.pads = " + list(pads_before(plan_, kernel_)) + ";\n";
+    text += geometry_text();
     if (node_.is(OpKind::ConvTranspose)) text += "  d.transposed = true;\n";
-    if (locate(plan_, kernel_.input_buffers[1]).place != BufferPlace::Weight) text += "  d.constant_weights = false;\n";
+    if (!has_constant_weights()) text += "  d.constant_weights = false;\n";
     text += "  d.src_order = " + order(x.layout) + ";\n  d.dst_order = " + order(y.layout) + ";\n";
     return text + elements_text() + convolution_implementation(kernel_.implementation) + posts_;
   }
@@ -236,7 +360,7 @@ class CallPrinter {
     text += operand_text("src", flattened(shape(kernel_.input_buffers[0])), is_transposed, "src_strides");
     text += operand_text("weights", right, gemm && int_or(node_, "transB", 0) != 0, "weight_strides");
     text += "  d.dst = " + list(product_shape()) + ";\n";
-    const bool is_constant = locate(plan_, kernel_.input_buffers[1]).place == BufferPlace::Weight;
+    const bool is_constant = has_constant_weights();
     if (is_constant) text += "  d.constant_weights = true;\n";
     // How many rows there are is known when it runs.
     if (is_constant && elements_text().empty() && is_flat() && !is_transposed && !product_shape()[0].is_constant())

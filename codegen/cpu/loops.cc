@@ -202,6 +202,7 @@ class BoxPrinter {
       parallel = &enter(together);
       for (size_t l = 0; l < plain_parallel; l++) parallel->bound.push_back({body_.loops[l].symbol, names_[l]});
       parallel->tile = tile_is_parallel_;
+      parallel->divided = true;
     }
     const auto enter_loops = [&](size_t first, size_t last) {
       for (size_t l = first; l < last; l++)

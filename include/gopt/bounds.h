@@ -9,12 +9,14 @@
 
 namespace gopt {
 
-// What is known of symbols: sizes are at least 1, others lie between expressions of sizes and of each other.
+// What is known of symbols: sizes are at least 1, counts at least 0, others lie between expressions of these and of each
+// other.
 struct SymbolBounds {
   struct Span {
     Index low, high;  // both included
   };
   std::set<AtomId> sizes;
+  std::set<AtomId> counts;
   std::map<AtomId, Span> spans;
 };
 

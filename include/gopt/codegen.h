@@ -45,9 +45,15 @@ struct EmittedFile {
   std::string text;
 };
 
+struct EmittedFolder;
 struct EmittedCode {
   std::vector<EmittedFile> files;  // all but the weights
-  std::vector<Plan> plans;         // at least one; what lies at an offset of the weights file is the same in all
+  std::vector<Plan> plans;         // what lies at an offset of the weights file is the same in all; none: there is none
+  std::vector<EmittedFolder> folders;  // inside: the pieces of a model
+};
+struct EmittedFolder {
+  std::string name;
+  EmittedCode code;
 };
 
 // Source text of a plan for its target; of one with open extents, code for any size of them. `prefix`: of every name

@@ -11,6 +11,7 @@ struct Tolerance {
   double relative = 1e-4;  // of the largest magnitude of the reference
   double absolute = 1e-5;
   bool reference_may_fail = false;  // where it is infinite or NaN, anything will do
+  double step = 0;                  // that rounding to a grid may make, of integers, too
 };
 
 struct Difference {

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "gopt/expr.h"
@@ -14,11 +17,28 @@
 
 namespace gopt {
 
+// The element at some subscripts. Copies share one function: a definition's holds those of its inputs, and they those
+// of theirs, so that copies of all that would double with every value of a graph that is used twice.
+class ElementFunction {
+ public:
+  using Function = std::function<Expr(const std::vector<Index>& subscripts)>;
+  ElementFunction() = default;
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, ElementFunction> && std::is_constructible_v<Function, F>)
+  ElementFunction(F&& function) : function_(std::make_shared<const Function>(std::forward<F>(function))) {}
+
+  Expr operator()(const std::vector<Index>& subscripts) const { return (*function_)(subscripts); }
+  explicit operator bool() const { return function_ != nullptr; }
+
+ private:
+  std::shared_ptr<const Function> function_;
+};
+
 // A tensor as a function of its subscripts. `at` may be called with any Index values, symbolic or not.
 struct TensorExpr {
   ElementType element = ElementType::Undefined;
   Shape shape;
-  std::function<Expr(const std::vector<Index>& subscripts)> at;
+  ElementFunction at;
   // For constant inputs: the data, for the operators whose output shape depends on it (Range).
   const Tensor* data = nullptr;
   // For reads that may stand as an index (Gather's indices): the input number that `at` reads plainly, else -1.

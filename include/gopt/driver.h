@@ -48,6 +48,9 @@ struct CheckReport {
   int nodes = 0, nodes_checked = 0;
   std::vector<std::string> left_out;  // why the others were not: operators that nothing here runs, by name
   std::string extents;                // of symbols, as they were drawn: "batch=2, n=3"; empty where there are none
+  // Of code that is further off than the tolerance, but not further than the model moves where its inputs change in
+  // their last digits: by how much it does.
+  std::string amplified;
 };
 
 // The last inputs that were tried, which are those that a check failed on: "large random inputs", "given inputs".
@@ -73,6 +76,9 @@ struct DriverOptions {
   int runs = 15;             // timed runs of each, in turns
   // An ONNX file is wanted. Where code is wanted too, both are one choice, unless a runtime would be slower with it.
   bool wants_onnx = false;
+  // What the ONNX file is of, where that is not the graph that is optimized for code, which holds operators taken apart
+  // (ImportOptions::lower): searched for itself then.
+  std::optional<Graph> file_graph;
   // Judges the ONNX file, where it is given: what is not faster there than the original is not kept.
   std::shared_ptr<ModelTimer> timer;
   // Whether a graph can be written as the caller will write it; a result that cannot is not kept.

@@ -51,5 +51,8 @@ struct NodeExplanation {
 // the value of that name. Errors: there is none, with the nearest names; those of optimize_graph.
 Result<NodeExplanation> explain_node(const Graph& graph, const std::string& name, const std::vector<RewriteRule>& rules,
                                      const DriverOptions& options);
+// The same of one of the graph's nodes.
+Result<NodeExplanation> explain_node(const Graph& graph, const NodePtr& node, const std::vector<RewriteRule>& rules,
+                                     const DriverOptions& options);
 
 }  // namespace gopt

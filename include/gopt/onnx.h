@@ -26,6 +26,15 @@ struct ImportOptions {
   bool freeze_initializers = true;
 };
 
+// A node of the file that the graph does not hold as it stood there: taken apart, folded, passed by, or merged with an
+// equal one.
+struct FileNode {
+  std::string name, op;
+  std::vector<std::string> outputs;  // names; empty where one is left out
+  std::vector<Value> results;        // parallel to them
+  std::map<std::string, int> made;   // nodes that it became, by operator; constants are not counted
+};
+
 struct ImportedModel {
   Graph graph;
   std::vector<std::string> warnings;
@@ -34,6 +43,7 @@ struct ImportedModel {
   // and Scan included, constants not. What the graph holds may differ: functions are taken apart, shape arithmetic is
   // folded.
   std::map<std::string, int> operators;
+  std::vector<FileNode> changed;  // in the order in which they run
 };
 
 // Errors name the file, the node and what would mend it: not ONNX, truncated, a cycle, a missing or too short external

@@ -38,7 +38,7 @@ std::vector<Precision> precisions_of(TargetKind kind);
 using ValueKey = std::pair<Hash128, int>;
 ValueKey key_of(const Value& value);
 
-// An extent that stays open in the code that is made: plans are made for `usual` of it, and hold for any of at least 1.
+// An extent that stays open in the code that is made: plans are made for `usual` of it, and hold for any, 0 too.
 struct OpenExtent {
   AtomId symbol{};
   int64_t usual = 1;
@@ -51,6 +51,9 @@ struct Target {
   int threads = 1;
   int vector_lanes = 16;  // floats in a register of the processor: channels of a blocked layout
   Precision precision = Precision::Fp32;
+  // CPU: the processor that the code is for has matrix tiles (AMX), on which kernels of ours may run; not where that is
+  // not known, as where nothing is timed.
+  bool has_tiles = false;
   // Values that stay f32 where others have 16 bits: they were seen to leave the range of those.
   std::set<ValueKey> in_fp32;
   std::set<std::string> without;  // parts of plans that are switched off, of plan_parts()
@@ -114,11 +117,18 @@ struct Activation {
 
 // One step that a library kernel applies to its result before it is stored, in order.
 struct Epilogue {
-  enum class Kind { Bias, AddTensor, Activation };
+  enum class Kind { Bias, AddTensor, Activation, Quantize };
   Kind kind;
-  NodePtr node;        // the node that it stands for
+  NodePtr node;        // the node that it stands for; Quantize: with its scale and zero point, which are constants
   BufferId operand{};  // Bias: the vector; AddTensor: the tensor
   Activation activation{};
+};
+
+// A convolution or product of integers of 8 bits: input 0 stands for (x - zero) scale, input 1 for the same with the
+// scale and the zero point that are inputs 2 and 3, one or one for each channel or column of the result.
+struct IntegerOperands {
+  double scale = 1;
+  int64_t zero = 0;
 };
 
 struct Kernel {
@@ -131,6 +141,7 @@ struct Kernel {
   std::vector<BufferId> output_buffers;
   std::vector<Epilogue> epilogues;             // library kernels
   std::shared_ptr<const Attention> attention;  // Attention: what it computes
+  std::optional<IntegerOperands> integers;     // Convolution, MatrixProduct: of integers
   std::string implementation;                  // "direct", "winograd", ...; empty: the only one
   std::vector<Kernel> members;                 // Group: each with the implementation of all
   Device device;
@@ -143,7 +154,7 @@ struct SizeDemand {
   Cond cond;
   std::string what;  // with the node
 };
-// What a graph's nodes require of sizes, as far as it is not so at any of at least 1. What depends on data is left out.
+// What a graph's nodes require of sizes, as far as it is not so at any of at least 0. What depends on data is left out.
 std::vector<SizeDemand> size_demands(const Graph& graph, const std::vector<OpenExtent>& open);
 // Adds those that are not there yet.
 void add_demands(std::vector<SizeDemand>& demands, const std::vector<SizeDemand>& others);
@@ -162,6 +173,9 @@ struct Plan {
 
   const Buffer& buffer(BufferId id) const { return buffers[static_cast<uint32_t>(id)]; }
 };
+
+// What its graph and its kernels require.
+std::vector<SizeDemand> size_demands(const Plan& plan);
 
 // Whether a product or convolution of floats rounds its operands to 11 bits.
 bool is_tf32(const Plan& plan, const Kernel& kernel);

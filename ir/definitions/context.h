@@ -16,8 +16,6 @@ class DefinitionError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-using ElementFunction = std::function<Expr(const std::vector<Index>&)>;
-
 class DefineContext {
  public:
   DefineContext(OpKind kind, const std::vector<TensorExpr>& inputs, const Attributes& attributes, int output_count)

@@ -161,7 +161,10 @@ void define_Floor(DefineContext& c) { function(c, Function::Floor); }
 void define_Ceil(DefineContext& c) { function(c, Function::Ceil); }
 void define_Round(DefineContext& c) { function(c, Function::Round); }
 void define_Sign(DefineContext& c) {
-  unary(c, [](const Expr& x) { return is_less(constant(0), x) - is_less(x, constant(0)); });
+  unary(c, [](const Expr& x) {
+    const Expr sign = is_less(constant(0), x) - is_less(x, constant(0));
+    return choose(is_equal(x, x), sign, x);  // of no number: none
+  });
 }
 void define_Not(DefineContext& c) { unary(c, logical_not); }
 void define_IsNaN(DefineContext& c) {

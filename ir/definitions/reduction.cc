@@ -85,7 +85,8 @@ void define_ReduceLogSum(DefineContext& c) {
   reduction(c, {ReduceKind::Sum, {}, [](const Expr& sum, const Index&) { return call(Function::Log, {sum}); }});
 }
 
-// max + ln sum e^(x - max): the form that does not overflow.
+// m + ln sum e^(x - m), where m is the maximum: the form that does not overflow. Where the maximum is infinite m is 0:
+// the sum then is infinite or 0, and its logarithm what it is to be.
 void define_ReduceLogSumExp(DefineContext& c) {
   const TensorExpr x = c.input(0);
   const std::vector<bool> reduced = reduced_axes(c, x.shape.size());
@@ -102,10 +103,11 @@ void define_ReduceLogSumExp(DefineContext& c) {
   c.output(x.element, shape, [=](const std::vector<Index>& i) {
     const Expr largest = reduce(ReduceKind::Max, extents,
                                 [&](const std::vector<Index>& k) { return x.at(joined(reduced, keep, i, k)); });
+    const Expr m = choose(is_equal(largest - largest, constant(0)), largest, constant(0));
     const Expr sum = reduce(ReduceKind::Sum, extents, [&](const std::vector<Index>& k) {
-      return call(Function::Exp, {x.at(joined(reduced, keep, i, k)) - largest});
+      return call(Function::Exp, {x.at(joined(reduced, keep, i, k)) - m});
     });
-    return largest + call(Function::Log, {sum});
+    return m + call(Function::Log, {sum});
   });
 }
 

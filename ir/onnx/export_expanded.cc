@@ -129,6 +129,53 @@ Status expand_gemm(const Expansion& e) {
   return Unit{};
 }
 
+// The axis along which a scale or zero point differs, of a tensor of `rank` axes; -1: it is one for all. Nothing where
+// there are several.
+std::optional<int64_t> axis_of(const Value& value, size_t rank) {
+  const TensorType& type = value.type();
+  if (!type.has_static_shape() || type.shape->size() > rank) return std::nullopt;
+  const std::vector<int64_t> dims = type.static_shape();
+  int64_t axis = -1;
+  for (size_t d = 0; d < dims.size(); d++) {
+    if (dims[d] == 1) continue;
+    if (axis >= 0) return std::nullopt;
+    axis = static_cast<int64_t>(d + rank - dims.size());
+  }
+  return axis;
+}
+
+// ONNX's own where it has one for the types and shapes at hand; else as what it means.
+Status expand_quantization(const Expansion& e) {
+  const Node& node = e.node();
+  const bool quantizes = node.is(OpKind::Quantize);
+  const ElementType type = node.inputs[2].type().element;
+  const auto of_scale = axis_of(node.inputs[1], node.inputs[0].type().shape->size()),
+             of_zero = axis_of(node.inputs[2], node.inputs[0].type().shape->size());
+  const bool is_of_onnx =
+      type == ElementType::UInt8 || type == ElementType::Int8 || type == ElementType::Int32 || e.opset() >= 21;
+  const bool is_alike = of_scale && of_zero && *of_scale == *of_zero && (*of_scale < 0 || e.opset() >= 13);
+  if (!is_of_onnx || !is_alike || e.opset() < 10) {
+    if (!quantizes) {
+      const Attributes to_float{{"to", Index(static_cast<int64_t>(ElementType::Float32))}};
+      const std::string x = e.op("Cast", {e.input(0)}, "", to_float), zero = e.op("Cast", {e.input(2)}, "", to_float);
+      e.op("Mul", {e.op("Sub", {x, zero}), e.input(1)}, e.output());
+      return Unit{};
+    }
+    return no_form(e);
+  }
+  const auto flat = [&](size_t i) {
+    const Value& value = node.inputs[i];
+    const int64_t count = element_count(value.type().static_shape());
+    const std::vector<int64_t> dims = *of_scale < 0 ? std::vector<int64_t>{} : std::vector<int64_t>{count};
+    if (value.node->is(OpKind::Constant)) return e.state().constant(value.node->tensor.reshaped(dims));
+    return e.op("Reshape", {e.input(i), e.state().constant(Tensor::vector_i64(dims))});
+  };
+  Attributes attributes;
+  if (*of_scale >= 0) attributes["axis"] = Index(*of_scale);
+  e.op(quantizes ? "QuantizeLinear" : "DequantizeLinear", {e.input(0), flat(1), flat(2)}, e.output(), attributes);
+  return Unit{};
+}
+
 }  // namespace
 
 Status export_expanded(ExportState& state, const Node& node) {
@@ -144,6 +191,8 @@ Status export_expanded(ExportState& state, const Node& node) {
     case OpKind::Softmax:
     case OpKind::LogSoftmax: return expand_softmax(e);
     case OpKind::FillLike: return expand_fill_like(e);
+    case OpKind::Dequantize:
+    case OpKind::Quantize: return expand_quantization(e);
     case OpKind::Gemm: return expand_gemm(e);
     case OpKind::HardSwish:
       e.op("Mul", {x, e.op("HardSigmoid", {x}, "", {{"alpha", 1.0 / 6}, {"beta", 0.5}})}, e.output());

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kFoldIntegersBelow = 65536, kFoldFloatsBelow = 1024;  // elements; what is larger stays a node
 constexpr int64_t kNewestOpset = 26;
-const char* const kTrainingDomain = "ai.onnx.preview.training";
+const char *const kTrainingDomain = "ai.onnx.preview.training", *const kMicrosoftDomain = "com.microsoft";
 
 // ---- attributes ----
 
@@ -199,6 +199,8 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
 // ---- folding ----
 
 bool is_foldable(const Node& node) {
+  // Weights of integers stay what they are: products are computed on them.
+  if (node.is(OpKind::Dequantize)) return false;
   if (node.is(OpKind::Constant) || node.is(OpKind::Input) || node.is(OpKind::Opaque)) return false;
   for (const Value& input : node.inputs)
     if (input && !input.node->is(OpKind::Constant)) return false;
@@ -325,6 +327,8 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
   if (state.options.lower && domain == kTrainingDomain) {  // a model may import no other
     return lower_whole(state, {node, view.inputs, view.scope, view.opset > 0 ? view.opset : kNewestOpset});
   }
+  if (state.options.lower && domain == kMicrosoftDomain && has_known_types(view.inputs))
+    return lower_microsoft(state, view);
   if (!domain.empty()) return MaybeValues();
   const bool is_dropout = node.op_type() == "Dropout" && view.opset >= 7;
   if (node.op_type() == "If" || is_dropout) {
@@ -335,6 +339,8 @@ Result<MaybeValues> import_by_meaning(ImportState& state, onnx::NodeProto& node,
   const auto kind = find_op(node.op_type());
   if (!kind) {
     const bool is_one_for_one = node.op_type() == "CastLike";  // a Cast, since types are known
+    // A runtime multiplies integers where it sees that they are: as floats they would take four times the room, too.
+    if (node.op_type() == "DequantizeLinear" && !state.options.lower) return MaybeValues();
     GOPT_ASSIGN_OR_RETURN(MaybeValues lowered, state.options.lower || is_one_for_one ? lower_whole(state, view)
                                                                                      : compute_whole(state, view));
     if (lowered) return lowered;

@@ -148,6 +148,28 @@ Result<std::vector<Value>> import_in_range(ImportState& state, onnx::NodeProto& 
   }
 }
 
+// What the node became, where the graph does not hold it as it stands in the file.
+void note_change(ImportState& state, const onnx::NodeProto& node, const std::vector<Value>& values) {
+  FileNode own{node.name(), node.op_type(), {node.output().begin(), node.output().end()}, values, {}};
+  std::vector<const Node*> open;
+  const auto take = [&](const Value& value) {
+    if (value && state.attributed.insert(value.node.get()).second) open.push_back(value.node.get());
+  };
+  std::ranges::for_each(values, take);
+  bool is_kept = false;
+  while (!open.empty()) {
+    const Node& made = *open.back();
+    open.pop_back();
+    if (made.is(OpKind::Constant) || made.is(OpKind::Input)) continue;
+    const std::string op = made.opaque ? made.opaque->op_type : op_info(made.op).name;
+    is_kept |= op == own.op && made.name == own.name;
+    own.made[op]++;
+    std::ranges::for_each(made.inputs, take);
+  }
+  const bool is_same = is_kept && own.made.size() == 1 && own.made.begin()->second == 1;
+  if (!is_same) state.changed.push_back(std::move(own));
+}
+
 }  // namespace
 
 Status import_nodes(ImportState& state, Nodes& nodes, NameScope& scope) {
@@ -159,6 +181,7 @@ Status import_nodes(ImportState& state, Nodes& nodes, NameScope& scope) {
     if (!values.ok()) return Error{describe(node) + ": " + values.error().message};
     if (const Status status = bind_outputs(state, node, *values, scope); !status.ok())
       return Error{describe(node) + ": " + status.error().message};
+    if (scope.depth == 0 && node.op_type() != "Constant") note_change(state, node, *values);
     node.Clear();  // its tensors have been taken; what is left would only cost memory
   }
   return Unit{};

@@ -259,7 +259,8 @@ Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& 
   if (!graph.ok()) return Error{path + ": " + graph.error().message};
   std::vector<std::string> files = file.external.paths();
   files.insert(files.begin(), path);
-  return ImportedModel{*std::move(graph), std::move(state.warnings), std::move(files), std::move(operators)};
+  return ImportedModel{*std::move(graph), std::move(state.warnings), std::move(files), std::move(operators),
+                       std::move(state.changed)};
 }
 
 }  // namespace gopt

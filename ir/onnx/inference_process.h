@@ -25,6 +25,7 @@ class InferenceProcess {
 
  private:
   bool start();
+  std::optional<std::string> ask(const std::string& request);  // nothing: it crashed, or takes too long
   void stop();
   int socket_ = -1;
   int child_ = -1;

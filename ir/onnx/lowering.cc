@@ -180,29 +180,54 @@ Value Lowering::triangle(const Index& count, int64_t k, bool upper) {
   return op(OpKind::Trilu, {ones}, {{"k", Index(k)}, {"upper", Index(upper ? 1 : 0)}});
 }
 
-Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
-  for (const auto& group :
-       {lowered_counting(), lowered_normalization(), lowered_quantized(), lowered_sampling(), lowered_grids(),
-        lowered_products(), lowered_recurrent(), lowered_scatter(), lowered_selection(), lowered_control(),
-        lowered_spectral(), lowered_training(), lowered_regions(), lowered_old(), lowered_attention(), lowered_bits()})
+namespace {
+
+// By one row; nothing where it does not apply.
+MaybeValues lower_by(const LoweredOperator& row, ImportState& state, const NodeView& view) {
+  try {
+    Lowering lowering(state, view);
+    Values values = row.lower(lowering);
+    if (!lowering.knows_all_attributes()) return {};
+    for (size_t i = values.size(); i < static_cast<size_t>(std::max(0, view.node.output_size())); i++)
+      values.emplace_back();
+    return values;
+  } catch (const Unlowered&) {
+    return {};
+  } catch (const std::out_of_range&) {  // lists shorter than the axes that they are of
+    return {};
+  }
+}
+
+Result<MaybeValues> lower_by_groups(std::span<const std::span<const LoweredOperator>> groups, ImportState& state,
+                                    const NodeView& view) {
+  for (const auto& group : groups)
     for (const LoweredOperator& row : group) {
       if (view.node.op_type() != row.name) continue;
-      try {
-        Lowering lowering(state, view);
-        Values values = row.lower(lowering);
-        if (!lowering.knows_all_attributes()) continue;
-        for (size_t i = 0; i < values.size(); i++)
-          if (!values[i] && view.output_used(static_cast<int>(i))) return MaybeValues();
-        for (int i = static_cast<int>(values.size()); i < view.node.output_size(); i++)
-          if (view.output_used(i)) return MaybeValues();
-        return MaybeValues(std::move(values));
-      } catch (const Unlowered&) {
-        continue;
-      } catch (const std::out_of_range&) {  // lists shorter than the axes that they are of
-        continue;
-      }
+      MaybeValues values = lower_by(row, state, view);
+      if (!values) continue;
+      for (size_t i = 0; i < values->size(); i++)
+        if (!(*values)[i] && view.output_used(static_cast<int>(i))) return MaybeValues();
+      return values;
     }
   return MaybeValues();
+}
+
+}  // namespace
+
+Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view) {
+  const std::span<const LoweredOperator> groups[] = {
+      lowered_counting(),  lowered_normalization(), lowered_quantized(), lowered_sampling(),
+      lowered_grids(),     lowered_products(),      lowered_recurrent(), lowered_scatter(),
+      lowered_selection(), lowered_control(),       lowered_spectral(),  lowered_training(),
+      lowered_regions(),   lowered_old(),           lowered_attention(), lowered_bits()};
+  return lower_by_groups(groups, state, view);
+}
+
+Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view) {
+  const std::string& name = view.node.op_type();
+  const bool is_of_onnx = name == "QuantizeLinear" || name == "DequantizeLinear";
+  const std::span<const LoweredOperator> groups[] = {is_of_onnx ? lowered_quantized() : lowered_microsoft()};
+  return lower_by_groups(groups, state, view);
 }
 
 }  // namespace gopt::ir

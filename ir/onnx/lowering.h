@@ -111,8 +111,12 @@ std::span<const LoweredOperator> lowered_attention();      // lower_attention.cc
 std::span<const LoweredOperator> lowered_bits();           // lower_bits.cc
 std::span<const LoweredOperator> lowered_old();            // forms before opset 7: lower_old.cc
 
+std::span<const LoweredOperator> lowered_microsoft();  // of com.microsoft: lower_microsoft.cc
+
 // The node as others of the table; nothing where it is none of these operators or has a form that is left as it is. An
 // operator may have several rows, each for other forms.
 Result<MaybeValues> lower_operator(ImportState& state, const NodeView& view);
+// The same of a node of com.microsoft, and of its QuantizeLinear and DequantizeLinear, which are ONNX's.
+Result<MaybeValues> lower_microsoft(ImportState& state, const NodeView& view);
 
 }  // namespace gopt::ir

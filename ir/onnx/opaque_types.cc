@@ -61,16 +61,20 @@ bool is_covered(const onnx::NodeProto& node, const std::vector<Value>& inputs, i
   return true;
 }
 
+// `declarations`: of values that are no tensors, which have no type of ours.
 onnx::GraphProto graph_of(const onnx::NodeProto& node, const std::vector<std::string>& names,
-                          const std::vector<Value>& inputs) {
+                          const std::vector<Value>& inputs, const std::map<std::string, std::string>& declarations) {
   onnx::GraphProto graph;
   std::set<std::string> seen;
   for (size_t i = 0; i < names.size(); i++) {
     if (names[i].empty() || !inputs[i] || !seen.insert(names[i]).second) continue;
     const Node& producer = *inputs[i].node;
     onnx::ValueInfoProto& info = *graph.add_input();
+    const auto declared = declarations.find(names[i]);
+    const bool is_tensor = inputs[i].type().element != ElementType::Undefined;
+    if (!is_tensor && declared != declarations.end()) info.ParseFromString(declared->second);
     info.set_name(names[i]);
-    write_type(inputs[i].type(), info);
+    if (is_tensor) write_type(inputs[i].type(), info);
     if (producer.is(OpKind::Constant) && producer.tensor.count() <= kDataBelow)
       *graph.add_initializer() = tensor_message(producer.tensor, names[i]);
   }
@@ -94,7 +98,7 @@ void forget_invented_names(onnx::GraphProto& graph) {
 
 }  // namespace
 
-std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx::NodeProto& node,
+std::vector<TensorType> infer_opaque_types(ImportState& state, const onnx::NodeProto& node,
                                            const std::vector<std::string>& names, const std::vector<Value>& inputs,
                                            const NameScope& scope) {
   // Open extents are named after the value; names of inlined bodies may repeat.
@@ -105,12 +109,14 @@ std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx:
   static InferenceProcess process;
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  auto graph = process.infer(graph_of(node, names, inputs), scope.opsets);
+  auto graph = process.infer(graph_of(node, names, inputs, state.builder.metadata().declarations), scope.opsets);
   if (!graph) return types;  // what libonnx cannot make sense of stays unknown
   forget_invented_names(*graph);
   for (const auto& output : graph->output()) {
     const auto position = std::find(node.output().begin(), node.output().end(), output.name()) - node.output().begin();
     types[static_cast<size_t>(position)] = declared_type(state, output.type(), output.name() + suffix);
+    if (scope.depth == 0 && (output.type().has_sequence_type() || output.type().has_optional_type()))
+      state.builder.metadata().declarations.try_emplace(output.name(), output.SerializeAsString());
   }
   return types;
 }

@@ -8,7 +8,7 @@ namespace gopt::ir {
 
 // Types of the node's outputs; without an element type where nothing is known. `inputs` are those of the node, then
 // those that its subgraphs capture, in the order of `names`.
-std::vector<TensorType> infer_opaque_types(const ImportState& state, const onnx::NodeProto& node,
+std::vector<TensorType> infer_opaque_types(ImportState& state, const onnx::NodeProto& node,
                                            const std::vector<std::string>& names, const std::vector<Value>& inputs,
                                            const NameScope& scope);
 

@@ -42,10 +42,15 @@ Result<std::vector<Tensor>> evaluate(const NodePtr& node) {
   return values;
 }
 
+// Weights of integers stay what they are: products are computed on them.
+bool is_of_integers(const Node& node) {
+  return node.is(OpKind::Dequantize) && element_count(node.outputs[0].static_shape()) > 1;
+}
+
 bool is_foldable(const Graph& graph, const NodePtr& node) {
   if (node->is(OpKind::Input) || node->is(OpKind::Constant) || node->is(OpKind::Opaque)) return false;
   if (!op_info(node->op).has(kShapeOnly) && !graph.depends_on_weights_only(graph.id_of(node))) return false;
-  return has_small_types(*node);
+  return has_small_types(*node) && !is_of_integers(*node);
 }
 
 }  // namespace

@@ -11,8 +11,10 @@ told wrong, and models are refused, with the message that the command line print
 """
 from ._native import Error, InternalError, __version__
 from .comparison import Comparison, Difference, compare
-from .model import Model, Value, compile, load
+from .loading import compile, load
+from .model import Model, Value
+from .pieces import PiecesModel
 from .result import Check, Result, optimize
 
-__all__ = ["Check", "Comparison", "Difference", "Error", "InternalError", "Model", "Result", "Value", "__version__",
-           "compare", "compile", "load", "optimize"]
+__all__ = ["Check", "Comparison", "Difference", "Error", "InternalError", "Model", "PiecesModel", "Result", "Value",
+           "__version__", "compare", "compile", "load", "optimize"]

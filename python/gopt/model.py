@@ -2,18 +2,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from . import _native
 from ._arrays import as_arrays
-from ._words import ModelLike, as_words, describe_options, path_or_bytes
-from .result import run_optimize
 
 if TYPE_CHECKING:
     import numpy as np
-    from typing_extensions import Unpack
 
-    from .options import LoadOptions, OptimizeOptions
+Functions = Mapping[str, Callable[..., Any]]
 
 # Element types by the names that ONNX Runtime gives them.
 _RUNTIME_NAMES = {"f16": "float16", "f32": "float", "f64": "double", "i8": "int8", "i16": "int16", "i32": "int32",
@@ -43,10 +40,14 @@ class Model:
         return self._native.engine()
 
     def get_inputs(self) -> list[Value]:
-        return [_value(*row) for row in self._native.inputs()]
+        return [value_of(*row) for row in self._native.inputs()]
 
     def get_outputs(self) -> list[Value]:
-        return [_value(*row) for row in self._native.outputs()]
+        return [value_of(*row) for row in self._native.outputs()]
+
+    def answer(self, functions: Functions) -> None:
+        """Functions for operators without definition, by operator or node, from arrays to an array or several."""
+        self._native.answer({name: _as_lists(function) for name, function in functions.items()})
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[np.ndarray]:
         """The outputs of these names, in that order (None: all), for inputs by name.
@@ -61,23 +62,14 @@ class Model:
         return [outputs[name] for name in wanted]
 
 
-def _value(name: str, element: str, shape: list[int | str] | None) -> Value:
-    return Value(name, f"tensor({_RUNTIME_NAMES.get(element, element)})", shape)
+def _as_lists(function: Callable[..., Any]) -> Callable[..., list[np.ndarray]]:
+    return lambda *inputs: list(as_arrays(dict(enumerate(as_list(function(*inputs))))).values())
 
 
-def compile(model: ModelLike, target: str = "cpu", **options: Unpack[OptimizeOptions]) -> Model:
-    """Optimizes a model as `gopt optimize --emit` does, builds the code and loads it. A C++ compiler is needed.
-
-    The original's code is kept where the rewritten model's is not faster (`no_measure=True`: neither is timed).
-    """
-    native = run_optimize(model, {"target": target, **options}, _native.Takes.Plan)
-    return Model(native.load())
+def as_list(made: Any) -> list[Any]:
+    """What a function returned: one array, or several."""
+    return list(made) if isinstance(made, (tuple, list)) else [made]
 
 
-def load(model: ModelLike, **options: Unpack[LoadOptions]) -> Model:
-    """A model as it is, or a folder that `emit` wrote, to be run: what `gopt run` runs."""
-    return Model(_native.load(path_or_bytes(model), as_words("load", options)))
-
-
-describe_options(compile, "optimize")
-describe_options(load, "load")
+def value_of(name: str, element: str | None, shape: list[int | str] | None) -> Value:
+    return Value(name, f"tensor({_RUNTIME_NAMES.get(element, element)})" if element else "unknown", shape)

@@ -15,6 +15,7 @@ struct BatchCase {
   std::string name;
   Graph graph;
   std::map<std::string, Tensor> inputs;  // by the graph's names
+  double step = 0;                       // by so much one element in a hundred may differ
 };
 
 // A graph from text whose inputs with names that begin with `w` become constants; all data are drawn with the seed,
@@ -22,7 +23,7 @@ struct BatchCase {
 BatchCase make_case(const std::string& name, const std::string& text, uint64_t seed, int64_t integer_limit = 3);
 
 // What differs; empty: nothing by more than 1e-4 of the largest magnitude, or what the precision loses.
-std::string difference(const Tensor& got, const Tensor& wanted, Precision precision);
+std::string difference(const Tensor& got, const Tensor& wanted, Precision precision, double step = 0);
 
 // Kernel costs that make every plan equal but for the layout that they charge for.
 class LayoutCosts : public KernelCosts {

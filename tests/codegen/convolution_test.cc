@@ -138,5 +138,61 @@ INSTANTIATE_TEST_SUITE_P(
       return name + (info.param.plain ? "Plain" : "Blocked") + to_string(info.param.precision);
     });
 
+// Very few channels of the output, many of the input: taps are channels first. And images that are read where they lie.
+const char* const kToFewChannels[] = {
+    "input x : f32[1,40,37]\ninput w1 : f32[40,1,8]\ninput w2 : f32[1]\na = ConvTranspose(x, w1, w2) {strides=[4]}\n"
+    "b = Sigmoid(a)\noutput y = b",
+    "input x : f32[2,33,9,11]\ninput w1 : f32[33,1,4,4]\ninput r : f32[2,1,18,22]\n"
+    "a = ConvTranspose(x, w1) {strides=[2,2], pads=[1,1,1,1]}\nb = Add(a, r)\nc = Relu(b)\noutput y = c",
+    "input x : f32[1,64,8,8]\ninput w1 : f32[64,3,3,3]\n"
+    "a = ConvTranspose(x, w1) {strides=[2,2], pads=[1,1,0,1], output_padding=[1,0]}\noutput y = a",
+    "input x : f32[1,35,3,7,5]\ninput w1 : f32[35,2,2,2,3]\n"
+    "a = ConvTranspose(x, w1) {strides=[2,1,3], dilations=[1,2,2]}\noutput y = a",
+    "input x : f32[2,40,17,19]\ninput w1 : f32[1,40,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+    "input x : f32[1,48,21,40]\ninput w1 : f32[2,48,7,5]\ninput w2 : f32[2]\n"
+    "a = Conv(x, w1, w2) {dilations=[2,1], pads=[6,2,5,1]}\nb = Tanh(a)\noutput y = b",
+    "input x : f32[1,80,12,13]\ninput w1 : f32[4,40,2,3]\na = Conv(x, w1) {group=2, pads=[1,0,0,2]}\noutput y = a",
+    "input x : f32[1,33,7,5]\ninput w1 : f32[5,33,1,1]\na = Conv(x, w1)\noutput y = a",
+    "input x : f32[3,9,2,20]\ninput w1 : f32[6,9,2,3]\na = Conv(x, w1)\nb = Elu(a)\noutput y = b",
+    "input x : f32[1,5,2,10]\ninput w1 : f32[7,5,1,1]\na = Conv(x, w1)\noutput y = a",
+    "input x : f32[1,36,300]\ninput w1 : f32[1,36,4]\nr = Relu(x)\na = Conv(r, w1)\noutput y = a",
+};
+TEST(ConvolutionsToFewChannels, AgreeWithTheInterpreter) {
+  std::vector<BatchCase> cases;
+  for (const char* text : kToFewChannels) cases.push_back(make_case("c" + std::to_string(cases.size()), text, 77));
+  for (const char* implementation : {"direct", "planar"})
+    for (const int threads : {1, 2}) {
+      CostsByName costs(implementation, true);
+      const std::string name = std::string("few") + implementation + std::to_string(threads);
+      for (const std::string& line : run_batch(cases, costs, name, {.kind = TargetKind::Cpu, .threads = threads}))
+        ADD_FAILURE() << line;
+    }
+}
+
+// Rows of a vector, of two and of more; windows that lie in the padding alone in part; strides up to four.
+TEST(Pooling, AgreesWithTheInterpreter) {
+  std::vector<BatchCase> cases;
+  const auto add = [&](const std::string& extents, const std::string& attributes) {
+    for (const char* op : {"MaxPool", "AveragePool"}) {
+      const std::string more = std::string(op) == "AveragePool" ? ", count_include_pad=1" : "";
+      const std::string text =
+          "input x : f32[" + extents + "]\na = " + op + "(x) {" + attributes + more + "}\noutput y = a";
+      cases.push_back(make_case("p" + std::to_string(cases.size()), text, 5));
+    }
+  };
+  for (const char* width : {"1", "7", "16", "17", "32", "33", "70"}) {
+    add(std::string("2,3,9,") + width, "kernel_shape=[3,1], strides=[2,2], pads=[1,0,1,0]");
+    if (std::string(width) == "1") continue;
+    add(std::string("2,3,9,") + width, "kernel_shape=[3,3], strides=[1,1], pads=[1,1,1,1]");
+    add(std::string("1,5,8,") + width, "kernel_shape=[2,2], strides=[2,2], ceil_mode=1");
+    add(std::string("1,2,4,6,") + width, "kernel_shape=[2,3,3], strides=[1,3,4], pads=[0,1,1,1,1,1]");
+  }
+  add("3,4,150", "kernel_shape=[5], strides=[2], pads=[2,2]");
+  add("1,2,20,40", "kernel_shape=[3,3], strides=[2,1], dilations=[2,3], pads=[2,3,2,3]");
+  LayoutCosts costs(true);
+  for (const std::string& line : run_batch(cases, costs, "pooling", {.kind = TargetKind::Cpu, .threads = 1}))
+    ADD_FAILURE() << line;
+}
+
 }  // namespace
 }  // namespace gopt

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "batch.h"
+#include "gopt/kernel_costs.h"
 #include "gopt/tile.h"
 
 namespace gopt {
@@ -41,7 +42,19 @@ BatchCase tiles_case(KernelKind kind) {
                          "input x : f32[200,1152]\ninput w1 : f32[1152,144]\na = MatMul(x, w1)\noutput y = a", 3);
 }
 
+BatchCase integers_case(KernelKind kind) {
+  const std::string scales = "constant s = f32[] {0.03}\nconstant u = u8[] {117}\nconstant i = i8[] {0}\n";
+  const std::string text =
+      kind == KernelKind::Convolution
+          ? "input x : u8[1,12,9,8]\ninput w1 : i8[20,12,3,3]\nd = Dequantize(x, s, u)\ne = Dequantize(w1, s, i)\n"
+            "c = Conv(d, e) {pads=[1,1,1,1]}\noutput y = c"
+          : "input x : u8[13,40]\ninput w1 : i8[40,70]\nd = Dequantize(x, s, u)\ne = Dequantize(w1, s, i)\n"
+            "c = MatMul(d, e)\noutput y = c";
+  return make_case("integers", scales + text, 3, 256);
+}
+
 BatchCase case_for(const Implementation& row) {
+  if (row.name == "integers") return integers_case(row.kind);
   if (parse_tile(row.name)) return tiles_case(row.kind);
   if (row.kind == KernelKind::Attention)
     return make_case("attention",
@@ -79,7 +92,8 @@ Result<Plan> plan_by(const Implementation& row, int threads) {
   CostsForRow costs(row);
   std::optional<Result<Plan>> plan;
   for (const Precision precision : precisions_of(row.target)) {
-    plan = make_plan(case_for(row).graph, {.kind = row.target, .threads = threads, .precision = precision}, costs);
+    const Target target{.kind = row.target, .threads = threads, .precision = precision, .has_tiles = true};
+    plan = make_plan(case_for(row).graph, target, costs);
     if (!plan->ok() || has_row(**plan, row)) break;
   }
   return *std::move(plan);
@@ -95,6 +109,35 @@ TEST(Implementations, AreAllPrinted) {
     for (const Kernel& kernel : plan->kernels)
       EXPECT_TRUE(kernel.kind != row.kind || planner::implementation_of(*plan, kernel).name == kernel.implementation);
   }
+}
+
+// Where the processor is not known to have tiles, nothing is planned on them, whatever it would cost.
+TEST(Implementations, TilesAreForProcessorsThatHaveThem) {
+  int count = 0;
+  for (const Implementation& row : planner::implementations()) {
+    if (row.target != TargetKind::Cpu || row.name.rfind("tiles-", 0) != 0) continue;
+    count++;
+    for (const Precision precision : precisions_of(TargetKind::Cpu)) {
+      CostsForRow costs(row);
+      const auto plan = make_plan(case_for(row).graph, {.threads = 1, .precision = precision}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      EXPECT_FALSE(has_row(*plan, row)) << row.name << " in " << to_string(precision);
+    }
+  }
+  EXPECT_EQ(count, 6);
+}
+
+// Estimates do not choose them either: whether they are faster is for measured times to say.
+TEST(Implementations, EstimatesDoNotChooseTiles) {
+  const auto costs = analytic_kernel_costs({});
+  for (const KernelKind kind : {KernelKind::Convolution, KernelKind::MatrixProduct})
+    for (const Precision precision : precisions_of(TargetKind::Cpu)) {
+      const auto plan =
+          make_plan(tiles_case(kind).graph, {.threads = 1, .precision = precision, .has_tiles = true}, *costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      for (const Kernel& kernel : plan->kernels)
+        EXPECT_NE(kernel.implementation.rfind("tiles-", 0), 0u) << to_string(precision) << "\n" << print_plan(*plan);
+    }
 }
 
 TEST(Implementations, AnUnknownOneIsNotPrinted) {

@@ -199,7 +199,7 @@ end)");
   target.open = {{symbol_atom("m"), 16, 64}};
   const std::string folder = emit_graph("cache", "gopt", *graph, target);
   const Outcome outcome = compile_and_run("g++", {folder}, kGrowingCache);
-  EXPECT_EQ(outcome.text, "right, 0 more allocations; there is no code for m=65: m is from 1 to 64\n");
+  EXPECT_EQ(outcome.text, "right, 0 more allocations; there is no code for m=65: m is from 0 to 64\n");
 }
 
 }  // namespace

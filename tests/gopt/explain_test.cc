@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../onnx/model_builder.h"
 #include "program.h"
 #include "sample_graphs.h"
 
@@ -71,6 +72,37 @@ TEST_F(Explained, ForAnotherTarget) {
   const Outcome outcome = run_program(with("explain", model(kBlock), "c --target cuda"));
   ASSERT_EQ(outcome.status, 0) << outcome.text;
   expect_holds(outcome.text, {"chosen", "plain"});
+}
+
+// Nodes of the file that are no nodes of the graph: taken apart, passed by, folded.
+TEST_F(Explained, WhatBecameOfANodeOfTheFile) {
+  TestModel lstm;
+  lstm.input("x", {int64_t{2}, int64_t{3}, int64_t{4}});
+  lstm.output("h", {int64_t{1}, int64_t{3}, int64_t{5}});
+  lstm.constant(float_tensor("w", {1, 20, 4}));
+  lstm.constant(float_tensor("r", {1, 20, 5}));
+  lstm.constant(float_tensor("one", {1}, {1}));
+  lstm.node("Add", {"one", "one"}, {"two"}).name("sum");
+  lstm.node("Identity", {"x"}, {"same"}).name("pass");
+  lstm.node("Mul", {"same", "two"}, {"twice"}).name("times");
+  lstm.node("LSTM", {"twice", "w", "r"}, {"all", "h"}).name("memory").i("hidden_size", 5);
+  lstm.save(folder_.file("f.onnx"));
+  const std::string path = folder_.file("f.onnx");
+  for (const char* name : {"memory", "h"}) {
+    const Outcome outcome = run_program(with("explain", path, name));
+    ASSERT_EQ(outcome.status, 0) << outcome.text;
+    expect_holds(outcome.text, {"node `memory` (LSTM) of the file\n  taken apart: ", " MatMul", " Sigmoid",
+                                "what makes its result:\nnode `", "in the result"});
+  }
+  const Outcome unread = run_program(with("explain", path, "all"));  // of the LSTM too, whose other output is read
+  EXPECT_EQ(unread.status, 0) << unread.text;
+  expect_holds(run_program(with("explain", path, "pass")).text,
+               {"node `pass` (Identity) of the file\n  no node of its own: what it gives is there already"});
+  const Outcome folded = run_program(with("explain", path, "sum --json"));
+  ASSERT_EQ(folded.status, 0) << folded.text;
+  EXPECT_EQ(nlohmann::json::parse(folded.text)["file_node"]["fate"], "it depends on constants alone, and is one");
+  const Outcome kept = run_program(with("explain", path, "times"));
+  EXPECT_EQ(kept.text.find("of the file"), std::string::npos) << kept.text;
 }
 
 TEST_F(Explained, AnUnknownNodeIsAnErrorWithTheNearest) {

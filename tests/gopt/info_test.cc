@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../onnx/model_builder.h"
 #include "program.h"
 
 namespace gopt {
@@ -48,6 +49,45 @@ end
   EXPECT_EQ(info["operations"], 256 * 8);
   // While Relu runs, its input and output of a kilobyte each; x is gone by then.
   EXPECT_EQ(info["peak_bytes"], 2 * 1024);
+}
+
+// An If on data is kept whatever is asked; an LSTM is kept whole in a file, and taken apart for code.
+TEST(Info, SaysWhatBecomesOfOperatorsThatAreKept) {
+  TestFolder folder;
+  TestModel model;
+  model.opset_import("com.acme", 1);
+  model.input("x", {int64_t{2}, int64_t{3}, int64_t{4}});
+  model.output("h", {int64_t{1}, int64_t{3}, int64_t{5}});
+  model.output("n", {std::string("n"), int64_t{3}}, kInt64);
+  model.output("s", {int64_t{2}});
+  model.constant(float_tensor("w", {1, 20, 4}));
+  model.constant(float_tensor("r", {1, 20, 5}));
+  model.node("LSTM", {"x", "w", "r"}, {"", "h"}).i("hidden_size", 5);
+  model.node("Shift", {"x"}, {"s"}).domain("com.acme");
+  model.node("NonZero", {"x"}, {"places"});
+  model.node("Transpose", {"places"}, {"n"});
+  onnx::GraphProto body;
+  GraphBuilderProto loop(body);
+  loop.input("i", {}, kInt64);
+  loop.input("go", {}, kBool);
+  loop.input("before", {int64_t{2}});
+  loop.output("again", {}, kBool);
+  loop.output("after", {int64_t{2}});
+  loop.node("Identity", {"go"}, {"again"});
+  loop.node("Exp", {"before"}, {"after"});
+  model.input("count", {}, kInt64);
+  model.input("start", {int64_t{2}});
+  model.output("end", {int64_t{2}});
+  model.node("Loop", {"count", "", "start"}, {"end"}).graph("body", body);
+  model.save(folder.file("m.onnx"));
+  const json info = info_of(folder.file("m.onnx"));
+  EXPECT_EQ(info["taken_apart"], json::parse(R"({"LSTM": 1})"));
+  EXPECT_EQ(info["control_flow"], json::parse(R"({"Loop": 1})"));
+  EXPECT_EQ(info["not_defined"], json::parse(R"({"NonZero": 1, "com.acme.Shift": 1})"));
+  const std::string printed = run_program("info " + folder.file("m.onnx")).text;
+  for (const char* text : {"kept whole; taken apart where code is made", "control flow: kept as it is",
+                           "no definition: kept as it is"})
+    EXPECT_NE(printed.find(text), std::string::npos) << text << printed;
 }
 
 TEST(Info, OpenExtentsAreSaidWithShape) {

@@ -129,6 +129,13 @@ std::vector<ElementType> RandomNodes::input_elements(OpKind kind, int count) {
   const bool logical = kind == OpKind::And || kind == OpKind::Or || kind == OpKind::Xor || kind == OpKind::Not;
   if (logical && !one_in(20)) elements.assign(elements.size(), ElementType::Bool);
   if (kind == OpKind::Where) elements[0] = ElementType::Bool;
+  if (kind == OpKind::Dequantize || kind == OpKind::Quantize) {
+    static constexpr ElementType kIntegers[] = {ElementType::UInt8, ElementType::Int8, ElementType::Int32};
+    const bool quantizes = kind == OpKind::Quantize;
+    elements.assign(elements.size(), ElementType::Float32);
+    if (count > 2) elements[2] = kIntegers[uniform(0, quantizes ? 1 : 2)];
+    if (count > 2 && !quantizes) elements[0] = elements[2];
+  }
   if (kind == OpKind::Gather || kind == OpKind::GatherElements)
     elements[1] = one_in(2) ? ElementType::Int64 : ElementType::Int32;
   return elements;

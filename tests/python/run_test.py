@@ -120,7 +120,7 @@ class Arrays(unittest.TestCase):
         for batch in (1, 5, 7):
             given = drawn(np.float32, (batch, 3))
             np.testing.assert_array_equal(any_batch.run(None, {"x0": given})[0], given)
-        with self.assertRaisesRegex(gopt.Error, "batch is from 1 to 7"):
+        with self.assertRaisesRegex(gopt.Error, "batch is from 0 to 7"):
             any_batch.run(None, {"x0": drawn(np.float32, (8, 3))})
 
 

@@ -77,7 +77,7 @@ class SeveralSizes(InFolder):
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
         with self.assertRaises(gopt.Error) as raised:
             model.run(None, self.feed(5, 6))
-        self.assertEqual(str(raised.exception), "there is no code for batch=5 seq=6: batch is from 1 to 4")
+        self.assertEqual(str(raised.exception), "there is no code for batch=5 seq=6: batch is from 0 to 4")
 
     def test_a_model_file_has_no_sizes(self):
         with self.assertRaisesRegex(gopt.Error, "an ONNX file keeps its open extents"):

@@ -29,6 +29,7 @@ STAGES = {
     "codegen.h": "codegen",
     "runnable_model.h": "driver",
     "sized_plans.h": "driver",
+    "model_pieces.h": "driver",
     "driver.h": "driver",
     "mutants.h": "driver",
     "node_explanation.h": "driver",

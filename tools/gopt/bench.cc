@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "gopt/statistics.h"
 #include "model.h"
+#include "program.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -108,7 +109,7 @@ Action add_bench(CLI::App& app) {
   app.add_option("--runs", o->runs, "timed runs of each")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--warmup", o->warmup, "runs before")->check(CLI::NonNegativeNumber)->capture_default_str();
   add_load_flags(app, o->load);
-  app.add_option("--seed", o->seed, "seed of the inputs")->capture_default_str();
+  add_seed(app, o->seed, "seed of the inputs");
   app.add_flag("--profile", o->profile, "also a table of kernels");
   app.add_option("--json", o->json, "write the figures to FILE");
   app.add_flag("--force", o->force, "overwrite existing files");

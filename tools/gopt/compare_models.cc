@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model.h"
+#include "program.h"
 
 namespace gopt::cli {
 namespace {
@@ -79,7 +80,7 @@ void add_compare_flags(CLI::App& app, CompareOptions& o) {
   app.add_option("--engine", o.other_engine, "auto, cpu or interpreter")->check(engines)->capture_default_str();
   app.add_option("--threads", o.threads, "threads")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--shape", o.shapes, kShapeHelp);
-  app.add_option("--seed", o.seed, "seed of drawn inputs")->capture_default_str();
+  add_seed(app, o.seed, "seed of drawn inputs");
   app.add_option("--repeats", o.repeats, "draws, each with the next seed")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "gopt/node_explanation.h"
+#include "gopt/node_names.h"
 #include "search_flags.h"
 
 namespace gopt::cli {
@@ -205,20 +207,80 @@ nlohmann::json json_of(const NodeExplanation& e) {
           {"near_misses", near}};
 }
 
+// ---- nodes of the file that are others here ----
+
+// By its name, else by that of a value that it makes; where the graph has a node of that name, it is meant.
+const FileNode* find_changed(const ImportedModel& model, const std::string& name) {
+  if (find_node(model.graph, name).ok()) return nullptr;
+  const auto named = std::ranges::find(model.changed, name, &FileNode::name);
+  if (named != model.changed.end() && !name.empty()) return &*named;
+  const auto makes = [&](const FileNode& node) { return std::ranges::count(node.outputs, name) > 0; };
+  const auto made = std::ranges::find_if(model.changed, makes);
+  return made != model.changed.end() && !name.empty() ? &*made : nullptr;
+}
+
+// The node that makes the value that was asked for, else the first that the model's outputs depend on.
+NodePtr node_of_result(const Graph& graph, const FileNode& node, const std::string& asked) {
+  NodePtr found;
+  for (size_t k = 0; k < node.results.size(); k++) {
+    const Value& value = node.results[k];
+    if (!value || !graph.contains(value.node)) continue;
+    if (k < node.outputs.size() && node.outputs[k] == asked) return value.node;
+    if (!found) found = value.node;
+  }
+  return found;
+}
+
+std::string fate_of(const FileNode& node) {
+  const auto is_constant = [](const Value& v) { return !v || v.node->is(OpKind::Constant); };
+  if (std::ranges::all_of(node.results, is_constant)) return "it depends on constants alone, and is one";
+  if (node.made.empty()) return "no node of its own: what it gives is there already, as a value or by an equal node";
+  std::vector<std::string> parts;
+  for (const auto& [op, count] : node.made) parts.push_back(fmt::format("{} {}", count, op));
+  return fmt::format("taken apart: {}", fmt::join(parts, ", "));
+}
+
+void print_file_node(const FileNode& node, const NodePtr& result) {
+  fmt::print("node `{}` ({}) of the file\n  {}\n", node.name.empty() ? node.outputs[0] : node.name, node.op,
+             fate_of(node));
+  if (!result) fmt::print("  no output of the model depends on it\n");
+}
+
+nlohmann::json json_of(const FileNode& node) {
+  return {{"node", node.name},
+          {"operator", node.op},
+          {"outputs", node.outputs},
+          {"became", node.made},
+          {"fate", fate_of(node)}};
+}
+
 Status explain(const ExplainOptions& o) {
   GOPT_ASSIGN_OR_RETURN(DriverOptions options, driver_options(o.flags));
   GOPT_ASSIGN_OR_RETURN(const ModelAndRules loaded, load_model_and_rules(o.flags));
   GOPT_RETURN_IF_ERROR(complete_options(o.flags, loaded.rules, loaded.model.graph, options));
+  const Graph& graph = loaded.model.graph;
+  const FileNode* changed = find_changed(loaded.model, o.node);
+  const NodePtr result = changed ? node_of_result(graph, *changed, o.node) : nullptr;
+  if (changed && !o.as_json) print_file_node(*changed, result);
+  if (changed && (!result || result->is(OpKind::Constant))) {
+    if (o.as_json) fmt::print("{}\n", nlohmann::json{{"file_node", json_of(*changed)}}.dump(1));
+    return Unit{};
+  }
   options.search.progress = progress_line();
   const InterruptStops stops;
-  const auto found = explain_node(loaded.model.graph, o.node, loaded.rules, options);
+  const auto found = result ? explain_node(graph, result, loaded.rules, options)
+                            : explain_node(graph, o.node, loaded.rules, options);
   clear_progress_line();
   if (!found.ok()) return found.error();
   for (const std::string& note : found->notes) fmt::print(stderr, "gopt: warning: {}\n", note);
-  if (o.as_json)
-    fmt::print("{}\n", json_of(*found).dump(1));
-  else
-    print_explanation(*found, o.lists_all);
+  if (o.as_json) {
+    nlohmann::json json = json_of(*found);
+    if (changed) json["file_node"] = json_of(*changed);
+    fmt::print("{}\n", json.dump(1));
+    return Unit{};
+  }
+  if (changed) fmt::print("what makes its result:\n");
+  print_explanation(*found, o.lists_all);
   return Unit{};
 }
 

@@ -33,6 +33,12 @@ void print_values(const char* what, const std::vector<ModelValue>& values) {
   }
 }
 
+std::string kept_text(const ModelInfo& info, const std::string& name) {
+  if (info.taken_apart.contains(name)) return "  kept whole; taken apart where code is made";
+  if (info.control_flow.contains(name)) return "  control flow: kept as it is";
+  return info.not_defined.contains(name) ? "  no definition: kept as it is" : "";
+}
+
 void print_operators(const ModelInfo& info) {
   std::map<std::string, std::pair<int, int>> counts;
   std::pair<int, int> total;
@@ -44,7 +50,7 @@ void print_operators(const ModelInfo& info) {
     const bool is_known = info.operations && own != info.operations_of.end();
     fmt::print("  {:<26} {:>7} {:>7} {:>12}{}\n", name, count.first, count.second,
                is_known ? with_unit(own->second, "") : "-",
-               info.not_defined.contains(name) ? "  no definition: kept as it is" : "");
+               kept_text(info, name));
   }
   fmt::print("  {:<26} {:>7} {:>7}\n", "together", total.first, total.second);
 }
@@ -69,7 +75,13 @@ Status tell(const InfoOptions& o) {
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
   GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_onnx(o.model, import));
   for (const std::string& warning : model.warnings) print_warning(warning);
-  const ModelInfo info = model_info(model);
+  std::set<std::string> for_code = not_defined_in(model.graph);
+  if (!for_code.empty()) {
+    import.lower = import.ranges_fit = true;
+    GOPT_ASSIGN_OR_RETURN(const ImportedModel lowered, import_onnx(o.model, import));
+    for_code = not_defined_in(lowered.graph);
+  }
+  const ModelInfo info = model_info(model, for_code);
   if (o.as_json)
     fmt::print("{}\n", json_text(info_json(info), 1));
   else

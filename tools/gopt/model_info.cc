@@ -31,7 +31,6 @@ void add_operations(const Graph& graph, ModelInfo& info) {
   for (uint32_t k = 0; k < graph.nodes().size(); k++) {
     const Node& node = *graph.nodes()[k];
     if (!runs(graph, k)) continue;
-    if (node.opaque) info.not_defined[operator_name(node)]++;
     const auto is_static = [](const TensorType& type) { return type.has_static_shape(); };
     if (!std::ranges::all_of(node.outputs, is_static)) return;
     if (const double own = scalar_operations(node); own > 0) {
@@ -40,6 +39,18 @@ void add_operations(const Graph& graph, ModelInfo& info) {
     }
   }
   info.operations = total;
+}
+
+void add_kept(const Graph& graph, const std::set<std::string>& for_code, ModelInfo& info) {
+  static const std::set<std::string> kControlFlow = {"If", "Loop", "Scan"};
+  for (const NodePtr& node : graph.nodes()) {
+    if (!node->opaque) continue;
+    const std::string name = operator_name(*node);
+    auto& kept = !for_code.contains(name)      ? info.taken_apart
+                 : kControlFlow.contains(name) ? info.control_flow
+                                               : info.not_defined;
+    kept[name]++;
+  }
 }
 
 std::optional<int64_t> bytes_of(const NodePtr& node) {
@@ -103,7 +114,14 @@ nlohmann::json or_null(const std::optional<T>& value) {
 
 }  // namespace
 
-ModelInfo model_info(const ImportedModel& model) {
+std::set<std::string> not_defined_in(const Graph& graph) {
+  std::set<std::string> names;
+  for (const NodePtr& node : graph.nodes())
+    if (node->opaque) names.insert(operator_name(*node));
+  return names;
+}
+
+ModelInfo model_info(const ImportedModel& model, const std::set<std::string>& for_code) {
   const Graph& graph = model.graph;
   ModelInfo info;
   for (const Value& v : graph.inputs()) info.inputs.push_back({v.node->name, v.type()});
@@ -113,6 +131,7 @@ ModelInfo model_info(const ImportedModel& model) {
   info.opsets = graph.metadata().opsets;
   info.in_file = model.operators;
   info.operators = running_operators(graph);
+  add_kept(graph, for_code, info);
   add_weights(graph, info);
   add_operations(graph, info);
   info.peak_bytes = peak_bytes(graph);
@@ -128,6 +147,8 @@ nlohmann::json info_json(const ModelInfo& info) {
           {"opsets", opsets},
           {"operators_in_file", info.in_file},
           {"operators", info.operators},
+          {"taken_apart", info.taken_apart},
+          {"control_flow", info.control_flow},
           {"not_defined", info.not_defined},
           {"parameters", info.parameters},
           {"parameter_bytes", info.parameter_bytes},

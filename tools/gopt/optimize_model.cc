@@ -1,7 +1,13 @@
 #include "optimize_model.h"
 
-#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "emit_pieces.h"
 #include "gopt/clock.h"
 #include "gopt/codegen.h"
 #include "gopt/sized_plans.h"
@@ -97,7 +103,8 @@ Status stage_outputs(const OptimizeOptions& o, OptimizedModel& optimized, Staged
     GOPT_RETURN_IF_ERROR(
         stage_text(o.mutate_rules, print_mutants(outcome.mutants.value_or(FoundMutants{})), o.force, staged));
   if (!o.emit.empty()) {
-    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(*outcome.plan, o.prefix));
+    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, optimized.pieces ? emit_pieces(*optimized.pieces, o.prefix)
+                                                                   : emit(*outcome.plan, o.prefix));
     GOPT_RETURN_IF_ERROR(stage_emitted(code, o.emit, o.force, staged));
     optimized.emitted = o.emit;
   }
@@ -133,14 +140,26 @@ Result<std::vector<RewriteRule>> read_rules(const OptimizeOptions& o, const Warn
   return load_rule_files(o.rules, warn);
 }
 
-Result<ImportedModel> read_model(const OptimizeOptions& o, PhaseClock& clock) {
+// As a file is written of it, or, lowered, as code and its cost are of it.
+Result<ImportedModel> read_model(const OptimizeOptions& o, bool lower, PhaseClock& clock) {
   const PhaseClock::Running running(clock, "reading the model");
-  ImportOptions import;
-  import.lower = default_target(o) != TargetKind::Onnx;
-  import.freeze_initializers = o.freeze_initializers || import.lower;  // code takes all its inputs
-  import.ranges_fit = import.lower && !o.wants_onnx();  // code for any size refuses sizes at which they do not
+  ImportOptions import{.lower = lower};
+  import.freeze_initializers = o.freeze_initializers || lower;  // code takes all its inputs
+  import.ranges_fit = lower;                                    // code for any size refuses sizes at which they do not
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(o.shapes));
   return import_onnx(o.model, import);
+}
+
+// What is lowered for code is another graph than a file is to hold, which keeps operators whole and defaults of inputs.
+Status read_models(const OptimizeOptions& o, OptimizedModel& optimized, PhaseClock& clock) {
+  const bool lower = default_target(o) != TargetKind::Onnx;
+  GOPT_ASSIGN_OR_RETURN(optimized.model, read_model(o, lower, clock));
+  if (!lower || !o.wants_onnx()) return Unit{};
+  GOPT_ASSIGN_OR_RETURN(ImportedModel whole, read_model(o, false, clock));
+  optimized.options.file_graph = std::move(whole.graph);
+  for (std::string& warning : whole.warnings)
+    if (!std::ranges::count(optimized.model.warnings, warning)) optimized.model.warnings.push_back(std::move(warning));
+  return Unit{};
 }
 
 Status stage_reports(const OptimizeOptions& o, const OptimizationReport& report, StagedFiles& staged) {
@@ -176,6 +195,37 @@ Status keep_open(const OptimizeOptions& o, const Graph& graph, DriverOptions& op
   return Unit{};
 }
 
+// Whether some nodes have no code, so that the rest is made in pieces; the user is told of each.
+bool is_split(const OptimizeOptions& o, const OptimizedModel& optimized, const Warn& warn) {
+  if (!optimized.options.wants_code || !o.may_split) return false;
+  Target target = optimized.options.target;
+  target.open = own_extents(optimized.model.graph, target);
+  const std::vector<NodeWithoutCode> without = nodes_without_code(optimized.model.graph, target);
+  if (without.empty()) return false;
+  warn("the model is code in pieces: " + why_no_plan(without).message);
+  return true;
+}
+
+// The whole model is searched by the costs of what has some, then taken to pieces.
+Status optimize_in_pieces(const OptimizeOptions& o, OptimizedModel& optimized) {
+  GOPT_ASSIGN_OR_RETURN(const Extents maxima, parse_maxima(o.maxima));
+  GOPT_RETURN_IF_ERROR(split_model(optimized.model.graph, optimized.options.target));  // that there are pieces
+  DriverOptions whole = optimized.options;
+  whole.wants_code = whole.measured_costs = false;
+  GOPT_ASSIGN_OR_RETURN(optimized.outcome, optimize_graph(optimized.model.graph, optimized.rules, whole));
+  GOPT_ASSIGN_OR_RETURN(optimized.pieces,
+                        make_pieces(optimized.outcome.result.graph, optimized.options, o.usual, maxima));
+  return Unit{};
+}
+
+Status optimize(const OptimizeOptions& o, const Warn& warn, OptimizedModel& optimized) {
+  if (is_split(o, optimized, warn)) return optimize_in_pieces(o, optimized);
+  GOPT_RETURN_IF_ERROR(keep_open(o, optimized.model.graph, optimized.options));
+  GOPT_ASSIGN_OR_RETURN(optimized.outcome,
+                        optimize_graph(optimized.model.graph, optimized.rules, optimized.options));
+  return Unit{};
+}
+
 }  // namespace
 
 OptimizationReport OptimizedModel::report() const {
@@ -187,6 +237,8 @@ OptimizationReport OptimizedModel::report() const {
           .rules = rules,
           .options = options,
           .outcome = outcome,
+          .pieces = pieces ? &*pieces : nullptr,
+          .prefix = prefix,
           .seconds = seconds,
           .phases = phases};
 }
@@ -198,16 +250,16 @@ Result<OptimizedModel> optimize_model(const OptimizeOptions& o, const Observer& 
   GOPT_RETURN_IF_ERROR(check_outputs(o));
   OptimizedModel optimized;
   optimized.path = o.model;
+  optimized.prefix = o.prefix;
   GOPT_ASSIGN_OR_RETURN(optimized.rules, read_rules(o, warn, clock));
   GOPT_ASSIGN_OR_RETURN(optimized.options, options_of(o, observer));
-  GOPT_ASSIGN_OR_RETURN(optimized.model, read_model(o, clock));
+  GOPT_RETURN_IF_ERROR(read_models(o, optimized, clock));
   GOPT_RETURN_IF_ERROR(complete_options(o, optimized.rules, optimized.model.graph, optimized.options));
   GOPT_RETURN_IF_ERROR(check_keeps_inputs(optimized.model, o));
-  GOPT_RETURN_IF_ERROR(keep_open(o, optimized.model.graph, optimized.options));
   for (const std::string& warning : optimized.model.warnings) warn(warning);
 
   auto searching = observer.searching ? observer.searching() : nullptr;
-  GOPT_ASSIGN_OR_RETURN(optimized.outcome, optimize_graph(optimized.model.graph, optimized.rules, optimized.options));
+  GOPT_RETURN_IF_ERROR(optimize(o, warn, optimized));
   searching.reset();
   if (const auto& mutants = optimized.outcome.mutants)
     optimized.rules.insert(optimized.rules.end(), mutants->rules.begin(), mutants->rules.end());
@@ -250,6 +302,19 @@ Result<ImportedModel> import_at(const OptimizeOptions& o, const std::vector<std:
   return import_onnx(o.model, import);
 }
 
+// Names of --specialize that the model does not have.
+Status check_names(const Graph& open, const std::vector<std::string>& size) {
+  std::set<std::string> known, extents;
+  for (const AtomId symbol : input_symbols(open)) extents.insert(atom(symbol).name);
+  for (const Value& input : open.inputs()) known.insert(input.node->name);
+  GOPT_ASSIGN_OR_RETURN(const auto asked, parse_shapes(size));
+  for (const auto& [name, numbers] : asked)
+    if (!known.contains(name) && !extents.contains(name))
+      return Error{"--specialize " + name + ": the model has no open extent or input of that name; its open extents are " +
+                   (extents.empty() ? "none" : fmt::format("{}", fmt::join(extents, ", ")))};
+  return Unit{};
+}
+
 Status check_fixes_all(const OptimizeOptions& o, const std::vector<std::string>& size) {
   GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_at(o, size));
   for (const Value& input : model.graph.inputs())
@@ -275,6 +340,7 @@ void optimize_general(const OptimizeOptions& o, const Extents& usual, const Obse
   own.emit.clear();
   own.specialize.clear();
   own.takes_plan = true;
+  own.may_split = false;
   own.prefix = OptimizeOptions().prefix;
   own.usual = usual;
   auto model = optimize_model(own, observer);
@@ -293,6 +359,7 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
   GOPT_ASSIGN_OR_RETURN(const auto sizes, parse_sizes(o.specialize));
   GOPT_ASSIGN_OR_RETURN(const ImportedModel open, import_at(o, {}));
   GOPT_RETURN_IF_ERROR(check_keeps_inputs(open, o));
+  GOPT_RETURN_IF_ERROR(check_names(open.graph, sizes[0]));
   GOPT_RETURN_IF_ERROR(check_fixes_all(o, sizes[0]));
   OptimizedSizes optimized;
   std::vector<Plan> plans;
@@ -302,6 +369,7 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
     own.emit.clear();
     own.specialize.clear();
     own.takes_plan = true;
+    own.may_split = false;
     own.prefix = OptimizeOptions().prefix;
     own.shapes.insert(own.shapes.end(), size.begin(), size.end());
     own.maxima.clear();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gopt/codegen.h"
+#include "gopt/model_pieces.h"
 #include "gopt/runnable_model.h"
 #include "report.h"
 #include "rule_files.h"
@@ -27,6 +28,7 @@ struct OptimizeOptions : SearchFlags {
   bool dry_run = false, force = false, measure = true, freeze_initializers = false;
   // No flags: a caller takes the rewritten model, or its plan, from the value that comes out; as with -o and --emit.
   bool takes_model = false, takes_plan = false;
+  bool may_split = true;  // where some nodes have no code, the rest becomes pieces
   Extents usual;  // of open extents, which code for any size is planned for
 
   bool wants_onnx() const { return takes_model || !output.empty(); }
@@ -50,7 +52,9 @@ struct OptimizedModel {
   DriverOptions options;
   ImportedModel model;
   Outcome outcome;
+  std::optional<ModelPieces> pieces;  // of a model that is code in pieces alone: `outcome` has no plan then
   std::string path, output, emitted;  // what was read and written
+  std::string prefix;                 // of the code
   double seconds = 0;
   std::vector<Phase> phases;
 

@@ -1,6 +1,9 @@
 #include "report.h"
 
+#include "emit_pieces.h"
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -61,9 +64,10 @@ std::string check_text(const CheckReport& c) {
   if (c.engine == "none") return "PASSED (the graph is unchanged)";
   double worst = 0;
   for (const Difference& d : c.differences) worst = std::max(worst, d.max_relative);
-  return fmt::format("{} (max |a-b| / max |a| = {:.2g}, {}, {}{})", c.passed ? "PASSED" : "FAILED", worst, c.engine,
+  const std::string verdict = !c.passed ? "FAILED" : c.amplified.empty() ? "PASSED" : "as far as can be told PASSED";
+  return fmt::format("{} (max |a-b| / max |a| = {:.2g}, {}, {}{}{})", verdict, worst, c.engine,
                      c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : last_inputs(c),
-                     extent_of_check(c));
+                     extent_of_check(c), c.amplified.empty() ? "" : ", " + c.amplified);
 }
 
 std::string plan_text(const PlanLatency& p) {
@@ -148,14 +152,27 @@ std::set<std::string> applied_mutants(const OptimizationReport& r) {
   return names;
 }
 
-// What the caller of the code has to bring.
-static void print_calls(const OptimizationReport& r) {
-  if (!r.outcome.plan) return;
-  for (const ExternalOperator& own : external_operators(*r.outcome.plan))
+static void print_calls(const Plan& plan) {
+  for (const ExternalOperator& own : external_operators(plan))
     fmt::print(
         "to register      {} (node{} {}): it has no definition here; give the code a function for it with "
         "gopt_register (model.h) before the first run. Times are without it\n",
         own.name, own.nodes.size() == 1 ? "" : "s", fmt::join(own.nodes, ", "));
+}
+
+// Which steps there are, and how far the code of each piece was checked.
+static void print_pieces(const OptimizationReport& r) {
+  const auto count = std::ranges::count_if(r.pieces->split.steps, &ModelStep::is_code);
+  const size_t yours = r.pieces->split.steps.size() - static_cast<size_t>(count);
+  fmt::print("pieces           {} of code, {} step{} yours\n{}", count, yours, yours == 1 ? " is" : "s are",
+             plan_text(*r.pieces, named_steps(*r.pieces, r.prefix)));
+  for (size_t k = 0; k < r.pieces->outcomes.size(); k++) {
+    const auto& piece = r.pieces->outcomes[k];
+    if (!piece) continue;
+    const std::string checked = piece->code_check ? check_text(*piece->code_check) : piece->latency_note;
+    if (!checked.empty()) fmt::print("code of piece_{:<3} {}\n", k, checked);
+    print_calls(*piece->plan);
+  }
 }
 
 void print_report(const OptimizationReport& r) {
@@ -190,7 +207,8 @@ void print_report(const OptimizationReport& r) {
   for (const PlanLatency& p : r.outcome.plan_latencies) fmt::print("plan             {}\n", plan_text(p));
   fmt::print("accuracy         {}\n", check_text(r.outcome.check));
   if (r.outcome.code_check) fmt::print("code             {}\n", check_text(*r.outcome.code_check));
-  print_calls(r);
+  if (r.outcome.plan) print_calls(*r.outcome.plan);
+  if (r.pieces) print_pieces(r);
   if (!r.output.empty()) fmt::print("wrote            {}\n", r.output);
   const std::vector<OpenExtent>& open = r.options.target.open;
   if (!r.emitted.empty() && !open.empty()) fmt::print("sizes            any; planned for {}\n", usual_text(open));

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "gopt/driver.h"
+#include "gopt/model_pieces.h"
 
 namespace gopt::cli {
 
@@ -19,6 +19,8 @@ struct OptimizationReport {
   const std::vector<RewriteRule>& rules;      // that were offered
   const DriverOptions& options;
   const Outcome& outcome;
+  const ModelPieces* pieces = nullptr;  // of a model that is code in pieces alone
+  std::string prefix = "gopt";
   double seconds = 0;
   std::vector<Phase> phases;  // what they went to
 };

@@ -121,6 +121,7 @@ json check_json(const CheckReport& check, const Tolerance& tolerance) {
           {"nodes_checked", check.nodes_checked},
           {"left_out", check.left_out},
           {"extents", check.extents},
+          {"amplified", check.amplified},
           {"outputs", differences_json(check.differences)},
           {"by_draw", by_draw},
           {"rtol", tolerance.relative},

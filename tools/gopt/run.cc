@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "gopt/onnx.h"
 #include "model.h"
+#include "program.h"
 #include "write_file.h"
 
 namespace gopt::cli {
@@ -55,7 +56,7 @@ Action add_run(CLI::App& app) {
   app.add_option("--input,--inputs", o->inputs,
                  "NAME=FILE.npy or NAME=FILE.pb, or FILE.npz with all inputs; what is missing is drawn");
   app.add_option("-o,--output", o->output_file, "write the outputs to FILE.npz, or a single one to FILE.npy");
-  app.add_option("--seed", o->seed, "seed of drawn inputs")->capture_default_str();
+  add_seed(app, o->seed, "seed of drawn inputs");
   add_load_flags(app, o->load);
   app.add_flag("--force", o->force, "overwrite existing files");
   return [o] { return run_model(*o); };

@@ -10,8 +10,10 @@
 #include <thread>
 
 #include "check_file.h"
+#include "gopt/runtime/gopt_amx.h"
 #include "gopt/temporary.h"
 #include "model.h"
+#include "program.h"
 #include "rule_files.h"
 
 namespace gopt::cli {
@@ -213,7 +215,7 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
                              fmt::join(checks, ", ")))
       ->check(CLI::Validator(is_way, ways.get_description()))
       ->capture_default_str();
-  app.add_option("--seed", f.seed, "seed of the inputs that it is checked and timed on")->capture_default_str();
+  add_seed(app, f.seed, "seed of the inputs that it is checked and timed on");
   app.add_option("--rtol", f.tolerance.relative, "of the largest magnitude of an output")->capture_default_str();
   app.add_option("--atol", f.tolerance.absolute, "absolute tolerance")->capture_default_str();
 }
@@ -231,6 +233,8 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   if (is_onnx && d.cost_model == CostModel::Sum)
     return Error{"--cost-model sum is of kernels for --target cpu or cuda; --target onnx has none"};
   d.measured_costs = f.cost == "measured" || (f.cost == "auto" && !is_onnx);
+  // What was timed here says whether kernels on tiles are faster.
+  d.target.has_tiles = d.measured_costs && d.target.kind == TargetKind::Cpu && gopt_runtime::has_amx();
   if (d.measured_costs && is_onnx)
     return Error{"--cost measured is of kernels for --target cpu or cuda; --target onnx has none"};
   if (!f.gpu.empty() && (d.target.kind != TargetKind::Cuda || !d.measured_costs))

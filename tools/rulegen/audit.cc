@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "gopt/clock.h"
 #include "gopt/parallel.h"
+#include "program.h"
 #include "progress.h"
 #include "prove.h"
 #include "rule_input.h"
@@ -147,7 +148,7 @@ Command add_audit(CLI::App& app) {
   app.add_option("--mutants", o->mutants, "how many changed rules")
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
-  app.add_option("--seed", o->seed, "seed of the changes and of the inputs")->capture_default_str();
+  add_seed(app, o->seed, "seed of the changes and of the inputs");
   app.add_option("--samples", o->samples, "samples by which a mutant that is proved is evaluated")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

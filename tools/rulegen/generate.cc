@@ -12,6 +12,7 @@
 #include "gopt/clock.h"
 #include "gopt/generator.h"
 #include "partial.h"
+#include "program.h"
 #include "prover.h"
 #include "write_file.h"
 
@@ -209,7 +210,7 @@ void add_limits(CLI::App& app, GenerateOptions& o) {
   app.add_option("--max-vars", o.limits.max_variables, "variables of a rule at most")
       ->check(CLI::Range(1, 8))
       ->capture_default_str();
-  app.add_option("--seed", o.limits.seed, "seed of the random values")->capture_default_str();
+  add_seed(app, o.limits.seed, "seed of the random values");
   app.add_option("--threads", o.limits.threads, "threads of each process; the rules do not depend on them")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();

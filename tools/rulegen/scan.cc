@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "commands.h"
+#include "program.h"
 #include "progress.h"
 #include "prove.h"
 #include "rule_input.h"
@@ -114,7 +115,7 @@ Result<int> scan_rules(const ScanOptions& o) {
 Command add_scan(CLI::App& app) {
   auto o = std::make_shared<ScanOptions>();
   app.add_option("files", o->files, "rules files; those that are shipped where none is given");
-  app.add_option("--seed", o->seed, "seed of the inputs")->capture_default_str();
+  add_seed(app, o->seed, "seed of the inputs");
   app.add_option("--samples", o->samples, "inputs drawn for each rule and type")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

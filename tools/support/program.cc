@@ -74,4 +74,13 @@ int run_program(const Program& program, int argc, char** argv) {
   }
 }
 
+CLI::Option* add_seed(CLI::App& app, uint64_t& seed, const std::string& of) {
+  constexpr size_t kMostDigits = 19;
+  const auto refuse = [](const std::string& text) -> std::string {
+    const bool is_natural = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return is_natural && text.size() <= kMostDigits ? "" : text + " is no seed: expected a whole number, 0 or more";
+  };
+  return app.add_option("--seed", seed, of)->check(CLI::Validator(refuse, ""))->capture_default_str();
+}
+
 }  // namespace gopt::cli

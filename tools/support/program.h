@@ -22,4 +22,7 @@ struct Program {
 };
 int run_program(const Program& program, int argc, char** argv);
 
+// --seed: a number that is not negative (which would be taken as one beyond all others).
+CLI::Option* add_seed(CLI::App& app, uint64_t& seed, const std::string& of);
+
 }  // namespace gopt::cli

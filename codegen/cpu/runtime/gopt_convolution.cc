@@ -268,40 +268,6 @@ PlanarShape planar_shape(const Convolution& c) {
   return s;
 }
 
-PlanarConvolution planar_pooling(const Pooling& p, int threads) {
-  PlanarShape s;
-  s.combine = p.average ? Combine::Sums : Combine::Greatest;
-  s.groups = p.src[0] * p.src[1];
-  const size_t axes = p.kernel.size();
-  std::vector<float> factors{1};
-  for (size_t d = 0; d < axes; d++) {
-    const size_t axis = 3 - axes + d;
-    s.src[axis] = p.src[2 + d];
-    s.dst[axis] = p.dst[2 + d];
-    s.kernel[axis] = p.kernel[d];
-    s.strides[axis] = p.strides[d];
-    s.dilations[axis] = p.dilations[d];
-    s.pads[axis] = p.pads[d];
-    // Each axis counts for itself.
-    const int64_t low = p.counts_padding ? -p.pads[d] : 0,
-                  high = p.src[2 + d] + (p.counts_padding ? p.pads[axes + d] : 0);
-    std::vector<float> finer;
-    for (const float factor : factors)
-      for (int64_t y = 0; y < p.dst[2 + d]; y++) {
-        int64_t counted = 0;
-        for (int64_t k = 0; k < p.kernel[d]; k++) {
-          const int64_t at = y * p.strides[d] + k * p.dilations[d] - p.pads[d];
-          counted += at >= low && at < high;
-        }
-        finer.push_back(factor / static_cast<float>(counted));
-      }
-    factors = std::move(finer);
-  }
-  PlanarConvolution planar(s, {}, threads);
-  if (p.average) planar.scale(std::move(factors));
-  return planar;
-}
-
 // Channels last, oneDNN computes half again as fast as loops over planes do, but the tensors are converted twice, and
 // groups of few channels leave its lanes empty.
 Method best_conversion(const Convolution& c, const PlanarConvolution& planar) {

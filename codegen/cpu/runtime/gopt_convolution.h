@@ -44,7 +44,6 @@ std::vector<float> widened(Element element, const void* stored, size_t count);
 inline bool operator==(const Form& a, const Form& b) { return a.groups == b.groups && a.in == b.in && a.out == b.out; }
 
 PlanarShape planar_shape(const Convolution& c);
-PlanarConvolution planar_pooling(const Pooling& p, int threads);
 // What Method::Direct comes to where oneDNN has nothing for the tensors as they lie, or, of plain tensors, code that
 // unfolds them.
 Method best_conversion(const Convolution& c, const PlanarConvolution& planar);

@@ -138,6 +138,7 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   const double taps = elements(c.weights) / static_cast<double>(c.weights[0] * c.weights[1]);
   const double work = elements(c.transposed ? c.src : c.dst) * static_cast<double>(c.weights[1]) * taps;
   const int threads = s.threads_for(work, elements(c.src) + elements(c.dst) + elements(c.weights));
+  if (c.tile_terms != kNoTiles && add_tiles(c, src, weights, bias, dst, threads)) return;
   const ThreadScope scope(threads, s.threads);
   PlanarConvolution planar(planar_shape(c), c.posts, threads);
   const auto computed = by_arithmetic(s.engine, c, planar, bias != nullptr);
@@ -154,12 +155,12 @@ void Library::add(const Pooling& pooling, const void* src, void* dst) {
   const int threads =
       s.threads_for(elements(pooling.dst) * elements(pooling.kernel), elements(pooling.src) + elements(pooling.dst));
   Primitive p(threads);
-  PlanarCall call{planar_pooling(pooling, threads), {}, {}, {}, {}, {}, {}, false, {}};
+  PoolingCall call{RowPooling(pooling, threads), {}, {}, {}};
   call.src = s.converted(p, s.view(p.src, dense_desc(pooling.src, pooling.element), src), dense_desc(pooling.src));
   call.dst =
       s.destination(p, s.view(p.dst, dense_desc(pooling.dst, pooling.element), dst), dense_desc(pooling.dst), {});
-  call.scratch = s.temporary(p, s.floats(call.planar.scratch_floats()));
-  p.planar = std::make_unique<PlanarCall>(std::move(call));
+  call.scratch = s.temporary(p, s.floats(call.pooling.scratch_floats()));
+  p.pooling = std::make_unique<PoolingCall>(std::move(call));
   s.primitives.push_back(std::move(p));
 }
 

@@ -60,11 +60,24 @@ void Library::bind_post(size_t primitive, int post, const void* operand) {
     if (number == post) view.set_data_handle(const_cast<void*>(operand));
 }
 
+namespace {
+void run_integers(const IntegerImages& own, const void* addend) {
+  const auto at = [](const memory& m, int64_t offset) { return static_cast<char*>(m.get_data_handle()) + offset; };
+  for (int64_t image = 0; image < own.images; image++) {
+    if (own.packs) own.product.pack(at(own.weights, image * own.weight_bytes), own.strides, at(own.packed, 0));
+    own.product.run(at(own.src, image * own.src_bytes), at(own.packed, 0),
+                    addend ? static_cast<const char*>(addend) + image * own.dst_bytes : nullptr,
+                    at(own.dst, image * own.dst_bytes), at(own.scratch, 0));
+  }
+}
+}  // namespace
+
 void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.rows) throw std::runtime_error("oneDNN has no such primitive");
+  if (p.before.empty() && !p.planar && !p.pooling && !p.rows && !p.integers && !p.tiles)
+    throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
     split(call.side, static_cast<const float*>(call.from.get_data_handle()),
@@ -76,12 +89,19 @@ void Library::run(size_t primitive) {
     for (const auto& [number, operand] : call.posts) call.product.bind_post(number, operand.get_data_handle());
     call.product.run(data(call.src), data(call.packed), data(call.bias), data(call.dst));
   }
+  if (p.tiles) {
+    TilesCall& call = *p.tiles;
+    for (const auto& [number, operand] : call.posts) call.tiles.bind_post(number, operand.get_data_handle());
+    call.tiles.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
+  }
   if (p.planar) {
     PlanarCall& call = *p.planar;
     for (const auto& [number, operand] : call.posts) call.planar.bind_post(number, operand.get_data_handle());
     if (call.packs) call.planar.pack(data(call.weights), data(call.packed));
     call.planar.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
   }
+  if (p.pooling) p.pooling->pooling.run(data(p.pooling->src), data(p.pooling->dst), data(p.pooling->scratch));
+  if (p.integers) run_integers(*p.integers, p.posts.empty() ? nullptr : p.posts[0].second.get_data_handle());
   for (const Step& step : p.after) s.execute(step);
 }
 

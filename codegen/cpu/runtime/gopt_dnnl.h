@@ -1,12 +1,14 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
 // for; convolutions for which it has reference code alone, pooling, and products of a few rows in loops of our own
-// (gopt_planar.h, gopt_rows.h).
+// (gopt_planar.h, gopt_rows.h); all of integers in loops of our own (gopt_integer.h); of floats and bfloat16 by kernels
+// of our own on tiles, where there are these (gopt_tiles.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "gopt_integer.h"
 #include "gopt_post.h"
 
 namespace gopt_runtime {
@@ -23,6 +25,10 @@ enum class Method { Direct, Winograd, ChannelsLast, Planar };
 // as sums of two bfloat16 (gopt_split.h), where there is fast code for these, else as Own.
 enum class Arithmetic { Own, Floats, Split };
 
+// Floats as so many terms on the processor's tiles (gopt_tiles.h), where it has these and the weights are constant and
+// finite; else as without. Bfloat16 is of one term.
+constexpr int kNoTiles = 0;
+
 struct Convolution {
   std::vector<int64_t> src, weights, dst;  // extents; weights [out, in / groups, axes...], one to three axes
   int64_t groups = 1;
@@ -33,6 +39,7 @@ struct Convolution {
   Method method = Method::Direct;
   Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
   Arithmetic arithmetic = Arithmetic::Own;
+  int tile_terms = kNoTiles;
   std::vector<Post> posts;
 };
 
@@ -53,7 +60,36 @@ struct MatrixProduct {
   bool few_rows = false;
   Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
   Arithmetic arithmetic = Arithmetic::Own;
+  int tile_terms = kNoTiles;
   std::vector<Post> posts;
+};
+
+// A convolution or product of 8-bit integers, images with channels last. Bounds are those of the numbers that the
+// result stands for. Scales are src_scale times those of the
+// weights.
+struct IntegerCall {
+  bool is_product = false;
+  std::vector<int64_t> src, weights, dst;  // extents, as Convolution and MatrixProduct have them
+  std::vector<int64_t> weight_strides;     // of products
+  int64_t groups = 1;
+  std::vector<int64_t> strides, dilations, pads;
+  bool constant_weights = true;
+  bool scale_a_channel = false, zero_a_channel = false;  // of the weights; else one for all
+  IntegerOperands operands;
+  struct Result : IntegerResult {
+    float step = 1;  // of 8 bits: what one is
+  } result;
+  float src_scale = 1;
+  // What is added to a result of 8 bits, which is rounded again then.
+  struct Second {
+    bool is_there = false, adds = false;
+    IntegerType first_type = IntegerType::UInt8, addend_type = IntegerType::UInt8;
+    float first_step = 1, addend_step = 1, step = 1;
+    int32_t first_zero = 0, addend_zero = 0, zero = 0;
+    const float* bias = nullptr;
+    const void* addend = nullptr;
+    float least = -std::numeric_limits<float>::infinity(), greatest = std::numeric_limits<float>::infinity();
+  } second;
 };
 
 // Weights in the forms that kernels read: of all sizes of a model, each form once.
@@ -77,6 +113,9 @@ class Library {
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
   void add(const Pooling& pooling, const void* src, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
+  // Scales and zero points of weights, and biases (null: none), are there when the primitive is added.
+  void add(const IntegerCall& call, const void* src, const void* weights, const void* scales, const void* zeros,
+           const void* bias, void* dst);
   void add_nothing();  // in the place of a primitive that cannot be made; running it is an error
   void finish();       // after the last
   void clear();        // to add primitives for other sizes; memory stays
@@ -89,6 +128,11 @@ class Library {
  private:
   void add_few_rows(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
                     int own_threads);
+  // Nothing is added where there are no tiles, or not for this.
+  bool add_tiles(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst,
+                 int own_threads);
+  bool add_tiles(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
+                 int own_threads);
 
   std::unique_ptr<State> state_;
 };

@@ -33,75 +33,65 @@ static inline int64_t gopt_to_int(double x) {
   return x != x ? 0 : x >= 9.2233720368547758e18 ? INT64_MAX : x <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)x;
 }
 
-static inline float gopt_power_of_two(int32_t n) {
-  const int32_t bits = (n + 127) << 23;
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  return f;
+// NaN stays.
+static inline float gopt_within(float x, float bound) {
+  const float low = x < -bound ? -bound : x;
+  return low > bound ? bound : low;
 }
 
-// x = n ln 2 + r, |r| <= ln 2 / 2: n is returned, r and (e^r - 1) / r are set.
-static inline float gopt_split_exp(float x, float& r, float& quotient) {
-  const float n = (x * 1.44269504f + 12582912.0f) - 12582912.0f;
-  r = x - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  float p = 1.98329559e-4f;
-  p = p * r + 1.39411085e-3f;
-  p = p * r + 8.33341818e-3f;
-  p = p * r + 4.16663533e-2f;
-  p = p * r + 1.66666662e-1f;
-  p = p * r + 0.5f;
-  quotient = p * r + 1.0f;
-  return n;
-}
-
+// Of numbers beyond its range, and of none, the polynomial is anything: what is returned is chosen after it.
 static inline float gopt_exp(float x) {
-  const float inside = x > 88.72f ? 88.72f : x < -87.33f ? -87.33f : x;
-  float r, q;
-  const int32_t n = (int32_t)gopt_split_exp(inside, r, q);
+  // x = n ln 2 + r, |r| <= ln 2 / 2; n are the last bits of the sum.
+  const float sum = x * 1.44269504f + 12582912.0f, n = sum - 12582912.0f;
+  float r = x - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  float p = 8.31250101e-3f;
+  p = p * r + 4.18903306e-2f;
+  p = p * r + 1.66671157e-1f;
+  p = p * r + 4.99992311e-1f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
   // Times 2^n by adding to the exponent, which stays that of a normal number: e^r is below 1 where n is 128, and not
   // where it is -126.
-  const float power = q * r + 1.0f;
-  uint32_t bits;
-  memcpy(&bits, &power, sizeof bits);
-  bits += (uint32_t)n << 23;
+  uint32_t last, bits;
+  memcpy(&last, &sum, sizeof last);
+  memcpy(&bits, &p, sizeof bits);
+  bits += last << 23;
   float e;
   memcpy(&e, &bits, sizeof e);
-  const float high = x > 88.72f ? std::numeric_limits<float>::infinity() : e;
+  const float high = x <= 88.72f ? e : x + std::numeric_limits<float>::infinity();
   return x < -87.33f ? 0.0f : high;
 }
 
+// tanh and erf are x P(x^2) / Q(x^2), fitted to the least relative error; where they are 1, the quotient is no less.
 static inline float gopt_tanh(float x) {
-  const float a = 2.0f * (x < 0.0f ? -x : x);
-  const float inside = a > 40.0f ? 40.0f : a;
-  float r, q;
-  const float n = gopt_split_exp(inside, r, q);
-  const float s = gopt_power_of_two((int32_t)n);
-  const float t = s * (q * r) + (s - 1.0f);  // e^2|x| - 1
-  const float y = t / (t + 2.0f);
-  return x < 0.0f ? -y : y;
+  const float a = gopt_within(x, 9.25f), u = a * a;
+  float p = 1.35333131e-8f, q = 7.8493099e-7f;
+  p = p * u + 2.0736863e-5f;
+  p = p * u + 3.50331818e-3f;
+  p = p * u + 1.33875266e-1f;
+  p = p * u + 1.0f;
+  q = q * u + 3.29829869e-4f;
+  q = q * u + 2.59063635e-2f;
+  q = q * u + 4.67208445e-1f;
+  q = q * u + 1.0f;
+  return gopt_within(a * p / q, 1.0f);
 }
 
 static inline float gopt_erf(float x) {
-  const float a = x < 0.0f ? -x : x, u = x * x;
-  float small = 7.84725926e-5f;
-  small = small * u - 8.00818903e-4f;
-  small = small * u + 5.18809911e-3f;
-  small = small * u - 2.68536918e-2f;
-  small = small * u + 1.12835824e-1f;
-  small = small * u - 3.76126260e-1f;
-  small = small * u + 1.12837911f;
-  // erfc(a) e^(a^2) as a polynomial in t, for a in [0.95, 4.2].
-  const float b = a > 4.2f ? 4.2f : a, t = 1.0f / (1.0f + 0.5f * b);
-  float tail = -2.29594003e-1f;
-  tail = tail * t + 6.33151418e-1f;
-  tail = tail * t - 6.03493809e-2f;
-  tail = tail * t + 3.94414702e-1f;
-  tail = tail * t + 2.60391478e-1f;
-  tail = tail * t + 1.74278714e-3f;
-  const float large = 1.0f - tail * gopt_exp(-b * b);
-  const float y = x < 0.0f ? -large : large;
-  return a < 1.0f ? small * x : x != x ? x : y;
+  const float a = gopt_within(x, 3.96f), u = a * a;
+  float p = 2.10826374e-6f, q = 3.87317305e-5f;
+  p = p * u + 2.8567441e-4f;
+  p = p * u + 3.673953e-3f;
+  p = p * u + 5.24797738e-2f;
+  p = p * u + 1.87898353e-1f;
+  p = p * u + 1.12837911f;
+  q = q * u + 1.14550465e-3f;
+  q = q * u + 1.47849387e-2f;
+  q = q * u + 1.13129213e-1f;
+  q = q * u + 4.99853462e-1f;
+  q = q * u + 1.0f;
+  return gopt_within(a * p / q, 1.0f);
 }
 
 #define GOPT_LIBM(name, call)                                    \

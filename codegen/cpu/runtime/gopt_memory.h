@@ -48,15 +48,28 @@ inline size_t memory_bytes() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
 }
 
+constexpr size_t kPage = 4096, kHugePage = size_t{2} << 20;
+
+// Whole pages, of the large kind where little is added: kernels that stream through weights would else wait for
+// addresses to be translated, once for each small page.
+inline size_t rounded_to_pages(size_t size) {
+  const size_t large = (size + kHugePage - 1) / kHugePage * kHugePage;
+  return large - size <= size / 4 ? large : (size + kPage - 1) / kPage * kPage;
+}
+
 // Zeroed, so that what no kernel writes is read as zero.
 class Block {
  public:
   explicit Block(size_t size) {
-    size_ = (size + 4095) / 4096 * 4096;
+    size_ = rounded_to_pages(size);
     if (size_ == 0) return;
     // More than the machine has would be promised, and taken back while it is cleared.
-    if (size_ <= memory_bytes()) data_ = static_cast<char*>(std::aligned_alloc(4096, size_));
+    const bool is_large = size_ >= kHugePage;
+    if (size_ <= memory_bytes()) data_ = static_cast<char*>(std::aligned_alloc(is_large ? kHugePage : kPage, size_));
     if (!data_) throw std::runtime_error("out of memory: " + std::to_string(size) + " bytes are needed");
+#if defined(MADV_HUGEPAGE)
+    if (is_large) madvise(data_, size_, MADV_HUGEPAGE);  // where the system has them
+#endif
     std::memset(data_, 0, size_);
   }
   ~Block() { std::free(data_); }

@@ -85,9 +85,9 @@ void check_extents(const int64_t* extents) {
   for (int i = 0; i < description.extent_count; i++) {
     constexpr int64_t kMost = INT32_MAX;  // so that products of a few are numbers
     const int64_t maximum = description.general->maxima[i], most = maximum == 0 ? kMost : std::min(maximum, kMost);
-    if (extents[i] >= 1 && extents[i] <= most) continue;
+    if (extents[i] >= 0 && extents[i] <= most) continue;
     throw std::runtime_error("there is no code for " + text_of(extents) + ": " + description.extents[i] +
-                             " is from 1 to " + std::to_string(most));
+                             " is from 0 to " + std::to_string(most));
   }
   if (const char* why = description.general->why_refused(extents))
     throw std::runtime_error("the model has no meaning at " + text_of(extents) + "; of " + why);

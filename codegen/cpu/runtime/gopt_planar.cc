@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "gopt_activation.h"
-#include "gopt_vector.h"
+#include "gopt_lanes.h"
 
 namespace gopt_runtime {
 namespace {
@@ -55,64 +54,6 @@ void compute_tile(const Tile& t) {
     for (int v = 0; v < vectors; v++) std::memcpy(t.lanes + (o * vectors + v) * kLanes, &sums[o][v], sizeof(Vector));
 }
 
-// The same without weights, of one channel.
-template <bool greatest, int vectors>
-void pool_tile(const Tile& t) {
-  Vector results[vectors];
-#pragma GCC unroll 8
-  for (int v = 0; v < vectors; v++)
-    results[v] = greatest ? -std::numeric_limits<float>::infinity() - Vector{} : Vector{};
-  for (size_t tap = 0; tap < t.tap_count; tap++) {
-    const float* at = t.x + t.taps[tap];
-#pragma GCC unroll 8
-    for (int v = 0; v < vectors; v++) {
-      const Vector value = load(at + t.vectors[v]);
-      results[v] = greatest ? (value > results[v] ? value : results[v]) : results[v] + value;
-    }
-  }
-#pragma GCC unroll 8
-  for (int v = 0; v < vectors; v++) std::memcpy(t.lanes + v * kLanes, &results[v], sizeof(Vector));
-}
-
-// Lanes [first, first + count) of a vector to the same lanes of `to`.
-void store_lanes(const float* vector, float* to, int first, int count) {
-#if defined(__AVX512F__)
-  _mm512_mask_storeu_ps(to, static_cast<__mmask16>(((1u << count) - 1) << first), _mm512_load_ps(vector));
-#else
-  if (count == kLanes) {
-    std::memcpy(to, vector, sizeof(Vector));
-    return;
-  }
-  for (int i = first; i < first + count; i++) to[i] = vector[i];
-#endif
-}
-
-// Every stride-th of the elements from `from`. Rows are short: the ends of vectors are masked, not left to a loop.
-void copy_row(const float* from, float* to, int64_t count, int64_t stride) {
-#if defined(__AVX512F__)
-  const auto first = [](int64_t lanes) { return static_cast<__mmask16>(lanes >= 16 ? 0xffff : (1u << lanes) - 1); };
-  if (stride == 1) {
-    for (int64_t i = 0; i < count; i += 16)
-      _mm512_mask_storeu_ps(to + i, first(count - i), _mm512_maskz_loadu_ps(first(count - i), from + i));
-    return;
-  }
-  if (stride == 2) {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    for (int64_t i = 0; i < count; i += 16) {
-      const int64_t there = 2 * (count - i) - 1;  // elements up to the last
-      const __m512 low = _mm512_maskz_loadu_ps(first(there), from + 2 * i),
-                   high = there > 16 ? _mm512_maskz_loadu_ps(first(there - 16), from + 2 * i + 16) : low;
-      _mm512_mask_storeu_ps(to + i, first(count - i), _mm512_permutex2var_ps(low, even, high));
-    }
-    return;
-  }
-#endif
-  if (stride == 1)
-    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
-  else
-    for (int64_t i = 0; i < count; i++) to[i] = from[stride * i];
-}
-
 constexpr int most_vectors(int channels) { return std::min(kMaxVectors, kRegisters / channels); }
 
 using TileFunction = void (*)(const Tile&);
@@ -124,16 +65,7 @@ TileFunction find_tile(int count) {
   return nullptr;
 }
 
-template <bool greatest, int vectors>
-TileFunction find_pool(int count) {
-  if (count == vectors) return pool_tile<greatest, vectors>;
-  if constexpr (vectors > 1) return find_pool<greatest, vectors - 1>(count);
-  return nullptr;
-}
-
-TileFunction find_tile(Combine combine, int64_t channels, int vectors) {
-  if (combine == Combine::Greatest) return find_pool<true, kMaxVectors>(vectors);
-  if (combine == Combine::Sums) return find_pool<false, kMaxVectors>(vectors);
+TileFunction find_tile(int64_t channels, int vectors) {
   switch (channels) {
     case 1: return find_tile<1, most_vectors(1)>(vectors);
     case 2: return find_tile<2, most_vectors(2)>(vectors);
@@ -148,12 +80,17 @@ TileFunction find_tile(Combine combine, int64_t channels, int vectors) {
 
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
-int64_t area(const int64_t (&extents)[3]) { return extents[0] * extents[1] * extents[2]; }
+// Vectors run through the ends of rows where that wastes fewer lanes than to begin anew with each row.
+bool runs_through(int64_t rows, int64_t columns, int64_t width) {
+  return ceil_div((rows - 1) * width + columns, kLanes) < rows * ceil_div(columns, kLanes);
+}
 
 }  // namespace
 
 PlanarConvolution::PlanarConvolution(const PlanarShape& shape, std::vector<Post> posts, int threads)
-    : s_(shape), posts_(std::move(posts)), threads_(threads) {
+    : s_(shape), posts_(std::move(posts)), threads_(threads), by_input_(shape.transposed) {
+  products_ = products_of(s_, threads);
+  if (products_) sums_ = std::make_unique<TapSums>(s_);
   const int64_t count = ceil_div(s_.out, kMaxBlock);
   for (int64_t b = 0, first = 0; b < count; b++) {
     blocks_.push_back({first, (s_.out - first) / (count - b)});
@@ -189,7 +126,10 @@ void PlanarConvolution::describe_axes() {
       axis.extent = s_.dst[a] + reach / stride;
     }
     channel_ *= axis.extent * static_cast<int64_t>(axis.phases.size());
+    in_place_ = in_place_ && axis.before == 0 && axis.extent == s_.src[a] && axis.phases.size() == 1;
   }
+  const int64_t rows = s_.dst[1], columns = s_.dst[2], width = axes_[2].extent;
+  in_place_ = in_place_ && (runs_through(rows, columns, width) ? (rows - 1) * width + columns : columns) >= kLanes;
 }
 
 void PlanarConvolution::add_part(const int64_t (&residue)[3]) {
@@ -227,10 +167,9 @@ void PlanarConvolution::add_part(const int64_t (&residue)[3]) {
   parts_.push_back(std::move(part));
 }
 
-// Vectors run through the ends of rows where that wastes fewer lanes than to begin anew with each row.
 void PlanarConvolution::add_vectors(Part& part) const {
   const int64_t width = axes_[2].extent, rows = part.count[1], columns = part.count[2];
-  const bool through = ceil_div((rows - 1) * width + columns, kLanes) < rows * ceil_div(columns, kLanes);
+  const bool through = runs_through(rows, columns, width);
   part.first_segment.push_back(0);
   for (int64_t depth = 0; depth < part.count[0]; depth++) {
     const int64_t runs = through ? 1 : rows, length = through ? (rows - 1) * width + columns : columns;
@@ -243,14 +182,17 @@ void PlanarConvolution::add_vectors(Part& part) const {
 // `first` counts positions of the copy within a slice of the depth.
 void PlanarConvolution::add_vector(Part& part, int64_t depth, int64_t first, int64_t length) const {
   const int64_t width = axes_[2].extent;
-  part.vectors.push_back(static_cast<int32_t>(depth * axes_[1].extent * width + first));
+  // Of the source itself nothing beyond its end is read: the last vector of a run begins before it has to.
+  const int64_t back = in_place_ ? kLanes - length : 0;
+  part.vectors.push_back(static_cast<int32_t>(depth * axes_[1].extent * width + first - back));
   for (int64_t lane = 0; lane < length;) {
     const int64_t row = (first + lane) / width, column = (first + lane) % width;
     const int64_t here = std::min(length - lane, width - column);
     if (row < part.count[1] && column < part.count[2]) {
       const int64_t y[3] = {part.start[0] + depth * step_[0], part.start[1] + row * step_[1],
                             part.start[2] + column * step_[2]};
-      part.segments.push_back({static_cast<int32_t>(lane), static_cast<int32_t>(std::min(here, part.count[2] - column)),
+      part.segments.push_back({static_cast<int32_t>(lane + back),
+                               static_cast<int32_t>(std::min(here, part.count[2] - column)),
                                static_cast<int32_t>((y[0] * s_.dst[1] + y[1]) * s_.dst[2] + y[2])});
     }
     lane += here;
@@ -266,7 +208,8 @@ double PlanarConvolution::used_lanes() const {
 
 // Within a part: group, block of channels, input channel, tap, channel of the block.
 void PlanarConvolution::pack(const float* weights, float* packed) const {
-  const int64_t taps = area(s_.kernel);
+  if (products_) return products_->pack(weights, packed);
+  const int64_t taps = area(s_.kernel) * taps_of_channel_, channels = s_.out / taps_of_channel_;
   for (const Part& part : parts_) {
     float* to = packed + part.packed;
     for (int64_t g = 0; g < s_.groups; g++)
@@ -274,14 +217,19 @@ void PlanarConvolution::pack(const float* weights, float* packed) const {
         for (int64_t i = 0; i < s_.in; i++)
           for (const int32_t tap : part.weights)
             for (int64_t o = block.first; o < block.first + block.count; o++) {
-              const int64_t row = s_.transposed ? (g * s_.in + i) * s_.out + o : (g * s_.out + o) * s_.in + i;
-              *to++ = weights[row * taps + tap];
+              const int64_t channel = o / taps_of_channel_;
+              const int64_t row =
+                  by_input_ ? (g * s_.in + i) * channels + channel : (g * channels + channel) * s_.in + i;
+              *to++ = weights[row * taps + tap + o % taps_of_channel_];
             }
   }
 }
 
 // Reads of the last vector go beyond its channel.
 size_t PlanarConvolution::scratch_floats() const {
+  if (products_)
+    return products_->scratch_floats() + floats_of_products() + static_cast<size_t>(threads_) * row_floats();
+  if (in_place_) return 0;
   const int64_t copies = whole_groups_ ? threads_ : 1, images = whole_groups_ ? 1 : s_.batch * s_.groups;
   return static_cast<size_t>(copies * (images * s_.in * channel_ + 2 * kLanes));
 }
@@ -328,11 +276,6 @@ void PlanarConvolution::store(const Part& part, size_t vector, size_t count, int
     const float value = bias[within];
     for (int64_t i = 0; i < number; i++) lanes[i] += value;
   }
-  if (!factors_.empty())
-    for (size_t v = 0; v < count; v++)
-      for (const Segment* s = segments + first[v]; s < segments + first[v + 1]; s++)
-        for (int32_t i = 0; i < s->length; i++)
-          lanes[v * kLanes + static_cast<size_t>(s->lane + i)] *= factors_[static_cast<size_t>(s->dst + i * step)];
   for (const Post& post : posts_) {
     if (post.kind != PostKind::Sum && post.kind != PostKind::Add) {
       apply_activation(post, lanes, number);
@@ -354,7 +297,7 @@ void PlanarConvolution::store(const Part& part, size_t vector, size_t count, int
       if (step == 1)
         store_lanes(from, plane + s->dst - s->lane, s->lane, s->length);
       else
-        for (int32_t i = 0; i < s->length; i++) plane[s->dst + i * step] = from[s->lane + i];
+        store_apart(from, plane + s->dst, s->lane, s->length, step);
     }
 }
 
@@ -370,7 +313,7 @@ void PlanarConvolution::compute(int64_t image, const Part& part, size_t first, s
   for (size_t at = first, left = tiles; at < last; left--) {
     const size_t count = (last - at + left - 1) / left;
     tile.vectors = &part.vectors[at];
-    find_tile(s_.combine, block.count, static_cast<int>(count))(tile);
+    find_tile(block.count, static_cast<int>(count))(tile);
     for (int64_t o = 0; o < block.count; o++)
       store(part, at, count, image * s_.out + block.first + o, lanes + static_cast<size_t>(o) * count * kLanes, bias,
             dst);
@@ -379,26 +322,29 @@ void PlanarConvolution::compute(int64_t image, const Part& part, size_t first, s
 }
 
 void PlanarConvolution::run(const float* src, const float* packed, const float* bias, float* dst, void* scratch) const {
+  if (products_) return run_taps(src, packed, bias, dst, static_cast<float*>(scratch));
   const int64_t images = s_.batch * s_.groups, source = area(s_.src);
-  const float border = s_.combine == Combine::Greatest ? -std::numeric_limits<float>::infinity() : 0.0f;
   auto* copies = static_cast<float*>(scratch);
 #pragma omp parallel num_threads(threads_)
   {
     if (whole_groups_) {
       float* own = copies + omp_get_thread_num() * (s_.in * channel_ + 2 * kLanes);
-      std::fill(own, own + s_.in * channel_, border);
+      if (!in_place_) std::fill(own, own + s_.in * channel_, 0.0f);
 #pragma omp for schedule(static)
       for (int64_t image = 0; image < images; image++) {
-        for (int64_t i = 0; i < s_.in; i++) copy_channel(src + (image * s_.in + i) * source, own + i * channel_);
+        const float* first = src + image * s_.in * source;
+        for (int64_t i = 0; !in_place_ && i < s_.in; i++) copy_channel(first + i * source, own + i * channel_);
         for (const Part& part : parts_)
           for (const Block& block : blocks_)
-            compute(image, part, 0, part.vectors.size(), block, own, packed, bias, dst);
+            compute(image, part, 0, part.vectors.size(), block, in_place_ ? first : own, packed, bias, dst);
       }
     } else {
+      if (!in_place_) {
 #pragma omp for schedule(static)
-      for (int64_t c = 0; c < images * s_.in; c++) {
-        std::fill(copies + c * channel_, copies + (c + 1) * channel_, border);
-        copy_channel(src + c * source, copies + c * channel_);
+        for (int64_t c = 0; c < images * s_.in; c++) {
+          std::fill(copies + c * channel_, copies + (c + 1) * channel_, 0.0f);
+          copy_channel(src + c * source, copies + c * channel_);
+        }
       }
       for (const Part& part : parts_) {
         const auto chunks = static_cast<int64_t>((part.vectors.size() + kVectorsOfChunk - 1) / kVectorsOfChunk);
@@ -409,7 +355,7 @@ void PlanarConvolution::run(const float* src, const float* packed, const float* 
                         image = task / static_cast<int64_t>(blocks_.size()) / chunks;
           const size_t first = static_cast<size_t>(chunk) * kVectorsOfChunk;
           compute(image, part, first, std::min(first + kVectorsOfChunk, part.vectors.size()), blocks_[block],
-                  copies + image * s_.in * channel_, packed, bias, dst);
+                  (in_place_ ? src : copies) + image * s_.in * channel_, packed, bias, dst);
         }
       }
     }

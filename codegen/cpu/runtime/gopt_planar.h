@@ -1,24 +1,23 @@
 // Convolutions of plain tensors in loops of our own. Lanes run over positions of the output, not over channels, so that
 // any number of channels in any number of groups, any kernel, stride and dilation run alike: what oneDNN has reference
-// code for comes here. The source is first copied with its border, the phases of a stride apart, so that every read is
-// of consecutive elements. Pooling goes the same way.
+// code for comes here. The source is first copied with its border, the phases of a stride apart, unless it has none, so
+// that every read is of consecutive elements. Where there are very few channels of the output, the taps of the kernel
+// are the channels instead, and what they make is added up after (gopt_taps.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "gopt_post.h"
+#include "gopt_taps.h"
 
 namespace gopt_runtime {
 
-// What is made of the elements under a window: their sum by weights, the greatest, or the sum.
-enum class Combine { Products, Greatest, Sums };
-
 // Extents of three axes; those that are not there come first and are 1.
 struct PlanarShape {
-  Combine combine = Combine::Products;  // others: of one channel a group, without weights
   int64_t batch = 1, groups = 1;
   int64_t in = 1, out = 1;  // channels of a group
   int64_t src[3] = {1, 1, 1}, dst[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
@@ -26,17 +25,16 @@ struct PlanarShape {
   bool transposed = false;
 };
 
+inline int64_t area(const int64_t (&extents)[3]) { return extents[0] * extents[1] * extents[2]; }
+
 class PlanarConvolution {
  public:
   PlanarConvolution(const PlanarShape& shape, std::vector<Post> posts, int threads);
 
-  size_t packed_floats() const { return packed_floats_; }
+  size_t packed_floats() const { return products_ ? products_->packed_floats() : packed_floats_; }
   // Weights as ONNX has them, [out, in / groups, axes...] or, transposed, [in, out / groups, axes...], to the order in
   // which they are read.
   void pack(const float* weights, float* packed) const;
-
-  // Multiplies each result by the factor of its position, one for each of dst's. For Combine::Sums.
-  void scale(std::vector<float> factors) { factors_ = std::move(factors); }
 
   size_t scratch_floats() const;
   void bind_post(int post, const void* operand) { posts_[static_cast<size_t>(post)].operand = operand; }
@@ -69,6 +67,13 @@ class PlanarConvolution {
     int64_t first, count;  // channels of a group
   };
 
+  // The products of each element of the source by each tap.
+  static std::unique_ptr<PlanarConvolution> products_of(const PlanarShape& shape, int threads);
+  size_t floats_of_products() const;
+  size_t row_floats() const;
+  void run_taps(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const;
+  void finish_row(int64_t channel, int64_t at, float* row, const float* bias, float* dst) const;
+
   void describe_axes();
   void describe_convolution();
   void describe_transposed();
@@ -84,15 +89,20 @@ class PlanarConvolution {
 
   PlanarShape s_;
   std::vector<Post> posts_;
-  std::vector<float> factors_;
   int threads_;
   Axis axes_[3];
-  int64_t channel_ = 0;  // floats of a copied channel
+  int64_t channel_ = 0;   // floats of a copied channel
+  bool in_place_ = true;  // the source is its own copy
   int64_t step_[3] = {1, 1, 1};
   std::vector<Part> parts_;
   std::vector<Block> blocks_;
   size_t packed_floats_ = 0;
-  bool whole_groups_ = false;  // each thread copies and computes groups of its own
+  bool whole_groups_ = false;                    // each thread copies and computes groups of its own
+  std::unique_ptr<PlanarConvolution> products_;  // null: computed at once
+  std::unique_ptr<TapSums> sums_;
+  // Of the products' weights: in which order ONNX has them, and how many taps are channels.
+  bool by_input_ = false;
+  int64_t taps_of_channel_ = 1;
 };
 
 }  // namespace gopt_runtime

@@ -14,8 +14,10 @@
 #include "gopt_dnnl.h"
 #include "gopt_memory.h"
 #include "gopt_planar.h"
+#include "gopt_pooling.h"
 #include "gopt_rows.h"
 #include "gopt_split.h"
+#include "gopt_tiles.h"
 
 namespace gopt_runtime {
 
@@ -73,11 +75,32 @@ struct PlanarCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+struct PoolingCall {
+  RowPooling pooling;
+  memory src, dst, scratch;
+};
+
 // A product of a few rows in loops of our own.
 struct RowsCall {
   RowsProduct product;
   memory src, bias, dst, packed;
   std::vector<std::pair<int, memory>> posts;
+};
+
+// A convolution or product on tiles.
+struct TilesCall {
+  TileConvolution tiles;
+  memory src, bias, dst, packed, scratch;
+  std::vector<std::pair<int, memory>> posts;
+};
+
+// A product of integers in loops of our own, for so many images; one has so many bytes.
+struct IntegerImages {
+  IntegerProduct product;
+  WeightStrides strides;
+  memory src, weights, dst, packed, scratch;
+  bool packs;  // before each run: the weights are not constant
+  int64_t images, src_bytes, weight_bytes, dst_bytes;
 };
 
 struct Primitive {
@@ -89,7 +112,10 @@ struct Primitive {
   std::vector<SplitCall> splits;
   std::vector<Step> before;
   std::unique_ptr<PlanarCall> planar;
+  std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
+  std::unique_ptr<TilesCall> tiles;
+  std::unique_ptr<IntegerImages> integers;
   std::vector<Step> after;
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
@@ -180,6 +206,8 @@ struct Library::State {
   }
 
   static memory::desc floats(size_t count) { return {{static_cast<int64_t>(count)}, kFloat, Tag::x}; }
+
+  static memory::desc bytes(size_t count) { return {{static_cast<int64_t>(count)}, memory::data_type::u8, Tag::x}; }
 
   memory view(std::vector<memory>& views, const memory::desc& desc, const void* data) {
     views.push_back(at(desc, data));

@@ -2,30 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <utility>
+
+#include "gopt_terms.h"
 
 namespace gopt_runtime {
 namespace {
-
-constexpr uint32_t kExponent = 0x7f800000u, kUpper = 0xffff0000u;
-
-uint32_t bits_of(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-float float_of(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-// The nearest, halves to even, in the upper half of the bits; what would be rounded beyond the largest is cut off.
-uint32_t rounded(uint32_t bits) {
-  const uint32_t nearest = (bits + 0x7fffu + ((bits >> 16) & 1u)) & kUpper;
-  return (nearest & kExponent) == kExponent ? bits & kUpper : nearest;
-}
 
 struct Parts {
   uint32_t high, low;  // bits of floats that bfloat16 holds
@@ -33,9 +15,9 @@ struct Parts {
 };
 // Without branches: loops over it are vectorized.
 Parts parts_of(float value) {
-  const uint32_t bits = bits_of(value), high = rounded(bits);
+  const uint32_t bits = bits_of(value), high = rounded_to_upper(bits);
   const bool is_finite = (bits & kExponent) != kExponent, is_nan = (bits & ~0x80000000u) > kExponent;
-  const uint32_t low = rounded(bits_of(value - float_of(high)));
+  const uint32_t low = rounded_to_upper(bits_of(value - float_of(high)));
   return {is_nan ? bits | 0x00400000u : high, is_finite ? low : 0u, is_finite ? high : 0u};
 }
 

@@ -55,7 +55,11 @@ struct General {
   void (*dims_at)(const int64_t* extents, int64_t* dims);    // of all inputs, then outputs, one after another
 };
 
-inline int64_t floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+// Throws at extents of which nothing is a multiple.
+inline int64_t floor_div(int64_t a, int64_t b) {
+  if (b == 0) throw std::runtime_error("an extent of 0 divides another: there is no code for that");
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
 
 struct Description {
   int input_count, output_count, extent_count, variant_count;

@@ -1,0 +1,156 @@
+#include "gopt_pooling.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace gopt_runtime {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
+int64_t in_vectors(int64_t count) { return ceil_div(count, kLanes) * kLanes; }
+
+template <bool greatest>
+float neutral() {
+  return greatest ? -std::numeric_limits<float>::infinity() : 0.0f;
+}
+template <bool greatest>
+Vector combine(Vector so_far, Vector value) {
+  return greatest ? (value > so_far ? value : so_far) : so_far + value;
+}
+
+}  // namespace
+
+RowPooling::RowPooling(const Pooling& p, int threads)
+    : planes_(p.src[0] * p.src[1]), threads_(threads), average_(p.average) {
+  const size_t axes = p.kernel.size();
+  for (size_t d = 0; d < axes; d++) {
+    Axis& a = axes_[3 - axes + d];
+    a = {p.src[2 + d], p.dst[2 + d], p.kernel[d], p.strides[d], p.dilations[d], p.pads[d], {}, {}};
+    const int64_t high = a.src + (p.counts_padding ? p.pads[axes + d] : 0);
+    for (int64_t y = 0; y < a.dst; y++) {
+      const int64_t at = y * a.stride - a.pad;
+      const auto beyond = [&](int64_t end) { return std::clamp<int64_t>(ceil_div(end - at, a.dilation), 0, a.kernel); };
+      a.windows.push_back({at + beyond(0) * a.dilation, std::max<int64_t>(0, beyond(a.src) - beyond(0))});
+      const int64_t counted = beyond(high) - beyond(p.counts_padding ? -a.pad : 0);
+      a.shares.push_back(1.0f / static_cast<float>(counted));
+    }
+  }
+  describe_lanes();
+}
+
+void RowPooling::describe_lanes() {
+  const Axis& x = axes_[2];
+#if defined(__AVX512F__)
+  is_narrow_ = x.src <= 2 * kLanes && x.dst <= 2 * kLanes;
+#endif
+  const int64_t reach = (x.kernel - 1) * x.dilation;
+  row_ = static_cast<size_t>(in_vectors(std::max(x.pad + in_vectors(x.src), in_vectors(x.dst) * x.stride + reach)) +
+                             2 * kLanes);
+  if (!is_narrow_) return;
+  for (int64_t first = 0; first < x.dst; first += kLanes)
+    for (int64_t k = 0; k < x.kernel; k++) {
+      masks_.push_back(0);
+      for (int64_t lane = 0; lane < kLanes; lane++) {
+        const int64_t at = (first + lane) * x.stride + k * x.dilation - x.pad;
+        const bool is_there = first + lane < x.dst && at >= 0 && at < x.src;
+        lanes_.push_back(is_there ? static_cast<int32_t>(at) : 0);
+        masks_.back() |= static_cast<uint32_t>(is_there) << lane;
+      }
+    }
+}
+
+// Lanes from `first` on.
+template <bool greatest>
+Vector RowPooling::combined_rows(const float* plane, int64_t z, int64_t y, int64_t first) const {
+  const Window &depth = axes_[0].windows[static_cast<size_t>(z)], &height = axes_[1].windows[static_cast<size_t>(y)];
+  const int64_t width = axes_[2].src, step = axes_[1].dilation * width;
+  const Vector none = neutral<greatest>() - Vector{};
+  Vector result = none;
+  for (int64_t d = 0; d < depth.count; d++) {
+    const float* at = plane + ((depth.first + d * axes_[0].dilation) * axes_[1].src + height.first) * width + first;
+    for (int64_t h = 0; h < height.count; h++, at += step)
+      result = combine<greatest>(result, load_lanes(at, width - first, none));
+  }
+  return result;
+}
+
+// A vector of every stride-th element.
+Vector RowPooling::every(const float* from) const {
+  const int64_t stride = axes_[2].stride;
+  if (stride == 1) return load(from);
+#if defined(__AVX512F__)
+  if (stride == 2) {
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(_mm512_loadu_ps(from), even, _mm512_loadu_ps(from + kLanes));
+  }
+#endif
+  Vector v;
+  for (int lane = 0; lane < kLanes; lane++) v[lane] = from[lane * stride];
+  return v;
+}
+
+template <bool greatest>
+void RowPooling::pool_row(const float* plane, int64_t z, int64_t y, float* row, float* dst) const {
+  const Axis& x = axes_[2];
+  const Vector none = neutral<greatest>() - Vector{};
+  const float share = axes_[0].shares[static_cast<size_t>(z)] * axes_[1].shares[static_cast<size_t>(y)];
+  const auto store = [&](Vector result, int64_t first) {
+    if (!greatest) result *= share * load_lanes(x.shares.data() + first, x.dst - first, none);
+    store_first(result, dst + first, x.dst - first);
+  };
+#if defined(__AVX512F__)
+  if (is_narrow_) {
+    const Vector low = combined_rows<greatest>(plane, z, y, 0);
+    const Vector high = x.src > kLanes ? combined_rows<greatest>(plane, z, y, kLanes) : none;
+    const uint32_t* mask = masks_.data();
+    const int32_t* lanes = lanes_.data();
+    for (int64_t first = 0; first < x.dst; first += kLanes) {
+      Vector result = none;
+      for (int64_t k = 0; k < x.kernel; k++, mask++, lanes += kLanes)
+        result = combine<greatest>(result,
+                                   _mm512_mask_blend_ps(static_cast<__mmask16>(*mask), none,
+                                                        _mm512_permutex2var_ps(low, _mm512_loadu_si512(lanes), high)));
+      store(result, first);
+    }
+    return;
+  }
+#endif
+  for (int64_t first = 0; first < x.src; first += kLanes) {
+    const Vector combined = combined_rows<greatest>(plane, z, y, first);
+    std::memcpy(row + x.pad + first, &combined, sizeof combined);
+  }
+  for (int64_t first = 0; first < x.dst; first += kLanes) {
+    Vector result = none;
+    for (int64_t k = 0; k < x.kernel; k++)
+      result = combine<greatest>(result, every(row + first * x.stride + k * x.dilation));
+    store(result, first);
+  }
+}
+
+// Borders of a row stay as they are filled first.
+template <bool greatest>
+void RowPooling::run_as(const float* src, float* dst, float* rows) const {
+  const int64_t source = axes_[0].src * axes_[1].src * axes_[2].src;
+#pragma omp parallel num_threads(threads_)
+  {
+    float* row = rows + static_cast<size_t>(omp_get_thread_num()) * (is_narrow_ ? 0 : row_);
+    if (!is_narrow_) std::fill(row, row + row_, neutral<greatest>());
+#pragma omp for schedule(static)
+    for (int64_t plane = 0; plane < planes_; plane++)
+      for (int64_t z = 0; z < axes_[0].dst; z++)
+        for (int64_t y = 0; y < axes_[1].dst; y++)
+          pool_row<greatest>(src + plane * source, z, y, row,
+                             dst + ((plane * axes_[0].dst + z) * axes_[1].dst + y) * axes_[2].dst);
+  }
+}
+
+void RowPooling::run(const float* src, float* dst, void* scratch) const {
+  if (average_)
+    run_as<false>(src, dst, static_cast<float*>(scratch));
+  else
+    run_as<true>(src, dst, static_cast<float*>(scratch));
+}
+
+}  // namespace gopt_runtime

@@ -1,0 +1,53 @@
+// Pooling of plain tensors in loops of our own: the rows under a window are combined into one, lane by lane, and then
+// the elements of that one under each window of the output row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "gopt_dnnl.h"
+#include "gopt_lanes.h"
+
+namespace gopt_runtime {
+
+class RowPooling {
+ public:
+  RowPooling(const Pooling& pooling, int threads);
+
+  size_t scratch_floats() const { return is_narrow_ ? 0 : static_cast<size_t>(threads_) * row_; }
+  // `scratch` is aligned to 64 bytes.
+  void run(const float* src, float* dst, void* scratch) const;
+
+ private:
+  // Elements of the source under a window: every dilation-th from the first.
+  struct Window {
+    int64_t first, count;
+  };
+  // Those that are not there come first and are 1.
+  struct Axis {
+    int64_t src = 1, dst = 1, kernel = 1, stride = 1, dilation = 1, pad = 0;
+    std::vector<Window> windows{{0, 1}};  // by output
+    std::vector<float> shares{1};         // 1 over the number of elements that an average counts
+  };
+
+  template <bool greatest>
+  void run_as(const float* src, float* dst, float* rows) const;
+  template <bool greatest>
+  Vector combined_rows(const float* plane, int64_t z, int64_t y, int64_t first) const;
+  template <bool greatest>
+  void pool_row(const float* plane, int64_t z, int64_t y, float* row, float* dst) const;
+  Vector every(const float* from) const;
+  void describe_lanes();
+
+  Axis axes_[3];
+  int64_t planes_;
+  int threads_;
+  bool average_, is_narrow_ = false;  // is_narrow_: source and output rows are two vectors at most
+  size_t row_ = 0;                    // floats of a combined row with its borders
+  // Of narrow rows, by vector of the output and tap: which element each lane reads, and which lanes do.
+  std::vector<int32_t> lanes_;
+  std::vector<uint32_t> masks_;
+};
+
+}  // namespace gopt_runtime

@@ -1,0 +1,325 @@
+#include "gopt_tile_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "gopt_terms.h"
+
+#if GOPT_HAS_AMX
+#include <immintrin.h>
+#define GOPT_AMX_CODE __attribute__((target("amx-tile,amx-bf16")))
+#define GOPT_TERMS_CODE __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+#endif
+
+namespace gopt_runtime {
+namespace {
+
+// ---- what the unit computes, in words of one number ----
+
+// Subnormal numbers count as zeros, as operands and as results.
+float flushed(float value) {
+  return (bits_of(value) & kExponent) == 0 ? float_of(bits_of(value) & ~kMagnitude) : value;
+}
+float wide(uint16_t term) { return flushed(float_of(static_cast<uint32_t>(term) << 16)); }
+
+// Even and odd channels are summed apart, from zero, and their sum is added.
+void add_tile_product(float* sums, const uint16_t* x, int64_t line, const uint16_t* w) {
+  constexpr int kPairs = kTileDepth / 2;
+  float even[kTileColumns], odd[kTileColumns];
+  for (int row = 0; row < kTileRows; row++) {
+    std::fill_n(even, kTileColumns, 0.0f);
+    std::fill_n(odd, kTileColumns, 0.0f);
+    for (int pair = 0; pair < kPairs; pair++) {
+      const float first = wide(x[row * line + 2 * pair]), second = wide(x[row * line + 2 * pair + 1]);
+      for (int c = 0; c < kTileColumns; c++) {
+        even[c] = flushed(even[c] + first * wide(w[pair * kTileDepth + 2 * c]));
+        odd[c] = flushed(odd[c] + second * wide(w[pair * kTileDepth + 2 * c + 1]));
+      }
+    }
+    for (int c = 0; c < kTileColumns; c++) {
+      float& sum = sums[row * kTileColumns + c];
+      sum = flushed(flushed(sum) + flushed(even[c] + odd[c]));
+    }
+  }
+}
+
+// Which terms are multiplied, in order: x's, w's.
+struct TermPair {
+  int x, w;
+};
+constexpr TermPair kPairsOfOne[] = {{0, 0}}, kPairsOfTwo[] = {{1, 0}, {0, 1}, {0, 0}},
+                   kPairsOfThree[] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
+
+template <int terms, TileTerms which, int rows, int columns>
+void multiply_emulated(const TileProduct& p) {
+  constexpr int kLast = terms * (terms + 1) / 2 - 1;
+  const TermPair* pairs = terms == 1 ? kPairsOfOne : terms == 2 ? kPairsOfTwo : kPairsOfThree;
+  if (!p.continues) std::fill_n(p.sums, rows * columns * kTileRows * kTileColumns, 0.0f);
+  const uint16_t *x = p.x, *w = p.w;
+  for (int64_t block = 0; block < p.blocks; block++, x += p.block)
+    for (int64_t tap = 0; tap < p.tap_count; tap++, w += terms * columns * kTileElements)
+      for (int pair = which == TileTerms::First ? kLast : 0; pair < (which == TileTerms::Lower ? kLast : kLast + 1);
+           pair++) {
+        const bool is_again = pairs[pair].x == 0 && pairs[pair].w > 0;
+        const uint16_t* own = x + p.taps[tap] * p.line + (is_again ? p.again : pairs[pair].x * kTileDepth);
+        for (int r = 0; r < rows; r++)
+          for (int c = 0; c < columns; c++)
+            add_tile_product(p.sums + (r * columns + c) * kTileRows * kTileColumns, own + r * p.row, p.line,
+                             w + (pairs[pair].w * columns + c) * kTileElements);
+      }
+}
+
+#if GOPT_HAS_AMX
+
+// ---- tiles: 0 to 3 sums, 4 and 5 x, 6 and 7 w ----
+
+// What is in memory by now is what it is: g++ does not know that tiles, and their configuration, are read from there.
+inline void settle(const void* memory) { __asm__ volatile("" : : "r"(memory) : "memory"); }
+
+template <int rows>
+GOPT_AMX_CODE inline void load_x(const uint16_t* from, const TileProduct& p) {
+  _tile_loadd(4, from, p.line * 2);
+  if constexpr (rows == 2) _tile_loadd(5, from + p.row, p.line * 2);
+}
+template <int columns>
+GOPT_AMX_CODE inline void load_w(const uint16_t* from, int term) {
+  _tile_loadd(6, from + term * columns * kTileElements, 64);
+  if constexpr (columns == 2) _tile_loadd(7, from + (term * columns + 1) * kTileElements, 64);
+}
+template <int rows, int columns>
+GOPT_AMX_CODE inline void multiply() {
+  _tile_dpbf16ps(0, 4, 6);
+  if constexpr (columns == 2) _tile_dpbf16ps(1, 4, 7);
+  if constexpr (rows == 2) _tile_dpbf16ps(2, 5, 6);
+  if constexpr (rows == 2 && columns == 2) _tile_dpbf16ps(3, 5, 7);
+}
+
+constexpr int kSumElements = kTileRows * kTileColumns, kSumLine = 64;
+
+template <int rows, int columns>
+GOPT_AMX_CODE inline void start(const TileProduct& p) {
+  if (p.continues) {
+    _tile_loadd(0, p.sums, kSumLine);
+    if constexpr (columns == 2) _tile_loadd(1, p.sums + kSumElements, kSumLine);
+    if constexpr (rows == 2) _tile_loadd(2, p.sums + columns * kSumElements, kSumLine);
+    if constexpr (rows == 2 && columns == 2) _tile_loadd(3, p.sums + 3 * kSumElements, kSumLine);
+  } else {
+    _tile_zero(0);
+    if constexpr (columns == 2) _tile_zero(1);
+    if constexpr (rows == 2) _tile_zero(2);
+    if constexpr (rows == 2 && columns == 2) _tile_zero(3);
+  }
+}
+template <int rows, int columns>
+GOPT_AMX_CODE inline void store(const TileProduct& p) {
+  _tile_stored(0, p.sums, kSumLine);
+  if constexpr (columns == 2) _tile_stored(1, p.sums + kSumElements, kSumLine);
+  if constexpr (rows == 2) _tile_stored(2, p.sums + columns * kSumElements, kSumLine);
+  if constexpr (rows == 2 && columns == 2) _tile_stored(3, p.sums + 3 * kSumElements, kSumLine);
+}
+
+template <int terms, int rows, int columns>
+GOPT_AMX_CODE inline void add_lower(const TileProduct& p, const uint16_t* x, const uint16_t* w) {
+  load_w<columns>(w, 0);
+  if constexpr (terms == 3) {
+    load_x<rows>(x + 2 * kTileDepth, p);
+    multiply<rows, columns>();
+  }
+  load_x<rows>(x + kTileDepth, p);
+  multiply<rows, columns>();
+  load_w<columns>(w, 1);
+  if constexpr (terms == 3) multiply<rows, columns>();
+  load_x<rows>(x + p.again, p);
+  multiply<rows, columns>();
+  if constexpr (terms == 3) {
+    load_w<columns>(w, 2);
+    multiply<rows, columns>();
+  }
+}
+
+// One block of channels of one tap; what is in the tiles is used as often as it can be before others come.
+template <int terms, TileTerms which, int rows, int columns>
+GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, const uint16_t* w) {
+  constexpr bool kLower = terms > 1 && which != TileTerms::First;
+  if constexpr (kLower) add_lower<terms, rows, columns>(p, x, w);
+  if constexpr (which == TileTerms::Lower) return;
+  load_w<columns>(w, 0);
+  if (!kLower || p.again != 0) load_x<rows>(x, p);
+  multiply<rows, columns>();
+}
+
+template <int terms, TileTerms which, int rows, int columns>
+GOPT_AMX_CODE void multiply_amx(const TileProduct& product) {
+  constexpr int64_t kStep = terms * columns * kTileElements;
+  const TileProduct p = product;
+  settle(p.x);
+  start<rows, columns>(p);
+  const uint16_t *x = p.x, *w = p.w;
+  for (int64_t block = 0; block < p.blocks; block++, x += p.block)
+    for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep)
+      add_step<terms, which, rows, columns>(p, x + p.taps[tap] * p.line, w);
+  store<rows, columns>(p);
+}
+
+struct alignas(64) TileConfig {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t line_bytes[16] = {};
+  uint8_t rows[16] = {};
+};
+
+GOPT_AMX_CODE void configure(int rows) {
+  TileConfig config;
+  for (int tile = 0; tile < 8; tile++) {
+    config.line_bytes[tile] = kSumLine;
+    config.rows[tile] = static_cast<uint8_t>(tile < 6 ? rows : kTileRows);
+  }
+  settle(&config);
+  _tile_loadconfig(&config);
+}
+GOPT_AMX_CODE void release() { _tile_release(); }
+
+// ---- the split, 16 channels at once ----
+
+// Forms with a mask alone: g++ 12 warns of what others leave undefined.
+template <int terms, bool gathers>
+GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
+  constexpr __mmask16 kAll = 0xffff;
+  const auto mask = static_cast<__mmask16>((1u << row.channels) - 1);
+  const __m512i magnitude = _mm512_set1_epi32(static_cast<int>(kMagnitude));
+  alignas(64) int32_t lanes[kTileColumns];
+  for (int c = 0; c < kTileColumns; c++) lanes[c] = c * static_cast<int32_t>(row.channel);
+  const __m512i offsets = _mm512_load_si512(lanes);
+  __m512i largest = _mm512_setzero_si512();
+  const float* from = row.from;
+  uint16_t* to = row.to;
+  for (int64_t i = 0; i < row.positions; i++, from += row.position, to += row.line) {
+    __m512 left = gathers ? _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, offsets, from, 4)
+                          : _mm512_maskz_loadu_ps(mask, from);
+    largest = _mm512_maskz_max_epu32(kAll, largest, _mm512_and_si512(_mm512_castps_si512(left), magnitude));
+    for (int t = 0; t < terms; t++) {
+      const __m256bh term = _mm512_cvtneps_pbh(left);
+      __m256i bits;
+      std::memcpy(&bits, &term, sizeof bits);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(to + t * kTileDepth), bits);
+      const __m512i wide = _mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, bits), 16);
+      left = _mm512_sub_ps(left, _mm512_castsi512_ps(wide));
+    }
+  }
+  alignas(64) uint32_t each[kTileColumns];
+  _mm512_store_si512(each, largest);
+  return *std::max_element(each, each + kTileColumns);
+}
+
+GOPT_TERMS_CODE void narrow_vectors(const float* from, int64_t count, uint16_t* to) {
+  for (int64_t i = 0; i < count; i += kTileColumns) {
+    const __m256bh half = _mm512_cvtneps_pbh(_mm512_loadu_ps(from + i));
+    std::memcpy(to + i, &half, sizeof half);
+  }
+}
+
+template <int terms>
+uint32_t split_row_fast(const TermRow& row) {
+  return row.channel == 1 ? split_row_vectors<terms, false>(row) : split_row_vectors<terms, true>(row);
+}
+
+#endif
+
+// Any numbers, one by one.
+template <int terms>
+uint32_t split_row(const TermRow& row, bool has_again) {
+  uint32_t largest = 0;
+  for (int64_t i = 0; i < row.positions; i++)
+    for (int c = 0; c < kTileColumns; c++) {
+      const float value = c < row.channels ? row.from[i * row.position + c * row.channel] : 0.0f;
+      uint16_t split[terms];
+      split_terms<terms>(value, split);
+      uint16_t* to = row.to + i * row.line + c;
+      for (int t = 0; t < terms; t++) to[t * kTileDepth] = split[t];
+      const uint32_t bits = bits_of(value) & kMagnitude;
+      if (has_again) to[terms * kTileDepth] = bits < kExponent ? split[0] : uint16_t{0};
+      largest = std::max(largest, bits);
+    }
+  return largest;
+}
+// Halves to even; what is no number stays so.
+void narrow_plainly(const float* from, int64_t count, uint16_t* to) {
+  for (int64_t i = 0; i < count; i++) {
+    const uint32_t bits = bits_of(from[i]), nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+    to[i] = static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
+  }
+}
+
+template <int terms>
+uint32_t split_row_plainly(const TermRow& row) {
+  return split_row<terms>(row, false);
+}
+
+template <int terms, TileTerms which, int rows>
+MultiplyTiles multiply_of(TileUnit unit, int columns) {
+#if GOPT_HAS_AMX
+  if (unit == TileUnit::Amx)
+    return columns == 2 ? multiply_amx<terms, which, rows, 2> : multiply_amx<terms, which, rows, 1>;
+#endif
+  (void)unit;
+  return columns == 2 ? multiply_emulated<terms, which, rows, 2> : multiply_emulated<terms, which, rows, 1>;
+}
+template <int terms, TileTerms which>
+MultiplyTiles multiply_of(TileUnit unit, int rows, int columns) {
+  return rows == 2 ? multiply_of<terms, which, 2>(unit, columns) : multiply_of<terms, which, 1>(unit, columns);
+}
+template <int terms>
+MultiplyTiles multiply_of(TileUnit unit, TileTerms which, int rows, int columns) {
+  switch (which) {
+    case TileTerms::Lower: return multiply_of<terms, TileTerms::Lower>(unit, rows, columns);
+    case TileTerms::First: return multiply_of<terms, TileTerms::First>(unit, rows, columns);
+    case TileTerms::All: break;
+  }
+  return multiply_of<terms, TileTerms::All>(unit, rows, columns);
+}
+
+}  // namespace
+
+MultiplyTiles multiply_function(TileUnit unit, int terms, TileTerms which, int rows, int columns) {
+  return terms == 1   ? multiply_of<1>(unit, TileTerms::All, rows, columns)
+         : terms == 2 ? multiply_of<2>(unit, which, rows, columns)
+                      : multiply_of<3>(unit, which, rows, columns);
+}
+
+void begin_tiles(TileUnit unit, int rows) {
+#if GOPT_HAS_AMX
+  if (unit == TileUnit::Amx) configure(rows);
+#endif
+  (void)unit, (void)rows;
+}
+void end_tiles(TileUnit unit) {
+#if GOPT_HAS_AMX
+  if (unit == TileUnit::Amx) release();
+#endif
+  (void)unit;
+}
+
+SplitRow split_function(int terms) {
+#if GOPT_HAS_AMX
+  if (__builtin_cpu_supports("avx512bf16"))
+    return terms == 1 ? split_row_fast<1> : terms == 2 ? split_row_fast<2> : split_row_fast<3>;
+#endif
+  return terms == 1 ? split_row_plainly<1> : terms == 2 ? split_row_plainly<2> : split_row_plainly<3>;
+}
+
+NarrowNumbers narrow_function() {
+#if GOPT_HAS_AMX
+  if (__builtin_cpu_supports("avx512bf16")) return narrow_vectors;
+#endif
+  return narrow_plainly;
+}
+
+void split_all(int terms, const TermRow& row) {
+  if (terms == 1)
+    split_row<1>(row, false);
+  else if (terms == 2)
+    split_row<2>(row, true);
+  else
+    split_row<3>(row, true);
+}
+
+}  // namespace gopt_runtime
