@@ -1,0 +1,76 @@
+// What gopt_fragments.cuh asks of the device's instructions, in namespace gopt_runtime::tiles: products of fragments,
+// loads of matrices and copies into shared memory, by the layouts that PTX gives for them.
+
+struct WarpRegisters {
+  unsigned a[32][4], b[32][2], at[32];
+};
+inline WarpRegisters warp_registers[emulation::kMostBlocks][emulation::kMostWarps];
+inline WarpRegisters& own_registers() { return warp_registers[blockIdx.y][threadIdx.x / emulation::kWarp]; }
+inline char* own_memory() { return emulation::own_block().memory; }
+
+inline float half_of(unsigned word, int number) {
+  __half_raw raw;
+  raw.x = static_cast<unsigned short>(word >> (16 * number));
+  return __half2float(__half(raw));
+}
+
+struct Half {
+  using Stored = gopt_half;
+  // m16n8k16: of a lane, rows lane / 4 and eight further, columns and depths lane % 4 * 2 and the next.
+  static void mma(float* c, const unsigned* a, const unsigned* b) {
+    WarpRegisters& warp = own_registers();
+    const int lane = static_cast<int>(threadIdx.x % emulation::kWarp);
+    std::memcpy(warp.a[lane], a, sizeof warp.a[lane]);
+    std::memcpy(warp.b[lane], b, sizeof warp.b[lane]);
+    emulation::wait_for_warp();
+    for (int i = 0; i < 4; i++) {
+      const int row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      double sum = 0;
+      for (int k = 0; k < 16; k++) {
+        const int among = k % 8 / 2;
+        sum += static_cast<double>(half_of(warp.a[row % 8 * 4 + among][row / 8 + k / 8 * 2], k % 2)) *
+               half_of(warp.b[column * 4 + among][k / 8], k % 2);
+      }
+      c[i] += static_cast<float>(sum);
+    }
+    emulation::wait_for_warp();
+  }
+};
+
+template <int kBytes>
+inline void copy_piece(unsigned to, const void* from, bool is_there) {
+  if (is_there)
+    std::memcpy(own_memory() + to, from, kBytes);
+  else
+    std::memset(own_memory() + to, 0, kBytes);
+}
+inline void copy_chunk(unsigned to, const void* from, bool is_there) { copy_piece<kChunk>(to, from, is_there); }
+inline void end_stage() {}
+template <int kPending>
+inline void wait_for_stages() {}
+
+// Four matrices of eight rows, whose places lanes 0 to 7, 8 to 15 and so on give.
+inline void load_four(unsigned* r, unsigned at, bool is_transposed) {
+  WarpRegisters& warp = own_registers();
+  const int lane = static_cast<int>(threadIdx.x % emulation::kWarp);
+  warp.at[lane] = at;
+  emulation::wait_for_warp();
+  for (int matrix = 0; matrix < 4; matrix++) {
+    unsigned short pair[2];
+    for (int i = 0; i < 2; i++) {
+      const int along = lane % 4 * 2 + i, across = lane / 4;
+      const int row = is_transposed ? along : across, column = is_transposed ? across : along;
+      std::memcpy(&pair[i], own_memory() + warp.at[matrix * 8 + row] + column * 2, sizeof pair[i]);
+    }
+    r[matrix] = pair[0] | static_cast<unsigned>(pair[1]) << 16;
+  }
+  emulation::wait_for_warp();
+}
+inline void load_matrices(unsigned* r, unsigned at) { load_four(r, at, false); }
+inline void load_matrices_transposed(unsigned* r, unsigned at) { load_four(r, at, true); }
+inline void store_chunk(unsigned to, const unsigned* words) { std::memcpy(own_memory() + to, words, kChunk); }
+inline unsigned load_word(unsigned at) {
+  unsigned word = 0;
+  std::memcpy(&word, own_memory() + at, sizeof word);
+  return word;
+}

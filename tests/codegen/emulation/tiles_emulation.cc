@@ -1,0 +1,171 @@
+// The tile kernels themselves, run on the processor: single ones, groups with pools, depths divided over a cluster;
+// compared with double precision. Prints what differs; the exit status is 1 where something does.
+#include <cstdio>
+#include <random>
+#include <string>
+
+#include "gopt_tiles.cuh"
+
+namespace {
+
+using namespace gopt_runtime;
+using namespace gopt_runtime::tiles;
+
+struct Window {
+  int height, width, step, top, left;
+};
+enum class Kind { Product, Largest, Mean, MeanOfAll };
+struct Case {
+  int images, height, width, channels, columns;
+  Window window;
+  bool has_bias, has_addend;
+  ActivationKind activation;
+  int more_in_line;  // of the result
+  Kind kind = Kind::Product;
+};
+
+std::vector<gopt_half> draw(size_t count) {
+  static std::mt19937 random(5);
+  std::vector<gopt_half> values(count);
+  for (gopt_half& v : values) v = gopt_half(std::normal_distribution<float>()(random));
+  return values;
+}
+
+int positions(int extent, int window, int step, int pad) { return (extent + 2 * pad - window) / step + 1; }
+
+constexpr float kUnwritten = 77;
+
+struct Drawn {
+  explicit Drawn(const Case& c) : of(c) {
+    const Window& w = c.window;
+    p.height = c.height, p.width = c.width, p.channels = c.channels, p.columns = c.columns;
+    p.out_height = positions(c.height, w.height, w.step, w.top);
+    p.out_width = positions(c.width, w.width, w.step, w.left);
+    p.kernel_height = w.height, p.kernel_width = w.width;
+    p.strides[0] = p.strides[1] = w.step, p.pads[0] = w.top, p.pads[1] = w.left;
+    p.rows = c.images * p.out_height * p.out_width;
+    p.depth = c.channels * w.height * w.width;
+    p.src_line = c.channels, p.dst_line = c.columns + c.more_in_line, p.addend_line = c.columns;
+    p.line_of_weights = p.depth;
+    p.result = Element::Float16, p.activation.kind = c.activation, p.has_constant_weights = true;
+    p.counts_outside = c.kind == Kind::MeanOfAll;
+    p.is_aligned = c.kind != Kind::Product || (c.columns % 4 == 0 && p.dst_line % 4 == 0);
+    src = draw(static_cast<size_t>(c.images) * c.height * c.width * c.channels);
+    weights = draw(static_cast<size_t>(c.columns) * p.depth);
+    bias = draw(c.columns), addend = draw(static_cast<size_t>(p.rows) * c.columns);
+    dst.assign(static_cast<size_t>(p.rows) * p.dst_line, gopt_half(kUnwritten));
+    p.src = src.data(), p.weights = weights.data(), p.dst = dst.data();
+    p.bias = c.has_bias ? bias.data() : nullptr, p.addend = c.has_addend ? addend.data() : nullptr;
+  }
+
+  double expected(int row, int column) const {
+    const int area = p.out_height * p.out_width, image = row / area, y = row % area / p.out_width;
+    const int x = row % p.out_width;
+    double result = of.kind == Kind::Largest ? -INFINITY : 0;
+    int inside = 0;
+    for (int ky = 0; ky < p.kernel_height; ky++)
+      for (int kx = 0; kx < p.kernel_width; kx++) {
+        const int iy = y * p.strides[0] - p.pads[0] + ky, ix = x * p.strides[1] - p.pads[1] + kx;
+        if (iy < 0 || ix < 0 || iy >= p.height || ix >= p.width) continue;
+        inside++;
+        const gopt_half* pixel = &src[static_cast<size_t>((image * p.height + iy) * p.width + ix) * p.channels];
+        const size_t tap = static_cast<size_t>(column) * p.depth + (ky * p.kernel_width + kx) * p.channels;
+        if (of.kind == Kind::Largest) result = std::max<double>(result, static_cast<float>(pixel[column]));
+        if (of.kind == Kind::Mean || of.kind == Kind::MeanOfAll) result += static_cast<float>(pixel[column]);
+        for (int k = 0; of.kind == Kind::Product && k < p.channels; k++)
+          result += static_cast<double>(static_cast<float>(pixel[k])) * static_cast<float>(weights[tap + k]);
+      }
+    if (of.kind == Kind::Mean) return result / inside;
+    if (of.kind == Kind::MeanOfAll) return result / (p.kernel_height * p.kernel_width);
+    if (of.kind == Kind::Largest) return result;
+    if (p.bias) result += static_cast<float>(bias[column]);
+    if (p.addend) result += static_cast<float>(addend[static_cast<size_t>(row) * of.columns + column]);
+    switch (of.activation) {
+      case ActivationKind::Relu: return std::max(result, 0.0);
+      case ActivationKind::Sigmoid: return 1 / (1 + std::exp(-result));
+      case ActivationKind::GeluErf: return result / 2 * (1 + std::erf(result * std::sqrt(0.5)));
+      default: return result;
+    }
+  }
+
+  // Of the largest result; what lies between lines is as it was.
+  double error() const {
+    double most = 0, largest = 1e-9;
+    for (int row = 0; row < p.rows; row++)
+      for (int column = 0; column < p.dst_line; column++) {
+        const float found = static_cast<float>(dst[static_cast<size_t>(row) * p.dst_line + column]);
+        if (column >= of.columns && found != kUnwritten) return INFINITY;
+        if (column >= of.columns) continue;
+        const double wanted = expected(row, column), apart = std::abs(found - wanted);
+        most = apart <= most ? most : apart;  // a NaN is kept
+        largest = std::max(largest, std::abs(wanted));
+      }
+    return most / largest;
+  }
+
+  Case of;
+  TileProblem p;
+  std::vector<gopt_half> src, weights, bias, addend, dst;
+};
+
+using A = ActivationKind;
+const Case kTogether[] = {{2, 5, 6, 16, 24, {1, 1, 1, 0, 0}, true, false, A::Relu, 48},
+                          {2, 5, 6, 16, 16, {3, 3, 1, 1, 1}, false, false, A::None, 16, Kind::Largest},
+                          {2, 5, 6, 16, 72, {3, 3, 1, 1, 1}, false, true, A::None, 0},
+                          {1, 7, 7, 24, 24, {5, 2, 2, 2, 1}, false, false, A::None, 0, Kind::Mean},
+                          {1, 9, 7, 8, 40, {5, 5, 2, 2, 2}, true, true, A::GeluErf, 8},
+                          {1, 7, 7, 24, 24, {3, 3, 1, 1, 1}, false, false, A::None, 0, Kind::MeanOfAll},
+                          {1, 6, 5, 24, 30, {3, 1, 1, 1, 0}, true, false, A::Sigmoid, 0}};
+const Case kAlone[] = {{2, 5, 6, 16, 72, {3, 3, 1, 1, 1}, true, true, A::GeluErf, 8},
+                       {1, 1, 70, 136, 144, {1, 1, 1, 0, 0}, true, true, A::Relu, 0},
+                       {1, 1, 33, 64, 37, {1, 1, 1, 0, 0}, true, true, A::None, 3}};
+
+template <class S>
+int tiles_of(TileProblem& p) {
+  p.row_tiles = (p.rows + S::kRows - 1) / S::kRows;
+  return p.row_tiles * ((p.columns + S::kColumns - 1) / S::kColumns);
+}
+
+int failures = 0;
+void expect_right(const Drawn& drawn, const std::string& name) {
+  constexpr double kOfHalves = 1e-3;
+  const double error = drawn.error();
+  if (error <= kOfHalves) return;
+  std::printf("%s: %d by %d of %d: error %g\n", name.c_str(), drawn.p.rows, drawn.of.columns, drawn.p.depth, error);
+  failures++;
+}
+
+template <class S>
+void run(const std::string& name, unsigned split) {
+  for (const Case& c : kAlone) {
+    Drawn drawn(c);
+    const auto tiles = static_cast<unsigned>(tiles_of<S>(drawn.p));
+    emulation::launch(dim3(tiles, split), S::kThreads,
+                      [&] { tile_kernel<Half, Right::Columns, Copies::Chunks, S>(drawn.p); });
+    expect_right(drawn, name);
+  }
+  std::vector<Drawn> together(std::begin(kTogether), std::end(kTogether));
+  TileProblems all;
+  int blocks = 0, number = 0;
+  for (Drawn& drawn : together) {
+    constexpr int kLanes = 8;
+    const int of_block = S::kThreads * static_cast<int>(split), threads = drawn.p.rows * (drawn.p.channels / kLanes);
+    const bool is_pool = drawn.of.kind != Kind::Product;
+    all.work[number] = !is_pool ? Work::Tiles : drawn.of.kind == Kind::Largest ? Work::Largest : Work::Mean;
+    all.tiles[number] = tiles_of<S>(drawn.p);
+    blocks += is_pool ? (threads + of_block - 1) / of_block : all.tiles[number];
+    all.end[number] = blocks;
+    all.problem[number++] = drawn.p;
+  }
+  emulation::launch(dim3(static_cast<unsigned>(blocks), split), S::kThreads,
+                    [&] { tile_group_kernel<Half, Right::Columns, Copies::Chunks, S>(all); });
+  for (const Drawn& drawn : together) expect_right(drawn, name + " in a group");
+}
+
+}  // namespace
+
+int main() {
+  run<Tile32x32>("32x32", 1);
+  run<Tile16x64>("16x64 by 2", 2);
+  return failures > 0 ? 1 : 0;
+}
