@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "gopt/with_extents.h"
+
 namespace gopt::driver {
 namespace {
 
@@ -18,20 +20,6 @@ bool runs(const Graph& graph, size_t at) {
 }
 
 std::string name_of_cut(const OpaqueOp& op, int number) { return fmt::format("{} {}", op.op_type, number); }
-
-TensorType with_extents(TensorType type, const Substitution& extents) {
-  if (type.shape)
-    for (Index& extent : *type.shape) extent = substitute(extent, extents);
-  return type;
-}
-Attributes with_extents(Attributes attributes, const Substitution& extents) {
-  for (auto& [name, value] : attributes) {
-    if (auto* number = std::get_if<Index>(&value)) *number = substitute(*number, extents);
-    if (auto* list = std::get_if<std::vector<Index>>(&value))
-      for (Index& entry : *list) entry = substitute(entry, extents);
-  }
-  return attributes;
-}
 
 // Outputs of one form by what they are: an output of the model, or an input of a node that is cut out.
 using Key = std::pair<const OpaqueOp*, std::string>;
@@ -89,8 +77,7 @@ class Cutter {
       add_output({node->opaque.get(), taken_by(name, k)}, node->inputs[k]);
     for (size_t k = 0; k < node->outputs.size(); k++) {
       const TensorType type = with_extents(node->outputs[k], extents_);
-      if (is_drawable(type))
-        done_[{node, static_cast<int>(k)}] = builder_.input(given_by(name, k), type);
+      if (is_drawable(type)) done_[{node, static_cast<int>(k)}] = builder_.input(given_by(name, k), type);
     }
     return Unit{};
   }

@@ -4,6 +4,7 @@
 
 #include "gopt/bounds.h"
 #include "gopt/node_names.h"
+#include "gopt/with_extents.h"
 
 namespace gopt::planner {
 namespace {
@@ -86,20 +87,6 @@ class Stages {
 };
 
 // ---- a step as a graph ----
-
-TensorType with_extents(TensorType type, const Substitution& extents) {
-  if (type.shape)
-    for (Index& extent : *type.shape) extent = substitute(extent, extents);
-  return type;
-}
-Attributes with_extents(Attributes attributes, const Substitution& extents) {
-  for (auto& [name, value] : attributes) {
-    if (auto* number = std::get_if<Index>(&value)) *number = substitute(*number, extents);
-    if (auto* list = std::get_if<std::vector<Index>>(&value))
-      for (Index& entry : *list) entry = substitute(entry, extents);
-  }
-  return attributes;
-}
 
 // The symbol that alone is not known of an extent, where the extent is that symbol and something known.
 std::optional<AtomId> missing_symbol(const Index& extent, const std::set<AtomId>& known) {

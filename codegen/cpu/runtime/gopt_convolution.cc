@@ -256,15 +256,7 @@ PlanarShape planar_shape(const Convolution& c) {
   s.in = own.in;
   s.out = own.out;
   s.transposed = c.transposed;
-  for (size_t d = 0; d < c.pads.size(); d++) {
-    const size_t axis = 3 - c.pads.size() + d;
-    s.src[axis] = c.src[2 + d];
-    s.dst[axis] = c.dst[2 + d];
-    s.kernel[axis] = c.weights[2 + d];
-    s.strides[axis] = c.strides[d];
-    s.dilations[axis] = c.dilations[d];
-    s.pads[axis] = c.pads[d];
-  }
+  set_windows(s, c);
   return s;
 }
 

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -65,8 +67,7 @@ struct MatrixProduct {
 };
 
 // A convolution or product of 8-bit integers, images with channels last. Bounds are those of the numbers that the
-// result stands for. Scales are src_scale times those of the
-// weights.
+// result stands for. Scales are src_scale times those of the weights.
 struct IntegerCall {
   bool is_product = false;
   std::vector<int64_t> src, weights, dst;  // extents, as Convolution and MatrixProduct have them
@@ -91,6 +92,20 @@ struct IntegerCall {
     float least = -std::numeric_limits<float>::infinity(), greatest = std::numeric_limits<float>::infinity();
   } second;
 };
+
+// What a call says of its axes, to a shape with as many or more, of which those before are 1.
+template <class Shape, class Call>
+void set_windows(Shape& shape, const Call& call) {
+  for (size_t d = 0; d < call.pads.size(); d++) {
+    const size_t axis = std::size(shape.kernel) - call.pads.size() + d;
+    shape.src[axis] = call.src[2 + d];
+    shape.dst[axis] = call.dst[2 + d];
+    shape.kernel[axis] = call.weights[2 + d];
+    shape.strides[axis] = call.strides[d];
+    shape.dilations[axis] = call.dilations[d];
+    shape.pads[axis] = call.pads[d];
+  }
+}
 
 // Weights in the forms that kernels read: of all sizes of a model, each form once.
 class PackedWeights {

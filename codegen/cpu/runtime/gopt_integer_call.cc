@@ -27,15 +27,7 @@ IntegerShape shape_of(const IntegerCall& c) {
   s.groups = c.groups;
   s.in = c.src[1] / c.groups;
   s.out = c.dst[1] / c.groups;
-  for (size_t d = 0; d < c.pads.size(); d++) {
-    const size_t axis = 2 - c.pads.size() + d;
-    s.src[axis] = c.src[2 + d];
-    s.dst[axis] = c.dst[2 + d];
-    s.kernel[axis] = c.weights[2 + d];
-    s.strides[axis] = c.strides[d];
-    s.dilations[axis] = c.dilations[d];
-    s.pads[axis] = c.pads[d];
-  }
+  set_windows(s, c);
   return s;
 }
 
