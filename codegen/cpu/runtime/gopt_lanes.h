@@ -41,18 +41,15 @@ inline void store_first(Vector v, float* to, int64_t count) {
 // Lanes [first, first + count) of a vector to every step-th element from `to`.
 inline void store_apart(const float* vector, float* to, int first, int count, int64_t step) {
 #if defined(__AVX512F__)
-  if (step == 2 || step == 4 || step == 8) {
-    const int digits = step == 2 ? 1 : step == 4 ? 2 : 3, together = kLanes >> digits;
-    const __m512i places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i lanes = _mm512_maskz_srl_epi32(0xffff, places, _mm_cvtsi32_si128(digits));
-    const uint32_t every = step == 2 ? 0x5555 : step == 4 ? 0x1111 : 0x0101;
-    const __m512 from = _mm512_load_ps(vector);
-    for (int i = 0; i < count; i += together) {
-      const uint32_t there = count - i >= together ? 0xffff : (1u << ((count - i) * static_cast<int>(step))) - 1;
-      const auto mask = static_cast<__mmask16>(every & there);
-      const __m512i own = _mm512_add_epi32(lanes, _mm512_set1_epi32(first + i));
-      _mm512_mask_storeu_ps(to + i * step, mask, _mm512_maskz_permutexvar_ps(mask, own, from));
-    }
+  if (step == 2) {
+    const __m512i pairs = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    const __m512i low = _mm512_add_epi32(pairs, _mm512_set1_epi32(first)),
+                  high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    const __m512 lanes = _mm512_load_ps(vector);
+    const uint32_t places = 0x55555555u & (count == 16 ? ~0u : (1u << (2 * count)) - 1);
+    const auto here = static_cast<__mmask16>(places), beyond = static_cast<__mmask16>(places >> 16);
+    _mm512_mask_storeu_ps(to, here, _mm512_maskz_permutexvar_ps(here, low, lanes));
+    if (count > 8) _mm512_mask_storeu_ps(to + 16, beyond, _mm512_maskz_permutexvar_ps(beyond, high, lanes));
     return;
   }
 #endif
