@@ -191,7 +191,8 @@ std::vector<Index> open_break_points(const std::vector<Index>& guards, const Ker
     const Index point = *a > 0 ? -rest : rest + Index(1);
     std::set<AtomId> symbols;
     collect_symbols(point, symbols);
-    const bool is_of_sizes = std::ranges::all_of(symbols, [&](AtomId s) { return sizes.sizes.contains(s) || sizes.counts.contains(s); });
+    const bool is_of_sizes =
+        std::ranges::all_of(symbols, [&](AtomId s) { return sizes.sizes.contains(s) || sizes.counts.contains(s); });
     if (!is_of_sizes || has_load(point) || std::ranges::find(points, point) != points.end()) continue;
     if (point == loop.low || point == loop.high || !is_before(loop.low, point) || !is_before(point, loop.high))
       continue;

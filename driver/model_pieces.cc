@@ -42,8 +42,9 @@ Result<ModelPieces> make_pieces(const Graph& graph, const DriverOptions& options
   for (const ModelStep& step : pieces.split.steps) {
     auto& outcome = pieces.outcomes.emplace_back();
     if (!step.is_code()) continue;
-    GOPT_ASSIGN_OR_RETURN(outcome, make_piece(step.graph, options, usual, maxima)
-                                       .with_context("piece " + std::to_string(pieces.outcomes.size())));
+    GOPT_ASSIGN_OR_RETURN(
+        outcome,
+        make_piece(step.graph, options, usual, maxima).with_context("piece " + std::to_string(pieces.outcomes.size())));
   }
   return pieces;
 }

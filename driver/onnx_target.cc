@@ -62,8 +62,7 @@ namespace {
 bool is_dearer_in_runtime(const Graph& graph, const Graph& result) {
   const auto oracle = runtime_cost_oracle(machine_roofline());
   const Cost before = oracle->estimate(graph), after = oracle->estimate(result);
-  return after.time_ms > before.time_ms ||
-         (after.kernels > before.kernels && !pays({TargetKind::Onnx}, after, before));
+  return after.time_ms > before.time_ms || (after.kernels > before.kernels && !pays({TargetKind::Onnx}, after, before));
 }
 
 }  // namespace

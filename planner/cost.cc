@@ -56,9 +56,8 @@ double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
   if (kernel.kind == KernelKind::Attention) return planner::attention_operations(kernel);
   if (kernel.kind == KernelKind::Group)
-    return std::accumulate(
-        kernel.members.begin(), kernel.members.end(), 0.0,
-        [&](double sum, const Kernel& member) { return sum + library_operations(plan, member); });
+    return std::accumulate(kernel.members.begin(), kernel.members.end(), 0.0,
+                           [&](double sum, const Kernel& member) { return sum + library_operations(plan, member); });
   if (kernel.kind != KernelKind::Generated) return library_operations(plan, kernel);
   double operations = 0;
   for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : work_of(*node).operations;

@@ -46,8 +46,7 @@ class Splitter {
     } while (grew_);
     if (std::ranges::none_of(split_.steps, &ModelStep::is_code)) return why_no_plan(without);
     split_.inputs = graph_.inputs();
-    for (const GraphOutput& output : graph_.outputs())
-      split_.outputs.push_back({output.name, names_.of(output.value)});
+    for (const GraphOutput& output : graph_.outputs()) split_.outputs.push_back({output.name, names_.of(output.value)});
     return std::move(split_);
   }
 

@@ -80,8 +80,7 @@ class Describer {
       ValueCover& value = cover_.values[cover_.index_of(output.value)];
       value.is_output = true;
       if (!cover_.options.tolerant && !is_computable(value.element))
-        add_cause(cover_.node_ids.at(output.value.node.get()),
-                  no_code(*output.value.node, value.element).message);
+        add_cause(cover_.node_ids.at(output.value.node.get()), no_code(*output.value.node, value.element).message);
     }
     drop_causes_of_inputs();
     return cover_.without_code.empty() ? Status(Unit{}) : why_no_plan(cover_.without_code);
@@ -122,7 +121,8 @@ class Describer {
       const uint32_t id = cover_.node_ids.at(own.node.get());
       const std::vector<NodeId>& users = cover_.graph.users()[id];
       return own.node->is(OpKind::Input) && !cover_.values[cover_.nodes[id].first_value].is_output && !users.empty() &&
-             std::ranges::all_of(users, [&](NodeId user) { return without_code_.contains(static_cast<uint32_t>(user)); });
+             std::ranges::all_of(users,
+                                 [&](NodeId user) { return without_code_.contains(static_cast<uint32_t>(user)); });
     });
   }
 

@@ -72,8 +72,10 @@ Result<std::vector<Tensor>> call_python(const Functions& functions, const Operat
   auto function = functions.find(call.node);
   if (function == functions.end()) function = functions.find(call.op);
   if (function == functions.end())
-    return Error{"node `" + call.node + "` applies " + call.op + ", which has no definition here: give a function for "
-                 "it, functions={\"" + call.op + "\": f}"};
+    return Error{"node `" + call.node + "` applies " + call.op +
+                 ", which has no definition here: give a function for "
+                 "it, functions={\"" +
+                 call.op + "\": f}"};
   const nb::gil_scoped_acquire gil;
   try {
     nb::list arguments;

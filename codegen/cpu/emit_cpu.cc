@@ -105,8 +105,7 @@ class VariantPrinter {
     GOPT_ASSIGN_OR_RETURN(const std::string function, generated_.function_for(plan_, kernel));
     std::string call = function + "(";
     for (size_t i = 0; i < kernel.input_buffers.size(); i++) call += argument(kernel.input_buffers[i]) + ", ";
-    step(kernel,
-         where_filled(kernel) + call + argument(kernel.output_buffers[0]) + (is_open() ? ", n);" : ");"));
+    step(kernel, where_filled(kernel) + call + argument(kernel.output_buffers[0]) + (is_open() ? ", n);" : ");"));
     return Unit{};
   }
 
@@ -114,8 +113,7 @@ class VariantPrinter {
   std::string where_filled(const Kernel& kernel) const {
     std::string conds;
     for (const Index& extent : shape_of(plan_.buffer(kernel.output_buffers[0])))
-      if (!extent.is_constant())
-        conds += (conds.empty() ? "" : " && ") + size_text(extent, plan_.target.open) + " > 0";
+      if (!extent.is_constant()) conds += (conds.empty() ? "" : " && ") + size_text(extent, plan_.target.open) + " > 0";
     return conds.empty() ? "" : "if (" + conds + ") ";
   }
 

@@ -9,8 +9,8 @@
 
 namespace gopt {
 
-// What is known of symbols: sizes are at least 1, counts at least 0, others lie between expressions of these and of each
-// other.
+// What is known of symbols: sizes are at least 1, counts at least 0, others lie between expressions of these and of
+// each other.
 struct SymbolBounds {
   struct Span {
     Index low, high;  // both included

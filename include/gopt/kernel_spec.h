@@ -28,8 +28,8 @@ Result<std::vector<KernelSpec>> admitted_kernels(const Graph& graph, const Targe
 // timed where the choice is left to the start. Errors: those of make_plan.
 Result<std::vector<KernelSpec>> estimated_kernels(const Graph& graph, const Target& target, KernelCosts& costs);
 
-// Launches of several kernels of the graph's cheapest plan that may be worth their while, and whose times are not known.
-// Errors: those of make_plan.
+// Launches of several kernels of the graph's cheapest plan that may be worth their while, and whose times are not
+// known. Errors: those of make_plan.
 Result<std::vector<KernelSpec>> untimed_groups(const Graph& graph, const Target& target, KernelCosts& costs);
 
 // What a kernel computes, on what shapes, layouts and threads, without its weights: kernels of one signature take one

@@ -45,8 +45,8 @@ struct ImportState {
   const std::map<std::string, TensorType>* original_types = nullptr;
   std::vector<std::pair<int64_t, int64_t>> changed_extents;  // old and new
   std::map<std::string, TensorType> seen_types;              // by value name
-  std::vector<FileNode> changed;    // of the main graph
-  std::set<const Node*> attributed;  // nodes that some node of the main graph became
+  std::vector<FileNode> changed;                             // of the main graph
+  std::set<const Node*> attributed;                          // nodes that some node of the main graph became
   long opaque_count = 0;
   long shapes_changed = 0;  // constants that were made to follow --shape
 

@@ -295,7 +295,9 @@ const Row kRows[] = {
     {"SeedBelowZero", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "optimize {}/m.onnx -o {}/y.onnx --seed -1", "-1 is no seed: expected a whole number, 0 or more"},
     {"SizeOfNoExtent",
-     [](const std::string& f) { write_model("graph g\n  input x : f32[n,3]\n  y = Relu(x)\n  output y = y\nend\n", f + "/m.onnx"); },
+     [](const std::string& f) {
+       write_model("graph g\n  input x : f32[n,3]\n  y = Relu(x)\n  output y = y\nend\n", f + "/m.onnx");
+     },
      "optimize {}/m.onnx --emit {}/code --specialize nosuch=4",
      "--specialize nosuch: the model has no open extent or input of that name; its open extents are n"},
     {"BadBudget", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },

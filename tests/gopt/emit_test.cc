@@ -43,9 +43,10 @@ TEST_P(WithoutTools, CodeIsWrittenOnlyWhereItIsForElsewhere) {
     write_file(folder.file("bin/g++"), machine.compiler);
     std::filesystem::permissions(folder.file("bin/g++"), std::filesystem::perms::owner_all);
   }
-  const Outcome outcome = run_command("PATH=" + folder.file("bin") + ":/bin XDG_CACHE_HOME=" + folder.file("cache") +
-                                      " CUDA_HOME=" + folder.file("no-cuda") + " " GOPT_PROGRAM " optimize --cost analytic " +
-                                      folder.file("m.onnx") + " --emit " + folder.file("code") + " " + machine.flags);
+  const Outcome outcome =
+      run_command("PATH=" + folder.file("bin") + ":/bin XDG_CACHE_HOME=" + folder.file("cache") +
+                  " CUDA_HOME=" + folder.file("no-cuda") + " " GOPT_PROGRAM " optimize --cost analytic " +
+                  folder.file("m.onnx") + " --emit " + folder.file("code") + " " + machine.flags);
   EXPECT_EQ(outcome.status, machine.status) << outcome.text;
   for (const char* text : machine.says) EXPECT_NE(outcome.text.find(text), std::string::npos) << text << outcome.text;
   EXPECT_EQ(std::filesystem::exists(folder.file("code")), machine.status == 0);
@@ -53,13 +54,19 @@ TEST_P(WithoutTools, CodeIsWrittenOnlyWhereItIsForElsewhere) {
 
 // /bin may hold a compiler, too: the first row is for machines on which it does not.
 const Machine kMachines[] = {
-    {"OneDnnIsMissing", kNoLibrary, "", 1,
+    {"OneDnnIsMissing",
+     kNoLibrary,
+     "",
+     1,
      {"the emitted code does not build on this machine: compiling", "dnnl.hpp: No such file", kInstall,
       "nothing is written; --no-measure writes code for another machine"}},
     {"TheCompilerDoesNotWork", "#!/bin/sh\nexit 3\n", "", 1, {"does not build on this machine", "g++ does not work"}},
     {"AlsoWhereNothingIsChecked", kNoLibrary, "--check off", 1, {"does not build on this machine", kInstall}},
     {"ItIsForElsewhere", kNoLibrary, "--no-measure", 0, {"emitted          "}},
-    {"CudaWithoutItsToolkit", kNoLibrary, "--target cuda", 0,
+    {"CudaWithoutItsToolkit",
+     kNoLibrary,
+     "--target cuda",
+     0,
      {"neither built nor checked here: CUDA code is built where the CUDA toolkit is (there is no nvcc", "emitted "}},
 };
 INSTANTIATE_TEST_SUITE_P(Rows, WithoutTools, testing::ValuesIn(kMachines),

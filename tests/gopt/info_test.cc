@@ -85,8 +85,8 @@ TEST(Info, SaysWhatBecomesOfOperatorsThatAreKept) {
   EXPECT_EQ(info["control_flow"], json::parse(R"({"Loop": 1})"));
   EXPECT_EQ(info["not_defined"], json::parse(R"({"NonZero": 1, "com.acme.Shift": 1})"));
   const std::string printed = run_program("info " + folder.file("m.onnx")).text;
-  for (const char* text : {"kept whole; taken apart where code is made", "control flow: kept as it is",
-                           "no definition: kept as it is"})
+  for (const char* text :
+       {"kept whole; taken apart where code is made", "control flow: kept as it is", "no definition: kept as it is"})
     EXPECT_NE(printed.find(text), std::string::npos) << text << printed;
 }
 

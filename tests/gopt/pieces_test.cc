@@ -81,7 +81,8 @@ TEST_P(Pieces, ArePlannedAndChecked) {
 }
 
 const Case kCases[] = {
-    {"ExtentsFromData", write_places,
+    {"ExtentsFromData",
+     write_places,
      {"code: x -> g", "yours: g -> places", "code: places -> y"},
      {"the model is code in pieces: node `find` (NonZero) has no definition here", "2 of code, 1 step is yours"}},
     {"Sequences",
@@ -120,8 +121,8 @@ TEST(PiecesOfModels, BuildTogetherByTheirOwnCMakeFiles) {
   TestModel model;
   write_places(model);
   model.save(folder.file("m.onnx"));
-  const Outcome made = run_program("optimize --cost analytic " + folder.file("m.onnx") + " --prefix net --emit " +
-                                   folder.file("code"));
+  const Outcome made =
+      run_program("optimize --cost analytic " + folder.file("m.onnx") + " --prefix net --emit " + folder.file("code"));
   ASSERT_EQ(made.status, 0) << made.text;
   write_file(folder.file("main.cc"), R"(
 #include <cstdio>
@@ -136,9 +137,9 @@ int main(int, char**) {
 }
 )");
   const std::string code = folder.file("code");
-  const Outcome built = run_command("g++ -std=c++17 -O0 -fopenmp -I" + code + " " + folder.file("main.cc") + " $(ls " +
-                                    code + "/piece_0/*.cc " + code + "/piece_2/*.cc | grep -v example.cc) -ldnnl -o " +
-                                    folder.file("program"));
+  const Outcome built =
+      run_command("g++ -std=c++17 -O0 -fopenmp -I" + code + " " + folder.file("main.cc") + " $(ls " + code +
+                  "/piece_0/*.cc " + code + "/piece_2/*.cc | grep -v example.cc) -ldnnl -o " + folder.file("program"));
   ASSERT_EQ(built.status, 0) << built.text;
   EXPECT_EQ(run_command(folder.file("program")).text,
             "piece_0 net_0 x -> g\nyours_1 yours g -> places\npiece_2 net_2 places -> y\n");
@@ -166,9 +167,10 @@ TEST(PiecesOfModels, ARunTakesThePlanNotTheFolder) {
   TestModel model;
   write_places(model);
   model.save(folder.file("m.onnx"));
-  ASSERT_EQ(run_program("optimize --cost analytic --no-measure " + folder.file("m.onnx") + " --emit " +
-                        folder.file("code")).status,
-            0);
+  ASSERT_EQ(
+      run_program("optimize --cost analytic --no-measure " + folder.file("m.onnx") + " --emit " + folder.file("code"))
+          .status,
+      0);
   const Outcome ran = run_program("run " + folder.file("code"));
   EXPECT_EQ(ran.status, 1);
   EXPECT_NE(ran.text.find("is a model in pieces"), std::string::npos) << ran.text;

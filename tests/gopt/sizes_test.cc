@@ -58,9 +58,11 @@ TEST(Specialize, WhatHasNoCodeForAnySizeSaysSo) {
   const std::string code = folder.file("code");
   const Outcome any = run_program(optimize(folder, "--emit " + code));
   EXPECT_EQ(any.status, 1);
-  EXPECT_NE(any.text.find("node `y` (Add): extents f32 are not numbers, nor follow from the extents that stay open: n and m may be "
-                          "equal, or one of them 1; fix them with --shape"),
-            std::string::npos)
+  EXPECT_NE(
+      any.text.find(
+          "node `y` (Add): extents f32 are not numbers, nor follow from the extents that stay open: n and m may be "
+          "equal, or one of them 1; fix them with --shape"),
+      std::string::npos)
       << any.text;
   const Outcome made = run_program("optimize --cost analytic " + folder.file("m.onnx") + " --emit " + code +
                                    " --specialize n=2,m=2 --specialize n=3,m=1");

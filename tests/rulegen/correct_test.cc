@@ -48,7 +48,8 @@ TEST(Correct, FindsTheRegionAndProvesTheWhole) {
   const Outcome outcome = run_rulegen("correct " + in + " -o " + out);
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_NE(outcome.text.find("nowhere"), std::string::npos) << outcome.text;
-  EXPECT_NE(outcome.text.find("1 of 3 rules are corrected and proved, 1 hold as they stand, 1 left out"), std::string::npos)
+  EXPECT_NE(outcome.text.find("1 of 3 rules are corrected and proved, 1 hold as they stand, 1 left out"),
+            std::string::npos)
       << outcome.text;
   const auto database = load_rules(out);
   ASSERT_TRUE(database.ok()) << database.error().message;
@@ -64,9 +65,10 @@ TEST(Correct, FindsTheRegionAndProvesTheWhole) {
 TEST(Correct, ARegionThatIsAlwaysEmptyIsNone) {
   const TestFolder folder;
   for (const char* range : {"0:0", "n:n", "n:0", "2:1", "n+1:n"}) {
-    const std::string rule = "rule nothing\n  var x f32[n]\n  left\n    y = Relu(x)\n    return y\n  right\n    y = "
-                             "Neg(x)\n    return y\n  region 0 [" +
-                             std::string(range) + "]\nend\n";
+    const std::string rule =
+        "rule nothing\n  var x f32[n]\n  left\n    y = Relu(x)\n    return y\n  right\n    y = "
+        "Neg(x)\n    return y\n  region 0 [" +
+        std::string(range) + "]\nend\n";
     const Outcome outcome = run_rulegen("verify " + write_file(folder.file("in.rules"), rule));
     EXPECT_EQ(outcome.status, 1) << range << outcome.text;
     EXPECT_NE(outcome.text.find("is empty at every size"), std::string::npos) << range << outcome.text;

@@ -51,7 +51,8 @@ json inputs_json(const std::vector<Value>& inputs) {
 
 json step_json(const ModelStep& step, const NamedStep& named) {
   json outputs = json::array(), nodes = json::array();
-  for (const GraphOutput& output : step.graph.outputs()) outputs.push_back(value_json(output.name, output.value.type()));
+  for (const GraphOutput& output : step.graph.outputs())
+    outputs.push_back(value_json(output.name, output.value.type()));
   json made = {{"name", named.name}, {"inputs", inputs_json(step.graph.inputs())}, {"outputs", outputs}};
   if (step.is_code()) {
     made.update({{"kind", "code"}, {"folder", named.name}, {"prefix", named.prefix}});
@@ -67,7 +68,8 @@ std::string plan_json_text(const ModelPieces& pieces, const std::vector<NamedSte
   json outputs = json::array(), steps = json::array();
   for (const auto& output : pieces.split.outputs) outputs.push_back({{"name", output.name}, {"value", output.value}});
   for (size_t k = 0; k < named.size(); k++) steps.push_back(step_json(pieces.split.steps[k], named[k]));
-  const json plan = {{"format", 1}, {"inputs", inputs_json(pieces.split.inputs)}, {"outputs", outputs}, {"steps", steps}};
+  const json plan = {
+      {"format", 1}, {"inputs", inputs_json(pieces.split.inputs)}, {"outputs", outputs}, {"steps", steps}};
   return json_text(plan, 1) + "\n";
 }
 
@@ -82,20 +84,24 @@ std::string c_list(const std::string& name, const std::vector<std::string>& valu
 std::string header_text(const ModelPieces& pieces, const std::vector<NamedStep>& named, const std::string& prefix) {
   std::string guard = prefix;
   for (char& c : guard) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  std::string text = "/* Which step computes which values, in the order in which they run. A piece is the folder of its "
-                     "name, whose model.h\n * has its functions; what is yours has no code here. plan.txt says why. */\n"
-                     "#ifndef " + guard + "_PLAN_H\n#define " + guard + "_PLAN_H\n\ntypedef struct {\n"
-                     "  const char* name;           /* of the piece's folder, or of your step */\n"
-                     "  const char* prefix;         /* of the piece's functions; null: the step is yours */\n"
-                     "  const char* const* inputs;  /* values, in the order of the piece's inputs; the last is null */\n"
-                     "  const char* const* outputs;\n} " + prefix + "_plan_step;\n\n";
+  std::string text =
+      "/* Which step computes which values, in the order in which they run. A piece is the folder of its "
+      "name, whose model.h\n * has its functions; what is yours has no code here. plan.txt says why. */\n"
+      "#ifndef " +
+      guard + "_PLAN_H\n#define " + guard +
+      "_PLAN_H\n\ntypedef struct {\n"
+      "  const char* name;           /* of the piece's folder, or of your step */\n"
+      "  const char* prefix;         /* of the piece's functions; null: the step is yours */\n"
+      "  const char* const* inputs;  /* values, in the order of the piece's inputs; the last is null */\n"
+      "  const char* const* outputs;\n} " +
+      prefix + "_plan_step;\n\n";
   std::string table;
   for (size_t k = 0; k < named.size(); k++) {
     const std::string id = prefix + "_step_" + std::to_string(k);
     text += c_list(id + "_inputs", named[k].inputs) + c_list(id + "_outputs", named[k].outputs);
     table += "  {" + gopt::quoted(named[k].name) + ", " +
-             (pieces.split.steps[k].is_code() ? gopt::quoted(named[k].prefix) : std::string("0")) + ", " + id + "_inputs, " +
-             id + "_outputs},\n";
+             (pieces.split.steps[k].is_code() ? gopt::quoted(named[k].prefix) : std::string("0")) + ", " + id +
+             "_inputs, " + id + "_outputs},\n";
   }
   return text + "static const " + prefix + "_plan_step " + prefix + "_plan[] = {\n" + table +
          "  {0, 0, 0, 0}};\n\n#endif\n";
@@ -104,7 +110,8 @@ std::string header_text(const ModelPieces& pieces, const std::vector<NamedStep>&
 // ---- the rest ----
 
 std::string cmake_text(const ModelPieces& pieces, const std::vector<NamedStep>& named) {
-  std::string text = "# All pieces, a library each.\ncmake_minimum_required(VERSION 3.16)\nproject(pieces LANGUAGES CXX)\n";
+  std::string text =
+      "# All pieces, a library each.\ncmake_minimum_required(VERSION 3.16)\nproject(pieces LANGUAGES CXX)\n";
   for (size_t k = 0; k < named.size(); k++)
     if (pieces.split.steps[k].is_code()) text += "add_subdirectory(" + named[k].name + ")\n";
   return text;

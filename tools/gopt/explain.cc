@@ -268,8 +268,8 @@ Status explain(const ExplainOptions& o) {
   }
   options.search.progress = progress_line();
   const InterruptStops stops;
-  const auto found = result ? explain_node(graph, result, loaded.rules, options)
-                            : explain_node(graph, o.node, loaded.rules, options);
+  const auto found =
+      result ? explain_node(graph, result, loaded.rules, options) : explain_node(graph, o.node, loaded.rules, options);
   clear_progress_line();
   if (!found.ok()) return found.error();
   for (const std::string& note : found->notes) fmt::print(stderr, "gopt: warning: {}\n", note);

@@ -49,8 +49,7 @@ void print_operators(const ModelInfo& info) {
     const auto own = info.operations_of.find(name);
     const bool is_known = info.operations && own != info.operations_of.end();
     fmt::print("  {:<26} {:>7} {:>7} {:>12}{}\n", name, count.first, count.second,
-               is_known ? with_unit(own->second, "") : "-",
-               kept_text(info, name));
+               is_known ? with_unit(own->second, "") : "-", kept_text(info, name));
   }
   fmt::print("  {:<26} {:>7} {:>7}\n", "together", total.first, total.second);
 }

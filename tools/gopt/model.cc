@@ -35,8 +35,9 @@ Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     if (std::filesystem::exists(std::filesystem::path(path) / "plan.json", error))
-      return Error{path + " is a model in pieces (plan.txt says which), between which nodes are the caller's: it is run "
-                          "from Python (gopt.load), or by a program that follows the plan; a piece_N is a model"};
+      return Error{path +
+                   " is a model in pieces (plan.txt says which), between which nodes are the caller's: it is run "
+                   "from Python (gopt.load), or by a program that follows the plan; a piece_N is a model"};
     GOPT_ASSIGN_OR_RETURN(auto model, load_folder(path, options.threads));
     if (!options.shapes.empty()) GOPT_RETURN_IF_ERROR(choose_size(*model, path, options.shapes));
     return model;

@@ -103,8 +103,8 @@ Status stage_outputs(const OptimizeOptions& o, OptimizedModel& optimized, Staged
     GOPT_RETURN_IF_ERROR(
         stage_text(o.mutate_rules, print_mutants(outcome.mutants.value_or(FoundMutants{})), o.force, staged));
   if (!o.emit.empty()) {
-    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, optimized.pieces ? emit_pieces(*optimized.pieces, o.prefix)
-                                                                   : emit(*outcome.plan, o.prefix));
+    GOPT_ASSIGN_OR_RETURN(const EmittedCode code,
+                          optimized.pieces ? emit_pieces(*optimized.pieces, o.prefix) : emit(*outcome.plan, o.prefix));
     GOPT_RETURN_IF_ERROR(stage_emitted(code, o.emit, o.force, staged));
     optimized.emitted = o.emit;
   }
@@ -221,8 +221,7 @@ Status optimize_in_pieces(const OptimizeOptions& o, OptimizedModel& optimized) {
 Status optimize(const OptimizeOptions& o, const Warn& warn, OptimizedModel& optimized) {
   if (is_split(o, optimized, warn)) return optimize_in_pieces(o, optimized);
   GOPT_RETURN_IF_ERROR(keep_open(o, optimized.model.graph, optimized.options));
-  GOPT_ASSIGN_OR_RETURN(optimized.outcome,
-                        optimize_graph(optimized.model.graph, optimized.rules, optimized.options));
+  GOPT_ASSIGN_OR_RETURN(optimized.outcome, optimize_graph(optimized.model.graph, optimized.rules, optimized.options));
   return Unit{};
 }
 
@@ -310,7 +309,8 @@ Status check_names(const Graph& open, const std::vector<std::string>& size) {
   GOPT_ASSIGN_OR_RETURN(const auto asked, parse_shapes(size));
   for (const auto& [name, numbers] : asked)
     if (!known.contains(name) && !extents.contains(name))
-      return Error{"--specialize " + name + ": the model has no open extent or input of that name; its open extents are " +
+      return Error{"--specialize " + name +
+                   ": the model has no open extent or input of that name; its open extents are " +
                    (extents.empty() ? "none" : fmt::format("{}", fmt::join(extents, ", ")))};
   return Unit{};
 }

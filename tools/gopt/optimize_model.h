@@ -29,7 +29,7 @@ struct OptimizeOptions : SearchFlags {
   // No flags: a caller takes the rewritten model, or its plan, from the value that comes out; as with -o and --emit.
   bool takes_model = false, takes_plan = false;
   bool may_split = true;  // where some nodes have no code, the rest becomes pieces
-  Extents usual;  // of open extents, which code for any size is planned for
+  Extents usual;          // of open extents, which code for any size is planned for
 
   bool wants_onnx() const { return takes_model || !output.empty(); }
   bool wants_code() const { return takes_plan || !emit.empty(); }

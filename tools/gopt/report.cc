@@ -1,12 +1,12 @@
 #include "report.h"
 
-#include "emit_pieces.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "emit_pieces.h"
 
 namespace gopt::cli {
 namespace {
