@@ -5,8 +5,7 @@
 #include "cover.h"
 #include "split_steps.h"
 
-namespace gopt {
-namespace planner {
+namespace gopt::planner {
 namespace {
 
 // Values that steps take from other steps, and the model as its outputs, by the node that makes them.
@@ -115,7 +114,9 @@ class Splitter {
 };
 
 }  // namespace
-}  // namespace planner
+}  // namespace gopt::planner
+
+namespace gopt {
 
 std::vector<NodeWithoutCode> nodes_without_code(const Graph& graph, const Target& target) {
   planner::Cover cover;

@@ -9,11 +9,11 @@ namespace {
 
 // ---- optimizers: rate, count of steps, then for each tensor its value, its gradient and its states ----
 
-struct Step {
+struct UpdateStep {
   Value x, gradient;
   Values states;
 };
-using UpdateFunction = Values (*)(Lowering&, const Step&);  // the new value and states
+using UpdateFunction = Values (*)(Lowering&, const UpdateStep&);  // the new value and states
 
 Value number(Lowering& l, const Value& like, double value) { return l.scalar(type_of(like), value); }
 Value rate(Lowering& l) { return l.input(0); }
@@ -24,7 +24,7 @@ Values updated(Lowering& l, size_t states, UpdateFunction update) {
   const size_t count = (inputs - 2) / (2 + states);
   Values results(count * (1 + states));
   for (size_t k = 0; k < count; k++) {
-    Step step{l.input(2 + k), l.input(2 + count + k), {}};
+    UpdateStep step{l.input(2 + k), l.input(2 + count + k), {}};
     for (size_t s = 0; s < states; s++) step.states.push_back(l.input(2 + (2 + s) * count + k));
     const Value decay = number(l, step.x, l.real("norm_coefficient", 0));
     step.gradient = l.add(l.mul(decay, step.x), step.gradient);
@@ -35,14 +35,14 @@ Values updated(Lowering& l, size_t states, UpdateFunction update) {
 }
 Value as_real(Lowering& l, const Value& like) { return l.cast(l.input(1), type_of(like)); }
 
-Values adagrad_step(Lowering& l, const Step& s) {
+Values adagrad_step(Lowering& l, const UpdateStep& s) {
   const Value steps = l.add(l.mul(as_real(l, s.x), number(l, s.x, l.real("decay_factor", 0))), number(l, s.x, 1));
   const Value squares = l.add(s.states[0], l.mul(s.gradient, s.gradient));
   const Value scale = l.add(l.op(OpKind::Sqrt, {squares}), number(l, s.x, l.real("epsilon", 1e-6)));
   return {l.sub(s.x, l.div(l.mul(l.div(rate(l), steps), s.gradient), scale)), squares};
 }
 
-Values adam_step(Lowering& l, const Step& s) {
+Values adam_step(Lowering& l, const UpdateStep& s) {
   const double alpha = l.real("alpha", 0.9), beta = l.real("beta", 0.999);
   const auto mixed = [&](double weight, const Value& old, const Value& fresh) {
     return l.add(l.mul(number(l, s.x, weight), old), l.mul(number(l, s.x, 1 - weight), fresh));
@@ -58,7 +58,7 @@ Values adam_step(Lowering& l, const Step& s) {
   return {l.mul(number(l, s.x, 1 - l.real("norm_coefficient_post", 0)), y), first, second};
 }
 
-Values momentum_step(Lowering& l, const Step& s) {
+Values momentum_step(Lowering& l, const UpdateStep& s) {
   const double alpha = l.real("alpha", 0), beta = l.real("beta", 0);
   const Value later = number(l, s.x, beta),
               weight = l.where(l.op(OpKind::Less, {number(l, s.x, 0), as_real(l, s.x)}), later, number(l, s.x, 1));
