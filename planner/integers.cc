@@ -143,8 +143,7 @@ class IntegerChooser {
       is_rounded = true;
     }
     for (const EpilogueStep& step : steps) take_step(id, step);
-    if (is_rounded)
-      while (const auto end = add_second(id, last)) last = *end;
+    if (is_rounded) add_second(id, last);
     return is_rounded ? FusionLimit::ActivationLast : end_after(last);
   }
   bool is_bias_of(const Use& use) const {
@@ -164,28 +163,27 @@ class IntegerChooser {
     return use->node;
   }
 
-  // Once: what was rounded as a float again, a bias or another tensor of 8 bits that is added, bounds, and 8 bits
-  // again. Where it ends.
-  std::optional<uint32_t> add_second(uint32_t id, uint32_t quantized) {
+  // What was rounded as a float again, a bias or another tensor of 8 bits that is added, bounds, and 8 bits again.
+  // Once: a kernel stores what it rounds for the second time.
+  void add_second(uint32_t id, uint32_t quantized) {
     const auto back = only_use(quantized);
-    if (!back || back->position != 0 || !is_dequantized_alike(cover_.node(back->node))) return std::nullopt;
+    if (!back || back->position != 0 || !is_dequantized_alike(cover_.node(back->node))) return;
     const auto sum = only_use(back->node);
-    if (!sum || !cover_.node(sum->node).is(OpKind::Add)) return std::nullopt;
+    if (!sum || !cover_.node(sum->node).is(OpKind::Add)) return;
     EpilogueStep step{Epilogue::Kind::Bias, sum->node, 1 - sum->position, {back->node}};
     const Value& other = cover_.node(sum->node).inputs[static_cast<size_t>(step.operand)];
     const bool is_product = cover_.nodes[id].role == Role::MatrixProduct;
     if (!is_product || !is_bias_of(*sum)) {
-      if (!is_addend(other, made_by(sum->node))) return std::nullopt;
+      if (!is_addend(other, made_by(sum->node))) return;
       step.kind = Epilogue::Kind::AddTensor;
     }
     std::vector<EpilogueStep> steps{step};
     const uint32_t last = add_bounds(sum->node, steps);
     const auto end = only_use(last);
-    if (!end || end->position != 0 || !is_library_quantize(cover_.node(end->node))) return std::nullopt;
+    if (!end || end->position != 0 || !is_library_quantize(cover_.node(end->node))) return;
     steps.push_back({Epilogue::Kind::Quantize, end->node});
     if (step.kind == Epilogue::Kind::AddTensor) read_instead(sum->node, step.operand, other.node->inputs[0], id);
     for (const EpilogueStep& each : steps) take_step(id, each);
-    return end->node;
   }
   // Of one constant scale and zero point, 8 bits.
   bool is_dequantized_alike(const Node& node) const {

@@ -103,6 +103,11 @@ std::vector<Row> rows() {
       {"residual_product", left("u8", "2,17,40", 117) + left("u8", "2,17,70", 100, "k") +
                                weights("i8", "40,70", "70", 70, 0) + "c = MatMul(dx, dw)\n" +
                                rounded("c", "i8", 0.3, -4) + "a = Add(dc, dk)\n" + result("a", "i8", 0.4, 11)},
+      // A third time is a kernel of its own.
+      {"biased_then_residual", left("u8", "13,40", 117) + left("u8", "13,70", 100, "k") +
+                                   weights("i8", "40,70", "70", 70, 0) + bias(70) + "c = MatMul(dx, dw)\n" +
+                                   rounded("c", "u8", 0.3, 121) + "a = Add(b, dc)\n" + "qa = Quantize(a, sc, zc)\n" +
+                                   "da = Dequantize(qa, sc, zc)\nt = Add(da, dk)\n" + result("t", "u8", 0.4, 80)},
       {"biased_later", left("u8", "13,40", 117) + weights("i8", "40,70", "70", 70, 0) + bias(70) +
                            "c = MatMul(dx, dw)\n" + rounded("c", "u8", 0.3, 121) + "a = Add(b, dc)\n" +
                            "r = Clip(a) {min=-20, max=25}\n" + result("r", "u8", 0.3, 80)},
