@@ -41,7 +41,9 @@ void define_Quantize(DefineContext& c) {
   for (const TensorExpr& t : {x, scale})
     if (t.element != ElementType::Float32) c.fail("x and the scale are f32, not " + to_string(t.element));
   c.output(zero.element, shape_of_all(c), [=](const std::vector<Index>& i) {
-    const Expr nearest = call(Function::Round, {broadcast_at(x, i) / broadcast_at(scale, i)});
+    // The quotient is a float, as ONNX has it: which way what lies between two integers goes depends on that.
+    const Expr quotient = convert(ElementType::Float32, broadcast_at(x, i) / broadcast_at(scale, i));
+    const Expr nearest = call(Function::Round, {quotient});
     const Expr shifted = nearest + convert(ElementType::Float32, broadcast_at(zero, i));
     return convert(zero.element, minimum(maximum(shifted, constant(range.low)), constant(range.high)));
   });
