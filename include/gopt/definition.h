@@ -23,8 +23,7 @@ class ElementFunction {
  public:
   using Function = std::function<Expr(const std::vector<Index>& subscripts)>;
   ElementFunction() = default;
-  template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, ElementFunction> && std::is_constructible_v<Function, F>)
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, ElementFunction>>>
   ElementFunction(F&& function) : function_(std::make_shared<const Function>(std::forward<F>(function))) {}
 
   Expr operator()(const std::vector<Index>& subscripts) const { return (*function_)(subscripts); }
