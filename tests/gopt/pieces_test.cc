@@ -98,7 +98,7 @@ const Case kCases[] = {
        model.node("Neg", {"part"}, {"y"});
      },
      {"code: x -> e", "yours: e -> part", "code: part -> y"},
-     {"2 nodes have no code", "SplitToSequence"}},
+     {"node `cut` (SplitToSequence) has no definition here", "node `take` (SequenceAt) takes `parts`"}},
     {"Strings",
      [](TestModel& model) {
        model.input("x", {int64_t{4}});

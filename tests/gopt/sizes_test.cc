@@ -27,9 +27,11 @@ TEST(Specialize, AFolderOfSeveralSizesRunsAsItsModelDoes) {
   EXPECT_NE(run_program("run " + code + " --shape batch=3").text.find("y f32[3,5,8]"), std::string::npos);
   EXPECT_NE(run_program("run " + code + " --shape batch=7").text.find("y f32[7,5,8]"), std::string::npos);
   EXPECT_NE(run_program("run " + code + " --shape seq=4").text.find("y f32[1,4,8]"), std::string::npos);
-  const Outcome none = run_program("run " + code + " --shape seq=0");
+  EXPECT_NE(run_program("run " + code + " --shape seq=0").text.find("y f32[1,0,8]"), std::string::npos);
+  const Outcome none = run_program("run " + code + " --shape seq=2147483648");
   EXPECT_EQ(none.status, 1);
-  EXPECT_EQ(none.text, "gopt: " + code + ": there is no code for batch=1 seq=0: seq is from 0 to 2147483647\n");
+  EXPECT_EQ(none.text,
+            "gopt: " + code + ": there is no code for batch=1 seq=2147483648: seq is from 0 to 2147483647\n");
 }
 
 TEST(Specialize, AFolderOfAnySizeRunsAsItsModelDoes) {
@@ -58,11 +60,10 @@ TEST(Specialize, WhatHasNoCodeForAnySizeSaysSo) {
   const std::string code = folder.file("code");
   const Outcome any = run_program(optimize(folder, "--emit " + code));
   EXPECT_EQ(any.status, 1);
-  EXPECT_NE(
-      any.text.find(
-          "node `y` (Add): extents f32 are not numbers, nor follow from the extents that stay open: n and m may be "
-          "equal, or one of them 1; fix them with --shape"),
-      std::string::npos)
+  EXPECT_NE(any.text.find("node `Add` (Add): extents f32[?] are not numbers, nor follow from the extents that stay "
+                          "open: n and m may be "
+                          "equal, or one of them 1; fix them with --shape"),
+            std::string::npos)
       << any.text;
   const Outcome made = run_program("optimize --cost analytic " + folder.file("m.onnx") + " --emit " + code +
                                    " --specialize n=2,m=2 --specialize n=3,m=1");
