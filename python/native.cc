@@ -84,7 +84,10 @@ Result<std::vector<Tensor>> call_python(const Functions& functions, const Operat
     return outputs_of(call, function->second(*arguments));
   } catch (const UserError& error) {
     return Error{error.what()};
-  } catch (const std::exception& error) {  // Python's, among them
+  } catch (const nb::python_error& error) {  // what it says; the traceback would be cut off before that
+    return Error{"the function for " + call.op + " failed at node `" + call.node +
+                 "`: " + nb::str(error.value()).c_str()};
+  } catch (const std::exception& error) {
     return Error{"the function for " + call.op + " failed at node `" + call.node + "`: " + error.what()};
   }
 }

@@ -92,7 +92,7 @@ def _callers(folder: str, step: Mapping[str, Any], functions: Functions) -> Run:
     """A function that was given for the step or its one node, else what runs its file here."""
     names = [step["name"]]
     if len(step["nodes"]) == 1:
-        names += [step["nodes"][0]["node"], step["nodes"][0]["operator"].replace(".", "::")]
+        names += [step["nodes"][0]["node"], "::".join(step["nodes"][0]["operator"].rsplit(".", 1))]
     for name in names:
         if name in functions:
             return lambda inputs, function=functions[name]: as_list(function(*inputs))

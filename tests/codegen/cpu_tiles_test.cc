@@ -358,8 +358,10 @@ TEST(Terms, AreTheSameInVectors) {
       for (int i = 0; i < kPositions; i++)
         for (int t = 0; t < kLine; t++) {
           const uint16_t a = fast[static_cast<size_t>(i * kLine + t)], b = all[static_cast<size_t>(i * kLongLine + t)];
-          const bool is_flushed = (b & 0x7f80u) == 0;
-          ASSERT_TRUE(a == b || is_flushed) << "term " << t << " at " << i;
+          // Vectors take what is left below the least normal number for zero, which else may round up to that.
+          const bool is_flushed = (a & 0x7fffu) == 0 && (b & 0x7fffu) <= 0x0080u;
+          const bool is_subnormal = (b & 0x7f80u) == 0;
+          ASSERT_TRUE(a == b || is_flushed || is_subnormal) << "term " << t << " at " << i;
         }
     }
 }
