@@ -101,30 +101,31 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Range, Marks,
-    ::testing::Values(
-        Row{"SoftmaxWithoutItsMaximum", "var x f32[m,n]", "z = Softmax(x) {axis=1}\nreturn z",
-            "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Div(e, s)\nreturn z", "finite-only loses-range"},
-        Row{"SoftmaxWithItsMaximum", "var x f32[m,n]",
-            "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Div(e, s)\nreturn z", "z = Softmax(x) {axis=1}\nreturn z",
-            "finite-only"},
-        Row{"ProductsThatOverflow", "var x f32[n]", "z = Relu(x)\nreturn z",
-            "constant c = f32[] {1e38}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
-            "Relu(e)\nreturn z",
-            "loses-range"},
-        Row{"ProductsThatNoLongerOverflow", "var x f32[n]",
-            "constant c = f32[] {1e38}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
-            "Relu(e)\nreturn z",
-            "z = Relu(x)\nreturn z", ""},
-        Row{"RootOfASquare", "var x f32[n]", "z = Abs(x)\nreturn z", "s = Mul(x, x)\nz = Sqrt(s)\nreturn z",
-            "loses-range"},
-        Row{"LogSumExpWithoutItsMaximum", "var x f32[m,n]", "z = ReduceLogSumExp(x) {axes=[1]}\nreturn z",
-            "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Log(s)\nreturn z", "loses-range cancels"},
-        Row{"ProductsThatOverflowInDoublePrecision", "var x f64[n]", "z = Relu(x)\nreturn z",
-            "constant c = f64[] {1e200}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
-            "Relu(e)\nreturn z",
-            "finite-only loses-range"},
-        Row{"WeightsFolded", "var x f32[m,k]\nvar s f32[] weight\nvar w f32[k,n] weight",
-            "a = Mul(x, s)\nz = MatMul(a, w)\nreturn z", "b = Mul(s, w)\nz = MatMul(x, b)\nreturn z", ""}),
+    ::testing::Values(Row{"SoftmaxWithoutItsMaximum", "var x f32[m,n]", "z = Softmax(x) {axis=1}\nreturn z",
+                          "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Div(e, s)\nreturn z",
+                          "finite-only loses-range"},
+                      Row{"SoftmaxWithItsMaximum", "var x f32[m,n]",
+                          "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Div(e, s)\nreturn z",
+                          "z = Softmax(x) {axis=1}\nreturn z", "finite-only"},
+                      Row{"ProductsThatOverflow", "var x f32[n]", "z = Relu(x)\nreturn z",
+                          "constant c = f32[] {1e38}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
+                          "Relu(e)\nreturn z",
+                          "loses-range"},
+                      Row{"ProductsThatNoLongerOverflow", "var x f32[n]",
+                          "constant c = f32[] {1e38}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
+                          "Relu(e)\nreturn z",
+                          "z = Relu(x)\nreturn z", ""},
+                      Row{"RootOfASquare", "var x f32[n]", "z = Abs(x)\nreturn z",
+                          "s = Mul(x, x)\nz = Sqrt(s)\nreturn z", "loses-range"},
+                      Row{"LogSumExpWithoutItsMaximum", "var x f32[m,n]", "z = ReduceLogSumExp(x) {axes=[1]}\nreturn z",
+                          "e = Exp(x)\ns = ReduceSum(e) {axes=[1]}\nz = Log(s)\nreturn z", "loses-range cancels"},
+                      Row{"ProductsThatOverflowInDoublePrecision", "var x f64[n]", "z = Relu(x)\nreturn z",
+                          "constant c = f64[] {1e200}\na = Mul(x, c)\nb = Mul(a, c)\nd = Div(b, c)\ne = Div(d, c)\nz = "
+                          "Relu(e)\nreturn z",
+                          "finite-only loses-range"},
+                      Row{"WeightsFolded", "var x f32[m,k]\nvar s f32[] weight\nvar w f32[k,n] weight",
+                          "a = Mul(x, s)\nz = MatMul(a, w)\nreturn z", "b = Mul(s, w)\nz = MatMul(x, b)\nreturn z",
+                          ""}),
     [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
