@@ -11,8 +11,8 @@ namespace {
 
 // ---- TopK ----
 
-// Elements among which ranks are counted, each against each; longer axes are cut into blocks of this many.
-constexpr int64_t kRankedTogether = 2048, kMostComparisons = int64_t{1} << 31, kMostElements = (int64_t{1} << 24) - 1;
+// Comparisons that looking at blocks first has to save, and that are too many for any code of ours.
+constexpr int64_t kWorthAStep = 1 << 16, kMostComparisons = int64_t{1} << 31, kMostElements = (int64_t{1} << 24) - 1;
 
 struct Selection {
   Value values, places;
@@ -26,13 +26,16 @@ Selection ranked(Lowering& l, const Value& x, int64_t axis, int64_t k, bool larg
   const auto less = [&](const Value& a, const Value& b) {
     return l.op(OpKind::Less, largest ? Values{b, a} : Values{a, b});
   };
-  const Value earlier = l.op(OpKind::Less, {l.range(n, axis + 1, rank + 1), l.range(n, axis, rank + 1)});
+  // Counted in 32 bits: twice as many at a time.
+  constexpr ElementType kCount = ElementType::Int32;
+  const Value earlier =
+      l.op(OpKind::Less, {l.range(n, axis + 1, rank + 1, kCount), l.range(n, axis, rank + 1, kCount)});
   const Value comes_before =
       l.op(OpKind::Or, {less(columns, rows), l.op(OpKind::And, {l.op(OpKind::Not, {less(rows, columns)}), earlier})});
-  const Value ranks = l.reduce(OpKind::ReduceSum, l.cast(comes_before, ElementType::Int64), {Index(axis + 1)}, false);
+  const Value ranks = l.reduce(OpKind::ReduceSum, l.cast(comes_before, kCount), {Index(axis + 1)}, false);
   // Of an open extent the slice requires that there are as many.
-  const Value wanted =
-      n.is_constant() ? l.range(k, axis, rank + 1) : l.slice(l.range(n, axis, rank + 1), axis, Index(0), Index(k));
+  const Value wanted = n.is_constant() ? l.range(k, axis, rank + 1, kCount)
+                                       : l.slice(l.range(n, axis, rank + 1, kCount), axis, Index(0), Index(k));
   const Value here = l.op(OpKind::Equal, {l.unsqueeze(ranks, axis), wanted});  // [.., k, n, ..]
   const Value candidates = l.range(n, axis + 1, rank + 1), zero = l.scalar(ElementType::Int64, 0);
   const Value places = l.reduce(OpKind::ReduceSum, l.where(here, candidates, zero), {Index(axis + 1)}, false);
@@ -40,40 +43,60 @@ Selection ranked(Lowering& l, const Value& x, int64_t axis, int64_t k, bool larg
 }
 
 // What is after all numbers in the order wanted: filling up the last block, it comes after what is equal to it, too.
-Value last_of_all(Lowering& l, const Value& x, bool largest) {
-  if (is_floating(type_of(x))) return l.scalar(type_of(x), largest ? -INFINITY : INFINITY);
-  Lowering::require(type_of(x) == ElementType::Int32 || type_of(x) == ElementType::Int64);
+Value last_of_all(Lowering& l, ElementType type, bool largest) {
+  if (is_floating(type)) return l.scalar(type, largest ? -INFINITY : INFINITY);
   const int64_t high =
-      type_of(x) == ElementType::Int32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
-  return l.constant(Tensor::from_values<int64_t>(type_of(x), {}, {largest ? -high - 1 : high}));
+      type == ElementType::Int32 ? std::numeric_limits<int32_t>::max() : std::numeric_limits<int64_t>::max();
+  return l.constant(Tensor::from_values<int64_t>(type, {}, {largest ? -high - 1 : high}));
+}
+bool has_last(ElementType type) {
+  return is_floating(type) || type == ElementType::Int32 || type == ElementType::Int64;
 }
 
-// Of each block the first k, and of all these the first k: the order among equal ones is that of blocks.
+// k different numbers along the axis, the least first.
+Value ascending(Lowering& l, const Value& numbers, int64_t axis, int64_t k) {
+  const Value rows = l.unsqueeze(numbers, axis + 1), columns = l.unsqueeze(numbers, axis);
+  const Value less = l.cast(l.op(OpKind::Less, {columns, rows}), ElementType::Int64);
+  const Value ranks = l.unsqueeze(l.reduce(OpKind::ReduceSum, less, {Index(axis + 1)}, false), axis);
+  const Value here = l.op(OpKind::Equal, {ranks, l.range(k, axis, rank_of(numbers) + 1)});
+  return l.reduce(OpKind::ReduceSum, l.where(here, columns, l.scalar(ElementType::Int64, 0)), {Index(axis + 1)}, false);
+}
+
+// The first k all lie in the k blocks whose first elements come first: any other block's comes after k of them. So a
+// row is cut into blocks of sqrt(n / k), and the first k are found among the blocks' and then in k blocks, sqrt(n k)
+// numbers each. The blocks are taken in their order, so that of equal elements the first is.
 Selection selected(Lowering& l, const Value& x, int64_t axis, int64_t k, bool largest) {
   if (!open_extent_of(x, axis).is_constant()) return ranked(l, x, axis, k, largest);
-  const int64_t n = extent_of(x, axis), block = std::max(kRankedTogether, 2 * k);
+  const int64_t n = extent_of(x, axis);
   int64_t others = 1;
   for (size_t a = 0; a < rank_of(x); a++)
     if (static_cast<int64_t>(a) != axis) others *= open_extent_of(x, static_cast<int64_t>(a)).as_constant().value_or(1);
-  Lowering::require(others * n <= kMostComparisons / block);
-  if (n <= block) return ranked(l, x, axis, k, largest);
+  const auto block = static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(k, 1))));
+  if (block < 2 || others * n < kWorthAStep / n || !has_last(type_of(x))) {
+    Lowering::require(others * n <= kMostComparisons / n);
+    return ranked(l, x, axis, k, largest);
+  }
   const int64_t blocks = (n + block - 1) / block;
   const auto at = static_cast<size_t>(axis);
   Value whole = x;
   if (blocks * block > n) {
     Shape missing = shape_of(x);
     missing[at] = Index(blocks * block - n);
-    whole = l.concat({x, l.expand(last_of_all(l, x, largest), missing)}, axis);
+    whole = l.concat({x, l.expand(last_of_all(l, type_of(x), largest), missing)}, axis);
   }
-  Shape split = shape_of(x), joined = shape_of(x);
+  Shape split = shape_of(x);
   split[at] = Index(blocks);
   split.insert(split.begin() + axis + 1, Index(block));
-  joined[at] = Index(blocks * k);
-  const Selection first = ranked(l, l.reshape(whole, split), axis + 1, k, largest);
-  const Value begins =
-      l.mul(l.range(blocks, axis, split.size()), l.scalar(ElementType::Int64, static_cast<double>(block)));
-  const Value places = l.reshape(l.add(first.places, begins), joined);
-  const Selection among = selected(l, l.reshape(first.values, joined), axis, k, largest);
+  whole = l.reshape(whole, split);
+  const Value firsts = l.reduce(largest ? OpKind::ReduceMax : OpKind::ReduceMin, whole, {Index(axis + 1)}, false);
+  const Value taken = l.unsqueeze(ascending(l, selected(l, firsts, axis, k, largest).places, axis, k), axis + 1);
+  Shape chosen = split, joined = shape_of(x);
+  chosen[at] = Index(k);
+  joined[at] = Index(k * block);
+  const Value values = l.reshape(l.elements_at(whole, l.expand(taken, chosen), axis), joined);
+  const Value begins = l.mul(taken, l.scalar(ElementType::Int64, static_cast<double>(block)));
+  const Value places = l.reshape(l.add(begins, l.range(block, axis + 1, split.size())), joined);
+  const Selection among = selected(l, values, axis, k, largest);
   return {among.values, l.elements_at(places, among.places, axis)};
 }
 
