@@ -11,6 +11,7 @@
 #include <sstream>
 #include <thread>
 
+#include "build_cache.h"
 #include "gopt/codegen.h"
 #include "gopt/graph.h"
 #include "gopt/temporary.h"
@@ -177,7 +178,10 @@ Status compile(const std::vector<Source>& sources, const Toolchain& tools, const
     if (is_header(s) || s.name == "example.cc") continue;
     const fs::path object = cache / (to_string(hash_bytes(key + headers_of(s, sources) + s.text)) + ".o");
     objects.push_back(object);
-    if (fs::exists(object, error)) continue;
+    if (fs::exists(object, error)) {
+      mark_used(object);
+      continue;
+    }
     if (running.size() >= at_once) wait_for_first();
     Job job{object, (work / (s.name + ".o")).string(), (work / (s.name + ".log")).string(), s.name};
     std::vector<std::string> command{tools.compiler};
@@ -212,7 +216,10 @@ Result<std::string> build_sources(const std::vector<Source>& sources) {
   for (const auto* arguments : {&tools.link_flags, &tools.libraries})
     for (const std::string& a : *arguments) linked += " " + a;
   const fs::path library = cache / ("lib" + to_string(hash_bytes(linked)) + ".so");
-  if (fs::exists(library, error)) return library.string();
+  if (fs::exists(library, error)) {
+    mark_used(library);
+    return library.string();
+  }
   GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(library));
   const std::string temporary = (folder.path() / "library.so").string();
   std::vector<std::string> command{tools.compiler};
@@ -223,6 +230,7 @@ Result<std::string> build_sources(const std::vector<Source>& sources) {
   Job job{library, temporary, temporary + ".log", "the library"};
   GOPT_ASSIGN_OR_RETURN(job.child, start(command, job.log, tools));
   GOPT_RETURN_IF_ERROR(finish(job, tools));
+  trim_build_cache(cache);
   return library.string();
 }
 
