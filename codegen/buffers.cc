@@ -43,7 +43,7 @@ std::vector<BufferId> weight_buffers(const Plan& plan) {
 int64_t weights_file_size(const Plan& plan) {
   int64_t size = 0;
   for (BufferId id : weight_buffers(plan))
-    size = std::max(size, plan.buffer(id).offset + aligned_size(plan.buffer(id).size_bytes));
+    size = std::max(size, plan.buffer(id).offset + place_of_weight(plan.buffer(id).size_bytes));
   return size;
 }
 

@@ -17,8 +17,8 @@ struct BuildCacheLimits {
 void mark_used(const std::filesystem::path& file);
 
 // Removes objects and libraries (*.o, *.so), those first that were not used for the longest time, until the others take
-// no more than `limits.bytes`; and folders in which a build was begun and never ended. Nothing else that lies there (times
-// of kernels) is touched. What cannot be removed stays: that is no error.
+// no more than `limits.bytes`; and folders in which a build was begun and never ended. Nothing else that lies there
+// (times of kernels) is touched. What cannot be removed stays: that is no error.
 void trim_build_cache(const std::filesystem::path& folder, const BuildCacheLimits& limits = {});
 
 }  // namespace gopt::codegen

@@ -99,7 +99,7 @@ Status share_weights(SizedPlans& plans) {
         content = hash_bytes({bytes.data(), bytes.size()});
       }));
       const auto [place, is_new] = places.try_emplace({content, buffer.size_bytes}, end);
-      if (is_new) end += aligned_size(std::max<int64_t>(1, buffer.size_bytes));
+      if (is_new) end += place_of_weight(buffer.size_bytes);
       moved[buffer.offset] = place->second;
     }
     for (Buffer& buffer : plan->buffers)

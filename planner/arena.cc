@@ -84,6 +84,8 @@ int64_t aligned_size(int64_t bytes) {
   return (bytes + kLine - 1) / kLine * kLine;
 }
 
+int64_t place_of_weight(int64_t bytes) { return aligned_size(std::max<int64_t>(1, bytes)); }
+
 std::vector<BufferLife> buffer_lives(const Plan& plan) {
   std::vector<BufferLife> lives(plan.buffers.size());
   for (size_t k = 0; k < plan.kernels.size(); k++)

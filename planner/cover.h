@@ -64,7 +64,7 @@ struct FusionChoice {
 };
 
 // What a convolution or product reads in place of its operands where it is one of integers: what these are made of by
-// Dequantize.
+// Dequantize, or by Cast: without scale and zero point.
 struct IntegerCover {
   Value left, right, right_scale, right_zero;
   IntegerOperands operands;

@@ -1,7 +1,9 @@
 // What sizes of open extents have to satisfy, from the definitions of a graph's nodes.
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
+#include "access.h"
 #include "gopt/bounds.h"
 #include "gopt/definition.h"
 #include "gopt/node_names.h"
@@ -33,9 +35,7 @@ class SizeDemandFinder {
       if (kernel.kind == KernelKind::Generated || kernel.kind == KernelKind::Reorder ||
           kernel.kind == KernelKind::External)
         continue;
-      Cond has_none = Cond::never();  // elements of the result
-      for (const Index& extent : shape_of(plan.buffer(kernel.output_buffers[0])))
-        has_none = has_none || at_least(Index(0), extent);
+      const Cond has_none = none_of(shape_of(plan.buffer(kernel.output_buffers[0])));
       for (const BufferId input : kernel.input_buffers)
         for (const Index& extent : shape_of(plan.buffer(input)))
           add(at_least(extent, Index(1)) || has_none, *kernel.nodes[0],
@@ -47,11 +47,40 @@ class SizeDemandFinder {
  private:
   void add_requirements(const Node& node) {
     if (node.is(OpKind::Input) || node.is(OpKind::Constant) || node.is(OpKind::Opaque)) return;
-    std::vector<TensorType> types;
-    for (const Value& input : node.inputs) types.push_back(input ? input.type() : TensorType{});
-    const auto inferred = infer_types(node.op, types, node.attributes, static_cast<int>(node.outputs.size()));
-    if (!inferred.ok()) return;  // of operators whose results depend on data
-    for (const Requirement& requirement : inferred->requirements) add(requirement.cond, node, requirement.what);
+    std::vector<TensorExpr> inputs;
+    for (size_t i = 0; i < node.inputs.size(); i++) {
+      const Value& input = node.inputs[i];
+      if (input && !input.type().shape) return;
+      inputs.push_back(input ? input_tensor(static_cast<int>(i), input.type()) : TensorExpr{});
+      if (input && input.node->is(OpKind::Constant)) inputs.back().data = &input.node->tensor;
+    }
+    const auto definition = define(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
+    if (!definition.ok()) return;  // of operators whose results depend on data
+    for (const Requirement& requirement : definition->requirements) add(requirement.cond, node, requirement.what);
+    for (const TensorExpr& output : definition->outputs) {
+      const Element element = element_of(output);
+      std::unordered_set<const Expr::Node*> visited;
+      add_places(element.value, inputs, none_of(element.shape), node, visited);
+    }
+  }
+
+  static Cond none_of(const Shape& shape) {
+    Cond has_none = Cond::never();
+    for (const Index& extent : shape) has_none = has_none || at_least(Index(0), extent);
+    return has_none;
+  }
+
+  // Places that are read from a tensor are kept within the axis, which therefore has some.
+  void add_places(const Expr& e, const std::vector<TensorExpr>& inputs, const Cond& has_none, const Node& node,
+                  std::unordered_set<const Expr::Node*>& visited) {
+    if (!visited.insert(e.get()).second) return;
+    for (const Expr& a : e->args) add_places(a, inputs, has_none, node, visited);
+    if (e->kind != ExprKind::Read || static_cast<size_t>(e->input) >= inputs.size()) return;
+    const Shape& shape = inputs[static_cast<size_t>(e->input)].shape;
+    for (size_t k = 0; k < e->subscripts.size(); k++)
+      if (has_load(e->subscripts[k]))
+        add(at_least(shape[k], Index(1)) || has_none, node,
+            "places are looked up along the extent " + to_string(shape[k]) + ", which is not 0");
   }
 
   void add(const Cond& cond, const Node& node, const std::string& what) {

@@ -1,5 +1,5 @@
-// Convolutions and products of integers: those whose operands are of 8 bits under Dequantize. What Dequantize makes of
-// them is nowhere in memory then.
+// Convolutions and products of integers: those whose operands are of 8 bits under Dequantize, and products of 32 bits
+// of what was cast from 8. What Dequantize or Cast makes of them is nowhere in memory then.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -68,6 +68,18 @@ class IntegerChooser {
     return axis >= skipped && value.dims[axis - skipped] == count && value.count() == count;
   }
 
+  // Of a product in integers: both as they are.
+  std::optional<IntegerCover> cast_operands(const Node& node) const {
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const Value& operand = node.inputs[i];
+      if (!operand.node->is(OpKind::Cast) || !is_of_8_bits(cover_.of(operand.node->inputs[0]).element) ||
+          cover_.of(operand).is_empty())
+        return std::nullopt;
+    }
+    if (is_weight(node.inputs[0])) return std::nullopt;
+    return IntegerCover{node.inputs[0].node->inputs[0], node.inputs[1].node->inputs[0], {}, {}, {1, 0}};
+  }
+
   // One or two axes, by weights.
   std::optional<IntegerCover> convolution_of(uint32_t id) const {
     const Node& node = cover_.node(id);
@@ -91,6 +103,7 @@ class IntegerChooser {
     if (!depth.is_constant() || !width.is_constant() || !is_summed_in_32_bits(depth.constant())) return std::nullopt;
     const bool is_transposed = node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
     if (node.is(OpKind::Gemm) && !is_plain_gemm(node, width)) return std::nullopt;
+    if (result(id).element == ElementType::Int32) return cast_operands(node);
     return operands(node, b.dims.size() - (is_transposed ? 2 : 1), width.constant());
   }
   bool is_plain_gemm(const Node& node, const Index& width) const {
@@ -125,6 +138,7 @@ class IntegerChooser {
 
   // A bias, bounds, and what makes 8 bits of it again, in this order; then what is added to that.
   FusionLimit extend(uint32_t id) {
+    if (result(id).element == ElementType::Int32) return end_after(id);
     const bool is_product = cover_.nodes[id].role == Role::MatrixProduct;
     const bool is_biased = cover_.node(id).inputs.size() > 2 && cover_.node(id).inputs[2];
     std::vector<EpilogueStep> steps;

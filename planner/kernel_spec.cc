@@ -102,7 +102,7 @@ class TimingPlan {
   void place_weight(Buffer& buffer) {
     const WeightKey key{{buffer.value.node.get(), buffer.value.output}, buffer.layout, buffer.element};
     const auto [it, is_new] = weights_.try_emplace(key, weight_bytes_);
-    if (is_new) weight_bytes_ += aligned_size(buffer.size_bytes);
+    if (is_new) weight_bytes_ += place_of_weight(buffer.size_bytes);
     buffer.offset = it->second;
   }
 

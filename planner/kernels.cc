@@ -106,7 +106,7 @@ class KernelBuilder {
     } else if (cover_.nodes[cover_.id_of(value.node.get())].weight_only) {
       b.place = BufferPlace::Weight;
       b.offset = plan_weights_;
-      plan_weights_ += aligned_size(b.size_bytes);
+      plan_weights_ += place_of_weight(b.size_bytes);
     }
     return buffers_[index] = add_buffer(std::move(b));
   }
@@ -232,7 +232,7 @@ class KernelBuilder {
     Buffer b = describe_buffer(weights, layout, element);
     b.place = BufferPlace::Weight;
     b.offset = plan_weights_;
-    plan_weights_ += aligned_size(b.size_bytes);
+    plan_weights_ += place_of_weight(b.size_bytes);
     return converted_[key] = add_buffer(std::move(b));
   }
 
@@ -251,7 +251,7 @@ class KernelBuilder {
       k.integers = own.integers->operands;
       read(own.integers->left, library_input_layout(id, own.integers->left), cover_.of(own.integers->left).element);
       for (const Value& value : {own.integers->right, own.integers->right_scale, own.integers->right_zero})
-        read(value, Layout(), cover_.of(value).element);
+        if (value) read(value, Layout(), cover_.of(value).element);
     } else {
       read(node->inputs[0], library_input_layout(id, node->inputs[0]), types.operands);
       read_weights(id, node->inputs[1], types.operands, k);

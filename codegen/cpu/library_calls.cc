@@ -193,9 +193,10 @@ class CallPrinter {
                    ";\n  d.src_scale = " + number(kernel_.integers->scale) +
                    ";\n  d.result.type = " + integer_type(dst) + ";\n";
     if (!has_constant_weights()) call.create += "  d.constant_weights = false;\n";
+    const bool has_scales = buffer(dst).element != ElementType::Int32;  // else both operands are as they are
     for (const size_t i : {size_t{2}, size_t{3}})
-      if (buffer(kernel_.input_buffers[i]).size_bytes >
-          static_cast<int64_t>(size_bytes(buffer(kernel_.input_buffers[i]).element)))
+      if (has_scales && buffer(kernel_.input_buffers[i]).size_bytes >
+                            static_cast<int64_t>(size_bytes(buffer(kernel_.input_buffers[i]).element)))
         call.create += i == 2 ? "  d.scale_a_channel = true;\n" : "  d.zero_a_channel = true;\n";
     std::string bias = "nullptr", result = "result";
     for (const Epilogue& e : kernel_.epilogues) {
@@ -208,8 +209,10 @@ class CallPrinter {
         call.create += integer_step(e, "  d." + result + ".");
       }
     }
-    call.create += "  library.add(d, " + fixed(src) + ", " + fixed(weights) + ", " + pointer(kernel_.input_buffers[2]) +
-                   ", " + pointer(kernel_.input_buffers[3]) + ", " + bias + ", " + fixed(dst) + ");\n}\n";
+    const std::string scales = has_scales ? pointer(kernel_.input_buffers[2]) : "nullptr",
+                      zeros = has_scales ? pointer(kernel_.input_buffers[3]) : "nullptr";
+    call.create += "  library.add(d, " + fixed(src) + ", " + fixed(weights) + ", " + scales + ", " + zeros + ", " +
+                   bias + ", " + fixed(dst) + ");\n}\n";
     call.run = bind_text() + "library.run(" + id_ + ");";
     return call;
   }
@@ -219,6 +222,7 @@ class CallPrinter {
     switch (type) {
       case ElementType::UInt8: return "IntegerType::UInt8";
       case ElementType::Int8: return "IntegerType::Int8";
+      case ElementType::Int32: return "IntegerType::Int32";
       case ElementType::Float32: return "IntegerType::Float";
       default: throw InternalError("integers are of 8 bits");
     }

@@ -288,6 +288,31 @@ std::string parallel_pragma(const KernelBody& body) {
          std::to_string(static_cast<int64_t>(kParallelWork / OperationCounter(body).run())) + ")\n";
 }
 
+constexpr std::string_view kSimd = "#pragma omp simd";
+
+// Whether the loop that begins at this place reads something under a condition.
+bool has_guarded_read(const std::string& text, size_t loop) {
+  size_t end = text.find('{', loop);
+  for (int depth = 0; end < text.size(); end++) {
+    depth += text[end] == '{' ? 1 : text[end] == '}' ? -1 : 0;
+    if (depth == 0) break;
+  }
+  const std::string_view body = std::string_view(text).substr(loop, end - loop);
+  const size_t condition = std::min(body.find(" ? "), body.find("if ("));
+  return condition != std::string_view::npos && body.find("in", condition) != std::string_view::npos;
+}
+
+// Vector loops with guarded reads, each from a number on that is not known (gopt_first).
+std::string with_hidden_begins(std::string text) {
+  for (size_t at = text.find(kSimd); at != std::string::npos; at = text.find(kSimd, at + 1)) {
+    const size_t loop = text.find("for (", at), begin = text.find(" = ", loop) + 3, end = text.find(';', begin);
+    if (!has_guarded_read(text, loop)) continue;
+    text.insert(end, ")");
+    text.insert(begin, "gopt_first(");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string print_cpu_kernel(const KernelBody& body, int threads) {
@@ -302,6 +327,7 @@ std::string print_cpu_kernel(const KernelBody& body, int threads) {
   for (const KernelBody& part : reshape_loops(body))
     for (const KernelBody& box : split_into_boxes(part)) loops += print_box(box, parallel, threads > 0 ? threads : 16);
   if (parallel) loops += "}\n";
+  loops = with_hidden_begins(std::move(loops));
   return indented(text + declared_sizes(body.open, loops) + loops + "}\n");
 }
 

@@ -16,5 +16,7 @@ BufferRoot root_of(const Plan& plan, BufferId id);
 
 // What a buffer takes of the arena or of the weights: whole cache lines, so that each begins on one.
 int64_t aligned_size(int64_t bytes);
+// The same for a weight, by whose offset it is told from others: an empty one has a place of its own, too.
+int64_t place_of_weight(int64_t bytes);
 
 }  // namespace gopt

@@ -1,6 +1,7 @@
 // Data movement: each output element is an input element, or a constant.
 #include <algorithm>
 #include <climits>
+#include <limits>
 
 #include "context.h"
 
@@ -117,6 +118,7 @@ SliceRange resolve_backward_slice(DefineContext& c, const Index& extent, const I
 
 SliceRange resolve_slice(DefineContext& c, const Index& extent, const Index& start, const Index& end, int64_t step) {
   if (step == 0) c.fail("a step is 0");
+  step = std::max(step, -std::numeric_limits<int64_t>::max());  // its negative is a number
   if (extent.is_constant() && start.is_constant() && end.is_constant()) {
     const int64_t n = extent.constant();
     auto clamp = [n](int64_t v, int64_t low, int64_t high) { return std::clamp(v < 0 ? v + n : v, low, high); };
@@ -124,7 +126,7 @@ SliceRange resolve_slice(DefineContext& c, const Index& extent, const Index& sta
     const int64_t raw_end = end.constant() < INT_MIN ? INT_MIN : end.constant();
     const int64_t to = step > 0 ? clamp(raw_end, 0, n) : clamp(raw_end, -1, n - 1);
     const int64_t span = step > 0 ? to - from : from - to, stride = step > 0 ? step : -step;
-    return {Index(from), Index(std::max<int64_t>(0, (span + stride - 1) / stride)), step};
+    return {Index(from), Index(span > 0 ? (span - 1) / stride + 1 : 0), step};
   }
   if (step < 0) return resolve_backward_slice(c, extent, start, end, step);
   Index from = start, to = end;
@@ -497,9 +499,11 @@ void define_Gather(DefineContext& c) {
   const std::vector<Index> known = known_indices(indices);
   if (known.empty() && !moves_inputs(indices))
     c.fail("the indices must be elements of inputs, moved at most, or few constants");
-  for (const Index& position : indices.plain_input < 0 ? known : std::vector<Index>{})
-    c.require(position.constant() < 0 ? at_least(x.shape[axis] + position, Index(0)) : less(position, x.shape[axis]),
-              "index " + to_string(position) + " lies within the axis");
+  // Of a number of elements that is known, who reads beyond it says so.
+  if (indices.plain_input < 0 || !x.shape[axis].is_constant())
+    for (const Index& position : known)
+      c.require(position.constant() < 0 ? at_least(x.shape[axis] + position, Index(0)) : less(position, x.shape[axis]),
+                "index " + to_string(position) + " lies within the axis");
   c.output(x.element, shape, [=](const std::vector<Index>& i) {
     const auto begin = i.begin() + static_cast<ptrdiff_t>(axis);
     const std::vector<Index> at_indices(begin, begin + static_cast<ptrdiff_t>(rank));

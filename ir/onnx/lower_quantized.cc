@@ -87,9 +87,40 @@ Value centered(Lowering& l, const Value& x, const Value& zero_point, int64_t axi
   return l.sub(wide, l.cast(along_axis(l, zero_point, axis, rank_of(x)), type));
 }
 
+bool is_zero(const Value& value) {
+  if (!value) return true;
+  if (!value.node->is(OpKind::Constant)) return false;
+  return std::ranges::all_of(value.node->tensor.to_ints(), [](int64_t number) { return number == 0; });
+}
+
+// The product of both as they are, less zero point times sums: sum (a - p) (b - q) = sum a b - p sum b - q sum (a - p).
+Value corrected_product(Lowering& l, const Value& a, const Value& a_zero, const Value& b, const Value& b_zero) {
+  constexpr ElementType kSum = ElementType::Int32;
+  const auto rows = static_cast<int64_t>(rank_of(a)) - 2, columns = static_cast<int64_t>(rank_of(b)) - 1;
+  const auto along = [&](const Value& zero, int64_t axis, size_t rank) {
+    return l.cast(along_axis(l, zero, axis, rank), kSum);
+  };
+  const Value wide_b = l.cast(b, kSum);
+  Value product = l.op(OpKind::MatMul, {l.cast(a, kSum), wide_b});
+  if (!is_zero(a_zero)) {
+    const Value sums = l.reduce(OpKind::ReduceSum, wide_b, {Index(columns - 1)});
+    product = l.sub(product, l.mul(sums, along(a_zero, rows, rank_of(a))));
+  }
+  if (!is_zero(b_zero)) {
+    const Value centered_a = centered(l, a, a_zero, rows, kSum);
+    const Value sums = l.reduce(OpKind::ReduceSum, centered_a, {Index(rows + 1)});
+    product = l.sub(product, l.mul(sums, along(b_zero, columns, rank_of(b))));
+  }
+  return product;
+}
+
 Value integer_product(Lowering& l, const Value& a, const Value& a_zero, const Value& b, const Value& b_zero) {
   Lowering::require(rank_of(a) >= 2 && rank_of(b) >= 2);
   const auto rows = static_cast<int64_t>(rank_of(a)) - 2, columns = static_cast<int64_t>(rank_of(b)) - 1;
+  // All that is summed up on the way has 32 bits.
+  constexpr int64_t kMostDepth = 8192;
+  const Index& depth = open_extent_of(a, rows + 1);
+  if (depth.is_constant() && depth.constant() <= kMostDepth) return corrected_product(l, a, a_zero, b, b_zero);
   return l.op(OpKind::MatMul,
               {centered(l, a, a_zero, rows, ElementType::Int32), centered(l, b, b_zero, columns, ElementType::Int32)});
 }

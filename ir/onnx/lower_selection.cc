@@ -71,7 +71,8 @@ Selection selected(Lowering& l, const Value& x, int64_t axis, int64_t k, bool la
   int64_t others = 1;
   for (size_t a = 0; a < rank_of(x); a++)
     if (static_cast<int64_t>(a) != axis) others *= open_extent_of(x, static_cast<int64_t>(a)).as_constant().value_or(1);
-  const auto block = static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(k, 1))));
+  const auto block =
+      static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(k, 1))));
   if (block < 2 || others * n < kWorthAStep / n || !has_last(type_of(x))) {
     Lowering::require(others * n <= kMostComparisons / n);
     return ranked(l, x, axis, k, largest);

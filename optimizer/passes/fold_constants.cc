@@ -42,15 +42,21 @@ Result<std::vector<Tensor>> evaluate(const NodePtr& node) {
   return values;
 }
 
+bool is_of_8_bits(ElementType type) { return type == ElementType::UInt8 || type == ElementType::Int8; }
+
 // Weights of integers stay what they are: products are computed on them.
-bool is_of_integers(const Node& node) {
-  return node.is(OpKind::Dequantize) && element_count(node.outputs[0].static_shape()) > 1;
+bool is_of_integers(const Graph& graph, const NodePtr& node) {
+  if (element_count(node->outputs[0].static_shape()) <= 1) return false;
+  if (node->is(OpKind::Dequantize)) return true;
+  if (!node->is(OpKind::Cast) || !is_of_8_bits(node->inputs[0].type().element)) return false;
+  const std::vector<NodeId>& users = graph.users()[static_cast<uint32_t>(graph.id_of(node))];
+  return std::ranges::any_of(users, [&](NodeId id) { return graph.node(id)->is(OpKind::MatMul); });
 }
 
 bool is_foldable(const Graph& graph, const NodePtr& node) {
   if (node->is(OpKind::Input) || node->is(OpKind::Constant) || node->is(OpKind::Opaque)) return false;
   if (!op_info(node->op).has(kShapeOnly) && !graph.depends_on_weights_only(graph.id_of(node))) return false;
-  return has_small_types(*node) && !is_of_integers(*node);
+  return has_small_types(*node) && !is_of_integers(graph, node);
 }
 
 }  // namespace

@@ -240,6 +240,16 @@ const Row kRows[] = {
      "input x : f32[1,3,9,11]\ninput w1 : f32[16,3,3,3]\ninput w2 : f32[16,3,3,3]\ninput w3 : f32[16,16,3,3]\n"
      "a = Conv(x, w1) {pads=[1,1,1,1]}\nb = Conv(x, w2) {pads=[0,1,0,1]}\nc = Concat(a, b) {axis=2}\nd = Conv(c, w3)\n"
      "e = Slice(d) {axes=[2], starts=[2], ends=[9]}\nf = Conv(e, w3)\noutput y = f"},
+    // Loops that the compiler unrolls, on weights that begin the file: it may not read before them.
+    {"GuardedReads",
+     "input x : f32[4]\ninput w1 : f32[3]\ninput w2 : f32[1]\na = Concat(x, w1, w2, x) {axis=0}\n"
+     "y = ReduceMean(a) {axes=[0], keepdims=1}\nz = ReduceMax(a) {axes=[0], keepdims=1}\noutput y = y\noutput z = z"},
+    {"EmptyWeights",
+     "input x : f32[2,3]\ninput w1 : f32[2,0]\ninput w2 : f32[3,4]\ninput w3 : f32[0,4]\n"
+     "a = Concat(x, w1) {axis=1}\nb = MatMul(a, w2)\nc = Concat(b, w3) {axis=0}\noutput y = c"},
+    {"PadsNothing",
+     "input x : f32[2,5]\na = Softmax(x) {axis=1}\nb = Slice(a) {starts=[0], ends=[0], axes=[1], steps=[1]}\n"
+     "c = Pad(b) {pads=[0,1,0,1]}\noutput y = c"},
 };
 
 // Numbers of 16 bits in memory, computed with as floats: no library has them here, so that products are loops, too.

@@ -126,11 +126,31 @@ bool is_of_integers(const Graph& graph) {
          std::ranges::any_of(plan->kernels, [](const Kernel& k) { return k.implementation == "integers"; });
 }
 
+// As they are, in 32 bits: products of dynamically quantized models.
+std::string cast_product(const std::string& left, const std::string& right, bool is_weight) {
+  return "input x : " + left + "\ninput " + (is_weight ? "w1" : "z") + " : " + right +
+         "\na = Cast(x) {to=6}\nb = Cast(" + (is_weight ? "w1" : "z") + ") {to=6}\ny = MatMul(a, b)\noutput y = y";
+}
+const std::vector<Row>& cast_rows() {
+  static const std::vector<Row> rows{
+      {"cast", cast_product("u8[2,17,40]", "i8[40,70]", true)},
+      {"cast_unsigned", cast_product("u8[33,41]", "u8[41,9]", true)},
+      {"cast_signed", cast_product("i8[1,64]", "i8[64,130]", true)},
+      {"cast_mixed", cast_product("i8[13,39]", "u8[39,17]", true)},
+      {"cast_both_computed", cast_product("u8[2,3,16,21]", "i8[2,3,21,25]", false)},
+  };
+  return rows;
+}
+
 std::vector<BatchCase> cases() {
   std::vector<BatchCase> cases;
   for (const Row& row : rows()) {
     cases.push_back(make_case(row.name, row.text, cases.size() + 1, 256));
     cases.back().step = row.rounds ? 1 : 0;
+    EXPECT_TRUE(is_of_integers(cases.back().graph)) << row.name;
+  }
+  for (const Row& row : cast_rows()) {
+    cases.push_back(make_case(row.name, row.text, cases.size() + 1, 256));
     EXPECT_TRUE(is_of_integers(cases.back().graph)) << row.name;
   }
   return cases;

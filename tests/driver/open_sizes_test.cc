@@ -232,6 +232,29 @@ TEST(OpenSizes, WhatIsNotAllowedIsSaidAndWhatWasSetStays) {
   EXPECT_EQ(run(6, 6), std::to_string(6.0));
 }
 
+// Places in constants, and such as are read.
+TEST(OpenSizes, PlacesLieWithinTheAxis) {
+  const struct {
+    std::string indices;
+    std::vector<int64_t> right, wrong;
+    std::string what;
+  } rows[] = {{"constant i = i64[] {1}", {2, 5}, {0, 1}, "index 1 lies within the axis"},
+              {"constant i = i64[] {-3}", {3, 5}, {0, 2}, "index -3 lies within the axis"},
+              {"constant i = i64[2] {0, 3}", {4, 7}, {0}, "places are looked up along the extent n, which is not 0"}};
+  for (const auto& row : rows) {
+    const Graph graph =
+        drawn_graph("  input x : f32[n,4]\n  " + row.indices + "\n  y = Gather(x, i) {axis=0}\n  output y = y", 1);
+    const auto model = code_for_any(graph, {});
+    ASSERT_TRUE(model) << row.indices;
+    for (const int64_t n : row.right) expect_right(*model, graph, {{"n", n}}, 3);
+    for (const int64_t n : row.wrong) {
+      const Status chosen = model->choose_size({{"n", n}});
+      ASSERT_FALSE(chosen.ok()) << row.indices << " " << n;
+      EXPECT_NE(chosen.error().message.find(row.what), std::string::npos) << chosen.error().message;
+    }
+  }
+}
+
 // Terabytes of scores, and sizes for which there are no numbers of bytes; what was set is still there afterwards.
 TEST(OpenSizes, WhatNoMemoryHoldsIsRefused) {
   const Graph graph = drawn_graph(

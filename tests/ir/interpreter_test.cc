@@ -117,6 +117,10 @@ const Row kRows[] = {
      "constant a = f32[1,2] {1, 2}\nconstant b = f32[1,1] {3}\ny = Concat(a, b) {axis=1}\noutput y = y",
      {1, 2, 3}},
     {"SplitSecondPart", "constant x = f32[3] {1, 2, 3}\na, b = Split(x) {split=[1,2]}\noutput y = b", {2, 3}},
+    {"SliceByTheLongestStepBack",
+     "constant x = f32[4] {1, 2, 3, 4}\ny = Slice(x) {starts=[2], ends=[-9], axes=[0], "
+     "steps=[-9223372036854775808]}\noutput y = y",
+     {3}},
     {"SliceBackward",
      "constant x = f32[4] {1, 2, 3, 4}\ny = Slice(x) {starts=[-1], ends=[-9], axes=[0], steps=[-2]}\noutput y = y",
      {4, 2}},

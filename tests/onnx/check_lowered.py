@@ -87,6 +87,14 @@ recurrent('LSTM coupled','LSTM',4,True,input_forget=1)
 for a in (['Relu'],['Affine'],['LeakyRelu'],['ThresholdedRelu'],['ScaledTanh'],['HardSigmoid'],['Elu'],['Softsign'],['Softplus']):
     recurrent(f'RNN {a}','RNN',1,False,activations=a,**({'activation_alpha':[.7],'activation_beta':[.3]} if a[0] in ('Affine','ScaledTanh','HardSigmoid') else {'activation_alpha':[.7]} if a[0] in ('LeakyRelu','Elu','ThresholdedRelu') else {}))
 recurrent('GRU activations','GRU',3,False,'bidirectional',activations=['HardSigmoid','Softsign','Sigmoid','LeakyRelu'],activation_alpha=[.3,.1],activation_beta=[.4])
+# Products of integers with zero points that are computed, known, one or one a column, and none.
+def b8(t,*s): return rng.integers(np.iinfo(t).min,np.iinfo(t).max+1,s).astype(t)
+for ta,tb in ((np.uint8,np.int8),(np.uint8,np.uint8),(np.int8,np.int8)):
+    for az in (None,'computed','known'):
+        for bz in (None,'computed','known','columns'):
+            ins={'a':b8(ta,2,7,33),**({'az':b8(ta)} if az=='computed' else {}),**({'bz':b8(tb)} if bz=='computed' else {})}
+            consts={'b':b8(tb,33,19),**({'az':b8(ta)} if az=='known' else {}),**({'bz':b8(tb)} if bz=='known' else {'bz':b8(tb,19)} if bz=='columns' else {})}
+            case(f'matmulinteger {ta.__name__} {tb.__name__} {az} {bz}','MatMulInteger',ins,{},15,1,consts,['a','b']+(['az' if az else ''] if az or bz else [])+(['bz'] if bz else []))
 # Places that are computed, and that are known.
 i64=lambda *v: np.array(v,np.int64)
 for k,attrs in ((3,{}),(2,{'axis':0}),(4,{'largest':0}),(5,{'axis':1})):

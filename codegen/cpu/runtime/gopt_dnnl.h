@@ -67,7 +67,8 @@ struct MatrixProduct {
 };
 
 // A convolution or product of 8-bit integers, images with channels last. Bounds are those of the numbers that the
-// result stands for. Scales are src_scale times those of the weights.
+// result stands for. Scales are src_scale times those of the weights. Without scales and zero points of weights these
+// are 1 and 0.
 struct IntegerCall {
   bool is_product = false;
   std::vector<int64_t> src, weights, dst;  // extents, as Convolution and MatrixProduct have them

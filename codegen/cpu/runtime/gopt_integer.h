@@ -15,7 +15,7 @@ namespace integers {
 struct Columns;
 }
 
-enum class IntegerType { UInt8, Int8, Float };
+enum class IntegerType { UInt8, Int8, Int32, Float };
 
 struct IntegerShape {
   int64_t groups = 1, in = 1, out = 1;       // channels of a group
@@ -35,7 +35,7 @@ struct IntegerOperands {
 };
 
 // What is made of sums: (sum + steps) x scale + bias, within [least, greatest]; of 8 bits the nearest integer to that,
-// + zero.
+// + zero. Of 32 bits the sums themselves.
 struct IntegerResult {
   IntegerType type = IntegerType::Float;
   float least = -std::numeric_limits<float>::infinity();

@@ -8,6 +8,8 @@
 namespace gopt_runtime {
 namespace {
 
+bool is_of_8_bits(IntegerType type) { return type == IntegerType::UInt8 || type == IntegerType::Int8; }
+
 // How often the weights change: of a product of several matrices by as many.
 int64_t images_of(const IntegerCall& c) {
   if (!c.is_product) return c.src[0];
@@ -40,7 +42,12 @@ WeightStrides strides_of(const IntegerCall& c) {
 
 IntegerOperands operands_of(const IntegerCall& c, int64_t channels, const void* zeros) {
   IntegerOperands operands = c.operands;
-  const auto *bytes = static_cast<const uint8_t*>(zeros), *end = bytes + (c.zero_a_channel ? channels : 1);
+  const auto* bytes = static_cast<const uint8_t*>(zeros);
+  if (!bytes) {
+    operands.weight_zeros.assign(static_cast<size_t>(channels), 0);
+    return operands;
+  }
+  const uint8_t* end = bytes + (c.zero_a_channel ? channels : 1);
   for (int64_t i = 0; i < channels; i++) {
     const uint8_t zero = c.zero_a_channel ? bytes[i] : end[-1];
     operands.weight_zeros.push_back(operands.weights == IntegerType::Int8 ? static_cast<int8_t>(zero) : zero);
@@ -67,14 +74,13 @@ IntegerResult result_of(const IntegerCall& c, int64_t channels, const float* sca
   IntegerResult result = c.result;
   if (c.second.is_there) result.type = c.second.first_type;
   for (int64_t i = 0; i < channels; i++) {
-    const float scale = c.src_scale * scales[c.scale_a_channel ? i : 0], own = bias ? bias[i] : 0;
+    const float scale = c.src_scale * (scales ? scales[c.scale_a_channel ? i : 0] : 1), own = bias ? bias[i] : 0;
     const auto steps = whole_steps(own, scale);
     result.scale.push_back(scale / c.result.step);
     result.steps.push_back(steps.value_or(0));
     result.bias.push_back(steps ? 0 : own / c.result.step);
   }
-  if (result.type != IntegerType::Float)
-    bound_to(result.type, result.zero, c.result.step, result.least, result.greatest);
+  if (is_of_8_bits(result.type)) bound_to(result.type, result.zero, c.result.step, result.least, result.greatest);
   return result;
 }
 
@@ -108,7 +114,7 @@ void Library::add(const IntegerCall& c, const void* src, const void* weights, co
   const int64_t channels = shape.groups * shape.out, taps = shape.kernel[0] * shape.kernel[1];
   const int own = s.threads_for(elements(c.dst) * static_cast<double>(shape.in * taps) / 4,
                                 (elements(c.src) + elements(c.dst) + elements(c.weights)) / 4);
-  const size_t element = c.result.type == IntegerType::Float ? sizeof(float) : 1;
+  const size_t element = is_of_8_bits(c.result.type) ? 1 : sizeof(float);
   Primitive p(own);
   IntegerImages call{
       IntegerProduct(shape, operands_of(c, channels, zeros),

@@ -151,10 +151,13 @@ __m512 second_value(__m512 value, __m512 bias, const Results& results, int64_t a
   return bounded(sum, _mm512_set1_ps(second.least), _mm512_set1_ps(second.greatest));
 }
 
-template <bool kFloats, bool kSecond>
+// As sums, as floats, or rounded: once, or once more.
+enum class Stored { Sums, Floats, Rounded, RoundedTwice };
+
+template <Stored kStored>
 void store_as(const int32_t* sums, int64_t rows, const Columns& columns, const Results& results,
               const int32_t* row_sums, int64_t at, int64_t stride) {
-  const __m512i zero = _mm512_set1_epi32(kSecond ? results.second.zero : results.first.zero);
+  const __m512i zero = _mm512_set1_epi32(kStored == Stored::RoundedTwice ? results.second.zero : results.first.zero);
   const __m512 least = _mm512_set1_ps(results.first.least), greatest = _mm512_set1_ps(results.first.greatest);
   for (int64_t c = 0; c < columns.width; c += kLanes) {
     const __mmask16 lanes = lanes_of(columns.count - c);
@@ -165,13 +168,17 @@ void store_as(const int32_t* sums, int64_t rows, const Columns& columns, const R
     for (int64_t r = 0; r < rows; r++) {
       __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + r * columns.width + c), corrections);
       if (row_sums) sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(zeros, _mm512_set1_epi32(row_sums[r])));
-      __m512 value = bounded(_mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, bias), least, greatest);
       const int64_t place = at + r * stride + c;
-      if constexpr (kFloats) {
+      if constexpr (kStored == Stored::Sums) {
+        _mm512_mask_storeu_epi32(static_cast<int32_t*>(results.dst) + place, lanes, sum);
+        continue;
+      }
+      __m512 value = bounded(_mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, bias), least, greatest);
+      if constexpr (kStored == Stored::Floats) {
         _mm512_mask_storeu_ps(static_cast<float*>(results.dst) + place, lanes, value);
         continue;
       }
-      if constexpr (kSecond) value = second_value(value, second_bias, results, place, lanes);
+      if constexpr (kStored == Stored::RoundedTwice) value = second_value(value, second_bias, results, place, lanes);
       const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_add_epi32(_mm512_cvtps_epi32(value), zero));
       if (lanes == 0xffff)
         _mm_storeu_si128(reinterpret_cast<__m128i*>(static_cast<int8_t*>(results.dst) + place), bytes);
@@ -185,9 +192,10 @@ void store_as(const int32_t* sums, int64_t rows, const Columns& columns, const R
 
 void store_rows(const int32_t* sums, int64_t rows, const Columns& columns, const Results& results,
                 const int32_t* row_sums, int64_t at, int64_t stride) {
-  const auto store = results.first.type == IntegerType::Float ? store_as<true, false>
-                     : results.second.is_there                ? store_as<false, true>
-                                                              : store_as<false, false>;
+  const auto store = results.first.type == IntegerType::Int32   ? store_as<Stored::Sums>
+                     : results.first.type == IntegerType::Float ? store_as<Stored::Floats>
+                     : results.second.is_there                  ? store_as<Stored::RoundedTwice>
+                                                                : store_as<Stored::Rounded>;
   store(sums, rows, columns, results, row_sums, at, stride);
 }
 #else
@@ -224,11 +232,14 @@ void store_rows(const int32_t* sums, int64_t rows, const Columns& columns, const
     float values[kPanel];
     uint8_t bits[kPanel];  // of either type
     const int32_t row_sum = row_sums ? row_sums[r] : 0;
-#pragma omp simd
-    for (int64_t c = 0; c < columns.width; c++) {
-      const int32_t sum = sums[c] + columns.corrections[c] - columns.zeros[c] * row_sum;
-      values[c] = bounded(static_cast<float>(sum) * columns.scale[c] + columns.bias[c], least, greatest);
+    const auto sum_of = [&](int64_t c) { return sums[c] + columns.corrections[c] - columns.zeros[c] * row_sum; };
+    if (results.first.type == IntegerType::Int32) {
+      for (int64_t c = 0; c < columns.count; c++) static_cast<int32_t*>(results.dst)[at + c] = sum_of(c);
+      continue;
     }
+#pragma omp simd
+    for (int64_t c = 0; c < columns.width; c++)
+      values[c] = bounded(static_cast<float>(sum_of(c)) * columns.scale[c] + columns.bias[c], least, greatest);
     if (results.first.type == IntegerType::Float) {
       std::copy_n(values, columns.count, static_cast<float*>(results.dst) + at);
       continue;

@@ -20,6 +20,16 @@ static inline T gopt_min(T a, T b) {
   return b != b ? b : smaller;
 }
 
+// Where a loop begins that reads under a condition, as a number that the compiler does not know: GCC (12, with
+// AVX512VL) makes of a masked load whose mask it knows one of the whole vector, which may reach beyond the buffer and
+// its page.
+static inline int64_t gopt_first(int64_t first) {
+#if defined(__AVX512VL__) && defined(__GNUC__) && !defined(__clang__)
+  asm("" : "+r"(first));
+#endif
+  return first;
+}
+
 static inline int64_t gopt_floor_div(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
 static inline int64_t gopt_ceil_div(int64_t a, int64_t b) { return -gopt_floor_div(-a, b); }
 static inline int64_t gopt_clamp(int64_t i, int64_t bound) { return i < 0 ? 0 : i >= bound ? bound - 1 : i; }
