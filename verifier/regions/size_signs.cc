@@ -33,4 +33,15 @@ std::optional<Index> SizeSigns::larger(const Index& a, const Index& b) const {
   return std::nullopt;
 }
 
+bool SizeSigns::is_ever_false(const Cond& condition) const {
+  return std::any_of(sizes_.begin(), sizes_.end(),
+                     [&](const Environment& sizes) { return evaluate(condition, sizes) == false; });
+}
+
+Index SizeSigns::quotient(const Index& numerator, const Index& denominator) const {
+  const Index exact = floor_div(numerator, denominator);
+  const auto first = evaluate(exact, sizes_.front());
+  return first && is_same(exact, Index(*first)) ? Index(*first) : exact;
+}
+
 }  // namespace gopt::verifier
