@@ -146,7 +146,7 @@ class CorrectedOutput {
 // What is computed twice is then no border: the region has to hold a quarter of each output at some of the larger sizes.
 Status check_part(const RewriteRule& partial, const SideMeaning& left, const std::vector<Environment>& sizes) {
   constexpr int64_t kLeastPart = 4;  // the whole is at most so many times it
-  for (size_t o = 0; o < partial.regions.size(); o++) {
+  for (size_t o = 0; o < partial.regions.size() && !sizes.empty(); o++) {
     if (partial.regions[o].empty()) continue;
     const Box all = whole_of(left.outputs[o].shape);
     std::vector<int64_t> wholes;
@@ -201,11 +201,12 @@ Result<RewriteRule> corrected(const RewriteRule& partial) {
   GOPT_ASSIGN_OR_RETURN(const SideMeaning left, meaning_of(partial.left));
   GOPT_ASSIGN_OR_RETURN(const SideMeaning right, meaning_of(partial.right));
   constexpr int64_t kWide = 4;
+  std::vector<Environment> any = sizes_of_regions(partial, left, right, 1);
+  GOPT_RETURN_IF_ERROR(check_part(partial, left, any));
   std::vector<Environment> sizes = sizes_of_regions(partial, left, right, kWide);
-  if (sizes.empty()) sizes = sizes_of_regions(partial, left, right, 1);
+  if (sizes.empty()) sizes = std::move(any);
   if (sizes.empty())
     return Error{"rule `" + partial.name + "`: no small sizes were found at which its region has places"};
-  GOPT_RETURN_IF_ERROR(check_part(partial, left, sizes));
   RewriteRule of_largest = partial;
   bool has_several = false;
   for (std::vector<Box>& boxes : of_largest.regions) {

@@ -151,7 +151,7 @@ Result<Value> Restriction::narrowed(const Value& value, const Box& box) {
   // A Reshape that takes up more of its input than the box has elements, say.
   GOPT_ASSIGN_OR_RETURN(const InferredTypes types, infer_types(node.op, types_of(inputs), own.attributes()));
   for (const Requirement& r : types.requirements)
-    if (signs_.is_ever_false(r.cond)) return Error{"a part of it is not defined: " + r.what};
+    if (signs_.is_mostly_false(r.cond)) return Error{"a part of it is not defined: " + r.what};
   GOPT_ASSIGN_OR_RETURN(const NodePtr made, builder_.add(node.op, inputs, own.attributes()));
   const auto offsets = offsets_of(*made, 0);
   const bool is_identity =

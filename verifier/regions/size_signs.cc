@@ -33,9 +33,10 @@ std::optional<Index> SizeSigns::larger(const Index& a, const Index& b) const {
   return std::nullopt;
 }
 
-bool SizeSigns::is_ever_false(const Cond& condition) const {
-  return std::any_of(sizes_.begin(), sizes_.end(),
-                     [&](const Environment& sizes) { return evaluate(condition, sizes) == false; });
+bool SizeSigns::is_mostly_false(const Cond& condition) const {
+  const auto count = std::ranges::count_if(
+      sizes_, [&](const Environment& sizes) { return evaluate(condition, sizes) == false; });
+  return 2 * count > std::ssize(sizes_);
 }
 
 Index SizeSigns::quotient(const Index& numerator, const Index& denominator) const {
