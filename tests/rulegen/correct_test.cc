@@ -161,8 +161,9 @@ TEST_P(EnumeratedWindows, AreFoundProvedAndCorrected) {
   const TestFolder folder;
   const std::string whole = folder.file("whole.rules"), part = folder.file("part.rules"),
                     out = folder.file("out.rules");
-  const Outcome found = run_rulegen("--alphabet " GOPT_RULES_FOLDER "/../generator/windows.txt --family " + GetParam().family +
-                                    " --max-ops 3 --threads 2 --out " + whole + " --partial " + part);
+  const Outcome found =
+      run_rulegen("--alphabet " GOPT_RULES_FOLDER "/../generator/windows.txt --family " + GetParam().family +
+                  " --max-ops 3 --threads 2 --out " + whole + " --partial " + part);
   ASSERT_EQ(found.status, 0) << found.text;
   const Outcome made = run_rulegen("correct " + whole + " " + part + " --both-ways --threads 2 -o " + out);
   ASSERT_EQ(made.status, 0) << made.text;

@@ -54,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
         // Rows at the seam are computed of the rows around it alone, by both convolutions of the left side.
         Expected{"conv-over-concat-rows", {{"Concat", 3}, {"Conv", 3}, {"Slice", 4}}, "h >= 2 and g >= 2"},
         // PET's batch to space: a Reshape cannot be narrowed to columns, what it makes is cut.
-        Expected{"images-in-a-row", {{"Concat", 1}, {"Conv", 3}, {"Reshape", 4}, {"Slice", 3}, {"Transpose", 2}},
+        Expected{"images-in-a-row",
+                 {{"Concat", 1}, {"Conv", 3}, {"Reshape", 4}, {"Slice", 3}, {"Transpose", 2}},
                  "w >= 2*p and p >= 1"},
         // At the seam both sides of it are computed of the image as it was.
         Expected{"image-cut", {{"Concat", 1}, {"Conv", 2}, {"Reshape", 4}, {"Slice", 3}, {"Transpose", 2}}, "w >= p"},

@@ -143,7 +143,8 @@ class CorrectedOutput {
   const std::vector<Box>& region_;
 };
 
-// What is computed twice is then no border: the region has to hold a quarter of each output at some of the larger sizes.
+// What is computed twice is then no border: the region has to hold a quarter of each output at some of the larger
+// sizes.
 Status check_part(const RewriteRule& partial, const SideMeaning& left, const std::vector<Environment>& sizes) {
   constexpr int64_t kLeastPart = 4;  // the whole is at most so many times it
   for (size_t o = 0; o < partial.regions.size() && !sizes.empty(); o++) {

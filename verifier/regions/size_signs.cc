@@ -34,8 +34,8 @@ std::optional<Index> SizeSigns::larger(const Index& a, const Index& b) const {
 }
 
 bool SizeSigns::is_mostly_false(const Cond& condition) const {
-  const auto count = std::ranges::count_if(
-      sizes_, [&](const Environment& sizes) { return evaluate(condition, sizes) == false; });
+  const auto count =
+      std::ranges::count_if(sizes_, [&](const Environment& sizes) { return evaluate(condition, sizes) == false; });
   return 2 * count > std::ssize(sizes_);
 }
 
