@@ -2,8 +2,8 @@
 
 `write(folder, seed)` writes them as ONNX files and returns their paths. Layers are as published networks have them: a stage and a head of
 DeepLab (dilations 2, 4 and 6, 12, 18), a stack of WaveNet (causal, dilations 1 to 64), normalization before depthwise convolutions,
-sequences of a pointwise and a padded convolution (as re-parameterized branches have), transitions of DenseNet, up-sampling of U-Net, and a
-convolution before a mean over all places.
+sequences of a pointwise and a padded convolution (as re-parameterized branches have), transitions of DenseNet, up-sampling of U-Net, a
+convolution before a mean over all places, and pools over an image in two parts.
 """
 import pathlib
 
@@ -35,6 +35,12 @@ class Model:
         w = self.weight(outputs, channels // group, *[kernel] * axes)
         return self.add("Conv", x, w, *([self.weight(outputs)] if bias else []), kernel_shape=[kernel] * axes, dilations=[dilation] * axes,
                         strides=[stride] * axes, pads=pads, group=group)
+
+    def split(self, x, parts, axis):
+        sizes, names = f"w{len(self.weights)}", [f"v{len(self.nodes)}_{k}" for k in range(len(parts))]
+        self.weights.append(numpy_helper.from_array(np.array(parts, np.int64), sizes))
+        self.nodes.append(helper.make_node("Split", [x, sizes], names, axis=axis))
+        return names
 
     def norm(self, x, channels):
         return self.add("BatchNormalization", x, self.weight(channels, scale=0.1, offset=1), self.weight(channels, scale=0.1),
@@ -128,7 +134,17 @@ def mean_of_conv(m):
     return m.add("GlobalAveragePool", m.conv(y, 128, 256, 3, bias=False)), [1, 128, 28, 28]
 
 
-MODELS = [dilated_stage, deeplab_head, crowd_counting, wavenet, norm_before_depthwise, centered_image, pointwise_in_front, transitions, up_sampling, mean_of_conv]
+def pooled_patches(m):
+    """An image computed in two parts, as where memory is scarce."""
+    x = "x"
+    for _ in range(3):
+        parts = m.split(x, [28, 28], axis=2)
+        x = m.add("Relu", m.add("Concat", *[m.add("MaxPool", p, kernel_shape=[3, 3], pads=[1, 1, 1, 1]) for p in parts], axis=2))
+    return x, [1, 64, 56, 56]
+
+
+MODELS = [dilated_stage, deeplab_head, crowd_counting, wavenet, norm_before_depthwise, centered_image, pointwise_in_front, transitions, up_sampling, mean_of_conv,
+          pooled_patches]
 
 
 def write(folder, seed):

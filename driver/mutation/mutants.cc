@@ -10,36 +10,12 @@
 #include "gopt/generator.h"
 #include "gopt/near_misses.h"
 #include "gopt/parallel.h"
+#include "gopt/turned_rule.h"
 #include "mutation/heavy_subgraphs.h"
 #include "mutation/mutant_alphabet.h"
 
 namespace gopt {
 namespace {
-
-// A side's applications, as text.
-std::multiset<std::string> applications(const Graph& side) {
-  std::multiset<std::string> all;
-  for (const NodePtr& node : side.nodes()) {
-    std::string text = op_info(node->op).name;
-    for (const auto& [name, value] : node->attributes) text += " " + name + "=" + to_string(value);
-    if (!node->is(OpKind::Input)) all.insert(std::move(text));
-  }
-  return all;
-}
-
-// The rule from its right side to its left; nothing where that does not bind all that it needs, or has all that is
-// there and more.
-std::optional<RewriteRule> turned_round(const RewriteRule& rule) {
-  RewriteRule other = rule;
-  std::swap(other.left, other.right);
-  if (!check_rule(other).ok() || std::ranges::includes(applications(other.right), applications(other.left)))
-    return std::nullopt;
-  const std::string sides = rule.name.substr(0, rule.name.rfind('-')), link = "-to-";
-  if (const size_t at = sides.find(link); at != std::string::npos)
-    other.name = sides.substr(at + link.size()) + link + sides.substr(0, at);
-  other.name += "-" + other.content_hash().substr(0, 6);
-  return other;
-}
 
 class MutantSearch {
  public:

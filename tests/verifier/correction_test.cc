@@ -53,6 +53,12 @@ INSTANTIATE_TEST_SUITE_P(
                  "h >= 3"},
         // Rows at the seam are computed of the rows around it alone, by both convolutions of the left side.
         Expected{"conv-over-concat-rows", {{"Concat", 3}, {"Conv", 3}, {"Slice", 4}}, "h >= 2 and g >= 2"},
+        // PET's batch to space: a Reshape cannot be narrowed to columns, what it makes is cut.
+        Expected{"images-in-a-row",
+                 {{"Concat", 1}, {"Conv", 3}, {"Reshape", 4}, {"Slice", 3}, {"Transpose", 2}},
+                 "w >= 2*p and p >= 1"},
+        // At the seam both sides of it are computed of the image as it was.
+        Expected{"image-cut", {{"Concat", 1}, {"Conv", 2}, {"Reshape", 4}, {"Slice", 3}, {"Transpose", 2}}, "w >= p"},
         Expected{"two-3x3-without-cropping", {{"Concat", 2}, {"Conv", 10}, {"Slice", 4}}, "h >= 3 and w >= 3"}),
     [](const auto& info) {
       std::string name = info.param.rule;
@@ -64,6 +70,12 @@ TEST(Correction, HaloIsWhatTheWindowReaches) {
   const std::string text = print_rule(corrected_rule("bias-before-padding"));
   EXPECT_NE(text.find("Slice(x) {axes=[2], ends=[2], starts=[0], steps=[1]}"), std::string::npos) << text;
   EXPECT_NE(text.find("Slice(x) {axes=[2], ends=[h], starts=[h-2], steps=[1]}"), std::string::npos) << text;
+}
+
+TEST(Correction, NeedsAQuarterOfTheOutput) {
+  const auto full = corrected(partial_rule("one-of-many"));
+  ASSERT_FALSE(full.ok());
+  EXPECT_NE(full.error().message.find("less than a quarter"), std::string::npos) << full.error().message;
 }
 
 TEST(Correction, NeedsARegion) {

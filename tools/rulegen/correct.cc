@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "gopt/parallel.h"
+#include "gopt/turned_rule.h"
 #include "gopt/verifier.h"
 #include "rule_input.h"
 #include "write_file.h"
@@ -16,8 +17,15 @@ struct CorrectOptions {
   std::vector<std::string> files;
   std::string out;
   int threads = 1;
+  bool both_ways = false;
   bool force = false;
 };
+
+void add_turned(std::vector<RewriteRule>& rules) {
+  const size_t count = rules.size();
+  for (size_t i = 0; i < count; i++)
+    if (auto other = turned_round(rules[i])) rules.push_back(*std::move(other));
+}
 
 Result<int> run(const CorrectOptions& o) {
   GOPT_RETURN_IF_ERROR(check_distinct({o.out}, o.files));
@@ -28,6 +36,7 @@ Result<int> run(const CorrectOptions& o) {
     GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> own, read_good_rules(path, RuleFormat::Rules, malformed));
     std::move(own.begin(), own.end(), std::back_inserter(rules));
   }
+  if (o.both_ways) add_turned(rules);
   std::vector<Result<FullRule>> found(rules.size(), Error{});
   parallel_for(o.threads, rules.size(), [&](int, size_t i) { found[i] = prove_full(rules[i]); });
   std::vector<RewriteRule> kept;
@@ -58,6 +67,9 @@ Command add_correct(CLI::App& app) {
   app.add_option("--threads", o->threads, "threads; the rules do not depend on them")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  app.add_flag("--both-ways", o->both_ways,
+               "each also from its right side to its left, where that binds all that is needed and does not only add "
+               "operators");
   app.add_flag("--force", o->force, "overwrite existing files");
   return [o] { return run(*o); };
 }

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "gopt/verifier.h"
-#include "region_table.h"
+#include "region_search.h"
 #include "restriction.h"
 #include "rules/rule_verifier.h"
 #include "samples/size_sampler.h"
@@ -143,24 +143,30 @@ class CorrectedOutput {
   const std::vector<Box>& region_;
 };
 
-}  // namespace
-}  // namespace gopt::verifier
+// What is computed twice is then no border: the region has to hold a quarter of each output at some of the larger
+// sizes.
+Status check_part(const RewriteRule& partial, const SideMeaning& left, const std::vector<Environment>& sizes) {
+  constexpr int64_t kLeastPart = 4;  // the whole is at most so many times it
+  for (size_t o = 0; o < partial.regions.size() && !sizes.empty(); o++) {
+    if (partial.regions[o].empty()) continue;
+    const Box all = whole_of(left.outputs[o].shape);
+    std::vector<int64_t> wholes;
+    for (const Environment& own : sizes) wholes.push_back(places_in(all, own));
+    std::vector<int64_t> ordered = wholes;
+    std::ranges::nth_element(ordered, ordered.begin() + static_cast<ptrdiff_t>(ordered.size() / 2));
+    const int64_t median = ordered[ordered.size() / 2];
+    bool is_enough = false;
+    for (size_t i = 0; i < sizes.size() && !is_enough; i++) {
+      int64_t inside = 0;
+      for (const Box& box : partial.regions[o]) inside += places_in(box, sizes[i]);
+      is_enough = wholes[i] >= median && kLeastPart * inside >= wholes[i];
+    }
+    if (!is_enough) return Error{"rule `" + partial.name + "`: its region holds less than a quarter of the output"};
+  }
+  return Unit{};
+}
 
-namespace gopt {
-
-using namespace verifier;
-
-Result<RewriteRule> corrected(const RewriteRule& partial) {
-  if (!partial.is_partial()) return Error{"rule `" + partial.name + "` has no region: there is nothing to correct"};
-  GOPT_RETURN_IF_ERROR(check_rule(partial));
-  GOPT_ASSIGN_OR_RETURN(const SideMeaning left, meaning_of(partial.left));
-  GOPT_ASSIGN_OR_RETURN(const SideMeaning right, meaning_of(partial.right));
-  constexpr int64_t kWide = 4;
-  std::vector<Environment> sizes = sizes_of_regions(partial, left, right, kWide);
-  if (sizes.empty()) sizes = sizes_of_regions(partial, left, right, 1);
-  if (sizes.empty())
-    return Error{"rule `" + partial.name + "`: no small sizes were found at which its region has places"};
-  const SizeSigns signs(std::move(sizes));
+Result<RewriteRule> corrected_on(const RewriteRule& partial, const SizeSigns& signs) {
   GraphBuilder builder;
   std::map<std::string, Value> inputs;
   for (const RuleVariable& variable : partial.variables)
@@ -181,6 +187,37 @@ Result<RewriteRule> corrected(const RewriteRule& partial) {
   full.proof.reset();
   GOPT_RETURN_IF_ERROR(check_rule(full));
   return full;
+}
+
+}  // namespace
+}  // namespace gopt::verifier
+
+namespace gopt {
+
+using namespace verifier;
+
+Result<RewriteRule> corrected(const RewriteRule& partial) {
+  if (!partial.is_partial()) return Error{"rule `" + partial.name + "` has no region: there is nothing to correct"};
+  GOPT_RETURN_IF_ERROR(check_rule(partial));
+  GOPT_ASSIGN_OR_RETURN(const SideMeaning left, meaning_of(partial.left));
+  GOPT_ASSIGN_OR_RETURN(const SideMeaning right, meaning_of(partial.right));
+  constexpr int64_t kWide = 4;
+  std::vector<Environment> any = sizes_of_regions(partial, left, right, 1);
+  GOPT_RETURN_IF_ERROR(check_part(partial, left, any));
+  std::vector<Environment> sizes = sizes_of_regions(partial, left, right, kWide);
+  if (sizes.empty()) sizes = std::move(any);
+  if (sizes.empty())
+    return Error{"rule `" + partial.name + "`: no small sizes were found at which its region has places"};
+  RewriteRule of_largest = partial;
+  bool has_several = false;
+  for (std::vector<Box>& boxes : of_largest.regions) {
+    has_several = has_several || boxes.size() > 1;
+    if (boxes.size() > 1) boxes = {largest_first(boxes, sizes).front()};
+  }
+  const SizeSigns signs(std::move(sizes));
+  auto full = corrected_on(partial, signs);
+  // Boxes whose order depends on the sizes: the largest one alone is cut out.
+  return full || !has_several ? full : corrected_on(of_largest, signs);
 }
 
 }  // namespace gopt

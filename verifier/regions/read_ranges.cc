@@ -144,7 +144,7 @@ class ReadCollector {
     if (a.kind != AtomKind::FloorDiv) return std::nullopt;
     const auto numerator = span_of(a.numerator), denominator = span_of(a.denominator);
     if (!numerator || !denominator || denominator->low != denominator->high) return std::nullopt;
-    return Span{floor_div(numerator->low, denominator->low), floor_div(numerator->high, denominator->low)};
+    return Span{signs_.quotient(numerator->low, denominator->low), signs_.quotient(numerator->high, denominator->low)};
   }
 
   const Node& node_;

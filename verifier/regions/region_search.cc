@@ -46,7 +46,7 @@ struct RegionBound {
 };
 
 // 0, the bounds between, the extent. Samples with fewest changes may be too small to show all; those with most decide.
-std::vector<RegionBound> bounds_of(const RewriteRule& rule, size_t output, size_t axis,
+std::vector<RegionBound> bounds_of(const RewriteRule& rule, size_t output, size_t axis, BoundKind kind,
                                    const std::vector<RegionSample>& samples) {
   std::vector<std::set<int64_t>> changes;
   size_t most = 0;
@@ -58,7 +58,7 @@ std::vector<RegionBound> bounds_of(const RewriteRule& rule, size_t output, size_
   std::vector<RegionBound> bounds{{Index(0), std::vector<int64_t>(samples.size(), 0)}};
   std::set<std::vector<int64_t>> taken;
   if (most > 0) {
-    for (const Index& candidate : bound_candidates(rule, output, axis)) {
+    for (const Index& candidate : bound_candidates(rule, output, axis, kind)) {
       const auto values = values_of(candidate, samples);
       if (!values) continue;
       bool fits = true;
@@ -72,10 +72,14 @@ std::vector<RegionBound> bounds_of(const RewriteRule& rule, size_t output, size_
     }
   }
   bounds.push_back({extent, *values_of(extent, samples)});
-  const size_t reference = static_cast<size_t>(
-      std::max_element(samples.begin(), samples.end(),
-                       [&](const RegionSample& a, const RegionSample& b) { return a.dims[axis] < b.dims[axis]; }) -
-      samples.begin());
+  // In the order that they have where most agrees: where a window is as long as its image, its border ends before it
+  // begins.
+  const auto order_of = [&](const RegionSample& sample) {
+    const auto agreeing = std::ranges::count(sample.agrees, true), all = std::ssize(sample.agrees);
+    return std::make_pair(agreeing == all ? 0.0 : static_cast<double>(agreeing) / static_cast<double>(all),
+                          sample.dims[axis]);
+  };
+  const auto reference = static_cast<size_t>(std::ranges::max_element(samples, {}, order_of) - samples.begin());
   std::stable_sort(bounds.begin() + 1, bounds.end() - 1, [&](const RegionBound& a, const RegionBound& b) {
     return a.values[reference] < b.values[reference];
   });
@@ -106,6 +110,11 @@ class BoxSearch {
     extend({});
     std::vector<Box> boxes;
     if (looked_at_ > kMostLookedAt) return boxes;
+    std::ranges::sort(found_, {}, [](const Cells& cells) {
+      std::vector<size_t> places;
+      for (const Interval& interval : cells) places.insert(places.end(), {interval.low, interval.high});
+      return places;
+    });
     for (const Cells& cells : found_) {
       const bool is_largest = std::none_of(
           found_.begin(), found_.end(), [&](const Cells& other) { return &other != &cells && lies_in(cells, other); });
@@ -124,17 +133,19 @@ class BoxSearch {
     return true;
   }
 
+  // Long ranges first: what lies in a box that is found is passed over.
   void extend(const Cells& cells) {
     constexpr size_t kMaxBoxes = 4096;
     const size_t axis = cells.size();
     if (looked_at_ > kMostLookedAt) return;
     if (axis == bounds_.size()) {
       looked_at_ += kLooksOfBox;
-      if (found_.size() < kMaxBoxes && all_agree(cells)) found_.push_back(cells);
+      const bool is_known = std::ranges::any_of(found_, [&](const Cells& other) { return lies_in(cells, other); });
+      if (!is_known && found_.size() < kMaxBoxes && all_agree(cells)) found_.push_back(cells);
       return;
     }
     for (size_t low = 0; low + 1 < bounds_[axis].size(); low++) {
-      for (size_t high = low + 1; high < bounds_[axis].size(); high++) {
+      for (size_t high = bounds_[axis].size() - 1; high > low; high--) {
         Cells longer = cells;
         longer.push_back({low, high});
         extend(longer);
@@ -177,7 +188,7 @@ class BoxSearch {
 
 }  // namespace
 
-std::vector<Index> bound_candidates(const RewriteRule& rule, size_t output, size_t axis) {
+std::vector<Index> bound_candidates(const RewriteRule& rule, size_t output, size_t axis, BoundKind kind) {
   constexpr int64_t kReach = 4;
   const Index extent = (*rule.left.outputs()[output].value.type().shape)[axis];
   std::vector<Index> bases{Index(0)};
@@ -196,6 +207,9 @@ std::vector<Index> bound_candidates(const RewriteRule& rule, size_t output, size
   for (AtomId id : symbols) {
     const Index s = Index::from_atom(id);
     for (const Index& base : {s, s + s, extent - s, extent - s - s}) bases.push_back(base);
+    if (kind != BoundKind::BesideSeams) continue;
+    for (const Index& e : inner_extents(rule))
+      for (const Index& base : {e - s, e + s}) bases.push_back(base);
   }
   bases.push_back(extent);
   std::vector<Index> candidates;
@@ -211,9 +225,31 @@ std::vector<Index> bound_candidates(const RewriteRule& rule, size_t output, size
 
 std::vector<Box> find_boxes(const RewriteRule& rule, size_t output, const std::vector<RegionSample>& samples) {
   if (samples.empty()) return {};
-  std::vector<std::vector<RegionBound>> bounds;
-  for (size_t axis = 0; axis < samples[0].dims.size(); axis++) bounds.push_back(bounds_of(rule, output, axis, samples));
-  return BoxSearch(std::move(bounds), samples).run();
+  std::vector<Box> boxes;
+  for (BoundKind kind : {BoundKind::Plain, BoundKind::BesideSeams}) {
+    std::vector<std::vector<RegionBound>> bounds;
+    for (size_t axis = 0; axis < samples[0].dims.size(); axis++)
+      bounds.push_back(bounds_of(rule, output, axis, kind, samples));
+    boxes = BoxSearch(std::move(bounds), samples).run();
+    if (!boxes.empty()) break;
+  }
+  return boxes;
+}
+
+int64_t places_in(const Box& box, const Environment& sizes) {
+  int64_t places = 1;
+  for (const AxisRange& range : box)
+    places *= std::max<int64_t>(evaluate(range.high - range.low, sizes).value_or(0), 0);
+  return places;
+}
+
+std::vector<Box> largest_first(std::vector<Box> boxes, const std::vector<Environment>& sizes) {
+  std::ranges::stable_sort(boxes, std::greater(), [&](const Box& box) {
+    int64_t most = 0;
+    for (const Environment& own : sizes) most = std::max(most, places_in(box, own));
+    return most;
+  });
+  return boxes;
 }
 
 bool contains(const Box& box, const std::vector<int64_t>& position, const Environment& sizes) {

@@ -13,6 +13,12 @@ Shape extents_of(const Box& box) {
   return shape;
 }
 
+std::vector<TensorType> types_of(const std::vector<Value>& inputs) {
+  std::vector<TensorType> types;
+  for (const Value& input : inputs) types.push_back(input ? input.type() : TensorType{});
+  return types;
+}
+
 // What a node becomes for a box of its output: its attributes, and the box of each input. Inputs that are not read are
 // left out of operators that take any number of them.
 class NarrowedNode {
@@ -142,6 +148,10 @@ Result<Value> Restriction::narrowed(const Value& value, const Box& box) {
     GOPT_ASSIGN_OR_RETURN(inputs.emplace_back(), part(node.inputs[i], *own.boxes[i]));
   }
   if (inputs.empty()) return Error{"nothing is read"};
+  // A Reshape that takes up more of its input than the box has elements, say.
+  GOPT_ASSIGN_OR_RETURN(const InferredTypes types, infer_types(node.op, types_of(inputs), own.attributes()));
+  for (const Requirement& r : types.requirements)
+    if (signs_.is_mostly_false(r.cond)) return Error{"a part of it is not defined: " + r.what};
   GOPT_ASSIGN_OR_RETURN(const NodePtr made, builder_.add(node.op, inputs, own.attributes()));
   const auto offsets = offsets_of(*made, 0);
   const bool is_identity =

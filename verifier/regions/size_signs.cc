@@ -33,4 +33,16 @@ std::optional<Index> SizeSigns::larger(const Index& a, const Index& b) const {
   return std::nullopt;
 }
 
+bool SizeSigns::is_mostly_false(const Cond& condition) const {
+  const auto count =
+      std::ranges::count_if(sizes_, [&](const Environment& sizes) { return evaluate(condition, sizes) == false; });
+  return 2 * count > std::ssize(sizes_);
+}
+
+Index SizeSigns::quotient(const Index& numerator, const Index& denominator) const {
+  const Index exact = floor_div(numerator, denominator);
+  const auto first = evaluate(exact, sizes_.front());
+  return first && is_same(exact, Index(*first)) ? Index(*first) : exact;
+}
+
 }  // namespace gopt::verifier

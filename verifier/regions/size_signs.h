@@ -23,6 +23,11 @@ class SizeSigns {
   std::optional<Index> smaller(const Index& a, const Index& b) const;
   std::optional<Index> larger(const Index& a, const Index& b) const;
 
+  // Whether the condition is false at more than half of the samples: else it is one that a proof may rest on.
+  bool is_mostly_false(const Cond& condition) const;
+  // The quotient rounded down: a number where it is one at all samples.
+  Index quotient(const Index& numerator, const Index& denominator) const;
+
  private:
   std::vector<Environment> sizes_;
 };

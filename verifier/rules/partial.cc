@@ -11,6 +11,7 @@ namespace gopt::verifier {
 namespace {
 
 constexpr size_t kSamples = 36;
+constexpr size_t kBoxesAlone = 4;  // that are tried where all together are not proved
 constexpr int64_t kLargestExtent = 6, kBeyond = 5;
 
 bool agrees_everywhere(const std::vector<RegionSample>& samples) {
@@ -35,13 +36,16 @@ ExtentDraws extents_of(const RewriteRule& rule) {
 struct Region {
   std::vector<std::vector<Box>> boxes;  // by output; none where it is equal everywhere
   bool is_exact = true;
+  // By output, the largest first, where there are several: what samples of few images or rows make of a pattern is
+  // wrong elsewhere, one box that most places agree on may be right.
+  std::vector<std::vector<Box>> alone;
 };
 
 // The region of the rule under its condition; nothing where some output has none, or no sample differs.
 std::optional<Region> find_region(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
                                   uint64_t seed) {
   Region region;
-  bool differs = false;
+  bool differs = false, has_several = false;
   for (size_t o = 0; o < left.outputs.size(); o++) {
     const auto samples = sample_region(rule, left, right, o, extents_of(rule), kSamples, seed + o);
     if (samples.empty()) return std::nullopt;
@@ -50,10 +54,29 @@ std::optional<Region> find_region(const RewriteRule& rule, const SideMeaning& le
     differs = true;
     region.boxes.back() = find_boxes(rule, o, samples);
     if (region.boxes.back().empty()) return std::nullopt;
+    std::vector<Environment> sizes;
+    for (const RegionSample& sample : samples) sizes.push_back(sample.sizes);
+    region.alone.resize(o + 1);
+    region.alone.back() = largest_first(region.boxes.back(), sizes);
+    has_several = has_several || region.boxes.back().size() > 1;
     region.is_exact = region.is_exact && covers_agreement(region.boxes.back(), samples);
   }
   if (!differs) return std::nullopt;
+  region.alone.resize(has_several ? left.outputs.size() : 0);
   return region;
+}
+
+// Of each output the box of that number alone, or the last one; false where no output has one more.
+bool take_box(size_t number, Region& region, RewriteRule& rule) {
+  bool is_new = false;
+  for (size_t o = 0; o < region.alone.size(); o++) {
+    const std::vector<Box>& boxes = region.alone[o];
+    is_new = is_new || number < boxes.size();
+    rule.regions[o].clear();
+    if (!boxes.empty()) rule.regions[o].push_back(boxes[std::min(number, boxes.size() - 1)]);
+  }
+  if (is_new) region.is_exact = false;
+  return is_new;
 }
 
 bool has_division(const Index& index) {
@@ -120,10 +143,12 @@ Result<PartialVerification> prove_partial(const RewriteRule& candidate, const Ve
   std::optional<PartialVerification> best;
   size_t most = 0;
   for (RewriteRule& variant : variants(rule)) {
-    const auto region = find_region(variant, left, right, options.seed);
+    auto region = find_region(variant, left, right, options.seed);
     if (!region || (best && !region->is_exact)) continue;
     variant.regions = region->boxes;
     Verification v = verify_rule(variant, options);
+    for (size_t k = 0; v.verdict != Verdict::Proved && k < kBoxesAlone && !best && take_box(k, *region, variant); k++)
+      v = verify_rule(variant, options);
     if (v.verdict != Verdict::Proved) {
       if (reason.empty()) reason = "the region is not proved: " + v.reason;
       continue;
