@@ -28,14 +28,17 @@ std::vector<RefusedRule> refused_rules(const std::vector<AppliedRule>& applied, 
 
 class Pipeline {
  public:
-  Pipeline(OptimizeResult& result, const SearchOptions& options)
-      : result_(result), disabled_(options.disabled_passes), lineage_(result.graph) {}
+  Pipeline(OptimizeResult& result, CostOracle& costs, const SearchOptions& options)
+      : result_(result), costs_(costs), disabled_(options.disabled_passes), lineage_(result.graph) {}
 
-  void run(const std::string& name, Replacements (*pass)(const Graph&)) {
+  void run(const Pass& pass) {
+    const std::string name = pass.name;
     if (std::find(disabled_.begin(), disabled_.end(), name) != disabled_.end()) return;
     const auto start = Clock::now();
     RewriteStep step{result_.graph, {}, {}, {}};
-    step.after = replace_each(step.before, pass(step.before), &step.became);
+    Replacements replacements = pass.run(step.before);
+    if (pass.price == PassPrice::NotDearer) replacements = not_dearer(std::move(replacements));
+    step.after = replace_each(step.before, replacements, &step.became);
     const bool changed = !step.after.same_as(step.before);
     if (changed) lineage_.follow(step);
     result_.graph = step.after;
@@ -72,7 +75,23 @@ class Pipeline {
     GOPT_CHECK(status.ok(), "after pass " + name + ": " + status.error().message);
   }
 
+  // Those that make the graph no dearer: all of them, or of either half what does.
+  Replacements not_dearer(Replacements replacements) const {
+    if (replacements.empty() || !is_dearer(replacements)) return replacements;
+    if (replacements.size() == 1) return {};
+    const auto middle = replacements.begin() + static_cast<ptrdiff_t>(replacements.size() / 2);
+    Replacements kept = not_dearer({replacements.begin(), middle});
+    for (auto& replacement : not_dearer({middle, replacements.end()})) kept.push_back(std::move(replacement));
+    return kept;
+  }
+  bool is_dearer(const Replacements& replacements) const {
+    constexpr double kRounding = 1 + 1e-6;
+    return costs_.estimate(replace_each(result_.graph, replacements)).time_ms >
+           kRounding * costs_.estimate(result_.graph).time_ms;
+  }
+
   OptimizeResult& result_;
+  CostOracle& costs_;
   const std::vector<std::string>& disabled_;
   Lineage lineage_;
 };
@@ -100,7 +119,7 @@ Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, con
 
 std::span<const optimizer::Pass> optimizer::passes() {
   static constexpr Pass rows[] = {
-#define GOPT_PASS(function, name, when) {name, function, PassTime::when},
+#define GOPT_PASS(function, name, when, price) {name, function, PassTime::when, PassPrice::price},
 #include "passes/passes.def"
 #undef GOPT_PASS
   };
@@ -123,15 +142,15 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
   OptimizeResult result;
   result.graph = graph;
   result.before = costs.estimate(graph);
-  Pipeline pipeline(result, options);
-  for (const Pass& pass : passes()) pipeline.run(pass.name, pass.run);
+  Pipeline pipeline(result, costs, options);
+  for (const Pass& pass : passes()) pipeline.run(pass);
   const auto search_start = Clock::now();
   GOPT_ASSIGN_OR_RETURN(std::optional<Found> found,
                         search_with_confirmed_rules(result.graph, graph, rules, costs, options, result.refused));
   result.stop_reason = StopReason::Off;
   if (found) pipeline.search(*std::move(found), search_start);
   for (const Pass& pass : passes())
-    if (pass.when == PassTime::BeforeAndAfter) pipeline.run(pass.name, pass.run);
+    if (pass.when == PassTime::BeforeAndAfter) pipeline.run(pass);
   pipeline.trace_nodes();
   result.after = costs.estimate(result.graph);
   result.seconds = seconds_since(start);

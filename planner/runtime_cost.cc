@@ -68,12 +68,16 @@ bool takes_apart_rows(const Node& node) {
   return !axes.empty() && axes.back() != Index(static_cast<int64_t>(axes.size()) - 1);
 }
 
+// The definition has a square root for each element; runtimes take one a row.
+double normalization_operations(const TensorType& result) {
+  constexpr double kOfElement = 8;
+  return result.has_static_shape() ? kOfElement * static_cast<double>(element_count(result.static_shape())) : 0;
+}
+
 double operations_of(const Node& node) {
   if (is_product(node)) return product_operations(node);
-  // The definition has a square root for each element; runtimes take one a row.
-  constexpr double kOfNormalization = 8;
   if (node.is(OpKind::LayerNormalization) && node.outputs[0].has_static_shape())
-    return kOfNormalization * static_cast<double>(element_count(node.outputs[0].static_shape()));
+    return normalization_operations(node.outputs[0]);
   // Runtimes make one factor and one summand a channel of it, once.
   if (node.is(OpKind::BatchNormalization) && node.outputs[0].has_static_shape())
     return 2 * static_cast<double>(element_count(node.outputs[0].static_shape()));
@@ -150,6 +154,13 @@ bool is_reshaped_product(const RuntimeGroup& group) {
   return matrix && matrix->size() == 2 && std::any_of(group.nodes.begin(), group.nodes.end(), is_sum);
 }
 
+// All of it in pieces.
+bool is_normalization(const RuntimeGroup& group) {
+  const auto is_mean = [](const NodePtr& node) { return node->is(OpKind::ReduceMean); };
+  return group.nodes.size() > 1 && std::ranges::any_of(group.nodes, is_mean) &&
+         group.nodes.back()->outputs[0].has_static_shape();
+}
+
 class RuntimeCost {
  public:
   RuntimeCost(const Graph& graph, const Roofline& roofline, bool has_free_borders)
@@ -189,13 +200,15 @@ class RuntimeCost {
       if (is_weight(input) && weights_.insert(input).second) weight_bytes_ += bytes_of(input.type());
     }
     for (const TensorType& type : last.outputs) written += bytes_of(type);
+    if (is_normalization(group)) compute_ms = compute(normalization_operations(last.outputs[0]), last);
     for (const NodePtr& node : group.nodes) {
-      if (node->is(OpKind::Opaque)) continue;
+      if (node->is(OpKind::Opaque) || is_normalization(group)) continue;
       const double operations = operations_of(*node);
-      cost_.operations += operations;
       // Beside a product only functions count: scales go into its weights, sums are what its results start from.
-      if (is_product(*group.head) && !is_product(*node) && node->inputs.size() > 1) continue;
-      compute_ms += operations / (roofline_.gflops * efficiency(*node) * 1e6);
+      if (is_product(*group.head) && !is_product(*node) && node->inputs.size() > 1)
+        cost_.operations += operations;
+      else
+        compute_ms += compute(operations, *node);
     }
     const bool moves = group.nodes.size() == 1 && op_info(last.op).has(kDataMovement);
     if (moves) read = std::min(read, written);  // slices and gathers read no more than they write
@@ -212,6 +225,10 @@ class RuntimeCost {
     cost_.kernels += nodes;
     add_pass(compute_ms, memory_ms(read + written));
     add(dispatch_ms() * (kNode * nodes + hidden));
+  }
+  double compute(double operations, const Node& node) {
+    cost_.operations += operations;
+    return operations / (roofline_.gflops * efficiency(node) * 1e6);
   }
   // Arithmetic and memory overlap, but never wholly: a tenth of the smaller shows.
   void add_pass(double compute_ms, double memory_ms) {

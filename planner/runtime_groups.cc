@@ -89,16 +89,17 @@ constexpr const char* kPatterns[] = {
     "m = Mul(x, a)\nr = Mul(m, half)",
     "k = Mul(x, quick)\ns = Sigmoid(k)\nr = Mul(x, s)",
     "s = Sigmoid(x)\nr = Mul(x, s)",
-    // LayerNormalization, with scale and bias, and after an addition
+    // LayerNormalization, with scale and bias: without bias it is its last part, of what has no mean; and after an
+    // addition
     "m = ReduceMean(x) {axes=[1]}\nd = Sub(x, m)\np = Pow(d, two)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\n"
     "s = Sqrt(e)\nn = Div(d, s)\ng = Mul(n, y)\nr = Add(g, z)",
     "m = ReduceMean(x) {axes=[1]}\nd = Sub(x, m)\np = Mul(d, d)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\n"
     "s = Sqrt(e)\nn = Div(d, s)\ng = Mul(n, y)\nr = Add(g, z)",
-    "m = ReduceMean(x) {axes=[1]}\nd = Sub(x, m)\np = Pow(d, two)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\n"
-    "s = Sqrt(e)\nn = Div(d, s)\nr = Mul(n, y)",
-    "m = ReduceMean(x) {axes=[1]}\nd = Sub(x, m)\np = Mul(d, d)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\n"
-    "s = Sqrt(e)\nn = Div(d, s)\nr = Mul(n, y)",
     "p = Pow(x, two)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\ns = Sqrt(e)\nn = Div(x, s)\nr = Mul(n, y)",
+    "p = Pow(x, two)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\ns = Sqrt(e)\ni = Div(one, s)\nn = Mul(x, i)\nr = "
+    "Mul(n, y)",
+    "p = Pow(x, two)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, w)\ns = Sqrt(e)\ni = Reciprocal(s)\nn = Mul(x, i)\nr = "
+    "Mul(n, y)",
     "a = Add(x, y)\nr = LayerNormalization(a, z, w)",
 };
 
@@ -180,8 +181,10 @@ class Grouper {
       if (runs(id)) start_group(id);
     for (uint32_t id = 0; id < graph_.nodes().size(); id++)
       if (runs(id)) join_product(id);
-    for (uint32_t id = 0; id < graph_.nodes().size(); id++)
-      if (runs(id)) match_patterns(id);
+    static const std::vector<Graph> patterns = parsed_patterns();
+    for (const Graph& pattern : patterns)  // in their order: what a later one is may be a part of an earlier one
+      for (uint32_t id = 0; id < graph_.nodes().size(); id++)
+        if (runs(id)) match_pattern(pattern, id);
     for (uint32_t id = 0; id < graph_.nodes().size(); id++)
       if (runs(id)) take_before(id);
     return in_order();
@@ -220,22 +223,18 @@ class Grouper {
     group(into).nodes.insert(id);
   }
 
-  void match_patterns(uint32_t root) {
-    static const std::vector<Graph> patterns = parsed_patterns();
-    for (const Graph& pattern : patterns) {
-      const Value& result = pattern.outputs()[0].value;
-      PatternMatch match;
-      if (result.node->op != node(root).op || !match.match(result, {graph_.nodes()[root], 0})) continue;
-      std::set<uint32_t> ids;
-      for (const NodePtr& matched : match.nodes()) ids.insert(id_of(matched));
-      const bool is_free = std::all_of(ids.begin(), ids.end(), [&](uint32_t id) {
-        return runs(id) && is_alone(id) && (id == root || is_private(id, ids));
-      });
-      if (!is_free) continue;
-      for (uint32_t id : ids)
-        if (id != root) move(id, root);
-      return;
-    }
+  void match_pattern(const Graph& pattern, uint32_t root) {
+    const Value& result = pattern.outputs()[0].value;
+    PatternMatch match;
+    if (result.node->op != node(root).op || !match.match(result, {graph_.nodes()[root], 0})) return;
+    std::set<uint32_t> ids;
+    for (const NodePtr& matched : match.nodes()) ids.insert(id_of(matched));
+    const bool is_free = std::all_of(ids.begin(), ids.end(), [&](uint32_t id) {
+      return runs(id) && is_alone(id) && (id == root || is_private(id, ids));
+    });
+    if (!is_free) return;
+    for (uint32_t id : ids)
+      if (id != root) move(id, root);
   }
 
   bool fits(Operand operand, const Node& next, size_t chained) const {

@@ -7,7 +7,7 @@
 
 namespace gopt::optimizer {
 
-#define GOPT_PASS(function, name, when) Replacements function(const Graph& graph);
+#define GOPT_PASS(function, name, when, price) Replacements function(const Graph& graph);
 #include "passes/passes.def"
 #undef GOPT_PASS
 
@@ -18,10 +18,12 @@ bool is_copy(const Node& node);
 std::optional<Value> copied_value(const Node& node);
 
 enum class PassTime { Before, BeforeAndAfter };  // the search
+enum class PassPrice { Free, NotDearer };
 struct Pass {
   const char* name;
   Replacements (*run)(const Graph&);
   PassTime when;
+  PassPrice price;
 };
 // In order.
 std::span<const Pass> passes();

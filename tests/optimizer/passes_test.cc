@@ -1,6 +1,8 @@
 // The passes around the search, each alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "count_cost.h"
 #include "gopt/text.h"
 
@@ -303,6 +305,27 @@ INSTANTIATE_TEST_SUITE_P(Table, PassTest,
 )",
                                              ""}),
                          [](const testing::TestParamInfo<Row>& info) { return info.param.name; });
+
+// As an ONNX runtime knows a normalization by its scale: without a Mul the graph is dearer.
+class DearWithoutProduct : public CostOracle {
+ public:
+  Cost estimate(const Graph& graph) override {
+    const bool has_product = std::ranges::any_of(graph.nodes(), [](const NodePtr& n) { return n->is(OpKind::Mul); });
+    return {static_cast<double>(graph.nodes().size()) + (has_product ? 0 : 100)};
+  }
+};
+
+TEST(DroppedIdentities, AreThoseThatMakeTheGraphNoDearer) {
+  const std::string head = "input x : f32[2,3]\nconstant one = f32[3] {1, 1, 1}\n";
+  const Graph graph = graph_of(head +
+                               "a = Identity(x)\nb = Exp(a)\nm = Mul(b, one)\nc = Transpose(m) {perm=[0,1]}\n"
+                               "d = Neg(c)\noutput y = d\n");
+  DearWithoutProduct costs;
+  const auto result = optimize(graph, {}, costs, untimed());
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->graph.hash(), graph_of(head + "b = Exp(x)\nm = Mul(b, one)\nd = Neg(m)\noutput y = d\n").hash())
+      << print_graph(result->graph);
+}
 
 }  // namespace
 }  // namespace gopt

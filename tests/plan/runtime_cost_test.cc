@@ -51,6 +51,21 @@ TEST_P(RuntimeCost, Orders) {
   }
 }
 
+// Of rows, in pieces; with or without its last steps.
+std::string normalization(const std::string& inverse, bool has_mean, bool has_scale, bool has_bias) {
+  std::string text =
+      "constant two = f32[] {2}\nconstant one = f32[] {1}\nconstant eps = f32[] {1e-5}\n"
+      "input x0 : f32[64,16]\n" +
+      ones("w", 16) + ones("b", 16);
+  text += has_mean ? "u = ReduceMean(x0) {axes=[1]}\nx = Sub(x0, u)\n" : "x = Abs(x0)\n";
+  text += "p = Pow(x, two)\nv = ReduceMean(p) {axes=[1]}\ne = Add(v, eps)\ns = Sqrt(e)\n";
+  text += inverse == "Div" ? "n = Div(x, s)\n" : "i = " + inverse + "\nn = Mul(x, i)\n";
+  std::string last = "n";
+  if (has_scale) text += "g = Mul(w, n)\n", last = "g";
+  if (has_bias) text += "r = Add(g, b)\n", last = "r";
+  return text + "output z = " + last;
+}
+
 const std::string kGelu =
     "constant root = f32[] {1.4142135}\nconstant one = f32[] {1}\nconstant half = f32[] {0.5}\ninput x : f32[64,256]\n"
     "d = Div(x, root)\ne = Erf(d)\na = Add(e, one)\nm = Mul(x, a)\n";
@@ -58,6 +73,17 @@ const std::string kGelu =
 INSTANTIATE_TEST_SUITE_P(
     Pairs, RuntimeCost,
     testing::Values(
+        // Runtimes know both by their scale and bias: what has none of them is a kernel a step.
+        Pair{"LayerNormalizationHasABias", normalization("Div", true, true, true),
+             normalization("Div", true, true, false)},
+        Pair{"LayerNormalizationHasAScale", normalization("Div", true, true, true),
+             normalization("Div", true, false, false)},
+        Pair{"SimplifiedNormalizationHasAScale", normalization("Div", false, true, false),
+             normalization("Div", false, false, false)},
+        Pair{"SimplifiedNormalizationByAQuotient", normalization("Div(one, s)", false, true, false),
+             normalization("Div(one, s)", false, false, false)},
+        Pair{"SimplifiedNormalizationByAReciprocal", normalization("Reciprocal(s)", false, true, false),
+             normalization("Reciprocal(s)", false, false, false)},
         Pair{"NormalizationAfterConvolutionIsFolded", kImage + "c = Conv(x, k)\noutput y = c",
              kImage + "c = Conv(x, k)\nb = BatchNormalization(c, scale, shift, mean, variance)\noutput y = b", true},
         Pair{"ActivationOfConvolutionIsFree", kImage + "c = Conv(x, k)\noutput y = c",
