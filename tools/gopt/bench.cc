@@ -65,9 +65,11 @@ Status print_profile(Entry& e, const BenchOptions& o, nlohmann::json& json) {
 
 Status bench(const BenchOptions& o) {
   if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
+  LoadOptions load = o.load;
+  load.written = o.json;
   std::vector<Entry> entries;
   for (const std::string& path : o.models) {
-    GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(path, o.load));
+    GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(path, load));
     GOPT_ASSIGN_OR_RETURN(auto inputs, model->draw(o.seed));
     entries.push_back({path, std::move(model), std::move(inputs), {}});
   }
