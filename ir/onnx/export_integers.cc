@@ -1,4 +1,6 @@
 // Symbolic extents in ONNX: computed at run time from the shapes of values that are there already.
+#include <algorithm>
+
 #include "export_state.h"
 
 namespace gopt::ir {
@@ -7,6 +9,16 @@ namespace {
 class IntegerWriter {
  public:
   explicit IntegerWriter(ExportState& state) : state_(state) {}
+
+  // A vector of the entries where they are extents of one value, so that its Shape has them all.
+  std::optional<std::string> write_extents(const std::vector<Index>& entries) {
+    const std::vector<Value> values = values_before();
+    for (const Value& value : values)
+      if (value.type().shape == entries) return extents_of(value);
+    for (const Value& value : values)
+      if (const auto found = write_some_extents(entries, value)) return found;
+    return std::nullopt;
+  }
 
   // The name of a vector of one element that holds the index.
   Result<std::string> write(const Index& index) {
@@ -41,25 +53,36 @@ class IntegerWriter {
   }
 
   Result<std::string> write_symbol(AtomId id, const std::string& name) {
-    for (const Value& input : state_.graph.inputs())
-      if (const auto found = write_extent(id, input)) return *found;
-    for (const NodePtr& node : state_.graph.nodes())
-      for (int k = 0; state_.written.contains(node.get()) && k < static_cast<int>(node->outputs.size()); k++)
-        if (const auto found = write_extent(id, {node, k})) return *found;
+    if (const auto found = write_extents({Index::from_atom(id)})) return *found;
     return Error{"the extent '" + name + "' is that of no value before it"};
   }
 
-  // The extent of `value` that is the symbol, if one is.
-  std::optional<std::string> write_extent(AtomId id, const Value& value) {
-    const auto& shape = value.type().shape;
-    const auto name = state_.value_names.find(value);
-    if (!shape || name == state_.value_names.end() || name->second.empty()) return std::nullopt;
-    for (size_t axis = 0; axis < shape->size(); axis++) {
-      if ((*shape)[axis].as_atom() != id) continue;
-      const std::string extents = state_.add("Shape", {name->second});
-      return state_.add("Gather", {extents, number(static_cast<int64_t>(axis))}, "", {{"axis", Index(0)}});
+  // The values of known shape that the file has so far.
+  std::vector<Value> values_before() const {
+    std::vector<Value> values = state_.graph.inputs();
+    for (const NodePtr& node : state_.graph.nodes())
+      for (int k = 0; state_.written.contains(node.get()) && k < static_cast<int>(node->outputs.size()); k++)
+        values.push_back({node, k});
+    std::erase_if(values, [&](const Value& value) {
+      const auto name = state_.value_names.find(value);
+      return !value.type().shape || name == state_.value_names.end() || name->second.empty();
+    });
+    return values;
+  }
+
+  std::string extents_of(const Value& value) { return state_.add_once("Shape", {state_.value_names.at(value)}); }
+
+  // As extents of `value`, if they are that.
+  std::optional<std::string> write_some_extents(const std::vector<Index>& entries, const Value& value) {
+    const Shape& shape = *value.type().shape;
+    std::vector<int64_t> axes;
+    for (const Index& entry : entries) {
+      const auto found = std::ranges::find(shape, entry);
+      if (found == shape.end()) return std::nullopt;
+      axes.push_back(found - shape.begin());
     }
-    return std::nullopt;
+    const std::string positions = state_.constant(Tensor::vector_i64(axes));
+    return state_.add_once("Gather", {extents_of(value), positions}, {{"axis", Index(0)}});
   }
 
   ExportState& state_;
@@ -72,8 +95,9 @@ Result<std::string> export_integers(ExportState& state, const std::vector<Index>
   for (const Index& entry : entries)
     if (entry.is_constant()) numbers.push_back(entry.constant());
   if (numbers.size() == entries.size()) return state.constant(Tensor::vector_i64(numbers));
-  std::vector<std::string> parts;
   IntegerWriter writer(state);
+  if (auto whole = writer.write_extents(entries)) return *std::move(whole);
+  std::vector<std::string> parts;
   for (const Index& entry : entries) {
     GOPT_ASSIGN_OR_RETURN(const std::string part, writer.write(entry));
     parts.push_back(part);

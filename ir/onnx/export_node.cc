@@ -59,6 +59,7 @@ enum class Presence { Written, LeftOut, Impossible };
 Presence presence_of(const Node& node, const OpInfo& info, const std::string& name, const AttributeValue& value,
                      int64_t opset) {
   if (name == "auto_pad" && std::get<std::string>(value) == "NOTSET") return Presence::LeftOut;
+  if (name == "spatial" && is_neutral(value, 1)) return Presence::LeftOut;
   if (node.is(OpKind::Split) && name == "num_outputs") return Presence::LeftOut;  // the parts are written
   if (node.is(OpKind::DepthToSpace) && name == "mode" && opset < 11)
     return std::get<std::string>(value) == "DCR" ? Presence::LeftOut : Presence::Impossible;
@@ -108,7 +109,12 @@ Attributes written_attributes(const ExportState& state, const Node& node) {
   // No axes at all: an empty list would mean all of them.
   const auto axes = attributes.find("axes");
   const bool reduces = axes != attributes.end() && attributes.contains("noop_with_empty_axes");
-  if (reduces && std::get<std::vector<Index>>(axes->second).empty()) attributes.erase(axes);
+  if (reduces && std::get<std::vector<Index>>(axes->second).empty()) {
+    attributes.erase(axes);
+    // Of a scalar all axes are none, which every opset can say.
+    const auto& shape = node.inputs[0].type().shape;
+    if (shape && shape->empty()) attributes["noop_with_empty_axes"] = Index(0);
+  }
   return attributes;
 }
 

@@ -36,6 +36,15 @@ std::string ExportState::add(const std::string& op_type, const std::vector<std::
   return node.output(0);
 }
 
+std::string ExportState::add_once(const std::string& op_type, const std::vector<std::string>& inputs,
+                                  const std::map<std::string, AttributeValue>& attributes) {
+  std::string key = op_type;
+  for (const auto& [name, value] : attributes) key += " " + name + "=" + to_string(value);
+  const auto [it, added] = shared_.emplace(std::pair(key, inputs), "");
+  if (added) it->second = add(op_type, inputs, "", attributes);
+  return it->second;
+}
+
 std::string ExportState::name_of(const Value& value) const {
   if (!value) return "";
   const auto it = value_names.find(value);

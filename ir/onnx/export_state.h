@@ -62,12 +62,17 @@ struct ExportState {
   // what the node is to be called, if it is free; its operator where that is empty.
   std::string add(const std::string& op_type, const std::vector<std::string>& inputs, const std::string& output = "",
                   const std::map<std::string, AttributeValue>& attributes = {}, const std::string& node_name = "");
+  // The same for what may be shared: an equal node that was added so gives its output.
+  std::string add_once(const std::string& op_type, const std::vector<std::string>& inputs,
+                       const std::map<std::string, AttributeValue>& attributes = {});
   // The name of an input; empty for one that is left out.
   std::string name_of(const Value& value) const;
   const std::vector<std::string>& outputs_of(const Node& node) const { return output_names.at(&node); }
 
  private:
   std::map<std::string, std::string> constants_;  // by content
+  std::map<std::pair<std::string, std::vector<std::string>>, std::string>
+      shared_;  // by operator with attributes, and inputs
 };
 
 void set_attribute(onnx::NodeProto& node, const std::string& name, const AttributeValue& value);

@@ -8,18 +8,25 @@ namespace gopt::ir {
 namespace {
 
 // The place of the extreme element along the axis: the first (or last) of those at which it stands. Said by "not less",
-// which every opset has, and which holds somewhere whatever is no number.
+// which every opset has, and which holds somewhere whatever is no number; before opset 9 of floats alone, and without
+// Where.
 Value extreme_place(Lowering& l, const Value& x, int64_t axis, OpKind kind, bool last) {
   constexpr int64_t kBeyond = int64_t{1} << 40;  // any extent
   const Index& count = open_extent_of(x, axis);
   const bool always_reduced = is_floating(type_of(x)) || size_bytes(type_of(x)) >= 4;
-  Lowering::require(count != Index(0) && l.opset() >= (always_reduced ? 9 : 12));
+  Lowering::require(count != Index(0) && l.opset() >= (is_floating(type_of(x)) ? 7 : always_reduced ? 9 : 12));
   const Value extreme = l.reduce(kind, x, {axis});
   const Value places = l.range(count, axis, rank_of(x));
-  const Value elsewhere =
-      l.scalar(ElementType::Int64, last ? -1 : static_cast<double>(count.as_constant().value_or(kBeyond)));
+  const auto beyond = static_cast<double>(count.as_constant().value_or(kBeyond));
   const Values sides = kind == OpKind::ReduceMax ? Values{x, extreme} : Values{extreme, x};
-  const Value here = l.where(l.op(OpKind::Less, sides), elsewhere, places);
+  const Value less = l.op(OpKind::Less, sides);
+  Value here;
+  if (l.opset() >= 9) {
+    here = l.where(less, l.scalar(ElementType::Int64, last ? -1 : beyond), places);
+  } else {
+    const Value away = l.scalar(ElementType::Int64, last ? -beyond : beyond);
+    here = l.add(places, l.mul(l.cast(less, ElementType::Int64), away));
+  }
   return l.reduce(last ? OpKind::ReduceMax : OpKind::ReduceMin, here, {axis});
 }
 Values lower_arg(Lowering& l, OpKind kind) {

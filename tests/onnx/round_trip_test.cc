@@ -128,6 +128,73 @@ TEST(OnnxRoundTrip, CapturedValuesFollowTheirNewNames) {
   EXPECT_TRUE(import_onnx(folder.file("b.onnx")).ok());
 }
 
+// Open extents are read from shapes, once each: of all the same value where that has them, whole where it can be.
+struct ExtentsRow {
+  const char* name;
+  std::function<void(TestModel&)> fill;
+  std::vector<std::string> operators;
+};
+std::ostream& operator<<(std::ostream& os, const ExtentsRow& row) { return os << row.name; }
+class OpenExtents : public testing::TestWithParam<ExtentsRow> {};
+
+TEST_P(OpenExtents, AreWrittenWithTheseOperators) {
+  const TestFolder folder;
+  TestModel model(19);
+  model.input("x", {"a", 2, "b"});
+  GetParam().fill(model);
+  model.save(folder.file("a.onnx"));
+  const auto imported = import_onnx(folder.file("a.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
+  onnx::ModelProto b;
+  ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+  std::vector<std::string> operators;
+  for (const onnx::NodeProto& node : b.graph().node()) operators.push_back(node.op_type());
+  EXPECT_EQ(operators, GetParam().operators);
+  const auto again = import_onnx(folder.file("b.onnx"));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(to_string(again->graph.hash()), to_string(imported->graph.hash()));
+}
+
+const ExtentsRow kExtentsRows[] = {
+    {"OfAValue",
+     [](TestModel& m) {
+       m.node("Shape", {"x"}, {"s"});
+       m.node("ConstantOfShape", {"s"}, {"y"});
+       m.output("y", {"a", 2, "b"});
+     },
+     {"Shape", "ConstantOfShape"}},
+    {"OfAValueThatIsComputed",
+     [](TestModel& m) {
+       m.node("Transpose", {"x"}, {"t"}).ints("perm", {2, 0, 1});
+       m.node("Shape", {"t"}, {"s"});
+       m.node("ConstantOfShape", {"s"}, {"y"});
+       m.output("t", {"b", "a", 2});
+       m.output("y", {"b", "a", 2});
+     },
+     {"Transpose", "Shape", "ConstantOfShape"}},
+    {"SomeOfAValue",
+     [](TestModel& m) {
+       m.constant(int_tensor("places", {2, 0}));
+       m.node("Shape", {"x"}, {"s"});
+       m.node("Gather", {"s", "places"}, {"g"});
+       m.node("ConstantOfShape", {"g"}, {"y"});
+       m.output("y", {"b", "a"});
+     },
+     {"Shape", "Gather", "ConstantOfShape"}},
+    {"TwiceOfAValue",
+     [](TestModel& m) {
+       m.node("Shape", {"x"}, {"s"});
+       m.node("ConstantOfShape", {"s"}, {"y"});
+       m.node("ConstantOfShape", {"s"}, {"z"}).tensor("value", float_tensor("", {1}, {1}));
+       m.output("y", {"a", 2, "b"});
+       m.output("z", {"a", 2, "b"});
+     },
+     {"Shape", "ConstantOfShape", "ConstantOfShape"}},
+};
+INSTANTIATE_TEST_SUITE_P(Onnx, OpenExtents, testing::ValuesIn(kExtentsRows),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 TEST(OnnxRoundTrip, WeightOnlyNodesBecomeInitializers) {
   const TestFolder folder;
   TestModel model(13);

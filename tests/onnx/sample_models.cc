@@ -39,6 +39,16 @@ void fill_elementwise(TestModel& m) {
   m.output("z", {4, 2, 3});
 }
 
+// Of a scalar all axes are none.
+void fill_scalar_reductions(TestModel& m) {
+  m.input("x", {});
+  m.node("Abs", {"x"}, {"a"});  // has a logarithm
+  for (const std::string name : {"Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp"}) {
+    m.node("Reduce" + name, {"a"}, {name}).i("keepdims", 0);
+    m.output(name, {});
+  }
+}
+
 void fill_where(TestModel& m) {
   m.input("x", {2, 3});
   m.input("test", {2, 3}, kBool);
@@ -297,6 +307,9 @@ const std::vector<SampleModel>& sample_models() {
       {"Opset10Ir5", 10, 5, fill_slice_inputs},
       {"Opset11Ir6", 11, 6, fill_clip_inputs},
       {"Opset12Ir7", 12, 7, fill_old_softmax},
+      {"ScalarReductionsOpset12Ir7", 12, 7, fill_scalar_reductions},
+      {"ScalarReductionsOpset16Ir8", 16, 8, fill_scalar_reductions},
+      {"ScalarReductionsOpset18Ir8", 18, 8, fill_scalar_reductions},
       {"Opset13Ir7", 13, 7, fill_axes_inputs},
       {"Opset14Ir7", 14, 7, fill_zero_size},
       {"Opset15Ir8", 15, 8, fill_shape_arithmetic},

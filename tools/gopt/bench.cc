@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "commands.h"
 #include "gopt/statistics.h"
@@ -25,18 +26,35 @@ struct Entry {
   std::string path;
   std::unique_ptr<RunnableModel> model;
   std::map<std::string, Tensor> inputs;
-  std::vector<double> times;
+  int runs_of_turn = 1;
+  std::vector<double> times;  // milliseconds of a run, the mean of a turn's
 };
 
-// In turns, one run each, so that a drift of the machine's speed hits all alike.
+// A turn that takes less says more of the clock than of the model.
+constexpr double kLeastTurnMs = 0.2;
+constexpr int kMostRunsOfTurn = 10000;
+
+// As many runs as a turn needs to be timed.
+Result<int> runs_of_turn(Entry& e, int warmup) {
+  GOPT_ASSIGN_OR_RETURN(const auto first, e.model->time(e.inputs, warmup, 1));
+  int runs = 1;
+  for (double turn_ms = first[0]; turn_ms < kLeastTurnMs && runs < kMostRunsOfTurn;) {
+    runs = std::min(runs * 2, kMostRunsOfTurn);
+    GOPT_ASSIGN_OR_RETURN(const auto times, e.model->time(e.inputs, 0, runs));
+    turn_ms = std::accumulate(times.begin(), times.end(), 0.0);
+  }
+  return runs;
+}
+
+// In turns, so that a drift of the machine's speed hits all alike.
 Status time_in_turns(std::vector<Entry>& entries, const BenchOptions& o) {
   for (Entry& e : entries) {
-    GOPT_ASSIGN_OR_RETURN(auto ignored, e.model->time(e.inputs, o.warmup, 1));
+    GOPT_ASSIGN_OR_RETURN(e.runs_of_turn, runs_of_turn(e, o.warmup));
   }
   for (int k = 0; k < o.runs; k++) {
     for (Entry& e : entries) {
-      GOPT_ASSIGN_OR_RETURN(auto t, e.model->time(e.inputs, 0, 1));
-      e.times.push_back(t[0]);
+      GOPT_ASSIGN_OR_RETURN(auto t, e.model->time(e.inputs, 0, e.runs_of_turn));
+      e.times.push_back(std::accumulate(t.begin(), t.end(), 0.0) / e.runs_of_turn);
     }
   }
   return Unit{};
@@ -63,24 +81,23 @@ Status print_profile(Entry& e, const BenchOptions& o, nlohmann::json& json) {
   return Unit{};
 }
 
-Status bench(const BenchOptions& o) {
-  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
-  std::vector<Entry> entries;
-  for (const std::string& path : o.models) {
-    GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(path, o.load));
-    GOPT_ASSIGN_OR_RETURN(auto inputs, model->draw(o.seed));
-    entries.push_back({path, std::move(model), std::move(inputs), {}});
-  }
-  GOPT_RETURN_IF_ERROR(time_in_turns(entries, o));
+// One unit for the whole table: that in which the shortest median has digits. Returned: milliseconds of each.
+nlohmann::json print_times(const std::vector<Entry>& entries, const BenchOptions& o) {
   nlohmann::json rows = nlohmann::json::array();
-  fmt::print("{} runs in turns, {} thread(s), milliseconds\n", o.runs, o.load.threads);
+  std::vector<Statistics> all;
+  for (const Entry& e : entries) all.push_back(statistics(e.times));
+  const bool is_short = std::ranges::any_of(all, [](const Statistics& s) { return s.median < 1; });
+  const double unit = is_short ? 1000 : 1;
+  fmt::print("{} runs in turns, {} thread(s), {}\n", o.runs, o.load.threads, is_short ? "microseconds" : "milliseconds");
   fmt::print("{:<40} {:<11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>8}\n", "model", "engine", "min", "median", "mean",
              "p99", "max", "runs/s", "speedup");
-  for (const Entry& e : entries) {
-    const Statistics s = statistics(e.times);
+  for (size_t k = 0; k < entries.size(); k++) {
+    const Entry& e = entries[k];
+    const Statistics& s = all[k];
     const double speedup = paired_ratio(e, entries[0]);
     fmt::print("{:<40} {:<11} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>9.3f} {:>10.1f} {:>8.2f}\n", e.path,
-               e.model->engine(), s.min, s.median, s.mean, s.p99, s.max, 1000 / s.mean, speedup);
+               e.model->engine(), unit * s.min, unit * s.median, unit * s.mean, unit * s.p99, unit * s.max,
+               1000 / s.mean, speedup);
     rows.push_back({{"model", e.path},
                     {"engine", e.model->engine()},
                     {"min_ms", s.min},
@@ -89,8 +106,26 @@ Status bench(const BenchOptions& o) {
                     {"p99_ms", s.p99},
                     {"max_ms", s.max},
                     {"speedup_over_first", speedup},
+                    {"runs_of_turn", e.runs_of_turn},
                     {"times_ms", e.times}});
   }
+  for (const Entry& e : entries)
+    if (e.runs_of_turn > 1) fmt::print("{}: a turn is the mean of {} runs\n", e.path, e.runs_of_turn);
+  return rows;
+}
+
+Status bench(const BenchOptions& o) {
+  if (!o.json.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.json, o.force));
+  LoadOptions load = o.load;
+  load.written = o.json;
+  std::vector<Entry> entries;
+  for (const std::string& path : o.models) {
+    GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(path, load));
+    GOPT_ASSIGN_OR_RETURN(auto inputs, model->draw(o.seed));
+    entries.push_back({path, std::move(model), std::move(inputs), 1, {}});
+  }
+  GOPT_RETURN_IF_ERROR(time_in_turns(entries, o));
+  nlohmann::json rows = print_times(entries, o);
   for (size_t k = 0; o.profile && k < entries.size(); k++) {
     fmt::print("{}\n", entries[k].path);
     GOPT_RETURN_IF_ERROR(print_profile(entries[k], o, rows[k]));

@@ -29,7 +29,23 @@ Status choose_size(RunnableModel& model, const std::string& path, const std::vec
   return model.choose_size(extents).with_context(path);
 }
 
+// Of emitted code, all that lies in its folder.
+Status check_keeps_folder(const std::string& folder, const std::string& written) {
+  std::vector<ReadFile> files;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    files.push_back({it->path().string(), "is a file of " + folder + ", which is read"});
+  return check_keeps(files, {written});
+}
+
 }  // namespace
+
+std::vector<ReadFile> read_files(const std::vector<std::string>& files) {
+  std::vector<ReadFile> read;
+  for (const std::string& file : files)
+    read.push_back({file, read.empty() ? "is the input itself" : "holds weights of the input"});
+  return read;
+}
 
 Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const LoadOptions& options) {
   std::error_code error;
@@ -38,6 +54,7 @@ Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const
       return Error{path +
                    " is a model in pieces (plan.txt says which), between which nodes are the caller's: it is run "
                    "from Python (gopt.load), or by a program that follows the plan; a piece_N is a model"};
+    if (!options.written.empty()) GOPT_RETURN_IF_ERROR(check_keeps_folder(path, options.written));
     GOPT_ASSIGN_OR_RETURN(auto model, load_folder(path, options.threads));
     if (!options.shapes.empty()) GOPT_RETURN_IF_ERROR(choose_size(*model, path, options.shapes));
     return model;
@@ -47,6 +64,7 @@ Result<std::unique_ptr<RunnableModel>> load_model(const std::string& path, const
   import.ranges_fit = options.engine == "cpu";  // code refuses sizes at which they do not
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(options.shapes));
   GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(path, import));
+  GOPT_RETURN_IF_ERROR(check_keeps(read_files(model.files), {options.written}));
   const Engine engine = options.engine == "cpu"           ? Engine::Cpu
                         : options.engine == "interpreter" ? Engine::Interpreter
                                                           : Engine::Auto;
@@ -93,6 +111,11 @@ Result<Tensor> read_tensor(const std::string& path, std::string& name) {
 
 }  // namespace
 
+std::string input_path(const std::string& given) {
+  const size_t equals = given.find('=');
+  return equals == std::string::npos ? given : given.substr(equals + 1);
+}
+
 Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>& files,
                                                   const std::vector<ModelValue>& inputs) {
   std::map<std::string, Tensor> tensors;
@@ -103,7 +126,7 @@ Result<std::map<std::string, Tensor>> read_inputs(const std::vector<std::string>
       continue;
     }
     const size_t equals = file.find('=');
-    const std::string path = equals == std::string::npos ? file : file.substr(equals + 1);
+    const std::string path = input_path(file);
     std::string name = equals == std::string::npos ? "" : file.substr(0, equals), stored;
     GOPT_ASSIGN_OR_RETURN(Tensor tensor, read_tensor(path, stored));
     if (name.empty() && inputs.size() != 1 && stored.empty())

@@ -88,6 +88,7 @@ Status print_near_misses(const std::vector<RewriteRule>& rules, const NearlyOpti
   ImportOptions import;
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(options.shapes));
   GOPT_ASSIGN_OR_RETURN(const ImportedModel model, import_onnx(options.model, import));
+  GOPT_RETURN_IF_ERROR(check_keeps(read_files(model.files), {options.json}));
   GOPT_ASSIGN_OR_RETURN(const NearMisses found,
                         find_near_misses(model.graph, rules, {.least_nodes = options.least_nodes}));
   int matches = 0;

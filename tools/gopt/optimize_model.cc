@@ -47,7 +47,9 @@ Status check_outputs(const OptimizeOptions& o) {
   if (!o.emit.empty()) GOPT_RETURN_IF_ERROR(check_emit_folder(o.emit, o.force));
   std::vector<std::string> written = written_files(o);
   written.push_back(o.emit);
-  GOPT_RETURN_IF_ERROR(check_distinct(written, o.rules));
+  written.push_back(o.cache);
+  GOPT_ASSIGN_OR_RETURN(const std::vector<std::string> rules, rule_files(o.rules));
+  GOPT_RETURN_IF_ERROR(check_distinct(written, rules));
   if (o.emit.empty() && o.prefix != OptimizeOptions().prefix)
     return Error{"--prefix is of the code that --emit writes: give --emit DIR, too"};
   if (!is_prefix(o.prefix))
@@ -116,22 +118,14 @@ Status stage_outputs(const OptimizeOptions& o, OptimizedModel& optimized, Staged
 }
 
 // What is read is never written, with --force neither.
-Status check_keeps(const ImportedModel& model, const std::vector<std::string>& written_files) {
-  for (const std::string& written : written_files) {
-    for (const std::string& read : model.files) {
-      std::error_code error;
-      if (std::filesystem::equivalent(read, written, error) && !error)
-        return Error{written + (read == model.files[0] ? " is the input itself" : " holds weights of the input") +
-                     "; write to another file"};
-    }
-  }
-  return Unit{};
-}
 Status check_keeps_inputs(const ImportedModel& model, const OptimizeOptions& o) {
-  GOPT_RETURN_IF_ERROR(check_keeps(model, written_files(o)));
-  for (const std::string& read : model.files)
-    if (!o.emit.empty() && is_emitted(o.emit, read))
-      return Error{"--emit " + o.emit + " would replace " + read + ", which is read; emit to another folder"};
+  GOPT_RETURN_IF_ERROR(check_cache(o, model));
+  std::vector<ReadFile> read = files_read(o, model);
+  read.push_back({o.cache, "holds kernel times that are read"});
+  GOPT_RETURN_IF_ERROR(check_keeps(read, written_files(o)));
+  for (const ReadFile& file : read)
+    if (!o.emit.empty() && is_emitted(o.emit, file.path))
+      return Error{"--emit " + o.emit + " would replace " + file.path + ", which is read; emit to another folder"};
   return Unit{};
 }
 
@@ -403,7 +397,7 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
 
 Status write_model(const OptimizedModel& optimized, const std::string& path, bool force) {
   GOPT_RETURN_IF_ERROR(check_writable(path, force));
-  GOPT_RETURN_IF_ERROR(check_keeps(optimized.model, {path, path + ".data"}));
+  GOPT_RETURN_IF_ERROR(check_keeps(read_files(optimized.model.files), {path, path + ".data"}));
   return export_onnx(optimized.outcome.onnx_graph(), path, export_options(optimized.model, force));
 }
 

@@ -10,11 +10,12 @@ namespace gopt::cli {
 
 void print_warning(const std::string& text) { fmt::print(stderr, "gopt: warning: {}\n", text); }
 
+Result<std::vector<std::string>> rule_files(const std::vector<std::string>& given) {
+  return given.empty() ? shipped_rule_files() : given;
+}
+
 Result<std::vector<RewriteRule>> load_rule_files(const std::vector<std::string>& files, const Warn& warn) {
-  std::vector<std::string> paths = files;
-  if (paths.empty()) {
-    GOPT_ASSIGN_OR_RETURN(paths, shipped_rule_files());
-  }
+  GOPT_ASSIGN_OR_RETURN(const std::vector<std::string> paths, rule_files(files));
   std::vector<RewriteRule> rules;
   std::map<std::string, std::string> where;
   for (const std::string& path : paths) {

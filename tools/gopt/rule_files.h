@@ -13,6 +13,8 @@ namespace gopt::cli {
 using Warn = std::function<void(const std::string&)>;
 void print_warning(const std::string& text);  // to standard error
 
+// The files of --rules, or, where there are none, those that gopt ships. Errors: there are none of those either.
+Result<std::vector<std::string>> rule_files(const std::vector<std::string>& given);
 // Rules of all files together, with warnings of stale ones. Errors: a missing or malformed file, two rules of one name.
 Result<std::vector<RewriteRule>> load_rule_files(const std::vector<std::string>& files,
                                                  const Warn& warn = print_warning);

@@ -5,6 +5,7 @@
 #include "model.h"
 #include "nearly.h"
 #include "rule_files.h"
+#include "write_file.h"
 
 namespace gopt::cli {
 namespace {
@@ -36,7 +37,9 @@ Status show_rule(const RewriteRule& rule) {
 }
 
 Status list_rules(const RulesOptions& o) {
-  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(o.files));
+  GOPT_ASSIGN_OR_RETURN(const std::vector<std::string> files, rule_files(o.files));
+  GOPT_RETURN_IF_ERROR(check_distinct({o.nearly.json}, files));
+  GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(files));
   if (!o.show.empty()) {
     for (const RewriteRule& rule : rules)
       if (rule.name == o.show) return show_rule(rule);

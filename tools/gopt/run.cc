@@ -27,9 +27,19 @@ void print_summary(const std::string& name, const Tensor& t) {
   fmt::print("{} {}:{}\n", name, to_string(t.tensor_type()), text);
 }
 
+Status check_output(const RunOptions& o) {
+  if (o.output_file.empty()) return Unit{};
+  GOPT_RETURN_IF_ERROR(check_writable(o.output_file, o.force));
+  std::vector<ReadFile> read;
+  for (const std::string& given : o.inputs) read.push_back({input_path(given), "holds inputs that are read"});
+  return check_keeps(read, {o.output_file});
+}
+
 Status run_model(const RunOptions& o) {
-  if (!o.output_file.empty()) GOPT_RETURN_IF_ERROR(check_writable(o.output_file, o.force));
-  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(o.model, o.load));
+  GOPT_RETURN_IF_ERROR(check_output(o));
+  LoadOptions load = o.load;
+  load.written = o.output_file;
+  GOPT_ASSIGN_OR_RETURN(std::unique_ptr<RunnableModel> model, load_model(o.model, load));
   GOPT_ASSIGN_OR_RETURN(auto given, read_inputs(o.inputs, model->inputs()));
   if (given.size() < model->inputs().size()) {
     if (!given.empty()) fmt::print("inputs that are not given are drawn with seed {}\n", o.seed);

@@ -256,12 +256,24 @@ Status complete_options(const SearchFlags& flags, const std::vector<RewriteRule>
   return is_check_file(flags.check) ? read_check_file(flags.check, graph, options.check) : Unit{};
 }
 
+std::vector<ReadFile> files_read(const SearchFlags& flags, const ImportedModel& model) {
+  std::vector<ReadFile> read = read_files(model.files);
+  for (const std::string& rules : flags.rules) read.push_back({rules, "holds rules that are read"});
+  if (is_check_file(flags.check)) read.push_back({flags.check, "holds the inputs of --check, which are read"});
+  return read;
+}
+
+Status check_cache(const SearchFlags& flags, const ImportedModel& model) {
+  return check_keeps(files_read(flags, model), {flags.cache}).with_context("--cache");
+}
+
 Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags) {
   ImportOptions import;
   import.lower = flags.target != "onnx";
   GOPT_ASSIGN_OR_RETURN(import.shapes, parse_shapes(flags.shapes));
   GOPT_ASSIGN_OR_RETURN(std::vector<RewriteRule> rules, load_rule_files(flags.rules));
   GOPT_ASSIGN_OR_RETURN(ImportedModel model, import_onnx(flags.model, import));
+  GOPT_RETURN_IF_ERROR(check_cache(flags, model));
   for (const std::string& warning : model.warnings) print_warning(warning);
   return ModelAndRules{std::move(model), std::move(rules)};
 }

@@ -8,6 +8,7 @@
 
 #include "gopt/driver.h"
 #include "gopt/onnx.h"
+#include "write_file.h"
 
 namespace gopt::cli {
 
@@ -38,6 +39,11 @@ Result<DriverOptions> driver_options(const SearchFlags& flags, TargetKind defaul
 // FILE.npz is read. Errors: those of read_check_file.
 Status complete_options(const SearchFlags& flags, const std::vector<RewriteRule>& rules, const Graph& graph,
                         DriverOptions& options);
+
+// What is read by these flags, but for the rules that gopt ships.
+std::vector<ReadFile> files_read(const SearchFlags& flags, const ImportedModel& model);
+// Errors: --cache, which is written, is one of them.
+Status check_cache(const SearchFlags& flags, const ImportedModel& model);
 
 // The model and the rules that the flags name; warnings go to standard error.
 struct ModelAndRules {

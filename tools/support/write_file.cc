@@ -34,6 +34,19 @@ Status check_distinct(const std::vector<std::string>& written, const std::vector
   for (const std::string& path : written)
     if (!path.empty() && !known.insert(canonical(path)).second)
       return Error{path + " is named twice; it would be overwritten by what is written last"};
+  std::vector<ReadFile> kept;
+  for (const std::string& path : read) kept.push_back({path, "is " + path + ", which is read"});
+  return check_keeps(kept, written);  // names that are no link, but of one file
+}
+
+Status check_keeps(const std::vector<ReadFile>& read, const std::vector<std::string>& written) {
+  for (const std::string& path : written) {
+    for (const ReadFile& file : read) {
+      std::error_code error;
+      if (std::filesystem::equivalent(file.path, path, error) && !error)
+        return Error{path + " " + file.what + "; write to another file"};
+    }
+  }
   return Unit{};
 }
 
