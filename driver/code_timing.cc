@@ -49,7 +49,8 @@ Result<std::vector<std::vector<double>>> CodeTimer::time(const std::vector<Graph
       return *std::min_element(times.begin(), times.end());
     });
   }
-  const TurnLimits limits{.most_rounds = options_.runs, .least_rounds = std::min(5, options_.runs)};
+  const TurnLimits limits{
+      .most_rounds = options_.runs, .least_rounds = std::min(5, options_.runs), .stop = options_.search.stop};
   return take_turns(turns, limits);
 }
 

@@ -67,6 +67,9 @@ class Optimization {
  private:
   using Running = PhaseClock::Running;
 
+  // The best so far is what is wanted then: it is checked, but nothing more is timed.
+  bool is_interrupted() const { return options_.search.stop && *options_.search.stop; }
+
   PlannedGraph& result() { return result_ ? *result_ : original_; }
 
   Status prepare_costs() {
@@ -193,8 +196,12 @@ class Optimization {
   }
 
   Status judge_result() {
+    if (is_interrupted()) {
+      outcome_.notes.emplace_back("interrupted: the result is not timed in the runtime");
+      return Unit{};
+    }
     const Running running(clock_, "timing in the runtime");
-    GOPT_ASSIGN_OR_RETURN(JudgedModel judged, judged_by(*options_.timer, {}));
+    GOPT_ASSIGN_OR_RETURN(JudgedModel judged, judged_by(*options_.timer, {.stop = options_.search.stop}));
     outcome_.runtime_times = judged.times;
     keep_judged(std::move(judged.kept), std::nullopt);
     return Unit{};
@@ -219,10 +226,15 @@ class Optimization {
       return;
     }
     if (!is_rewritten(original_, result())) return;
+    if (is_interrupted()) {
+      outcome_.latency_note = "not measured: interrupted";
+      return;
+    }
     constexpr double kSecondsForOthers = 8;
     const Running running(clock_, "timing the code");
     CodeTimer timer(options_, costs_, {&original_, &result()});
-    auto judged = judged_by(timer, {.is_content = true, .seconds_for_others = kSecondsForOthers});
+    auto judged =
+        judged_by(timer, {.is_content = true, .seconds_for_others = kSecondsForOthers, .stop = options_.search.stop});
     if (!judged.ok()) {
       outcome_.latency_note = "not measured: " + judged.error().message;
       return;
@@ -257,7 +269,7 @@ class Optimization {
   }
 
   void time_plan() {
-    if (!costs_.cache || options_.target.kind != TargetKind::Cpu) return;
+    if (!costs_.cache || options_.target.kind != TargetKind::Cpu || is_interrupted()) return;
     outcome_.plan_latencies = keep_faster_plan(result(), options_, costs_, clock_);
     const bool is_other = std::ranges::any_of(outcome_.plan_latencies, &PlanLatency::kept_other);
     if (is_other && outcome_.latency && result_) outcome_.latency->plan = print_plan(**result().plan());

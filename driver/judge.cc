@@ -47,7 +47,7 @@ class Judge {
     GOPT_RETURN_IF_ERROR(consider_passes());
     GOPT_RETURN_IF_ERROR(consider(found));
     for (const Candidate& other : others) {
-      if (seconds() > options_.seconds_for_others) break;
+      if (seconds() > options_.seconds_for_others || (options_.stop && *options_.stop)) break;
       GOPT_ASSIGN_OR_RETURN(const std::optional<OptimizeResult> result, other());
       if (result) GOPT_RETURN_IF_ERROR(consider(*result));
     }

@@ -1,6 +1,7 @@
 // Which of several rewritten models is kept, by their times in the runtime that they are for.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <optional>
 
@@ -20,6 +21,7 @@ struct JudgedModel {
 struct JudgeOptions {
   bool is_content = false;  // where `found` is faster than the original, nothing else is timed
   double seconds_for_others = 120;
+  const std::atomic<bool>* stop = nullptr;  // set: no time for others is left
 };
 
 // `found` against the original in turns, then each other candidate against the best so far, as long as there is time.

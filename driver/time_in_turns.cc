@@ -14,8 +14,8 @@ Result<std::vector<std::vector<double>>> take_turns(const std::vector<Turn>& tur
       GOPT_ASSIGN_OR_RETURN(const double ms, turns[own]());
       times[own].push_back(ms);
     }
-    const double seconds = seconds_since(start);
-    if (round + 1 >= limits.least_rounds && seconds > limits.enough_seconds) break;
+    const bool is_enough = seconds_since(start) > limits.enough_seconds || (limits.stop && *limits.stop);
+    if (round + 1 >= limits.least_rounds && is_enough) break;
   }
   return times;
 }

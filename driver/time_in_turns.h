@@ -1,6 +1,7 @@
 // Two models timed in turns on this machine, so that what disturbs one disturbs the other.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "gopt/runnable_model.h"
@@ -14,6 +15,7 @@ struct TurnLimits {
   int most_rounds = 21;  // of a turn of each; medians over so many tell a hundredth apart
   int least_rounds = 5;  // after which `enough_seconds` ends it
   double enough_seconds = 20;
+  const std::atomic<bool>* stop = nullptr;  // set: as `enough_seconds`
 };
 
 // For each model, one number a round; every other round goes backwards, so that none always follows the same. Errors:

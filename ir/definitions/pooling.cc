@@ -62,7 +62,9 @@ Window resolve_window(DefineContext& c, const Shape& spatial, std::vector<Index>
       end = total - begin;
     }
     const Index padded = spatial[d] + begin + end;
-    c.require(at_least(padded, reach),
+    // With ceil_mode it may reach beyond the end by less than a stride: it is the last window then.
+    const Index room = ceil ? padded + w.strides[d] - Index(1) : padded;
+    c.require(at_least(room, reach),
               "the window, " + to_string(reach) + ", fits the padded input, " + to_string(padded));
     w.output.push_back(ceil ? ceil_output(c, padded, reach, w.strides[d], spatial[d], begin)
                             : floor_div(padded - reach, w.strides[d]) + Index(1));

@@ -187,6 +187,9 @@ TEST(Pooling, AgreesWithTheInterpreter) {
     add(std::string("1,5,8,") + width, "kernel_shape=[2,2], strides=[2,2], ceil_mode=1");
     add(std::string("1,2,4,6,") + width, "kernel_shape=[2,3,3], strides=[1,3,4], pads=[0,1,1,1,1,1]");
   }
+  // The window is larger than the padded input by less than a stride.
+  add("1,1,1", "kernel_shape=[2], strides=[2], ceil_mode=1");
+  add("2,16,3,1", "kernel_shape=[5,3], strides=[5,4], pads=[0,1,1,0], ceil_mode=1");
   add("3,4,150", "kernel_shape=[5], strides=[2], pads=[2,2]");
   add("1,2,20,40", "kernel_shape=[3,3], strides=[2,1], dilations=[2,3], pads=[2,3,2,3]");
   LayoutCosts costs(true);

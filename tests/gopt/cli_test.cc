@@ -1,8 +1,11 @@
 // The program on models that are right: what it prints, what it writes, and that the result computes the same.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <iomanip>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "gopt/interpreter.h"
 #include "held_program.h"
@@ -105,6 +108,43 @@ TEST(Optimize, TheBestSoFarIsWrittenWhenInterrupted) {
   EXPECT_TRUE(std::filesystem::exists(folder.file("y.onnx")));
 }
 
+// What runs the check (with a model as its third word) says that it is there, and waits: a second Ctrl-C ends the
+// program.
+TEST(Optimize, ASecondInterruptEndsIt) {
+  TestFolder folder;
+  write_model(kConvolutions, folder.file("f.onnx"));
+  const std::string pipe = folder.file("pipe"), python = folder.file("python");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  write_file(python, "#!/bin/sh\nif [ $# -eq 2 ]; then echo ready; else echo here >" + pipe + "; fi\ncat >/dev/null\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const std::string command = std::string(GOPT_PROGRAM " optimize --cost analytic --budget 1000h ") +
+                              folder.file("f.onnx") + " -o " + folder.file("y.onnx") + " --report " +
+                              folder.file("r.json") + " --check onnxruntime --python " + python;
+  std::string said;
+  const HeldOutcome outcome = interrupt_after(1, SIGINT, command, folder.file("printed.txt"), [&](pid_t child) {
+    said = read_file(pipe);
+    kill(child, SIGINT);
+  });
+  ASSERT_TRUE(outcome.was_held) << outcome.text;
+  EXPECT_EQ(said, "here\n") << "it goes on after the first";
+  EXPECT_TRUE(WIFSIGNALED(outcome.status) && WTERMSIG(outcome.status) == SIGINT) << outcome.status << outcome.text;
+  EXPECT_EQ(folder.count(), 4u) << "model, pipe, Python and what is printed: nothing half written";
+}
+
+// Neither does it time what it found: that is built and checked, and written.
+TEST(Optimize, NothingIsTimedOnceItIsInterrupted) {
+  TestFolder folder;
+  write_model(kConvolutions, folder.file("f.onnx"));
+  const std::string command = std::string(GOPT_PROGRAM " optimize --cost analytic --budget 1000h ") +
+                              folder.file("f.onnx") + " --emit " + folder.file("code");
+  const HeldOutcome outcome = interrupt_after(1, SIGINT, command, folder.file("printed.txt"));
+  ASSERT_TRUE(outcome.was_held) << outcome.text;
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("not measured: interrupted"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("code             PASSED"), std::string::npos) << outcome.text;
+  EXPECT_TRUE(std::filesystem::exists(folder.file("code/model.h")));
+}
+
 TEST(Optimize, TheSameTwice) {
   TestFolder folder;
   write_model(kConvolutions, folder.file("f.onnx"));
@@ -187,6 +227,28 @@ TEST(Emit, CodeAgreesWithTheInterpreter) {
   ASSERT_TRUE(outputs.ok()) << outputs.error().message;
   EXPECT_EQ((*outputs)[0].first, "y");
   EXPECT_EQ((*outputs)[0].second.dims(), (std::vector<int64_t>{1, 4, 4, 4}));
+}
+
+std::string three_digits(double number) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(3) << " " << number << " ";
+  return text.str();
+}
+
+// A model of nanoseconds: microseconds are printed, and a turn has as many runs as it takes to time it.
+TEST(Bench, OfASmallModelHasDigits) {
+  TestFolder folder;
+  write_model("graph a\ninput x : f32[2]\ny = Relu(x)\noutput y = y\nend", folder.file("a.onnx"));
+  const Outcome outcome = run_program("bench " + folder.file("a.onnx") + " --runs 3 --json " + folder.file("b.json"));
+  ASSERT_EQ(outcome.status, 0) << outcome.text;
+  EXPECT_NE(outcome.text.find("microseconds"), std::string::npos) << outcome.text;
+  const nlohmann::json model = nlohmann::json::parse(read_file(folder.file("b.json")))["models"][0];
+  EXPECT_GT(model["runs_of_turn"], 1);
+  ASSERT_EQ(model["times_ms"].size(), 3u);
+  const double median_ms = model["median_ms"];
+  EXPECT_GT(median_ms, 0);
+  EXPECT_LT(median_ms, 1);
+  EXPECT_NE(outcome.text.find(three_digits(1000 * median_ms)), std::string::npos) << outcome.text;
 }
 
 }  // namespace

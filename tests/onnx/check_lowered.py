@@ -42,10 +42,15 @@ f=lambda *s: rng.standard_normal(s).astype(np.float32)
 for op in (18,21):
     g=2 if op==18 else 6
     case(f'group{op}','GroupNormalization',{'x':f(2,6,3,4),'s':f(g),'b':f(g)},{'num_groups':2,'epsilon':1e-3},op)
+own=np.random.default_rng(2)
+places=lambda: np.round(own.standard_normal((5,4))).astype(np.float32)
 for op in (7,8,9,11):
     for name in ('ArgMax','ArgMin'):
-        for axis in (0,1): case(f'{name}{op}_{axis}',name,{'x':np.round(f(5,4))},{'axis':axis,'keepdims':axis},op)
-case('ArgMax12last','ArgMax',{'x':np.round(f(5,4))},{'axis':1,'select_last_index':1},12)
+        for axis in (0,1): case(f'{name}{op}_{axis}',name,{'x':places()},{'axis':axis,'keepdims':axis},op)
+for op in ('MaxPool','AveragePool'):  # a window larger than the padded input
+    case(f'{op} large',op,{'x':places()[None]},{'kernel_shape':[5],'strides':[2],'ceil_mode':1},19)
+    case(f'{op} larger',op,{'x':places()[None,None]},{'kernel_shape':[7,5],'strides':[3,3],'pads':[1,0,0,0],'ceil_mode':1},19)
+case('ArgMax12last','ArgMax',{'x':places()},{'axis':1,'select_last_index':1},12)
 case('rms','RMSNormalization',{'x':f(2,3,8),'s':f(8)},{'axis':-1},23)
 case('rms1','RMSNormalization',{'x':f(2,3,8),'s':f(3,8)},{'axis':1,'epsilon':.01},23)
 case('lpnorm1','LpNormalization',{'x':f(3,4)},{'axis':0,'p':1}); case('lpnorm2','LpNormalization',{'x':f(3,4)},{'axis':-1,'p':2})

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 #include <string>
 
 #include "text_files.h"
@@ -21,8 +22,10 @@ struct HeldOutcome {
 };
 
 // Runs `command` by the shell, and sends the signal when so many verdicts (or steps) were made. A program that ends
-// before was not held. What it prints goes through the file `output`.
-inline HeldOutcome interrupt_after(int count, int signal, const std::string& command, const std::string& output) {
+// before was not held. What it prints goes through the file `output`. `then` is called with the process while it goes
+// on.
+inline HeldOutcome interrupt_after(int count, int signal, const std::string& command, const std::string& output,
+                                   const std::function<void(pid_t)>& then = {}) {
   constexpr int kDescriptor = 9;
   HeldOutcome outcome;
   int ends[2];
@@ -45,6 +48,7 @@ inline HeldOutcome interrupt_after(int count, int signal, const std::string& com
   char byte = 0;
   outcome.was_held = ::read(ends[0], &byte, 1) == 1;
   if (outcome.was_held) kill(child, signal);
+  if (outcome.was_held && then) then(child);
   waitpid(child, &outcome.status, 0);
   close(ends[0]);
   outcome.text = read_file(output);

@@ -88,7 +88,8 @@ nlohmann::json print_times(const std::vector<Entry>& entries, const BenchOptions
   for (const Entry& e : entries) all.push_back(statistics(e.times));
   const bool is_short = std::ranges::any_of(all, [](const Statistics& s) { return s.median < 1; });
   const double unit = is_short ? 1000 : 1;
-  fmt::print("{} runs in turns, {} thread(s), {}\n", o.runs, o.load.threads, is_short ? "microseconds" : "milliseconds");
+  fmt::print("{} runs in turns, {} thread(s), {}\n", o.runs, o.load.threads,
+             is_short ? "microseconds" : "milliseconds");
   fmt::print("{:<40} {:<11} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>8}\n", "model", "engine", "min", "median", "mean",
              "p99", "max", "runs/s", "speedup");
   for (size_t k = 0; k < entries.size(); k++) {

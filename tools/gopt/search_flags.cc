@@ -20,7 +20,11 @@ namespace gopt::cli {
 namespace {
 
 std::atomic<bool> was_interrupted{false};
-void on_interrupt(int) { was_interrupted = true; }
+// A second one ends the program, as it does elsewhere: nothing has its name before it is whole.
+void on_interrupt(int) {
+  was_interrupted = true;
+  std::signal(SIGINT, SIG_DFL);
+}
 
 Status check_numbers(const SearchFlags& f) {
   const auto is_tolerance = [](double t) { return std::isfinite(t) && t >= 0; };

@@ -52,7 +52,7 @@ struct ModelAndRules {
 };
 Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags);
 
-// Set by Ctrl-C while one of these is there: the best so far is what is found.
+// Set by Ctrl-C while one of these is there: the best so far is what is found. A second Ctrl-C ends the program.
 const std::atomic<bool>& interrupted();
 class InterruptStops {
  public:
