@@ -71,8 +71,7 @@ Selection selected(Lowering& l, const Value& x, int64_t axis, int64_t k, bool la
   int64_t others = 1;
   for (size_t a = 0; a < rank_of(x); a++)
     if (static_cast<int64_t>(a) != axis) others *= open_extent_of(x, static_cast<int64_t>(a)).as_constant().value_or(1);
-  const auto block =
-      static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(std::max<int64_t>(k, 1))));
+  const auto block = static_cast<int64_t>(std::sqrt(static_cast<double>(n) / static_cast<double>(k)));
   if (block < 2 || others * n < kWorthAStep / n || !has_last(type_of(x))) {
     Lowering::require(others * n <= kMostComparisons / n);
     return ranked(l, x, axis, k, largest);
@@ -108,6 +107,11 @@ Values lower_top_k(Lowering& l) {
                 n = open_extent_of(x, axis).as_constant().value_or(kMostElements);
   const int64_t k = l.opset() < 10 ? l.integer("k", 0) : l.numbers(1).at(0);
   Lowering::require(k >= 0 && k <= n && n > 0 && n <= kMostElements);
+  if (k == 0) {
+    Shape none = shape_of(x);
+    none[static_cast<size_t>(axis)] = Index(0);
+    return {l.slice(x, axis, 0, 0), l.expand(l.scalar(ElementType::Int64, 0), none)};
+  }
   const Selection all = selected(l, x, axis, k, l.integer("largest", 1) != 0);
   return {all.values, all.places};
 }

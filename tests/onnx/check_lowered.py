@@ -127,7 +127,7 @@ for o,mode,ct in ((16,'avg','half_pixel'),(16,'avg','output_half_pixel'),(16,'ma
 for mode in ('linear','circular'): case(f'tensorscatter {mode}','TensorScatter',{'x':f(2,3,6,4),'u':f(2,3,2,4),'i':i64(1,4 if mode=='linear' else 5)},{'mode':mode},24)
 for n,k,attrs in ((5000,7,{}),(4500,2100,{}),(6001,1,{'largest':0}),(20011,40,{}),(3000,300,{'largest':0}),(700,700,{})):
     case(f'topk of {n}','TopK',{'x':rng.integers(-900,900,(2,n)).astype(np.float32)},attrs,11,2,{'k':i64(k)})
-case('topk, few values','TopK',{'x':rng.integers(0,3,(2,9000,2)).astype(np.int32)},{'axis':-2},11,2,{'k':i64(60)}); case('topk of many rows','TopK',{'x':rng.integers(0,9,(30,333)).astype(np.float32)},{},11,2,{'k':i64(9)}); case('topk in the middle','TopK',{'x':rng.integers(-900,900,(2,4999,3))},{'axis':1},11,2,{'k':i64(3)}); case('topk infinite','TopK',{'x':np.full((1,2500),-np.inf,np.float32)},{},11,2,{'k':i64(5)}); case('topk 10','TopK',{'x':f(3,40)},{},10,2,{'k':i64(4)})
+case('topk none','TopK',{'x':np.ones((2,9000),np.float32)},{},11,2,{'k':i64(0)}); case('topk, few values','TopK',{'x':rng.integers(0,3,(2,9000,2)).astype(np.int32)},{'axis':-2},11,2,{'k':i64(60)}); case('topk of many rows','TopK',{'x':rng.integers(0,9,(30,333)).astype(np.float32)},{},11,2,{'k':i64(9)}); case('topk in the middle','TopK',{'x':rng.integers(-900,900,(2,4999,3))},{'axis':1},11,2,{'k':i64(3)}); case('topk infinite','TopK',{'x':np.full((1,2500),-np.inf,np.float32)},{},11,2,{'k':i64(5)}); case('topk 10','TopK',{'x':f(3,40)},{},10,2,{'k':i64(4)})
 # Transforms and determinants.
 for attrs in ({},{'inverse':1},{'onesided':1},{'axis':2}):
     case(f'dft {attrs}','DFT',{'x':f(2,7,5,1 if 'onesided' in attrs else 2)},attrs,17)
