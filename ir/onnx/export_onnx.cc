@@ -3,6 +3,7 @@
 
 #include "declarations.h"
 #include "export_state.h"
+#include "gopt/interpreter.h"
 #include "opaque.h"
 #include "stream.h"
 #include "tensor_proto.h"
@@ -22,12 +23,19 @@ std::optional<size_t> weight_bytes(const NodePtr& root) {
   std::set<const Node*> seen{root.get()};
   std::vector<NodePtr> stack{root};
   size_t bytes = 0;
+  bool is_computed = false, has_wide = false;  // which the interpreter has not exactly
   while (!stack.empty()) {
     const NodePtr node = std::move(stack.back());
     stack.pop_back();
     for (const TensorType& type : node->outputs)
       if (!is_computable(type.element) || !type.has_static_shape()) return std::nullopt;
-    if (node->is(OpKind::Constant)) bytes += node->tensor.bytes().size();
+    if (node->is(OpKind::Constant)) {
+      bytes += node->tensor.bytes().size();
+      has_wide |= has_wide_integers(node->tensor);
+    } else {
+      is_computed |= !op_info(node->op).has(kDataMovement);
+    }
+    if (is_computed && has_wide) return std::nullopt;
     if (op_info(node->op).has(kShapeOnly)) continue;
     for (const Value& input : node->inputs)
       if (input && seen.insert(input.node.get()).second) stack.push_back(input.node);

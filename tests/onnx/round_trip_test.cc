@@ -223,6 +223,30 @@ TEST(OnnxRoundTrip, WeightOnlyNodesBecomeInitializers) {
     EXPECT_EQ(tensor.dims(0), tensor.name() == "t" ? 60 : tensor.dims(0));
 }
 
+// The interpreter, which computes initializers, has doubles for numbers.
+TEST(OnnxRoundTrip, IntegersBeyond53BitsAreMovedButNotComputed) {
+  for (const char* op : {"Mod", "Mul", "Concat"}) {
+    const TestFolder folder;
+    TestModel model(13);
+    model.input("x", {1}, kInt64);
+    model.constant(int_tensor("a", {(int64_t{1} << 61) + 3}));
+    model.constant(int_tensor("b", {7}));
+    auto node = model.node(op, {"a", "b"}, {"c"});
+    if (op == std::string("Concat")) node.i("axis", 0);
+    model.node("Sub", {"x", "c"}, {"y"});
+    model.output("y", {op == std::string("Concat") ? 2 : 1}, kInt64);
+    model.save(folder.file("a.onnx"));
+    const auto imported = import_onnx(folder.file("a.onnx"));
+    ASSERT_TRUE(imported.ok()) << op << ": " << imported.error().message;
+    ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
+    onnx::ModelProto b;
+    ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+    const bool is_moved = op == std::string("Concat");
+    EXPECT_EQ(b.graph().node_size(), is_moved ? 1 : 2) << op;
+    EXPECT_EQ(b.graph().node(0).op_type(), is_moved ? "Sub" : op);
+  }
+}
+
 TEST(OnnxRoundTrip, ExternalDataIsWrittenAlignedAndReadBack) {
   const TestFolder folder;
   TestModel model;
