@@ -200,9 +200,10 @@ class RuntimeCost {
       if (is_weight(input) && weights_.insert(input).second) weight_bytes_ += bytes_of(input.type());
     }
     for (const TensorType& type : last.outputs) written += bytes_of(type);
-    if (is_normalization(group)) compute_ms = compute(normalization_operations(last.outputs[0]), last);
+    const bool normalizes = is_normalization(group);
+    if (normalizes) compute_ms = compute(normalization_operations(last.outputs[0]), last);
     for (const NodePtr& node : group.nodes) {
-      if (node->is(OpKind::Opaque) || is_normalization(group)) continue;
+      if (node->is(OpKind::Opaque) || normalizes) continue;
       const double operations = operations_of(*node);
       // Beside a product only functions count: scales go into its weights, sums are what its results start from.
       if (is_product(*group.head) && !is_product(*node) && node->inputs.size() > 1)

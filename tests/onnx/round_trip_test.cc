@@ -18,6 +18,18 @@
 namespace gopt {
 namespace {
 
+// The model as it is written after it was read: a.onnx and b.onnx in the folder.
+onnx::ModelProto written_again(TestModel& model, const TestFolder& folder) {
+  onnx::ModelProto written;
+  model.save(folder.file("a.onnx"));
+  const auto imported = import_onnx(folder.file("a.onnx"));
+  EXPECT_TRUE(imported.ok()) << imported.error().message;
+  if (!imported.ok()) return written;
+  EXPECT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
+  EXPECT_TRUE(written.ParseFromString(read_file(folder.file("b.onnx"))));
+  return written;
+}
+
 std::map<std::string, Tensor> random_inputs(const Graph& graph) {
   std::mt19937 random(7);
   std::map<std::string, Tensor> inputs;
@@ -82,12 +94,7 @@ TEST(OnnxRoundTrip, KeepsNamesAndMetadata) {
   model.node("MatMul", {"x", "weight of mine"}, {"hidden"}).name("first layer");
   model.node("Relu", {"hidden"}, {"y"}).name("second layer");
   model.output("y", {"batch", "", 2});
-  model.save(folder.file("a.onnx"));
-  const auto imported = import_onnx(folder.file("a.onnx"));
-  ASSERT_TRUE(imported.ok()) << imported.error().message;
-  ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
-  onnx::ModelProto b;
-  ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+  const onnx::ModelProto b = written_again(model, folder);
   EXPECT_EQ(b.doc_string(), "about");
   EXPECT_EQ(b.producer_name(), "maker");
   EXPECT_EQ(b.producer_version(), "3");
@@ -142,12 +149,9 @@ TEST_P(OpenExtents, AreWrittenWithTheseOperators) {
   TestModel model(19);
   model.input("x", {"a", 2, "b"});
   GetParam().fill(model);
-  model.save(folder.file("a.onnx"));
+  const onnx::ModelProto b = written_again(model, folder);
   const auto imported = import_onnx(folder.file("a.onnx"));
   ASSERT_TRUE(imported.ok()) << imported.error().message;
-  ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
-  onnx::ModelProto b;
-  ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
   std::vector<std::string> operators;
   for (const onnx::NodeProto& node : b.graph().node()) operators.push_back(node.op_type());
   EXPECT_EQ(operators, GetParam().operators);
@@ -209,12 +213,7 @@ TEST(OnnxRoundTrip, WeightOnlyNodesBecomeInitializers) {
   model.node("MatMul", {"z", "e"}, {"u"});
   model.output("y", {2, 70});
   model.output("u", {1, 100});
-  model.save(folder.file("a.onnx"));
-  const auto imported = import_onnx(folder.file("a.onnx"));
-  ASSERT_TRUE(imported.ok()) << imported.error().message;
-  ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
-  onnx::ModelProto b;
-  ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+  const onnx::ModelProto b = written_again(model, folder);
   std::vector<std::string> operators;
   for (const auto& node : b.graph().node()) operators.push_back(node.op_type());
   std::sort(operators.begin(), operators.end());
@@ -226,6 +225,7 @@ TEST(OnnxRoundTrip, WeightOnlyNodesBecomeInitializers) {
 // The interpreter, which computes initializers, has doubles for numbers.
 TEST(OnnxRoundTrip, IntegersBeyond53BitsAreMovedButNotComputed) {
   for (const char* op : {"Mod", "Mul", "Concat"}) {
+    SCOPED_TRACE(op);
     const TestFolder folder;
     TestModel model(13);
     model.input("x", {1}, kInt64);
@@ -235,12 +235,7 @@ TEST(OnnxRoundTrip, IntegersBeyond53BitsAreMovedButNotComputed) {
     if (op == std::string("Concat")) node.i("axis", 0);
     model.node("Sub", {"x", "c"}, {"y"});
     model.output("y", {op == std::string("Concat") ? 2 : 1}, kInt64);
-    model.save(folder.file("a.onnx"));
-    const auto imported = import_onnx(folder.file("a.onnx"));
-    ASSERT_TRUE(imported.ok()) << op << ": " << imported.error().message;
-    ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
-    onnx::ModelProto b;
-    ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+    const onnx::ModelProto b = written_again(model, folder);
     const bool is_moved = op == std::string("Concat");
     EXPECT_EQ(b.graph().node_size(), is_moved ? 1 : 2) << op;
     EXPECT_EQ(b.graph().node(0).op_type(), is_moved ? "Sub" : op);
@@ -342,12 +337,9 @@ TEST(OnnxExport, SoftmaxOverSeveralAxesIsOneNode) {
         model.node(op, {"x"}, {reshaped ? "s" : "y"}).name("the softmax");
         if (reshaped) model.node("Reshape", {"s", "flat"}, {"y"});
         model.output("y", reshaped ? Dims{24} : shape);
-        model.save(folder.file("a.onnx"));
+        const onnx::ModelProto b = written_again(model, folder);
         const auto imported = import_onnx(folder.file("a.onnx"));
         ASSERT_TRUE(imported.ok()) << imported.error().message;
-        ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
-        onnx::ModelProto b;
-        ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
         ASSERT_EQ(b.graph().node_size(), reshaped ? 2 : 1);
         EXPECT_EQ(b.graph().node(0).op_type(), op);
         EXPECT_EQ(b.graph().node(0).name(), "the softmax");

@@ -19,6 +19,7 @@ std::vector<Index> bound_candidates(const RewriteRule& rule, size_t output, size
 // plain ones give none.
 std::vector<Box> find_boxes(const RewriteRule& rule, size_t output, const std::vector<RegionSample>& samples);
 
+// How many there are; 0 where a range is empty or has no number.
 int64_t places_in(const Box& box, const Environment& sizes);
 
 // Those that hold most places first, each at those of these sizes that suit it.
