@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "unsigned.h"
+
 namespace gopt::ir {
 namespace {
 
@@ -81,6 +83,7 @@ class StageCompiler {
                 .input = e->input,
                 .function = e->function,
                 .type = e->type,
+                .is_unsigned = is_unsigned(e, types_),
                 .reduce = e->reduce};
     c.index = compile(e->index);
     for (const Index& s : e->subscripts) c.subscripts.push_back(compile(s));

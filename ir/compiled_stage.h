@@ -19,6 +19,7 @@ struct StageExpr {
   Function function = Function::Exp;
   CompiledCond cond;
   ElementType type = ElementType::Undefined;
+  bool is_unsigned = false;  // where it is an integer
   ReduceKind reduce = ReduceKind::Sum;
   std::vector<std::pair<int, CompiledIndex>> binders;  // slot, extent
 };

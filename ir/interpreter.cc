@@ -72,12 +72,6 @@ std::string describe(const Node& node) {
 
 }  // namespace
 
-bool has_wide_integers(const Tensor& tensor) {
-  constexpr int64_t kExact = int64_t{1} << 53;
-  if (tensor.type() != ElementType::Int64 && tensor.type() != ElementType::UInt64) return false;
-  return std::ranges::any_of(tensor.to_ints(), [](int64_t v) { return v > kExact || v < -kExact; });
-}
-
 Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<Tensor>& inputs, Products products) {
   if (node.is(OpKind::Opaque)) return Error{describe(node) + " has no definition and cannot be interpreted"};
   if (node.is(OpKind::Constant)) return std::vector<Tensor>{node.tensor};

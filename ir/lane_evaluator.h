@@ -87,14 +87,19 @@ class LaneEvaluator {
       case ExprKind::Add: return binary_lanes(e, mask, out, [](T a, T b) { return a + b; });
       case ExprKind::Subtract: return binary_lanes(e, mask, out, [](T a, T b) { return a - b; });
       case ExprKind::Multiply: return binary_lanes(e, mask, out, [](T a, T b) { return a * b; });
-      case ExprKind::Divide: return binary_lanes(e, mask, out, [](T a, T b) { return divide(a, b); });
-      case ExprKind::Maximum: return binary_lanes(e, mask, out, [](T a, T b) { return largest(a, b); });
-      case ExprKind::Minimum: return binary_lanes(e, mask, out, [](T a, T b) { return smallest(a, b); });
+      case ExprKind::Divide: return signed_or_not(e, mask, out, [](auto a, auto b) { return divide(a, b); });
+      case ExprKind::Maximum: return signed_or_not(e, mask, out, [](auto a, auto b) { return largest(a, b); });
+      case ExprKind::Minimum: return signed_or_not(e, mask, out, [](auto a, auto b) { return smallest(a, b); });
     }
   }
 
   static double divide(double a, double b) { return a / b; }
-  static int64_t divide(int64_t a, int64_t b) { return b == 0 ? 0 : b == -1 ? -a : a / b; }
+  static int64_t divide(int64_t a, int64_t b) {
+    return b == 0 ? 0 : b == -1 ? static_cast<int64_t>(-static_cast<uint64_t>(a)) : a / b;
+  }
+  static uint64_t divide(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
+  static int64_t remainder(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+  static uint64_t remainder(uint64_t a, uint64_t b) { return b == 0 ? 0 : a % b; }
   // NaN wins, as in ONNX Runtime and numpy.
   template <class T>
   static T largest(T a, T b) {
@@ -117,7 +122,8 @@ class LaneEvaluator {
                  : v < -9223372036854775808.0                                ? INT64_MIN
                                                                              : static_cast<T>(v);
       } else {
-        out[l] = static_cast<T>(values[static_cast<size_t>(l)]);
+        const int64_t v = values[static_cast<size_t>(l)];
+        out[l] = node(id).is_unsigned ? static_cast<T>(static_cast<uint64_t>(v)) : static_cast<T>(v);
       }
     }
   }
@@ -134,6 +140,17 @@ class LaneEvaluator {
     } else {
       for (int l = 0; l < n_; l++) out[l] = f(out[l], b[static_cast<size_t>(l)]);
     }
+  }
+  // f of the lanes, or of what they are without a sign.
+  template <class T, class F>
+  void signed_or_not(const StageExpr& e, const Mask* mask, T* out, const F& f) {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      if (e.is_unsigned)
+        return binary_lanes(e, mask, out, [&](int64_t a, int64_t b) {
+          return static_cast<int64_t>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+        });
+    }
+    binary_lanes(e, mask, out, [&](T a, T b) { return f(a, b); });
   }
   template <class F>
   static int64_t wrap(ExprKind kind, int64_t a, int64_t b, const F& f) {
@@ -154,14 +171,22 @@ class LaneEvaluator {
     std::array<A, kLanes> a, b;
     evaluate<A>(e.args[0], mask, a.data());
     evaluate<A>(e.args[1], mask, b.data());
+    const bool is_unsigned = node(e.args[0]).is_unsigned || node(e.args[1]).is_unsigned;
     for (int l = 0; l < n_; l++) {
       const auto i = static_cast<size_t>(l);
-      out[l] = e.kind == ExprKind::Less ? a[i] < b[i] : a[i] == b[i];
+      out[l] = e.kind == ExprKind::Equal ? a[i] == b[i] : is_unsigned ? is_below(a[i], b[i]) : a[i] < b[i];
     }
   }
 
+  static bool is_below(double a, double b) { return a < b; }
+  static bool is_below(int64_t a, int64_t b) { return static_cast<uint64_t>(a) < static_cast<uint64_t>(b); }
+
   template <class T>
   void call_lanes(const StageExpr& e, const Mask* mask, T* out) {
+    if constexpr (std::is_same_v<T, int64_t>) {
+      if (e.function == Function::Fmod && e.domain == Domain::Integer)
+        return signed_or_not(e, mask, out, [](auto a, auto b) { return remainder(a, b); });
+    }
     std::array<double, kLanes> x, y{};
     evaluate<double>(e.args[0], mask, x.data());
     if (e.args.size() > 1) evaluate<double>(e.args[1], mask, y.data());
@@ -191,8 +216,12 @@ class LaneEvaluator {
     } else {
       std::array<int64_t, kLanes> x;
       evaluate<int64_t>(e.args[0], mask, x.data());
+      const bool has_no_sign = node(e.args[0]).is_unsigned && is_floating(e.type);
+      const auto number = [&](int64_t v) {
+        return has_no_sign ? through(static_cast<double>(static_cast<uint64_t>(v))) : through(v);
+      };
       for (int l = 0; l < n_; l++)
-        out[l] = mask && !(*mask)[static_cast<size_t>(l)] ? T(0) : through(x[static_cast<size_t>(l)]);
+        out[l] = mask && !(*mask)[static_cast<size_t>(l)] ? T(0) : number(x[static_cast<size_t>(l)]);
     }
   }
 
@@ -370,13 +399,21 @@ class LaneEvaluator {
   void reduce_lanes(const StageExpr& e, const Mask* mask, T* out) {
     T start = 0;
     if (e.reduce == ReduceKind::Product) start = 1;
-    if (e.reduce == ReduceKind::Max)
-      start = std::is_same_v<T, double> ? static_cast<T>(-INFINITY) : std::numeric_limits<T>::min();
-    if (e.reduce == ReduceKind::Min)
-      start = std::is_same_v<T, double> ? static_cast<T>(INFINITY) : std::numeric_limits<T>::max();
+    if (e.reduce == ReduceKind::Max) start = least<T>(e.is_unsigned);
+    if (e.reduce == ReduceKind::Min) start = most<T>(e.is_unsigned);
     fill(out, n_, start);
     std::array<T, kLanes> term;
     reduce_over(e, 0, mask, out, term.data());
+  }
+  template <class T>
+  static T least(bool is_unsigned) {
+    if constexpr (std::is_same_v<T, double>) return -INFINITY;
+    return is_unsigned ? T(0) : std::numeric_limits<T>::min();
+  }
+  template <class T>
+  static T most(bool is_unsigned) {
+    if constexpr (std::is_same_v<T, double>) return INFINITY;
+    return is_unsigned ? static_cast<T>(UINT64_MAX) : std::numeric_limits<T>::max();
   }
   template <class T>
   void reduce_over(const StageExpr& e, size_t binder, const Mask* mask, T* out, T* term) {
@@ -399,12 +436,20 @@ class LaneEvaluator {
         for (int l = 0; l < n_; l++) out[l] = times(out[l], term[l]);
         return;
       case ReduceKind::Max:
-        for (int l = 0; l < n_; l++) out[l] = largest(out[l], term[l]);
+        for (int l = 0; l < n_; l++) out[l] = larger(out[l], term[l], e.is_unsigned);
         return;
       case ReduceKind::Min:
-        for (int l = 0; l < n_; l++) out[l] = smallest(out[l], term[l]);
+        for (int l = 0; l < n_; l++) out[l] = smaller(out[l], term[l], e.is_unsigned);
         return;
     }
+  }
+  static double larger(double a, double b, bool /*is_unsigned*/) { return largest(a, b); }
+  static int64_t larger(int64_t a, int64_t b, bool is_unsigned) {
+    return is_unsigned ? is_below(a, b) ? b : a : largest(a, b);
+  }
+  static double smaller(double a, double b, bool /*is_unsigned*/) { return smallest(a, b); }
+  static int64_t smaller(int64_t a, int64_t b, bool is_unsigned) {
+    return is_unsigned ? is_below(b, a) ? b : a : smallest(a, b);
   }
   static double sum(double a, double b) { return a + b; }
   static int64_t sum(int64_t a, int64_t b) {

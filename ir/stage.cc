@@ -5,6 +5,7 @@
 
 #include "gopt/definition.h"
 #include "gopt/operation_weight.h"
+#include "unsigned.h"
 
 namespace gopt {
 
@@ -15,7 +16,9 @@ Domain domain_of(const Expr& e, const std::vector<ElementType>& types) {
       return e->value == std::nearbyint(e->value) && std::fabs(e->value) < 9e15 ? Domain::Either : Domain::Real;
     case ExprKind::Size: return Domain::Either;
     case ExprKind::Read: return of_type(types.at(static_cast<size_t>(e->input)));
-    case ExprKind::Call: return e->function == Function::IsNan ? Domain::Integer : Domain::Real;
+    case ExprKind::Call:
+      if (e->function == Function::Fmod) break;  // of integers it is one
+      return e->function == Function::IsNan ? Domain::Integer : Domain::Real;
     case ExprKind::Convert: return of_type(e->type);
     case ExprKind::Less:
     case ExprKind::Equal: return Domain::Integer;
@@ -28,6 +31,21 @@ Domain domain_of(const Expr& e, const std::vector<ElementType>& types) {
     if (d == Domain::Integer) result = Domain::Integer;
   }
   return result;
+}
+
+bool ir::is_unsigned(const Expr& e, const std::vector<ElementType>& types) {
+  switch (e->kind) {
+    case ExprKind::Read: return types.at(static_cast<size_t>(e->input)) == ElementType::UInt64;
+    case ExprKind::Convert: return e->type == ElementType::UInt64;
+    case ExprKind::Less:
+    case ExprKind::Equal: return false;
+    case ExprKind::Call:
+      if (e->function != Function::Fmod) return false;
+      break;
+    default: break;
+  }
+  const auto first = e->args.begin() + (e->kind == ExprKind::Choose ? 1 : 0);
+  return std::any_of(first, e->args.end(), [&](const Expr& argument) { return is_unsigned(argument, types); });
 }
 
 namespace {
@@ -88,7 +106,9 @@ class Stager {
     for (AtomId a : axes) shape.push_back(extents_[a]);
     Expr value = with_args(e, axes, binders, true);
     const bool integer = domain_of(e, types_) == Domain::Integer;
-    const ElementType element = integer ? ElementType::Int64 : narrow_ ? ElementType::Float32 : ElementType::Float64;
+    const ElementType element = integer   ? ir::is_unsigned(e, types_) ? ElementType::UInt64 : ElementType::Int64
+                                : narrow_ ? ElementType::Float32
+                                          : ElementType::Float64;
     const int slot = static_cast<int>(types_.size());
     types_.push_back(element);
     stages_.push_back({element, shape, axes, std::move(value)});

@@ -27,10 +27,6 @@ Result<std::vector<std::vector<Tensor>>> interpret_all(const Graph& graph,
                                                        std::span<const std::map<std::string, Tensor>> inputs,
                                                        Products products = Products::Exact);
 
-// Whether 64-bit integers among these are beyond 2^53. The interpreter computes in doubles: such numbers are exact
-// where they are moved, and nowhere else.
-bool has_wide_integers(const Tensor& tensor);
-
 // One node on given inputs (empty tensors for inputs left out). Errors as above.
 Result<std::vector<Tensor>> interpret_node(const Node& node, const std::vector<Tensor>& inputs,
                                            Products products = Products::Exact);

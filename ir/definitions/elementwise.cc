@@ -225,8 +225,10 @@ void define_Pow(DefineContext& c) {
 void define_Mod(DefineContext& c) {
   if (c.number("fmod") != 0) return fold(c, [](const Expr& a, const Expr& b) { return call(Function::Fmod, {a, b}); });
   fold(c, [](const Expr& a, const Expr& b) {
+    // Their signs, not their product's: that may be beyond 64 bits.
     const Expr r = call(Function::Fmod, {a, b});
-    return choose(is_less(r * b, constant(0)), r + b, r);
+    const Expr r_by_sign = choose(is_less(b, constant(0)), constant(0) - r, r);
+    return choose(is_less(r_by_sign, constant(0)), r + b, r);
   });
 }
 void define_Max(DefineContext& c) { fold(c, maximum); }

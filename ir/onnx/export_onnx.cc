@@ -1,9 +1,6 @@
-// export_onnx: what is folded, names, declarations, and the order in which all is written.
-#include <algorithm>
-
+// export_onnx: names, declarations, and the order in which all is written.
 #include "declarations.h"
-#include "export_state.h"
-#include "gopt/interpreter.h"
+#include "export_plan.h"
 #include "opaque.h"
 #include "stream.h"
 #include "tensor_proto.h"
@@ -12,116 +9,6 @@ namespace gopt::ir {
 namespace {
 
 constexpr int64_t kDefaultOpset = 17;
-constexpr size_t kAlwaysFoldBelow = 1 << 20;  // bytes; larger results are folded unless they outgrow their inputs
-constexpr size_t kMostGrowth = 4;
-
-// ---- folding ----
-
-// Bytes of the constants that a weight-only node is computed from; nothing where something in between cannot be
-// computed.
-std::optional<size_t> weight_bytes(const NodePtr& root) {
-  std::set<const Node*> seen{root.get()};
-  std::vector<NodePtr> stack{root};
-  size_t bytes = 0;
-  bool is_computed = false, has_wide = false;  // which the interpreter has not exactly
-  while (!stack.empty()) {
-    const NodePtr node = std::move(stack.back());
-    stack.pop_back();
-    for (const TensorType& type : node->outputs)
-      if (!is_computable(type.element) || !type.has_static_shape()) return std::nullopt;
-    if (node->is(OpKind::Constant)) {
-      bytes += node->tensor.bytes().size();
-      has_wide |= has_wide_integers(node->tensor);
-    } else {
-      is_computed |= !op_info(node->op).has(kDataMovement);
-    }
-    if (is_computed && has_wide) return std::nullopt;
-    if (op_info(node->op).has(kShapeOnly)) continue;
-    for (const Value& input : node->inputs)
-      if (input && seen.insert(input.node.get()).second) stack.push_back(input.node);
-  }
-  return bytes;
-}
-
-bool is_folded(const Graph& graph, const NodePtr& node) {
-  if (node->is(OpKind::Constant) || !graph.depends_on_weights_only(graph.id_of(node))) return false;
-  const auto bytes = weight_bytes(node);
-  if (!bytes) return false;
-  size_t result = 0;
-  for (const TensorType& type : node->outputs)
-    result += tensor_bytes(type.element, type.static_shape()).value_or(SIZE_MAX / 2);
-  return result <= kAlwaysFoldBelow || result <= kMostGrowth * *bytes;
-}
-
-// The constants that a weight-only node moves elements of; nothing where something is computed on the way.
-std::optional<std::set<const Node*>> moved_constants(const NodePtr& root) {
-  std::set<const Node*> seen{root.get()}, constants;
-  std::vector<NodePtr> stack{root};
-  while (!stack.empty()) {
-    const NodePtr node = std::move(stack.back());
-    stack.pop_back();
-    if (node->is(OpKind::Constant)) constants.insert(node.get());
-    if (!node->is(OpKind::Constant) && !op_info(node->op).has(kDataMovement)) return std::nullopt;
-    for (const Value& input : node->inputs)
-      if (input && seen.insert(input.node.get()).second) stack.push_back(input.node);
-  }
-  return constants;
-}
-
-struct ExportPlan {
-  std::vector<NodePtr> nodes;       // to be written, in order
-  std::vector<Value> initializers;  // constants and folded values, in order of first use
-};
-
-// What the outputs need, stopping at values that are folded; nodes of `tied` are not.
-ExportPlan plan_export(const ExportState& state, const std::set<const Node*>& tied) {
-  const Graph& graph = state.graph;
-  std::set<Value> needed;
-  std::set<const Node*> needed_nodes;
-  const auto need = [&](const Value& value) {
-    needed.insert(value);
-    needed_nodes.insert(value.node.get());
-  };
-  for (const GraphOutput& output : graph.outputs()) need(output.value);
-  ExportPlan plan;
-  for (size_t i = graph.nodes().size(); i-- > 0;) {
-    const NodePtr& node = graph.nodes()[i];
-    if (!needed_nodes.contains(node.get()) || node->is(OpKind::Input)) continue;
-    if (node->is(OpKind::Constant) || (!tied.contains(node.get()) && is_folded(graph, node))) {
-      for (int k = static_cast<int>(node->outputs.size()); k-- > 0;)
-        if (needed.contains({node, k})) plan.initializers.push_back({node, k});
-      continue;
-    }
-    plan.nodes.push_back(node);
-    if (const auto flat = state.flat_softmaxes.find(node.get()); flat != state.flat_softmaxes.end()) {
-      need(flat->second.input);
-      continue;
-    }
-    for (const Value& input : node->inputs)
-      if (input) need(input);
-  }
-  std::reverse(plan.nodes.begin(), plan.nodes.end());
-  std::reverse(plan.initializers.begin(), plan.initializers.end());
-  return plan;
-}
-
-// Moves of large weights that the file holds anyway: a second copy of a weight that is used twice would only make it
-// larger, and no longer the same tensor.
-std::set<const Node*> tied_moves(const Graph& graph, const ExportPlan& plan) {
-  constexpr size_t kLarge = 64 * 1024;  // bytes
-  std::set<const Node*> held, tied;
-  for (const Value& value : plan.initializers)
-    if (value.node->is(OpKind::Constant)) held.insert(value.node.get());
-  for (const NodePtr& node : graph.nodes()) {
-    if (node->is(OpKind::Constant) || !op_info(node->op).has(kDataMovement) || !is_folded(graph, node)) continue;
-    const TensorType& type = node->outputs[0];
-    if (tensor_bytes(type.element, type.static_shape()).value_or(0) < kLarge) continue;
-    const auto constants = moved_constants(node);
-    const auto is_held = [&](const Node* constant) { return held.contains(constant); };
-    if (constants && std::all_of(constants->begin(), constants->end(), is_held)) tied.insert(node.get());
-  }
-  return tied;
-}
 
 // ---- declarations ----
 
@@ -317,7 +204,7 @@ int64_t opset_of(const Graph& graph) {
 
 Status export_graph(ExportState& state) {
   state.flat_softmaxes = flat_softmaxes(state.graph, state.opset);
-  const ExportPlan plan = plan_export(state, tied_moves(state.graph, plan_export(state, {})));
+  const ExportPlan plan = plan_export(state);
   start_message(state);
   write_defaults(state);
   reserve_names(state, plan);

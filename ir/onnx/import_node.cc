@@ -13,7 +13,7 @@
 namespace gopt::ir {
 namespace {
 
-constexpr int64_t kFoldIntegersBelow = 65536, kFoldFloatsBelow = 1024;  // elements; what is larger stays a node
+constexpr int64_t kFoldIntegersBelow = 8192, kFoldFloatsBelow = 1024;  // elements; what is larger stays a node
 constexpr int64_t kNewestOpset = 26;
 const char *const kTrainingDomain = "ai.onnx.preview.training", *const kMicrosoftDomain = "com.microsoft";
 
@@ -233,9 +233,6 @@ void fold_values(ImportState& state, const NodeView& view, Values& values) {
   for (const Value& input : node->inputs) inputs.push_back(input ? input.node->tensor : Tensor());
   auto tensors = interpret_node(*node, inputs);
   if (!tensors.ok()) return;  // it stays a node, and fails when it runs, if it ever does
-  const bool is_moved = op_info(node->op).has(kDataMovement);
-  if (!is_moved && (std::ranges::any_of(inputs, has_wide_integers) || std::ranges::any_of(*tensors, has_wide_integers)))
-    return;
   for (size_t i = 0; i < values.size(); i++)
     if (values[i] && values[i].node == node)
       values[i] = state.builder.constant(std::move((*tensors)[static_cast<size_t>(values[i].output)]), name(i));
@@ -301,13 +298,15 @@ bool is_of_constants(const Value& value) {
   return true;
 }
 
-// An operator without a row on constants alone is what its lowering computes of them.
+// An operator without a row on constants alone is what its lowering computes of them, where that is small or no larger
+// than they are.
 Result<MaybeValues> compute_whole(ImportState& state, const NodeView& view) {
-  constexpr int64_t kMostElements = 1 << 20;
-  const auto is_known = [](const Value& value) {
-    return !value || (value.node->is(OpKind::Constant) && !has_wide_integers(value.node->tensor));
-  };
+  constexpr size_t kAlwaysSmall = 64 * 1024;  // bytes
+  const auto is_known = [](const Value& value) { return !value || value.node->is(OpKind::Constant); };
   if (view.inputs.empty() || !std::all_of(view.inputs.begin(), view.inputs.end(), is_known)) return MaybeValues();
+  size_t given = 0;
+  for (const Value& value : view.inputs)
+    if (value) given += value.node->tensor.bytes().size();
   GOPT_ASSIGN_OR_RETURN(MaybeValues values, lower_whole(state, view));
   if (!values) return values;
   for (size_t i = 0; i < values->size(); i++) {
@@ -315,9 +314,10 @@ Result<MaybeValues> compute_whole(ImportState& state, const NodeView& view) {
     if (!value || value.node->is(OpKind::Constant)) continue;
     const TensorType& type = value.type();
     if (!is_computable(type.element) || !type.has_static_shape() || !is_of_constants(value)) return MaybeValues();
-    if (element_count(type.static_shape()) > kMostElements) return MaybeValues();
+    const auto bytes = tensor_bytes(type.element, type.static_shape());
+    if (!bytes || *bytes > std::max(kAlwaysSmall, given)) return MaybeValues();
     auto tensor = evaluate_constant(value);
-    if (!tensor.ok() || has_wide_integers(*tensor)) return MaybeValues();
+    if (!tensor.ok()) return MaybeValues();
     const int place = static_cast<int>(i);
     value = state.builder.constant(*std::move(tensor), place < view.node.output_size() ? view.node.output(place) : "");
   }

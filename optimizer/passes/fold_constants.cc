@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 
 #include "gopt/interpreter.h"
 #include "passes/passes.h"
@@ -60,48 +59,15 @@ bool is_foldable(const Graph& graph, const NodePtr& node) {
   return has_small_types(*node) && !is_of_integers(graph, node);
 }
 
-// Which nodes of weights alone compute with integers that the interpreter has not exactly, or with what these gave, as
-// far as it is known.
-class WideIntegers {
- public:
-  // Of a node whose inputs were asked about before. Such a node is not folded.
-  bool computes(const Node& node) {
-    bool is_wide = false;
-    for (const Value& input : node.inputs) {
-      if (!input) continue;
-      if (computed_.contains(input.node.get())) return mark(computed_, node);
-      const bool is_constant = input.node->is(OpKind::Constant);
-      is_wide |= is_constant ? has_wide_integers(input.node->tensor) : moved_.contains(input.node.get());
-    }
-    if (!is_wide || op_info(node.op).has(kShapeOnly)) return false;
-    if (!op_info(node.op).has(kDataMovement)) return mark(computed_, node);
-    mark(moved_, node);
-    return false;
-  }
-  bool gives(const Node& node, const std::vector<Tensor>& values) {
-    return !op_info(node.op).has(kDataMovement) && std::ranges::any_of(values, has_wide_integers) &&
-           mark(computed_, node);
-  }
-
- private:
-  static bool mark(std::set<const Node*>& nodes, const Node& node) {
-    nodes.insert(&node);
-    return true;
-  }
-
-  std::set<const Node*> moved_, computed_;
-};
-
 }  // namespace
 
 Replacements fold_constants(const Graph& graph) {
   GraphBuilder builder;
   Replacements replacements;
-  WideIntegers wide;
   for (const NodePtr& node : graph.nodes()) {
-    if (wide.computes(*node) || !is_foldable(graph, node)) continue;
+    if (!is_foldable(graph, node)) continue;
     const auto values = evaluate(node);
-    if (!values.ok() || wide.gives(*node, *values)) continue;  // what is wrong shows where it runs
+    if (!values.ok()) continue;  // what is wrong shows where it runs
     for (size_t output = 0; output < values->size(); output++) {
       const std::string name = output < node->output_names.size() ? node->output_names[output] : "";
       replacements.emplace_back(Value{node, static_cast<int>(output)}, builder.constant((*values)[output], name));

@@ -33,5 +33,13 @@ const Row kRows[] = {{"FloatsOfFewDigits", ElementType::Float32, 1.005, false},
 INSTANTIATE_TEST_SUITE_P(Types, DifferenceTest, testing::ValuesIn(kRows),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// As doubles the two are one number.
+TEST(Difference, IntegersBeyond53BitsDifferByOne) {
+  constexpr int64_t kWide = int64_t{1} << 60;
+  const auto tensor = [](int64_t value) { return Tensor::from_values<int64_t>(ElementType::Int64, {1}, {value}); };
+  EXPECT_FALSE(difference("y", tensor(kWide), tensor(kWide + 1), Tolerance()).passed);
+  EXPECT_TRUE(difference("y", tensor(kWide), tensor(kWide), Tolerance()).passed);
+}
+
 }  // namespace
 }  // namespace gopt

@@ -211,5 +211,54 @@ TEST(Interpreter, ATensorBeyondAllMemoryIsAnError) {
   }
 }
 
+// Beyond 2^53 no double holds them: each operator in 64 bits, with a sign and without.
+TEST(Interpreter, ComputesWideIntegersExactly) {
+  constexpr uint64_t kLarge = (uint64_t{1} << 63) + 5, kSmall = (uint64_t{1} << 40) + 1;
+  constexpr auto kSigned = static_cast<int64_t>(kLarge);
+  struct Case {
+    OpKind op;
+    uint64_t expected_unsigned;
+    int64_t expected_signed;
+  };
+  const Case cases[] = {
+      {OpKind::Div, kLarge / kSmall, kSigned / static_cast<int64_t>(kSmall)},
+      {OpKind::Mod, kLarge % kSmall,
+       kSigned % static_cast<int64_t>(kSmall) + static_cast<int64_t>(kSmall)},  // of the divisor's sign
+      {OpKind::Max, kLarge, static_cast<int64_t>(kSmall)},
+      {OpKind::Min, kSmall, kSigned},
+      {OpKind::Less, 0, 1},
+      {OpKind::Mul, kLarge * kSmall, static_cast<int64_t>(kLarge * kSmall)},
+  };
+  for (const auto& [op, expected_unsigned, expected_signed] : cases) {
+    for (const ElementType type : {ElementType::UInt64, ElementType::Int64}) {
+      GraphBuilder b;
+      const auto number = [&](uint64_t value) {
+        return b.constant(Tensor::from_values<int64_t>(type, {1}, {static_cast<int64_t>(value)}));
+      };
+      const auto y = b.add(op, {number(kLarge), number(kSmall)});
+      ASSERT_TRUE(y.ok()) << y.error().message;
+      const auto value = evaluate_constant({*y, 0});
+      ASSERT_TRUE(value.ok()) << value.error().message;
+      const int64_t expected = type == ElementType::UInt64 ? static_cast<int64_t>(expected_unsigned) : expected_signed;
+      EXPECT_EQ(value->to_ints(), std::vector<int64_t>{expected}) << op_info(op).name << " of " << to_string(type);
+    }
+  }
+}
+
+// Reductions and casts to numbers of other kinds look at the sign too.
+TEST(Interpreter, ReducesAndConvertsWideIntegersExactly) {
+  constexpr uint64_t kLarge = (uint64_t{1} << 63) + 4096;
+  GraphBuilder b;
+  const Value x =
+      b.constant(Tensor::from_values<int64_t>(ElementType::UInt64, {3}, {static_cast<int64_t>(kLarge), 7, INT64_MAX}));
+  const auto number = [](const Result<NodePtr>& node) {
+    const auto tensor = evaluate_constant({*node, 0});
+    return tensor.ok() ? tensor->to_doubles()[0] : NAN;
+  };
+  EXPECT_EQ(number(b.add(OpKind::ReduceMin, {x}, {{"axes", std::vector<Index>{0}}})), 7);
+  EXPECT_EQ(number(b.add(OpKind::ReduceMax, {x}, {{"axes", std::vector<Index>{0}}})), static_cast<double>(kLarge));
+  EXPECT_EQ(number(b.add(OpKind::Cast, {x}, {{"to", Index(11)}})), static_cast<double>(kLarge));
+}
+
 }  // namespace
 }  // namespace gopt

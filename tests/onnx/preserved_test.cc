@@ -117,6 +117,83 @@ TEST(OnnxPreserved, TiedWeightsAreOneTensor) {
   EXPECT_EQ(written.graph().node_size(), 3);
 }
 
+// ---- what is folded ----
+
+std::vector<std::string> operators(const onnx::ModelProto& model) {
+  std::vector<std::string> types;
+  for (const onnx::NodeProto& node : model.graph().node()) types.push_back(node.op_type());
+  return types;
+}
+
+int64_t initializer_bytes(const onnx::ModelProto& model) {
+  int64_t bytes = 0;
+  for (const onnx::TensorProto& tensor : model.graph().initializer())
+    bytes += static_cast<int64_t>(tensor.raw_data().size());
+  return bytes;
+}
+
+// x + column * row: 1 MB of products from 4 KB.
+TEST(OnnxFolds, ProductsThatOutgrowTheirFactorsStayNodes) {
+  TestModel model;
+  model.input("x", {512, 512});
+  model.constant(float_tensor("column", {512, 1}));
+  model.constant(float_tensor("row", {1, 512}));
+  model.node("Mul", {"column", "row"}, {"p"});
+  model.node("Add", {"x", "p"}, {"y"});
+  model.output("y", {512, 512});
+  const onnx::ModelProto written = round_trip(model);
+  EXPECT_EQ(operators(written), (std::vector<std::string>{"Mul", "Add"}));
+  EXPECT_EQ(initializer_bytes(written), 2 * 512 * 4);
+}
+
+// A product that is as large as the weight that it takes the place of, and a small one of more factors.
+TEST(OnnxFolds, WhatTakesAWeightsPlaceIsFolded) {
+  TestModel model;
+  model.input("x", {1, 256});
+  model.constant(float_tensor("w", {256, 256}));
+  model.constant(float_tensor("scale", {1, 256}));
+  model.node("Mul", {"w", "scale"}, {"p"});
+  model.node("MatMul", {"x", "p"}, {"y"});
+  model.output("y", {1, 256});
+  const onnx::ModelProto written = round_trip(model);
+  EXPECT_EQ(operators(written), (std::vector<std::string>{"MatMul"}));
+  EXPECT_EQ(initializer_bytes(written), 256 * 256 * 4);
+}
+
+// The weight's bytes are given back once, so that the second product would be a second weight.
+TEST(OnnxFolds, OneWeightPaysForOneProduct) {
+  TestModel model;
+  model.input("x", {1, 256});
+  model.constant(float_tensor("w", {256, 256}));
+  model.constant(float_tensor("a", {1, 256}));
+  model.constant(float_tensor("b", {256, 1}));
+  model.node("Mul", {"w", "a"}, {"p"});
+  model.node("Mul", {"w", "b"}, {"q"});
+  model.node("MatMul", {"x", "p"}, {"h"});
+  model.node("MatMul", {"h", "q"}, {"y"});
+  model.output("y", {1, 256});
+  const onnx::ModelProto written = round_trip(model);
+  EXPECT_LE(initializer_bytes(written), 256 * 256 * 4 + 64 * 1024);
+}
+
+TEST(OnnxFolds, WeightsOf16BitsUnderACastStaySmall) {
+  TestModel model;
+  model.input("x", {1, 256});
+  onnx::TensorProto half;
+  half.set_name("w");
+  half.set_data_type(onnx::TensorProto::FLOAT16);
+  half.add_dims(256);
+  half.add_dims(256);
+  half.set_raw_data(std::string(256 * 256 * 2, '\x11'));
+  model.constant(half);
+  model.node("Cast", {"w"}, {"c"}).i("to", onnx::TensorProto::FLOAT);
+  model.node("MatMul", {"x", "c"}, {"y"});
+  model.output("y", {1, 256});
+  const onnx::ModelProto written = round_trip(model);
+  EXPECT_EQ(operators(written), (std::vector<std::string>{"Cast", "MatMul"}));
+  EXPECT_EQ(initializer_bytes(written), 256 * 256 * 2);
+}
+
 // ---- functions ----
 
 // The value of LeakyRelu's slope where the call gives none, and where it does.

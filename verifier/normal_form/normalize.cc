@@ -187,8 +187,11 @@ class Normalizer {
 
   // test != 0 ? a : b is b + [test != 0] (a - b); a comparison is its own indicator.
   NormalForm choose_form(const Expr& e, const Cond& context) {
-    NormalForm test = simplified((*this)(e->args[0], context), context);
-    const NormalForm a = (*this)(e->args[1], context), b = (*this)(e->args[2], context);
+    return chosen(simplified((*this)(e->args[0], context), context), (*this)(e->args[1], context),
+                  (*this)(e->args[2], context), context);
+  }
+
+  NormalForm chosen(NormalForm test, const NormalForm& a, const NormalForm& b, const Cond& context) {
     if (auto number = as_number(test)) return number->is_zero() ? b : a;
     if (auto piecewise = extremum_of_choice(test, a, b, context)) return *std::move(piecewise);
     if (auto remainder = floored_remainder(test, a, b, context)) return *std::move(remainder);
@@ -217,7 +220,8 @@ class Normalizer {
     if (!remainder || remainder->function != Function::Fmod) return std::nullopt;
     const NormalForm &x = remainder->args[0], &y = remainder->args[1];
     const NormalForm added = with_like_terms_merged(simplified(sum(a, negated(r)), context));
-    const NormalForm expected = comparison(FactorKind::IsLess, product(r, y, context), context, state_);
+    const NormalForm r_by_sign = chosen(comparison(FactorKind::IsLess, y, context, state_), negated(r), r, context);
+    const NormalForm expected = comparison(FactorKind::IsLess, simplified(r_by_sign, context), context, state_);
     if (key(added) != key(y) || key(test) != key(expected)) return std::nullopt;
     const NormalForm quotient = product(x, reciprocal(y, context, state_), context);
     return sum(x,
