@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times single layers that nobody chose: draws them (draw_layers.py), emits code for each, and times it beside other runtimes.
 
-usage: layers.py [--gopt build/tools/gopt/gopt] [--count 100] [--seed 1] [--family conv2d,...] [--threads 2] [--rounds 3] [--peers onnxruntime,openvino] [--csv FILE] [--layers DIR]
+usage: layers.py [--gopt build/tools/gopt/gopt] [--count 100] [--seed 1] [--family conv2d,...] [--threads 2] [--rounds 3] [--analytic] [--peers onnxruntime,openvino] [--csv FILE] [--layers DIR]
 
 Each engine runs in a process of its own, in turn; of each process's runs the median counts, of the rounds the least. A ratio is the
 fastest peer's time over ours: above 1 ours is faster. OpenVINO computes in f32. Prints the geometric mean, median and least ratio of each family, and the ten worst layers.
@@ -75,7 +75,7 @@ def time_peers(a, model):
 def measure(a, model, scratch):
     """Milliseconds of ours and of the peer, and what went wrong."""
     folder = scratch / "emitted"
-    out, why = run([a.gopt, "optimize", model, "-o", scratch / "out.onnx", "--emit", folder, "--threads", a.threads, "--no-measure", "--force", *a.optimize.split()], 600)
+    out, why = run([a.gopt, "optimize", model, "-o", scratch / "out.onnx", "--emit", folder, "--threads", a.threads, *(["--no-measure"] if a.analytic else []), "--force", *a.optimize.split()], 600)
     if out is None:
         return None, None, f"optimize: {why}"
     if "FAILED" in out:
@@ -120,6 +120,7 @@ def main():
     ap.add_argument("--rounds", type=int, default=3)
     ap.add_argument("--seconds", type=float, default=0.3, help="of timed runs in each process")
     ap.add_argument("--optimize", default="--check off", help="more flags for gopt optimize")
+    ap.add_argument("--analytic", action="store_true", help="kernels by analytic costs, not by measured ones as is the default: quicker")
     ap.add_argument("--peers", default="onnxruntime", help=f"of {', '.join(PEERS)}, with commas")
     ap.add_argument("--csv", type=pathlib.Path)
     ap.add_argument("--layers", type=pathlib.Path, help="a folder that draw_layers.py wrote, instead of drawing")

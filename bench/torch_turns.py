@@ -10,7 +10,7 @@ CUDA graph, with images plain and with channels last, and with --compile torch.c
 medians of twenty runs queued at once, inputs and outputs in device memory; `error` is max |a-b| / max |a| to PyTorch in float64 on
 the same inputs. DIR keeps results.json, and what was emitted and timed, so that the same command goes on where it was stopped.
 Each model has a process of its own: a fault on the GPU ends all that its process does there.
-The exit status is 1 when a difference is NaN or above what the precision may lose, or a step fails.
+The exit status is 1 when a difference is NaN or above both what the precision may lose and half as much again as PyTorch loses, or a step fails.
 """
 import argparse, copy, ctypes, json, math, pathlib, subprocess, sys, time
 import numpy as np
@@ -76,12 +76,14 @@ def graphed(model, x):
 
 
 def peers(model, x, precision, compiles):
-    """Ways to run it in PyTorch, by name."""
+    """Ways to run it in PyTorch, by name, and what the first gives."""
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
     own = model.to("cuda", TYPES[precision])
     image = x.cuda().to(TYPES[precision]) if x.is_floating_point() else x.cuda()
     ways = {"eager": graphed(own, image)}
+    with torch.no_grad():
+        result = own(image).to(torch.float64).cpu().numpy()
     if compiles:
         compiled = torch.compile(own, mode="reduce-overhead")
 
@@ -96,7 +98,7 @@ def peers(model, x, precision, compiles):
     if x.dim() == 4:
         last = copy.deepcopy(own).to(memory_format=torch.channels_last)  # a captured graph reads the other's weights where they are
         ways["channels last"] = graphed(last, image.contiguous(memory_format=torch.channels_last))
-    return ways
+    return ways, result
 
 
 def queued_ms(run, count=20):
@@ -137,7 +139,9 @@ def measure(args, name):
     device = OnDevice(emitted, {"x": x.numpy()})
     device.run(1)
     row["error"] = float(difference([expected], device.results()))
-    ways = {"gopt": None, **peers(model, x, args.precision, args.compile)}
+    torch_ways, of_torch = peers(model, x, args.precision, args.compile)
+    row["torch_error"] = float(difference([expected], [of_torch]))
+    ways = {"gopt": None, **torch_ways}
     times = {way: [] for way in ways}
     for turn in range(args.runs + 3):
         for way, run in ways.items():
@@ -195,9 +199,9 @@ def main():
         print(f"{key}: {e}", flush=True)
         return 1
     path.write_text(json.dumps(rows, indent=1) + "\n")
-    good = row["error"] <= LOSSES[args.precision]
+    good = row["error"] <= max(LOSSES[args.precision], 1.5 * row["torch_error"])  # a deep model may lose more in any hands
     ways = "  ".join(f"{way} {ms:.4f}" for way, ms in row["ms"].items())
-    print(f"{key:<28} {row['ratio']:5.2f}x  {ways}  estimated {row['estimated_ms']:.4f}  {row['kernels']} kernels  error {row['error']:.2g}  tuning {row['tuning_s']:.0f} s",
+    print(f"{key:<28} {row['ratio']:5.2f}x  {ways}  estimated {row['estimated_ms']:.4f}  {row['kernels']} kernels  error {row['error']:.2g} (torch {row['torch_error']:.2g})  tuning {row['tuning_s']:.0f} s",
           "" if good else "  WRONG", flush=True)
     return 0 if good else 1
 
