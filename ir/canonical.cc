@@ -207,7 +207,8 @@ void canonicalize(OpKind kind, DefineContext& c, Attributes& a) {
     case OpKind::LogSoftmax:
     case OpKind::LayerNormalization:
     case OpKind::Gather:
-    case OpKind::GatherElements: a["axis"] = as_index(c.axis("axis", rank)); return;
+    case OpKind::GatherElements:
+    case OpKind::ScatterAlong: a["axis"] = as_index(c.axis("axis", rank)); return;
     // Momentum is of training alone.
     case OpKind::BatchNormalization:
       if (c.number("training_mode") == 0) a["momentum"] = *op_info(kind).find_attribute("momentum")->default_value;

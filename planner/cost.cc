@@ -51,6 +51,11 @@ Products covered_products(const Plan& plan, const Kernel& kernel) {
   return products;
 }
 
+// On a CPU, by a loop over the updates.
+bool is_scattered(const Plan& plan, const Kernel& kernel) {
+  return plan.target.kind == TargetKind::Cpu && kernel.nodes.size() == 1 && kernel.nodes[0]->is(OpKind::ScatterAlong);
+}
+
 double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder || kernel.kind == KernelKind::External) return 0;
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
@@ -60,6 +65,11 @@ double kernel_operations(const Plan& plan, const Kernel& kernel) {
                            [&](double sum, const Kernel& member) { return sum + library_operations(plan, member); });
   if (kernel.kind != KernelKind::Generated) return library_operations(plan, kernel);
   double operations = 0;
+  if (is_scattered(plan, kernel)) {  // each update is written once, whatever the definition looks at
+    for (const BufferId input : kernel.input_buffers)
+      operations += static_cast<double>(element_count(plan.buffer(input).dims));
+    return operations;
+  }
   for (const NodePtr& node : kernel.nodes) operations += is_product(*node) ? 0 : work_of(*node).operations;
   return operations + covered_products(plan, kernel).operations;
 }

@@ -99,6 +99,7 @@ class FusionChooser {
     const std::set<std::string>& without = cover_.options.target.without;
     if (without.contains(kInlining) || (without.contains(kPieces) && is_joined(id))) return FusionLimit::SwitchedOff;
     const Node& node = cover_.node(id);
+    if (is_scattered(id)) return FusionLimit::Reduction;
     int used_outputs = 0;
     for (size_t o = 0; o < node.outputs.size(); o++) {
       const ValueCover& value = cover_.values[cover_.nodes[id].first_value + o];
@@ -166,9 +167,13 @@ class FusionChooser {
                        [](int64_t extent) { return extent == 1; });
   }
 
+  // Written update by update: nothing is computed inside it, nor it inside another.
+  bool is_scattered(uint32_t id) const {
+    return cover_.options.target.kind == TargetKind::Cpu && cover_.node(id).is(OpKind::ScatterAlong);
+  }
   bool user_takes(const Use& use) const {
     const NodeCover& user = cover_.nodes[use.node];
-    if (user.role != Role::Generated && user.role != Role::Inlined) return false;
+    if ((user.role != Role::Generated && user.role != Role::Inlined) || is_scattered(use.node)) return false;
     return !work_of(cover_.node(use.node)).is_index[static_cast<size_t>(use.position)];
   }
 

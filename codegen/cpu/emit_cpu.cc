@@ -10,6 +10,7 @@
 #include "../sizes.h"
 #include "../writer.h"
 #include "loops.h"
+#include "scattering.h"
 
 namespace gopt::codegen {
 namespace {
@@ -21,9 +22,7 @@ class GeneratedKernels {
  public:
   // The name of the function. Errors: those of lowering it, with the kernel.
   Result<std::string> function_for(const Plan& plan, const Kernel& kernel) {
-    auto body = lower_kernel(plan, kernel);
-    if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
-    const std::string text = print_cpu_kernel(*body, plan.target.threads);
+    GOPT_ASSIGN_OR_RETURN(const std::string text, text_of(plan, kernel));
     auto [it, inserted] = functions_.try_emplace(text, "gopt_kernel_" + std::to_string(functions_.size()));
     if (inserted) {
       declarations_ += "void " + it->second + text.substr(0, text.find(" {\n")) + ";\n";
@@ -34,6 +33,7 @@ class GeneratedKernels {
 
   bool has_halves() const { return names("gopt_half") || names("gopt_bfloat16"); }
   bool has_transposes() const { return names("gopt_runtime::transpose"); }
+  bool has_scatters() const { return names("gopt_runtime::scatter"); }
 
   std::vector<EmittedFile> files() const {
     std::vector<EmittedFile> files{
@@ -43,12 +43,20 @@ class GeneratedKernels {
     for (size_t i = 0; i < kKernelFiles; i++)
       files.push_back({"kernels_" + std::to_string(i) + ".cc",
                        "#include \"gopt_math.h\"\n" +
+                           std::string(has_scatters() ? "#include \"gopt_scatter.h\"\n" : "") +
                            std::string(has_transposes() ? "#include \"gopt_transpose.h\"\n" : "") +
                            "#include \"kernels.h\"\n\n" + bodies_[i]});
     return files;
   }
 
  private:
+  static Result<std::string> text_of(const Plan& plan, const Kernel& kernel) {
+    if (auto text = print_scattering(plan, kernel)) return *std::move(text);
+    auto body = lower_kernel(plan, kernel);
+    if (!body) return Error{"kernel " + kernel.name + ": " + body.error().message};
+    return print_cpu_kernel(*body, plan.target.threads);
+  }
+
   bool names(const char* name) const {
     return std::any_of(std::begin(bodies_), std::end(bodies_),
                        [&](const std::string& text) { return text.find(name) != std::string::npos; });
@@ -322,6 +330,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "example.cc"};
   if (plan.times_kernels) names.push_back("gopt_timing.h");
   if (generated.has_halves()) names.push_back("gopt_half.h");
+  if (generated.has_scatters()) names.push_back("gopt_scatter.h");
   if (generated.has_transposes()) names.push_back("gopt_transpose.h");
   std::vector<EmittedFile> files;
   for (const char* name : names) files.push_back({name, std::string(runtime_text(name))});

@@ -176,6 +176,18 @@ Status expand_quantization(const Expansion& e) {
   return Unit{};
 }
 
+Status expand_scatter(const Expansion& e) {
+  const Node& node = e.node();
+  const std::string reduction = std::get<std::string>(node.attributes.at("reduction"));
+  const bool is_extremum = reduction == "max" || reduction == "min";
+  if (e.opset() < (is_extremum ? 18 : reduction == "none" ? 11 : 16)) return no_form(e);
+  Attributes attributes{{"axis", node.attributes.at("axis")}};
+  if (reduction != "none") attributes["reduction"] = reduction;
+  const std::string shape = e.op("Shape", {e.input(2)}), places = e.op("Expand", {e.input(1), shape});
+  e.op("ScatterElements", {e.input(0), places, e.input(2)}, e.output(), attributes);
+  return Unit{};
+}
+
 }  // namespace
 
 Status export_expanded(ExportState& state, const Node& node) {
@@ -193,6 +205,7 @@ Status export_expanded(ExportState& state, const Node& node) {
     case OpKind::FillLike: return expand_fill_like(e);
     case OpKind::Dequantize:
     case OpKind::Quantize: return expand_quantization(e);
+    case OpKind::ScatterAlong: return expand_scatter(e);
     case OpKind::Gemm: return expand_gemm(e);
     case OpKind::HardSwish:
       e.op("Mul", {x, e.op("HardSigmoid", {x}, "", {{"alpha", 1.0 / 6}, {"beta", 0.5}})}, e.output());

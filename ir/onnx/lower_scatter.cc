@@ -1,9 +1,8 @@
 // Reading and writing at places that an integer tensor names: GatherND, ScatterND, ScatterElements, MaxUnpool.
 // A write is said as a read: for each element of the result, which update goes there. Where the places are known that
-// is a table of positions; where they are computed, all updates are looked at for each element, within a limit.
+// is a table of positions; where they are computed, it is ScatterAlong. By that one's definition all updates are looked
+// at for each element, so that there is a limit to what is still checked.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -12,7 +11,7 @@
 namespace gopt::ir {
 namespace {
 
-constexpr int64_t kMostComparisons = int64_t{1} << 26, kMostKnownPlaces = int64_t{1} << 24;
+constexpr int64_t kMostComparisons = int64_t{1} << 36, kMostKnownPlaces = int64_t{1} << 24;
 
 int64_t count_of(const Value& x) {
   int64_t count = 1;
@@ -72,55 +71,22 @@ Values lower_gather_nd(Lowering& l) {
 
 // ---- scattering ----
 
-enum class Reduction { None, Add, Mul, Max, Min };
-Reduction reduction_of(Lowering& l) {
+std::string reduction_of(Lowering& l) {
   const std::string name = l.text("reduction", "none");
-  static const std::map<std::string, Reduction> known = {{"none", Reduction::None},
-                                                         {"add", Reduction::Add},
-                                                         {"mul", Reduction::Mul},
-                                                         {"max", Reduction::Max},
-                                                         {"min", Reduction::Min}};
-  const auto it = known.find(name);
-  Lowering::require(it != known.end());
-  return it->second;
+  Lowering::require(name == "none" || name == "add" || name == "mul" || name == "max" || name == "min");
+  return name;
 }
-Value combined(Lowering& l, Reduction reduction, const Value& a, const Value& b) {
-  switch (reduction) {
-    case Reduction::None: return b;
-    case Reduction::Add: return l.add(a, b);
-    case Reduction::Mul: return l.mul(a, b);
-    case Reduction::Max: return l.op(OpKind::Max, {a, b});
-    case Reduction::Min: return l.op(OpKind::Min, {a, b});
-  }
-  return {};
-}
-OpKind reducing(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::None:
-    case Reduction::Max: return OpKind::ReduceMax;
-    case Reduction::Add: return OpKind::ReduceSum;
-    case Reduction::Mul: return OpKind::ReduceProd;
-    case Reduction::Min: return OpKind::ReduceMin;
-  }
-  return OpKind::ReduceMax;
-}
-
-// What an update that goes elsewhere counts as.
-Value neutral(Lowering& l, Reduction reduction, ElementType type) {
-  if (reduction == Reduction::Add || reduction == Reduction::Mul)
-    return l.scalar(type, reduction == Reduction::Add ? 0 : 1);
-  Lowering::require(is_floating(type) || type == ElementType::Int32 || type == ElementType::Int64);
-  const bool low = reduction == Reduction::Max;
-  if (is_floating(type)) return l.scalar(type, low ? -INFINITY : INFINITY);
-  const int64_t least =
-      type == ElementType::Int32 ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int64_t>::min();
-  return l.constant(Tensor::from_values<int64_t>(type, {}, {low ? least : -(least + 1)}));
+Value combined(Lowering& l, const std::string& reduction, const Value& a, const Value& b) {
+  if (reduction == "none") return b;
+  if (reduction == "add") return l.add(a, b);
+  if (reduction == "mul") return l.mul(a, b);
+  return l.op(reduction == "max" ? OpKind::Max : OpKind::Min, {a, b});
 }
 
 // Rows of updates [m, ...] written to rows of x [n, ...] at known places, in rounds in each of which no place comes
 // twice. Without a reduction the last one stays.
 Value scattered_at(Lowering& l, Value x, const std::vector<int64_t>& places, const Value& updates,
-                   Reduction reduction) {
+                   const std::string& reduction) {
   const int64_t rows = extent_of(x, 0);
   Lowering::require(rows <= kMostKnownPlaces);
   std::vector<std::vector<int64_t>> rounds;  // by row: the update that goes there, or none
@@ -128,7 +94,7 @@ Value scattered_at(Lowering& l, Value x, const std::vector<int64_t>& places, con
   for (size_t m = 0; m < places.size(); m++) {
     Lowering::require(places[m] >= -rows && places[m] < rows);
     const int64_t place = places[m] < 0 ? places[m] + rows : places[m];
-    const size_t round = reduction == Reduction::None ? 0 : times[place]++;
+    const size_t round = reduction == "none" ? 0 : times[place]++;
     Lowering::require(round < 16);
     if (round == rounds.size()) rounds.emplace_back(static_cast<size_t>(rows), -1);
     rounds[round][static_cast<size_t>(place)] = static_cast<int64_t>(m);
@@ -146,26 +112,13 @@ Value scattered_at(Lowering& l, Value x, const std::vector<int64_t>& places, con
   return x;
 }
 
-// The same with places [m, rest...] that are computed, `rest` of x's and the updates' own extents or 1.
-Value scattered_by(Lowering& l, const Value& x, const Value& places, const Value& updates, Reduction reduction) {
-  const int64_t rows = extent_of(x, 0), count = extent_of(updates, 0);
-  Lowering::require(rows * count_of(updates) <= kMostComparisons && count > 0);
-  const Value wide =
-      wrapped(l, l.cast(places, ElementType::Int64), l.scalar(ElementType::Int64, static_cast<double>(rows)));
-  const Value each = l.unsqueeze(wide, 0);  // [1, m, rest]
-  const Value here = l.op(OpKind::Equal, {each, l.range(rows, 0, rank_of(each))});
-  const Value order = l.range(count, 1, rank_of(each)), nobody = l.scalar(ElementType::Int64, -1);
-  const Value last = l.reduce(OpKind::ReduceMax, l.where(here, order, nobody), {Index(1)}, false);  // [n, rest]
-  const Value written = l.op(OpKind::Less, {nobody, last});
-  if (reduction != Reduction::None) {
-    const Value terms = l.where(here, l.unsqueeze(updates, 0), neutral(l, reduction, type_of(x)));
-    const Value all = l.reduce(reducing(reduction), terms, {Index(1)}, false);
-    return l.where(written, combined(l, reduction, x, all), x);
-  }
-  const Value at = l.where(written, last, l.scalar(ElementType::Int64, 0));
-  Shape shape = shape_of(updates);
-  shape[0] = Index(rows);
-  return l.where(written, l.elements_at(updates, l.expand(at, shape), 0), x);
+// The same along an axis with places that are computed: of the updates' extents, or 1 beside the axis.
+Value scattered_by(Lowering& l, const Value& x, const Value& places, const Value& updates, int64_t axis,
+                   const std::string& reduction) {
+  Lowering::require(count_of(x) * extent_of(updates, axis) <= kMostComparisons);
+  const Value wide = wrapped(l, l.cast(places, ElementType::Int64),
+                             l.scalar(ElementType::Int64, static_cast<double>(extent_of(x, axis))));
+  return l.op(OpKind::ScatterAlong, {x, wide, updates}, {{"axis", Index(axis)}, {"reduction", reduction}});
 }
 
 Values lower_scatter_nd(Lowering& l) {
@@ -173,7 +126,7 @@ Values lower_scatter_nd(Lowering& l) {
   Lowering::require(rank_of(indices) >= 1);
   const auto named = static_cast<size_t>(extent_of(indices, static_cast<int64_t>(rank_of(indices)) - 1));
   Lowering::require(named <= rank_of(x));
-  const Reduction reduction = reduction_of(l);
+  const std::string reduction = reduction_of(l);
   const int64_t rows = product(x, 0, named), size = product(x, named, rank_of(x)),
                 count = product(indices, 0, rank_of(indices) - 1);
   if (count == 0 || rows * size == 0) return {x};
@@ -195,45 +148,39 @@ Values lower_scatter_nd(Lowering& l) {
     result = scattered_at(l, flat_x, places, flat_updates, reduction);
   } else {
     const Value places = l.reshape(flat_places(l, x, 0, indices), {Index(count), Index(1)});
-    result = scattered_by(l, flat_x, places, flat_updates, reduction);
+    result = scattered_by(l, flat_x, places, flat_updates, 0, reduction);
   }
   return {l.reshape(result, shape_of(x))};
 }
 
-// The axis first; what of x lies beyond the updates along other axes stays.
+// What of x lies beyond the updates along other axes stays.
 Values lower_scatter_elements(Lowering& l) {
-  const Value x = l.input(0), indices = l.input(1), updates = l.input(2);
+  const Value x = l.input(0), places = l.input(1), updates = l.input(2);
   const size_t rank = rank_of(x);
-  Lowering::require(rank >= 1 && rank_of(indices) == rank && shape_of(indices) == shape_of(updates));
-  const Reduction reduction = reduction_of(l);
+  Lowering::require(rank >= 1 && rank_of(places) == rank && shape_of(places) == shape_of(updates));
+  const std::string reduction = reduction_of(l);
   if (count_of(updates) == 0) return {x};
   const int64_t axis = l.axis(l.integer("axis", 0), rank);
-  std::vector<int64_t> perm(rank);
-  for (size_t k = 0; k < rank; k++) perm[k] = static_cast<int64_t>(k);
-  std::swap(perm[0], perm[static_cast<size_t>(axis)]);  // its own inverse
-  const Value whole = l.transpose(x, perm), places = l.transpose(indices, perm), fresh = l.transpose(updates, perm);
-  Value part = whole;
+  Value part = x;
   std::vector<Index> pads(2 * rank, Index(0));
   bool is_smaller = false;
-  for (size_t k = 1; k < rank; k++) {
+  for (size_t k = 0; k < rank; k++) {
     const auto at = static_cast<int64_t>(k);
-    const int64_t more = extent_of(whole, at) - extent_of(fresh, at);
+    const int64_t more = at == axis ? 0 : extent_of(x, at) - extent_of(updates, at);
     Lowering::require(more >= 0);
     if (more == 0) continue;
     is_smaller = true;
-    part = l.slice(part, at, 0, extent_of(fresh, at));
+    part = l.slice(part, at, 0, extent_of(updates, at));
     pads[rank + k] = Index(more);
   }
-  Value result = scattered_by(l, part, places, fresh, reduction);
-  if (is_smaller) {
-    const auto all = [&](bool inside, const Shape& shape) {
-      return l.expand(l.scalar(ElementType::Int32, inside ? 1 : 0), shape);
-    };
-    const Value inside = l.op(OpKind::Pad, {all(true, shape_of(part))}, {{"pads", pads}});
-    const Value one = l.scalar(ElementType::Int32, 1);
-    result = l.where(l.op(OpKind::Equal, {inside, one}), l.op(OpKind::Pad, {result}, {{"pads", pads}}), whole);
-  }
-  return {l.transpose(result, perm)};
+  const Value result = scattered_by(l, part, places, updates, axis, reduction);
+  if (!is_smaller) return {result};
+  const auto all = [&](bool inside, const Shape& shape) {
+    return l.expand(l.scalar(ElementType::Int32, inside ? 1 : 0), shape);
+  };
+  const Value inside = l.op(OpKind::Pad, {all(true, shape_of(part))}, {{"pads", pads}});
+  const Value one = l.scalar(ElementType::Int32, 1);
+  return {l.where(l.op(OpKind::Equal, {inside, one}), l.op(OpKind::Pad, {result}, {{"pads", pads}}), x)};
 }
 
 // Rows written along an axis from a place of each image's own on; in a ring, what leaves at the end comes in at the
@@ -276,8 +223,8 @@ Values lower_max_unpool(Lowering& l) {
   int64_t count = 1;
   for (const int64_t extent : extents) count *= extent;
   const Value zeros = l.expand(l.scalar(type_of(x), 0), {Index(count)});
-  const Value flat = scattered_by(l, zeros, l.reshape(indices, {Index(count_of(x))}),
-                                  l.reshape(x, {Index(count_of(x))}), Reduction::None);
+  const Value flat =
+      scattered_by(l, zeros, l.reshape(indices, {Index(count_of(x))}), l.reshape(x, {Index(count_of(x))}), 0, "none");
   const Value y = l.reshape(flat, Shape(extents.begin(), extents.end()));
   if (!l.has(2)) return {y};
   const std::vector<int64_t> asked = l.numbers(2);

@@ -250,6 +250,21 @@ const Row kRows[] = {
     {"PadsNothing",
      "input x : f32[2,5]\na = Softmax(x) {axis=1}\nb = Slice(a) {starts=[0], ends=[0], axes=[1], steps=[1]}\n"
      "c = Pad(b) {pads=[0,1,0,1]}\noutput y = c"},
+    {"ScatteredRows",
+     "input x : f32[9,300]\ninput u : f32[7,300]\nconstant p = i64[7,1] {3, 0, 3, 9, -1, 8, 0}\n"
+     "a = ScatterAlong(x, p, u)\nb = ScatterAlong(x, p, u) {reduction=\"add\"}\noutput y = a\noutput z = b"},
+    {"ScatteredElements",
+     "input x : f32[3,5,40]\ninput u : f32[3,4,40]\ninput v : f32[3,4,40]\na = Cast(v) {to=7}\n"
+     "b = ScatterAlong(x, a, u) {axis=1}\nc = ScatterAlong(x, a, u) {axis=1, reduction=\"mul\"}\n"
+     "d = ScatterAlong(x, a, u) {axis=1, reduction=\"max\"}\ne = ScatterAlong(x, a, u) {axis=1, "
+     "reduction=\"min\"}\noutput y = b\noutput z = c\noutput p = d\noutput q = e"},
+    {"ScatteredBetween",
+     "input x : f32[2000,3]\ninput u : f32[1500,3]\ninput v : f32[1500,1]\na = Mul(v, v)\nb = Cast(a) {to=6}\n"
+     "c = Relu(u)\nd = Neg(x)\ne = ScatterAlong(d, b, c) {reduction=\"add\"}\nf = Sigmoid(e)\noutput y = f"},
+    {"ScatteredIntegers",
+     "input x : f32[20]\ninput u : f32[6]\na = Cast(x) {to=7}\nb = Cast(u) {to=7}\nconstant p = i32[6] {4, 19, 4, 0, "
+     "7, 4}\nc = ScatterAlong(a, p, b)\nd = ScatterAlong(a, p, b) {reduction=\"add\"}\ne = ScatterAlong(a, p, b) "
+     "{reduction=\"mul\"}\noutput y = c\noutput z = d\noutput p = e"},
 };
 
 // Numbers of 16 bits in memory, computed with as floats: no library has them here, so that products are loops, too.
@@ -271,7 +286,10 @@ const Row kHalves[] = {
     {"HalfMoves",
      "input x : f16[2,6,5]\na = Transpose(x) {perm=[2,0,1]}\nb = Concat(x, x) {axis=1}\nc = Reshape(x) "
      "{shape=[12,5]}\noutput y = a\noutput z = b\noutput u = c"},
-    {"HalfConstant", "input w : f16[3,4]\na = Neg(w)\noutput y = a"}};
+    {"HalfConstant", "input w : f16[3,4]\na = Neg(w)\noutput y = a"},
+    {"HalfScattered",
+     "input x : f16[5,9]\ninput u : f16[3,9]\nconstant p = i64[3,1] {4, 0, 4}\na = ScatterAlong(x, p, u)\n"
+     "b = ScatterAlong(x, p, u) {reduction=\"add\"}\noutput y = a\noutput z = b"}};
 
 void expect_all_agree(bool plain, int threads) {
   for (const std::string& line : run_batch(graph_cases(), plain, {TargetKind::Cpu, threads})) ADD_FAILURE() << line;

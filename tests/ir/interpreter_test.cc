@@ -137,6 +137,18 @@ const Row kRows[] = {
     {"GatherNegative",
      "constant x = f32[3] {1, 2, 3}\nconstant i = i64[2] {-1, 0}\ny = Gather(x, i)\noutput y = y",
      {3, 1}},
+    {"ScatterKeepsTheLast",
+     "constant x = f32[3,2] {1, 2, 3, 4, 5, 6}\nconstant p = i64[3,1] {2, 0, 2}\n"
+     "constant u = f32[3,2] {10, 20, 30, 40, nan, 60}\ny = ScatterAlong(x, p, u)\noutput y = y",
+     {30, 40, 3, 4, NAN, 60}},
+    {"ScatterAddsAll",
+     "constant x = f32[2,3] {1, 2, 3, 4, 5, 6}\nconstant p = i64[2,2] {2, 2, 0, 5}\n"
+     "constant u = f32[2,2] {10, 20, 30, 40}\ny = ScatterAlong(x, p, u) {axis=1, reduction=\"add\"}\noutput y = y",
+     {1, 2, 33, 34, 5, 6}},
+    {"ScatterTakesTheLargest",
+     "constant x = i64[2] {7, -9}\nconstant p = i32[3] {1, 1, 0}\nconstant u = i64[3] {-3, -5, 6}\n"
+     "y = ScatterAlong(x, p, u) {reduction=\"max\"}\noutput y = y",
+     {7, -3}},
     {"GatherElements",
      "constant x = f32[2,2] {1, 2, 3, 4}\nconstant i = i64[2,1] {1, 0}\ny = GatherElements(x, i) {axis=1}\noutput y = "
      "y",

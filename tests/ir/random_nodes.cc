@@ -101,6 +101,16 @@ std::vector<std::vector<int64_t>> RandomNodes::input_dims(OpKind kind, int count
       add(dims(1, 3));
       add(shapes[0]);
       break;
+    case OpKind::ScatterAlong: {
+      const std::vector<int64_t> x = dims(1, 3);
+      add(x);
+      add(x);
+      add(x);
+      shapes[1][0] = shapes[2][0] = uniform(1, 3);
+      if (one_in(2))
+        for (size_t k = 1; k < x.size(); k++) shapes[1][k] = 1;
+      break;
+    }
     case OpKind::Gather:
       add(dims(1, 3));
       add(dims(0, 2));
@@ -136,7 +146,7 @@ std::vector<ElementType> RandomNodes::input_elements(OpKind kind, int count) {
     if (count > 2) elements[2] = kIntegers[uniform(0, quantizes ? 1 : 2)];
     if (count > 2 && !quantizes) elements[0] = elements[2];
   }
-  if (kind == OpKind::Gather || kind == OpKind::GatherElements)
+  if (kind == OpKind::Gather || kind == OpKind::GatherElements || kind == OpKind::ScatterAlong)
     elements[1] = one_in(2) ? ElementType::Int64 : ElementType::Int32;
   return elements;
 }
@@ -147,6 +157,7 @@ std::string RandomNodes::string_value(const std::string& name) {
     return std::string(values.begin()[uniform(0, static_cast<int64_t>(values.size()) - 1)]);
   };
   if (name == "auto_pad") return pick({"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"});
+  if (name == "reduction") return pick({"none", "add", "mul", "max", "min"});
   if (name == "mode") return pick({"constant", "reflect", "edge", "wrap", "DCR", "CRD"});
   return pick({"none", "tanh"});
 }
