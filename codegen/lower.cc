@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "gopt/wide_integers.h"
 #include "transform.h"
 
 namespace gopt::codegen {
@@ -31,7 +32,8 @@ class Composer {
       if (node.is(OpKind::Constant)) tensor.data = &node.tensor;
       return tensor;
     }
-    if (node.is(OpKind::Constant) && node.tensor.count() == 1) return small_constant(node.tensor);
+    if (node.is(OpKind::Constant) && node.tensor.count() == 1 && !has_wide_integers(node.tensor))
+      return small_constant(node.tensor);
     if (!covered(node)) return input_tensor(-1, value.type());  // of operators that read no element of it
     std::vector<TensorExpr> inputs;
     for (const Value& in : node.inputs) {

@@ -99,6 +99,7 @@ class Writer {
   std::string compute(const Expr& e, Scope& scope, Scalar type);
   std::string by_reciprocal(const Expr& e, Scope& scope, Scalar type);
   std::string inline_text(const Expr& e, Scope& scope, Scalar want);
+  std::string unsigned_operation(const Expr& e, const std::vector<std::string>& a) const;
   std::string operation(const Expr& e, Scalar type, const std::vector<std::string>& args);
   std::vector<Scalar> argument_types(const Expr& e, Scalar type);
   std::string branch(const Expr& e, Scope& scope, Scalar type);

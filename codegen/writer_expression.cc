@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gopt/wide_integers.h"
 #include "sizes.h"
 #include "transform.h"
 #include "writer.h"
@@ -104,8 +105,28 @@ bool is_short(ElementType type) {
 
 }  // namespace
 
+// Of integers of 64 bits without a sign, where that makes a difference; else empty.
+std::string Writer::unsigned_operation(const Expr& e, const std::vector<std::string>& a) const {
+  const auto has_no_sign = [&](const Expr& argument) { return is_unsigned(argument, body_.inputs); };
+  const bool is_call = e->kind == ExprKind::Call && e->function != Function::Fmod;
+  if (is_call || std::none_of(e->args.begin(), e->args.end(), has_no_sign)) return "";
+  const auto pair = [&](const std::string& middle) { return "(uint64_t)" + a[0] + middle + "(uint64_t)" + a[1]; };
+  const auto unless_zero = [&](const char* sign) { return "(int64_t)(" + a[1] + " == 0 ? 0 : " + pair(sign) + ")"; };
+  switch (e->kind) {
+    case ExprKind::Divide: return unless_zero(" / ");
+    case ExprKind::Call: return unless_zero(" % ");
+    case ExprKind::Maximum: return "(int64_t)gopt_max<uint64_t>(" + pair(", ") + ")";
+    case ExprKind::Minimum: return "(int64_t)gopt_min<uint64_t>(" + pair(", ") + ")";
+    case ExprKind::Less: return "(" + pair(" < ") + ")";
+    default: return "";
+  }
+}
+
 std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std::string>& a) {
   const bool integer = type == Scalar::Int || type == Scalar::Bool;
+  const bool takes_integers = integer && (e->args.empty() || type_of(e->args[0], Scalar::Int) == Scalar::Int);
+  if (takes_integers)
+    if (const std::string own = unsigned_operation(e, a); !own.empty()) return own;
   const std::string deduced = integer ? "<" + type_name(type) + ">" : "";  // a literal integer is an int
   switch (e->kind) {
     case ExprKind::Add: return "(" + a[0] + " + " + a[1] + ")";
@@ -119,6 +140,8 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     case ExprKind::Choose: return "(" + a[0] + " != 0 ? " + a[1] + " : " + a[2] + ")";
     case ExprKind::Convert: {
       const Scalar from = type_of(e->args[0], Scalar::Double);
+      if (from == Scalar::Int && is_floating(e->type) && !is_half(e->type) && is_unsigned(e->args[0], body_.inputs))
+        return stored("(uint64_t)" + a[0], from, e->type);
       // Loops over numbers of 32 bits have four times the lanes of those over doubles, which 64 bits are made of.
       const std::string value = from == Scalar::Float && is_short(e->type) && is_cut_off(e->args[0])
                                     ? "(" + storage_name(e->type) + ")(int32_t)" + a[0]

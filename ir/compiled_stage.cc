@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "unsigned.h"
+#include "gopt/wide_integers.h"
 
 namespace gopt::ir {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "gopt/definition.h"
 #include "gopt/operation_weight.h"
-#include "unsigned.h"
+#include "gopt/wide_integers.h"
 
 namespace gopt {
 
@@ -31,21 +31,6 @@ Domain domain_of(const Expr& e, const std::vector<ElementType>& types) {
     if (d == Domain::Integer) result = Domain::Integer;
   }
   return result;
-}
-
-bool ir::is_unsigned(const Expr& e, const std::vector<ElementType>& types) {
-  switch (e->kind) {
-    case ExprKind::Read: return types.at(static_cast<size_t>(e->input)) == ElementType::UInt64;
-    case ExprKind::Convert: return e->type == ElementType::UInt64;
-    case ExprKind::Less:
-    case ExprKind::Equal: return false;
-    case ExprKind::Call:
-      if (e->function != Function::Fmod) return false;
-      break;
-    default: break;
-  }
-  const auto first = e->args.begin() + (e->kind == ExprKind::Choose ? 1 : 0);
-  return std::any_of(first, e->args.end(), [&](const Expr& argument) { return is_unsigned(argument, types); });
 }
 
 namespace {
@@ -106,7 +91,7 @@ class Stager {
     for (AtomId a : axes) shape.push_back(extents_[a]);
     Expr value = with_args(e, axes, binders, true);
     const bool integer = domain_of(e, types_) == Domain::Integer;
-    const ElementType element = integer   ? ir::is_unsigned(e, types_) ? ElementType::UInt64 : ElementType::Int64
+    const ElementType element = integer   ? is_unsigned(e, types_) ? ElementType::UInt64 : ElementType::Int64
                                 : narrow_ ? ElementType::Float32
                                           : ElementType::Float64;
     const int slot = static_cast<int>(types_.size());

@@ -179,6 +179,18 @@ bool has_planar(const Plan& plan, const Kernel& kernel) {
   return !kernel.integers && !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < 16));
 }
 
+// As products of matrices (codegen/cpu/runtime/gopt_unfolded.h), which find enough to do in several channels or in a
+// long row of the kernel. Nothing is expected of it that planar loops do not reach: its measured times decide.
+bool has_unfolded_planes(const Plan& plan, const Kernel& kernel) {
+  constexpr int64_t kLongRow = 8;
+  const Convolved c = convolved(plan, kernel);
+  return !kernel.integers && !c.transposed && c.plain && is_of_floats(plan, kernel) &&
+         (c.out >= 2 || weights(plan, kernel).dims.back() >= kLongRow);
+}
+double unfolded_planes_efficiency(const Plan& plan, const Kernel& kernel) {
+  return 0.9 * planar_efficiency(plan, kernel);
+}
+
 // 3x3 convolutions of stride 1 on whole blocks of channels, where oneDNN has a Winograd algorithm (which its own
 // automatic choice never takes).
 bool has_winograd(const Plan& plan, const Kernel& kernel) {
@@ -366,6 +378,7 @@ constexpr Implementation kImplementations[] = {
     {"few-rows", KernelKind::MatrixProduct, TargetKind::Cpu, has_few_rows, few_rows_efficiency},
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
+    {"unfolded", KernelKind::Convolution, TargetKind::Cpu, has_unfolded_planes, unfolded_planes_efficiency},
     {"floats", KernelKind::Convolution, TargetKind::Cpu, is_of_halves, convolution_in_floats_efficiency},
     {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},
     {"bf16x3", KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},

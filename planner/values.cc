@@ -4,6 +4,7 @@
 
 #include "cover.h"
 #include "gopt/node_attributes.h"
+#include "gopt/wide_integers.h"
 
 namespace gopt::planner {
 
@@ -24,7 +25,7 @@ std::string describe(const Node& node) {
 
 bool is_small_constant(const Value& value) {
   return value.node->is(OpKind::Constant) && value.node->tensor.count() == 1 &&
-         is_computable(value.node->tensor.type());
+         is_computable(value.node->tensor.type()) && !has_wide_integers(value.node->tensor);
 }
 
 namespace {

@@ -301,6 +301,8 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_planar.cc",
                                  "gopt_taps.h",
                                  "gopt_taps.cc",
+                                 "gopt_unfolded.h",
+                                 "gopt_unfolded.cc",
                                  "gopt_pooling.h",
                                  "gopt_pooling.cc",
                                  "gopt_few_rows.h",

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "context.h"
+#include "gopt/wide_integers.h"
 
 namespace gopt::ir {
 
@@ -35,14 +36,16 @@ void define_ConstantOfShape(DefineContext& c) {
     if (t.count() != 1 || !is_computable(t.type())) c.fail("value is one number");
     element = t.type();
     value = load_double(t.bytes().data(), element, 0);
-    if (std::fabs(value) > 9007199254740992.0 && !is_floating(element)) c.fail("value exceeds 53 bits");
+    if (has_wide_integers(t)) c.fail("value exceeds 53 bits");
   }
   c.output(element, shape, [value](const std::vector<Index>&) { return constant(value); });
 }
 
 void define_Range(DefineContext& c) {
-  for (size_t k = 0; k < 3; k++)
+  for (size_t k = 0; k < 3; k++) {
     if (!c.input(k).data || c.input(k).data->count() != 1) c.fail("start, limit and delta must be constants");
+    if (has_wide_integers(*c.input(k).data)) c.fail("start, limit or delta exceeds 53 bits");
+  }
   const ElementType element = c.input(0).element;
   auto scalar = [&c, element](size_t k) { return load_double(c.input(k).data->bytes().data(), element, 0); };
   const double start = scalar(0), limit = scalar(1), delta = scalar(2);

@@ -10,7 +10,7 @@ namespace {
 using NodeSet = std::set<const Node*>;
 
 // What the file may grow by in all: that, or a share of the constants' bytes if it is more.
-constexpr size_t kGrowth = 64 * 1024;
+constexpr size_t kGrowth = 16 * 1024;
 constexpr double kGrowthShare = 0.02;
 // A moved copy of a weight, of so many bytes or more, is another tensor to whoever reads the file.
 constexpr size_t kLargeCopy = 64 * 1024;

@@ -4,6 +4,7 @@
 
 #include "declarations.h"
 #include "gopt/interpreter.h"
+#include "gopt/wide_integers.h"
 #include "inline_bodies.h"
 #include "integer_values.h"
 #include "lowering.h"
@@ -94,7 +95,17 @@ std::optional<AttributeValue> input_attribute(ImportState& state, const Value& v
   }
   if (kind != AttributeKind::Float || !value.node->is(OpKind::Constant)) return std::nullopt;
   if (!is_computable(value.type().element) || value.node->tensor.count() != 1) return std::nullopt;
+  if (has_wide_integers(value.node->tensor)) return std::nullopt;
   return value.node->tensor.to_doubles()[0];
+}
+
+// Whether a Clip's bound is the end of its type, which bounds nothing.
+bool is_end_of_type(const OnnxInput& input, const Value& value) {
+  if (!value.node->is(OpKind::Constant) || value.node->tensor.count() != 1) return false;
+  const int64_t number = is_integer(value.type().element) ? value.node->tensor.to_ints()[0] : 0;
+  const bool has_sign = value.type().element == ElementType::Int64;
+  if (!has_sign && value.type().element != ElementType::UInt64) return false;
+  return input.attribute == "min" ? number == (has_sign ? INT64_MIN : 0) : number == (has_sign ? INT64_MAX : -1);
 }
 
 // Moves inputs that are attributes in the table from `inputs` to `attributes`. False where one is not known.
@@ -105,7 +116,7 @@ bool take_input_attributes(ImportState& state, const NodeView& view, const OpInf
   for (const OnnxInput& input : info.onnx_inputs) {
     if (input.since_opset > view.opset) break;
     const Value value = view.input(position++);
-    if (!value) continue;
+    if (!value || (info.kind == OpKind::Clip && is_end_of_type(input, value))) continue;
     auto attribute = input_attribute(state, value, info.find_attribute(input.attribute)->kind);
     if (!attribute) return false;
     attributes[input.attribute] = *std::move(attribute);

@@ -35,12 +35,15 @@ std::optional<Index> combine(OpKind kind, const Index& a, const Index& b) {
       if (is_at_least(a, 0) && is_at_least(b, 1)) return floor_div(a, b);
       return x && y && *y != 0 ? std::optional<Index>(*x / *y) : std::nullopt;
     case OpKind::Max:
+      if (x && y) return std::max(*x, *y);
       if (is_at_least(a - b, 0)) return a;
       return is_at_least(b - a, 0) ? std::optional(b) : std::nullopt;
     case OpKind::Min:
+      if (x && y) return std::min(*x, *y);
       if (is_at_least(a - b, 0)) return b;
       return is_at_least(b - a, 0) ? std::optional(a) : std::nullopt;
     case OpKind::Equal:
+      if (x && y) return Index(*x == *y ? 1 : 0);
       if (a == b) return Index(1);
       return is_at_least(a - b, 1) || is_at_least(b - a, 1) ? std::optional(Index(0)) : std::nullopt;
     default: return std::nullopt;

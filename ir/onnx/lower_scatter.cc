@@ -207,8 +207,6 @@ Values lower_tensor_scatter(Lowering& l) {
   return {l.where(inside, fresh, x)};
 }
 
-// Positions are within the shape that the pooling's attributes give; a larger shape that is asked for goes on with
-// zeros.
 Values lower_max_unpool(Lowering& l) {
   const Value x = l.input(0), indices = l.input(1);
   const std::vector<int64_t> kernel = l.integers("kernel_shape", {});
@@ -225,13 +223,9 @@ Values lower_max_unpool(Lowering& l) {
   const Value zeros = l.expand(l.scalar(type_of(x), 0), {Index(count)});
   const Value flat =
       scattered_by(l, zeros, l.reshape(indices, {Index(count_of(x))}), l.reshape(x, {Index(count_of(x))}), 0, "none");
-  const Value y = l.reshape(flat, Shape(extents.begin(), extents.end()));
-  if (!l.has(2)) return {y};
-  const std::vector<int64_t> asked = l.numbers(2);
-  Lowering::require(asked.size() == rank);
-  std::vector<Index> border(2 * rank, Index(0));
-  for (size_t k = 0; k < rank; k++) border[rank + k] = Index(asked[k] - extents[k]);
-  return {l.op(OpKind::Pad, {y}, {{"pads", border}})};
+  // ONNX counts positions in the shape that the attributes give, ONNX Runtime in the one that is asked for.
+  Lowering::require(!l.has(2) || l.numbers(2) == extents);
+  return {l.reshape(flat, Shape(extents.begin(), extents.end()))};
 }
 
 constexpr LoweredOperator kScatter[] = {{"GatherND", lower_gather_nd},

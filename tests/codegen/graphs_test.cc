@@ -265,6 +265,13 @@ const Row kRows[] = {
      "input x : f32[20]\ninput u : f32[6]\na = Cast(x) {to=7}\nb = Cast(u) {to=7}\nconstant p = i32[6] {4, 19, 4, 0, "
      "7, 4}\nc = ScatterAlong(a, p, b)\nd = ScatterAlong(a, p, b) {reduction=\"add\"}\ne = ScatterAlong(a, p, b) "
      "{reduction=\"mul\"}\noutput y = c\noutput z = d\noutput p = e"},
+    {"WideIntegers",
+     "input x : f32[6]\na = Cast(x) {to=7}\nconstant k = i64[] {9007199254740993}\nconstant l = i64[] "
+     "{9007199254740992}\nb = Add(a, k)\nc = Sub(b, l)\nd = Less(b, k)\noutput y = c\noutput z = d"},
+    {"UnsignedIntegers",
+     "input x : f32[6]\nn = Abs(x)\na = Cast(n) {to=13}\nconstant zero = u64[] {0}\nconstant two = u64[] {2}\n"
+     "constant ten = u64[] {10}\nh = Sub(zero, two)\nm = Max(a, h)\nc = Mod(m, ten)\nd = Less(a, h)\n"
+     "e = Min(a, h)\nf = Div(m, h)\noutput y = c\noutput z = d\noutput p = e\noutput q = f"},
 };
 
 // Numbers of 16 bits in memory, computed with as floats: no library has them here, so that products are loops, too.

@@ -173,7 +173,7 @@ TEST(OnnxFolds, OneWeightPaysForOneProduct) {
   model.node("MatMul", {"h", "q"}, {"y"});
   model.output("y", {1, 256});
   const onnx::ModelProto written = round_trip(model);
-  EXPECT_LE(initializer_bytes(written), 256 * 256 * 4 + 64 * 1024);
+  EXPECT_LE(initializer_bytes(written), 256 * 256 * 4 + 16 * 1024);
 }
 
 TEST(OnnxFolds, WeightsOf16BitsUnderACastStaySmall) {

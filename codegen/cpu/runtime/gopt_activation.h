@@ -1,6 +1,8 @@
 // Activations of library kernels over an array.
 #pragma once
 
+#include <algorithm>
+
 #include "gopt_math.h"
 #include "gopt_post.h"
 
@@ -40,6 +42,26 @@ inline void apply_activation(const Post& post, float* x, int64_t count) {
     case PostKind::Sum:
     case PostKind::Add: return;
   }
+}
+
+// A part of a row of channel number `channel`, from `at` of the result on: with bias (null: none) and posts, stored
+// there, where it may be already unless it is added to what is there.
+inline void finish_row(const std::vector<Post>& posts, const float* bias, int64_t channel, int64_t at, int64_t count,
+                       float* row, float* dst) {
+  const auto add = [&](const auto& other) {
+    for (int64_t i = 0; i < count; i++) row[i] += other(i);
+  };
+  if (bias) add([&](int64_t) { return bias[channel]; });
+  for (const Post& post : posts) {
+    const auto* operand = static_cast<const float*>(post.operand);
+    if (post.kind != PostKind::Sum && post.kind != PostKind::Add)
+      apply_activation(post, row, count);
+    else if (!post.dims.empty())
+      add([&](int64_t) { return operand[channel]; });
+    else
+      add([&](int64_t i) { return (post.kind == PostKind::Sum ? dst : operand)[at + i]; });
+  }
+  if (row != dst + at) std::copy(row, row + count, dst + at);
 }
 
 }  // namespace gopt_runtime

@@ -1,5 +1,6 @@
 // How a convolution is computed: in the arithmetic that is asked for where there is fast code for it, by oneDNN or in
 // loops over planes, its tensors converted where they lie otherwise or are of another type.
+#include <algorithm>
 #include <cstring>
 
 #include "gopt_primitives.h"
@@ -53,6 +54,29 @@ class ConvolutionAdder {
     own.scratch = s_.temporary(p_, Library::State::floats(own.planar.scratch_floats()));
     if (bias) own.bias = s_.at(Library::State::floats(static_cast<size_t>(c_.dst[1])), bias);
     p_.planar = std::make_unique<PlanarCall>(std::move(own));
+    s_.primitives.push_back(std::move(p_));
+  }
+
+  void add_unfolded(UnfoldedConvolution unfolded, const void* src, const void* weights, const void* bias, void* dst) {
+    const memory::desc given = image_desc(c_.dst, c_.dst_order, c_.result), plain = image_desc(c_.dst, Order::Plain);
+    UnfoldedCall own{std::move(unfolded), {}, {}, {}, {}, {}, {}};
+    own.src = s_.converted(p_, s_.view(p_.src, image_desc(c_.src, c_.src_order, c_.operands), src),
+                           image_desc(c_.src, Order::Plain));
+    own.posts = s_.operands(p_, c_.posts, given, plain);
+    own.dst = s_.destination(p_, s_.view(p_.dst, given, dst), plain, c_.posts);
+    const std::vector<float> wide = c_.constant_weights ? floats_of(c_, weights) : std::vector<float>();
+    if (!c_.constant_weights) {
+      own.weights =
+          s_.converted(p_, s_.view(p_.weights, dense_desc(c_.weights, c_.operands), weights), dense_desc(c_.weights));
+    } else if (wide.empty()) {
+      own.weights = s_.at(dense_desc(c_.weights), weights);
+    } else {
+      own.weights = s_.keep(dense_desc(c_.weights));
+      std::copy(wide.begin(), wide.end(), static_cast<float*>(own.weights.get_data_handle()));
+    }
+    own.scratch = s_.temporary(p_, Library::State::floats(own.unfolded.scratch_floats()));
+    if (bias) own.bias = s_.at(Library::State::floats(static_cast<size_t>(c_.dst[1])), bias);
+    p_.unfolded = std::make_unique<UnfoldedCall>(std::move(own));
     s_.primitives.push_back(std::move(p_));
   }
 
@@ -140,6 +164,9 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   const int threads = s.threads_for(work, elements(c.src) + elements(c.dst) + elements(c.weights));
   if (c.tile_terms != kNoTiles && add_tiles(c, src, weights, bias, dst, threads)) return;
   const ThreadScope scope(threads, s.threads);
+  if (c.method == Method::Unfolded && !c.transposed)
+    return ConvolutionAdder(s, c, threads)
+        .add_unfolded(UnfoldedConvolution(planar_shape(c), c.posts, threads), src, weights, bias, dst);
   PlanarConvolution planar(planar_shape(c), c.posts, threads);
   const auto computed = by_arithmetic(s.engine, c, planar, bias != nullptr);
   ConvolutionAdder adder(s, c, threads);

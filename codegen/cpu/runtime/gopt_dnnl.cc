@@ -76,7 +76,7 @@ void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.pooling && !p.rows && !p.integers && !p.tiles)
+  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.integers && !p.tiles)
     throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
@@ -99,6 +99,11 @@ void Library::run(size_t primitive) {
     for (const auto& [number, operand] : call.posts) call.planar.bind_post(number, operand.get_data_handle());
     if (call.packs) call.planar.pack(data(call.weights), data(call.packed));
     call.planar.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
+  }
+  if (p.unfolded) {
+    UnfoldedCall& call = *p.unfolded;
+    for (const auto& [number, operand] : call.posts) call.unfolded.bind_post(number, operand.get_data_handle());
+    call.unfolded.run(data(call.src), data(call.weights), data(call.bias), data(call.dst), data(call.scratch));
   }
   if (p.pooling) p.pooling->pooling.run(data(p.pooling->src), data(p.pooling->dst), data(p.pooling->scratch));
   if (p.integers) run_integers(*p.integers, p.posts.empty() ? nullptr : p.posts[0].second.get_data_handle());

@@ -1,7 +1,7 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
 // for; convolutions for which it has reference code alone, pooling, and products of a few rows in loops of our own
-// (gopt_planar.h, gopt_rows.h); all of integers in loops of our own (gopt_integer.h); of floats and bfloat16 by kernels
-// of our own on tiles, where there are these (gopt_tiles.h).
+// (gopt_planar.h, gopt_unfolded.h, gopt_rows.h); all of integers in loops of our own (gopt_integer.h); of floats and
+// bfloat16 by kernels of our own on tiles, where there are these (gopt_tiles.h).
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace gopt_runtime {
 enum class Order { Plain, Blocked16, ChannelsLast };
 
 // How a convolution is computed. Direct: by oneDNN on the tensors as they lie, or, where it has no fast code for them,
-// by the best of the others. Winograd: where there is one, else direct. ChannelsLast, Planar: the tensors are converted
-// where they lie otherwise.
-enum class Method { Direct, Winograd, ChannelsLast, Planar };
+// by the best of the others. Winograd: where there is one, else direct. ChannelsLast, Planar, Unfolded
+// (gopt_unfolded.h; of one that is transposed Planar): the tensors are converted where they lie otherwise.
+enum class Method { Direct, Winograd, ChannelsLast, Planar, Unfolded };
 
 // What products are computed in. Own: as the operands are, of bfloat16 where oneDNN has fast code for these on the
 // processor, else as Floats. Floats: operands and result are converted where they are of another type. Split: floats

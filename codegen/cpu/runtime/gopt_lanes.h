@@ -7,6 +7,41 @@
 
 namespace gopt_runtime {
 
+#if defined(__AVX__) && !defined(__AVX512F__)
+// All ones in the lanes before `count`, which is not below zero.
+inline __m256i first_lanes(int64_t count) {
+  static constexpr int32_t kOnes[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kOnes + kLanes - (count < kLanes ? count : kLanes)));
+}
+// By halves: masked stores take some twenty instructions on several processors.
+inline void store_fewer(__m256 v, float* to, int64_t count) {
+  __m128 part = _mm256_castps256_ps128(v);
+  if (count & 4) {
+    _mm_storeu_ps(to, part);
+    part = _mm256_extractf128_ps(v, 1);
+    to += 4;
+  }
+  if (count & 2) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(to), part);
+    part = _mm_movehl_ps(part, part);
+    to += 2;
+  }
+  if (count & 1) _mm_store_ss(to, part);
+}
+#endif
+
+// Every second of the elements of two vectors.
+inline Vector every_second(Vector a, Vector b) {
+#if defined(__AVX512F__)
+  const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  return _mm512_permutex2var_ps(a, even, b);
+#elif defined(__AVX__)
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#else
+  return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#endif
+}
+
 // Lanes [first, first + count) of a vector to the same lanes of `to`.
 inline void store_lanes(const float* vector, float* to, int first, int count) {
 #if defined(__AVX512F__)
@@ -25,6 +60,9 @@ inline Vector load_lanes(const float* from, int64_t count, Vector others) {
   if (count >= kLanes) return load(from);
 #if defined(__AVX512F__)
   return _mm512_mask_loadu_ps(others, static_cast<__mmask16>((1u << count) - 1), from);
+#elif defined(__AVX__)
+  const __m256i lanes = first_lanes(count);
+  return _mm256_blendv_ps(others, _mm256_maskload_ps(from, lanes), _mm256_castsi256_ps(lanes));
 #else
   for (int64_t i = 0; i < count; i++) others[i] = from[i];
   return others;
@@ -33,6 +71,8 @@ inline Vector load_lanes(const float* from, int64_t count, Vector others) {
 inline void store_first(Vector v, float* to, int64_t count) {
 #if defined(__AVX512F__)
   _mm512_mask_storeu_ps(to, static_cast<__mmask16>(count >= kLanes ? 0xffff : (1u << count) - 1), v);
+#elif defined(__AVX__)
+  count >= kLanes ? _mm256_storeu_ps(to, v) : store_fewer(v, to, count);
 #else
   std::memcpy(to, &v, sizeof(float) * static_cast<size_t>(count < kLanes ? count : kLanes));
 #endif
@@ -76,10 +116,18 @@ inline void copy_row(const float* from, float* to, int64_t count, int64_t stride
     return;
   }
 #endif
-  if (stride == 1)
-    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
-  else
-    for (int64_t i = 0; i < count; i++) to[i] = from[stride * i];
+  int64_t i = 0;
+  if (stride == 1) {
+    for (; i + kLanes <= count; i += kLanes) std::memcpy(to + i, from + i, sizeof(Vector));
+    if (i < count) store_first(load_lanes(from + i, count - i, Vector{}), to + i, count - i);
+    return;
+  }
+  if (stride == 2)  // the last vector would read beyond the last element
+    for (; i + kLanes < count; i += kLanes) {
+      const Vector v = every_second(load(from + 2 * i), load(from + 2 * i + kLanes));
+      std::memcpy(to + i, &v, sizeof v);
+    }
+  for (; i < count; i++) to[i] = from[stride * i];
 }
 
 }  // namespace gopt_runtime

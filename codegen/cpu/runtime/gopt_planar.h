@@ -72,7 +72,6 @@ class PlanarConvolution {
   size_t floats_of_products() const;
   size_t row_floats() const;
   void run_taps(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const;
-  void finish_row(int64_t channel, int64_t at, float* row, const float* bias, float* dst) const;
 
   void describe_axes();
   void describe_convolution();

@@ -48,6 +48,8 @@ void RowPooling::describe_lanes() {
   const int64_t reach = (x.kernel - 1) * x.dilation;
   row_ = static_cast<size_t>(in_vectors(std::max(x.pad + in_vectors(x.src), in_vectors(x.dst) * x.stride + reach)) +
                              2 * kLanes);
+  // Rows that were stored just now are read slowly: others are combined in between.
+  rows_ = std::clamp<int64_t>(8192 / static_cast<int64_t>(row_), 1, 8);
   if (!is_narrow_) return;
   for (int64_t first = 0; first < x.dst; first += kLanes)
     for (int64_t k = 0; k < x.kernel; k++) {
@@ -80,19 +82,24 @@ Vector RowPooling::combined_rows(const float* plane, int64_t z, int64_t y, int64
 Vector RowPooling::every(const float* from) const {
   const int64_t stride = axes_[2].stride;
   if (stride == 1) return load(from);
-#if defined(__AVX512F__)
-  if (stride == 2) {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    return _mm512_permutex2var_ps(_mm512_loadu_ps(from), even, _mm512_loadu_ps(from + kLanes));
-  }
-#endif
+  if (stride == 2) return every_second(load(from), load(from + kLanes));
   Vector v;
   for (int lane = 0; lane < kLanes; lane++) v[lane] = from[lane * stride];
   return v;
 }
 
 template <bool greatest>
-void RowPooling::pool_row(const float* plane, int64_t z, int64_t y, float* row, float* dst) const {
+void RowPooling::combine_row(const float* plane, int64_t z, int64_t y, float* row) const {
+  if (is_narrow_) return;
+  for (int64_t first = 0; first < axes_[2].src; first += kLanes) {
+    const Vector combined = combined_rows<greatest>(plane, z, y, first);
+    std::memcpy(row + axes_[2].pad + first, &combined, sizeof combined);
+  }
+}
+
+template <bool greatest>
+void RowPooling::pool_row([[maybe_unused]] const float* plane, int64_t z, int64_t y, const float* row,
+                          float* dst) const {
   const Axis& x = axes_[2];
   const Vector none = neutral<greatest>() - Vector{};
   const float share = axes_[0].shares[static_cast<size_t>(z)] * axes_[1].shares[static_cast<size_t>(y)];
@@ -117,10 +124,6 @@ void RowPooling::pool_row(const float* plane, int64_t z, int64_t y, float* row, 
     return;
   }
 #endif
-  for (int64_t first = 0; first < x.src; first += kLanes) {
-    const Vector combined = combined_rows<greatest>(plane, z, y, first);
-    std::memcpy(row + x.pad + first, &combined, sizeof combined);
-  }
   for (int64_t first = 0; first < x.dst; first += kLanes) {
     Vector result = none;
     for (int64_t k = 0; k < x.kernel; k++)
@@ -135,14 +138,20 @@ void RowPooling::run_as(const float* src, float* dst, float* rows) const {
   const int64_t source = axes_[0].src * axes_[1].src * axes_[2].src;
 #pragma omp parallel num_threads(threads_)
   {
-    float* row = rows + static_cast<size_t>(omp_get_thread_num()) * (is_narrow_ ? 0 : row_);
-    if (!is_narrow_) std::fill(row, row + row_, neutral<greatest>());
+    float* own = rows + static_cast<size_t>(omp_get_thread_num()) * floats_a_thread();
+    std::fill(own, own + floats_a_thread(), neutral<greatest>());
+    const auto row = [&](int64_t y) { return own + static_cast<size_t>(y % rows_) * (is_narrow_ ? 0 : row_); };
+    const int64_t height = axes_[1].dst;
 #pragma omp for schedule(static)
     for (int64_t plane = 0; plane < planes_; plane++)
       for (int64_t z = 0; z < axes_[0].dst; z++)
-        for (int64_t y = 0; y < axes_[1].dst; y++)
-          pool_row<greatest>(src + plane * source, z, y, row,
-                             dst + ((plane * axes_[0].dst + z) * axes_[1].dst + y) * axes_[2].dst);
+        for (int64_t first = 0; first < height; first += rows_) {
+          const int64_t end = std::min(height, first + rows_);
+          for (int64_t y = first; y < end; y++) combine_row<greatest>(src + plane * source, z, y, row(y));
+          for (int64_t y = first; y < end; y++)
+            pool_row<greatest>(src + plane * source, z, y, row(y),
+                               dst + ((plane * axes_[0].dst + z) * height + y) * axes_[2].dst);
+        }
   }
 }
 

@@ -15,7 +15,7 @@ class RowPooling {
  public:
   RowPooling(const Pooling& pooling, int threads);
 
-  size_t scratch_floats() const { return is_narrow_ ? 0 : static_cast<size_t>(threads_) * row_; }
+  size_t scratch_floats() const { return static_cast<size_t>(threads_) * floats_a_thread(); }
   // `scratch` is aligned to 64 bytes.
   void run(const float* src, float* dst, void* scratch) const;
 
@@ -35,8 +35,12 @@ class RowPooling {
   void run_as(const float* src, float* dst, float* rows) const;
   template <bool greatest>
   Vector combined_rows(const float* plane, int64_t z, int64_t y, int64_t first) const;
+  // The rows under a row of windows as one, with borders; nothing where rows are narrow.
   template <bool greatest>
-  void pool_row(const float* plane, int64_t z, int64_t y, float* row, float* dst) const;
+  void combine_row(const float* plane, int64_t z, int64_t y, float* row) const;
+  template <bool greatest>
+  void pool_row(const float* plane, int64_t z, int64_t y, const float* row, float* dst) const;
+  size_t floats_a_thread() const { return is_narrow_ ? 0 : static_cast<size_t>(rows_) * row_; }
   Vector every(const float* from) const;
   void describe_lanes();
 
@@ -45,6 +49,7 @@ class RowPooling {
   int threads_;
   bool average_, is_narrow_ = false;  // is_narrow_: source and output rows are two vectors at most
   size_t row_ = 0;                    // floats of a combined row with its borders
+  int64_t rows_ = 1;                  // combined at once
   // Of narrow rows, by vector of the output and tap: which element each lane reads, and which lanes do.
   std::vector<int32_t> lanes_;
   std::vector<uint32_t> masks_;

@@ -18,6 +18,7 @@
 #include "gopt_rows.h"
 #include "gopt_split.h"
 #include "gopt_tiles.h"
+#include "gopt_unfolded.h"
 
 namespace gopt_runtime {
 
@@ -75,6 +76,13 @@ struct PlanarCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+// The same by products of matrices.
+struct UnfoldedCall {
+  UnfoldedConvolution unfolded;
+  memory src, weights, bias, dst, scratch;
+  std::vector<std::pair<int, memory>> posts;
+};
+
 struct PoolingCall {
   RowPooling pooling;
   memory src, dst, scratch;
@@ -112,6 +120,7 @@ struct Primitive {
   std::vector<SplitCall> splits;
   std::vector<Step> before;
   std::unique_ptr<PlanarCall> planar;
+  std::unique_ptr<UnfoldedCall> unfolded;
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
   std::unique_ptr<TilesCall> tiles;

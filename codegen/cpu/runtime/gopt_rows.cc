@@ -1,6 +1,8 @@
 #include "gopt_rows.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "gopt_activation.h"
 #include "gopt_vector.h"
@@ -17,32 +19,35 @@ template <int rows>
 void compute_panel(const float* src, const float* packed, int64_t depth, float* sums) {
   constexpr int vectors = vectors_of_panel(rows);
   Vector s[rows][vectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int v = 0; v < vectors; v++) s[r][v] = Vector{};
   for (int64_t k = 0; k < depth; k++, packed += vectors * kLanes) {
     Vector w[vectors];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int v = 0; v < vectors; v++) w[v] = load(packed + v * kLanes);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int r = 0; r < rows; r++) {
       const Vector x = src[r * depth + k] - Vector{};
-#pragma GCC unroll 8
+#pragma GCC unroll 16
       for (int v = 0; v < vectors; v++) s[r][v] += x * w[v];
     }
   }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
   for (int r = 0; r < rows; r++)
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int v = 0; v < vectors; v++) std::memcpy(sums + (r * vectors + v) * kLanes, &s[r][v], sizeof(Vector));
 }
 
 using ComputePanel = void (*)(const float*, const float*, int64_t, float*);
+template <int... rows>
+constexpr std::array<ComputePanel, sizeof...(rows)> functions_of(std::integer_sequence<int, rows...>) {
+  return {compute_panel<rows + 1>...};
+}
 ComputePanel panel_function(int64_t rows) {
-  constexpr ComputePanel kFunctions[] = {compute_panel<1>, compute_panel<2>, compute_panel<3>, compute_panel<4>,
-                                         compute_panel<5>, compute_panel<6>, compute_panel<7>, compute_panel<8>};
-  return kFunctions[rows - 1];
+  static constexpr auto kFunctions = functions_of(std::make_integer_sequence<int, kMostRows>());
+  return kFunctions[static_cast<size_t>(rows - 1)];
 }
 
 }  // namespace

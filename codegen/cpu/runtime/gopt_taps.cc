@@ -107,27 +107,8 @@ void PlanarConvolution::run_taps(const float* src, const float* packed, const fl
     const int64_t channel = line / lines, z = line % lines / s_.dst[1], y = line % s_.dst[1];
     sums_->add_row(products + channel * taps * plane, z, y, row + in_vectors(static_cast<size_t>(s_.dst[2]) + kLanes),
                    row);
-    finish_row(channel, line * s_.dst[2], row, bias, dst);
+    finish_row(posts_, bias, channel % (s_.groups * s_.out), line * s_.dst[2], s_.dst[2], row, dst);
   }
-}
-
-// `at`: where the row begins in the result.
-void PlanarConvolution::finish_row(int64_t channel, int64_t at, float* row, const float* bias, float* dst) const {
-  const int64_t within = channel % (s_.groups * s_.out), count = s_.dst[2];
-  const auto add = [&](const auto& other) {
-    for (int64_t i = 0; i < count; i++) row[i] += other(i);
-  };
-  if (bias) add([&](int64_t) { return bias[within]; });
-  for (const Post& post : posts_) {
-    const auto* operand = static_cast<const float*>(post.operand);
-    if (post.kind != PostKind::Sum && post.kind != PostKind::Add)
-      apply_activation(post, row, count);
-    else if (!post.dims.empty())
-      add([&](int64_t) { return operand[within]; });
-    else
-      add([&](int64_t i) { return (post.kind == PostKind::Sum ? dst : operand)[at + i]; });
-  }
-  std::copy(row, row + count, dst + at);
 }
 
 }  // namespace gopt_runtime

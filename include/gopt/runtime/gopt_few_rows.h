@@ -6,6 +6,6 @@
 namespace gopt_runtime {
 
 // As many rows as there are registers for.
-constexpr int64_t kMostRows = 8;
+constexpr int64_t kMostRows = 16;
 
 }  // namespace gopt_runtime
