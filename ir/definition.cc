@@ -242,6 +242,18 @@ std::string probed_on_integers(const OpInfo& info) {
   return text;
 }
 
+// Of operators that read places from their second input.
+std::string probed_on_places(const OpInfo& info) {
+  std::string text;
+  for (const ProbeShapes& shapes : probe_shapes()) {
+    std::vector<TensorExpr> inputs;
+    for (int i = 0; i < info.min_inputs; i++)
+      inputs.push_back(input_tensor(i, {i == 1 ? ElementType::Int64 : ElementType::Float32, shapes.first}));
+    if (Result<Definition> d = define(info.kind, inputs, {}, 1)) text += text_of(*d);
+  }
+  return text;
+}
+
 }  // namespace
 
 // What a definition says on probes stands for what it says.
@@ -251,6 +263,7 @@ std::string definition_text(OpKind kind) {
   for (const std::vector<Index>& list : probe_lists())
     if (text.empty()) text = probed(info, list);
   if (text.empty()) text = probed_on_integers(info);
+  if (text.empty()) text = probed_on_places(info);
   return info.name + "|" + std::to_string(info.traits) + text;
 }
 

@@ -22,7 +22,8 @@ bool is_unsigned(const Expr& e, const std::vector<ElementType>& types) {
 bool has_wide_integers(const Tensor& tensor) {
   constexpr int64_t kExact = int64_t{1} << 53;
   if (tensor.type() != ElementType::Int64 && tensor.type() != ElementType::UInt64) return false;
-  return std::ranges::any_of(tensor.to_ints(), [](int64_t v) { return v > kExact || v < -kExact; });
+  const int64_t least = tensor.type() == ElementType::UInt64 ? 0 : -kExact;  // those beyond 63 bits come negative
+  return std::ranges::any_of(tensor.to_ints(), [least](int64_t v) { return v > kExact || v < least; });
 }
 
 }  // namespace gopt

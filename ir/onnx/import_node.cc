@@ -99,15 +99,6 @@ std::optional<AttributeValue> input_attribute(ImportState& state, const Value& v
   return value.node->tensor.to_doubles()[0];
 }
 
-// Whether a Clip's bound is the end of its type, which bounds nothing.
-bool is_end_of_type(const OnnxInput& input, const Value& value) {
-  if (!value.node->is(OpKind::Constant) || value.node->tensor.count() != 1) return false;
-  const int64_t number = is_integer(value.type().element) ? value.node->tensor.to_ints()[0] : 0;
-  const bool has_sign = value.type().element == ElementType::Int64;
-  if (!has_sign && value.type().element != ElementType::UInt64) return false;
-  return input.attribute == "min" ? number == (has_sign ? INT64_MIN : 0) : number == (has_sign ? INT64_MAX : -1);
-}
-
 // Moves inputs that are attributes in the table from `inputs` to `attributes`. False where one is not known.
 bool take_input_attributes(ImportState& state, const NodeView& view, const OpInfo& info, Values& inputs,
                            Attributes& attributes) {
@@ -116,7 +107,7 @@ bool take_input_attributes(ImportState& state, const NodeView& view, const OpInf
   for (const OnnxInput& input : info.onnx_inputs) {
     if (input.since_opset > view.opset) break;
     const Value value = view.input(position++);
-    if (!value || (info.kind == OpKind::Clip && is_end_of_type(input, value))) continue;
+    if (!value || (info.kind == OpKind::Clip && is_end_of_type(value, input.attribute == "min"))) continue;
     auto attribute = input_attribute(state, value, info.find_attribute(input.attribute)->kind);
     if (!attribute) return false;
     attributes[input.attribute] = *std::move(attribute);
@@ -312,7 +303,7 @@ bool is_of_constants(const Value& value) {
 // An operator without a row on constants alone is what its lowering computes of them, where that is small or no larger
 // than they are.
 Result<MaybeValues> compute_whole(ImportState& state, const NodeView& view) {
-  constexpr size_t kAlwaysSmall = 64 * 1024;  // bytes
+  constexpr size_t kAlwaysSmall = 4096;  // bytes
   const auto is_known = [](const Value& value) { return !value || value.node->is(OpKind::Constant); };
   if (view.inputs.empty() || !std::all_of(view.inputs.begin(), view.inputs.end(), is_known)) return MaybeValues();
   size_t given = 0;

@@ -12,6 +12,7 @@ namespace gopt::ir {
 namespace {
 
 constexpr int64_t kMostComparisons = int64_t{1} << 36, kMostKnownPlaces = int64_t{1} << 24;
+constexpr size_t kMostRounds = 16;
 
 int64_t count_of(const Value& x) {
   int64_t count = 1;
@@ -95,7 +96,7 @@ Value scattered_at(Lowering& l, Value x, const std::vector<int64_t>& places, con
     Lowering::require(places[m] >= -rows && places[m] < rows);
     const int64_t place = places[m] < 0 ? places[m] + rows : places[m];
     const size_t round = reduction == "none" ? 0 : times[place]++;
-    Lowering::require(round < 16);
+    Lowering::require(round < kMostRounds);
     if (round == rounds.size()) rounds.emplace_back(static_cast<size_t>(rows), -1);
     rounds[round][static_cast<size_t>(place)] = static_cast<int64_t>(m);
   }
@@ -121,6 +122,18 @@ Value scattered_by(Lowering& l, const Value& x, const Value& places, const Value
   return l.op(OpKind::ScatterAlong, {x, wide, updates}, {{"axis", Index(axis)}, {"reduction", reduction}});
 }
 
+// Whether some place comes so often that a round for each time would be too many.
+bool comes_often(const Tensor& places, int64_t count) {
+  const std::vector<int64_t> given = places.to_ints();
+  const size_t named = given.size() / static_cast<size_t>(count);
+  std::map<std::vector<int64_t>, size_t> times;
+  for (size_t m = 0; m < static_cast<size_t>(count); m++) {
+    const auto first = given.begin() + static_cast<ptrdiff_t>(m * named);
+    if (++times[{first, first + static_cast<ptrdiff_t>(named)}] > kMostRounds / 2) return true;  // also from the end
+  }
+  return false;
+}
+
 Values lower_scatter_nd(Lowering& l) {
   const Value x = l.input(0), indices = l.input(1), updates = l.input(2);
   Lowering::require(rank_of(indices) >= 1);
@@ -133,7 +146,8 @@ Values lower_scatter_nd(Lowering& l) {
   const Value flat_x = l.reshape(x, {Index(rows), Index(size)}),
               flat_updates = l.reshape(updates, {Index(count), Index(size)});
   Value result;
-  if (indices.node->is(OpKind::Constant) && count * static_cast<int64_t>(named) <= kMostKnownPlaces) {
+  const bool is_known = indices.node->is(OpKind::Constant) && count * static_cast<int64_t>(named) <= kMostKnownPlaces;
+  if (is_known && (reduction == "none" || !comes_often(indices.node->tensor, count))) {
     const std::vector<int64_t> given = indices.node->tensor.to_ints();
     std::vector<int64_t> places;
     for (size_t m = 0; m < static_cast<size_t>(count); m++) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "declarations.h"
+#include "gopt/wide_integers.h"
 
 namespace gopt::ir {
 namespace {
@@ -66,15 +67,11 @@ Result<MaybeValues> import_computed_clip(ImportState& state, const NodeView& vie
   return MaybeValues({y});
 }
 
-// A bound that a double holds exactly.
-bool is_plain_bound(const Value& value) {
-  if (!value) return true;
-  if (!value.node->is(OpKind::Constant) || !is_computable(value.type().element) || value.node->tensor.count() != 1)
-    return false;
-  const ElementType type = value.type().element;
-  if (type != ElementType::Int64 && type != ElementType::UInt64) return true;
-  const int64_t bound = value.node->tensor.to_ints()[0];
-  return std::abs(bound) <= int64_t{1} << 53;
+// A bound that a double holds exactly, or that bounds nothing.
+bool is_plain_bound(const Value& value, bool is_lower) {
+  if (!value || is_end_of_type(value, is_lower)) return true;
+  return value.node->is(OpKind::Constant) && is_computable(value.type().element) && value.node->tensor.count() == 1 &&
+         !has_wide_integers(value.node->tensor);
 }
 
 template <class Field>
@@ -83,6 +80,15 @@ std::vector<int64_t> one_axis(const Field& field) {
 }
 
 }  // namespace
+
+bool is_end_of_type(const Value& bound, bool is_lower) {
+  const ElementType type = bound.type().element;
+  if (type != ElementType::Int64 && type != ElementType::UInt64) return false;
+  if (!bound.node->is(OpKind::Constant) || bound.node->tensor.count() != 1) return false;
+  const int64_t number = bound.node->tensor.to_ints()[0];
+  if (type == ElementType::Int64) return number == (is_lower ? INT64_MIN : INT64_MAX);
+  return number == (is_lower ? 0 : -1);  // all bits
+}
 
 const onnx::AttributeProto* NodeView::find(const std::string& name) const {
   for (const auto& attribute : node.attribute())
@@ -160,8 +166,9 @@ Form form_of(const NodeView& view, OpKind kind) {
     case OpKind::Softmax:
     case OpKind::LogSoftmax: return view.opset < 13 ? Form::Special : Form::Plain;
     case OpKind::Clip:
-      return view.opset >= 11 && !(is_plain_bound(view.input(1)) && is_plain_bound(view.input(2))) ? Form::Special
-                                                                                                   : Form::Plain;
+      return view.opset >= 11 && !(is_plain_bound(view.input(1), true) && is_plain_bound(view.input(2), false))
+                 ? Form::Special
+                 : Form::Plain;
     default: return Form::Plain;
   }
 }

@@ -28,6 +28,8 @@ bool has_table_form(OpKind kind, int64_t opset);
 // Where one of these applies, what it gives is final.
 enum class Form { Plain, Special };
 Form form_of(const NodeView& view, OpKind kind);
+// Whether a bound of 64-bit integers is the end of its type, which bounds nothing.
+bool is_end_of_type(const Value& bound, bool is_lower);
 Result<MaybeValues> import_special(ImportState& state, const NodeView& view, OpKind kind);
 
 // Dropout and `Constant`, which have no row in the table. `position`: of the node in the main graph.

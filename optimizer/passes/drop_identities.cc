@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gopt/interpreter.h"
+#include "gopt/wide_integers.h"
 #include "passes/passes.h"
 
 namespace gopt::optimizer {
@@ -40,7 +41,7 @@ std::optional<double> uniform_value(const Value& value) {
   const auto known = known_tensor(value);
   if (!known) return std::nullopt;
   const Tensor& tensor = *known;
-  if (tensor.count() == 0) return std::nullopt;
+  if (tensor.count() == 0 || has_wide_integers(tensor)) return std::nullopt;
   const auto at = [&](int64_t i) { return load_double(tensor.bytes().data(), tensor.type(), i); };
   for (int64_t i = 1; i < tensor.count(); i++)
     if (at(i) != at(0)) return std::nullopt;

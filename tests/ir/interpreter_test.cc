@@ -257,6 +257,30 @@ TEST(Interpreter, ComputesWideIntegersExactly) {
   }
 }
 
+// Neighbours that are one number as doubles.
+TEST(Interpreter, TellsNeighboursAmongWideIntegers) {
+  for (const ElementType type : {ElementType::Int64, ElementType::UInt64}) {
+    const uint64_t low = type == ElementType::UInt64 ? uint64_t{1} << 63 : uint64_t{1} << 53;
+    const auto value_of = [&](OpKind op, bool swapped) {
+      GraphBuilder b;
+      const auto number = [&](uint64_t value) {
+        return b.constant(Tensor::from_values<int64_t>(type, {}, {static_cast<int64_t>(value)}));
+      };
+      const Value first = number(low + (swapped ? 1 : 0)), second = number(low + (swapped ? 0 : 1));
+      const auto value = evaluate_constant({*b.add(op, {first, second}), 0});
+      EXPECT_TRUE(value.ok());
+      return value.ok() ? static_cast<uint64_t>(value->to_ints()[0]) : 0;
+    };
+    EXPECT_EQ(value_of(OpKind::Less, false), 1u) << to_string(type);
+    EXPECT_EQ(value_of(OpKind::Less, true), 0u) << to_string(type);
+    EXPECT_EQ(value_of(OpKind::Equal, false), 0u) << to_string(type);
+    EXPECT_EQ(value_of(OpKind::Max, false), low + 1) << to_string(type);
+    EXPECT_EQ(value_of(OpKind::Max, true), low + 1) << to_string(type);
+    EXPECT_EQ(value_of(OpKind::Min, false), low) << to_string(type);
+    EXPECT_EQ(value_of(OpKind::Sub, true), 1u) << to_string(type);
+  }
+}
+
 // Reductions and casts to numbers of other kinds look at the sign too.
 TEST(Interpreter, ReducesAndConvertsWideIntegersExactly) {
   constexpr uint64_t kLarge = (uint64_t{1} << 63) + 4096;

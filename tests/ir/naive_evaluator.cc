@@ -39,7 +39,7 @@ class Evaluator {
       case ExprKind::Minimum: return -larger(-arg(0), -arg(1));
       case ExprKind::Less: return arg(0) < arg(1);
       case ExprKind::Equal: return arg(0) == arg(1);
-      case ExprKind::Call: return apply_function(e->function, arg(0), e->args.size() > 1 ? arg(1) : 0);
+      case ExprKind::Call: return call(e);
       case ExprKind::Select: return *evaluate(e->cond, environment_, load()) ? arg(0) : arg(1);
       case ExprKind::Choose: return arg(0) != 0 ? arg(1) : arg(2);
       case ExprKind::Convert: return converted(e->type, arg(0));
@@ -54,6 +54,12 @@ class Evaluator {
   double divide(const Expr& e, double a, double b) {
     if (domain_of(e, types_) != Domain::Integer) return a / b;
     return b == 0 ? 0 : std::trunc(a / b);
+  }
+
+  double call(const Expr& e) {
+    const double x = (*this)(e->args[0]), y = e->args.size() > 1 ? (*this)(e->args[1]) : 0;
+    const bool divides_by_none = e->function == Function::Fmod && y == 0 && domain_of(e, types_) == Domain::Integer;
+    return divides_by_none ? 0 : apply_function(e->function, x, y);
   }
 
   static double converted(ElementType type, double value) {

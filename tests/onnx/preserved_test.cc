@@ -173,7 +173,8 @@ TEST(OnnxFolds, OneWeightPaysForOneProduct) {
   model.node("MatMul", {"h", "q"}, {"y"});
   model.output("y", {1, 256});
   const onnx::ModelProto written = round_trip(model);
-  EXPECT_LE(initializer_bytes(written), 256 * 256 * 4 + 16 * 1024);
+  EXPECT_EQ(operators(written), (std::vector<std::string>{"Mul", "Mul", "MatMul", "MatMul"}));
+  EXPECT_EQ(initializer_bytes(written), (256 * 256 + 2 * 256) * 4);
 }
 
 TEST(OnnxFolds, WeightsOf16BitsUnderACastStaySmall) {

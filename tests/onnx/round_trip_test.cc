@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <set>
 
 #include "gopt/interpreter.h"
 #include "gopt/onnx.h"
@@ -249,6 +250,57 @@ TEST(OnnxRoundTrip, IntegersBeyond53BitsAreComputedAsIntegers) {
     std::vector<int64_t> written(bytes.size() / sizeof(int64_t));
     std::memcpy(written.data(), bytes.data(), written.size() * sizeof(int64_t));
     EXPECT_EQ(written, values) << op;
+  }
+}
+
+// Bounds and fills of 64 bits that no double holds, and those that are the ends of their type.
+TEST(OnnxRoundTrip, NumbersBeyondDoublesAreNotRounded) {
+  struct Case {
+    const char* op;
+    int32_t type;
+    std::vector<int64_t> low, high;  // Clip's bounds; Pad: the value in `high`
+    bool is_gone;                    // a Clip that bounds nothing
+  };
+  constexpr int64_t kWide = (int64_t{1} << 62) + 1;
+  const Case cases[] = {{"Clip", kInt64, {INT64_MIN + 3}, {kWide}, false},
+                        {"Clip", kInt64, {INT64_MIN}, {INT64_MAX}, true},
+                        {"Clip", onnx::TensorProto::UINT64, {1}, {-4}, false},
+                        {"Clip", onnx::TensorProto::UINT64, {0}, {-1}, true},
+                        {"Pad", kInt64, {}, {kWide}, false},
+                        {"Pad", onnx::TensorProto::UINT64, {}, {-1}, false}};
+  for (const Case& c : cases) {
+    const TestFolder folder;
+    TestModel model(13);
+    const bool clips = c.op == std::string("Clip");
+    model.input("x", {3}, c.type);
+    const auto number = [&](const char* name, int64_t value) {
+      onnx::TensorProto tensor;
+      tensor.set_name(name);
+      tensor.set_data_type(c.type);
+      tensor.set_raw_data(std::string(reinterpret_cast<const char*>(&value), sizeof value));
+      model.constant(tensor);
+    };
+    if (clips) number("low", c.low[0]);
+    number("high", c.high[0]);
+    if (!clips) model.constant(int_tensor("pads", {1, 0}));
+    model.node(c.op,
+               clips ? std::vector<std::string>{"x", "low", "high"} : std::vector<std::string>{"x", "pads", "high"},
+               {"y"});
+    model.output("y", {clips ? 3 : 4}, c.type);
+    model.save(folder.file("a.onnx"));
+    const auto imported = import_onnx(folder.file("a.onnx"));
+    ASSERT_TRUE(imported.ok()) << c.op << ": " << imported.error().message;
+    ASSERT_TRUE(export_onnx(imported->graph, folder.file("b.onnx")).ok());
+    onnx::ModelProto b;
+    ASSERT_TRUE(b.ParseFromString(read_file(folder.file("b.onnx"))));
+    std::set<int64_t> written;
+    for (const onnx::TensorProto& tensor : b.graph().initializer()) {
+      int64_t value = 0;
+      ASSERT_GE(tensor.raw_data().size(), sizeof value);
+      std::memcpy(&value, tensor.raw_data().data(), sizeof value);
+      written.insert(value);
+    }
+    EXPECT_EQ(written.contains(c.high[0]), !c.is_gone) << c.op << " " << c.high[0];
   }
 }
 
