@@ -173,7 +173,7 @@ TEST(OnnxFolds, OneWeightPaysForOneProduct) {
   model.node("MatMul", {"h", "q"}, {"y"});
   model.output("y", {1, 256});
   const onnx::ModelProto written = round_trip(model);
-  EXPECT_EQ(operators(written), (std::vector<std::string>{"Mul", "Mul", "MatMul", "MatMul"}));
+  EXPECT_EQ(operators(written), (std::vector<std::string>{"Mul", "MatMul", "Mul", "MatMul"}));
   EXPECT_EQ(initializer_bytes(written), (256 * 256 + 2 * 256) * 4);
 }
 
