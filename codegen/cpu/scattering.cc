@@ -55,7 +55,8 @@ std::optional<std::string> print_scattering(const Plan& plan, const Kernel& kern
   const bool is_open = !plan.target.open.empty();
   const std::string call = "gopt_runtime::scatter<gopt_runtime::Scattering::" + *how + ">(" + arguments + "out, {" +
                            sizes + (by_rows ? "true" : "false") + "});\n";
-  return indented("(" + parameters + storage_name(element) + "* out" + (is_open ? ", [[maybe_unused]] const int64_t* n" : "") + ") {\n" +
+  return indented("(" + parameters + storage_name(element) + "* out" +
+                  (is_open ? ", [[maybe_unused]] const int64_t* n" : "") + ") {\n" +
                   declared_sizes(plan.target.open, call) + call + "}\n");
 }
 
