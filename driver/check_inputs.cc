@@ -5,6 +5,7 @@
 #include <random>
 #include <set>
 
+#include "draw_inputs.h"
 #include "quantization_step.h"
 
 namespace gopt::driver {
@@ -47,10 +48,60 @@ Tensor tensor_of_kind(const Tensor& ordinary, InputKind kind, const std::vector<
       case InputKind::NearConstants: value = constants[random() % constants.size()] * (1 + 0.1 * value); break;
       case InputKind::Ordinary:
       case InputKind::Given:
-      case InputKind::Masked: break;
+      case InputKind::Masked:
+      case InputKind::Integers: break;
     }
   }
   return Tensor::from_values<double>(ordinary.type(), ordinary.dims(), values);
+}
+
+void collect_ancestors(const Value& value, std::set<const Node*>& seen) {
+  std::vector<const Node*> open{value.node.get()};
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    if (!seen.insert(node).second) continue;
+    for (const Value& input : node->inputs)
+      if (input) open.push_back(input.node.get());
+  }
+}
+
+bool is_of_integers(const Value& value) {
+  std::set<const Node*> nodes;
+  collect_ancestors(value, nodes);
+  return std::ranges::all_of(nodes, [](const Node* node) {
+    return std::ranges::none_of(node->outputs, [](const TensorType& type) { return is_floating(type.element); });
+  });
+}
+
+bool has_no_sign(ElementType type) {
+  return type == ElementType::UInt8 || type == ElementType::UInt16 || type == ElementType::UInt32 ||
+         type == ElementType::UInt64;
+}
+
+// The ends of a type and what lies beside them, small numbers, and the graph's own with their neighbours.
+std::vector<int64_t> extreme_integers(ElementType type, const std::set<int64_t>& constants) {
+  const size_t bits = size_bytes(type) * 8;
+  const auto top = static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1);  // of a type with a sign
+  // Bits are kept as they are by types of 64 bits without a sign.
+  const int64_t last = !has_no_sign(type) ? top : bits == 64 ? -1 : static_cast<int64_t>((uint64_t{1} << bits) - 1);
+  const int64_t first = has_no_sign(type) ? 0 : -top - 1;
+  std::vector<int64_t> numbers{first, first + 1, last, last - 1, top, 0, 1, 2, 3};
+  if (!has_no_sign(type)) numbers.insert(numbers.end(), {-1, -2});
+  for (const int64_t c : constants)
+    for (const int64_t near : {-1, 0, 1}) {
+      const auto number = static_cast<int64_t>(static_cast<uint64_t>(c) + static_cast<uint64_t>(near));
+      const bool fits = bits == 64 || (number >= first && number <= last);
+      if (fits) numbers.push_back(number);
+    }
+  return numbers;
+}
+
+Tensor extreme_tensor(const Tensor& ordinary, const std::set<int64_t>& constants, std::mt19937_64& random) {
+  const std::vector<int64_t> choices = extreme_integers(ordinary.type(), constants);
+  std::vector<int64_t> values = ordinary.to_ints();
+  for (int64_t& value : values) value = choices[random() % choices.size()];
+  return Tensor::from_values<int64_t>(ordinary.type(), ordinary.dims(), values);
 }
 
 }  // namespace
@@ -64,6 +115,7 @@ std::string_view to_string(InputKind kind) {
     case InputKind::Shifted: return "shifted";
     case InputKind::Masked: return "masked";
     case InputKind::NearConstants: return "near removed constants";
+    case InputKind::Integers: return "extreme integer";
   }
   return "";
 }
@@ -84,7 +136,8 @@ void add_draw(CheckReport& report, const Graph& original, InputKind kind, const 
     const GraphOutput& output = original.outputs()[k];
     Tolerance own = tolerance_of_output(output.value, tolerance_for(kind, tolerance));
     if (nudged) own.step += difference(output.name, reference[k], (*nudged)[k], own).max_absolute;
-    differences.push_back(difference(output.name, reference[k], other[k], own));
+    const bool is_asked = kind != InputKind::Integers || is_of_integers(output.value);
+    differences.push_back(difference(output.name, reference[k], is_asked ? other[k] : reference[k], own));
     passed &= differences.back().passed;
   }
   report.draws.emplace_back(to_string(kind));
@@ -104,6 +157,31 @@ std::vector<double> removed_constants(const Graph& original, const Graph& optimi
   return removed;
 }
 
+IntegerDraws integer_draws(const Graph& graph) {
+  constexpr int64_t kFew = 16;
+  IntegerDraws draws;
+  std::set<const Node*> needed;
+  for (const GraphOutput& output : graph.outputs())
+    if (is_of_integers(output.value)) collect_ancestors(output.value, needed);
+  for (const Value& input : graph.inputs()) {
+    const ElementType type = input.type().element;
+    if (needed.contains(input.node.get()) && is_integer(type) && is_computable(type) && !names_places(graph, input))
+      draws.inputs.insert(input.node->name);
+  }
+  const auto add = [&](const Index& number) {
+    if (number.is_constant()) draws.constants.insert(number.constant());
+  };
+  for (const NodePtr& node : graph.nodes()) {
+    if (node->is(OpKind::Constant) && is_integer(node->tensor.type()) && is_computable(node->tensor.type()) &&
+        node->tensor.count() <= kFew)
+      for (const int64_t number : node->tensor.to_ints()) add(Index(number));
+    for (const auto& [name, value] : node->attributes)  // bounds of Clip and the like are numbers of any type
+      if (const auto* number = std::get_if<double>(&value); number && std::abs(*number) < 0x1p62)
+        add(Index(static_cast<int64_t>(*number)));
+  }
+  return draws;
+}
+
 }  // namespace gopt::driver
 
 namespace gopt {
@@ -119,6 +197,7 @@ namespace gopt::driver {
 
 bool InputDraws::has(InputKind kind) const {
   if (kind == InputKind::Given) return !options_.inputs.empty();
+  if (kind == InputKind::Integers) return !integers_.inputs.empty();
   return kind != InputKind::NearConstants || !constants_.empty();
 }
 
@@ -131,6 +210,11 @@ std::map<std::string, Tensor> InputDraws::of(InputKind kind) const {
     return inputs;
   }
   std::mt19937_64 random(seed_ + 1);
+  if (kind == InputKind::Integers) {
+    for (auto& [name, tensor] : inputs)
+      if (integers_.inputs.contains(name)) tensor = extreme_tensor(tensor, integers_.constants, random);
+    return inputs;
+  }
   for (auto& [name, tensor] : inputs)
     if (is_floating(tensor.type()) && is_computable(tensor.type()))
       tensor = tensor_of_kind(tensor, kind, constants_, random);

@@ -90,7 +90,7 @@ class Cutter {
     }
     const auto made = builder_.add(node->op, std::move(inputs), with_extents(node->attributes, extents_),
                                    static_cast<int>(node->outputs.size()), node->name, node->output_names);
-    if (!made.ok()) return Error{node->name + ": " + made.error().message};
+    if (!made.ok()) return Error{node->name.empty() ? made.error().message : node->name + ": " + made.error().message};
     for (size_t k = 0; k < node->outputs.size(); k++) done_[{node, static_cast<int>(k)}] = {*made, static_cast<int>(k)};
     return Unit{};
   }

@@ -52,6 +52,8 @@ Status check_fits_memory(const std::string& name, const TensorType& type) {
 
 }  // namespace
 
+bool names_places(const Graph& graph, const Value& value) { return index_limit(graph, value, INT64_MAX) != INT64_MAX; }
+
 Result<Tensor> draw_tensor(const std::string& name, const TensorType& type, int64_t limit, uint64_t seed) {
   if (!is_computable(type.element))
     return Error{"input " + name + ": elements of type " + to_string(type.element) +

@@ -15,6 +15,8 @@ Result<std::map<std::string, Tensor>> draw_inputs_of_any_extent(const Graph& gra
 // The same with numbers that are given.
 Result<std::map<std::string, Tensor>> draw_inputs_at(const Graph& graph, uint64_t seed, const Substitution& extents);
 bool has_symbolic_inputs(const Graph& graph);
+// Whether elements of the value, moved or cast, are places that something reads or writes at.
+bool names_places(const Graph& graph, const Value& value);
 
 // One tensor; integers are drawn from [0, limit).
 Result<Tensor> draw_tensor(const std::string& name, const TensorType& type, int64_t limit, uint64_t seed);

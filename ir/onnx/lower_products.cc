@@ -1,9 +1,8 @@
 // Products over named axes: Einsum.
-#include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
+#include "einsum_equation.h"
 #include "lowering.h"
 
 namespace gopt::ir {
@@ -30,7 +29,6 @@ class Contraction {
       product = contract(product, terms[k], later);
     }
     product = summed(product, result);
-    for (char label : result) Lowering::require(product.labels.find(label) != std::string::npos);
     return arranged(product, result).value;
   }
 
@@ -128,50 +126,15 @@ class Contraction {
   std::map<char, Index> extents_;
 };
 
-// Labels of an ellipsis are upper case digits' places: characters that no equation can name.
-std::string with_ellipsis(const std::string& term, size_t axes, size_t most) {
-  const size_t dots = term.find("...");
-  if (dots == std::string::npos) return term;
-  std::string labels;
-  for (size_t k = most - axes; k < most; k++) labels += static_cast<char>('\x01' + static_cast<char>(k));
-  return term.substr(0, dots) + labels + term.substr(dots + 3);
-}
-
 Values lower_einsum(Lowering& l) {
-  std::string equation = l.text("equation", "");
-  std::erase(equation, ' ');
-  const size_t arrow = equation.find("->");
-  std::vector<std::string> terms(1);
-  for (char c : equation.substr(0, arrow)) {
-    if (c == ',')
-      terms.emplace_back();
-    else
-      terms.back() += c;
-  }
-  std::vector<size_t> dotted;
-  size_t most = 0;
-  for (size_t k = 0; k < terms.size(); k++) {
-    const size_t named = terms[k].size() - (terms[k].find("...") == std::string::npos ? 0 : 3),
-                 rank = rank_of(l.input(k));
-    Lowering::require(rank >= named);
-    dotted.push_back(rank - named);
-    most = std::max(most, rank - named);
-  }
-  Lowering::require(most < 20);
-  std::string result = arrow == std::string::npos ? "" : with_ellipsis(equation.substr(arrow + 2), most, most);
-  std::map<char, int> uses;
+  std::vector<size_t> ranks;
+  for (int k = 0; k < l.input_count(); k++) ranks.push_back(rank_of(l.input(static_cast<size_t>(k))));
+  const auto equation = read_einsum(l.text("equation", ""), ranks);
+  Lowering::require(equation.has_value());
   std::vector<Labeled> labeled;
   Contraction contraction(l);
-  for (size_t k = 0; k < terms.size(); k++) {
-    const std::string labels = with_ellipsis(terms[k], dotted[k], most);
-    for (char label : labels) uses[label]++;
-    labeled.push_back(contraction.diagonal({l.input(k), labels}));
-  }
-  if (arrow == std::string::npos)  // what stands once, in alphabetical order, after the ellipsis
-    for (const auto& [label, times] : uses)
-      if (times == 1 || label < ' ') result += label;
-  Lowering::require(std::set<char>(result.begin(), result.end()).size() == result.size());
-  return {contraction.run(std::move(labeled), result)};
+  for (size_t k = 0; k < ranks.size(); k++) labeled.push_back(contraction.diagonal({l.input(k), equation->terms[k]}));
+  return {contraction.run(std::move(labeled), equation->result)};
 }
 
 constexpr LoweredOperator kProducts[] = {{"Einsum", lower_einsum}};

@@ -1,5 +1,7 @@
 #include "opaque.h"
 
+#include <algorithm>
+
 #include "opaque_types.h"
 #include "tensor_proto.h"
 
@@ -71,6 +73,19 @@ Status internalize(onnx::NodeProto& node, ExternalFiles& files) {
   return Unit{};
 }
 
+// A declared type, with what was inferred where the file leaves an extent open.
+TensorType with_inferred_extents(const ImportState& state, TensorType declared, const TensorType& inferred) {
+  if (!inferred.shape || inferred.shape->size() != declared.shape->size()) return declared;
+  for (size_t axis = 0; axis < declared.shape->size(); axis++) {
+    std::set<AtomId> symbols;
+    collect_symbols((*inferred.shape)[axis], symbols);
+    const bool is_known =
+        std::includes(state.input_symbols.begin(), state.input_symbols.end(), symbols.begin(), symbols.end());
+    if (!(*declared.shape)[axis].is_constant() && is_known) (*declared.shape)[axis] = (*inferred.shape)[axis];
+  }
+  return declared;
+}
+
 }  // namespace
 
 std::set<std::string> captured_names(const onnx::NodeProto& node) {
@@ -116,7 +131,9 @@ Result<NodePtr> import_opaque(ImportState& state, const onnx::NodeProto& node, c
   std::vector<TensorType> types = infer_opaque_types(state, node, names, all, scope);
   for (int i = 0; i < node.output_size(); i++) {
     const auto it = state.declared.find(node.output(i));
-    if (scope.depth == 0 && it != state.declared.end() && it->second.shape) types[static_cast<size_t>(i)] = it->second;
+    if (scope.depth > 0 || it == state.declared.end() || !it->second.shape) continue;
+    TensorType& type = types[static_cast<size_t>(i)];
+    type = with_inferred_extents(state, it->second, type);
   }
   state.opaque_count++;
   return state.builder.opaque(std::move(op), std::move(all), std::move(types), node.name(),

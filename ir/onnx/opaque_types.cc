@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "declarations.h"
+#include "einsum_equation.h"
 #include "inference_process.h"
 
 namespace gopt::ir {
@@ -96,6 +97,24 @@ void forget_invented_names(onnx::GraphProto& graph) {
   }
 }
 
+// libonnx of old versions infers the rank of an Einsum alone: its extents follow from the equation.
+void infer_einsum_extents(const onnx::NodeProto& node, const std::vector<Value>& inputs, TensorType& type) {
+  std::vector<Shape> shapes;
+  std::vector<size_t> ranks;
+  for (const Value& input : inputs) {
+    if (!input || !input.type().shape) return;
+    shapes.push_back(*input.type().shape);
+    ranks.push_back(shapes.back().size());
+  }
+  const auto given = std::ranges::find(node.attribute(), "equation", &onnx::AttributeProto::name);
+  if (given == node.attribute().end()) return;
+  const auto equation = read_einsum(given->s(), ranks);
+  if (!equation || !type.shape || type.shape->size() != equation->result.size()) return;
+  const auto extents = einsum_extents(*equation, shapes);
+  for (size_t axis = 0; axis < extents.size(); axis++)
+    if (extents[axis]) (*type.shape)[axis] = *extents[axis];
+}
+
 }  // namespace
 
 std::vector<TensorType> infer_opaque_types(ImportState& state, const onnx::NodeProto& node,
@@ -118,6 +137,7 @@ std::vector<TensorType> infer_opaque_types(ImportState& state, const onnx::NodeP
     if (scope.depth == 0 && (output.type().has_sequence_type() || output.type().has_optional_type()))
       state.builder.metadata().declarations.try_emplace(output.name(), output.SerializeAsString());
   }
+  if (node.op_type() == "Einsum" && !types.empty()) infer_einsum_extents(node, inputs, types[0]);
   return types;
 }
 

@@ -101,5 +101,39 @@ TEST(CheckedPart, ExtentsAreLargeEnough) {
     for (const TensorType& type : node->outputs) EXPECT_TRUE(type.has_static_shape());
 }
 
+const char* const kOfIntegers = "input x : i32[64]\n";
+
+// On zeros and ones, which integers are drawn from first, both are the same.
+TEST(Check, ExtremeIntegersAreTried) {
+  const Graph original = graph_of(std::string(kOfIntegers) + "constant c = i32[] {1000}\nr = Min(x, c)\noutput y = r");
+  const CheckReport same = check(original, original);
+  EXPECT_TRUE(same.checked && same.passed) << same.why_not;
+  EXPECT_EQ(same.draws.back(), "extreme integer");
+  for (const char* other : {"constant c = i32[] {999}\nr = Min(x, c)\noutput y = r",
+                            "constant c = i32[] {1001}\nr = Min(x, c)\noutput y = r", "r = Abs(x)\noutput y = r"}) {
+    const CheckReport report = check(original, graph_of(kOfIntegers + std::string(other)));
+    EXPECT_TRUE(report.checked && !report.passed) << other << report.why_not;
+    EXPECT_EQ(report.draws.back(), "extreme integer");
+  }
+}
+
+// A sine of 2^31 is another one where its factor is rounded elsewhere; a place of 2^31 does not exist.
+TEST(Check, ExtremeIntegersAreNotAskedOfFloatsAndPlaces) {
+  const Graph original = graph_of(std::string(kOfIntegers) +
+                                  "constant c = f32[] {0.3}\nconstant d = f32[] {0.7}\na = Cast(x) {to=f32}\n"
+                                  "b = Mul(a, c)\ne = Mul(b, d)\nr = Sin(e)\noutput y = r");
+  const Graph optimized = graph_of(std::string(kOfIntegers) +
+                                   "constant c = f32[] {0.21}\na = Cast(x) {to=f32}\nb = Mul(a, c)\nr = Sin(b)\n"
+                                   "output y = r");
+  const CheckReport report = check(original, optimized);
+  EXPECT_TRUE(report.checked && report.passed) << report.why_not;
+  EXPECT_NE(report.draws.back(), "extreme integer");
+  const Graph places = graph_of(std::string(kOfIntegers) +
+                                "input t : i32[5]\nconstant c = i32[] {2}\na = Add(x, c)\n"
+                                "r = Gather(t, a) {axis=0}\noutput y = r");
+  const CheckReport moved = check(places, places);
+  EXPECT_TRUE(moved.checked && moved.passed) << moved.why_not;
+}
+
 }  // namespace
 }  // namespace gopt

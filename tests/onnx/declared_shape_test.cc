@@ -141,5 +141,47 @@ TEST(OnnxImport, InferenceGoesOnAfterACrash) {
   EXPECT_EQ(to_string(relu.inputs[0].type()), "f32[1,4,2,2]");
 }
 
+// What an Einsum gives, by its equation, where the file leaves it open.
+std::string type_of_einsum(const std::string& equation, const Dims& a, const Dims& b, size_t rank) {
+  const TestFolder folder;
+  TestModel model;
+  model.input("a", a);
+  model.input("b", b);
+  model.node("Einsum", {"a", "b"}, {"y"}).s("equation", equation);
+  model.output("y", Dims(rank, std::string()));
+  model.save(folder.file("m.onnx"));
+  const auto imported = import_onnx(folder.file("m.onnx"));
+  EXPECT_TRUE(imported.ok()) << imported.error().message;
+  return imported.ok() ? to_string(imported->graph.outputs()[0].value.type()) : "";
+}
+
+TEST(DeclaredShape, ExtentsOfAnEinsumFollowFromItsEquation) {
+  const std::string n = "n", m = "m";
+  EXPECT_EQ(type_of_einsum("bij,bjk->bik", {n, 3, 4}, {n, 4, 5}, 3), "f32[n,3,5]");
+  EXPECT_EQ(type_of_einsum("ij,jk", {m, 3}, {3, n}, 2), "f32[m,n]");
+  EXPECT_EQ(type_of_einsum("kj,ji", {m, 3}, {3, n}, 2), "f32[n,m]");  // in alphabetical order: i, k
+  EXPECT_EQ(type_of_einsum("...ij,...jk->...ik", {n, 1, 3, 4}, {7, 4, 5}, 4), "f32[n,7,3,5]");
+  EXPECT_EQ(type_of_einsum("ij,ij->i", {n, 3}, {4, 3}, 1), "f32[4]");       // n is 4, or 1
+  EXPECT_EQ(type_of_einsum("ij,ij->i", {n, 3}, {m, 3}, 1), "f32[y_dim0]");  // either may be 1
+}
+
+// Of a window that reaches over its padded input runtimes make one place (by less than a stride) or none.
+TEST(DeclaredShape, AWindowLargerThanItsInputIsKept) {
+  for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) {
+    const TestFolder folder;
+    TestModel model;
+    model.input("x", {1, 1, 2, 2});
+    model.node(op, {"x"}, {"y"}).ints("kernel_shape", {3, 3}).ints("strides", {2, 2});
+    model.output("y", {1, 1, 1, 1});
+    model.save(folder.file("m.onnx"));
+    const auto imported = import_onnx(folder.file("m.onnx"));
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    ASSERT_TRUE(export_onnx(imported->graph, folder.file("out.onnx")).ok());
+    const auto again = import_onnx(folder.file("out.onnx"));
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(to_string(again->graph.outputs()[0].value.type()), "f32[1,1,1,1]") << op;
+  }
+}
+
 }  // namespace
 }  // namespace gopt
