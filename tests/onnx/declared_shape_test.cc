@@ -67,9 +67,17 @@ TEST(DeclaredShape, QuestionMarksAreNoNameOfOneExtent) {
   EXPECT_EQ(to_string(fixed->graph.outputs()[0].value.type()), "f32[1,3,4,5]");
 }
 
+// What the model is once it was read, written and read again; an error in it where one of these fails.
+Result<ImportedModel> round_trip(TestModel& model) {
+  const TestFolder folder;
+  model.save(folder.file("m.onnx"));
+  GOPT_ASSIGN_OR_RETURN(const ImportedModel imported, import_onnx(folder.file("m.onnx")));
+  GOPT_RETURN_IF_ERROR(export_onnx(imported.graph, folder.file("out.onnx")));
+  return import_onnx(folder.file("out.onnx"));
+}
+
 // The extent of an opaque node's output is known by name alone: what needs it must go on reading it from that output.
 TEST(DeclaredShape, ExtentsOfTheMiddleAreReadAtRunTime) {
-  const TestFolder folder;
   TestModel model;
   model.input("x", {2, 1});
   model.node("NonZero", {"x"}, {"places"}).name("nonzero");
@@ -77,11 +85,7 @@ TEST(DeclaredShape, ExtentsOfTheMiddleAreReadAtRunTime) {
   model.node("Shape", {"places"}, {"extents"});
   model.node("Expand", {"x", "extents"}, {"y"}).name("expand");
   model.output("y", {2, std::string("found")});
-  model.save(folder.file("m.onnx"));
-  const auto imported = import_onnx(folder.file("m.onnx"));
-  ASSERT_TRUE(imported.ok()) << imported.error().message;
-  ASSERT_TRUE(export_onnx(imported->graph, folder.file("out.onnx")).ok());
-  const auto again = import_onnx(folder.file("out.onnx"));
+  const auto again = round_trip(model);
   ASSERT_TRUE(again.ok()) << again.error().message;
   const Graph& graph = again->graph;
   EXPECT_TRUE(std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const NodePtr& node) {
@@ -168,16 +172,11 @@ TEST(DeclaredShape, ExtentsOfAnEinsumFollowFromItsEquation) {
 // Of a window that reaches over its padded input runtimes make one place (by less than a stride) or none.
 TEST(DeclaredShape, AWindowLargerThanItsInputIsKept) {
   for (const char* op : {"MaxPool", "AveragePool", "LpPool"}) {
-    const TestFolder folder;
     TestModel model;
     model.input("x", {1, 1, 2, 2});
     model.node(op, {"x"}, {"y"}).ints("kernel_shape", {3, 3}).ints("strides", {2, 2});
     model.output("y", {1, 1, 1, 1});
-    model.save(folder.file("m.onnx"));
-    const auto imported = import_onnx(folder.file("m.onnx"));
-    ASSERT_TRUE(imported.ok()) << imported.error().message;
-    ASSERT_TRUE(export_onnx(imported->graph, folder.file("out.onnx")).ok());
-    const auto again = import_onnx(folder.file("out.onnx"));
+    const auto again = round_trip(model);
     ASSERT_TRUE(again.ok()) << again.error().message;
     EXPECT_EQ(to_string(again->graph.outputs()[0].value.type()), "f32[1,1,1,1]") << op;
   }
