@@ -13,6 +13,7 @@ namespace gopt::ir {
 namespace {
 
 constexpr int64_t kDataBelow = 1024;  // elements of constants that inference may look at (sizes, axes, scales)
+using Outputs = google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>;
 constexpr int64_t kNewestKnown = 17;  // opset of libonnx 1.12
 
 std::string type_text(ElementType type) {
@@ -97,7 +98,7 @@ void forget_invented_names(onnx::GraphProto& graph) {
   }
 }
 
-// libonnx of old versions infers the rank of an Einsum alone: its extents follow from the equation.
+// Old versions of libonnx infer the rank of an Einsum alone: its extents follow from the equation.
 void infer_einsum_extents(const onnx::NodeProto& node, const std::vector<Value>& inputs, TensorType& type) {
   std::vector<Shape> shapes;
   std::vector<size_t> ranks;
@@ -109,8 +110,12 @@ void infer_einsum_extents(const onnx::NodeProto& node, const std::vector<Value>&
   const auto given = std::ranges::find(node.attribute(), "equation", &onnx::AttributeProto::name);
   if (given == node.attribute().end()) return;
   const auto equation = read_einsum(given->s(), ranks);
-  if (!equation || !type.shape || type.shape->size() != equation->result.size()) return;
+  if (!equation) return;
   const auto extents = einsum_extents(*equation, shapes);
+  // Of an ellipsis that stands for more axes in one input than in another they know nothing at all.
+  const bool all_known = std::ranges::all_of(extents, [](const auto& extent) { return extent.has_value(); });
+  if (!type.shape && all_known) type = {inputs[0].type().element, Shape(extents.size())};
+  if (!type.shape || type.shape->size() != extents.size()) return;
   for (size_t axis = 0; axis < extents.size(); axis++)
     if (extents[axis]) (*type.shape)[axis] = *extents[axis];
 }
@@ -129,9 +134,8 @@ std::vector<TensorType> infer_opaque_types(ImportState& state, const onnx::NodeP
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   auto graph = process.infer(graph_of(node, names, inputs, state.builder.metadata().declarations), scope.opsets);
-  if (!graph) return types;  // what libonnx cannot make sense of stays unknown
-  forget_invented_names(*graph);
-  for (const auto& output : graph->output()) {
+  if (graph) forget_invented_names(*graph);  // what libonnx cannot make sense of stays unknown
+  for (const auto& output : graph ? graph->output() : Outputs()) {
     const auto position = std::find(node.output().begin(), node.output().end(), output.name()) - node.output().begin();
     types[static_cast<size_t>(position)] = declared_type(state, output.type(), output.name() + suffix);
     if (scope.depth == 0 && (output.type().has_sequence_type() || output.type().has_optional_type()))

@@ -120,10 +120,10 @@ TEST(Check, ExtremeIntegersAreTried) {
 // A sine of 2^31 is another one where its factor is rounded elsewhere; a place of 2^31 does not exist.
 TEST(Check, ExtremeIntegersAreNotAskedOfFloatsAndPlaces) {
   const Graph original = graph_of(std::string(kOfIntegers) +
-                                  "constant c = f32[] {0.3}\nconstant d = f32[] {0.7}\na = Cast(x) {to=f32}\n"
+                                  "constant c = f32[] {0.3}\nconstant d = f32[] {0.7}\na = Cast(x) {to=1}\n"
                                   "b = Mul(a, c)\ne = Mul(b, d)\nr = Sin(e)\noutput y = r");
   const Graph optimized = graph_of(std::string(kOfIntegers) +
-                                   "constant c = f32[] {0.21}\na = Cast(x) {to=f32}\nb = Mul(a, c)\nr = Sin(b)\n"
+                                   "constant c = f32[] {0.21}\na = Cast(x) {to=1}\nb = Mul(a, c)\nr = Sin(b)\n"
                                    "output y = r");
   const CheckReport report = check(original, optimized);
   EXPECT_TRUE(report.checked && report.passed) << report.why_not;
