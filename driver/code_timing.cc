@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "gopt/attention.h"
 #include "gopt/codegen.h"
 #include "machine.h"
 #include "time_in_turns.h"
@@ -80,6 +81,12 @@ std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph othe
   return latency;
 }
 
+bool has_attention(PlannedGraph& graph) {
+  const auto plan = graph.plan();
+  return plan.ok() && std::ranges::any_of((*plan)->kernels,
+                                          [](const Kernel& kernel) { return kernel.kind == KernelKind::Attention; });
+}
+
 }  // namespace
 
 std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
@@ -87,6 +94,8 @@ std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptio
   const PhaseClock::Running running(clock, "timing the code");
   Target by_rules = options.target;
   by_rules.without.insert(kFusionByCost);
+  Target in_pieces = options.target;
+  in_pieces.without.insert(kAttention);
   const CostSource analytic = analytic_costs(graph.graph());
   std::vector<PlanLatency> latencies;
   const auto add = [&](const std::optional<PlanLatency>& latency) {
@@ -94,6 +103,8 @@ std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptio
   };
   add(keep_faster_of(graph, PlannedGraph(graph.graph(), by_rules, costs), kPlanByRules, options));
   add(keep_faster_of(graph, PlannedGraph(graph.graph(), options.target, analytic), kAnalyticPlan, options));
+  if (has_attention(graph))
+    add(keep_faster_of(graph, PlannedGraph(graph.graph(), in_pieces, costs), kPlanInPieces, options));
   return latencies;
 }
 

@@ -14,8 +14,10 @@
 namespace gopt::planner {
 namespace {
 
-constexpr int64_t kMostDepth = 128;  // of a line: kernels keep a line's sums in registers
-constexpr size_t kMostAxes = 3;      // of a batch, in a kernel's parameters
+// Of a line: kernels for CUDA keep a line's sums in registers, those for a CPU one of each in the cache.
+constexpr int64_t kMostDepth = 128, kMostDepthOnCpu = 512;
+constexpr int64_t kFewestRowsOnCpu = 6;  // which are lanes
+constexpr size_t kMostAxes = 3;          // of a batch, in a kernel's parameters
 
 // The number by which a node multiplies its other operand: the position of that, and the factor.
 struct ScalarFactor {
@@ -135,7 +137,8 @@ class AttentionFinder {
     if (!masked_) return true;
     mask_ = masked_->inputs[mask_position(*masked_)];
     const ElementType type = value_of(mask_).element;
-    return dims_of(Value{masked_, 0}) == dims_of(Value{scores_, 0}) && (type == ElementType::Float32 || is_half(type));
+    return dims_of(Value{masked_, 0}) == dims_of(Value{scores_, 0}) &&
+           (type == ElementType::Float32 || (is_half(type) && !is_on_cpu()));
   }
 
   // ---- operands ----
@@ -194,9 +197,12 @@ class AttentionFinder {
     return first >= 0 && last < value_of(source.value).count();
   }
 
-  // Lines of keys lie along the other axis of the product's operand.
+  bool is_on_cpu() const { return cover_.options.target.kind == TargetKind::Cpu; }
+
+  // Lines of keys lie along the other axis of the product's operand. A CPU reads an element of theirs at a time.
   bool is_readable(size_t operand, const Value& value, size_t depth) const {
     const auto source = source_at(value, paths_[operand], depth);
+    if (operand == 1 && is_on_cpu()) return source.has_value();
     const std::vector<int64_t>& dims = dims_of(value);
     const size_t axis = dims.size() - (operand == 1 ? 2 : 1);
     return source && (source->steps.axes[axis] == 1 || dims[axis] == 1);
@@ -255,8 +261,9 @@ class AttentionFinder {
     if (!std::equal(a.batch.begin(), a.batch.end(), made.begin())) return std::nullopt;
     a.rows = scores[rank - 2], a.keys = scores[rank - 1];
     a.depth = dims_of(operands[0]).back(), a.value_depth = made.back();
-    if (a.depth > kMostDepth || a.value_depth > kMostDepth || element_count(scores) == 0 || a.depth < 1)
-      return std::nullopt;
+    const int64_t most = is_on_cpu() ? kMostDepthOnCpu : kMostDepth;
+    if (a.depth > most || a.value_depth > most || element_count(scores) == 0 || a.depth < 1) return std::nullopt;
+    if (is_on_cpu() && a.rows < kFewestRowsOnCpu) return std::nullopt;
     AttentionCover found;
     a.scale = scale_;
     a.nan_is_zero = nan_is_zero_;
@@ -378,13 +385,17 @@ class AttentionFinder {
 
 }  // namespace
 
+// On a CPU of floats at extents that are known.
 void choose_attention(Cover& cover) {
-  if (cover.options.target.kind != TargetKind::Cuda || cover.options.target.without.contains(kAttention)) return;
+  const Target& target = cover.options.target;
+  if (target.without.contains(kAttention)) return;
+  const bool is_on_cpu = target.kind == TargetKind::Cpu;
+  if (is_on_cpu && (!target.open.empty() || storage_of(target.precision) != ElementType::Float32)) return;
   for (uint32_t id = 0; id < cover.nodes.size(); id++) {
     const Node& node = cover.node(id);
     const bool is_product = cover.nodes[id].role == Role::Generated && node.is(OpKind::MatMul) &&
-                            is_library_type(cover.of(node.inputs[0]).element, cover.options.target.kind);
-    if (!is_product) continue;
+                            is_library_type(cover.of(node.inputs[0]).element, target.kind);
+    if (!is_product || (is_on_cpu && cover.of(node.inputs[0]).element != ElementType::Float32)) continue;
     std::optional<AttentionCover> found = AttentionFinder(cover, id).run();
     if (!found) continue;
     for (const uint32_t covered : found->nodes) {

@@ -1,5 +1,5 @@
-// The ways to run attention on CUDA's tensor cores (codegen/cuda/runtime/gopt_attention.cuh), and how long they may be
-// expected to take.
+// The ways to run attention, on CUDA's tensor cores (codegen/cuda/runtime/gopt_attention.cuh) and in loops on a CPU,
+// and how long they may be expected to take.
 #include <algorithm>
 #include <cmath>
 
@@ -111,10 +111,28 @@ std::vector<Implementation> all_rows(std::index_sequence<kNumbers...>) {
 
 }  // namespace
 
+namespace {
+
+bool is_of_floats(const Plan& plan, const Kernel& kernel) {
+  return std::ranges::all_of(kernel.input_buffers,
+                             [&](BufferId id) { return plan.buffer(id).element == ElementType::Float32; });
+}
+// Lanes are lines of the query; exponentials take as long as a dozen multiply-adds each.
+double rows_efficiency(const Plan&, const Kernel& kernel) {
+  constexpr double kLanes = 16, kExponential = 24;
+  const Attention& a = *kernel.attention;
+  const auto rows = static_cast<double>(a.rows), depths = 2 * static_cast<double>(a.depth + a.value_depth);
+  return 0.75 * rows / (kLanes * std::ceil(rows / kLanes)) * depths / (depths + kExponential);
+}
+
+}  // namespace
+
 double attention_operations(const Kernel& kernel) { return operations_of(*kernel.attention); }
 
 std::vector<Implementation> attention_implementations() {
-  return all_rows(std::make_index_sequence<std::size(kTiles)>());
+  std::vector<Implementation> rows = all_rows(std::make_index_sequence<std::size(kTiles)>());
+  rows.push_back({kAttentionRows, KernelKind::Attention, TargetKind::Cpu, is_of_floats, rows_efficiency});
+  return rows;
 }
 
 }  // namespace gopt::planner

@@ -308,6 +308,9 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_few_rows.h",
                                  "gopt_rows.h",
                                  "gopt_rows.cc",
+                                 "gopt_attention_rows.h",
+                                 "gopt_attention_rows.cc",
+                                 "gopt_transpose.h",
                                  "gopt_integer.h",
                                  "gopt_integer.cc",
                                  "gopt_integer_sums.h",
@@ -333,7 +336,6 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
   if (plan.times_kernels) names.push_back("gopt_timing.h");
   if (generated.has_halves()) names.push_back("gopt_half.h");
   if (generated.has_scatters()) names.push_back("gopt_scatter.h");
-  if (generated.has_transposes()) names.push_back("gopt_transpose.h");
   std::vector<EmittedFile> files;
   for (const char* name : names) files.push_back({name, std::string(runtime_text(name))});
   return files;

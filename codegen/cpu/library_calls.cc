@@ -7,6 +7,7 @@
 #include "../buffers.h"
 #include "../sizes.h"
 #include "emit_cpu.h"
+#include "gopt/attention.h"
 #include "gopt/convolution_shape.h"
 
 namespace gopt::codegen {
@@ -81,6 +82,7 @@ class CallPrinter {
 
   Result<LibraryCall> print() {
     if (kernel_.kind == KernelKind::Pooling) return pooling();
+    if (kernel_.kind == KernelKind::Attention) return attention();
     if (kernel_.integers) return integer_call();
     const bool convolution = kernel_.kind == KernelKind::Convolution;
     if (!convolution) scale();
@@ -116,6 +118,40 @@ class CallPrinter {
     if (moves(src) || moves(dst))
       call.run = "library.bind(" + id_ + ", " + (moves(src) ? pointer(src) : "nullptr") + ", nullptr, " +
                  (moves(dst) ? pointer(dst) : "nullptr") + "); ";
+    call.run += "library.run(" + id_ + ");";
+    return call;
+  }
+
+  static std::string matrices_text(const std::string& name, const StridedMatrices& m) {
+    std::vector<int64_t> batch = m.batch;
+    batch.insert(batch.begin(), 3 - batch.size(), 0);
+    return "  d." + name + " = {" + std::to_string(m.offset) + ", " + list(batch) + ", " + std::to_string(m.line) +
+           ", " + std::to_string(m.element) + "};\n";
+  }
+
+  LibraryCall attention() const {
+    GOPT_CHECK(kernel_.implementation == kAttentionRows, "no code for '" + kernel_.implementation + "' of attention");
+    const Attention& a = *kernel_.attention;
+    std::string text = "{\n  AttentionShape d;\n";
+    for (size_t axis = 0; axis < a.batch.size(); axis++)
+      text += "  d.batch[" + std::to_string(3 - a.batch.size() + axis) + "] = " + std::to_string(a.batch[axis]) + ";\n";
+    text += "  d.rows = " + std::to_string(a.rows) + ", d.keys = " + std::to_string(a.keys) +
+            ", d.depth = " + std::to_string(a.depth) + ", d.value_depth = " + std::to_string(a.value_depth) + ";\n";
+    if (a.scale != 1) text += "  d.scale = " + number(a.scale) + ";\n";
+    if (a.nan_is_zero) text += "  d.nan_is_zero = true;\n";
+    text += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
+            matrices_text("result", a.result);
+    if (a.mask) text += matrices_text("mask", *a.mask) + "  d.has_mask = true;\n";
+    const std::vector<BufferId>& in = kernel_.input_buffers;
+    const BufferId out = kernel_.output_buffers[0];
+    const std::string mask = a.mask ? fixed(in[3]) : "nullptr";
+    LibraryCall call;
+    call.create = text + "  library.add(d, " + fixed(in[0]) + ", " + fixed(in[1]) + ", " + fixed(in[2]) + ", " + mask +
+                  ", " + fixed(out) + ");\n}\n";
+    call.run = bind_text();
+    for (size_t post = 0; 2 + post < in.size(); post++)
+      if (moves(in[2 + post]))
+        call.run += "library.bind_post(" + id_ + ", " + std::to_string(post) + ", " + pointer(in[2 + post]) + "); ";
     call.run += "library.run(" + id_ + ");";
     return call;
   }

@@ -31,7 +31,14 @@ struct Attention {
 // Elements of a line of any operand as a kernel holds them: whole fragments of the tensor cores.
 int64_t padded_depth(const Attention& attention);
 
-// How a kernel divides it: a block makes `rows` lines of the result, and `key_warps` warps share the keys of a line.
+// Its implementations, as Target::without names them.
+constexpr const char* kAttention = "kernel:attention";
+
+// The implementation on a CPU: lines of the query side by side (codegen/cpu/runtime/gopt_attention_rows.h).
+constexpr const char* kAttentionRows = "attention";
+
+// How a kernel for CUDA divides it: a block makes `rows` lines of the result, and `key_warps` warps share the keys of a
+// line.
 struct AttentionTile {
   int rows = 0, key_warps = 1;
   friend bool operator==(const AttentionTile&, const AttentionTile&) = default;

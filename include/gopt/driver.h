@@ -97,12 +97,13 @@ struct MeasuredLatency {
 
 // The result's plan by measured kernel times, in turns with another of the same graph.
 struct PlanLatency {
-  std::string other;                // how that was made: kAnalyticPlan or kPlanByRules
+  std::string other;                // how that was made: one of the names below
   double own_ms = 0, other_ms = 0;  // medians of interleaved runs
   double ratio = 0;                 // own over other: median over rounds
   bool kept_other = false;
 };
-constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule";
+constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule",
+                     *kPlanInPieces = "attention in pieces";
 
 // Of the ONNX file, by DriverOptions::timer.
 struct RuntimeTimes {

@@ -76,7 +76,7 @@ void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.integers && !p.tiles)
+  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.integers && !p.tiles && !p.attention)
     throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
@@ -106,6 +106,11 @@ void Library::run(size_t primitive) {
     call.unfolded.run(data(call.src), data(call.weights), data(call.bias), data(call.dst), data(call.scratch));
   }
   if (p.pooling) p.pooling->pooling.run(data(p.pooling->src), data(p.pooling->dst), data(p.pooling->scratch));
+  if (p.attention) {
+    const AttentionCall& call = *p.attention;
+    call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.result),
+                       data(call.scratch));
+  }
   if (p.integers) run_integers(*p.integers, p.posts.empty() ? nullptr : p.posts[0].second.get_data_handle());
   for (const Step& step : p.after) s.execute(step);
 }

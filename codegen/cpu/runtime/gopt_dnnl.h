@@ -1,7 +1,7 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
-// for; convolutions for which it has reference code alone, pooling, and products of a few rows in loops of our own
-// (gopt_planar.h, gopt_unfolded.h, gopt_rows.h); all of integers in loops of our own (gopt_integer.h); of floats and
-// bfloat16 by kernels of our own on tiles, where there are these (gopt_tiles.h).
+// for; convolutions for which it has reference code alone, pooling, products of a few rows and attention in loops of
+// our own (gopt_planar.h, gopt_unfolded.h, gopt_rows.h, gopt_attention_rows.h); all of integers in loops of our own
+// (gopt_integer.h); of floats and bfloat16 by kernels of our own on tiles, where there are these (gopt_tiles.h).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "gopt_attention_rows.h"
 #include "gopt_integer.h"
 #include "gopt_post.h"
 
@@ -129,6 +130,9 @@ class Library {
   void add(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst);
   void add(const Pooling& pooling, const void* src, void* dst);
   void add(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst);
+  // Value and mask (of one that has any) are bound as posts 0 and 1.
+  void add(const AttentionShape& attention, const void* query, const void* key, const void* value, const void* mask,
+           void* result);
   // Scales and zero points of weights, and biases (null: none), are there when the primitive is added.
   void add(const IntegerCall& call, const void* src, const void* weights, const void* scales, const void* zeros,
            const void* bias, void* dst);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gopt_attention_rows.h"
 #include "gopt_convolution.h"
 #include "gopt_dnnl.h"
 #include "gopt_memory.h"
@@ -88,6 +89,11 @@ struct PoolingCall {
   memory src, dst, scratch;
 };
 
+struct AttentionCall {
+  AttentionRows attention;
+  memory query, key, value, mask, result, scratch;
+};
+
 // A product of a few rows in loops of our own.
 struct RowsCall {
   RowsProduct product;
@@ -123,6 +129,7 @@ struct Primitive {
   std::unique_ptr<UnfoldedCall> unfolded;
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
+  std::unique_ptr<AttentionCall> attention;
   std::unique_ptr<TilesCall> tiles;
   std::unique_ptr<IntegerImages> integers;
   std::vector<Step> after;

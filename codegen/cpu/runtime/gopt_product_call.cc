@@ -1,4 +1,4 @@
-// Products of matrices by oneDNN, and by loops of our own where they have few rows.
+// Products of matrices by oneDNN, and by loops of our own where they have few rows; attention.
 #include <string>
 
 #include "gopt_primitives.h"
@@ -168,6 +168,31 @@ void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* 
                            });
   if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
   p.rows = std::make_unique<RowsCall>(std::move(own));
+  s.primitives.push_back(std::move(p));
+}
+
+void Library::add(const AttentionShape& a, const void* query, const void* key, const void* value, const void* mask,
+                  void* result) {
+  State& s = *state_;
+  const double matrices = static_cast<double>(a.batch[0] * a.batch[1] * a.batch[2]);
+  const auto depths = static_cast<double>(a.depth + a.value_depth), rows = static_cast<double>(a.rows),
+             keys = static_cast<double>(a.keys);
+  const int threads = s.threads_for(matrices * rows * keys * depths, matrices * (rows + keys) * depths);
+  Primitive p(threads);
+  // Addresses alone: how far tensors reach is the shape's to say.
+  const memory::desc address = State::floats(1);
+  AttentionCall own{AttentionRows(a, threads), {}, {}, {}, {}, {}, {}};
+  own.query = s.view(p.src, address, query);
+  own.key = s.view(p.weights, address, key);
+  own.value = s.at(address, value);
+  p.posts.emplace_back(0, own.value);
+  if (a.has_mask) {
+    own.mask = s.at(address, mask);
+    p.posts.emplace_back(1, own.mask);
+  }
+  own.result = s.view(p.dst, address, result);
+  own.scratch = s.temporary(p, State::floats(own.attention.scratch_floats()));
+  p.attention = std::make_unique<AttentionCall>(std::move(own));
   s.primitives.push_back(std::move(p));
 }
 

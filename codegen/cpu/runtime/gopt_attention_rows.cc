@@ -1,0 +1,229 @@
+#include "gopt_attention_rows.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "gopt_math.h"
+#include "gopt_transpose.h"
+
+namespace gopt_runtime {
+namespace {
+
+constexpr int kMostVectors = kRegisters >= 24 ? 4 : 2, kMostLines = 8;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Lines of the left operand whose sums are made at once.
+constexpr int lines_of(int vectors) { return std::min(kMostLines, kRegisters / vectors); }
+
+// A matrix times one whose rows are `vectors` vectors, one after another: of the first, elements `a_step` apart.
+struct Factors {
+  const float *a, *b;
+  int64_t a_line, a_step, depth;
+  float* sums;  // rows of vectors, too
+};
+
+template <int lines, int vectors, bool adds>
+void multiply_lines(const Factors& f) {
+  Vector sums[lines][vectors];
+#pragma GCC unroll 8
+  for (int i = 0; i < lines; i++)
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) sums[i][v] = adds ? load(f.sums + (i * vectors + v) * kLanes) : Vector{};
+  const float *a = f.a, *b = f.b;
+  for (int64_t k = 0; k < f.depth; k++, a += f.a_step, b += vectors * kLanes) {
+    Vector right[vectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) right[v] = load(b + v * kLanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < lines; i++) {
+      const Vector left = a[i * f.a_line] - Vector{};
+#pragma GCC unroll 8
+      for (int v = 0; v < vectors; v++) sums[i][v] += left * right[v];
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < lines; i++)
+#pragma GCC unroll 8
+    for (int v = 0; v < vectors; v++) std::memcpy(f.sums + (i * vectors + v) * kLanes, &sums[i][v], sizeof(Vector));
+}
+
+using MultiplyLines = void (*)(const Factors&);
+template <int vectors, bool adds, int... lines>
+MultiplyLines function_for(int64_t count, std::integer_sequence<int, lines...>) {
+  static constexpr std::array<MultiplyLines, sizeof...(lines)> kFunctions{multiply_lines<lines + 1, vectors, adds>...};
+  return kFunctions[static_cast<size_t>(count - 1)];
+}
+
+template <int vectors, bool adds>
+void multiply(Factors f, int64_t lines) {
+  constexpr int kBlock = lines_of(vectors);
+  for (int64_t first = 0, left = (lines + kBlock - 1) / kBlock; first < lines; left--) {
+    const int64_t count = (lines - first + left - 1) / left;
+    function_for<vectors, adds>(count, std::make_integer_sequence<int, kBlock>())(f);
+    f.a += count * f.a_line;
+    f.sums += count * vectors * kLanes;
+    first += count;
+  }
+}
+
+// What is known of each line of the query, a lane each, while its keys are looked at.
+template <int vectors>
+struct Softmax {
+  static constexpr int kWidth = vectors * kLanes;
+  alignas(64) float largest[kWidth], sum[kWidth], factor[kWidth];
+};
+
+// Scores times the scale, with the mask; `mask` of a key is `step` after that of the one before, and has a number for
+// each lane or one for all.
+template <int vectors, bool for_each_lane>
+void scale_scores(float* scores, int64_t keys, float scale, const float* mask, int64_t step, float* largest) {
+  constexpr int kWidth = vectors * kLanes;
+  for (int64_t k = 0; k < keys; k++, scores += kWidth, mask += step) {
+#pragma omp simd
+    for (int i = 0; i < kWidth; i++) {
+      const float score = scores[i] * scale + (for_each_lane ? mask[i] : *mask);
+      scores[i] = score;
+      largest[i] = score > largest[i] ? score : largest[i];
+    }
+  }
+}
+
+// Where all scores up to here are masked, exponentials are zero: of a line that stays so nothing is made.
+template <int vectors>
+void take_exponentials(float* scores, int64_t keys, Softmax<vectors>& lines, const float* before) {
+  constexpr int kWidth = vectors * kLanes;
+  alignas(64) float from[kWidth];
+#pragma omp simd
+  for (int i = 0; i < kWidth; i++) {
+    from[i] = lines.largest[i] == -kInfinity ? 0.0f : lines.largest[i];
+    lines.factor[i] = gopt_exp(before[i] - from[i]);
+    lines.sum[i] *= lines.factor[i];
+  }
+  for (int64_t k = 0; k < keys; k++, scores += kWidth) {
+#pragma omp simd
+    for (int i = 0; i < kWidth; i++) {
+      scores[i] = gopt_exp(scores[i] - from[i]);
+      lines.sum[i] += scores[i];
+    }
+  }
+}
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t count_of(const AttentionShape& s) { return s.batch[0] * s.batch[1] * s.batch[2]; }
+
+// The number of vectors a block with which the threads are done first: each block has something to do beside.
+int choose_vectors(const AttentionShape& s, int threads) {
+  constexpr double kBeside = 0.4;  // vectors
+  const int64_t all = ceil_div(s.rows, kLanes);
+  int best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (int vectors = 1; vectors <= std::min<int64_t>(kMostVectors, all); vectors++) {
+    const int64_t rounds = ceil_div(count_of(s) * ceil_div(all, vectors), threads);
+    const double time = static_cast<double>(rounds) * (vectors + kBeside);
+    if (time <= least) least = time, best = vectors;
+  }
+  return best;
+}
+
+}  // namespace
+
+AttentionRows::AttentionRows(const AttentionShape& shape, int threads)
+    : s_(shape), threads_(threads), vectors_(choose_vectors(shape, threads)) {
+  constexpr int64_t kScores = 32 * 1024;  // floats of a part
+  const int64_t most = kScores / (vectors_ * kLanes);
+  part_ = ceil_div(s_.keys, ceil_div(s_.keys, most));
+}
+
+// Lines of the query, a part of the scores and of its mask, and sums.
+size_t AttentionRows::floats_a_thread() const {
+  return static_cast<size_t>((s_.depth + 2 * part_ + s_.value_depth) * vectors_ * kLanes);
+}
+
+template <int vectors>
+void AttentionRows::compute(const Operands& from, int64_t first_row, int64_t rows, float* scratch) const {
+  constexpr int kWidth = vectors * kLanes;
+  float *const query = scratch, *const scores = query + s_.depth * kWidth, *const masks = scores + part_ * kWidth,
+               *const sums = masks + part_ * kWidth;
+  if (rows < kWidth) std::fill(query, query + s_.depth * kWidth, 0.0f);
+  transpose(from.query + first_row * s_.query.line, s_.query.line, query, kWidth, rows, s_.depth);
+  Softmax<vectors> lines;
+  std::fill(std::begin(lines.largest), std::end(lines.largest), -kInfinity);
+  std::fill(std::begin(lines.sum), std::end(lines.sum), 0.0f);
+  const bool has_row_masks = from.mask && s_.mask.line != 0;
+  static constexpr float kNone = 0;
+  if (has_row_masks && rows < kWidth) std::fill(masks, masks + part_ * kWidth, 0.0f);
+  for (int64_t key = 0; key < s_.keys; key += part_) {
+    const int64_t keys = std::min(part_, s_.keys - key);
+    multiply<vectors, false>({from.key + key * s_.key.line, query, s_.key.line, s_.key.element, s_.depth, scores},
+                             keys);
+    alignas(64) float before[kWidth];
+    std::copy(std::begin(lines.largest), std::end(lines.largest), before);
+    if (has_row_masks) {
+      const float* own = from.mask + first_row * s_.mask.line + key * s_.mask.element;
+      if (s_.mask.element == 1) {
+        transpose(own, s_.mask.line, masks, kWidth, rows, keys);
+      } else {
+        for (int64_t k = 0; k < keys; k++)
+          for (int64_t r = 0; r < rows; r++) masks[k * kWidth + r] = own[r * s_.mask.line + k * s_.mask.element];
+      }
+      scale_scores<vectors, true>(scores, keys, s_.scale, masks, kWidth, lines.largest);
+    } else {
+      scale_scores<vectors, false>(scores, keys, s_.scale, from.mask ? from.mask + key * s_.mask.element : &kNone,
+                                   from.mask ? s_.mask.element : 0, lines.largest);
+    }
+    take_exponentials<vectors>(scores, keys, lines, before);
+    const Factors weighted{from.value + key * s_.value.line, scores, 1, s_.value.line, keys, sums};
+    if (key == 0) {
+      multiply<vectors, false>(weighted, s_.value_depth);
+      continue;
+    }
+    for (int64_t d = 0; d < s_.value_depth; d++)
+      for (int i = 0; i < kWidth; i++) sums[d * kWidth + i] *= lines.factor[i];
+    multiply<vectors, true>(weighted, s_.value_depth);
+  }
+  // A sum of 0 is that of a line that is masked whole.
+  const float nothing = s_.nan_is_zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+  for (int i = 0; i < kWidth; i++) lines.factor[i] = lines.sum[i] > 0 ? 1 / lines.sum[i] : nothing;
+  for (int64_t d = 0; d < s_.value_depth; d++)
+    for (int i = 0; i < kWidth; i++) {
+      float& own = sums[d * kWidth + i];
+      own = lines.factor[i] == 0 ? 0.0f : own * lines.factor[i];
+    }
+  transpose(sums, kWidth, from.result + first_row * s_.result.line, s_.result.line, s_.value_depth, rows);
+}
+
+void AttentionRows::compute(int vectors, const Operands& from, int64_t first_row, int64_t rows, float* scratch) const {
+  switch (vectors) {
+    case 1: return compute<1>(from, first_row, rows, scratch);
+    case 2: return compute<2>(from, first_row, rows, scratch);
+    case 3: return compute<std::min(3, kMostVectors)>(from, first_row, rows, scratch);
+    default: return compute<kMostVectors>(from, first_row, rows, scratch);
+  }
+}
+
+void AttentionRows::run(const float* query, const float* key, const float* value, const float* mask, float* result,
+                        void* scratch) const {
+  const int64_t width = vectors_ * kLanes, blocks = ceil_div(s_.rows, width), all = count_of(s_) * blocks;
+#pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
+  for (int64_t task = 0; task < all; task++) {
+    const int64_t matrix = task / blocks, first_row = task % blocks * width;
+    const int64_t place[3] = {matrix / (s_.batch[1] * s_.batch[2]), matrix / s_.batch[2] % s_.batch[1],
+                              matrix % s_.batch[2]};
+    const auto at = [&](const AttentionMatrices& m) {
+      return m.offset + place[0] * m.batch[0] + place[1] * m.batch[1] + place[2] * m.batch[2];
+    };
+    const int64_t rows = std::min(width, s_.rows - first_row);
+    compute(static_cast<int>(ceil_div(rows, kLanes)),
+            {query + at(s_.query), key + at(s_.key), value + at(s_.value), mask ? mask + at(s_.mask) : nullptr,
+             result + at(s_.result)},
+            first_row, rows,
+            static_cast<float*>(scratch) + static_cast<size_t>(omp_get_thread_num()) * floats_a_thread());
+  }
+}
+
+}  // namespace gopt_runtime

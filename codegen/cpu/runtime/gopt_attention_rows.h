@@ -1,0 +1,54 @@
+// Attention in loops of our own: softmax(scale query key + mask) value for each matrix of a batch, without the scores
+// ever leaving the cache. Lanes are lines of the query: scores, their largest, exponentials and sums of as many lines
+// are made side by side, and keys and values are read where they lie, one element for all of them. Of many keys a part
+// at a time is looked at, and what was summed is scaled where a larger score comes (Milakov and Gimelshein, "Online
+// normalizer calculation for softmax", 2018).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gopt_runtime {
+
+// Matrices in memory, by steps in elements: of each axis of the batch (0: the same one again), from line to line, and
+// within a line.
+struct AttentionMatrices {
+  int64_t offset = 0, batch[3] = {0, 0, 0}, line = 0, element = 1;
+};
+
+// A line of query and key has `depth` elements, one of value and result `value_depth`, one of the mask one for each
+// key. Lines of query, value and result are in one piece.
+struct AttentionShape {
+  int64_t batch[3] = {1, 1, 1}, rows = 1, keys = 1, depth = 1, value_depth = 1;
+  float scale = 1;
+  AttentionMatrices query, key, value, result, mask;
+  bool has_mask = false;
+  bool nan_is_zero = false;  // a line whose scores have no softmax (all masked, or one not a number) is zero
+};
+
+class AttentionRows {
+ public:
+  AttentionRows(const AttentionShape& shape, int threads);
+
+  size_t scratch_floats() const { return static_cast<size_t>(threads_) * floats_a_thread(); }
+  // `mask` may be null. `scratch` is aligned to 64 bytes.
+  void run(const float* query, const float* key, const float* value, const float* mask, float* result,
+           void* scratch) const;
+
+ private:
+  struct Operands {
+    const float *query, *key, *value, *mask;
+    float* result;
+  };
+  size_t floats_a_thread() const;
+  template <int vectors>
+  void compute(const Operands& from, int64_t first_row, int64_t rows, float* scratch) const;
+  void compute(int vectors, const Operands& from, int64_t first_row, int64_t rows, float* scratch) const;
+
+  AttentionShape s_;
+  int threads_;
+  int vectors_;   // of lines, of a block
+  int64_t part_;  // keys that are looked at together
+};
+
+}  // namespace gopt_runtime
