@@ -1,5 +1,5 @@
-// Attention in one kernel on CUDA: where it is found, and that each way to run it agrees with the interpreter in every
-// precision. Without a device kernels are compiled and linked.
+// Attention in one kernel: where it is found, and that it agrees with the interpreter: on a CPU, and on CUDA each way
+// to run it in every precision. Without a device kernels are compiled and linked.
 #include "gopt/attention.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 std::vector<std::string> attention_names() {
   std::vector<std::string> names;
   for (const planner::Implementation& row : planner::implementations())
-    if (row.kind == KernelKind::Attention) names.emplace_back(row.name);
+    if (row.kind == KernelKind::Attention && row.target == TargetKind::Cuda) names.emplace_back(row.name);
   return names;
 }
 
@@ -212,9 +212,30 @@ TEST(Attention, CanBeSwitchedOff) {
   const auto plan = make_plan(case_for(kCases[0], 0).graph, target, costs);
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(attention_of(*plan), nullptr);
-  const auto on_cpu = make_plan(case_for(kCases[0], 0).graph, {.kind = TargetKind::Cpu}, costs);
+  target.kind = TargetKind::Cpu;
+  const auto on_cpu = make_plan(case_for(kCases[0], 0).graph, target, costs);
   ASSERT_TRUE(on_cpu.ok());
   EXPECT_EQ(attention_of(*on_cpu), nullptr);
+}
+
+TEST(Attention, IsOneKernelOnACpu) {
+  CostsOfAttention costs;
+  for (const Case& c : kCases) {
+    const auto plan = make_plan(case_for(c, 0).graph, {.kind = TargetKind::Cpu}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    ASSERT_TRUE(check_plan(*plan).ok()) << check_plan(*plan).error().message;
+    ASSERT_NE(attention_of(*plan), nullptr) << c.name << "\n" << print_plan(*plan);
+    EXPECT_EQ(plan->kernels.size(), c.kernels) << print_plan(*plan);
+  }
+  // Of halves products are another's, and so are those of a line or two.
+  const auto halves =
+      make_plan(case_for(kCases[0], 0).graph, {.kind = TargetKind::Cpu, .precision = Precision::Bf16}, costs);
+  ASSERT_TRUE(halves.ok());
+  EXPECT_EQ(attention_of(*halves), nullptr);
+  const auto few =
+      make_plan(make_case("few", replaced(kCases[0].text, "#", "2"), 1).graph, {.kind = TargetKind::Cpu}, costs);
+  ASSERT_TRUE(few.ok());
+  EXPECT_EQ(attention_of(*few), nullptr);
 }
 
 void expect_agreement(const std::vector<BatchCase>& cases, Precision precision) {
@@ -237,31 +258,73 @@ TEST(Attention, AgreesWithTheInterpreter) {
 }
 
 // Keys masked by minus infinity, all of a stage and all of a row among them, and large scores.
+BatchCase masked_case(const std::string& name, int64_t rows, int64_t keys, uint64_t seed) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::string r = std::to_string(rows), k = std::to_string(keys);
+  BatchCase c = make_case(name,
+                          "input q : f32[2," + r + ",32]\ninput k : f32[2," + k + ",32]\ninput v : f32[2," + k +
+                              ",32]\ninput m : f32[" + r + "," + k +
+                              "]\nl = Transpose(k) {perm=[0,2,1]}\na = MatMul(q, l)\nb = Add(a, m)\nc = Softmax(b) "
+                              "{axis=-1}\nd = MatMul(c, v)\noutput y = d",
+                          seed);
+  std::vector<double> mask(static_cast<size_t>(rows * keys), 0.0);
+  for (int64_t row = 0; row < rows; row++)
+    for (int64_t key = 0; key < keys; key++) {
+      double& own = mask[static_cast<size_t>(row * keys + key)];
+      if (row == 5 || (row == 6 && key < keys - 10) || (row > 6 && key > 8 * row)) own = -kInfinity;
+      if (row == 7 && key == 3) own = 40000;
+    }
+  c.inputs.at("m") = Tensor::from_values(ElementType::Float32, {rows, keys}, mask);
+  return c;
+}
+
 TEST(Attention, MasksAndLargeScoresAgreeWithTheInterpreter) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<BatchCase> cases;
-  for (size_t number = 0; number < attention_names().size(); number++) {
-    const int64_t rows = kFirstRows + static_cast<int64_t>(number), keys = 300;
-    const std::string r = std::to_string(rows);
-    BatchCase c = make_case(
-        "masked" + std::to_string(number),
-        "input q : f32[2," + r + ",32]\ninput k : f32[2,300,32]\ninput v : f32[2,300,32]\ninput m : f32[" + r +
-            ",300]\nl = Transpose(k) {perm=[0,2,1]}\na = MatMul(q, l)\nb = Add(a, m)\nc = Softmax(b) "
-            "{axis=-1}\nd = MatMul(c, v)\noutput y = d",
-        number + 1);
-    std::vector<double> mask(static_cast<size_t>(rows * keys), 0.0);
-    for (int64_t row = 0; row < rows; row++)
-      for (int64_t key = 0; key < keys; key++) {
-        double& own = mask[static_cast<size_t>(row * keys + key)];
-        if (row == 5 || (row == 6 && key < 290) || (row > 6 && key > 8 * row)) own = -kInfinity;
-        if (row == 7 && key == 3) own = 40000;
-      }
-    c.inputs.at("m") = Tensor::from_values(ElementType::Float32, {rows, keys}, mask);
-    cases.push_back(std::move(c));
-  }
+  for (size_t number = 0; number < attention_names().size(); number++)
+    cases.push_back(
+        masked_case("masked" + std::to_string(number), kFirstRows + static_cast<int64_t>(number), 300, number + 1));
   for (const Precision precision : {Precision::Fp32, Precision::Fp16}) expect_agreement(cases, precision);
+}
+
+// Lines that fill their lanes and that do not, parts of keys one after another, whose first may be masked whole, depths
+// that no vector divides, masks for a key, a line or both, and keys whose lines are not in one piece.
+std::vector<BatchCase> cases_on_cpu() {
+  std::vector<BatchCase> cases;
+  for (size_t number : {0, 2})
+    for (const Case& c : kCases) cases.push_back(case_for(c, number));
+  uint64_t seed = 0;
+  for (const int64_t rows : {8, 16, 33, 64, 130})
+    for (const int64_t keys : {7, 300, 1400})
+      cases.push_back(masked_case("masked" + std::to_string(rows) + "x" + std::to_string(keys), rows, keys, ++seed));
+  const auto add = [&](const char* name, const char* text) { cases.push_back(make_case(name, text, ++seed)); };
+  const std::string product =
+      "a = MatMul(q, k)\nb = Add(a, m)\nc = Softmax(b) {axis=-1}\nd = MatMul(c, v)\noutput y = d";
+  add("rows",
+      ("input q : f32[3,20,5]\ninput k : f32[3,5,9]\ninput v : f32[3,9,3]\ninput m : f32[3,20,1]\n" + product).c_str());
+  add("both",
+      ("input q : f32[2,3,50,200]\ninput k : f32[2,1,200,40]\ninput v : f32[1,3,40,300]\ninput m : f32[2,1,1,40]\n" +
+       product)
+          .c_str());
+  add("turned",
+      "input q : f32[2,40,16]\ninput k : f32[2,16,21]\ninput v : f32[2,21,24]\ninput n : f32[21,40]\n"
+      "m = Transpose(n) {perm=[1,0]}\na = MatMul(q, k)\nb = Add(a, m)\nc = Softmax(b) {axis=-1}\nd = MatMul(c, v)\n"
+      "e = Transpose(d) {perm=[1,0,2]}\noutput y = e");
+  return cases;
+}
+
+TEST(AttentionOnCpu, AgreesWithTheInterpreter) {
+  const std::vector<BatchCase> cases = cases_on_cpu();
+  CostsOfAttention costs;
+  for (const BatchCase& c : cases) {
+    const auto plan = make_plan(c.graph, {.kind = TargetKind::Cpu}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_NE(attention_of(*plan), nullptr) << c.name;
+  }
+  for (const int threads : {1, 3})
+    for (const std::string& line : run_batch(cases, costs, "attention", {.kind = TargetKind::Cpu, .threads = threads}))
+      ADD_FAILURE() << line;
 }
 
 }  // namespace

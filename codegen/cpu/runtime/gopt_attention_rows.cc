@@ -209,7 +209,7 @@ void AttentionRows::compute(int vectors, const Operands& from, int64_t first_row
 void AttentionRows::run(const float* query, const float* key, const float* value, const float* mask, float* result,
                         void* scratch) const {
   const int64_t width = vectors_ * kLanes, blocks = ceil_div(s_.rows, width), all = count_of(s_) * blocks;
-#pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
+#pragma omp parallel for schedule(dynamic) num_threads(threads_) if (threads_ > 1)
   for (int64_t task = 0; task < all; task++) {
     const int64_t matrix = task / blocks, first_row = task % blocks * width;
     const int64_t place[3] = {matrix / (s_.batch[1] * s_.batch[2]), matrix / s_.batch[2] % s_.batch[1],
