@@ -272,6 +272,12 @@ const Row kRows[] = {
      "input x : f32[6]\nn = Abs(x)\na = Cast(n) {to=13}\nconstant zero = u64[] {0}\nconstant two = u64[] {2}\n"
      "constant ten = u64[] {10}\nh = Sub(zero, two)\nm = Max(a, h)\nc = Mod(m, ten)\nd = Less(a, h)\n"
      "e = Min(a, h)\nf = Div(m, h)\noutput y = c\noutput z = d\noutput p = e\noutput q = f"},
+    {"TransposedInStepsOfOne",
+     "input x : f32[2,12,9,7]\ninput w1 : f32[12,10,5,3]\ninput w2 : f32[20]\na = ConvTranspose(x, w1, w2) {group=2, "
+     "pads=[1,0,3,2], dilations=[1,2]}\nb = Relu(a)\ninput u : f32[1,32,20]\ninput w3 : f32[32,16,4]\n"
+     "c = ConvTranspose(u, w3) {pads=[1,2]}\ninput v : f32[1,3,4,4,4]\ninput w4 : f32[3,5,2,3,2]\n"
+     "d = ConvTranspose(v, w4)\ninput t : f32[1,4,6,6]\ninput w5 : f32[4,6,2,2]\n"
+     "e = ConvTranspose(t, w5) {pads=[2,1,1,2]}\noutput y = b\noutput z = c\noutput r = d\noutput q = e"},
 };
 
 // Numbers of 16 bits in memory, computed with as floats: no library has them here, so that products are loops, too.

@@ -233,7 +233,9 @@ TEST(Implementations, AllComputeTheSame) {
     const auto loaded = LoadedModel::build_and_load(folder, 2);
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
     LoadedModel model = *loaded;
-    const auto made = model.run({c.inputs.at("x")});
+    std::vector<Tensor> inputs;
+    for (const Value& input : c.graph.inputs()) inputs.push_back(c.inputs.at(input.node->name));
+    const auto made = model.run(inputs);
     const auto expected = interpret(c.graph, c.inputs);
     ASSERT_TRUE(made.ok() && expected.ok());
     const std::vector<double> a = (*expected)[0].to_doubles(), b = (*made)[0].to_doubles();

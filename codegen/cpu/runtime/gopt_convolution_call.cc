@@ -2,6 +2,7 @@
 // loops over planes, its tensors converted where they lie otherwise or are of another type.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "gopt_primitives.h"
 
@@ -154,11 +155,44 @@ std::optional<Computed> by_arithmetic(const dnnl::engine& engine, const Convolut
   return by_method(engine, in_floats(c), planar, bias);
 }
 
+// A transposed convolution in steps of one is a convolution, its kernel turned over and its padding what the kernel
+// reaches beyond its own.
+std::optional<Convolution> as_forward(Convolution c) {
+  if (!c.transposed || !c.constant_weights || c.operands != Element::Float) return std::nullopt;
+  for (size_t d = 0; d < c.pads.size(); d++) {
+    c.pads[d] = (c.weights[2 + d] - 1) * c.dilations[d] - c.pads[d];
+    if (c.strides[d] != 1 || c.pads[d] < 0) return std::nullopt;
+  }
+  c.transposed = false;
+  c.weights[0] = c.dst[1];
+  c.weights[1] = c.src[1] / c.groups;
+  return c;
+}
+
+// Weights [in, out / groups, taps...] as [out, in / groups, ...taps].
+void turn_over(const Convolution& forward, const float* weights, float* turned) {
+  const int64_t in = forward.weights[1], out = forward.weights[0] / forward.groups,
+                taps = static_cast<int64_t>(elements(forward.weights)) / (forward.weights[0] * in);
+  for (int64_t g = 0; g < forward.groups; g++)
+    for (int64_t o = 0; o < out; o++)
+      for (int64_t i = 0; i < in; i++, turned += taps)
+        std::reverse_copy(weights + ((g * in + i) * out + o) * taps, weights + ((g * in + i) * out + o + 1) * taps,
+                          turned);
+}
+
 }  // namespace
 
 void Library::add(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst) {
   State& s = *state_;
   if (elements(c.dst) == 0) return s.add_empty();
+  if (const auto forward = as_forward(c)) {
+    constexpr int64_t kTurned = -1;
+    const memory turned =
+        s.packed_as(weights, dense_desc(c.weights), dense_desc(forward->weights), kTurned, [&](memory& to) {
+          turn_over(*forward, static_cast<const float*>(weights), static_cast<float*>(to.get_data_handle()));
+        });
+    return add(*forward, src, turned.get_data_handle(), bias, dst);
+  }
   const double taps = elements(c.weights) / static_cast<double>(c.weights[0] * c.weights[1]);
   const double work = elements(c.transposed ? c.src : c.dst) * static_cast<double>(c.weights[1]) * taps;
   const int threads = s.threads_for(work, elements(c.src) + elements(c.dst) + elements(c.weights));

@@ -42,6 +42,18 @@ inline Vector every_second(Vector a, Vector b) {
 #endif
 }
 
+// The others.
+inline Vector every_other(Vector a, Vector b) {
+#if defined(__AVX512F__)
+  const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  return _mm512_permutex2var_ps(a, odd, b);
+#elif defined(__AVX__)
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#else
+  return __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#endif
+}
+
 // Lanes [first, first + count) of a vector to the same lanes of `to`.
 inline void store_lanes(const float* vector, float* to, int first, int count) {
 #if defined(__AVX512F__)

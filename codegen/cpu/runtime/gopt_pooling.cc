@@ -45,6 +45,10 @@ void RowPooling::describe_lanes() {
 #if defined(__AVX512F__)
   is_narrow_ = x.src <= 2 * kLanes && x.dst <= 2 * kLanes;
 #endif
+  inner_begin_ = ceil_div(x.pad, x.stride);
+  inner_end_ = x.src + x.pad >= x.kernel ? std::min(x.dst, (x.src + x.pad - x.kernel) / x.stride + 1) : 0;
+  is_short_ =
+      (x.kernel == 2 || x.kernel == 3) && x.stride <= 2 && x.dilation == 1 && inner_end_ - inner_begin_ >= kLanes;
   const int64_t reach = (x.kernel - 1) * x.dilation;
   row_ = static_cast<size_t>(in_vectors(std::max(x.pad + in_vectors(x.src), in_vectors(x.dst) * x.stride + reach)) +
                              2 * kLanes);
@@ -132,6 +136,73 @@ void RowPooling::pool_row([[maybe_unused]] const float* plane, int64_t z, int64_
   }
 }
 
+// In steps of two, elements of windows side by side are every second and every other of two vectors.
+template <bool greatest, int kernel, int stride>
+void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float* dst) const {
+  const Axis& x = axes_[2];
+  const Window &depth = axes_[0].windows[static_cast<size_t>(z)], &height = axes_[1].windows[static_cast<size_t>(y)];
+  const int64_t step = axes_[1].dilation * x.src;
+  const float share = axes_[0].shares[static_cast<size_t>(z)] * axes_[1].shares[static_cast<size_t>(y)];
+  const int64_t further = axes_[0].dilation * axes_[1].src * x.src, depths = depth.count, heights = height.count;
+  const float* const rows = plane + (depth.first * axes_[1].src + height.first) * x.src;
+  const auto pool_one = [&](int64_t i) {
+    const Window width = x.windows[static_cast<size_t>(i)];
+    const float* from = rows + width.first;
+    float result = neutral<greatest>();
+    const auto take = [&](float value) { result = greatest ? (value > result ? value : result) : result + value; };
+    for (int64_t d = 0; d < depths; d++, from += further) {
+      const float* at = from;
+      for (int64_t h = 0; h < heights; h++, at += step) {
+        if (width.count > 0) take(at[0]);
+        if (width.count > 1) take(at[1]);
+        if (width.count > 2) take(at[2]);
+      }
+    }
+    dst[i] = greatest ? result : result * (share * x.shares[static_cast<size_t>(i)]);
+  };
+  for (int64_t i = 0; i < inner_begin_; i++) pool_one(i);
+  // The last vector begins before it has to.
+  for (int64_t next = inner_begin_; next < inner_end_; next += kLanes) {
+    const int64_t first = std::min(next, inner_end_ - kLanes);
+    constexpr int kParts = stride == 1 ? 1 : kernel == 2 ? 2 : 4;
+    Vector parts[kParts];
+    for (Vector& part : parts) part = neutral<greatest>() - Vector{};
+    const float* from = rows + first * stride - x.pad;
+    for (int64_t d = 0; d < depths; d++, from += further) {
+      const float* at = from;
+      for (int64_t h = 0; h < heights; h++, at += step) {
+        if constexpr (stride == 1) {
+          for (int k = 0; k < kernel; k++) parts[0] = combine<greatest>(parts[0], load(at + k));
+        } else {
+          for (int k = 0; k < kParts; k++) parts[k] = combine<greatest>(parts[k], load(at + k % 2 * kLanes + k / 2));
+        }
+      }
+    }
+    Vector result = parts[0];
+    if constexpr (stride == 2) {
+      result = combine<greatest>(every_second(parts[0], parts[1]), every_other(parts[0], parts[1]));
+      if constexpr (kernel == 3) result = combine<greatest>(result, every_other(parts[2], parts[3]));
+    }
+    if (!greatest) result *= share * load(x.shares.data() + first);
+    std::memcpy(dst + first, &result, sizeof result);
+  }
+  for (int64_t i = inner_end_; i < x.dst; i++) pool_one(i);
+}
+
+template <bool greatest>
+void RowPooling::run_short(const float* src, float* dst) const {
+  const int64_t source = axes_[0].src * axes_[1].src * axes_[2].src, height = axes_[1].dst;
+  const bool has_three = axes_[2].kernel == 3, skips = axes_[2].stride == 2;
+  const auto pool =
+      has_three ? (skips ? &RowPooling::pool_short_row<greatest, 3, 2> : &RowPooling::pool_short_row<greatest, 3, 1>)
+                : (skips ? &RowPooling::pool_short_row<greatest, 2, 2> : &RowPooling::pool_short_row<greatest, 2, 1>);
+#pragma omp parallel for schedule(static) num_threads(threads_)
+  for (int64_t plane = 0; plane < planes_; plane++)
+    for (int64_t z = 0; z < axes_[0].dst; z++)
+      for (int64_t y = 0; y < height; y++)
+        (this->*pool)(src + plane * source, z, y, dst + ((plane * axes_[0].dst + z) * height + y) * axes_[2].dst);
+}
+
 // Borders of a row stay as they are filled first.
 template <bool greatest>
 void RowPooling::run_as(const float* src, float* dst, float* rows) const {
@@ -156,6 +227,7 @@ void RowPooling::run_as(const float* src, float* dst, float* rows) const {
 }
 
 void RowPooling::run(const float* src, float* dst, void* scratch) const {
+  if (is_short_) return average_ ? run_short<false>(src, dst) : run_short<true>(src, dst);
   if (average_)
     run_as<false>(src, dst, static_cast<float*>(scratch));
   else

@@ -33,6 +33,11 @@ class RowPooling {
 
   template <bool greatest>
   void run_as(const float* src, float* dst, float* rows) const;
+  // Rows of short windows in one pass, their ends one by one.
+  template <bool greatest>
+  void run_short(const float* src, float* dst) const;
+  template <bool greatest, int kernel, int stride>
+  void pool_short_row(const float* plane, int64_t z, int64_t y, float* dst) const;
   template <bool greatest>
   Vector combined_rows(const float* plane, int64_t z, int64_t y, int64_t first) const;
   // The rows under a row of windows as one, with borders; nothing where rows are narrow.
@@ -40,13 +45,17 @@ class RowPooling {
   void combine_row(const float* plane, int64_t z, int64_t y, float* row) const;
   template <bool greatest>
   void pool_row(const float* plane, int64_t z, int64_t y, const float* row, float* dst) const;
-  size_t floats_a_thread() const { return is_narrow_ ? 0 : static_cast<size_t>(rows_) * row_; }
+  size_t floats_a_thread() const { return is_narrow_ || is_short_ ? 0 : static_cast<size_t>(rows_) * row_; }
   Vector every(const float* from) const;
   void describe_lanes();
 
   Axis axes_[3];
   int64_t planes_;
   int threads_;
+  // is_short_: windows of two or three elements side by side in steps of one or two, a vector of which or more lies
+  // within the source: outputs [inner_begin_, inner_end_) of a row.
+  bool is_short_ = false;
+  int64_t inner_begin_ = 0, inner_end_ = 0;
   bool average_, is_narrow_ = false;  // is_narrow_: source and output rows are two vectors at most
   size_t row_ = 0;                    // floats of a combined row with its borders
   int64_t rows_ = 1;                  // combined at once
