@@ -40,6 +40,7 @@ class LibraryChooser {
     const bool cpu = cover_.options.target.kind == TargetKind::Cpu;
     if (!node.is(OpKind::Conv) && !node.is(OpKind::ConvTranspose)) return false;
     if (!has_library_type(node.inputs[0]) || !has_number_attributes(node) || !has_own_pads(node)) return false;
+    if (cpu && is_factor_a_channel(id)) return false;
     const size_t rank = cover_.of(node.inputs[0]).dims.size();
     if (rank < 3 || rank > 5) return false;
     if ((!cpu && !is_weight(node.inputs[1])) || is_weight(node.inputs[0])) return false;
@@ -47,6 +48,16 @@ class LibraryChooser {
         cover_.values[cover_.nodes[id].first_value].is_empty())
       return false;
     return node.inputs.size() < 3 || !node.inputs[2] || is_weight(node.inputs[2]);
+  }
+
+  // A number by which each channel is multiplied: loops of our own do that with what is around it.
+  bool is_factor_a_channel(uint32_t id) const {
+    const Node& node = cover_.node(id);
+    const std::vector<int64_t>&x = cover_.of(node.inputs[0]).dims, &w = cover_.of(node.inputs[1]).dims;
+    const std::vector<int64_t>& y = cover_.values[cover_.nodes[id].first_value].dims;
+    if (!node.is(OpKind::Conv) || w.size() < 3 || x.size() != w.size()) return false;
+    const bool is_one_tap = std::all_of(w.begin() + 1, w.end(), [](int64_t extent) { return extent == 1; });
+    return is_one_tap && x == y && int_or(node, "group", 1) == x[1];
   }
 
   bool is_matrix_product(uint32_t id) const {

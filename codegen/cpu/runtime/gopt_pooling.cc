@@ -3,13 +3,17 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
 namespace gopt_runtime {
 namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 int64_t in_vectors(int64_t count) { return ceil_div(count, kLanes) * kLanes; }
+
+constexpr int kMostShort = 5;  // elements of a short window's row
 
 template <bool greatest>
 float neutral() {
@@ -47,8 +51,10 @@ void RowPooling::describe_lanes() {
 #endif
   inner_begin_ = ceil_div(x.pad, x.stride);
   inner_end_ = x.src + x.pad >= x.kernel ? std::min(x.dst, (x.src + x.pad - x.kernel) / x.stride + 1) : 0;
-  is_short_ =
-      (x.kernel == 2 || x.kernel == 3) && x.stride <= 2 && x.dilation == 1 && inner_end_ - inner_begin_ >= kLanes;
+  // The ends of a row, one by one, take longer than the rest where windows are large.
+  const bool has_ends = inner_end_ - inner_begin_ < x.dst;
+  is_short_ = x.kernel >= 2 && x.kernel <= (has_ends ? kMostShort - 1 : kMostShort) && x.stride <= 2 &&
+              x.dilation == 1 && inner_end_ - inner_begin_ >= kLanes;
   const int64_t reach = (x.kernel - 1) * x.dilation;
   row_ = static_cast<size_t>(in_vectors(std::max(x.pad + in_vectors(x.src), in_vectors(x.dst) * x.stride + reach)) +
                              2 * kLanes);
@@ -153,9 +159,9 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
     for (int64_t d = 0; d < depths; d++, from += further) {
       const float* at = from;
       for (int64_t h = 0; h < heights; h++, at += step) {
-        if (width.count > 0) take(at[0]);
-        if (width.count > 1) take(at[1]);
-        if (width.count > 2) take(at[2]);
+#pragma GCC unroll 8
+        for (int k = 0; k < kernel; k++)
+          if (k < width.count) take(at[k]);
       }
     }
     dst[i] = greatest ? result : result * (share * x.shares[static_cast<size_t>(i)]);
@@ -164,7 +170,7 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
   // The last vector begins before it has to.
   for (int64_t next = inner_begin_; next < inner_end_; next += kLanes) {
     const int64_t first = std::min(next, inner_end_ - kLanes);
-    constexpr int kParts = stride == 1 ? 1 : kernel == 2 ? 2 : 4;
+    constexpr int kParts = stride == 1 ? 1 : (kernel + 1) / 2 * 2;
     Vector parts[kParts];
     for (Vector& part : parts) part = neutral<greatest>() - Vector{};
     const float* from = rows + first * stride - x.pad;
@@ -174,14 +180,19 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
         if constexpr (stride == 1) {
           for (int k = 0; k < kernel; k++) parts[0] = combine<greatest>(parts[0], load(at + k));
         } else {
-          for (int k = 0; k < kParts; k++) parts[k] = combine<greatest>(parts[k], load(at + k % 2 * kLanes + k / 2));
+          // Of an odd number of elements the last is the other one of its pair.
+          for (int k = 0; k < kParts; k++)
+            parts[k] = combine<greatest>(parts[k], load(at + std::min(k / 2 * 2, kernel - 2) + k % 2 * kLanes));
         }
       }
     }
     Vector result = parts[0];
     if constexpr (stride == 2) {
-      result = combine<greatest>(every_second(parts[0], parts[1]), every_other(parts[0], parts[1]));
-      if constexpr (kernel == 3) result = combine<greatest>(result, every_other(parts[2], parts[3]));
+      result = neutral<greatest>() - Vector{};
+      for (int k = 0; k < kParts; k += 2) {
+        if (k + 1 < kernel) result = combine<greatest>(result, every_second(parts[k], parts[k + 1]));
+        result = combine<greatest>(result, every_other(parts[k], parts[k + 1]));
+      }
     }
     if (!greatest) result *= share * load(x.shares.data() + first);
     std::memcpy(dst + first, &result, sizeof result);
@@ -189,13 +200,18 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
   for (int64_t i = inner_end_; i < x.dst; i++) pool_one(i);
 }
 
+template <bool greatest, int... kernels>
+constexpr auto RowPooling::short_functions(std::integer_sequence<int, kernels...>) {
+  using Row = std::array<decltype(&RowPooling::pool_short_row<greatest, 2, 1>), sizeof...(kernels)>;
+  return std::array<Row, 2>{Row{&RowPooling::pool_short_row<greatest, kernels + 2, 1>...},
+                            Row{&RowPooling::pool_short_row<greatest, kernels + 2, 2>...}};
+}
+
 template <bool greatest>
 void RowPooling::run_short(const float* src, float* dst) const {
   const int64_t source = axes_[0].src * axes_[1].src * axes_[2].src, height = axes_[1].dst;
-  const bool has_three = axes_[2].kernel == 3, skips = axes_[2].stride == 2;
-  const auto pool =
-      has_three ? (skips ? &RowPooling::pool_short_row<greatest, 3, 2> : &RowPooling::pool_short_row<greatest, 3, 1>)
-                : (skips ? &RowPooling::pool_short_row<greatest, 2, 2> : &RowPooling::pool_short_row<greatest, 2, 1>);
+  constexpr auto kFunctions = short_functions<greatest>(std::make_integer_sequence<int, kMostShort - 1>());
+  const auto pool = kFunctions[static_cast<size_t>(axes_[2].stride - 1)][static_cast<size_t>(axes_[2].kernel - 2)];
 #pragma omp parallel for schedule(static) num_threads(threads_)
   for (int64_t plane = 0; plane < planes_; plane++)
     for (int64_t z = 0; z < axes_[0].dst; z++)

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "gopt_dnnl.h"
@@ -36,6 +37,8 @@ class RowPooling {
   // Rows of short windows in one pass, their ends one by one.
   template <bool greatest>
   void run_short(const float* src, float* dst) const;
+  template <bool greatest, int... kernels>
+  static constexpr auto short_functions(std::integer_sequence<int, kernels...>);
   template <bool greatest, int kernel, int stride>
   void pool_short_row(const float* plane, int64_t z, int64_t y, float* dst) const;
   template <bool greatest>
@@ -52,7 +55,7 @@ class RowPooling {
   Axis axes_[3];
   int64_t planes_;
   int threads_;
-  // is_short_: windows of two or three elements side by side in steps of one or two, a vector of which or more lies
+  // is_short_: windows of two to five elements side by side in steps of one or two, a vector of which or more lies
   // within the source: outputs [inner_begin_, inner_end_) of a row.
   bool is_short_ = false;
   int64_t inner_begin_ = 0, inner_end_ = 0;
