@@ -46,7 +46,33 @@ class Composer {
     }
     auto definition = define(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
     if (!definition) return Error{"node `" + node.name + "`: " + definition.error().message};
-    return definition->outputs[static_cast<size_t>(value.output)];
+    return wrapped(std::move(definition->outputs[static_cast<size_t>(value.output)]));
+  }
+
+  // Integers are computed in 64 bits: what others read of a type of fewer is what these hold. A choice of numbers has
+  // no type of its own, which is the node's then.
+  static TensorExpr wrapped(TensorExpr tensor) {
+    if (!is_integer(tensor.element)) return tensor;
+    tensor.at = [type = tensor.element, at = std::move(tensor.at)](const std::vector<Index>& subscripts) {
+      const Expr own = with_typed_choices(at(subscripts), type);
+      return may_leave(own, type) ? convert(type, own) : own;
+    };
+    return tensor;
+  }
+
+  // Whether it takes its type from something that it reads.
+  static bool is_typed(const Expr& e) {
+    if (e->kind == ExprKind::Read || e->kind == ExprKind::Size || e->kind == ExprKind::Convert) return true;
+    return std::any_of(e->args.begin() + (e->kind == ExprKind::Choose ? 1 : 0), e->args.end(), is_typed);
+  }
+  static Expr with_typed_choices(const Expr& e, ElementType type) {
+    const auto inner = [&](size_t k) { return with_typed_choices(e->args[k], type); };
+    const auto branch = [&](size_t k) {
+      return e->args[k]->kind == ExprKind::Constant && !is_typed(e) ? convert(type, e->args[k]) : inner(k);
+    };
+    if (e->kind == ExprKind::Choose) return choose(e->args[0], branch(1), branch(2));
+    if (e->kind == ExprKind::Select) return select(e->cond, branch(0), branch(1));
+    return e;
   }
 
   bool covered(const Node& node) const {

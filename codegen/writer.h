@@ -144,6 +144,7 @@ class ReductionWriter {
   void share();
   std::string combine(const std::string& a, const std::string& b) const;
   bool watches_nan() const;
+  bool compares_unsigned() const;
   std::string vector_step(const std::string& sum, const std::string& value) const;
   std::string initial() const;
   void add_binders(Scope& outer);

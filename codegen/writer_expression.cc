@@ -105,6 +105,16 @@ bool is_short(ElementType type) {
 
 }  // namespace
 
+namespace {
+
+// Integers wrap around, which those of C++ with a sign may not.
+std::string arithmetic(const char* sign, Scalar type, const std::vector<std::string>& a) {
+  if (type != Scalar::Int) return "(" + a[0] + sign + a[1] + ")";
+  return "(int64_t)((uint64_t)" + a[0] + sign + "(uint64_t)" + a[1] + ")";
+}
+
+}  // namespace
+
 // Of integers of 64 bits without a sign, where that makes a difference; else empty.
 std::string Writer::unsigned_operation(const Expr& e, const std::vector<std::string>& a) const {
   const auto has_no_sign = [&](const Expr& argument) { return is_unsigned(argument, body_.inputs); };
@@ -129,9 +139,9 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     if (const std::string own = unsigned_operation(e, a); !own.empty()) return own;
   const std::string deduced = integer ? "<" + type_name(type) + ">" : "";  // a literal integer is an int
   switch (e->kind) {
-    case ExprKind::Add: return "(" + a[0] + " + " + a[1] + ")";
-    case ExprKind::Subtract: return "(" + a[0] + " - " + a[1] + ")";
-    case ExprKind::Multiply: return "(" + a[0] + " * " + a[1] + ")";
+    case ExprKind::Add: return arithmetic(" + ", type, a);
+    case ExprKind::Subtract: return arithmetic(" - ", type, a);
+    case ExprKind::Multiply: return arithmetic(" * ", type, a);
     case ExprKind::Divide: return integer ? "gopt_divide(" + a[0] + ", " + a[1] + ")" : "(" + a[0] + " / " + a[1] + ")";
     case ExprKind::Maximum: return "gopt_max" + deduced + "(" + a[0] + ", " + a[1] + ")";
     case ExprKind::Minimum: return "gopt_min" + deduced + "(" + a[0] + ", " + a[1] + ")";

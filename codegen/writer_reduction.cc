@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gopt/wide_integers.h"
 #include "transform.h"
 #include "writer.h"
 
@@ -32,9 +33,21 @@ void conjuncts(const Cond& cond, std::vector<Index>& linear, std::vector<Cond>& 
 
 }  // namespace
 
-std::string ReductionWriter::initial() const { return literal(neutral_element(e_->reduce), type_); }
+// Of integers of 64 bits without a sign: what is compared is not how they are stored.
+bool ReductionWriter::compares_unsigned() const {
+  return (e_->reduce == ReduceKind::Max || e_->reduce == ReduceKind::Min) && type_ == Scalar::Int &&
+         is_unsigned(e_->args[0], w_.body_.inputs);
+}
+
+std::string ReductionWriter::initial() const {
+  if (compares_unsigned()) return e_->reduce == ReduceKind::Max ? "0" : "(-1)";
+  return literal(neutral_element(e_->reduce), type_);
+}
 
 std::string ReductionWriter::combine(const std::string& a, const std::string& b) const {
+  if (compares_unsigned())
+    return std::string("(int64_t)") + (e_->reduce == ReduceKind::Max ? "gopt_max" : "gopt_min") +
+           "<uint64_t>((uint64_t)" + a + ", (uint64_t)" + b + ")";
   switch (e_->reduce) {
     case ReduceKind::Sum: return a + " + " + b;
     case ReduceKind::Product: return a + " * " + b;
@@ -255,7 +268,7 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
   }
   Scope& inner = *parts_.back().scope;
   const std::string value = w_.value(body, inner, type_);
-  const bool vector = !inner.has_loop && w_.pragmas;
+  const bool vector = !inner.has_loop && w_.pragmas && !compares_unsigned();
   const char* operators[] = {"+", "max", "min", "*"};
   const bool watches = vector && watches_nan();
   const std::string pragma = !vector ? ""

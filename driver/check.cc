@@ -6,6 +6,7 @@
 #include "answered_run.h"
 #include "check_files.h"
 #include "check_inputs.h"
+#include "check_integers.h"
 #include "checked_part.h"
 #include "draw_inputs.h"
 #include "gopt/clock.h"
@@ -81,22 +82,10 @@ class DrawnRuns {
     const size_t group = at_once(original_);
     for (size_t first = 0; first < others.size() && report_.passed; first += group)
       GOPT_RETURN_IF_ERROR(compare(std::span(others).subspan(first, std::min(group, others.size() - first))));
-    if (report_.passed && draws_.has(InputKind::Integers)) try_integers();
     return Unit{};
   }
 
  private:
-  // Where the original has no meaning on them (a place that is computed of them and lies outside) nothing is asked.
-  void try_integers() {
-    if (seconds_since(start_) > options_.seconds) {
-      report_.not_drawn.emplace_back(to_string(InputKind::Integers));
-      return;
-    }
-    CheckReport before = report_;
-    constexpr InputKind kKind = InputKind::Integers;
-    if (!compare({&kKind, 1}).ok()) report_ = std::move(before);
-  }
-
   Status compare(std::span<const InputKind> kinds) {
     std::vector<std::map<std::string, Tensor>> inputs;
     for (const InputKind kind : kinds) inputs.push_back(draws_.of(kind));
@@ -130,9 +119,13 @@ Status run_check(PlannedGraph& first, PlannedGraph& second, const CheckOptions& 
   GOPT_ASSIGN_OR_RETURN(const auto ordinary, draw_ordinary(original, seed));
   GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(first, report.engine, products_for(operations)));
   GOPT_ASSIGN_OR_RETURN(const GraphRunner other, runner_for(second, report.engine, products_for(operations)));
-  const InputDraws draws(ordinary, o, removed_constants(original, optimized), seed,
-                         report.engine == kInterpreter ? integer_draws(original) : IntegerDraws{});
-  return DrawnRuns(original, reference, other, o, draws, report).run();
+  const InputDraws draws(ordinary, o, removed_constants(original, optimized), seed);
+  GOPT_RETURN_IF_ERROR(DrawnRuns(original, reference, other, o, draws, report).run());
+  if (!report.passed || report.engine != kInterpreter || !report.not_drawn.empty()) return Unit{};
+  const auto run = [](const GraphRunner& runner) {
+    return [&runner](const auto& inputs) { return runner.run(inputs); };
+  };
+  return check_integers(report, original, run(reference), run(other), ordinary, o, o.tolerance, seed);
 }
 
 // Graphs that can be run as they are, but for symbols.
@@ -271,24 +264,6 @@ std::optional<CheckReport> check_calling_code(PlannedGraph& graph, const DriverO
 
 }  // namespace
 
-namespace {
-
-// Code on extreme integers too, where the interpreter gives their meaning (no place lies outside).
-Status check_integers(CheckReport& report, const GraphRunner& reference, RunnableModel& code,
-                      const std::map<std::string, Tensor>& ordinary, const DriverOptions& options) {
-  if (!report.passed || reference.code) return Unit{};
-  const InputDraws draws(ordinary, options.check, {}, options.seed + 1, integer_draws(reference.graph));
-  if (!draws.has(InputKind::Integers)) return Unit{};
-  const auto inputs = draws.of(InputKind::Integers);
-  const auto expected = reference.run(inputs);
-  if (!expected.ok()) return Unit{};
-  GOPT_ASSIGN_OR_RETURN(const auto found, code.run(inputs));
-  add_draw(report, reference.graph, InputKind::Integers, *expected, found, tolerance_of_code(options));
-  return Unit{};
-}
-
-}  // namespace
-
 std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations) {
   if (options.check.engine == CheckEngine::Off) return std::nullopt;
   if (graph.is_open()) return check_open_code(graph, options);
@@ -312,7 +287,10 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
     }
     GOPT_RETURN_IF_ERROR(
         allow_for_amplification(report, reference, inputs, a, b, tolerance, options.target.precision, options.seed));
-    return check_integers(report, reference, *code, inputs, options);
+    if (!report.passed || reference.code) return Unit{};
+    return check_integers(
+        report, graph.graph(), [&](const auto& given) { return reference.run(given); },
+        [&](const auto& given) { return code->run(given); }, inputs, options.check, tolerance, options.seed + 1);
   };
   const Status status = compare();
   if (!status.ok()) report.why_not = status.error().message;
@@ -326,7 +304,8 @@ Status must_agree(const CheckReport& code_check) {
                    std::string(code_check.engine == kCpu ? "code for the CPU" : "the interpreter") + ", on " +
                    last_inputs(code_check) + " (max |a-b| / max |a| = " + std::to_string(d.max_relative) +
                    (d.note.empty() ? "" : ", " + d.note) +
-                   "); nothing is written. gopt bisect finds the kernel; --rtol and --atol say how closely it must "
+                   "); nothing is written. gopt bisect finds the kernel of ordinary inputs; --rtol and --atol say how "
+                   "closely it must "
                    "agree, --check off does not ask"};
   return Unit{};
 }
@@ -338,7 +317,7 @@ Result<CheckedInputs> inputs_of_failure(const Graph& original, const Graph& opti
   for (const InputKind kind : kInputKinds)
     if (!report.passed && !report.draws.empty() && report.draws.back() == to_string(kind)) failed = kind;
   const InputDraws draws(ordinary, options, removed_constants(original, optimized), seed, integer_draws(original));
-  return CheckedInputs{draws.of(failed), tolerance_for(failed, options.tolerance)};
+  return CheckedInputs{draws.of(failed, report.round), tolerance_for(failed, options.tolerance)};
 }
 
 }  // namespace gopt::driver

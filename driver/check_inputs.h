@@ -52,8 +52,10 @@ class InputDraws {
         integers_(std::move(integers)) {}
 
   bool has(InputKind kind) const;  // there is something to try
+  // How many such inputs differ by their round: of small tensors of integers several.
+  int rounds(InputKind kind) const;
   // Precondition: has(kind). What is no floating-point tensor stays as it is, unless it is given.
-  std::map<std::string, Tensor> of(InputKind kind) const;
+  std::map<std::string, Tensor> of(InputKind kind, int round = 0) const;
 
  private:
   std::map<std::string, Tensor> ordinary_;

@@ -27,9 +27,11 @@ using Key = std::pair<const OpaqueOp*, std::string>;
 // One graph without the nodes that are cut out.
 class Cutter {
  public:
-  // `numbers`: of the original's nodes that are cut out, so that both forms name alike what these give.
-  Cutter(const Graph& graph, const Substitution& extents, const std::map<const OpaqueOp*, int>& numbers)
-      : graph_(graph), extents_(extents), numbers_(numbers) {}
+  // `numbers`: of the original's nodes that are cut out, so that both forms name alike what these give. `unfit`: takes
+  // operators that the extents do not fit, which are left out then; null: they are an error.
+  Cutter(const Graph& graph, const Substitution& extents, const std::map<const OpaqueOp*, int>& numbers,
+         std::set<std::string>* unfit)
+      : graph_(graph), extents_(extents), numbers_(numbers), unfit_(unfit) {}
 
   Status run() {
     builder_.set_broadcast_unknown(true);
@@ -90,6 +92,10 @@ class Cutter {
     }
     const auto made = builder_.add(node->op, std::move(inputs), with_extents(node->attributes, extents_),
                                    static_cast<int>(node->outputs.size()), node->name, node->output_names);
+    if (!made.ok() && unfit_) {
+      unfit_->insert(op_info(node->op).name);
+      return Unit{};
+    }
     if (!made.ok()) return Error{node->name.empty() ? made.error().message : node->name + ": " + made.error().message};
     for (size_t k = 0; k < node->outputs.size(); k++) done_[{node, static_cast<int>(k)}] = {*made, static_cast<int>(k)};
     return Unit{};
@@ -104,13 +110,15 @@ class Cutter {
   const Graph& graph_;
   const Substitution& extents_;
   const std::map<const OpaqueOp*, int>& numbers_;
+  std::set<std::string>* unfit_;
   GraphBuilder builder_;
   ValueMap done_;
 };
 
 bool is_computed(const Value& value) { return !value.node->is(OpKind::Input) && !value.node->is(OpKind::Constant); }
 
-Result<CheckedPart> part_with(const Graph& original, const Graph& optimized, const Substitution& extents) {
+Result<CheckedPart> part_with(const Graph& original, const Graph& optimized, const Substitution& extents,
+                              bool leaves_out_unfit) {
   std::map<const OpaqueOp*, int> numbers;
   std::set<std::string> left_out;
   std::vector<std::string> cut;
@@ -120,7 +128,8 @@ Result<CheckedPart> part_with(const Graph& original, const Graph& optimized, con
     numbers.emplace(node->opaque.get(), static_cast<int>(numbers.size()));
     left_out.insert(node->opaque->op_type);
   }
-  Cutter first(original, extents, numbers), second(optimized, extents, numbers);
+  std::set<std::string>* const unfit = leaves_out_unfit ? &left_out : nullptr;
+  Cutter first(original, extents, numbers, unfit), second(optimized, extents, numbers, unfit);
   GOPT_RETURN_IF_ERROR(first.run());
   GOPT_RETURN_IF_ERROR(second.run());
   std::vector<Key> shared;
@@ -159,6 +168,29 @@ Substitution extents_of(const Graph& graph, const std::map<std::string, Tensor>&
 
 }  // namespace
 
+namespace {
+
+constexpr size_t kMostChoices = 64;
+
+// Extents and shapes that the graph says in numbers: a symbol may have to be one of them.
+std::vector<int64_t> numbers_of_shapes(const Graph& graph) {
+  constexpr int64_t kLargest = 1024;
+  std::set<int64_t> numbers;
+  const auto add = [&](const std::vector<Index>& entries) {
+    for (const Index& entry : entries)
+      if (entry.is_constant() && entry.constant() > 1 && entry.constant() <= kLargest) numbers.insert(entry.constant());
+  };
+  for (const NodePtr& node : graph.nodes()) {
+    for (const TensorType& type : node->outputs)
+      if (type.shape) add(*type.shape);
+    if (const auto shape = node->attributes.find("shape"); shape != node->attributes.end())
+      if (const auto* entries = std::get_if<std::vector<Index>>(&shape->second)) add(*entries);
+  }
+  return {numbers.begin(), numbers.end()};
+}
+
+}  // namespace
+
 std::string given_by(const std::string& cut, size_t output) { return fmt::format("output {} of {}", output, cut); }
 std::string taken_by(const std::string& cut, size_t input) { return fmt::format("input {} of {}", input, cut); }
 
@@ -179,11 +211,13 @@ Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized,
                                   const std::map<std::string, Tensor>& given) {
   std::optional<Error> why_not;
   for (const Substitution& extents : choices_of_extents(original, given)) {
-    auto part = part_with(original, optimized, extents);
+    auto part = part_with(original, optimized, extents, false);
     if (part.ok()) return part;
     if (!why_not) why_not = part.error();
   }
-  return *why_not;
+  // What the likeliest do not fit is left out, with what hangs on it.
+  auto part = part_with(original, optimized, choices_of_extents(original, given)[0], true);
+  return part.ok() ? std::move(part) : *why_not;
 }
 
 std::vector<Substitution> choices_of_extents(const Graph& graph, const std::map<std::string, Tensor>& given) {
@@ -201,6 +235,13 @@ std::vector<Substitution> choices_of_extents(const Graph& graph, const std::map<
     Substitution& same = choices.emplace_back(known);
     for (const AtomId symbol : symbols) same.emplace(symbol, Index(all));
   }
+  const std::vector<int64_t> numbers = numbers_of_shapes(graph);
+  for (const AtomId symbol : symbols)
+    for (const int64_t number : numbers) {
+      if (choices.size() >= kMostChoices || known.contains(symbol)) break;
+      choices.push_back(choices[0]);
+      choices.back()[symbol] = Index(number);
+    }
   return choices;
 }
 

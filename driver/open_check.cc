@@ -6,6 +6,7 @@
 #include "answered_run.h"
 #include "check.h"
 #include "check_inputs.h"
+#include "check_integers.h"
 #include "checked_part.h"
 #include "draw_inputs.h"
 #include "graph_runner.h"
@@ -87,8 +88,14 @@ class OpenChecker {
     GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(alone, report.engine, products_for(operations)));
     GOPT_ASSIGN_OR_RETURN(const std::vector<Tensor> expected, reference.run(inputs));
     add_draw(report, part.original, InputKind::Ordinary, expected, found, tolerance_of_code(options_));
-    return allow_for_amplification(report, reference, inputs, expected, found, tolerance_of_code(options_),
-                                   options_.target.precision, options_.seed);
+    GOPT_RETURN_IF_ERROR(allow_for_amplification(report, reference, inputs, expected, found,
+                                                 tolerance_of_code(options_), options_.target.precision,
+                                                 options_.seed));
+    if (!report.passed || reference.code) return Unit{};
+    return check_integers(
+        report, part.original, [&](const auto& given) { return reference.run(given); },
+        [&](const auto& given) { return run_answered(*code_, part, given); }, inputs, options_.check,
+        tolerance_of_code(options_), options_.seed + 1);
   }
 
   PlannedGraph& graph_;

@@ -41,6 +41,7 @@ struct CheckReport {
   bool passed = false;
   std::string engine, why_not;          // "none" where the graph is unchanged; why_not: where it could not be checked
   std::vector<std::string> draws;       // kinds of inputs, in order; where it failed, the last did
+  int round = 0;                        // of the last draw's inputs, where there are several of a kind
   std::vector<std::string> not_drawn;   // kinds of inputs that there was no time for
   std::vector<Difference> differences;  // on ordinary inputs, or where it failed
   std::vector<std::vector<Difference>> differences_of_draw;  // parallel to draws, and of each by output

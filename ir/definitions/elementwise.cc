@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "context.h"
+#include "gopt/wide_integers.h"
 
 namespace gopt::ir {
 
@@ -76,7 +77,10 @@ bool integral(const TensorExpr& t) { return !is_floating(t.element); }
 }  // namespace
 
 void define_Neg(DefineContext& c) { unary(c, negative); }
-void define_Abs(DefineContext& c) { unary(c, absolute); }
+void define_Abs(DefineContext& c) {
+  if (has_no_sign(c.input(0).element)) return unary(c, [](const Expr& x) { return x; });
+  unary(c, absolute);
+}
 void define_Exp(DefineContext& c) { function(c, Function::Exp); }
 void define_Log(DefineContext& c) { function(c, Function::Log); }
 void define_Sqrt(DefineContext& c) { function(c, Function::Sqrt); }

@@ -1,5 +1,6 @@
 // Reductions over a set of axes.
 #include "context.h"
+#include "gopt/wide_integers.h"
 
 namespace gopt::ir {
 
@@ -76,7 +77,10 @@ void define_ReduceMean(DefineContext& c) {
 void define_ReduceMax(DefineContext& c) { reduction(c, {ReduceKind::Max, {}, {}, true}); }
 void define_ReduceMin(DefineContext& c) { reduction(c, {ReduceKind::Min, {}, {}, true}); }
 void define_ReduceProd(DefineContext& c) { reduction(c, {ReduceKind::Product}); }
-void define_ReduceL1(DefineContext& c) { reduction(c, {ReduceKind::Sum, magnitude}); }
+void define_ReduceL1(DefineContext& c) {
+  if (has_no_sign(c.input(0).element)) return reduction(c, {});
+  reduction(c, {ReduceKind::Sum, magnitude});
+}
 void define_ReduceL2(DefineContext& c) {
   reduction(c, {ReduceKind::Sum, square, [](const Expr& sum, const Index&) { return call(Function::Sqrt, {sum}); }});
 }

@@ -91,6 +91,22 @@ bool is_input_at(const OpInfo& info, const std::string& attribute, int64_t opset
   });
 }
 
+// Where the opset has no allowzero, a 0 means the input's extent: the same where that is 0. Another one alone is what
+// is left of no elements.
+void say_without_allowzero(const Shape& from, std::vector<Index>& to, AttributeValue& allowzero) {
+  std::vector<size_t> own;
+  for (size_t axis = 0; axis < to.size(); axis++)
+    if (to[axis] == Index(0) && !(axis < from.size() && from[axis] == Index(0))) own.push_back(axis);
+  if (!own.empty()) {
+    const bool has_others = std::ranges::any_of(to, [&](const Index& extent) {
+      return !extent.is_constant() || extent == Index(-1) || (extent == Index(0) && &extent != &to[own[0]]);
+    });
+    if (own.size() > 1 || has_others) return;
+    to[own[0]] = Index(-1);
+  }
+  allowzero = Index(0);
+}
+
 // Attributes with what only some opsets can say brought to the form that this one has.
 Attributes written_attributes(const ExportState& state, const Node& node) {
   Attributes attributes = node.attributes;
@@ -98,13 +114,8 @@ Attributes written_attributes(const ExportState& state, const Node& node) {
     auto& shape = attributes["shape"];
     if (is_symbolic(shape) && std::get<Index>(attributes["allowzero"]) == Index(0))
       shape = short_reshape(node.inputs[0].type(), std::get<std::vector<Index>>(shape));
-    // Where the opset has no allowzero, a 0 means the input's extent: the same where that is 0.
-    const auto& from = node.inputs[0].type().shape;
-    const auto& to = std::get<std::vector<Index>>(shape);
-    bool same = from.has_value();
-    for (size_t axis = 0; same && axis < to.size(); axis++)
-      same = to[axis] != Index(0) || (axis < from->size() && (*from)[axis] == Index(0));
-    if (same && state.opset < 14) attributes["allowzero"] = Index(0);
+    if (node.inputs[0].type().shape && state.opset < 14)
+      say_without_allowzero(*node.inputs[0].type().shape, std::get<std::vector<Index>>(shape), attributes["allowzero"]);
   }
   // No axes at all: an empty list would mean all of them.
   const auto axes = attributes.find("axes");

@@ -1,20 +1,17 @@
 // Bits of integers as arithmetic: shifts by powers of two, and, or and exclusive or four bits at a time, by a table.
+#include "gopt/wide_integers.h"
 #include "lowering.h"
 
 namespace gopt::ir {
 namespace {
 
-bool is_unsigned(ElementType type) {
-  return type == ElementType::UInt8 || type == ElementType::UInt16 || type == ElementType::UInt32 ||
-         type == ElementType::UInt64;
-}
 int64_t bits_of(ElementType type) { return 8 * static_cast<int64_t>(size_bytes(type)); }
 
 // By a table of powers of two; in 64 bits, so that nothing is lost before the bits that leave at the left are.
 Values lower_bit_shift(Lowering& l) {
   const Value x = l.input(0), places = l.cast(l.input(1), ElementType::Int64);
   const int64_t bits = 8 * static_cast<int64_t>(size_bytes(type_of(x)));
-  Lowering::require(is_unsigned(type_of(x)) && l.opset() >= 10);
+  Lowering::require(has_no_sign(type_of(x)) && l.opset() >= 10);
   const bool left = l.text("direction", "") == "LEFT", whole = bits == 64;
   Lowering::require(left || l.text("direction", "") == "RIGHT");
   const ElementType wide = whole ? type_of(x) : ElementType::Int64;
@@ -68,7 +65,7 @@ Values bitwise(Lowering& l, const Value& a, const Value& b, const F& combine) {
   if (bits < 64) {
     // In a signed type the upper half stands for what is below zero.
     const Value half = number(l, int64_t{1} << (low_bits - 1));
-    if (!is_unsigned(type)) result = l.where(l.op(OpKind::Less, {result, half}), result, l.sub(result, span));
+    if (!has_no_sign(type)) result = l.where(l.op(OpKind::Less, {result, half}), result, l.sub(result, span));
     return {l.cast(result, type)};
   }
   const auto high = [&](const Value& v) { return low(l.div(l.sub(v, low(v)), span)); };

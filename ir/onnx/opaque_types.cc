@@ -99,7 +99,8 @@ void forget_invented_names(onnx::GraphProto& graph) {
 }
 
 // Old versions of libonnx infer the rank of an Einsum alone: its extents follow from the equation.
-void infer_einsum_extents(const onnx::NodeProto& node, const std::vector<Value>& inputs, TensorType& type) {
+void infer_einsum_extents(const onnx::NodeProto& node, const std::vector<Value>& inputs, const std::string& name,
+                          TensorType& type) {
   std::vector<Shape> shapes;
   std::vector<size_t> ranks;
   for (const Value& input : inputs) {
@@ -112,10 +113,13 @@ void infer_einsum_extents(const onnx::NodeProto& node, const std::vector<Value>&
   const auto equation = read_einsum(given->s(), ranks);
   if (!equation) return;
   const auto extents = einsum_extents(*equation, shapes);
-  // Of an ellipsis that stands for more axes in one input than in another they know nothing at all.
-  const bool all_known = std::ranges::all_of(extents, [](const auto& extent) { return extent.has_value(); });
-  if (!type.shape && all_known) type = {inputs[0].type().element, Shape(extents.size())};
-  if (!type.shape || type.shape->size() != extents.size()) return;
+  // Of labels in upper case, and of an ellipsis that stands for more axes in one input than in another, they say too
+  // little or nothing.
+  if (!type.shape || type.shape->size() != extents.size()) {
+    type = {inputs[0].type().element, Shape()};
+    for (size_t axis = 0; axis < extents.size(); axis++)
+      type.shape->push_back(Index::from_atom(symbol_atom(name + "_dim" + std::to_string(axis))));
+  }
   for (size_t axis = 0; axis < extents.size(); axis++)
     if (extents[axis]) (*type.shape)[axis] = *extents[axis];
 }
@@ -141,7 +145,8 @@ std::vector<TensorType> infer_opaque_types(ImportState& state, const onnx::NodeP
     if (scope.depth == 0 && (output.type().has_sequence_type() || output.type().has_optional_type()))
       state.builder.metadata().declarations.try_emplace(output.name(), output.SerializeAsString());
   }
-  if (node.op_type() == "Einsum" && !types.empty()) infer_einsum_extents(node, inputs, types[0]);
+  if (node.op_type() == "Einsum" && !types.empty())
+    infer_einsum_extents(node, inputs, node.output(0) + suffix, types[0]);
   return types;
 }
 

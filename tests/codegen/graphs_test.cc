@@ -278,6 +278,24 @@ const Row kRows[] = {
      "c = ConvTranspose(u, w3) {pads=[1,2]}\ninput v : f32[1,3,4,4,4]\ninput w4 : f32[3,5,2,3,2]\n"
      "d = ConvTranspose(v, w4)\ninput t : f32[1,4,6,6]\ninput w5 : f32[4,6,2,2]\n"
      "e = ConvTranspose(t, w5) {pads=[2,1,1,2]}\noutput y = b\noutput z = c\noutput r = d\noutput q = e"},
+    // Sums beyond a type's range are what it holds of them before they are compared, divided or made wider.
+    {"NarrowIntegers",
+     "input x : i8[9]\nconstant k = i8[] {127}\nconstant two = i8[] {2}\na = Add(x, k)\nb = Div(a, two)\nc = Max(a, "
+     "x)\nd = Less(a, x)\ne = Cast(a) {to=6}\nf = Mul(a, a)\ng = Equal(f, x)\ninput u : u8[2,9]\nconstant l = u8[] "
+     "{254}\nh = Add(u, l)\ni = ReduceMax(h) {axes=[0], keepdims=0}\nj = Div(h, u)\ninput v : i32[5]\n"
+     "constant m = i32[] {2147483647}\no = Add(v, m)\np = Clip(o) {min=0.0, max=32.0}\nq = Sub(v, o)\nr = Cast(q) "
+     "{to=7}\noutput b = b\noutput c = c\noutput d = d\noutput e = e\noutput g = g\noutput i = i\noutput j = j\n"
+     "output p = p\noutput r = r"},
+    // A choice of numbers that no float holds.
+    {"ChosenIntegers",
+     "input x : f32[8]\nconstant z = f32[] {0}\nconstant a = i32[] {2147483647}\nconstant b = i32[] {16777217}\n"
+     "t = Less(x, z)\nc = Where(t, a, b)\nconstant k = i64[] {9007199254740991}\nconstant l = i64[] {-33554433}\n"
+     "d = Where(t, k, l)\noutput y = c\n"
+     "output z = d"},
+    {"UnsignedReductions",
+     "input x : u64[3,40]\nconstant k = u64[] {2}\na = Sub(x, k)\nb = ReduceMax(a) {axes=[1], keepdims=0}\n"
+     "c = ReduceMin(a) {axes=[0], keepdims=0}\nd = Abs(a)\ne = ReduceL1(a) {axes=[1], keepdims=0}\noutput y = b\n"
+     "output z = c\noutput u = d\noutput v = e"},
 };
 
 // Numbers of 16 bits in memory, computed with as floats: no library has them here, so that products are loops, too.

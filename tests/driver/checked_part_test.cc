@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "../../driver/check.h"
 #include "gopt/text.h"
 
@@ -133,6 +135,28 @@ TEST(Check, ExtremeIntegersAreNotAskedOfFloatsAndPlaces) {
                                 "r = Gather(t, a) {axis=0}\noutput y = r");
   const CheckReport moved = check(places, places);
   EXPECT_TRUE(moved.checked && moved.passed) << moved.why_not;
+}
+
+// Of a tensor of few elements several are drawn: each number comes.
+TEST(Check, ExtremeIntegersOfSmallTensorsAreAllTried) {
+  const std::string input = "input x : i64[1]\nconstant c = i64[] {1000}\nconstant d = i64[] {1001}\n";
+  const Graph original = graph_of(input + "r = Min(x, c)\noutput y = r");
+  const Graph other = graph_of(input + "r = Min(x, d)\noutput y = r");
+  const CostSource costs;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    PlannedGraph first(original, {TargetKind::Cpu, 1}, costs), second(other, {TargetKind::Cpu, 1}, costs);
+    const CheckReport report = check_equal(first, second, {.engine = CheckEngine::Interpreter}, 100, seed);
+    EXPECT_TRUE(report.checked && !report.passed) << seed;
+    EXPECT_EQ(std::ranges::count(report.draws, "extreme integer"), 1);
+  }
+}
+
+// A shape says what a symbol has to be; where none is found, what does not fit is left out.
+TEST(CheckedPart, SymbolsTakeTheNumbersOfShapes) {
+  const auto pinned = graph_of("input x : f32[n,8]\na = Reshape(x) {shape=[7,8]}\nb = Relu(a)\noutput y = b");
+  const auto part = part_to_check(pinned, pinned);
+  ASSERT_TRUE(part.ok()) << part.error().message;
+  EXPECT_EQ(part->extents, "n=7");
 }
 
 }  // namespace

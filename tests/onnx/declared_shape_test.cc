@@ -165,6 +165,7 @@ TEST(DeclaredShape, ExtentsOfAnEinsumFollowFromItsEquation) {
   EXPECT_EQ(type_of_einsum("ij,jk", {m, 3}, {3, n}, 2), "f32[m,n]");
   EXPECT_EQ(type_of_einsum("kj,ji", {m, 3}, {3, n}, 2), "f32[n,m]");  // in alphabetical order: i, k
   EXPECT_EQ(type_of_einsum("...ij,...jk->...ik", {n, 1, 3, 4}, {7, 4, 5}, 4), "f32[n,7,3,5]");
+  EXPECT_EQ(type_of_einsum("aB,Bc", {n, 3}, {3, m}, 2), "f32[n,m]");
   EXPECT_EQ(type_of_einsum("ij,ij->i", {n, 3}, {4, 3}, 1), "f32[4]");       // n is 4, or 1
   EXPECT_EQ(type_of_einsum("ij,ij->i", {n, 3}, {m, 3}, 1), "f32[y_dim0]");  // either may be 1
 }

@@ -80,6 +80,18 @@ inline Vector load_lanes(const float* from, int64_t count, Vector others) {
   return others;
 #endif
 }
+// Lanes [low, high), 0 <= low <= high <= kLanes; `others` in the rest. Nothing else is read.
+inline Vector load_between(const float* from, int64_t low, int64_t high, Vector others) {
+#if defined(__AVX512F__)
+  return _mm512_mask_loadu_ps(others, static_cast<__mmask16>((1u << high) - (1u << low)), from);
+#elif defined(__AVX__)
+  const __m256i lanes = _mm256_andnot_si256(first_lanes(low), first_lanes(high));
+  return _mm256_blendv_ps(others, _mm256_maskload_ps(from, lanes), _mm256_castsi256_ps(lanes));
+#else
+  for (int64_t i = low; i < high; i++) others[i] = from[i];
+  return others;
+#endif
+}
 inline void store_first(Vector v, float* to, int64_t count) {
 #if defined(__AVX512F__)
   _mm512_mask_storeu_ps(to, static_cast<__mmask16>(count >= kLanes ? 0xffff : (1u << count) - 1), v);

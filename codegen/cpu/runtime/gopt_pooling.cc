@@ -51,10 +51,7 @@ void RowPooling::describe_lanes() {
 #endif
   inner_begin_ = ceil_div(x.pad, x.stride);
   inner_end_ = x.src + x.pad >= x.kernel ? std::min(x.dst, (x.src + x.pad - x.kernel) / x.stride + 1) : 0;
-  // The ends of a row, one by one, take longer than the rest where windows are large.
-  const bool has_ends = inner_end_ - inner_begin_ < x.dst;
-  is_short_ = x.kernel >= 2 && x.kernel <= (has_ends ? kMostShort - 1 : kMostShort) && x.stride <= 2 &&
-              x.dilation == 1 && inner_end_ - inner_begin_ >= kLanes;
+  is_short_ = x.kernel >= 2 && x.kernel <= kMostShort && x.stride <= 2 && x.dilation == 1 && x.dst >= kLanes;
   const int64_t reach = (x.kernel - 1) * x.dilation;
   row_ = static_cast<size_t>(in_vectors(std::max(x.pad + in_vectors(x.src), in_vectors(x.dst) * x.stride + reach)) +
                              2 * kLanes);
@@ -151,53 +148,48 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
   const float share = axes_[0].shares[static_cast<size_t>(z)] * axes_[1].shares[static_cast<size_t>(y)];
   const int64_t further = axes_[0].dilation * axes_[1].src * x.src, depths = depth.count, heights = height.count;
   const float* const rows = plane + (depth.first * axes_[1].src + height.first) * x.src;
-  const auto pool_one = [&](int64_t i) {
-    const Window width = x.windows[static_cast<size_t>(i)];
-    const float* from = rows + width.first;
-    float result = neutral<greatest>();
-    const auto take = [&](float value) { result = greatest ? (value > result ? value : result) : result + value; };
-    for (int64_t d = 0; d < depths; d++, from += further) {
-      const float* at = from;
-      for (int64_t h = 0; h < heights; h++, at += step) {
-#pragma GCC unroll 8
-        for (int k = 0; k < kernel; k++)
-          if (k < width.count) take(at[k]);
-      }
-    }
-    dst[i] = greatest ? result : result * (share * x.shares[static_cast<size_t>(i)]);
-  };
-  for (int64_t i = 0; i < inner_begin_; i++) pool_one(i);
-  // The last vector begins before it has to.
-  for (int64_t next = inner_begin_; next < inner_end_; next += kLanes) {
-    const int64_t first = std::min(next, inner_end_ - kLanes);
-    constexpr int kParts = stride == 1 ? 1 : (kernel + 1) / 2 * 2;
-    Vector parts[kParts];
-    for (Vector& part : parts) part = neutral<greatest>() - Vector{};
+  const Vector none = neutral<greatest>() - Vector{};
+  // In steps of one each element is read as it lies; else pairs of vectors, of which an odd number's last is the other
+  // one of its pair.
+  constexpr int kLoads = stride == 1 ? kernel : (kernel + 1) / 2 * 2;
+  const auto offset = [](int k) { return stride == 1 ? k : std::min(k / 2 * 2, kernel - 2) + k % 2 * kLanes; };
+  const auto pool_vector = [&](int64_t first, const auto& load_part) {
+    Vector parts[kLoads];
+    for (Vector& part : parts) part = none;
     const float* from = rows + first * stride - x.pad;
     for (int64_t d = 0; d < depths; d++, from += further) {
       const float* at = from;
-      for (int64_t h = 0; h < heights; h++, at += step) {
-        if constexpr (stride == 1) {
-          for (int k = 0; k < kernel; k++) parts[0] = combine<greatest>(parts[0], load(at + k));
-        } else {
-          // Of an odd number of elements the last is the other one of its pair.
-          for (int k = 0; k < kParts; k++)
-            parts[k] = combine<greatest>(parts[k], load(at + std::min(k / 2 * 2, kernel - 2) + k % 2 * kLanes));
-        }
-      }
+      for (int64_t h = 0; h < heights; h++, at += step)
+#pragma GCC unroll 8
+        for (int k = 0; k < kLoads; k++)
+          parts[stride == 1 ? 0 : k] = combine<greatest>(parts[stride == 1 ? 0 : k], load_part(at + offset(k), k));
     }
     Vector result = parts[0];
     if constexpr (stride == 2) {
-      result = neutral<greatest>() - Vector{};
-      for (int k = 0; k < kParts; k += 2) {
+      result = none;
+      for (int k = 0; k < kLoads; k += 2) {
         if (k + 1 < kernel) result = combine<greatest>(result, every_second(parts[k], parts[k + 1]));
         result = combine<greatest>(result, every_other(parts[k], parts[k + 1]));
       }
     }
     if (!greatest) result *= share * load(x.shares.data() + first);
     std::memcpy(dst + first, &result, sizeof result);
+  };
+  // The last vector begins before it has to.
+  for (int64_t next = 0; next < x.dst; next += kLanes) {
+    const int64_t first = std::min(next, x.dst - kLanes);
+    if (first >= inner_begin_ && first + kLanes <= inner_end_) {
+      pool_vector(first, [](const float* at, int) { return load(at); });
+      continue;
+    }
+    int64_t low[kLoads], high[kLoads];
+    for (int k = 0; k < kLoads; k++) {
+      const int64_t at = first * stride - x.pad + offset(k);
+      low[k] = std::clamp<int64_t>(-at, 0, kLanes);
+      high[k] = std::clamp<int64_t>(x.src - at, low[k], kLanes);
+    }
+    pool_vector(first, [&](const float* at, int k) { return load_between(at, low[k], high[k], none); });
   }
-  for (int64_t i = inner_end_; i < x.dst; i++) pool_one(i);
 }
 
 template <bool greatest, int... kernels>

@@ -34,7 +34,7 @@ class RowPooling {
 
   template <bool greatest>
   void run_as(const float* src, float* dst, float* rows) const;
-  // Rows of short windows in one pass, their ends one by one.
+  // Rows of short windows in one pass.
   template <bool greatest>
   void run_short(const float* src, float* dst) const;
   template <bool greatest, int... kernels>
@@ -55,8 +55,8 @@ class RowPooling {
   Axis axes_[3];
   int64_t planes_;
   int threads_;
-  // is_short_: windows of two to five elements side by side in steps of one or two, a vector of which or more lies
-  // within the source: outputs [inner_begin_, inner_end_) of a row.
+  // is_short_: windows of two to five elements side by side in steps of one or two, a vector of them or more. Those of
+  // outputs [inner_begin_, inner_end_) of a row lie within the source.
   bool is_short_ = false;
   int64_t inner_begin_ = 0, inner_end_ = 0;
   bool average_, is_narrow_ = false;  // is_narrow_: source and output rows are two vectors at most
