@@ -519,5 +519,22 @@ TEST(OnnxExport, PassesTheCheckerOfOnnx) {
   EXPECT_EQ(std::system((test_python() + " " GOPT_CHECK_MODELS + files).c_str()), 0);
 }
 
+// Before opset 14 a 0 means the input's extent: an extent of 0 in another place is what is left of no elements.
+TEST(RoundTripOfOldOpsets, NoElementsKeepTheirShape) {
+  const TestFolder folder;
+  TestModel model(11);
+  model.input("x", {3, 0}, kInt64);
+  model.constant(int_tensor("first", {0, -1, 1}));
+  model.constant(int_tensor("second", {-1, 3}));
+  model.node("Reshape", {"x", "first"}, {"a"});
+  model.node("Reshape", {"a", "second"}, {"y"});
+  model.output("y", {0, 3}, kInt64);
+  const onnx::ModelProto written = written_again(model, folder);
+  EXPECT_GT(written.graph().node_size(), 0);
+  const auto again = import_onnx(folder.file("b.onnx"));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(to_string(again->graph.outputs()[0].value.type()), "i64[0,3]");
+}
+
 }  // namespace
 }  // namespace gopt
