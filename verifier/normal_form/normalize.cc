@@ -220,9 +220,11 @@ class Normalizer {
     if (!remainder || remainder->function != Function::Fmod) return std::nullopt;
     const NormalForm &x = remainder->args[0], &y = remainder->args[1];
     const NormalForm added = with_like_terms_merged(simplified(sum(a, negated(r)), context));
+    // First: what follows is a choice between remainders itself.
+    if (key(added) != key(y)) return std::nullopt;
     const NormalForm r_by_sign = chosen(comparison(FactorKind::IsLess, y, context, state_), negated(r), r, context);
     const NormalForm expected = comparison(FactorKind::IsLess, simplified(r_by_sign, context), context, state_);
-    if (key(added) != key(y) || key(test) != key(expected)) return std::nullopt;
+    if (key(test) != key(expected)) return std::nullopt;
     const NormalForm quotient = product(x, reciprocal(y, context, state_), context);
     return sum(x,
                negated(product(y, apply(Function::Floor, {simplified(quotient, context)}, context, state_), context)));
