@@ -126,7 +126,8 @@ bool are_allowed(const std::vector<SizeDemand>& demands, const std::vector<OpenE
                              [&](const SizeDemand& demand) { return evaluate(demand.cond, sizes).value_or(true); });
 }
 
-// Sizes at which the model has a meaning, where those above are none: extents that are equal, or another's sum.
+// Sizes at which the model has a meaning, where those above are none: extents that are equal, or another's sum, or what
+// the model says of others in numbers.
 void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
   constexpr size_t kMostTries = 100000;
   const std::vector<SizeDemand> demands = size_demands(graph, open);
@@ -134,6 +135,12 @@ void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
   std::set<int64_t> candidates{1, 2};
   for (const OpenExtent& a : open)
     for (const OpenExtent& b : open) candidates.insert({a.usual, a.usual + 1, a.usual + b.usual});
+  constexpr int64_t kLargest = 1024;
+  for (const NodePtr& node : graph.nodes())
+    for (const TensorType& type : node->outputs)
+      for (const Index& extent : type.shape.value_or(Shape{}))
+        if (extent.is_constant() && extent.constant() >= 1 && extent.constant() <= kLargest)
+          candidates.insert(extent.constant());
   const std::vector<int64_t> choices(candidates.rbegin(), candidates.rend());
   std::vector<OpenExtent> tried = open;
   for (size_t k = 0; k < kMostTries; k++) {

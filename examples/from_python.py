@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 """Optimizes sin_cos.onnx from Python, compiles the result and runs it. README.md shows what it prints.
 
-usage: from_python.py [MODEL.onnx]      needs: pip install . (in the repository's root)
+usage: from_python.py      needs: pip install . (in the repository's root)
 """
 import pathlib
-import sys
 
 import numpy as np
 
 import gopt
 
-path = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent / "sin_cos.onnx"
+path = pathlib.Path(__file__).parent / "sin_cos.onnx"
 
 # The options are the command line's flags. The result holds the model, the report and the check.
 result = gopt.optimize(path, allow="finite-only", cost="analytic")
