@@ -64,12 +64,13 @@ class LibraryChooser {
     const Node& node = cover_.node(id);
     if (!node.is(OpKind::MatMul) && !node.is(OpKind::Gemm)) return false;
     const ValueCover &a = cover_.of(node.inputs[0]), &b = cover_.of(node.inputs[1]);
-    // A few rows are a matter of memory, not of arithmetic: loops of our own take what is around them in.
-    constexpr int64_t kFewRows = 2;
+    // A few rows are a matter of memory, not of arithmetic: loops of our own take what is around them in. Of many
+    // weights those of the library read each once, in order.
+    constexpr int64_t kFewRows = 2, kFewWeights = 1 << 18;
     const bool transposed = node.is(OpKind::Gemm) && node.attributes.contains("transA") &&
                             std::get<Index>(node.attributes.at("transA")) != Index(0);
     if (cover_.options.target.kind == TargetKind::Cpu && is_weight(node.inputs[1]) && b.dims.size() == 2 &&
-        !transposed && has_rows_up_to(kFewRows, a))
+        (b.count() <= kFewWeights || !has_float_storage()) && !transposed && has_rows_up_to(kFewRows, a))
       return false;
     if (!has_library_type(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.is_empty() || b.is_empty())
       return false;
@@ -81,6 +82,8 @@ class LibraryChooser {
     return is_bias(node.inputs[2], cover_.values[cover_.nodes[id].first_value].shape.back()) ||
            cover_.of(node.inputs[2]).shape == cover_.values[cover_.nodes[id].first_value].shape;
   }
+
+  bool has_float_storage() const { return storage_of(cover_.options.target.precision) == ElementType::Float32; }
 
   // Where padding follows from the sizes, loops of our own work it out.
   bool has_own_pads(const Node& node) const {

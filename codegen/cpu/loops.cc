@@ -18,6 +18,7 @@ constexpr double kParallelWork = 1e6, kWorkOfElement = 8;
 constexpr int64_t kChunksOfThread = 4;
 constexpr int64_t kTile = 1024;     // lanes of arrays where other loops are shared among threads
 constexpr int64_t kMaxTile = 4096;  // lanes of arrays at all
+constexpr int64_t kFewLanes = 128;  // fewer are shared where each takes long
 
 int64_t usual_extent(const Loop& loop, const KernelBody& body) { return usual(loop.extent(), body.open).value(); }
 
@@ -135,15 +136,23 @@ class BoxPrinter {
       int64_t chunks = 1;
       while (collapse_ < limit && chunks < kChunksOfThread * threads_)
         chunks *= usual_extent(body_.loops[collapse_++], body_);
-      if (chunks < 2 * threads_ && collapse_ == outer && extent >= 128) share_lanes(extent, chunks, lane_reduction);
+      const bool has_lanes = extent >= kFewLanes || (extent >= 2 * threads_ && is_long_lane());
+      if (chunks < 2 * threads_ && collapse_ == outer && has_lanes) share_lanes(extent, chunks, lane_reduction);
     }
     tiled_ = is_open ? lane_reduction || tile_is_parallel_ : tile_ < extent;
+  }
+
+  // An element is worth a thread's turn: the mean of an image, for one.
+  bool is_long_lane() const {
+    constexpr double kLong = 2048;
+    return OperationCounter(body_).run() >= kLong;
   }
 
   // Too few outer iterations: threads divide the lanes, each in as long a run as there is.
   void share_lanes(int64_t extent, int64_t chunks, bool lane_reduction) {
     const int64_t parts = std::max<int64_t>(1, (lane_reduction ? 1 : kChunksOfThread) * threads_ / chunks);
-    tile_ = std::min(((extent + parts - 1) / parts + 63) / 64 * 64, lane_reduction ? kMaxTile : extent);
+    const int64_t whole = extent >= kFewLanes ? 64 : 1;
+    tile_ = std::min(((extent + parts - 1) / parts + whole - 1) / whole * whole, lane_reduction ? kMaxTile : extent);
     const bool is_open = !body_.loops.back().extent().is_constant();
     if (!is_open && tile_ >= extent) return;
     tile_is_parallel_ = true;

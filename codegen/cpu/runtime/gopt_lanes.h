@@ -80,15 +80,29 @@ inline Vector load_lanes(const float* from, int64_t count, Vector others) {
   return others;
 #endif
 }
-// Lanes [low, high), 0 <= low <= high <= kLanes; `others` in the rest. Nothing else is read.
-inline Vector load_between(const float* from, int64_t low, int64_t high, Vector others) {
+// Lanes [low, high), 0 <= low <= high <= kLanes, as loads take them.
 #if defined(__AVX512F__)
-  return _mm512_mask_loadu_ps(others, static_cast<__mmask16>((1u << high) - (1u << low)), from);
+using SomeLanes = __mmask16;
+inline SomeLanes lanes_between(int64_t low, int64_t high) { return static_cast<__mmask16>((1u << high) - (1u << low)); }
 #elif defined(__AVX__)
-  const __m256i lanes = _mm256_andnot_si256(first_lanes(low), first_lanes(high));
+using SomeLanes = __m256i;
+inline SomeLanes lanes_between(int64_t low, int64_t high) {
+  return _mm256_andnot_si256(first_lanes(low), first_lanes(high));
+}
+#else
+struct SomeLanes {
+  int64_t low, high;
+};
+inline SomeLanes lanes_between(int64_t low, int64_t high) { return {low, high}; }
+#endif
+// Those, `others` in the rest. Nothing else is read.
+inline Vector load_some(const float* from, SomeLanes lanes, Vector others) {
+#if defined(__AVX512F__)
+  return _mm512_mask_loadu_ps(others, lanes, from);
+#elif defined(__AVX__)
   return _mm256_blendv_ps(others, _mm256_maskload_ps(from, lanes), _mm256_castsi256_ps(lanes));
 #else
-  for (int64_t i = low; i < high; i++) others[i] = from[i];
+  for (int64_t i = lanes.low; i < lanes.high; i++) others[i] = from[i];
   return others;
 #endif
 }

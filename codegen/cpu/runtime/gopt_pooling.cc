@@ -15,6 +15,13 @@ int64_t in_vectors(int64_t count) { return ceil_div(count, kLanes) * kLanes; }
 
 constexpr int kMostShort = 5;  // elements of a short window's row
 
+// In steps of one each element of a window is read as it lies; else pairs of vectors, of which an odd number's last is
+// the other one of its pair.
+constexpr int loads_of(int kernel, int stride) { return stride == 1 ? kernel : (kernel + 1) / 2 * 2; }
+constexpr int offset_of_load(int kernel, int stride, int k) {
+  return stride == 1 ? k : std::min(k / 2 * 2, kernel - 2) + k % 2 * kLanes;
+}
+
 template <bool greatest>
 float neutral() {
   return greatest ? -std::numeric_limits<float>::infinity() : 0.0f;
@@ -52,6 +59,7 @@ void RowPooling::describe_lanes() {
   inner_begin_ = ceil_div(x.pad, x.stride);
   inner_end_ = x.src + x.pad >= x.kernel ? std::min(x.dst, (x.src + x.pad - x.kernel) / x.stride + 1) : 0;
   is_short_ = x.kernel >= 2 && x.kernel <= kMostShort && x.stride <= 2 && x.dilation == 1 && x.dst >= kLanes;
+  if (is_short_) describe_ends();
   const int64_t reach = (x.kernel - 1) * x.dilation;
   row_ = static_cast<size_t>(in_vectors(std::max(x.pad + in_vectors(x.src), in_vectors(x.dst) * x.stride + reach)) +
                              2 * kLanes);
@@ -68,6 +76,20 @@ void RowPooling::describe_lanes() {
         masks_.back() |= static_cast<uint32_t>(is_there) << lane;
       }
     }
+}
+
+void RowPooling::describe_ends() {
+  const Axis& x = axes_[2];
+  const int kernel = static_cast<int>(x.kernel), stride = static_cast<int>(x.stride);
+  for (int64_t next = 0; next < x.dst; next += kLanes) {
+    const int64_t first = std::min(next, x.dst - kLanes);
+    if (first >= inner_begin_ && first + kLanes <= inner_end_) continue;
+    for (int k = 0; k < loads_of(kernel, stride); k++) {
+      const int64_t at = first * stride - x.pad + offset_of_load(kernel, stride, k);
+      const int64_t low = std::clamp<int64_t>(-at, 0, kLanes);
+      ends_.emplace_back(low, std::clamp<int64_t>(x.src - at, low, kLanes));
+    }
+  }
 }
 
 // Lanes from `first` on.
@@ -149,10 +171,8 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
   const int64_t further = axes_[0].dilation * axes_[1].src * x.src, depths = depth.count, heights = height.count;
   const float* const rows = plane + (depth.first * axes_[1].src + height.first) * x.src;
   const Vector none = neutral<greatest>() - Vector{};
-  // In steps of one each element is read as it lies; else pairs of vectors, of which an odd number's last is the other
-  // one of its pair.
-  constexpr int kLoads = stride == 1 ? kernel : (kernel + 1) / 2 * 2;
-  const auto offset = [](int k) { return stride == 1 ? k : std::min(k / 2 * 2, kernel - 2) + k % 2 * kLanes; };
+  constexpr int kLoads = loads_of(kernel, stride);
+  const auto offset = [](int k) { return offset_of_load(kernel, stride, k); };
   const auto pool_vector = [&](int64_t first, const auto& load_part) {
     Vector parts[kLoads];
     for (Vector& part : parts) part = none;
@@ -175,6 +195,7 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
     if (!greatest) result *= share * load(x.shares.data() + first);
     std::memcpy(dst + first, &result, sizeof result);
   };
+  const auto* ends = ends_.data();
   // The last vector begins before it has to.
   for (int64_t next = 0; next < x.dst; next += kLanes) {
     const int64_t first = std::min(next, x.dst - kLanes);
@@ -182,13 +203,9 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
       pool_vector(first, [](const float* at, int) { return load(at); });
       continue;
     }
-    int64_t low[kLoads], high[kLoads];
-    for (int k = 0; k < kLoads; k++) {
-      const int64_t at = first * stride - x.pad + offset(k);
-      low[k] = std::clamp<int64_t>(-at, 0, kLanes);
-      high[k] = std::clamp<int64_t>(x.src - at, low[k], kLanes);
-    }
-    pool_vector(first, [&](const float* at, int k) { return load_between(at, low[k], high[k], none); });
+    SomeLanes lanes[kLoads];
+    for (int k = 0; k < kLoads; k++, ends++) lanes[k] = lanes_between(ends->first, ends->second);
+    pool_vector(first, [&](const float* at, int k) { return load_some(at, lanes[k], none); });
   }
 }
 

@@ -51,6 +51,7 @@ class RowPooling {
   size_t floats_a_thread() const { return is_narrow_ || is_short_ ? 0 : static_cast<size_t>(rows_) * row_; }
   Vector every(const float* from) const;
   void describe_lanes();
+  void describe_ends();
 
   Axis axes_[3];
   int64_t planes_;
@@ -59,9 +60,10 @@ class RowPooling {
   // outputs [inner_begin_, inner_end_) of a row lie within the source.
   bool is_short_ = false;
   int64_t inner_begin_ = 0, inner_end_ = 0;
-  bool average_, is_narrow_ = false;  // is_narrow_: source and output rows are two vectors at most
-  size_t row_ = 0;                    // floats of a combined row with its borders
-  int64_t rows_ = 1;                  // combined at once
+  std::vector<std::pair<int64_t, int64_t>> ends_;  // of other vectors, the lanes that each of their loads has
+  bool average_, is_narrow_ = false;               // is_narrow_: source and output rows are two vectors at most
+  size_t row_ = 0;                                 // floats of a combined row with its borders
+  int64_t rows_ = 1;                               // combined at once
   // Of narrow rows, by vector of the output and tap: which element each lane reads, and which lanes do.
   std::vector<int32_t> lanes_;
   std::vector<uint32_t> masks_;

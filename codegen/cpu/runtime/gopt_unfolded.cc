@@ -29,6 +29,12 @@ void copy_part(const float* row, int64_t step, int64_t low, int64_t high, int64_
   std::fill(to + high, to + count, 0.0f);
 }
 
+float sum_of(const Vector& v) {
+  float total = 0;
+  for (int lane = 0; lane < kLanes; lane++) total += v[lane];
+  return total;
+}
+
 }  // namespace
 
 UnfoldedConvolution::UnfoldedConvolution(const PlanarShape& shape, std::vector<Post> posts, int threads)
@@ -46,7 +52,7 @@ UnfoldedConvolution::UnfoldedConvolution(const PlanarShape& shape, std::vector<P
   if (runs * ceil_div(positions_, block_) < threads_)
     block_ = static_cast<int64_t>(in_lines(ceil_div(positions_, ceil_div(threads_, runs))));
   block_ = std::min(block_, positions_);
-  sums_windows_ = by_window_ && s_.out == 1 && s_.dilations[2] == 1;
+  sums_windows_ = by_window_ && s_.out == 1;
   windows_ = in_place_ || sums_windows_ ? 0 : in_lines(depth_ * block_);
   const bool reads_result =
       std::any_of(posts_.begin(), posts_.end(), [](const Post& post) { return post.kind == PostKind::Sum; });
@@ -103,8 +109,10 @@ void UnfoldedConvolution::sum_windows(const float* src, const float* weights, in
   for (int64_t at = first; at < first + count; at++) {
     const int64_t line = at / s_.dst[2], from = line / s_.dst[1] * s_.strides[0] - s_.pads[0],
                   row = line % s_.dst[1] * s_.strides[1] - s_.pads[1], x = at % s_.dst[2] * s_.strides[2] - s_.pads[2];
-    const auto [low, high] = within(x, 1, s_.src[2], length);
+    const int64_t step = s_.dilations[2];
+    const auto [low, high] = within(x, step, s_.src[2], length);
     Vector sum{};
+    float apart = 0;
     const float* own = weights;
     for (int64_t channel = 0; channel < s_.in; channel++)
       for (int64_t a = 0, z = from; a < s_.kernel[0]; a++, z += s_.dilations[0])
@@ -112,12 +120,14 @@ void UnfoldedConvolution::sum_windows(const float* src, const float* weights, in
           if (z < 0 || z >= s_.src[0] || y < 0 || y >= s_.src[1]) continue;
           const float* there = src + channel * area(s_.src) + (z * s_.src[1] + y) * s_.src[2] + x;
           int64_t i = low;
+          if (step != 1) {
+            for (; i < high; i++) apart += there[i * step] * own[i];
+            continue;
+          }
           for (; i + kLanes <= high; i += kLanes) sum += load(there + i) * load(own + i);
           if (i < high) sum += load_lanes(there + i, high - i, Vector{}) * load_lanes(own + i, high - i, Vector{});
         }
-    float total = 0;
-    for (int lane = 0; lane < kLanes; lane++) total += sum[lane];
-    result[at - first] = total;
+    result[at - first] = sum_of(sum) + apart;
   }
 }
 
