@@ -64,8 +64,8 @@ class LibraryChooser {
     const Node& node = cover_.node(id);
     if (!node.is(OpKind::MatMul) && !node.is(OpKind::Gemm)) return false;
     const ValueCover &a = cover_.of(node.inputs[0]), &b = cover_.of(node.inputs[1]);
-    // A few rows are a matter of memory, not of arithmetic: loops of our own take what is around them in. Of many
-    // weights those of the library read each once, in order.
+    // A few rows are a matter of memory, not of arithmetic: loops of our own take what is around them in. Of more
+    // weights than a core's cache holds those of the library read each once, in order.
     constexpr int64_t kFewRows = 2, kFewWeights = 1 << 18;
     const bool transposed = node.is(OpKind::Gemm) && node.attributes.contains("transA") &&
                             std::get<Index>(node.attributes.at("transA")) != Index(0);
