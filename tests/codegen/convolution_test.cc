@@ -125,18 +125,41 @@ TEST_P(DrawnConvolutions, AgreeWithTheInterpreter) {
     ADD_FAILURE() << line;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Rows, DrawnConvolutions,
-    testing::Values(DrawnRow{"direct", true, 101}, DrawnRow{"direct", false, 202}, DrawnRow{"planar", true, 303},
-                    DrawnRow{"channels-last", true, 404}, DrawnRow{"channels-last", false, 505},
-                    DrawnRow{"direct", true, 606, Precision::Bf16}, DrawnRow{"direct", false, 707, Precision::Bf16},
-                    DrawnRow{"floats", false, 808, Precision::Bf16}, DrawnRow{"bf16x3", true, 909, Precision::Bf16x3},
-                    DrawnRow{"bf16x3", false, 111, Precision::Bf16x3}),
-    [](const testing::TestParamInfo<DrawnRow>& info) {
-      std::string name = info.param.implementation;
-      std::erase(name, '-');
-      return name + (info.param.plain ? "Plain" : "Blocked") + to_string(info.param.precision);
-    });
+INSTANTIATE_TEST_SUITE_P(Rows, DrawnConvolutions,
+                         testing::Values(DrawnRow{"direct", true, 101}, DrawnRow{"direct", false, 202},
+                                         DrawnRow{"planar", true, 303}, DrawnRow{"unfolded", true, 321},
+                                         DrawnRow{"channels-last", true, 404}, DrawnRow{"channels-last", false, 505},
+                                         DrawnRow{"direct", true, 606, Precision::Bf16},
+                                         DrawnRow{"direct", false, 707, Precision::Bf16},
+                                         DrawnRow{"floats", false, 808, Precision::Bf16},
+                                         DrawnRow{"bf16x3", true, 909, Precision::Bf16x3},
+                                         DrawnRow{"bf16x3", false, 111, Precision::Bf16x3}),
+                         [](const testing::TestParamInfo<DrawnRow>& info) {
+                           std::string name = info.param.implementation;
+                           std::erase(name, '-');
+                           return name + (info.param.plain ? "Plain" : "Blocked") + to_string(info.param.precision);
+                         });
+
+// Rows of a kernel longer than those of the result: windows lie beside each other, or are summed where they lie.
+const char* const kLongRows[] = {
+    "input x : f32[2,6,40,40]\ninput w1 : f32[6,1,16,16]\ninput w2 : f32[6]\na = Conv(x, w1, w2) {group=6, "
+    "strides=[16,16], pads=[7,7,8,8]}\nb = Relu(a)\noutput y = b",
+    "input x : f32[1,5,40,40]\ninput w1 : f32[5,1,16,16]\na = Conv(x, w1) {group=5, strides=[16,16], "
+    "dilations=[4,8], pads=[30,60,30,60]}\noutput y = a",
+    "input x : f32[3,4,33]\ninput w1 : f32[4,1,15]\na = Conv(x, w1) {group=4, strides=[4], dilations=[2], "
+    "pads=[3,2]}\noutput y = a",
+    "input x : f32[1,7,9,20]\ninput w1 : f32[4,7,3,12]\ninput r : f32[1,4,7,4]\na = Conv(x, w1) "
+    "{strides=[1,3], pads=[0,1,0,1]}\nb = Add(a, r)\noutput y = b",
+};
+TEST(ConvolutionsOfLongRows, AgreeWithTheInterpreter) {
+  std::vector<BatchCase> cases;
+  for (const char* text : kLongRows) cases.push_back(make_case("l" + std::to_string(cases.size()), text, 31));
+  for (const int threads : {1, 2}) {
+    CostsByName costs("unfolded", true);
+    for (const std::string& line : run_batch(cases, costs, "long_rows", {.kind = TargetKind::Cpu, .threads = threads}))
+      ADD_FAILURE() << line;
+  }
+}
 
 // Very few channels of the output, many of the input: taps are channels first. And images that are read where they lie.
 const char* const kToFewChannels[] = {
