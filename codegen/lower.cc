@@ -10,6 +10,36 @@
 namespace gopt::codegen {
 namespace {
 
+// Gives choices of numbers alone a type. Expressions share parts: each is looked at once.
+class ChoiceTyping {
+ public:
+  explicit ChoiceTyping(ElementType type) : type_(type) {}
+
+  Expr run(const Expr& e) {
+    if (e->kind != ExprKind::Choose && e->kind != ExprKind::Select) return e;
+    if (const auto it = done_.find(e.get()); it != done_.end()) return it->second;
+    const auto branch = [&](size_t k) {
+      return e->args[k]->kind == ExprKind::Constant && !is_typed(e) ? convert(type_, e->args[k]) : run(e->args[k]);
+    };
+    const Expr typed =
+        e->kind == ExprKind::Choose ? choose(e->args[0], branch(1), branch(2)) : select(e->cond, branch(0), branch(1));
+    return done_[e.get()] = typed;
+  }
+
+ private:
+  // Whether it takes its type from something that it reads.
+  bool is_typed(const Expr& e) {
+    if (e->kind == ExprKind::Read || e->kind == ExprKind::Size || e->kind == ExprKind::Convert) return true;
+    if (const auto it = is_typed_.find(e.get()); it != is_typed_.end()) return it->second;
+    const auto first = e->args.begin() + (e->kind == ExprKind::Choose ? 1 : 0);
+    return is_typed_[e.get()] = std::any_of(first, e->args.end(), [this](const Expr& part) { return is_typed(part); });
+  }
+
+  ElementType type_;
+  std::unordered_map<const Expr::Node*, Expr> done_;
+  std::unordered_map<const Expr::Node*, bool> is_typed_;
+};
+
 // Composes the definitions of a kernel's nodes. Elements are remembered by their subscripts, so that a value used twice
 // is one expression.
 class Composer {
@@ -54,25 +84,10 @@ class Composer {
   static TensorExpr wrapped(TensorExpr tensor) {
     if (!is_integer(tensor.element)) return tensor;
     tensor.at = [type = tensor.element, at = std::move(tensor.at)](const std::vector<Index>& subscripts) {
-      const Expr own = with_typed_choices(at(subscripts), type);
+      const Expr own = ChoiceTyping(type).run(at(subscripts));
       return may_leave(own, type) ? convert(type, own) : own;
     };
     return tensor;
-  }
-
-  // Whether it takes its type from something that it reads.
-  static bool is_typed(const Expr& e) {
-    if (e->kind == ExprKind::Read || e->kind == ExprKind::Size || e->kind == ExprKind::Convert) return true;
-    return std::any_of(e->args.begin() + (e->kind == ExprKind::Choose ? 1 : 0), e->args.end(), is_typed);
-  }
-  static Expr with_typed_choices(const Expr& e, ElementType type) {
-    const auto inner = [&](size_t k) { return with_typed_choices(e->args[k], type); };
-    const auto branch = [&](size_t k) {
-      return e->args[k]->kind == ExprKind::Constant && !is_typed(e) ? convert(type, e->args[k]) : inner(k);
-    };
-    if (e->kind == ExprKind::Choose) return choose(e->args[0], branch(1), branch(2));
-    if (e->kind == ExprKind::Select) return select(e->cond, branch(0), branch(1));
-    return e;
   }
 
   bool covered(const Node& node) const {

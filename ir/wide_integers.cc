@@ -1,10 +1,14 @@
 #include "gopt/wide_integers.h"
 
 #include <algorithm>
+#include <set>
 
 namespace gopt {
 
-bool is_unsigned(const Expr& e, const std::vector<ElementType>& types) {
+namespace {
+
+// `seen`: parts that are not, since expressions share them.
+bool is_unsigned_part(const Expr& e, const std::vector<ElementType>& types, std::set<const Expr::Node*>& seen) {
   switch (e->kind) {
     case ExprKind::Read: return types.at(static_cast<size_t>(e->input)) == ElementType::UInt64;
     case ExprKind::Convert: return e->type == ElementType::UInt64;
@@ -15,8 +19,17 @@ bool is_unsigned(const Expr& e, const std::vector<ElementType>& types) {
       break;
     default: break;
   }
+  if (!seen.insert(e.get()).second) return false;
   const auto first = e->args.begin() + (e->kind == ExprKind::Choose ? 1 : 0);
-  return std::any_of(first, e->args.end(), [&](const Expr& argument) { return is_unsigned(argument, types); });
+  return std::any_of(first, e->args.end(),
+                     [&](const Expr& argument) { return is_unsigned_part(argument, types, seen); });
+}
+
+}  // namespace
+
+bool is_unsigned(const Expr& e, const std::vector<ElementType>& types) {
+  std::set<const Expr::Node*> seen;
+  return is_unsigned_part(e, types, seen);
 }
 
 bool has_no_sign(ElementType type) {
@@ -24,8 +37,15 @@ bool has_no_sign(ElementType type) {
          type == ElementType::UInt64;
 }
 
-bool may_leave(const Expr& e, ElementType type) {
-  if (!is_integer(type) || size_bytes(type) == sizeof(int64_t)) return false;
+namespace {
+
+// `seen`: parts that do not, since expressions share them.
+bool may_leave_bits(const Expr& e, std::set<const Expr::Node*>& seen) {
+  const auto any_of = [&](size_t first) {
+    if (!seen.insert(e.get()).second) return false;
+    return std::any_of(e->args.begin() + static_cast<std::ptrdiff_t>(first), e->args.end(),
+                       [&](const Expr& argument) { return may_leave_bits(argument, seen); });
+  };
   switch (e->kind) {
     case ExprKind::Read:
     case ExprKind::Constant:
@@ -35,14 +55,18 @@ bool may_leave(const Expr& e, ElementType type) {
     // One of what they choose from.
     case ExprKind::Maximum:
     case ExprKind::Minimum:
-    case ExprKind::Select: break;
-    case ExprKind::Choose: return may_leave(e->args[1], type) || may_leave(e->args[2], type);
-    case ExprKind::Reduce:
-      if (e->reduce == ReduceKind::Sum || e->reduce == ReduceKind::Product) return true;
-      break;
+    case ExprKind::Select: return any_of(0);
+    case ExprKind::Choose: return any_of(1);
+    case ExprKind::Reduce: return e->reduce == ReduceKind::Sum || e->reduce == ReduceKind::Product || any_of(0);
     default: return true;
   }
-  return std::ranges::any_of(e->args, [&](const Expr& argument) { return may_leave(argument, type); });
+}
+
+}  // namespace
+
+bool may_leave(const Expr& e, ElementType type) {
+  std::set<const Expr::Node*> seen;
+  return is_integer(type) && size_bytes(type) < sizeof(int64_t) && may_leave_bits(e, seen);
 }
 
 bool has_wide_integers(const Tensor& tensor) {
