@@ -11,6 +11,11 @@ std::string list(const std::vector<int64_t>& numbers) {
   return s + "}";
 }
 
+std::vector<int64_t> of_three_axes(std::vector<int64_t> numbers, int64_t otherwise) {
+  numbers.insert(numbers.begin(), 3 - numbers.size(), otherwise);
+  return numbers;
+}
+
 std::string number(double value) {
   if (std::isnan(value)) return "__builtin_nanf(\"\")";
   char text[40];

@@ -103,10 +103,6 @@ bool is_short(ElementType type) {
          type == ElementType::Int16;
 }
 
-}  // namespace
-
-namespace {
-
 // Integers wrap around, which those of C++ with a sign may not.
 std::string arithmetic(const char* sign, Scalar type, const std::vector<std::string>& a) {
   if (type != Scalar::Int) return "(" + a[0] + sign + a[1] + ")";

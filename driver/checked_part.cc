@@ -166,30 +166,20 @@ Substitution extents_of(const Graph& graph, const std::map<std::string, Tensor>&
   return extents;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr size_t kMostChoices = 64;
 
-// Extents and shapes that the graph says in numbers: a symbol may have to be one of them.
-std::vector<int64_t> numbers_of_shapes(const Graph& graph) {
+}  // namespace
+
+std::vector<int64_t> extents_in_numbers(const Graph& graph) {
   constexpr int64_t kLargest = 1024;
   std::set<int64_t> numbers;
-  const auto add = [&](const std::vector<Index>& entries) {
-    for (const Index& entry : entries)
-      if (entry.is_constant() && entry.constant() > 1 && entry.constant() <= kLargest) numbers.insert(entry.constant());
-  };
-  for (const NodePtr& node : graph.nodes()) {
+  for (const NodePtr& node : graph.nodes())
     for (const TensorType& type : node->outputs)
-      if (type.shape) add(*type.shape);
-    if (const auto shape = node->attributes.find("shape"); shape != node->attributes.end())
-      if (const auto* entries = std::get_if<std::vector<Index>>(&shape->second)) add(*entries);
-  }
+      for (const Index& extent : type.shape.value_or(Shape{}))
+        if (extent.is_constant() && extent.constant() > 1 && extent.constant() <= kLargest)
+          numbers.insert(extent.constant());
   return {numbers.begin(), numbers.end()};
 }
-
-}  // namespace
 
 std::string given_by(const std::string& cut, size_t output) { return fmt::format("output {} of {}", output, cut); }
 std::string taken_by(const std::string& cut, size_t input) { return fmt::format("input {} of {}", input, cut); }
@@ -235,7 +225,7 @@ std::vector<Substitution> choices_of_extents(const Graph& graph, const std::map<
     Substitution& same = choices.emplace_back(known);
     for (const AtomId symbol : symbols) same.emplace(symbol, Index(all));
   }
-  const std::vector<int64_t> numbers = numbers_of_shapes(graph);
+  const std::vector<int64_t> numbers = extents_in_numbers(graph);
   for (const AtomId symbol : symbols)
     for (const int64_t number : numbers) {
       if (choices.size() >= kMostChoices || known.contains(symbol)) break;

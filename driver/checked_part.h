@@ -33,6 +33,8 @@ Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized,
 // Numbers to try for the symbols of a graph's inputs and of its nodes without definition, the likeliest first: small
 // ones that differ, then the same one for all, up to what images need; where inputs are given, their extents.
 std::vector<Substitution> choices_of_extents(const Graph& graph, const std::map<std::string, Tensor>& given = {});
+// Extents of the graph's values that are numbers, from 2 to 1024: a symbol may have to be one of them.
+std::vector<int64_t> extents_in_numbers(const Graph& graph);
 std::string print_extents(const Substitution& extents);
 
 }  // namespace gopt::driver

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "checked_part.h"
 #include "gopt/rows.h"
 #include "gopt/runnable_model.h"
 
@@ -135,12 +136,8 @@ void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
   std::set<int64_t> candidates{1, 2};
   for (const OpenExtent& a : open)
     for (const OpenExtent& b : open) candidates.insert({a.usual, a.usual + 1, a.usual + b.usual});
-  constexpr int64_t kLargest = 1024;
-  for (const NodePtr& node : graph.nodes())
-    for (const TensorType& type : node->outputs)
-      for (const Index& extent : type.shape.value_or(Shape{}))
-        if (extent.is_constant() && extent.constant() >= 1 && extent.constant() <= kLargest)
-          candidates.insert(extent.constant());
+  const std::vector<int64_t> numbers = driver::extents_in_numbers(graph);
+  candidates.insert(numbers.begin(), numbers.end());
   const std::vector<int64_t> choices(candidates.rbegin(), candidates.rend());
   std::vector<OpenExtent> tried = open;
   for (size_t k = 0; k < kMostTries; k++) {

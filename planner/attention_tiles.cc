@@ -109,10 +109,6 @@ std::vector<Implementation> all_rows(std::index_sequence<kNumbers...>) {
   return {row<kNumbers>()...};
 }
 
-}  // namespace
-
-namespace {
-
 bool is_of_floats(const Plan& plan, const Kernel& kernel) {
   return std::ranges::all_of(kernel.input_buffers,
                              [&](BufferId id) { return plan.buffer(id).element == ElementType::Float32; });

@@ -123,10 +123,8 @@ class CallPrinter {
   }
 
   static std::string matrices_text(const std::string& name, const StridedMatrices& m) {
-    std::vector<int64_t> batch = m.batch;
-    batch.insert(batch.begin(), 3 - batch.size(), 0);
-    return "  d." + name + " = {" + std::to_string(m.offset) + ", " + list(batch) + ", " + std::to_string(m.line) +
-           ", " + std::to_string(m.element) + "};\n";
+    return "  d." + name + " = {" + std::to_string(m.offset) + ", " + list(of_three_axes(m.batch, 0)) + ", " +
+           std::to_string(m.line) + ", " + std::to_string(m.element) + "};\n";
   }
 
   LibraryCall attention() const {

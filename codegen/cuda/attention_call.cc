@@ -7,14 +7,8 @@
 namespace gopt::codegen {
 namespace {
 
-// Steps along three axes of a batch, the last ones of the kernel's.
-std::vector<int64_t> three(std::vector<int64_t> numbers, int64_t otherwise) {
-  numbers.insert(numbers.begin(), 3 - numbers.size(), otherwise);
-  return numbers;
-}
-
 std::string matrices_text(const std::string& name, const StridedMatrices& m) {
-  return "  a." + name + " = {" + list(three(m.batch, 0)) + ", " + std::to_string(m.line) + "};\n";
+  return "  a." + name + " = {" + list(of_three_axes(m.batch, 0)) + ", " + std::to_string(m.line) + "};\n";
 }
 
 std::string pointer_to(const Plan& plan, BufferId id, int64_t offset) {
@@ -50,7 +44,7 @@ CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, siz
   const auto number_text = [](const char* name, int64_t value) {
     return std::string("a.") + name + " = " + std::to_string(value);
   };
-  const std::vector<int64_t> batch = three(a.batch, 1);
+  const std::vector<int64_t> batch = of_three_axes(a.batch, 1);
   std::string text = "  AttentionProblem a;\n";
   for (size_t axis = 0; axis < batch.size(); axis++)
     text += "  a.batch[" + std::to_string(axis) + "] = " + std::to_string(batch[axis]) + ";\n";

@@ -1,6 +1,7 @@
 #include "einsum_equation.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace gopt::ir {

@@ -1,7 +1,6 @@
 // The equation of an Einsum, read: a label for each axis of each input and of the result.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>

@@ -118,5 +118,20 @@ TEST(FusionByDrawnTimes, IsOtherThanByRule) {
   }
 }
 
+// Each value is used twice by the next ones: written out, the expression would have 2^40 parts.
+TEST(FusedIntegers, ChainsOfChoicesShareTheirParts) {
+  constexpr int kLinks = 40;
+  for (const std::string type : {"i8", "i32", "i64", "u64"}) {
+    std::string text = "input x0 : " + type + "[20]\ninput c : " + type + "[20]\nt = Less(x0, c)\n";
+    for (int k = 0; k < kLinks; k++) {
+      const std::string n = std::to_string(k);
+      text += "m" + n + " = Min(x" + n + ", c)\nl" + n + " = Max(m" + n + ", x" + n + ")\nx" + std::to_string(k + 1) +
+              " = Where(t, l" + n + ", m" + n + ")\n";
+    }
+    const BatchCase chain = make_case("chain", text + "output y = x" + std::to_string(kLinks), 1);
+    for (const std::string& line : run_batch({chain}, true, {TargetKind::Cpu, 1})) ADD_FAILURE() << type << line;
+  }
+}
+
 }  // namespace
 }  // namespace gopt
