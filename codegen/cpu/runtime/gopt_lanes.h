@@ -30,27 +30,17 @@ inline void store_fewer(__m256 v, float* to, int64_t count) {
 }
 #endif
 
-// Every second of the elements of two vectors.
+// Every second of the elements of two vectors, from the first (0) or the one after it (1) on.
+template <int first>
 inline Vector every_second(Vector a, Vector b) {
 #if defined(__AVX512F__)
   const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  return _mm512_permutex2var_ps(a, even, b);
+  return _mm512_permutex2var_ps(a, _mm512_add_epi32(even, _mm512_set1_epi32(first)), b);
 #elif defined(__AVX__)
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+  return __builtin_shufflevector(a, b, first, first + 2, first + 4, first + 6, first + 8, first + 10, first + 12,
+                                 first + 14);
 #else
-  return __builtin_shufflevector(a, b, 0, 2, 4, 6);
-#endif
-}
-
-// The others.
-inline Vector every_other(Vector a, Vector b) {
-#if defined(__AVX512F__)
-  const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-  return _mm512_permutex2var_ps(a, odd, b);
-#elif defined(__AVX__)
-  return __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
-#else
-  return __builtin_shufflevector(a, b, 1, 3, 5, 7);
+  return __builtin_shufflevector(a, b, first, first + 2, first + 4, first + 6);
 #endif
 }
 
@@ -162,7 +152,7 @@ inline void copy_row(const float* from, float* to, int64_t count, int64_t stride
   }
   if (stride == 2)  // the last vector would read beyond the last element
     for (; i + kLanes < count; i += kLanes) {
-      const Vector v = every_second(load(from + 2 * i), load(from + 2 * i + kLanes));
+      const Vector v = every_second<0>(load(from + 2 * i), load(from + 2 * i + kLanes));
       std::memcpy(to + i, &v, sizeof v);
     }
   for (; i < count; i++) to[i] = from[stride * i];

@@ -111,7 +111,7 @@ Vector RowPooling::combined_rows(const float* plane, int64_t z, int64_t y, int64
 Vector RowPooling::every(const float* from) const {
   const int64_t stride = axes_[2].stride;
   if (stride == 1) return load(from);
-  if (stride == 2) return every_second(load(from), load(from + kLanes));
+  if (stride == 2) return every_second<0>(load(from), load(from + kLanes));
   Vector v;
   for (int lane = 0; lane < kLanes; lane++) v[lane] = from[lane * stride];
   return v;
@@ -188,8 +188,8 @@ void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float*
     if constexpr (stride == 2) {
       result = none;
       for (int k = 0; k < kLoads; k += 2) {
-        if (k + 1 < kernel) result = combine<greatest>(result, every_second(parts[k], parts[k + 1]));
-        result = combine<greatest>(result, every_other(parts[k], parts[k + 1]));
+        if (k + 1 < kernel) result = combine<greatest>(result, every_second<0>(parts[k], parts[k + 1]));
+        result = combine<greatest>(result, every_second<1>(parts[k], parts[k + 1]));
       }
     }
     if (!greatest) result *= share * load(x.shares.data() + first);
