@@ -9,6 +9,7 @@
 #include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
 #include "tiles.h"
+#include "warpgroups.h"
 
 namespace gopt::planner {
 namespace {
@@ -426,6 +427,7 @@ std::span<const Implementation> implementations() {
   static const std::vector<Implementation> rows = [] {
     std::vector<Implementation> all(std::begin(kImplementations), std::end(kImplementations));
     for (Implementation& row : tile_implementations()) all.push_back(row);
+    for (Implementation& row : warpgroup_implementations()) all.push_back(row);
     for (Implementation& row : attention_implementations()) all.push_back(row);
     for (Implementation& row : channel_implementations()) all.push_back(row);
     return all;

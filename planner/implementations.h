@@ -23,6 +23,8 @@ struct Implementation {
   bool chooses_at_start = false;
   // Of one among many of a family: whether it may be the fastest for this kernel. Others are not priced.
   bool (*is_likely)(const Plan& plan, const Kernel& kernel) = nullptr;
+  // Whether another family is known to be faster for a kernel that stands alone: not priced there, but in groups.
+  bool (*is_outdone)(const Plan& plan, const Kernel& kernel) = nullptr;
 };
 
 // Whether kernels of this kind are library calls: those that have rows.

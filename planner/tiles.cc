@@ -8,6 +8,7 @@
 
 #include "gopt/node_attributes.h"
 #include "gopt/tile.h"
+#include "warpgroups.h"
 
 namespace gopt {
 
@@ -56,17 +57,6 @@ bool is_narrow(const Plan& plan, const Kernel& kernel) {
     return buffer.size_bytes / static_cast<int64_t>(size_bytes(buffer.element)) < kMost;
   };
   return std::all_of(kernel.input_buffers.begin(), kernel.input_buffers.end(), fits) && fits(kernel.output_buffers[0]);
-}
-
-// The left operand as it lies; batches of three axes at most.
-bool computes_product(const Plan& plan, const Kernel& kernel) {
-  const Node& node = *kernel.nodes[0];
-  const bool is_transposed = node.is(OpKind::Gemm) && int_or(node, "transA", 0) != 0;
-  constexpr size_t kMostAxes = 5;
-  constexpr int64_t kMostBatches = 65535;
-  const std::vector<int64_t>& y = plan.buffer(kernel.output_buffers[0]).dims;
-  return !is_transposed && y.size() <= kMostAxes && is_narrow(plan, kernel) &&
-         element_count(std::span(y).first(y.size() - 2)) <= kMostBatches;
 }
 
 TileWork work_of_kernel(const Plan& plan, const Kernel& kernel) {
@@ -146,6 +136,15 @@ bool is_worth_trying(const TileWork& own, const Tile& tile) {
   return expected_us(own, tile) <= kWithin * least_us(own);
 }
 
+// Those of warpgroups take two thirds of the time, but for what is too small for them.
+template <int kRows, int kColumns>
+bool is_outdone(const Plan& plan, const Kernel& kernel) {
+  constexpr int kFew = 32;
+  const TileWork work = work_of_kernel(plan, kernel);
+  const bool is_small = (kRows <= kFew && work.rows <= kFew) || (kColumns <= kFew && work.columns <= kFew);
+  return !is_small && is_for_warpgroups(plan, kernel);
+}
+
 template <int kRows, int kColumns, int kSplit>
 bool is_likely(const Plan& plan, const Kernel& kernel) {
   return is_worth_trying(work_of_kernel(plan, kernel), {kRows, kColumns, kSplit});
@@ -169,9 +168,10 @@ void add_rows(std::vector<Implementation>& rows) {
   if (!has_split(r, c, s)) return;
   Implementation row{name, KernelKind::Convolution, TargetKind::Cuda, convolves_by_tiles, efficiency<r, c, s>};
   row.is_likely = is_likely<r, c, s>;
+  row.is_outdone = is_outdone<r, c>;
   rows.push_back(row);
   row.kind = KernelKind::MatrixProduct;
-  row.accepts = computes_product;
+  row.accepts = multiplies_by_tiles;
   rows.push_back(row);
 }
 template <size_t... kNumbers>
@@ -191,6 +191,16 @@ bool convolves_by_tiles(const Plan& plan, const Kernel& kernel) {
   const bool has_positions = x.layout.is_channels_last() || (x.layout.is_blocked() && x.dims[1] <= x.layout.lanes());
   return has_positions && y.layout.is_channels_last() && !is_depthwise && x.element == y.element &&
          is_narrow(plan, kernel);
+}
+
+bool multiplies_by_tiles(const Plan& plan, const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  const bool is_transposed = node.is(OpKind::Gemm) && int_or(node, "transA", 0) != 0;
+  constexpr size_t kMostAxes = 5;
+  constexpr int64_t kMostBatches = 65535;
+  const std::vector<int64_t>& y = plan.buffer(kernel.output_buffers[0]).dims;
+  return !is_transposed && y.size() <= kMostAxes && is_narrow(plan, kernel) &&
+         element_count(std::span(y).first(y.size() - 2)) <= kMostBatches;
 }
 
 bool read_numbers(std::string_view implementation, std::string_view family,

@@ -94,7 +94,8 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
   text += line_text(plan, "src", kernel.input_buffers[0]) + line_text(plan, "dst", kernel.output_buffers[0]);
   for (const Epilogue& e : kernel.epilogues)
     if (e.kind == Epilogue::Kind::AddTensor) text += line_text(plan, "addend", e.operand);
-  const bool is_ours = parse_tile(kernel.implementation) || is_by_channels(kernel);
+  const bool is_ours =
+      parse_tile(kernel.implementation) || parse_warpgroup_tile(kernel.implementation) || is_by_channels(kernel);
   return is_ours ? text : text + family_text(kernel.implementation);
 }
 
@@ -199,16 +200,20 @@ const char* copies_text(const Plan& plan, const Kernel& kernel, const Tile& tile
   return left.layout.is_blocked() && is_half(left.element) ? "Copies::Positions" : "Copies::Elements";
 }
 
+// How the right operand lies.
+std::string lie_text(const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  if (kernel.kind == KernelKind::Convolution) return int_or(node, "group", 1) > 1 ? "Groups" : "Columns";
+  return node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0 ? "Columns" : "Lines";
+}
+
 // The template's arguments.
 std::string tile_arguments(const Plan& plan, const Kernel& kernel, const Tile& tile) {
-  const bool is_convolution = kernel.kind == KernelKind::Convolution, is_gemm = kernel.nodes[0]->is(OpKind::Gemm);
-  const bool by_columns = is_convolution || (is_gemm && int_or(*kernel.nodes[0], "transB", 0) != 0);
-  const bool is_grouped = is_convolution && int_or(*kernel.nodes[0], "group", 1) > 1;
-  const char* lie = is_grouped ? "Groups" : by_columns ? "Columns" : "Lines";
+  const bool is_convolution = kernel.kind == KernelKind::Convolution;
   const std::string shape = "Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
   const bool has_planes = is_convolution && convolution_shape(plan, kernel).axes() == 3;
-  return "<" + operand_text(plan, kernel) + ", Right::" + lie + ", " + copies_text(plan, kernel, tile) + ", " +
-         (has_planes ? "Volume<" + shape + ">" : shape) + ">";
+  return "<" + operand_text(plan, kernel) + ", Right::" + lie_text(kernel) + ", " + copies_text(plan, kernel, tile) +
+         ", " + (has_planes ? "Volume<" + shape + ">" : shape) + ">";
 }
 
 // Weights and bias, which may be read before the kernel before has ended.
@@ -226,6 +231,18 @@ std::string tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile
                            std::to_string(tile.split) + ", " + (has_constant_weights(plan, kernel) ? "true" : "false");
   const int64_t joined = joined_of(plan, kernel, tile);
   return text + (joined > 1 ? ", " + std::to_string(joined) : "") + "}";
+}
+
+// ", WarpgroupTiling{...}" likewise. Where operands begin between two chunks, which the copy engine does not take, the
+// tile of the same extents has it.
+std::string warpgroup_tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile, TileFunctions& tiles) {
+  if (!has_chunks(plan, kernel.input_buffers[0], {}) || !has_chunks(plan, kernel.input_buffers[1], {}))
+    return tiling_text(plan, kernel, tile, "make", tiles);
+  const std::string shape = std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
+  const std::string maker =
+      "make_warpgroups<" + operand_text(plan, kernel) + ", Right::" + lie_text(kernel) + ", Warpgroups" + shape + ">";
+  return ", WarpgroupTiling{&" + tiles.name_for(maker) + "(), " + std::to_string(tile.split) + ", " +
+         (has_constant_weights(plan, kernel) ? "true" : "false") + "}";
 }
 
 // A description of what is computed, given to `add`.
@@ -310,10 +327,11 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
                                         TileFunctions& tiles) {
   if (kernel.kind == KernelKind::Attention) return print_attention_call(plan, kernel, primitive, tiles);
   if (kernel.kind == KernelKind::Group) return print_group_call(plan, kernel, primitive, tiles);
-  const auto tile = parse_tile(kernel.implementation);
-  const std::string tiling = is_by_channels(kernel) ? channel_tiling_text(plan, kernel, tiles)
-                             : tile                 ? tiling_text(plan, kernel, *tile, "make", tiles)
-                                                    : "";
+  std::string tiling;
+  if (is_by_channels(kernel)) tiling = channel_tiling_text(plan, kernel, tiles);
+  if (const auto tile = parse_tile(kernel.implementation)) tiling = tiling_text(plan, kernel, *tile, "make", tiles);
+  if (const auto tile = parse_warpgroup_tile(kernel.implementation))
+    tiling = warpgroup_tiling_text(plan, kernel, *tile, tiles);
   return {create_text(plan, kernel, "library.add(d" + tiling + ")"),
           "library.run(" + std::to_string(primitive) + ", " + operands_text(plan, kernel) + ", stream);"};
 }

@@ -18,7 +18,7 @@ std::vector<EmittedFile> TileFunctions::files() const {
   for (size_t f = 0; f < count; f++)
     files[f + 1] = {"tiles_" + std::to_string(f) + ".cu",
                     "#include \"tiles.h\"\n\n#include \"gopt_attention.cuh\"\n#include \"gopt_channels.cuh\"\n#include "
-                    "\"gopt_tiles.cuh\"\n\n"};
+                    "\"gopt_tiles.cuh\"\n#include \"gopt_warpgroups.cuh\"\n\n"};
   size_t number = 0;
   for (const auto& [maker, name] : names_) {
     const std::string head = "const gopt_runtime::TileKernel& " + name + "()";

@@ -17,6 +17,10 @@ struct Tile {
 std::string to_string(const Tile& tile);
 std::optional<Tile> parse_tile(std::string_view implementation);  // the inverse; none where it is no tile's name
 
+// The same by warpgroups (wgmma) of a Hopper GPU: "wgmma:128x128:2".
+std::string warpgroup_name(const Tile& tile);
+std::optional<Tile> parse_warpgroup_tile(std::string_view implementation);
+
 // How many groups of a convolution, of so many output channels each, a tile takes together, as if they were one with
 // zeros for weights between them: as many as its columns hold, and divide the groups.
 int64_t joined_groups(const Tile& tile, int64_t groups, int64_t group_columns);

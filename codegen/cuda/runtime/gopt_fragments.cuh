@@ -158,6 +158,7 @@ __device__ __forceinline__ unsigned load_word(unsigned at) {
 template <class T>
 class Four {
  public:
+  __device__ __forceinline__ Four() : elements_{} {}
   __device__ __forceinline__ void load(const T* from, int count, bool is_aligned) {
     if (is_aligned && count == 4) {
       using Raw = std::conditional_t<sizeof(T) == 4, uint4, uint2>;

@@ -7,6 +7,14 @@
 namespace gopt_runtime {
 namespace {
 
+// What of an architecture's own instructions it was compiled with is known where code for the device is made.
+__device__ bool is_built_for_warpgroups =
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    true;
+#else
+    false;
+#endif
+
 // A block works within one position of the bias's axis.
 template <class T>
 __global__ void epilogue_kernel(T* dst, int64_t inner, const T* bias, int64_t channels, const T* addend,
@@ -120,6 +128,14 @@ void unfold(void* dst, const void* src, const Convolution& c, cudaStream_t strea
                                                               narrow(count));
   };
   size_of(c.element) == 2 ? launch(uint16_t{}) : launch(uint32_t{});
+}
+
+bool has_warpgroups() {
+  static const bool has = [] {
+    bool is_built = false;
+    return cudaMemcpyFromSymbol(&is_built, is_built_for_warpgroups, sizeof is_built) == cudaSuccess && is_built;
+  }();
+  return has;
 }
 
 }  // namespace gopt_runtime

@@ -23,6 +23,15 @@ __device__ __forceinline__ void gopt_wait() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+// Has a kernel's parameters in the constant cache, a line by each warp in turn: a line that is first read where results
+// are stored is waited for there, some hundred cycles each.
+template <class Parameters>
+__device__ __forceinline__ void gopt_touch(const Parameters& parameters) {
+  constexpr unsigned kOfLine = 16;  // words
+  const unsigned* words = reinterpret_cast<const unsigned*>(&parameters);
+  for (unsigned i = threadIdx.x / 32 * kOfLine; i < sizeof(Parameters) / 4; i += blockDim.x / 32 * kOfLine)
+    asm volatile("" ::"r"(words[i]));
+}
 #endif
 
 namespace gopt_runtime {
@@ -36,6 +45,9 @@ inline bool has_clusters() {
   }();
   return has;
 }
+
+// Whether the device multiplies by whole warpgroups, and the code was built for that (sm_90a).
+bool has_warpgroups();
 
 struct Launch {
   dim3 grid, threads;

@@ -97,6 +97,13 @@ void Library::add(const MatrixProduct& product, const Tiling& tiling) {
   state_->entries.push_back({make_tiled(product, tiling), "a matrix product"});
 }
 
+void Library::add(const Convolution& convolution, const WarpgroupTiling& tiling) {
+  state_->entries.push_back({make_by_warpgroups(convolution, tiling), "a convolution"});
+}
+void Library::add(const MatrixProduct& product, const WarpgroupTiling& tiling) {
+  state_->entries.push_back({make_by_warpgroups(product, tiling), "a matrix product"});
+}
+
 void Library::add(const AttentionProblem& attention, const TileKernel& kernel) {
   state_->entries.push_back({make_attention(attention, kernel), "an attention"});
 }

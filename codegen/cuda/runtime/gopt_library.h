@@ -85,6 +85,13 @@ struct Tiling {
   int joined_groups = 1;              // of a convolution, by one tile
 };
 
+// Likewise by warpgroups (gopt_warpgroups.h).
+struct WarpgroupTiling {
+  const TileKernel* kernel = nullptr;
+  int split = 1;
+  bool has_constant_weights = false;
+};
+
 // Windows over channels side by side (gopt_channels.h).
 enum class Window { Depthwise, Largest, Mean };
 struct ChannelTiling {
@@ -101,6 +108,8 @@ class Library {
   void add(const MatrixProduct& product);
   void add(const Convolution& convolution, const Tiling& tiling);
   void add(const MatrixProduct& product, const Tiling& tiling);
+  void add(const Convolution& convolution, const WarpgroupTiling& tiling);
+  void add(const MatrixProduct& product, const WarpgroupTiling& tiling);
   void add(const AttentionProblem& attention, const TileKernel& kernel);
   void add(const TileGroup& group);
   void add(const Convolution& convolution, const ChannelTiling& tiling);

@@ -68,6 +68,8 @@ std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& c
 std::unique_ptr<Primitive> make_product(Shared& shared, const MatrixProduct& product);
 std::unique_ptr<Primitive> make_tiled(const Convolution& convolution, const Tiling& tiling);
 std::unique_ptr<Primitive> make_tiled(const MatrixProduct& product, const Tiling& tiling);
+std::unique_ptr<Primitive> make_by_warpgroups(const Convolution& convolution, const WarpgroupTiling& tiling);
+std::unique_ptr<Primitive> make_by_warpgroups(const MatrixProduct& product, const WarpgroupTiling& tiling);
 std::unique_ptr<Primitive> make_channels(const Convolution& convolution, const ChannelTiling& tiling);
 std::unique_ptr<Primitive> make_attention(const AttentionProblem& problem, const TileKernel& kernel);
 

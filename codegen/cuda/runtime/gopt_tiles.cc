@@ -46,9 +46,7 @@ TileProblem problem_of(const Convolution& c, const Tiling& tiling) {
   return p;
 }
 
-namespace {
-
-TileProblem problem_of(const MatrixProduct& m, const Tiling&) {
+TileProblem problem_of(const MatrixProduct& m) {
   TileProblem p;
   const auto narrow = [](int64_t i) { return static_cast<int>(i); };
   p.rows = p.width = p.out_width = narrow(m.rows);
@@ -68,6 +66,8 @@ TileProblem problem_of(const MatrixProduct& m, const Tiling&) {
   p.result = m.result;
   return p;
 }
+
+namespace {
 
 int column_tiles_of(const TileProblem& problem, const TileKernel& kernel) {
   return (problem.columns + kernel.columns - 1) / kernel.columns;
@@ -98,15 +98,9 @@ class Tiled : public Primitive {
   Launch launch_;
 };
 
-template <class Description>
-TileProblem whole_problem_of(const Description& description, const Tiling& tiling) {
-  TileProblem problem = problem_of(description, tiling);
+std::unique_ptr<Primitive> tiled(TileProblem problem, const Tiling& tiling) {
   problem.has_constant_weights = tiling.has_constant_weights;
-  return problem;
-}
-template <class Description>
-std::unique_ptr<Primitive> tiled(const Description& description, const Tiling& tiling) {
-  return std::make_unique<Tiled>(whole_problem_of(description, tiling), *tiling.kernel, tiling.split);
+  return std::make_unique<Tiled>(problem, *tiling.kernel, tiling.split);
 }
 
 }  // namespace
@@ -142,7 +136,8 @@ void TileGroup::add(const Convolution& convolution, const Tiling& tiling) {
     launch_ = launch_of(*kernel_, dim3(1, static_cast<unsigned>(cluster)));
     launch_.cluster = cluster;
   }
-  Member member{whole_problem_of(convolution, tiling)};
+  Member member{problem_of(convolution, tiling)};
+  member.problem.has_constant_weights = tiling.has_constant_weights;
   member.problem.row_tiles = (member.problem.rows + kernel_->rows - 1) / kernel_->rows;
   add(member);
 }
@@ -185,10 +180,10 @@ bool TileGroup::launch(const std::vector<Operands>& operands, cudaStream_t strea
 }
 
 std::unique_ptr<Primitive> make_tiled(const Convolution& convolution, const Tiling& tiling) {
-  return tiled(convolution, tiling);
+  return tiled(problem_of(convolution, tiling), tiling);
 }
 std::unique_ptr<Primitive> make_tiled(const MatrixProduct& product, const Tiling& tiling) {
-  return tiled(product, tiling);
+  return tiled(problem_of(product), tiling);
 }
 
 }  // namespace gopt_runtime

@@ -5,11 +5,10 @@
 // has ended.
 #pragma once
 
-#include <cooperative_groups.h>
-
 #include "gopt_channels.cuh"
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
+#include "gopt_tile_result.cuh"
 #include "gopt_tiles.h"
 #include "gopt_windows.cuh"
 
@@ -44,6 +43,7 @@ using Tile32x32 = Shape<32, 32, 2, 2, 6>;
 using Tile32x64 = Shape<32, 64, 2, 2, 6>;
 using Tile64x32 = Shape<64, 32, 2, 2, 6>;
 using Tile64x64 = Shape<64, 64, 2, 2, 4>;
+using Tile64x128 = Shape<64, 128, 2, 2, 4>;  // in the place of warpgroups alone
 using Tile128x64 = Shape<128, 64, 2, 2, 4>;
 using Tile128x128 = Shape<128, 128, 2, 4, 4>;
 
@@ -57,18 +57,21 @@ class Tile {
   static constexpr int kLineBytes = S::kColumns * kSize + (kSize == 2 ? 16 : 32);
   static constexpr int kRightBytes = kRight == Right::Lines ? kDepth * kLineBytes : S::kColumns * kSlice;
   static constexpr int kStageBytes = kLeftBytes + kRightBytes;
-  static constexpr int kPitch = S::kColumns + 4;  // floats of a row of sums
-  static constexpr int kSumBytes = S::kRows * kPitch * 4;
-  static constexpr int kSharedBytes = S::kStages * kStageBytes > kSumBytes ? S::kStages* kStageBytes : kSumBytes;
+  using Result = TileResult<S>;
+  static constexpr int kRingBytes = S::kStages * kStageBytes;
+  static constexpr int kSharedBytes = kRingBytes > Result::kSumBytes ? kRingBytes : Result::kSumBytes;
 
   // Number `tile` of the matrix `matrix` of the batch.
   __device__ __forceinline__ Tile(const TileProblem& p, unsigned tile, unsigned matrix)
-      : p_(p), matrix_(matrix), windows_(p) {
+      : p_(p),
+        matrix_(matrix),
+        first_row_(static_cast<int>(tile % p.row_tiles) * S::kRows),
+        first_column_(static_cast<int>(tile / p.row_tiles) * S::kColumns),
+        result_(p, first_row_, first_column_, matrix, static_cast<int>(blockIdx.y * S::kThreads + threadIdx.x)),
+        windows_(p) {
     extern __shared__ __align__(128) char shared[];
     shared_ = shared;
     base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    first_row_ = static_cast<int>(tile % p.row_tiles) * S::kRows;
-    first_column_ = static_cast<int>(tile / p.row_tiles) * S::kColumns;
     const unsigned slices = (p.depth + kDepth - 1) / kDepth;
     slice_ = static_cast<int>(slices * blockIdx.y / gridDim.y);
     end_ = static_cast<int>(slices * (blockIdx.y + 1) / gridDim.y);
@@ -79,7 +82,7 @@ class Tile {
   __device__ __forceinline__ void run() {
     const int first = slice_;
     if (!p_.has_constant_weights) gopt_wait();
-    load_added([this](auto zero) { load_bias<decltype(zero)>(); });
+    result_.fetch_bias();
 #pragma unroll
     for (int s = 0; s < S::kStages - 1; s++)
       if (first + s < end_) load_right(s, first + s);
@@ -89,7 +92,7 @@ class Tile {
       if (first + s < end_) load_left(s);
       end_stage();
     }
-    load_added([this](auto zero) { load_addend<decltype(zero)>(place_of(first_place())).keep_in(addend_); });
+    result_.fetch_addend();
     multiply_all();
     store();
   }
@@ -115,7 +118,6 @@ class Tile {
   __device__ __forceinline__ void find_batch() {
     src_ = static_cast<const T*>(p_.src);
     weights_ = static_cast<const T*>(p_.weights);
-    result_ = matrix_ * p_.dst_step;
     if (matrix_ == 0) return;
     unsigned rest = matrix_;
 #pragma unroll
@@ -324,132 +326,24 @@ class Tile {
     }
   }
 
-  // ---- the result ----
-
   __device__ __forceinline__ void store() {
     wait_for_stages<0>();
     __syncthreads();
     float* sums = reinterpret_cast<float*>(shared_);
 #pragma unroll
     for (int m = 0; m < kM; m++)
-#pragma unroll
-      for (int half = 0; half < 2; half++)
-#pragma unroll
-        for (int n = 0; n < kN; n++) {
-          const int row = warp_row() + m * 16 + lane() / 4 + half * 8, column = warp_column() + n * 8 + lane() % 4 * 2;
-          *reinterpret_cast<float2*>(sums + row * kPitch + column) =
-              make_float2(sums_[m][n][half * 2], sums_[m][n][half * 2 + 1]);
-        }
-    switch (p_.result) {
-      case Element::Float32: return finish<float>(sums);
-      case Element::Float16: return finish<gopt_half>(sums);
-      case Element::BFloat16: return finish<gopt_bfloat16>(sums);
-    }
-  }
-
-  // Four elements of the result: where they are, and what is added to them.
-  struct Place {
-    int in_tile, row, column, count;  // none: not in the result
-  };
-  __device__ __forceinline__ Place place_of(int i) const {
-    constexpr int kOfRow = S::kColumns / 4;
-    const int in_row = i / kOfRow, in_column = i % kOfRow * 4;
-    const int row = first_row_ + in_row, column = first_column_ + in_column;
-    const bool is_there = i < S::kRows * kOfRow && row < p_.rows && column < p_.columns;
-    return {in_row * kPitch + in_column, row, column, is_there ? min(4, p_.columns - column) : 0};
-  }
-  template <class Out>
-  __device__ __forceinline__ Four<Out> load_addend(const Place& place) const {
-    const Out* addend = static_cast<const Out*>(p_.addend);
-    Four<Out> four;
-    four.load(addend + result_ + place.row * p_.addend_line + place.column, addend ? place.count : 0, p_.is_aligned);
-    return four;
-  }
-  __device__ __forceinline__ int first_place() const { return static_cast<int>(blockIdx.y) * S::kThreads + thread(); }
-
-  // What is added is on its way before the sums are made: the bias of the columns in which all lies that a thread
-  // finishes, and the first of its addends.
-  template <class Load>
-  __device__ __forceinline__ void load_added(const Load& load) {
-    switch (p_.result) {
-      case Element::Float32: return load(0.0f);
-      case Element::Float16: return load(gopt_half(0.0f));
-      case Element::BFloat16: return load(gopt_bfloat16(0.0f));
-    }
-  }
-  template <class Out>
-  __device__ __forceinline__ void load_bias() {
-    static_assert(S::kThreads % (S::kColumns / 4) == 0, "a thread's places lie below each other");
-    const int column = first_column_ + first_place() % (S::kColumns / 4) * 4;
-    Four<Out> four;
-    four.load(static_cast<const Out*>(p_.bias) + matrix_ * p_.bias_step + column,
-              p_.bias ? max(0, min(4, p_.columns - column)) : 0, p_.is_aligned);
-    four.keep_in(bias_);
-  }
-
-  // A block of a cluster makes its share of the tile's results from the sums of all.
-  template <class Out>
-  __device__ __forceinline__ void finish(float* sums) const {
-    const int step = static_cast<int>(gridDim.y) * S::kThreads;
-    int i = first_place();
-    Place place = place_of(i);
-    Four<Out> bias, addend;
-    bias.take_from(bias_);
-    addend.take_from(addend_);
-    const auto finish_all = [&](auto sum_at) {
-      while (i < S::kRows * S::kColumns / 4) {
-        if (place.count > 0) store_four(place, sum_at(place.in_tile), bias, addend);
-        place = place_of(i += step);
-        addend = load_addend<Out>(place);
-      }
-    };
-    if (gridDim.y == 1) {
-      __syncthreads();
-      finish_all([&](int at) { return *reinterpret_cast<const float4*>(sums + at); });
-      return;
-    }
-#if __CUDA_ARCH__ >= 900
-    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-    cluster.sync();
-    finish_all([&](int at) {
-      constexpr int kMostBlocks = 8;
-      float4 parts[kMostBlocks];
-#pragma unroll
-      for (int block = 0; block < kMostBlocks; block++)
-        if (block < gridDim.y)
-          parts[block] = *reinterpret_cast<const float4*>(cluster.map_shared_rank(sums, block) + at);
-      float4 sum = parts[0];
-#pragma unroll
-      for (int block = 1; block < kMostBlocks; block++)
-        if (block < gridDim.y)
-          sum.x += parts[block].x, sum.y += parts[block].y, sum.z += parts[block].z, sum.w += parts[block].w;
-      return sum;
-    });
-    cluster.sync();  // nobody leaves while its memory is read
-#endif
-  }
-
-  template <class Out>
-  __device__ __forceinline__ void store_four(const Place& place, const float4& sum, const Four<Out>& bias,
-                                             const Four<Out>& addend) const {
-    float values[4] = {sum.x * p_.scale, sum.y * p_.scale, sum.z * p_.scale, sum.w * p_.scale};
-#pragma unroll
-    for (int k = 0; k < 4; k++) values[k] += bias[k];
-#pragma unroll
-    for (int k = 0; k < 4; k++) values[k] += addend[k];
-    apply_activation(values, p_.activation);
-    store_elements(static_cast<Out*>(p_.dst) + result_ + place.row * p_.dst_line + place.column, values, place.count,
-                   p_.is_aligned);
+      put_sums<kN>(sums + (warp_row() + m * 16) * Result::kPitch + warp_column(), Result::kPitch, sums_[m]);
+    result_.finish(sums);
   }
 
   const TileProblem& p_;
   unsigned matrix_;
+  int first_row_, first_column_;
+  Result result_;
   char* shared_;
   unsigned base_;
-  int first_row_, first_column_, slice_, end_;
+  int slice_, end_;
   const T *src_, *weights_;
-  int64_t result_;
-  unsigned bias_[4], addend_[4];                // as they lie
   Windows<S::kHasPlanes, kLeftLoads> windows_;  // of the rows that this thread loads
   float sums_[kM][kN][4];
 };
@@ -457,6 +351,7 @@ class Tile {
 template <class Operand, Right kRight, Copies kCopies, class S>
 __global__ void __launch_bounds__(S::kThreads) tile_kernel(const __grid_constant__ TileProblem problem) {
   gopt_let_next_begin();
+  gopt_touch(problem);
   Tile<Operand, kRight, kCopies, S>(problem, blockIdx.x, blockIdx.z).run();
 }
 
@@ -467,6 +362,7 @@ __global__ void __launch_bounds__(S::kThreads) tile_group_kernel(const __grid_co
   while (static_cast<int>(blockIdx.x) >= all.end[member]) member++;
   const unsigned block = blockIdx.x - (member > 0 ? all.end[member - 1] : 0), tiles = all.tiles[member];
   const TileProblem& problem = all.problem[member];
+  gopt_touch(problem);
   if (all.work[member] == Work::Tiles)
     return Tile<Operand, kRight, kCopies, S>(problem, block % tiles, block / tiles).run();
   using T = typename Operand::Stored;

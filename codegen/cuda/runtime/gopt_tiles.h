@@ -78,6 +78,7 @@ class TileGroup {
 // Where a problem's tensors are.
 void set_operands(TileProblem& problem, const Operands& operands);
 TileProblem problem_of(const Convolution& convolution, const Tiling& tiling);
+TileProblem problem_of(const MatrixProduct& product);
 
 // Of blocks of a kernel, whose shared memory is asked for; throws where the device has less.
 Launch launch_of(const TileKernel& kernel, dim3 grid);

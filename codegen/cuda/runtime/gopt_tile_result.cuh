@@ -1,0 +1,320 @@
+// What is done with the sums of a tile: blocks that share its depth add theirs up, and bias, addend and activation are
+// applied while they are at hand.
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include "gopt_activation.cuh"
+#include "gopt_fragments.cuh"
+#include "gopt_tiles.h"
+
+namespace gopt_runtime {
+namespace tiles {
+
+// Sums of 16 rows as the tensor cores leave them in the registers of a warp, eight columns in each of `kCount`.
+template <int kCount>
+__device__ __forceinline__ void put_sums(float* to, int pitch, const float (*sums)[4]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  float* own = to + lane / 4 * pitch + lane % 4 * 2;
+#pragma unroll
+  for (int half = 0; half < 2; half++)
+#pragma unroll
+    for (int n = 0; n < kCount; n++)
+      *reinterpret_cast<float2*>(own + half * 8 * pitch + n * 8) =
+          make_float2(sums[n][half * 2], sums[n][half * 2 + 1]);
+}
+
+// Of a tile that S::kThreads threads finish, four elements at a time: number `first` of them is a thread's first, and
+// all of a thread's lie below each other.
+template <class S>
+class TileResult {
+ public:
+  static constexpr int kPitch = S::kColumns + 8;  // floats of a row of sums: four rows lie in different banks
+  static constexpr int kSumBytes = S::kRows * kPitch * 4;
+  static constexpr int kFours = S::kColumns / 4;  // of a row
+
+  __device__ __forceinline__ TileResult(const TileProblem& p, int first_row, int first_column, unsigned matrix,
+                                        int first)
+      : p_(p),
+        first_row_(first_row),
+        first_column_(first_column),
+        matrix_(matrix),
+        result_(matrix * p.dst_step),
+        first_(first) {}
+
+  // What is added is on its way before the sums are made: the bias, and the first of the addends.
+  __device__ __forceinline__ void fetch_bias() {
+    of_type([this](auto zero) { load_bias<decltype(zero)>(); });
+  }
+  __device__ __forceinline__ void fetch_addend() {
+    if (p_.addend) of_type([this](auto zero) { load_addend<decltype(zero)>(place_of(first_)).keep_in(addend_); });
+  }
+
+  // Of the sums in this block's shared memory, which the threads may still be writing. Of a cluster each block makes
+  // its share of the results.
+  __device__ __forceinline__ void finish(float* sums) const {
+    if (gridDim.y == 1) {
+      __syncthreads();
+      return finish_own(sums);
+    }
+#if __CUDA_ARCH__ >= 900
+    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    cluster.sync();
+    finish_from_all(sums);
+    cluster.sync();  // nobody leaves while its memory is read
+#endif
+  }
+
+  __device__ __forceinline__ void finish_own(const float* sums) const {
+    finish_each(S::kThreads, S::kRows * kFours, [&](const Place& place) { return load_four(sums + place.in_tile); });
+  }
+#if __CUDA_ARCH__ >= 900
+  // The share, of the sums in the shared memory of each block of the cluster.
+  __device__ __forceinline__ void finish_from_all(float* sums) const {
+    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+    finish_each(static_cast<int>(gridDim.y) * S::kThreads, S::kRows * kFours, [&](const Place& place) {
+      return sum_of([&](int block) { return load_four(cluster.map_shared_rank(sums, block) + place.in_tile); });
+    });
+  }
+#endif
+
+  // Of `rows` rows of the tile, of which a thread's first element is the first: those of each block of the cluster lie
+  // one after another.
+  __device__ __forceinline__ void finish_rows(const float* sums, int rows) const {
+    const int before = static_cast<int>(blockIdx.y) * rows;
+    finish_each(S::kThreads, (before + rows) * kFours, [&](const Place& place) {
+      const float* own = sums + place.in_tile - before * kPitch;
+      return sum_of([&](int block) { return load_four(own + block * rows * kPitch); });
+    });
+  }
+
+  // Each warp of its own 16 rows, which it puts into its own part of the shared memory.
+  static __device__ __forceinline__ int first_of_warp(int thread) { return thread / 32 * 16 * kFours + thread % 32; }
+  __device__ __forceinline__ void finish_by_warps(float* room, const float (*sums)[4]) const {
+    static_assert(32 % kFours == 0, "a thread's places lie below each other");
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    put_sums<S::kColumns / 8>(room + warp * 16 * kPitch, kPitch, sums);
+    __syncwarp();
+    finish_each(32, (warp + 1) * 16 * kFours, [&](const Place& place) { return load_four(room + place.in_tile); });
+    __syncwarp();
+  }
+
+ private:
+  // Four elements of the result: where they are, and what is added to them.
+  struct Place {
+    int in_tile, row, column, count;  // none: not in the result
+  };
+
+  static __device__ __forceinline__ float4 load_four(const float* from) {
+    return *reinterpret_cast<const float4*>(from);
+  }
+
+  template <class Do>
+  __device__ __forceinline__ void of_type(const Do& run) const {
+    switch (p_.result) {
+      case Element::Float32: return run(0.0f);
+      case Element::Float16: return run(gopt_half(0.0f));
+      case Element::BFloat16: return run(gopt_bfloat16(0.0f));
+    }
+  }
+
+  __device__ __forceinline__ Place place_of(int i) const {
+    const int in_row = i / kFours, in_column = i % kFours * 4;
+    const int row = first_row_ + in_row, column = first_column_ + in_column;
+    const bool is_there = in_row < S::kRows && row < p_.rows && column < p_.columns;
+    return {in_row * kPitch + in_column, row, column, is_there ? min(4, p_.columns - column) : 0};
+  }
+  template <class Out>
+  __device__ __forceinline__ Four<Out> load_addend(const Place& place) const {
+    Four<Out> four;
+    four.load(static_cast<const Out*>(p_.addend) + result_ + place.row * p_.addend_line + place.column, place.count,
+              p_.is_aligned);
+    return four;
+  }
+  template <class Out>
+  __device__ __forceinline__ void load_bias() {
+    static_assert(S::kThreads % kFours == 0, "a thread's places lie below each other");
+    const int column = first_column_ + first_ % kFours * 4;
+    Four<Out> four;
+    four.load(static_cast<const Out*>(p_.bias) + matrix_ * p_.bias_step + column,
+              p_.bias ? max(0, min(4, p_.columns - column)) : 0, p_.is_aligned);
+    four.keep_in(bias_);
+  }
+
+  // Of the blocks that share a depth, in their order, so that results never change.
+  template <class Part>
+  __device__ __forceinline__ float4 sum_of(const Part& part) const {
+    constexpr int kMostBlocks = 8;
+    float4 parts[kMostBlocks];
+#pragma unroll
+    for (int block = 0; block < kMostBlocks; block++)
+      if (block < gridDim.y) parts[block] = part(block);
+    float4 sum = parts[0];
+#pragma unroll
+    for (int block = 1; block < kMostBlocks; block++)
+      if (block < gridDim.y)
+        sum.x += parts[block].x, sum.y += parts[block].y, sum.z += parts[block].z, sum.w += parts[block].w;
+    return sum;
+  }
+
+  // From the first place of this thread to the end, in steps.
+  template <class SumOf>
+  __device__ __forceinline__ void finish_each(int step, int end, const SumOf& sum_at) const {
+    of_type([&](auto zero) {
+      using Out = decltype(zero);
+      Four<Out> bias;
+      bias.take_from(bias_);
+      if (p_.addend)
+        add_each<Out>(step, end, bias, sum_at);
+      else
+        for (int i = first_; i < end; i += step)
+          if (const Place place = place_of(i); place.count > 0) store_four(place, sum_at(place), bias, Four<Out>());
+    });
+  }
+  // Some addends at once are on their way while others are used: a place's may be where its result goes, but no
+  // other's.
+  template <class Out, class SumOf>
+  __device__ __forceinline__ void add_each(int step, int end, const Four<Out>& bias, const SumOf& sum_at) const {
+    constexpr int kAtOnce = 4;
+    Four<Out> addends[kAtOnce];
+    addends[0].take_from(addend_);
+    const auto fetch = [&](int from, int first) {
+#pragma unroll
+      for (int k = first; k < kAtOnce; k++) addends[k] = load_addend<Out>(place_before(from + k * step, end));
+    };
+    fetch(first_, 1);
+    for (int i = first_; i < end; i += kAtOnce * step) {
+      Four<Out> own[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; k++) own[k] = addends[k];
+      fetch(i + kAtOnce * step, 0);
+#pragma unroll
+      for (int k = 0; k < kAtOnce; k++) {
+        const Place place = place_before(i + k * step, end);
+        if (place.count > 0) store_four(place, sum_at(place), bias, own[k]);
+      }
+    }
+  }
+  __device__ __forceinline__ Place place_before(int i, int end) const {
+    Place place = place_of(i);
+    if (i >= end) place.count = 0;
+    return place;
+  }
+
+  template <class Out>
+  __device__ __forceinline__ void store_four(const Place& place, const float4& sum, const Four<Out>& bias,
+                                             const Four<Out>& addend) const {
+    float values[4] = {sum.x * p_.scale, sum.y * p_.scale, sum.z * p_.scale, sum.w * p_.scale};
+#pragma unroll
+    for (int k = 0; k < 4; k++) values[k] += bias[k];
+#pragma unroll
+    for (int k = 0; k < 4; k++) values[k] += addend[k];
+    apply_activation(values, p_.activation);
+    store_elements(static_cast<Out*>(p_.dst) + result_ + place.row * p_.dst_line + place.column, values, place.count,
+                   p_.is_aligned);
+  }
+
+  const TileProblem& p_;
+  int first_row_, first_column_;
+  unsigned matrix_;
+  int64_t result_;
+  int first_;
+  unsigned bias_[4], addend_[4];  // as they lie
+};
+
+// Of a tile whose results are stored from the registers in which the sums are, two at a time, a warp's 16 rows: for
+// what little is computed with them, since that is compiled for each.
+template <class S, class Out>
+class RegisterResult {
+ public:
+  static constexpr int kCount = S::kColumns / 8;
+
+  __device__ __forceinline__ RegisterResult(const TileProblem& p, int first_row, int first_column)
+      : p_(p),
+        row_(first_row + static_cast<int>(threadIdx.x) / 32 * 16 + lane() / 4),
+        column_(first_column + lane() % 4 * 2) {}
+
+  // A lane has the bias of two of each 64 columns, which the others ask it for.
+  __device__ __forceinline__ void fetch_bias() {
+    const int column = column_ - lane() % 4 * 2 + lane() * 2;
+#pragma unroll
+    for (int part = 0; part < S::kColumns / 64; part++) {
+      const bool is_there = p_.bias && column + part * 64 < p_.columns;
+      bias_[part] = is_there ? load(static_cast<const Out*>(p_.bias) + column + part * 64) : Pair{};
+    }
+  }
+  // Where registers are left beside the sums.
+  __device__ __forceinline__ void fetch_addends() {
+    if (kFetches && p_.addend)
+      for_each_pair(
+          [this](int half, int n, const Out* addend, Out*) { addends_[half][kFetches ? n : 0] = load(addend); });
+  }
+
+  __device__ __forceinline__ void finish(float (*sums)[4]) const {
+#pragma unroll
+    for (int n = 0; n < kCount; n++) {
+      const float2 bias = numbers_of(from_lane(bias_[n / 8], n % 8 * 4 + lane() % 4));
+#pragma unroll
+      for (int half = 0; half < 2; half++) {
+        float* own = sums[n] + half * 2;
+        own[0] = own[0] * p_.scale + bias.x, own[1] = own[1] * p_.scale + bias.y;
+      }
+    }
+    if (p_.addend)
+      for_each_pair([&](int half, int n, const Out* addend, Out*) {
+        const float2 own = numbers_of(kFetches ? addends_[half][kFetches ? n : 0] : load(addend));
+        sums[n][half * 2] += own.x, sums[n][half * 2 + 1] += own.y;
+      });
+    if (p_.activation.kind == ActivationKind::Relu) {
+#pragma unroll
+      for (int n = 0; n < kCount; n++) for_each_number<4>(sums[n], [](float x) { return gopt_max(x, 0.0f); });
+    }
+    for_each_pair([&](int half, int n, const Out*, Out* to) { store(to, sums[n][half * 2], sums[n][half * 2 + 1]); });
+  }
+
+ private:
+  // Two neighbours as they lie.
+  struct alignas(2 * sizeof(Out)) Pair {
+    unsigned words[sizeof(Out) / 2];
+  };
+  static __device__ __forceinline__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
+  static __device__ __forceinline__ Pair load(const Out* from) { return *reinterpret_cast<const Pair*>(from); }
+  static __device__ __forceinline__ float2 numbers_of(const Pair& pair) {
+    Out two[2];
+    memcpy(two, &pair, sizeof two);
+    return make_float2((float)two[0], (float)two[1]);
+  }
+  static __device__ __forceinline__ void store(Out* to, float a, float b) {
+    const Out two[2] = {Out(a), Out(b)};
+    Pair pair;
+    memcpy(&pair, two, sizeof pair);
+    *reinterpret_cast<Pair*>(to) = pair;
+  }
+  static __device__ __forceinline__ Pair from_lane(Pair pair, int source) {
+#pragma unroll
+    for (unsigned& word : pair.words) word = __shfl_sync(0xffffffffu, word, source);
+    return pair;
+  }
+
+  // That are in the result: with places in what is added and in the result.
+  template <class Do>
+  __device__ __forceinline__ void for_each_pair(const Do& run) const {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const int row = row_ + half * 8;
+      const Out* addend = static_cast<const Out*>(p_.addend) + row * p_.addend_line + column_;
+      Out* to = static_cast<Out*>(p_.dst) + row * p_.dst_line + column_;
+#pragma unroll
+      for (int n = 0; n < kCount; n++)
+        if (row < p_.rows && column_ + n * 8 < p_.columns) run(half, n, addend + n * 8, to + n * 8);
+    }
+  }
+
+  static constexpr bool kFetches = kCount <= 8;
+  const TileProblem& p_;
+  int row_, column_;
+  Pair bias_[S::kColumns / 64], addends_[2][kFetches ? kCount : 1];
+};
+
+}  // namespace tiles
+}  // namespace gopt_runtime

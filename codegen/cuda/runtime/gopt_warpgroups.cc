@@ -1,0 +1,150 @@
+// Launches of tiles of warpgroups: the copy engine's descriptions of what they read.
+#include "gopt_warpgroups.h"
+
+#include <algorithm>
+
+#include "gopt_device.h"
+
+namespace gopt_runtime {
+namespace {
+
+constexpr int kSliceBytes = 128;
+
+// A function of the driver, which is not linked: code is built where there is none.
+void* of_driver(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  constexpr unsigned kSince = 12000;
+  check(cudaGetDriverEntryPointByVersion(name, &function, kSince, cudaEnableDefault, &found),
+        "cannot ask the driver for its copy engine");
+  if (found != cudaDriverEntryPointSuccess || !function)
+    throw std::runtime_error(std::string("the driver is older than CUDA 12: it has no ") + name);
+  return function;
+}
+
+CUtensorMapDataType type_of(Element element) {
+  switch (element) {
+    case Element::Float32: return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;  // rounded as it is copied
+    case Element::Float16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case Element::BFloat16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+  }
+  throw std::runtime_error("an element without a type");
+}
+
+void check_map(CUresult result) {
+  if (result != CUDA_SUCCESS)
+    throw std::runtime_error("the copy engine refuses a tensor of a convolution or a product");
+}
+
+constexpr auto kPermuted = CU_TENSOR_MAP_SWIZZLE_128B;
+constexpr auto kWhole = CU_TENSOR_MAP_INTERLEAVE_NONE;
+constexpr auto kKept = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+constexpr auto kZeros = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+
+// Windows of images [images, height, width, channels]: of each tap, `rows` positions one after another. A window that
+// begins at the first corner is the first of a line, the last begins at the second.
+CUtensorMap map_of_windows(const TileProblem& p, Element element, int rows) {
+  static const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeIm2col)>(of_driver("cuTensorMapEncodeIm2col"));
+  const auto size = static_cast<cuuint64_t>(size_of(element));
+  const auto wide = [](int64_t i) { return static_cast<cuuint64_t>(i); };
+  const auto narrow = [](int i) { return static_cast<cuuint32_t>(i); };
+  const cuuint64_t extents[] = {wide(p.channels), wide(p.width), wide(p.height),
+                                wide(p.rows / (p.out_height * p.out_width))};
+  const cuuint64_t line = wide(p.src_line) * size;
+  const cuuint64_t steps[] = {line, line * wide(p.width), line * wide(p.width) * wide(p.height)};
+  const auto last = [](int extent, int out, int stride, int pad) { return (out - 1) * stride - pad - (extent - 1); };
+  const int first_corner[] = {-p.pads[1], -p.pads[0]};
+  const int last_corner[] = {last(p.width, p.out_width, p.strides[1], p.pads[1]),
+                             last(p.height, p.out_height, p.strides[0], p.pads[0])};
+  const cuuint32_t strides[] = {1, narrow(p.strides[1]), narrow(p.strides[0]), 1};
+  CUtensorMap map;
+  check_map(encode(&map, type_of(element), 4, const_cast<void*>(p.src), extents, steps, first_corner, last_corner,
+                   narrow(kSliceBytes / static_cast<int>(size)), narrow(rows), strides, kWhole, kPermuted, kKept,
+                   kZeros));
+  return map;
+}
+
+// Weights: lines of channels of each tap of each column; or, by lines, of columns of each channel.
+CUtensorMap map_of_weights(const TileProblem& p, Element element, bool by_lines, int lines) {
+  static const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(of_driver("cuTensorMapEncodeTiled"));
+  const auto size = static_cast<cuuint64_t>(size_of(element));
+  const auto wide = [](int64_t i) { return static_cast<cuuint64_t>(i); };
+  const cuuint64_t in_line = wide(by_lines ? p.columns : p.channels),
+                   extents[] = {in_line, wide(p.kernel_height * p.kernel_width), wide(by_lines ? p.depth : p.columns)};
+  const cuuint64_t steps[] = {in_line * size, wide(p.line_of_weights) * size};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(kSliceBytes / static_cast<int>(size)), 1,
+                            static_cast<cuuint32_t>(lines)};
+  const cuuint32_t strides[] = {1, 1, 1};
+  CUtensorMap map;
+  check_map(encode(&map, type_of(element), 3, const_cast<void*>(p.weights), extents, steps, box, strides, kWhole,
+                   kPermuted, kKept, kZeros));
+  return map;
+}
+
+class ByWarpgroups : public Primitive {
+ public:
+  ByWarpgroups(const TileProblem& problem, Element element, bool by_lines, const WarpgroupTiling& tiling)
+      : kernel_(*tiling.kernel), element_(element), by_lines_(by_lines) {
+    TileProblem& p = whole_.problem;
+    p = problem;
+    p.has_constant_weights = tiling.has_constant_weights;
+    p.row_tiles = (p.rows + kernel_.rows - 1) / kernel_.rows;
+    const int column_tiles = (p.columns + kernel_.columns - 1) / kernel_.columns;
+    whole_.tiles = p.row_tiles * column_tiles;
+    const int split = has_warpgroups() ? tiling.split : 1;
+    launch_ = launch_of(kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split)));
+    launch_.cluster = split;
+    if (split == 1) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(launch_));
+    whole_.slices_of_tap = static_cast<int>((p.channels * size_of(element) + kSliceBytes - 1) / kSliceBytes);
+  }
+
+  bool choose(const Operands&, cudaStream_t) override { return true; }
+
+  bool launch(const Operands& o, cudaStream_t stream) override {
+    set_operands(whole_.problem, o);
+    if (has_warpgroups()) {
+      whole_.is_stored_from_registers = is_stored_from_registers();
+      const int depth = kSliceBytes / static_cast<int>(size_of(element_));
+      whole_.left = map_of_windows(whole_.problem, element_, kernel_.rows);
+      whole_.right = map_of_weights(whole_.problem, element_, by_lines_, by_lines_ ? depth : kernel_.columns);
+    }
+    void* arguments[] = {&whole_};
+    return launch_dependent(kernel_.function, launch_, arguments, stream) == cudaSuccess;
+  }
+
+ private:
+  // What is little to compute, of whole pairs of the operands' type.
+  bool is_stored_from_registers() const {
+    const TileProblem& p = whole_.problem;
+    const bool is_simple = p.activation.kind == ActivationKind::None || p.activation.kind == ActivationKind::Relu;
+    return launch_.cluster == 1 && is_simple && p.is_aligned && p.columns % 2 == 0 && p.result == element_;
+  }
+
+  // That the device has room for.
+  unsigned blocks_at_once(const Launch& launch) const {
+    int device = 0, processors = 0, blocks = 0;
+    check(cudaGetDevice(&device), "cannot ask for the device");
+    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cannot ask about the device");
+    check(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_.function, kernel_.threads, launch.shared_bytes),
+        "cannot ask how many blocks the device has room for");
+    return static_cast<unsigned>(std::max(1, processors * blocks));
+  }
+
+  TileKernel kernel_;
+  Element element_;
+  bool by_lines_;
+  WarpgroupProblem whole_{};
+  Launch launch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_by_warpgroups(const Convolution& c, const WarpgroupTiling& tiling) {
+  return std::make_unique<ByWarpgroups>(problem_of(c, {}), c.element, false, tiling);
+}
+std::unique_ptr<Primitive> make_by_warpgroups(const MatrixProduct& m, const WarpgroupTiling& tiling) {
+  return std::make_unique<ByWarpgroups>(problem_of(m), m.operands, !m.right_transposed, tiling);
+}
+
+}  // namespace gopt_runtime

@@ -1,0 +1,426 @@
+// Implicit matrix products by warpgroups (wgmma, sm_90a). One thread asks the copy engine for slices of 128 bytes of
+// each row and column, which come into a ring of stages in shared memory; warpgroups multiply them from there, 64 rows
+// each, and say when a stage is free. A block makes one tile after another, and its slices come while the results of
+// the one before are stored; or a cluster of blocks divides the depth of a tile. A convolution's windows are the
+// engine's own (im2col), so that nothing of the source is unfolded, and what lies outside is zero. For other devices
+// the same function is compiled to a tile of gopt_tiles.cuh.
+#pragma once
+
+#include "gopt_tiles.cuh"
+#include "gopt_warpgroups.h"
+
+namespace gopt_runtime {
+namespace tiles {
+
+// Rows and columns of a tile, stages of the ring, and the tile in its place on other devices.
+template <int kRows_, int kColumns_, int kStages_, class Elsewhere_>
+struct WarpgroupShape {
+  static constexpr int kRows = kRows_, kColumns = kColumns_, kStages = kStages_, kWarpgroups = kRows_ / 64,
+                       kThreads = kWarpgroups * 128, kStageBytes = (kRows_ + kColumns_) * kSlice;
+  static constexpr int kBlocks = kRows * kColumns <= 64 * 128 ? 2 : 1;  // at once on a multiprocessor
+  using Elsewhere = Elsewhere_;
+};
+// Those of the planner (planner/warpgroups.cc).
+using Warpgroups64x64 = WarpgroupShape<64, 64, 5, Tile64x64>;
+using Warpgroups64x128 = WarpgroupShape<64, 128, 3, Tile64x128>;
+using Warpgroups128x128 = WarpgroupShape<128, 128, 4, Tile128x128>;
+
+constexpr int kEightLines = 8 * kSlice;
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+// ---- instructions ----
+
+// A matrix in shared memory, in lines of 128 bytes whose chunks are permuted (CUTLASS's SW128): from eight lines to the
+// next, and of lines along the columns, from 64 columns to the next.
+__device__ __forceinline__ uint64_t matrix_at(unsigned at, unsigned panel_bytes) {
+  constexpr uint64_t kPermuted = uint64_t{1} << 62;
+  return (at & 0x3ffff) >> 4 | static_cast<uint64_t>(panel_bytes >> 4) << 16 | uint64_t{kEightLines >> 4} << 32 |
+         kPermuted;
+}
+
+// Asks that what is in the registers of a product may be used by the next, and says that a group of products is whole.
+__device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void end_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int kPending>
+__device__ __forceinline__ void wait_for_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+template <int kColumns>
+struct Width {};
+
+#define GOPT_2(c, n)                                                                                                   \
+  "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3]), "+f"(c[n + 1][0]), "+f"(c[n + 1][1]), "+f"(c[n + 1][2]), \
+      "+f"(c[n + 1][3])
+#define GOPT_8(c, n) GOPT_2(c, n), GOPT_2(c, n + 2), GOPT_2(c, n + 4), GOPT_2(c, n + 6)
+#define GOPT_NAMES_32                                     \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15" \
+  ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define GOPT_NAMES_64                                                    \
+  GOPT_NAMES_32                                                          \
+      ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+      ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define GOPT_NAMES_128                                                               \
+  GOPT_NAMES_64                                                                      \
+      ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
+      ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
+      ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
+      ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+// multiply<kByLines>(Operand, Width<N>, c, a, b) adds a product of 64 rows, N columns and 32 bytes of depth to the
+// sums; with kByLines the right matrix lies by lines of columns, which is for 16 bits alone.
+#define GOPT_PRODUCT(Operand, width, types, names, left, right, order, ...)                                          \
+  template <int kByLines>                                                                                            \
+  __device__ __forceinline__ void multiply(Operand, Width<width>, float(*c)[4], uint64_t a, uint64_t b) {            \
+    asm volatile("{.reg .pred adds; setp.eq.u32 adds,0,0; wgmma.mma_async.sync.aligned.m64n" #width types " {" names \
+                 "}," left "," right ",adds,1,1" order ";}"                                                          \
+                 : __VA_ARGS__                                                                                       \
+                 : "l"(a), "l"(b), "n"(kByLines));                                                                   \
+  }
+#define GOPT_PRODUCTS(Operand, types, ordered)                                                                      \
+  GOPT_PRODUCT(Operand, 64, types, GOPT_NAMES_32, "%32", "%33", ordered(",0,%34"), GOPT_8(c, 0))                    \
+  GOPT_PRODUCT(Operand, 128, types, GOPT_NAMES_64, "%64", "%65", ordered(",0,%66"), GOPT_8(c, 0), GOPT_8(c, 8))     \
+  GOPT_PRODUCT(Operand, 256, types, GOPT_NAMES_128, "%128", "%129", ordered(",0,%130"), GOPT_8(c, 0), GOPT_8(c, 8), \
+               GOPT_8(c, 16), GOPT_8(c, 24))
+#define GOPT_ORDERED(order) order
+#define GOPT_UNORDERED(order) ""
+GOPT_PRODUCTS(Half, "k16.f32.f16.f16", GOPT_ORDERED)
+GOPT_PRODUCTS(Bfloat16, "k16.f32.bf16.bf16", GOPT_ORDERED)
+GOPT_PRODUCTS(Tf32, "k8.f32.tf32.tf32", GOPT_UNORDERED)
+
+// The description of a tensor is on its way before it is first used.
+__device__ __forceinline__ void prepare_map(const CUtensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+// Barriers in shared memory, whose phases end when as many have arrived, and as many bytes, as are expected.
+__device__ __forceinline__ unsigned address_of(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+__device__ __forceinline__ void prepare(uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0],%1;" ::"r"(address_of(barrier)), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void expect_bytes(uint64_t* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _,[%0],%1;" ::"r"(address_of(barrier)), "r"(bytes)
+               : "memory");
+}
+__device__ __forceinline__ void arrive_at(uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _,[%0];" ::"r"(address_of(barrier)) : "memory");
+}
+__device__ __forceinline__ void wait_at(const uint64_t* barrier, unsigned parity) {
+  asm volatile(
+      "{.reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done,[%0],%1; @!done bra again;}" ::"r"(
+          address_of(barrier)),
+      "r"(parity)
+      : "memory");
+}
+
+// Where something of this block's shared memory is in that of another of its cluster.
+__device__ __forceinline__ unsigned address_in(unsigned block, const void* own) {
+  unsigned there;
+  asm("mapa.shared::cluster.u32 %0,%1,%2;" : "=r"(there) : "r"(address_of(own)), "r"(block));
+  return there;
+}
+// Stores two numbers there, which count as bytes of a barrier beside them.
+__device__ __forceinline__ void send(unsigned to, float a, float b, unsigned barrier) {
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0],{%1,%2},[%3];" ::"r"(to), "f"(a),
+               "f"(b), "r"(barrier)
+               : "memory");
+}
+
+// ---- a tile ----
+
+template <class Operand, Right kRight, class S>
+class WarpgroupTile {
+ public:
+  using Stored = typename Operand::Stored;
+  static constexpr int kSize = sizeof(Stored), kDepth = kSlice / kSize;
+  static constexpr bool kByLines = kRight == Right::Lines;
+  static constexpr int kPanelBytes = kDepth * kSlice;  // by lines: 64 columns of all the depth of a slice
+  static_assert(!kByLines || kSize == 2, "lines of columns are of 16 bits");
+
+  __device__ __forceinline__ explicit WarpgroupTile(const WarpgroupProblem& p) : p_(p) {
+    extern __shared__ __align__(128) char shared[];
+    // The ring begins at a multiple of 1024 bytes. Behind it is room for sums: slices of the next tile come while they
+    // are stored, and those of other blocks are sent there.
+    const unsigned at = address_of(shared);
+    ring_ = shared + ((at + kEightLines - 1) / kEightLines * kEightLines - at);
+    const unsigned slices = p.slices_of_tap * p.problem.kernel_height * p.problem.kernel_width;
+    first_ = static_cast<int>(slices * blockIdx.y / gridDim.y);
+    count_ = static_cast<int>(slices * (blockIdx.y + 1) / gridDim.y) - first_;
+  }
+
+  __device__ __forceinline__ void run() {
+    if (threadIdx.x == S::kThreads) {
+      prepare_map(&p_.left);
+      prepare_map(&p_.right);
+    }
+    __shared__ uint64_t barriers[2 * S::kStages + 1];
+    full_ = barriers, empty_ = barriers + S::kStages, all_sums_ = barriers + 2 * S::kStages;
+    if (threadIdx.x == 0) prepare_barriers();
+    if (gridDim.y > 1)
+      cooperative_groups::this_cluster().sync();  // as others' sums come from everywhere
+    else
+      __syncthreads();
+    const int warpgroup = static_cast<int>(threadIdx.x) / 128;
+    if (warpgroup == S::kWarpgroups) {
+      if (threadIdx.x % 32 == 0) fill();
+    } else {
+      multiply_tiles(warpgroup);
+    }
+  }
+
+ private:
+  // Where a tile's rows and columns begin.
+  struct Corner {
+    int row, column;
+  };
+  __device__ __forceinline__ Corner corner_of(int tile) const {
+    return {tile % p_.problem.row_tiles * S::kRows, tile / p_.problem.row_tiles * S::kColumns};
+  }
+  // A place in the ring, and whether the ring was filled an odd number of times before.
+  struct Place {
+    int stage = 0;
+    unsigned parity = 0;
+    __device__ __forceinline__ void go_on() {
+      if (++stage == S::kStages) stage = 0, parity ^= 1;
+    }
+  };
+
+  __device__ __forceinline__ unsigned left_at(int stage) const { return address_of(ring_) + stage * S::kStageBytes; }
+  __device__ __forceinline__ unsigned right_at(int stage) const { return left_at(stage) + S::kRows * kSlice; }
+  __device__ __forceinline__ float* room_for_sums() const {
+    return reinterpret_cast<float*>(ring_ + S::kStages * S::kStageBytes);
+  }
+
+  __device__ __forceinline__ void prepare_barriers() {
+    for (int stage = 0; stage < S::kStages; stage++) {
+      prepare(full_ + stage, 1);
+      prepare(empty_ + stage, S::kWarpgroups);
+    }
+    if (gridDim.y > 1) {
+      prepare(all_sums_, 1);
+      expect_bytes(all_sums_, S::kRows * S::kColumns * sizeof(float));
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+
+  // ---- one thread: asks for slices ----
+
+  // A slice of the depth: so many channels of a tap.
+  struct Slice {
+    int channel, y, x, tap;
+  };
+  __device__ __forceinline__ Slice first_slice() const {
+    const int tap = first_ / p_.slices_of_tap, y = tap / p_.problem.kernel_width;
+    return {(first_ - tap * p_.slices_of_tap) * kDepth, y, tap - y * p_.problem.kernel_width, tap};
+  }
+  __device__ __forceinline__ void go_on(Slice& slice) const {
+    if ((slice.channel += kDepth) < p_.slices_of_tap * kDepth) return;
+    slice.channel = 0, slice.tap++;
+    if (++slice.x == p_.problem.kernel_width) slice.x = 0, slice.y++;
+  }
+
+  __device__ __forceinline__ void fill() {
+    const TileProblem& p = p_.problem;
+    if (!p.has_constant_weights) gopt_wait();
+    // The weights of the first slices do not wait for the kernel before.
+    const int ahead = min(count_, S::kStages);
+    Corner corner = corner_of(static_cast<int>(blockIdx.x));
+    Slice slice = first_slice();
+    for (int i = 0; i < ahead; i++, go_on(slice)) {
+      expect_bytes(full_ + i, S::kStageBytes);
+      ask_for_right(i, slice, corner.column);
+    }
+    slice = first_slice();
+    Windows windows = windows_of(corner.row);
+    if (p.has_constant_weights) gopt_wait();
+    Place place;
+    bool is_again = false;  // whether the place was filled before
+    int asked = ahead;
+    for (int tile = static_cast<int>(blockIdx.x); tile < p_.tiles;) {
+      for (int i = 0; i < count_; i++, go_on(slice)) {
+        if (is_again) wait_at(empty_ + place.stage, place.parity ^ 1);
+        if (asked > 0) {
+          asked--;
+        } else {
+          expect_bytes(full_ + place.stage, S::kStageBytes);
+          ask_for_right(place.stage, slice, corner.column);
+        }
+        ask_for_left(place.stage, slice, windows);
+        place.go_on();
+        is_again |= place.stage == 0;
+      }
+      tile += static_cast<int>(gridDim.x);
+      corner = corner_of(tile);
+      windows = windows_of(corner.row);
+      slice = first_slice();
+    }
+  }
+
+  // Where in the source the windows of a tile's rows begin.
+  struct Windows {
+    int image, y, x;
+  };
+  __device__ __forceinline__ Windows windows_of(int row) const {
+    const TileProblem& p = p_.problem;
+    const int line = row / p.out_width, image = line / p.out_height;
+    return {image, (line - image * p.out_height) * p.strides[0] - p.pads[0],
+            (row - line * p.out_width) * p.strides[1] - p.pads[1]};
+  }
+
+  __device__ __forceinline__ void ask_for_left(int stage, const Slice& slice, const Windows& windows) const {
+    const auto y = static_cast<unsigned short>(slice.y * p_.problem.dilations[0]),
+               x = static_cast<unsigned short>(slice.x * p_.problem.dilations[1]);
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "[%0],[%1,{%3,%4,%5,%6}],[%2],{%7,%8};" ::"r"(left_at(stage)),
+        "l"(&p_.left), "r"(address_of(full_ + stage)), "r"(slice.channel), "r"(windows.x), "r"(windows.y),
+        "r"(windows.image), "h"(x), "h"(y)
+        : "memory");
+  }
+
+  __device__ __forceinline__ void ask_for_right(int stage, const Slice& slice, int column) const {
+    if constexpr (kByLines) {
+      constexpr int kOfPanel = kSlice / kSize;
+#pragma unroll
+      for (int panel = 0; panel < S::kColumns / kOfPanel; panel++)
+        ask_for_weights(right_at(stage) + panel * kPanelBytes, stage, column + panel * kOfPanel, slice.tap,
+                        slice.channel);
+    } else {
+      ask_for_weights(right_at(stage), stage, slice.channel, slice.tap, column);
+    }
+  }
+  __device__ __forceinline__ void ask_for_weights(unsigned to, int stage, int in_line, int tap, int line) const {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+        "[%0],[%1,{%3,%4,%5}],[%2];" ::"r"(to),
+        "l"(&p_.right), "r"(address_of(full_ + stage)), "r"(in_line), "r"(tap), "r"(line)
+        : "memory");
+  }
+
+  // ---- warpgroups: multiply ----
+
+  __device__ __forceinline__ void multiply_tiles(int warpgroup) {
+    const TileProblem& p = p_.problem;
+    if (!p.has_constant_weights) gopt_wait();
+    bool has_waited = !p.has_constant_weights;
+    float sums[S::kColumns / 8][4];
+    Place place;
+    for (int tile = static_cast<int>(blockIdx.x); tile < p_.tiles; tile += static_cast<int>(gridDim.x)) {
+      const Corner corner = corner_of(tile);
+      RegisterResult<S, Stored> simple(p, corner.row, corner.column);
+      TileResult<S> result(p, corner.row, corner.column, 0, first_place());
+      if (p_.is_stored_from_registers)
+        simple.fetch_bias();
+      else
+        result.fetch_bias();
+      if (!has_waited) gopt_wait();
+      has_waited = true;
+      if (p_.is_stored_from_registers)
+        simple.fetch_addends();
+      else
+        result.fetch_addend();
+      multiply_all(sums, warpgroup, place);
+      if (p_.is_stored_from_registers)
+        simple.finish(sums);
+      else if (gridDim.y == 1)
+        result.finish_by_warps(room_for_sums(), sums);
+      else
+        finish_together(result, sums);
+    }
+  }
+  __device__ __forceinline__ int first_place() const {
+    const int thread = static_cast<int>(threadIdx.x), blocks = static_cast<int>(gridDim.y);
+    if (blocks == 1) return TileResult<S>::first_of_warp(thread);
+    return thread + static_cast<int>(blockIdx.y) * (S::kRows / blocks) * TileResult<S>::kFours;
+  }
+
+  __device__ __forceinline__ void multiply_all(float (*sums)[4], int warpgroup, Place& place) const {
+#pragma unroll
+    for (int n = 0; n < S::kColumns / 8; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) sums[n][i] = 0;
+    int before = 0;
+    for (int i = 0; i < count_; i++) {
+      wait_at(full_ + place.stage, place.parity);
+      begin_products();
+#pragma unroll
+      for (int step = 0; step < kSlice / 32; step++) {
+        const uint64_t a = matrix_at(left_at(place.stage) + warpgroup * 64 * kSlice + step * 32, 16),
+                       b = kByLines ? matrix_at(right_at(place.stage) + step * 16 * kSlice, kPanelBytes)
+                                    : matrix_at(right_at(place.stage) + step * 32, 16);
+        multiply<kByLines>(Operand{}, Width<S::kColumns>{}, sums, a, b);
+      }
+      end_products();
+      if (i > 0) {
+        wait_for_products<1>();
+        release(before);
+      }
+      before = place.stage;
+      place.go_on();
+    }
+    wait_for_products<0>();
+    release(before);
+  }
+
+  __device__ __forceinline__ void release(int stage) const {
+    if (threadIdx.x % 128 == 0) arrive_at(empty_ + stage);
+  }
+
+  // ---- sums of several blocks ----
+
+  // Each sends the others the sums of the rows that they finish, as soon as it has them.
+  __device__ __forceinline__ void finish_together(const TileResult<S>& result, const float (*sums)[4]) const {
+    const int blocks = static_cast<int>(gridDim.y), rows = S::kRows / blocks;
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
+    float* own = room_for_sums() + static_cast<int>(blockIdx.y) * rows * TileResult<S>::kPitch + lane % 4 * 2;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const int row = thread / 32 * 16 + lane / 4 + half * 8;
+      const unsigned block = static_cast<unsigned>(row * blocks / S::kRows),  // both are powers of two
+          to = address_in(block, own + (row & (rows - 1)) * TileResult<S>::kPitch),
+                     barrier = address_in(block, all_sums_);
+#pragma unroll
+      for (int n = 0; n < S::kColumns / 8; n++)
+        send(to + n * 8 * sizeof(float), sums[n][half * 2], sums[n][half * 2 + 1], barrier);
+    }
+    wait_at(all_sums_, 0);
+    result.finish_rows(room_for_sums(), rows);
+  }
+
+  const WarpgroupProblem& p_;
+  char* ring_;
+  uint64_t *full_, *empty_, *all_sums_;
+  int first_, count_;
+};
+
+#endif  // of sm_90a
+
+template <class S>
+constexpr int kBytesOfWarpgroups = kEightLines + S::kStages* S::kStageBytes + TileResult<S>::kSumBytes;
+
+template <class Operand, Right kRight, class S>
+__global__ void __launch_bounds__(S::kThreads + 32, S::kBlocks)
+    warpgroup_kernel(const __grid_constant__ WarpgroupProblem problem) {
+  gopt_let_next_begin();
+  gopt_touch(problem);
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  WarpgroupTile<Operand, kRight, S>(problem).run();
+#else
+  using E = typename S::Elsewhere;
+  if (threadIdx.x < E::kThreads)
+    for (int tile = static_cast<int>(blockIdx.x); tile < problem.tiles; tile += static_cast<int>(gridDim.x))
+      Tile<Operand, kRight, Copies::Chunks, E>(problem.problem, static_cast<unsigned>(tile), 0).run();
+#endif
+}
+
+template <class Operand, Right kRight, class S>
+TileKernel make_warpgroups() {
+  constexpr int kElsewhere = Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes;
+  return {reinterpret_cast<const void*>(warpgroup_kernel<Operand, kRight, S>), S::kRows, S::kColumns, S::kThreads + 32,
+          (kBytesOfWarpgroups<S> > kElsewhere) ? kBytesOfWarpgroups<S> : kElsewhere};
+}
+
+}  // namespace tiles
+}  // namespace gopt_runtime

@@ -1,0 +1,176 @@
+// Which tiles of warpgroups compute a kernel, and how long they may be expected to take
+// (codegen/cuda/runtime/gopt_warpgroups.cuh are the kernels).
+#include "warpgroups.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gopt/convolution_shape.h"
+#include "gopt/node_attributes.h"
+#include "gopt/tile.h"
+#include "tiles.h"
+
+namespace gopt {
+
+namespace {
+constexpr std::string_view kFamily = "wgmma";
+}
+
+std::string warpgroup_name(const Tile& tile) {
+  return std::string(kFamily) + ":" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns) + ":" +
+         std::to_string(tile.split);
+}
+
+std::optional<Tile> parse_warpgroup_tile(std::string_view implementation) {
+  Tile tile;
+  const bool is_one =
+      planner::read_numbers(implementation, kFamily, {{':', &tile.rows}, {'x', &tile.columns}, {':', &tile.split}});
+  return is_one ? std::optional(tile) : std::nullopt;
+}
+
+}  // namespace gopt
+
+namespace gopt::planner {
+namespace {
+
+// Shapes that are named in gopt_warpgroups.cuh, and what a slice of 128 bytes takes of each where a multiprocessor has
+// one block, in microseconds (H100).
+struct Shape {
+  int rows, columns;
+  double slice_us;
+  int blocks_at_once;
+};
+constexpr Shape kShapes[] = {{64, 64, 0.23, 2}, {64, 128, 0.33, 2}, {128, 128, 0.45, 1}};
+constexpr int kSplits[] = {1, 2, 4, 8};
+
+constexpr int64_t kChunk = 16;  // bytes
+
+bool has_operands(const Plan& plan, const Kernel& kernel) {
+  const ElementType left = plan.buffer(kernel.input_buffers[0]).element,
+                    right = plan.buffer(kernel.input_buffers[1]).element;
+  return left == right && (is_half(left) || is_tf32(plan, kernel));
+}
+int64_t size_of_operands(const Plan& plan, const Kernel& kernel) {
+  return static_cast<int64_t>(size_bytes(plan.buffer(kernel.input_buffers[0]).element));
+}
+
+// What the copy engine's description of windows has room for: corners in 8 bits, taps in as many, steps up to eight.
+bool has_window(const ConvolutionShape& shape) {
+  constexpr int64_t kCorner = 127, kTap = 255, kStep = 8;
+  for (size_t a = 0; a < shape.axes(); a++) {
+    const int64_t last = (shape.dst[2 + a] - 1) * shape.strides[a] - shape.pads[a] - (shape.src[2 + a] - 1);
+    if (shape.pads[a] > kCorner || std::abs(last) > kCorner || shape.strides[a] > kStep ||
+        (shape.weights[2 + a] - 1) * shape.dilations[a] > kTap)
+      return false;
+  }
+  return true;
+}
+
+bool convolves(const Plan& plan, const Kernel& kernel) {
+  if (!convolves_by_tiles(plan, kernel) || !has_operands(plan, kernel)) return false;
+  const Buffer& x = plan.buffer(kernel.input_buffers[0]);
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  const int64_t line = x.layout.line() > 0 ? x.layout.line() : shape.src[1], size = size_of_operands(plan, kernel);
+  constexpr size_t kAxes = 2;
+  return x.layout.is_channels_last() && shape.groups == 1 && shape.axes() == kAxes &&
+         shape.src[1] * size % kChunk == 0 && line * size % kChunk == 0 && has_window(shape);
+}
+
+// One matrix on the right; floats of it by columns alone.
+bool multiplies(const Plan& plan, const Kernel& kernel) {
+  if (!multiplies_by_tiles(plan, kernel) || !has_operands(plan, kernel)) return false;
+  const Node& node = *kernel.nodes[0];
+  const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims,
+        &right = plan.buffer(kernel.input_buffers[1]).dims;
+  const bool is_by_columns = node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
+  const int64_t size = size_of_operands(plan, kernel);
+  return element_count(std::span(right).first(right.size() - 2)) == 1 && (is_by_columns || size == 2) &&
+         left.back() * size % kChunk == 0 && right.back() * size % kChunk == 0;
+}
+
+struct Work {
+  double rows, columns, slices;
+};
+Work work_of(const Plan& plan, const Kernel& kernel) {
+  constexpr double kSlice = 128;
+  const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
+               &y = plan.buffer(kernel.output_buffers[0]);
+  const bool is_convolution = kernel.kind == KernelKind::Convolution;
+  const auto columns = static_cast<double>(is_convolution ? y.dims[1] : y.dims.back()),
+             channels = static_cast<double>(is_convolution ? x.dims[1] : x.dims.back()),
+             taps = is_convolution ? static_cast<double>(element_count(std::span(w.dims).subspan(2))) : 1;
+  return {static_cast<double>(element_count(y.dims)) / columns, columns,
+          taps * std::ceil(channels * static_cast<double>(size_of_operands(plan, kernel)) / kSlice)};
+}
+
+// ---- the model: an H100's multiprocessors, and what they bring from the L2 cache ----
+
+constexpr double kMultiprocessors = 132, kStartUs = 2.4, kSplitUs = 0.9, kSplitUsEach = 0.15;
+constexpr double kBesideAnother = 1.8;  // a slice takes longer where two blocks share a multiprocessor
+
+double expected_us(const Work& work, const Shape& shape, int split) {
+  const double blocks = std::ceil(work.rows / shape.rows) * std::ceil(work.columns / shape.columns) * split;
+  const double at_once = std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, double(shape.blocks_at_once));
+  const double waves = std::ceil(blocks / (kMultiprocessors * at_once));
+  return kStartUs + (split > 1 ? kSplitUs + kSplitUsEach * split : 0) +
+         waves * std::ceil(work.slices / split) * shape.slice_us * (at_once > 1 ? kBesideAnother : 1);
+}
+
+double least_us(const Work& work) {
+  double least = INFINITY;
+  for (const Shape& shape : kShapes)
+    for (const int split : kSplits) least = std::min(least, expected_us(work, shape, split));
+  return least;
+}
+
+template <size_t kShape, size_t kSplit>
+bool is_likely(const Plan& plan, const Kernel& kernel) {
+  constexpr double kWithin = 1.3;
+  constexpr Shape shape = kShapes[kShape];
+  const Work work = work_of(plan, kernel);
+  if (kSplits[kSplit] > 1 && work.slices < 2 * kSplits[kSplit]) return false;
+  if (shape.columns > 64 && 2 * work.columns <= shape.columns) return false;  // a smaller tile's work
+  return expected_us(work, shape, kSplits[kSplit]) <= kWithin * least_us(work);
+}
+
+// Of the peak that the analytic costs take for what the kernel multiplies, as in tiles.cc.
+template <size_t kShape, size_t kSplit>
+double efficiency(const Plan& plan, const Kernel& kernel) {
+  const Work work = work_of(plan, kernel);
+  const double us = expected_us(work, kShapes[kShape], kSplits[kSplit]) - kStartUs;
+  const double depth = work.slices * 128 / static_cast<double>(size_of_operands(plan, kernel));
+  constexpr double kFloats = 40e6;
+  const double speed = size_of_operands(plan, kernel) == 2 ? 6 : 3;
+  return 2 * work.rows * work.columns * depth / (us * kFloats * speed);
+}
+
+template <size_t kShape, size_t kSplit>
+void add_rows(std::vector<Implementation>& rows) {
+  static const std::string name = warpgroup_name({kShapes[kShape].rows, kShapes[kShape].columns, kSplits[kSplit]});
+  Implementation row{name, KernelKind::Convolution, TargetKind::Cuda, convolves, efficiency<kShape, kSplit>};
+  row.is_likely = is_likely<kShape, kSplit>;
+  rows.push_back(row);
+  row.kind = KernelKind::MatrixProduct;
+  row.accepts = multiplies;
+  rows.push_back(row);
+}
+template <size_t... kNumbers>
+void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>) {
+  constexpr size_t kCount = std::size(kSplits);
+  (add_rows<kNumbers / kCount, kNumbers % kCount>(rows), ...);
+}
+
+}  // namespace
+
+bool is_for_warpgroups(const Plan& plan, const Kernel& kernel) {
+  if (plan.target.without.contains("kernel:" + std::string(kFamily))) return false;
+  return kernel.kind == KernelKind::Convolution ? convolves(plan, kernel) : multiplies(plan, kernel);
+}
+
+std::vector<Implementation> warpgroup_implementations() {
+  std::vector<Implementation> rows;
+  add_all(rows, std::make_index_sequence<std::size(kShapes) * std::size(kSplits)>());
+  return rows;
+}
+
+}  // namespace gopt::planner

@@ -1,0 +1,212 @@
+// Tiles of warpgroups (wgmma): each shape and number of blocks that share a depth, in every precision that they are
+// for, windows and operands of all kinds. Without a device they are compiled and linked.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cuda_device.h"
+#include "gopt/text.h"
+#include "gopt/tile.h"
+#include "implementations.h"
+
+namespace gopt {
+namespace {
+
+std::vector<std::string> tile_names() {
+  std::vector<std::string> names;
+  for (const planner::Implementation& row : planner::implementations())
+    if (row.kind == KernelKind::MatrixProduct && parse_warpgroup_tile(row.name)) names.emplace_back(row.name);
+  return names;
+}
+
+// Everything by one tile that can be.
+class CostsOfTile : public KernelCosts {
+ public:
+  explicit CostsOfTile(std::string name) : name_(std::move(name)) {}
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    if (kernel.kind == KernelKind::Group) return 100;
+    if (!planner::is_library(kernel.kind)) return 0.01;
+    const bool is_last =
+        kernel.kind != KernelKind::Convolution || plan.buffer(kernel.output_buffers[0]).layout.is_channels_last();
+    return (is_last ? 1 : 10) + (kernel.implementation == name_ ? 0 : 2);
+  }
+  bool is_measured(const Plan&, const Kernel&) const override { return true; }
+  bool prices_unlikely() const override { return true; }
+
+ private:
+  std::string name_;
+};
+
+// More tiles than a device has room for, at once or with another; rows and columns that end within a tile; depths that
+// end within a slice, of one slice and of fewer slices than blocks; every epilogue that is stored from registers, and
+// others.
+std::vector<BatchCase> cases() {
+  return {
+      make_case("window",
+                "input x : f32[2,136,13,9]\ninput w1 : f32[152,136,3,3]\ninput w2 : f32[152]\n"
+                "input z : f32[2,152,13,9]\na = Conv(x, w1, w2) {pads=[1,1,1,1]}\nb = Add(a, z)\nc = Relu(b)\n"
+                "output y = c",
+                1),
+      make_case("strides",
+                "input x : f32[3,72,17,23]\ninput w1 : f32[40,72,7,5]\na = Conv(x, w1) {strides=[2,1], "
+                "pads=[3,2,1,0]}\nb = Sigmoid(a)\noutput y = b",
+                2),
+      make_case("dilations",
+                "input x : f32[1,64,19,31]\ninput w1 : f32[72,64,3,3]\ninput z : f32[1,72,19,31]\na = Conv(x, w1) "
+                "{dilations=[2,4], pads=[2,4,2,4]}\nb = Tanh(a)\nc = Add(b, z)\noutput y = c",
+                3),
+      make_case("points",
+                "input x : f32[1,24,150,160]\ninput w1 : f32[136,24,1,1]\ninput w2 : f32[136]\na = Conv(x, w1, w2)\n"
+                "b = Relu(a)\nd = MaxPool(b) {kernel_shape=[3,3], strides=[3,3]}\noutput y = d",
+                4),
+      make_case("line", "input x : f32[2,80,301]\ninput w1 : f32[64,80,5]\na = Conv(x, w1) {pads=[4,0]}\noutput y = a",
+                5),
+      make_case("rows",
+                "input x : f32[3,67,1160]\ninput w1 : f32[1160,152]\ninput w2 : f32[152]\na = MatMul(x, w1)\n"
+                "b = Add(a, w2)\nc = Gelu(b)\noutput y = c",
+                6),
+      make_case("columns",
+                "input x : f32[131,1160]\ninput w1 : f32[152,1160]\ninput z : f32[131,152]\n"
+                "a = Gemm(x, w1, z) {alpha=0.5, transB=1}\ninput w2 : f32[96,152]\nb = Gemm(a, w2) {transB=1}\n"
+                "output y = b",
+                7),
+      make_case("many",
+                "input x : f32[2300,64]\ninput w1 : f32[1096,64]\na = Gemm(x, w1) {transB=1}\ninput w2 : f32[8,1096]\n"
+                "b = Gemm(a, w2) {transB=1}\noutput y = b",
+                8),
+      // Both operands are made by kernels before.
+      make_case("made",
+                "input x : f32[72,64]\ninput v : f32[200,64]\nl = Relu(x)\nr = Tanh(v)\na = Gemm(l, r) {transB=1}\n"
+                "output y = a",
+                9),
+      // Parts of longer lines, of which one begins where no chunk does.
+      make_case("parts",
+                "input x : f32[2,64,9,7]\ninput w1 : f32[4,64,1,1]\ninput w2 : f32[64,64,3,3]\n"
+                "input w3 : f32[72,72,3,3]\ninput w4 : f32[40,64,3,3]\na = Conv(x, w1)\n"
+                "b = Conv(x, w2) {pads=[1,1,1,1]}\nc = Concat(a, b, a) {axis=1}\nd = Conv(c, w3) {pads=[1,1,1,1]}\n"
+                "e = Conv(b, w4) {pads=[1,1,1,1]}\noutput y = d\noutput z = e",
+                10),
+  };
+}
+
+TEST(Warpgroups, NamesAreReadBack) {
+  ASSERT_GE(tile_names().size(), 8U);
+  for (const std::string& name : tile_names()) {
+    const auto tile = parse_warpgroup_tile(name);
+    ASSERT_TRUE(tile) << name;
+    EXPECT_EQ(warpgroup_name(*tile), name);
+    EXPECT_FALSE(parse_tile(name)) << name;
+  }
+  for (const char* other : {"", "wgmma", "wgmma:64x64", "wgmma:64x64:", "wgmma:64x64:2 ", "tiles:64x64:2"})
+    EXPECT_FALSE(parse_warpgroup_tile(other)) << other;
+}
+
+size_t kernels_by(const Plan& plan, const std::string& name) {
+  return static_cast<size_t>(std::ranges::count(plan.kernels, name, &Kernel::implementation));
+}
+
+// So the tests below run what they say; none where floats are not rounded.
+TEST(Warpgroups, AreChosenByTheirTimes) {
+  for (const std::string& name : tile_names())
+    for (const BatchCase& c : cases()) {
+      CostsOfTile costs(name);
+      for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16}) {
+        const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = precision}, costs);
+        ASSERT_TRUE(plan.ok()) << plan.error().message;
+        ASSERT_TRUE(check_plan(*plan).ok());
+        const bool is_by_lines = c.name == "rows";  // of 16 bits alone
+        const bool is_meant = precision != Precision::Fp32 && !(precision == Precision::Tf32 && is_by_lines);
+        EXPECT_EQ(kernels_by(*plan, name) > 0, is_meant) << c.name << "\n" << print_plan(*plan);
+      }
+    }
+}
+
+// What the copy engine cannot describe: groups, three axes, lines that are no whole chunks, far corners, long steps.
+TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
+  const std::pair<const char*, const char*> others[] = {
+      {"[1,128,9,9]", "Conv(x, w1) {group=2}\ninput w1 : f32[128,64,3,3]"},
+      {"[1,64,5,9,9]", "Conv(x, w1)\ninput w1 : f32[64,64,3,3,3]"},
+      {"[1,60,9,9]", "Conv(x, w1)\ninput w1 : f32[64,60,3,3]"},
+      {"[1,64,9,9]", "Conv(x, w1) {pads=[128,0,128,0]}\ninput w1 : f32[64,64,200,1]"},
+      {"[1,64,90,90]", "Conv(x, w1) {strides=[9,9]}\ninput w1 : f32[64,64,3,3]"},
+      {"[2,70,64]", "MatMul(x, w1)\ninput w1 : f32[2,64,72]"},
+      {"[70,60]", "MatMul(x, w1)\ninput w1 : f32[60,72]"},
+  };
+  for (const auto& [image, rest] : others) {
+    const std::string text = rest, node = text.substr(0, text.find('\n')), input = text.substr(text.find('\n') + 1);
+    const auto graph = parse_graph("graph other\ninput x : f32" + std::string(image) + "\n" + input + "\na = " + node +
+                                   "\noutput y = a\nend\n");
+    ASSERT_TRUE(graph.ok()) << graph.error().message << "\n" << text;
+    for (const std::string& name : tile_names()) {
+      CostsOfTile costs(name);
+      const auto plan = make_plan(*graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      EXPECT_EQ(kernels_by(*plan, name), 0U) << text << "\n" << print_plan(*plan);
+    }
+  }
+}
+
+// Few are priced for a kernel, each for some; tiles that they outdo are not, unless they are switched off.
+TEST(Warpgroups, FewArePricedForAKernel) {
+  class Costs : public KernelCosts {
+   public:
+    double time_ms(const Plan&, const Kernel& kernel) override {
+      priced.insert(kernel.implementation);
+      return 1;
+    }
+    std::set<std::string> priced;
+  };
+  std::set<std::string> ever;
+  for (const int rows : {49, 196, 784, 3136, 50176})
+    for (const int columns : {64, 256, 1024})
+      for (const int depth : {64, 576, 4608}) {
+        const std::string m = std::to_string(rows), n = std::to_string(columns), k = std::to_string(depth);
+        const auto graph = parse_graph("graph product\ninput x : f32[" + m + "," + k + "]\ninput w : f32[" + k + "," +
+                                       n + "]\ny = MatMul(x, w)\noutput y = y\nend\n");
+        ASSERT_TRUE(graph.ok()) << graph.error().message;
+        const auto count = [&](Target target, auto parse) {
+          Costs costs;
+          EXPECT_TRUE(make_plan(*graph, target, costs).ok());
+          ever.insert(costs.priced.begin(), costs.priced.end());
+          return std::ranges::count_if(costs.priced, [&](const std::string& name) { return parse(name).has_value(); });
+        };
+        Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
+        EXPECT_GE(count(target, parse_warpgroup_tile), 1) << m << " by " << n << " by " << k;
+        EXPECT_LE(count(target, parse_warpgroup_tile), 7) << m << " by " << n << " by " << k;
+        EXPECT_EQ(count(target, parse_tile), 0);
+        target.without.insert("kernel:wgmma");
+        EXPECT_EQ(count(target, parse_warpgroup_tile), 0);
+        EXPECT_GE(count(target, parse_tile), 1);
+      }
+  for (const std::string& name : tile_names()) EXPECT_TRUE(ever.contains(name)) << name;
+}
+
+TEST(Warpgroups, CompileAndLink) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the test below builds and runs";
+  CostsOfTile costs(tile_names().front());
+  for (const Precision precision : {Precision::Tf32, Precision::Fp16})
+    expect_agreement_on_device(cases(), costs, "warpgroups", precision);
+}
+
+class WarpgroupTiles : public testing::TestWithParam<std::tuple<std::string, Precision>> {};
+INSTANTIATE_TEST_SUITE_P(Each, WarpgroupTiles,
+                         testing::Combine(testing::ValuesIn(tile_names()),
+                                          testing::Values(Precision::Tf32, Precision::Fp16, Precision::Bf16)),
+                         [](const auto& info) {
+                           std::string name = std::get<0>(info.param) + "_" + to_string(std::get<1>(info.param));
+                           std::ranges::replace(name, ':', '_');
+                           return name;
+                         });
+
+TEST_P(WarpgroupTiles, AgreeWithTheInterpreter) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+  const auto& [name, precision] = GetParam();
+  CostsOfTile costs(name);
+  expect_agreement_on_device(cases(), costs, "warpgroups", precision);
+}
+
+}  // namespace
+}  // namespace gopt
