@@ -56,7 +56,7 @@ const Toolchain& cuda_toolchain() {
   static const Toolchain tools = [] {
     const std::string nvcc = find_nvcc(), root = toolkit_of(nvcc).string();
     return Toolchain{nvcc,
-                     {"-std=c++17", "-O3", "-arch=sm_90", "-Xcompiler=-fPIC"},
+                     {"-std=c++17", "-O3", "-gencode=arch=compute_90a,code=sm_90a", "-Xcompiler=-fPIC"},
                      {"-shared", "-cudart=shared", "-Xlinker=-Bsymbolic", "-L" + root + "/lib64",
                       "-Xlinker=-rpath=" + root + "/lib64"},
                      {"-lcublasLt", "-lcudnn"},

@@ -55,7 +55,7 @@ BatchCase integers_case(KernelKind kind) {
 
 BatchCase case_for(const Implementation& row) {
   if (row.name == "integers") return integers_case(row.kind);
-  if (parse_tile(row.name)) return tiles_case(row.kind);
+  if (parse_tile(row.name) || parse_warpgroup_tile(row.name)) return tiles_case(row.kind);
   if (row.kind == KernelKind::Attention)
     return make_case("attention",
                      "input q : f32[2,140,32]\ninput k : f32[2,90,32]\ninput v : f32[2,90,32]\nl = Transpose(k) "

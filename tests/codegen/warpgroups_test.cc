@@ -50,11 +50,11 @@ std::vector<BatchCase> cases() {
                 1),
       make_case("strides",
                 "input x : f32[3,72,17,23]\ninput w1 : f32[40,72,7,5]\na = Conv(x, w1) {strides=[2,1], "
-                "pads=[3,2,1,0]}\nb = Sigmoid(a)\noutput y = b",
+                "pads=[3,2,1,0]}\nb = LeakyRelu(a) {alpha=0.2}\noutput y = b",
                 2),
       make_case("dilations",
                 "input x : f32[1,64,19,31]\ninput w1 : f32[72,64,3,3]\ninput z : f32[1,72,19,31]\na = Conv(x, w1) "
-                "{dilations=[2,4], pads=[2,4,2,4]}\nb = Tanh(a)\nc = Add(b, z)\noutput y = c",
+                "{dilations=[2,4], pads=[2,4,2,4]}\nb = Elu(a)\nc = Add(b, z)\noutput y = c",
                 3),
       make_case("points",
                 "input x : f32[1,24,150,160]\ninput w1 : f32[136,24,1,1]\ninput w2 : f32[136]\na = Conv(x, w1, w2)\n"
