@@ -33,14 +33,14 @@ std::optional<Tile> parse_warpgroup_tile(std::string_view implementation) {
 namespace gopt::planner {
 namespace {
 
-// Shapes that are named in gopt_warpgroups.cuh, and what a slice of 128 bytes takes of each where a multiprocessor has
-// one block, in microseconds (H100).
+// Shapes that are named in gopt_warpgroups.cuh, and what a slice of 128 bytes and the results take of each where a
+// multiprocessor has one block, in microseconds (H100).
 struct Shape {
   int rows, columns;
-  double slice_us;
+  double slice_us, results_us;
   int blocks_at_once;
 };
-constexpr Shape kShapes[] = {{64, 64, 0.23, 2}, {64, 128, 0.33, 2}, {128, 128, 0.45, 1}};
+constexpr Shape kShapes[] = {{64, 64, 0.20, 0.4, 2}, {64, 128, 0.30, 1.2, 2}, {128, 128, 0.34, 3, 1}};
 constexpr int kSplits[] = {1, 2, 4, 8};
 
 constexpr int64_t kChunk = 16;  // bytes
@@ -111,9 +111,11 @@ constexpr double kBesideAnother = 1.8;  // a slice takes longer where two blocks
 double expected_us(const Work& work, const Shape& shape, int split) {
   const double blocks = std::ceil(work.rows / shape.rows) * std::ceil(work.columns / shape.columns) * split;
   const double at_once = std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, double(shape.blocks_at_once));
-  const double waves = std::ceil(blocks / (kMultiprocessors * at_once));
-  return kStartUs + (split > 1 ? kSplitUs + kSplitUsEach * split : 0) +
-         waves * std::ceil(work.slices / split) * shape.slice_us * (at_once > 1 ? kBesideAnother : 1);
+  const double waves = std::ceil(blocks / (kMultiprocessors * at_once)), beside = at_once > 1 ? kBesideAnother : 1;
+  // A block makes one tile after another, clusters begin anew.
+  if (split == 1) return kStartUs + waves * beside * (work.slices * shape.slice_us + shape.results_us);
+  return waves * (kStartUs + kSplitUs + kSplitUsEach * split +
+                  beside * std::ceil(work.slices / split) * shape.slice_us + shape.results_us);
 }
 
 double least_us(const Work& work) {

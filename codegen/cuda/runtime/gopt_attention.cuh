@@ -308,6 +308,7 @@ template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
 __global__ void __launch_bounds__(AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>::kThreads)
     attention_kernel(const __grid_constant__ AttentionProblem problem) {
   gopt_let_next_begin();
+  gopt_touch(problem);
   AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>(problem).run();
 }
 

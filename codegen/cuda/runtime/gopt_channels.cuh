@@ -180,6 +180,7 @@ constexpr int kChannelThreads = 128;
 template <Window kWindow, class T, int kSide>
 __global__ void __launch_bounds__(kChannelThreads) channel_kernel(const __grid_constant__ TileProblem problem) {
   gopt_let_next_begin();
+  gopt_touch(problem);
   Channels<kWindow, T, kSide>(problem, blockIdx.x * kChannelThreads + threadIdx.x).run();
 }
 

@@ -6,6 +6,7 @@
 // the same function is compiled to a tile of gopt_tiles.cuh.
 #pragma once
 
+#include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
 #include "gopt_warpgroups.h"
 

@@ -14,7 +14,7 @@ struct WarpgroupProblem {
   TileProblem problem;
   int slices_of_tap = 1;  // of 128 bytes of channels
   int tiles = 0;
-  bool is_stored_from_registers = false;  // RegisterResult (gopt_tile_result.cuh)
+  bool is_stored_from_registers = false;  // RegisterResult (gopt_register_result.cuh)
 };
 
 }  // namespace gopt_runtime

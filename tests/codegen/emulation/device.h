@@ -73,6 +73,7 @@ void launch(dim3 grid, unsigned threads, const Body& body) {
 
 }  // namespace emulation
 
+inline void __syncwarp() { emulation::wait_for_warp(); }
 inline void __syncthreads() { emulation::own_block().barrier->arrive_and_wait(); }
 inline unsigned __float_as_uint(float x) {
   unsigned bits = 0;

@@ -5,6 +5,8 @@
 
 inline void gopt_let_next_begin() {}
 inline void gopt_wait() {}
+template <class Parameters>
+inline void gopt_touch(const Parameters&) {}
 
 namespace gopt_runtime {
 

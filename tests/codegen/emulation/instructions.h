@@ -37,6 +37,15 @@ struct Half {
   }
 };
 
+inline unsigned __shfl_sync(unsigned, unsigned value, int source) {
+  WarpRegisters& warp = own_registers();
+  warp.at[threadIdx.x % emulation::kWarp] = value;
+  emulation::wait_for_warp();
+  const unsigned found = warp.at[source];
+  emulation::wait_for_warp();
+  return found;
+}
+
 template <int kBytes>
 inline void copy_piece(unsigned to, const void* from, bool is_there) {
   if (is_there)

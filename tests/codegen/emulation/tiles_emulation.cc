@@ -4,6 +4,8 @@
 #include <random>
 #include <string>
 
+#include "device.h"
+#include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
 
 namespace {
@@ -56,6 +58,15 @@ struct Drawn {
     dst.assign(static_cast<size_t>(p.rows) * p.dst_line, gopt_half(kUnwritten));
     p.src = src.data(), p.weights = weights.data(), p.dst = dst.data();
     p.bias = c.has_bias ? bias.data() : nullptr, p.addend = c.has_addend ? addend.data() : nullptr;
+  }
+
+  // Without window, bias and all that follows.
+  double product(int row, int column) const {
+    double sum = 0;
+    for (int k = 0; k < p.channels; k++)
+      sum += static_cast<double>(static_cast<float>(src[static_cast<size_t>(row) * p.channels + k])) *
+             static_cast<float>(weights[static_cast<size_t>(column) * p.depth + k]);
+    return sum;
   }
 
   double expected(int row, int column) const {
@@ -162,9 +173,112 @@ void run(const std::string& name, unsigned split) {
   for (const Drawn& drawn : together) expect_right(drawn, name + " in a group");
 }
 
+// Of a tile of warpgroups, whose warps have 16 rows each.
+template <int kRows_, int kColumns_>
+struct Warps {
+  static constexpr int kRows = kRows_, kColumns = kColumns_, kThreads = kRows * 2;
+};
+enum class Stored { FromRegisters, ByWarps, ByRows };
+
+// What a warpgroup does with the sums that its instructions leave in the registers of a thread.
+template <class S>
+void store(const Drawn& drawn, Stored stored) {
+  const TileProblem& p = drawn.p;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, parts = static_cast<int>(gridDim.y),
+            part = static_cast<int>(blockIdx.y), rows = S::kRows / parts;
+  const int first_row = static_cast<int>(blockIdx.x) % p.row_tiles * S::kRows,
+            first_column = static_cast<int>(blockIdx.x) / p.row_tiles * S::kColumns;
+  float sums[S::kColumns / 8][4];
+  for (int n = 0; n < S::kColumns / 8; n++)
+    for (int i = 0; i < 4; i++) {
+      const int row = first_row + thread / 32 * 16 + lane / 4 + i / 2 * 8,
+                column = first_column + n * 8 + lane % 4 * 2 + i % 2;
+      sums[n][i] = row < p.rows && column < p.columns ? static_cast<float>(drawn.product(row, column)) / parts : NAN;
+    }
+  if (stored == Stored::FromRegisters) {
+    RegisterResult<S, gopt_half> result(p, first_row, first_column);
+    result.fetch_bias();
+    result.fetch_addends();
+    return result.finish(sums);
+  }
+  const int first =
+      stored == Stored::ByWarps ? TileResult<S>::first_of_warp(thread) : thread + part * rows * TileResult<S>::kFours;
+  TileResult<S> result(p, first_row, first_column, 0, first);
+  result.fetch_bias();
+  result.fetch_addend();
+  float* room = reinterpret_cast<float*>(emulation::own_block().memory);
+  if (stored == Stored::ByWarps) return result.finish_by_warps(room, sums);
+  // Sent to the block that finishes the row.
+  for (int n = 0; n < S::kColumns / 8; n++)
+    for (int i = 0; i < 4; i++) {
+      const int row = thread / 32 * 16 + lane / 4 + i / 2 * 8, column = n * 8 + lane % 4 * 2 + i % 2;
+      float* there = reinterpret_cast<float*>(emulation::blocks[static_cast<size_t>(row / rows)].memory);
+      there[(part * rows + row % rows) * TileResult<S>::kPitch + column] = sums[n][i];
+    }
+  emulation::cluster_barrier->arrive_and_wait();
+  result.finish_rows(room, rows);
+}
+
+template <class S>
+void run_results(const std::string& name) {
+  for (const Case& c : {Case{1, 1, 150, 8, 144, {1, 1, 1, 0, 0}, true, true, A::Relu, 8},
+                        Case{1, 1, 70, 8, 72, {1, 1, 1, 0, 0}, true, false, A::None, 0},
+                        Case{1, 1, 33, 8, 200, {1, 1, 1, 0, 0}, false, true, A::None, 0}})
+    for (const auto [stored, parts] :
+         {std::pair(Stored::FromRegisters, 1U), {Stored::ByWarps, 1U}, {Stored::ByRows, 2U}, {Stored::ByRows, 8U}}) {
+      Drawn drawn(c);
+      const auto tiles = static_cast<unsigned>(tiles_of<S>(drawn.p));
+      emulation::launch(dim3(tiles, parts), S::kThreads, [&, stored = stored] { store<S>(drawn, stored); });
+      expect_right(drawn, name + " stored in way " + std::to_string(static_cast<int>(stored)));
+    }
+}
+
+// Floats, of which fewer are stored at once.
+template <class S>
+void run_floats(const std::string& name) {
+  constexpr int kRows = 83, kColumns = 140, kLine = 144;
+  const auto sum_at = [](int row, int column) { return static_cast<float>(row * 7 % 31 - column * 5 % 23); };
+  std::vector<float> bias(kColumns), addend(kRows * kColumns), dst(kRows * kLine, kUnwritten);
+  for (size_t i = 0; i < bias.size(); i++) bias[i] = static_cast<float>(i) / 4;
+  for (size_t i = 0; i < addend.size(); i++) addend[i] = static_cast<float>(i % 97) / 8;
+  TileProblem p;
+  p.rows = kRows, p.columns = kColumns, p.dst_line = kLine, p.addend_line = kColumns, p.scale = 0.5f;
+  p.bias = bias.data(), p.addend = addend.data(), p.dst = dst.data(), p.is_aligned = true;
+  emulation::launch(dim3(static_cast<unsigned>(tiles_of<S>(p))), S::kThreads, [&] {
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
+    const int first_row = static_cast<int>(blockIdx.x) % p.row_tiles * S::kRows,
+              first_column = static_cast<int>(blockIdx.x) / p.row_tiles * S::kColumns;
+    float sums[S::kColumns / 8][4];
+    for (int n = 0; n < S::kColumns / 8; n++)
+      for (int i = 0; i < 4; i++)
+        sums[n][i] =
+            sum_at(first_row + thread / 32 * 16 + lane / 4 + i / 2 * 8, first_column + n * 8 + lane % 4 * 2 + i % 2);
+    RegisterResult<S, float> result(p, first_row, first_column);
+    result.fetch_bias();
+    result.fetch_addends();
+    result.finish(sums);
+  });
+  for (int row = 0; row < kRows; row++)
+    for (int column = 0; column < kLine; column++) {
+      const size_t at = static_cast<size_t>(row) * kLine + column;
+      const float wanted = column >= kColumns ? kUnwritten
+                                              : sum_at(row, column) / 2 + bias[column] +
+                                                    addend[static_cast<size_t>(row) * kColumns + column];
+      if (dst[at] == wanted) continue;
+      std::printf("%s of floats: [%d, %d] is %g, not %g\n", name.c_str(), row, column, dst[at], wanted);
+      failures++;
+      return;
+    }
+}
+
 }  // namespace
 
 int main() {
+  run_floats<Warps<64, 64>>("64x64");
+  run_floats<Warps<64, 128>>("64x128");
+  run_results<Warps<64, 64>>("64x64");
+  run_results<Warps<64, 128>>("64x128");
+  run_results<Warps<128, 128>>("128x128");
   run<Tile32x32>("32x32", 1);
   run<Tile16x64>("16x64 by 2", 2);
   return failures > 0 ? 1 : 0;
