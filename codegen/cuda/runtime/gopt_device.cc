@@ -8,6 +8,15 @@ void require_device() {
   if (status != cudaSuccess)
     throw std::runtime_error(std::string("no CUDA device can be used: ") + cudaGetErrorString(status));
   if (count == 0) throw std::runtime_error("there is no CUDA device");
+  if (has_code_for_device()) return;
+  int device = 0, major = 0, minor = 0;
+  check(cudaGetDevice(&device), "cannot ask for the device");
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cannot ask about the device");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cannot ask about the device");
+  const std::string number = std::to_string(major) + std::to_string(minor);
+  throw std::runtime_error("this code was not built for the device, whose compute capability is " +
+                           std::to_string(major) + "." + std::to_string(minor) +
+                           ": configure it with -DCMAKE_CUDA_ARCHITECTURES=" + number);
 }
 
 Ports::Ports(const std::vector<size_t>& sizes) : sizes_(sizes), buffers_(sizes.size(), nullptr) {

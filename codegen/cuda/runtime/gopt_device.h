@@ -95,6 +95,7 @@ class Stopwatch {
   size_t next_ = 0;
 };
 
-void require_device();  // throws where there is none
+void require_device();  // throws where there is none, or code was built for others
+bool has_code_for_device();
 
 }  // namespace gopt_runtime

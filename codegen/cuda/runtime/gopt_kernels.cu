@@ -1,5 +1,6 @@
 // Kernels that go with library calls: what follows them, and windows unfolded into columns.
 #include "gopt_activation.cuh"
+#include "gopt_device.h"
 #include "gopt_half.cuh"
 #include "gopt_launch.h"
 #include "gopt_primitive.h"
@@ -128,6 +129,13 @@ void unfold(void* dst, const void* src, const Convolution& c, cudaStream_t strea
                                                               narrow(count));
   };
   size_of(c.element) == 2 ? launch(uint16_t{}) : launch(uint32_t{});
+}
+
+bool has_code_for_device() {
+  cudaFuncAttributes attributes;
+  const cudaError_t status = cudaFuncGetAttributes(&attributes, wait_kernel);
+  if (status == cudaErrorNoKernelImageForDevice || status == cudaErrorInvalidDeviceFunction) cudaGetLastError();
+  return status != cudaErrorNoKernelImageForDevice && status != cudaErrorInvalidDeviceFunction;
 }
 
 bool has_warpgroups() {
