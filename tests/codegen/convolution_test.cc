@@ -210,6 +210,12 @@ TEST(Pooling, AgreesWithTheInterpreter) {
     add(std::string("1,5,8,") + width, "kernel_shape=[2,2], strides=[2,2], ceil_mode=1");
     add(std::string("1,2,4,6,") + width, "kernel_shape=[2,3,3], strides=[1,3,4], pads=[0,1,1,1,1,1]");
   }
+  // Windows of two to five elements, on the first and the last image and between, whose neighbours' rows are read.
+  for (const char* kernel : {"2", "3", "4", "5"})
+    for (const char* steps : {"1", "2"})
+      for (const char* width : {"35", "38", "61"})
+        add(std::string("2,2,6,") + width, "kernel_shape=[3," + std::string(kernel) + "], strides=[2," + steps +
+                                               "], pads=[1,1,1,1], ceil_mode=" + (kernel[0] % 2 ? "1" : "0"));
   // The window is larger than the padded input by less than a stride.
   add("1,1,1", "kernel_shape=[2], strides=[2], ceil_mode=1");
   add("2,16,3,1", "kernel_shape=[5,3], strides=[5,4], pads=[0,1,1,0], ceil_mode=1");

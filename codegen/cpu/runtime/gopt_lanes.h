@@ -44,6 +44,19 @@ inline Vector every_second(Vector a, Vector b) {
 #endif
 }
 
+// A vector of the elements from number `count` of the first on, which the second one goes on.
+template <int count>
+inline Vector moved(Vector a, Vector b) {
+#if defined(__AVX512F__)
+  return _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(b), _mm512_castps_si512(a), count));
+#elif defined(__AVX__)
+  return __builtin_shufflevector(a, b, count, count + 1, count + 2, count + 3, count + 4, count + 5, count + 6,
+                                 count + 7);
+#else
+  return __builtin_shufflevector(a, b, count, count + 1, count + 2, count + 3);
+#endif
+}
+
 // Lanes [first, first + count) of a vector to the same lanes of `to`.
 inline void store_lanes(const float* vector, float* to, int first, int count) {
 #if defined(__AVX512F__)
@@ -93,6 +106,17 @@ inline Vector load_some(const float* from, SomeLanes lanes, Vector others) {
   return _mm256_blendv_ps(others, _mm256_maskload_ps(from, lanes), _mm256_castsi256_ps(lanes));
 #else
   for (int64_t i = lanes.low; i < lanes.high; i++) others[i] = from[i];
+  return others;
+#endif
+}
+// Those of a vector, `others` in the rest.
+inline Vector lanes_of(Vector v, SomeLanes lanes, Vector others) {
+#if defined(__AVX512F__)
+  return _mm512_mask_blend_ps(lanes, others, v);
+#elif defined(__AVX__)
+  return _mm256_blendv_ps(others, v, _mm256_castsi256_ps(lanes));
+#else
+  for (int64_t i = lanes.low; i < lanes.high; i++) others[i] = v[i];
   return others;
 #endif
 }

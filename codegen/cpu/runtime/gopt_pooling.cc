@@ -15,12 +15,9 @@ int64_t in_vectors(int64_t count) { return ceil_div(count, kLanes) * kLanes; }
 
 constexpr int kMostShort = 5;  // elements of a short window's row
 
-// In steps of one each element of a window is read as it lies; else pairs of vectors, of which an odd number's last is
-// the other one of its pair.
-constexpr int loads_of(int kernel, int stride) { return stride == 1 ? kernel : (kernel + 1) / 2 * 2; }
-constexpr int offset_of_load(int kernel, int stride, int k) {
-  return stride == 1 ? k : std::min(k / 2 * 2, kernel - 2) + k % 2 * kLanes;
-}
+// Vectors side by side that hold all windows of a vector of the output: each element is read once a row, whatever the
+// number of windows that it is under.
+constexpr int loads_of(int kernel, int stride) { return ((kLanes - 1) * stride + kernel + kLanes - 1) / kLanes; }
 
 template <bool greatest>
 float neutral() {
@@ -29,6 +26,34 @@ float neutral() {
 template <bool greatest>
 Vector combine(Vector so_far, Vector value) {
   return greatest ? (value > so_far ? value : so_far) : so_far + value;
+}
+
+// Of `count` elements side by side from each lane of `row` on, which `next` goes on.
+template <bool greatest, int count>
+Vector combine_moved(Vector row, Vector next) {
+  Vector result = row;
+  if constexpr (count > 1) result = combine<greatest>(result, moved<1>(row, next));
+  if constexpr (count > 2) result = combine<greatest>(result, moved<2>(row, next));
+  if constexpr (count > 3) result = combine<greatest>(result, moved<3>(row, next));
+  if constexpr (count > 4) result = combine<greatest>(result, moved<4>(row, next));
+  static_assert(count <= kMostShort);
+  return result;
+}
+
+// The elements under windows side by side, of vectors that hold all of these. In steps of two they are every second and
+// every other one of a pair of vectors, moved on by what the third one holds.
+template <bool greatest, int kernel, int stride>
+Vector combine_windows(const Vector* parts) {
+  if constexpr (stride == 1) {
+    return combine_moved<greatest, kernel>(parts[0], parts[1]);
+  } else {
+    const Vector even = every_second<0>(parts[0], parts[1]), odd = every_second<1>(parts[0], parts[1]);
+    if constexpr (kernel == 2) return combine<greatest>(even, odd);
+    const Vector &last = parts[loads_of(kernel, stride) - 1], more_even = every_second<0>(last, last),
+                 more_odd = every_second<1>(last, last);
+    return combine<greatest>(combine_moved<greatest, (kernel + 1) / 2>(even, more_even),
+                             combine_moved<greatest, kernel / 2>(odd, more_odd));
+  }
 }
 
 }  // namespace
@@ -56,8 +81,6 @@ void RowPooling::describe_lanes() {
 #if defined(__AVX512F__)
   is_narrow_ = x.src <= 2 * kLanes && x.dst <= 2 * kLanes;
 #endif
-  inner_begin_ = ceil_div(x.pad, x.stride);
-  inner_end_ = x.src + x.pad >= x.kernel ? std::min(x.dst, (x.src + x.pad - x.kernel) / x.stride + 1) : 0;
   is_short_ = x.kernel >= 2 && x.kernel <= kMostShort && x.stride <= 2 && x.dilation == 1 && x.dst >= kLanes;
   if (is_short_) describe_ends();
   const int64_t reach = (x.kernel - 1) * x.dilation;
@@ -80,14 +103,16 @@ void RowPooling::describe_lanes() {
 
 void RowPooling::describe_ends() {
   const Axis& x = axes_[2];
-  const int kernel = static_cast<int>(x.kernel), stride = static_cast<int>(x.stride);
+  const int loads = loads_of(static_cast<int>(x.kernel), static_cast<int>(x.stride));
+  // All that is loaded lies within the row.
+  inner_begin_ = ceil_div(x.pad, x.stride);
+  inner_end_ = (x.src + x.pad - loads * kLanes + x.stride) / x.stride;
   for (int64_t next = 0; next < x.dst; next += kLanes) {
     const int64_t first = std::min(next, x.dst - kLanes);
-    if (first >= inner_begin_ && first + kLanes <= inner_end_) continue;
-    for (int k = 0; k < loads_of(kernel, stride); k++) {
-      const int64_t at = first * stride - x.pad + offset_of_load(kernel, stride, k);
+    for (int k = 0; k < loads && !is_inner(first); k++) {
+      const int64_t at = first * x.stride - x.pad + k * kLanes;
       const int64_t low = std::clamp<int64_t>(-at, 0, kLanes);
-      ends_.emplace_back(low, std::clamp<int64_t>(x.src - at, low, kLanes));
+      ends_.push_back({lanes_between(low, std::clamp<int64_t>(x.src - at, low, kLanes))});
     }
   }
 }
@@ -161,71 +186,74 @@ void RowPooling::pool_row([[maybe_unused]] const float* plane, int64_t z, int64_
   }
 }
 
-// In steps of two, elements of windows side by side are every second and every other of two vectors.
 template <bool greatest, int kernel, int stride>
-void RowPooling::pool_short_row(const float* plane, int64_t z, int64_t y, float* dst) const {
+void RowPooling::pool_short_rows(const float* plane, bool is_amid, int64_t z, float* dst) const {
   const Axis& x = axes_[2];
-  const Window &depth = axes_[0].windows[static_cast<size_t>(z)], &height = axes_[1].windows[static_cast<size_t>(y)];
-  const int64_t step = axes_[1].dilation * x.src;
-  const float share = axes_[0].shares[static_cast<size_t>(z)] * axes_[1].shares[static_cast<size_t>(y)];
-  const int64_t further = axes_[0].dilation * axes_[1].src * x.src, depths = depth.count, heights = height.count;
-  const float* const rows = plane + (depth.first * axes_[1].src + height.first) * x.src;
+  const Window& depth = axes_[0].windows[static_cast<size_t>(z)];
+  const int64_t width = x.src, pad = x.pad, count = x.dst, rows = axes_[1].dst, step = axes_[1].dilation * width,
+                further = axes_[0].dilation * axes_[1].src * width, depths = depth.count;
+  const Window* height = axes_[1].windows.data();
   const Vector none = neutral<greatest>() - Vector{};
   constexpr int kLoads = loads_of(kernel, stride);
-  const auto offset = [](int k) { return offset_of_load(kernel, stride, k); };
-  const auto pool_vector = [&](int64_t first, const auto& load_part) {
-    Vector parts[kLoads];
-    for (Vector& part : parts) part = none;
-    const float* from = rows + first * stride - x.pad;
-    for (int64_t d = 0; d < depths; d++, from += further) {
-      const float* at = from;
-      for (int64_t h = 0; h < heights; h++, at += step)
+  for (int64_t y = 0; y < rows; y++, height++, dst += count) {
+    const float* const row = plane + (depth.first * axes_[1].src + height->first) * width - pad;
+    const int64_t heights = height->count;
+    const auto pool_vector = [&](int64_t first, const auto& load_part, const auto& finish_part) {
+      Vector parts[kLoads];
+      for (Vector& part : parts) part = none;
+      const float* from = row + first * stride;
+      for (int64_t d = 0; d < depths; d++, from += further) {
+        const float* at = from;
+        for (int64_t h = 0; h < heights; h++, at += step)
 #pragma GCC unroll 8
-        for (int k = 0; k < kLoads; k++)
-          parts[stride == 1 ? 0 : k] = combine<greatest>(parts[stride == 1 ? 0 : k], load_part(at + offset(k), k));
-    }
-    Vector result = parts[0];
-    if constexpr (stride == 2) {
-      result = none;
-      for (int k = 0; k < kLoads; k += 2) {
-        if (k + 1 < kernel) result = combine<greatest>(result, every_second<0>(parts[k], parts[k + 1]));
-        result = combine<greatest>(result, every_second<1>(parts[k], parts[k + 1]));
+          for (int k = 0; k < kLoads; k++) parts[k] = combine<greatest>(parts[k], load_part(at + k * kLanes, k));
       }
+      for (int k = 0; k < kLoads; k++) parts[k] = finish_part(parts[k], k);
+      Vector result = combine_windows<greatest, kernel, stride>(parts);
+      if (!greatest)
+        result *= axes_[0].shares[static_cast<size_t>(z)] * axes_[1].shares[static_cast<size_t>(y)] *
+                  load(x.shares.data() + first);
+      std::memcpy(dst + first, &result, sizeof result);
+    };
+    const auto all = [](const float* at, int) { return load(at); };
+    const auto as_it_is = [](Vector part, int) { return part; };
+    const End* ends = ends_.data();
+    // The last vector begins before it has to.
+    for (int64_t next = 0; next < count; next += kLanes) {
+      const int64_t first = std::min(next, count - kLanes);
+      if (is_inner(first)) {
+        pool_vector(first, all, as_it_is);
+        continue;
+      }
+      if (is_amid)
+        pool_vector(first, all, [&](Vector part, int k) { return lanes_of(part, ends[k].lanes, none); });
+      else
+        pool_vector(
+            first, [&](const float* at, int k) { return load_some(at, ends[k].lanes, none); }, as_it_is);
+      ends += kLoads;
     }
-    if (!greatest) result *= share * load(x.shares.data() + first);
-    std::memcpy(dst + first, &result, sizeof result);
-  };
-  const auto* ends = ends_.data();
-  // The last vector begins before it has to.
-  for (int64_t next = 0; next < x.dst; next += kLanes) {
-    const int64_t first = std::min(next, x.dst - kLanes);
-    if (first >= inner_begin_ && first + kLanes <= inner_end_) {
-      pool_vector(first, [](const float* at, int) { return load(at); });
-      continue;
-    }
-    SomeLanes lanes[kLoads];
-    for (int k = 0; k < kLoads; k++, ends++) lanes[k] = lanes_between(ends->first, ends->second);
-    pool_vector(first, [&](const float* at, int k) { return load_some(at, lanes[k], none); });
   }
 }
 
 template <bool greatest, int... kernels>
 constexpr auto RowPooling::short_functions(std::integer_sequence<int, kernels...>) {
-  using Row = std::array<decltype(&RowPooling::pool_short_row<greatest, 2, 1>), sizeof...(kernels)>;
-  return std::array<Row, 2>{Row{&RowPooling::pool_short_row<greatest, kernels + 2, 1>...},
-                            Row{&RowPooling::pool_short_row<greatest, kernels + 2, 2>...}};
+  using Rows = std::array<decltype(&RowPooling::pool_short_rows<greatest, 2, 1>), sizeof...(kernels)>;
+  return std::array<Rows, 2>{Rows{&RowPooling::pool_short_rows<greatest, kernels + 2, 1>...},
+                             Rows{&RowPooling::pool_short_rows<greatest, kernels + 2, 2>...}};
 }
 
 template <bool greatest>
 void RowPooling::run_short(const float* src, float* dst) const {
-  const int64_t source = axes_[0].src * axes_[1].src * axes_[2].src, height = axes_[1].dst;
+  const int64_t source = axes_[0].src * axes_[1].src * axes_[2].src, depth = axes_[0].dst,
+                slice = axes_[1].dst * axes_[2].dst;
   constexpr auto kFunctions = short_functions<greatest>(std::make_integer_sequence<int, kMostShort - 1>());
   const auto pool = kFunctions[static_cast<size_t>(axes_[2].stride - 1)][static_cast<size_t>(axes_[2].kernel - 2)];
 #pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t plane = 0; plane < planes_; plane++)
-    for (int64_t z = 0; z < axes_[0].dst; z++)
-      for (int64_t y = 0; y < height; y++)
-        (this->*pool)(src + plane * source, z, y, dst + ((plane * axes_[0].dst + z) * height + y) * axes_[2].dst);
+  for (int64_t plane = 0; plane < planes_; plane++) {
+    const bool is_amid = plane > 0 && plane + 1 < planes_ && source >= (kMostShort / 2 + 1) * kLanes;
+    for (int64_t z = 0; z < depth; z++)
+      (this->*pool)(src + plane * source, is_amid, z, dst + (plane * depth + z) * slice);
+  }
 }
 
 // Borders of a row stay as they are filled first.

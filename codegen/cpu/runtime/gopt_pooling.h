@@ -39,8 +39,9 @@ class RowPooling {
   void run_short(const float* src, float* dst) const;
   template <bool greatest, int... kernels>
   static constexpr auto short_functions(std::integer_sequence<int, kernels...>);
+  // is_amid: what lies beyond the rows' ends may be read, and is left out after; loads of some lanes are slower.
   template <bool greatest, int kernel, int stride>
-  void pool_short_row(const float* plane, int64_t z, int64_t y, float* dst) const;
+  void pool_short_rows(const float* plane, bool is_amid, int64_t z, float* dst) const;
   template <bool greatest>
   Vector combined_rows(const float* plane, int64_t z, int64_t y, int64_t first) const;
   // The rows under a row of windows as one, with borders; nothing where rows are narrow.
@@ -50,20 +51,24 @@ class RowPooling {
   void pool_row(const float* plane, int64_t z, int64_t y, const float* row, float* dst) const;
   size_t floats_a_thread() const { return is_narrow_ || is_short_ ? 0 : static_cast<size_t>(rows_) * row_; }
   Vector every(const float* from) const;
+  struct End {
+    SomeLanes lanes;
+  };
+  bool is_inner(int64_t first) const { return first >= inner_begin_ && first < inner_end_; }
   void describe_lanes();
   void describe_ends();
 
   Axis axes_[3];
   int64_t planes_;
   int threads_;
-  // is_short_: windows of two to five elements side by side in steps of one or two, a vector of them or more. Those of
-  // outputs [inner_begin_, inner_end_) of a row lie within the source.
+  // is_short_: windows of two to five elements side by side in steps of one or two, a vector of them or more. What is
+  // loaded for vectors that begin in [inner_begin_, inner_end_) lies within the row.
   bool is_short_ = false;
   int64_t inner_begin_ = 0, inner_end_ = 0;
-  std::vector<std::pair<int64_t, int64_t>> ends_;  // of other vectors, the lanes that each of their loads has
-  bool average_, is_narrow_ = false;               // is_narrow_: source and output rows are two vectors at most
-  size_t row_ = 0;                                 // floats of a combined row with its borders
-  int64_t rows_ = 1;                               // combined at once
+  std::vector<End> ends_;             // of other vectors, the lanes that each of their loads has
+  bool average_, is_narrow_ = false;  // is_narrow_: source and output rows are two vectors at most
+  size_t row_ = 0;                    // floats of a combined row with its borders
+  int64_t rows_ = 1;                  // combined at once
   // Of narrow rows, by vector of the output and tap: which element each lane reads, and which lanes do.
   std::vector<int32_t> lanes_;
   std::vector<uint32_t> masks_;
