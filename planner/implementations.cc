@@ -206,6 +206,17 @@ double unfolded_planes_efficiency(const Plan& plan, const Kernel& kernel) {
   return 0.9 * planar_efficiency(plan, kernel);
 }
 
+// Depthwise, lanes over channels (codegen/cpu/runtime/gopt_channel_lanes.h): worth its two transposes where rows are
+// short for lanes or where it leaves out much of the border. Its measured times decide.
+bool has_channel_lanes(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  return !kernel.integers && !kernel.nodes[0]->is(OpKind::ConvTranspose) && c.plain && is_of_floats(plan, kernel) &&
+         c.in == 1 && c.out == 1 && c.groups > 1;
+}
+double channel_lanes_efficiency(const Plan& plan, const Kernel& kernel) {
+  return 0.9 * planar_efficiency(plan, kernel);
+}
+
 // 3x3 convolutions of stride 1 on whole blocks of channels, where oneDNN has a Winograd algorithm (which its own
 // automatic choice never takes).
 bool has_winograd(const Plan& plan, const Kernel& kernel) {
@@ -394,6 +405,7 @@ constexpr Implementation kImplementations[] = {
     {"channels-last", KernelKind::Convolution, TargetKind::Cpu, has_channels_last, channels_last_efficiency},
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
     {"unfolded", KernelKind::Convolution, TargetKind::Cpu, has_unfolded_planes, unfolded_planes_efficiency},
+    {"channel-lanes", KernelKind::Convolution, TargetKind::Cpu, has_channel_lanes, channel_lanes_efficiency},
     {"floats", KernelKind::Convolution, TargetKind::Cpu, is_of_halves, convolution_in_floats_efficiency},
     {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},
     {"bf16x3", KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},

@@ -299,6 +299,8 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_lanes.h",
                                  "gopt_planar.h",
                                  "gopt_planar.cc",
+                                 "gopt_channel_lanes.h",
+                                 "gopt_channel_lanes.cc",
                                  "gopt_taps.h",
                                  "gopt_taps.cc",
                                  "gopt_unfolded.h",

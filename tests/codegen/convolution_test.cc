@@ -161,6 +161,34 @@ TEST(ConvolutionsOfLongRows, AgreeWithTheInterpreter) {
   }
 }
 
+// Depthwise, on images too small for lanes: full and partial vectors of channels, images of fewer elements than lanes,
+// windows of which some or none lie within the image.
+const char* const kSmallDepthwise[] = {
+    "input x : f32[2,40,2,6,5]\ninput w1 : f32[40,1,2,3,5]\ninput w2 : f32[40]\na = Conv(x, w1, w2) {group=40, "
+    "strides=[1,2,1], pads=[0,1,2,1,0,2]}\nb = HardSwish(a)\noutput y = b",
+    "input x : f32[1,16,8,14,14]\ninput w1 : f32[16,1,3,7,7]\na = Conv(x, w1) {group=16, strides=[4,4,4]}\n"
+    "output y = a",
+    "input x : f32[2,33,7,7]\ninput w1 : f32[33,1,3,3]\ninput r : f32[2,33,7,7]\na = Conv(x, w1) {group=33, "
+    "pads=[1,1,1,1]}\nb = Add(a, r)\nc = Relu(b)\noutput y = c",
+    "input x : f32[1,5,3,3]\ninput w1 : f32[5,1,2,2]\na = Conv(x, w1) {group=5, pads=[1,1,1,1], dilations=[2,2]}\n"
+    "output y = a",
+    "input x : f32[1,48,20]\ninput w1 : f32[48,1,9]\nr = Tanh(x)\na = Conv(r, w1) {group=48, strides=[3], "
+    "dilations=[5], pads=[30,10]}\noutput y = a",
+    "input x : f32[1,17,20,20]\ninput w1 : f32[17,1,16,16]\na = Conv(x, w1) {group=17, strides=[16,16], "
+    "dilations=[4,8], pads=[30,60,30,60]}\noutput y = a",
+    "input x : f32[3,20,9,9]\ninput w : f32[20,1,3,3]\na = Conv(x, w) {group=20}\noutput y = a",
+};
+TEST(DepthwiseConvolutionsOfSmallImages, AgreeWithTheInterpreter) {
+  std::vector<BatchCase> cases;
+  for (const char* text : kSmallDepthwise) cases.push_back(make_case("d" + std::to_string(cases.size()), text, 41));
+  for (const int threads : {1, 2}) {
+    CostsByName costs("channel-lanes", true);
+    for (const std::string& line :
+         run_batch(cases, costs, "small_depthwise", {.kind = TargetKind::Cpu, .threads = threads}))
+      ADD_FAILURE() << line;
+  }
+}
+
 // Very few channels of the output, many of the input: taps are channels first. And images that are read where they lie.
 const char* const kToFewChannels[] = {
     "input x : f32[1,40,37]\ninput w1 : f32[40,1,8]\ninput w2 : f32[1]\na = ConvTranspose(x, w1, w2) {strides=[4]}\n"

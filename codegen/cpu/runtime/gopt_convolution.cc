@@ -256,6 +256,7 @@ PlanarShape planar_shape(const Convolution& c) {
   s.in = own.in;
   s.out = own.out;
   s.transposed = c.transposed;
+  s.lanes_are_channels = c.method == Method::ChannelLanes && own.in == 1 && own.out == 1 && !c.transposed;
   set_windows(s, c);
   return s;
 }

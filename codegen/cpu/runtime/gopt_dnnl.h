@@ -20,8 +20,9 @@ enum class Order { Plain, Blocked16, ChannelsLast };
 
 // How a convolution is computed. Direct: by oneDNN on the tensors as they lie, or, where it has no fast code for them,
 // by the best of the others. Winograd: where there is one, else direct. ChannelsLast, Planar, Unfolded
-// (gopt_unfolded.h; of one that is transposed Planar): the tensors are converted where they lie otherwise.
-enum class Method { Direct, Winograd, ChannelsLast, Planar, Unfolded };
+// (gopt_unfolded.h; of one that is transposed Planar), ChannelLanes (of one that is depthwise: gopt_channel_lanes.h):
+// the tensors are converted where they lie otherwise.
+enum class Method { Direct, Winograd, ChannelsLast, Planar, Unfolded, ChannelLanes };
 
 // What products are computed in. Own: as the operands are, of bfloat16 where oneDNN has fast code for these on the
 // processor, else as Floats. Floats: operands and result are converted where they are of another type. Split: floats

@@ -89,6 +89,10 @@ bool runs_through(int64_t rows, int64_t columns, int64_t width) {
 
 PlanarConvolution::PlanarConvolution(const PlanarShape& shape, std::vector<Post> posts, int threads)
     : s_(shape), posts_(std::move(posts)), threads_(threads), by_input_(shape.transposed) {
+  if (shape.lanes_are_channels) {
+    channels_ = std::make_unique<ChannelLanes>(shape, threads);
+    return;
+  }
   products_ = products_of(s_, threads);
   if (products_) sums_ = std::make_unique<TapSums>(s_);
   const int64_t count = ceil_div(s_.out, kMaxBlock);
@@ -206,8 +210,14 @@ double PlanarConvolution::used_lanes() const {
   return static_cast<double>(area(s_.dst)) / static_cast<double>(std::max<size_t>(1, vectors) * kLanes);
 }
 
+size_t PlanarConvolution::packed_floats() const {
+  if (channels_) return channels_->packed_floats();
+  return products_ ? products_->packed_floats() : packed_floats_;
+}
+
 // Within a part: group, block of channels, input channel, tap, channel of the block.
 void PlanarConvolution::pack(const float* weights, float* packed) const {
+  if (channels_) return channels_->pack(weights, packed);
   if (products_) return products_->pack(weights, packed);
   const int64_t taps = area(s_.kernel) * taps_of_channel_, channels = s_.out / taps_of_channel_;
   for (const Part& part : parts_) {
@@ -227,6 +237,7 @@ void PlanarConvolution::pack(const float* weights, float* packed) const {
 
 // Reads of the last vector go beyond its channel.
 size_t PlanarConvolution::scratch_floats() const {
+  if (channels_) return channels_->scratch_floats();
   if (products_)
     return products_->scratch_floats() + floats_of_products() + static_cast<size_t>(threads_) * row_floats();
   if (in_place_) return 0;
@@ -322,6 +333,7 @@ void PlanarConvolution::compute(int64_t image, const Part& part, size_t first, s
 }
 
 void PlanarConvolution::run(const float* src, const float* packed, const float* bias, float* dst, void* scratch) const {
+  if (channels_) return channels_->run(posts_, src, packed, bias, dst, scratch);
   if (products_) return run_taps(src, packed, bias, dst, static_cast<float*>(scratch));
   const int64_t images = s_.batch * s_.groups, source = area(s_.src);
   auto* copies = static_cast<float*>(scratch);

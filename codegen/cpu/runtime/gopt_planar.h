@@ -2,7 +2,8 @@
 // any number of channels in any number of groups, any kernel, stride and dilation run alike: what oneDNN has reference
 // code for comes here. The source is first copied with its border, the phases of a stride apart, unless it has none, so
 // that every read is of consecutive elements. Where there are very few channels of the output, the taps of the kernel
-// are the channels instead, and what they make is added up after (gopt_taps.h).
+// are the channels instead, and what they make is added up after (gopt_taps.h). Where it is asked for, lanes of a
+// depthwise convolution run over channels (gopt_channel_lanes.h).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "gopt_channel_lanes.h"
 #include "gopt_post.h"
 #include "gopt_taps.h"
 
@@ -23,6 +25,7 @@ struct PlanarShape {
   int64_t src[3] = {1, 1, 1}, dst[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
   int64_t strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1}, pads[3] = {0, 0, 0};  // pads before
   bool transposed = false;
+  bool lanes_are_channels = false;  // of one that is depthwise and not transposed
 };
 
 inline int64_t area(const int64_t (&extents)[3]) { return extents[0] * extents[1] * extents[2]; }
@@ -31,7 +34,7 @@ class PlanarConvolution {
  public:
   PlanarConvolution(const PlanarShape& shape, std::vector<Post> posts, int threads);
 
-  size_t packed_floats() const { return products_ ? products_->packed_floats() : packed_floats_; }
+  size_t packed_floats() const;
   // Weights as ONNX has them, [out, in / groups, axes...] or, transposed, [in, out / groups, axes...], to the order in
   // which they are read.
   void pack(const float* weights, float* packed) const;
@@ -97,6 +100,7 @@ class PlanarConvolution {
   std::vector<Block> blocks_;
   size_t packed_floats_ = 0;
   bool whole_groups_ = false;                    // each thread copies and computes groups of its own
+  std::unique_ptr<ChannelLanes> channels_;       // null: lanes are positions
   std::unique_ptr<PlanarConvolution> products_;  // null: computed at once
   std::unique_ptr<TapSums> sums_;
   // Of the products' weights: in which order ONNX has them, and how many taps are channels.
