@@ -32,7 +32,7 @@ class Drawer {
     Window w;
     for (int a = 0; a < 3; a++) {
       w.kernel[a] = a == 0 ? pick({1, 1, 3}) : pick(kernels);
-      w.strides[a] = pick({1, 1, 2, 3});
+      w.strides[a] = pick({1, 1, 2, 3, 4});
       w.dilations[a] = pick(dilations);
       const int64_t reach = (w.kernel[a] - 1) * w.dilations[a];
       w.pads[a] = std::min(reach, pick({0, 1, 2}));

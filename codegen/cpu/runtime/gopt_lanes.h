@@ -148,35 +148,74 @@ inline void store_apart(const float* vector, float* to, int first, int count, in
   for (int i = 0; i < count; i++) to[i * step] = vector[first + i];
 }
 
-// Every stride-th of the elements from `from`. Rows are short: the ends of vectors are masked, not left to a loop.
+#if defined(__AVX512F__)
+// Of so many vectors side by side every stride-th element, from number `first` on.
+template <int stride, int first>
+inline __m512 every_of(const __m512 (&parts)[stride]) {
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i places =
+      _mm512_add_epi32(_mm512_mullo_epi32(lanes, _mm512_set1_epi32(stride)), _mm512_set1_epi32(first));
+  if constexpr (stride == 1) return parts[0];
+  const __m512 low = _mm512_permutex2var_ps(parts[0], places, parts[stride > 1 ? 1 : 0]);
+  if constexpr (stride == 2) return low;
+  if constexpr (stride == 4)
+    return _mm512_shuffle_f32x4(low, _mm512_permutex2var_ps(parts[stride - 2], places, parts[stride - 1]), 0x44);
+  const __m512i beyond = _mm512_sub_epi32(places, _mm512_set1_epi32(16));
+  return _mm512_mask_blend_ps(static_cast<__mmask16>(0xffff << (34 - first) / 3), low,
+                              _mm512_permutex2var_ps(parts[stride > 1 ? 1 : 0], beyond, parts[stride - 1]));
+}
+// The last vector begins before it has to, with what lies before it, not beyond: loads of some lanes alone take several
+// times as long where they are the first of their page.
+template <int stride>
+inline void copy_every(const float* from, float* to, int64_t count) {
+  __m512 parts[stride];
+  if (count <= 16) {
+    const auto some = [](int64_t lanes) {
+      return static_cast<__mmask16>(lanes >= 16 ? 0xffff : lanes > 0 ? (1u << lanes) - 1 : 0);
+    };
+    const int64_t there = stride * (count - 1) + 1;
+    for (int k = 0; k < stride; k++) parts[k] = _mm512_maskz_loadu_ps(some(there - 16 * k), from + 16 * k);
+    return _mm512_mask_storeu_ps(to, some(count), every_of<stride, 0>(parts));
+  }
+  const auto load_parts = [&](const float* at) {
+    for (int k = 0; k < stride; k++) parts[k] = _mm512_loadu_ps(at + 16 * k);
+  };
+  for (int64_t i = 0; i + 16 < count; i += 16) {
+    load_parts(from + stride * i);
+    _mm512_storeu_ps(to + i, every_of<stride, 0>(parts));
+  }
+  load_parts(from + stride * (count - 16) - (stride - 1));
+  _mm512_storeu_ps(to + count - 16, every_of<stride, stride - 1>(parts));
+}
+#endif
+
+// Every stride-th of the elements from `from`. Rows are short: the ends of vectors are not left to a loop.
 inline void copy_row(const float* from, float* to, int64_t count, int64_t stride) {
 #if defined(__AVX512F__)
-  const auto first = [](int64_t lanes) { return static_cast<__mmask16>(lanes >= 16 ? 0xffff : (1u << lanes) - 1); };
-  if (stride == 1) {
-    for (int64_t i = 0; i < count; i += 16)
-      _mm512_mask_storeu_ps(to + i, first(count - i), _mm512_maskz_loadu_ps(first(count - i), from + i));
-    return;
-  }
-  if (stride == 2) {
-    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    for (int64_t i = 0; i < count; i += 16) {
-      const int64_t there = 2 * (count - i) - 1;  // elements up to the last
-      const __m512 low = _mm512_maskz_loadu_ps(first(there), from + 2 * i),
-                   high = there > 16 ? _mm512_maskz_loadu_ps(first(there - 16), from + 2 * i + 16) : low;
-      _mm512_mask_storeu_ps(to + i, first(count - i), _mm512_permutex2var_ps(low, even, high));
-    }
-    return;
-  }
+  if (stride == 1) return copy_every<1>(from, to, count);
+  if (stride == 2) return copy_every<2>(from, to, count);
+  if (stride == 3) return copy_every<3>(from, to, count);
+  if (stride == 4) return copy_every<4>(from, to, count);
 #endif
   int64_t i = 0;
   if (stride == 1) {
     for (; i + kLanes <= count; i += kLanes) std::memcpy(to + i, from + i, sizeof(Vector));
-    if (i < count) store_first(load_lanes(from + i, count - i, Vector{}), to + i, count - i);
+    if (i < count && count > kLanes)
+      std::memcpy(to + count - kLanes, from + count - kLanes, sizeof(Vector));
+    else if (i < count)
+      store_first(load_lanes(from, count, Vector{}), to, count);
     return;
   }
   if (stride == 2)  // the last vector would read beyond the last element
     for (; i + kLanes < count; i += kLanes) {
       const Vector v = every_second<0>(load(from + 2 * i), load(from + 2 * i + kLanes));
+      std::memcpy(to + i, &v, sizeof v);
+    }
+  if (stride == 4)
+    for (; i + kLanes < count; i += kLanes) {
+      const float* at = from + 4 * i;
+      const Vector v = every_second<0>(every_second<0>(load(at), load(at + kLanes)),
+                                       every_second<0>(load(at + 2 * kLanes), load(at + 3 * kLanes)));
       std::memcpy(to + i, &v, sizeof v);
     }
   for (; i < count; i++) to[i] = from[stride * i];
