@@ -207,11 +207,13 @@ double unfolded_planes_efficiency(const Plan& plan, const Kernel& kernel) {
 }
 
 // Depthwise, lanes over channels (codegen/cpu/runtime/gopt_channel_lanes.h): worth its two transposes where rows are
-// short for lanes or where it leaves out much of the border. Its measured times decide.
+// short for lanes or where it leaves out much of the border. Its measured times decide. Each thread has sixteen images.
 bool has_channel_lanes(const Plan& plan, const Kernel& kernel) {
+  constexpr int64_t kMostPositions = 1 << 16;
   const Convolved c = convolved(plan, kernel);
+  const int64_t positions = element_count(std::span(plan.buffer(kernel.input_buffers[0]).dims).subspan(2));
   return !kernel.integers && !kernel.nodes[0]->is(OpKind::ConvTranspose) && c.plain && is_of_floats(plan, kernel) &&
-         c.in == 1 && c.out == 1 && c.groups > 1;
+         c.in == 1 && c.out == 1 && c.groups > 1 && positions <= kMostPositions;
 }
 double channel_lanes_efficiency(const Plan& plan, const Kernel& kernel) {
   return 0.9 * planar_efficiency(plan, kernel);
