@@ -88,10 +88,10 @@ bool multiplies(const Plan& plan, const Kernel& kernel) {
          left.back() * size % kChunk == 0 && right.back() * size % kChunk == 0;
 }
 
-struct Work {
+struct TileExtents {
   double rows, columns, slices;
 };
-Work work_of(const Plan& plan, const Kernel& kernel) {
+TileExtents work_of(const Plan& plan, const Kernel& kernel) {
   constexpr double kSlice = 128;
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
                &y = plan.buffer(kernel.output_buffers[0]);
@@ -108,7 +108,7 @@ Work work_of(const Plan& plan, const Kernel& kernel) {
 constexpr double kMultiprocessors = 132, kStartUs = 2.4, kSplitUs = 0.9, kSplitUsEach = 0.15;
 constexpr double kBesideAnother = 1.8;  // a slice takes longer where two blocks share a multiprocessor
 
-double expected_us(const Work& work, const Shape& shape, int split) {
+double expected_us(const TileExtents& work, const Shape& shape, int split) {
   const double blocks = std::ceil(work.rows / shape.rows) * std::ceil(work.columns / shape.columns) * split;
   const double at_once = std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, double(shape.blocks_at_once));
   const double waves = std::ceil(blocks / (kMultiprocessors * at_once)), beside = at_once > 1 ? kBesideAnother : 1;
@@ -118,7 +118,7 @@ double expected_us(const Work& work, const Shape& shape, int split) {
                   beside * std::ceil(work.slices / split) * shape.slice_us + shape.results_us);
 }
 
-double least_us(const Work& work) {
+double least_us(const TileExtents& work) {
   double least = INFINITY;
   for (const Shape& shape : kShapes)
     for (const int split : kSplits) least = std::min(least, expected_us(work, shape, split));
@@ -129,7 +129,7 @@ template <size_t kShape, size_t kSplit>
 bool is_likely(const Plan& plan, const Kernel& kernel) {
   constexpr double kWithin = 1.3;
   constexpr Shape shape = kShapes[kShape];
-  const Work work = work_of(plan, kernel);
+  const TileExtents work = work_of(plan, kernel);
   if (kSplits[kSplit] > 1 && work.slices < 2 * kSplits[kSplit]) return false;
   if (shape.columns > 64 && 2 * work.columns <= shape.columns) return false;  // a smaller tile's work
   return expected_us(work, shape, kSplits[kSplit]) <= kWithin * least_us(work);
@@ -138,7 +138,7 @@ bool is_likely(const Plan& plan, const Kernel& kernel) {
 // Of the peak that the analytic costs take for what the kernel multiplies, as in tiles.cc.
 template <size_t kShape, size_t kSplit>
 double efficiency(const Plan& plan, const Kernel& kernel) {
-  const Work work = work_of(plan, kernel);
+  const TileExtents work = work_of(plan, kernel);
   const double us = expected_us(work, kShapes[kShape], kSplits[kSplit]) - kStartUs;
   const double depth = work.slices * 128 / static_cast<double>(size_of_operands(plan, kernel));
   constexpr double kFloats = 40e6;
