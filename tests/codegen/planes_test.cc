@@ -118,7 +118,7 @@ void check_pooling(Drawer& drawer, bool average) {
   const Window w = drawer.window({1, 2, 3, 4, 5, 7}, {1, 1, 2});
   Pooling p;
   p.average = average;
-  p.src = {drawer.pick({1, 3}), drawer.pick({1, 2, 5}), w.src[0], w.src[1], w.src[2]};
+  p.src = {drawer.pick({1, 3}), drawer.pick({1, 2, 5, 17}), w.src[0], w.src[1], w.src[2]};
   p.dst = {p.src[0], p.src[1], w.dst(0), w.dst(1), w.dst(2)};
   p.kernel.assign(w.kernel, w.kernel + 3);
   p.strides.assign(w.strides, w.strides + 3);

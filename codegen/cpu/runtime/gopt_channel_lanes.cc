@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 
 #include "gopt_activation.h"
 #include "gopt_lanes.h"
@@ -19,20 +20,35 @@ constexpr int kSums = 8;              // that additions, one after another, need
 
 int64_t in_vectors(int64_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
 
-// The sums of `count` positions; of few positions several for each, of every so many taps.
-template <size_t count, class Tap>
-void sum_positions(const float* x, const int32_t* bases, const int32_t* places, const std::vector<Tap>& taps,
-                   const float* weights, float* sums) {
+template <Combination combination>
+Vector neutral() {
+  return (combination == Combination::Greatest ? -std::numeric_limits<float>::infinity() : 0.0f) - Vector{};
+}
+template <Combination combination>
+Vector combined(Vector a, Vector b) {
+  return combination == Combination::Greatest ? (b > a ? b : a) : a + b;
+}
+
+// Those of `count` positions; of few positions several for each, of every so many taps.
+template <Combination combination, size_t count, class Tap>
+void combine_positions(const float* x, const int32_t* bases, const int32_t* places, const std::vector<Tap>& taps,
+                       const float* weights, float* results) {
   constexpr size_t kChains = count >= kSums ? 1 : kSums / count;
   const float* at[count];
   for (size_t i = 0; i < count; i++) at[i] = x + bases[i];
   Vector parts[kChains][count];
   for (auto& chain : parts)
-    for (Vector& part : chain) part = Vector{};
+    for (Vector& part : chain) part = neutral<combination>();
   const auto add = [&](const Tap& tap, Vector(&chain)[count]) {
-    const Vector weight = load(weights + tap.weight);
+    const Vector weight = combination == Combination::Products ? load(weights + tap.weight) : Vector{};
 #pragma GCC unroll 8
-    for (size_t i = 0; i < count; i++) chain[i] += weight * load(at[i] + tap.offset);
+    for (size_t i = 0; i < count; i++) {
+      const Vector value = load(at[i] + tap.offset);
+      if constexpr (combination == Combination::Products)
+        chain[i] += weight * value;
+      else
+        chain[i] = combined<combination>(chain[i], value);
+    }
   };
   const Tap* tap = taps.data();
   size_t left = taps.size();
@@ -40,30 +56,34 @@ void sum_positions(const float* x, const int32_t* bases, const int32_t* places, 
 #pragma GCC unroll 8
     for (size_t k = 0; k < kChains; k++) add(tap[k], parts[k]);
   for (; left > 0; left--, tap++) add(*tap, parts[0]);
-  for (size_t k = 1; k < kChains; k++)
-    for (size_t i = 0; i < count; i++) parts[0][i] += parts[k][i];
-  for (size_t i = 0; i < count; i++) std::memcpy(sums + places[i], &parts[0][i], sizeof(Vector));
+  const float share = 1.0f / static_cast<float>(taps.size());
+  for (size_t i = 0; i < count; i++) {
+    for (size_t k = 1; k < kChains; k++) parts[0][i] = combined<combination>(parts[0][i], parts[k][i]);
+    if (combination == Combination::Mean) parts[0][i] *= share;
+    std::memcpy(results + places[i], &parts[0][i], sizeof(Vector));
+  }
 }
 
 template <class Tap>
-using SumFunction = void (*)(const float*, const int32_t*, const int32_t*, const std::vector<Tap>&, const float*,
-                             float*);
-template <class Tap, size_t count = kMostPositions>
-SumFunction<Tap> find_sum(size_t positions) {
-  if (positions == count) return sum_positions<count, Tap>;
-  if constexpr (count > 1) return find_sum<Tap, count - 1>(positions);
+using CombineFunction = void (*)(const float*, const int32_t*, const int32_t*, const std::vector<Tap>&, const float*,
+                                 float*);
+template <Combination combination, class Tap, size_t count = kMostPositions>
+CombineFunction<Tap> find_function(size_t positions) {
+  if (positions == count) return combine_positions<combination, count, Tap>;
+  if constexpr (count > 1) return find_function<combination, Tap, count - 1>(positions);
   return nullptr;
 }
 
 }  // namespace
 
-ChannelLanes::ChannelLanes(const PlanarShape& s, int threads)
+ChannelLanes::ChannelLanes(const PlanarShape& s, Combination combination, int threads)
     : batch_(s.batch),
       channels_(s.groups),
       source_(area(s.src)),
       result_(area(s.dst)),
       taps_(area(s.kernel)),
       blocks_((channels_ + kLanes - 1) / kLanes),
+      combination_(combination),
       threads_(threads),
       rows_(in_vectors(result_)),
       floats_a_thread_(static_cast<size_t>(kLanes * (in_vectors(source_) + 2 * rows_))) {
@@ -150,11 +170,13 @@ void ChannelLanes::turn_over(const float* src, int64_t first, float* copy) const
   }
 }
 
-void ChannelLanes::sum(const float* weights, const Buffers& buffers) const {
+template <Combination combination>
+void ChannelLanes::combine(const float* weights, const Buffers& buffers) const {
   for (const Part& part : parts_)
     for (size_t at = 0, left = (part.bases.size() + kMostPositions - 1) / kMostPositions; left > 0; left--) {
       const size_t count = (part.bases.size() - at + left - 1) / left;
-      find_sum<Tap>(count)(buffers.copy, &part.bases[at], &part.places[at], part.taps, weights, buffers.sums);
+      find_function<combination, Tap>(count)(buffers.copy, &part.bases[at], &part.places[at], part.taps, weights,
+                                             buffers.sums);
       at += count;
     }
 }
@@ -171,7 +193,11 @@ void ChannelLanes::run(const std::vector<Post>& posts, const float* src, const f
       const int64_t image = task / blocks_, block = task % blocks_, first = block * kLanes;
       const int64_t channel = image * channels_ + first;
       turn_over(src + channel * source_, first, buffers.copy);
-      sum(packed + block * taps_ * kLanes, buffers);
+      switch (combination_) {
+        case Combination::Products: combine<Combination::Products>(packed + block * taps_ * kLanes, buffers); break;
+        case Combination::Greatest: combine<Combination::Greatest>(nullptr, buffers); break;
+        case Combination::Mean: combine<Combination::Mean>(nullptr, buffers); break;
+      }
       for (int64_t at = 0; at < rows_; at += kLanes)
         transpose_square(buffers.sums + at * kLanes, kLanes, buffers.rows + at, rows_);
       for (int64_t lane = 0; lane < std::min<int64_t>(kLanes, channels_ - first); lane++)

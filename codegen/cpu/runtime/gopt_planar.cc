@@ -90,7 +90,7 @@ bool runs_through(int64_t rows, int64_t columns, int64_t width) {
 PlanarConvolution::PlanarConvolution(const PlanarShape& shape, std::vector<Post> posts, int threads)
     : s_(shape), posts_(std::move(posts)), threads_(threads), by_input_(shape.transposed) {
   if (shape.lanes_are_channels) {
-    channels_ = std::make_unique<ChannelLanes>(shape, threads);
+    channels_ = std::make_unique<ChannelLanes>(shape, Combination::Products, threads);
     return;
   }
   products_ = products_of(s_, threads);

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "gopt_planar.h"
+
 namespace gopt_runtime {
 namespace {
 
@@ -74,6 +76,39 @@ RowPooling::RowPooling(const Pooling& p, int threads)
     }
   }
   describe_lanes();
+  if (pays_by_channels(p.counts_padding))
+    channels_ = std::make_unique<ChannelLanes>(shape(), average_ ? Combination::Mean : Combination::Greatest, threads);
+}
+
+// In instructions: two transposes of whole vectors and a load a tap, against loads of rows, steps over their elements
+// and what else a row takes.
+bool RowPooling::pays_by_channels(bool counts_padding) const {
+  const auto pads = [](const Axis& a) {
+    return a.pad > 0 || (a.dst - 1) * a.stride + (a.kernel - 1) * a.dilation >= a.src;
+  };
+  if (is_short_ || planes_ < kLanes || (average_ && counts_padding && std::any_of(axes_, axes_ + 3, pads)))
+    return false;
+  const Axis &z = axes_[0], &y = axes_[1], &x = axes_[2];
+  const int64_t source = z.src * y.src * x.src, rows = z.dst * y.dst, height = z.kernel * y.kernel;
+  const auto vectors = [](int64_t count) { return in_vectors(count) / kLanes; };
+  const int64_t by_rows = kLanes * rows * (height * vectors(x.src) + 2 * x.kernel * vectors(x.dst) + 25);
+  const int64_t by_channels = (vectors(source) + vectors(rows * x.dst)) * 6 * kLanes + rows * x.dst * height * x.kernel;
+  return by_channels < by_rows;
+}
+
+// A plane a group.
+PlanarShape RowPooling::shape() const {
+  PlanarShape s;
+  s.groups = planes_;
+  for (int a = 0; a < 3; a++) {
+    s.src[a] = axes_[a].src;
+    s.dst[a] = axes_[a].dst;
+    s.kernel[a] = axes_[a].kernel;
+    s.strides[a] = axes_[a].stride;
+    s.dilations[a] = axes_[a].dilation;
+    s.pads[a] = axes_[a].pad;
+  }
+  return s;
 }
 
 void RowPooling::describe_lanes() {
@@ -280,6 +315,7 @@ void RowPooling::run_as(const float* src, float* dst, float* rows) const {
 }
 
 void RowPooling::run(const float* src, float* dst, void* scratch) const {
+  if (channels_) return channels_->run({}, src, nullptr, nullptr, dst, scratch);
   if (is_short_) return average_ ? run_short<false>(src, dst) : run_short<true>(src, dst);
   if (average_)
     run_as<false>(src, dst, static_cast<float*>(scratch));

@@ -1,12 +1,15 @@
 // Pooling of plain tensors in loops of our own: the rows under a window are combined into one, lane by lane, and then
-// the elements of that one under each window of the output row.
+// the elements of that one under each window of the output row. Of small images lanes are channels
+// (gopt_channel_lanes.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "gopt_channel_lanes.h"
 #include "gopt_dnnl.h"
 #include "gopt_lanes.h"
 
@@ -16,7 +19,9 @@ class RowPooling {
  public:
   RowPooling(const Pooling& pooling, int threads);
 
-  size_t scratch_floats() const { return static_cast<size_t>(threads_) * floats_a_thread(); }
+  size_t scratch_floats() const {
+    return channels_ ? channels_->scratch_floats() : static_cast<size_t>(threads_) * floats_a_thread();
+  }
   // `scratch` is aligned to 64 bytes.
   void run(const float* src, float* dst, void* scratch) const;
 
@@ -56,9 +61,12 @@ class RowPooling {
   };
   bool is_inner(int64_t first) const { return first >= inner_begin_ && first < inner_end_; }
   void describe_lanes();
+  bool pays_by_channels(bool counts_padding) const;
+  PlanarShape shape() const;
   void describe_ends();
 
   Axis axes_[3];
+  std::unique_ptr<ChannelLanes> channels_;  // null: lanes are positions
   int64_t planes_;
   int threads_;
   // is_short_: windows of two to five elements side by side in steps of one or two, a vector of them or more. What is
