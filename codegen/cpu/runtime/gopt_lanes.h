@@ -164,19 +164,38 @@ inline __m512 every_of(const __m512 (&parts)[stride]) {
   return _mm512_mask_blend_ps(static_cast<__mmask16>(0xffff << (34 - first) / 3), low,
                               _mm512_permutex2var_ps(parts[stride > 1 ? 1 : 0], beyond, parts[stride - 1]));
 }
+inline __mmask16 first_lanes(int64_t lanes) {
+  return static_cast<__mmask16>(lanes >= 16 ? 0xffff : lanes > 0 ? (1u << lanes) - 1 : 0);
+}
+// At most 16 of them. Two vectors that hold all are read whole, the second one up to the last.
+template <int stride>
+inline void copy_vector(const float* from, float* to, int64_t count) {
+  const int64_t reach = stride * (count - 1) + 1;
+  if (stride == 1 && count >= 8) {
+    const __m256 low = _mm256_loadu_ps(from), high = _mm256_loadu_ps(from + count - 8);
+    _mm256_storeu_ps(to, low);
+    return _mm256_storeu_ps(to + count - 8, high);
+  }
+  if (stride > 1 && reach >= 16 && reach <= 32) {
+    const __m512i places = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                              _mm512_set1_epi32(stride)),
+                  moved = _mm512_set1_epi32(static_cast<int32_t>(32 - reach));
+    const __m512i both =
+        _mm512_mask_add_epi32(places, _mm512_cmpgt_epi32_mask(places, _mm512_set1_epi32(15)), places, moved);
+    return _mm512_mask_storeu_ps(
+        to, first_lanes(count),
+        _mm512_permutex2var_ps(_mm512_loadu_ps(from), both, _mm512_loadu_ps(from + reach - 16)));
+  }
+  __m512 parts[stride];
+  for (int k = 0; k < stride; k++) parts[k] = _mm512_maskz_loadu_ps(first_lanes(reach - 16 * k), from + 16 * k);
+  _mm512_mask_storeu_ps(to, first_lanes(count), every_of<stride, 0>(parts));
+}
 // The last vector begins before it has to, with what lies before it, not beyond: loads of some lanes alone take several
 // times as long where they are the first of their page.
 template <int stride>
 inline void copy_every(const float* from, float* to, int64_t count) {
+  if (count <= 16) return copy_vector<stride>(from, to, count);
   __m512 parts[stride];
-  if (count <= 16) {
-    const auto some = [](int64_t lanes) {
-      return static_cast<__mmask16>(lanes >= 16 ? 0xffff : lanes > 0 ? (1u << lanes) - 1 : 0);
-    };
-    const int64_t there = stride * (count - 1) + 1;
-    for (int k = 0; k < stride; k++) parts[k] = _mm512_maskz_loadu_ps(some(there - 16 * k), from + 16 * k);
-    return _mm512_mask_storeu_ps(to, some(count), every_of<stride, 0>(parts));
-  }
   const auto load_parts = [&](const float* at) {
     for (int k = 0; k < stride; k++) parts[k] = _mm512_loadu_ps(at + 16 * k);
   };

@@ -13,6 +13,8 @@
 namespace gopt_runtime {
 namespace {
 
+constexpr int64_t kLine = 16;  // floats that memory moves together
+
 int64_t ceil_div(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 size_t in_lines(int64_t floats) { return static_cast<size_t>((floats + 15) / 16 * 16); }
 
@@ -62,7 +64,13 @@ UnfoldedConvolution::UnfoldedConvolution(const PlanarShape& shape, std::vector<P
 // Divisions take longer than short rows do: there are none within the loops over channels.
 void UnfoldedConvolution::unfold_rows(const float* src, int64_t first, int64_t count, float* rows) const {
   const int64_t line = first / s_.dst[2], from_z = line / s_.dst[1], from_y = line % s_.dst[1],
-                from_x = first % s_.dst[2];
+                from_x = first % s_.dst[2], step = s_.strides[2], further = area(s_.src);
+  // The same row of the next channel lies too far to be fetched by itself.
+  const auto copy = [&](const float* row, int64_t low, int64_t high, int64_t length, float* to, bool fetches) {
+    if (fetches)
+      for (int64_t i = low * step; i < high * step; i += kLine) __builtin_prefetch(row + further + i);
+    copy_part(row, step, low, high, length, to);
+  };
   for (int64_t channel = 0; channel < s_.in; channel++, src += area(s_.src))
     for (int64_t a = 0; a < s_.kernel[0]; a++)
       for (int64_t b = 0; b < s_.kernel[1]; b++)
@@ -76,9 +84,9 @@ void UnfoldedConvolution::unfold_rows(const float* src, int64_t first, int64_t c
             if (from < 0 || from >= s_.src[0] || row < 0 || row >= s_.src[1])
               std::fill(rows + at, rows + at + length, 0.0f);
             else
-              copy_part(src + (from * s_.src[1] + row) * s_.src[2] + begin * s_.strides[2] + offset, s_.strides[2],
-                        std::clamp<int64_t>(there - begin, 0, length), std::clamp<int64_t>(end - begin, 0, length),
-                        length, rows + at);
+              copy(src + (from * s_.src[1] + row) * s_.src[2] + begin * s_.strides[2] + offset,
+                   std::clamp<int64_t>(there - begin, 0, length), std::clamp<int64_t>(end - begin, 0, length), length,
+                   rows + at, c == 0 && channel + 1 < s_.in);
             at += length;
             if (++y == s_.dst[1]) y = 0, z++;
           }
