@@ -77,10 +77,14 @@ inline void transpose_square(const From* in, int64_t in_stride, To* out, int64_t
 // out[c * out_stride + r] = in[r * in_stride + c]
 template <class From, class To>
 inline void transpose(const From* in, int64_t in_stride, To* out, int64_t out_stride, int64_t rows, int64_t columns) {
+  constexpr int64_t kAhead = 64;  // elements: more rows are read side by side than a processor fetches by itself
   const int64_t whole_rows = rows / kLanes * kLanes, whole_columns = columns / kLanes * kLanes;
   for (int64_t c = 0; c < whole_columns; c += kLanes)
-    for (int64_t r = 0; r < whole_rows; r += kLanes)
+    for (int64_t r = 0; r < whole_rows; r += kLanes) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; i++) __builtin_prefetch(in + (r + i) * in_stride + c + kAhead);
       transpose_square(in + r * in_stride + c, in_stride, out + c * out_stride + r, out_stride);
+    }
   for (int64_t c = 0; c < columns; c++)
     for (int64_t r = c < whole_columns ? whole_rows : 0; r < rows; r++)
       out[c * out_stride + r] = static_cast<To>(static_cast<float>(in[r * in_stride + c]));
