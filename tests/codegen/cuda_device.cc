@@ -18,9 +18,10 @@ Obstacles find_obstacles() {
   const auto model = LoadedModel::build_and_load(folder, 1);
   if (model.ok()) return o;
   const std::string& said = model.error().message;
-  if (said.find("CUDA device") != std::string::npos)
+  const auto says = [&said](const char* words) { return said.find(words) != std::string::npos; };
+  if (says("CUDA device") || says("not built for the device"))
     o.run = said;
-  else if (said.find("nvcc is sought") != std::string::npos)
+  else if (says("nvcc is sought"))
     o.build = said;
   else
     ADD_FAILURE() << said;

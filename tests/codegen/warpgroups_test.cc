@@ -122,27 +122,41 @@ TEST(Warpgroups, AreChosenByTheirTimes) {
     }
 }
 
-// What the copy engine cannot describe: groups, three axes, lines that are no whole chunks, far corners, long steps.
+// What the copy engine can describe, beside what it cannot: groups, three axes, lines that are no whole chunks, far
+// corners before and behind, taps far apart, long steps; batches of matrices.
 TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
-  const std::pair<const char*, const char*> others[] = {
-      {"[1,128,9,9]", "Conv(x, w1) {group=2}\ninput w1 : f32[128,64,3,3]"},
-      {"[1,64,5,9,9]", "Conv(x, w1)\ninput w1 : f32[64,64,3,3,3]"},
-      {"[1,60,9,9]", "Conv(x, w1)\ninput w1 : f32[64,60,3,3]"},
-      {"[1,64,9,9]", "Conv(x, w1) {pads=[128,0,128,0]}\ninput w1 : f32[64,64,200,1]"},
-      {"[1,64,90,90]", "Conv(x, w1) {strides=[9,9]}\ninput w1 : f32[64,64,3,3]"},
-      {"[2,70,64]", "MatMul(x, w1)\ninput w1 : f32[2,64,72]"},
-      {"[70,60]", "MatMul(x, w1)\ninput w1 : f32[60,72]"},
+  struct Other {
+    const char *image, *weights, *node;
+    bool is_for_them = false;
   };
-  for (const auto& [image, rest] : others) {
-    const std::string text = rest, node = text.substr(0, text.find('\n')), input = text.substr(text.find('\n') + 1);
-    const auto graph = parse_graph("graph other\ninput x : f32" + std::string(image) + "\n" + input + "\na = " + node +
-                                   "\noutput y = a\nend\n");
-    ASSERT_TRUE(graph.ok()) << graph.error().message << "\n" << text;
+  const Other others[] = {
+      {"[1,64,9,9]", "[64,64,3,3]", "Conv(x, w1)", true},
+      {"[1,128,9,9]", "[128,64,3,3]", "Conv(x, w1) {group=2}"},
+      {"[1,64,5,9,9]", "[64,64,3,3,3]", "Conv(x, w1)"},
+      {"[1,60,9,9]", "[64,60,3,3]", "Conv(x, w1)"},
+      {"[1,64,9,9]", "[64,64,130,1]", "Conv(x, w1) {pads=[127,0,127,0]}", true},
+      {"[1,64,9,9]", "[64,64,130,1]", "Conv(x, w1) {pads=[128,0,128,0]}"},
+      {"[1,64,300,9]", "[64,64,129,1]", "Conv(x, w1) {strides=[8,1], pads=[0,0,0,0]}"},
+      {"[1,64,300,9]", "[64,64,3,1]", "Conv(x, w1) {dilations=[127,1], pads=[127,0,127,0]}", true},
+      {"[1,64,300,9]", "[64,64,3,1]", "Conv(x, w1) {dilations=[128,1], pads=[127,0,127,0]}"},
+      {"[1,64,90,90]", "[64,64,3,3]", "Conv(x, w1) {strides=[8,8]}", true},
+      {"[1,64,90,90]", "[64,64,3,3]", "Conv(x, w1) {strides=[9,9]}"},
+      {"[2,70,64]", "[64,72]", "MatMul(x, w1)", true},
+      {"[2,70,64]", "[2,64,72]", "MatMul(x, w1)"},
+      {"[70,60]", "[60,72]", "MatMul(x, w1)"},
+      {"[70,64]", "[64,60]", "MatMul(x, w1)"},
+      {"[64,72]", "[64,72]", "Gemm(x, w1) {transA=1}"},
+  };
+  for (const Other& other : others) {
+    const BatchCase c = make_case("other",
+                                  "input x : f32" + std::string(other.image) + "\ninput w1 : f32" + other.weights +
+                                      "\na = " + other.node + "\noutput y = a",
+                                  1);
     for (const std::string& name : tile_names()) {
       CostsOfTile costs(name);
-      const auto plan = make_plan(*graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
+      const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
       ASSERT_TRUE(plan.ok()) << plan.error().message;
-      EXPECT_EQ(kernels_by(*plan, name), 0U) << text << "\n" << print_plan(*plan);
+      EXPECT_EQ(kernels_by(*plan, name), other.is_for_them ? 1U : 0U) << other.node << "\n" << print_plan(*plan);
     }
   }
 }
@@ -185,9 +199,13 @@ TEST(Warpgroups, FewArePricedForAKernel) {
 TEST(Warpgroups, CompileAndLink) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the test below builds and runs";
-  CostsOfTile costs(tile_names().front());
-  for (const Precision precision : {Precision::Tf32, Precision::Fp16})
+  // The kernel is that of a shape, whatever the division.
+  const std::pair<const char*, Precision> kernels[] = {
+      {"wgmma:64x64:2", Precision::Fp16}, {"wgmma:64x128:1", Precision::Bf16}, {"wgmma:128x128:4", Precision::Tf32}};
+  for (const auto& [name, precision] : kernels) {
+    CostsOfTile costs(name);
     expect_agreement_on_device(cases(), costs, "warpgroups", precision);
+  }
 }
 
 class WarpgroupTiles : public testing::TestWithParam<std::tuple<std::string, Precision>> {};

@@ -13,7 +13,7 @@ void require_device() {
   check(cudaGetDevice(&device), "cannot ask for the device");
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cannot ask about the device");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cannot ask about the device");
-  const std::string number = std::to_string(major) + std::to_string(minor);
+  const std::string number = major == 9 ? "90a" : std::to_string(major) + std::to_string(minor);
   throw std::runtime_error("this code was not built for the device, whose compute capability is " +
                            std::to_string(major) + "." + std::to_string(minor) +
                            ": configure it with -DCMAKE_CUDA_ARCHITECTURES=" + number);

@@ -52,6 +52,7 @@ struct TileProblems {
 struct TileKernel {
   const void* function = nullptr;
   int rows = 0, columns = 0, threads = 0, shared_bytes = 0;
+  int shared_bytes_of_tile = 0;  // of a kernel of warpgroups, where it is a tile
 };
 
 // Convolutions by one kernel, and pools, that need nothing of each other, in one launch. A convolution is the first.

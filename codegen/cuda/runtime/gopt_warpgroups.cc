@@ -91,10 +91,11 @@ class ByWarpgroups : public Primitive {
     p.row_tiles = (p.rows + kernel_.rows - 1) / kernel_.rows;
     const int column_tiles = (p.columns + kernel_.columns - 1) / kernel_.columns;
     whole_.tiles = p.row_tiles * column_tiles;
-    const int split = has_warpgroups() ? tiling.split : 1;
+    const int split = has_clusters() ? tiling.split : 1;
+    if (!has_warpgroups()) kernel_.shared_bytes = kernel_.shared_bytes_of_tile;
     launch_ = launch_of(kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split)));
     launch_.cluster = split;
-    if (split == 1) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(launch_));
+    if (split == 1 && has_warpgroups()) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(launch_));
     whole_.slices_of_tap = static_cast<int>((p.channels * size_of(element) + kSliceBytes - 1) / kSliceBytes);
   }
 

@@ -58,16 +58,16 @@ struct Width {};
 #define GOPT_NAMES_32                                     \
   "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15" \
   ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define GOPT_NAMES_64                                                    \
-  GOPT_NAMES_32                                                          \
-      ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
-      ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define GOPT_NAMES_128                                                               \
-  GOPT_NAMES_64                                                                      \
-      ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
-      ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
-      ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
-      ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define GOPT_NAMES_64                                                \
+  GOPT_NAMES_32                                                      \
+  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define GOPT_NAMES_128                                                           \
+  GOPT_NAMES_64                                                                  \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
+  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
+  ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 // multiply<kByLines>(Operand, Width<N>, c, a, b) adds a product of 64 rows, N columns and 32 bytes of depth to the
 // sums; with kByLines the right matrix lies by lines of columns, which is for 16 bits alone.
 #define GOPT_PRODUCT(Operand, width, types, names, left, right, order, ...)                                          \
@@ -112,6 +112,15 @@ __device__ __forceinline__ void wait_at(const uint64_t* barrier, unsigned parity
   asm volatile(
       "{.reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done,[%0],%1; @!done bra again;}" ::"r"(
           address_of(barrier)),
+      "r"(parity)
+      : "memory");
+}
+
+// Likewise where what came was stored by other blocks of the cluster.
+__device__ __forceinline__ void wait_for_cluster_at(const uint64_t* barrier, unsigned parity) {
+  asm volatile(
+      "{.reg .pred done; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done,[%0],%1; @!done bra "
+      "again;}" ::"r"(address_of(barrier)),
       "r"(parity)
       : "memory");
 }
@@ -362,6 +371,11 @@ class WarpgroupTile {
       place.go_on();
     }
     wait_for_products<0>();
+    // The compiler does not know that the sums change until then.
+#pragma unroll
+    for (int n = 0; n < S::kColumns / 8; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) asm volatile("" : "+f"(sums[n][i])::"memory");
     release(before);
   }
 
@@ -386,7 +400,7 @@ class WarpgroupTile {
       for (int n = 0; n < S::kColumns / 8; n++)
         send(to + n * 8 * sizeof(float), sums[n][half * 2], sums[n][half * 2 + 1], barrier);
     }
-    wait_at(all_sums_, 0);
+    wait_for_cluster_at(all_sums_, 0);
     result.finish_rows(room_for_sums(), rows);
   }
 
@@ -410,17 +424,18 @@ __global__ void __launch_bounds__(S::kThreads + 32, S::kBlocks)
   WarpgroupTile<Operand, kRight, S>(problem).run();
 #else
   using E = typename S::Elsewhere;
-  if (threadIdx.x < E::kThreads)
-    for (int tile = static_cast<int>(blockIdx.x); tile < problem.tiles; tile += static_cast<int>(gridDim.x))
-      Tile<Operand, kRight, Copies::Chunks, E>(problem.problem, static_cast<unsigned>(tile), 0).run();
+  if (threadIdx.x < E::kThreads) Tile<Operand, kRight, Copies::Chunks, E>(problem.problem, blockIdx.x, 0).run();
 #endif
 }
 
 template <class Operand, Right kRight, class S>
 TileKernel make_warpgroups() {
-  constexpr int kElsewhere = Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes;
-  return {reinterpret_cast<const void*>(warpgroup_kernel<Operand, kRight, S>), S::kRows, S::kColumns, S::kThreads + 32,
-          (kBytesOfWarpgroups<S> > kElsewhere) ? kBytesOfWarpgroups<S> : kElsewhere};
+  return {reinterpret_cast<const void*>(warpgroup_kernel<Operand, kRight, S>),
+          S::kRows,
+          S::kColumns,
+          S::kThreads + 32,
+          kBytesOfWarpgroups<S>,
+          Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes};
 }
 
 }  // namespace tiles

@@ -108,7 +108,7 @@ struct Drawn {
         if (column >= of.columns && found != kUnwritten) return INFINITY;
         if (column >= of.columns) continue;
         const double wanted = expected(row, column), apart = std::abs(found - wanted);
-        most = apart <= most ? most : apart;  // a NaN is kept
+        most = apart <= most || std::isnan(most) ? most : apart;  // a NaN is kept
         largest = std::max(largest, std::abs(wanted));
       }
     return most / largest;
