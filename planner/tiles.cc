@@ -150,15 +150,13 @@ bool is_likely(const Plan& plan, const Kernel& kernel) {
   return is_worth_trying(work_of_kernel(plan, kernel), {kRows, kColumns, kSplit});
 }
 
-// Of the peak that the analytic costs take for what the kernel multiplies: 40 TFLOP/s of floats, three times that of
-// TF32, six times that of halves.
+// Three times the peak of floats is that of TF32, six times that of halves.
 template <int kRows, int kColumns, int kSplit>
 double efficiency(const Plan& plan, const Kernel& kernel) {
   const TileWork work = work_of_kernel(plan, kernel);
   const double us = expected_us(work, {kRows, kColumns, kSplit}) - kStartUs;
   const double operations = 2 * work.batch * work.rows * work.columns * work.depth;
-  const double speed = 6 / work.products;
-  return operations / (us * 40e6 * speed);
+  return share_of_peak(operations, us, 6 / work.products);
 }
 
 template <size_t kShape, size_t kSplit>
@@ -166,13 +164,10 @@ void add_rows(std::vector<Implementation>& rows) {
   constexpr int r = kShapes[kShape].first, c = kShapes[kShape].second, s = kSplits[kSplit];
   static const std::string name = to_string(Tile{r, c, s});
   if (!has_split(r, c, s)) return;
-  Implementation row{name, KernelKind::Convolution, TargetKind::Cuda, convolves_by_tiles, efficiency<r, c, s>};
+  Implementation row{.name = name, .target = TargetKind::Cuda, .efficiency = efficiency<r, c, s>};
   row.is_likely = is_likely<r, c, s>;
   row.is_outdone = is_outdone<r, c>;
-  rows.push_back(row);
-  row.kind = KernelKind::MatrixProduct;
-  row.accepts = multiplies_by_tiles;
-  rows.push_back(row);
+  add_tile_rows(rows, row, convolves_by_tiles, multiplies_by_tiles);
 }
 template <size_t... kNumbers>
 void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>) {
@@ -214,6 +209,19 @@ bool read_numbers(std::string_view implementation, std::string_view family,
     rest.remove_prefix(static_cast<size_t>(end - rest.data()));
   }
   return rest.empty();
+}
+
+void add_tile_rows(std::vector<Implementation>& rows, Implementation row, Accepts convolves, Accepts multiplies) {
+  for (const auto& [kind, accepts] :
+       {std::pair(KernelKind::Convolution, convolves), {KernelKind::MatrixProduct, multiplies}}) {
+    row.kind = kind, row.accepts = accepts;
+    rows.push_back(row);
+  }
+}
+
+double share_of_peak(double operations, double us, double speed) {
+  constexpr double kFloatsPerUs = 40e6;
+  return operations / (us * kFloatsPerUs * speed);
 }
 
 std::vector<Implementation> tile_implementations() {

@@ -16,6 +16,12 @@ bool convolves_by_tiles(const Plan& plan, const Kernel& kernel);
 // Likewise for a matrix product: the left operand as it lies, batches of three axes at most.
 bool multiplies_by_tiles(const Plan& plan, const Kernel& kernel);
 
+// A row of a tile for what it convolves, and one for what it multiplies.
+using Accepts = bool (*)(const Plan& plan, const Kernel& kernel);
+void add_tile_rows(std::vector<Implementation>& rows, Implementation row, Accepts convolves, Accepts multiplies);
+// Of the peak that the analytic costs take: 40 TFLOP/s of floats, `speed` times that of what is multiplied.
+double share_of_peak(double operations, double us, double speed);
+
 // One for each shape of a tile and each number of blocks that share its depth, for convolutions and for products.
 std::vector<Implementation> tile_implementations();
 

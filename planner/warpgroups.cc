@@ -43,7 +43,7 @@ struct Shape {
 constexpr Shape kShapes[] = {{64, 64, 0.20, 0.4, 2}, {64, 128, 0.30, 1.2, 2}, {128, 128, 0.34, 3, 1}};
 constexpr int kSplits[] = {1, 2, 4, 8};
 
-constexpr int64_t kChunk = 16;  // bytes
+constexpr int64_t kChunk = 16, kSlice = 128;  // bytes
 
 bool has_operands(const Plan& plan, const Kernel& kernel) {
   const ElementType left = plan.buffer(kernel.input_buffers[0]).element,
@@ -92,7 +92,6 @@ struct TileExtents {
   double rows, columns, slices;
 };
 TileExtents work_of(const Plan& plan, const Kernel& kernel) {
-  constexpr double kSlice = 128;
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
                &y = plan.buffer(kernel.output_buffers[0]);
   const bool is_convolution = kernel.kind == KernelKind::Convolution;
@@ -100,7 +99,7 @@ TileExtents work_of(const Plan& plan, const Kernel& kernel) {
              channels = static_cast<double>(is_convolution ? x.dims[1] : x.dims.back()),
              taps = is_convolution ? static_cast<double>(element_count(std::span(w.dims).subspan(2))) : 1;
   return {static_cast<double>(element_count(y.dims)) / columns, columns,
-          taps * std::ceil(channels * static_cast<double>(size_of_operands(plan, kernel)) / kSlice)};
+          taps * std::ceil(channels * static_cast<double>(size_of_operands(plan, kernel)) / double(kSlice))};
 }
 
 // ---- the model: an H100's multiprocessors, and what they bring from the L2 cache ----
@@ -135,26 +134,21 @@ bool is_likely(const Plan& plan, const Kernel& kernel) {
   return expected_us(work, shape, kSplits[kSplit]) <= kWithin * least_us(work);
 }
 
-// Of the peak that the analytic costs take for what the kernel multiplies, as in tiles.cc.
 template <size_t kShape, size_t kSplit>
 double efficiency(const Plan& plan, const Kernel& kernel) {
   const TileExtents work = work_of(plan, kernel);
   const double us = expected_us(work, kShapes[kShape], kSplits[kSplit]) - kStartUs;
-  const double depth = work.slices * 128 / static_cast<double>(size_of_operands(plan, kernel));
-  constexpr double kFloats = 40e6;
-  const double speed = size_of_operands(plan, kernel) == 2 ? 6 : 3;
-  return 2 * work.rows * work.columns * depth / (us * kFloats * speed);
+  const int64_t size = size_of_operands(plan, kernel);
+  const double depth = work.slices * static_cast<double>(kSlice / size);
+  return share_of_peak(2 * work.rows * work.columns * depth, us, size == 2 ? 6 : 3);
 }
 
 template <size_t kShape, size_t kSplit>
 void add_rows(std::vector<Implementation>& rows) {
   static const std::string name = warpgroup_name({kShapes[kShape].rows, kShapes[kShape].columns, kSplits[kSplit]});
-  Implementation row{name, KernelKind::Convolution, TargetKind::Cuda, convolves, efficiency<kShape, kSplit>};
+  Implementation row{.name = name, .target = TargetKind::Cuda, .efficiency = efficiency<kShape, kSplit>};
   row.is_likely = is_likely<kShape, kSplit>;
-  rows.push_back(row);
-  row.kind = KernelKind::MatrixProduct;
-  row.accepts = multiplies;
-  rows.push_back(row);
+  add_tile_rows(rows, row, convolves, multiplies);
 }
 template <size_t... kNumbers>
 void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>) {

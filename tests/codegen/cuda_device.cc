@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gopt/text.h"
+
 namespace gopt {
 namespace {
 
@@ -45,6 +47,26 @@ void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts
   }
   ASSERT_EQ(said.size(), 1U);
   EXPECT_EQ(said[0], obstacles().run) << "built and linked, and then there is no device";
+}
+
+std::set<std::string> priced_for_product(int rows, int columns, int depth, const std::set<std::string>& without) {
+  class Costs : public KernelCosts {
+   public:
+    double time_ms(const Plan&, const Kernel& kernel) override {
+      priced.insert(kernel.implementation);
+      return 1;
+    }
+    std::set<std::string> priced;
+  };
+  const std::string m = std::to_string(rows), n = std::to_string(columns), k = std::to_string(depth);
+  const auto graph = parse_graph("graph product\ninput x : f32[" + m + "," + k + "]\ninput w : f32[" + k + "," + n +
+                                 "]\ny = MatMul(x, w)\noutput y = y\nend\n");
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
+  Costs costs;
+  Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
+  target.without.insert(without.begin(), without.end());
+  EXPECT_TRUE(graph.ok() && make_plan(*graph, target, costs).ok());
+  return costs.priced;
 }
 
 }  // namespace gopt

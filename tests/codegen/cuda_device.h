@@ -1,6 +1,7 @@
 // Whether CUDA code can be built and run where the tests are.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,5 +19,8 @@ const Obstacles& obstacles();
 // link. `name` is that of the program.
 void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts& costs, const std::string& name,
                                 Precision precision);
+
+// The implementations that are priced for a product of halves on CUDA.
+std::set<std::string> priced_for_product(int rows, int columns, int depth, const std::set<std::string>& without);
 
 }  // namespace gopt

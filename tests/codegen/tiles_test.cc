@@ -176,29 +176,15 @@ TEST(Tiles, FewChannelsAreFilledUp) {
 
 // Of some twenty a few are priced for a kernel, and each is for one.
 TEST(Tiles, FewArePricedForAKernel) {
-  class Costs : public KernelCosts {
-   public:
-    double time_ms(const Plan&, const Kernel& kernel) override {
-      priced.insert(kernel.implementation);
-      return 1;
-    }
-    std::set<std::string> priced;
-  };
   std::set<std::string> ever;
   for (const int rows : {1, 49, 196, 784, 3136, 50000})
     for (const int columns : {32, 64, 256, 1000})
       for (const int depth : {64, 576, 4608}) {
-        const std::string m = std::to_string(rows), n = std::to_string(columns), k = std::to_string(depth);
-        const auto graph = parse_graph("graph product\ninput x : f32[" + m + "," + k + "]\ninput w : f32[" + k + "," +
-                                       n + "]\ny = MatMul(x, w)\noutput y = y\nend\n");
-        ASSERT_TRUE(graph.ok()) << graph.error().message;
-        Costs costs;
-        Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
-        target.without.insert("kernel:wgmma");  // which outdo them
-        ASSERT_TRUE(make_plan(*graph, target, costs).ok());
-        EXPECT_GE(costs.priced.size(), 1U) << m << " by " << n;
-        EXPECT_LT(costs.priced.size(), 18U) << m << " by " << n;
-        ever.insert(costs.priced.begin(), costs.priced.end());
+        // Without those that outdo them.
+        const std::set<std::string> priced = priced_for_product(rows, columns, depth, {"kernel:wgmma"});
+        EXPECT_GE(priced.size(), 1U) << rows << " by " << columns;
+        EXPECT_LT(priced.size(), 18U) << rows << " by " << columns;
+        ever.insert(priced.begin(), priced.end());
       }
   for (const std::string& name : tile_names()) EXPECT_TRUE(ever.contains(name)) << name;
 }

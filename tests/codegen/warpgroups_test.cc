@@ -163,35 +163,21 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
 
 // Few are priced for a kernel, each for some; tiles that they outdo are not, unless they are switched off.
 TEST(Warpgroups, FewArePricedForAKernel) {
-  class Costs : public KernelCosts {
-   public:
-    double time_ms(const Plan&, const Kernel& kernel) override {
-      priced.insert(kernel.implementation);
-      return 1;
-    }
-    std::set<std::string> priced;
-  };
   std::set<std::string> ever;
   for (const int rows : {49, 196, 784, 3136, 50176})
     for (const int columns : {64, 256, 1024})
       for (const int depth : {64, 576, 4608}) {
-        const std::string m = std::to_string(rows), n = std::to_string(columns), k = std::to_string(depth);
-        const auto graph = parse_graph("graph product\ninput x : f32[" + m + "," + k + "]\ninput w : f32[" + k + "," +
-                                       n + "]\ny = MatMul(x, w)\noutput y = y\nend\n");
-        ASSERT_TRUE(graph.ok()) << graph.error().message;
-        const auto count = [&](Target target, auto parse) {
-          Costs costs;
-          EXPECT_TRUE(make_plan(*graph, target, costs).ok());
-          ever.insert(costs.priced.begin(), costs.priced.end());
-          return std::ranges::count_if(costs.priced, [&](const std::string& name) { return parse(name).has_value(); });
+        const auto count = [](const std::set<std::string>& priced, auto parse) {
+          return std::ranges::count_if(priced, [&](const std::string& name) { return parse(name).has_value(); });
         };
-        Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
-        EXPECT_GE(count(target, parse_warpgroup_tile), 1) << m << " by " << n << " by " << k;
-        EXPECT_LE(count(target, parse_warpgroup_tile), 7) << m << " by " << n << " by " << k;
-        EXPECT_EQ(count(target, parse_tile), 0);
-        target.without.insert("kernel:wgmma");
-        EXPECT_EQ(count(target, parse_warpgroup_tile), 0);
-        EXPECT_GE(count(target, parse_tile), 1);
+        const std::set<std::string> priced = priced_for_product(rows, columns, depth, {}),
+                                    others = priced_for_product(rows, columns, depth, {"kernel:wgmma"});
+        ever.insert(priced.begin(), priced.end());
+        EXPECT_GE(count(priced, parse_warpgroup_tile), 1) << rows << " by " << columns << " by " << depth;
+        EXPECT_LE(count(priced, parse_warpgroup_tile), 7) << rows << " by " << columns << " by " << depth;
+        EXPECT_EQ(count(priced, parse_tile), 0);
+        EXPECT_EQ(count(others, parse_warpgroup_tile), 0);
+        EXPECT_GE(count(others, parse_tile), 1);
       }
   for (const std::string& name : tile_names()) EXPECT_TRUE(ever.contains(name)) << name;
 }

@@ -55,28 +55,18 @@ class TileResult {
   __device__ __forceinline__ void finish(float* sums) const {
     if (gridDim.y == 1) {
       __syncthreads();
-      return finish_own(sums);
+      return finish_each(S::kThreads, S::kRows * kFours,
+                         [&](const Place& place) { return load_four(sums + place.in_tile); });
     }
 #if __CUDA_ARCH__ >= 900
     const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
     cluster.sync();
-    finish_from_all(sums);
-    cluster.sync();  // nobody leaves while its memory is read
-#endif
-  }
-
-  __device__ __forceinline__ void finish_own(const float* sums) const {
-    finish_each(S::kThreads, S::kRows * kFours, [&](const Place& place) { return load_four(sums + place.in_tile); });
-  }
-#if __CUDA_ARCH__ >= 900
-  // The share, of the sums in the shared memory of each block of the cluster.
-  __device__ __forceinline__ void finish_from_all(float* sums) const {
-    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
     finish_each(static_cast<int>(gridDim.y) * S::kThreads, S::kRows * kFours, [&](const Place& place) {
       return sum_of([&](int block) { return load_four(cluster.map_shared_rank(sums, block) + place.in_tile); });
     });
-  }
+    cluster.sync();  // nobody leaves while its memory is read
 #endif
+  }
 
   // Of `rows` rows of the tile, of which a thread's first element is the first: those of each block of the cluster lie
   // one after another.

@@ -6,6 +6,7 @@
 // the same function is compiled to a tile of gopt_tiles.cuh.
 #pragma once
 
+#include "gopt_hopper.cuh"
 #include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
 #include "gopt_warpgroups.h"
@@ -26,119 +27,7 @@ using Warpgroups64x64 = WarpgroupShape<64, 64, 5, Tile64x64>;
 using Warpgroups64x128 = WarpgroupShape<64, 128, 3, Tile64x128>;
 using Warpgroups128x128 = WarpgroupShape<128, 128, 4, Tile128x128>;
 
-constexpr int kEightLines = 8 * kSlice;
-
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
-// ---- instructions ----
-
-// A matrix in shared memory, in lines of 128 bytes whose chunks are permuted (CUTLASS's SW128): from eight lines to the
-// next, and of lines along the columns, from 64 columns to the next.
-__device__ __forceinline__ uint64_t matrix_at(unsigned at, unsigned panel_bytes) {
-  constexpr uint64_t kPermuted = uint64_t{1} << 62;
-  return (at & 0x3ffff) >> 4 | static_cast<uint64_t>(panel_bytes >> 4) << 16 | uint64_t{kEightLines >> 4} << 32 |
-         kPermuted;
-}
-
-// Asks that what is in the registers of a product may be used by the next, and says that a group of products is whole.
-__device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-__device__ __forceinline__ void end_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-template <int kPending>
-__device__ __forceinline__ void wait_for_products() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
-}
-
-template <int kColumns>
-struct Width {};
-
-#define GOPT_2(c, n)                                                                                                   \
-  "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3]), "+f"(c[n + 1][0]), "+f"(c[n + 1][1]), "+f"(c[n + 1][2]), \
-      "+f"(c[n + 1][3])
-#define GOPT_8(c, n) GOPT_2(c, n), GOPT_2(c, n + 2), GOPT_2(c, n + 4), GOPT_2(c, n + 6)
-#define GOPT_NAMES_32                                     \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15" \
-  ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define GOPT_NAMES_64                                                \
-  GOPT_NAMES_32                                                      \
-  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
-  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define GOPT_NAMES_128                                                           \
-  GOPT_NAMES_64                                                                  \
-  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
-  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
-  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
-  ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-// multiply<kByLines>(Operand, Width<N>, c, a, b) adds a product of 64 rows, N columns and 32 bytes of depth to the
-// sums; with kByLines the right matrix lies by lines of columns, which is for 16 bits alone.
-#define GOPT_PRODUCT(Operand, width, types, names, left, right, order, ...)                                          \
-  template <int kByLines>                                                                                            \
-  __device__ __forceinline__ void multiply(Operand, Width<width>, float(*c)[4], uint64_t a, uint64_t b) {            \
-    asm volatile("{.reg .pred adds; setp.eq.u32 adds,0,0; wgmma.mma_async.sync.aligned.m64n" #width types " {" names \
-                 "}," left "," right ",adds,1,1" order ";}"                                                          \
-                 : __VA_ARGS__                                                                                       \
-                 : "l"(a), "l"(b), "n"(kByLines));                                                                   \
-  }
-#define GOPT_PRODUCTS(Operand, types, ordered)                                                                      \
-  GOPT_PRODUCT(Operand, 64, types, GOPT_NAMES_32, "%32", "%33", ordered(",0,%34"), GOPT_8(c, 0))                    \
-  GOPT_PRODUCT(Operand, 128, types, GOPT_NAMES_64, "%64", "%65", ordered(",0,%66"), GOPT_8(c, 0), GOPT_8(c, 8))     \
-  GOPT_PRODUCT(Operand, 256, types, GOPT_NAMES_128, "%128", "%129", ordered(",0,%130"), GOPT_8(c, 0), GOPT_8(c, 8), \
-               GOPT_8(c, 16), GOPT_8(c, 24))
-#define GOPT_ORDERED(order) order
-#define GOPT_UNORDERED(order) ""
-GOPT_PRODUCTS(Half, "k16.f32.f16.f16", GOPT_ORDERED)
-GOPT_PRODUCTS(Bfloat16, "k16.f32.bf16.bf16", GOPT_ORDERED)
-GOPT_PRODUCTS(Tf32, "k8.f32.tf32.tf32", GOPT_UNORDERED)
-
-// The description of a tensor is on its way before it is first used.
-__device__ __forceinline__ void prepare_map(const CUtensorMap* map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
-// Barriers in shared memory, whose phases end when as many have arrived, and as many bytes, as are expected.
-__device__ __forceinline__ unsigned address_of(const void* shared) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
-}
-__device__ __forceinline__ void prepare(uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0],%1;" ::"r"(address_of(barrier)), "r"(arrivals) : "memory");
-}
-__device__ __forceinline__ void expect_bytes(uint64_t* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _,[%0],%1;" ::"r"(address_of(barrier)), "r"(bytes)
-               : "memory");
-}
-__device__ __forceinline__ void arrive_at(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _,[%0];" ::"r"(address_of(barrier)) : "memory");
-}
-__device__ __forceinline__ void wait_at(const uint64_t* barrier, unsigned parity) {
-  asm volatile(
-      "{.reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done,[%0],%1; @!done bra again;}" ::"r"(
-          address_of(barrier)),
-      "r"(parity)
-      : "memory");
-}
-
-// Likewise where what came was stored by other blocks of the cluster.
-__device__ __forceinline__ void wait_for_cluster_at(const uint64_t* barrier, unsigned parity) {
-  asm volatile(
-      "{.reg .pred done; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done,[%0],%1; @!done bra "
-      "again;}" ::"r"(address_of(barrier)),
-      "r"(parity)
-      : "memory");
-}
-
-// Where something of this block's shared memory is in that of another of its cluster.
-__device__ __forceinline__ unsigned address_in(unsigned block, const void* own) {
-  unsigned there;
-  asm("mapa.shared::cluster.u32 %0,%1,%2;" : "=r"(there) : "r"(address_of(own)), "r"(block));
-  return there;
-}
-// Stores two numbers there, which count as bytes of a barrier beside them.
-__device__ __forceinline__ void send(unsigned to, float a, float b, unsigned barrier) {
-  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0],{%1,%2},[%3];" ::"r"(to), "f"(a),
-               "f"(b), "r"(barrier)
-               : "memory");
-}
-
-// ---- a tile ----
 
 template <class Operand, Right kRight, class S>
 class WarpgroupTile {
