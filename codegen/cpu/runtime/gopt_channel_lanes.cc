@@ -18,8 +18,6 @@ namespace {
 constexpr size_t kMostPositions = 8;  // whose addresses and sums stay in registers
 constexpr int kSums = 8;              // that additions, one after another, need to be without waiting
 
-int64_t in_vectors(int64_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
-
 template <Combination combination>
 Vector neutral() {
   return (combination == Combination::Greatest ? -std::numeric_limits<float>::infinity() : 0.0f) - Vector{};

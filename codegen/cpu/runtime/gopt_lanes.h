@@ -30,6 +30,9 @@ inline void store_fewer(__m256 v, float* to, int64_t count) {
 }
 #endif
 
+// As many as whole vectors hold.
+inline int64_t in_vectors(int64_t count) { return (count + kLanes - 1) / kLanes * kLanes; }
+
 // Every second of the elements of two vectors, from the first (0) or the one after it (1) on.
 template <int first>
 inline Vector every_second(Vector a, Vector b) {

@@ -13,7 +13,6 @@ namespace gopt_runtime {
 namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
-int64_t in_vectors(int64_t count) { return ceil_div(count, kLanes) * kLanes; }
 
 constexpr int kMostShort = 5;  // elements of a short window's row
 
