@@ -1,10 +1,11 @@
-// Convolutions and products on AMX tiles beside oneDNN's, one by one: in fp32 as they come (direct, Winograd), as sums
-// of two bf16 numbers (bf16x3), in bf16. In turns, what is read and the weights brought back from beyond the core's own
-// cache before each run, as in a model; medians in microseconds, and the largest error over the largest result, against
-// float64. It is built from what goes out with a model:
+// Convolutions and products on AMX tiles beside oneDNN's, one by one: in fp32 as they come (direct, Winograd), by
+// panels of weights (gopt_panels.h), as sums of two bf16 numbers (bf16x3), in bf16. In turns, what is read and the
+// weights brought back from beyond the core's own cache before each run, as in a model; medians in microseconds, and
+// the largest error over the largest result, against float64. It is built from what goes out with a model:
 //   g++ -O3 -std=c++17 -march=native -fno-math-errno -fno-trapping-math -fopenmp -I codegen/cpu/runtime
 //     -I include/gopt/runtime bench/cpu_tiles.cc codegen/cpu/runtime/gopt_{dnnl,convolution,convolution_call}.cc
-//     codegen/cpu/runtime/gopt_{product_call,split,planar,rows,tiles,tiles_call,tile_kernel}.cc -ldnnl
+//     codegen/cpu/runtime/gopt_{product_call,split,planar,channel_lanes,taps,unfolded,pooling,attention_rows,integer,
+//     integer_sums,integer_call,rows,panels,panels_call,tiles,tiles_call,tile_kernel}.cc -ldnnl
 // usage: cpu_tiles [THREADS] [ROUNDS] [ours]      ours: without oneDNN's
 #include <omp.h>
 
@@ -98,9 +99,12 @@ std::vector<Way> ways() {
       c.src_order = c.dst_order = Order::ChannelsLast;
     };
   };
+  const auto panels = [](Convolution& c) { c.method = Method::Panels; };
   return {{"fp32", [](Convolution&) {}, [](MatrixProduct&) {}, false, false},
           {"winograd", [](Convolution& c) { c.method = Method::Winograd; }, nullptr, false, false},
           {"few-rows", nullptr, [](MatrixProduct& m) { m.few_rows = m.src[0] <= kMostRows; }, false, false},
+          {"panels", panels, [](MatrixProduct& m) { m.panels = true; }, false, false},
+          {"panels-last", last(panels), nullptr, false, false, true},
           {"bf16x3", split, split, false, false},
           {"bf16", halves, halves, true, false},
           {"bf16x3-last", last(split), nullptr, false, false, true},
@@ -242,9 +246,10 @@ void measure(const Shape& s, int threads, int rounds, bool ours) {
   static const std::vector<Way> kWays = ways();
   std::vector<std::unique_ptr<Candidate>> all;
   for (const Way& way : kWays) {
-    const bool can = s.rows
-                         ? way.multiply && (std::strcmp(way.name, "few-rows") != 0 || s.rows <= kMostRows)
-                         : way.convolve && (std::strcmp(way.name, "winograd") != 0 || (s.kernel == 3 && s.stride == 1));
+    const bool can = s.rows ? way.multiply && (std::strcmp(way.name, "few-rows") != 0 || s.rows <= kMostRows)
+                            : way.convolve &&
+                                  (std::strcmp(way.name, "winograd") != 0 || (s.kernel == 3 && s.stride == 1)) &&
+                                  (std::strncmp(way.name, "panels", 6) != 0 || s.kernel == 1);
     if (can && (way.ours || !ours)) all.push_back(std::make_unique<Candidate>(way, s, threads, x, w));
   }
   for (int round = 0; round < rounds; round++)

@@ -3,10 +3,10 @@ slows the machine for a while slows all alike.
 
 `Served(engine, path, seed, threads)` starts a process that loads a model (an ONNX file for `onnxruntime` and `openvino`, a
 folder that `gopt optimize --emit` wrote and that is built for `emitted`), draws its inputs, and times runs when asked.
-`in_turns(models, rounds)` fills the `times` of each: milliseconds, the least of a turn of runs, in alternating order.
+`in_turns(models, rounds)` fills the `times` of each: milliseconds, the least of a turn of runs (or the median), in alternating order.
 `interval(values)` are the median and the ranks between which it lies 19 times of 20.
 """
-import math, subprocess, sys, time
+import math, statistics, subprocess, sys, time
 
 TURN_MS = 60
 
@@ -78,21 +78,24 @@ def serve(engine, path, seed, threads):
             start = [clock() for clock in clocks]
             run()
             times.append(min(clock() - before for clock, before in zip(clocks, start)) * 1e3)
-        print(min(times), flush=True)
+        print(min(times), statistics.median(times), flush=True)
 
 
 class Served:
-    def __init__(self, engine, path, seed, threads):
+    """A turn is some `turn_ms` long; of its runs the median counts where it `is_typical`, else the least."""
+
+    def __init__(self, engine, path, seed, threads, is_typical=False, turn_ms=TURN_MS):
+        self.is_typical = is_typical
         command = [sys.executable, __file__, engine, str(path), str(seed), str(threads)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         if self.process.stdout.readline() != "ready\n":
             raise RuntimeError(f"{engine} does not run {path}")
         self.runs, self.times = 1, []
-        self.runs = max(1, min(50, int(TURN_MS / max(self.turn(), 1e-3))))
+        self.runs = max(1, min(50 * turn_ms // TURN_MS, int(turn_ms / max(self.turn(), 1e-3))))
 
     def turn(self):
         print(self.runs, file=self.process.stdin, flush=True)
-        return float(self.process.stdout.readline())
+        return float(self.process.stdout.readline().split()[self.is_typical])
 
     def close(self):
         self.process.stdin.close()

@@ -2,11 +2,13 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <string>
 
 #include "build_folder.h"
 #include "gopt/codegen.h"
@@ -133,11 +135,33 @@ Result<Call> prepared(const std::vector<ModelValue>& wanted, const std::vector<M
   return call;
 }
 
+// Nanoseconds that one turn of a spinning thread takes here: a pause is 24 on some processors, 45 on others.
+double nanoseconds_of_a_turn() {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kTurns = 2000;
+  const std::atomic<bool> is_over{false};
+  double least = 1e9;
+  for (int repeat = 0; repeat < 5; repeat++) {
+    const Clock::time_point begin = Clock::now();
+    for (int i = 0; i < kTurns && !is_over.load(std::memory_order_relaxed); i++) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+    least = std::min(least, std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / kTurns);
+  }
+  return std::max(least, 0.1);
+}
+
 // OpenMP's threads spin before they sleep, by default for milliseconds. Where others use the processors as well, that
-// keeps the thread that is waited for from running: one run in 28 ms became 730 ms. Spinning for some 25 us covers the
-// gaps between kernels. libgomp reads this once, when it is loaded with the first model; what the user has set stays.
+// keeps the thread that is waited for from running: one run in 28 ms became 730 ms. 50 us cover a small kernel on one
+// thread, after which a thread that sleeps takes as long to wake (docs/codegen.md has the times). libgomp reads this
+// once, when it is loaded with the first model; what the user has set stays.
 void limit_spinning() {
-  if (!getenv("OMP_WAIT_POLICY")) setenv("GOMP_SPINCOUNT", "500", 0);
+  constexpr double kNanoseconds = 50e3;
+  if (getenv("OMP_WAIT_POLICY")) return;
+  static const auto turns = static_cast<int64_t>(kNanoseconds / nanoseconds_of_a_turn());
+  setenv("GOMP_SPINCOUNT", std::to_string(turns).c_str(), 0);
 }
 
 TensorType type_of(const gopt_tensor& tensor) {

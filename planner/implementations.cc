@@ -62,6 +62,13 @@ bool has_few_rows(const Plan& plan, const Kernel& kernel) {
 }
 double few_rows_efficiency(const Plan&, const Kernel&) { return 0.6; }
 
+// In loops of our own, by panels of weights (codegen/cpu/runtime/gopt_panels.h): of so many rows that sums fill the
+// registers. Their measured times decide.
+bool has_panels(const Plan& plan, const Kernel& kernel) {
+  return is_of_floats(plan, kernel) && rows_by_weights(plan, kernel) > gopt_runtime::kMostRows;
+}
+double panels_efficiency(const Plan& plan, const Kernel& kernel) { return 0.95 * product_efficiency(plan, kernel); }
+
 double product_in_floats_efficiency(const Plan& plan, const Kernel& kernel) {
   return 0.8 * product_efficiency(plan, kernel);
 }
@@ -266,6 +273,24 @@ double integer_product_efficiency(const Plan& plan, const Kernel& kernel) {
   return kIntegerSpeed * (packed ? 0.9 : 0.5);
 }
 
+// Of one tap, at every position or some: rows of a product.
+bool has_convolution_by_panels(const Plan& plan, const Kernel& kernel) {
+  constexpr int64_t kFewestPositions = 8;
+  const Convolved c = convolved(plan, kernel);
+  const Buffer &x = image(plan, kernel), &y = result(plan, kernel);
+  const std::vector<int64_t> pads = pads_before(plan, kernel);
+  const size_t axes = x.dims.size() - 2;
+  const bool is_same = std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2);
+  return is_of_floats(plan, kernel) && !kernel.integers && !c.transposed && c.groups == 1 && c.taps == 1 &&
+         x.layout == y.layout && (x.layout.is_channels_last() || (c.blocked && x.layout.lanes() == 16)) &&
+         std::ranges::all_of(pads, [](int64_t pad) { return pad == 0; }) && (is_same || axes <= 2) &&
+         c.positions >= kFewestPositions && weights(plan, kernel).place == BufferPlace::Weight &&
+         plan.target.open.empty();
+}
+double convolution_by_panels_efficiency(const Plan& plan, const Kernel& kernel) {
+  return 0.95 * direct_efficiency(plan, kernel);
+}
+
 // Blocks of 16 channels are split as they are: of several groups only where these fill them.
 bool has_split_convolution(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
@@ -408,6 +433,8 @@ constexpr Implementation kImplementations[] = {
     {"planar", KernelKind::Convolution, TargetKind::Cpu, has_planar, planar_efficiency},
     {"unfolded", KernelKind::Convolution, TargetKind::Cpu, has_unfolded_planes, unfolded_planes_efficiency},
     {"channel-lanes", KernelKind::Convolution, TargetKind::Cpu, has_channel_lanes, channel_lanes_efficiency},
+    {"panels", KernelKind::Convolution, TargetKind::Cpu, has_convolution_by_panels, convolution_by_panels_efficiency},
+    {"panels", KernelKind::MatrixProduct, TargetKind::Cpu, has_panels, panels_efficiency},
     {"floats", KernelKind::Convolution, TargetKind::Cpu, is_of_halves, convolution_in_floats_efficiency},
     {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},
     {"bf16x3", KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},

@@ -60,6 +60,7 @@ std::string convolution_implementation(const std::string& name) {
   if (name == "channels-last") return "  d.method = Method::ChannelsLast;\n";
   if (name == "planar") return "  d.method = Method::Planar;\n";
   if (name == "unfolded") return "  d.method = Method::Unfolded;\n";
+  if (name == "panels") return "  d.method = Method::Panels;\n";
   if (name == "channel-lanes") return "  d.method = Method::ChannelLanes;\n";
   if (name == "floats") return kInFloats;
   if (name == "bf16x3") return kInParts;
@@ -69,6 +70,7 @@ std::string convolution_implementation(const std::string& name) {
 
 std::string product_implementation(const std::string& name) {
   if (name == "direct") return "";
+  if (name == "panels") return "  d.panels = true;\n";
   if (name == "few-rows") return "  d.few_rows = true;\n";
   if (name == "floats") return kInFloats;
   if (name == "bf16x3") return kInParts;

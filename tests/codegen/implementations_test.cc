@@ -73,7 +73,8 @@ BatchCase case_for(const Implementation& row) {
                    "conv",
                    "input x : f32[1,32,13,11]\ninput w1 : f32[48,32,3,3]\ninput w2 : f32[48]\na = Conv(x, w1, w2) "
                    "{kernel_shape=[3,3], pads=[1,1,1,1]}\nb = Relu(a)\ninput w3 : f32[48,4,3,3]\n"
-                   "c = Conv(b, w3) {group=12, pads=[1,1,1,1]}\noutput y = c",
+                   "c = Conv(b, w3) {group=12, pads=[1,1,1,1]}\ninput w4 : f32[40,48,1,1]\nd = Conv(c, w4)\n"
+                   "input w5 : f32[32,40,1,1]\ne = Conv(d, w5) {strides=[2,2]}\nf = Add(e, e)\noutput y = f",
                    3)
              : make_case("product",
                          "input x : f32[37,64]\ninput w1 : f32[64,50]\na = MatMul(x, w1)\nb = Tanh(a)\nc = Slice(b) "

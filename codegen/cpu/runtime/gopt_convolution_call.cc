@@ -197,6 +197,7 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   const double work = elements(c.transposed ? c.src : c.dst) * static_cast<double>(c.weights[1]) * taps;
   const int threads = s.threads_for(work, elements(c.src) + elements(c.dst) + elements(c.weights));
   if (c.tile_terms != kNoTiles && add_tiles(c, src, weights, bias, dst, threads)) return;
+  if (c.method == Method::Panels && add_panels(c, src, weights, bias, dst, threads)) return;
   const ThreadScope scope(threads, s.threads);
   if (c.method == Method::Unfolded && !c.transposed)
     return ConvolutionAdder(s, c, threads)

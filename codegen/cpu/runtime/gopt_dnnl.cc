@@ -76,7 +76,7 @@ void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.integers && !p.tiles && !p.attention)
+  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.integers && !p.tiles && !p.attention)
     throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
@@ -88,6 +88,11 @@ void Library::run(size_t primitive) {
     RowsCall& call = *p.rows;
     for (const auto& [number, operand] : call.posts) call.product.bind_post(number, operand.get_data_handle());
     call.product.run(data(call.src), data(call.packed), data(call.bias), data(call.dst));
+  }
+  if (p.panels) {
+    PanelsCall& call = *p.panels;
+    for (const auto& [number, operand] : call.posts) call.product.bind_post(number, operand.get_data_handle());
+    call.product.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
   }
   if (p.tiles) {
     TilesCall& call = *p.tiles;

@@ -1,7 +1,8 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
 // for; convolutions for which it has reference code alone, pooling, products of a few rows and attention in loops of
-// our own (gopt_planar.h, gopt_unfolded.h, gopt_rows.h, gopt_attention_rows.h); all of integers in loops of our own
-// (gopt_integer.h); of floats and bfloat16 by kernels of our own on tiles, where there are these (gopt_tiles.h).
+// our own (gopt_planar.h, gopt_unfolded.h, gopt_rows.h, gopt_attention_rows.h), products of many where that is faster
+// (gopt_panels.h); all of integers in loops of our own (gopt_integer.h); of floats and bfloat16 by kernels of our own
+// on tiles, where there are these (gopt_tiles.h).
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,9 @@ enum class Order { Plain, Blocked16, ChannelsLast };
 // How a convolution is computed. Direct: by oneDNN on the tensors as they lie, or, where it has no fast code for them,
 // by the best of the others. Winograd: where there is one, else direct. ChannelsLast, Planar, Unfolded
 // (gopt_unfolded.h; of one that is transposed Planar), ChannelLanes (of one that is depthwise: gopt_channel_lanes.h):
-// the tensors are converted where they lie otherwise.
-enum class Method { Direct, Winograd, ChannelsLast, Planar, Unfolded, ChannelLanes };
+// the tensors are converted where they lie otherwise. Panels (gopt_panels.h): of one tap, by constant weights, of
+// floats that lie alike, in blocks or with channels last; else direct.
+enum class Method { Direct, Winograd, ChannelsLast, Planar, Unfolded, ChannelLanes, Panels };
 
 // What products are computed in. Own: as the operands are, of bfloat16 where oneDNN has fast code for these on the
 // processor, else as Floats. Floats: operands and result are converted where they are of another type. Split: floats
@@ -62,6 +64,9 @@ struct MatrixProduct {
   bool constant_weights = false;  // to be reordered once
   // In loops of our own: two axes, constant weights, dense src of at most kMostRows rows, floats.
   bool few_rows = false;
+  // In loops of our own (gopt_panels.h): two axes, constant weights, rows of src that are lines of floats; else as
+  // without.
+  bool panels = false;
   Element operands = Element::Float, result = Element::Float;  // of src and weights, of dst; biases are floats
   Arithmetic arithmetic = Arithmetic::Own;
   int tile_terms = kNoTiles;
@@ -149,6 +154,11 @@ class Library {
  private:
   void add_few_rows(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
                     int own_threads);
+  // Nothing is added where they are not for this.
+  bool add_panels(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst,
+                  int own_threads);
+  bool add_panels(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
+                  int own_threads);
   // Nothing is added where there are no tiles, or not for this.
   bool add_tiles(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst,
                  int own_threads);

@@ -14,6 +14,7 @@
 #include "gopt_convolution.h"
 #include "gopt_dnnl.h"
 #include "gopt_memory.h"
+#include "gopt_panels.h"
 #include "gopt_planar.h"
 #include "gopt_pooling.h"
 #include "gopt_rows.h"
@@ -31,6 +32,24 @@ inline memory::dims dims_of(const std::vector<int64_t>& v) { return memory::dims
 
 // Threads that share a primitive: one alone where waking the others, some 50 us, costs more than they save.
 constexpr double kSharedWork = 2e6, kSharedFloats = 1e5;  // multiplications, elements of all tensors
+
+// Of the axes from `first` on.
+inline int64_t extent_from(const std::vector<int64_t>& dims, size_t first) {
+  int64_t n = 1;
+  for (size_t d = first; d < dims.size(); d++) n *= dims[d];
+  return n;
+}
+
+// Of images [batch, channels, axes...].
+inline TileOrder tile_order(const std::vector<int64_t>& dims, Order order, Element element) {
+  const int64_t channels = dims[1], positions = extent_from(dims, 2), blocks = (channels + 15) / 16;
+  switch (order) {
+    case Order::Plain: return {channels * positions, 1, 16 * positions, positions, element};
+    case Order::ChannelsLast: return {channels * positions, channels, 16, 1, element};
+    case Order::Blocked16: break;
+  }
+  return {16 * blocks * positions, 16, 16 * positions, 1, element, true};
+}
 
 inline double elements(const std::vector<int64_t>& dims) {
   double n = 1;
@@ -101,6 +120,13 @@ struct RowsCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+// A product, or a convolution of one tap, by panels of weights.
+struct PanelsCall {
+  PanelProduct product;
+  memory src, bias, dst, packed, scratch;
+  std::vector<std::pair<int, memory>> posts;
+};
+
 // A convolution or product on tiles.
 struct TilesCall {
   TileConvolution tiles;
@@ -129,6 +155,7 @@ struct Primitive {
   std::unique_ptr<UnfoldedCall> unfolded;
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
+  std::unique_ptr<PanelsCall> panels;
   std::unique_ptr<AttentionCall> attention;
   std::unique_ptr<TilesCall> tiles;
   std::unique_ptr<IntegerImages> integers;

@@ -140,6 +140,7 @@ void Library::add(const MatrixProduct& m, const void* src, const void* weights, 
   const int threads = s.threads_for(elements(m.dst) * static_cast<double>(m.src.back()),
                                     elements(m.src) + elements(m.weights) + elements(m.dst));
   if (m.tile_terms != kNoTiles && add_tiles(m, src, weights, bias, dst, threads)) return;
+  if (m.panels && add_panels(m, src, weights, bias, dst, threads)) return;
   if (m.few_rows) return add_few_rows(m, src, weights, bias, dst, threads);
   const ThreadScope scope(threads, s.threads);
   ProductAdder adder(s, m, threads);

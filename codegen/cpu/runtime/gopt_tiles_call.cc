@@ -4,22 +4,6 @@
 namespace gopt_runtime {
 namespace {
 
-int64_t extent_of(const std::vector<int64_t>& dims, size_t first) {
-  int64_t n = 1;
-  for (size_t d = first; d < dims.size(); d++) n *= dims[d];
-  return n;
-}
-
-TileOrder tile_order(const std::vector<int64_t>& dims, Order order, Element element) {
-  const int64_t channels = dims[1], positions = extent_of(dims, 2), blocks = (channels + 15) / 16;
-  switch (order) {
-    case Order::Plain: return {channels * positions, 1, 16 * positions, positions, element};
-    case Order::ChannelsLast: return {channels * positions, channels, 16, 1, element};
-    case Order::Blocked16: break;
-  }
-  return {16 * blocks * positions, 16, 16 * positions, 1, element, true};
-}
-
 TileShape tile_shape(const Convolution& c) {
   TileShape s;
   s.batch = c.src[0];
@@ -65,7 +49,7 @@ bool Library::add_tiles(const Convolution& c, const void* src, const void* weigh
   call.src = s.view(p.src, image_desc(c.src, c.src_order, c.operands), src);
   call.dst = s.view(p.dst, to, dst);
   call.posts = s.operands(p, c.posts, to, to);
-  const int64_t taps = extent_of(c.weights, 2);
+  const int64_t taps = extent_from(c.weights, 2);
   return add_call(s, std::move(p), std::move(call), {weights, c.weights[1] * taps, taps, 1, c.operands},
                   dense_desc(c.weights, c.operands), c.tile_terms, bias, c.dst[1]);
 }

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Whole models on the CPU as gopt ships them, beside ONNX Runtime and OpenVINO (f32), and with parts of gopt switched off.
+
+usage: cpu_models.py MODEL.onnx ... [--gopt build/tools/gopt/gopt] [--threads 2] [--busy 0 2] [--rounds 5] [--batch N]
+                     [--levers rewriting winograd ...|all] [--peers onnxruntime openvino] [--out DIR] [--optimize "flags"] [--csv FILE]
+needs: numpy, onnxruntime, openvino; what each is at its defaults, but for the number of threads
+
+Each engine has a process of its own, in turns; a turn's figure is the median of its runs, a model's that of the turns, in milliseconds.
+--busy 2 times all of them once more while two other processes compute. --levers: gopt's code without that part, over gopt's code with all
+of them, both emitted in the same way. What lies in --out is not emitted again. --batch N changes the batch of a static model, for all engines.
+"""
+import argparse, csv, json, math, os, pathlib, statistics, subprocess, sys, tempfile
+
+from turns import Served, interval
+
+LEVERS = {
+    "rewriting": "--search none",
+    "measured costs": "--cost analytic",
+    "winograd": "--disable kernel:winograd",
+    "own convolutions": "--disable kernel:planar kernel:unfolded kernel:channel-lanes",
+    "panels": "--disable kernel:panels",
+    "attention": "--disable kernel:attention",
+    "layouts": "--disable layout:blocked layout:channels-last",
+    "epilogues": "--disable fusion:epilogues",
+    "fusion": "--disable fusion:inlining fusion:epilogues fusion:by-cost",
+    "tiles": "--disable kernel:tiles-x6 kernel:tiles-x3 kernel:tiles-bf16",
+}
+# What is not a flag of gopt's but of the threads' library: threads that sleep at the end of each kernel.
+SLEEPING = "waiting awake"
+TURN_MS = 300
+
+
+class Shipped:
+    """Code that gopt emitted, run by `gopt bench`."""
+
+    def __init__(self, gopt, folder, threads, environment=None):
+        self.command = [gopt, "bench", folder, "--threads", threads]
+        self.environment, self.times, self.runs = {**os.environ, **(environment or {})}, [], 5
+        self.runs = max(5, min(1000, int(TURN_MS / self.turn())))
+
+    def turn(self):
+        with tempfile.TemporaryDirectory() as place:
+            out = pathlib.Path(place) / "bench.json"
+            command = [str(c) for c in (*self.command, "--runs", self.runs, "--json", out)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=self.environment)
+            return json.loads(out.read_text())["models"][0]["median_ms"]
+
+    def close(self):
+        pass
+
+
+def emit(args, model, lever, place):
+    folder = place / (model.stem + ("" if lever is None else "-" + lever.replace(" ", "-")))
+    if not folder.exists():
+        shape = ["--shape", f"batch={args.batch}"] if args.batch else []
+        command = [args.gopt, "optimize", model, "--emit", folder, "--threads", args.threads, *shape, *args.optimize.split(),
+                   *(LEVERS[lever].split() if lever in LEVERS else [])]
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{model.name}: {done.stderr[-300:]}")
+    return folder
+
+
+def with_batch(model, batch, place):
+    """The model with the batch that is asked for, for the other engines."""
+    if not batch:
+        return model
+    import onnx
+    loaded = onnx.load(str(model))
+    for value in (*loaded.graph.input, *loaded.graph.output):
+        if value.type.tensor_type.shape.dim:
+            value.type.tensor_type.shape.dim[0].dim_value = batch
+    del loaded.graph.value_info[:]
+    out = place / f"{model.stem}-batch-{batch}.onnx"
+    onnx.save(loaded, str(out), save_as_external_data=True, location=out.name + ".data")
+    return out
+
+
+def turns(engines, rounds):
+    for engine in engines.values():
+        engine.times = []
+    for k in range(rounds):
+        for engine in list(engines.values())[:: 1 if k % 2 == 0 else -1]:
+            engine.times.append(engine.turn())
+    return {name: interval(engine.times)[0] for name, engine in engines.items()}
+
+
+def beside(busy, call):
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+    try:
+        return call()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def rows_of(args, model, place):
+    levers = list(LEVERS) + [SLEEPING] if args.levers == ["all"] else args.levers
+    engines = {"gopt": Shipped(args.gopt, emit(args, model, None, place), args.threads)}
+    for lever in levers:
+        sleeps = lever == SLEEPING
+        engines["without " + lever] = Shipped(args.gopt, emit(args, model, None if sleeps else lever, place), args.threads,
+                                              {"OMP_WAIT_POLICY": "passive"} if sleeps else None)
+    given = with_batch(model, args.batch, place)
+    for peer in args.peers:
+        engines[peer] = Served(peer, given, 0, args.threads, is_typical=True, turn_ms=TURN_MS)
+    try:
+        for busy in args.busy:
+            yield {"model": model.stem, "busy": busy} | beside(busy, lambda: turns(engines, args.rounds))
+    finally:
+        for engine in engines.values():
+            engine.close()
+
+
+def geometric_mean(ratios):
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=pathlib.Path)
+    parser.add_argument("--gopt", default="build/tools/gopt/gopt")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--busy", type=int, nargs="+", default=[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--levers", nargs="+", default=[], choices=[*LEVERS, SLEEPING, "all"])
+    parser.add_argument("--peers", nargs="*", default=["onnxruntime", "openvino"], choices=["onnxruntime", "openvino"])
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--optimize", default="", help="further flags of gopt optimize, in one word")
+    parser.add_argument("--csv", type=pathlib.Path)
+    args = parser.parse_args()
+    rows, failed = [], 0
+    with tempfile.TemporaryDirectory() as made:
+        place = args.out or pathlib.Path(made)
+        place.mkdir(parents=True, exist_ok=True)
+        for model in args.models:
+            try:
+                for row in rows_of(args, model, place):
+                    if args.peers:
+                        row["best peer / gopt"] = min(row[p] for p in args.peers) / row["gopt"]
+                    rows.append(row)
+                    print("  ".join(f"{k}={v:.3f}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
+            except (RuntimeError, subprocess.CalledProcessError, OSError) as error:
+                failed += 1
+                print(f"FAIL {model}: {error}", flush=True)
+    for busy in args.busy:
+        those = [r for r in rows if r["busy"] == busy]
+        for name in those[0] if those else ():
+            if name == "best peer / gopt" or name.startswith("without "):
+                ratios = [r[name] / (1 if name.startswith("best") else r["gopt"]) for r in those]
+                print(f"beside {busy}: {name}: geometric mean {geometric_mean(ratios):.3f} of {len(ratios)}, {min(ratios):.3f} to {max(ratios):.3f}")
+    if args.csv and rows:
+        with open(args.csv, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,317 @@
+#include "gopt_panels.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "gopt_activation.h"
+#include "gopt_vector.h"
+
+namespace gopt_runtime {
+namespace {
+
+constexpr int kVectors = 2, kWidth = kVectors * kLanes;  // of a panel
+constexpr int kMostRowsOfBlock = kRegisters / kVectors;
+constexpr int64_t kBlock = 16;              // channels that lie together
+constexpr int64_t kNearBytes = 512 * 1024;  // of rows or panels, which stay in a core's cache while others pass by
+constexpr int64_t kMostDepth = 1024;        // of a part
+constexpr int64_t kAhead = 16;              // steps of the depth
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Lines that are asked for meanwhile, one at each step of the depth: so many elements apart, and some more after a
+// block of channels. None where `at` is null.
+struct Ahead {
+  const float* at = nullptr;
+  int64_t line = kBlock, skip = 0;
+};
+
+// What a few rows by one panel are computed from.
+struct Operands {
+  const float* src;
+  int64_t row, block;       // elements to the next row; to the next block of channels
+  int64_t channels, depth;  // of a block; in all
+  const float *packed, *start;
+  int64_t start_row;  // elements of `start` to the next row
+  Ahead ahead;
+};
+
+// What is done with sums that are in registers: whole vectors are added to (null: nothing), cut off from below (never
+// NaN) and stored.
+struct Store {
+  float* to;
+  const float* added;
+  int64_t row, vector;  // elements from one to the next, of both
+  float least;
+};
+
+// Sums, from `start` on.
+template <int rows, int vectors>
+void multiply(const Operands& o, const Store& store) {
+  Vector s[rows][vectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) s[r][v] = load(o.start + r * o.start_row + v * kLanes);
+  const float *w = o.packed, *next = o.ahead.at;
+  const float* src = o.src;
+  for (int64_t first = 0; first < o.depth; first += o.channels, src += o.block) {
+    const int64_t count = std::min(o.channels, o.depth - first);
+    for (int64_t k = 0; k < count; k++, w += vectors * kLanes) {
+      Vector column[vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) {
+        column[v] = load(w + v * kLanes);
+        __builtin_prefetch(w + (kAhead * vectors + v) * kLanes);
+      }
+      if (next) {
+        __builtin_prefetch(next, 0, 2);
+        next += o.ahead.line;
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; r++) {
+        const Vector x = src[r * o.row + k] - Vector{};
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) s[r][v] += x * column[v];
+      }
+    }
+    next += next ? o.ahead.skip : 0;
+  }
+  if (store.added)
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) s[r][v] += load(store.added + r * store.row + v * store.vector);
+  const Vector least = Vector{} + store.least;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      const Vector kept = s[r][v] < least ? least : s[r][v];
+      std::memcpy(store.to + r * store.row + v * store.vector, &kept, sizeof kept);
+    }
+}
+
+using Multiply = void (*)(const Operands&, const Store&);
+template <int vectors, int... rows>
+constexpr std::array<Multiply, sizeof...(rows)> functions_of(std::integer_sequence<int, rows...>) {
+  return {multiply<rows + 1, vectors>...};
+}
+Multiply multiply_function(int64_t rows, int vectors) {
+  using All = std::make_integer_sequence<int, kMostRowsOfBlock>;
+  static constexpr auto kWhole = functions_of<kVectors>(All()), kHalf = functions_of<1>(All());
+  return (vectors == kVectors ? kWhole : kHalf)[static_cast<size_t>(rows - 1)];
+}
+
+}  // namespace
+
+PanelProduct::PanelProduct(const PanelShape& shape, const TileOrder& src, const TileOrder& dst, std::vector<Post> posts,
+                           int threads)
+    : s_(shape),
+      src_(src),
+      dst_(dst),
+      posts_(std::move(posts)),
+      threads_(threads),
+      filled_(dst.fills_blocks ? ceil_div(shape.columns, kBlock) * kBlock : shape.columns),
+      panels_(ceil_div(filled_, kWidth)) {
+  // An addition, then Relu, or either, or nothing.
+  size_t next = 0;
+  if (next < posts_.size() &&
+      (posts_[next].kind == PostKind::Sum || (posts_[next].kind == PostKind::Add && posts_[next].dims.empty())))
+    addend_ = static_cast<int>(next++);
+  if (next < posts_.size() && posts_[next].kind == PostKind::Relu && posts_[next].alpha == 0.0f) least_ = 0, next++;
+  is_simple_ = next == posts_.size();
+  const int64_t parts = ceil_div(s_.rows, kMostRowsOfBlock);
+  int64_t number = 0;
+  for (int64_t image = 0; image < s_.batch; image++)
+    for (int64_t line = 0; line < s_.lines; line++)
+      for (int64_t part = 0; part < parts; part++) {
+        const int64_t first = s_.rows * part / parts, last = s_.rows * (part + 1) / parts;
+        blocks_.push_back({image * src_.image + (line * s_.src_line + first * s_.src_row) * src_.position,
+                           image * dst_.image + (line * s_.rows + first) * dst_.position, number, last - first});
+        number += last - first;
+      }
+}
+
+int64_t PanelProduct::panel_columns() { return kWidth; }
+
+// The last panel may be of one vector.
+int PanelProduct::vectors_of(int64_t panel) const { return filled_ - panel * kWidth <= kLanes ? 1 : kVectors; }
+
+int64_t PanelProduct::columns_at(int64_t column, int64_t most) const {
+  return std::clamp<int64_t>(s_.columns - column, 0, most);
+}
+
+size_t PanelProduct::packed_floats() const {
+  return static_cast<size_t>(((panels_ - 1) * kVectors + vectors_of(panels_ - 1)) * kLanes * s_.depth);
+}
+
+void PanelProduct::pack(const float* weights, int64_t row_stride, int64_t column_stride, float* packed) const {
+#pragma omp parallel for schedule(static) num_threads(threads_)
+  for (int64_t panel = 0; panel < panels_; panel++) {
+    float* to = packed + panel * kWidth * s_.depth;
+    const int width = vectors_of(panel) * kLanes;
+    for (int64_t k = 0; k < s_.depth; k++)
+      for (int64_t i = 0; i < width; i++) {
+        const int64_t column = panel * kWidth + i;
+        *to++ = column < s_.columns ? weights[k * row_stride + column * column_stride] : 0.0f;
+      }
+  }
+}
+
+// Each thread has a rectangle of blocks of rows and panels, of the shape that takes the least: a panel and row are
+// read by each thread that has a part of them.
+PanelProduct::Part PanelProduct::part_of(int thread, int threads) const {
+  const auto rows = static_cast<int64_t>(blocks_.size());
+  constexpr double kPanel = 4, kRow = 0.2;  // cycles a step of the depth to fetch one
+  int64_t best = 1;
+  double least = 0;
+  for (int64_t across = 1; across <= threads; across++) {
+    const int64_t down = threads / across;
+    const auto own_rows = static_cast<double>(ceil_div(rows, down)),
+               own_panels = static_cast<double>(ceil_div(panels_, across));
+    const double cost = own_panels * (own_rows * kMostRowsOfBlock + kPanel) + kRow * own_rows * kMostRowsOfBlock;
+    if (across == 1 || cost < least) best = across, least = cost;
+  }
+  const int64_t down = threads / best, i = thread / best, j = thread % best;
+  if (i >= down) return {0, 0, 0, 0};
+  const auto first = [rows, down](int64_t part) { return static_cast<size_t>(rows * part / down); };
+  return {first(i), first(i + 1), panels_ * j / best, panels_ * (j + 1) / best};
+}
+
+// Where rows are longer than what stays near, a part of the depth is multiplied by for all of them before the next:
+// whole blocks of channels, but for the last.
+int64_t PanelProduct::depth_of_part() const {
+  const int64_t parts = ceil_div(s_.depth, kMostDepth);
+  return ceil_div(ceil_div(s_.depth, parts), kBlock) * kBlock;
+}
+
+// So many blocks of rows stay near while panels pass by; where all of a thread's panels stay, rows pass by.
+size_t PanelProduct::blocks_near(const Part& part) const {
+  const auto floats = static_cast<int64_t>(sizeof(float));
+  if ((part.last_panel - part.first_panel) * kWidth * s_.depth * floats <= kNearBytes) return 1;
+  return static_cast<size_t>(std::max<int64_t>(1, kNearBytes / (kMostRowsOfBlock * depth_of_part() * floats)));
+}
+
+size_t PanelProduct::scratch_floats() const {
+  return s_.depth > depth_of_part() ? static_cast<size_t>(s_.batch * s_.lines * s_.rows * panels_ * kWidth) : 0;
+}
+
+void PanelProduct::add(const Post& post, const float* dst, const Rows& rows, int64_t panel, float* sums) const {
+  const auto* operand = post.kind == PostKind::Sum ? dst : static_cast<const float*>(post.operand);
+  int64_t count = 1;
+  for (const int64_t d : post.dims) count *= d;
+  const bool is_of_columns = post.kind == PostKind::Add && !post.dims.empty() && count == s_.columns;
+  const int vectors = vectors_of(panel);
+  for (int v = 0; v < vectors; v++) {
+    const int64_t column = panel * kWidth + v * kLanes, columns = columns_at(column, kLanes);
+    const float* from = operand + (is_of_columns ? column : rows.dst + column / kBlock * dst_.block + column % kBlock);
+    float* own = sums + v * kLanes;
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_of_columns ? 0 : dst_.position) {
+      if (columns == kLanes)
+        for (int i = 0; i < kLanes; i++) own[i] += from[i];
+      else
+        for (int64_t i = 0; i < columns; i++) own[i] += from[i];
+    }
+  }
+}
+
+void PanelProduct::finish(const Call& call, const Rows& rows, int64_t panel, float* sums) const {
+  const int vectors = vectors_of(panel);
+  for (const Post& post : posts_)
+    if (post.kind == PostKind::Sum || post.kind == PostKind::Add)
+      add(post, call.dst, rows, panel, sums);
+    else
+      apply_activation(post, sums, rows.count * vectors * kLanes);
+  for (int v = 0; v < vectors; v++) {
+    const int64_t column = panel * kWidth + v * kLanes, columns = columns_at(column, kLanes);
+    // What fills a block is zeros.
+    const int64_t written = dst_.fills_blocks ? kLanes : columns;
+    float *own = sums + v * kLanes, *to = call.dst + rows.dst + column / kBlock * dst_.block + column % kBlock;
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, to += dst_.position) {
+      if (columns < written) std::fill(own + columns, own + written, 0.0f);
+      if (written == kLanes)
+        std::memcpy(to, own, sizeof(Vector));
+      else
+        std::copy(own, own + written, to);
+    }
+  }
+}
+
+void PanelProduct::compute(const Call& call, const Step& step) const {
+  alignas(64) float start[kWidth] = {}, sums[kMostRowsOfBlock * kWidth];
+  const Rows& rows = blocks_[step.block];
+  const int vectors = vectors_of(step.panel);
+  const int64_t column = step.panel * kWidth, width = vectors * kLanes;
+  float* kept = call.kept;
+  if (kept) kept += (step.panel * s_.batch * s_.lines * s_.rows + rows.number) * kWidth;
+  const int64_t depth = step.last - step.first, row = s_.src_row * src_.position;
+  const bool is_one_block = src_.block == kBlock;  // one after another
+  Operands o{call.src + rows.src + step.first / kBlock * src_.block,
+             row,
+             src_.block,
+             is_one_block ? depth : kBlock,
+             depth,
+             call.packed + column * s_.depth + step.first * width,
+             start,
+             0,
+             {step.next}};
+  // Rows that are asked for lie as these do.
+  if (step.asks_for_rows && !is_one_block) o.ahead.line = row, o.ahead.skip = src_.block - kBlock * row;
+  if (step.first > 0)
+    o.start = kept, o.start_row = width;
+  else if (call.bias)
+    std::copy_n(call.bias + column, columns_at(column, kWidth), start);
+  const Multiply function = multiply_function(rows.count, vectors);
+  if (step.last < s_.depth) return function(o, {kept, nullptr, width, kLanes, -INFINITY});
+  if (is_simple_ && column + width <= s_.columns) {
+    const int64_t at = rows.dst + column / kBlock * dst_.block + column % kBlock;
+    const float* added = nullptr;
+    if (addend_ >= 0) {
+      const Post& post = posts_[static_cast<size_t>(addend_)];
+      added = (post.kind == PostKind::Sum ? call.dst : static_cast<const float*>(post.operand)) + at;
+    }
+    return function(o, {call.dst + at, added, dst_.position, kLanes < kBlock ? kLanes : dst_.block, least_});
+  }
+  function(o, {sums, nullptr, width, kLanes, -INFINITY});
+  finish(call, rows, step.panel, sums);
+}
+
+void PanelProduct::compute(const Call& call, const Part& part) const {
+  const int64_t depth = depth_of_part();
+  const size_t near = blocks_near(part);
+  for (size_t first = part.first; first < part.last; first += near)
+    for (int64_t k = 0; k < s_.depth; k += depth)
+      for (int64_t panel = part.first_panel; panel < part.last_panel; panel++)
+        for (size_t block = first; block < std::min(first + near, part.last); block++) {
+          Step step{block, panel, k, std::min(k + depth, s_.depth), nullptr, near == 1};
+          if (!step.asks_for_rows) {
+            step.next = next_panel(call, part, step, static_cast<int64_t>(block - first));
+          } else if (panel == part.first_panel) {
+            const Rows& rows = blocks_[block];
+            step.next = call.src + rows.src + k / kBlock * src_.block + rows.count * s_.src_row * src_.position;
+          }
+          compute(call, step);
+        }
+}
+
+// The next panel, or the first of the next part of the depth: a block of rows asks for a line at each step of the
+// depth, the one after it for what is left. Null: nothing.
+const float* PanelProduct::next_panel(const Call& call, const Part& part, const Step& step, int64_t turn) const {
+  const bool is_last = step.panel + 1 == part.last_panel;
+  const int64_t panel = is_last ? part.first_panel : step.panel + 1, first = is_last ? step.last : step.first;
+  if (turn >= kWidth / kBlock || first >= s_.depth || vectors_of(panel) != kVectors) return nullptr;
+  return call.packed + panel * kWidth * s_.depth + first * kWidth + turn * kBlock * (step.last - step.first);
+}
+
+void PanelProduct::run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const {
+  const Call call{src, packed, bias, dst, s_.depth > depth_of_part() ? scratch : nullptr};
+#pragma omp parallel num_threads(threads_)
+  compute(call, part_of(omp_get_thread_num(), omp_get_num_threads()));
+}
+
+}  // namespace gopt_runtime
