@@ -245,9 +245,9 @@ TEST_P(Tiles, AgreeWithFloat64) {
   EXPECT_LE(run.error(run.on_tiles(1)), 4e-3);
 }
 
-// On fresh numbers, of one size and of sizes that differ by 2^40: three terms are no worse than arithmetic in floats. The
-// mean of 2,000 results says it (1.05 times that of floats at most in 4,000 such draws); the largest error is luck, 0.4
-// to 1.75 times that of floats, and tells of a single result that is wrong.
+// On fresh numbers, of one size and of sizes that differ by 2^40: three terms are no worse than arithmetic in floats.
+// The mean of 2,000 results says it (1.05 times that of floats at most in 4,000 such draws); the largest error is luck,
+// 0.4 to 1.75 times that of floats, and tells of a single result that is wrong.
 TEST_P(Tiles, ThreeTermsAreNoWorseThanFloats) {
   for (const Draw draw : {normal, mixed}) {
     double largest = 0, largest_of_floats = 0, sum = 0, sum_of_floats = 0;

@@ -76,7 +76,8 @@ void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.integers && !p.tiles && !p.attention)
+  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.integers && !p.tiles &&
+      !p.attention)
     throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
