@@ -7,9 +7,9 @@ needs: numpy, onnxruntime, openvino; what each is at its defaults, but for the n
 
 Each engine has a process of its own, in turns; a turn's figure is the median of its runs, a model's that of the turns, in milliseconds.
 --busy 2 times all of them once more while two other processes compute. --levers: gopt's code without that part, over gopt's code with all
-of them, both emitted in the same way. What lies in --out is not emitted again. --batch N changes the batch of a static model, for all engines.
+of them, both emitted in the same way. What the same command made in --out is not emitted again. --batch N changes the batch of a static model, for all engines.
 """
-import argparse, csv, json, math, os, pathlib, statistics, subprocess, sys, tempfile
+import argparse, csv, hashlib, json, math, os, pathlib, shutil, statistics, subprocess, sys, tempfile
 
 from turns import Served, interval
 
@@ -49,15 +49,33 @@ class Shipped:
         pass
 
 
+def shapes(model, batch):
+    """Words of --shape: each input with that batch."""
+    if not batch:
+        return []
+    import onnx
+    graph = onnx.load(str(model), load_external_data=False).graph
+    constants, words = {i.name for i in graph.initializer}, []
+    for value in graph.input:
+        dims = value.type.tensor_type.shape.dim
+        if value.name not in constants and dims:
+            words.append(f"{value.name}=" + "x".join(str(d.dim_value or 1) if k else str(batch) for k, d in enumerate(dims)))
+    return ["--shape", *words]
+
+
 def emit(args, model, lever, place):
-    folder = place / (model.stem + ("" if lever is None else "-" + lever.replace(" ", "-")))
+    """The folder of the model's code, made unless one lies there that the same command made."""
+    command = [args.gopt, "optimize", model, "--threads", args.threads, *shapes(model, args.batch), *args.optimize.split(),
+               *(LEVERS[lever].split() if lever in LEVERS else [])]
+    command = [str(c) for c in command]
+    folder = place / f"{model.stem}-{hashlib.sha256(' '.join([str(model.resolve()), *command]).encode()).hexdigest()[:12]}"
     if not folder.exists():
-        shape = ["--shape", f"batch={args.batch}"] if args.batch else []
-        command = [args.gopt, "optimize", model, "--emit", folder, "--threads", args.threads, *shape, *args.optimize.split(),
-                   *(LEVERS[lever].split() if lever in LEVERS else [])]
-        done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+        making = folder.with_suffix(".making")
+        shutil.rmtree(making, ignore_errors=True)
+        done = subprocess.run([*command, "--emit", str(making)], capture_output=True, text=True)
         if done.returncode:
-            raise RuntimeError(f"{model.name}: {done.stderr[-300:]}")
+            raise RuntimeError(done.stderr.strip()[-300:])
+        making.rename(folder)
     return folder
 
 
@@ -86,7 +104,7 @@ def turns(engines, rounds):
 
 
 def beside(busy, call):
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+    others = [subprocess.Popen([sys.executable, "-c", f"import os\nwhile os.getppid() == {os.getpid()}: pass"]) for _ in range(busy)]
     try:
         return call()
     finally:
@@ -96,7 +114,7 @@ def beside(busy, call):
 
 
 def rows_of(args, model, place):
-    levers = list(LEVERS) + [SLEEPING] if args.levers == ["all"] else args.levers
+    levers = list(LEVERS) + [SLEEPING] if "all" in args.levers else args.levers
     engines = {"gopt": Shipped(args.gopt, emit(args, model, None, place), args.threads)}
     for lever in levers:
         sleeps = lever == SLEEPING
@@ -131,6 +149,10 @@ def main():
     parser.add_argument("--optimize", default="", help="further flags of gopt optimize, in one word")
     parser.add_argument("--csv", type=pathlib.Path)
     args = parser.parse_args()
+    if args.rounds < 1:
+        parser.error("--rounds: at least 1")
+    if args.csv and not args.csv.resolve().parent.is_dir():
+        parser.error(f"--csv: there is no folder {args.csv.resolve().parent}")
     rows, failed = [], 0
     with tempfile.TemporaryDirectory() as made:
         place = args.out or pathlib.Path(made)
@@ -142,7 +164,7 @@ def main():
                         row["best peer / gopt"] = min(row[p] for p in args.peers) / row["gopt"]
                     rows.append(row)
                     print("  ".join(f"{k}={v:.3f}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
-            except (RuntimeError, subprocess.CalledProcessError, OSError) as error:
+            except (RuntimeError, subprocess.CalledProcessError, OSError, IndexError) as error:
                 failed += 1
                 print(f"FAIL {model}: {error}", flush=True)
     for busy in args.busy:

@@ -157,12 +157,25 @@ double nanoseconds_of_a_turn() {
 // keeps the thread that is waited for from running: one run in 28 ms became 730 ms. 50 us cover a small kernel on one
 // thread, after which a thread that sleeps takes as long to wake (docs/codegen.md has the times). libgomp reads this
 // once, when it is loaded with the first model; what the user has set stays.
-void limit_spinning() {
-  constexpr double kNanoseconds = 50e3;
-  if (getenv("OMP_WAIT_POLICY")) return;
-  static const auto turns = static_cast<int64_t>(kNanoseconds / nanoseconds_of_a_turn());
-  setenv("GOMP_SPINCOUNT", std::to_string(turns).c_str(), 0);
-}
+class SpinLimit {
+ public:
+  SpinLimit() {
+    constexpr double kNanoseconds = 50e3;
+    is_set_ = !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT");
+    if (!is_set_) return;
+    static const std::string turns = std::to_string(static_cast<int64_t>(kNanoseconds / nanoseconds_of_a_turn()));
+    setenv("GOMP_SPINCOUNT", turns.c_str(), 1);
+  }
+  // Programs that are started later have libraries of their own.
+  ~SpinLimit() {
+    if (is_set_) unsetenv("GOMP_SPINCOUNT");
+  }
+  SpinLimit(const SpinLimit&) = delete;
+  SpinLimit& operator=(const SpinLimit&) = delete;
+
+ private:
+  bool is_set_;
+};
 
 TensorType type_of(const gopt_tensor& tensor) {
   return {static_cast<ElementType>(tensor.element), Shape(tensor.dims, tensor.dims + tensor.rank)};
@@ -298,8 +311,10 @@ Status LoadedModel::State::register_all(gopt_function each, void* user) {
 Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int threads) {
   GOPT_ASSIGN_OR_RETURN(const std::string path, codegen::build_folder(folder));
   auto state = std::make_shared<State>();
-  limit_spinning();
-  state->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  {
+    const SpinLimit limit;
+    state->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (!state->library) return Error{std::string("cannot load the built library: ") + dlerror()};
   const Library library{state->library, prefix_in(folder)};
   decltype(&gopt_create) create;

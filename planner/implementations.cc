@@ -65,7 +65,8 @@ double few_rows_efficiency(const Plan&, const Kernel&) { return 0.6; }
 // In loops of our own, by panels of weights (codegen/cpu/runtime/gopt_panels.h): of so many rows that sums fill the
 // registers. Their measured times decide.
 bool has_panels(const Plan& plan, const Kernel& kernel) {
-  return is_of_floats(plan, kernel) && rows_by_weights(plan, kernel) > gopt_runtime::kMostRows;
+  constexpr int64_t kFewestRows = 6;
+  return is_of_floats(plan, kernel) && rows_by_weights(plan, kernel) >= kFewestRows;
 }
 double panels_efficiency(const Plan& plan, const Kernel& kernel) { return 0.95 * product_efficiency(plan, kernel); }
 
@@ -280,12 +281,14 @@ bool has_convolution_by_panels(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = image(plan, kernel), &y = result(plan, kernel);
   const std::vector<int64_t> pads = pads_before(plan, kernel);
   const size_t axes = x.dims.size() - 2;
+  const std::vector<int64_t> ones(axes, 1), strides = ints_or(*kernel.nodes[0], "strides", ones);
+  for (size_t d = 0; d < axes; d++)
+    if (pads[d] != 0 || (y.dims[2 + d] - 1) * strides[d] >= x.dims[2 + d]) return false;  // zeros around the image
   const bool is_same = std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2);
   return is_of_floats(plan, kernel) && !kernel.integers && !c.transposed && c.groups == 1 && c.taps == 1 &&
          x.layout == y.layout && (x.layout.is_channels_last() || (c.blocked && x.layout.lanes() == 16)) &&
-         std::ranges::all_of(pads, [](int64_t pad) { return pad == 0; }) && (is_same || axes <= 2) &&
-         c.positions >= kFewestPositions && weights(plan, kernel).place == BufferPlace::Weight &&
-         plan.target.open.empty();
+         (is_same || axes <= 2) && c.positions >= kFewestPositions &&
+         weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
 }
 double convolution_by_panels_efficiency(const Plan& plan, const Kernel& kernel) {
   return 0.95 * direct_efficiency(plan, kernel);

@@ -23,7 +23,7 @@ class CostsForRow : public KernelCosts {
     // Some rows ask for blocked layouts, one for plain ones.
     const bool is_wanted = kernel.kind != KernelKind::Convolution || plan.target.kind != TargetKind::Cpu ||
                            plan.buffer(kernel.output_buffers[0]).layout.is_blocked() || row_.name == "unfolded" ||
-                           row_.name == "channel-lanes";
+                           row_.name == "channel-lanes" || plan.target.without.contains("layout:blocked");
     return kernel.implementation == row_.name && is_wanted ? 0.5 : 1;
   }
   bool prices_unlikely() const override { return true; }
@@ -219,6 +219,90 @@ TEST(Implementations, FewRowsAgreeWithTheInterpreter) {
     }
     EXPECT_EQ(run_batch(cases, costs, "few_rows_" + std::to_string(threads), {TargetKind::Cpu, threads}),
               std::vector<std::string>{});
+  }
+}
+
+// Images in blocks of channels and with channels last, in steps, of channels that fill no block; residuals of products
+// and of images; a depth of more than one part.
+TEST(Implementations, PanelsAgreeWithTheInterpreter) {
+  const auto all = planner::implementations();
+  for (const KernelKind kind : {KernelKind::Convolution, KernelKind::MatrixProduct}) {
+    const auto row = std::find_if(all.begin(), all.end(),
+                                  [kind](const Implementation& r) { return r.name == "panels" && r.kind == kind; });
+    ASSERT_NE(row, all.end());
+    CostsForRow costs(*row);
+    std::vector<BatchCase> cases;
+    if (kind == KernelKind::MatrixProduct) {
+      for (const std::string rows : {"9", "30", "2,13"}) {
+        const std::string x = "input x : f32[" + rows + ",1100]\ninput w1 : f32[1100,45]\na = MatMul(x, w1)\n";
+        cases.push_back(make_case("residual_" + std::to_string(cases.size()),
+                                  x + "input z : f32[" + rows + ",45]\nb = Add(a, z)\nc = Relu(b)\noutput y = c", 1));
+        cases.push_back(make_case("bias_" + std::to_string(cases.size()),
+                                  x + "input w2 : f32[45]\nb = Add(a, w2)\nc = LeakyRelu(b) {alpha=0.1}\noutput y = c",
+                                  2));
+      }
+      cases.push_back(make_case("gemm",
+                                "input x : f32[30,33]\ninput w1 : f32[40,33]\ninput w2 : f32[40]\na = Gemm(x, w1, w2) "
+                                "{alpha=0.5, transB=1}\nb = Gelu(a)\noutput y = b",
+                                3));
+    } else {
+      for (const std::string step : {"1", "2", "3"}) {
+        const std::string strides = "{strides=[" + step + "," + step + "]}";
+        const std::string x =
+            "input x : f32[2,24,9,11]\ninput w1 : f32[40,24,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\n"
+            "input w2 : f32[37,40,1,1]\nb = Conv(a, w2) " +
+            strides + "\n";
+        cases.push_back(make_case("relu_" + step, x + "c = Relu(b)\noutput y = c", 4));
+        cases.push_back(make_case("residual_" + step,
+                                  x + "input w3 : f32[37,40,1,1]\nc = Conv(a, w3) " + strides +
+                                      "\nd = Add(b, c)\ne = Sigmoid(d)\noutput y = e",
+                                  5));
+      }
+    }
+    for (const bool is_blocked : {true, false}) {
+      Target target{TargetKind::Cpu, 2};
+      if (!is_blocked) target.without = {"layout:blocked"};
+      for (const BatchCase& c : cases) {
+        const auto plan = make_plan(c.graph, target, costs);
+        ASSERT_TRUE(plan.ok()) << plan.error().message;
+        EXPECT_TRUE(has_row(*plan, *row)) << c.name << "\n" << print_plan(*plan);
+      }
+      EXPECT_EQ(run_batch(cases, costs, "panels_" + std::to_string(static_cast<int>(kind)) + (is_blocked ? "b" : "l"),
+                          target),
+                std::vector<std::string>{});
+    }
+  }
+}
+
+// A window that lies in the padding alone has zeros, which rows of panels are not, and of which some of oneDNN's
+// kernels are unaware.
+TEST(Implementations, WindowsMayLieInThePadding) {
+  std::vector<BatchCase> cases;
+  for (const std::string pads : {"0,0,1,1", "1,1,0,0", "0,2,1,0"})
+    for (const std::string step : {"1", "2"})
+      cases.push_back(make_case("pads_" + std::to_string(cases.size()),
+                                "input x : f32[2,24,6,8]\ninput w1 : f32[40,24,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\n"
+                                "input w2 : f32[37,40,1,1]\nb = Conv(a, w2) {pads=[" +
+                                    pads + "], strides=[" + step + "," + step + "]}\nc = Gelu(b)\noutput y = c",
+                                6));
+  cases.push_back(make_case(
+      "volume",
+      "input x : f32[3,72,4,6,6]\ninput w0 : f32[72,72,3,3,3]\na = Conv(x, w0) {pads=[1,1,1,1,1,1]}\n"
+      "input w1 : f32[16,72,1,1,1]\nb = Conv(a, w1) {strides=[2,2,2], pads=[0,0,0,2,1,0]}\n"
+      "input z : f32[3,16,3,4,3]\ninput w3 : f32[16,16,3,3,3]\nc = Conv(z, w3) {pads=[1,1,1,1,1,1]}\nd = Relu(c)\n"
+      "e = Add(b, d)\nf = Gelu(e) {approximate=\"tanh\"}\ninput w2 : f32[16,16,3,3,3]\n"
+      "g = Conv(f, w2) {pads=[1,1,1,1,1,1]}\noutput y = g",
+      7));
+  for (const Implementation& row : planner::implementations()) {
+    if (row.target != TargetKind::Cpu || row.kind != KernelKind::Convolution) continue;
+    CostsForRow costs(row);
+    for (const bool is_blocked : {true, false}) {
+      Target target{TargetKind::Cpu, 2};
+      if (!is_blocked) target.without = {"layout:blocked"};
+      EXPECT_EQ(run_batch(cases, costs, "padding_" + std::string(row.name) + (is_blocked ? "b" : "l"), target),
+                std::vector<std::string>{})
+          << row.name;
+    }
   }
 }
 

@@ -28,7 +28,8 @@ const Case kCases[] = {
     {"DeepBlocks", 1, 5, 5, 2100, 40, 1, true, 2},
     {"DeepInSteps", 2, 5, 5, 1030, 70, 2, false, 2},
     {"ManyRows", 1, 1, 5000, 64, 33, 1, false, 2},
-    {"ManyThreads", 1, 1, 14, 16, 16, 1, false, 7},
+    {"MoreThreadsThanParts", 1, 1, 14, 16, 16, 1, false, 7},
+    {"ManyThreads", 1, 1, 100, 16, 200, 1, false, 7},
     {"ChannelsLast", 2, 7, 9, 24, 40, 1, false, 2},
     {"ChannelsLastInSteps", 2, 8, 9, 24, 40, 2, false, 2},
     {"Blocks", 2, 7, 9, 48, 32, 1, true, 2},
@@ -82,7 +83,7 @@ TEST_P(Panels, AgreeWithFloat64) {
 
   // Weights as a product has them (row by row), and as a convolution has them.
   for (const bool is_turned : {false, true})
-    for (int which = 0; which < 7; which++) {
+    for (int which = 0; which < 10; which++) {
       std::vector<Post> posts;
       if (which == 1) posts = {{PostKind::Relu}};
       if (which == 2) posts = {{PostKind::Add}, {PostKind::Logistic}};
@@ -90,12 +91,16 @@ TEST_P(Panels, AgreeWithFloat64) {
       if (which == 5) posts = {{PostKind::Add}, {PostKind::Relu}};
       if (which == 6) posts = {{PostKind::Sum}};
       if (which == 4) posts = {{PostKind::GeluErf}, {PostKind::Add, 0, 0, nullptr, {1, c.out, 1, 1}}};
+      if (which == 7) posts = {{PostKind::Add, 0, 0, nullptr, {c.out}}, {PostKind::Relu}};
+      if (which == 8) posts = {{PostKind::Relu, 0.1f}};
+      if (which == 9) posts = {{PostKind::Add, 0, 0, nullptr, {c.images * to, c.out}}, {PostKind::Relu}};
       Floats added(c.images * dst.image, 0), made(c.images * dst.image, c.in_blocks ? 0.25f : NAN);
       for (int64_t i = 0; i < added.size; i++) added.data[i] = normal(random);
       if (which == 3 || which == 6) std::copy(added.data, added.data + added.size, made.data);
 
       PanelProduct product(shape, src, dst, posts, c.threads);
-      if (which == 2 || which == 5) product.bind_post(0, added.data);
+      if (which == 2 || which == 5 || which == 9) product.bind_post(0, added.data);
+      if (which == 7) product.bind_post(0, factors.data);
       if (which == 4) product.bind_post(1, factors.data);
       Floats packed(static_cast<int64_t>(product.packed_floats()), NAN);
       product.pack(w.data(), is_turned ? 1 : c.out, is_turned ? c.in : 1, packed.data);
@@ -116,7 +121,9 @@ TEST_P(Panels, AgreeWithFloat64) {
             if (which == 1) sum = std::max(sum, 0.0);
             if (which == 2) sum = 1 / (1 + std::exp(-(sum + added.data[at])));
             if (which == 3) sum = std::clamp(sum + added.data[at], -1.0, 2.0);
-            if (which == 5) sum = std::max(sum + added.data[at], 0.0);
+            if (which == 5 || which == 9) sum = std::max(sum + added.data[at], 0.0);
+            if (which == 7) sum = std::max(sum + factors.data[o], 0.0);
+            if (which == 8 && sum < 0) sum *= 0.1f;
             if (which == 6) sum += added.data[at];
             if (which == 4) sum = sum / 2 * (1 + std::erf(sum * std::sqrt(0.5))) + factors.data[o];
             ASSERT_NEAR(made.data[at], sum, 1e-6 * magnitude + 2e-6) << "image " << n << " position " << p << " " << o;

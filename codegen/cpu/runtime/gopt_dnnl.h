@@ -127,6 +127,9 @@ class PackedWeights {
   std::unique_ptr<State> state_;
 };
 
+// Whether there are results whose window lies in the padding alone.
+bool has_empty_windows(const Convolution& convolution);
+
 class Library {
  public:
   // `packed` has to stay.

@@ -120,8 +120,7 @@ PanelProduct::PanelProduct(const PanelShape& shape, const TileOrder& src, const 
       panels_(ceil_div(filled_, kWidth)) {
   // An addition, then Relu, or either, or nothing.
   size_t next = 0;
-  if (next < posts_.size() &&
-      (posts_[next].kind == PostKind::Sum || (posts_[next].kind == PostKind::Add && posts_[next].dims.empty())))
+  if (next < posts_.size() && (posts_[next].kind == PostKind::Sum || is_whole(posts_[next])))
     addend_ = static_cast<int>(next++);
   if (next < posts_.size() && posts_[next].kind == PostKind::Relu && posts_[next].alpha == 0.0f) least_ = 0, next++;
   is_simple_ = next == posts_.size();
@@ -136,6 +135,14 @@ PanelProduct::PanelProduct(const PanelShape& shape, const TileOrder& src, const 
         number += last - first;
       }
 }
+
+// Of one row that is both, columns are meant.
+bool PanelProduct::is_of_columns(const Post& post) const {
+  int64_t count = 1;
+  for (const int64_t d : post.dims) count *= d;
+  return post.kind == PostKind::Add && !post.dims.empty() && count == s_.columns;
+}
+bool PanelProduct::is_whole(const Post& post) const { return post.kind == PostKind::Add && !is_of_columns(post); }
 
 int64_t PanelProduct::panel_columns() { return kWidth; }
 
@@ -203,15 +210,13 @@ size_t PanelProduct::scratch_floats() const {
 
 void PanelProduct::add(const Post& post, const float* dst, const Rows& rows, int64_t panel, float* sums) const {
   const auto* operand = post.kind == PostKind::Sum ? dst : static_cast<const float*>(post.operand);
-  int64_t count = 1;
-  for (const int64_t d : post.dims) count *= d;
-  const bool is_of_columns = post.kind == PostKind::Add && !post.dims.empty() && count == s_.columns;
+  const bool is_a_row = is_of_columns(post);
   const int vectors = vectors_of(panel);
   for (int v = 0; v < vectors; v++) {
     const int64_t column = panel * kWidth + v * kLanes, columns = columns_at(column, kLanes);
-    const float* from = operand + (is_of_columns ? column : rows.dst + column / kBlock * dst_.block + column % kBlock);
+    const float* from = operand + (is_a_row ? column : rows.dst + column / kBlock * dst_.block + column % kBlock);
     float* own = sums + v * kLanes;
-    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_of_columns ? 0 : dst_.position) {
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_a_row ? 0 : dst_.position) {
       if (columns == kLanes)
         for (int i = 0; i < kLanes; i++) own[i] += from[i];
       else

@@ -12,7 +12,7 @@ std::optional<PanelShape> panel_shape(const Convolution& c) {
   const auto all_are = [](const std::vector<int64_t>& numbers, int64_t wanted) {
     return std::all_of(numbers.begin(), numbers.end(), [wanted](int64_t n) { return n == wanted; });
   };
-  if (!all_are(c.pads, 0)) return std::nullopt;
+  if (!all_are(c.pads, 0) || has_empty_windows(c)) return std::nullopt;
   PanelShape s;
   s.batch = c.src[0];
   s.depth = c.src[1];
