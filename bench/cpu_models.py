@@ -9,9 +9,9 @@ Each engine has a process of its own, in turns; a turn's figure is the median of
 --busy 2 times all of them once more while two other processes compute. --levers: gopt's code without that part, over gopt's code with all
 of them, both emitted in the same way. What the same command made in --out is not emitted again. --batch N changes the batch of a static model, for all engines.
 """
-import argparse, csv, hashlib, json, math, os, pathlib, shutil, statistics, subprocess, sys, tempfile
+import argparse, hashlib, json, os, pathlib, shutil, subprocess, sys, tempfile
 
-from turns import Served, interval
+from turns import Served, geometric_mean, interval, show, write_csv
 
 LEVERS = {
     "rewriting": "--search none",
@@ -129,10 +129,6 @@ def rows_of(args, model, place):
             engine.close()
 
 
-def geometric_mean(ratios):
-    return math.exp(statistics.fmean(map(math.log, ratios)))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=pathlib.Path)
@@ -161,7 +157,7 @@ def main():
                     if args.peers:
                         row["best peer / gopt"] = min(row[p] for p in args.peers) / row["gopt"]
                     rows.append(row)
-                    print("  ".join(f"{k}={v:.3f}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
+                    show(row)
             except (RuntimeError, subprocess.CalledProcessError, OSError, IndexError) as error:
                 failed += 1
                 print(f"FAIL {model}: {error}", flush=True)
@@ -172,10 +168,7 @@ def main():
                 ratios = [r[name] / (1 if name.startswith("best") else r["gopt"]) for r in those]
                 print(f"beside {busy}: {name}: geometric mean {geometric_mean(ratios):.3f} of {len(ratios)}, {min(ratios):.3f} to {max(ratios):.3f}")
     if args.csv and rows:
-        with open(args.csv, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(args.csv, rows)
     return 1 if failed else 0
 
 

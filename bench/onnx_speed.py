@@ -10,9 +10,9 @@ timed in turns, each in a process of its own that runs all the time of the compa
 in milliseconds, the median ratio of the rounds (above 1: the output is faster) with the ranks between which it lies 19 times of
 20, bytes of weights after over before, and seconds of gopt. The last rows are the geometric means.
 """
-import argparse, csv, json, math, pathlib, subprocess, sys, tempfile, time
+import argparse, json, pathlib, subprocess, sys, tempfile, time
 
-from turns import Served, in_turns, interval
+from turns import Served, geometric_mean, in_turns, interval, show, write_csv
 
 
 def compare(before, after, args):
@@ -50,10 +50,6 @@ def row_of(model, mode, folder, args):
             "bytes": size(out) / size(model), "seconds": seconds, "changed": not same}
 
 
-def show(row):
-    print("  ".join(f"{k}={v:.3f}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gopt", required=True)
@@ -79,12 +75,9 @@ def main():
     for mode in args.modes:
         ratios = [r["ratio"] for r in rows if r["mode"] == mode]
         if ratios:
-            print(f"{mode}: geometric mean {math.exp(sum(map(math.log, ratios)) / len(ratios)):.3f} of {len(ratios)}, least {min(ratios):.3f}")
+            print(f"{mode}: geometric mean {geometric_mean(ratios):.3f} of {len(ratios)}, least {min(ratios):.3f}")
     if args.csv and rows:
-        with open(args.csv, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(args.csv, rows)
     return 1 if failed else 0
 
 

@@ -5,8 +5,9 @@ slows the machine for a while slows all alike.
 folder that `gopt optimize --emit` wrote and that is built for `emitted`), draws its inputs, and times runs when asked.
 `in_turns(models, rounds)` fills the `times` of each: milliseconds, the least of a turn of runs (or the median), in alternating order.
 `interval(values)` are the median and the ranks between which it lies 19 times of 20.
+`show(row)` prints a row, `write_csv(path, rows)` writes all.
 """
-import math, statistics, subprocess, sys, time
+import csv, math, statistics, subprocess, sys, time
 
 TURN_MS = 60
 
@@ -112,6 +113,21 @@ def interval(values):
     ordered = sorted(values)
     rank = max(0, int((len(ordered) - 1.96 * math.sqrt(len(ordered))) / 2))
     return ordered[len(ordered) // 2], ordered[rank], ordered[-1 - rank]
+
+
+def geometric_mean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def show(row):
+    print("  ".join(f"{k}={v:.3f}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()), flush=True)
+
+
+def write_csv(path, rows):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,27 @@ std::optional<PanelShape> panel_shape(const Convolution& c) {
 // Forms of weights are told apart by the width of panels, beside those of other kernels.
 int64_t way_of_panels() { return -16 - PanelProduct::panel_columns(); }
 
+// Weights: a number's row (of the depth) and column, as PanelProduct::pack has them.
+struct GivenWeights {
+  const void* data;
+  memory::desc description;
+  int64_t row_stride, column_stride;
+};
+
+// The addition of a call whose operands are bound.
+void add_call(Library::State& s, Primitive p, PanelsCall call, const GivenWeights& weights, const void* bias,
+              int64_t columns) {
+  call.packed = s.packed_as(weights.data, weights.description, Library::State::floats(call.product.packed_floats()),
+                            way_of_panels(), [&](memory& packed) {
+                              call.product.pack(static_cast<const float*>(weights.data), weights.row_stride,
+                                                weights.column_stride, static_cast<float*>(packed.get_data_handle()));
+                            });
+  call.scratch = s.temporary(p, Library::State::floats(call.product.scratch_floats()));
+  if (bias) call.bias = s.at(Library::State::floats(static_cast<size_t>(columns)), bias);
+  p.panels = std::make_unique<PanelsCall>(std::move(call));
+  s.primitives.push_back(std::move(p));
+}
+
 }  // namespace
 
 bool Library::add_panels(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst,
@@ -54,15 +75,7 @@ bool Library::add_panels(const Convolution& c, const void* src, const void* weig
   own.src = s.view(p.src, image_desc(c.src, c.src_order, c.operands), src);
   own.dst = s.view(p.dst, to, dst);
   own.posts = s.operands(p, c.posts, to, to);
-  own.packed = s.packed_as(weights, dense_desc(c.weights), State::floats(own.product.packed_floats()), way_of_panels(),
-                           [&](memory& packed) {
-                             own.product.pack(static_cast<const float*>(weights), 1, c.weights[1],
-                                              static_cast<float*>(packed.get_data_handle()));
-                           });
-  own.scratch = s.temporary(p, State::floats(own.product.scratch_floats()));
-  if (bias) own.bias = s.at(State::floats(static_cast<size_t>(c.dst[1])), bias);
-  p.panels = std::make_unique<PanelsCall>(std::move(own));
-  s.primitives.push_back(std::move(p));
+  add_call(s, std::move(p), std::move(own), {weights, dense_desc(c.weights), 1, c.weights[1]}, bias, c.dst[1]);
   return true;
 }
 
@@ -90,15 +103,7 @@ bool Library::add_panels(const MatrixProduct& m, const void* src, const void* we
   own.dst = s.view(p.dst, to, dst);
   own.posts = s.operands(p, m.posts, to, to);
   const memory::desc given(dims_of(m.weights), kFloat, dims_of(m.weight_strides));
-  own.packed =
-      s.packed_as(weights, given, State::floats(own.product.packed_floats()), way_of_panels(), [&](memory& packed) {
-        own.product.pack(static_cast<const float*>(weights), m.weight_strides[0], m.weight_strides[1],
-                         static_cast<float*>(packed.get_data_handle()));
-      });
-  own.scratch = s.temporary(p, State::floats(own.product.scratch_floats()));
-  if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
-  p.panels = std::make_unique<PanelsCall>(std::move(own));
-  s.primitives.push_back(std::move(p));
+  add_call(s, std::move(p), std::move(own), {weights, given, m.weight_strides[0], m.weight_strides[1]}, bias, m.dst[1]);
   return true;
 }
 
