@@ -11,9 +11,10 @@ namespace gopt::codegen {
 
 class TileFunctions {
  public:
-  // The function that returns the kernel of an instance of a template: "make<Half, ...>".
+  // The function that returns the kernel of an instance of a template: "make<Half, ...>". Its name says the instance.
   const std::string& name_for(const std::string& maker);
-  // tiles.h, which declares them, and sources that instantiate a few each; none where there are no tiles.
+  // tiles.h, which declares them, and a source for each, which is the same text in whatever model it is used: what was
+  // compiled once is found in the cache of objects. None where there are no tiles.
   std::vector<EmittedFile> files() const;
 
  private:

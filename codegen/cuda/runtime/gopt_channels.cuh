@@ -149,7 +149,7 @@ class Channels {
         if (p_.addend) sums_[k] += addend[k];
       }
 #pragma unroll
-      for (int k = 0; k < kCount; k += 4) apply_activation(sums_ + k, p_.activation);
+      for (int k = 0; k < kCount; k += 4) apply_activation<T>(sums_ + k, p_.activation);
     }
     Lanes<T> result;
 #pragma unroll

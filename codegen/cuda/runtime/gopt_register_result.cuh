@@ -1,4 +1,4 @@
-// What is done with the sums of a tile where it is little: in the registers in which they are.
+// What is done with the sums of a tile that no other block has a part of: in the registers in which they are.
 #pragma once
 
 #include "gopt_activation.cuh"
@@ -55,9 +55,9 @@ class RegisterResult {
           sums[n + k][half * 2] += own.x, sums[n + k][half * 2 + 1] += own.y;
         }
       });
-    if (p_.activation.kind == ActivationKind::Relu) {
+    if (p_.activation.kind != ActivationKind::None) {
 #pragma unroll
-      for (int n = 0; n < kCount; n++) for_each_number<4>(sums[n], [](float x) { return gopt_max(x, 0.0f); });
+      for (int n = 0; n < kCount; n++) apply_activation<Out>(sums[n], p_.activation);
     }
     for_each_chunk([&](int half, int n, const Out*, Out* to, bool is_there) {
       Chunk chunk;

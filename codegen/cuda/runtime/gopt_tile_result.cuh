@@ -199,7 +199,7 @@ class TileResult {
     for (int k = 0; k < 4; k++) values[k] += bias[k];
 #pragma unroll
     for (int k = 0; k < 4; k++) values[k] += addend[k];
-    apply_activation(values, p_.activation);
+    apply_activation<Out>(values, p_.activation);
     store_elements(static_cast<Out*>(p_.dst) + result_ + place.row * p_.dst_line + place.column, values, place.count,
                    p_.is_aligned);
   }

@@ -114,14 +114,13 @@ class ByWarpgroups : public Primitive {
   }
 
  private:
-  // What is little to compute, of the operands' type, in lines of whole chunks.
+  // What no other block has a part of, of the operands' type, in lines of whole chunks.
   bool is_stored_from_registers() const {
     const TileProblem& p = whole_.problem;
     constexpr int64_t kChunkBytes = 16;
     const auto has_chunks = [size = size_of(element_)](int64_t count) { return count * size % kChunkBytes == 0; };
     const auto begins_chunk = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % kChunkBytes == 0; };
-    const bool is_simple = p.activation.kind == ActivationKind::None || p.activation.kind == ActivationKind::Relu;
-    return launch_.cluster == 1 && is_simple && p.result == element_ && p.is_aligned && has_chunks(p.columns) &&
+    return launch_.cluster == 1 && p.result == element_ && p.is_aligned && has_chunks(p.columns) &&
            has_chunks(p.dst_line) && begins_chunk(p.dst) &&
            (!p.addend || (has_chunks(p.addend_line) && begins_chunk(p.addend)));
   }

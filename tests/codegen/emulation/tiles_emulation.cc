@@ -35,7 +35,19 @@ std::vector<gopt_half> draw(size_t count) {
 
 int positions(int extent, int window, int step, int pad) { return (extent + 2 * pad - window) / step + 1; }
 
-constexpr float kUnwritten = 77;
+constexpr float kUnwritten = 77, kAlpha = -0.75F, kBeta = 1.5F;
+
+double activated(ActivationKind kind, double x) {
+  switch (kind) {
+    case ActivationKind::Relu: return std::max(x, 0.0);
+    case ActivationKind::Clip: return std::min(std::max(x, double{kAlpha}), double{kBeta});
+    case ActivationKind::Sigmoid: return 1 / (1 + std::exp(-x));
+    case ActivationKind::Swish: return x / (1 + std::exp(-kAlpha * x));
+    case ActivationKind::GeluErf: return x / 2 * std::erfc(-x * std::sqrt(0.5));
+    case ActivationKind::GeluTanh: return x / 2 * (1 + std::tanh(0.7978845608 * (x + 0.044715 * x * x * x)));
+    default: return x;
+  }
+}
 
 struct Drawn {
   explicit Drawn(const Case& c) : of(c) {
@@ -49,7 +61,7 @@ struct Drawn {
     p.depth = c.channels * w.height * w.width;
     p.src_line = c.channels, p.dst_line = c.columns + c.more_in_line, p.addend_line = c.columns;
     p.line_of_weights = p.depth;
-    p.result = Element::Float16, p.activation.kind = c.activation, p.has_constant_weights = true;
+    p.result = Element::Float16, p.activation = {c.activation, kAlpha, kBeta}, p.has_constant_weights = true;
     p.counts_outside = c.kind == Kind::MeanOfAll;
     p.is_aligned = c.kind != Kind::Product || (c.columns % 4 == 0 && p.dst_line % 4 == 0);
     src = draw(static_cast<size_t>(c.images) * c.height * c.width * c.channels);
@@ -91,12 +103,7 @@ struct Drawn {
     if (of.kind == Kind::Largest) return result;
     if (p.bias) result += static_cast<float>(bias[column]);
     if (p.addend) result += static_cast<float>(addend[static_cast<size_t>(row) * of.columns + column]);
-    switch (of.activation) {
-      case ActivationKind::Relu: return std::max(result, 0.0);
-      case ActivationKind::Sigmoid: return 1 / (1 + std::exp(-result));
-      case ActivationKind::GeluErf: return result / 2 * (1 + std::erf(result * std::sqrt(0.5)));
-      default: return result;
-    }
+    return activated(of.activation, result);
   }
 
   // Of the largest result; what lies between lines is as it was.
@@ -223,6 +230,10 @@ template <class S>
 void run_results(const std::string& name) {
   for (const Case& c : {Case{1, 1, 150, 8, 144, {1, 1, 1, 0, 0}, true, true, A::Relu, 8},
                         Case{1, 1, 70, 8, 72, {1, 1, 1, 0, 0}, true, false, A::None, 0},
+                        Case{1, 1, 40, 8, 136, {1, 1, 1, 0, 0}, true, false, A::Clip, 0},
+                        Case{1, 1, 40, 8, 64, {1, 1, 1, 0, 0}, true, true, A::GeluErf, 0},
+                        Case{1, 1, 40, 8, 64, {1, 1, 1, 0, 0}, true, true, A::GeluTanh, 0},
+                        Case{1, 1, 40, 8, 64, {1, 1, 1, 0, 0}, false, true, A::Swish, 0},
                         Case{1, 1, 33, 8, 200, {1, 1, 1, 0, 0}, false, true, A::None, 0}})
     for (const auto [stored, parts] :
          {std::pair(Stored::FromRegisters, 1U), {Stored::ByWarps, 1U}, {Stored::ByRows, 2U}, {Stored::ByRows, 8U}}) {
@@ -230,6 +241,31 @@ void run_results(const std::string& name) {
       const auto tiles = static_cast<unsigned>(tiles_of<S>(drawn.p));
       emulation::launch(dim3(tiles, parts), S::kThreads, [&, stored = stored] { store<S>(drawn, stored); });
       expect_right(drawn, name + " stored in way " + std::to_string(static_cast<int>(stored)));
+    }
+}
+
+// Short forms of activations, over all that 16 bits hold and where they end.
+void run_short_forms() {
+  constexpr double kOfOne = 4e-7;  // and as much of the result; of halves one in the last place is 5e-4
+  for (const A kind : {A::Sigmoid, A::Swish, A::GeluErf, A::GeluTanh})
+    for (int bits = 0; bits < 1 << 16; bits++) {
+      __half_raw raw;
+      raw.x = static_cast<unsigned short>(bits);
+      const float x = static_cast<float>(gopt_half(__half(raw)));
+      float found[4] = {x, x, x, x};
+      apply_activation<gopt_half>(found, {kind, 1.0F, 0.0F});
+      // With alpha 1, Swish is x times Sigmoid.
+      const double wanted = kind == A::Swish ? x * activated(A::Sigmoid, x) : activated(kind, x);
+      const double apart = std::abs(found[0] - wanted);
+      const bool is_right = std::isnan(wanted) ? std::isnan(found[0])
+                            : std::isinf(wanted)
+                                ? found[0] == static_cast<float>(wanted)
+                                : apart <= kOfOne * (1 + std::abs(wanted)) * std::max(1.0, std::abs(double{x}) / 8);
+      if (is_right && found[3] == found[0]) continue;
+      if (std::isnan(found[0]) && std::isnan(wanted)) continue;
+      std::printf("activation %d of %g is %g, not %g\n", static_cast<int>(kind), x, found[0], wanted);
+      failures++;
+      break;
     }
 }
 
@@ -274,6 +310,7 @@ void run_floats(const std::string& name) {
 }  // namespace
 
 int main() {
+  run_short_forms();
   run_floats<Warps<64, 64>>("64x64");
   run_floats<Warps<64, 128>>("64x128");
   run_results<Warps<64, 64>>("64x64");
