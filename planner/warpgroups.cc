@@ -40,10 +40,17 @@ struct Shape {
   double slice_us, results_us;
   int blocks_at_once;
 };
-constexpr Shape kShapes[] = {{64, 64, 0.20, 0.4, 2}, {64, 128, 0.30, 1.2, 2}, {128, 128, 0.34, 3, 1}};
+constexpr Shape kShapes[] = {
+    {64, 32, 0.17, 0.3, 2}, {64, 64, 0.20, 0.4, 2}, {64, 128, 0.30, 1.2, 2}, {128, 128, 0.34, 3, 1}};
 constexpr int kSplits[] = {1, 2, 4, 8};
 
 constexpr int64_t kChunk = 16, kSlice = 128;  // bytes
+
+// Whether a column's weights lie one after another.
+bool is_by_columns(const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  return node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
+}
 
 bool has_operands(const Plan& plan, const Kernel& kernel) {
   const ElementType left = plan.buffer(kernel.input_buffers[0]).element,
@@ -79,13 +86,17 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
 // One matrix on the right; floats of it by columns alone.
 bool multiplies(const Plan& plan, const Kernel& kernel) {
   if (!multiplies_by_tiles(plan, kernel) || !has_operands(plan, kernel)) return false;
-  const Node& node = *kernel.nodes[0];
   const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims,
         &right = plan.buffer(kernel.input_buffers[1]).dims;
-  const bool is_by_columns = node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
   const int64_t size = size_of_operands(plan, kernel);
-  return element_count(std::span(right).first(right.size() - 2)) == 1 && (is_by_columns || size == 2) &&
+  return element_count(std::span(right).first(right.size() - 2)) == 1 && (is_by_columns(kernel) || size == 2) &&
          left.back() * size % kChunk == 0 && right.back() * size % kChunk == 0;
+}
+
+// Lines of weights come in whole slices of columns.
+template <int kColumns>
+bool multiplies_by(const Plan& plan, const Kernel& kernel) {
+  return multiplies(plan, kernel) && (is_by_columns(kernel) || kColumns * size_of_operands(plan, kernel) % kSlice == 0);
 }
 
 struct TileExtents {
@@ -148,7 +159,7 @@ void add_rows(std::vector<Implementation>& rows) {
   static const std::string name = warpgroup_name({kShapes[kShape].rows, kShapes[kShape].columns, kSplits[kSplit]});
   Implementation row{.name = name, .target = TargetKind::Cuda, .efficiency = efficiency<kShape, kSplit>};
   row.is_likely = is_likely<kShape, kSplit>;
-  add_tile_rows(rows, row, convolves, multiplies);
+  add_tile_rows(rows, row, convolves, multiplies_by<kShapes[kShape].columns>);
 }
 template <size_t... kNumbers>
 void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>) {

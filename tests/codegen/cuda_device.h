@@ -21,6 +21,7 @@ void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts
                                 Precision precision);
 
 // The implementations that are priced for a product of halves on CUDA.
-std::set<std::string> priced_for_product(int rows, int columns, int depth, const std::set<std::string>& without);
+std::set<std::string> priced_for_product(int rows, int columns, int depth, const std::set<std::string>& without,
+                                         bool is_by_columns = false);
 
 }  // namespace gopt

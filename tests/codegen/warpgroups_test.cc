@@ -115,8 +115,9 @@ TEST(Warpgroups, AreChosenByTheirTimes) {
         const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = precision}, costs);
         ASSERT_TRUE(plan.ok()) << plan.error().message;
         ASSERT_TRUE(check_plan(*plan).ok());
-        const bool is_by_lines = c.name == "rows";  // of 16 bits alone
-        const bool is_meant = precision != Precision::Fp32 && !(precision == Precision::Tf32 && is_by_lines);
+        const bool is_by_lines = c.name == "rows";  // of 16 bits alone, and of 64 columns and more
+        const bool takes_lines = precision != Precision::Tf32 && parse_warpgroup_tile(name)->columns >= 64;
+        const bool is_meant = precision != Precision::Fp32 && (takes_lines || !is_by_lines);
         EXPECT_EQ(kernels_by(*plan, name) > 0, is_meant) << c.name << "\n" << print_plan(*plan);
       }
     }
@@ -128,6 +129,7 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
   struct Other {
     const char *image, *weights, *node;
     bool is_for_them = false;
+    int least_columns = 32;  // of a tile
   };
   const Other others[] = {
       {"[1,64,9,9]", "[64,64,3,3]", "Conv(x, w1)", true},
@@ -141,7 +143,8 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
       {"[1,64,300,9]", "[64,64,3,1]", "Conv(x, w1) {dilations=[128,1], pads=[127,0,127,0]}"},
       {"[1,64,90,90]", "[64,64,3,3]", "Conv(x, w1) {strides=[8,8]}", true},
       {"[1,64,90,90]", "[64,64,3,3]", "Conv(x, w1) {strides=[9,9]}"},
-      {"[2,70,64]", "[64,72]", "MatMul(x, w1)", true},
+      {"[70,64]", "[72,64]", "Gemm(x, w1) {transB=1}", true},
+      {"[2,70,64]", "[64,72]", "MatMul(x, w1)", true, 64},
       {"[2,70,64]", "[2,64,72]", "MatMul(x, w1)"},
       {"[70,60]", "[60,72]", "MatMul(x, w1)"},
       {"[70,64]", "[64,60]", "MatMul(x, w1)"},
@@ -156,7 +159,8 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
       CostsOfTile costs(name);
       const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
       ASSERT_TRUE(plan.ok()) << plan.error().message;
-      EXPECT_EQ(kernels_by(*plan, name), other.is_for_them ? 1U : 0U) << other.node << "\n" << print_plan(*plan);
+      const bool is_meant = other.is_for_them && parse_warpgroup_tile(name)->columns >= other.least_columns;
+      EXPECT_EQ(kernels_by(*plan, name), is_meant ? 1U : 0U) << other.node << "\n" << print_plan(*plan);
     }
   }
 }
@@ -172,7 +176,10 @@ TEST(Warpgroups, FewArePricedForAKernel) {
         };
         const std::set<std::string> priced = priced_for_product(rows, columns, depth, {}),
                                     others = priced_for_product(rows, columns, depth, {"kernel:wgmma"});
+        const std::set<std::string> by_columns = priced_for_product(rows, columns, depth, {}, true);
         ever.insert(priced.begin(), priced.end());
+        ever.insert(by_columns.begin(), by_columns.end());
+        EXPECT_LE(count(by_columns, parse_warpgroup_tile), 10) << rows << " by " << columns << " by " << depth;
         EXPECT_GE(count(priced, parse_warpgroup_tile), 1) << rows << " by " << columns << " by " << depth;
         EXPECT_LE(count(priced, parse_warpgroup_tile), 7) << rows << " by " << columns << " by " << depth;
         EXPECT_EQ(count(priced, parse_tile), 0);

@@ -35,9 +35,11 @@ struct Width {};
 #define GOPT_2(c, n)                                                                                                   \
   "+f"(c[n][0]), "+f"(c[n][1]), "+f"(c[n][2]), "+f"(c[n][3]), "+f"(c[n + 1][0]), "+f"(c[n + 1][1]), "+f"(c[n + 1][2]), \
       "+f"(c[n + 1][3])
-#define GOPT_8(c, n) GOPT_2(c, n), GOPT_2(c, n + 2), GOPT_2(c, n + 4), GOPT_2(c, n + 6)
-#define GOPT_NAMES_32                                     \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15" \
+#define GOPT_4(c, n) GOPT_2(c, n), GOPT_2(c, n + 2)
+#define GOPT_8(c, n) GOPT_4(c, n), GOPT_4(c, n + 4)
+#define GOPT_NAMES_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define GOPT_NAMES_32 \
+  GOPT_NAMES_16       \
   ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
 #define GOPT_NAMES_64                                                \
   GOPT_NAMES_32                                                      \
@@ -54,6 +56,7 @@ struct Width {};
                  : "l"(a), "l"(b), "n"(kByLines));                                                                   \
   }
 #define GOPT_PRODUCTS(Operand, types, ordered)                                                   \
+  GOPT_PRODUCT(Operand, 32, types, GOPT_NAMES_16, "%16", "%17", ordered(",0,%18"), GOPT_4(c, 0)) \
   GOPT_PRODUCT(Operand, 64, types, GOPT_NAMES_32, "%32", "%33", ordered(",0,%34"), GOPT_8(c, 0)) \
   GOPT_PRODUCT(Operand, 128, types, GOPT_NAMES_64, "%64", "%65", ordered(",0,%66"), GOPT_8(c, 0), GOPT_8(c, 8))
 #define GOPT_ORDERED(order) order

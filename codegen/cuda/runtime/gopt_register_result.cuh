@@ -22,7 +22,7 @@ class RegisterResult {
   __device__ __forceinline__ void fetch_bias() {
     const int column = first_column_ + lane() * 2;
 #pragma unroll
-    for (int part = 0; part < S::kColumns / 64; part++) {
+    for (int part = 0; part < kBiases; part++) {
       const bool is_there = p_.bias && column + part * 64 < p_.columns;
       bias_[part] = is_there ? load<Pair>(static_cast<const Out*>(p_.bias) + column + part * 64) : Pair{};
     }
@@ -130,10 +130,11 @@ class RegisterResult {
     }
   }
 
+  static constexpr int kBiases = (kCount + 7) / 8;
   static constexpr bool kFetches = kCount <= 8;
   const TileProblem& p_;
   int row_, first_column_;
-  Pair bias_[S::kColumns / 64];
+  Pair bias_[kBiases];
   Chunk addends_[2][kFetches ? kCount / kPairs : 1];
 };
 

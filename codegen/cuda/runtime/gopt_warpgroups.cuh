@@ -23,6 +23,7 @@ struct WarpgroupShape {
   using Elsewhere = Elsewhere_;
 };
 // Those of the planner (planner/warpgroups.cc).
+using Warpgroups64x32 = WarpgroupShape<64, 32, 6, Tile64x32>;
 using Warpgroups64x64 = WarpgroupShape<64, 64, 5, Tile64x64>;
 using Warpgroups64x128 = WarpgroupShape<64, 128, 3, Tile64x128>;
 using Warpgroups128x128 = WarpgroupShape<128, 128, 4, Tile128x128>;
@@ -37,6 +38,7 @@ class WarpgroupTile {
   static constexpr bool kByLines = kRight == Right::Lines;
   static constexpr int kPanelBytes = kDepth * kSlice;  // by lines: 64 columns of all the depth of a slice
   static_assert(!kByLines || kSize == 2, "lines of columns are of 16 bits");
+  static_assert(!kByLines || S::kColumns % (kSlice / kSize) == 0, "whole slices of lines are copied");
 
   __device__ __forceinline__ explicit WarpgroupTile(const WarpgroupProblem& p) : p_(p) {
     extern __shared__ __align__(128) char shared[];

@@ -311,8 +311,10 @@ void run_floats(const std::string& name) {
 
 int main() {
   run_short_forms();
+  run_floats<Warps<64, 32>>("64x32");
   run_floats<Warps<64, 64>>("64x64");
   run_floats<Warps<64, 128>>("64x128");
+  run_results<Warps<64, 32>>("64x32");
   run_results<Warps<64, 64>>("64x64");
   run_results<Warps<64, 128>>("64x128");
   run_results<Warps<128, 128>>("128x128");
