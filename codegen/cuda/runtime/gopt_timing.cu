@@ -6,21 +6,34 @@ namespace gopt_runtime {
 namespace {
 
 constexpr int kThreads = 256, kBlocks = 1024;
+constexpr int kBlocksBeside = 128;   // of what writes inputs, and of what comes after
+constexpr long long kClocks = 6000;  // that writing takes at least: three or four microseconds
 constexpr size_t kSmallestCache = size_t{4} << 20;
+
+// A kernel that is timed gets ready while its inputs are written, as while the kernel before it in a model runs: that
+// takes some microseconds, and leaves room on every multiprocessor.
+__device__ __forceinline__ void stay_until(long long clock) {
+  while (clock64() < clock)
+    ;
+}
 
 template <class T>
 __global__ void refresh_kernel(T* values, int64_t count) {
   gopt_let_next_begin();
+  const long long end = clock64() + kClocks;
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x) {
     const uint32_t mixed = (uint32_t)i * 2654435761u;
     values[i] = T((float)(mixed >> 8) * (1.0f / 16777216) - 0.5f);
   }
+  stay_until(end);
 }
 
 __global__ void refresh_bytes_kernel(char* values, int64_t count) {
   gopt_let_next_begin();
+  const long long end = clock64() + kClocks;
   for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x)
     values[i] = 0;
+  stay_until(end);
 }
 
 // The block is zero, so that nothing is written: the compiler does not know that.
@@ -35,8 +48,19 @@ __global__ void read_kernel(float4* values, int64_t count) {
   if (sum != 0) values[0].x = sum;
 }
 
-unsigned blocks_for(int64_t count) {
-  return static_cast<unsigned>(std::max<int64_t>(1, std::min<int64_t>(kBlocks, (count + kThreads - 1) / kThreads)));
+// What comes after a kernel in a model gets ready meanwhile, if it is let: it is launched, and its parameters and first
+// weights come from memory, one after the other. Values are zero, which the compiler does not know.
+__global__ void next_kernel(float4* values, int64_t count) {
+  gopt_let_next_begin();
+  const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  const float4 parameters = values[i];
+  const float4 weights = values[count / 8 + i + (int64_t)parameters.x];
+  gopt_wait();
+  if (weights.x != 0) values[i].x = weights.x;
+}
+
+unsigned blocks_for(int64_t count, int64_t most) {
+  return static_cast<unsigned>(std::max<int64_t>(1, std::min(most, (count + kThreads - 1) / kThreads)));
 }
 
 // More than the cache that all multiprocessors share.
@@ -60,15 +84,12 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-}  // namespace
-
 // What writes a kernel's inputs begins when the reading before it has ended, not beside it: the kernel that is timed
-// gets ready while a kernel of a few microseconds runs, as in a model, and not during all of the reading.
-namespace {
+// gets ready while a kernel of a few microseconds runs, and not during all of the reading.
 template <class T>
 void refresh(char* at, int64_t bytes, cudaStream_t stream) {
   const int64_t count = bytes / static_cast<int64_t>(sizeof(T));
-  refresh_kernel<T><<<blocks_for(count), kThreads, 0, stream>>>(reinterpret_cast<T*>(at), count);
+  refresh_kernel<T><<<blocks_for(count, kBlocksBeside), kThreads, 0, stream>>>(reinterpret_cast<T*>(at), count);
 }
 }  // namespace
 
@@ -77,7 +98,7 @@ void refresh_halves(char* at, int64_t bytes, cudaStream_t stream) { refresh<gopt
 void refresh_bfloats(char* at, int64_t bytes, cudaStream_t stream) { refresh<gopt_bfloat16>(at, bytes, stream); }
 
 void refresh_bytes(char* at, int64_t bytes, cudaStream_t stream) {
-  refresh_bytes_kernel<<<blocks_for(bytes), kThreads, 0, stream>>>(at, bytes);
+  refresh_bytes_kernel<<<blocks_for(bytes, kBlocksBeside), kThreads, 0, stream>>>(at, bytes);
 }
 
 bool device_still_works() {
@@ -95,7 +116,13 @@ KernelTimer::KernelTimer(size_t kernels)
 // Reading leaves nothing behind that has to be written back while the kernel runs.
 void KernelTimer::forget(cudaStream_t stream) const {
   const auto count = static_cast<int64_t>(unrelated_bytes_ / sizeof(float4));
-  launch_kernel(read_kernel, blocks_for(count), kThreads, stream, reinterpret_cast<float4*>(unrelated_.data()), count);
+  launch_kernel(read_kernel, blocks_for(count, kBlocks), kThreads, stream, reinterpret_cast<float4*>(unrelated_.data()),
+                count);
+}
+
+void KernelTimer::go_on(cudaStream_t stream) const {
+  const auto count = static_cast<int64_t>(unrelated_bytes_ / sizeof(float4));
+  launch_kernel(next_kernel, kBlocksBeside, kThreads / 2, stream, reinterpret_cast<float4*>(unrelated_.data()), count);
 }
 
 // The device is kept busy until all is queued, so that how fast the host is does not count.
@@ -131,6 +158,7 @@ std::unique_ptr<KernelTimer::Entry> KernelTimer::record(const Launch& prepare, c
         forget(stream);
         prepare(stream);
         if (with_kernel) launch(stream);
+        go_on(stream);
       }
     });
   };

@@ -20,8 +20,9 @@ void refresh_bytes(char* at, int64_t bytes, cudaStream_t stream);
 bool device_still_works();
 
 // Two graphs are recorded for each kernel: some repetitions of what comes before a run (weights forgotten, inputs
-// written), and the same with the kernel in them. What the second takes longer is the kernel's: its launches wait for
-// each other as they do in a model's graph, and neither events nor the start of a graph are counted.
+// written) and of what comes after, and the same with the kernel between them. What the second takes longer is the
+// kernel's, with what it keeps the next one from doing ahead: launches wait for each other as they do in a model's
+// graph, and neither events nor the start of a graph are counted.
 class KernelTimer {
  public:
   using Launch = std::function<void(cudaStream_t)>;
@@ -44,6 +45,7 @@ class KernelTimer {
   float elapsed_ms(const Launch& queue);
   void replay(Graph& graph);
   void forget(cudaStream_t stream) const;
+  void go_on(cudaStream_t stream) const;
 
   Stream stream_;
   size_t unrelated_bytes_;
