@@ -308,6 +308,11 @@ Status LoadedModel::State::register_all(gopt_function each, void* user) {
   return Unit{};
 }
 
+Status LoadedModel::build(const std::string& folder) {
+  GOPT_RETURN_IF_ERROR(codegen::build_folder(folder));
+  return Unit{};
+}
+
 Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int threads) {
   GOPT_ASSIGN_OR_RETURN(const std::string path, codegen::build_folder(folder));
   auto state = std::make_shared<State>();

@@ -8,9 +8,11 @@
 namespace gopt::driver {
 namespace {
 
-constexpr double kBudgetSeconds = 60;
-constexpr double kForChosen = 12;  // seconds of these for the kernels of a result
-constexpr double kForGroups = 15;  // seconds after them, for launches of several
+constexpr double kForChosen = 12;  // seconds of the budget for the kernels of a result
+constexpr double kForGroups = 10;  // seconds after it, for launches of several
+
+// On a GPU what follows, code that is built and timed whole, is to end within a minute.
+double budget_seconds(const Target& target) { return target.kind == TargetKind::Cuda ? 45 : 60; }
 
 }  // namespace
 
@@ -63,7 +65,7 @@ Result<int> KernelTiming::measure(const Graph& graph) {
     costs_.known = specs;
     return 0;
   }
-  GOPT_ASSIGN_OR_RETURN(const int timed, time(specs, kBudgetSeconds - kForChosen));
+  GOPT_ASSIGN_OR_RETURN(const int timed, time(specs, budget_seconds(options_.target) - kForChosen));
   costs_.known = specs;
   return timed;
 }
@@ -72,14 +74,14 @@ Result<int> KernelTiming::measure_chosen(const Graph& graph) {
   if (!can_time_ || !costs_.cache) return 0;
   const auto costs = costs_.make(CostSource::kCautious);
   GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, estimated_kernels(graph, options_.target, *costs));
-  return time(specs, kBudgetSeconds);
+  return time(specs, budget_seconds(options_.target));
 }
 
 Result<int> KernelTiming::measure_groups(const Graph& graph) {
   if (!can_time_ || !costs_.cache || options_.target.kind != TargetKind::Cuda) return 0;
   const auto costs = costs_.make(CostSource::kCautious);
   GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, untimed_groups(graph, options_.target, *costs));
-  return time(specs, kBudgetSeconds + kForGroups);
+  return time(specs, budget_seconds(options_.target) + kForGroups);
 }
 
 bool KernelTiming::knows(const Graph& graph, double unknown_factor) const {
@@ -103,6 +105,8 @@ Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budg
   return timed;
 }
 
-bool KernelTiming::goes_on() const { return costs_.cache && can_time_ && seconds_ < kBudgetSeconds - kForChosen; }
+bool KernelTiming::goes_on() const {
+  return costs_.cache && can_time_ && seconds_ < budget_seconds(options_.target) - kForChosen;
+}
 
 }  // namespace gopt::driver

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <numeric>
 
-#include "build_plan.h"
 #include "device_turn.h"
 #include "gopt/clock.h"
+#include "gopt/codegen.h"
 #include "gopt/statistics.h"
+#include "gopt/temporary.h"
 
 namespace gopt::driver {
 namespace {
@@ -25,9 +27,25 @@ class Batch {
   explicit Batch(std::vector<KernelSpec> specs)
       : specs_(std::move(specs)), samples_ms_(specs_.size()), is_refused_(specs_.size()) {}
 
-  // Until `is_over` says so. Errors: those of building; a device that fails, after which what was timed is good.
+  // Begins to build them, where `is_beside` while others are timed. Errors: those of emission, no folder.
+  Status build(bool is_beside) {
+    GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(timing_plan(specs_)));
+    GOPT_ASSIGN_OR_RETURN(TemporaryFolder made, TemporaryFolder::create());
+    folder_ = std::make_unique<TemporaryFolder>(std::move(made));
+    GOPT_RETURN_IF_ERROR(write_emitted(code, inside(), false));
+    built_ =
+        std::async(is_beside ? std::launch::async : std::launch::deferred, [folder = inside()]() -> Result<double> {
+          const auto start = Clock::now();
+          GOPT_RETURN_IF_ERROR(LoadedModel::build(folder));
+          return seconds_since(start);
+        });
+    return Unit{};
+  }
+
+  // When it is built, until `is_over` says so. Errors: those of building; a device that fails, after which what was
+  // timed is good.
   Status time(int threads, const std::function<bool()>& is_over, double& waited_seconds) {
-    GOPT_ASSIGN_OR_RETURN(LoadedModel model, build_plan(timing_plan(specs_), threads));
+    GOPT_ASSIGN_OR_RETURN(LoadedModel model, LoadedModel::build_and_load(inside(), threads));
     std::optional<DeviceTurn> turn;
     if (is_of_gpu(specs_)) waited_seconds += turn.emplace().waited_seconds();
     const int rounds = is_of_gpu(specs_) ? kGpuRounds : kRounds;
@@ -35,6 +53,9 @@ class Batch {
       for (size_t k = 0; k < specs_.size() && !is_over(); k++) GOPT_RETURN_IF_ERROR(time_once(model, k));
     return Unit{};
   }
+
+  // Seconds that it took.
+  Result<double> wait_until_built() { return built_.get(); }
 
   // Puts the times into the cache, in the units of those that it has: a shared machine is slower on one day than on
   // another, and kernels that the cache knows, timed along, say by how much. Returns how many are new.
@@ -89,9 +110,13 @@ class Batch {
     return ratios.size() < kFewest ? 1 : median(ratios);
   }
 
+  std::string inside() const { return folder_->path() / "model"; }
+
   std::vector<KernelSpec> specs_;
   std::vector<std::vector<double>> samples_ms_;
   std::vector<bool> is_refused_;
+  std::unique_ptr<TemporaryFolder> folder_;
+  std::future<Result<double>> built_;  // which writes to no folder but the build cache's
 };
 
 }  // namespace
@@ -125,23 +150,46 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
   auto is_over = [&] {
     return (options.stop && options.stop->load()) || seconds_since(start) - waited >= options.budget_seconds;
   };
+  // What is timed on a GPU is not disturbed by compilers: the next batch is built meanwhile.
   constexpr size_t kBatch = 96, kGpuBatch = 384;
-  const size_t batch_size = is_of_gpu(missing) ? kGpuBatch : kBatch;
-  int timed = 0;
-  for (size_t first = 0; first < missing.size() && !is_over(); first += batch_size) {
-    if (options.progress)
-      options.progress("timing kernels: " + std::to_string(first) + " of " + std::to_string(missing.size()));
+  const bool is_beside = is_of_gpu(missing);
+  const size_t batch_size = is_beside ? kGpuBatch : kBatch;
+  size_t begun = 0;
+  double build_seconds = 0;  // of the last one: nothing is built that there will be no time for
+  const auto begin_next = [&]() -> Result<std::optional<Batch>> {
+    const bool ends_soon = seconds_since(start) - waited + build_seconds >= options.budget_seconds;
+    if (begun >= missing.size() || is_over() || (is_beside && ends_soon)) return std::optional<Batch>();
     std::vector<KernelSpec> in_batch = references_among(specs, cache);
-    const size_t end = std::min(missing.size(), first + batch_size);
-    in_batch.insert(in_batch.end(), missing.begin() + static_cast<std::ptrdiff_t>(first),
+    const size_t end = std::min(missing.size(), begun + batch_size);
+    in_batch.insert(in_batch.end(), missing.begin() + static_cast<std::ptrdiff_t>(begun),
                     missing.begin() + static_cast<std::ptrdiff_t>(end));
-    Batch batch(std::move(in_batch));
+    std::optional<Batch> batch(std::move(in_batch));
+    GOPT_RETURN_IF_ERROR(batch->build(is_beside));
+    begun = end;
+    return batch;
+  };
+  int timed = 0;
+  size_t done = 0;
+  GOPT_ASSIGN_OR_RETURN(std::optional<Batch> batch, begin_next());
+  while (batch) {
+    if (options.progress)
+      options.progress("timing kernels: " + std::to_string(done) + " of " + std::to_string(missing.size()));
+    done = begun;
+    GOPT_ASSIGN_OR_RETURN(build_seconds, batch->wait_until_built());
+    std::optional<Batch> next;
+    if (is_beside) {
+      GOPT_ASSIGN_OR_RETURN(next, begin_next());
+    }
     const double before = waited;
-    const Status status = batch.time(options.threads, is_over, waited);
+    const Status status = batch->time(options.threads, is_over, waited);
     if (options.waited_seconds) *options.waited_seconds += waited - before;
-    timed += batch.keep(cache);
+    timed += batch->keep(cache);
     GOPT_RETURN_IF_ERROR(cache.save());
     GOPT_RETURN_IF_ERROR(status);
+    if (!is_beside) {
+      GOPT_ASSIGN_OR_RETURN(next, begin_next());
+    }
+    batch = std::move(next);
   }
   return timed;
 }

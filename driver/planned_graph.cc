@@ -2,9 +2,31 @@
 
 namespace gopt::driver {
 
+namespace {
+
+class CostsWithBonus : public KernelCosts {
+ public:
+  CostsWithBonus(std::unique_ptr<KernelCosts> costs, double bonus_ms) : costs_(std::move(costs)), bonus_ms_(bonus_ms) {}
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    constexpr double kLeastShare = 0.2;  // what is very short stays in order
+    const double ms = costs_->time_ms(plan, kernel);
+    return is_launched_ahead(kernel) ? ms : std::max(kLeastShare * ms, ms - bonus_ms_);
+  }
+  double uncertainty() const override { return costs_->uncertainty(); }
+  bool is_measured(const Plan& plan, const Kernel& kernel) const override { return costs_->is_measured(plan, kernel); }
+  bool prices_unlikely() const override { return costs_->prices_unlikely(); }
+
+ private:
+  std::unique_ptr<KernelCosts> costs_;
+  double bonus_ms_;
+};
+
+}  // namespace
+
 std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
-  auto analytic = analytic_kernel_costs(roofline);
-  return cache ? cached_kernel_costs(cache, std::move(analytic), known, unknown_factor) : std::move(analytic);
+  auto costs = analytic_kernel_costs(roofline);
+  if (cache) costs = cached_kernel_costs(cache, std::move(costs), known, unknown_factor);
+  return library_bonus_ms > 0 ? std::make_unique<CostsWithBonus>(std::move(costs), library_bonus_ms) : std::move(costs);
 }
 
 CostSource analytic_costs(const Graph& model) { return {.roofline = machine_roofline(model)}; }

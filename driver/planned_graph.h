@@ -18,6 +18,8 @@ struct CostSource {
   Roofline roofline = machine_roofline();  // of the analytic ones
   std::shared_ptr<KernelCache> cache;      // null: analytic
   std::vector<KernelSpec> known;
+  // That a library's kernel is taken to cost less, since what comes after it does nothing ahead that it would hinder.
+  double library_bonus_ms = 0;
   std::unique_ptr<KernelCosts> make(double unknown_factor = 1) const;
   static constexpr double kCautious = 2;  // what is emitted stands on kernels that were timed, where some were
 };

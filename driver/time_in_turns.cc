@@ -20,6 +20,12 @@ Result<std::vector<std::vector<double>>> take_turns(const std::vector<Turn>& tur
   return times;
 }
 
+PairedTimes paired(const std::vector<double>& first, const std::vector<double>& second) {
+  std::vector<double> ratios;
+  for (size_t round = 0; round < first.size(); round++) ratios.push_back(first[round] / second[round]);
+  return {median(first), median(second), median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)};
+}
+
 Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed,
                                   const TurnLimits& limits) {
   GOPT_ASSIGN_OR_RETURN(const auto inputs, first.draw(seed));
@@ -31,10 +37,7 @@ Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, u
     };
   };
   GOPT_ASSIGN_OR_RETURN(const auto times, take_turns({turn_of(first), turn_of(second)}, limits));
-  std::vector<double> ratios;
-  for (size_t round = 0; round < times[0].size(); round++) ratios.push_back(times[0][round] / times[1][round]);
-  return PairedTimes{median(times[0]), median(times[1]), median(ratios), quantile(ratios, 0.25),
-                     quantile(ratios, 0.75)};
+  return paired(times[0], times[1]);
 }
 
 }  // namespace gopt::driver

@@ -28,6 +28,7 @@ struct PairedTimes {
   double low = 0, high = 0;            // quartiles of that
 };
 
+PairedTimes paired(const std::vector<double>& first, const std::vector<double>& second);  // of each round a number
 // A run of each a round on the same inputs, after two that do not count. Errors: those of drawing inputs and running.
 Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed, const TurnLimits& limits);
 

@@ -8,6 +8,7 @@
 #include "gopt/convolution_shape.h"
 #include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
+#include "gopt/tile.h"
 #include "tiles.h"
 #include "warpgroups.h"
 
@@ -461,7 +462,7 @@ constexpr Implementation kImplementations[] = {
     {"cudnn:6", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn_winograd, cudnn_efficiency},
     {"cudnn:7", KernelKind::Convolution, TargetKind::Cuda, takes_cudnn_winograd, cudnn_efficiency},
     {"unfolded", KernelKind::Convolution, TargetKind::Cuda, takes_unfolded, unfolded_efficiency},
-    {"generated", KernelKind::Convolution, TargetKind::Cuda, has_generated, generated_efficiency},
+    {kGenerated, KernelKind::Convolution, TargetKind::Cuda, has_generated, generated_efficiency},
     {"", KernelKind::MatrixProduct, TargetKind::Cuda, any, product_efficiency},
 };
 

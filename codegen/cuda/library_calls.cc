@@ -41,7 +41,6 @@ std::string epilogue_text(const Kernel& kernel) {
 }
 
 // What the runtime is told of the planner's choice (planner/implementations.cc).
-constexpr const char* kGenerated = "generated";
 std::string family_text(const std::string& implementation) {
   if (implementation == "fastest") return "";
   constexpr std::string_view kDnn = "cudnn:";

@@ -94,6 +94,8 @@ using OperatorFunction = std::function<Result<std::vector<Tensor>>(const Operato
 // A built model, through its C ABI.
 class LoadedModel {
  public:
+  // Only builds it: what is built is in the cache then. May run beside anything. Errors: those of the next.
+  static Status build(const std::string& folder);
   // Builds the folder (cached by content) and loads it. Errors: no compiler, a build failure with its first lines.
   static Result<LoadedModel> build_and_load(const std::string& folder, int threads);
   // In declared order, as the C ABI says them; open extents are symbols.

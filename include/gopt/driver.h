@@ -104,7 +104,7 @@ struct PlanLatency {
   bool kept_other = false;
 };
 constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule",
-                     *kPlanInPieces = "attention in pieces";
+                     *kPlanInPieces = "attention in pieces", *kPlanByLibraries = "more of the libraries' kernels";
 
 // Of the ONNX file, by DriverOptions::timer.
 struct RuntimeTimes {

@@ -21,6 +21,9 @@ std::optional<Tile> parse_tile(std::string_view implementation);  // the inverse
 std::string warpgroup_name(const Tile& tile);
 std::optional<Tile> parse_warpgroup_tile(std::string_view implementation);
 
+// A convolution by loops of our own.
+inline constexpr const char* kGenerated = "generated";
+
 // How many groups of a convolution, of so many output channels each, a tile takes together, as if they were one with
 // zeros for weights between them: as many as its columns hold, and divide the groups.
 int64_t joined_groups(const Tile& tile, int64_t groups, int64_t group_columns);

@@ -1,6 +1,8 @@
 // Which of two plans is emitted is decided by running them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "../../driver/machine.h"
 #include "../../driver/measured_costs.h"
 #include "../../driver/planned_graph.h"
@@ -107,6 +109,37 @@ TEST(PlanChoice, WhereMeasuredAndAnalyticPlansDifferTheFasterOneIsEmitted) {
   PlannedGraph by_analytic(graph, Target{}, analytic);
   ASSERT_TRUE(outcome->plan);
   EXPECT_EQ(has_same_kernels(*outcome->plan, **by_analytic.plan()), latency.kept_other);
+}
+
+// A tile of ours at 5.0, the libraries' at 5.5, everything else slow.
+std::shared_ptr<KernelCache> times_for_gpu(const Graph& graph, const Target& target, const std::string& path) {
+  const auto specs = admitted_kernels(graph, target);
+  auto cache = std::make_shared<KernelCache>(*KernelCache::load(path, "cuda: a device"));
+  for (const KernelSpec& spec : *specs) {
+    const bool is_library = !is_launched_ahead(spec.kernel);
+    const bool is_convolution = spec.kernel.kind == KernelKind::Convolution;
+    cache->put(kernel_signature(spec), !is_convolution ? 0.001 : is_library ? 0.0055 : 0.0050);
+  }
+  return cache;
+}
+
+// What follows a library's kernel gets ready late: as if that were a part of its time, or not.
+TEST(PlanChoice, OnAGpuTheOtherPlanTakesMoreOfTheLibrariesKernels) {
+  const TestFolder folder;
+  const Graph graph = convolution();
+  const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
+  CostSource costs;
+  costs.cache = times_for_gpu(graph, target, folder.file("times"));
+  CostSource for_libraries = costs;
+  for_libraries.library_bonus_ms = 0.0013;
+  for (const CostSource* of : {&costs, &for_libraries}) {
+    PlannedGraph planned(graph, target, *of);
+    const auto plan = planned.plan();
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const auto convolved = std::ranges::find((*plan)->kernels, KernelKind::Convolution, &Kernel::kind);
+    ASSERT_NE(convolved, (*plan)->kernels.end());
+    EXPECT_EQ(is_launched_ahead(*convolved), of == &costs) << print_plan(**plan);
+  }
 }
 
 TEST(PlanChoice, OnePlanIsNotTimedAgainstItself) {
