@@ -1,5 +1,7 @@
 #include "planned_graph.h"
 
+#include "gopt/tile.h"
+
 namespace gopt::driver {
 
 namespace {

@@ -6,9 +6,7 @@
 
 #include "attention.h"
 #include "buffers.h"
-#include "gopt/channels.h"
 #include "gopt/kernel_costs.h"
-#include "gopt/tile.h"
 #include "implementations.h"
 #include "milliseconds.h"
 #include "node_work.h"
@@ -184,13 +182,6 @@ Roofline roofline_of(const Target& target, const Roofline& processor) {
   all.gflops *= speedup;
   all.gbps *= speedup;
   return all;
-}
-
-bool is_launched_ahead(const Kernel& kernel) {
-  if (kernel.kind == KernelKind::External) return false;
-  if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return true;
-  return kernel.implementation == kGenerated || parse_tile(kernel.implementation) ||
-         parse_warpgroup_tile(kernel.implementation) || is_by_channels(kernel);
 }
 
 KernelWork kernel_work(const Plan& plan, const Kernel& kernel) {

@@ -9,6 +9,7 @@
 #include "gopt/node_attributes.h"
 #include "gopt/runtime/gopt_few_rows.h"
 #include "gopt/tile.h"
+#include "patches.h"
 #include "tiles.h"
 #include "warpgroups.h"
 
@@ -473,6 +474,7 @@ std::span<const Implementation> implementations() {
     std::vector<Implementation> all(std::begin(kImplementations), std::end(kImplementations));
     for (Implementation& row : tile_implementations()) all.push_back(row);
     for (Implementation& row : warpgroup_implementations()) all.push_back(row);
+    for (Implementation& row : patch_implementations()) all.push_back(row);
     for (Implementation& row : attention_implementations()) all.push_back(row);
     for (Implementation& row : channel_implementations()) all.push_back(row);
     return all;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "gopt/channels.h"
 #include "gopt/node_attributes.h"
 #include "gopt/tile.h"
 #include "warpgroups.h"
@@ -28,6 +29,14 @@ int64_t joined_groups(const Tile& tile, int64_t groups, int64_t group_columns) {
   for (int64_t count = 2; count <= groups && count * group_columns <= tile.columns; count++)
     if (groups % count == 0) joined = count;
   return joined;
+}
+
+bool is_launched_ahead(const Kernel& kernel) {
+  if (kernel.kind == KernelKind::External) return false;
+  if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return true;
+  return kernel.implementation == kGenerated || parse_tile(kernel.implementation) ||
+         parse_warpgroup_tile(kernel.implementation) || parse_patch_tile(kernel.implementation) ||
+         is_by_channels(kernel);
 }
 
 }  // namespace gopt

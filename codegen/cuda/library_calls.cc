@@ -93,9 +93,7 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
   text += line_text(plan, "src", kernel.input_buffers[0]) + line_text(plan, "dst", kernel.output_buffers[0]);
   for (const Epilogue& e : kernel.epilogues)
     if (e.kind == Epilogue::Kind::AddTensor) text += line_text(plan, "addend", e.operand);
-  const bool is_ours =
-      parse_tile(kernel.implementation) || parse_warpgroup_tile(kernel.implementation) || is_by_channels(kernel);
-  return is_ours ? text : text + family_text(kernel.implementation);
+  return is_launched_ahead(kernel) ? text : text + family_text(kernel.implementation);
 }
 
 // A batch as axes of matrices, each operand's steps 0 where it is broadcast; axes that both operands walk as one are
@@ -244,6 +242,14 @@ std::string warpgroup_tiling_text(const Plan& plan, const Kernel& kernel, const 
          (has_constant_weights(plan, kernel) ? "true" : "false") + "}";
 }
 
+// ", PatchTiling{...}" likewise.
+std::string patch_tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile, TileFunctions& tiles) {
+  const std::string maker = "make_patches<" + operand_text(plan, kernel) + ", Patch" + std::to_string(tile.rows) + "x" +
+                            std::to_string(tile.columns) + ">";
+  return ", PatchTiling{&" + tiles.name_for(maker) + "(), " + (has_constant_weights(plan, kernel) ? "true" : "false") +
+         "}";
+}
+
 // A description of what is computed, given to `add`.
 std::string create_text(const Plan& plan, const Kernel& kernel, const std::string& add) {
   const bool is_product = kernel.kind == KernelKind::MatrixProduct;
@@ -331,6 +337,7 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
   if (const auto tile = parse_tile(kernel.implementation)) tiling = tiling_text(plan, kernel, *tile, "make", tiles);
   if (const auto tile = parse_warpgroup_tile(kernel.implementation))
     tiling = warpgroup_tiling_text(plan, kernel, *tile, tiles);
+  if (const auto tile = parse_patch_tile(kernel.implementation)) tiling = patch_tiling_text(plan, kernel, *tile, tiles);
   return {create_text(plan, kernel, "library.add(d" + tiling + ")"),
           "library.run(" + std::to_string(primitive) + ", " + operands_text(plan, kernel) + ", stream);"};
 }

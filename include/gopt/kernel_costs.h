@@ -23,10 +23,6 @@ std::unique_ptr<KernelCosts> analytic_kernel_costs(const Roofline& roofline);
 // What analytic costs take for a target, with its threads, where the processor's own is `processor`.
 Roofline roofline_of(const Target& target, const Roofline& processor);
 
-// Whether a kernel for CUDA is one of our own: it gets ready before the one before it has ended, and lets the next one
-// do so. A library's does neither.
-bool is_launched_ahead(const Kernel& kernel);
-
 struct KernelWork {
   double operations = 0;  // scalar ones
   double bytes = 0;       // read and written

@@ -21,8 +21,17 @@ std::optional<Tile> parse_tile(std::string_view implementation);  // the inverse
 std::string warpgroup_name(const Tile& tile);
 std::optional<Tile> parse_warpgroup_tile(std::string_view implementation);
 
+// A convolution of an image of few channels by patches: rows and columns of a tile, "patches:128x64".
+std::string patch_name(const Tile& tile);
+std::optional<Tile> parse_patch_tile(std::string_view implementation);
+
 // A convolution by loops of our own.
 inline constexpr const char* kGenerated = "generated";
+
+struct Kernel;
+// Whether a kernel for CUDA is one of our own: it gets ready before the one before it has ended, and lets the next one
+// do so. A library's does neither.
+bool is_launched_ahead(const Kernel& kernel);
 
 // How many groups of a convolution, of so many output channels each, a tile takes together, as if they were one with
 // zeros for weights between them: as many as its columns hold, and divide the groups.

@@ -10,6 +10,7 @@
 #include "../support/graph_with_weights.h"
 #include "../support/test_folder.h"
 #include "gopt/driver.h"
+#include "gopt/tile.h"
 
 namespace gopt::driver {
 namespace {

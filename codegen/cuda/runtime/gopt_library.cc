@@ -111,6 +111,9 @@ void Library::add(const AttentionProblem& attention, const TileKernel& kernel) {
 void Library::add(const Convolution& convolution, const ChannelTiling& tiling) {
   state_->entries.push_back({make_channels(convolution, tiling), "a window over channels"});
 }
+void Library::add(const Convolution& convolution, const PatchTiling& tiling) {
+  state_->entries.push_back({make_by_patches(convolution, tiling), "a convolution"});
+}
 void Library::add(const TileGroup& group) {
   state_->entries.push_back({nullptr, "a group", true, std::make_unique<TileGroup>(group)});
 }

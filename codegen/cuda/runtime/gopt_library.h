@@ -100,6 +100,12 @@ struct ChannelTiling {
   bool counts_outside = false;        // a mean divides by all of the window
 };
 
+// An image of few channels by patches (gopt_patches.h).
+struct PatchTiling {
+  const TileKernel* kernel = nullptr;
+  bool has_constant_weights = false;  // likewise
+};
+
 class Library {
  public:
   Library();
@@ -113,6 +119,7 @@ class Library {
   void add(const AttentionProblem& attention, const TileKernel& kernel);
   void add(const TileGroup& group);
   void add(const Convolution& convolution, const ChannelTiling& tiling);
+  void add(const Convolution& convolution, const PatchTiling& tiling);
   // Stands for one that could not be added: to run it is an error.
   void add_nothing();
   // Takes the memory that any may ask for, so that it stays where it is.

@@ -24,9 +24,16 @@ __device__ __forceinline__ void put_sums(float* to, int pitch, const float (*sum
           make_float2(sums[n][half * 2], sums[n][half * 2 + 1]);
 }
 
+// Which rows of the result those of a tile are: one after another.
+struct ConsecutiveRows {
+  int first, end;
+  __device__ __forceinline__ int row(int i) const { return first + i; }
+  __device__ __forceinline__ bool has(int i) const { return first + i < end; }
+};
+
 // Of a tile that S::kThreads threads finish, four elements at a time: number `first` of them is a thread's first, and
 // all of a thread's lie below each other.
-template <class S>
+template <class S, class Rows = ConsecutiveRows>
 class TileResult {
  public:
   static constexpr int kPitch = S::kColumns + 8;  // floats of a row of sums: four rows lie in different banks
@@ -35,8 +42,11 @@ class TileResult {
 
   __device__ __forceinline__ TileResult(const TileProblem& p, int first_row, int first_column, unsigned matrix,
                                         int first)
+      : TileResult(p, Rows{first_row, p.rows}, first_column, matrix, first) {}
+  __device__ __forceinline__ TileResult(const TileProblem& p, const Rows& rows, int first_column, unsigned matrix,
+                                        int first)
       : p_(p),
-        first_row_(first_row),
+        rows_(rows),
         first_column_(first_column),
         matrix_(matrix),
         result_(matrix * p.dst_step),
@@ -110,9 +120,9 @@ class TileResult {
 
   __device__ __forceinline__ Place place_of(int i) const {
     const int in_row = i / kFours, in_column = i % kFours * 4;
-    const int row = first_row_ + in_row, column = first_column_ + in_column;
-    const bool is_there = in_row < S::kRows && row < p_.rows && column < p_.columns;
-    return {in_row * kPitch + in_column, row, column, is_there ? min(4, p_.columns - column) : 0};
+    const int column = first_column_ + in_column;
+    const bool is_there = in_row < S::kRows && rows_.has(in_row) && column < p_.columns;
+    return {in_row * kPitch + in_column, rows_.row(in_row), column, is_there ? min(4, p_.columns - column) : 0};
   }
   template <class Out>
   __device__ __forceinline__ Four<Out> load_addend(const Place& place) const {
@@ -205,7 +215,8 @@ class TileResult {
   }
 
   const TileProblem& p_;
-  int first_row_, first_column_;
+  Rows rows_;
+  int first_column_;
   unsigned matrix_;
   int64_t result_;
   int first_;

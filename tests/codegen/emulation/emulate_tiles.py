@@ -28,7 +28,7 @@ def with_memory(text):
     changed = text.replace("extern __shared__ __align__(128) char shared[];", "char* shared = emulation::own_block().memory;")
     changed = changed.replace("static_cast<unsigned>(__cvta_generic_to_shared(shared))", "0")
     if changed.count("emulation::own_block") != 1 or "cvta" in changed:
-        sys.exit("gopt_tiles.cuh names a block's shared memory in another way: change this script")
+        sys.exit("a kernel of tiles names a block's shared memory in another way: change this script")
     return changed
 
 
@@ -41,8 +41,9 @@ def main():
         folder = pathlib.Path(name)
         for header in [*runtime.glob("*.h"), *runtime.glob("*.cuh"), *OWN.glob("*.h"), OWN / "tiles_emulation.cc"]:
             shutil.copy(header, folder)
-        tiles, pieces = folder / "gopt_tiles.cuh", folder / "gopt_fragments.cuh"
-        tiles.write_text(with_memory(tiles.read_text()))
+        pieces = folder / "gopt_fragments.cuh"
+        for tiles in (folder / "gopt_tiles.cuh", folder / "gopt_patches.cuh"):
+            tiles.write_text(with_memory(tiles.read_text()))
         pieces.write_text(fragments(pieces.read_text()))
         # What the launches on the host need of CUDA is not there.
         problem = folder / "gopt_tiles.h"

@@ -46,8 +46,18 @@ inline unsigned __shfl_sync(unsigned, unsigned value, int source) {
   return found;
 }
 
+// The device faults where an address is no multiple.
+inline void expect_multiple(uintptr_t address, int of) {
+  if (address % static_cast<uintptr_t>(of) == 0) return;
+  std::printf("an address of %d bytes begins %d behind\n", of, static_cast<int>(address % static_cast<uintptr_t>(of)));
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
 template <int kBytes>
 inline void copy_piece(unsigned to, const void* from, bool is_there) {
+  expect_multiple(to, kBytes);
+  expect_multiple(reinterpret_cast<uintptr_t>(from), kBytes);
   if (is_there)
     std::memcpy(own_memory() + to, from, kBytes);
   else
@@ -62,6 +72,7 @@ inline void wait_for_stages() {}
 inline void load_four(unsigned* r, unsigned at, bool is_transposed) {
   WarpRegisters& warp = own_registers();
   const int lane = static_cast<int>(threadIdx.x % emulation::kWarp);
+  expect_multiple(at, kChunk);
   warp.at[lane] = at;
   emulation::wait_for_warp();
   for (int matrix = 0; matrix < 4; matrix++) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "device.h"
+#include "gopt_patches.cuh"
 #include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
 
@@ -180,6 +181,29 @@ void run(const std::string& name, unsigned split) {
   for (const Drawn& drawn : together) expect_right(drawn, name + " in a group");
 }
 
+// Images of few channels: windows that end within a rectangle, and beside it, steps of which some begin at odd
+// positions, kernels of lines that fill four taps or not.
+template <class S>
+void run_patches(const std::string& name) {
+  for (const Case& c : {Case{2, 21, 37, 4, 40, {7, 7, 2, 3, 3}, true, false, A::Relu, 0},
+                        Case{1, 13, 40, 4, 72, {3, 3, 2, 1, 1}, true, true, A::GeluErf, 8},
+                        Case{3, 9, 19, 4, 32, {3, 3, 1, 1, 1}, false, true, A::None, 0},
+                        Case{1, 31, 70, 4, 64, {11, 11, 4, 2, 2}, true, false, A::Relu, 0},
+                        Case{1, 12, 50, 4, 24, {5, 8, 3, 0, 4}, true, false, A::Swish, 0},
+                        Case{1, 5, 17, 4, 30, {1, 1, 1, 0, 0}, true, false, A::None, 0}}) {
+    Drawn drawn(c);
+    // What no window sees, though a step of the depth reaches it, may be anything.
+    const int reach = (drawn.p.out_width - 1) * c.window.step - c.window.left + c.window.width;
+    for (size_t i = 0; i < drawn.src.size(); i++)
+      if (static_cast<int>(i) / c.channels % c.width >= reach) drawn.src[i] = gopt_half(INFINITY);
+    const PatchProblem patch = patches_of(drawn.p, S::kRows);
+    const auto blocks =
+        static_cast<unsigned>(c.images * patch.wide * patch.high * ((c.columns + S::kColumns - 1) / S::kColumns));
+    emulation::launch(dim3(blocks), S::kThreads, [&] { patch_kernel<Half, S>(patch); });
+    expect_right(drawn, name + " by patches");
+  }
+}
+
 // Of a tile of warpgroups, whose warps have 16 rows each.
 template <int kRows_, int kColumns_>
 struct Warps {
@@ -318,6 +342,9 @@ int main() {
   run_results<Warps<64, 64>>("64x64");
   run_results<Warps<64, 128>>("64x128");
   run_results<Warps<128, 128>>("128x128");
+  run_patches<Patch64x32>("64x32");
+  run_patches<Patch64x64>("64x64");
+  run_patches<Patch128x64>("128x64");
   run<Tile32x32>("32x32", 1);
   run<Tile16x64>("16x64 by 2", 2);
   return failures > 0 ? 1 : 0;

@@ -1,0 +1,44 @@
+// Launches of convolutions by patches.
+#include "gopt_patches.h"
+
+#include <algorithm>
+
+namespace gopt_runtime {
+namespace {
+
+class ByPatches : public Primitive {
+ public:
+  ByPatches(const TileProblem& problem, TileKernel kernel) : patch_(patches_of(problem, kernel.rows)) {
+    const TileProblem& p = patch_.problem;
+    const int images = p.rows / (p.out_height * p.out_width),
+              columns = (p.columns + kernel.columns - 1) / kernel.columns;
+    const int bytes =
+        kernel.columns * patch_.column_bytes + patch_.copies * patch_.lines * patch_.line * kPositionBytes;
+    kernel.shared_bytes = std::max(kernel.shared_bytes, bytes);
+    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(images * patch_.wide * patch_.high * columns)));
+    function_ = kernel.function;
+  }
+
+  bool choose(const Operands&, cudaStream_t) override { return true; }
+
+  bool launch(const Operands& o, cudaStream_t stream) override {
+    set_operands(patch_.problem, o);
+    void* arguments[] = {&patch_};
+    return launch_dependent(function_, launch_, arguments, stream) == cudaSuccess;
+  }
+
+ private:
+  PatchProblem patch_;
+  const void* function_ = nullptr;
+  Launch launch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Primitive> make_by_patches(const Convolution& convolution, const PatchTiling& tiling) {
+  TileProblem problem = problem_of(convolution, {});
+  problem.has_constant_weights = tiling.has_constant_weights;
+  return std::make_unique<ByPatches>(problem, *tiling.kernel);
+}
+
+}  // namespace gopt_runtime
