@@ -40,7 +40,9 @@ BatchCase tiles_case(KernelKind kind) {
                          "{pads=[1,1,1,1]}\noutput y = a",
                          3)
              : make_case("product",
-                         "input x : f32[200,1152]\ninput w1 : f32[1152,144]\na = MatMul(x, w1)\noutput y = a", 3);
+                         "input x : f32[200,1152]\ninput w1 : f32[1152,144]\na = MatMul(x, w1)\ninput w2 : "
+                         "f32[144,144]\nb = Gemm(a, w2) {transB=1}\noutput y = b",
+                         3);
 }
 
 BatchCase integers_case(KernelKind kind) {
@@ -57,6 +59,11 @@ BatchCase integers_case(KernelKind kind) {
 BatchCase case_for(const Implementation& row) {
   if (row.name == "integers") return integers_case(row.kind);
   if (parse_tile(row.name) || parse_warpgroup_tile(row.name)) return tiles_case(row.kind);
+  if (parse_patch_tile(row.name))
+    return make_case("patches",
+                     "input x : f32[1,3,33,40]\ninput w1 : f32[48,3,7,7]\na = Conv(x, w1) {strides=[2,2], "
+                     "pads=[3,3,3,3]}\noutput y = a",
+                     3);
   if (row.kind == KernelKind::Attention)
     return make_case("attention",
                      "input q : f32[2,140,32]\ninput k : f32[2,90,32]\ninput v : f32[2,90,32]\nl = Transpose(k) "
