@@ -269,7 +269,8 @@ class Optimization {
   }
 
   void time_plan() {
-    if (!costs_.cache || why_code_cannot_run(options_.target) || is_interrupted()) return;
+    const bool is_for_runtime = options_.target.kind == TargetKind::Onnx;
+    if (!costs_.cache || is_for_runtime || why_code_cannot_run(options_.target) || is_interrupted()) return;
     outcome_.plan_latencies = keep_faster_plan(result(), options_, costs_, clock_);
     const bool is_other = std::ranges::any_of(outcome_.plan_latencies, &PlanLatency::kept_other);
     if (is_other && outcome_.latency && result_) outcome_.latency->plan = print_plan(**result().plan());
