@@ -124,11 +124,7 @@ class PatchTile {
 
   __device__ __forceinline__ void multiply() {
 #pragma unroll
-    for (int m = 0; m < kM; m++)
-#pragma unroll
-      for (int n = 0; n < kN; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) sums_[m][n][i] = 0;
+    for (int m = 0; m < kM; m++) clear_sums<kN>(sums_[m]);
     // A lane names eight halves of a row, two taps: of its position in the line, the first two or the others.
     const int begin = lane() % 16 * p_.strides[1];
     unsigned left[kM];

@@ -11,6 +11,14 @@
 namespace gopt_runtime {
 namespace tiles {
 
+template <int kCount>
+__device__ __forceinline__ void clear_sums(float (*sums)[4]) {
+#pragma unroll
+  for (int n = 0; n < kCount; n++)
+#pragma unroll
+    for (int i = 0; i < 4; i++) sums[n][i] = 0;
+}
+
 // Sums of 16 rows as the tensor cores leave them in the registers of a warp, eight columns in each of `kCount`.
 template <int kCount>
 __device__ __forceinline__ void put_sums(float* to, int pitch, const float (*sums)[4]) {

@@ -266,11 +266,7 @@ class Tile {
 
   __device__ __forceinline__ void multiply_all() {
 #pragma unroll
-    for (int m = 0; m < kM; m++)
-#pragma unroll
-      for (int n = 0; n < kN; n++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) sums_[m][n][i] = 0;
+    for (int m = 0; m < kM; m++) clear_sums<kN>(sums_[m]);
     int computed = 0, loaded = S::kStages - 1;
     for (int slice = slice_; slice < end_; slice++) {
       wait_for_stages<S::kStages - 2>();

@@ -238,10 +238,7 @@ class WarpgroupTile {
   }
 
   __device__ __forceinline__ void multiply_all(float (*sums)[4], int warpgroup, Place& place) const {
-#pragma unroll
-    for (int n = 0; n < S::kColumns / 8; n++)
-#pragma unroll
-      for (int i = 0; i < 4; i++) sums[n][i] = 0;
+    clear_sums<S::kColumns / 8>(sums);
     int before = 0;
     for (int i = 0; i < count_; i++) {
       wait_at(full_ + place.stage, place.parity);
