@@ -9,7 +9,11 @@
 
 namespace gopt {
 
-bool is_by_channels(const Kernel& kernel) { return kernel.implementation == kByChannels; }
+bool is_by_channels(const Kernel& kernel) {
+  return kernel.implementation == kByChannels || kernel.implementation == kByLinesOfChannels;
+}
+
+bool is_mean_of_images(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::GlobalAveragePool); }
 
 ConvolutionShape pool_shape(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
@@ -17,7 +21,9 @@ ConvolutionShape pool_shape(const Plan& plan, const Kernel& kernel) {
   shape.src = plan.buffer(kernel.input_buffers[0]).dims;
   shape.dst = plan.buffer(kernel.output_buffers[0]).dims;
   shape.groups = shape.src[1];
-  const std::vector<int64_t> window = ints_or(node, "kernel_shape", {}), ones(window.size(), 1);
+  const std::vector<int64_t> window =
+      is_mean_of_images(kernel) ? std::vector<int64_t>(shape.src.begin() + 2, shape.src.end()) : ints_or(node, "kernel_shape", {});
+  const std::vector<int64_t> ones(window.size(), 1);
   shape.weights = {shape.groups, 1};
   shape.weights.insert(shape.weights.end(), window.begin(), window.end());
   shape.strides = ints_or(node, "strides", ones);
@@ -32,13 +38,15 @@ ConvolutionShape pool_shape(const Plan& plan, const Kernel& kernel) {
 namespace gopt::planner {
 namespace {
 
-// Whole chunks of sixteen bytes of channels, in the lines that they lie in.
+// Whole chunks of sixteen bytes of channels, in the lines that they lie in: of images of one position that is however
+// they lie.
 bool has_chunks_of_channels(const Plan& plan, const Kernel& kernel) {
   constexpr int64_t kChunk = 16, kMost = int64_t{1} << 31;
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &y = plan.buffer(kernel.output_buffers[0]);
   const auto has_chunks = [&](const Buffer& buffer) {
     const auto size = static_cast<int64_t>(size_bytes(buffer.element));
-    return buffer.layout.is_channels_last() && buffer.dims[1] * size % kChunk == 0 &&
+    const bool is_plain_position = buffer.layout == Layout() && element_count(std::span(buffer.dims).subspan(2)) == 1;
+    return (buffer.layout.is_channels_last() || is_plain_position) && buffer.dims[1] * size % kChunk == 0 &&
            buffer.layout.line() * size % kChunk == 0 && buffer.size_bytes / size < kMost;
   };
   const bool is_number = x.element == ElementType::Float32 || is_half(x.element);
@@ -63,22 +71,56 @@ bool pools_channels(const Plan& plan, const Kernel& kernel) {
   constexpr size_t kRank = 4;
   const auto automatic = node.attributes.find("auto_pad");
   const bool has_pads = automatic == node.attributes.end() || std::get<std::string>(automatic->second) == "NOTSET";
-  return has_number_attributes(node) && has_pads && int_or(node, "ceil_mode", 0) == 0 &&
+  // A window that begins inside and ends beyond the padding: means over all of it divide by less than its extent.
+  const bool ends_beyond = int_or(node, "ceil_mode", 0) != 0,
+             counts_padding = node.is(OpKind::AveragePool) && int_or(node, "count_include_pad", 0) != 0;
+  return has_number_attributes(node) && has_pads && !(ends_beyond && counts_padding) &&
          plan.buffer(kernel.input_buffers[0]).dims.size() == kRank && node.outputs.size() == 1 &&
          has_chunks_of_channels(plan, kernel);
 }
 
 namespace {
 
+bool takes_means(const Plan& plan, const Kernel& kernel) {
+  constexpr size_t kRank = 4;
+  return kernel.nodes.size() == 1 && is_mean_of_images(kernel) && kernel.input_buffers.size() == 1 &&
+         plan.buffer(kernel.input_buffers[0]).dims.size() == kRank && has_chunks_of_channels(plan, kernel);
+}
+
+bool goes_over_channels(const Plan& plan, const Kernel& kernel) {
+  return pools_channels(plan, kernel) || takes_means(plan, kernel);
+}
+
+// What windows side by side share is known when it is compiled: windows of a few sides, steps of one or two.
+bool shares_windows(const Plan& plan, const Kernel& kernel) {
+  const bool is_convolution = kernel.kind == KernelKind::Convolution;
+  if (is_convolution ? !convolves_channels(plan, kernel) : !pools_channels(plan, kernel)) return false;
+  const ConvolutionShape shape = is_convolution ? convolution_shape(plan, kernel) : pool_shape(plan, kernel);
+  constexpr int64_t kSides[] = {2, 3, 5};
+  return shape.weights[2] == shape.weights[3] && std::ranges::count(kSides, shape.weights[2]) > 0 &&
+         shape.strides[1] <= 2 && std::ranges::all_of(shape.dilations, [](int64_t d) { return d == 1; }) &&
+         shape.dst[3] >= kPositionsOfLine;
+}
+
+// Fewer threads with more to do each: of some use where there are many.
+bool has_many_threads(const Plan& plan, const Kernel& kernel) {
+  constexpr int64_t kEnough = 132 * 256, kLanes = 8;
+  const Buffer& y = plan.buffer(kernel.output_buffers[0]);
+  return element_count(y.dims) / kLanes >= kEnough;
+}
+
 bool any_loops(const Plan&, const Kernel&) { return true; }
 double same_as_loops(const Plan&, const Kernel&) { return 0.1; }
+double shared_efficiency(const Plan& plan, const Kernel& kernel) { return has_many_threads(plan, kernel) ? 0.2 : 0.05; }
 
 }  // namespace
 
 std::vector<Implementation> channel_implementations() {
   return {{kByChannels, KernelKind::Convolution, TargetKind::Cuda, convolves_channels, same_as_loops},
+          {kByLinesOfChannels, KernelKind::Convolution, TargetKind::Cuda, shares_windows, shared_efficiency, false, has_many_threads},
           {"", KernelKind::Generated, TargetKind::Cuda, any_loops, same_as_loops},
-          {kByChannels, KernelKind::Generated, TargetKind::Cuda, pools_channels, same_as_loops}};
+          {kByChannels, KernelKind::Generated, TargetKind::Cuda, goes_over_channels, same_as_loops},
+          {kByLinesOfChannels, KernelKind::Generated, TargetKind::Cuda, shares_windows, shared_efficiency, false, has_many_threads}};
 }
 
 }  // namespace gopt::planner

@@ -89,7 +89,9 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
             std::to_string(shape.dilations[a]) + ", d.pads" + at + std::to_string(shape.pads[a]) + ";\n";
   }
   if (shape.transposed) text += "  d.transposed = true;\n";
-  if (plan.buffer(kernel.output_buffers[0]).layout.is_channels_last()) text += "  d.channels_last = true;\n";
+  // Of a pool the result may be single positions, which lie either way.
+  const BufferId image = is_pool ? kernel.input_buffers[0] : kernel.output_buffers[0];
+  if (plan.buffer(image).layout.is_channels_last()) text += "  d.channels_last = true;\n";
   text += line_text(plan, "src", kernel.input_buffers[0]) + line_text(plan, "dst", kernel.output_buffers[0]);
   for (const Epilogue& e : kernel.epilogues)
     if (e.kind == Epilogue::Kind::AddTensor) text += line_text(plan, "addend", e.operand);
@@ -284,11 +286,15 @@ std::string window_text(const Kernel& pool) { return ", " + window_of(pool) + ",
 // Windows over channels (runtime/gopt_channels.cuh): what of a chunk's instance is known when it is compiled.
 std::string channel_tiling_text(const Plan& plan, const Kernel& kernel, TileFunctions& tiles) {
   const bool is_pool = kernel.kind == KernelKind::Generated;
-  const std::vector<int64_t> weights = (is_pool ? pool_shape(plan, kernel) : convolution_shape(plan, kernel)).weights;
+  const ConvolutionShape shape = is_pool ? pool_shape(plan, kernel) : convolution_shape(plan, kernel);
   constexpr int64_t kSides[] = {2, 3, 5};
-  const bool is_known = weights[2] == weights[3] && std::ranges::count(kSides, weights[2]) > 0;
-  const std::string maker = "make_channels<" + window_of(kernel) + ", " + operand_text(plan, kernel) + ", " +
-                            std::to_string(is_known ? weights[2] : 0) + ">";
+  const bool is_known = shape.weights[2] == shape.weights[3] && std::ranges::count(kSides, shape.weights[2]) > 0;
+  std::string maker = "make_channels<" + window_of(kernel) + ", " + operand_text(plan, kernel) + ", " +
+                      std::to_string(is_known ? shape.weights[2] : 0);
+  if (kernel.implementation == kByLinesOfChannels)
+    maker += ", " + std::to_string(kPositionsOfLine) + ", " + std::to_string(shape.strides[1]);
+  maker += ">";
+  if (is_pool && is_mean_of_images(kernel)) maker = "make_whole_means<" + operand_text(plan, kernel) + ">";
   const bool is_constant = !is_pool && has_constant_weights(plan, kernel);
   return ", ChannelTiling{&" + tiles.name_for(maker) + "(), " + (is_constant ? "true" : "false") + ", " +
          counts_text(kernel) + "}";

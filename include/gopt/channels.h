@@ -5,10 +5,15 @@
 
 namespace gopt {
 
-constexpr const char* kByChannels = "channels";  // Kernel::implementation
+// Kernel::implementation: a thread makes one position, or several of a line.
+constexpr const char* kByChannels = "channels";
+constexpr const char* kByLinesOfChannels = "channels:4";
+constexpr int kPositionsOfLine = 4;
 bool is_by_channels(const Kernel& kernel);
+// A mean over whole images.
+bool is_mean_of_images(const Kernel& kernel);
 
-// A pool of two axes as a depthwise convolution's numbers. Precondition: it is run so.
+// A pool of two axes, or such a mean, as a depthwise convolution's numbers. Precondition: it is run so.
 ConvolutionShape pool_shape(const Plan& plan, const Kernel& kernel);
 
 }  // namespace gopt

@@ -152,12 +152,16 @@ TEST(Siblings, AgreeWithTheInterpreter) {
 
 class CostsOfChannels : public KernelCosts {
  public:
+  explicit CostsOfChannels(std::string_view best = kByChannels) : best_(best) {}
   double time_ms(const Plan& plan, const Kernel& kernel) override {
-    if (is_by_channels(kernel)) return 0.1;
+    if (is_by_channels(kernel)) return kernel.implementation == best_ ? 0.05 : 0.1;
     if (kernel.kind != KernelKind::Convolution) return 0.2;
     return plan.buffer(kernel.output_buffers[0]).layout.is_channels_last() ? 1 : 9;
   }
   bool is_measured(const Plan&, const Kernel&) const override { return true; }
+
+ private:
+  std::string_view best_;
 };
 
 // Known windows and others, strides, dilations, unequal pads, what is added and applied, few and many channels.
@@ -190,7 +194,39 @@ std::vector<BatchCase> channel_cases() {
       pool("mean", "40", "AveragePool(b) {kernel_shape=[3,3], strides=[1,1], pads=[1,1,1,1]}"),
       pool("mean_of_all", "32",
            "AveragePool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,0,0], count_include_pad=1}"),
+      pool("largest_beyond", "16", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], ceil_mode=1}"),
+      pool("mean_beyond", "8", "AveragePool(b) {kernel_shape=[3,3], strides=[3,2], pads=[1,0,0,1], ceil_mode=1}"),
+      pool("mean_of_image", "16", "GlobalAveragePool(b)"),
+      pool("mean_of_image_of_many_channels", "200", "GlobalAveragePool(b)"),
       pool("mean_of_five", "16", "AveragePool(b) {kernel_shape=[5,4], strides=[2,3], pads=[2,1,1,2]}")};
+}
+
+// Enough threads that some make several positions: widths that fours fill and others, every edge, both steps.
+std::vector<BatchCase> line_cases() {
+  const auto depthwise = [](const std::string& name, const std::string& image, const std::string& channels,
+                            const std::string& window, const std::string& attributes, const std::string& rest) {
+    return make_case(name,
+                     "input x : f32" + image + "\ninput w1 : f32[" + channels + ",1," + window + "]\ninput w2 : f32[" +
+                         channels + "]\na = Conv(x, w1, w2) {group=" + channels + ", " + attributes + "}\n" + rest,
+                     name.size());
+  };
+  const auto pool = [](const std::string& name, const std::string& text) {
+    return make_case(name,
+                     "input x : f32[4,4,75,71]\ninput w1 : f32[64,4,1,1]\na = Conv(x, w1)\nb = Relu(a)\nc = " + text +
+                         "\ninput w2 : f32[8,64,1,1]\nd = Conv(c, w2)\noutput y = d",
+                     name.size());
+  };
+  return {depthwise("three", "[2,48,57,62]", "48", "3,3", "pads=[1,1,1,1]",
+                    "input z : f32[2,48,57,62]\nb = Add(a, z)\nc = Clip(b) {min=0.0, max=6.0}\noutput y = c"),
+          depthwise("three_in_steps", "[2,64,99,97]", "64", "3,3", "strides=[2,2], pads=[0,1,2,1]", "output y = a"),
+          depthwise("five", "[2,40,64,59]", "40", "5,5", "pads=[2,1,2,3]", "b = Relu(a)\noutput y = b"),
+          depthwise("five_in_steps", "[4,64,67,78]", "64", "5,5", "strides=[1,2], pads=[2,2,2,2]", "output y = a"),
+          depthwise("two", "[3,40,64,64]", "40", "2,2", "strides=[1,1]", "output y = a"),
+          pool("largest", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}"),
+          pool("largest_beyond", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], ceil_mode=1}"),
+          pool("largest_beside", "MaxPool(b) {kernel_shape=[5,5], strides=[1,1], pads=[2,2,2,2]}"),
+          pool("mean", "AveragePool(b) {kernel_shape=[3,3], strides=[1,1], pads=[1,1,1,1]}"),
+          pool("mean_of_all", "AveragePool(b) {kernel_shape=[2,2], strides=[2,2], pads=[1,0,0,1], count_include_pad=1}")};
 }
 
 bool has_channels(const Plan& plan) { return std::ranges::any_of(plan.kernels, is_by_channels); }
@@ -206,15 +242,28 @@ TEST(Channels, RunDepthwiseConvolutionsAndPools) {
     }
 }
 
-// What has no whole chunks of channels, more results than channels, or rounds its extents up.
+TEST(Channels, SeveralPositionsOfALine) {
+  CostsOfChannels costs(kByLinesOfChannels);
+  for (const BatchCase& c : line_cases()) {
+    const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_TRUE(std::ranges::any_of(plan->kernels, [](const Kernel& kernel) {
+      return kernel.implementation == kByLinesOfChannels;
+    })) << c.name
+        << "\n"
+        << print_plan(*plan);
+  }
+}
+
+// What has no whole chunks of channels, more results than channels, or means over all of a window that ends beyond.
 TEST(Channels, LeaveOthersToLoops) {
   CostsOfChannels costs;
   const BatchCase cases[] = {
       make_case("odd", "input x : f32[1,6,8,8]\ninput w1 : f32[6,1,3,3]\na = Conv(x, w1) {group=6}\noutput y = a", 1),
       make_case("more", "input x : f32[1,8,8,8]\ninput w1 : f32[16,1,3,3]\na = Conv(x, w1) {group=8}\noutput y = a", 2),
       make_case("up",
-                "input x : f32[1,8,8,8]\ninput w1 : f32[8,8,1,1]\na = Conv(x, w1)\nb = MaxPool(a) "
-                "{kernel_shape=[3,3], strides=[2,2], ceil_mode=1}\noutput y = b",
+                "input x : f32[1,8,8,8]\ninput w1 : f32[8,8,1,1]\na = Conv(x, w1)\nb = AveragePool(a) "
+                "{kernel_shape=[3,3], strides=[2,2], ceil_mode=1, count_include_pad=1}\noutput y = b",
                 3)};
   for (const BatchCase& c : cases) {
     const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
@@ -228,6 +277,8 @@ TEST(Channels, CompileAndLink) {
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the tests below build and run";
   CostsOfChannels costs;
   expect_agreement_on_device(channel_cases(), costs, "channels", Precision::Fp16);
+  CostsOfChannels lines(kByLinesOfChannels);
+  expect_agreement_on_device(line_cases(), lines, "channel_lines", Precision::Fp16);
 }
 
 TEST(Channels, AgreeWithTheInterpreter) {
@@ -236,6 +287,8 @@ TEST(Channels, AgreeWithTheInterpreter) {
   for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16}) {
     CostsOfChannels costs;
     expect_agreement_on_device(channel_cases(), costs, "channels", precision);
+    CostsOfChannels lines(kByLinesOfChannels);
+    expect_agreement_on_device(line_cases(), lines, "channel_lines", precision);
   }
 }
 

@@ -12,9 +12,10 @@ TileProblem problem_of_channels(const Convolution& convolution, bool counts_outs
   return problem;
 }
 
-void set_channel_operands(TileProblem& problem, const Operands& o, int lanes) {
+void set_channel_operands(TileProblem& problem, const Operands& o) {
   set_operands(problem, o);
   constexpr uintptr_t kChunk = 16;
+  const int lanes = lanes_of(problem.result);
   problem.is_aligned =
       problem.src_line % lanes == 0 && problem.dst_line % lanes == 0 && problem.addend_line % lanes == 0;
   for (const void* pointer : {o.src, o.weights, o.bias, o.addend, static_cast<const void*>(o.dst)})
@@ -26,14 +27,19 @@ namespace {
 class ChannelWindows : public Primitive {
  public:
   ChannelWindows(const TileProblem& problem, const TileKernel& kernel) : problem_(problem), kernel_(kernel) {
-    const int64_t threads = static_cast<int64_t>(problem.rows) * (problem.channels / kernel.columns);
-    launch_ = launch_of(kernel, dim3(static_cast<unsigned>((threads + kernel.threads - 1) / kernel.threads)));
+    const auto parts = [](int64_t all, int64_t of) { return (all + of - 1) / of; };
+    const bool has_blocks = kernel.rows == 0;  // which make the mean of an image each
+    const int64_t chunks = parts(problem.channels, kernel.columns),
+                  lines = problem.rows / problem.out_width,
+                  blocks = has_blocks ? problem.rows * chunks
+                                      : parts(lines * parts(problem.out_width, kernel.rows) * chunks, kernel.threads);
+    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(blocks)));
   }
 
   bool choose(const Operands&, cudaStream_t) override { return true; }
 
   bool launch(const Operands& o, cudaStream_t stream) override {
-    set_channel_operands(problem_, o, kernel_.columns);
+    set_channel_operands(problem_, o);
     void* arguments[] = {&problem_};
     return launch_dependent(kernel_.function, launch_, arguments, stream) == cudaSuccess;
   }

@@ -1,5 +1,6 @@
-// Kernels of gopt_channels.h. A thread makes sixteen bytes of channels at one position of the result; all taps of its
-// window are on their way before the first is used, and weights are fetched before the kernel before has ended.
+// Kernels of gopt_channels.h. A thread makes sixteen bytes of channels at one position of the result, or at several of
+// a line, whose windows share what they see; all taps of a line are on their way before the first is used, and weights
+// are fetched before the kernel before has ended. Means over whole images are made by a block for some channels.
 #pragma once
 
 #include "gopt_activation.cuh"
@@ -37,20 +38,43 @@ struct Lanes {
   __device__ __forceinline__ float operator[](int k) const { return (float)elements[k]; }
 };
 
-// kSide: of a square window, where the compiler is told; else 0.
-template <Window kWindow, class T, int kSide>
+// The larger of each, where not-a-numbers win.
+template <class T>
+__device__ __forceinline__ void take_larger(Lanes<T>& largest, const Lanes<T>& other) {
+#pragma unroll
+  for (int k = 0; k < Lanes<T>::kCount; k++)
+    largest.elements[k] = T(gopt_max((float)largest.elements[k], (float)other.elements[k]));
+}
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define GOPT_TAKE_LARGER(T, TYPE)                                                                              \
+  template <>                                                                                                  \
+  __device__ __forceinline__ void take_larger<T>(Lanes<T> & largest, const Lanes<T>& other) {                  \
+    unsigned* to = reinterpret_cast<unsigned*>(largest.elements);                                              \
+    const unsigned* from = reinterpret_cast<const unsigned*>(other.elements);                                  \
+    _Pragma("unroll") for (int i = 0; i < 4; i++) asm("max.NaN." TYPE " %0,%0,%1;" : "+r"(to[i]) : "r"(from[i])); \
+  }
+GOPT_TAKE_LARGER(gopt_half, "f16x2")
+GOPT_TAKE_LARGER(gopt_bfloat16, "bf16x2")
+#undef GOPT_TAKE_LARGER
+#endif
+
+// kSide: of a square window, where the compiler is told; else 0. kAlong: positions of a line that a thread makes; of
+// several the window is known, its steps along the line are kStep, and nothing is dilated.
+template <Window kWindow, class T, int kSide, int kAlong = 1, int kStep = 1>
 class Channels {
  public:
   static constexpr int kCount = Lanes<T>::kCount;
+  static_assert(kAlong == 1 || kSide > 0);
 
   __device__ __forceinline__ Channels(const TileProblem& p, unsigned number) : p_(p) {
-    const unsigned chunks = p.channels / kCount, row = number / chunks;
-    row_ = static_cast<int>(row);
-    channel_ = static_cast<int>(number - row * chunks) * kCount;
+    const unsigned chunks = p.channels / kCount, place = number / chunks, of_line = (p.out_width + kAlong - 1) / kAlong;
+    channel_ = static_cast<int>(number - place * chunks) * kCount;
+    const int line = static_cast<int>(place / of_line), x = static_cast<int>(place - line * of_line) * kAlong,
+              image = line / p.out_height;
+    row_ = line * p.out_width + x;
     is_there_ = row_ < p.rows;
-    const int area = p.out_height * p.out_width, image = row_ / area, within = row_ - image * area;
-    const int y = within / p.out_width, x = within - y * p.out_width;
-    top_ = y * p.strides[0] - p.pads[0];
+    count_ = min(kAlong, p.out_width - x);
+    top_ = (line - image * p.out_height) * p.strides[0] - p.pads[0];
     left_ = x * p.strides[1] - p.pads[1];
     src_ = static_cast<const T*>(p.src) + static_cast<int64_t>(image) * p.height * p.width * p.src_line + channel_;
   }
@@ -61,17 +85,39 @@ class Channels {
     if (p_.has_constant_weights) gopt_wait();
     if (!is_there_) return;
 #pragma unroll
-    for (int k = 0; k < kCount; k++) sums_[k] = kWindow == Window::Largest ? -INFINITY : 0.0f;
-    if constexpr (kSide > 0)
+    for (int a = 0; a < kAlong; a++)
+#pragma unroll
+      for (int k = 0; k < kCount; k++) {
+        if constexpr (kIsLargest)
+          largest_[a].elements[k] = T(-INFINITY);
+        else
+          sums_[a][k] = 0.0f;
+      }
+    if constexpr (kAlong > 1) {
+      const bool is_inside_all = top_ >= 0 && left_ >= 0 && top_ + kSide <= p_.height && left_ + kSeen <= p_.width;
+      if (is_inside_all)
+        walk_lines<true>();
+      else
+        walk_lines<false>();
+    } else if constexpr (kSide > 0) {
       walk_known_window();
-    else
+    } else {
       walk_window();
-    finish();
+    }
+    for_positions([&](int a) { finish(a); });
   }
 
  private:
-  static constexpr bool kHasWeights = kWindow == Window::Depthwise;
+  static constexpr bool kHasWeights = kWindow == Window::Depthwise, kIsLargest = kWindow == Window::Largest;
   static constexpr int kTaps = kSide * kSide;
+  static constexpr int kSeen = (kAlong - 1) * kStep + kSide;  // positions of a line in some window
+
+  template <class Do>
+  __device__ __forceinline__ void for_positions(const Do& act) const {
+#pragma unroll
+    for (int a = 0; a < kAlong; a++)
+      if (a < count_) act(a);
+  }
 
   __device__ __forceinline__ const T* weights() const {
     return static_cast<const T*>(p_.weights) + channel_ * p_.line_of_weights;
@@ -95,6 +141,32 @@ class Channels {
     lanes.load(src_ + static_cast<int64_t>(y * p_.width + x) * p_.src_line, p_.is_aligned);
     return lanes;
   }
+  // Of the weights that are held.
+  __device__ __forceinline__ float weight(int tap, int k) const {
+    return weights_[(k * kTaps + tap) / kCount][(k * kTaps + tap) % kCount];
+  }
+
+  // What lies outside is left out, not multiplied by zero: weights may be infinite.
+  template <bool kIsInside>
+  __device__ __forceinline__ void walk_lines() {
+#pragma unroll
+    for (int ky = 0; ky < kSide; ky++) {
+      const int y = top_ + ky;
+      if (!kIsInside && static_cast<unsigned>(y) >= static_cast<unsigned>(p_.height)) continue;
+      Lanes<T> seen[kSeen];
+#pragma unroll
+      for (int i = 0; i < kSeen; i++)
+        if (kIsInside || is_inside(y, left_ + i)) seen[i] = read(y, left_ + i);
+#pragma unroll
+      for (int i = 0; i < kSeen; i++) {
+        if (!kIsInside && !is_inside(y, left_ + i)) continue;
+#pragma unroll
+        for (int a = 0; a < kAlong; a++)
+          if (const int kx = i - a * kStep; kx >= 0 && kx < kSide)
+            add(a, seen[i], [&](int k) { return weight(ky * kSide + kx, k); });
+      }
+    }
+  }
 
   __device__ __forceinline__ void walk_known_window() {
     Lanes<T> taps[kTaps];
@@ -107,7 +179,7 @@ class Channels {
     }
 #pragma unroll
     for (int t = 0; t < kTaps; t++)
-      if (is_tap[t]) add(taps[t], [&](int k) { return weights_[(k * kTaps + t) / kCount][(k * kTaps + t) % kCount]; });
+      if (is_tap[t]) add(0, taps[t], [&](int k) { return weight(t, k); });
   }
 
   __device__ __forceinline__ void walk_window() {
@@ -116,52 +188,62 @@ class Channels {
         const int y = top_ + ky * p_.dilations[0], x = left_ + kx * p_.dilations[1];
         if (!is_inside(y, x)) continue;
         const T* tap = kHasWeights ? weights() + ky * p_.kernel_width + kx : nullptr;
-        add(read(y, x), [&](int k) { return (float)tap[k * p_.line_of_weights]; });
+        add(0, read(y, x), [&](int k) { return (float)tap[k * p_.line_of_weights]; });
       }
   }
 
   template <class Weight>
-  __device__ __forceinline__ void add(const Lanes<T>& lanes, const Weight& weight) {
-    inside_++;
+  __device__ __forceinline__ void add(int a, const Lanes<T>& lanes, const Weight& weight) {
+    if constexpr (kIsLargest) {
+      take_larger(largest_[a], lanes);
+      return;
+    }
+    inside_[a]++;
 #pragma unroll
     for (int k = 0; k < kCount; k++) {
-      if constexpr (kWindow == Window::Depthwise)
-        sums_[k] += lanes[k] * weight(k);
-      else if constexpr (kWindow == Window::Largest)
-        sums_[k] = gopt_max(sums_[k], lanes[k]);
+      if constexpr (kHasWeights)
+        sums_[a][k] += lanes[k] * weight(k);
       else
-        sums_[k] += lanes[k];
+        sums_[a][k] += lanes[k];
     }
   }
 
-  __device__ __forceinline__ void finish() {
+  __device__ __forceinline__ void finish(int a) {
+    T* dst = static_cast<T*>(p_.dst) + (row_ + a) * p_.dst_line + channel_;
+    if constexpr (kIsLargest) {
+      largest_[a].store(dst, p_.is_aligned);
+      return;
+    }
+    float* sums = sums_[a];
     if constexpr (kWindow == Window::Mean) {
-      const int count = p_.counts_outside ? p_.kernel_height * p_.kernel_width : inside_;
+      const int count = p_.counts_outside ? p_.kernel_height * p_.kernel_width : inside_[a];
 #pragma unroll
-      for (int k = 0; k < kCount; k++) sums_[k] /= static_cast<float>(count);
+      for (int k = 0; k < kCount; k++) sums[k] /= static_cast<float>(count);
     }
     if constexpr (kHasWeights) {
       Lanes<T> addend;
-      if (p_.addend) addend.load(static_cast<const T*>(p_.addend) + row_ * p_.addend_line + channel_, p_.is_aligned);
+      if (p_.addend)
+        addend.load(static_cast<const T*>(p_.addend) + (row_ + a) * p_.addend_line + channel_, p_.is_aligned);
 #pragma unroll
       for (int k = 0; k < kCount; k++) {
-        if (p_.bias) sums_[k] += bias_[k];
-        if (p_.addend) sums_[k] += addend[k];
+        if (p_.bias) sums[k] += bias_[k];
+        if (p_.addend) sums[k] += addend[k];
       }
 #pragma unroll
-      for (int k = 0; k < kCount; k += 4) apply_activation<T>(sums_ + k, p_.activation);
+      for (int k = 0; k < kCount; k += 4) apply_activation<T>(sums + k, p_.activation);
     }
     Lanes<T> result;
 #pragma unroll
-    for (int k = 0; k < kCount; k++) result.elements[k] = T(sums_[k]);
-    result.store(static_cast<T*>(p_.dst) + row_ * p_.dst_line + channel_, p_.is_aligned);
+    for (int k = 0; k < kCount; k++) result.elements[k] = T(sums[k]);
+    result.store(dst, p_.is_aligned);
   }
 
   const TileProblem& p_;
-  int row_, channel_, top_, left_, inside_ = 0;
+  int row_, channel_, top_, left_, count_, inside_[kAlong] = {};
   bool is_there_;
   const T* src_;
-  float sums_[kCount];
+  float sums_[kAlong][kCount];
+  Lanes<T> largest_[kIsLargest ? kAlong : 1];
   Lanes<T> bias_, weights_[kHasWeights && kSide > 0 ? kTaps : 1];
 };
 
@@ -177,17 +259,68 @@ __device__ __forceinline__ void pool(const TileProblem& p, unsigned thread) {
 
 constexpr int kChannelThreads = 128;
 
-template <Window kWindow, class T, int kSide>
+template <Window kWindow, class T, int kSide, int kAlong, int kStep>
 __global__ void __launch_bounds__(kChannelThreads) channel_kernel(const __grid_constant__ TileProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
-  Channels<kWindow, T, kSide>(problem, blockIdx.x * kChannelThreads + threadIdx.x).run();
+  Channels<kWindow, T, kSide, kAlong, kStep>(problem, blockIdx.x * kChannelThreads + threadIdx.x).run();
 }
 
-template <Window kWindow, class Operand, int kSide>
+template <Window kWindow, class Operand, int kSide, int kAlong = 1, int kStep = 1>
 TileKernel make_channels() {
   using T = typename Operand::Stored;
-  return {reinterpret_cast<const void*>(channel_kernel<kWindow, T, kSide>), 1, Lanes<T>::kCount, kChannelThreads, 0};
+  return {reinterpret_cast<const void*>(channel_kernel<kWindow, T, kSide, kAlong, kStep>), kAlong, Lanes<T>::kCount,
+          kChannelThreads, 0};
+}
+
+// Means over whole images: a block takes some chunks of the channels of one, and divides its positions; parts are added
+// in their order.
+constexpr int kChunksOfBlock = 8, kPartsOfImage = kChannelThreads / kChunksOfBlock;
+
+template <class T>
+__global__ void __launch_bounds__(kChannelThreads) whole_mean_kernel(const __grid_constant__ TileProblem p) {
+  constexpr int kCount = Lanes<T>::kCount;
+  gopt_let_next_begin();
+  gopt_touch(p);
+  const int chunks = p.channels / kCount, of_image = (chunks + kChunksOfBlock - 1) / kChunksOfBlock,
+            thread = static_cast<int>(threadIdx.x), part = thread / kChunksOfBlock,
+            image = static_cast<int>(blockIdx.x) / of_image,
+            chunk = (static_cast<int>(blockIdx.x) - image * of_image) * kChunksOfBlock + thread % kChunksOfBlock,
+            positions = p.height * p.width;
+  const bool is_there = chunk < chunks;
+  const T* src = static_cast<const T*>(p.src) + static_cast<int64_t>(image) * positions * p.src_line + chunk * kCount;
+  float sums[kCount] = {};
+  gopt_wait();
+  if (is_there) {
+#pragma unroll 4
+    for (int i = part; i < positions; i += kPartsOfImage) {
+      Lanes<T> lanes;
+      lanes.load(src + static_cast<int64_t>(i) * p.src_line, p.is_aligned);
+#pragma unroll
+      for (int k = 0; k < kCount; k++) sums[k] += lanes[k];
+    }
+  }
+  __shared__ float parts[kPartsOfImage][kChunksOfBlock][kCount + 1];
+#pragma unroll
+  for (int k = 0; k < kCount; k++) parts[part][thread % kChunksOfBlock][k] = sums[k];
+  __syncthreads();
+  if (part > 0 || !is_there) return;
+  Lanes<T> result;
+#pragma unroll
+  for (int k = 0; k < kCount; k++) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kPartsOfImage; i++) sum += parts[i][thread][k];
+    result.elements[k] = T(sum / static_cast<float>(positions));
+  }
+  result.store(static_cast<T*>(p.dst) + image * p.dst_line + chunk * kCount, p.is_aligned);
+}
+
+// Its blocks make the channels of as many chunks.
+template <class Operand>
+TileKernel make_whole_means() {
+  using T = typename Operand::Stored;
+  return {reinterpret_cast<const void*>(whole_mean_kernel<T>), 0, Lanes<T>::kCount * kChunksOfBlock, kChannelThreads, 0};
 }
 
 }  // namespace tiles

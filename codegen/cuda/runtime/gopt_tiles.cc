@@ -146,17 +146,12 @@ void TileGroup::add_pool(const Convolution& pool, Window window, bool counts_out
   add({problem_of_channels(pool, counts_outside), window == Window::Mean ? Work::Mean : Work::Largest});
 }
 
-namespace {
-constexpr int kChunkBytes = 16;
-int lanes_of(const TileProblem& problem) { return kChunkBytes / static_cast<int>(size_of(problem.result)); }
-}  // namespace
-
 // Along x; of a pool the blocks of a cluster are as many more.
 int TileGroup::blocks_of(const Member& member) const {
   const TileProblem& p = member.problem;
   if (member.work == Work::Tiles) return p.row_tiles * column_tiles_of(p, *kernel_) * batches_of(p);
   const int of_block = kernel_->threads * launch_.cluster;
-  return (p.rows * (p.channels / lanes_of(p)) + of_block - 1) / of_block;
+  return (p.rows * (p.channels / lanes_of(p.result)) + of_block - 1) / of_block;
 }
 
 bool TileGroup::launch(const std::vector<Operands>& operands, cudaStream_t stream) const {
@@ -169,7 +164,7 @@ bool TileGroup::launch(const std::vector<Operands>& operands, cudaStream_t strea
     if (all.work[m] == Work::Tiles)
       set_operands(problem, operands[m]);
     else
-      set_channel_operands(problem, operands[m], lanes_of(problem));
+      set_channel_operands(problem, operands[m]);
     all.tiles[m] = problem.row_tiles * column_tiles_of(problem, *kernel_);
     all.end[m] = blocks += blocks_of(members_[m]);
   }
