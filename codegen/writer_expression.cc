@@ -156,7 +156,8 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
       return type == Scalar::Int ? "(int64_t)" + value : value;
     }
     case ExprKind::Call: {
-      std::string text = "gopt_" + std::string(function_text(e->function)) + "(";
+      const bool is_short = takes_short_functions && type == Scalar::Float && e->function == Function::Erf;
+      std::string text = std::string(is_short ? "gopt_short_" : "gopt_") + std::string(function_text(e->function)) + "(";
       for (size_t i = 0; i < a.size(); i++) text += (i ? ", " : "") + a[i];
       return text + ")";
     }

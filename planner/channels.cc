@@ -110,17 +110,21 @@ bool has_many_threads(const Plan& plan, const Kernel& kernel) {
 }
 
 bool any_loops(const Plan&, const Kernel&) { return true; }
-double same_as_loops(const Plan&, const Kernel&) { return 0.1; }
-double shared_efficiency(const Plan& plan, const Kernel& kernel) { return has_many_threads(plan, kernel) ? 0.2 : 0.05; }
+double loops_efficiency(const Plan&, const Kernel&) { return 0.1; }
+double efficiency(const Plan&, const Kernel&) { return 0.15; }
+double lines_efficiency(const Plan& plan, const Kernel& kernel) { return has_many_threads(plan, kernel) ? 0.2 : 0.05; }
 
 }  // namespace
 
 std::vector<Implementation> channel_implementations() {
-  return {{kByChannels, KernelKind::Convolution, TargetKind::Cuda, convolves_channels, same_as_loops},
-          {kByLinesOfChannels, KernelKind::Convolution, TargetKind::Cuda, shares_windows, shared_efficiency, false, has_many_threads},
-          {"", KernelKind::Generated, TargetKind::Cuda, any_loops, same_as_loops},
-          {kByChannels, KernelKind::Generated, TargetKind::Cuda, goes_over_channels, same_as_loops},
-          {kByLinesOfChannels, KernelKind::Generated, TargetKind::Cuda, shares_windows, shared_efficiency, false, has_many_threads}};
+  return {{kByChannels, KernelKind::Convolution, TargetKind::Cuda, convolves_channels, efficiency},
+          {kByLinesOfChannels, KernelKind::Convolution, TargetKind::Cuda, shares_windows, lines_efficiency, false,
+           has_many_threads},
+          // Of what is not measured the first is taken.
+          {kByLinesOfChannels, KernelKind::Generated, TargetKind::Cuda, shares_windows, lines_efficiency, false,
+           has_many_threads},
+          {kByChannels, KernelKind::Generated, TargetKind::Cuda, goes_over_channels, efficiency},
+          {"", KernelKind::Generated, TargetKind::Cuda, any_loops, loops_efficiency}};
 }
 
 }  // namespace gopt::planner

@@ -48,6 +48,23 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
   return true;
 }
 
+// What a block keeps, as runtime/gopt_patches.cc has it: sums, weights, and the patch, twice where steps are odd. Devices
+// of the generation before an H100 may have 99 KB of it.
+bool has_room(const ConvolutionShape& shape, const Tile& tile) {
+  constexpr int64_t kMost = 99 * 1024, kPosition = 8, kWide = 16, kMorePerRow = 8;
+  const int64_t taps = (shape.weights[3] + 3) / 4 * 4, high = tile.rows / kWide,
+                sums = int64_t{tile.rows} * (tile.columns + kMorePerRow) * 4,
+                weights = tile.columns * (shape.weights[2] * taps * kPosition + 16),
+                patch = ((high - 1) * shape.strides[0] + shape.weights[2]) *
+                        ((kWide - 1) * shape.strides[1] + taps + 1) * kPosition;
+  return sums + weights + patch * (shape.strides[1] % 2 == 0 ? 1 : 2) <= kMost;
+}
+
+template <size_t kShape>
+bool takes(const Plan& plan, const Kernel& kernel) {
+  return convolves(plan, kernel) && has_room(convolution_shape(plan, kernel), kShapes[kShape]);
+}
+
 // A wave of blocks takes little longer than its start: what they read is small, and read once.
 template <size_t kShape>
 double expected_us(const ConvolutionShape& shape) {
@@ -72,7 +89,7 @@ double efficiency(const Plan& plan, const Kernel& kernel) {
 template <size_t kShape>
 Implementation row_of() {
   static const std::string name = patch_name(kShapes[kShape]);
-  return {name, KernelKind::Convolution, TargetKind::Cuda, convolves, efficiency<kShape>};
+  return {name, KernelKind::Convolution, TargetKind::Cuda, takes<kShape>, efficiency<kShape>};
 }
 
 }  // namespace

@@ -54,8 +54,9 @@ std::optional<Chunks> chunks_of(const KernelBody& body) {
     chunks.offsets.emplace(input, offset);
     widest = std::max(widest, size_bytes(type));
   }
-  if (chunks.offsets.empty()) return std::nullopt;
   constexpr int64_t kBytes = 16;
+  // Lines of a few elements that come from everywhere (channels that go to the end): one store for all of them.
+  if (chunks.offsets.empty() && *extent * static_cast<int64_t>(widest) > kBytes) return std::nullopt;
   chunks.count = kBytes / static_cast<int64_t>(widest);
   while (chunks.count > 1 && *extent % chunks.count != 0) chunks.count /= 2;
   return chunks.count > 1 ? std::optional(chunks) : std::nullopt;

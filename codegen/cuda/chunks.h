@@ -14,8 +14,8 @@ struct Chunks {
   std::map<int, Index> offsets;  // of inputs that are read so: the offset of every read
 };
 
-// None where the innermost loop does not run along memory in whole chunks, or nothing is read along with it. The kernel
-// has no reductions.
+// None where the innermost loop does not run along memory in whole chunks, or is longer than one and nothing is read
+// along with it. The kernel has no reductions.
 std::optional<Chunks> chunks_of(const KernelBody& body);
 
 }  // namespace gopt::codegen

@@ -45,6 +45,7 @@ class KernelPrinter {
  public:
   KernelPrinter(const KernelBody& body, bool overlaps) : body_(body), overlaps_(overlaps), writer_(body_) {
     writer_.pragmas = false;
+    writer_.takes_short_functions = is_half(body_.output);
     divide();
   }
 

@@ -67,7 +67,7 @@ TEST(Patches, NamesAreReadBack) {
     EXPECT_FALSE(parse_patch_tile(other)) << other;
 }
 
-// In 16 bits alone; the code says which kernel it is.
+// In 16 bits alone, where a block has room for the weights; the code says which kernel it is.
 TEST(Patches, AreChosenByTheirTimes) {
   for (const std::string& name : patch_names())
     for (const BatchCase& c : cases())
@@ -76,8 +76,9 @@ TEST(Patches, AreChosenByTheirTimes) {
         const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = precision}, costs);
         ASSERT_TRUE(plan.ok()) << plan.error().message;
         const Kernel* kernel = convolution_by(*plan, name);
-        EXPECT_EQ(kernel != nullptr, precision == Precision::Fp16 || precision == Precision::Bf16) << c.name << "\n"
-                                                                                                   << print_plan(*plan);
+        const bool is_half = precision == Precision::Fp16 || precision == Precision::Bf16,
+                   has_room = c.name != "eleven" || name == "patches:64x32";
+        EXPECT_EQ(kernel != nullptr, is_half && has_room) << c.name << "\n" << print_plan(*plan);
         EXPECT_TRUE(!kernel || is_launched_ahead(*kernel));
         EXPECT_TRUE(emit(*plan).ok());
       }

@@ -45,7 +45,7 @@ __device__ __forceinline__ void take_larger(Lanes<T>& largest, const Lanes<T>& o
   for (int k = 0; k < Lanes<T>::kCount; k++)
     largest.elements[k] = T(gopt_max((float)largest.elements[k], (float)other.elements[k]));
 }
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
 #define GOPT_TAKE_LARGER(T, TYPE)                                                                              \
   template <>                                                                                                  \
   __device__ __forceinline__ void take_larger<T>(Lanes<T> & largest, const Lanes<T>& other) {                  \
@@ -276,6 +276,8 @@ TileKernel make_channels() {
 // Means over whole images: a block takes some chunks of the channels of one, and divides its positions; parts are added
 // in their order.
 constexpr int kChunksOfBlock = 8, kPartsOfImage = kChannelThreads / kChunksOfBlock;
+template <class T>
+using SumsOfParts = float[kChunksOfBlock][Lanes<T>::kCount + 1];
 
 template <class T>
 __global__ void __launch_bounds__(kChannelThreads) whole_mean_kernel(const __grid_constant__ TileProblem p) {
@@ -300,7 +302,8 @@ __global__ void __launch_bounds__(kChannelThreads) whole_mean_kernel(const __gri
       for (int k = 0; k < kCount; k++) sums[k] += lanes[k];
     }
   }
-  __shared__ float parts[kPartsOfImage][kChunksOfBlock][kCount + 1];
+  extern __shared__ __align__(128) char shared[];
+  SumsOfParts<T>* parts = reinterpret_cast<SumsOfParts<T>*>(shared);
 #pragma unroll
   for (int k = 0; k < kCount; k++) parts[part][thread % kChunksOfBlock][k] = sums[k];
   __syncthreads();
@@ -320,7 +323,8 @@ __global__ void __launch_bounds__(kChannelThreads) whole_mean_kernel(const __gri
 template <class Operand>
 TileKernel make_whole_means() {
   using T = typename Operand::Stored;
-  return {reinterpret_cast<const void*>(whole_mean_kernel<T>), 0, Lanes<T>::kCount * kChunksOfBlock, kChannelThreads, 0};
+  return {reinterpret_cast<const void*>(whole_mean_kernel<T>), 0, Lanes<T>::kCount * kChunksOfBlock, kChannelThreads,
+          kPartsOfImage * static_cast<int>(sizeof(SumsOfParts<T>))};
 }
 
 }  // namespace tiles

@@ -32,6 +32,19 @@ __device__ inline float gopt_short_reciprocal(float x) {
 #endif
 }
 
+// erf to 1e-6 of itself: its series, or Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26, in which the
+// exponential and the reciprocal are short.
+__device__ inline float gopt_short_erf(float x) {
+  const float a = fabsf(x), square = x * x, t = gopt_short_reciprocal(1.0f + 0.3275911f * a);
+  const float tail =
+      t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f)))) *
+      gopt_short_exp2(-1.44269504f * square);
+  const float series =
+      x * (1.12837917f +
+           square * (-0.376126389f + square * (0.112837917f + square * (-0.0268661706f + square * 0.00522397762f))));
+  return a < 0.5f ? series : copysignf(1.0f - tail, x);
+}
+
 __device__ inline int64_t gopt_floor_div(int64_t a, int64_t b) {
   return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
 }

@@ -10,12 +10,13 @@ class ByPatches : public Primitive {
  public:
   ByPatches(const TileProblem& problem, TileKernel kernel) : patch_(patches_of(problem, kernel.rows)) {
     const TileProblem& p = patch_.problem;
-    const int images = p.rows / (p.out_height * p.out_width),
-              columns = (p.columns + kernel.columns - 1) / kernel.columns;
-    const int bytes =
+    const int columns = (p.columns + kernel.columns - 1) / kernel.columns;
+    kernel.shared_bytes +=
         kernel.columns * patch_.column_bytes + patch_.copies * patch_.lines * patch_.line * kPositionBytes;
-    kernel.shared_bytes = std::max(kernel.shared_bytes, bytes);
-    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(images * patch_.wide * patch_.high * columns)));
+    launch_ = launch_of(kernel, dim3(1));
+    const int at_once = static_cast<int>(blocks_at_once(kernel, launch_));
+    patch_.blocks = std::min(patch_.blocks, std::max(1, at_once / columns));
+    launch_.grid.x = static_cast<unsigned>(patch_.blocks * columns);
     function_ = kernel.function;
   }
 

@@ -36,30 +36,40 @@ class PatchTile {
   using Result = TileResult<S, Rectangle>;
 
   __device__ __forceinline__ explicit PatchTile(const PatchProblem& patch)
-      : patch_(patch), p_(patch.problem), place_(place_of(patch)), result_(result_at(place_)) {
+      : patch_(patch), p_(patch.problem), column_(static_cast<int>(blockIdx.x) / patch.blocks * S::kColumns) {
     extern __shared__ __align__(128) char shared[];
-    shared_ = shared;
-    weights_at_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    sums_at_ = reinterpret_cast<float*>(shared);
+    weights_at_ = static_cast<unsigned>(__cvta_generic_to_shared(shared)) + Result::kSumBytes;
     image_at_ = weights_at_ + S::kColumns * patch.column_bytes;
   }
 
+  // One rectangle after another; the next one's patch comes while results are stored.
   __device__ __forceinline__ void run() {
     if (!p_.has_constant_weights) gopt_wait();
-    result_.fetch_bias();
+    int rectangle = static_cast<int>(blockIdx.x) % patch_.blocks;
+    const int end = p_.rows / (p_.out_height * p_.out_width) * patch_.wide * patch_.high;
+    Place place = place_of(rectangle);
     load_weights();
     if (p_.has_constant_weights) gopt_wait();
-    load_image();
+    load_image(place);
     end_stage();
-    result_.fetch_addend();
-    wait_for_stages<0>();
-    __syncthreads();
-    multiply();
-    __syncthreads();
-    float* sums = reinterpret_cast<float*>(shared_);
+    while (rectangle < end) {
+      Result result = result_at(place);
+      result.fetch_bias();
+      result.fetch_addend();
+      wait_for_stages<0>();
+      __syncthreads();
+      multiply();
 #pragma unroll
-    for (int m = 0; m < kM; m++)
-      put_sums<kN>(sums + (warp() * kM + m) * kPatchWide * Result::kPitch, Result::kPitch, sums_[m]);
-    result_.finish(sums);
+      for (int m = 0; m < kM; m++)
+        put_sums<kN>(sums_at_ + (warp() * kM + m) * kPatchWide * Result::kPitch, Result::kPitch, sums_[m]);
+      __syncthreads();  // all have read the patch
+      rectangle += patch_.blocks;
+      place = place_of(rectangle);
+      if (rectangle < end) load_image(place);
+      end_stage();
+      result.finish(sums_at_);
+    }
   }
 
  private:
@@ -68,22 +78,19 @@ class PatchTile {
   static __device__ __forceinline__ int lane() { return static_cast<int>(threadIdx.x) % 32; }
   static __device__ __forceinline__ int warp() { return static_cast<int>(threadIdx.x) / 32; }
 
-  // Where the block's rectangle begins in the result.
+  // Where a rectangle begins in the result.
   struct Place {
-    int image, y, x, column;
+    int image, y, x;
   };
-  static __device__ __forceinline__ Place place_of(const PatchProblem& patch) {
-    const TileProblem& p = patch.problem;
-    const int of_image = patch.wide * patch.high, all = p.rows / (p.out_height * p.out_width) * of_image,
-              block = static_cast<int>(blockIdx.x);
-    const int column = block / all, rectangle = block - column * all, image = rectangle / of_image,
-              within = rectangle - image * of_image, y = within / patch.wide, x = within - y * patch.wide;
-    return {image, y * (S::kRows / kPatchWide), x * kPatchWide, column * S::kColumns};
+  __device__ __forceinline__ Place place_of(int rectangle) const {
+    const int of_image = patch_.wide * patch_.high, image = rectangle / of_image,
+              within = rectangle - image * of_image, y = within / patch_.wide, x = within - y * patch_.wide;
+    return {image, y * (S::kRows / kPatchWide), x * kPatchWide};
   }
   __device__ __forceinline__ Result result_at(const Place& place) const {
     const int first = (place.image * p_.out_height + place.y) * p_.out_width + place.x;
     const Rectangle rows{first, p_.out_width, p_.out_height - place.y, p_.out_width - place.x};
-    return Result(p_, rows, place.column, 0, static_cast<int>(threadIdx.x));
+    return Result(p_, rows, column_, 0, static_cast<int>(threadIdx.x));
   }
 
   // A tap of each column to a lane; those that fill a line up are zero.
@@ -95,7 +102,7 @@ class PatchTile {
       const T* from = weights + (y * p_.kernel_width + x) * kChannels;
 #pragma unroll 4
       for (int c = warp(); c < S::kColumns; c += S::kWarps) {
-        const int column = place_.column + c;
+        const int column = column_ + c;
         const bool is_there = x < p_.kernel_width && column < p_.columns;
         copy_piece<kPositionBytes>(weights_at_ + c * patch_.column_bytes + tap * kPositionBytes,
                                    is_there ? from + column * p_.line_of_weights : weights, is_there);
@@ -104,9 +111,9 @@ class PatchTile {
   }
 
   // Lines of the patch to a warp each; what lies outside the image is zero.
-  __device__ __forceinline__ void load_image() const {
-    const T* image = static_cast<const T*>(p_.src) + place_.image * p_.height * p_.width * p_.src_line;
-    const int top = place_.y * p_.strides[0] - p_.pads[0], left = place_.x * p_.strides[1] - p_.pads[1];
+  __device__ __forceinline__ void load_image(const Place& place) const {
+    const T* image = static_cast<const T*>(p_.src) + place.image * p_.height * p_.width * p_.src_line;
+    const int top = place.y * p_.strides[0] - p_.pads[0], left = place.x * p_.strides[1] - p_.pads[1];
     for (int line = warp(); line < patch_.lines; line += S::kWarps) {
       const int y = top + line;
       const bool is_line = static_cast<unsigned>(y) < static_cast<unsigned>(p_.height);
@@ -167,21 +174,20 @@ class PatchTile {
 
   const PatchProblem& patch_;
   const TileProblem& p_;
-  Place place_;
-  Result result_;
-  char* shared_;
+  int column_;
+  float* sums_at_;
   unsigned weights_at_, image_at_;
   float sums_[kM][kN][4];
 };
 
 template <class Operand, class S>
-__global__ void __launch_bounds__(S::kThreads) patch_kernel(const __grid_constant__ PatchProblem problem) {
+__global__ void __launch_bounds__(S::kThreads, 3) patch_kernel(const __grid_constant__ PatchProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
   PatchTile<Operand, S>(problem).run();
 }
 
-// Its shared memory is that of the sums: what a patch takes is the launch's to say.
+// Its shared memory is that of the sums: what weights and a patch take is the launch's to say.
 template <class Operand, class S>
 TileKernel make_patches() {
   return {reinterpret_cast<const void*>(patch_kernel<Operand, S>), S::kRows, S::kColumns, S::kThreads,

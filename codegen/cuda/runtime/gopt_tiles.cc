@@ -111,6 +111,15 @@ Launch launch_of(const TileKernel& kernel, dim3 grid) {
   return {grid, dim3(static_cast<unsigned>(kernel.threads)), static_cast<size_t>(kernel.shared_bytes)};
 }
 
+unsigned blocks_at_once(const TileKernel& kernel, const Launch& launch) {
+  int device = 0, processors = 0, blocks = 0;
+  check(cudaGetDevice(&device), "cannot ask for the device");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cannot ask about the device");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, kernel.threads, launch.shared_bytes),
+        "cannot ask how many blocks the device has room for");
+  return static_cast<unsigned>(std::max(1, processors * blocks));
+}
+
 bool begins_four(const void* pointer, Element element) {
   return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(4 * size_of(element)) == 0;
 }

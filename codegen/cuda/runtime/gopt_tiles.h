@@ -83,6 +83,8 @@ TileProblem problem_of(const MatrixProduct& product);
 
 // Of blocks of a kernel, whose shared memory is asked for; throws where the device has less.
 Launch launch_of(const TileKernel& kernel, dim3 grid);
+// Of such a launch, blocks that the device has room for.
+unsigned blocks_at_once(const TileKernel& kernel, const Launch& launch);
 // Whether four elements of a type can be moved at once from where a pointer points.
 bool begins_four(const void* pointer, Element element);
 

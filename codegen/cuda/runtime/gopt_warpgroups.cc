@@ -95,7 +95,7 @@ class ByWarpgroups : public Primitive {
     if (!has_warpgroups()) kernel_.shared_bytes = kernel_.shared_bytes_of_tile;
     launch_ = launch_of(kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split)));
     launch_.cluster = split;
-    if (split == 1 && has_warpgroups()) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(launch_));
+    if (split == 1 && has_warpgroups()) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(kernel_, launch_));
     whole_.slices_of_tap = static_cast<int>((p.channels * size_of(element) + kSliceBytes - 1) / kSliceBytes);
   }
 
@@ -123,17 +123,6 @@ class ByWarpgroups : public Primitive {
     return launch_.cluster == 1 && p.result == element_ && p.is_aligned && has_chunks(p.columns) &&
            has_chunks(p.dst_line) && begins_chunk(p.dst) &&
            (!p.addend || (has_chunks(p.addend_line) && begins_chunk(p.addend)));
-  }
-
-  // That the device has room for.
-  unsigned blocks_at_once(const Launch& launch) const {
-    int device = 0, processors = 0, blocks = 0;
-    check(cudaGetDevice(&device), "cannot ask for the device");
-    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "cannot ask about the device");
-    check(
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_.function, kernel_.threads, launch.shared_bytes),
-        "cannot ask how many blocks the device has room for");
-    return static_cast<unsigned>(std::max(1, processors * blocks));
   }
 
   TileKernel kernel_;

@@ -17,7 +17,7 @@ using namespace gopt_runtime::tiles;
 struct Window {
   int height, width, step, top, left;
 };
-enum class Kind { Product, Largest, Mean, MeanOfAll };
+enum class Kind { Product, Depthwise, Largest, Mean, MeanOfAll };
 struct Case {
   int images, height, width, channels, columns;
   Window window;
@@ -61,7 +61,7 @@ struct Drawn {
     p.rows = c.images * p.out_height * p.out_width;
     p.depth = c.channels * w.height * w.width;
     p.src_line = c.channels, p.dst_line = c.columns + c.more_in_line, p.addend_line = c.columns;
-    p.line_of_weights = p.depth;
+    p.line_of_weights = c.kind == Kind::Depthwise ? w.height * w.width : p.depth;
     p.result = Element::Float16, p.activation = {c.activation, kAlpha, kBeta}, p.has_constant_weights = true;
     p.counts_outside = c.kind == Kind::MeanOfAll;
     p.is_aligned = c.kind != Kind::Product || (c.columns % 4 == 0 && p.dst_line % 4 == 0);
@@ -96,6 +96,9 @@ struct Drawn {
         const size_t tap = static_cast<size_t>(column) * p.depth + (ky * p.kernel_width + kx) * p.channels;
         if (of.kind == Kind::Largest) result = std::max<double>(result, static_cast<float>(pixel[column]));
         if (of.kind == Kind::Mean || of.kind == Kind::MeanOfAll) result += static_cast<float>(pixel[column]);
+        if (of.kind == Kind::Depthwise)
+          result += static_cast<double>(static_cast<float>(pixel[column])) *
+                    static_cast<float>(weights[column * p.line_of_weights + ky * p.kernel_width + kx]);
         for (int k = 0; of.kind == Kind::Product && k < p.channels; k++)
           result += static_cast<double>(static_cast<float>(pixel[k])) * static_cast<float>(weights[tap + k]);
       }
@@ -181,6 +184,33 @@ void run(const std::string& name, unsigned split) {
   for (const Drawn& drawn : together) expect_right(drawn, name + " in a group");
 }
 
+// Windows over channels, one position to a thread and several of a line: widths that fours fill or not, every edge.
+template <gopt_runtime::Window kWindow, int kSide, int kAlong, int kStep>
+void run_channels(const std::string& name, Kind kind) {
+  for (const Case& c : {Case{2, 7, 14, 16, 16, {kSide, kSide, kStep, kSide / 2, kSide / 2}, true, true, A::Clip, 8, kind},
+                        Case{1, 9, 11, 24, 24, {kSide, kSide, kStep, 0, 0}, true, false, A::None, 0, kind},
+                        Case{1, 5, 21, 8, 8, {kSide, kSide, kStep, 1, kSide - 1}, false, false, A::Relu, 0, kind}}) {
+    Drawn drawn(c);
+    if (kind != Kind::Depthwise) drawn.p.bias = drawn.p.addend = nullptr;
+    const int chunks = c.channels / 8, of_line = (drawn.p.out_width + kAlong - 1) / kAlong,
+              threads = drawn.p.rows / drawn.p.out_width * of_line * chunks;
+    emulation::launch(dim3(static_cast<unsigned>((threads + kChannelThreads - 1) / kChannelThreads)), kChannelThreads,
+                      [&] { channel_kernel<kWindow, gopt_half, kSide, kAlong, kStep>(drawn.p); });
+    expect_right(drawn, name + " over channels");
+  }
+}
+
+void run_means_of_images() {
+  for (const Case& c : {Case{2, 7, 7, 72, 72, {7, 7, 1, 0, 0}, false, false, A::None, 8, Kind::Mean},
+                        Case{1, 3, 13, 8, 8, {3, 13, 1, 0, 0}, false, false, A::None, 0, Kind::Mean}}) {
+    Drawn drawn(c);
+    const int blocks = c.images * ((c.channels / 8 + kChunksOfBlock - 1) / kChunksOfBlock);
+    emulation::launch(dim3(static_cast<unsigned>(blocks)), kChannelThreads,
+                      [&] { whole_mean_kernel<gopt_half>(drawn.p); });
+    expect_right(drawn, "means of images");
+  }
+}
+
 // Images of few channels: windows that end within a rectangle, and beside it, steps of which some begin at odd
 // positions, kernels of lines that fill four taps or not.
 template <class S>
@@ -196,11 +226,15 @@ void run_patches(const std::string& name) {
     const int reach = (drawn.p.out_width - 1) * c.window.step - c.window.left + c.window.width;
     for (size_t i = 0; i < drawn.src.size(); i++)
       if (static_cast<int>(i) / c.channels % c.width >= reach) drawn.src[i] = gopt_half(INFINITY);
-    const PatchProblem patch = patches_of(drawn.p, S::kRows);
-    const auto blocks =
-        static_cast<unsigned>(c.images * patch.wide * patch.high * ((c.columns + S::kColumns - 1) / S::kColumns));
-    emulation::launch(dim3(blocks), S::kThreads, [&] { patch_kernel<Half, S>(patch); });
-    expect_right(drawn, name + " by patches");
+    PatchProblem patch = patches_of(drawn.p, S::kRows);
+    const int rectangles = patch.blocks, columns = (c.columns + S::kColumns - 1) / S::kColumns;
+    for (const int blocks : {rectangles, (rectangles + 2) / 3}) {
+      patch.blocks = blocks;
+      std::fill(drawn.dst.begin(), drawn.dst.end(), gopt_half(kUnwritten));
+      emulation::launch(dim3(static_cast<unsigned>(blocks * columns)), S::kThreads,
+                        [&] { patch_kernel<Half, S>(patch); });
+      expect_right(drawn, name + " by patches, " + std::to_string(blocks) + " blocks");
+    }
   }
 }
 
@@ -342,6 +376,15 @@ int main() {
   run_results<Warps<64, 64>>("64x64");
   run_results<Warps<64, 128>>("64x128");
   run_results<Warps<128, 128>>("128x128");
+  run_channels<gopt_runtime::Window::Depthwise, 3, 1, 1>("depthwise 3x3", Kind::Depthwise);
+  run_channels<gopt_runtime::Window::Depthwise, 3, 4, 1>("depthwise 3x3 by fours", Kind::Depthwise);
+  run_channels<gopt_runtime::Window::Depthwise, 3, 4, 2>("depthwise 3x3 by fours in steps", Kind::Depthwise);
+  run_channels<gopt_runtime::Window::Depthwise, 5, 4, 2>("depthwise 5x5 by fours in steps", Kind::Depthwise);
+  run_channels<gopt_runtime::Window::Largest, 3, 4, 2>("largest by fours in steps", Kind::Largest);
+  run_channels<gopt_runtime::Window::Largest, 2, 4, 1>("largest by fours", Kind::Largest);
+  run_channels<gopt_runtime::Window::Mean, 3, 4, 1>("means by fours", Kind::Mean);
+  run_channels<gopt_runtime::Window::Mean, 2, 4, 2>("means of all by fours in steps", Kind::MeanOfAll);
+  run_means_of_images();
   run_patches<Patch64x32>("64x32");
   run_patches<Patch64x64>("64x64");
   run_patches<Patch128x64>("128x64");
