@@ -106,8 +106,12 @@ std::unique_ptr<Primitive> tiled(TileProblem problem, const Tiling& tiling) {
 }  // namespace
 
 Launch launch_of(const TileKernel& kernel, dim3 grid) {
-  check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes),
-        "a block's shared memory is larger than the device's");
+  // Another launch of the same kernel may have more.
+  cudaFuncAttributes now;
+  check(cudaFuncGetAttributes(&now, kernel.function), "cannot ask about a kernel");
+  if (now.maxDynamicSharedSizeBytes < kernel.shared_bytes)
+    check(cudaFuncSetAttribute(kernel.function, cudaFuncAttributeMaxDynamicSharedMemorySize, kernel.shared_bytes),
+          "a block's shared memory is larger than the device's");
   return {grid, dim3(static_cast<unsigned>(kernel.threads)), static_cast<size_t>(kernel.shared_bytes)};
 }
 
