@@ -38,6 +38,14 @@ struct Lanes {
   __device__ __forceinline__ float operator[](int k) const { return (float)elements[k]; }
 };
 
+constexpr int kChannelThreads = 128;
+
+template <class Of>
+__device__ __forceinline__ Of* memory_of_block() {
+  extern __shared__ __align__(128) char shared[];
+  return reinterpret_cast<Of*>(shared);
+}
+
 // The larger of each, where not-a-numbers win.
 template <class T>
 __device__ __forceinline__ void take_larger(Lanes<T>& largest, const Lanes<T>& other) {
@@ -81,7 +89,7 @@ class Channels {
 
   __device__ __forceinline__ void run() {
     if (!p_.has_constant_weights) gopt_wait();
-    if (is_there_) load_weights();
+    load_weights();
     if (p_.has_constant_weights) gopt_wait();
     if (!is_there_) return;
 #pragma unroll
@@ -122,13 +130,25 @@ class Channels {
   __device__ __forceinline__ const T* weights() const {
     return static_cast<const T*>(p_.weights) + channel_ * p_.line_of_weights;
   }
-  // A chunk's channels have as many chunks of weights as there are taps.
+  // A chunk's channels have as many chunks of weights as there are taps: neighbouring threads' lie one after another,
+  // and come through shared memory, so that what a warp asks for is whole lines.
   __device__ __forceinline__ void load_weights() {
-    if constexpr (kHasWeights) {
-      if (p_.bias) bias_.load(static_cast<const T*>(p_.bias) + channel_, p_.is_aligned);
-      if constexpr (kSide > 0)
+    if constexpr (kHasWeights && kSide > 0) {
+      const unsigned chunks = p_.channels / kCount, first = blockIdx.x * kChannelThreads;
+      const T* weights = static_cast<const T*>(p_.weights);
+      Lanes<T>* all = memory_of_block<Lanes<T>>();
 #pragma unroll
-        for (int t = 0; t < kTaps; t++) weights_[t].load(weights() + t * kCount, p_.is_aligned);
+      for (int i = 0; i < kTaps; i++) {
+        const unsigned piece = i * kChannelThreads + threadIdx.x, thread = piece / kTaps;
+        all[piece].load(weights + ((first + thread) % chunks * kTaps + (piece - thread * kTaps)) * kCount,
+                        p_.is_aligned);
+      }
+    }
+    if (kHasWeights && is_there_ && p_.bias) bias_.load(static_cast<const T*>(p_.bias) + channel_, p_.is_aligned);
+    if constexpr (kHasWeights && kSide > 0) {
+      __syncthreads();
+#pragma unroll
+      for (int t = 0; t < kTaps; t++) weights_[t] = memory_of_block<Lanes<T>>()[threadIdx.x * kTaps + t];
     }
   }
 
@@ -257,8 +277,6 @@ __device__ __forceinline__ void pool(const TileProblem& p, unsigned thread) {
     Channels<kWindow, T, 0>(p, thread).run();
 }
 
-constexpr int kChannelThreads = 128;
-
 template <Window kWindow, class T, int kSide, int kAlong, int kStep>
 __global__ void __launch_bounds__(kChannelThreads) channel_kernel(const __grid_constant__ TileProblem problem) {
   gopt_let_next_begin();
@@ -269,8 +287,9 @@ __global__ void __launch_bounds__(kChannelThreads) channel_kernel(const __grid_c
 template <Window kWindow, class Operand, int kSide, int kAlong = 1, int kStep = 1>
 TileKernel make_channels() {
   using T = typename Operand::Stored;
+  constexpr int kWeights = kWindow == Window::Depthwise ? kSide * kSide : 0;  // chunks of a thread
   return {reinterpret_cast<const void*>(channel_kernel<kWindow, T, kSide, kAlong, kStep>), kAlong, Lanes<T>::kCount,
-          kChannelThreads, 0};
+          kChannelThreads, kChannelThreads * kWeights * kChunk};
 }
 
 // Means over whole images: a block takes some chunks of the channels of one, and divides its positions; parts are added
@@ -302,8 +321,7 @@ __global__ void __launch_bounds__(kChannelThreads) whole_mean_kernel(const __gri
       for (int k = 0; k < kCount; k++) sums[k] += lanes[k];
     }
   }
-  extern __shared__ __align__(128) char shared[];
-  SumsOfParts<T>* parts = reinterpret_cast<SumsOfParts<T>*>(shared);
+  SumsOfParts<T>* parts = memory_of_block<SumsOfParts<T>>();
 #pragma unroll
   for (int k = 0; k < kCount; k++) parts[part][thread % kChunksOfBlock][k] = sums[k];
   __syncthreads();
