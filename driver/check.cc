@@ -285,9 +285,16 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
     }
     GOPT_RETURN_IF_ERROR(
         allow_for_amplification(report, reference, inputs, a, b, tolerance, options.target.precision, options.seed));
-    return check_integers(
+    GOPT_RETURN_IF_ERROR(check_integers(
         report, reference, [&](const auto& given) { return code->run(given); }, inputs, options.check, tolerance,
-        options.seed + 1);
+        options.seed + 1));
+    const InputDraws draws(inputs, options.check, {}, options.seed + 1);
+    if (!report.passed || !draws.has(InputKind::Given)) return Unit{};
+    const auto given = draws.of(InputKind::Given);
+    GOPT_ASSIGN_OR_RETURN(const auto own, reference.run(given));
+    GOPT_ASSIGN_OR_RETURN(const auto of_code, code->run(given));
+    add_draw(report, graph.graph(), InputKind::Given, own, of_code, tolerance_for(InputKind::Given, tolerance));
+    return Unit{};
   };
   const Status status = compare();
   if (!status.ok()) report.why_not = status.error().message;

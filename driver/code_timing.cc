@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gopt/attention.h"
+#include "device_turn.h"
 #include "gopt/codegen.h"
 #include "machine.h"
 #include "time_in_turns.h"
@@ -37,7 +38,7 @@ Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs) {
     constexpr int kWarmUp = 2, kMostRuns = 50;
     if (runs == 0) {
       GOPT_ASSIGN_OR_RETURN(const std::vector<double> once, code.time(inputs, kWarmUp, 1));
-      runs = std::clamp(static_cast<int>(kTurnMs / once[0]), 1, kMostRuns);
+      runs = static_cast<int>(std::clamp(kTurnMs / std::max(once[0], kTurnMs / kMostRuns), 1.0, double{kMostRuns}));
     }
     GOPT_ASSIGN_OR_RETURN(const std::vector<double> times, code.time(inputs, 0, runs));
     return *std::min_element(times.begin(), times.end());
@@ -61,6 +62,8 @@ Result<std::vector<std::vector<double>>> CodeTimer::time(const std::vector<Graph
   }
   const TurnLimits limits{
       .most_rounds = options_.runs, .least_rounds = std::min(5, options_.runs), .stop = options_.search.stop};
+  std::optional<DeviceTurn> turn;
+  if (options_.target.kind == TargetKind::Cuda) turn.emplace();
   return take_turns(turns, limits);
 }
 
@@ -89,7 +92,12 @@ std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph othe
   const auto code = graph.code_for_target(), other_code = other.code_for_target();
   if (!code.ok() || !other_code.ok()) return std::nullopt;
   // Seconds are the user's: a few rounds tell plans apart whose difference is worth it.
-  const TurnLimits limits{.most_rounds = options.runs, .least_rounds = std::min(5, options.runs), .enough_seconds = 3};
+  const TurnLimits limits{.most_rounds = options.runs,
+                          .least_rounds = std::min(5, options.runs),
+                          .enough_seconds = 3,
+                          .stop = options.search.stop};
+  std::optional<DeviceTurn> turn;
+  if (graph.is_for_gpu()) turn.emplace();
   const auto times = graph.is_for_gpu() ? time_some_in_turns(**code, **other_code, options.seed, limits)
                                         : time_in_turns(**code, **other_code, options.seed, limits);
   if (!times.ok()) return std::nullopt;

@@ -109,7 +109,8 @@ Status check_declared(const ImportState& state, const std::string& name, const T
 }
 
 // ONNX's own shape inference long counted, with ceil_mode, a last window that no kernel computes. Files declare such
-// extents, and runtimes run them: the declared shapes are void from there on.
+// extents, of the node's values or only of what comes of them, and runtimes run them: the declared shapes are void from
+// there on.
 bool may_declare_too_much(const onnx::NodeProto& node) {
   return std::any_of(node.attribute().begin(), node.attribute().end(),
                      [](const auto& attribute) { return attribute.name() == "ceil_mode" && attribute.i() != 0; });
@@ -129,7 +130,8 @@ Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::
     if (scope.depth > 0) continue;
     state.seen_types[name] = value.type();
     const Status fits = check_declared(state, name, value.type());
-    if (!fits.ok() && may_declare_too_much(node))
+    state.declares_too_much |= may_declare_too_much(node);
+    if (!fits.ok() && state.declares_too_much)
       drop_declared_shapes(state, describe(node) + ": " + fits.error().message);
     GOPT_RETURN_IF_ERROR(check_declared(state, name, value.type()));
   }

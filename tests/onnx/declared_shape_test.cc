@@ -42,6 +42,33 @@ TEST(DeclaredShape, CeilModeMayDeclareAWindowTooMany) {
   EXPECT_TRUE(again->warnings.empty());
 }
 
+// Also of what follows, where the window's own result is not declared.
+TEST(DeclaredShape, CeilModeMayDeclareItsFollowersWrong) {
+  const TestFolder folder;
+  TestModel model;
+  model.input("x", {1, 1, 3});
+  model.node("MaxPool", {"x"}, {"p"}).ints("kernel_shape", {2}).ints("strides", {3}).ints("pads", {0, 1}).i("ceil_mode", 1);
+  model.node("Relu", {"p"}, {"y"}).name("relu");
+  model.output("y", {1, 1, 2});
+  model.save(folder.file("m.onnx"));
+  const auto imported = import_onnx(folder.file("m.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  ASSERT_EQ(imported->warnings.size(), 1u);
+  EXPECT_NE(imported->warnings[0].find("relu"), std::string::npos) << imported->warnings[0];
+  EXPECT_EQ(to_string(imported->graph.outputs()[0].value.type()), "f32[1,1,1]");
+}
+
+// Without it a declaration is what the file says, and the file is wrong.
+TEST(DeclaredShape, OtherShapesThatAreDeclaredWrongAreErrors) {
+  const TestFolder folder;
+  TestModel model;
+  model.input("x", {1, 1, 3});
+  model.node("Relu", {"x"}, {"y"});
+  model.output("y", {1, 1, 2});
+  model.save(folder.file("m.onnx"));
+  EXPECT_FALSE(import_onnx(folder.file("m.onnx")).ok());
+}
+
 TEST(DeclaredShape, CeilModeThatIsDeclaredRightIsSilent) {
   const TestFolder folder;
   TestModel model;

@@ -142,7 +142,7 @@ Action add_bench(CLI::App& app) {
   auto o = std::make_shared<BenchOptions>();
   app.add_option("models", o->models, "ONNX files, or folders that --emit wrote; speedups are over the first")
       ->required();
-  app.add_option("--runs", o->runs, "timed runs of each")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--runs", o->runs, "timed runs of each")->check(CLI::Range(1, 1000000))->capture_default_str();
   app.add_option("--warmup", o->warmup, "runs before")->check(CLI::NonNegativeNumber)->capture_default_str();
   add_load_flags(app, o->load);
   add_seed(app, o->seed, "seed of the inputs");

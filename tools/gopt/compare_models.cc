@@ -82,7 +82,7 @@ void add_compare_flags(CLI::App& app, CompareOptions& o) {
   app.add_option("--shape", o.shapes, kShapeHelp);
   add_seed(app, o.seed, "seed of drawn inputs");
   app.add_option("--repeats", o.repeats, "draws, each with the next seed")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--rtol", o.tolerance.relative, "of the largest magnitude of an output")->capture_default_str();
   app.add_option("--atol", o.tolerance.absolute, "absolute tolerance")->capture_default_str();

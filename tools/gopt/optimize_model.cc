@@ -424,7 +424,7 @@ void add_optimize_flags(CLI::App& app, OptimizeOptions& o) {
       ->excludes("--enable");
   app.add_option("--mutate-rules", o.mutate_rules, "write the rules that --mutate found to FILE.rules");
   app.add_option("--runs", o.runs, "timed runs of original and optimized code each")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_flag("!--no-measure", o.measure,
                "run no emitted code: it is neither timed against the original's nor checked");

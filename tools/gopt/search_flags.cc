@@ -24,6 +24,7 @@ std::atomic<bool> was_interrupted{false};
 void on_interrupt(int) {
   was_interrupted = true;
   std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
 }
 
 Status check_numbers(const SearchFlags& f) {
@@ -283,8 +284,12 @@ Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags) {
 }
 
 const std::atomic<bool>& interrupted() { return was_interrupted; }
-InterruptStops::InterruptStops() { std::signal(SIGINT, on_interrupt); }
-InterruptStops::~InterruptStops() { std::signal(SIGINT, SIG_DFL); }
+InterruptStops::InterruptStops() {
+  for (const int ending : {SIGINT, SIGTERM}) std::signal(ending, on_interrupt);
+}
+InterruptStops::~InterruptStops() {
+  for (const int ending : {SIGINT, SIGTERM}) std::signal(ending, SIG_DFL);
+}
 
 std::function<void(const std::string&)> progress_line() {
   if (!isatty(2)) return {};

@@ -16,6 +16,8 @@ using namespace gopt_runtime::tiles;
 
 struct Window {
   int height, width, step, top, left;
+  int step_of_line = 0;  // where it is another one
+  int along() const { return step_of_line > 0 ? step_of_line : step; }
 };
 enum class Kind { Product, Depthwise, Largest, Mean, MeanOfAll };
 struct Case {
@@ -55,9 +57,9 @@ struct Drawn {
     const Window& w = c.window;
     p.height = c.height, p.width = c.width, p.channels = c.channels, p.columns = c.columns;
     p.out_height = positions(c.height, w.height, w.step, w.top);
-    p.out_width = positions(c.width, w.width, w.step, w.left);
+    p.out_width = positions(c.width, w.width, w.along(), w.left);
     p.kernel_height = w.height, p.kernel_width = w.width;
-    p.strides[0] = p.strides[1] = w.step, p.pads[0] = w.top, p.pads[1] = w.left;
+    p.strides[0] = w.step, p.strides[1] = w.along(), p.pads[0] = w.top, p.pads[1] = w.left;
     p.rows = c.images * p.out_height * p.out_width;
     p.depth = c.channels * w.height * w.width;
     p.src_line = c.channels, p.dst_line = c.columns + c.more_in_line, p.addend_line = c.columns;
@@ -220,10 +222,12 @@ void run_patches(const std::string& name) {
                         Case{3, 9, 19, 4, 32, {3, 3, 1, 1, 1}, false, true, A::None, 0},
                         Case{1, 31, 70, 4, 64, {11, 11, 4, 2, 2}, true, false, A::Relu, 0},
                         Case{1, 12, 50, 4, 24, {5, 8, 3, 0, 4}, true, false, A::Swish, 0},
-                        Case{1, 5, 17, 4, 30, {1, 1, 1, 0, 0}, true, false, A::None, 0}}) {
+                        Case{1, 5, 17, 4, 30, {1, 1, 1, 0, 0}, true, false, A::None, 0},
+                        Case{2, 17, 50, 4, 40, {3, 4, 1, 1, 2, 3}, true, true, A::Relu, 0},
+                        Case{1, 33, 23, 4, 32, {4, 3, 3, 2, 0, 2}, true, false, A::None, 0}}) {
     Drawn drawn(c);
     // What no window sees, though a step of the depth reaches it, may be anything.
-    const int reach = (drawn.p.out_width - 1) * c.window.step - c.window.left + c.window.width;
+    const int reach = (drawn.p.out_width - 1) * c.window.along() - c.window.left + c.window.width;
     for (size_t i = 0; i < drawn.src.size(); i++)
       if (static_cast<int>(i) / c.channels % c.width >= reach) drawn.src[i] = gopt_half(INFINITY);
     PatchProblem patch = patches_of(drawn.p, S::kRows);
