@@ -10,6 +10,7 @@
 #include "gopt/runtime/gopt_few_rows.h"
 #include "gopt/tile.h"
 #include "patches.h"
+#include "vectors.h"
 #include "tiles.h"
 #include "warpgroups.h"
 
@@ -475,6 +476,7 @@ std::span<const Implementation> implementations() {
     for (Implementation& row : tile_implementations()) all.push_back(row);
     for (Implementation& row : warpgroup_implementations()) all.push_back(row);
     for (Implementation& row : patch_implementations()) all.push_back(row);
+    for (Implementation& row : vector_implementations()) all.push_back(row);
     for (Implementation& row : attention_implementations()) all.push_back(row);
     for (Implementation& row : channel_implementations()) all.push_back(row);
     return all;

@@ -9,6 +9,7 @@
 #include "gopt/channels.h"
 #include "gopt/node_attributes.h"
 #include "gopt/tile.h"
+#include "gopt/vector_product.h"
 #include "warpgroups.h"
 
 namespace gopt {
@@ -36,7 +37,7 @@ bool is_launched_ahead(const Kernel& kernel) {
   if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return true;
   return kernel.implementation == kGenerated || parse_tile(kernel.implementation) ||
          parse_warpgroup_tile(kernel.implementation) || parse_patch_tile(kernel.implementation) ||
-         is_by_channels(kernel);
+         parse_vector_product(kernel.implementation) || is_by_channels(kernel);
 }
 
 }  // namespace gopt

@@ -7,6 +7,7 @@
 #include "../attributes.h"
 #include "../buffers.h"
 #include "gopt/channels.h"
+#include "gopt/vector_product.h"
 #include "gopt/convolution_shape.h"
 #include "gopt/tile.h"
 
@@ -252,6 +253,18 @@ std::string patch_tiling_text(const Plan& plan, const Kernel& kernel, const Tile
          "}";
 }
 
+// ", VectorTiling{...}" likewise, as many lines at once as there are. Where operands begin between two chunks, a tile has
+// it.
+std::string vector_tiling_text(const Plan& plan, const Kernel& kernel, int warps, TileFunctions& tiles) {
+  if (!has_chunks(plan, kernel.input_buffers[0], {}) || !has_chunks(plan, kernel.input_buffers[1], {}))
+    return tiling_text(plan, kernel, {16, 64}, "make", tiles);
+  const int64_t lines = lines_of_product(plan, kernel), at_once = lines > 2 ? 4 : lines;
+  const std::string maker = "make_vectors<" + operand_text(plan, kernel) + ", " + std::to_string(at_once) + ", " +
+                            std::to_string(warps) + ">";
+  return ", VectorTiling{&" + tiles.name_for(maker) + "(), " + (has_constant_weights(plan, kernel) ? "true" : "false") +
+         "}";
+}
+
 // A description of what is computed, given to `add`.
 std::string create_text(const Plan& plan, const Kernel& kernel, const std::string& add) {
   const bool is_product = kernel.kind == KernelKind::MatrixProduct;
@@ -344,6 +357,8 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
   if (const auto tile = parse_warpgroup_tile(kernel.implementation))
     tiling = warpgroup_tiling_text(plan, kernel, *tile, tiles);
   if (const auto tile = parse_patch_tile(kernel.implementation)) tiling = patch_tiling_text(plan, kernel, *tile, tiles);
+  if (const auto warps = parse_vector_product(kernel.implementation))
+    tiling = vector_tiling_text(plan, kernel, *warps, tiles);
   return {create_text(plan, kernel, "library.add(d" + tiling + ")"),
           "library.run(" + std::to_string(primitive) + ", " + operands_text(plan, kernel) + ", stream);"};
 }

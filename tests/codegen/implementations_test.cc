@@ -8,6 +8,7 @@
 #include "batch.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/tile.h"
+#include "gopt/vector_product.h"
 
 namespace gopt {
 namespace {
@@ -59,6 +60,11 @@ BatchCase integers_case(KernelKind kind) {
 BatchCase case_for(const Implementation& row) {
   if (row.name == "integers") return integers_case(row.kind);
   if (parse_tile(row.name) || parse_warpgroup_tile(row.name)) return tiles_case(row.kind);
+  if (parse_vector_product(row.name))
+    return make_case("vectors",
+                     "input x : f32[1,64,1,1]\ninput w1 : f32[48,64,1,1]\na = Conv(x, w1)\nb = Reshape(a) {shape=[1,48]}\n"
+                     "input w2 : f32[40,48]\nc = Gemm(b, w2) {transB=1}\noutput y = c",
+                     3);
   if (parse_patch_tile(row.name))
     return make_case("patches",
                      "input x : f32[1,3,33,40]\ninput w1 : f32[48,3,7,7]\na = Conv(x, w1) {strides=[2,2], "

@@ -46,6 +46,11 @@ inline unsigned __shfl_sync(unsigned, unsigned value, int source) {
   return found;
 }
 
+inline float __shfl_xor_sync(unsigned mask, float value, int step) {
+  return std::bit_cast<float>(
+      __shfl_sync(mask, __float_as_uint(value), static_cast<int>(threadIdx.x % emulation::kWarp) ^ step));
+}
+
 // The device faults where an address is no multiple.
 inline void expect_multiple(uintptr_t address, int of) {
   if (address % static_cast<uintptr_t>(of) == 0) return;

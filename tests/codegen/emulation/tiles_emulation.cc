@@ -8,6 +8,7 @@
 #include "gopt_patches.cuh"
 #include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
+#include "gopt_vectors.cuh"
 
 namespace {
 
@@ -213,6 +214,21 @@ void run_means_of_images() {
   }
 }
 
+// Depths that fill what lanes ask for ahead or not, columns that fill blocks or not, fewer lines than a kernel makes.
+template <int kLines, int kWarpsOfColumn>
+void run_vectors(const std::string& name) {
+  for (const Case& c : {Case{1, 1, kLines, 1048, 9, {1, 1, 1, 0, 0}, true, true, A::GeluErf, 3},
+                        Case{1, 1, (kLines + 1) / 2, 40, 30, {1, 1, 1, 0, 0}, true, false, A::Relu, 0},
+                        Case{1, 1, kLines, 4096, 4, {1, 1, 1, 0, 0}, false, false, A::None, 0}}) {
+    Drawn drawn(c);
+    using Product = VectorProduct<Half, kLines, kWarpsOfColumn>;
+    const int blocks = (c.columns + Product::kColumns - 1) / Product::kColumns;
+    emulation::launch(dim3(static_cast<unsigned>(blocks)), kVectorThreads,
+                      [&] { vector_kernel<Half, kLines, kWarpsOfColumn>(drawn.p); });
+    expect_right(drawn, name + " lines by vectors");
+  }
+}
+
 // Images of few channels: windows that end within a rectangle, and beside it, steps of which some begin at odd
 // positions, kernels of lines that fill four taps or not.
 template <class S>
@@ -389,6 +405,8 @@ int main() {
   run_channels<gopt_runtime::Window::Mean, 3, 4, 1>("means by fours", Kind::Mean);
   run_channels<gopt_runtime::Window::Mean, 2, 4, 2>("means of all by fours in steps", Kind::MeanOfAll);
   run_means_of_images();
+  run_vectors<1, 1>("1");
+  run_vectors<4, 4>("4, a column to a block,");
   run_patches<Patch64x32>("64x32");
   run_patches<Patch64x64>("64x64");
   run_patches<Patch128x64>("128x64");
