@@ -157,7 +157,8 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     }
     case ExprKind::Call: {
       const bool is_short = takes_short_functions && type == Scalar::Float && e->function == Function::Erf;
-      std::string text = std::string(is_short ? "gopt_short_" : "gopt_") + std::string(function_text(e->function)) + "(";
+      std::string text =
+          std::string(is_short ? "gopt_short_" : "gopt_") + std::string(function_text(e->function)) + "(";
       for (size_t i = 0; i < a.size(); i++) text += (i ? ", " : "") + a[i];
       return text + ")";
     }

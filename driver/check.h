@@ -17,8 +17,8 @@ CheckReport check_equal(PlannedGraph& original, PlannedGraph& optimized, const C
 Result<int> widen_values(PlannedGraph& graph, const DriverOptions& options, double operations);
 
 // The graph's code, on the machine that it is for, against another meaning of the graph: the interpreter where that
-// takes seconds, or code for the CPU where the target is another one; on ordinary inputs, extreme integers and those that
-// the user gives. Nothing where neither is there, or the code cannot be run here.
+// takes seconds, or code for the CPU where the target is another one; on ordinary inputs, extreme integers and those
+// that the user gives. Nothing where neither is there, or the code cannot be run here.
 std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& options, double operations);
 // How far code may be from another meaning of its graph: as the user says, or as its precision loses.
 Tolerance tolerance_of_code(const DriverOptions& options);

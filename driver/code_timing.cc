@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "gopt/attention.h"
 #include "device_turn.h"
+#include "gopt/attention.h"
 #include "gopt/codegen.h"
 #include "machine.h"
 #include "time_in_turns.h"

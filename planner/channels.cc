@@ -21,8 +21,9 @@ ConvolutionShape pool_shape(const Plan& plan, const Kernel& kernel) {
   shape.src = plan.buffer(kernel.input_buffers[0]).dims;
   shape.dst = plan.buffer(kernel.output_buffers[0]).dims;
   shape.groups = shape.src[1];
-  const std::vector<int64_t> window =
-      is_mean_of_images(kernel) ? std::vector<int64_t>(shape.src.begin() + 2, shape.src.end()) : ints_or(node, "kernel_shape", {});
+  const std::vector<int64_t> window = is_mean_of_images(kernel)
+                                          ? std::vector<int64_t>(shape.src.begin() + 2, shape.src.end())
+                                          : ints_or(node, "kernel_shape", {});
   const std::vector<int64_t> ones(window.size(), 1);
   shape.weights = {shape.groups, 1};
   shape.weights.insert(shape.weights.end(), window.begin(), window.end());

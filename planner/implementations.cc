@@ -10,8 +10,8 @@
 #include "gopt/runtime/gopt_few_rows.h"
 #include "gopt/tile.h"
 #include "patches.h"
-#include "vectors.h"
 #include "tiles.h"
+#include "vectors.h"
 #include "warpgroups.h"
 
 namespace gopt::planner {

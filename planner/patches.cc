@@ -48,8 +48,8 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
   return true;
 }
 
-// What a block keeps, as runtime/gopt_patches.cc has it: sums, weights, and the patch, twice where steps are odd. Devices
-// of the generation before an H100 may have 99 KB of it.
+// What a block keeps, as runtime/gopt_patches.cc has it: sums, weights, and the patch, twice where steps are odd.
+// Devices of the generation before an H100 may have 99 KB of it.
 bool has_room(const ConvolutionShape& shape, const Tile& tile) {
   constexpr int64_t kMost = 99 * 1024, kPosition = 8, kWide = 16, kMorePerRow = 8;
   const int64_t taps = (shape.weights[3] + 3) / 4 * 4, high = tile.rows / kWide,

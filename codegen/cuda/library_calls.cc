@@ -7,9 +7,9 @@
 #include "../attributes.h"
 #include "../buffers.h"
 #include "gopt/channels.h"
-#include "gopt/vector_product.h"
 #include "gopt/convolution_shape.h"
 #include "gopt/tile.h"
+#include "gopt/vector_product.h"
 
 namespace gopt::codegen {
 namespace {
@@ -253,8 +253,8 @@ std::string patch_tiling_text(const Plan& plan, const Kernel& kernel, const Tile
          "}";
 }
 
-// ", VectorTiling{...}" likewise, as many lines at once as there are. Where operands begin between two chunks, a tile has
-// it.
+// ", VectorTiling{...}" likewise, as many lines at once as there are. Where operands begin between two chunks, a tile
+// has it.
 std::string vector_tiling_text(const Plan& plan, const Kernel& kernel, int warps, TileFunctions& tiles) {
   if (!has_chunks(plan, kernel.input_buffers[0], {}) || !has_chunks(plan, kernel.input_buffers[1], {}))
     return tiling_text(plan, kernel, {16, 64}, "make", tiles);

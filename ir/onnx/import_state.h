@@ -47,7 +47,7 @@ struct ImportState {
   std::map<std::string, TensorType> seen_types;              // by value name
   std::vector<FileNode> changed;                             // of the main graph
   std::set<const Node*> attributed;                          // nodes that some node of the main graph became
-  bool declares_too_much = false;  // perhaps, from some node on: extents that were rounded up
+  bool declares_too_much = false;                            // perhaps, from some node on: extents that were rounded up
   long opaque_count = 0;
   long shapes_changed = 0;  // constants that were made to follow --shape
 

@@ -61,10 +61,11 @@ BatchCase case_for(const Implementation& row) {
   if (row.name == "integers") return integers_case(row.kind);
   if (parse_tile(row.name) || parse_warpgroup_tile(row.name)) return tiles_case(row.kind);
   if (parse_vector_product(row.name))
-    return make_case("vectors",
-                     "input x : f32[1,64,1,1]\ninput w1 : f32[48,64,1,1]\na = Conv(x, w1)\nb = Reshape(a) {shape=[1,48]}\n"
-                     "input w2 : f32[40,48]\nc = Gemm(b, w2) {transB=1}\noutput y = c",
-                     3);
+    return make_case(
+        "vectors",
+        "input x : f32[1,64,1,1]\ninput w1 : f32[48,64,1,1]\na = Conv(x, w1)\nb = Reshape(a) {shape=[1,48]}\n"
+        "input w2 : f32[40,48]\nc = Gemm(b, w2) {transB=1}\noutput y = c",
+        3);
   if (parse_patch_tile(row.name))
     return make_case("patches",
                      "input x : f32[1,3,33,40]\ninput w1 : f32[48,3,7,7]\na = Conv(x, w1) {strides=[2,2], "
@@ -75,7 +76,8 @@ BatchCase case_for(const Implementation& row) {
                      "input q : f32[2,140,32]\ninput k : f32[2,90,32]\ninput v : f32[2,90,32]\nl = Transpose(k) "
                      "{perm=[0,2,1]}\na = MatMul(q, l)\nb = Softmax(a) {axis=-1}\nc = MatMul(b, v)\noutput y = c",
                      3);
-  if (row.name.starts_with("channels:") || row.name == "channels" || row.name == "channel-lanes" || row.kind == KernelKind::Generated)
+  if (row.name.starts_with("channels:") || row.name == "channels" || row.name == "channel-lanes" ||
+      row.kind == KernelKind::Generated)
     return make_case("channels",
                      "input x : f32[1,16,9,11]\ninput w1 : f32[16,1,3,3]\na = Conv(x, w1) {group=16, pads=[1,1,1,1]}\n"
                      "b = MaxPool(a) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}\ninput w2 : f32[8,16,1,1]\n"

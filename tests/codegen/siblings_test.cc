@@ -216,17 +216,18 @@ std::vector<BatchCase> line_cases() {
                          "\ninput w2 : f32[8,64,1,1]\nd = Conv(c, w2)\noutput y = d",
                      name.size());
   };
-  return {depthwise("three", "[2,48,57,62]", "48", "3,3", "pads=[1,1,1,1]",
-                    "input z : f32[2,48,57,62]\nb = Add(a, z)\nc = Clip(b) {min=0.0, max=6.0}\noutput y = c"),
-          depthwise("three_in_steps", "[2,64,99,97]", "64", "3,3", "strides=[2,2], pads=[0,1,2,1]", "output y = a"),
-          depthwise("five", "[2,40,64,59]", "40", "5,5", "pads=[2,1,2,3]", "b = Relu(a)\noutput y = b"),
-          depthwise("five_in_steps", "[4,64,67,78]", "64", "5,5", "strides=[1,2], pads=[2,2,2,2]", "output y = a"),
-          depthwise("two", "[3,40,64,64]", "40", "2,2", "strides=[1,1]", "output y = a"),
-          pool("largest", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}"),
-          pool("largest_beyond", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], ceil_mode=1}"),
-          pool("largest_beside", "MaxPool(b) {kernel_shape=[5,5], strides=[1,1], pads=[2,2,2,2]}"),
-          pool("mean", "AveragePool(b) {kernel_shape=[3,3], strides=[1,1], pads=[1,1,1,1]}"),
-          pool("mean_of_all", "AveragePool(b) {kernel_shape=[2,2], strides=[2,2], pads=[1,0,0,1], count_include_pad=1}")};
+  return {
+      depthwise("three", "[2,48,57,62]", "48", "3,3", "pads=[1,1,1,1]",
+                "input z : f32[2,48,57,62]\nb = Add(a, z)\nc = Clip(b) {min=0.0, max=6.0}\noutput y = c"),
+      depthwise("three_in_steps", "[2,64,99,97]", "64", "3,3", "strides=[2,2], pads=[0,1,2,1]", "output y = a"),
+      depthwise("five", "[2,40,64,59]", "40", "5,5", "pads=[2,1,2,3]", "b = Relu(a)\noutput y = b"),
+      depthwise("five_in_steps", "[4,64,67,78]", "64", "5,5", "strides=[1,2], pads=[2,2,2,2]", "output y = a"),
+      depthwise("two", "[3,40,64,64]", "40", "2,2", "strides=[1,1]", "output y = a"),
+      pool("largest", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}"),
+      pool("largest_beyond", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], ceil_mode=1}"),
+      pool("largest_beside", "MaxPool(b) {kernel_shape=[5,5], strides=[1,1], pads=[2,2,2,2]}"),
+      pool("mean", "AveragePool(b) {kernel_shape=[3,3], strides=[1,1], pads=[1,1,1,1]}"),
+      pool("mean_of_all", "AveragePool(b) {kernel_shape=[2,2], strides=[2,2], pads=[1,0,0,1], count_include_pad=1}")};
 }
 
 bool has_channels(const Plan& plan) { return std::ranges::any_of(plan.kernels, is_by_channels); }
@@ -247,10 +248,9 @@ TEST(Channels, SeveralPositionsOfALine) {
   for (const BatchCase& c : line_cases()) {
     const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
-    EXPECT_TRUE(std::ranges::any_of(plan->kernels, [](const Kernel& kernel) {
-      return kernel.implementation == kByLinesOfChannels;
-    })) << c.name
-        << "\n"
+    EXPECT_TRUE(std::ranges::any_of(plan->kernels,
+                                    [](const Kernel& kernel) { return kernel.implementation == kByLinesOfChannels; }))
+        << c.name << "\n"
         << print_plan(*plan);
   }
 }

@@ -12,7 +12,6 @@
 namespace gopt {
 namespace {
 
-
 // Every product by one of them that can be.
 class CostsOfVectors : public KernelCosts {
  public:
@@ -32,20 +31,22 @@ constexpr int kWarps[] = {1, 4};
 
 // One to four lines; columns that fill no block, depths beyond what is asked for ahead; batches of single positions.
 std::vector<BatchCase> cases() {
-  return {make_case("classifier",
-                    "input x : f32[1,4104]\ninput w1 : f32[101,4104]\ninput w2 : f32[101]\na = Gemm(x, w1, w2) "
-                    "{transB=1}\nb = Relu(a)\noutput y = b",
-                    1),
-          make_case("scaled",
-                    "input x : f32[3,96]\ninput w1 : f32[50,96]\ninput z : f32[3,50]\na = Gemm(x, w1) {transB=1, "
-                    "alpha=0.5}\nb = Add(a, z)\nc = Gelu(b)\noutput y = c",
-                    2),
-          make_case("several", "input x : f32[4,2048]\ninput w1 : f32[7,2048]\na = Gemm(x, w1) {transB=1}\noutput y = a", 3),
-          make_case("squeezed",
-                    "input x : f32[2,48,9,7]\ninput w1 : f32[16,48,1,1]\ninput w2 : f32[16]\ninput w3 : f32[48,16,1,1]\n"
-                    "g = GlobalAveragePool(x)\na = Conv(g, w1, w2)\nb = Sigmoid(a)\nc = Mul(a, b)\nd = Conv(c, w3)\n"
-                    "e = Sigmoid(d)\nf = Mul(x, e)\noutput y = f",
-                    4)};
+  return {
+      make_case("classifier",
+                "input x : f32[1,4104]\ninput w1 : f32[101,4104]\ninput w2 : f32[101]\na = Gemm(x, w1, w2) "
+                "{transB=1}\nb = Relu(a)\noutput y = b",
+                1),
+      make_case("scaled",
+                "input x : f32[3,96]\ninput w1 : f32[50,96]\ninput z : f32[3,50]\na = Gemm(x, w1) {transB=1, "
+                "alpha=0.5}\nb = Add(a, z)\nc = Gelu(b)\noutput y = c",
+                2),
+      make_case("several", "input x : f32[4,2048]\ninput w1 : f32[7,2048]\na = Gemm(x, w1) {transB=1}\noutput y = a",
+                3),
+      make_case("squeezed",
+                "input x : f32[2,48,9,7]\ninput w1 : f32[16,48,1,1]\ninput w2 : f32[16]\ninput w3 : f32[48,16,1,1]\n"
+                "g = GlobalAveragePool(x)\na = Conv(g, w1, w2)\nb = Sigmoid(a)\nc = Mul(a, b)\nd = Conv(c, w3)\n"
+                "e = Sigmoid(d)\nf = Mul(x, e)\noutput y = f",
+                4)};
 }
 
 int count_of(const Plan& plan) {
@@ -82,7 +83,8 @@ TEST(Vectors, LeaveOthersAlone) {
       make_case("batch", "input x : f32[2,1,64]\ninput w1 : f32[2,64,50]\na = MatMul(x, w1)\noutput y = a", 4),
       make_case("positions", "input x : f32[1,64,2,2]\ninput w1 : f32[48,64,1,1]\na = Conv(x, w1)\noutput y = a", 5),
       make_case("taps", "input x : f32[1,64,3,3]\ninput w1 : f32[48,64,3,3]\na = Conv(x, w1)\noutput y = a", 6),
-      make_case("groups", "input x : f32[1,64,1,1]\ninput w1 : f32[48,32,1,1]\na = Conv(x, w1) {group=2}\noutput y = a", 7)};
+      make_case("groups", "input x : f32[1,64,1,1]\ninput w1 : f32[48,32,1,1]\na = Conv(x, w1) {group=2}\noutput y = a",
+                7)};
   for (const BatchCase& c : others) {
     CostsOfVectors costs(4);
     const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);

@@ -65,8 +65,9 @@ TEST_F(CheckFile, OutputsThatTheOriginalDoesNotGiveAreAnError) {
 
 // The code of a MaxPool passes a NaN over (docs/floats.md), which its graph does not: only these inputs show it.
 TEST_F(CheckFile, CodeIsRunOnThemToo) {
-  write_model("graph pool\ninput x : f32[1,16,12,12]\ny = MaxPool(x) {kernel_shape=[3,3], pads=[1,1,1,1]}\noutput y = y\nend\n",
-              folder_.file("m.onnx"));
+  write_model(
+      "graph pool\ninput x : f32[1,16,12,12]\ny = MaxPool(x) {kernel_shape=[3,3], pads=[1,1,1,1]}\noutput y = y\nend\n",
+      folder_.file("m.onnx"));
   std::vector<double> values(16 * 12 * 12, 0.5);
   const auto emit = [&] {
     const Tensor x = Tensor::from_values(ElementType::Float32, {1, 16, 12, 12}, values);

@@ -47,7 +47,11 @@ TEST(DeclaredShape, CeilModeMayDeclareItsFollowersWrong) {
   const TestFolder folder;
   TestModel model;
   model.input("x", {1, 1, 3});
-  model.node("MaxPool", {"x"}, {"p"}).ints("kernel_shape", {2}).ints("strides", {3}).ints("pads", {0, 1}).i("ceil_mode", 1);
+  model.node("MaxPool", {"x"}, {"p"})
+      .ints("kernel_shape", {2})
+      .ints("strides", {3})
+      .ints("pads", {0, 1})
+      .i("ceil_mode", 1);
   model.node("Relu", {"p"}, {"y"}).name("relu");
   model.output("y", {1, 1, 2});
   model.save(folder.file("m.onnx"));

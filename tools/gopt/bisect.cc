@@ -157,7 +157,9 @@ Action add_bisect(CLI::App& app) {
   app.add_option("--searches", o->searches, "by value: searches with some of the rules and passes, at most")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  app.add_option("--runs", o->runs, "by time: timed runs of each")->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--runs", o->runs, "by time: timed runs of each")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
   app.add_flag("--json", o->as_json, "print JSON");
   return [o] { return bisect(*o); };
 }

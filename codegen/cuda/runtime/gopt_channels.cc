@@ -29,8 +29,7 @@ class ChannelWindows : public Primitive {
   ChannelWindows(const TileProblem& problem, const TileKernel& kernel) : problem_(problem), kernel_(kernel) {
     const auto parts = [](int64_t all, int64_t of) { return (all + of - 1) / of; };
     const bool has_blocks = kernel.rows == 0;  // which make the mean of an image each
-    const int64_t chunks = parts(problem.channels, kernel.columns),
-                  lines = problem.rows / problem.out_width,
+    const int64_t chunks = parts(problem.channels, kernel.columns), lines = problem.rows / problem.out_width,
                   blocks = has_blocks ? problem.rows * chunks
                                       : parts(lines * parts(problem.out_width, kernel.rows) * chunks, kernel.threads);
     launch_ = launch_of(kernel, dim3(static_cast<unsigned>(blocks)));

@@ -9,8 +9,8 @@ namespace gopt_runtime {
 constexpr int kPatchWide = 16;     // positions of the result along a line
 constexpr int kPositionBytes = 8;  // of the image
 
-// A block makes rectangles of positions, kPatchWide along a line, for some columns, one after another. A position of the
-// image is of four channels in 16 bits.
+// A block makes rectangles of positions, kPatchWide along a line, for some columns, one after another. A position of
+// the image is of four channels in 16 bits.
 struct PatchProblem {
   TileProblem problem;
   int wide = 0, high = 0;   // rectangles of an image

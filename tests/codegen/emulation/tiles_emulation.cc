@@ -190,9 +190,10 @@ void run(const std::string& name, unsigned split) {
 // Windows over channels, one position to a thread and several of a line: widths that fours fill or not, every edge.
 template <gopt_runtime::Window kWindow, int kSide, int kAlong, int kStep>
 void run_channels(const std::string& name, Kind kind) {
-  for (const Case& c : {Case{2, 7, 14, 16, 16, {kSide, kSide, kStep, kSide / 2, kSide / 2}, true, true, A::Clip, 8, kind},
-                        Case{1, 9, 11, 24, 24, {kSide, kSide, kStep, 0, 0}, true, false, A::None, 0, kind},
-                        Case{1, 5, 21, 8, 8, {kSide, kSide, kStep, 1, kSide - 1}, false, false, A::Relu, 0, kind}}) {
+  for (const Case& c :
+       {Case{2, 7, 14, 16, 16, {kSide, kSide, kStep, kSide / 2, kSide / 2}, true, true, A::Clip, 8, kind},
+        Case{1, 9, 11, 24, 24, {kSide, kSide, kStep, 0, 0}, true, false, A::None, 0, kind},
+        Case{1, 5, 21, 8, 8, {kSide, kSide, kStep, 1, kSide - 1}, false, false, A::Relu, 0, kind}}) {
     Drawn drawn(c);
     if (kind != Kind::Depthwise) drawn.p.bias = drawn.p.addend = nullptr;
     const int chunks = c.channels / 8, of_line = (drawn.p.out_width + kAlong - 1) / kAlong,
