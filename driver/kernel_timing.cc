@@ -1,6 +1,7 @@
 #include "kernel_timing.h"
 
 #include <algorithm>
+#include <set>
 
 #include "gopt/clock.h"
 #include "measured_costs.h"
@@ -12,7 +13,7 @@ constexpr double kForChosen = 12;  // seconds of the budget for the kernels of a
 constexpr double kForGroups = 10;  // seconds after it, for launches of several
 
 // On a GPU what follows, code that is built and timed whole, is to end within a minute.
-double budget_seconds(const Target& target) { return target.kind == TargetKind::Cuda ? 45 : 60; }
+double budget_seconds(const Target& target) { return target.kind == TargetKind::Cuda ? 40 : 60; }
 
 }  // namespace
 
@@ -77,10 +78,16 @@ Result<int> KernelTiming::measure_chosen(const Graph& graph) {
   return time(specs, budget_seconds(options_.target));
 }
 
-Result<int> KernelTiming::measure_groups(const Graph& graph) {
+Result<int> KernelTiming::measure_groups(const std::vector<Graph>& graphs) {
   if (!can_time_ || !costs_.cache || options_.target.kind != TargetKind::Cuda) return 0;
   const auto costs = costs_.make(CostSource::kCautious);
-  GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, untimed_groups(graph, options_.target, *costs));
+  std::vector<KernelSpec> specs;
+  std::set<std::string> known;
+  for (const Graph& graph : graphs) {
+    GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> own, untimed_groups(graph, options_.target, *costs));
+    for (const KernelSpec& spec : own)
+      if (known.insert(kernel_signature(spec)).second) specs.push_back(spec);
+  }
   return time(specs, budget_seconds(options_.target) + kForGroups);
 }
 

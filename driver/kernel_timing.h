@@ -31,7 +31,7 @@ class KernelTiming {
   Result<int> measure_chosen(const Graph& graph);
 
   // Times launches of several kernels of that plan; how many. Errors: likewise.
-  Result<int> measure_groups(const Graph& graph);
+  Result<int> measure_groups(const std::vector<Graph>& graphs);
 
   // Whether all that the cheapest plan of the graph would run was timed, where others' estimates count so much.
   bool knows(const Graph& graph, double unknown_factor) const;

@@ -105,7 +105,8 @@ Result<OptimizeResult> Searches::best() {
   GOPT_ASSIGN_OR_RETURN(OptimizeResult best, search_in_rounds());
   GOPT_RETURN_IF_ERROR(leave_out_idle_rules(best));
   GOPT_RETURN_IF_ERROR(keep_few_nodes(best));
-  const Result<int> timed = kernels_.measure_groups(best.graph);
+  // Also of what the result will be timed against.
+  const Result<int> timed = kernels_.measure_groups({best.graph, graph_});
   if (!timed.ok()) notes_.push_back("launches of several kernels are not timed: " + timed.error().message);
   return best;
 }

@@ -52,8 +52,9 @@ bool may_be_member(const Plan& plan, const Kernel& kernel) {
 
 bool is_convolution(const Kernel& kernel) { return kernel.kind == KernelKind::Convolution; }
 
-// Numbers of kernels that could be launched together.
-std::vector<std::vector<size_t>> siblings_of(const Plan& plan) {
+// Numbers of kernels that could be launched together: of convolutions and pools, and of the convolutions alone.
+using Siblings = std::vector<std::vector<size_t>>;  // from most to fewest
+std::vector<Siblings> siblings_of(const Plan& plan) {
   const std::vector<int> depths = depths_of(plan);
   std::map<std::pair<int, ElementType>, std::vector<size_t>> alike;
   for (size_t k = 0; k < plan.kernels.size(); k++)
@@ -64,10 +65,16 @@ std::vector<std::vector<size_t>> siblings_of(const Plan& plan) {
     for (size_t first = 0; first + 1 < all.size(); first += kMostMembers)
       sets.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(first),
                         all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), first + kMostMembers)));
-  std::erase_if(sets, [&](const std::vector<size_t>& set) {
-    return std::ranges::none_of(set, [&](size_t number) { return is_convolution(plan.kernels[number]); });
-  });
-  return sets;
+  std::vector<Siblings> all_siblings;
+  for (const std::vector<size_t>& set : sets) {
+    std::vector<size_t> convolutions;
+    std::ranges::copy_if(set, std::back_inserter(convolutions),
+                         [&](size_t number) { return is_convolution(plan.kernels[number]); });
+    if (convolutions.empty()) continue;
+    const bool has_others = convolutions.size() < set.size() && convolutions.size() > 1;
+    all_siblings.push_back(has_others ? Siblings{set, convolutions} : Siblings{set});
+  }
+  return all_siblings;
 }
 
 Kernel with_tile(const Kernel& kernel, std::string_view tile) {
@@ -125,9 +132,9 @@ bool is_grouped(const Target& target) {
 std::vector<Kernel> possible_groups(const Plan& plan, KernelCosts& costs) {
   std::vector<Kernel> groups;
   if (!is_grouped(plan.target)) return groups;
-  for (const std::vector<size_t>& siblings : siblings_of(plan))
-    for (const std::string_view tile : tiles_for(plan, siblings, costs))
-      groups.push_back(group_of(plan, siblings, tile));
+  for (const Siblings& siblings : siblings_of(plan))
+    for (const std::vector<size_t>& some : siblings)
+      for (const std::string_view tile : tiles_for(plan, some, costs)) groups.push_back(group_of(plan, some, tile));
   return groups;
 }
 
@@ -135,23 +142,25 @@ void group_siblings(Plan& plan, KernelCosts& costs) {
   if (!is_grouped(plan.target)) return;
   std::map<size_t, Kernel> groups;  // in the place of their first members
   std::vector<bool> is_member(plan.kernels.size());
-  for (const std::vector<size_t>& siblings : siblings_of(plan)) {
-    double least_ms = 0;
-    for (const size_t number : siblings) least_ms += plan.kernels[number].estimated_ms;
+  for (const Siblings& siblings : siblings_of(plan)) {
+    double most_saved_ms = 0;
     std::optional<Kernel> best;
-    for (const std::string_view tile : tiles_for(plan, siblings, costs)) {
-      Kernel group = group_of(plan, siblings, tile);
-      if (!costs.is_measured(plan, group)) continue;
-      group.estimated_ms = costs.time_ms(plan, group);
-      if (group.estimated_ms < least_ms) least_ms = group.estimated_ms, best = std::move(group);
+    const std::vector<size_t>* members = nullptr;
+    for (const std::vector<size_t>& some : siblings) {
+      double apart_ms = 0;
+      for (const size_t number : some) apart_ms += plan.kernels[number].estimated_ms;
+      for (const std::string_view tile : tiles_for(plan, some, costs)) {
+        Kernel group = group_of(plan, some, tile);
+        if (!costs.is_measured(plan, group)) continue;
+        group.estimated_ms = costs.time_ms(plan, group);
+        if (apart_ms - group.estimated_ms <= most_saved_ms) continue;
+        most_saved_ms = apart_ms - group.estimated_ms, best = std::move(group), members = &some;
+      }
     }
     if (!best) continue;
-    for (const size_t number : siblings) {
-      plan.estimated_ms -= plan.kernels[number].estimated_ms;
-      is_member[number] = true;
-    }
-    plan.estimated_ms += best->estimated_ms;
-    groups.emplace(siblings[0], *std::move(best));
+    for (const size_t number : *members) is_member[number] = true;
+    plan.estimated_ms -= most_saved_ms;
+    groups.emplace((*members)[0], *std::move(best));
   }
   if (groups.empty()) return;
   // Those before which as many have to come stand together.

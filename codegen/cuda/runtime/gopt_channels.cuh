@@ -130,26 +130,31 @@ class Channels {
   __device__ __forceinline__ const T* weights() const {
     return static_cast<const T*>(p_.weights) + channel_ * p_.line_of_weights;
   }
-  // A chunk's channels have as many chunks of weights as there are taps: neighbouring threads' lie one after another,
-  // and come through shared memory, so that what a warp asks for is whole lines.
+  // A chunk's channels have as many chunks of weights as there are taps. Where there are many threads they come through
+  // shared memory: neighbouring threads' lie one after another, so that a warp asks for whole lines; where there are
+  // few, what is asked for directly is there sooner.
   __device__ __forceinline__ void load_weights() {
-    if constexpr (kHasWeights && kSide > 0) {
-      const unsigned chunks = p_.channels / kCount, first = blockIdx.x * kChannelThreads;
-      const T* weights = static_cast<const T*>(p_.weights);
-      Lanes<T>* all = memory_of_block<Lanes<T>>();
-#pragma unroll
-      for (int i = 0; i < kTaps; i++) {
-        const unsigned piece = i * kChannelThreads + threadIdx.x, thread = piece / kTaps;
-        all[piece].load(weights + ((first + thread) % chunks * kTaps + (piece - thread * kTaps)) * kCount,
-                        p_.is_aligned);
-      }
-    }
     if (kHasWeights && is_there_ && p_.bias) bias_.load(static_cast<const T*>(p_.bias) + channel_, p_.is_aligned);
-    if constexpr (kHasWeights && kSide > 0) {
-      __syncthreads();
+    if constexpr (kHasWeights && kAlong > 1) {
+      share_weights();
+    } else if constexpr (kHasWeights && kSide > 0) {
+      if (!is_there_) return;
 #pragma unroll
-      for (int t = 0; t < kTaps; t++) weights_[t] = memory_of_block<Lanes<T>>()[threadIdx.x * kTaps + t];
+      for (int t = 0; t < kTaps; t++) weights_[t].load(weights() + t * kCount, p_.is_aligned);
     }
+  }
+  __device__ __forceinline__ void share_weights() {
+    const unsigned chunks = p_.channels / kCount, first = blockIdx.x * kChannelThreads;
+    const T* weights = static_cast<const T*>(p_.weights);
+    Lanes<T>* all = memory_of_block<Lanes<T>>();
+#pragma unroll
+    for (int i = 0; i < kTaps; i++) {
+      const unsigned piece = i * kChannelThreads + threadIdx.x, thread = piece / kTaps;
+      all[piece].load(weights + ((first + thread) % chunks * kTaps + (piece - thread * kTaps)) * kCount, p_.is_aligned);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int t = 0; t < kTaps; t++) weights_[t] = all[threadIdx.x * kTaps + t];
   }
 
   __device__ __forceinline__ bool is_inside(int y, int x) const {
@@ -287,7 +292,7 @@ __global__ void __launch_bounds__(kChannelThreads) channel_kernel(const __grid_c
 template <Window kWindow, class Operand, int kSide, int kAlong = 1, int kStep = 1>
 TileKernel make_channels() {
   using T = typename Operand::Stored;
-  constexpr int kWeights = kWindow == Window::Depthwise ? kSide * kSide : 0;  // chunks of a thread
+  constexpr int kWeights = kWindow == Window::Depthwise && kAlong > 1 ? kSide * kSide : 0;  // shared, chunks of a thread
   return {reinterpret_cast<const void*>(channel_kernel<kWindow, T, kSide, kAlong, kStep>), kAlong, Lanes<T>::kCount,
           kChannelThreads, kChannelThreads * kWeights * kChunk};
 }
