@@ -159,7 +159,7 @@ class AttentionFinder {
   bool is_moved(const Value& value) const {
     const Node& node = *value.node;
     return !node.inputs.empty() && node.inputs[0] &&
-           steps_through(value, row_major_steps(dims_of(node.inputs[0]))).has_value();
+           steps_through(value, factored_steps(dims_of(node.inputs[0]))).has_value();
   }
 
   Value source_value(const Value& operand, const std::vector<Value>& path, size_t depth) const {
@@ -175,16 +175,19 @@ class AttentionFinder {
   // The operand read past the first nodes of its path; nothing where it does not lie at equal steps there.
   std::optional<MovedOperand> source_at(const Value& operand, const std::vector<Value>& path, size_t depth) const {
     MovedOperand source{source_value(operand, path, depth), {}, 1};
-    source.steps = row_major_steps(dims_of(source.value));
+    FactoredSteps steps = factored_steps(dims_of(source.value));
     for (size_t k = depth; k-- > 0;) {
       if (const auto factor = scalar_factor(*path[k].node)) {
         source.scale *= factor->by;
         continue;
       }
-      const auto steps = steps_through(path[k], source.steps);
-      if (!steps) return std::nullopt;
-      source.steps = *steps;
+      auto moved = steps_through(path[k], steps);
+      if (!moved) return std::nullopt;
+      steps = *std::move(moved);
     }
+    const auto single = single_steps(steps);
+    if (!single) return std::nullopt;
+    source.steps = *single;
     return is_inside(source, dims_of(operand)) ? std::optional(source) : std::nullopt;
   }
 

@@ -1,6 +1,7 @@
 // Which generated nodes are computed inside their users' kernels.
 #include <algorithm>
 
+#include "access.h"
 #include "cover.h"
 #include "node_work.h"
 
@@ -129,7 +130,7 @@ class FusionChooser {
     const Node& node = cover_.node(id);
     if (reads.has_several_users && large_inputs(id) > 1 && node.op != OpKind::Concat) return FusionLimit::ReadAgain;
     if (!fits(id, 1)) return FusionLimit::KernelFull;
-    const bool is_read_once = reads.all <= 1 && only_elementwise_user(id);
+    const bool is_read_once = reads.all <= 1 && (only_elementwise_user(id) || only_moves_lines(id));
     if (work_of(node).reduces) return is_read_once ? FusionLimit::None : FusionLimit::Reduction;
     return (reads.all - 1) * cost_[id] <= kCheapRecompute ? FusionLimit::None : FusionLimit::ComputedAgain;
   }
@@ -165,6 +166,18 @@ class FusionChooser {
     while (d < value.dims.size() && value.dims[d] == user.dims[d]) d++;
     return std::all_of(value.dims.begin() + static_cast<std::ptrdiff_t>(d), value.dims.end(),
                        [](int64_t extent) { return extent == 1; });
+  }
+
+  // Its only user puts its lines elsewhere, each as it is: they are computed where they are stored.
+  bool only_moves_lines(uint32_t id) const {
+    const ValueCover& value = result(id);
+    if (users(id) != 1 || value.uses.empty()) return false;
+    const NodeWork& user = work_of(cover_.node(value.uses[0].node));
+    const ValueCover& moved = result(value.uses[0].node);
+    if (user.moved_from.size() != 1 || user.moved_from[0].empty() || moved.count() != value.count()) return false;
+    const std::vector<AtomId> symbols = axis_symbols(moved.dims.size());
+    return !symbols.empty() && user.moved_from[0].back() == Index::from_atom(symbols.back()) &&
+           moved.dims.back() == value.dims.back();
   }
 
   // Written update by update: nothing is computed inside it, nor it inside another.

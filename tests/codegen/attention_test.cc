@@ -65,6 +65,18 @@ const Case kCases[] = {
      "k = Gather(t, i1) {axis=0}\nv = Gather(t, i2) {axis=0}\nk1 = Transpose(k) {perm=[0,1,3,2]}\nq2 = Mul(q, w1)\n"
      "k2 = Mul(k1, w1)\na = MatMul(q2, k2)\nb = Softmax(a) {axis=3}\nc = MatMul(b, v)\noutput y = c",
      1, 0},
+    // Lines of one position after another of all batches, as torch.nn.MultiheadAttention has them: batches and heads are
+    // one axis in between, which is two in memory.
+    {"batches",
+     "input x : f32[#,2,288]\nconstant w1 = f32[] {0.25}\nconstant i0 = i64[] {0}\nconstant i1 = i64[] {1}\n"
+     "constant i2 = i64[] {2}\nu = Reshape(x) {shape=[1,#,2,3,96]}\nt = Transpose(u) {perm=[3,1,2,0,4]}\n"
+     "s = Reshape(t) {shape=[3,#,2,96]}\nq0 = Gather(s, i0) {axis=0}\nk0 = Gather(s, i1) {axis=0}\n"
+     "v0 = Gather(s, i2) {axis=0}\nq1 = Reshape(q0) {shape=[#,6,32]}\nk1 = Reshape(k0) {shape=[#,6,32]}\n"
+     "v1 = Reshape(v0) {shape=[#,6,32]}\nq2 = Transpose(q1) {perm=[1,0,2]}\nk2 = Transpose(k1) {perm=[1,2,0]}\n"
+     "v2 = Transpose(v1) {perm=[1,0,2]}\nq = Reshape(q2) {shape=[2,3,#,32]}\nk = Reshape(k2) {shape=[2,3,32,#]}\n"
+     "v = Reshape(v2) {shape=[2,3,#,32]}\na = MatMul(q, k)\nb = Mul(a, w1)\nc = Softmax(b) {axis=-1}\n"
+     "d = MatMul(c, v)\ne = Transpose(d) {perm=[2,0,1,3]}\nf = Reshape(e) {shape=[#,2,96]}\noutput y = f",
+     1, 0},
     // Long lines, others of values; a head of keys serves all of queries; a mask for each row; a sum that is masked.
     {"shared",
      "input q : f32[2,4,#,128]\ninput k : f32[2,1,70,128]\ninput v : f32[2,1,70,72]\ninput m : f32[#,70]\nconstant "
