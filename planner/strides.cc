@@ -37,10 +37,11 @@ std::optional<FactoredSteps> reshaped(const FactoredSteps& input, const std::vec
   std::vector<AxisPart> parts;
   for (const std::vector<AxisPart>& axis : input.axes)
     for (const AxisPart& part : axis) append(parts, part);
+  const auto is_empty = [](const AxisPart& part) { return part.extent == 0; };
+  if (std::ranges::any_of(parts, is_empty)) return std::nullopt;
   FactoredSteps result{input.offset, std::vector<std::vector<AxisPart>>(to.size())};
   size_t next = 0;
   for (size_t axis = 0; axis < to.size(); axis++) {
-    if (to[axis] == 0) return std::nullopt;
     for (int64_t left = to[axis]; left > 1;) {
       if (next == parts.size()) return std::nullopt;
       AxisPart& part = parts[next];

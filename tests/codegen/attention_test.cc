@@ -65,7 +65,8 @@ const Case kCases[] = {
      "k = Gather(t, i1) {axis=0}\nv = Gather(t, i2) {axis=0}\nk1 = Transpose(k) {perm=[0,1,3,2]}\nq2 = Mul(q, w1)\n"
      "k2 = Mul(k1, w1)\na = MatMul(q2, k2)\nb = Softmax(a) {axis=3}\nc = MatMul(b, v)\noutput y = c",
      1, 0},
-    // Lines of one position after another of all batches, as torch.nn.MultiheadAttention has them: batches and heads are
+    // Lines of one position after another of all batches, as torch.nn.MultiheadAttention has them: batches and heads
+    // are
     // one axis in between, which is two in memory.
     {"batches",
      "input x : f32[#,2,288]\nconstant w1 = f32[] {0.25}\nconstant i0 = i64[] {0}\nconstant i1 = i64[] {1}\n"

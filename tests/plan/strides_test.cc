@@ -1,0 +1,62 @@
+// What only moves elements, as steps through memory: axes that a reshape merges stay several in memory until another
+// takes them apart.
+#include "../../planner/strides.h"
+
+#include <gtest/gtest.h>
+
+#include "gopt/text.h"
+
+namespace gopt::planner {
+namespace {
+
+// Of the chain of moves that the graph's output is, from its input.
+std::optional<FactoredSteps> steps_of(const std::string& text, const std::vector<int64_t>& dims) {
+  const auto graph = parse_graph("graph moves\n" + text + "\noutput y = y\nend\n");
+  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
+  std::vector<Value> path;
+  for (Value value = graph->outputs()[0].value; !value.node->is(OpKind::Input); value = value.node->inputs[0])
+    path.push_back(value);
+  std::optional<FactoredSteps> steps = factored_steps(dims);
+  for (size_t k = path.size(); k-- > 0 && steps;) steps = steps_through(path[k], *steps);
+  return steps;
+}
+
+TEST(Strides, MergedAxesAreTakenApartAgain) {
+  const std::string merged =
+      "input x : f32[5,2,9]\na = Slice(x) {starts=[3], ends=[9], axes=[2], steps=[1]}\n"
+      "b = Reshape(a) {shape=[5,12]}\n";
+  const auto joined = steps_of(merged + "y = Transpose(b) {perm=[1,0]}", {5, 2, 9});
+  ASSERT_TRUE(joined);
+  EXPECT_EQ(joined->axes[0].size(), 2U);
+  EXPECT_FALSE(single_steps(*joined));
+  const auto apart = steps_of(merged + "c = Transpose(b) {perm=[1,0]}\ny = Reshape(c) {shape=[2,3,2,5]}", {5, 2, 9});
+  ASSERT_TRUE(apart);
+  const auto single = single_steps(*apart);
+  ASSERT_TRUE(single);
+  EXPECT_EQ(single->offset, 3);
+  EXPECT_EQ(single->axes, (std::vector<int64_t>{9, 2, 1, 18}));
+}
+
+TEST(Strides, WhatIsCutElsewhereHasNone) {
+  const std::string merged =
+      "input x : f32[5,2,9]\na = Slice(x) {starts=[3], ends=[9], axes=[2], steps=[1]}\n"
+      "b = Reshape(a) {shape=[5,12]}\n";
+  EXPECT_FALSE(steps_of(merged + "y = Reshape(b) {shape=[5,3,4]}", {5, 2, 9}));
+  EXPECT_FALSE(steps_of(merged + "y = Slice(b) {starts=[1], ends=[9], axes=[1], steps=[1]}", {5, 2, 9}));
+  EXPECT_TRUE(steps_of("input x : f32[5,12]\ny = Reshape(x) {shape=[5,3,4]}", {5, 12}));
+}
+
+TEST(Strides, OfNothingThereAreNone) {
+  EXPECT_FALSE(steps_of("input x : f32[0,12]\ny = Reshape(x) {shape=[0,3,4]}", {0, 12}));
+  EXPECT_FALSE(steps_of("input x : f32[12,0]\ny = Reshape(x) {shape=[3,0]}", {12, 0}));
+}
+
+TEST(Strides, AnAxisOfOnePlaceMayBeAnywhere) {
+  const auto steps =
+      steps_of("input x : f32[4,1,6]\na = Transpose(x) {perm=[2,1,0]}\ny = Reshape(a) {shape=[3,2,1,4]}", {4, 1, 6});
+  ASSERT_TRUE(steps);
+  EXPECT_EQ(single_steps(*steps)->axes, (std::vector<int64_t>{2, 1, 1, 6}));
+}
+
+}  // namespace
+}  // namespace gopt::planner
