@@ -37,8 +37,6 @@ std::optional<FactoredSteps> reshaped(const FactoredSteps& input, const std::vec
   std::vector<AxisPart> parts;
   for (const std::vector<AxisPart>& axis : input.axes)
     for (const AxisPart& part : axis) append(parts, part);
-  const auto is_empty = [](const AxisPart& part) { return part.extent == 0; };
-  if (std::ranges::any_of(parts, is_empty)) return std::nullopt;
   FactoredSteps result{input.offset, std::vector<std::vector<AxisPart>>(to.size())};
   size_t next = 0;
   for (size_t axis = 0; axis < to.size(); axis++) {
@@ -115,6 +113,7 @@ std::optional<FactoredSteps> steps_through(const Value& output, const FactoredSt
   const TensorType &from = node.inputs[0].type(), &to = output.type();
   if (from.element != to.element || !from.has_static_shape() || !to.has_static_shape()) return std::nullopt;
   const std::vector<int64_t> dims = from.static_shape(), made = to.static_shape();
+  if (std::ranges::count(made, 0) > 0) return std::nullopt;
   if (work.keeps_order) return reshaped(input, made);
   const std::vector<Index>& read = work.moved_from[number];
   if (read.size() != dims.size()) return std::nullopt;
