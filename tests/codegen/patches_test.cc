@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cuda_device.h"
 #include "gopt/tile.h"
@@ -27,6 +28,7 @@ class CostsOfPatches : public KernelCosts {
     return kernel.implementation == name_ ? 1 : 3;
   }
   bool is_measured(const Plan&, const Kernel&) const override { return true; }
+  bool prices_unlikely() const override { return true; }
 
  private:
   std::string name_;
@@ -100,6 +102,28 @@ TEST(Patches, LeaveOthersAlone) {
       ASSERT_TRUE(plan.ok()) << plan.error().message;
       EXPECT_FALSE(convolution_by(*plan, name)) << c.name << "\n" << print_plan(*plan);
     }
+}
+
+// Tiles by how many they are: small ones of one image, large ones of sixteen.
+TEST(Patches, ThoseThatAreFarBehindAreNotPriced) {
+  class Costs : public KernelCosts {
+   public:
+    double time_ms(const Plan&, const Kernel& kernel) override {
+      priced.insert(kernel.implementation);
+      return 1;
+    }
+    std::set<std::string> priced;
+  };
+  const auto priced = [](const std::string& images) {
+    const BatchCase c = case_of("stem", "[" + images + ",3,224,224]", "[64,3,7,7]", "strides=[2,2], pads=[3,3,3,3]");
+    Costs costs;
+    EXPECT_TRUE(make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs).ok());
+    return costs.priced;
+  };
+  EXPECT_TRUE(priced("1").contains("patches:64x32"));
+  EXPECT_FALSE(priced("1").contains("patches:128x64"));
+  EXPECT_TRUE(priced("16").contains("patches:128x64"));
+  EXPECT_FALSE(priced("16").contains("patches:64x32"));
 }
 
 TEST(Patches, CompileAndLink) {

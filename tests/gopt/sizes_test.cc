@@ -52,6 +52,17 @@ TEST(Specialize, AFolderOfAnySizeRunsAsItsModelDoes) {
       << larger.text;
 }
 
+// Kernels are timed at fixed sizes: who asks for times is told that there are none.
+TEST(Specialize, CostsOfAnySizeAreNotMeasured) {
+  TestFolder folder;
+  write_model(kModel, folder.file("m.onnx"));
+  const std::string flags = " " + folder.file("m.onnx") + " --cost measured --no-measure --check off --cache " +
+                            folder.file("times") + " --emit " + folder.file("code");
+  const Outcome made = run_program("optimize" + flags);
+  EXPECT_EQ(made.status, 0) << made.text;
+  EXPECT_NE(made.text.find("of a model whose sizes are open costs are analytic"), std::string::npos) << made.text;
+}
+
 // Where no code can be made for any size, that for named sizes is there.
 TEST(Specialize, WhatHasNoCodeForAnySizeSaysSo) {
   TestFolder folder;

@@ -215,6 +215,8 @@ Status optimize_in_pieces(const OptimizeOptions& o, OptimizedModel& optimized) {
 Status optimize(const OptimizeOptions& o, const Warn& warn, OptimizedModel& optimized) {
   if (is_split(o, optimized, warn)) return optimize_in_pieces(o, optimized);
   GOPT_RETURN_IF_ERROR(keep_open(o, optimized.model.graph, optimized.options));
+  if (o.cost == "measured" && !optimized.options.measured_costs)
+    warn("kernels are timed at fixed sizes: of a model whose sizes are open costs are analytic (--shape gives sizes)");
   GOPT_ASSIGN_OR_RETURN(optimized.outcome, optimize_graph(optimized.model.graph, optimized.rules, optimized.options));
   return Unit{};
 }
