@@ -69,7 +69,7 @@ class Writer {
 
   bool pragmas = true;  // whether vector loops are marked for OpenMP
   int64_t threads = 1;  // of a CUDA block
-  // Whether results are rounded so much that functions may be a few units off in the last place of a float.
+  // Whether results are rounded so much that functions may be off by up to 1e-6 of themselves.
   bool takes_short_functions = false;
   // The vector loop that runs over a whole row from 0: what a reduction over the row computes of each of its elements
   // is kept for it, in an array of so many, or, of longer rows, where the result will be.

@@ -275,26 +275,26 @@ std::optional<CheckReport> check_code(PlannedGraph& graph, const DriverOptions& 
     GOPT_ASSIGN_OR_RETURN(const auto inputs, draw_inputs(graph.graph(), options.seed + 1));
     GOPT_ASSIGN_OR_RETURN(const GraphRunner reference, runner_for(graph, report.engine, products_for(operations)));
     GOPT_ASSIGN_OR_RETURN(RunnableModel * code, graph.code_for_target());
-    GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(inputs));
-    GOPT_ASSIGN_OR_RETURN(const auto b, code->run(inputs));
-    add_draw(report, graph.graph(), InputKind::Ordinary, a, b, tolerance);
-    if (!report.passed && report.engine == kInterpreter && is_quantized(graph.graph())) {
-      GOPT_ASSIGN_OR_RETURN(const auto other, run_nudged(graph.graph(), inputs, products_for(operations)));
-      report = CheckReport{.engine = *engine};
-      add_draw(report, graph.graph(), InputKind::Ordinary, a, b, tolerance, &other);
-    }
-    GOPT_RETURN_IF_ERROR(
-        allow_for_amplification(report, reference, inputs, a, b, tolerance, options.target.precision, options.seed));
+    const auto compare_on = [&](InputKind kind, const std::map<std::string, Tensor>& own) -> Status {
+      const Tolerance limit = tolerance_for(kind, tolerance);
+      GOPT_ASSIGN_OR_RETURN(const auto a, reference.run(own));
+      GOPT_ASSIGN_OR_RETURN(const auto b, code->run(own));
+      const CheckReport before = report;
+      add_draw(report, graph.graph(), kind, a, b, limit);
+      if (!report.passed && report.engine == kInterpreter && is_quantized(graph.graph())) {
+        GOPT_ASSIGN_OR_RETURN(const auto other, run_nudged(graph.graph(), own, products_for(operations)));
+        report = before;
+        add_draw(report, graph.graph(), kind, a, b, limit, &other);
+      }
+      return allow_for_amplification(report, reference, own, a, b, limit, options.target.precision, options.seed);
+    };
+    GOPT_RETURN_IF_ERROR(compare_on(InputKind::Ordinary, inputs));
     GOPT_RETURN_IF_ERROR(check_integers(
         report, reference, [&](const auto& given) { return code->run(given); }, inputs, options.check, tolerance,
         options.seed + 1));
     const InputDraws draws(inputs, options.check, {}, options.seed + 1);
     if (!report.passed || !draws.has(InputKind::Given)) return Unit{};
-    const auto given = draws.of(InputKind::Given);
-    GOPT_ASSIGN_OR_RETURN(const auto own, reference.run(given));
-    GOPT_ASSIGN_OR_RETURN(const auto of_code, code->run(given));
-    add_draw(report, graph.graph(), InputKind::Given, own, of_code, tolerance_for(InputKind::Given, tolerance));
-    return Unit{};
+    return compare_on(InputKind::Given, draws.of(InputKind::Given));
   };
   const Status status = compare();
   if (!status.ok()) report.why_not = status.error().message;

@@ -168,10 +168,10 @@ class FusionChooser {
                        [](int64_t extent) { return extent == 1; });
   }
 
-  // Its only user puts its lines elsewhere, each as it is: they are computed where they are stored.
+  // Its only user puts its lines elsewhere, each as it is, and stores them: they are computed where they are stored.
   bool only_moves_lines(uint32_t id) const {
     const ValueCover& value = result(id);
-    if (users(id) != 1 || value.uses.empty()) return false;
+    if (users(id) != 1 || value.uses.empty() || cover_.nodes[value.uses[0].node].role != Role::Generated) return false;
     const NodeWork& user = work_of(cover_.node(value.uses[0].node));
     const ValueCover& moved = result(value.uses[0].node);
     if (user.moved_from.size() != 1 || user.moved_from[0].empty() || moved.count() != value.count()) return false;

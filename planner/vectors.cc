@@ -59,7 +59,8 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
   const auto is_one = [](const std::vector<int64_t>& dims) { return element_count(std::span(dims).subspan(2)) == 1; };
   const Buffer& x = plan.buffer(kernel.input_buffers[0]);
   const auto line = x.layout.line() * static_cast<int64_t>(size_bytes(x.element));
-  return shape.groups == 1 && x.layout.is_channels_last() && line % kChunk == 0 && is_one(shape.src) &&
+  const bool has_pads = std::ranges::any_of(shape.pads, [](int64_t pad) { return pad != 0; });
+  return shape.groups == 1 && !has_pads && x.layout.is_channels_last() && line % kChunk == 0 && is_one(shape.src) &&
          is_one(shape.dst) && is_one(shape.weights);
 }
 

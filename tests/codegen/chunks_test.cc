@@ -18,6 +18,8 @@ constexpr Row kRows[] = {
     {"rows", "input x : f32[7,4]\ninput z : f32[7,1]\na = Mul(x, z)\noutput y = a", "gopt_chunk<float, 4> in0"},
     {"odd", "input x : f32[5,7]\ninput z : f32[5,1]\na = Add(x, z)\noutput y = a", ""},
     {"turned", "input x : f32[8,16]\na = Transpose(x) {perm=[1,0]}\noutput y = a", ""},
+    // Short lines that come from everywhere are stored at once.
+    {"last", "input x : f32[2,4,5,5]\na = Transpose(x) {perm=[0,2,3,1]}\noutput y = a", "gopt_chunk<float, 4> out"},
     // What lies outside is not read.
     {"padded", "input x : f32[4,8]\nconstant p = i64[4] {0, 4, 0, 4}\na = Pad(x, p)\noutput y = a", ""},
     {"integers", "input x : i64[4,8]\na = Add(x, x)\noutput y = a", ""},

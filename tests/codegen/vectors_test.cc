@@ -82,6 +82,10 @@ TEST(Vectors, LeaveOthersAlone) {
       make_case("lines", "input x : f32[1,64]\ninput w1 : f32[64,50]\na = MatMul(x, w1)\noutput y = a", 3),
       make_case("batch", "input x : f32[2,1,64]\ninput w1 : f32[2,64,50]\na = MatMul(x, w1)\noutput y = a", 4),
       make_case("positions", "input x : f32[1,64,2,2]\ninput w1 : f32[48,64,1,1]\na = Conv(x, w1)\noutput y = a", 5),
+      make_case("padding",
+                "input x : f32[1,64,1,1]\ninput w1 : f32[48,64,1,1]\na = Conv(x, w1) {pads=[1,1,1,1], strides=[3,3]}\n"
+                "output y = a",
+                8),
       make_case("taps", "input x : f32[1,64,3,3]\ninput w1 : f32[48,64,3,3]\na = Conv(x, w1)\noutput y = a", 6),
       make_case("groups", "input x : f32[1,64,1,1]\ninput w1 : f32[48,32,1,1]\na = Conv(x, w1) {group=2}\noutput y = a",
                 7)};

@@ -84,6 +84,24 @@ TEST_F(CheckFile, CodeIsRunOnThemToo) {
   EXPECT_NE(wrong.text.find("given inputs"), std::string::npos) << wrong.text;
 }
 
+// What makes more of a rounding than the tolerance is given the same allowance on them as on others.
+TEST_F(CheckFile, WhatAmplifiesRoundingsPassesOnThemToo) {
+  write_model(
+      "graph waves\ninput x : f32[8,64]\ninput w : f32[64,32]\nconstant k = f32[] {2000}\na = MatMul(x, w)\n"
+      "b = Mul(a, k)\ny = Sin(b)\noutput y = y\nend\n",
+      folder_.file("m.onnx"));
+  const auto drawn = [](std::vector<int64_t> dims, double step) {
+    std::vector<double> values;
+    for (int64_t i = 0; i < dims[0] * dims[1]; i++) values.push_back(std::sin(step * static_cast<double>(i + 1)));
+    return Tensor::from_values(ElementType::Float32, dims, values);
+  };
+  ASSERT_TRUE(write_npz({{"x", drawn({8, 64}, 0.7)}, {"w", drawn({64, 32}, 1.3)}}, folder_.file("c.npz")).ok());
+  const Outcome made =
+      run_program("optimize " + folder_.file("m.onnx") + " --cost analytic --emit " + folder_.file("code") +
+                  " --force --threads 1 --runs 1 --check " + folder_.file("c.npz"));
+  EXPECT_EQ(made.status, 0) << made.text;
+}
+
 TEST_F(CheckFile, TensorsThatDoNotFitAreNamed) {
   write({{"z", {1, 2}}});
   EXPECT_NE(optimize().text.find("holds 'z', which the model has not; it has inputs x and outputs y"),

@@ -59,6 +59,11 @@ std::string extent_of_check(const CheckReport& c) {
   return text;
 }
 
+std::string inputs_text(const CheckReport& c) {
+  const auto given = static_cast<size_t>(std::ranges::count(c.draws, "given"));
+  return fmt::format("{} kinds of fresh random inputs{}", c.draws.size() - given, given > 0 ? " and those given" : "");
+}
+
 std::string check_text(const CheckReport& c) {
   if (!c.checked) return "not checked: " + c.why_not;
   if (c.engine == "none") return "PASSED (the graph is unchanged)";
@@ -66,8 +71,8 @@ std::string check_text(const CheckReport& c) {
   for (const Difference& d : c.differences) worst = std::max(worst, d.max_relative);
   const std::string verdict = !c.passed ? "FAILED" : c.amplified.empty() ? "PASSED" : "as far as can be told PASSED";
   return fmt::format("{} (max |a-b| / max |a| = {:.2g}, {}, {}{}{})", verdict, worst, c.engine,
-                     c.passed ? fmt::format("{} kinds of fresh random inputs", c.draws.size()) : last_inputs(c),
-                     extent_of_check(c), c.amplified.empty() ? "" : ", " + c.amplified);
+                     c.passed ? inputs_text(c) : last_inputs(c), extent_of_check(c),
+                     c.amplified.empty() ? "" : ", " + c.amplified);
 }
 
 std::string plan_text(const PlanLatency& p) {

@@ -324,6 +324,22 @@ void run_results(const std::string& name) {
 }
 
 // Short forms of activations, over all that 16 bits hold and where they end.
+// To its own size, which what is computed of it may need; of infinities and what is no number, too.
+void run_short_erf() {
+  constexpr double kOfItself = 1e-6;
+  for (unsigned bits = 0; bits < 1U << 16; bits++) {
+    const float x = std::bit_cast<float>(bits << 16 | 0x5555);  // of all magnitudes and both signs
+    const double wanted = std::erf(static_cast<double>(x));
+    const float found = gopt_short_erf(x);
+    const bool is_tiny = std::abs(wanted) < 1e-37;  // below the normal numbers
+    if (std::isnan(x) ? std::isnan(found) : std::abs(found - wanted) <= kOfItself * std::abs(wanted) + is_tiny * 1e-37)
+      continue;
+    std::printf("short erf of %g is %g, not %g\n", x, found, wanted);
+    failures++;
+    return;
+  }
+}
+
 void run_short_forms() {
   constexpr double kOfOne = 4e-7;  // and as much of the result; of halves one in the last place is 5e-4
   for (const A kind : {A::Sigmoid, A::Swish, A::GeluErf, A::GeluTanh})
@@ -390,6 +406,7 @@ void run_floats(const std::string& name) {
 
 int main() {
   run_short_forms();
+  run_short_erf();
   run_floats<Warps<64, 32>>("64x32");
   run_floats<Warps<64, 64>>("64x64");
   run_floats<Warps<64, 128>>("64x128");
