@@ -52,7 +52,8 @@ struct ModelAndRules {
 };
 Result<ModelAndRules> load_model_and_rules(const SearchFlags& flags);
 
-// Set by Ctrl-C while one of these is there: the best so far is what is found. A second Ctrl-C ends the program.
+// Set by Ctrl-C, or SIGTERM, while one of these is there: the best so far is what is found. A second one ends the
+// program.
 const std::atomic<bool>& interrupted();
 class InterruptStops {
  public:
