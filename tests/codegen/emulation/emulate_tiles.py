@@ -49,7 +49,7 @@ def main():
         problem = folder / "gopt_tiles.h"
         problem.write_text(problem.read_text().replace('#include "gopt_primitive.h"', '#include "gopt_library.h"'))
         program = folder / "emulation"
-        subprocess.run(["g++", "-std=c++20", "-O1", "-w", "-pthread", f"-I{folder}", f"-isystem{toolkit}/include", str(folder / "tiles_emulation.cc"), "-o", str(program)], check=True)
+        subprocess.run(["g++", "-std=c++20", "-O1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-pthread", f"-I{folder}", f"-isystem{toolkit}/include", str(folder / "tiles_emulation.cc"), "-o", str(program)], check=True)
         return subprocess.run([str(program)]).returncode
 
 
