@@ -15,7 +15,8 @@ bool is_by_channels(const Kernel& kernel) {
 
 bool is_mean_of_images(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::GlobalAveragePool); }
 
-ConvolutionShape pool_shape(const Plan& plan, const Kernel& kernel) {
+ConvolutionShape window_shape(const Plan& plan, const Kernel& kernel) {
+  if (kernel.kind == KernelKind::Convolution) return convolution_shape(plan, kernel);
   const Node& node = *kernel.nodes[0];
   ConvolutionShape shape;
   shape.src = plan.buffer(kernel.input_buffers[0]).dims;
@@ -32,6 +33,11 @@ ConvolutionShape pool_shape(const Plan& plan, const Kernel& kernel) {
   shape.pads = ints_or(node, "pads", std::vector<int64_t>(2 * window.size(), 0));
   shape.pads.resize(window.size());
   return shape;
+}
+
+bool has_known_window(const ConvolutionShape& shape) {
+  constexpr int64_t kSides[] = {2, 3, 5};
+  return shape.weights[2] == shape.weights[3] && std::ranges::count(kSides, shape.weights[2]) > 0;
 }
 
 }  // namespace gopt
@@ -96,11 +102,9 @@ bool goes_over_channels(const Plan& plan, const Kernel& kernel) {
 bool shares_windows(const Plan& plan, const Kernel& kernel) {
   const bool is_convolution = kernel.kind == KernelKind::Convolution;
   if (is_convolution ? !convolves_channels(plan, kernel) : !pools_channels(plan, kernel)) return false;
-  const ConvolutionShape shape = is_convolution ? convolution_shape(plan, kernel) : pool_shape(plan, kernel);
-  constexpr int64_t kSides[] = {2, 3, 5};
-  return shape.weights[2] == shape.weights[3] && std::ranges::count(kSides, shape.weights[2]) > 0 &&
-         shape.strides[1] <= 2 && std::ranges::all_of(shape.dilations, [](int64_t d) { return d == 1; }) &&
-         shape.dst[3] >= kPositionsOfLine;
+  const ConvolutionShape shape = window_shape(plan, kernel);
+  return has_known_window(shape) && shape.strides[1] <= 2 &&
+         std::ranges::all_of(shape.dilations, [](int64_t d) { return d == 1; }) && shape.dst[3] >= kPositionsOfLine;
 }
 
 // Fewer threads with more to do each: of some use where there are many.

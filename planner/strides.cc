@@ -134,10 +134,8 @@ std::optional<FactoredSteps> steps_through(const Value& output, const FactoredSt
 std::optional<MemorySteps> single_steps(const FactoredSteps& steps) {
   MemorySteps result{steps.offset, {}};
   for (const std::vector<AxisPart>& axis : steps.axes) {
-    std::vector<AxisPart> parts;
-    for (const AxisPart& part : axis) append(parts, part);
-    if (parts.size() > 1) return std::nullopt;
-    result.axes.push_back(parts.empty() ? 1 : parts[0].step);
+    if (axis.size() > 1) return std::nullopt;
+    result.axes.push_back(axis.empty() ? 1 : axis[0].step);
   }
   return result;
 }

@@ -221,6 +221,11 @@ bool read_numbers(std::string_view implementation, std::string_view family,
   return rest.empty();
 }
 
+bool is_by_columns(const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  return node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
+}
+
 void add_tile_rows(std::vector<Implementation>& rows, Implementation row, Accepts convolves, Accepts multiplies) {
   for (const auto& [kind, accepts] :
        {std::pair(KernelKind::Convolution, convolves), {KernelKind::MatrixProduct, multiplies}}) {

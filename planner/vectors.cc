@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "gopt/convolution_shape.h"
-#include "gopt/node_attributes.h"
 #include "gopt/vector_product.h"
 #include "tiles.h"
 
@@ -48,9 +47,7 @@ bool has_few_lines(const Plan& plan, const Kernel& kernel) {
 }
 
 bool multiplies(const Plan& plan, const Kernel& kernel) {
-  const Node& node = *kernel.nodes[0];
-  const bool is_by_columns = node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
-  return multiplies_by_tiles(plan, kernel) && is_by_columns && has_few_lines(plan, kernel);
+  return multiplies_by_tiles(plan, kernel) && is_by_columns(kernel) && has_few_lines(plan, kernel);
 }
 
 bool convolves(const Plan& plan, const Kernel& kernel) {

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "gopt/convolution_shape.h"
-#include "gopt/node_attributes.h"
 #include "gopt/tile.h"
 #include "tiles.h"
 
@@ -45,12 +44,6 @@ constexpr Shape kShapes[] = {
 constexpr int kSplits[] = {1, 2, 4, 8};
 
 constexpr int64_t kChunk = 16, kSlice = 128;  // bytes
-
-// Whether a column's weights lie one after another.
-bool is_by_columns(const Kernel& kernel) {
-  const Node& node = *kernel.nodes[0];
-  return node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
-}
 
 bool has_operands(const Plan& plan, const Kernel& kernel) {
   const ElementType left = plan.buffer(kernel.input_buffers[0]).element,

@@ -44,11 +44,11 @@ class CudaEmitter {
     for (const char* file : {"model.h", "gopt_running.h", "gopt_memory.h", "example.cc"})
       code.files.push_back({file, std::string(runtime_text(file))});
     std::vector<const char*> runtime{
-        "gopt_device.h",       "gopt_device.cc",      "gopt_library.h",    "gopt_library.cc",    "gopt_primitive.h",
-        "gopt_convolution.cc", "gopt_product.cc",     "gopt_kernels.cu",   "gopt_math.cuh",      "gopt_half.cuh",
-        "gopt_tiles.h",        "gopt_tiles.cc",       "gopt_warpgroups.h", "gopt_warpgroups.cc", "gopt_channels.h",
-        "gopt_channels.cc",    "gopt_patches.h",      "gopt_patches.cc",   "gopt_vectors.h",     "gopt_vectors.cc",
-        "gopt_launch.h",       "gopt_activation.cuh", "gopt_attention.h",  "gopt_attention.cc",  "CMakeLists.txt"};
+        "gopt_device.h",       "gopt_device.cc",    "gopt_library.h",    "gopt_library.cc",    "gopt_primitive.h",
+        "gopt_convolution.cc", "gopt_product.cc",   "gopt_kernels.cu",   "gopt_math.cuh",      "gopt_half.cuh",
+        "gopt_tiles.h",        "gopt_tiles.cc",     "gopt_warpgroups.h", "gopt_warpgroups.cc", "gopt_channels.h",
+        "gopt_channels.cc",    "gopt_patches.h",    "gopt_patches.cc",   "gopt_launch.h",      "gopt_activation.cuh",
+        "gopt_attention.h",    "gopt_attention.cc", "CMakeLists.txt"};
     const std::vector<EmittedFile> tiles = tiles_.files();
     if (!tiles.empty())
       runtime.insert(runtime.end(),

@@ -81,7 +81,7 @@ std::string line_text(const Plan& plan, const std::string& of, BufferId id) {
 // Of a pool likewise.
 std::string convolution_text(const Plan& plan, const Kernel& kernel) {
   const bool is_pool = kernel.kind == KernelKind::Generated;
-  const ConvolutionShape shape = is_pool ? pool_shape(plan, kernel) : convolution_shape(plan, kernel);
+  const ConvolutionShape shape = window_shape(plan, kernel);
   std::string text = "  Convolution d;\n  d.src = " + list(shape.src) + ";\n  d.weights = " + list(shape.weights) +
                      ";\n  d.dst = " + list(shape.dst) + ";\n  d.groups = " + std::to_string(shape.groups) + ";\n";
   for (size_t a = 0; a < shape.axes(); a++) {
@@ -253,15 +253,15 @@ std::string patch_tiling_text(const Plan& plan, const Kernel& kernel, const Tile
          "}";
 }
 
-// ", VectorTiling{...}" likewise, as many lines at once as there are. Where operands begin between two chunks, a tile
-// has it.
+// ", Tiling{...}" of as many rows as there are lines. Where operands begin between two chunks, the tensor cores have
+// it.
 std::string vector_tiling_text(const Plan& plan, const Kernel& kernel, int warps, TileFunctions& tiles) {
   if (!has_chunks(plan, kernel.input_buffers[0], {}) || !has_chunks(plan, kernel.input_buffers[1], {}))
     return tiling_text(plan, kernel, {16, 64}, "make", tiles);
   const int64_t lines = lines_of_product(plan, kernel), at_once = lines > 2 ? 4 : lines;
   const std::string maker = "make_vectors<" + operand_text(plan, kernel) + ", " + std::to_string(at_once) + ", " +
                             std::to_string(warps) + ">";
-  return ", VectorTiling{&" + tiles.name_for(maker) + "(), " + (has_constant_weights(plan, kernel) ? "true" : "false") +
+  return ", Tiling{&" + tiles.name_for(maker) + "(), 1, " + (has_constant_weights(plan, kernel) ? "true" : "false") +
          "}";
 }
 
@@ -299,15 +299,16 @@ std::string window_text(const Kernel& pool) { return ", " + window_of(pool) + ",
 // Windows over channels (runtime/gopt_channels.cuh): what of a chunk's instance is known when it is compiled.
 std::string channel_tiling_text(const Plan& plan, const Kernel& kernel, TileFunctions& tiles) {
   const bool is_pool = kernel.kind == KernelKind::Generated;
-  const ConvolutionShape shape = is_pool ? pool_shape(plan, kernel) : convolution_shape(plan, kernel);
-  constexpr int64_t kSides[] = {2, 3, 5};
-  const bool is_known = shape.weights[2] == shape.weights[3] && std::ranges::count(kSides, shape.weights[2]) > 0;
-  std::string maker = "make_channels<" + window_of(kernel) + ", " + operand_text(plan, kernel) + ", " +
-                      std::to_string(is_known ? shape.weights[2] : 0);
-  if (kernel.implementation == kByLinesOfChannels)
-    maker += ", " + std::to_string(kPositionsOfLine) + ", " + std::to_string(shape.strides[1]);
+  const std::string operand = operand_text(plan, kernel);
+  std::string maker = "make_whole_means<" + operand;
+  if (!is_mean_of_images(kernel)) {
+    const ConvolutionShape shape = window_shape(plan, kernel);
+    maker = "make_channels<" + window_of(kernel) + ", " + operand + ", " +
+            std::to_string(has_known_window(shape) ? shape.weights[2] : 0);
+    if (kernel.implementation == kByLinesOfChannels)
+      maker += ", " + std::to_string(kPositionsOfLine) + ", " + std::to_string(shape.strides[1]);
+  }
   maker += ">";
-  if (is_pool && is_mean_of_images(kernel)) maker = "make_whole_means<" + operand_text(plan, kernel) + ">";
   const bool is_constant = !is_pool && has_constant_weights(plan, kernel);
   return ", ChannelTiling{&" + tiles.name_for(maker) + "(), " + (is_constant ? "true" : "false") + ", " +
          counts_text(kernel) + "}";

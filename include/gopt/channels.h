@@ -13,7 +13,10 @@ bool is_by_channels(const Kernel& kernel);
 // A mean over whole images.
 bool is_mean_of_images(const Kernel& kernel);
 
-// A pool of two axes, or such a mean, as a depthwise convolution's numbers. Precondition: it is run so.
-ConvolutionShape pool_shape(const Plan& plan, const Kernel& kernel);
+// A convolution's numbers, or those of a pool of two axes or such a mean as if it were a depthwise convolution.
+// Precondition: it is run so.
+ConvolutionShape window_shape(const Plan& plan, const Kernel& kernel);
+// Whether kernels are compiled for its window.
+bool has_known_window(const ConvolutionShape& shape);
 
 }  // namespace gopt

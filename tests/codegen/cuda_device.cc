@@ -49,8 +49,7 @@ void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts
   EXPECT_EQ(said[0], obstacles().run) << "built and linked, and then there is no device";
 }
 
-std::set<std::string> priced_for_product(int rows, int columns, int depth, const std::set<std::string>& without,
-                                         bool is_by_columns) {
+std::set<std::string> priced_for_halves(const Graph& graph, const std::set<std::string>& without) {
   class Costs : public KernelCosts {
    public:
     double time_ms(const Plan&, const Kernel& kernel) override {
@@ -59,17 +58,22 @@ std::set<std::string> priced_for_product(int rows, int columns, int depth, const
     }
     std::set<std::string> priced;
   };
+  Costs costs;
+  Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
+  target.without.insert(without.begin(), without.end());
+  EXPECT_TRUE(make_plan(graph, target, costs).ok());
+  return costs.priced;
+}
+
+std::set<std::string> priced_for_product(int rows, int columns, int depth, const std::set<std::string>& without,
+                                         bool is_by_columns) {
   const std::string m = std::to_string(rows), n = std::to_string(columns), k = std::to_string(depth);
   const std::string weights = is_by_columns ? n + "," + k : k + "," + n,
                     product = is_by_columns ? "Gemm(x, w) {transB=1}" : "MatMul(x, w)";
   const auto graph = parse_graph("graph product\ninput x : f32[" + m + "," + k + "]\ninput w : f32[" + weights +
                                  "]\ny = " + product + "\noutput y = y\nend\n");
   EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message);
-  Costs costs;
-  Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
-  target.without.insert(without.begin(), without.end());
-  EXPECT_TRUE(graph.ok() && make_plan(*graph, target, costs).ok());
-  return costs.priced;
+  return graph.ok() ? priced_for_halves(*graph, without) : std::set<std::string>();
 }
 
 }  // namespace gopt

@@ -20,7 +20,8 @@ const Obstacles& obstacles();
 void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts& costs, const std::string& name,
                                 Precision precision);
 
-// The implementations that are priced for a product of halves on CUDA.
+// The implementations that are priced in halves on CUDA: for a graph, and for a product.
+std::set<std::string> priced_for_halves(const Graph& graph, const std::set<std::string>& without = {});
 std::set<std::string> priced_for_product(int rows, int columns, int depth, const std::set<std::string>& without,
                                          bool is_by_columns = false);
 

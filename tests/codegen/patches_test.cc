@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 
 #include "cuda_device.h"
 #include "gopt/tile.h"
@@ -106,19 +105,9 @@ TEST(Patches, LeaveOthersAlone) {
 
 // Tiles by how many they are: small ones of one image, large ones of sixteen.
 TEST(Patches, ThoseThatAreFarBehindAreNotPriced) {
-  class Costs : public KernelCosts {
-   public:
-    double time_ms(const Plan&, const Kernel& kernel) override {
-      priced.insert(kernel.implementation);
-      return 1;
-    }
-    std::set<std::string> priced;
-  };
   const auto priced = [](const std::string& images) {
-    const BatchCase c = case_of("stem", "[" + images + ",3,224,224]", "[64,3,7,7]", "strides=[2,2], pads=[3,3,3,3]");
-    Costs costs;
-    EXPECT_TRUE(make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs).ok());
-    return costs.priced;
+    return priced_for_halves(
+        case_of("stem", "[" + images + ",3,224,224]", "[64,3,7,7]", "strides=[2,2], pads=[3,3,3,3]").graph);
   };
   EXPECT_TRUE(priced("1").contains("patches:64x32"));
   EXPECT_FALSE(priced("1").contains("patches:128x64"));

@@ -164,15 +164,16 @@ class CostsOfChannels : public KernelCosts {
   std::string_view best_;
 };
 
+BatchCase depthwise(const std::string& name, const std::string& image, const std::string& channels,
+                    const std::string& window, const std::string& attributes, const std::string& rest) {
+  return make_case(name,
+                   "input x : f32" + image + "\ninput w1 : f32[" + channels + ",1," + window + "]\ninput w2 : f32[" +
+                       channels + "]\na = Conv(x, w1, w2) {group=" + channels + ", " + attributes + "}\n" + rest,
+                   name.size());
+}
+
 // Known windows and others, strides, dilations, unequal pads, what is added and applied, few and many channels.
 std::vector<BatchCase> channel_cases() {
-  const auto depthwise = [](const std::string& name, const std::string& image, const std::string& channels,
-                            const std::string& window, const std::string& attributes, const std::string& rest) {
-    return make_case(name,
-                     "input x : f32" + image + "\ninput w1 : f32[" + channels + ",1," + window + "]\ninput w2 : f32[" +
-                         channels + "]\na = Conv(x, w1, w2) {group=" + channels + ", " + attributes + "}\n" + rest,
-                     name.size());
-  };
   const auto pool = [](const std::string& name, const std::string& channels, const std::string& text) {
     return make_case(name,
                      "input x : f32[2,16,13,9]\ninput w1 : f32[" + channels +
@@ -203,13 +204,6 @@ std::vector<BatchCase> channel_cases() {
 
 // Enough threads that some make several positions: widths that fours fill and others, every edge, both steps.
 std::vector<BatchCase> line_cases() {
-  const auto depthwise = [](const std::string& name, const std::string& image, const std::string& channels,
-                            const std::string& window, const std::string& attributes, const std::string& rest) {
-    return make_case(name,
-                     "input x : f32" + image + "\ninput w1 : f32[" + channels + ",1," + window + "]\ninput w2 : f32[" +
-                         channels + "]\na = Conv(x, w1, w2) {group=" + channels + ", " + attributes + "}\n" + rest,
-                     name.size());
-  };
   const auto pool = [](const std::string& name, const std::string& text) {
     return make_case(name,
                      "input x : f32[4,4,75,71]\ninput w1 : f32[64,4,1,1]\na = Conv(x, w1)\nb = Relu(a)\nc = " + text +

@@ -112,20 +112,15 @@ class Channels {
     } else {
       walk_window();
     }
-    for_positions([&](int a) { finish(a); });
+#pragma unroll
+    for (int a = 0; a < kAlong; a++)
+      if (a < count_) finish(a);
   }
 
  private:
   static constexpr bool kHasWeights = kWindow == Window::Depthwise, kIsLargest = kWindow == Window::Largest;
   static constexpr int kTaps = kSide * kSide;
   static constexpr int kSeen = (kAlong - 1) * kStep + kSide;  // positions of a line in some window
-
-  template <class Do>
-  __device__ __forceinline__ void for_positions(const Do& act) const {
-#pragma unroll
-    for (int a = 0; a < kAlong; a++)
-      if (a < count_) act(a);
-  }
 
   __device__ __forceinline__ const T* weights() const {
     return static_cast<const T*>(p_.weights) + channel_ * p_.line_of_weights;

@@ -114,12 +114,6 @@ void Library::add(const Convolution& convolution, const ChannelTiling& tiling) {
 void Library::add(const Convolution& convolution, const PatchTiling& tiling) {
   state_->entries.push_back({make_by_patches(convolution, tiling), "a convolution"});
 }
-void Library::add(const Convolution& convolution, const VectorTiling& tiling) {
-  state_->entries.push_back({make_by_vectors(convolution, tiling), "a convolution"});
-}
-void Library::add(const MatrixProduct& product, const VectorTiling& tiling) {
-  state_->entries.push_back({make_by_vectors(product, tiling), "a matrix product"});
-}
 void Library::add(const TileGroup& group) {
   state_->entries.push_back({nullptr, "a group", true, std::make_unique<TileGroup>(group)});
 }

@@ -106,12 +106,6 @@ struct PatchTiling {
   bool has_constant_weights = false;  // likewise
 };
 
-// A few lines, which need each weight once (gopt_vectors.h).
-struct VectorTiling {
-  const TileKernel* kernel = nullptr;
-  bool has_constant_weights = false;  // likewise
-};
-
 class Library {
  public:
   Library();
@@ -126,8 +120,6 @@ class Library {
   void add(const TileGroup& group);
   void add(const Convolution& convolution, const ChannelTiling& tiling);
   void add(const Convolution& convolution, const PatchTiling& tiling);
-  void add(const Convolution& convolution, const VectorTiling& tiling);
-  void add(const MatrixProduct& product, const VectorTiling& tiling);
   // Stands for one that could not be added: to run it is an error.
   void add_nothing();
   // Takes the memory that any may ask for, so that it stays where it is.

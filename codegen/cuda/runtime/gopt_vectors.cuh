@@ -1,4 +1,5 @@
-// Kernels of gopt_vectors.h. A column's weights are divided among the lanes of a warp, or of all warps of a block, in
+// Products of a few lines by weights of columns, of which each weight is read once: launched as tiles of so many rows,
+// of one matrix and one position a line. A column's weights are divided among the lanes of a warp, or of all warps of a block, in
 // chunks of sixteen bytes, some of which are asked for before the kernel before has ended. Sums are added in an order
 // that is always the same.
 #pragma once
@@ -6,10 +7,12 @@
 #include "gopt_activation.cuh"
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
-#include "gopt_vectors.h"
+#include "gopt_tiles.h"
 
 namespace gopt_runtime {
 namespace tiles {
+
+constexpr int kVectorThreads = 128;
 
 template <class Operand, int kLines, int kWarpsOfColumn>
 class VectorProduct {
