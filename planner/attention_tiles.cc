@@ -80,7 +80,7 @@ double expected_us(const Plan& plan, const Kernel& kernel, const AttentionTile& 
 }
 
 bool is_worth_trying(const Plan& plan, const Kernel& kernel, const AttentionTile& tile) {
-  constexpr double kWithin = 1.6;
+  constexpr double kWithin = 2;
   constexpr int kFewRows = 16;
   if (tile.rows > kFewRows && 2 * kernel.attention->rows <= tile.rows) return false;
   double least = INFINITY;

@@ -13,7 +13,8 @@ namespace gopt {
 
 namespace {
 constexpr std::string_view kFamily = "wgmma";
-}
+constexpr int64_t kChunk = 16, kSlice = 128;  // bytes
+}  // namespace
 
 std::string warpgroup_name(const Tile& tile) {
   return std::string(kFamily) + ":" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns) + ":" +
@@ -25,6 +26,14 @@ std::optional<Tile> parse_warpgroup_tile(std::string_view implementation) {
   const bool is_one =
       planner::read_numbers(implementation, kFamily, {{':', &tile.rows}, {'x', &tile.columns}, {':', &tile.split}});
   return is_one ? std::optional(tile) : std::nullopt;
+}
+
+int64_t groups_of_slice(int64_t groups, int64_t group_channels, int64_t element_bytes) {
+  const int64_t channels = kSlice / element_bytes;
+  if (groups == 1 || group_channels % channels == 0) return 1;
+  if (channels % group_channels != 0) return 0;
+  const int64_t joined = std::min(groups, channels / group_channels);
+  return groups % joined == 0 ? joined : 0;
 }
 
 }  // namespace gopt
@@ -42,8 +51,6 @@ struct Shape {
 constexpr Shape kShapes[] = {
     {64, 32, 0.17, 0.3, 2}, {64, 64, 0.20, 0.4, 2}, {64, 128, 0.30, 1.2, 2}, {128, 128, 0.34, 3, 1}};
 constexpr int kSplits[] = {1, 2, 4, 8};
-
-constexpr int64_t kChunk = 16, kSlice = 128;  // bytes
 
 bool has_operands(const Plan& plan, const Kernel& kernel) {
   const ElementType left = plan.buffer(kernel.input_buffers[0]).element,
@@ -66,14 +73,37 @@ bool has_window(const ConvolutionShape& shape) {
   return true;
 }
 
+// Groups that a tile takes together.
+int64_t joined_of(const Plan& plan, const Kernel& kernel, const ConvolutionShape& shape) {
+  return groups_of_slice(shape.groups, shape.weights[1], size_of_operands(plan, kernel));
+}
+
+// The weights of joined groups are written anew, with zeros between them, before the first run.
+bool has_groups(const Plan& plan, const Kernel& kernel, const ConvolutionShape& shape) {
+  return shape.groups == 1 ||
+         (joined_of(plan, kernel, shape) > 0 && plan.buffer(kernel.input_buffers[1]).place == BufferPlace::Weight);
+}
+
 bool convolves(const Plan& plan, const Kernel& kernel) {
   if (!convolves_by_tiles(plan, kernel) || !has_operands(plan, kernel)) return false;
   const Buffer& x = plan.buffer(kernel.input_buffers[0]);
   const ConvolutionShape shape = convolution_shape(plan, kernel);
   const int64_t line = x.layout.line() > 0 ? x.layout.line() : shape.src[1], size = size_of_operands(plan, kernel);
   constexpr size_t kAxes = 2;
-  return x.layout.is_channels_last() && shape.groups == 1 && shape.axes() == kAxes &&
+  return x.layout.is_channels_last() && has_groups(plan, kernel, shape) && shape.axes() == kAxes &&
          shape.src[1] * size % kChunk == 0 && line * size % kChunk == 0 && has_window(shape);
+}
+
+// Whether tiles of so many columns end where joined groups do, whose channels are all that they read.
+bool fits_groups(const Plan& plan, const Kernel& kernel, int columns) {
+  if (kernel.kind != KernelKind::Convolution) return true;
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  const int64_t joined = joined_of(plan, kernel, shape);
+  return joined == shape.groups || shape.dst[1] / shape.groups * joined % columns == 0;
+}
+template <int kColumns>
+bool convolves_by(const Plan& plan, const Kernel& kernel) {
+  return convolves(plan, kernel) && fits_groups(plan, kernel, kColumns);
 }
 
 // One matrix on the right; floats of it by columns alone.
@@ -94,16 +124,19 @@ bool multiplies_by(const Plan& plan, const Kernel& kernel) {
 
 struct TileExtents {
   double rows, columns, slices;
+  double depth;  // of a column, which may fill no slices
 };
 TileExtents work_of(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
                &y = plan.buffer(kernel.output_buffers[0]);
   const bool is_convolution = kernel.kind == KernelKind::Convolution;
+  const int64_t own = is_convolution ? w.dims[1] : x.dims.back(), size = size_of_operands(plan, kernel),
+                joined = is_convolution ? groups_of_slice(x.dims[1] / own, own, size) : 1;
   const auto columns = static_cast<double>(is_convolution ? y.dims[1] : y.dims.back()),
-             channels = static_cast<double>(is_convolution ? x.dims[1] : x.dims.back()),
+             channels = static_cast<double>(own),
              taps = is_convolution ? static_cast<double>(element_count(std::span(w.dims).subspan(2))) : 1;
   return {static_cast<double>(element_count(y.dims)) / columns, columns,
-          taps * std::ceil(channels * static_cast<double>(size_of_operands(plan, kernel)) / double(kSlice))};
+          taps * std::ceil(channels * static_cast<double>(joined * size) / double(kSlice)), taps * channels};
 }
 
 // ---- the model: an H100's multiprocessors, and what they bring from the L2 cache ----
@@ -121,10 +154,11 @@ double expected_us(const TileExtents& work, const Shape& shape, int split) {
                   beside * std::ceil(work.slices / split) * shape.slice_us + shape.results_us);
 }
 
-double least_us(const TileExtents& work) {
+double least_us(const Plan& plan, const Kernel& kernel, const TileExtents& work) {
   double least = INFINITY;
   for (const Shape& shape : kShapes)
-    for (const int split : kSplits) least = std::min(least, expected_us(work, shape, split));
+    for (const int split : kSplits)
+      if (fits_groups(plan, kernel, shape.columns)) least = std::min(least, expected_us(work, shape, split));
   return least;
 }
 
@@ -135,7 +169,7 @@ bool is_likely(const Plan& plan, const Kernel& kernel) {
   const TileExtents work = work_of(plan, kernel);
   if (kSplits[kSplit] > 1 && work.slices < 2 * kSplits[kSplit]) return false;
   if (shape.columns > 64 && 2 * work.columns <= shape.columns) return false;  // a smaller tile's work
-  return expected_us(work, shape, kSplits[kSplit]) <= kWithin * least_us(work);
+  return expected_us(work, shape, kSplits[kSplit]) <= kWithin * least_us(plan, kernel, work);
 }
 
 template <size_t kShape, size_t kSplit>
@@ -143,8 +177,7 @@ double efficiency(const Plan& plan, const Kernel& kernel) {
   const TileExtents work = work_of(plan, kernel);
   const double us = expected_us(work, kShapes[kShape], kSplits[kSplit]) - kStartUs;
   const int64_t size = size_of_operands(plan, kernel);
-  const double depth = work.slices * static_cast<double>(kSlice / size);
-  return share_of_peak(2 * work.rows * work.columns * depth, us, size == 2 ? 6 : 3);
+  return share_of_peak(2 * work.rows * work.columns * work.depth, us, size == 2 ? 6 : 3);
 }
 
 template <size_t kShape, size_t kSplit>
@@ -152,7 +185,7 @@ void add_rows(std::vector<Implementation>& rows) {
   static const std::string name = warpgroup_name({kShapes[kShape].rows, kShapes[kShape].columns, kSplits[kSplit]});
   Implementation row{.name = name, .target = TargetKind::Cuda, .efficiency = efficiency<kShape, kSplit>};
   row.is_likely = is_likely<kShape, kSplit>;
-  add_tile_rows(rows, row, convolves, multiplies_by<kShapes[kShape].columns>);
+  add_tile_rows(rows, row, convolves_by<kShapes[kShape].columns>, multiplies_by<kShapes[kShape].columns>);
 }
 template <size_t... kNumbers>
 void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>) {
@@ -164,7 +197,8 @@ void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>
 
 bool is_for_warpgroups(const Plan& plan, const Kernel& kernel) {
   if (plan.target.without.contains("kernel:" + std::string(kFamily))) return false;
-  return kernel.kind == KernelKind::Convolution ? convolves(plan, kernel) : multiplies(plan, kernel);
+  return kernel.kind == KernelKind::Convolution ? convolves_by<kShapes[0].columns>(plan, kernel)
+                                                : multiplies(plan, kernel);
 }
 
 std::vector<Implementation> warpgroup_implementations() {

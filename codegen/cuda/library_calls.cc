@@ -180,6 +180,13 @@ int64_t joined_of(const Plan& plan, const Kernel& kernel, const Tile& tile) {
   return joined_groups(tile, groups, plan.buffer(kernel.output_buffers[0]).dims[1] / groups);
 }
 
+int64_t joined_by_slices(const Plan& plan, const Kernel& kernel) {
+  if (kernel.kind != KernelKind::Convolution) return 1;
+  const Buffer& weights = plan.buffer(kernel.input_buffers[1]);
+  return groups_of_slice(int_or(*kernel.nodes[0], "group", 1), weights.dims[1],
+                         static_cast<int64_t>(size_bytes(weights.element)));
+}
+
 // What of a convolution, or of a product, is copied at once.
 const char* copies_text(const Plan& plan, const Kernel& kernel, const Tile& tile) {
   const Buffer &left = plan.buffer(kernel.input_buffers[0]), &right = plan.buffer(kernel.input_buffers[1]);
@@ -224,13 +231,14 @@ bool has_constant_weights(const Plan& plan, const Kernel& kernel) {
          });
 }
 
+std::string joined_text(int64_t joined) { return joined > 1 ? ", " + std::to_string(joined) : ""; }
+
 // ", Tiling{&FUNCTION(), blocks that share a depth, ...}" of a kernel that is made by `maker`.
 std::string tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile, const std::string& maker,
                         TileFunctions& tiles) {
   const std::string text = ", Tiling{&" + tiles.name_for(maker + tile_arguments(plan, kernel, tile)) + "(), " +
                            std::to_string(tile.split) + ", " + (has_constant_weights(plan, kernel) ? "true" : "false");
-  const int64_t joined = joined_of(plan, kernel, tile);
-  return text + (joined > 1 ? ", " + std::to_string(joined) : "") + "}";
+  return text + joined_text(joined_of(plan, kernel, tile)) + "}";
 }
 
 // ", WarpgroupTiling{...}" likewise. Where operands begin between two chunks, which the copy engine does not take, the
@@ -242,7 +250,7 @@ std::string warpgroup_tiling_text(const Plan& plan, const Kernel& kernel, const 
   const std::string maker =
       "make_warpgroups<" + operand_text(plan, kernel) + ", Right::" + lie_text(kernel) + ", Warpgroups" + shape + ">";
   return ", WarpgroupTiling{&" + tiles.name_for(maker) + "(), " + std::to_string(tile.split) + ", " +
-         (has_constant_weights(plan, kernel) ? "true" : "false") + "}";
+         (has_constant_weights(plan, kernel) ? "true" : "false") + joined_text(joined_by_slices(plan, kernel)) + "}";
 }
 
 // ", PatchTiling{...}" likewise.

@@ -37,4 +37,8 @@ bool is_launched_ahead(const Kernel& kernel);
 // zeros for weights between them: as many as its columns hold, and divide the groups.
 int64_t joined_groups(const Tile& tile, int64_t groups, int64_t group_columns);
 
+// Likewise of tiles of warpgroups, whose depth comes in slices of 128 bytes of channels: as many groups as fill a
+// slice, or all where they do not; 1 where a group fills whole slices. 0: slices would end within a group.
+int64_t groups_of_slice(int64_t groups, int64_t group_channels, int64_t element_bytes);
+
 }  // namespace gopt

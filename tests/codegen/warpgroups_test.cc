@@ -90,6 +90,54 @@ std::vector<BatchCase> cases() {
   };
 }
 
+// Groups, joined to runs that fill slices of channels, in all precisions: one run and several, of one tile of columns
+// and of several; groups that fill slices themselves; all groups in less than a slice.
+std::vector<BatchCase> cases_in_groups() {
+  return {
+      make_case("few",
+                "input x : f32[2,32,13,9]\ninput w1 : f32[32,4,3,3]\ninput w2 : f32[32]\ninput z : f32[2,32,13,9]\n"
+                "a = Conv(x, w1, w2) {group=8, pads=[1,1,1,1]}\nb = Add(a, z)\nc = Relu(b)\noutput y = c",
+                11),
+      make_case("one_run",
+                "input x : f32[3,64,17,23]\ninput w1 : f32[256,16,3,3]\ninput w2 : f32[256]\n"
+                "a = Conv(x, w1, w2) {group=4, strides=[2,2], pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                12),
+      make_case("runs",
+                "input x : f32[2,192,13,9]\ninput w1 : f32[768,16,3,3]\ninput w2 : f32[768]\n"
+                "input z : f32[2,768,13,9]\na = Conv(x, w1, w2) {group=12, pads=[1,1,1,1]}\nb = Add(a, z)\n"
+                "c = Relu(b)\noutput y = c",
+                13),
+      make_case("whole_groups",
+                "input x : f32[1,128,19,31]\ninput w1 : f32[512,64,3,5]\na = Conv(x, w1) {group=2, dilations=[2,1], "
+                "pads=[2,2,2,2]}\nb = Elu(a)\noutput y = b",
+                14),
+      make_case("long_groups",
+                "input x : f32[1,256,9,7]\ninput w1 : f32[256,128,3,3]\ninput w2 : f32[256]\n"
+                "a = Conv(x, w1, w2) {group=2, pads=[1,1,1,1]}\noutput y = a",
+                15),
+      // Parts of longer lines.
+      make_case("parts_in_groups",
+                "input x : f32[2,64,9,7]\ninput w1 : f32[64,64,1,1]\ninput w2 : f32[128,64,3,3]\n"
+                "input w3 : f32[768,16,3,3]\ninput w4 : f32[256,8,3,3]\na = Conv(x, w1)\n"
+                "b = Conv(x, w2) {pads=[1,1,1,1]}\nc = Concat(a, b) {axis=1}\n"
+                "d = Conv(c, w3) {group=12, pads=[1,1,1,1]}\ne = Conv(b, w4) {group=16, pads=[1,1,1,1]}\n"
+                "output y = d\noutput z = e",
+                16),
+      // One that begins where no chunk does.
+      make_case("between_chunks",
+                "input x : f32[2,64,9,7]\ninput w1 : f32[4,64,1,1]\ninput w2 : f32[64,64,3,3]\n"
+                "input w3 : f32[72,72,3,3]\ninput w4 : f32[128,16,3,3]\na = Conv(x, w1)\n"
+                "b = Conv(x, w2) {pads=[1,1,1,1]}\nc = Concat(a, b, a) {axis=1}\nd = Conv(c, w3) {pads=[1,1,1,1]}\n"
+                "e = Conv(b, w4) {group=4, pads=[1,1,1,1]}\noutput y = d\noutput z = e",
+                17),
+  };
+}
+std::vector<BatchCase> all_cases() {
+  std::vector<BatchCase> all = cases();
+  for (BatchCase& c : cases_in_groups()) all.push_back(std::move(c));
+  return all;
+}
+
 TEST(Warpgroups, NamesAreReadBack) {
   ASSERT_GE(tile_names().size(), 8U);
   for (const std::string& name : tile_names()) {
@@ -109,7 +157,7 @@ size_t kernels_by(const Plan& plan, const std::string& name) {
 // So the tests below run what they say; none where floats are not rounded.
 TEST(Warpgroups, AreChosenByTheirTimes) {
   for (const std::string& name : tile_names())
-    for (const BatchCase& c : cases()) {
+    for (const BatchCase& c : all_cases()) {
       CostsOfTile costs(name);
       for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16}) {
         const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = precision}, costs);
@@ -123,17 +171,26 @@ TEST(Warpgroups, AreChosenByTheirTimes) {
     }
 }
 
-// What the copy engine can describe, beside what it cannot: groups, three axes, lines that are no whole chunks, far
-// corners before and behind, taps far apart, long steps; batches of matrices.
+// What the copy engine can describe, beside what it cannot: groups that end within slices or tiles, three axes, lines
+// that are no whole chunks, far corners before and behind, taps far apart, long steps; batches of matrices.
 TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
   struct Other {
     const char *image, *weights, *node;
     bool is_for_them = false;
-    int least_columns = 32;  // of a tile
+    int least_columns = 32, most_columns = 128;  // of a tile
   };
   const Other others[] = {
       {"[1,64,9,9]", "[64,64,3,3]", "Conv(x, w1)", true},
-      {"[1,128,9,9]", "[128,64,3,3]", "Conv(x, w1) {group=2}"},
+      {"[1,128,9,9]", "[128,64,3,3]", "Conv(x, w1) {group=2}", true, 32, 64},
+      {"[1,128,9,9]", "[256,64,3,3]", "Conv(x, w1) {group=2}", true},
+      {"[1,128,9,9]", "[128,4,3,3]", "Conv(x, w1) {group=32}", true, 32, 64},
+      {"[1,128,9,9]", "[192,4,3,3]", "Conv(x, w1) {group=32}", true, 32, 32},
+      {"[1,128,9,9]", "[96,4,3,3]", "Conv(x, w1) {group=32}"},
+      {"[1,32,9,9]", "[48,8,3,3]", "Conv(x, w1) {group=4}", true},
+      {"[1,160,9,9]", "[160,16,3,3]", "Conv(x, w1) {group=10}"},
+      {"[1,144,9,9]", "[144,12,3,3]", "Conv(x, w1) {group=12}"},
+      {"[1,192,9,9]", "[192,96,3,3]", "Conv(x, w1) {group=2}"},
+      {"[1,128,9,9]", "[128,1,3,3]", "Conv(x, w1) {group=128}"},
       {"[1,64,5,9,9]", "[64,64,3,3,3]", "Conv(x, w1)"},
       {"[1,60,9,9]", "[64,60,3,3]", "Conv(x, w1)"},
       {"[1,64,9,9]", "[64,64,130,1]", "Conv(x, w1) {pads=[127,0,127,0]}", true},
@@ -159,10 +216,40 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
       CostsOfTile costs(name);
       const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
       ASSERT_TRUE(plan.ok()) << plan.error().message;
-      const bool is_meant = other.is_for_them && parse_warpgroup_tile(name)->columns >= other.least_columns;
+      const int columns = parse_warpgroup_tile(name)->columns;
+      const bool is_meant = other.is_for_them && columns >= other.least_columns && columns <= other.most_columns;
       EXPECT_EQ(kernels_by(*plan, name), is_meant ? 1U : 0U) << other.node << "\n" << print_plan(*plan);
     }
   }
+}
+
+// They are written anew before the first run, when no kernel has made them.
+TEST(Warpgroups, LeaveGroupsOfMadeWeightsToTiles) {
+  for (const char* weights : {"w1", "r"}) {
+    const BatchCase c = make_case("made",
+                                  "input x : f32[1,128,9,9]\ninput w1 : f32[128,4,3,3]\ninput v : f32[128,4,3,3]\n"
+                                  "r = Tanh(v)\na = Conv(x, " +
+                                      std::string(weights) + ") {group=32, pads=[1,1,1,1]}\noutput y = a",
+                                  1);
+    CostsOfTile costs("wgmma:64x64:1");
+    const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ(kernels_by(*plan, "wgmma:64x64:1"), std::string(weights) == "w1" ? 1U : 0U) << print_plan(*plan);
+  }
+}
+
+TEST(Warpgroups, JoinGroupsThatFillASlice) {
+  constexpr int64_t kHalf = 2, kFloat = 4;
+  EXPECT_EQ(groups_of_slice(1, 24, kHalf), 1);
+  EXPECT_EQ(groups_of_slice(32, 4, kHalf), 16);
+  EXPECT_EQ(groups_of_slice(32, 4, kFloat), 8);
+  EXPECT_EQ(groups_of_slice(12, 16, kHalf), 4);
+  EXPECT_EQ(groups_of_slice(2, 64, kHalf), 1);
+  EXPECT_EQ(groups_of_slice(2, 192, kHalf), 1);
+  EXPECT_EQ(groups_of_slice(3, 8, kHalf), 3);    // less than a slice
+  EXPECT_EQ(groups_of_slice(10, 16, kHalf), 0);  // a slice would end within the channels
+  EXPECT_EQ(groups_of_slice(12, 12, kHalf), 0);
+  EXPECT_EQ(groups_of_slice(2, 96, kHalf), 0);
 }
 
 // Few are priced for a kernel, each for some; tiles that they outdo are not, unless they are switched off.
@@ -197,7 +284,7 @@ TEST(Warpgroups, CompileAndLink) {
       {"wgmma:64x64:2", Precision::Fp16}, {"wgmma:64x128:1", Precision::Bf16}, {"wgmma:128x128:4", Precision::Tf32}};
   for (const auto& [name, precision] : kernels) {
     CostsOfTile costs(name);
-    expect_agreement_on_device(cases(), costs, "warpgroups", precision);
+    expect_agreement_on_device(all_cases(), costs, "warpgroups", precision);
   }
 }
 
@@ -216,7 +303,7 @@ TEST_P(WarpgroupTiles, AgreeWithTheInterpreter) {
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
   const auto& [name, precision] = GetParam();
   CostsOfTile costs(name);
-  expect_agreement_on_device(cases(), costs, "warpgroups", precision);
+  expect_agreement_on_device(all_cases(), costs, "warpgroups", precision);
 }
 
 }  // namespace

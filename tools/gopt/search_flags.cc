@@ -75,7 +75,7 @@ Status check_precision(const Target& target) {
 
 // Parts of plans have a kind before a colon, which no rule or pass has.
 bool is_part_of_plans(const std::string& name) {
-  return std::ranges::any_of(std::array{"layout:", "kernel:", "fusion:"},
+  return std::ranges::any_of(std::array{"layout:", "kernel:", "fusion:", "launch:"},
                              [&](const char* kind) { return name.starts_with(kind); });
 }
 Result<std::set<std::string>> switched_off_parts(const std::vector<std::string>& names, TargetKind target) {
@@ -175,7 +175,7 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
       ->capture_default_str();
   app.add_option("--enable", f.enable, "only these rules, whatever their marks");
   app.add_option("--disable", f.disable,
-                 "without these rules, passes, or parts of plans (layout:NAME, kernel:NAME, fusion:NAME)");
+                 "without these rules, passes, or parts of plans (layout:NAME, kernel:NAME, fusion:NAME, launch:NAME)");
   app.add_option("--allow", f.allow, "also rules with these marks: " + unsafe_marks());
   app.add_flag("--safe", f.safe,
                "only rules without a mark: none that assumes finite numbers, takes sums in another order or puts other "

@@ -1,6 +1,8 @@
 // Launches of attention.
 #include "gopt_attention.h"
 
+#include <algorithm>
+
 #include "gopt_device.h"
 #include "gopt_tiles.h"
 
@@ -10,9 +12,20 @@ namespace {
 class Attention : public Primitive {
  public:
   Attention(const AttentionProblem& problem, const TileKernel& kernel) : problem_(problem), kernel_(kernel) {
+    // Blocks of as many lines each as there are row warps for: no more than the last of them needs.
+    constexpr int kFragment = 16;
     problem_.row_tiles = (problem_.rows + kernel.rows - 1) / kernel.rows;
+    const int own_rows = (problem_.rows + problem_.row_tiles - 1) / problem_.row_tiles;
+    problem_.tile_rows = (own_rows + kFragment - 1) / kFragment * kFragment;
+    kernel_.threads = kernel.threads / kernel.rows * problem_.tile_rows;
+    // All keys at once where several blocks of a multiprocessor have room for theirs.
+    constexpr int kMostShared = 110 * 1024, kLeastStages = 2;
+    const int steps_of_keys = (problem_.keys + kernel.stage_keys - 1) / kernel.stage_keys;
+    const int room = std::max(0, kMostShared - kernel.shared_bytes) / kernel.stage_bytes;
+    problem_.stages = std::min(kLeastStages + room, std::max(steps_of_keys, 1));
+    kernel_.shared_bytes += std::max(0, problem_.stages - kLeastStages) * kernel.stage_bytes;
     const int64_t matrices = int64_t{problem_.batch[0]} * problem_.batch[1] * problem_.batch[2];
-    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(problem_.row_tiles * matrices)));
+    launch_ = launch_of(kernel_, dim3(static_cast<unsigned>(problem_.row_tiles * matrices)));
     const int64_t* steps = problem_.result.batch;
     has_aligned_steps_ = problem_.result.line % 4 == 0 && steps[0] % 4 == 0 && steps[1] % 4 == 0 && steps[2] % 4 == 0;
   }

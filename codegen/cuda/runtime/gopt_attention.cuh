@@ -1,7 +1,7 @@
 // Attention on the tensor cores: scores never leave the registers (Dao et al., FlashAttention-2, 2023, section 3). A
-// block makes 16 lines of the result for each of its row warps; keys and values pass through two stages of shared
-// memory. Warps that share the keys of a line keep maxima, sums and results of their own, which are joined in the order
-// of the warps at the end, so that results never change.
+// block makes 16 lines of the result for each of its row warps; keys and values pass through stages of shared memory, or
+// all lie there where there are few. Warps that share the keys of a line keep maxima, sums and results of their own,
+// which are joined in the order of the warps at the end, so that results never change.
 #pragma once
 
 #include "gopt_attention.h"
@@ -24,19 +24,22 @@ class AttentionTile {
   static constexpr int kMostKeys = kKeyWarps == 1 ? 64 : kKeyWarps < 8 ? 32 : 16;
   static constexpr int kKeys = kPitch > 300 && kMostKeys > 16 ? kMostKeys / 2 : kMostKeys;
   static constexpr int kStageKeys = kKeys * kKeyWarps;
-  static constexpr int kQueryBytes = kRows * kPitch, kStageBytes = 2 * kStageKeys * kPitch, kStages = 2;
+  static constexpr int kQueryBytes = kRows * kPitch, kStageBytes = 2 * kStageKeys * kPitch, kLeastStages = 2;
   // The parts of the result, with their maxima and sums, lie where stages were.
   static constexpr int kSumPitch = kDepth + 4;
   static constexpr int kPartBytes = kRows * (kSumPitch + 2) * 4;
-  static constexpr int kLoopBytes = kQueryBytes + kStages * kStageBytes, kJoinBytes = kKeyWarps * kPartBytes;
+  static constexpr int kLoopBytes = kQueryBytes + kLeastStages * kStageBytes,
+                       kJoinBytes = kKeyWarps > 1 ? kKeyWarps * kPartBytes : 0;
   static constexpr int kSharedBytes = kLoopBytes > kJoinBytes ? kLoopBytes : kJoinBytes;
+  // At once on a multiprocessor: one computes while others wait. 0: as many as come of the registers that it needs.
+  static constexpr int kBlocks = kSize == 2 && kDepth <= 64 && kThreads <= 512 ? 512 / kThreads : 0;
   static_assert(kDepth % 16 == 0 && kRows % 16 == 0 && kKeys % 16 == 0, "lines and keys of whole fragments");
 
   __device__ __forceinline__ explicit AttentionTile(const AttentionProblem& p) : p_(p) {
     extern __shared__ __align__(128) char shared[];
     shared_ = shared;
     base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    first_row_ = static_cast<int>(blockIdx.x % p.row_tiles) * kRows;
+    first_row_ = static_cast<int>(blockIdx.x % p.row_tiles) * p.tile_rows;
     int64_t rest = blockIdx.x / p.row_tiles;
 #pragma unroll
     for (int axis = 2; axis >= 0; axis--) {
@@ -48,41 +51,57 @@ class AttentionTile {
       mask_ += i * p.mask.batch[axis];
       result_ += i * p.result.batch[axis];
     }
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    row_warp_ = warp % kRowWarps;
-    key_warp_ = warp / kRowWarps;
+    const int warp = static_cast<int>(threadIdx.x) / 32, row_warps = p.tile_rows / 16;
+    row_warp_ = warp % row_warps;
+    key_warp_ = warp / row_warps;
     lane_ = static_cast<int>(threadIdx.x) % 32;
+    // Scores are compared before they are scaled, where that leaves their order.
+    is_plain_ = !p.mask_data && p.scale > 0;
+    factor_ = (is_plain_ ? p.scale : 1.0f) * (kIsFast ? kLog2E : 1.0f);
   }
 
   __device__ __forceinline__ void run() {
     gopt_wait();
     const T* query = static_cast<const T*>(p_.query_data) + query_;
-    load_lines(base_, query, p_.query.line, first_row_, kRows, p_.rows, p_.depth);
-    load_stage(0, 0);
-    end_stage();
-    clear();
+    load_lines(base_, query, p_.query.line, first_row_, p_.tile_rows, p_.rows, p_.depth);
     const int steps = (p_.keys + kStageKeys - 1) / kStageKeys;
-    for (int step = 0; step < steps; step++) {
-      if (step + 1 < steps) load_stage((step + 1) % kStages, (step + 1) * kStageKeys);
+    int asked = 0;
+    for (; asked < steps && asked < p_.stages; asked++) {
+      load_stage(asked, asked * kStageKeys);
       end_stage();
-      wait_for_stages<1>();
+    }
+    clear();
+    for (int step = 0, stage = 0; step < steps; step++) {
+      wait_for_stages_but(asked - 1 - step);
       __syncthreads();
-      const int first_key = step * kStageKeys + key_warp_ * kKeys;
-      if (first_key < p_.keys) attend(stage_at(step % kStages), first_key);
+      if (step == 0) load_query();
+      attend(stage_at(stage), step * kStageKeys + key_warp_ * kKeys);
+      if (asked < steps) {
+        __syncthreads();
+        load_stage(stage, asked++ * kStageKeys);
+        end_stage();
+      }
+      if (++stage == p_.stages) stage = 0;
+    }
+    if constexpr (kKeyWarps > 1) {
+      __syncthreads();
+      store_part();
       __syncthreads();
     }
-    store_part();
-    __syncthreads();
     switch (p_.result_element) {
-      case Element::Float32: return join<float>();
-      case Element::Float16: return join<gopt_half>();
-      case Element::BFloat16: return join<gopt_bfloat16>();
+      case Element::Float32: return finish<float>();
+      case Element::Float16: return finish<gopt_half>();
+      case Element::BFloat16: return finish<gopt_bfloat16>();
     }
   }
 
  private:
-  static constexpr int kScoreTiles = kKeys / 8, kResultTiles = kDepth / 8;
-  static constexpr bool kIsHalf = kSize == 2;
+  static constexpr int kResultTiles = kDepth / 8;
+  static constexpr bool kIsHalf = kSize == 2, kIsFast = !std::is_same_v<Operand, Fp32>;
+  static constexpr float kLog2E = 1.4426950408889634f;
+  // The query's fragments stay in registers where they are few.
+  static constexpr int kStepBytes = 32, kSteps = kDepth * kSize / kStepBytes;
+  static constexpr bool kKeepsQuery = kSteps <= 4;
 
   __device__ __forceinline__ unsigned stage_at(int stage) const { return base_ + kQueryBytes + stage * kStageBytes; }
 
@@ -96,7 +115,7 @@ class AttentionTile {
   // Lines from `first` on into shared memory; those past the end, and elements past a line's, are zero.
   __device__ __forceinline__ void load_lines(unsigned to, const T* from, int64_t line_step, int first, int count,
                                              int end, int depth) const {
-    for (int i = static_cast<int>(threadIdx.x); i < count * kChunksOfLine; i += kThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i < count * kChunksOfLine; i += static_cast<int>(blockDim.x)) {
       const int line = i / kChunksOfLine, element = i % kChunksOfLine * kOfChunk;
       const unsigned at = to + line * kPitch + element * kSize;
       const bool is_line = first + line < end;
@@ -123,27 +142,58 @@ class AttentionTile {
     for (int half = 0; half < 2; half++) largest_[half] = -INFINITY, sum_[half] = 0;
   }
 
-  // This warp's keys of a stage.
-  __device__ __forceinline__ void attend(unsigned stage, int first_key) {
-    float scores[kScoreTiles][4];
-    multiply_keys(stage + key_warp_ * kKeys * kPitch, scores);
-    add_mask(scores, first_key);
-    weigh(scores);
-    multiply_values(stage + (kStageKeys + key_warp_ * kKeys) * kPitch, scores);
+  static __device__ __forceinline__ void wait_for_stages_but(int pending) {
+    switch (pending) {
+      case 0: return wait_for_stages<0>();
+      case 1: return wait_for_stages<1>();
+      case 2: return wait_for_stages<2>();
+      default: return wait_for_stages<3>();
+    }
   }
 
+  __device__ __forceinline__ void load_query_step(unsigned* a, int step) const {
+    load_matrices(a, base_ + (row_warp_ * 16 + lane_ % 16) * kPitch + step * kStepBytes + lane_ / 16 * kChunk);
+  }
+  __device__ __forceinline__ void load_query() {
+    if constexpr (kKeepsQuery)
+#pragma unroll
+      for (int step = 0; step < kSteps; step++) load_query_step(query_of_step_[step], step);
+  }
+
+  // This warp's keys of a stage: all at once, or what there is of them a fragment at a time.
+  __device__ __forceinline__ void attend(unsigned stage, int first_key) {
+    const unsigned keys = stage + key_warp_ * kKeys * kPitch, values = keys + kStageKeys * kPitch;
+    if (first_key + kKeys <= p_.keys) return attend_to<kKeys, true>(keys, values, first_key);
+#pragma unroll 1
+    for (int k = 0; first_key + k < p_.keys; k += 16)
+      attend_to<16, false>(keys + k * kPitch, values + k * kPitch, first_key + k);
+  }
+  template <int kCount, bool kIsWhole>
+  __device__ __forceinline__ void attend_to(unsigned keys, unsigned values, int first_key) {
+    float scores[kCount / 8][4];
+    multiply_keys<kCount>(keys, scores);
+    if (!is_plain_) add_mask<kCount>(scores, first_key);
+    if constexpr (!kIsWhole) leave_out<kCount>(scores, first_key);
+    weigh<kCount>(scores);
+    multiply_values<kCount>(values, scores);
+  }
+
+  template <int kCount>
   __device__ __forceinline__ void multiply_keys(unsigned keys, float (*scores)[4]) const {
 #pragma unroll
-    for (int n = 0; n < kScoreTiles; n++)
+    for (int n = 0; n < kCount / 8; n++)
 #pragma unroll
       for (int i = 0; i < 4; i++) scores[n][i] = 0;
-    constexpr int kStepBytes = 32, kSteps = kDepth * kSize / kStepBytes;
 #pragma unroll
     for (int step = 0; step < kSteps; step++) {
       unsigned a[4];
-      load_matrices(a, base_ + (row_warp_ * 16 + lane_ % 16) * kPitch + step * kStepBytes + lane_ / 16 * kChunk);
+      if constexpr (kKeepsQuery)
 #pragma unroll
-      for (int n = 0; n < kScoreTiles; n += 2) {
+        for (int i = 0; i < 4; i++) a[i] = query_of_step_[step][i];
+      else
+        load_query_step(a, step);
+#pragma unroll
+      for (int n = 0; n < kCount / 8; n += 2) {
         unsigned r[4];
         load_matrices(
             r, keys + (n * 8 + lane_ % 8 + lane_ / 16 * 8) * kPitch + step * kStepBytes + lane_ / 8 % 2 * kChunk);
@@ -165,36 +215,52 @@ class AttentionTile {
     return 0;
   }
 
+  template <int kCount>
   __device__ __forceinline__ void add_mask(float (*scores)[4], int first_key) const {
 #pragma unroll
-    for (int n = 0; n < kScoreTiles; n++)
+    for (int n = 0; n < kCount / 8; n++)
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const int key = first_key + n * 8 + lane_ % 4 * 2 + i % 2, row = row_of(i / 2);
-        float score = scores[n][i] * p_.scale;
-        if (p_.mask_data && key < p_.keys && row < p_.rows) score += mask_at(row, key);
-        scores[n][i] = key < p_.keys ? score : -INFINITY;
+      for (int i = 0; i < 2; i++) {
+        const int key = first_key + n * 8 + lane_ % 4 * 2 + i, row = row_of(0), other = row_of(1);
+        float mask = 0, mask_of_other = 0;
+        if (p_.mask_data && key < p_.keys) {
+          if (row < p_.rows) mask = mask_of_other = mask_at(row, key);
+          if (other < p_.rows && p_.mask.line != 0) mask_of_other = mask_at(other, key);
+        }
+        scores[n][i] = scores[n][i] * p_.scale + mask;
+        scores[n][i + 2] = scores[n][i + 2] * p_.scale + mask_of_other;
       }
   }
 
+  // What is no key has no weight.
+  template <int kCount>
+  __device__ __forceinline__ void leave_out(float (*scores)[4], int first_key) const {
+#pragma unroll
+    for (int n = 0; n < kCount / 8; n++)
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        if (first_key + n * 8 + lane_ % 4 * 2 + i % 2 >= p_.keys) scores[n][i] = -INFINITY;
+  }
+
   // Scores become exponentials over the largest so far; what was summed over a smaller one is scaled down to it.
+  template <int kCount>
   __device__ __forceinline__ void weigh(float (*scores)[4]) {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
       float largest = largest_[half];
 #pragma unroll
-      for (int n = 0; n < kScoreTiles; n++)
+      for (int n = 0; n < kCount / 8; n++)
         largest = fmaxf(largest, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
       largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
       largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
-      const float from = reference(largest), factor = exponential(largest_[half] - from);
+      const float from = reference(largest), factor = weight(largest_[half], from);
       largest_[half] = largest;
       float sum = sum_[half] * factor;
 #pragma unroll
-      for (int n = 0; n < kScoreTiles; n++)
+      for (int n = 0; n < kCount / 8; n++)
 #pragma unroll
         for (int i = half * 2; i < half * 2 + 2; i++) {
-          scores[n][i] = exponential(scores[n][i] - from);
+          scores[n][i] = weight(scores[n][i], from);
           sum += scores[n][i];
         }
       sum_[half] = sum;
@@ -206,18 +272,22 @@ class AttentionTile {
   }
   // Where all so far is masked by minus infinity, nothing is added.
   static __device__ __forceinline__ float reference(float largest) { return largest == -INFINITY ? 0.0f : largest; }
-  static __device__ __forceinline__ float exponential(float x) {
-    constexpr float kLog2E = 1.4426950408889634f;
-    if constexpr (kIsHalf)
-      return exp2f(x * kLog2E);
-    else
-      return expf(x);
+  __device__ __forceinline__ float weight(float score, float from) const {
+    const float exponent = (score - from) * factor_;
+    if constexpr (kIsFast) {
+      float power;
+      asm("ex2.approx.ftz.f32 %0,%1;" : "=f"(power) : "f"(exponent));
+      return power;
+    } else {
+      return expf(exponent);
+    }
   }
 
+  template <int kCount>
   __device__ __forceinline__ void multiply_values(unsigned values, const float (*weights)[4]) {
     if constexpr (kIsHalf) {
 #pragma unroll
-      for (int step = 0; step < kKeys / 16; step++) {
+      for (int step = 0; step < kCount / 16; step++) {
         const float *w = weights[2 * step], *next = weights[2 * step + 1];
         const unsigned a[4] = {Operand::pair(w[0], w[1]), Operand::pair(w[2], w[3]), Operand::pair(next[0], next[1]),
                                Operand::pair(next[2], next[3])};
@@ -232,7 +302,7 @@ class AttentionTile {
     } else {
       // A fragment's keys in the order in which the scores lie in it: 0, 2, 4, 6, 1, 3, 5, 7.
 #pragma unroll
-      for (int step = 0; step < kKeys / 8; step++) {
+      for (int step = 0; step < kCount / 8; step++) {
         const float* w = weights[step];
         const unsigned a[4] = {as_bits(w[0]), as_bits(w[2]), as_bits(w[1]), as_bits(w[3])};
         const unsigned line = values + (step * 8 + lane_ % 4 * 2) * kPitch + lane_ / 4 * kSize;
@@ -253,13 +323,20 @@ class AttentionTile {
   // After a part's lines: the largest score and the sum of each.
   static constexpr int kLargest = kRows * kSumPitch, kSum = kLargest + kRows;
 
+  __device__ __forceinline__ float whole_sum(int half) const {
+    float sum = sum_[half];
+    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
+  }
+  __device__ __forceinline__ float divided(float value, float sum) const {
+    return p_.nan_is_zero && !(sum > 0.0f) ? 0.0f : value / sum;
+  }
+
   __device__ __forceinline__ void store_part() {
     float* to = part(key_warp_);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      float sum = sum_[half];
-      sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-      sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+      const float sum = whole_sum(half);
       const int row = row_of(half) - first_row_;
       if (lane_ % 4 == 0) to[kLargest + row] = largest_[half], to[kSum + row] = sum;
 #pragma unroll
@@ -270,9 +347,34 @@ class AttentionTile {
   }
 
   template <class Out>
-  __device__ __forceinline__ void join() const {
+  __device__ __forceinline__ void finish() const {
     Out* to = static_cast<Out*>(p_.result_data) + result_;
-    for (int i = static_cast<int>(threadIdx.x); i < kRows * kDepth / 4; i += kThreads) {
+    if constexpr (kKeyWarps == 1)
+      store_own(to);
+    else
+      join(to);
+  }
+
+  // Lines of a warp that has all of their keys.
+  template <class Out>
+  __device__ __forceinline__ void store_own(Out* to) const {
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      const float sum = whole_sum(half);
+      const int row = row_of(half);
+      if (row >= p_.rows) continue;
+#pragma unroll
+      for (int n = 0; n < kResultTiles; n++) {
+        const int column = n * 8 + lane_ % 4 * 2;
+        const float values[2] = {divided(result_sums_[n][half * 2], sum), divided(result_sums_[n][half * 2 + 1], sum)};
+        store_pair(to + row * p_.result.line + column, values, p_.value_depth - column, p_.is_aligned);
+      }
+    }
+  }
+
+  template <class Out>
+  __device__ __forceinline__ void join(Out* to) const {
+    for (int i = static_cast<int>(threadIdx.x); i < p_.tile_rows * kDepth / 4; i += static_cast<int>(blockDim.x)) {
       const int in_tile = i / (kDepth / 4), column = i % (kDepth / 4) * 4, row = first_row_ + in_tile;
       if (row >= p_.rows || column >= p_.value_depth) continue;
       float largest = -INFINITY;
@@ -282,14 +384,14 @@ class AttentionTile {
       float sum = 0, values[4] = {};
 #pragma unroll
       for (int w = 0; w < kKeyWarps; w++) {
-        const float factor = exponential(part(w)[kLargest + in_tile] - from);
+        const float factor = weight(part(w)[kLargest + in_tile], from);
         const float4 own = *reinterpret_cast<const float4*>(part(w) + in_tile * kSumPitch + column);
         sum += part(w)[kSum + in_tile] * factor;
         values[0] += own.x * factor, values[1] += own.y * factor;
         values[2] += own.z * factor, values[3] += own.w * factor;
       }
 #pragma unroll
-      for (int k = 0; k < 4; k++) values[k] = p_.nan_is_zero && !(sum > 0.0f) ? 0.0f : values[k] / sum;
+      for (int k = 0; k < 4; k++) values[k] = divided(values[k], sum);
       const int count = p_.value_depth - column < 4 ? p_.value_depth - column : 4;
       store_elements(to + row * p_.result.line + column, values, count, p_.is_aligned);
     }
@@ -300,12 +402,16 @@ class AttentionTile {
   unsigned base_;
   int64_t query_ = 0, key_ = 0, value_ = 0, mask_ = 0, result_ = 0;  // elements before this block's matrices
   int first_row_, row_warp_, key_warp_, lane_;
+  bool is_plain_;
+  float factor_;
+  unsigned query_of_step_[kKeepsQuery ? kSteps : 1][4];
   float largest_[2], sum_[2];  // of lines lane / 4 and lane / 4 + 8; the sum is of this lane's keys
   float result_sums_[kResultTiles][4];
 };
 
 template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
-__global__ void __launch_bounds__(AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>::kThreads)
+__global__ void __launch_bounds__(AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>::kThreads,
+                                  AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>::kBlocks)
     attention_kernel(const __grid_constant__ AttentionProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
@@ -316,7 +422,7 @@ template <class Operand, int kDepth, bool kChunked, int kRows, int kKeyWarps>
 TileKernel make_attention() {
   using Tile = AttentionTile<Operand, kDepth, kChunked, kRows, kKeyWarps>;
   return {reinterpret_cast<const void*>(attention_kernel<Operand, kDepth, kChunked, kRows, kKeyWarps>), kRows, kDepth,
-          Tile::kThreads, Tile::kSharedBytes};
+          Tile::kThreads, Tile::kSharedBytes, 0, Tile::kStageBytes, Tile::kStageKeys};
 }
 
 }  // namespace tiles

@@ -193,6 +193,19 @@ __device__ __forceinline__ void store_elements(T* to, const float* values, int c
   for (int i = 0; i < 4; i++)
     if (i < count) to[i] = T(values[i]);
 }
+// The first `count` of two.
+template <class T>
+__device__ __forceinline__ void store_pair(T* to, const float* values, int count, bool is_aligned) {
+  alignas(2 * sizeof(T)) const T elements[2] = {T(values[0]), T(values[1])};
+  if (is_aligned && count >= 2) {
+    using Raw = std::conditional_t<sizeof(T) == 4, uint2, unsigned>;
+    *reinterpret_cast<Raw*>(to) = *reinterpret_cast<const Raw*>(elements);
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+    if (i < count) to[i] = elements[i];
+}
 
 }  // namespace tiles
 }  // namespace gopt_runtime

@@ -90,6 +90,7 @@ struct WarpgroupTiling {
   const TileKernel* kernel = nullptr;
   int split = 1;
   bool has_constant_weights = false;
+  int joined_groups = 1;  // of a convolution, whose channels fill a slice
 };
 
 // Windows over channels side by side (gopt_channels.h).

@@ -42,13 +42,14 @@ constexpr auto kKept = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 constexpr auto kZeros = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
 
 // Windows of images [images, height, width, channels]: of each tap, `rows` positions one after another. A window that
-// begins at the first corner is the first of a line, the last begins at the second.
-CUtensorMap map_of_windows(const TileProblem& p, Element element, int rows) {
+// begins at the first corner is the first of a line, the last begins at the second. `channels` are
+// those of all groups.
+CUtensorMap map_of_windows(const TileProblem& p, Element element, int channels, int rows) {
   static const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeIm2col)>(of_driver("cuTensorMapEncodeIm2col"));
   const auto size = static_cast<cuuint64_t>(size_of(element));
   const auto wide = [](int64_t i) { return static_cast<cuuint64_t>(i); };
   const auto narrow = [](int i) { return static_cast<cuuint32_t>(i); };
-  const cuuint64_t extents[] = {wide(p.channels), wide(p.width), wide(p.height),
+  const cuuint64_t extents[] = {wide(channels), wide(p.width), wide(p.height),
                                 wide(p.rows / (p.out_height * p.out_width))};
   const cuuint64_t line = wide(p.src_line) * size;
   const cuuint64_t steps[] = {line, line * wide(p.width), line * wide(p.width) * wide(p.height)};
@@ -88,25 +89,55 @@ class ByWarpgroups : public Primitive {
     TileProblem& p = whole_.problem;
     p = problem;
     p.has_constant_weights = tiling.has_constant_weights;
+    int runs = p.batch[2];
+    all_channels_ = p.channels * runs;
+    if (has_warpgroups() && runs > 1) {
+      whole_.columns_of_run = p.columns, whole_.channels_of_run = p.channels;
+      p.columns *= runs;
+      runs = 1;
+    }
     p.row_tiles = (p.rows + kernel_.rows - 1) / kernel_.rows;
     const int column_tiles = (p.columns + kernel_.columns - 1) / kernel_.columns;
     whole_.tiles = p.row_tiles * column_tiles;
     const int split = has_clusters() ? tiling.split : 1;
     if (!has_warpgroups()) kernel_.shared_bytes = kernel_.shared_bytes_of_tile;
-    launch_ = launch_of(kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split)));
+    launch_ = launch_of(
+        kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split), static_cast<unsigned>(runs)));
     launch_.cluster = split;
     if (split == 1 && has_warpgroups()) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(kernel_, launch_));
     whole_.slices_of_tap = static_cast<int>((p.channels * size_of(element) + kSliceBytes - 1) / kSliceBytes);
   }
 
-  bool choose(const Operands&, cudaStream_t) override { return true; }
+  // A tile of other devices takes the weights as they lie.
+  void join_groups(const Convolution& c, int joined) {
+    if (!has_warpgroups() || joined == 1) return;
+    for (int64_t group = 0; group < c.groups; group++) groups_.push_back(weights_of_group(c, joined, group));
+    TileProblem& p = whole_.problem;
+    p.line_of_weights = p.depth;
+  }
+
+  // Before the first launch, which is never recorded.
+  bool choose(const Operands& o, cudaStream_t stream) override {
+    if (groups_.empty()) return true;
+    const auto* from = static_cast<const char*>(o.weights);
+    auto* to = static_cast<char*>(joined_weights());
+    check(cudaMemsetAsync(to, 0, bytes_of_weights(), stream), "cannot clear weights");
+    for (const WeightsOfGroup& g : groups_)
+      check(cudaMemcpy2DAsync(to + g.to, g.line, from + g.from, g.width, g.width, g.height, cudaMemcpyDeviceToDevice,
+                              stream),
+            "cannot copy weights");
+    // The kernel does not wait for what comes before it to read its weights.
+    check(cudaStreamSynchronize(stream), "cannot copy weights");
+    return true;
+  }
 
   bool launch(const Operands& o, cudaStream_t stream) override {
     set_operands(whole_.problem, o);
+    if (!groups_.empty()) whole_.problem.weights = joined_weights();
     if (has_warpgroups()) {
       whole_.is_stored_from_registers = is_stored_from_registers();
       const int depth = kSliceBytes / static_cast<int>(size_of(element_));
-      whole_.left = map_of_windows(whole_.problem, element_, kernel_.rows);
+      whole_.left = map_of_windows(whole_.problem, element_, all_channels_, kernel_.rows);
       whole_.right = map_of_weights(whole_.problem, element_, by_lines_, by_lines_ ? depth : kernel_.columns);
     }
     void* arguments[] = {&whole_};
@@ -114,6 +145,12 @@ class ByWarpgroups : public Primitive {
   }
 
  private:
+  size_t bytes_of_weights() const {
+    const TileProblem& p = whole_.problem;
+    return static_cast<size_t>(p.columns * p.line_of_weights * size_of(element_));
+  }
+  void* joined_weights() { return weights_.at_least(bytes_of_weights()); }
+
   // What no other block has a part of, of the operands' type, in lines of whole chunks.
   bool is_stored_from_registers() const {
     const TileProblem& p = whole_.problem;
@@ -128,6 +165,9 @@ class ByWarpgroups : public Primitive {
   TileKernel kernel_;
   Element element_;
   bool by_lines_;
+  int all_channels_ = 0;                // of the source, of which a run of groups reads some
+  std::vector<WeightsOfGroup> groups_;  // where they are joined
+  Workspace weights_;                   // of the joined groups
   WarpgroupProblem whole_{};
   Launch launch_;
 };
@@ -135,7 +175,10 @@ class ByWarpgroups : public Primitive {
 }  // namespace
 
 std::unique_ptr<Primitive> make_by_warpgroups(const Convolution& c, const WarpgroupTiling& tiling) {
-  return std::make_unique<ByWarpgroups>(problem_of(c, {}), c.element, false, tiling);
+  const TileProblem problem = problem_of(c, Tiling{.joined_groups = tiling.joined_groups});
+  auto primitive = std::make_unique<ByWarpgroups>(problem, c.element, false, tiling);
+  primitive->join_groups(c, tiling.joined_groups);
+  return primitive;
 }
 std::unique_ptr<Primitive> make_by_warpgroups(const MatrixProduct& m, const WarpgroupTiling& tiling) {
   return std::make_unique<ByWarpgroups>(problem_of(m), m.operands, !m.right_transposed, tiling);

@@ -2,8 +2,9 @@
 // each row and column, which come into a ring of stages in shared memory; warpgroups multiply them from there, 64 rows
 // each, and say when a stage is free. A block makes one tile after another, and its slices come while the results of
 // the one before are stored; or a cluster of blocks divides the depth of a tile. A convolution's windows are the
-// engine's own (im2col), so that nothing of the source is unfolded, and what lies outside is zero. For other devices
-// the same function is compiled to a tile of gopt_tiles.cuh.
+// engine's own (im2col), so that nothing of the source is unfolded, and what lies outside is zero. Groups are
+// joined to runs that fill slices: a tile's columns are of one run, and read its channels alone. For other devices the
+// same function is compiled to a tile of gopt_tiles.cuh, whose batch are the runs.
 #pragma once
 
 #include "gopt_hopper.cuh"
@@ -134,7 +135,7 @@ class WarpgroupTile {
       ask_for_right(i, slice, corner.column);
     }
     slice = first_slice();
-    Windows windows = windows_of(corner.row);
+    Windows windows = windows_of(corner);
     if (p.has_constant_weights) gopt_wait();
     Place place;
     bool is_again = false;  // whether the place was filled before
@@ -154,20 +155,21 @@ class WarpgroupTile {
       }
       tile += static_cast<int>(gridDim.x);
       corner = corner_of(tile);
-      windows = windows_of(corner.row);
+      windows = windows_of(corner);
       slice = first_slice();
     }
   }
 
-  // Where in the source the windows of a tile's rows begin.
+  // Where in the source the windows of a tile's rows begin, and the channels that its columns read.
   struct Windows {
-    int image, y, x;
+    int image, y, x, channel;
   };
-  __device__ __forceinline__ Windows windows_of(int row) const {
+  __device__ __forceinline__ Windows windows_of(const Corner& corner) const {
     const TileProblem& p = p_.problem;
-    const int line = row / p.out_width, image = line / p.out_height;
+    const int line = corner.row / p.out_width, image = line / p.out_height;
     return {image, (line - image * p.out_height) * p.strides[0] - p.pads[0],
-            (row - line * p.out_width) * p.strides[1] - p.pads[1]};
+            (corner.row - line * p.out_width) * p.strides[1] - p.pads[1],
+            kRight == Right::Groups ? corner.column / p_.columns_of_run * p_.channels_of_run : 0};
   }
 
   __device__ __forceinline__ void ask_for_left(int stage, const Slice& slice, const Windows& windows) const {
@@ -176,8 +178,8 @@ class WarpgroupTile {
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
         "[%0],[%1,{%3,%4,%5,%6}],[%2],{%7,%8};" ::"r"(left_at(stage)),
-        "l"(&p_.left), "r"(address_of(full_ + stage)), "r"(slice.channel), "r"(windows.x), "r"(windows.y),
-        "r"(windows.image), "h"(x), "h"(y)
+        "l"(&p_.left), "r"(address_of(full_ + stage)), "r"(windows.channel + slice.channel), "r"(windows.x),
+        "r"(windows.y), "r"(windows.image), "h"(x), "h"(y)
         : "memory");
   }
 
@@ -312,7 +314,8 @@ __global__ void __launch_bounds__(S::kThreads + 32, S::kBlocks)
   WarpgroupTile<Operand, kRight, S>(problem).run();
 #else
   using E = typename S::Elsewhere;
-  if (threadIdx.x < E::kThreads) Tile<Operand, kRight, Copies::Chunks, E>(problem.problem, blockIdx.x, 0).run();
+  if (threadIdx.x < E::kThreads)
+    Tile<Operand, kRight, Copies::Chunks, E>(problem.problem, blockIdx.x, blockIdx.z).run();
 #endif
 }
 

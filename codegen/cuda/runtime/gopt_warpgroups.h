@@ -13,8 +13,23 @@ struct WarpgroupProblem {
   CUtensorMap left, right;  // of the source's windows and the weights
   TileProblem problem;
   int slices_of_tap = 1;  // of 128 bytes of channels
+  // Of a convolution in groups, which are joined to runs that fill slices: a tile's columns are of one run, and read
+  // its channels alone. Else all are one.
+  int columns_of_run = 1, channels_of_run = 0;
   int tiles = 0;
   bool is_stored_from_registers = false;  // RegisterResult (gopt_register_result.cuh)
 };
+
+// The weights of joined groups are written anew, for each column those of all channels of its run, zero where these are
+// another group's: what of them is copied from a group's own. In bytes; the source's lines follow each other.
+struct WeightsOfGroup {
+  size_t from, to, width, height, line;
+};
+inline WeightsOfGroup weights_of_group(const Convolution& c, int joined, int64_t group) {
+  const auto bytes = [](int64_t count) { return static_cast<size_t>(count); };
+  const int64_t own = c.weights[1] * size_of(c.element), lines = c.weights[0] / c.groups * positions_of(c.weights);
+  return {bytes(group * lines * own), bytes((group * lines * joined + group % joined) * own), bytes(own), bytes(lines),
+          bytes(own * joined)};
+}
 
 }  // namespace gopt_runtime

@@ -56,7 +56,8 @@ inline Barrier barrier_of(unsigned threads) { return std::make_unique<std::barri
 template <class Body>
 void launch(dim3 grid, unsigned threads, const Body& body) {
   gridDim = grid, blockDim = dim3(threads);
-  for (unsigned x = 0; x < grid.x; x++) {
+  for (unsigned i = 0; i < grid.x * grid.z; i++) {
+    const unsigned x = i % grid.x, z = i / grid.x;
     cluster_barrier = barrier_of(threads * grid.y);
     std::vector<std::thread> running;
     for (unsigned y = 0; y < grid.y; y++) {
@@ -65,8 +66,8 @@ void launch(dim3 grid, unsigned threads, const Body& body) {
     }
     for (unsigned y = 0; y < grid.y; y++)
       for (unsigned t = 0; t < threads; t++)
-        running.emplace_back([&body, x, y, t] {
-          threadIdx = {t, 0, 0}, blockIdx = {x, y, 0};
+        running.emplace_back([&body, x, y, z, t] {
+          threadIdx = {t, 0, 0}, blockIdx = {x, y, z};
           body();
         });
     for (std::thread& thread : running) thread.join();

@@ -1,6 +1,8 @@
-// The tile kernels themselves, run on the processor: single ones, groups with pools, depths divided over a cluster;
-// compared with double precision. Prints what differs; the exit status is 1 where something does.
+// The tile kernels themselves, run on the processor: single ones, groups with pools, depths divided over a cluster,
+// convolutions in groups; compared with double precision. Prints what differs; the exit status is 1 where something
+// does.
 #include <cstdio>
+#include <numeric>
 #include <random>
 #include <string>
 
@@ -9,6 +11,7 @@
 #include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
 #include "gopt_vectors.cuh"
+#include "gopt_warpgroups.cuh"
 
 namespace {
 
@@ -185,6 +188,61 @@ void run(const std::string& name, unsigned split) {
   emulation::launch(dim3(static_cast<unsigned>(blocks), split), S::kThreads,
                     [&] { tile_group_kernel<Half, Right::Columns, Copies::Chunks, S>(all); });
   for (const Drawn& drawn : together) expect_right(drawn, name + " in a group");
+}
+
+// Convolutions in groups, of which runs are joined: by the tile in the place of one of warpgroups, which takes the
+// weights as they lie; and with the weights that are written anew for warpgroups. Of a run there are several tiles of
+// columns, or one, of which runs may fill a part where there is one.
+struct CaseInGroups {
+  Case dense;
+  int groups, joined;
+};
+template <class S>
+void run_groups(const std::string& name, unsigned split) {
+  using E = typename S::Elsewhere;
+  for (const auto& [c, groups, joined] :
+       {CaseInGroups{{1, 5, 6, 192, 384, {3, 3, 1, 1, 1}, true, true, A::Relu, 0}, 12, 4},
+        CaseInGroups{{1, 9, 9, 128, 256, {3, 3, 2, 1, 1}, true, false, A::None, 8}, 32, 16},
+        CaseInGroups{{1, 5, 6, 128, 256, {3, 1, 1, 1, 0}, false, true, A::None, 0}, 64, 32},
+        CaseInGroups{{1, 5, 6, 128, 512, {1, 3, 1, 0, 1}, true, false, A::Relu, 0}, 2, 1},
+        CaseInGroups{{1, 7, 5, 32, 48, {3, 3, 1, 1, 1}, true, true, A::Relu, 0}, 4, 4}}) {
+    Drawn drawn(c);
+    const int channels = c.channels / groups, columns = c.columns / groups, runs = groups / joined,
+              taps = c.window.height * c.window.width;
+    std::vector<gopt_half> own;
+    for (int i = 0; i < c.columns * drawn.p.depth; i++) {
+      gopt_half& weight = drawn.weights[static_cast<size_t>(i)];
+      if (i % c.channels / channels == i / drawn.p.depth / columns)
+        own.push_back(weight);
+      else
+        weight = gopt_half(0.0F);
+    }
+    WarpgroupProblem whole;
+    TileProblem& p = whole.problem = drawn.p;
+    p.channels = channels * joined, p.columns = columns * joined, p.depth = p.channels * taps;
+    p.batch[2] = runs, p.src_steps[2] = p.channels, p.dst_step = p.bias_step = p.columns;
+    p.group_channels = channels, p.group_columns = columns, p.piece = std::gcd(16, channels * 2);
+    const auto run_with = [&](const std::vector<gopt_half>& weights, int line, const std::string& way, auto kernel) {
+      p.weights = weights.data(), p.line_of_weights = line, p.weight_steps[2] = int64_t{p.columns} * line;
+      std::fill(drawn.dst.begin(), drawn.dst.end(), gopt_half(kUnwritten));
+      emulation::launch(dim3(static_cast<unsigned>(tiles_of<E>(p)), split, static_cast<unsigned>(runs)), E::kThreads,
+                        kernel);
+      expect_right(drawn, name + " of " + std::to_string(groups) + " groups " + way);
+    };
+    run_with(own, channels * taps, "as they lie", [&] { warpgroup_kernel<Half, Right::Groups, S>(whole); });
+
+    Convolution d;
+    d.weights = {c.columns, channels, c.window.height, c.window.width};
+    d.groups = groups, d.element = Element::Float16;
+    std::vector<gopt_half> anew(static_cast<size_t>(c.columns) * p.depth, gopt_half(0.0F));
+    for (int group = 0; group < groups; group++) {
+      const WeightsOfGroup g = weights_of_group(d, joined, group);
+      for (size_t line = 0; line < g.height; line++)
+        std::memcpy(reinterpret_cast<char*>(anew.data()) + g.to + line * g.line,
+                    reinterpret_cast<const char*>(own.data()) + g.from + line * g.width, g.width);
+    }
+    run_with(anew, p.depth, "written anew", [&] { warpgroup_kernel<Half, Right::Columns, S>(whole); });
+  }
 }
 
 // Windows over channels, one position to a thread and several of a line: widths that fours fill or not, every edge.
@@ -430,5 +488,7 @@ int main() {
   run_patches<Patch128x64>("128x64");
   run<Tile32x32>("32x32", 1);
   run<Tile16x64>("16x64 by 2", 2);
+  run_groups<Warpgroups64x32>("64x32", 1);
+  run_groups<Warpgroups64x64>("64x64 by 2", 2);
   return failures > 0 ? 1 : 0;
 }
