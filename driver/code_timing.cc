@@ -114,16 +114,19 @@ bool has_attention(PlannedGraph& graph) {
 }
 
 // What a library's kernel keeps the next one from doing is a part of its time, as if that were a tile. Where others
-// follow, it is less.
+// follow, it is less; between tiles that would all have been launched ahead, it is more.
 std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOptions& options,
                                             const CostSource& costs) {
   constexpr double kReadyMs = 1.3e-3;  // what a tile does ahead: it is launched, and its first weights come
   if (options.target.without.contains(kDependentLaunch)) return {};
-  CostSource for_libraries = costs;
-  for_libraries.library_bonus_ms = kReadyMs;
-  const auto latency =
-      keep_faster_of(graph, PlannedGraph(graph.graph(), options.target, for_libraries), kPlanByLibraries, options);
-  return latency ? std::vector{*latency} : std::vector<PlanLatency>{};
+  std::vector<PlanLatency> latencies;
+  for (const auto& [how, bonus_ms] : {std::pair(kPlanByLibraries, kReadyMs), {kPlanWithoutLibraries, -kReadyMs}}) {
+    CostSource other = costs;
+    other.library_bonus_ms = bonus_ms;
+    const auto latency = keep_faster_of(graph, PlannedGraph(graph.graph(), options.target, other), how, options);
+    if (latency) latencies.push_back(*latency);
+  }
+  return latencies;
 }
 
 }  // namespace

@@ -41,21 +41,23 @@ int64_t groups_of_slice(int64_t groups, int64_t group_channels, int64_t element_
 namespace gopt::planner {
 namespace {
 
-// Shapes that are named in gopt_warpgroups.cuh, and what a slice of 128 bytes and the results take of each where a
-// multiprocessor has one block, in microseconds (H100).
+// Shapes that are named in gopt_warpgroups.cuh, and what a slice of 128 bytes, also of fp32, and the results take of
+// each where a multiprocessor has one block, in microseconds (H100).
 struct Shape {
   int rows, columns;
-  double slice_us, results_us;
+  double slice_us, slice_of_fp32_us, results_us;
   int blocks_at_once;
 };
-constexpr Shape kShapes[] = {
-    {64, 32, 0.17, 0.3, 2}, {64, 64, 0.20, 0.4, 2}, {64, 128, 0.30, 1.2, 2}, {128, 128, 0.34, 3, 1}};
+constexpr Shape kShapes[] = {{64, 32, 0.17, 0.27, 0.3, 2},
+                             {64, 64, 0.20, 0.37, 0.4, 2},
+                             {64, 128, 0.30, 0.62, 1.2, 2},
+                             {128, 128, 0.34, 1.05, 3, 1}};
 constexpr int kSplits[] = {1, 2, 4, 8};
 
 bool has_operands(const Plan& plan, const Kernel& kernel) {
   const ElementType left = plan.buffer(kernel.input_buffers[0]).element,
                     right = plan.buffer(kernel.input_buffers[1]).element;
-  return left == right && (is_half(left) || is_tf32(plan, kernel));
+  return left == right && (is_half(left) || left == ElementType::Float32);
 }
 int64_t size_of_operands(const Plan& plan, const Kernel& kernel) {
   return static_cast<int64_t>(size_bytes(plan.buffer(kernel.input_buffers[0]).element));
@@ -106,13 +108,13 @@ bool convolves_by(const Plan& plan, const Kernel& kernel) {
   return convolves(plan, kernel) && fits_groups(plan, kernel, kColumns);
 }
 
-// One matrix on the right; floats of it by columns alone.
+// One matrix on the right.
 bool multiplies(const Plan& plan, const Kernel& kernel) {
   if (!multiplies_by_tiles(plan, kernel) || !has_operands(plan, kernel)) return false;
   const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims,
         &right = plan.buffer(kernel.input_buffers[1]).dims;
   const int64_t size = size_of_operands(plan, kernel);
-  return element_count(std::span(right).first(right.size() - 2)) == 1 && (is_by_columns(kernel) || size == 2) &&
+  return element_count(std::span(right).first(right.size() - 2)) == 1 &&
          left.back() * size % kChunk == 0 && right.back() * size % kChunk == 0;
 }
 
@@ -125,6 +127,7 @@ bool multiplies_by(const Plan& plan, const Kernel& kernel) {
 struct TileExtents {
   double rows, columns, slices;
   double depth;  // of a column, which may fill no slices
+  bool is_fp32;  // three products
 };
 TileExtents work_of(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
@@ -136,7 +139,8 @@ TileExtents work_of(const Plan& plan, const Kernel& kernel) {
              channels = static_cast<double>(own),
              taps = is_convolution ? static_cast<double>(element_count(std::span(w.dims).subspan(2))) : 1;
   return {static_cast<double>(element_count(y.dims)) / columns, columns,
-          taps * std::ceil(channels * static_cast<double>(joined * size) / double(kSlice)), taps * channels};
+          taps * std::ceil(channels * static_cast<double>(joined * size) / double(kSlice)), taps * channels,
+          size == 4 && !is_tf32(plan, kernel)};
 }
 
 // ---- the model: an H100's multiprocessors, and what they bring from the L2 cache ----
@@ -147,11 +151,12 @@ constexpr double kBesideAnother = 1.8;  // a slice takes longer where two blocks
 double expected_us(const TileExtents& work, const Shape& shape, int split) {
   const double blocks = std::ceil(work.rows / shape.rows) * std::ceil(work.columns / shape.columns) * split;
   const double at_once = std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, double(shape.blocks_at_once));
-  const double waves = std::ceil(blocks / (kMultiprocessors * at_once)), beside = at_once > 1 ? kBesideAnother : 1;
+  const double waves = std::ceil(blocks / (kMultiprocessors * at_once)), beside = at_once > 1 ? kBesideAnother : 1,
+               slice_us = work.is_fp32 ? shape.slice_of_fp32_us : shape.slice_us;
   // A block makes one tile after another, clusters begin anew.
-  if (split == 1) return kStartUs + waves * beside * (work.slices * shape.slice_us + shape.results_us);
+  if (split == 1) return kStartUs + waves * beside * (work.slices * slice_us + shape.results_us);
   return waves * (kStartUs + kSplitUs + kSplitUsEach * split +
-                  beside * std::ceil(work.slices / split) * shape.slice_us + shape.results_us);
+                  beside * std::ceil(work.slices / split) * slice_us + shape.results_us);
 }
 
 double least_us(const Plan& plan, const Kernel& kernel, const TileExtents& work) {
@@ -176,8 +181,8 @@ template <size_t kShape, size_t kSplit>
 double efficiency(const Plan& plan, const Kernel& kernel) {
   const TileExtents work = work_of(plan, kernel);
   const double us = expected_us(work, kShapes[kShape], kSplits[kSplit]) - kStartUs;
-  const int64_t size = size_of_operands(plan, kernel);
-  return share_of_peak(2 * work.rows * work.columns * work.depth, us, size == 2 ? 6 : 3);
+  const double speed = size_of_operands(plan, kernel) == 2 ? 6 : work.is_fp32 ? 1 : 3;
+  return share_of_peak(2 * work.rows * work.columns * work.depth, us, speed);
 }
 
 template <size_t kShape, size_t kSplit>

@@ -7,7 +7,7 @@
 
 namespace gopt::planner {
 
-// Whether there are tiles of warpgroups for a kernel: operands of 16 bits or in TF32, one matrix, two spatial axes of
+// Whether there are tiles of warpgroups for a kernel: operands of one type, one matrix, two spatial axes of
 // channels last; groups of constant weights that fill slices of channels (groups_of_slice); lines of whole chunks of 16
 // bytes and windows that the copy engine can describe.
 bool is_for_warpgroups(const Plan& plan, const Kernel& kernel);

@@ -104,7 +104,8 @@ struct PlanLatency {
   bool kept_other = false;
 };
 constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule",
-                     *kPlanInPieces = "attention in pieces", *kPlanByLibraries = "more of the libraries' kernels";
+                     *kPlanInPieces = "attention in pieces", *kPlanByLibraries = "more of the libraries' kernels",
+                     *kPlanWithoutLibraries = "fewer of the libraries' kernels";
 
 // Of the ONNX file, by DriverOptions::timer.
 struct RuntimeTimes {

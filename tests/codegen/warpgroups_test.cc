@@ -154,7 +154,7 @@ size_t kernels_by(const Plan& plan, const std::string& name) {
   return static_cast<size_t>(std::ranges::count(plan.kernels, name, &Kernel::implementation));
 }
 
-// So the tests below run what they say; none where floats are not rounded.
+// So the tests below run what they say.
 TEST(Warpgroups, AreChosenByTheirTimes) {
   for (const std::string& name : tile_names())
     for (const BatchCase& c : all_cases()) {
@@ -163,9 +163,9 @@ TEST(Warpgroups, AreChosenByTheirTimes) {
         const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = precision}, costs);
         ASSERT_TRUE(plan.ok()) << plan.error().message;
         ASSERT_TRUE(check_plan(*plan).ok());
-        const bool is_by_lines = c.name == "rows";  // of 16 bits alone, and of 64 columns and more
-        const bool takes_lines = precision != Precision::Tf32 && parse_warpgroup_tile(name)->columns >= 64;
-        const bool is_meant = precision != Precision::Fp32 && (takes_lines || !is_by_lines);
+        const bool is_by_lines = c.name == "rows";  // of 16 bits only of 64 columns and more
+        const bool has_floats = precision == Precision::Tf32 || precision == Precision::Fp32;
+        const bool is_meant = !is_by_lines || has_floats || parse_warpgroup_tile(name)->columns >= 64;
         EXPECT_EQ(kernels_by(*plan, name) > 0, is_meant) << c.name << "\n" << print_plan(*plan);
       }
     }
@@ -281,7 +281,9 @@ TEST(Warpgroups, CompileAndLink) {
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the test below builds and runs";
   // The kernel is that of a shape, whatever the division.
   const std::pair<const char*, Precision> kernels[] = {
-      {"wgmma:64x64:2", Precision::Fp16}, {"wgmma:64x128:1", Precision::Bf16}, {"wgmma:128x128:4", Precision::Tf32}};
+      {"wgmma:64x64:2", Precision::Fp16},   {"wgmma:64x128:1", Precision::Bf16},
+      {"wgmma:128x128:4", Precision::Tf32}, {"wgmma:64x32:1", Precision::Fp32},
+      {"wgmma:64x64:1", Precision::Fp32},   {"wgmma:128x128:1", Precision::Fp32}};
   for (const auto& [name, precision] : kernels) {
     CostsOfTile costs(name);
     expect_agreement_on_device(all_cases(), costs, "warpgroups", precision);
@@ -291,7 +293,8 @@ TEST(Warpgroups, CompileAndLink) {
 class WarpgroupTiles : public testing::TestWithParam<std::tuple<std::string, Precision>> {};
 INSTANTIATE_TEST_SUITE_P(Each, WarpgroupTiles,
                          testing::Combine(testing::ValuesIn(tile_names()),
-                                          testing::Values(Precision::Tf32, Precision::Fp16, Precision::Bf16)),
+                                          testing::Values(Precision::Fp32, Precision::Tf32, Precision::Fp16,
+                                                          Precision::Bf16)),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param) + "_" + to_string(std::get<1>(info.param));
                            std::ranges::replace(name, ':', '_');

@@ -112,14 +112,18 @@ class AttentionTile {
                p_.value_depth);
   }
 
-  // Lines from `first` on into shared memory; those past the end, and elements past a line's, are zero.
+  // Lines from `first` on into shared memory; those past the end, and elements past a line's, are zero. A thread has
+  // the same chunk of each of its lines.
   __device__ __forceinline__ void load_lines(unsigned to, const T* from, int64_t line_step, int first, int count,
                                              int end, int depth) const {
-    for (int i = static_cast<int>(threadIdx.x); i < count * kChunksOfLine; i += static_cast<int>(blockDim.x)) {
-      const int line = i / kChunksOfLine, element = i % kChunksOfLine * kOfChunk;
-      const unsigned at = to + line * kPitch + element * kSize;
+    const int lines_at_once = static_cast<int>(blockDim.x) / kChunksOfLine,
+              first_line = static_cast<int>(threadIdx.x) / kChunksOfLine,
+              element = static_cast<int>(threadIdx.x) % kChunksOfLine * kOfChunk;
+    if (first_line >= lines_at_once) return;
+    const T* source = from + (first + first_line) * line_step + element;
+    unsigned at = to + first_line * kPitch + element * kSize;
+    for (int line = first_line; line < count; line += lines_at_once) {
       const bool is_line = first + line < end;
-      const T* source = from + (first + line) * line_step + element;
       if constexpr (kChunked) {
         const bool is_there = is_line && element < depth;
         copy_chunk(at, is_there ? source : from, is_there);
@@ -130,6 +134,7 @@ class AttentionTile {
           if (is_line && element + e < depth) put_element(words, e, source[e]);
         store_chunk(at, words);
       }
+      source += lines_at_once * line_step, at += lines_at_once * kPitch;
     }
   }
 
@@ -328,8 +333,9 @@ class AttentionTile {
     sum += __shfl_xor_sync(0xffffffffu, sum, 1);
     return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
   }
-  __device__ __forceinline__ float divided(float value, float sum) const {
-    return p_.nan_is_zero && !(sum > 0.0f) ? 0.0f : value / sum;
+  // A sum of weighted values, of which one weight in all is `share`.
+  __device__ __forceinline__ float mean_of(float value, float share) const {
+    return p_.nan_is_zero && !(share < INFINITY) ? 0.0f : value * share;
   }
 
   __device__ __forceinline__ void store_part() {
@@ -360,13 +366,14 @@ class AttentionTile {
   __device__ __forceinline__ void store_own(Out* to) const {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-      const float sum = whole_sum(half);
+      const float share = 1.0f / whole_sum(half);
       const int row = row_of(half);
       if (row >= p_.rows) continue;
 #pragma unroll
       for (int n = 0; n < kResultTiles; n++) {
         const int column = n * 8 + lane_ % 4 * 2;
-        const float values[2] = {divided(result_sums_[n][half * 2], sum), divided(result_sums_[n][half * 2 + 1], sum)};
+        const float values[2] = {mean_of(result_sums_[n][half * 2], share),
+                                 mean_of(result_sums_[n][half * 2 + 1], share)};
         store_pair(to + row * p_.result.line + column, values, p_.value_depth - column, p_.is_aligned);
       }
     }
@@ -390,8 +397,9 @@ class AttentionTile {
         values[0] += own.x * factor, values[1] += own.y * factor;
         values[2] += own.z * factor, values[3] += own.w * factor;
       }
+      const float share = 1.0f / sum;
 #pragma unroll
-      for (int k = 0; k < 4; k++) values[k] = divided(values[k], sum);
+      for (int k = 0; k < 4; k++) values[k] = mean_of(values[k], share);
       const int count = p_.value_depth - column < 4 ? p_.value_depth - column : 4;
       store_elements(to + row * p_.result.line + column, values, count, p_.is_aligned);
     }

@@ -75,20 +75,18 @@ struct Tf32 {
   }
 };
 
-// fp32 by three products of TF32: a number is a rounded one and what that lacks, rounded; the product of two such
-// remainders is below the last bit. The tensor cores cut what they add instead of rounding it, so that their sums go
-// over eight products only, and are added up by ordinary additions.
+// fp32 by three products of TF32: a number is a rounded one and what that lacks, of which the tensor cores take 11 bits;
+// the product of two such remainders is below the last bit. The tensor cores cut what they add instead of rounding it,
+// so that their sums go over eight products only, and are added up by ordinary additions.
 struct Fp32 {
   using Stored = float;
   // What would be rounded to infinity is not: the rest takes what is beyond, and with it infinities and not-a-numbers.
-  // It is cut there, since with a rounded one the largest number would be an infinity again.
+  // Five instructions; those that convert to TF32 are many each.
   static __device__ __forceinline__ void split(unsigned bits, unsigned& large, unsigned& small) {
-    constexpr unsigned kLargest = 0x7f7fe000u;  // of 11 bits
+    constexpr unsigned kLargest = 0x7f7fe000u, kHalf = 0x1000u, kBitsOfTf32 = 0xffffe000u;  // of 11 bits
     const float x = __uint_as_float(bits), largest = __uint_as_float(kLargest);
-    large = rounded_to_tf32(as_bits(fminf(fmaxf(x, -largest), largest)));
-    const unsigned rest = as_bits(x - __uint_as_float(large));
-    constexpr unsigned kSign = 0x80000000u, kBitsOfTf32 = 0xffffe000u;
-    small = (large | kSign) == (kLargest | kSign) ? rest & kBitsOfTf32 : rounded_to_tf32(rest);
+    large = (as_bits(fminf(fmaxf(x, -largest), largest)) + kHalf) & kBitsOfTf32;
+    small = as_bits(x - __uint_as_float(large));
   }
   static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
     unsigned large_a[4], small_a[4], large_b[2], small_b[2];
@@ -152,6 +150,14 @@ __device__ __forceinline__ unsigned load_word(unsigned at) {
   unsigned word;
   asm volatile("ld.shared.b32 %0,[%1];" : "=r"(word) : "r"(at));
   return word;
+}
+__device__ __forceinline__ void load_chunk(unsigned* words, unsigned at) {
+  asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3},[%4];"
+               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+               : "r"(at));
+}
+__device__ __forceinline__ void store_word(unsigned at, unsigned word) {
+  asm volatile("st.shared.b32 [%0],%1;" ::"r"(at), "r"(word) : "memory");
 }
 
 // Up to four elements as they lie, so that nothing waits for them before they are used; the others are zero.

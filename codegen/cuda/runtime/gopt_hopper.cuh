@@ -29,6 +29,14 @@ __device__ __forceinline__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
+// What threads have written to shared memory may be read by products from now on.
+__device__ __forceinline__ void show_to_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// Of the threads that multiply.
+template <int kThreads>
+__device__ __forceinline__ void wait_for_each_other() {
+  asm volatile("bar.sync 1,%0;" ::"n"(kThreads) : "memory");
+}
+
 template <int kColumns>
 struct Width {};
 
@@ -59,6 +67,18 @@ struct Width {};
   GOPT_PRODUCT(Operand, 32, types, GOPT_NAMES_16, "%16", "%17", ordered(",0,%18"), GOPT_4(c, 0)) \
   GOPT_PRODUCT(Operand, 64, types, GOPT_NAMES_32, "%32", "%33", ordered(",0,%34"), GOPT_8(c, 0)) \
   GOPT_PRODUCT(Operand, 128, types, GOPT_NAMES_64, "%64", "%65", ordered(",0,%66"), GOPT_8(c, 0), GOPT_8(c, 8))
+// multiply_registers(Width<N>, c, a, b) likewise of floats whose left matrix is in the registers, as fragments of 16
+// rows by 8 for each warp.
+#define GOPT_PRODUCT_OF_REGISTERS(width, names, a, b, ...)                                                             \
+  __device__ __forceinline__ void multiply_registers(Width<width>, float(*c)[4], const unsigned* left,                 \
+                                                     uint64_t right) {                                                 \
+    asm volatile("{.reg .pred adds; setp.eq.u32 adds,0,0; wgmma.mma_async.sync.aligned.m64n" #width "k8.f32.tf32.tf32 {" names \
+                 "},{" a "}," b ",adds,1,1;}"                                                                          \
+                 : __VA_ARGS__                                                                                         \
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                                \
+  }
+GOPT_PRODUCT_OF_REGISTERS(32, GOPT_NAMES_16, "%16,%17,%18,%19", "%20", GOPT_4(c, 0))
+GOPT_PRODUCT_OF_REGISTERS(64, GOPT_NAMES_32, "%32,%33,%34,%35", "%36", GOPT_8(c, 0))
 #define GOPT_ORDERED(order) order
 #define GOPT_UNORDERED(order) ""
 GOPT_PRODUCTS(Half, "k16.f32.f16.f16", GOPT_ORDERED)

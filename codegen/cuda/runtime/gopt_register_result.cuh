@@ -10,7 +10,7 @@ namespace tiles {
 
 // A warp has 16 rows; of each eight columns a lane has two neighbours of one row, and of another row eight below.
 // Neighbouring lanes exchange theirs, so that a lane stores and reads 16 bytes at once.
-template <class S, class Out>
+template <class S, class Out, bool kHasRegisters = true>
 class RegisterResult {
  public:
   static constexpr int kCount = S::kColumns / 8;
@@ -131,7 +131,7 @@ class RegisterResult {
   }
 
   static constexpr int kBiases = (kCount + 7) / 8;
-  static constexpr bool kFetches = kCount <= 8;
+  static constexpr bool kFetches = kHasRegisters && kCount <= 8;
   const TileProblem& p_;
   int row_, first_column_;
   Pair bias_[kBiases];

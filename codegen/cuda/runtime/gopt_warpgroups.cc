@@ -22,9 +22,10 @@ void* of_driver(const char* name) {
   return function;
 }
 
-CUtensorMapDataType type_of(Element element) {
+// Floats that are multiplied in TF32 are rounded as they are copied.
+CUtensorMapDataType type_of(Element element, bool tf32) {
   switch (element) {
-    case Element::Float32: return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32;  // rounded as it is copied
+    case Element::Float32: return tf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     case Element::Float16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     case Element::BFloat16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   }
@@ -44,7 +45,7 @@ constexpr auto kZeros = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
 // Windows of images [images, height, width, channels]: of each tap, `rows` positions one after another. A window that
 // begins at the first corner is the first of a line, the last begins at the second. `channels` are
 // those of all groups.
-CUtensorMap map_of_windows(const TileProblem& p, Element element, int channels, int rows) {
+CUtensorMap map_of_windows(const TileProblem& p, Element element, bool tf32, int channels, int rows) {
   static const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeIm2col)>(of_driver("cuTensorMapEncodeIm2col"));
   const auto size = static_cast<cuuint64_t>(size_of(element));
   const auto wide = [](int64_t i) { return static_cast<cuuint64_t>(i); };
@@ -59,14 +60,14 @@ CUtensorMap map_of_windows(const TileProblem& p, Element element, int channels, 
                              last(p.height, p.out_height, p.strides[0], p.pads[0])};
   const cuuint32_t strides[] = {1, narrow(p.strides[1]), narrow(p.strides[0]), 1};
   CUtensorMap map;
-  check_map(encode(&map, type_of(element), 4, const_cast<void*>(p.src), extents, steps, first_corner, last_corner,
+  check_map(encode(&map, type_of(element, tf32), 4, const_cast<void*>(p.src), extents, steps, first_corner, last_corner,
                    narrow(kSliceBytes / static_cast<int>(size)), narrow(rows), strides, kWhole, kPermuted, kKept,
                    kZeros));
   return map;
 }
 
 // Weights: lines of channels of each tap of each column; or, by lines, of columns of each channel.
-CUtensorMap map_of_weights(const TileProblem& p, Element element, bool by_lines, int lines) {
+CUtensorMap map_of_weights(const TileProblem& p, Element element, bool tf32, bool by_lines, int lines) {
   static const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(of_driver("cuTensorMapEncodeTiled"));
   const auto size = static_cast<cuuint64_t>(size_of(element));
   const auto wide = [](int64_t i) { return static_cast<cuuint64_t>(i); };
@@ -77,15 +78,15 @@ CUtensorMap map_of_weights(const TileProblem& p, Element element, bool by_lines,
                             static_cast<cuuint32_t>(lines)};
   const cuuint32_t strides[] = {1, 1, 1};
   CUtensorMap map;
-  check_map(encode(&map, type_of(element), 3, const_cast<void*>(p.weights), extents, steps, box, strides, kWhole,
+  check_map(encode(&map, type_of(element, tf32), 3, const_cast<void*>(p.weights), extents, steps, box, strides, kWhole,
                    kPermuted, kKept, kZeros));
   return map;
 }
 
 class ByWarpgroups : public Primitive {
  public:
-  ByWarpgroups(const TileProblem& problem, Element element, bool by_lines, const WarpgroupTiling& tiling)
-      : kernel_(*tiling.kernel), element_(element), by_lines_(by_lines) {
+  ByWarpgroups(const TileProblem& problem, Element element, bool tf32, bool by_lines, const WarpgroupTiling& tiling)
+      : kernel_(*tiling.kernel), element_(element), tf32_(tf32), by_lines_(by_lines) {
     TileProblem& p = whole_.problem;
     p = problem;
     p.has_constant_weights = tiling.has_constant_weights;
@@ -137,8 +138,8 @@ class ByWarpgroups : public Primitive {
     if (has_warpgroups()) {
       whole_.is_stored_from_registers = is_stored_from_registers();
       const int depth = kSliceBytes / static_cast<int>(size_of(element_));
-      whole_.left = map_of_windows(whole_.problem, element_, all_channels_, kernel_.rows);
-      whole_.right = map_of_weights(whole_.problem, element_, by_lines_, by_lines_ ? depth : kernel_.columns);
+      whole_.left = map_of_windows(whole_.problem, element_, tf32_, all_channels_, kernel_.rows);
+      whole_.right = map_of_weights(whole_.problem, element_, tf32_, by_lines_, by_lines_ ? depth : kernel_.columns);
     }
     void* arguments[] = {&whole_};
     return launch_dependent(kernel_.function, launch_, arguments, stream) == cudaSuccess;
@@ -164,7 +165,7 @@ class ByWarpgroups : public Primitive {
 
   TileKernel kernel_;
   Element element_;
-  bool by_lines_;
+  bool tf32_, by_lines_;
   int all_channels_ = 0;                // of the source, of which a run of groups reads some
   std::vector<WeightsOfGroup> groups_;  // where they are joined
   Workspace weights_;                   // of the joined groups
@@ -176,12 +177,12 @@ class ByWarpgroups : public Primitive {
 
 std::unique_ptr<Primitive> make_by_warpgroups(const Convolution& c, const WarpgroupTiling& tiling) {
   const TileProblem problem = problem_of(c, Tiling{.joined_groups = tiling.joined_groups});
-  auto primitive = std::make_unique<ByWarpgroups>(problem, c.element, false, tiling);
+  auto primitive = std::make_unique<ByWarpgroups>(problem, c.element, c.tf32, false, tiling);
   primitive->join_groups(c, tiling.joined_groups);
   return primitive;
 }
 std::unique_ptr<Primitive> make_by_warpgroups(const MatrixProduct& m, const WarpgroupTiling& tiling) {
-  return std::make_unique<ByWarpgroups>(problem_of(m), m.operands, !m.right_transposed, tiling);
+  return std::make_unique<ByWarpgroups>(problem_of(m), m.operands, m.tf32, !m.right_transposed, tiling);
 }
 
 }  // namespace gopt_runtime

@@ -29,16 +29,38 @@ using Warpgroups64x64 = WarpgroupShape<64, 64, 5, Tile64x64>;
 using Warpgroups64x128 = WarpgroupShape<64, 128, 3, Tile64x128>;
 using Warpgroups128x128 = WarpgroupShape<128, 128, 4, Tile128x128>;
 
+// fp32 is by three products of TF32, and floats are multiplied by columns alone: the right operand's slice is split, or
+// written by columns, before it is multiplied. Shared memory holds the ring, a plane or two of what is written so, and
+// room for sums; of stages, as many as leave room for two blocks, or for one of large tiles.
+template <class Operand, Right kRight, class S>
+struct WarpgroupMemory {
+  static constexpr bool kSplits = std::is_same_v<Operand, Fp32>,
+                        kTransposes = kRight == Right::Lines && sizeof(typename Operand::Stored) == 4,
+                        kPrepares = kSplits || kTransposes;
+  static constexpr int kPlaneBytes = S::kColumns * kSlice,
+                       kPreparedBytes = (int{kSplits} + int{kTransposes}) * kPlaneBytes;
+  static constexpr int stages() {
+    if (!kPrepares) return S::kStages;
+    if (S::kRows > 64) return 3;
+    return S::kColumns > 64 ? 4 : S::kStages - int{kTransposes};
+  }
+  static constexpr int kStages = stages();
+  static constexpr int kSharedBytes = kEightLines + kStages * S::kStageBytes + kPreparedBytes + TileResult<S>::kSumBytes;
+};
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 template <class Operand, Right kRight, class S>
-class WarpgroupTile {
+class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
+  using Memory = WarpgroupMemory<Operand, kRight, S>;
+  using Memory::kPlaneBytes, Memory::kPreparedBytes, Memory::kPrepares, Memory::kSplits, Memory::kStages,
+      Memory::kTransposes;
+
  public:
   using Stored = typename Operand::Stored;
   static constexpr int kSize = sizeof(Stored), kDepth = kSlice / kSize;
   static constexpr bool kByLines = kRight == Right::Lines;
-  static constexpr int kPanelBytes = kDepth * kSlice;  // by lines: 64 columns of all the depth of a slice
-  static_assert(!kByLines || kSize == 2, "lines of columns are of 16 bits");
+  static constexpr int kPanelBytes = kDepth * kSlice;  // by lines: of columns a slice, of all its depth
   static_assert(!kByLines || S::kColumns % (kSlice / kSize) == 0, "whole slices of lines are copied");
 
   __device__ __forceinline__ explicit WarpgroupTile(const WarpgroupProblem& p) : p_(p) {
@@ -57,8 +79,8 @@ class WarpgroupTile {
       prepare_map(&p_.left);
       prepare_map(&p_.right);
     }
-    __shared__ uint64_t barriers[2 * S::kStages + 1];
-    full_ = barriers, empty_ = barriers + S::kStages, all_sums_ = barriers + 2 * S::kStages;
+    __shared__ uint64_t barriers[2 * kStages + 1];
+    full_ = barriers, empty_ = barriers + kStages, all_sums_ = barriers + 2 * kStages;
     if (threadIdx.x == 0) prepare_barriers();
     if (gridDim.y > 1)
       cooperative_groups::this_cluster().sync();  // as others' sums come from everywhere
@@ -85,18 +107,25 @@ class WarpgroupTile {
     int stage = 0;
     unsigned parity = 0;
     __device__ __forceinline__ void go_on() {
-      if (++stage == S::kStages) stage = 0, parity ^= 1;
+      if (++stage == kStages) stage = 0, parity ^= 1;
     }
   };
 
   __device__ __forceinline__ unsigned left_at(int stage) const { return address_of(ring_) + stage * S::kStageBytes; }
   __device__ __forceinline__ unsigned right_at(int stage) const { return left_at(stage) + S::kRows * kSlice; }
   __device__ __forceinline__ float* room_for_sums() const {
-    return reinterpret_cast<float*>(ring_ + S::kStages * S::kStageBytes);
+    return reinterpret_cast<float*>(ring_ + kStages * S::kStageBytes + kPreparedBytes);
+  }
+  // The right operand's large and small parts of a slice.
+  __device__ __forceinline__ unsigned large_at(int stage) const {
+    return kTransposes ? left_at(kStages) : right_at(stage);
+  }
+  __device__ __forceinline__ unsigned small_at() const {
+    return left_at(kStages) + (kTransposes ? kPlaneBytes : 0);
   }
 
   __device__ __forceinline__ void prepare_barriers() {
-    for (int stage = 0; stage < S::kStages; stage++) {
+    for (int stage = 0; stage < kStages; stage++) {
       prepare(full_ + stage, 1);
       prepare(empty_ + stage, S::kWarpgroups);
     }
@@ -127,7 +156,7 @@ class WarpgroupTile {
     const TileProblem& p = p_.problem;
     if (!p.has_constant_weights) gopt_wait();
     // The weights of the first slices do not wait for the kernel before.
-    const int ahead = min(count_, S::kStages);
+    const int ahead = min(count_, kStages);
     Corner corner = corner_of(static_cast<int>(blockIdx.x));
     Slice slice = first_slice();
     for (int i = 0; i < ahead; i++, go_on(slice)) {
@@ -212,7 +241,7 @@ class WarpgroupTile {
     Place place;
     for (int tile = static_cast<int>(blockIdx.x); tile < p_.tiles; tile += static_cast<int>(gridDim.x)) {
       const Corner corner = corner_of(tile);
-      RegisterResult<S, Stored> simple(p, corner.row, corner.column);
+      RegisterResult<S, Stored, !kSplits> simple(p, corner.row, corner.column);
       TileResult<S> result(p, corner.row, corner.column, 0, first_place());
       if (p_.is_stored_from_registers)
         simple.fetch_bias();
@@ -241,6 +270,12 @@ class WarpgroupTile {
 
   __device__ __forceinline__ void multiply_all(float (*sums)[4], int warpgroup, Place& place) const {
     clear_sums<S::kColumns / 8>(sums);
+    if constexpr (kPrepares)
+      multiply_prepared(sums, warpgroup, place);
+    else
+      multiply_as_they_lie(sums, warpgroup, place);
+  }
+  __device__ __forceinline__ void multiply_as_they_lie(float (*sums)[4], int warpgroup, Place& place) const {
     int before = 0;
     for (int i = 0; i < count_; i++) {
       wait_at(full_ + place.stage, place.parity);
@@ -260,13 +295,122 @@ class WarpgroupTile {
       before = place.stage;
       place.go_on();
     }
+    wait_for_sums(sums);
+    release(before);
+  }
+  template <int kColumns = S::kColumns>
+  static __device__ __forceinline__ void wait_for_sums(float (*sums)[4]) {
     wait_for_products<0>();
     // The compiler does not know that the sums change until then.
 #pragma unroll
-    for (int n = 0; n < S::kColumns / 8; n++)
+    for (int n = 0; n < kColumns / 8; n++)
 #pragma unroll
       for (int i = 0; i < 4; i++) asm volatile("" : "+f"(sums[n][i])::"memory");
-    release(before);
+  }
+
+  // A slice at a time. The tensor cores cut what they add instead of rounding it: of fp32 their sums go over one slice,
+  // and are added up by ordinary additions.
+  __device__ __forceinline__ void multiply_prepared(float (*sums)[4], int warpgroup, Place& place) const {
+    for (int i = 0; i < count_; i++) {
+      wait_at(full_ + place.stage, place.parity);
+      if constexpr (kTransposes)
+        write_by_columns(place.stage);
+      else
+        split_columns(place.stage);
+      show_to_products();
+      wait_for_each_other<S::kThreads>();
+      if constexpr (kSplits)
+        multiply_split(sums, left_at(place.stage) + warpgroup * 64 * kSlice, large_at(place.stage));
+      else
+        multiply_slice(sums, left_at(place.stage) + warpgroup * 64 * kSlice, large_at(place.stage));
+      wait_for_each_other<S::kThreads>();  // of whom all have read what is there
+      release(place.stage);
+      place.go_on();
+    }
+  }
+  __device__ __forceinline__ void multiply_slice(float (*sums)[4], unsigned left, unsigned right) const {
+    begin_products();
+#pragma unroll
+    for (int step = 0; step < kSlice / 32; step++)
+      multiply<false>(Operand{}, Width<S::kColumns>{}, sums, matrix_at(left + step * 32, 16),
+                      matrix_at(right + step * 32, 16));
+    end_products();
+    wait_for_sums(sums);
+  }
+  __device__ __forceinline__ void multiply_split(float (*sums)[4], unsigned left, unsigned right) const {
+    constexpr int kSteps = kSlice / 32;
+    unsigned large[kSteps][4], small[kSteps][4];
+    const int lane = static_cast<int>(threadIdx.x) % 32, row = static_cast<int>(threadIdx.x) / 32 % 4 * 16 + lane / 4;
+#pragma unroll
+    for (int step = 0; step < kSteps; step++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        // Chunks of a line are permuted by the number of the line.
+        const int chunk = step * 2 + i / 2;
+        const unsigned at = left + (row + i % 2 * 8) * kSlice + (chunk ^ (row % 8)) * kChunk + lane % 4 * kSize;
+        Fp32::split(load_word(at), large[step][i], small[step][i]);
+      }
+    constexpr int kAtOnce = S::kColumns < 64 ? S::kColumns : 64;
+#pragma unroll
+    for (int column = 0; column < S::kColumns; column += kAtOnce) {
+      float partial[kAtOnce / 8][4] = {};
+      begin_products();
+      // The small ones first: what is cut is a part of the sum so far.
+#pragma unroll
+      for (int step = 0; step < kSteps; step++) {
+        const unsigned at = column * kSlice + step * 32;
+        multiply_registers(Width<kAtOnce>{}, partial, small[step], matrix_at(right + at, 16));
+        multiply_registers(Width<kAtOnce>{}, partial, large[step], matrix_at(small_at() + at, 16));
+      }
+#pragma unroll
+      for (int step = 0; step < kSteps; step++)
+        multiply_registers(Width<kAtOnce>{}, partial, large[step], matrix_at(right + column * kSlice + step * 32, 16));
+      end_products();
+      wait_for_sums<kAtOnce>(partial);
+#pragma unroll
+      for (int n = 0; n < kAtOnce / 8; n++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) sums[column / 8 + n][i] += partial[n][i];
+    }
+  }
+
+  // The large parts stay where the numbers were.
+  __device__ __forceinline__ void split_columns(int stage) const {
+#pragma unroll
+    for (int i = 0; i < kPlaneBytes / kChunk / S::kThreads; i++) {
+      const unsigned at = (static_cast<int>(threadIdx.x) + i * S::kThreads) * kChunk;
+      unsigned words[4], large[4], small[4];
+      load_chunk(words, right_at(stage) + at);
+#pragma unroll
+      for (int k = 0; k < 4; k++) Fp32::split(words[k], large[k], small[k]);
+      store_chunk(right_at(stage) + at, large);
+      store_chunk(small_at() + at, small);
+    }
+  }
+  // A lane has a line, of which it takes four columns at a time.
+  __device__ __forceinline__ void write_by_columns(int stage) const {
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    constexpr int kFours = S::kColumns / 4, kFoursOfPanel = kSlice / kChunk;
+#pragma unroll
+    for (int i = 0; i < kFours / (S::kThreads / 32); i++) {
+      const int four = warp + i * (S::kThreads / 32);
+      unsigned words[4];
+      load_chunk(words, right_at(stage) + four / kFoursOfPanel * kPanelBytes + lane * kSlice +
+                            (four % kFoursOfPanel ^ (lane % 8)) * kChunk);
+#pragma unroll
+      for (int k = 0; k < 4; k++) {
+        const int column = four * 4 + k;
+        const unsigned at = column * kSlice + (lane / 4 ^ (column % 8)) * kChunk + lane % 4 * kSize;
+        if constexpr (kSplits) {
+          unsigned large, small;
+          Fp32::split(words[k], large, small);
+          store_word(large_at(stage) + at, large);
+          store_word(small_at() + at, small);
+        } else {
+          store_word(large_at(stage) + at, words[k]);
+        }
+      }
+    }
   }
 
   __device__ __forceinline__ void release(int stage) const {
@@ -302,11 +446,8 @@ class WarpgroupTile {
 
 #endif  // of sm_90a
 
-template <class S>
-constexpr int kBytesOfWarpgroups = kEightLines + S::kStages* S::kStageBytes + TileResult<S>::kSumBytes;
-
 template <class Operand, Right kRight, class S>
-__global__ void __launch_bounds__(S::kThreads + 32, S::kBlocks)
+__global__ void __launch_bounds__(S::kThreads + 32, std::is_same_v<Operand, Fp32> && S::kColumns > 64 ? 1 : S::kBlocks)
     warpgroup_kernel(const __grid_constant__ WarpgroupProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
@@ -325,7 +466,7 @@ TileKernel make_warpgroups() {
           S::kRows,
           S::kColumns,
           S::kThreads + 32,
-          kBytesOfWarpgroups<S>,
+          WarpgroupMemory<Operand, kRight, S>::kSharedBytes,
           Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes};
 }
 
