@@ -28,7 +28,8 @@ class CostsWithBonus : public KernelCosts {
 std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
   auto costs = analytic_kernel_costs(roofline);
   if (cache) costs = cached_kernel_costs(cache, std::move(costs), known, unknown_factor);
-  return library_bonus_ms != 0 ? std::make_unique<CostsWithBonus>(std::move(costs), library_bonus_ms) : std::move(costs);
+  return library_bonus_ms != 0 ? std::make_unique<CostsWithBonus>(std::move(costs), library_bonus_ms)
+                               : std::move(costs);
 }
 
 CostSource analytic_costs(const Graph& model) { return {.roofline = machine_roofline(model)}; }

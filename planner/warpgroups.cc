@@ -114,8 +114,8 @@ bool multiplies(const Plan& plan, const Kernel& kernel) {
   const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims,
         &right = plan.buffer(kernel.input_buffers[1]).dims;
   const int64_t size = size_of_operands(plan, kernel);
-  return element_count(std::span(right).first(right.size() - 2)) == 1 &&
-         left.back() * size % kChunk == 0 && right.back() * size % kChunk == 0;
+  return element_count(std::span(right).first(right.size() - 2)) == 1 && left.back() * size % kChunk == 0 &&
+         right.back() * size % kChunk == 0;
 }
 
 // Lines of weights come in whole slices of columns.
@@ -155,8 +155,8 @@ double expected_us(const TileExtents& work, const Shape& shape, int split) {
                slice_us = work.is_fp32 ? shape.slice_of_fp32_us : shape.slice_us;
   // A block makes one tile after another, clusters begin anew.
   if (split == 1) return kStartUs + waves * beside * (work.slices * slice_us + shape.results_us);
-  return waves * (kStartUs + kSplitUs + kSplitUsEach * split +
-                  beside * std::ceil(work.slices / split) * slice_us + shape.results_us);
+  return waves * (kStartUs + kSplitUs + kSplitUsEach * split + beside * std::ceil(work.slices / split) * slice_us +
+                  shape.results_us);
 }
 
 double least_us(const Plan& plan, const Kernel& kernel, const TileExtents& work) {

@@ -281,9 +281,8 @@ TEST(Warpgroups, CompileAndLink) {
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the test below builds and runs";
   // The kernel is that of a shape, whatever the division.
   const std::pair<const char*, Precision> kernels[] = {
-      {"wgmma:64x64:2", Precision::Fp16},   {"wgmma:64x128:1", Precision::Bf16},
-      {"wgmma:128x128:4", Precision::Tf32}, {"wgmma:64x32:1", Precision::Fp32},
-      {"wgmma:64x64:1", Precision::Fp32},   {"wgmma:128x128:1", Precision::Fp32}};
+      {"wgmma:64x64:2", Precision::Fp16}, {"wgmma:64x128:1", Precision::Bf16}, {"wgmma:128x128:4", Precision::Tf32},
+      {"wgmma:64x32:1", Precision::Fp32}, {"wgmma:64x64:1", Precision::Fp32},  {"wgmma:128x128:1", Precision::Fp32}};
   for (const auto& [name, precision] : kernels) {
     CostsOfTile costs(name);
     expect_agreement_on_device(all_cases(), costs, "warpgroups", precision);

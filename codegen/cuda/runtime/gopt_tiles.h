@@ -52,7 +52,7 @@ struct TileProblems {
 struct TileKernel {
   const void* function = nullptr;
   int rows = 0, columns = 0, threads = 0, shared_bytes = 0;
-  int shared_bytes_of_tile = 0;  // of a kernel of warpgroups, where it is a tile
+  int shared_bytes_of_tile = 0;         // of a kernel of warpgroups, where it is a tile
   int stage_bytes = 0, stage_keys = 0;  // of attention: shared_bytes has room for two stages
 };
 
