@@ -92,7 +92,7 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
   const ConvolutionShape shape = convolution_shape(plan, kernel);
   const int64_t line = x.layout.line() > 0 ? x.layout.line() : shape.src[1], size = size_of_operands(plan, kernel);
   constexpr size_t kAxes = 2;
-  return x.layout.is_channels_last() && has_groups(plan, kernel, shape) && shape.axes() == kAxes &&
+  return has_groups(plan, kernel, shape) && shape.axes() == kAxes &&
          shape.src[1] * size % kChunk == 0 && line * size % kChunk == 0 && has_window(shape);
 }
 
@@ -130,16 +130,18 @@ struct TileExtents {
   bool is_fp32;  // three products
 };
 TileExtents work_of(const Plan& plan, const Kernel& kernel) {
-  const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
-               &y = plan.buffer(kernel.output_buffers[0]);
-  const bool is_convolution = kernel.kind == KernelKind::Convolution;
-  const int64_t own = is_convolution ? w.dims[1] : x.dims.back(), size = size_of_operands(plan, kernel),
-                joined = is_convolution ? groups_of_slice(x.dims[1] / own, own, size) : 1;
-  const auto columns = static_cast<double>(is_convolution ? y.dims[1] : y.dims.back()),
-             channels = static_cast<double>(own),
-             taps = is_convolution ? static_cast<double>(element_count(std::span(w.dims).subspan(2))) : 1;
-  return {static_cast<double>(element_count(y.dims)) / columns, columns,
-          taps * std::ceil(channels * static_cast<double>(joined * size) / double(kSlice)), taps * channels,
+  const std::vector<int64_t>&x = plan.buffer(kernel.input_buffers[0]).dims,
+        &y = plan.buffer(kernel.output_buffers[0]).dims;
+  const int64_t size = size_of_operands(plan, kernel);
+  int64_t columns = y.back(), channels = x.back(), joined = 1, taps = 1;
+  if (kernel.kind == KernelKind::Convolution) {
+    const ConvolutionShape shape = convolution_shape(plan, kernel);
+    columns = shape.dst[1], channels = shape.weights[1], joined = joined_of(plan, kernel, shape);
+    taps = element_count(std::span(shape.weights).subspan(2));
+  }
+  const auto slices_of_tap = std::ceil(static_cast<double>(channels * joined * size) / double(kSlice));
+  return {static_cast<double>(element_count(y)) / static_cast<double>(columns), static_cast<double>(columns),
+          static_cast<double>(taps) * slices_of_tap, static_cast<double>(taps * channels),
           size == 4 && !is_tf32(plan, kernel)};
 }
 

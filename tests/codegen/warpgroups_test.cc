@@ -87,6 +87,15 @@ std::vector<BatchCase> cases() {
                 "b = Conv(x, w2) {pads=[1,1,1,1]}\nc = Concat(a, b, a) {axis=1}\nd = Conv(c, w3) {pads=[1,1,1,1]}\n"
                 "e = Conv(b, w4) {pads=[1,1,1,1]}\noutput y = d\noutput z = e",
                 10),
+      // Windows that follow one another, whose lines are read as channels: of few channels, and of more.
+      make_case("patches",
+                "input x : f32[2,3,32,80]\ninput w1 : f32[40,3,16,16]\ninput w2 : f32[40]\n"
+                "a = Conv(x, w1, w2) {strides=[16,16]}\nb = Relu(a)\noutput y = b",
+                18),
+      make_case("halves",
+                "input x : f32[3,24,12,27]\ninput w1 : f32[72,24,2,3]\ninput w2 : f32[72]\ninput z : f32[3,72,6,9]\n"
+                "a = Conv(x, w1, w2) {strides=[2,3]}\nb = Add(a, z)\noutput y = b",
+                19),
   };
 }
 
@@ -200,6 +209,10 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
       {"[1,64,300,9]", "[64,64,3,1]", "Conv(x, w1) {dilations=[128,1], pads=[127,0,127,0]}"},
       {"[1,64,90,90]", "[64,64,3,3]", "Conv(x, w1) {strides=[8,8]}", true},
       {"[1,64,90,90]", "[64,64,3,3]", "Conv(x, w1) {strides=[9,9]}"},
+      {"[1,3,64,64]", "[64,3,16,16]", "Conv(x, w1) {strides=[16,16]}", true},
+      {"[1,3,64,65]", "[64,3,16,16]", "Conv(x, w1) {strides=[16,16]}"},
+      {"[1,4,12,12]", "[64,4,2,2]", "Conv(x, w1) {strides=[2,2]}", true},
+      {"[1,4,13,13]", "[64,4,2,2]", "Conv(x, w1) {strides=[2,2]}"},
       {"[70,64]", "[72,64]", "Gemm(x, w1) {transB=1}", true},
       {"[2,70,64]", "[64,72]", "MatMul(x, w1)", true, 64},
       {"[2,70,64]", "[2,64,72]", "MatMul(x, w1)"},

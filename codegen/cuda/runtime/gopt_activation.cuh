@@ -80,19 +80,31 @@ static __device__ __noinline__ float4 activate_by_call(float4 four, Activation a
   return make_float4(values[0], values[1], values[2], values[3]);
 }
 
-// To four numbers, which are stored as `Out`.
-template <class Out>
-__device__ __forceinline__ void apply_activation(float* values, const Activation& a) {
+// To as many times four numbers, which are stored as `Out`.
+template <class Out, int kFours>
+__device__ __forceinline__ void apply_activation(float (*values)[4], const Activation& a) {
+  const auto each = [values](auto f) {
+#pragma unroll
+    for (int i = 0; i < kFours; i++) f(values[i]);
+  };
   switch (a.kind) {
     case ActivationKind::None: return;
-    case ActivationKind::Relu: return for_each_number<4>(values, [](float x) { return gopt_max(x, 0.0f); });
+    case ActivationKind::Relu:
+      return each([](float* four) { for_each_number<4>(four, [](float x) { return gopt_max(x, 0.0f); }); });
     case ActivationKind::Clip:
-      return for_each_number<4>(values, [&a](float x) { return gopt_min(gopt_max(x, a.alpha), a.beta); });
-    default: break;
+      return each([low = a.alpha, high = a.beta](float* four) {
+        for_each_number<4>(four, [=](float x) { return gopt_min(gopt_max(x, low), high); });
+      });
+    default:
+      return each([&a](float* four) {
+        const float4 y = activate_by_call<sizeof(Out) == 2>(make_float4(four[0], four[1], four[2], four[3]), a);
+        four[0] = y.x, four[1] = y.y, four[2] = y.z, four[3] = y.w;
+      });
   }
-  const float4 four =
-      activate_by_call<sizeof(Out) == 2>(make_float4(values[0], values[1], values[2], values[3]), a);
-  values[0] = four.x, values[1] = four.y, values[2] = four.z, values[3] = four.w;
+}
+template <class Out>
+__device__ __forceinline__ void apply_activation(float* four, const Activation& a) {
+  apply_activation<Out, 1>(reinterpret_cast<float(*)[4]>(four), a);
 }
 
 }  // namespace gopt_runtime

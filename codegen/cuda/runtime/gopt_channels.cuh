@@ -249,8 +249,7 @@ class Channels {
         if (p_.bias) sums[k] += bias_[k];
         if (p_.addend) sums[k] += addend[k];
       }
-#pragma unroll
-      for (int k = 0; k < kCount; k += 4) apply_activation<T>(sums + k, p_.activation);
+      apply_activation<T, kCount / 4>(reinterpret_cast<float(*)[4]>(sums), p_.activation);
     }
     Lanes<T> result;
 #pragma unroll

@@ -55,10 +55,7 @@ class RegisterResult {
           sums[n + k][half * 2] += own.x, sums[n + k][half * 2 + 1] += own.y;
         }
       });
-    if (p_.activation.kind != ActivationKind::None) {
-#pragma unroll
-      for (int n = 0; n < kCount; n++) apply_activation<Out>(sums[n], p_.activation);
-    }
+    apply_activation<Out, kCount>(sums, p_.activation);
     for_each_chunk([&](int half, int n, const Out*, Out* to, bool is_there) {
       Chunk chunk;
 #pragma unroll
