@@ -92,8 +92,8 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
   const ConvolutionShape shape = convolution_shape(plan, kernel);
   const int64_t line = x.layout.line() > 0 ? x.layout.line() : shape.src[1], size = size_of_operands(plan, kernel);
   constexpr size_t kAxes = 2;
-  return has_groups(plan, kernel, shape) && shape.axes() == kAxes &&
-         shape.src[1] * size % kChunk == 0 && line * size % kChunk == 0 && has_window(shape);
+  return has_groups(plan, kernel, shape) && shape.axes() == kAxes && shape.src[1] * size % kChunk == 0 &&
+         line * size % kChunk == 0 && has_window(shape);
 }
 
 // Whether tiles of so many columns end where joined groups do, whose channels are all that they read.

@@ -27,9 +27,10 @@ struct ConvolutionShape {
 };
 
 // Of a kernel for CUDA, the same function of the same memory. Two spatial axes stay as they are, but where windows of
-// channels last follow one another without gaps or pads: then each line of them is an image, and the positions of a line
-// of a window are channels of one. Of other numbers of axes those that the window does not extend over are merged with
-// the next such one, and with the images where channels are last, and one axis gets another of one position before it.
+// channels last follow one another without gaps or pads: then each line of them is an image, and the positions of a
+// line of a window are channels of one. Of other numbers of axes those that the window does not extend over are merged
+// with the next such one, and with the images where channels are last, and one axis gets another of one position before
+// it.
 ConvolutionShape convolution_shape(const Plan& plan, const Kernel& kernel);
 
 }  // namespace gopt

@@ -94,6 +94,7 @@ struct MeasuredLatency {
   double before_ms = 0, after_ms = 0;  // medians of interleaved runs
   double speedup = 0;                  // median over rounds
   std::string plan;                    // the result's, as it was timed (print_plan)
+  bool is_cached = false;              // nothing of it was timed in this run
 };
 
 // The result's plan by measured kernel times, in turns with another of the same graph.
@@ -102,6 +103,7 @@ struct PlanLatency {
   double own_ms = 0, other_ms = 0;  // medians of interleaved runs
   double ratio = 0;                 // own over other: median over rounds
   bool kept_other = false;
+  bool is_cached = false;  // it was timed in an earlier run
 };
 constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule",
                      *kPlanInPieces = "attention in pieces", *kPlanByLibraries = "more of the libraries' kernels",
@@ -131,6 +133,7 @@ struct Outcome {
   std::string machine;        // whose times they are
   int kernels_timed = 0;      // that the cache did not know
   double timing_seconds = 0;  // for all of them, building included
+  int plans_timed = 0;        // times that whole plans were timed in turns, which the cache did not know
   std::optional<MeasuredLatency> latency;
   std::vector<PlanLatency> plan_latencies;  // with plans that differ from it, one after another
   std::optional<RuntimeTimes> runtime_times;

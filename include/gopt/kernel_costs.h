@@ -36,9 +36,16 @@ std::unique_ptr<CostOracle> sum_cost_oracle(const Target& target, std::unique_pt
 // themselves. `kernels` counts nodes, as they are written.
 std::unique_ptr<CostOracle> runtime_cost_oracle(const Roofline& roofline);
 
-// Measured kernel times in a text file: a header, then for each machine that times were taken on a line "machine NAME"
-// and a line a kernel, "KEY MILLISECONDS". The name says which processor or GPU it is, the versions of the kernel
-// libraries, and the code that emits kernels; the key hashes it with the signature.
+// Whole plans that were built and, where they are several, timed in turns.
+struct PlanTimes {
+  double seconds = 0;                   // that it took, building included
+  std::vector<std::vector<double>> ms;  // of each plan a number a round; empty: it was only built
+};
+
+// Measured times in a text file: a header, then for each machine that times were taken on a line "machine NAME", a line
+// a kernel, "KEY MILLISECONDS", and a line for plans that were timed together, "plans KEY SECONDS", then for each of
+// them its milliseconds with commas. The name says which processor or GPU it is, the versions of the kernel libraries,
+// and the code that emits kernels; the key hashes it with the signature.
 class KernelCache {
  public:
   // A file that does not exist yet gives an empty cache. Times of all machines are kept; those of `machine` are found.
@@ -49,18 +56,27 @@ class KernelCache {
   void choose_machine(const std::string& machine) { machine_ = machine; }
   std::optional<double> find(const std::string& signature) const;
   void put(const std::string& signature, double ms);
-  size_t size() const { return times_.size(); }
+  size_t size() const { return times_.size(); }  // of kernels
+  std::optional<PlanTimes> find_plans(const std::string& signature) const;
+  void put_plans(const std::string& signature, PlanTimes times);
 
  private:
   struct Time {
     double ms = 0;
     std::string machine;  // empty: of a file that did not say it
   };
+  struct OfPlans {
+    PlanTimes times;
+    std::string machine;
+  };
+  Status read_line(const std::string& line, const std::string& machine);
+  Status read_plans(const std::string& line, const std::string& machine);
   std::string key(const std::string& signature) const;
   void add_machine(const std::string& machine);
   std::string path_, machine_;
   std::vector<std::string> machines_;
   std::map<std::string, Time> times_;
+  std::map<std::string, OfPlans> plans_;
 };
 
 // Times from the cache; where it has none, the analytic ones, scaled as those of `known` that it has ask, and by
