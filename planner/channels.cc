@@ -10,7 +10,8 @@
 namespace gopt {
 
 bool is_by_channels(const Kernel& kernel) {
-  return kernel.implementation == kByChannels || kernel.implementation == kByLinesOfChannels;
+  return kernel.implementation == kByChannels || kernel.implementation == kByLinesOfChannels ||
+         kernel.implementation == kByColumnsOfChannels;
 }
 
 bool is_mean_of_images(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::GlobalAveragePool); }
@@ -37,7 +38,9 @@ ConvolutionShape window_shape(const Plan& plan, const Kernel& kernel) {
 
 bool has_known_window(const ConvolutionShape& shape) {
   constexpr int64_t kSides[] = {2, 3, 5};
-  return shape.weights[2] == shape.weights[3] && std::ranges::count(kSides, shape.weights[2]) > 0;
+  constexpr size_t kAxes = 2;
+  return shape.axes() == kAxes && shape.weights[2] == shape.weights[3] &&
+         std::ranges::count(kSides, shape.weights[2]) > 0;
 }
 
 }  // namespace gopt
@@ -62,9 +65,8 @@ bool has_chunks_of_channels(const Plan& plan, const Kernel& kernel) {
 
 bool convolves_channels(const Plan& plan, const Kernel& kernel) {
   if (!kernel.nodes[0]->is(OpKind::Conv)) return false;
-  constexpr size_t kAxes = 2;
   const ConvolutionShape shape = convolution_shape(plan, kernel);
-  return shape.axes() == kAxes && shape.groups > 1 && shape.groups == shape.src[1] && shape.groups == shape.dst[1] &&
+  return shape.groups > 1 && shape.groups == shape.src[1] && shape.groups == shape.dst[1] &&
          has_chunks_of_channels(plan, kernel);
 }
 
@@ -107,6 +109,15 @@ bool shares_windows(const Plan& plan, const Kernel& kernel) {
          std::ranges::all_of(shape.dilations, [](int64_t d) { return d == 1; }) && shape.dst[3] >= kPositionsOfLine;
 }
 
+// Windows of 3 by 3 in steps of one or two both ways, of which a thread makes a column of some length.
+bool goes_down(const Plan& plan, const Kernel& kernel) {
+  if (!convolves_channels(plan, kernel)) return false;
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  constexpr int64_t kSide = 3, kMostStep = 2;
+  return has_known_window(shape) && shape.weights[2] == kSide && shape.strides[0] == shape.strides[1] &&
+         shape.strides[0] <= kMostStep && std::ranges::all_of(shape.dilations, [](int64_t d) { return d == 1; });
+}
+
 // Fewer threads with more to do each: of some use where there are many.
 bool has_many_threads(const Plan& plan, const Kernel& kernel) {
   constexpr int64_t kEnough = 132 * 256, kLanes = 8;
@@ -118,12 +129,17 @@ bool any_loops(const Plan&, const Kernel&) { return true; }
 double loops_efficiency(const Plan&, const Kernel&) { return 0.1; }
 double efficiency(const Plan&, const Kernel&) { return 0.15; }
 double lines_efficiency(const Plan& plan, const Kernel& kernel) { return has_many_threads(plan, kernel) ? 0.2 : 0.05; }
+double columns_efficiency(const Plan& plan, const Kernel& kernel) {
+  return has_many_threads(plan, kernel) ? 0.25 : 0.05;
+}
 
 }  // namespace
 
 std::vector<Implementation> channel_implementations() {
   return {{kByChannels, KernelKind::Convolution, TargetKind::Cuda, convolves_channels, efficiency},
           {kByLinesOfChannels, KernelKind::Convolution, TargetKind::Cuda, shares_windows, lines_efficiency, false,
+           has_many_threads},
+          {kByColumnsOfChannels, KernelKind::Convolution, TargetKind::Cuda, goes_down, columns_efficiency, false,
            has_many_threads},
           // Of what is not measured the first is taken.
           {kByLinesOfChannels, KernelKind::Generated, TargetKind::Cuda, shares_windows, lines_efficiency, false,

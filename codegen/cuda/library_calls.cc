@@ -304,22 +304,24 @@ std::string counts_text(const Kernel& kernel) {
 // Of a pool beside tiles.
 std::string window_text(const Kernel& pool) { return ", " + window_of(pool) + ", " + counts_text(pool); }
 
-// Windows over channels (runtime/gopt_channels.cuh): what of a chunk's instance is known when it is compiled.
+// The instance of windows over channels (runtime/gopt_channels.cuh): what of a window is known when it is compiled.
+std::string channel_maker_text(const Plan& plan, const Kernel& kernel) {
+  const std::string operand = operand_text(plan, kernel);
+  if (is_mean_of_images(kernel)) return "make_whole_means<" + operand + ">";
+  const ConvolutionShape shape = window_shape(plan, kernel);
+  const std::string step = std::to_string(shape.strides[1]);
+  if (kernel.implementation == kByColumnsOfChannels) return "make_channel_columns<" + operand + ", " + step + ">";
+  const std::string side = std::to_string(has_known_window(shape) ? shape.weights[2] : 0);
+  const bool has_several = kernel.implementation == kByLinesOfChannels;
+  return "make_channels<" + window_of(kernel) + ", " + operand + ", " + side +
+         (has_several ? ", " + std::to_string(kPositionsOfLine) + ", " + step : "") + ">";
+}
 std::string channel_tiling_text(const Plan& plan, const Kernel& kernel, TileFunctions& tiles) {
   const bool is_pool = kernel.kind == KernelKind::Generated;
-  const std::string operand = operand_text(plan, kernel);
-  std::string maker = "make_whole_means<" + operand;
-  if (!is_mean_of_images(kernel)) {
-    const ConvolutionShape shape = window_shape(plan, kernel);
-    maker = "make_channels<" + window_of(kernel) + ", " + operand + ", " +
-            std::to_string(has_known_window(shape) ? shape.weights[2] : 0);
-    if (kernel.implementation == kByLinesOfChannels)
-      maker += ", " + std::to_string(kPositionsOfLine) + ", " + std::to_string(shape.strides[1]);
-  }
-  maker += ">";
   const bool is_constant = !is_pool && has_constant_weights(plan, kernel);
-  return ", ChannelTiling{&" + tiles.name_for(maker) + "(), " + (is_constant ? "true" : "false") + ", " +
-         counts_text(kernel) + "}";
+  return ", ChannelTiling{&" + tiles.name_for(channel_maker_text(plan, kernel)) + "(), " +
+         (is_constant ? "true" : "false") + ", " + counts_text(kernel) +
+         (kernel.implementation == kByColumnsOfChannels ? ", true" : "") + "}";
 }
 
 // Members that are instances of one kernel, which depends on where what they read begins, go into one launch.

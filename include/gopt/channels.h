@@ -5,9 +5,10 @@
 
 namespace gopt {
 
-// Kernel::implementation: a thread makes one position, or several of a line.
+// Kernel::implementation: a thread makes one position, or several of a line, or of a column.
 constexpr const char* kByChannels = "channels";
 constexpr const char* kByLinesOfChannels = "channels:4";
+constexpr const char* kByColumnsOfChannels = "channels:column";
 constexpr int kPositionsOfLine = 4;
 bool is_by_channels(const Kernel& kernel);
 // A mean over whole images.

@@ -189,6 +189,9 @@ std::vector<BatchCase> channel_cases() {
       depthwise("wide", "[1,136,9,9]", "136", "3,3", "dilations=[2,2], pads=[2,2,2,2]",
                 "b = Sigmoid(a)\nc = Mul(a, b)\noutput y = c"),
       depthwise("two", "[3,40,8,8]", "40", "2,2", "strides=[2,2]", "output y = a"),
+      depthwise("volume", "[2,16,5,9,7]", "16", "3,3,5", "strides=[2,1,2], dilations=[1,2,1], pads=[1,2,0,2,1,4]",
+                "b = Relu(a)\noutput y = b"),
+      depthwise("cube", "[1,24,6,7,8]", "24", "3,3,3", "pads=[1,1,1,1,1,1]", "output y = a"),
       pool("largest", "24", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}"),
       pool("largest_of_two", "8", "MaxPool(b) {kernel_shape=[2,2], strides=[2,2]}"),
       pool("apart", "16", "MaxPool(b) {kernel_shape=[3,2], strides=[1,1], dilations=[2,3], pads=[1,0,2,1]}"),
@@ -224,6 +227,16 @@ std::vector<BatchCase> line_cases() {
       pool("mean_of_all", "AveragePool(b) {kernel_shape=[2,2], strides=[2,2], pads=[1,0,0,1], count_include_pad=1}")};
 }
 
+// Columns of several lengths in both steps; every edge.
+std::vector<BatchCase> column_cases() {
+  return {
+      depthwise("three", "[2,48,57,62]", "48", "3,3", "pads=[1,1,1,1]",
+                "input z : f32[2,48,57,62]\nb = Add(a, z)\nc = Clip(b) {min=0.0, max=6.0}\noutput y = c"),
+      depthwise("in_steps", "[4,64,99,97]", "64", "3,3", "strides=[2,2], pads=[0,1,2,1]", "b = Relu(a)\noutput y = b"),
+      depthwise("without_pads", "[3,64,41,75]", "64", "3,3", "strides=[1,1]", "output y = a"),
+      depthwise("in_steps_beyond", "[2,96,88,80]", "96", "3,3", "strides=[2,2], pads=[2,2,1,2]", "output y = a")};
+}
+
 bool has_channels(const Plan& plan) { return std::ranges::any_of(plan.kernels, is_by_channels); }
 
 TEST(Channels, RunDepthwiseConvolutionsAndPools) {
@@ -237,15 +250,16 @@ TEST(Channels, RunDepthwiseConvolutionsAndPools) {
     }
 }
 
-TEST(Channels, SeveralPositionsOfALine) {
-  CostsOfChannels costs(kByLinesOfChannels);
-  for (const BatchCase& c : line_cases()) {
-    const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
-    EXPECT_TRUE(std::ranges::any_of(plan->kernels,
-                                    [](const Kernel& kernel) { return kernel.implementation == kByLinesOfChannels; }))
-        << c.name << "\n"
-        << print_plan(*plan);
+TEST(Channels, SeveralPositionsOfALineOrAColumn) {
+  for (const auto& [name, cases] :
+       {std::pair(kByLinesOfChannels, line_cases()), {kByColumnsOfChannels, column_cases()}}) {
+    CostsOfChannels costs(name);
+    for (const BatchCase& c : cases) {
+      const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      EXPECT_TRUE(std::ranges::count(plan->kernels, name, &Kernel::implementation) > 0) << c.name << "\n"
+                                                                                        << print_plan(*plan);
+    }
   }
 }
 
@@ -273,6 +287,8 @@ TEST(Channels, CompileAndLink) {
   expect_agreement_on_device(channel_cases(), costs, "channels", Precision::Fp16);
   CostsOfChannels lines(kByLinesOfChannels);
   expect_agreement_on_device(line_cases(), lines, "channel_lines", Precision::Fp16);
+  CostsOfChannels columns(kByColumnsOfChannels);
+  expect_agreement_on_device(column_cases(), columns, "channel_columns", Precision::Fp16);
 }
 
 TEST(Channels, AgreeWithTheInterpreter) {
@@ -283,6 +299,8 @@ TEST(Channels, AgreeWithTheInterpreter) {
     expect_agreement_on_device(channel_cases(), costs, "channels", precision);
     CostsOfChannels lines(kByLinesOfChannels);
     expect_agreement_on_device(line_cases(), lines, "channel_lines", precision);
+    CostsOfChannels columns(kByColumnsOfChannels);
+    expect_agreement_on_device(column_cases(), columns, "channel_columns", precision);
   }
 }
 

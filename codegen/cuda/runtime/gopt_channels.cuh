@@ -54,17 +54,40 @@ __device__ __forceinline__ void take_larger(Lanes<T>& largest, const Lanes<T>& o
     largest.elements[k] = T(gopt_max((float)largest.elements[k], (float)other.elements[k]));
 }
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 800
-#define GOPT_TAKE_LARGER(T, TYPE)                                                                              \
-  template <>                                                                                                  \
-  __device__ __forceinline__ void take_larger<T>(Lanes<T> & largest, const Lanes<T>& other) {                  \
-    unsigned* to = reinterpret_cast<unsigned*>(largest.elements);                                              \
-    const unsigned* from = reinterpret_cast<const unsigned*>(other.elements);                                  \
+#define GOPT_TAKE_LARGER(T, TYPE)                                                                                 \
+  template <>                                                                                                     \
+  __device__ __forceinline__ void take_larger<T>(Lanes<T> & largest, const Lanes<T>& other) {                     \
+    unsigned* to = reinterpret_cast<unsigned*>(largest.elements);                                                 \
+    const unsigned* from = reinterpret_cast<const unsigned*>(other.elements);                                     \
     _Pragma("unroll") for (int i = 0; i < 4; i++) asm("max.NaN." TYPE " %0,%0,%1;" : "+r"(to[i]) : "r"(from[i])); \
   }
 GOPT_TAKE_LARGER(gopt_half, "f16x2")
 GOPT_TAKE_LARGER(gopt_bfloat16, "bf16x2")
 #undef GOPT_TAKE_LARGER
 #endif
+
+template <class T>
+__device__ __forceinline__ void store_numbers(T* to, const float* numbers, bool is_aligned) {
+  Lanes<T> lanes;
+#pragma unroll
+  for (int k = 0; k < Lanes<T>::kCount; k++) lanes.elements[k] = T(numbers[k]);
+  lanes.store(to, is_aligned);
+}
+// Sums of a depthwise convolution, for channels from `channel` on of a position of the result.
+template <class T>
+__device__ __forceinline__ void store_sums(const TileProblem& p, float* sums, const Lanes<T>& bias, int row,
+                                           int channel) {
+  constexpr int kCount = Lanes<T>::kCount;
+  Lanes<T> addend;
+  if (p.addend) addend.load(static_cast<const T*>(p.addend) + row * p.addend_line + channel, p.is_aligned);
+#pragma unroll
+  for (int k = 0; k < kCount; k++) {
+    if (p.bias) sums[k] += bias[k];
+    if (p.addend) sums[k] += addend[k];
+  }
+  apply_activation<T, kCount / 4>(reinterpret_cast<float(*)[4]>(sums), p.activation);
+  store_numbers(static_cast<T*>(p.dst) + row * p.dst_line + channel, sums, p.is_aligned);
+}
 
 // kSide: of a square window, where the compiler is told; else 0. kAlong: positions of a line that a thread makes; of
 // several the window is known, its steps along the line are kStep, and nothing is dilated.
@@ -78,13 +101,15 @@ class Channels {
     const unsigned chunks = p.channels / kCount, place = number / chunks, of_line = (p.out_width + kAlong - 1) / kAlong;
     channel_ = static_cast<int>(number - place * chunks) * kCount;
     const int line = static_cast<int>(place / of_line), x = static_cast<int>(place - line * of_line) * kAlong,
-              image = line / p.out_height;
+              plane = line / p.out_height, image = kHasPlanes ? plane / p.out_planes : plane;
     row_ = line * p.out_width + x;
     is_there_ = row_ < p.rows;
     count_ = min(kAlong, p.out_width - x);
-    top_ = (line - image * p.out_height) * p.strides[0] - p.pads[0];
+    top_ = (line - plane * p.out_height) * p.strides[0] - p.pads[0];
+    if constexpr (kHasPlanes) front_ = (plane - image * p.out_planes) * p.stride_of_planes - p.pad_of_planes;
     left_ = x * p.strides[1] - p.pads[1];
-    src_ = static_cast<const T*>(p.src) + static_cast<int64_t>(image) * p.height * p.width * p.src_line + channel_;
+    src_ = static_cast<const T*>(p.src) + static_cast<int64_t>(image) * p.planes * p.height * p.width * p.src_line +
+           channel_;
   }
 
   __device__ __forceinline__ void run() {
@@ -119,6 +144,7 @@ class Channels {
 
  private:
   static constexpr bool kHasWeights = kWindow == Window::Depthwise, kIsLargest = kWindow == Window::Largest;
+  static constexpr bool kHasPlanes = kSide == 0;  // of volumes, whose windows are never known
   static constexpr int kTaps = kSide * kSide;
   static constexpr int kSeen = (kAlong - 1) * kStep + kSide;  // positions of a line in some window
 
@@ -203,13 +229,17 @@ class Channels {
   }
 
   __device__ __forceinline__ void walk_window() {
-    for (int ky = 0; ky < p_.kernel_height; ky++)
-      for (int kx = 0; kx < p_.kernel_width; kx++) {
-        const int y = top_ + ky * p_.dilations[0], x = left_ + kx * p_.dilations[1];
-        if (!is_inside(y, x)) continue;
-        const T* tap = kHasWeights ? weights() + ky * p_.kernel_width + kx : nullptr;
-        add(0, read(y, x), [&](int k) { return (float)tap[k * p_.line_of_weights]; });
-      }
+    for (int kz = 0; kz < p_.kernel_planes; kz++) {
+      const int z = front_ + kz * p_.dilation_of_planes;
+      if (static_cast<unsigned>(z) >= static_cast<unsigned>(p_.planes)) continue;
+      for (int ky = 0; ky < p_.kernel_height; ky++)
+        for (int kx = 0; kx < p_.kernel_width; kx++) {
+          const int y = top_ + ky * p_.dilations[0], x = left_ + kx * p_.dilations[1];
+          if (!is_inside(y, x)) continue;
+          const T* tap = kHasWeights ? weights() + (kz * p_.kernel_height + ky) * p_.kernel_width + kx : nullptr;
+          add(0, read(z * p_.height + y, x), [&](int k) { return (float)tap[k * p_.line_of_weights]; });
+        }
+    }
   }
 
   template <class Weight>
@@ -240,31 +270,167 @@ class Channels {
 #pragma unroll
       for (int k = 0; k < kCount; k++) sums[k] /= static_cast<float>(count);
     }
-    if constexpr (kHasWeights) {
-      Lanes<T> addend;
-      if (p_.addend)
-        addend.load(static_cast<const T*>(p_.addend) + (row_ + a) * p_.addend_line + channel_, p_.is_aligned);
-#pragma unroll
-      for (int k = 0; k < kCount; k++) {
-        if (p_.bias) sums[k] += bias_[k];
-        if (p_.addend) sums[k] += addend[k];
-      }
-      apply_activation<T, kCount / 4>(reinterpret_cast<float(*)[4]>(sums), p_.activation);
-    }
-    Lanes<T> result;
-#pragma unroll
-    for (int k = 0; k < kCount; k++) result.elements[k] = T(sums[k]);
-    result.store(dst, p_.is_aligned);
+    if constexpr (kHasWeights)
+      store_sums(p_, sums, bias_, row_ + a, channel_);
+    else
+      store_numbers(dst, sums, p_.is_aligned);
   }
 
   const TileProblem& p_;
-  int row_, channel_, top_, left_, count_, inside_[kAlong] = {};
+  int row_, channel_, front_ = 0, top_, left_, count_, inside_[kAlong] = {};
   bool is_there_;
   const T* src_;
   float sums_[kAlong][kCount];
   Lanes<T> largest_[kIsLargest ? kAlong : 1];
   Lanes<T> bias_, weights_[kHasWeights && kSide > 0 ? kTaps : 1];
 };
+
+// A depthwise convolution of 3 by 3 whose threads go down a column of the result: each line of the source is read and
+// made floats once for all of the windows that see it, and is on its way while the line before is multiplied.
+template <class T, int kStep>
+class ChannelColumn {
+  static_assert(kStep == 1 || kStep == 2);
+
+ public:
+  __device__ __forceinline__ ChannelColumn(const TileProblem& p, unsigned number) : p_(p) {
+    const unsigned chunks = p.channels / kCount, place = number / chunks;
+    channel_ = static_cast<int>(number - place * chunks) * kCount;
+    const int strips = (p.out_height + p.rows_of_thread - 1) / p.rows_of_thread;
+    const int part = static_cast<int>(place) / p.out_width, image = part / strips;
+    column_ = static_cast<int>(place) - part * p.out_width;
+    const int first = (part - image * strips) * p.rows_of_thread;
+    count_ = min(p.rows_of_thread, p.out_height - first);
+    row_ = (image * p.out_height + first) * p.out_width + column_;
+    is_there_ = row_ < p.rows;
+    y_ = first * kStep - p.pads[0];
+    const int left = column_ * kStep - p.pads[1];
+#pragma unroll
+    for (int i = 0; i < kSide; i++) is_inside_[i] = static_cast<unsigned>(left + i) < static_cast<unsigned>(p.width);
+    src_ = static_cast<const T*>(p.src) + (static_cast<int64_t>(image) * p.height * p.width + left) * p.src_line +
+           channel_;
+  }
+
+  __device__ __forceinline__ void run() {
+    if (!p_.has_constant_weights) gopt_wait();
+    if (is_there_) load_weights();
+    if (p_.has_constant_weights) gopt_wait();
+    if (!is_there_) return;
+    float sums[kSide - 1][kCount] = {};
+    read_ahead();
+    if constexpr (kStep == 1)
+      walk_each(sums);
+    else
+      walk_pairs(sums);
+  }
+
+ private:
+  static constexpr int kCount = Lanes<T>::kCount, kSide = 3;
+
+  __device__ __forceinline__ void load_weights() {
+    if (p_.bias) bias_.load(static_cast<const T*>(p_.bias) + channel_, p_.is_aligned);
+    Lanes<T> weights[kSide * kSide];
+#pragma unroll
+    for (int t = 0; t < kSide * kSide; t++)
+      weights[t].load(static_cast<const T*>(p_.weights) + channel_ * p_.line_of_weights + t * kCount, p_.is_aligned);
+#pragma unroll
+    for (int k = 0; k < kCount; k++)
+#pragma unroll
+      for (int t = 0; t < kSide * kSide; t++) {
+        const int at = k * kSide * kSide + t;
+        weights_[t][k] = weights[at / kCount][at % kCount];
+      }
+  }
+
+  __device__ __forceinline__ bool is_line(int y) const {
+    return static_cast<unsigned>(y) < static_cast<unsigned>(p_.height);
+  }
+  // The line y_, and then the next.
+  __device__ __forceinline__ void read_ahead() {
+    if (is_line(y_)) {
+#pragma unroll
+      for (int i = 0; i < kSide; i++)
+        if (is_inside_[i])
+          ahead_[i].load(src_ + (static_cast<int64_t>(y_) * p_.width + i) * p_.src_line, p_.is_aligned);
+    }
+    y_++;
+  }
+  // What was read ahead, and whether it was a line; the next is on its way.
+  __device__ __forceinline__ bool next_line(Lanes<T>* line) {
+    const bool is_there = is_line(y_ - 1);
+#pragma unroll
+    for (int i = 0; i < kSide; i++) line[i] = ahead_[i];
+    read_ahead();
+    return is_there;
+  }
+  // Adds a line by the weights of a line of the window. What lies outside is left out: weights may be infinite.
+  __device__ __forceinline__ void add(float* sums, const Lanes<T>* line, int of_window) const {
+#pragma unroll
+    for (int i = 0; i < kSide; i++)
+      if (is_inside_[i]) {
+#pragma unroll
+        for (int k = 0; k < kCount; k++) sums[k] += line[i][k] * weights_[of_window * kSide + i][k];
+      }
+  }
+  __device__ __forceinline__ void store(float* sums) {
+    store_sums(p_, sums, bias_, row_, channel_);
+    row_ += p_.out_width;
+  }
+  static __device__ __forceinline__ void move(float* to, float* from) {
+#pragma unroll
+    for (int k = 0; k < kCount; k++) to[k] = from[k], from[k] = 0;
+  }
+
+  // Each line is the last of one window, in the middle of the next and the first of the one after.
+  __device__ __forceinline__ void walk_each(float (*sums)[kCount]) {
+    float newest[kCount] = {};
+#pragma unroll 1
+    for (int i = 0; i < count_ + kSide - 1; i++) {
+      Lanes<T> line[kSide];
+      if (next_line(line)) {
+        add(sums[0], line, 2);
+        add(sums[1], line, 1);
+        add(newest, line, 0);
+      }
+      if (i >= kSide - 1) store(sums[0]);
+      move(sums[0], sums[1]);
+      move(sums[1], newest);
+    }
+  }
+  // Every other line is the last of one window and the first of the next.
+  __device__ __forceinline__ void walk_pairs(float (*sums)[kCount]) {
+#pragma unroll 1
+    for (int i = 0; i <= count_; i++) {
+      Lanes<T> line[kSide];
+      if (next_line(line)) {
+        add(sums[0], line, 2);
+        add(sums[1], line, 0);
+      }
+      if (i > 0) store(sums[0]);
+      if (next_line(line)) add(sums[1], line, 1);
+      move(sums[0], sums[1]);
+    }
+  }
+
+  const TileProblem& p_;
+  int row_, channel_, column_, count_, y_;
+  bool is_there_, is_inside_[kSide];
+  const T* src_;
+  float weights_[kSide * kSide][kCount];
+  Lanes<T> bias_, ahead_[kSide];
+};
+
+template <class T, int kStep>
+__global__ void __launch_bounds__(kChannelThreads) channel_column_kernel(const __grid_constant__ TileProblem problem) {
+  gopt_let_next_begin();
+  gopt_touch(problem);
+  ChannelColumn<T, kStep>(problem, blockIdx.x * kChannelThreads + threadIdx.x).run();
+}
+
+template <class Operand, int kStep>
+TileKernel make_channel_columns() {
+  using T = typename Operand::Stored;
+  return {reinterpret_cast<const void*>(channel_column_kernel<T, kStep>), 1, Lanes<T>::kCount, kChannelThreads, 0};
+}
 
 // A pool beside tiles, in one launch with them.
 template <Window kWindow, class T>
@@ -286,7 +452,8 @@ __global__ void __launch_bounds__(kChannelThreads) channel_kernel(const __grid_c
 template <Window kWindow, class Operand, int kSide, int kAlong = 1, int kStep = 1>
 TileKernel make_channels() {
   using T = typename Operand::Stored;
-  constexpr int kWeights = kWindow == Window::Depthwise && kAlong > 1 ? kSide * kSide : 0;  // shared, chunks of a thread
+  constexpr int kWeights =
+      kWindow == Window::Depthwise && kAlong > 1 ? kSide * kSide : 0;  // shared, chunks of a thread
   return {reinterpret_cast<const void*>(channel_kernel<kWindow, T, kSide, kAlong, kStep>), kAlong, Lanes<T>::kCount,
           kChannelThreads, kChannelThreads * kWeights * kChunk};
 }

@@ -20,6 +20,7 @@ struct TileProblem {
   int planes = 1, out_planes = 1, kernel_planes = 1, stride_of_planes = 1, dilation_of_planes = 1, pad_of_planes = 0;
   int rows = 0, columns = 0, depth = 0;
   int row_tiles = 0;
+  int rows_of_thread = 0;  // of windows over channels that go down a column
   // Elements from one position to the next.
   int src_line = 0;
   int64_t dst_line = 0, addend_line = 0;

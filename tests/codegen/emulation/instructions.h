@@ -14,6 +14,8 @@ inline float half_of(unsigned word, int number) {
   return __half2float(__half(raw));
 }
 
+struct Fp32;  // of which nothing runs here
+
 struct Half {
   using Stored = gopt_half;
   // m16n8k16: of a lane, rows lane / 4 and eight further, columns and depths lane % 4 * 2 and the next.

@@ -262,6 +262,23 @@ void run_channels(const std::string& name, Kind kind) {
   }
 }
 
+// Columns of several lengths, whose last are shorter or begin beyond the image.
+template <int kStep>
+void run_columns(const std::string& name) {
+  for (const Case& c : {Case{2, 7, 14, 16, 16, {3, 3, kStep, 1, 1}, true, true, A::Clip, 8, Kind::Depthwise},
+                        Case{1, 12, 5, 24, 24, {3, 3, kStep, 0, 0}, true, false, A::None, 0, Kind::Depthwise},
+                        Case{3, 5, 9, 8, 8, {3, 3, kStep, 1, 2}, false, false, A::Relu, 0, Kind::Depthwise}})
+    for (const int rows : {1, 3, 4, 40}) {
+      Drawn drawn(c);
+      TileProblem& p = drawn.p;
+      p.rows_of_thread = rows;
+      const int strips = (p.out_height + rows - 1) / rows, threads = c.images * strips * p.out_width * (c.channels / 8);
+      emulation::launch(dim3(static_cast<unsigned>((threads + kChannelThreads - 1) / kChannelThreads)), kChannelThreads,
+                        [&] { channel_column_kernel<gopt_half, kStep>(p); });
+      expect_right(drawn, name + " by columns of " + std::to_string(rows));
+    }
+}
+
 void run_means_of_images() {
   for (const Case& c : {Case{2, 7, 7, 72, 72, {7, 7, 1, 0, 0}, false, false, A::None, 8, Kind::Mean},
                         Case{1, 3, 13, 8, 8, {3, 13, 1, 0, 0}, false, false, A::None, 0, Kind::Mean}}) {
@@ -480,6 +497,8 @@ int main() {
   run_channels<gopt_runtime::Window::Largest, 2, 4, 1>("largest by fours", Kind::Largest);
   run_channels<gopt_runtime::Window::Mean, 3, 4, 1>("means by fours", Kind::Mean);
   run_channels<gopt_runtime::Window::Mean, 2, 4, 2>("means of all by fours in steps", Kind::MeanOfAll);
+  run_columns<1>("depthwise 3x3");
+  run_columns<2>("depthwise 3x3 in steps");
   run_means_of_images();
   run_vectors<1, 1>("1");
   run_vectors<4, 4>("4, a column to a block,");
