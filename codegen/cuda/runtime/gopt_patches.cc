@@ -24,6 +24,7 @@ class ByPatches : public Primitive {
 
   bool launch(const Operands& o, cudaStream_t stream) override {
     set_operands(patch_.problem, o);
+    patch_.is_stored_from_registers = has_chunks(patch_.problem, patch_.problem.result);
     void* arguments[] = {&patch_};
     return launch_dependent(function_, launch_, arguments, stream) == cudaSuccess;
   }

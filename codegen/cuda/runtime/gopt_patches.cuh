@@ -5,6 +5,7 @@
 
 #include "gopt_fragments.cuh"
 #include "gopt_patches.h"
+#include "gopt_register_result.cuh"
 #include "gopt_tile_result.cuh"
 
 namespace gopt_runtime {
@@ -54,21 +55,29 @@ class PatchTile {
     load_image(place);
     end_stage();
     while (rectangle < end) {
-      Result result = result_at(place);
-      result.fetch_bias();
-      result.fetch_addend();
+      const Place own = place;
+      Result result = result_at(own);
+      if (!patch_.is_stored_from_registers) {
+        result.fetch_bias();
+        result.fetch_addend();
+      }
       wait_for_stages<0>();
       __syncthreads();
       multiply();
+      if (!patch_.is_stored_from_registers)
 #pragma unroll
-      for (int m = 0; m < kM; m++)
-        put_sums<kN>(sums_at_ + (warp() * kM + m) * kPatchWide * Result::kPitch, Result::kPitch, sums_[m]);
+        for (int m = 0; m < kM; m++)
+          put_sums<kN>(sums_at_ + (warp() * kM + m) * kPatchWide * Result::kPitch, Result::kPitch, sums_[m]);
       __syncthreads();  // all have read the patch
       rectangle += patch_.blocks;
       place = place_of(rectangle);
       if (rectangle < end) load_image(place);
       end_stage();
-      result.finish(sums_at_);
+      if (patch_.is_stored_from_registers)
+#pragma unroll
+        for (int m = 0; m < kM; m++) store_line(own, warp() * kM + m, sums_[m]);
+      else
+        result.finish(sums_at_);
     }
   }
 
@@ -83,14 +92,23 @@ class PatchTile {
     int image, y, x;
   };
   __device__ __forceinline__ Place place_of(int rectangle) const {
-    const int of_image = patch_.wide * patch_.high, image = rectangle / of_image,
-              within = rectangle - image * of_image, y = within / patch_.wide, x = within - y * patch_.wide;
+    const int of_image = patch_.wide * patch_.high, image = rectangle / of_image, within = rectangle - image * of_image,
+              y = within / patch_.wide, x = within - y * patch_.wide;
     return {image, y * (S::kRows / kPatchWide), x * kPatchWide};
   }
   __device__ __forceinline__ Result result_at(const Place& place) const {
     const int first = (place.image * p_.out_height + place.y) * p_.out_width + place.x;
     const Rectangle rows{first, p_.out_width, p_.out_height - place.y, p_.out_width - place.x};
     return Result(p_, rows, column_, 0, static_cast<int>(threadIdx.x));
+  }
+
+  // A line of a rectangle, whose sums a warp has.
+  __device__ __forceinline__ void store_line(const Place& place, int line, float (*sums)[4]) const {
+    const int first = (place.image * p_.out_height + place.y + line) * p_.out_width + place.x,
+              wide = place.y + line < p_.out_height ? min(kPatchWide, p_.out_width - place.x) : 0;
+    RegisterResult<S, T, false> result(p_, first, first + wide, column_);
+    result.fetch_bias();
+    result.finish(sums);
   }
 
   // A tap of each column to a lane; those that fill a line up are zero.

@@ -19,6 +19,7 @@ struct PatchProblem {
   int copies = 1;           // of the patch; the second begins a position later, for windows that begin at odd ones
   int taps_of_line = 0;     // of the kernel, with zeros up to a multiple of four
   int column_bytes = 0;     // from the weights of a column to those of the next
+  bool is_stored_from_registers = false;  // RegisterResult (gopt_register_result.cuh)
 };
 
 // By tiles of so many rows.

@@ -15,8 +15,9 @@ class RegisterResult {
  public:
   static constexpr int kCount = S::kColumns / 8;
 
-  __device__ __forceinline__ RegisterResult(const TileProblem& p, int first_row, int first_column)
-      : p_(p), row_(first_row + static_cast<int>(threadIdx.x) / 32 * 16 + lane() / 4), first_column_(first_column) {}
+  // Of a warp's rows from `first_row` on; those from `end` on are not in the result.
+  __device__ __forceinline__ RegisterResult(const TileProblem& p, int first_row, int end, int first_column)
+      : p_(p), row_(first_row + lane() / 4), end_(end), first_column_(first_column) {}
 
   // A lane has the bias of two of each 64 columns, which the others ask it for.
   __device__ __forceinline__ void fetch_bias() {
@@ -123,14 +124,14 @@ class RegisterResult {
       Out* to = static_cast<Out*>(p_.dst) + row * p_.dst_line + column;
 #pragma unroll
       for (int n = 0; n < kCount; n += kPairs)
-        run(half, n, addend + n * 8, to + n * 8, row < p_.rows && column + n * 8 < p_.columns);
+        run(half, n, addend + n * 8, to + n * 8, row < end_ && column + n * 8 < p_.columns);
     }
   }
 
   static constexpr int kBiases = (kCount + 7) / 8;
   static constexpr bool kFetches = kHasRegisters && kCount <= 8;
   const TileProblem& p_;
-  int row_, first_column_;
+  int row_, end_, first_column_;
   Pair bias_[kBiases];
   Chunk addends_[2][kFetches ? kCount / kPairs : 1];
 };

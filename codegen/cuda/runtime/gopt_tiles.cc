@@ -124,6 +124,14 @@ unsigned blocks_at_once(const TileKernel& kernel, const Launch& launch) {
   return static_cast<unsigned>(std::max(1, processors * blocks));
 }
 
+bool has_chunks(const TileProblem& p, Element operands) {
+  constexpr int64_t kChunkBytes = 16;
+  const auto are_chunks = [size = size_of(operands)](int64_t count) { return count * size % kChunkBytes == 0; };
+  const auto begins_chunk = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % kChunkBytes == 0; };
+  return p.result == operands && p.is_aligned && are_chunks(p.columns) && are_chunks(p.dst_line) &&
+         begins_chunk(p.dst) && (!p.addend || (are_chunks(p.addend_line) && begins_chunk(p.addend)));
+}
+
 bool begins_four(const void* pointer, Element element) {
   return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(4 * size_of(element)) == 0;
 }

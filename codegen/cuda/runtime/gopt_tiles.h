@@ -87,6 +87,9 @@ TileProblem problem_of(const MatrixProduct& product);
 Launch launch_of(const TileKernel& kernel, dim3 grid);
 // Of such a launch, blocks that the device has room for.
 unsigned blocks_at_once(const TileKernel& kernel, const Launch& launch);
+// Whether results are of the operands' type, and they and what is added to them lie in lines of whole chunks of 16
+// bytes: they may be stored from registers (RegisterResult), where no other block has a part of their sums.
+bool has_chunks(const TileProblem& problem, Element operands);
 // Whether four elements of a type can be moved at once from where a pointer points.
 bool begins_four(const void* pointer, Element element);
 

@@ -136,7 +136,7 @@ class ByWarpgroups : public Primitive {
     set_operands(whole_.problem, o);
     if (!groups_.empty()) whole_.problem.weights = joined_weights();
     if (has_warpgroups()) {
-      whole_.is_stored_from_registers = is_stored_from_registers();
+      whole_.is_stored_from_registers = launch_.cluster == 1 && has_chunks(whole_.problem, element_);
       const int depth = kSliceBytes / static_cast<int>(size_of(element_));
       whole_.left = map_of_windows(whole_.problem, element_, tf32_, all_channels_, kernel_.rows);
       whole_.right = map_of_weights(whole_.problem, element_, tf32_, by_lines_, by_lines_ ? depth : kernel_.columns);
@@ -151,17 +151,6 @@ class ByWarpgroups : public Primitive {
     return static_cast<size_t>(p.columns * p.line_of_weights * size_of(element_));
   }
   void* joined_weights() { return weights_.at_least(bytes_of_weights()); }
-
-  // What no other block has a part of, of the operands' type, in lines of whole chunks.
-  bool is_stored_from_registers() const {
-    const TileProblem& p = whole_.problem;
-    constexpr int64_t kChunkBytes = 16;
-    const auto has_chunks = [size = size_of(element_)](int64_t count) { return count * size % kChunkBytes == 0; };
-    const auto begins_chunk = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % kChunkBytes == 0; };
-    return launch_.cluster == 1 && p.result == element_ && p.is_aligned && has_chunks(p.columns) &&
-           has_chunks(p.dst_line) && begins_chunk(p.dst) &&
-           (!p.addend || (has_chunks(p.addend_line) && begins_chunk(p.addend)));
-  }
 
   TileKernel kernel_;
   Element element_;

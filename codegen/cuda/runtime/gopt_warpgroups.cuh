@@ -45,7 +45,8 @@ struct WarpgroupMemory {
     return S::kColumns > 64 ? 4 : S::kStages - int{kTransposes};
   }
   static constexpr int kStages = stages();
-  static constexpr int kSharedBytes = kEightLines + kStages * S::kStageBytes + kPreparedBytes + TileResult<S>::kSumBytes;
+  static constexpr int kSharedBytes =
+      kEightLines + kStages * S::kStageBytes + kPreparedBytes + TileResult<S>::kSumBytes;
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -120,9 +121,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   __device__ __forceinline__ unsigned large_at(int stage) const {
     return kTransposes ? left_at(kStages) : right_at(stage);
   }
-  __device__ __forceinline__ unsigned small_at() const {
-    return left_at(kStages) + (kTransposes ? kPlaneBytes : 0);
-  }
+  __device__ __forceinline__ unsigned small_at() const { return left_at(kStages) + (kTransposes ? kPlaneBytes : 0); }
 
   __device__ __forceinline__ void prepare_barriers() {
     for (int stage = 0; stage < kStages; stage++) {
@@ -241,7 +240,8 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     Place place;
     for (int tile = static_cast<int>(blockIdx.x); tile < p_.tiles; tile += static_cast<int>(gridDim.x)) {
       const Corner corner = corner_of(tile);
-      RegisterResult<S, Stored, !kSplits> simple(p, corner.row, corner.column);
+      RegisterResult<S, Stored, !kSplits> simple(p, corner.row + static_cast<int>(threadIdx.x) / 32 * 16, p.rows,
+                                                 corner.column);
       TileResult<S> result(p, corner.row, corner.column, 0, first_place());
       if (p_.is_stored_from_registers)
         simple.fetch_bias();
@@ -447,7 +447,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
 #endif  // of sm_90a
 
 template <class Operand, Right kRight, class S>
-__global__ void __launch_bounds__(S::kThreads + 32, std::is_same_v<Operand, Fp32> && S::kColumns > 64 ? 1 : S::kBlocks)
+__global__ void __launch_bounds__(S::kThreads + 32, std::is_same_v<Operand, Fp32>&& S::kColumns > 64 ? 1 : S::kBlocks)
     warpgroup_kernel(const __grid_constant__ WarpgroupProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);

@@ -1,5 +1,5 @@
-// Tiles of whole warpgroups on Hopper's tensor cores (wgmma), filled by its copy engine (TMA): what a launch needs. For
-// operands of 16 bits or in TF32; the others, and older devices, have gopt_tiles.h.
+// Tiles of whole warpgroups on Hopper's tensor cores (wgmma), filled by its copy engine (TMA): what a launch needs.
+// Older devices have gopt_tiles.h.
 #pragma once
 
 #include <cuda.h>

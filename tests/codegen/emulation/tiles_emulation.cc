@@ -324,12 +324,18 @@ void run_patches(const std::string& name) {
       if (static_cast<int>(i) / c.channels % c.width >= reach) drawn.src[i] = gopt_half(INFINITY);
     PatchProblem patch = patches_of(drawn.p, S::kRows);
     const int rectangles = patch.blocks, columns = (c.columns + S::kColumns - 1) / S::kColumns;
-    for (const int blocks : {rectangles, (rectangles + 2) / 3}) {
-      patch.blocks = blocks;
+    const bool has_chunks = c.columns % 8 == 0 && drawn.p.dst_line % 8 == 0 && drawn.p.is_aligned;
+    for (const auto& [blocks, from_registers] : {std::pair(rectangles, false),
+                                                 {(rectangles + 2) / 3, false},
+                                                 {rectangles, true},
+                                                 {(rectangles + 2) / 3, true}}) {
+      if (from_registers && !has_chunks) continue;
+      patch.blocks = blocks, patch.is_stored_from_registers = from_registers;
       std::fill(drawn.dst.begin(), drawn.dst.end(), gopt_half(kUnwritten));
       emulation::launch(dim3(static_cast<unsigned>(blocks * columns)), S::kThreads,
                         [&] { patch_kernel<Half, S>(patch); });
-      expect_right(drawn, name + " by patches, " + std::to_string(blocks) + " blocks");
+      expect_right(drawn, name + " by patches, " + std::to_string(blocks) + " blocks" +
+                              (from_registers ? ", from registers" : ""));
     }
   }
 }
@@ -357,7 +363,7 @@ void store(const Drawn& drawn, Stored stored) {
       sums[n][i] = row < p.rows && column < p.columns ? static_cast<float>(drawn.product(row, column)) / parts : NAN;
     }
   if (stored == Stored::FromRegisters) {
-    RegisterResult<S, gopt_half> result(p, first_row, first_column);
+    RegisterResult<S, gopt_half> result(p, first_row + static_cast<int>(threadIdx.x) / 32 * 16, p.rows, first_column);
     result.fetch_bias();
     result.fetch_addends();
     return result.finish(sums);
@@ -459,7 +465,7 @@ void run_floats(const std::string& name) {
       for (int i = 0; i < 4; i++)
         sums[n][i] =
             sum_at(first_row + thread / 32 * 16 + lane / 4 + i / 2 * 8, first_column + n * 8 + lane % 4 * 2 + i % 2);
-    RegisterResult<S, float> result(p, first_row, first_column);
+    RegisterResult<S, float> result(p, first_row + static_cast<int>(threadIdx.x) / 32 * 16, p.rows, first_column);
     result.fetch_bias();
     result.fetch_addends();
     result.finish(sums);
