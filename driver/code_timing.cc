@@ -18,8 +18,9 @@ std::optional<std::string> why_code_cannot_run(const Target& target) {
   return "CUDA code is run on a machine with a GPU, cuDNN and cuBLASLt";
 }
 
-CodeTimer::CodeTimer(const DriverOptions& options, const CostSource& costs, std::vector<PlannedGraph*> known)
-    : options_(options), costs_(costs) {
+CodeTimer::CodeTimer(const DriverOptions& options, const CostSource& costs, PlanTiming& timing,
+                     std::vector<PlannedGraph*> known)
+    : options_(options), costs_(costs), timing_(timing) {
   for (PlannedGraph* graph : known) known_.emplace(graph->graph().hash(), graph);
 }
 
@@ -47,24 +48,43 @@ Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs) {
 
 }  // namespace
 
+namespace {
+
+// How turns are taken, as the keys of what is kept name it: by what turn_of() does, or each by one run.
+constexpr const char *kSomeRuns = "turns of 4 ms", *kOneRun = "turns of a run";
+
+// On inputs drawn for the first.
+Result<std::vector<std::vector<double>>> time_some_in_turns(const std::vector<RunnableModel*>& codes, uint64_t seed,
+                                                            const TurnLimits& limits) {
+  GOPT_ASSIGN_OR_RETURN(const auto inputs, codes[0]->draw(seed));
+  std::vector<Turn> turns;
+  for (RunnableModel* code : codes) turns.push_back(turn_of(*code, inputs));
+  return take_turns(turns, limits);
+}
+
+}  // namespace
+
 Result<std::vector<std::vector<double>>> CodeTimer::time(const std::vector<Graph>& graphs) {
   std::set<Hash128> wanted;
   for (const Graph& graph : graphs) wanted.insert(graph.hash());
   std::erase_if(made_, [&](const auto& made) { return !wanted.contains(made.first); });
-  std::map<std::string, Tensor> inputs;
-  std::vector<Turn> turns;
-  for (const Graph& graph : graphs) {
-    GOPT_ASSIGN_OR_RETURN(RunnableModel * code, planned(graph).code_for_target());
-    if (turns.empty()) {
-      GOPT_ASSIGN_OR_RETURN(inputs, code->draw(options_.seed));
-    }
-    turns.push_back(turn_of(*code, inputs));
+  std::vector<PlannedGraph*> all;
+  for (const Graph& graph : graphs) all.push_back(&planned(graph));
+  GOPT_ASSIGN_OR_RETURN(PlanTiming::Times times, timing_.in_turns(all, kSomeRuns, [&] { return time_code(all); }));
+  if (times.is_known) seconds_saved_ += times.seconds;
+  return std::move(times.ms);
+}
+
+Result<std::vector<std::vector<double>>> CodeTimer::time_code(const std::vector<PlannedGraph*>& graphs) {
+  std::vector<RunnableModel*> codes;
+  for (PlannedGraph* graph : graphs) {
+    GOPT_ASSIGN_OR_RETURN(codes.emplace_back(), timing_.code_of(*graph));
   }
   const TurnLimits limits{
       .most_rounds = options_.runs, .least_rounds = std::min(5, options_.runs), .stop = options_.search.stop};
   std::optional<DeviceTurn> turn;
   if (options_.target.kind == TargetKind::Cuda) turn.emplace();
-  return take_turns(turns, limits);
+  return time_some_in_turns(codes, options_.seed, limits);
 }
 
 std::optional<PlannedGraph> CodeTimer::take(const Graph& graph) {
@@ -78,31 +98,31 @@ std::optional<PlannedGraph> CodeTimer::take(const Graph& graph) {
 namespace {
 
 // A run on a GPU may be shorter than what disturbs it.
-Result<PairedTimes> time_some_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed,
-                                       const TurnLimits& limits) {
-  GOPT_ASSIGN_OR_RETURN(const auto inputs, first.draw(seed));
-  GOPT_ASSIGN_OR_RETURN(const auto times, take_turns({turn_of(first, inputs), turn_of(second, inputs)}, limits));
-  return paired(times[0], times[1]);
-}
-
-std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph other, const std::string& how,
-                                          const DriverOptions& options) {
-  const auto plan = graph.plan(), other_plan = other.plan();
-  if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return std::nullopt;
-  const auto code = graph.code_for_target(), other_code = other.code_for_target();
-  if (!code.ok() || !other_code.ok()) return std::nullopt;
+Result<std::vector<std::vector<double>>> time_pair(PlannedGraph& graph, PlannedGraph& other,
+                                                   const DriverOptions& options, PlanTiming& timing) {
+  GOPT_ASSIGN_OR_RETURN(RunnableModel * code, timing.code_of(graph));
+  GOPT_ASSIGN_OR_RETURN(RunnableModel * other_code, timing.code_of(other));
   // Seconds are the user's: a few rounds tell plans apart whose difference is worth it.
   const TurnLimits limits{.most_rounds = options.runs,
                           .least_rounds = std::min(5, options.runs),
                           .enough_seconds = 3,
                           .stop = options.search.stop};
-  std::optional<DeviceTurn> turn;
-  if (graph.is_for_gpu()) turn.emplace();
-  const auto times = graph.is_for_gpu() ? time_some_in_turns(**code, **other_code, options.seed, limits)
-                                        : time_in_turns(**code, **other_code, options.seed, limits);
+  if (!graph.is_for_gpu()) return runs_in_turns(*code, *other_code, options.seed, limits);
+  const DeviceTurn turn;
+  return time_some_in_turns({code, other_code}, options.seed, limits);
+}
+
+std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph other, const std::string& how,
+                                          const DriverOptions& options, PlanTiming& timing) {
+  const auto plan = graph.plan(), other_plan = other.plan();
+  if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return std::nullopt;
+  const auto times = timing.in_turns({&graph, &other}, graph.is_for_gpu() ? kSomeRuns : kOneRun,
+                                     [&] { return time_pair(graph, other, options, timing); });
   if (!times.ok()) return std::nullopt;
-  PlanLatency latency{how, times->first_ms, times->second_ms, times->ratio};
-  latency.kept_other = times->ratio >= kTimingNoise;
+  const PairedTimes pair = paired(times->ms[0], times->ms[1]);
+  PlanLatency latency{how, pair.first_ms, pair.second_ms, pair.ratio};
+  latency.kept_other = pair.ratio >= kTimingNoise;
+  latency.is_cached = times->is_known;
   if (latency.kept_other) graph.take_plan_of(std::move(other));
   return latency;
 }
@@ -115,15 +135,16 @@ bool has_attention(PlannedGraph& graph) {
 
 // What a library's kernel keeps the next one from doing is a part of its time, as if that were a tile. Where others
 // follow, it is less; between tiles that would all have been launched ahead, it is more.
-std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOptions& options,
-                                            const CostSource& costs) {
+std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
+                                            PlanTiming& timing) {
   constexpr double kReadyMs = 1.3e-3;  // what a tile does ahead: it is launched, and its first weights come
   if (options.target.without.contains(kDependentLaunch)) return {};
   std::vector<PlanLatency> latencies;
   for (const auto& [how, bonus_ms] : {std::pair(kPlanByLibraries, kReadyMs), {kPlanWithoutLibraries, -kReadyMs}}) {
     CostSource other = costs;
     other.library_bonus_ms = bonus_ms;
-    const auto latency = keep_faster_of(graph, PlannedGraph(graph.graph(), options.target, other), how, options);
+    const auto latency =
+        keep_faster_of(graph, PlannedGraph(graph.graph(), options.target, other), how, options, timing);
     if (latency) latencies.push_back(*latency);
   }
   return latencies;
@@ -132,22 +153,21 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
 }  // namespace
 
 std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
-                                          PhaseClock& clock) {
-  const PhaseClock::Running running(clock, "timing the code");
-  if (graph.is_for_gpu()) return keep_faster_on_gpu(graph, options, costs);
+                                          PlanTiming& timing) {
+  if (graph.is_for_gpu()) return keep_faster_on_gpu(graph, options, costs, timing);
   Target by_rules = options.target;
   by_rules.without.insert(kFusionByCost);
   Target in_pieces = options.target;
   in_pieces.without.insert(kAttention);
   const CostSource analytic = analytic_costs(graph.graph());
   std::vector<PlanLatency> latencies;
-  const auto add = [&](const std::optional<PlanLatency>& latency) {
+  const auto compare = [&](const Target& target, const CostSource& own_costs, const char* how) {
+    const auto latency = keep_faster_of(graph, PlannedGraph(graph.graph(), target, own_costs), how, options, timing);
     if (latency) latencies.push_back(*latency);
   };
-  add(keep_faster_of(graph, PlannedGraph(graph.graph(), by_rules, costs), kPlanByRules, options));
-  add(keep_faster_of(graph, PlannedGraph(graph.graph(), options.target, analytic), kAnalyticPlan, options));
-  if (has_attention(graph))
-    add(keep_faster_of(graph, PlannedGraph(graph.graph(), in_pieces, costs), kPlanInPieces, options));
+  compare(by_rules, costs, kPlanByRules);
+  compare(options.target, analytic, kAnalyticPlan);
+  if (has_attention(graph)) compare(in_pieces, costs, kPlanInPieces);
   return latencies;
 }
 

@@ -38,6 +38,7 @@ class Optimization {
         costs_(analytic_costs(graph)),
         original_(graph, options.target, costs_),
         kernels_(options, costs_, clock_),
+        plans_(options, clock_),
         searches_(original_.graph(), rules, options, costs_, kernels_, clock_) {}
 
   Result<Outcome> run() {
@@ -50,9 +51,9 @@ class Optimization {
     GOPT_RETURN_IF_ERROR(must_be_expected());
     if (options_.timer && options_.target.kind == TargetKind::Onnx) GOPT_RETURN_IF_ERROR(judge_result());
     if (options_.wants_code && options_.times_code) {
-      GOPT_RETURN_IF_ERROR(must_build());
       judge_code();
       time_plan();
+      GOPT_RETURN_IF_ERROR(must_build());
       GOPT_RETURN_IF_ERROR(check_code_of_result());
     }
     if (options_.wants_code) {
@@ -77,6 +78,7 @@ class Optimization {
     outcome_.notes = prepared.notes;
     outcome_.has_measured_costs = prepared.has_measured_costs;
     outcome_.machine = prepared.machine;
+    plans_.keep_in(kernels_.cache_of_here());
     return Unit{};
   }
 
@@ -210,11 +212,10 @@ class Optimization {
   // Code that does not build is none. Where a target's tools or devices are missing, it is for another machine.
   Status must_build() {
     if (why_code_cannot_run(options_.target)) return Unit{};
-    const Running running(clock_, "building the code");
     GOPT_RETURN_IF_ERROR(result().plan());
-    const auto code = result().code_for_target();
-    if (code.ok()) return Unit{};
-    return Error{"the emitted code does not build on this machine: " + code.error().message +
+    const Status built = plans_.must_build(result());
+    if (built.ok()) return Unit{};
+    return Error{"the emitted code does not build on this machine: " + built.error().message +
                  "\nnothing is written; --no-measure writes code for another machine, neither built nor checked here"};
   }
 
@@ -232,7 +233,7 @@ class Optimization {
     }
     constexpr double kSecondsForOthers = 8;
     const Running running(clock_, "timing the code");
-    CodeTimer timer(options_, costs_, {&original_, &result()});
+    CodeTimer timer(options_, costs_, plans_, {&original_, &result()});
     auto judged =
         judged_by(timer, {.is_content = true, .seconds_for_others = kSecondsForOthers, .stop = options_.search.stop});
     if (!judged.ok()) {
@@ -242,7 +243,8 @@ class Optimization {
     std::optional<PlannedGraph> other = judged->kept ? timer.take(judged->kept->graph) : std::nullopt;
     const auto plan = (other ? *other : result()).plan();
     const RuntimeTimes& times = judged->times;
-    outcome_.latency = {times.before_ms, times.after_ms, times.speedup, plan.ok() ? print_plan(**plan) : ""};
+    outcome_.latency = {times.before_ms, times.after_ms, times.speedup, plan.ok() ? print_plan(**plan) : "",
+                        plans_.timed() == 0};
     if (!judged->kept)
       outcome_.latency_note = "the rewritten model was not faster; the unrewritten one is what was kept";
     keep_judged(std::move(judged->kept), std::move(other));
@@ -271,7 +273,8 @@ class Optimization {
   void time_plan() {
     const bool is_for_runtime = options_.target.kind == TargetKind::Onnx;
     if (!costs_.cache || is_for_runtime || why_code_cannot_run(options_.target) || is_interrupted()) return;
-    outcome_.plan_latencies = keep_faster_plan(result(), options_, costs_, clock_);
+    const Running running(clock_, "timing the code");
+    outcome_.plan_latencies = keep_faster_plan(result(), options_, costs_, plans_);
     const bool is_other = std::ranges::any_of(outcome_.plan_latencies, &PlanLatency::kept_other);
     if (is_other && outcome_.latency && result_) outcome_.latency->plan = print_plan(**result().plan());
   }
@@ -299,6 +302,8 @@ class Optimization {
     outcome_.phases = clock_.phases();
     outcome_.kernels_timed = kernels_.timed();
     outcome_.timing_seconds = kernels_.seconds();
+    outcome_.plans_timed = plans_.timed();
+    outcome_.notes.insert(outcome_.notes.end(), plans_.notes().begin(), plans_.notes().end());
   }
 
   const DriverOptions& options_;
@@ -308,6 +313,7 @@ class Optimization {
   Outcome outcome_;
   PhaseClock clock_;
   KernelTiming kernels_;
+  PlanTiming plans_;
   Searches searches_;
 };
 

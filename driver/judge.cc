@@ -41,13 +41,18 @@ class Judge {
     judged_.times.noise = times.noise;
   }
   double seconds() const { return seconds_since(started_); }
+  // As many others are considered as where all was timed anew: else each run would go on where the one before ended.
+  bool has_time() const {
+    const bool is_stopped = options_.stop && *options_.stop;
+    return !is_stopped && seconds() + timer_.seconds_saved() <= options_.seconds_for_others;
+  }
   const Graph& best() const { return judged_.kept ? judged_.kept->graph : original_; }
 
   Status consider_all(const OptimizeResult& found, const std::vector<Candidate>& others) {
     GOPT_RETURN_IF_ERROR(consider_passes());
     GOPT_RETURN_IF_ERROR(consider(found));
     for (const Candidate& other : others) {
-      if (seconds() > options_.seconds_for_others || (options_.stop && *options_.stop)) break;
+      if (!has_time()) break;
       GOPT_ASSIGN_OR_RETURN(const std::optional<OptimizeResult> result, other());
       if (result) GOPT_RETURN_IF_ERROR(consider(*result));
     }

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -18,9 +20,10 @@
 namespace gopt {
 namespace {
 
-// The first version did not say of which machine its times are.
-constexpr const char *kHeader = "gopt kernel times 2", *kFirstHeader = "gopt kernel times 1";
-constexpr const char* kMachine = "machine ";
+// The first version did not say of which machine its times are, the second has none of whole plans.
+constexpr std::array<std::string_view, 3> kHeaders = {"gopt kernel times 1", "gopt kernel times 2",
+                                                      "gopt kernel times 3"};
+constexpr std::string_view kMachine = "machine ", kPlans = "plans ";
 
 void describe_buffer(const Plan& plan, BufferId id, std::string& text) {
   const Buffer& b = plan.buffer(id);
@@ -76,25 +79,83 @@ Result<KernelCache> KernelCache::load(const std::string& path, const std::string
   std::ifstream file(path);
   if (!file) return cache;  // a new one
   std::string line;
-  if (!std::getline(file, line) || (line != kHeader && line != kFirstHeader))
+  if (!std::getline(file, line) || std::ranges::find(kHeaders, line) == kHeaders.end())
     return Error{path + ": not a file of kernel times; give another --cache, or remove it"};
   std::string of;  // the machine that the lines are of
   for (int number = 2; std::getline(file, line); number++) {
     if (line.starts_with(kMachine)) {
-      of = line.substr(std::string(kMachine).size());
+      of = line.substr(kMachine.size());
       cache.add_machine(of);
       continue;
     }
-    std::istringstream fields(line);
-    std::string key, text;
-    if (!(fields >> key >> text) || key.size() != 32) text = "?";
-    char* end = nullptr;
-    const double ms = std::strtod(text.c_str(), &end);  // "inf": of a kernel that the library refuses
-    if (*end != 0 || !(ms >= 0))
-      return Error{path + ":" + std::to_string(number) + ": expected a key and milliseconds"};
-    cache.times_[key] = {ms, of};
+    GOPT_RETURN_IF_ERROR((line.starts_with(kPlans) ? cache.read_plans(line, of) : cache.read_line(line, of))
+                             .with_context(path + ":" + std::to_string(number)));
   }
   return cache;
+}
+
+namespace {
+
+constexpr size_t kKeyLength = 32;
+
+// "inf": of a kernel that the library refuses.
+std::optional<double> parse_time(const std::string& text) {
+  char* end = nullptr;
+  const double time = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == 0 && time >= 0 ? std::optional(time) : std::nullopt;
+}
+
+std::optional<std::vector<double>> parse_rounds(const std::string& text) {
+  std::vector<double> rounds;
+  std::istringstream fields(text);
+  for (std::string field; std::getline(fields, field, ',');) {
+    const auto ms = parse_time(field);
+    if (!ms || std::isinf(*ms)) return std::nullopt;
+    rounds.push_back(*ms);
+  }
+  return rounds;
+}
+
+// Read again, it is the same number.
+std::string exact(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+std::string line_of(const std::string& key, const PlanTimes& times) {
+  std::string line = std::string(kPlans) + key + " " + exact(times.seconds);
+  for (const std::vector<double>& rounds : times.ms)
+    for (size_t k = 0; k < rounds.size(); k++) line += (k == 0 ? " " : ",") + exact(rounds[k]);
+  return line + "\n";
+}
+
+}  // namespace
+
+Status KernelCache::read_line(const std::string& line, const std::string& machine) {
+  std::istringstream fields(line);
+  std::string key, text;
+  fields >> key >> text;
+  const auto ms = parse_time(text);
+  if (!ms || key.size() != kKeyLength) return Error{"expected a key and milliseconds"};
+  times_[key] = {*ms, machine};
+  return Unit{};
+}
+
+Status KernelCache::read_plans(const std::string& line, const std::string& machine) {
+  const Error error{"expected a key, seconds, and for each plan as many milliseconds with commas"};
+  std::istringstream fields(line.substr(kPlans.size()));
+  std::string key, text;
+  fields >> key >> text;
+  const auto seconds = parse_time(text);
+  if (!seconds || key.size() != kKeyLength) return error;
+  PlanTimes times{.seconds = *seconds};
+  while (fields >> text) {
+    auto rounds = parse_rounds(text);
+    if (!rounds || (!times.ms.empty() && times.ms[0].size() != rounds->size())) return error;
+    times.ms.push_back(*std::move(rounds));
+  }
+  plans_[key] = {std::move(times), machine};
+  return Unit{};
 }
 
 Status KernelCache::save() const {
@@ -104,9 +165,10 @@ Status KernelCache::save() const {
     snprintf(text, sizeof text, "%.6g", time.ms);
     lines[time.machine] += key + " " + text + "\n";
   }
-  std::string all = std::string(kHeader) + "\n" + lines[""];
+  for (const auto& [key, plans] : plans_) lines[plans.machine] += line_of(key, plans.times);
+  std::string all = std::string(kHeaders.back()) + "\n" + lines[""];
   for (const std::string& machine : machines_)
-    if (!lines[machine].empty()) all += kMachine + machine + "\n" + lines[machine];
+    if (!lines[machine].empty()) all += std::string(kMachine) + machine + "\n" + lines[machine];
   return write_whole(path_, all);
 }
 
@@ -125,6 +187,15 @@ std::optional<double> KernelCache::find(const std::string& signature) const {
 void KernelCache::put(const std::string& signature, double ms) {
   add_machine(machine_);
   times_[key(signature)] = {ms, machine_};
+}
+
+std::optional<PlanTimes> KernelCache::find_plans(const std::string& signature) const {
+  const auto it = plans_.find(key(signature));
+  return it == plans_.end() ? std::nullopt : std::optional(it->second.times);
+}
+void KernelCache::put_plans(const std::string& signature, PlanTimes times) {
+  add_machine(machine_);
+  plans_[key(signature)] = {std::move(times), machine_};
 }
 
 namespace {

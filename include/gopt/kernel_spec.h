@@ -40,8 +40,8 @@ std::string kernel_signature(const Plan& plan, const Kernel& kernel);
 // Whether two plans run the same kernels in the same order.
 bool has_same_kernels(const Plan& a, const Plan& b);
 
-// The whole plan: kernels in order, what each reads and writes and where that lies, the target, and the graph with its
-// weights. Names and estimates are left out. Plans of one signature make the same code.
+// The whole plan: kernels in order, what each reads and writes and where that lies, the target, and the graph, without
+// names, estimates and the numbers of large weights. Plans of one signature make the same code, which takes one time.
 std::string plan_signature(const Plan& plan);
 
 }  // namespace gopt

@@ -89,7 +89,9 @@ TEST(CodeTimer, TimesGraphsByTheirCodeAndKeepsWhatItMade) {
   const DriverOptions options{.runs = 3};
   const CostSource costs;
   PlannedGraph original(chain_of(2), options.target, costs);
-  CodeTimer timer(options, costs, {&original});
+  PhaseClock clock;
+  PlanTiming timing(options, clock);
+  CodeTimer timer(options, costs, timing, {&original});
   const auto times = timer.time({original.graph(), chain_of(1)});
   ASSERT_TRUE(times.ok()) << times.error().message;
   ASSERT_EQ(times->size(), 2U);

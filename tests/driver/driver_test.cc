@@ -153,8 +153,8 @@ TEST(Driver, SaysWhatItSpentItsTimeOn) {
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   std::vector<std::string> names;
   for (const Phase& phase : outcome->phases) names.push_back(phase.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"searching", "proving rules", "checking", "building the code",
-                                             "timing the code"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"searching", "proving rules", "checking", "timing the code",
+                                             "building the code"}));
 }
 
 TEST(Phases, OneWithinAnotherStopsTheOuterClock) {

@@ -2,14 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "../../driver/machine.h"
 #include "../../driver/measured_costs.h"
+#include "../../driver/plan_timing.h"
 #include "../../driver/planned_graph.h"
 #include "../../driver/time_in_turns.h"
 #include "../support/graph_with_weights.h"
 #include "../support/test_folder.h"
+#include "../support/text_files.h"
 #include "gopt/driver.h"
+#include "gopt/rule.h"
 #include "gopt/tile.h"
 
 namespace gopt::driver {
@@ -58,8 +62,9 @@ TEST(TimeInTurns, AFailedRunIsAnError) {
   EXPECT_EQ(times.error().message, "it has no more runs");
 }
 
-Graph convolution() {
-  return graph_with_weights(R"(  input x : f32[1,64,28,28]
+Graph convolution(int extent = 28) {
+  const std::string side = std::to_string(extent);
+  return graph_with_weights("  input x : f32[1,64," + side + "," + side + R"(]
   input w : f32[64,64,3,3]
   a = Conv(x, w) {pads=[1,1,1,1]}
   b = Relu(a)
@@ -154,6 +159,158 @@ TEST(PlanChoice, OnePlanIsNotTimedAgainstItself) {
   ASSERT_TRUE(outcome.ok()) << outcome.error().message;
   EXPECT_TRUE(outcome->has_measured_costs);
   EXPECT_TRUE(outcome->plan_latencies.empty());
+}
+
+// Whole plans that the cache knows are neither built nor timed again.
+class KnownPlans : public testing::Test {
+ protected:
+  void SetUp() override { write_reversed_times(convolution(), path_); }
+
+  Outcome optimized(const Graph& graph, const std::vector<RewriteRule>& rules = {}) const {
+    return optimized(graph, rules, options_for(rules));
+  }
+
+  // Until no search finds one that has no time.
+  void time_kernels(const Graph& graph, const std::vector<RewriteRule>& rules) const {
+    DriverOptions options = options_for(rules);
+    options.times_code = false;
+    for (int run = 0; run < 5 && optimized(graph, rules, options).kernels_timed > 0;) run++;
+  }
+
+  // As if the plan by measured costs and the other had taken these milliseconds in two rounds.
+  void write_times(int own_ms, int other_ms) const {
+    std::string text;
+    std::istringstream lines(read_file(path_));
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream fields(line);
+      std::string plans, key, seconds, own;
+      if (line.starts_with("plans ") && fields >> plans >> key >> seconds >> own) {
+        const std::string a = std::to_string(own_ms), b = std::to_string(other_ms);
+        line = plans + " " + key + " " + seconds + " " + a + "," + a + " " + b + "," + b;
+      }
+      text += line + "\n";
+    }
+    write_file(path_, text);
+  }
+
+  static bool is_built(const Outcome& outcome) {
+    return std::ranges::any_of(outcome.phases, [](const Phase& phase) { return phase.name == "building the code"; });
+  }
+
+  const TestFolder folder_;
+  const std::string path_ = folder_.file("times");
+
+ private:
+  DriverOptions options_for(const std::vector<RewriteRule>& rules) const {
+    DriverOptions options = with_cache(path_);
+    options.check.engine = CheckEngine::Off;
+    if (!rules.empty()) options.search = {.max_steps = 20};
+    return options;
+  }
+  static Outcome optimized(const Graph& graph, const std::vector<RewriteRule>& rules, const DriverOptions& options) {
+    auto outcome = optimize_graph(graph, rules, options);
+    EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error().message);
+    return outcome.ok() ? *std::move(outcome) : Outcome();
+  }
+};
+
+TEST_F(KnownPlans, AreNotTimedAgain) {
+  const Outcome first = optimized(convolution()), second = optimized(convolution());
+  EXPECT_EQ(first.plans_timed, 1);
+  EXPECT_TRUE(is_built(first));
+  EXPECT_EQ(second.plans_timed, 0);
+  EXPECT_FALSE(is_built(second));
+  ASSERT_EQ(first.plan_latencies.size(), 1U);
+  ASSERT_EQ(second.plan_latencies.size(), 1U);
+  const PlanLatency &timed = first.plan_latencies[0], &known = second.plan_latencies[0];
+  EXPECT_FALSE(timed.is_cached);
+  EXPECT_TRUE(known.is_cached);
+  EXPECT_EQ(timed.own_ms, known.own_ms);
+  EXPECT_EQ(timed.other_ms, known.other_ms);
+  EXPECT_EQ(timed.ratio, known.ratio);
+  EXPECT_EQ(print_plan(*first.plan), print_plan(*second.plan));
+}
+
+TEST_F(KnownPlans, AreChosenByWhatTheCacheSaysOfThem) {
+  const CostSource analytic;
+  PlannedGraph by_analytic(convolution(), Target{}, analytic);
+  optimized(convolution());
+  for (const int own_ms : {1, 3}) {
+    write_times(own_ms, 2);
+    const Outcome outcome = optimized(convolution());
+    ASSERT_EQ(outcome.plan_latencies.size(), 1U);
+    EXPECT_EQ(outcome.plan_latencies[0].own_ms, own_ms);
+    EXPECT_EQ(outcome.plan_latencies[0].kept_other, own_ms == 3);
+    EXPECT_EQ(has_same_kernels(*outcome.plan, **by_analytic.plan()), own_ms == 3);
+  }
+}
+
+TEST_F(KnownPlans, OfAnotherShapeAreOthers) {
+  optimized(convolution());
+  write_reversed_times(convolution(14), path_);
+  const Outcome other = optimized(convolution(14));
+  EXPECT_EQ(other.plans_timed, 1);
+  EXPECT_TRUE(is_built(other));
+  EXPECT_EQ(optimized(convolution()).plans_timed, 0);
+}
+
+TEST_F(KnownPlans, OfTheOriginalAndTheResultDecideAsBefore) {
+  auto database = load_rules(GOPT_SHIPPED_RULES "/core.rules");
+  ASSERT_TRUE(database.ok());
+  const Graph graph = graph_with_weights(R"(  input x : f32[64,256]
+  input w : f32[256,256]
+  a = Relu(x)
+  b = Relu(a)
+  c = MatMul(b, w)
+  d = Transpose(c) {perm=[1,0]}
+  e = Transpose(d) {perm=[1,0]}
+  output y = e
+)");
+  time_kernels(graph, database->rules);
+  const Outcome first = optimized(graph, database->rules), second = optimized(graph, database->rules);
+  ASSERT_TRUE(first.latency) << first.latency_note;
+  ASSERT_TRUE(second.latency) << second.latency_note;
+  EXPECT_FALSE(first.latency->is_cached);
+  EXPECT_TRUE(second.latency->is_cached);
+  EXPECT_EQ(second.plans_timed, 0);
+  EXPECT_EQ(first.latency->before_ms, second.latency->before_ms);
+  EXPECT_EQ(first.latency->after_ms, second.latency->after_ms);
+  EXPECT_EQ(first.latency_note, second.latency_note);
+  EXPECT_EQ(print_plan(*first.plan), print_plan(*second.plan));
+}
+
+TEST_F(KnownPlans, AreBuiltToBeChecked) {
+  DriverOptions options = with_cache(path_);
+  ASSERT_TRUE(optimize_graph(convolution(), {}, options).ok());
+  const auto outcome = optimize_graph(convolution(), {}, options);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_EQ(outcome->plans_timed, 0);
+  EXPECT_TRUE(is_built(*outcome));
+  ASSERT_TRUE(outcome->code_check);
+  EXPECT_TRUE(outcome->code_check->passed) << outcome->code_check->why_not;
+}
+
+TEST_F(KnownPlans, WhatWasInterruptedOrFailedIsNotKept) {
+  std::atomic<bool> stop{true};
+  DriverOptions options;
+  options.search.stop = &stop;
+  PhaseClock clock;
+  const CostSource costs;
+  PlannedGraph graph(convolution(), Target{}, costs);
+  PlanTiming timing(options, clock);
+  timing.keep_in(std::make_shared<KernelCache>(*KernelCache::load(path_, "here")));
+  const auto asked = [&](const Result<std::vector<std::vector<double>>>& answer) {
+    return timing.in_turns({&graph}, "turns", [&] { return answer; });
+  };
+  const std::vector<std::vector<double>> rounds = {{1, 2}};
+  EXPECT_FALSE(asked(Error{"failed"}).ok());
+  EXPECT_FALSE(asked(rounds)->is_known);
+  EXPECT_FALSE(asked(rounds)->is_known);
+  stop = false;
+  EXPECT_FALSE(asked(Error{"failed"}).ok());
+  EXPECT_FALSE(asked(rounds)->is_known);
+  EXPECT_TRUE(asked(Error{"failed"})->is_known);
+  EXPECT_EQ(timing.timed(), 3);
 }
 
 }  // namespace

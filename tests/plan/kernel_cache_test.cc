@@ -36,11 +36,58 @@ TEST(KernelCache, KeepsTheTimesOfEachMachineApart) {
 
 TEST(KernelCache, SavesWhatItLoaded) {
   TestFolder folder;
-  const std::string text = "gopt kernel times 2\n" + std::string(32, '0') + " 3\nmachine cuda: b\n" +
-                           std::string(32, '2') + " inf\nmachine cpu: a\n" + std::string(32, '1') + " 0.125\n";
+  const std::string text = "gopt kernel times 3\n" + std::string(32, '0') + " 3\nmachine cuda: b\n" +
+                           std::string(32, '2') + " inf\nplans " + std::string(32, '3') + " 12.5 0.1,2e-05 3,0.25\n" +
+                           "machine cpu: a\n" + std::string(32, '1') + " 0.125\nplans " + std::string(32, '4') +
+                           " 0.5\n";
   write_file(folder.file("times"), text);
   ASSERT_TRUE(load(folder.file("times"), "cpu: c").save().ok());
   EXPECT_EQ(read_file(folder.file("times")), text);
+}
+
+TEST(KernelCache, KeepsTimesOfWholePlansToTheLastDigit) {
+  TestFolder folder;
+  KernelCache cache = load(folder.file("times"), "this");
+  cache.put_plans("pair", {.seconds = 1.5, .ms = {{0.1 + 0.2, 1.0 / 3}, {1e-7, 12}}});
+  cache.put_plans("built", {.seconds = 2});
+  ASSERT_TRUE(cache.save().ok());
+  const KernelCache again = load(folder.file("times"), "this");
+  ASSERT_TRUE(again.find_plans("pair"));
+  EXPECT_EQ(again.find_plans("pair")->seconds, 1.5);
+  EXPECT_EQ(again.find_plans("pair")->ms, (std::vector<std::vector<double>>{{0.1 + 0.2, 1.0 / 3}, {1e-7, 12}}));
+  ASSERT_TRUE(again.find_plans("built"));
+  EXPECT_TRUE(again.find_plans("built")->ms.empty());
+  EXPECT_FALSE(again.find_plans("other"));
+  EXPECT_FALSE(load(folder.file("times"), "that").find_plans("pair"));
+}
+
+TEST(KernelCache, ReadsTheSecondVersion) {
+  TestFolder folder;
+  const std::string text = "gopt kernel times 2\nmachine this\n" + to_string(hash_bytes("this|a")) + " 0.5\n";
+  write_file(folder.file("times"), text);
+  EXPECT_EQ(load(folder.file("times"), "this").find("a"), 0.5);
+}
+
+TEST(KernelCache, ABrokenLineIsAnErrorWithItsNumber) {
+  TestFolder folder;
+  const std::string key(32, '0');
+  const std::vector<std::string> broken = {"plans ",
+                                           "plans " + key,
+                                           "plans 0 1",
+                                           "plans " + key + " x",
+                                           "plans " + key + " 1 1,2 1",
+                                           "plans " + key + " 1 1,,2 1,2,3",
+                                           "plans " + key + " 1 1,nan 1,2",
+                                           "plans " + key + " 1 1,-2 1,2",
+                                           "plan " + key + " 1",
+                                           key,
+                                           key + " x"};
+  for (const std::string& line : broken) {
+    write_file(folder.file("times"), "gopt kernel times 3\nmachine this\n" + key + " 1\n" + line + "\n");
+    const auto loaded = KernelCache::load(folder.file("times"));
+    ASSERT_FALSE(loaded.ok()) << line;
+    EXPECT_NE(loaded.error().message.find("times:4: expected a key"), std::string::npos) << loaded.error().message;
+  }
 }
 
 // Files of the first version did not name machines; their times are found by their keys as before, and stay.
@@ -60,7 +107,7 @@ TEST(KernelCache, ReadsTheFirstVersion) {
 
 TEST(KernelCache, OtherFilesAreErrors) {
   TestFolder folder;
-  for (const char* text : {"gopt kernel times 3\n", "something else\n", "", "gopt kernel times 2\nmachin cpu\n"}) {
+  for (const char* text : {"gopt kernel times 4\n", "something else\n", "", "gopt kernel times 2\nmachin cpu\n"}) {
     write_file(folder.file("times"), text);
     EXPECT_FALSE(KernelCache::load(folder.file("times")).ok()) << text;
   }

@@ -76,8 +76,8 @@ std::string check_text(const CheckReport& c) {
 }
 
 std::string plan_text(const PlanLatency& p) {
-  return fmt::format("{} is kept: by measured costs {:.3f} ms, by {} {:.3f} ms", p.kept_other ? "the other" : "it",
-                     p.own_ms, p.other, p.other_ms);
+  return fmt::format("{} is kept: by measured costs {:.3f} ms, by {} {:.3f} ms{}", p.kept_other ? "the other" : "it",
+                     p.own_ms, p.other, p.other_ms, p.is_cached ? " (from the cache)" : "");
 }
 
 }  // namespace
@@ -199,8 +199,9 @@ void print_report(const OptimizationReport& r) {
   if (r.outcome.kernels_timed > 0)
     fmt::print("kernels timed    {} in {:.1f} s\n", r.outcome.kernels_timed, r.outcome.timing_seconds);
   if (r.outcome.latency)
-    fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved)\n",
-               r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup);
+    fmt::print("measured         {:.3f} ms -> {:.3f} ms, {:.2f}x (medians, interleaved{})\n",
+               r.outcome.latency->before_ms, r.outcome.latency->after_ms, r.outcome.latency->speedup,
+               r.outcome.latency->is_cached ? "; from the cache" : "");
   if (!r.outcome.latency_note.empty()) fmt::print("measured         {}\n", r.outcome.latency_note);
   const RuntimeTimes* times = runtime_times(r);
   if (times && times->candidates == 0) fmt::print("in {}: nothing was rewritten that could be timed\n", times->runtime);

@@ -87,6 +87,7 @@ json cost_json(const OptimizationReport& r) {
           {"model", r.options.cost_model == CostModel::Sum ? "sum" : "plan"},
           {"machine", r.outcome.machine},
           {"kernels_timed", r.outcome.kernels_timed},
+          {"plans_timed", r.outcome.plans_timed},
           {"timing_seconds", r.outcome.timing_seconds},
           {"before_ms", result.before.time_ms},
           {"after_ms", result.after.time_ms},
@@ -151,12 +152,14 @@ void add_optional_parts(const OptimizationReport& r, json& report) {
   if (outcome.latency)
     report["latency"] = {{"before_ms", outcome.latency->before_ms},
                          {"after_ms", outcome.latency->after_ms},
-                         {"speedup", outcome.latency->speedup}};
+                         {"speedup", outcome.latency->speedup},
+                         {"cached", outcome.latency->is_cached}};
   for (const PlanLatency& p : outcome.plan_latencies)
     report["plan_latencies"].push_back({{"other", p.other},
                                         {"own_ms", p.own_ms},
                                         {"other_ms", p.other_ms},
                                         {"ratio", p.ratio},
+                                        {"cached", p.is_cached},
                                         {"kept", p.kept_other ? "other" : "own"}});
   if (const RuntimeTimes* times = runtime_times(r)) {
     report["runtime"] = {{"runtime", times->runtime},

@@ -1,0 +1,58 @@
+#include "plan_timing.h"
+
+#include "gopt/clock.h"
+
+namespace gopt::driver {
+namespace {
+
+// In the order in which they take turns. Inputs may decide how long a run takes.
+Result<std::string> signature_of(const std::vector<PlannedGraph*>& graphs, const std::string& kind, uint64_t seed) {
+  std::string text = kind + " " + std::to_string(seed);
+  for (PlannedGraph* graph : graphs) {
+    GOPT_ASSIGN_OR_RETURN(const Plan* plan, graph->plan());
+    text += " " + plan_signature(*plan);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<RunnableModel*> PlanTiming::code_of(PlannedGraph& graph) {
+  const PhaseClock::Running running(clock_, "building the code");
+  return graph.code_for_target();
+}
+
+Status PlanTiming::must_build(PlannedGraph& graph) {
+  GOPT_ASSIGN_OR_RETURN(const std::string signature, signature_of({&graph}, "built", 0));
+  const bool is_known = cache_ && cache_->find_plans(signature);
+  if (is_known && options_.check.engine == CheckEngine::Off) return Unit{};
+  const auto start = Clock::now();
+  GOPT_RETURN_IF_ERROR(code_of(graph));
+  if (!is_known) keep(signature, {.seconds = seconds_since(start)});
+  return Unit{};
+}
+
+Result<PlanTiming::Times> PlanTiming::in_turns(const std::vector<PlannedGraph*>& graphs, const std::string& kind,
+                                               const std::function<Result<std::vector<std::vector<double>>>()>& time) {
+  GOPT_ASSIGN_OR_RETURN(const std::string signature, signature_of(graphs, kind, options_.seed));
+  const auto known = cache_ ? cache_->find_plans(signature) : std::nullopt;
+  if (known && known->ms.size() == graphs.size()) return Times{*known, true};
+  const auto start = Clock::now();
+  Times times;
+  GOPT_ASSIGN_OR_RETURN(times.ms, time());
+  times.seconds = seconds_since(start);
+  timed_++;
+  const bool is_interrupted = options_.search.stop && *options_.search.stop;
+  if (!is_interrupted) keep(signature, times);
+  return times;
+}
+
+// The times are good, whether or not they can be kept.
+void PlanTiming::keep(const std::string& signature, PlanTimes times) {
+  if (!cache_) return;
+  cache_->put_plans(signature, std::move(times));
+  const Status saved = cache_->save();
+  if (!saved.ok() && notes_.empty()) notes_.push_back("times of whole plans are not kept: " + saved.error().message);
+}
+
+}  // namespace gopt::driver
