@@ -141,16 +141,16 @@ TEST(Plan, OnlyWhatALibraryHasIsItsOwn) {
   };
   using Names = std::set<std::string>;
   EXPECT_EQ(implementations("input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w)"),
-            (Names{"cudnn", "unfolded", "last cudnn", "last tiles"}));
+            (Names{"cudnn", "unfolded", "last cudnn", "last tiles", "last wgmma"}));
   EXPECT_EQ(implementations("input x : f32[1,80,8,8]\ninput w : f32[32,80,1,1]\ny = Conv(x, w)"),
-            (Names{"cudnn", "unfolded", "last cudnn", "last unfolded", "last tiles"}));
+            (Names{"cudnn", "unfolded", "last cudnn", "last unfolded", "last tiles", "last wgmma"}));
   EXPECT_EQ(implementations(
                 "input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}"),
-            (Names{"unfolded", "last tiles"}));
+            (Names{"unfolded", "last tiles", "last wgmma"}));
   EXPECT_EQ(implementations("input x : f32[1,32,8,8]\ninput w : f32[32,1,3,3]\ny = Conv(x, w) {group=32}"),
             (Names{"cudnn", "unfolded", "generated", "last generated", "last channels"}));
   EXPECT_EQ(implementations("input x : f32[1,64,256,256]\ninput w : f32[2,64,5,5]\ny = Conv(x, w) {pads=[0,0,1,2]}"),
-            (Names{"generated", "last tiles"}));
+            (Names{"generated", "last tiles", "last wgmma"}));
 }
 
 // Rows of a product are the same memory in other shapes: what follows them in those is done before it is stored.
