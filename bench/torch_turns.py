@@ -14,7 +14,7 @@ analytic, from the same file.
 --levers: the time of code emitted without that part of gopt, planned by the same file of kernel times, over that of the code with all parts, in the same
 turns. Of one that fails the row says why.
 `floor`: the weights' bytes at the bandwidth of a copy on this GPU or the operations at the speed of a large product of torch's in that precision, the
-longer of the two, and 1.3 us a kernel. Weights that stay in the GPU's own cache from run to run may come in faster. `memory`: what the device has less of
+longer of the two, and 1.3 us for each kernel of this plan. Weights that stay in the GPU's own cache from run to run may come in faster, as may fp32, which gopt has from the tensor cores. `memory`: what the device has less of
 once gopt's model is made, with code that libraries load; `planned`, tensors alone; of PyTorch the most that an eager run has allocated. `from the cache`:
 seconds of the same `gopt optimize` once more.
 DIR keeps results.json, and what was emitted and timed, so that the same command goes on where it was stopped. Each model has a process of its own: a

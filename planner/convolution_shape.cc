@@ -77,15 +77,15 @@ void merge_axes(ConvolutionShape& shape, bool channels_last) {
   }
 }
 
-// Windows that follow one another, as those of a vision transformer's patches: a line of one lies in one piece where
-// channels are last, so that its positions are channels of one, and each line of windows is an image.
-void merge_lines_of_windows(ConvolutionShape& shape) {
+void merge_lines_of_windows(ConvolutionShape& shape, int64_t element_bytes) {
   const auto follows = [&](size_t a) {
     return shape.strides[a] == shape.weights[2 + a] && shape.dilations[a] == 1 && shape.pads[a] == 0 &&
            shape.src[2 + a] == shape.dst[2 + a] * shape.strides[a];
   };
   const int64_t high = shape.weights[2], wide = shape.weights[3];
+  constexpr int64_t kChunk = 16;
   if (shape.transposed || shape.groups != 1 || wide == 1 || !follows(0) || !follows(1)) return;
+  if (shape.src[1] * wide * element_bytes % kChunk != 0) return;
   const int64_t lines = shape.dst[2];
   shape.src = {shape.src[0] * lines, shape.src[1] * wide, high, shape.dst[3]};
   shape.dst = {shape.dst[0] * lines, shape.dst[1], 1, shape.dst[3]};
@@ -120,14 +120,19 @@ ConvolutionShape convolution_shape(const Plan& plan, const Kernel& kernel) {
   shape.groups = int_or(node, "group", 1);
   shape.transposed = node.is(OpKind::ConvTranspose);
   constexpr size_t kUsualAxes = 2;
-  if (shape.axes() == kUsualAxes) {
-    if (plan.buffer(kernel.output_buffers[0]).layout.is_channels_last() &&
-        has_whole_positions(plan.buffer(kernel.input_buffers[0])))
-      merge_lines_of_windows(shape);
-    return shape;
-  }
+  if (shape.axes() == kUsualAxes) return shape;
   merge_axes(shape, plan.buffer(kernel.output_buffers[0]).layout.is_channels_last());
   while (shape.axes() < kUsualAxes) insert_axis(shape);
+  return shape;
+}
+
+ConvolutionShape lines_of_windows(const Plan& plan, const Kernel& kernel) {
+  ConvolutionShape shape = convolution_shape(plan, kernel);
+  constexpr size_t kAxes = 2;
+  const Buffer& image = plan.buffer(kernel.input_buffers[0]);
+  if (shape.axes() == kAxes && plan.buffer(kernel.output_buffers[0]).layout.is_channels_last() &&
+      has_whole_positions(image))
+    merge_lines_of_windows(shape, static_cast<int64_t>(size_bytes(image.element)));
   return shape;
 }
 

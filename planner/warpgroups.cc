@@ -89,7 +89,7 @@ bool has_groups(const Plan& plan, const Kernel& kernel, const ConvolutionShape& 
 bool convolves(const Plan& plan, const Kernel& kernel) {
   if (!convolves_by_tiles(plan, kernel) || !has_operands(plan, kernel)) return false;
   const Buffer& x = plan.buffer(kernel.input_buffers[0]);
-  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  const ConvolutionShape shape = lines_of_windows(plan, kernel);
   const int64_t line = x.layout.line() > 0 ? x.layout.line() : shape.src[1], size = size_of_operands(plan, kernel);
   constexpr size_t kAxes = 2;
   return has_groups(plan, kernel, shape) && shape.axes() == kAxes && shape.src[1] * size % kChunk == 0 &&
@@ -99,7 +99,7 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
 // Whether tiles of so many columns end where joined groups do, whose channels are all that they read.
 bool fits_groups(const Plan& plan, const Kernel& kernel, int columns) {
   if (kernel.kind != KernelKind::Convolution) return true;
-  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  const ConvolutionShape shape = lines_of_windows(plan, kernel);
   const int64_t joined = joined_of(plan, kernel, shape);
   return joined == shape.groups || shape.dst[1] / shape.groups * joined % columns == 0;
 }
@@ -135,7 +135,7 @@ TileExtents work_of(const Plan& plan, const Kernel& kernel) {
   const int64_t size = size_of_operands(plan, kernel);
   int64_t columns = y.back(), channels = x.back(), joined = 1, taps = 1;
   if (kernel.kind == KernelKind::Convolution) {
-    const ConvolutionShape shape = convolution_shape(plan, kernel);
+    const ConvolutionShape shape = lines_of_windows(plan, kernel);
     columns = shape.dst[1], channels = shape.weights[1], joined = joined_of(plan, kernel, shape);
     taps = element_count(std::span(shape.weights).subspan(2));
   }
@@ -152,7 +152,9 @@ constexpr double kBesideAnother = 1.8;  // a slice takes longer where two blocks
 
 double expected_us(const TileExtents& work, const Shape& shape, int split) {
   const double blocks = std::ceil(work.rows / shape.rows) * std::ceil(work.columns / shape.columns) * split;
-  const double at_once = std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, double(shape.blocks_at_once));
+  const bool is_alone = work.is_fp32 && shape.columns > 64;  // its stages and planes fill the memory
+  const double at_once =
+      std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, is_alone ? 1.0 : double(shape.blocks_at_once));
   const double waves = std::ceil(blocks / (kMultiprocessors * at_once)), beside = at_once > 1 ? kBesideAnother : 1,
                slice_us = work.is_fp32 ? shape.slice_of_fp32_us : shape.slice_us;
   // A block makes one tile after another, clusters begin anew.

@@ -78,10 +78,17 @@ std::string line_text(const Plan& plan, const std::string& of, BufferId id) {
   return line > 0 ? "  d." + of + "_line = " + std::to_string(line) + ";\n" : "";
 }
 
+// Whether both operands begin where a chunk does. Else neither the copy engine nor lines of vectors can read them, and
+// tiles do.
+bool begin_chunks(const Plan& plan, const Kernel& kernel) {
+  return has_chunks(plan, kernel.input_buffers[0], {}) && has_chunks(plan, kernel.input_buffers[1], {});
+}
+
 // Of a pool likewise.
 std::string convolution_text(const Plan& plan, const Kernel& kernel) {
-  const bool is_pool = kernel.kind == KernelKind::Generated;
-  const ConvolutionShape shape = window_shape(plan, kernel);
+  const bool is_pool = kernel.kind == KernelKind::Generated,
+             is_by_warpgroups = parse_warpgroup_tile(kernel.implementation) && begin_chunks(plan, kernel);
+  const ConvolutionShape shape = is_by_warpgroups ? lines_of_windows(plan, kernel) : window_shape(plan, kernel);
   std::string text = "  Convolution d;\n  d.src = " + list(shape.src) + ";\n  d.weights = " + list(shape.weights) +
                      ";\n  d.dst = " + list(shape.dst) + ";\n  d.groups = " + std::to_string(shape.groups) + ";\n";
   for (size_t a = 0; a < shape.axes(); a++) {
@@ -241,11 +248,9 @@ std::string tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile
   return text + joined_text(joined_of(plan, kernel, tile)) + "}";
 }
 
-// ", WarpgroupTiling{...}" likewise. Where operands begin between two chunks, which the copy engine does not take, the
-// tile of the same extents has it.
+// ", WarpgroupTiling{...}" likewise.
 std::string warpgroup_tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile, TileFunctions& tiles) {
-  if (!has_chunks(plan, kernel.input_buffers[0], {}) || !has_chunks(plan, kernel.input_buffers[1], {}))
-    return tiling_text(plan, kernel, tile, "make", tiles);
+  if (!begin_chunks(plan, kernel)) return tiling_text(plan, kernel, tile, "make", tiles);
   const std::string shape = std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
   const std::string maker =
       "make_warpgroups<" + operand_text(plan, kernel) + ", Right::" + lie_text(kernel) + ", Warpgroups" + shape + ">";
@@ -264,7 +269,7 @@ std::string patch_tiling_text(const Plan& plan, const Kernel& kernel, const Tile
 // ", Tiling{...}" of as many rows as there are lines. Where operands begin between two chunks, the tensor cores have
 // it.
 std::string vector_tiling_text(const Plan& plan, const Kernel& kernel, int warps, TileFunctions& tiles) {
-  if (!has_chunks(plan, kernel.input_buffers[0], {}) || !has_chunks(plan, kernel.input_buffers[1], {}))
+  if (!begin_chunks(plan, kernel))
     return tiling_text(plan, kernel, {16, 64}, "make", tiles);
   const int64_t lines = lines_of_product(plan, kernel), at_once = lines > 2 ? 4 : lines;
   const std::string maker = "make_vectors<" + operand_text(plan, kernel) + ", " + std::to_string(at_once) + ", " +

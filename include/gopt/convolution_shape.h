@@ -26,11 +26,14 @@ struct ConvolutionShape {
   bool pads_alike() const;
 };
 
-// Of a kernel for CUDA, the same function of the same memory. Two spatial axes stay as they are, but where windows of
-// channels last follow one another without gaps or pads: then each line of them is an image, and the positions of a
-// line of a window are channels of one. Of other numbers of axes those that the window does not extend over are merged
-// with the next such one, and with the images where channels are last, and one axis gets another of one position before
-// it.
+// Of a kernel for CUDA, the same function of the same memory. Two spatial axes stay as they are; of others those that
+// the window does not extend over are merged with the next such one, and with the images where channels are last, and
+// one axis gets another of one position before it.
 ConvolutionShape convolution_shape(const Plan& plan, const Kernel& kernel);
+
+// The same, for tiles of warpgroups: where windows of channels last follow one another without gaps or pads, as a
+// vision transformer's patches do, each line of them is an image, and the positions of a line of a window are channels
+// of one, if these fill chunks of 16 bytes.
+ConvolutionShape lines_of_windows(const Plan& plan, const Kernel& kernel);
 
 }  // namespace gopt

@@ -213,6 +213,8 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
       {"[1,3,64,65]", "[64,3,16,16]", "Conv(x, w1) {strides=[16,16]}"},
       {"[1,4,12,12]", "[64,4,2,2]", "Conv(x, w1) {strides=[2,2]}", true},
       {"[1,4,13,13]", "[64,4,2,2]", "Conv(x, w1) {strides=[2,2]}"},
+      // Lines of windows that end between two chunks.
+      {"[1,3,35,35]", "[64,3,7,7]", "Conv(x, w1) {strides=[7,7]}"},
       {"[70,64]", "[72,64]", "Gemm(x, w1) {transB=1}", true},
       {"[2,70,64]", "[64,72]", "MatMul(x, w1)", true, 64},
       {"[2,70,64]", "[2,64,72]", "MatMul(x, w1)"},

@@ -170,6 +170,12 @@ class KnownPlans : public testing::Test {
     return optimized(graph, rules, options_for(rules));
   }
 
+  Outcome optimized_in_rounds(const Graph& graph, int runs) const {
+    DriverOptions options = options_for({});
+    options.runs = runs;
+    return optimized(graph, {}, options);
+  }
+
   // Until no search finds one that has no time.
   void time_kernels(const Graph& graph, const std::vector<RewriteRule>& rules) const {
     DriverOptions options = options_for(rules);
@@ -252,6 +258,12 @@ TEST_F(KnownPlans, OfAnotherShapeAreOthers) {
   EXPECT_EQ(other.plans_timed, 1);
   EXPECT_TRUE(is_built(other));
   EXPECT_EQ(optimized(convolution()).plans_timed, 0);
+}
+
+TEST_F(KnownPlans, AreTimedAnewInOtherNumbersOfRounds) {
+  EXPECT_GT(optimized_in_rounds(convolution(), 1).plans_timed, 0);
+  EXPECT_GT(optimized_in_rounds(convolution(), 6).plans_timed, 0);
+  EXPECT_EQ(optimized_in_rounds(convolution(), 1).plans_timed, 0);
 }
 
 TEST_F(KnownPlans, OfTheOriginalAndTheResultDecideAsBefore) {

@@ -9,6 +9,17 @@
 namespace gopt_runtime {
 namespace {
 
+// Of each, what the device has for one at most and what two of a multiprocessor share.
+int shared_bytes_of_two_blocks() {
+  constexpr int kReserved = 1024;  // of each block, for the system
+  int device = 0, of_block = 0, of_multiprocessor = 0;
+  check(cudaGetDevice(&device), "no device");
+  check(cudaDeviceGetAttribute(&of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "no shared memory");
+  check(cudaDeviceGetAttribute(&of_multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device),
+        "no shared memory");
+  return std::min(of_block, of_multiprocessor / 2 - kReserved);
+}
+
 class Attention : public Primitive {
  public:
   Attention(const AttentionProblem& problem, const TileKernel& kernel) : problem_(problem), kernel_(kernel) {
@@ -18,12 +29,13 @@ class Attention : public Primitive {
     const int own_rows = (problem_.rows + problem_.row_tiles - 1) / problem_.row_tiles;
     problem_.tile_rows = (own_rows + kFragment - 1) / kFragment * kFragment;
     kernel_.threads = kernel.threads / kernel.rows * problem_.tile_rows;
-    // All keys at once where several blocks of a multiprocessor have room for theirs.
-    constexpr int kMostShared = 110 * 1024, kLeastStages = 2;
-    const int steps_of_keys = (problem_.keys + kernel.stage_keys - 1) / kernel.stage_keys;
-    const int room = std::max(0, kMostShared - kernel.shared_bytes) / kernel.stage_bytes;
-    problem_.stages = std::min(kLeastStages + room, std::max(steps_of_keys, 1));
-    kernel_.shared_bytes += std::max(0, problem_.stages - kLeastStages) * kernel.stage_bytes;
+    // All keys at once where two blocks of a multiprocessor have room for theirs, else two stages.
+    constexpr int kStages = 2;
+    const int steps_of_keys = std::max((problem_.keys + kernel.stage_keys - 1) / kernel.stage_keys, 1),
+              more = std::max(0, steps_of_keys - kStages) * kernel.stage_bytes;
+    const bool has_room = kernel.shared_bytes + more <= shared_bytes_of_two_blocks();
+    problem_.stages = has_room ? steps_of_keys : kStages;
+    if (has_room) kernel_.shared_bytes += more;
     const int64_t matrices = int64_t{problem_.batch[0]} * problem_.batch[1] * problem_.batch[2];
     launch_ = launch_of(kernel_, dim3(static_cast<unsigned>(problem_.row_tiles * matrices)));
     const int64_t* steps = problem_.result.batch;

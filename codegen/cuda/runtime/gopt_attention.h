@@ -17,7 +17,7 @@ struct AttentionProblem {
   int batch[3] = {1, 1, 1};
   int rows = 0, keys = 0, depth = 0, value_depth = 0;
   int row_tiles = 0, tile_rows = 0;  // lines of a block: sixteen for each of its row warps
-  int stages = 2;                    // of keys and values in shared memory
+  int stages = 2;                    // of keys and values in shared memory: two, or as many as hold all
   Matrices query, key, value, mask, result;
   int mask_step = 0;  // from one key's element to the next
   float scale = 1;

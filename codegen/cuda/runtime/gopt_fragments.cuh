@@ -19,6 +19,16 @@ constexpr int kChunk = 16;  // bytes of one asynchronous copy
 
 __device__ __forceinline__ unsigned as_bits(float x) { return __float_as_uint(x); }
 
+// A number as one of 11 bits, to the nearest, and what that lacks, exactly. What would be rounded to infinity is not:
+// the rest takes what is beyond, and with it infinities and not-a-numbers. Five instructions; those that convert to
+// TF32 are many each.
+__device__ __forceinline__ void split_float(unsigned bits, unsigned& large, unsigned& small) {
+  constexpr unsigned kLargest = 0x7f7fe000u, kHalf = 0x1000u, kBitsOfTf32 = 0xffffe000u;
+  const float x = __uint_as_float(bits), largest = __uint_as_float(kLargest);
+  large = (as_bits(fminf(fmaxf(x, -largest), largest)) + kHalf) & kBitsOfTf32;
+  small = as_bits(x - __uint_as_float(large));
+}
+
 // Of two numbers of 16 bits.
 template <class Pair>
 __device__ __forceinline__ unsigned bits_of(Pair pair) {
@@ -75,25 +85,17 @@ struct Tf32 {
   }
 };
 
-// fp32 by three products of TF32: a number is a rounded one and what that lacks, of which the tensor cores take 11 bits;
-// the product of two such remainders is below the last bit. The tensor cores cut what they add instead of rounding it,
-// so that their sums go over eight products only, and are added up by ordinary additions.
+// fp32 by three products of TF32: a number is a rounded one and what that lacks, of which the tensor cores take 11
+// bits; the product of two such remainders is below the last bit. The tensor cores cut what they add instead of
+// rounding it, so that their sums go over eight products only, and are added up by ordinary additions.
 struct Fp32 {
   using Stored = float;
-  // What would be rounded to infinity is not: the rest takes what is beyond, and with it infinities and not-a-numbers.
-  // Five instructions; those that convert to TF32 are many each.
-  static __device__ __forceinline__ void split(unsigned bits, unsigned& large, unsigned& small) {
-    constexpr unsigned kLargest = 0x7f7fe000u, kHalf = 0x1000u, kBitsOfTf32 = 0xffffe000u;  // of 11 bits
-    const float x = __uint_as_float(bits), largest = __uint_as_float(kLargest);
-    large = (as_bits(fminf(fmaxf(x, -largest), largest)) + kHalf) & kBitsOfTf32;
-    small = as_bits(x - __uint_as_float(large));
-  }
   static __device__ __forceinline__ void mma(float* c, const unsigned* a, const unsigned* b) {
     unsigned large_a[4], small_a[4], large_b[2], small_b[2];
 #pragma unroll
-    for (int i = 0; i < 4; i++) split(a[i], large_a[i], small_a[i]);
+    for (int i = 0; i < 4; i++) split_float(a[i], large_a[i], small_a[i]);
 #pragma unroll
-    for (int i = 0; i < 2; i++) split(b[i], large_b[i], small_b[i]);
+    for (int i = 0; i < 2; i++) split_float(b[i], large_b[i], small_b[i]);
     float sum[4] = {};
     mma_tf32(sum, small_a, large_b);
     mma_tf32(sum, large_a, small_b);

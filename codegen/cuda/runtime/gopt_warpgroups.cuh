@@ -31,7 +31,7 @@ using Warpgroups128x128 = WarpgroupShape<128, 128, 4, Tile128x128>;
 
 // fp32 is by three products of TF32, and floats are multiplied by columns alone: the right operand's slice is split, or
 // written by columns, before it is multiplied. Shared memory holds the ring, a plane or two of what is written so, and
-// room for sums; of stages, as many as leave room for two blocks, or for one of large tiles.
+// room for sums; of stages, as many as leave room for two blocks of up to 64 columns, or for one of more.
 template <class Operand, Right kRight, class S>
 struct WarpgroupMemory {
   static constexpr bool kSplits = std::is_same_v<Operand, Fp32>,
@@ -348,7 +348,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
         // Chunks of a line are permuted by the number of the line.
         const int chunk = step * 2 + i / 2;
         const unsigned at = left + (row + i % 2 * 8) * kSlice + (chunk ^ (row % 8)) * kChunk + lane % 4 * kSize;
-        Fp32::split(load_word(at), large[step][i], small[step][i]);
+        split_float(load_word(at), large[step][i], small[step][i]);
       }
     constexpr int kAtOnce = S::kColumns < 64 ? S::kColumns : 64;
 #pragma unroll
@@ -382,7 +382,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       unsigned words[4], large[4], small[4];
       load_chunk(words, right_at(stage) + at);
 #pragma unroll
-      for (int k = 0; k < 4; k++) Fp32::split(words[k], large[k], small[k]);
+      for (int k = 0; k < 4; k++) split_float(words[k], large[k], small[k]);
       store_chunk(right_at(stage) + at, large);
       store_chunk(small_at() + at, small);
     }
@@ -403,7 +403,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
         const unsigned at = column * kSlice + (lane / 4 ^ (column % 8)) * kChunk + lane % 4 * kSize;
         if constexpr (kSplits) {
           unsigned large, small;
-          Fp32::split(words[k], large, small);
+          split_float(words[k], large, small);
           store_word(large_at(stage) + at, large);
           store_word(small_at() + at, small);
         } else {

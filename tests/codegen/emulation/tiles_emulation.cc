@@ -279,6 +279,26 @@ void run_columns(const std::string& name) {
     }
 }
 
+// Numbers of all kinds are the sum of their two parts, of which the tensor cores take 11 bits.
+void run_split() {
+  constexpr unsigned kStep = 9973, kBitsOfTf32 = 0xffffe000u;
+  const auto number = [](unsigned bits) { return std::bit_cast<float>(bits); };
+  for (uint64_t bits = 0; bits <= 0xffffffffu; bits += kStep) {
+    const auto own = static_cast<unsigned>(bits);
+    unsigned large = 0, small = 0;
+    split_float(own, large, small);
+    const float x = number(own), taken = number(small & kBitsOfTf32);
+    const bool is_right =
+        std::isfinite(x)
+            ? number(large) + number(small) == x && (large & ~kBitsOfTf32) == 0 &&
+                  std::abs(static_cast<double>(number(large)) + taken - x) <= std::abs(x) * 0x1p-22 + 0x1p-136
+            : std::isfinite(number(large)) && (std::isnan(x) ? std::isnan(taken) : taken == x);
+    if (is_right) continue;
+    std::printf("%08x is split into %08x and %08x\n", own, large, small);
+    failures++;
+  }
+}
+
 void run_means_of_images() {
   for (const Case& c : {Case{2, 7, 7, 72, 72, {7, 7, 1, 0, 0}, false, false, A::None, 8, Kind::Mean},
                         Case{1, 3, 13, 8, 8, {3, 13, 1, 0, 0}, false, false, A::None, 0, Kind::Mean}}) {
@@ -486,6 +506,7 @@ void run_floats(const std::string& name) {
 }  // namespace
 
 int main() {
+  run_split();
   run_short_forms();
   run_short_erf();
   run_floats<Warps<64, 32>>("64x32");
