@@ -269,8 +269,7 @@ std::string patch_tiling_text(const Plan& plan, const Kernel& kernel, const Tile
 // ", Tiling{...}" of as many rows as there are lines. Where operands begin between two chunks, the tensor cores have
 // it.
 std::string vector_tiling_text(const Plan& plan, const Kernel& kernel, int warps, TileFunctions& tiles) {
-  if (!begin_chunks(plan, kernel))
-    return tiling_text(plan, kernel, {16, 64}, "make", tiles);
+  if (!begin_chunks(plan, kernel)) return tiling_text(plan, kernel, {16, 64}, "make", tiles);
   const int64_t lines = lines_of_product(plan, kernel), at_once = lines > 2 ? 4 : lines;
   const std::string maker = "make_vectors<" + operand_text(plan, kernel) + ", " + std::to_string(at_once) + ", " +
                             std::to_string(warps) + ">";

@@ -78,6 +78,11 @@ void launch(dim3 grid, unsigned threads, const Body& body) {
 
 inline void __syncwarp() { emulation::wait_for_warp(); }
 inline void __syncthreads() { emulation::own_block().barrier->arrive_and_wait(); }
+inline float __uint_as_float(unsigned bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
 inline unsigned __float_as_uint(float x) {
   unsigned bits = 0;
   std::memcpy(&bits, &x, sizeof bits);
