@@ -368,17 +368,24 @@ def in_processes(args):
     return 1 if failed else 0
 
 
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is below 1")
+    return number
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gopt", required=True)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--precision", choices=LOSSES, default="fp16")
-    parser.add_argument("--batch", type=int, help="default: 1; that of the file")
-    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--batch", type=positive, help="default: 1; that of the file")
+    parser.add_argument("--runs", type=positive, default=40)
     parser.add_argument("--compile", action="store_true", help="time torch.compile, too (a minute a model)")
     parser.add_argument("--max-autotune", action="store_true", help="time torch.compile in mode max-autotune, too (minutes a model)")
     parser.add_argument("--levers", nargs="+", default=[], choices=[*LEVERS, "all"], metavar="NAME", help=", ".join(LEVERS) + ", or all")
-    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--gpus", type=positive, default=1)
     parser.add_argument("--markdown", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many")
     parser.add_argument("--extra", default="", help="further flags of gopt optimize, in one word: --extra='--search none'")

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -76,11 +77,14 @@ Result<KernelCache> KernelCache::load(const std::string& path, const std::string
   KernelCache cache;
   cache.path_ = path;
   cache.machine_ = machine;
+  const Error error{path + ": not a file of kernel times; give another --cache, or remove it"};
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return error;  // which may not end
   std::ifstream file(path);
-  if (!file) return cache;  // a new one
+  if (!file || file.peek() == std::ifstream::traits_type::eof()) return cache;  // a new one
   std::string line;
-  if (!std::getline(file, line) || std::ranges::find(kHeaders, line) == kHeaders.end())
-    return Error{path + ": not a file of kernel times; give another --cache, or remove it"};
+  if (!std::getline(file, line) || std::ranges::find(kHeaders, line) == kHeaders.end()) return error;
   std::string of;  // the machine that the lines are of
   for (int number = 2; std::getline(file, line); number++) {
     if (line.starts_with(kMachine)) {
@@ -136,13 +140,16 @@ Status KernelCache::read_line(const std::string& line, const std::string& machin
   std::string key, text;
   fields >> key >> text;
   const auto ms = parse_time(text);
-  if (!ms || key.size() != kKeyLength) return Error{"expected a key and milliseconds"};
+  if (!ms || key.size() != kKeyLength)
+    return Error{"expected a key and milliseconds; give another --cache, or remove it"};
   times_[key] = {*ms, machine};
   return Unit{};
 }
 
 Status KernelCache::read_plans(const std::string& line, const std::string& machine) {
-  const Error error{"expected a key, seconds, and for each plan as many milliseconds with commas"};
+  const Error error{
+      "expected a key, seconds, and for each plan as many milliseconds with commas; give another --cache, or remove "
+      "it"};
   std::istringstream fields(line.substr(kPlans.size()));
   std::string key, text;
   fields >> key >> text;
@@ -158,7 +165,23 @@ Status KernelCache::read_plans(const std::string& line, const std::string& machi
   return Unit{};
 }
 
-Status KernelCache::save() const {
+// With what another run has saved there meanwhile.
+KernelCache KernelCache::with_file() const {
+  auto loaded = load(path_);
+  if (!loaded.ok()) return *this;
+  KernelCache all = *std::move(loaded);
+  for (const std::string& machine : machines_) {
+    std::erase(all.machines_, machine);
+    all.machines_.push_back(machine);
+  }
+  for (const auto& [key, time] : times_) all.times_[key] = time;
+  for (const auto& [key, plans] : plans_) all.plans_[key] = plans;
+  return all;
+}
+
+Status KernelCache::save() const { return with_file().write(); }
+
+Status KernelCache::write() const {
   std::map<std::string, std::string> lines;  // of each machine
   for (const auto& [key, time] : times_) {
     char text[32];

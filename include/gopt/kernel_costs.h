@@ -51,7 +51,7 @@ class KernelCache {
   // A file that does not exist yet gives an empty cache. Times of all machines are kept; those of `machine` are found.
   // Errors: a file that is something else, with the line.
   static Result<KernelCache> load(const std::string& path, const std::string& machine = "");
-  Status save() const;                                                    // beside first, then renamed
+  Status save() const;  // beside first, then renamed; what another run has saved there since is kept
   const std::vector<std::string>& machines() const { return machines_; }  // those with times; the latest is the last
   void choose_machine(const std::string& machine) { machine_ = machine; }
   std::optional<double> find(const std::string& signature) const;
@@ -72,6 +72,8 @@ class KernelCache {
   Status read_line(const std::string& line, const std::string& machine);
   Status read_plans(const std::string& line, const std::string& machine);
   std::string key(const std::string& signature) const;
+  KernelCache with_file() const;
+  Status write() const;
   void add_machine(const std::string& machine);
   std::string path_, machine_;
   std::vector<std::string> machines_;

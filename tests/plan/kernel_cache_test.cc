@@ -107,10 +107,31 @@ TEST(KernelCache, ReadsTheFirstVersion) {
 
 TEST(KernelCache, OtherFilesAreErrors) {
   TestFolder folder;
-  for (const char* text : {"gopt kernel times 4\n", "something else\n", "", "gopt kernel times 2\nmachin cpu\n"}) {
+  for (const char* text : {"gopt kernel times 4\n", "something else\n", "\n", "gopt kernel times 2\nmachin cpu\n"}) {
     write_file(folder.file("times"), text);
     EXPECT_FALSE(KernelCache::load(folder.file("times")).ok()) << text;
   }
+  EXPECT_FALSE(KernelCache::load("/dev/zero").ok());  // it never ends
+  write_file(folder.file("times"), "");               // as mktemp makes it
+  EXPECT_TRUE(KernelCache::load(folder.file("times")).ok());
+}
+
+// Two runs at once, each of which read the file before the other saved it.
+TEST(KernelCache, KeepsWhatAnotherRunHasSaved) {
+  TestFolder folder;
+  KernelCache first = load(folder.file("times"), "this"), second = load(folder.file("times"), "that");
+  first.put("a", 1), first.put("b", 2);
+  ASSERT_TRUE(first.save().ok());
+  second.put("a", 3);
+  second.put_plans("pair", {.seconds = 1, .ms = {{1}, {2}}});
+  ASSERT_TRUE(second.save().ok());
+  first.put("b", 4);
+  ASSERT_TRUE(first.save().ok());
+  const KernelCache here = load(folder.file("times"), "this"), there = load(folder.file("times"), "that");
+  EXPECT_EQ(here.find("a"), 1);
+  EXPECT_EQ(here.find("b"), 4);
+  EXPECT_EQ(there.find("a"), 3);
+  EXPECT_TRUE(there.find_plans("pair"));
 }
 
 }  // namespace

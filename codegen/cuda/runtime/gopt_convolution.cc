@@ -82,7 +82,8 @@ class DnnConvolution : public Primitive {
     float best = -1;
     Algorithm kept;
     constexpr int kLeast = CUDNN_CONVOLUTION_BWD_DATA_ALGO_0 + 1;  // whose sums are in no fixed order
-    const int count = c_.transposed ? CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT : CUDNN_CONVOLUTION_FWD_ALGO_COUNT;
+    const int count =
+        c_.transposed ? int{CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT} : int{CUDNN_CONVOLUTION_FWD_ALGO_COUNT};
     for (int kind = c_.transposed ? kLeast : 0; kind < count; kind++) {
       if (c_.algorithm >= 0 && kind != c_.algorithm) continue;
       size_t size = 0;

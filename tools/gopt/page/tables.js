@@ -8,7 +8,7 @@ function summary(report) {
   const cost = report.cost, check = report.check, total = operatorTotals(report), phases = report.phases;
   const gain = cost.after_ms > 0 ? cost.before_ms / cost.after_ms : 1;
   const tiles = [tile(`estimated (${cost.kind} cost)`, `${digits(cost.before_ms)} → ${milliseconds(cost.after_ms)}`, `${gain.toFixed(2)} times as fast`)];
-  if (report.latency) tiles.push(tile("measured", `${digits(report.latency.before_ms)} → ${milliseconds(report.latency.after_ms)}`, `${report.latency.speedup.toFixed(2)} times as fast`));
+  if (report.latency) tiles.push(tile("measured", `${digits(report.latency.before_ms)} → ${milliseconds(report.latency.after_ms)}`, `${report.latency.speedup.toFixed(2)} times as fast${report.latency.cached ? ", from the cache" : ""}`));
   tiles.push(tile("kernels", `${cost.before_kernels} → ${cost.after_kernels}`), tile("operators", `${total.before} → ${total.after}`),
     tile("rewrites", String(report.applied.length), plural(Object.keys(report.rules).length, "rule") + ", each proved"),
     check.checked ? tile("accuracy", check.passed ? "passed" : "FAILED", check.engine === "none" ? "the graph is unchanged" : `${check.engine}, ${plural(check.draws.length, "kind")} of inputs`, check.passed ? "good" : "bad") : tile("accuracy", "not checked", tailOf(check.why_not, 40)),
@@ -16,7 +16,7 @@ function summary(report) {
   byId("tiles").append(...tiles);
   byId("model").textContent = report.model + (report.output ? " → " + report.output : "") + (report.emitted ? " → " + report.emitted : "");
   document.title = "gopt: " + report.model;
-  const noteOf = (plan) => `the plan was timed whole: it took ${milliseconds(plan.own_ms)}, that of ${plan.other} ${milliseconds(plan.other_ms)}; ${plan.kept === "own" ? "it" : "the other"} is kept`;
+  const noteOf = (plan) => `the plan was timed whole: it took ${milliseconds(plan.own_ms)}, that of ${plan.other} ${milliseconds(plan.other_ms)}; ${plan.kept === "own" ? "it" : "the other"} is kept${plan.cached ? " (from the cache)" : ""}`;
   for (const note of [...report.notes, report.latency_note, ...(report.plan_latencies ?? []).map(noteOf)]) if (note) byId("notes").append(make("div", { class: "note" }, note));
 }
 
