@@ -46,10 +46,6 @@ Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs) {
   };
 }
 
-}  // namespace
-
-namespace {
-
 // How turns are taken, as the keys of what is kept name it: by what turn_of() does, or each by one run.
 constexpr const char *kSomeRuns = "turns of 4 ms", *kOneRun = "turns of a run";
 

@@ -96,18 +96,6 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
          line * size % kChunk == 0 && has_window(shape);
 }
 
-// Whether tiles of so many columns end where joined groups do, whose channels are all that they read.
-bool fits_groups(const Plan& plan, const Kernel& kernel, int columns) {
-  if (kernel.kind != KernelKind::Convolution) return true;
-  const ConvolutionShape shape = lines_of_windows(plan, kernel);
-  const int64_t joined = joined_of(plan, kernel, shape);
-  return joined == shape.groups || shape.dst[1] / shape.groups * joined % columns == 0;
-}
-template <int kColumns>
-bool convolves_by(const Plan& plan, const Kernel& kernel) {
-  return convolves(plan, kernel) && fits_groups(plan, kernel, kColumns);
-}
-
 // One matrix on the right.
 bool multiplies(const Plan& plan, const Kernel& kernel) {
   if (!multiplies_by_tiles(plan, kernel) || !has_operands(plan, kernel)) return false;
@@ -128,21 +116,34 @@ struct TileExtents {
   double rows, columns, slices;
   double depth;  // of a column, which may fill no slices
   bool is_fp32;  // three products
+  // Of joined groups, whose channels are all that a tile of theirs reads; 0: all columns read the same.
+  int64_t columns_of_run;
+
+  bool are_divided_by(int tile_columns) const { return columns_of_run % tile_columns == 0; }
 };
 TileExtents work_of(const Plan& plan, const Kernel& kernel) {
   const std::vector<int64_t>&x = plan.buffer(kernel.input_buffers[0]).dims,
         &y = plan.buffer(kernel.output_buffers[0]).dims;
   const int64_t size = size_of_operands(plan, kernel);
-  int64_t columns = y.back(), channels = x.back(), joined = 1, taps = 1;
+  int64_t columns = y.back(), channels = x.back(), joined = 1, taps = 1, columns_of_run = 0;
   if (kernel.kind == KernelKind::Convolution) {
     const ConvolutionShape shape = lines_of_windows(plan, kernel);
     columns = shape.dst[1], channels = shape.weights[1], joined = joined_of(plan, kernel, shape);
     taps = element_count(std::span(shape.weights).subspan(2));
+    if (joined != shape.groups) columns_of_run = columns / shape.groups * joined;
   }
   const auto slices_of_tap = std::ceil(static_cast<double>(channels * joined * size) / double(kSlice));
-  return {static_cast<double>(element_count(y)) / static_cast<double>(columns), static_cast<double>(columns),
-          static_cast<double>(taps) * slices_of_tap, static_cast<double>(taps * channels),
-          size == 4 && !is_tf32(plan, kernel)};
+  return {static_cast<double>(element_count(y)) / static_cast<double>(columns),
+          static_cast<double>(columns),
+          static_cast<double>(taps) * slices_of_tap,
+          static_cast<double>(taps * channels),
+          size == 4 && !is_tf32(plan, kernel),
+          columns_of_run};
+}
+
+template <int kColumns>
+bool convolves_by(const Plan& plan, const Kernel& kernel) {
+  return convolves(plan, kernel) && work_of(plan, kernel).are_divided_by(kColumns);
 }
 
 // ---- the model: an H100's multiprocessors, and what they bring from the L2 cache ----
@@ -163,11 +164,11 @@ double expected_us(const TileExtents& work, const Shape& shape, int split) {
                   shape.results_us);
 }
 
-double least_us(const Plan& plan, const Kernel& kernel, const TileExtents& work) {
+double least_us(const TileExtents& work) {
   double least = INFINITY;
   for (const Shape& shape : kShapes)
     for (const int split : kSplits)
-      if (fits_groups(plan, kernel, shape.columns)) least = std::min(least, expected_us(work, shape, split));
+      if (work.are_divided_by(shape.columns)) least = std::min(least, expected_us(work, shape, split));
   return least;
 }
 
@@ -178,7 +179,7 @@ bool is_likely(const Plan& plan, const Kernel& kernel) {
   const TileExtents work = work_of(plan, kernel);
   if (kSplits[kSplit] > 1 && work.slices < 2 * kSplits[kSplit]) return false;
   if (shape.columns > 64 && 2 * work.columns <= shape.columns) return false;  // a smaller tile's work
-  return expected_us(work, shape, kSplits[kSplit]) <= kWithin * least_us(plan, kernel, work);
+  return expected_us(work, shape, kSplits[kSplit]) <= kWithin * least_us(work);
 }
 
 template <size_t kShape, size_t kSplit>

@@ -69,13 +69,13 @@ struct Width {};
   GOPT_PRODUCT(Operand, 128, types, GOPT_NAMES_64, "%64", "%65", ordered(",0,%66"), GOPT_8(c, 0), GOPT_8(c, 8))
 // multiply_registers(Width<N>, c, a, b) likewise of floats whose left matrix is in the registers, as fragments of 16
 // rows by 8 for each warp.
-#define GOPT_PRODUCT_OF_REGISTERS(width, names, a, b, ...)                                                             \
-  __device__ __forceinline__ void multiply_registers(Width<width>, float(*c)[4], const unsigned* left,                 \
-                                                     uint64_t right) {                                                 \
-    asm volatile("{.reg .pred adds; setp.eq.u32 adds,0,0; wgmma.mma_async.sync.aligned.m64n" #width "k8.f32.tf32.tf32 {" names \
-                 "},{" a "}," b ",adds,1,1;}"                                                                          \
-                 : __VA_ARGS__                                                                                         \
-                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                                \
+#define GOPT_PRODUCT_OF_REGISTERS(width, names, a, b, ...)                                             \
+  __device__ __forceinline__ void multiply_registers(Width<width>, float(*c)[4], const unsigned* left, \
+                                                     uint64_t right) {                                 \
+    asm volatile("{.reg .pred adds; setp.eq.u32 adds,0,0; wgmma.mma_async.sync.aligned.m64n" #width    \
+                 "k8.f32.tf32.tf32 {" names "},{" a "}," b ",adds,1,1;}"                               \
+                 : __VA_ARGS__                                                                         \
+                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                \
   }
 GOPT_PRODUCT_OF_REGISTERS(32, GOPT_NAMES_16, "%16,%17,%18,%19", "%20", GOPT_4(c, 0))
 GOPT_PRODUCT_OF_REGISTERS(64, GOPT_NAMES_32, "%32,%33,%34,%35", "%36", GOPT_8(c, 0))

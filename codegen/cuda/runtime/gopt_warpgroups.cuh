@@ -44,7 +44,7 @@ struct WarpgroupMemory {
     if (S::kRows > 64) return 3;
     return S::kColumns > 64 ? 4 : S::kStages - int{kTransposes};
   }
-  static constexpr int kStages = stages();
+  static constexpr int kStages = stages(), kBlocks = kSplits && S::kColumns > 64 ? 1 : S::kBlocks;
   static constexpr int kSharedBytes =
       kEightLines + kStages * S::kStageBytes + kPreparedBytes + TileResult<S>::kSumBytes;
 };
@@ -447,7 +447,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
 #endif  // of sm_90a
 
 template <class Operand, Right kRight, class S>
-__global__ void __launch_bounds__(S::kThreads + 32, std::is_same_v<Operand, Fp32>&& S::kColumns > 64 ? 1 : S::kBlocks)
+__global__ void __launch_bounds__(S::kThreads + 32, WarpgroupMemory<Operand, kRight, S>::kBlocks)
     warpgroup_kernel(const __grid_constant__ WarpgroupProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "device.h"
+#include "gopt_channel_columns.cuh"
 #include "gopt_patches.cuh"
 #include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
