@@ -13,6 +13,7 @@ LEVERS = {
     "own kernels": "--disable kernel:tiles kernel:wgmma kernel:patches kernel:gemv kernel:channels kernel:attention",
     "attention": "--disable kernel:attention",
     "channels last": "--disable layout:channels-last layout:channels-last-in-parts",
+    "weights by columns": "--disable layout:transposed-weights",
     "epilogues": "--disable fusion:epilogues",
     "fusion": "--disable fusion:inlining fusion:epilogues fusion:by-cost",
     "measured costs": "--cost analytic",

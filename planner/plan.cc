@@ -262,6 +262,7 @@ std::vector<std::string> plan_parts(TargetKind kind) {
       parts.push_back(part_name(row));
   if (kind == TargetKind::Cuda) {
     parts.emplace_back(kPartsLayout);
+    parts.emplace_back(kTransposedWeights);
     parts.emplace_back(kDependentLaunch);
     parts.emplace_back(kGroupedLaunch);
   }

@@ -32,6 +32,12 @@ int64_t joined_groups(const Tile& tile, int64_t groups, int64_t group_columns) {
   return joined;
 }
 
+bool is_by_columns(const Plan& plan, const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  const bool is_turned = node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
+  return is_turned != plan.buffer(kernel.input_buffers[1]).layout.is_transposed();
+}
+
 bool is_launched_ahead(const Kernel& kernel) {
   if (kernel.kind == KernelKind::External) return false;
   if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return true;
@@ -219,11 +225,6 @@ bool read_numbers(std::string_view implementation, std::string_view family,
     rest.remove_prefix(static_cast<size_t>(end - rest.data()));
   }
   return rest.empty();
-}
-
-bool is_by_columns(const Kernel& kernel) {
-  const Node& node = *kernel.nodes[0];
-  return node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0;
 }
 
 void add_tile_rows(std::vector<Implementation>& rows, Implementation row, Accepts convolves, Accepts multiplies) {

@@ -16,9 +16,6 @@ bool convolves_by_tiles(const Plan& plan, const Kernel& kernel);
 // Likewise for a matrix product: the left operand as it lies, batches of three axes at most.
 bool multiplies_by_tiles(const Plan& plan, const Kernel& kernel);
 
-// Whether a column's weights lie one after another. Precondition: a matrix product.
-bool is_by_columns(const Kernel& kernel);
-
 // A row of a tile for what it convolves, and one for what it multiplies.
 using Accepts = bool (*)(const Plan& plan, const Kernel& kernel);
 void add_tile_rows(std::vector<Implementation>& rows, Implementation row, Accepts convolves, Accepts multiplies);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gopt/convolution_shape.h"
+#include "gopt/tile.h"
 #include "gopt/vector_product.h"
 #include "tiles.h"
 
@@ -47,7 +48,7 @@ bool has_few_lines(const Plan& plan, const Kernel& kernel) {
 }
 
 bool multiplies(const Plan& plan, const Kernel& kernel) {
-  return multiplies_by_tiles(plan, kernel) && is_by_columns(kernel) && has_few_lines(plan, kernel);
+  return multiplies_by_tiles(plan, kernel) && is_by_columns(plan, kernel) && has_few_lines(plan, kernel);
 }
 
 bool convolves(const Plan& plan, const Kernel& kernel) {

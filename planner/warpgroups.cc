@@ -96,6 +96,12 @@ bool convolves(const Plan& plan, const Kernel& kernel) {
          line * size % kChunk == 0 && has_window(shape);
 }
 
+// Of the right operand in memory.
+int64_t line_of_weights(const Plan& plan, const Kernel& kernel) {
+  const Buffer& right = plan.buffer(kernel.input_buffers[1]);
+  return right.layout.extents(right.dims).back();
+}
+
 // One matrix on the right.
 bool multiplies(const Plan& plan, const Kernel& kernel) {
   if (!multiplies_by_tiles(plan, kernel) || !has_operands(plan, kernel)) return false;
@@ -103,13 +109,13 @@ bool multiplies(const Plan& plan, const Kernel& kernel) {
         &right = plan.buffer(kernel.input_buffers[1]).dims;
   const int64_t size = size_of_operands(plan, kernel);
   return element_count(std::span(right).first(right.size() - 2)) == 1 && left.back() * size % kChunk == 0 &&
-         right.back() * size % kChunk == 0;
+         line_of_weights(plan, kernel) * size % kChunk == 0;
 }
 
 // Lines of weights come in whole slices of columns.
 template <int kColumns>
 bool multiplies_by(const Plan& plan, const Kernel& kernel) {
-  return multiplies(plan, kernel) && (is_by_columns(kernel) || kColumns * size_of_operands(plan, kernel) % kSlice == 0);
+  return multiplies(plan, kernel) && (is_by_columns(plan, kernel) || kColumns * size_of_operands(plan, kernel) % kSlice == 0);
 }
 
 struct TileExtents {

@@ -137,12 +137,10 @@ std::vector<BatchAxis> batch_axes(const std::vector<int64_t>& left, const std::v
 std::string product_text(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
   const bool gemm = node.is(OpKind::Gemm);
-  const bool left_transposed = gemm && int_or(node, "transA", 0) != 0,
-             right_transposed = gemm && int_or(node, "transB", 0) != 0;
+  const bool left_transposed = gemm && int_or(node, "transA", 0) != 0, right_transposed = is_by_columns(plan, kernel);
   const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims,
         &right = plan.buffer(kernel.input_buffers[1]).dims, &out = plan.buffer(kernel.output_buffers[0]).dims;
-  const int64_t columns = right[right.size() - (right_transposed ? 2 : 1)],
-                depth = right[right.size() - (right_transposed ? 1 : 2)];
+  const int64_t columns = out.back(), depth = left[left.size() - (left_transposed ? 2 : 1)];
   // Where the right operand is one matrix, the left one's leading axes are rows.
   const bool flat = element_count(std::span(right).first(right.size() - 2)) == 1;
   const int64_t rows = flat ? element_count(left) / depth : left[left.size() - 2];
@@ -202,7 +200,8 @@ const char* copies_text(const Plan& plan, const Kernel& kernel, const Tile& tile
   const int64_t groups = shape.groups;
   const int64_t line_of_left = is_convolution ? shape.src[1] : left.dims.back();
   const int64_t channels = is_convolution ? line_of_left / groups * joined_of(plan, kernel, tile) : line_of_left;
-  const int64_t line = is_convolution ? element_count(std::span(shape.weights).subspan(1)) : right.dims.back();
+  const int64_t line = is_convolution ? element_count(std::span(shape.weights).subspan(1))
+                                      : right.layout.extents(right.dims).back();
   // Those of a group are copied in smaller pieces, down to four bytes.
   constexpr int64_t kLeastPiece = 4;
   const auto size = static_cast<int64_t>(size_bytes(right.element));
@@ -215,10 +214,9 @@ const char* copies_text(const Plan& plan, const Kernel& kernel, const Tile& tile
 }
 
 // How the right operand lies.
-std::string lie_text(const Kernel& kernel) {
-  const Node& node = *kernel.nodes[0];
-  if (kernel.kind == KernelKind::Convolution) return int_or(node, "group", 1) > 1 ? "Groups" : "Columns";
-  return node.is(OpKind::Gemm) && int_or(node, "transB", 0) != 0 ? "Columns" : "Lines";
+std::string lie_text(const Plan& plan, const Kernel& kernel) {
+  if (kernel.kind == KernelKind::Convolution) return int_or(*kernel.nodes[0], "group", 1) > 1 ? "Groups" : "Columns";
+  return is_by_columns(plan, kernel) ? "Columns" : "Lines";
 }
 
 // The template's arguments.
@@ -226,7 +224,7 @@ std::string tile_arguments(const Plan& plan, const Kernel& kernel, const Tile& t
   const bool is_convolution = kernel.kind == KernelKind::Convolution;
   const std::string shape = "Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
   const bool has_planes = is_convolution && convolution_shape(plan, kernel).axes() == 3;
-  return "<" + operand_text(plan, kernel) + ", Right::" + lie_text(kernel) + ", " + copies_text(plan, kernel, tile) +
+  return "<" + operand_text(plan, kernel) + ", Right::" + lie_text(plan, kernel) + ", " + copies_text(plan, kernel, tile) +
          ", " + (has_planes ? "Volume<" + shape + ">" : shape) + ">";
 }
 
@@ -253,7 +251,7 @@ std::string warpgroup_tiling_text(const Plan& plan, const Kernel& kernel, const 
   if (!begin_chunks(plan, kernel)) return tiling_text(plan, kernel, tile, "make", tiles);
   const std::string shape = std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
   const std::string maker =
-      "make_warpgroups<" + operand_text(plan, kernel) + ", Right::" + lie_text(kernel) + ", Warpgroups" + shape + ">";
+      "make_warpgroups<" + operand_text(plan, kernel) + ", Right::" + lie_text(plan, kernel) + ", Warpgroups" + shape + ">";
   return ", WarpgroupTiling{&" + tiles.name_for(maker) + "(), " + std::to_string(tile.split) + ", " +
          (has_constant_weights(plan, kernel) ? "true" : "false") + joined_text(joined_by_slices(plan, kernel)) + "}";
 }

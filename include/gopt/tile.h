@@ -29,6 +29,11 @@ std::optional<Tile> parse_patch_tile(std::string_view implementation);
 inline constexpr const char* kGenerated = "generated";
 
 struct Kernel;
+struct Plan;
+// Whether the numbers of a column of a product's right operand lie one after another in memory, rather than those of a
+// line. Precondition: a matrix product.
+bool is_by_columns(const Plan& plan, const Kernel& kernel);
+
 // Whether a kernel for CUDA is one of our own: it gets ready before the one before it has ended, and lets the next one
 // do so. A library's does neither.
 bool is_launched_ahead(const Kernel& kernel);

@@ -108,9 +108,11 @@ std::vector<BatchCase> cases_for(size_t tile) {
                     seed),
           make_case("lines" + n,
                     "input x : f32[2," + half +
-                        ",1160]\ninput w1 : f32[1160,152]\ninput w2 : f32[152]\na = MatMul(x, w1)\nb = Add(a, w2)\n"
-                        "c = Gelu(b)\noutput y = c",
+                        ",1160]\ninput v : f32[1160,152]\ninput w2 : f32[152]\nr = Tanh(v)\na = MatMul(x, r)\n"
+                        "b = Add(a, w2)\nc = Gelu(b)\noutput y = c",
                     seed),
+          make_case("turned" + n,
+                    "input x : f32[2," + half + ",96]\ninput w1 : f32[96,150]\na = MatMul(x, w1)\noutput y = a", seed),
           make_case("columns" + n,
                     "input x : f32[" + rows + ",1160]\ninput w1 : f32[149,1160]\ninput z : f32[" + rows +
                         ",149]\na = Gemm(x, w1, z) {alpha=0.5, transB=1}\noutput y = a",

@@ -62,10 +62,15 @@ std::vector<BatchCase> cases() {
                 4),
       make_case("line", "input x : f32[2,80,301]\ninput w1 : f32[64,80,5]\na = Conv(x, w1) {pads=[4,0]}\noutput y = a",
                 5),
+      // By lines, as a kernel before makes it; what is constant is written by columns.
       make_case("rows",
-                "input x : f32[3,67,1160]\ninput w1 : f32[1160,152]\ninput w2 : f32[152]\na = MatMul(x, w1)\n"
-                "b = Add(a, w2)\nc = Gelu(b)\noutput y = c",
+                "input x : f32[3,67,1160]\ninput v : f32[1160,152]\ninput w2 : f32[152]\nr = Tanh(v)\n"
+                "a = MatMul(x, r)\nb = Add(a, w2)\nc = Gelu(b)\noutput y = c",
                 6),
+      make_case("turned",
+                "input x : f32[3,67,1160]\ninput w1 : f32[1160,150]\ninput w2 : f32[150]\na = MatMul(x, w1)\n"
+                "b = Add(a, w2)\nc = Gelu(b)\noutput y = c",
+                20),
       make_case("columns",
                 "input x : f32[131,1160]\ninput w1 : f32[152,1160]\ninput z : f32[131,152]\n"
                 "a = Gemm(x, w1, z) {alpha=0.5, transB=1}\ninput w2 : f32[96,152]\nb = Gemm(a, w2) {transB=1}\n"
@@ -216,16 +221,19 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
       // Lines of windows that end between two chunks.
       {"[1,3,35,35]", "[64,3,7,7]", "Conv(x, w1) {strides=[7,7]}"},
       {"[70,64]", "[72,64]", "Gemm(x, w1) {transB=1}", true},
-      {"[2,70,64]", "[64,72]", "MatMul(x, w1)", true, 64},
+      {"[2,70,64]", "[64,72]", "MatMul(x, w1)", true},
+      {"[2,70,64]", "[64,72]", "MatMul(x, r)", true, 64},
       {"[2,70,64]", "[2,64,72]", "MatMul(x, w1)"},
       {"[70,60]", "[60,72]", "MatMul(x, w1)"},
-      {"[70,64]", "[64,60]", "MatMul(x, w1)"},
+      {"[70,64]", "[64,60]", "MatMul(x, w1)", true},
+      {"[70,64]", "[64,60]", "MatMul(x, r)"},
       {"[64,72]", "[64,72]", "Gemm(x, w1) {transA=1}"},
   };
   for (const Other& other : others) {
     const BatchCase c = make_case("other",
                                   "input x : f32" + std::string(other.image) + "\ninput w1 : f32" + other.weights +
-                                      "\na = " + other.node + "\noutput y = a",
+                                      "\ninput v : f32" + other.weights + "\nr = Tanh(v)\na = " + other.node +
+                                      "\noutput y = a",
                                   1);
     for (const std::string& name : tile_names()) {
       CostsOfTile costs(name);

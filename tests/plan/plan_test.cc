@@ -176,6 +176,43 @@ TEST(Plan, AProductsStepsLookThroughShapes) {
   EXPECT_EQ(names(head + "b = Transpose(a) {perm=[1,0]}\nc = Relu(b)\noutput y = c").size(), 2U);
 }
 
+// Constant right operands of CUDA's products, where nothing else reads them and where columns are whole chunks.
+TEST(Plan, WeightsOfProductsAreWrittenByColumns) {
+  const std::string image = "input x : f32[2,5,64]\n";
+  const struct {
+    std::string text;
+    bool is_turned, is_by_columns;
+  } cases[] = {
+      {image + "input w : f32[64,48]\ny = MatMul(x, w)", true, true},
+      {image + "input w : f32[64,45]\ny = MatMul(x, w)", true, true},
+      {image + "input w : f32[1,64,48]\ny = MatMul(x, w)", true, true},
+      {image + "input w : f32[64,48]\na = MatMul(x, w)\nb = Tanh(x)\nc = MatMul(b, w)\ny = Concat(a, c) {axis=0}", true,
+       true},
+      {"input x : f32[5,64]\ninput w : f32[64,48]\ny = Gemm(x, w)", true, true},
+      {"input x : f32[5,64]\ninput w : f32[48,64]\ny = Gemm(x, w) {transB=1}", false, true},
+      {"input x : f32[5,60]\ninput w : f32[60,48]\ny = MatMul(x, w)", false, false},
+      {"input x : f32[2,5,64]\ninput w : f32[2,64,48]\ny = MatMul(x, w)", false, false},
+      {"input x : f32[5,64]\ninput v : f32[64,48]\ny = MatMul(x, v)", false, false},
+      {"input x : f32[5,64]\ninput i : i64[3]\ninput w : f32[64,48]\na = MatMul(x, w)\nb = Gather(w, i) {axis=0}\n"
+       "y = Concat(a, b) {axis=0}",
+       false, false},
+  };
+  auto costs = analytic_kernel_costs({});
+  for (const auto& c : cases)
+    for (const bool is_switched_off : {false, true}) {
+      Target target{.kind = TargetKind::Cuda};
+      if (is_switched_off) target.without.insert("layout:transposed-weights");
+      const auto plan = make_plan(graph_with_weights(c.text + "\noutput y = y"), target, *costs);
+      ASSERT_TRUE(plan.ok()) << c.text << plan.error().message;
+      for (const Kernel& kernel : plan->kernels) {
+        if (kernel.kind != KernelKind::MatrixProduct) continue;
+        const bool is_turned = c.is_turned && !is_switched_off;
+        EXPECT_EQ(plan->buffer(kernel.input_buffers[1]).layout.is_transposed(), is_turned) << c.text;
+        EXPECT_EQ(is_by_columns(*plan, kernel), c.is_by_columns && (is_turned || !c.is_turned)) << c.text;
+      }
+    }
+}
+
 TEST(Plan, MemoryIsReused) {
   std::string text = "input x : f32[1000]\na0 = Softmax(x) {axis=0}\n";
   for (int i = 1; i < 9; i++) text += "a" + std::to_string(i) + " = Softmax(a" + std::to_string(i - 1) + ") {axis=0}\n";

@@ -106,6 +106,9 @@ class ByWarpgroups : public Primitive {
         kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split), static_cast<unsigned>(runs)));
     launch_.cluster = split;
     if (split == 1 && has_warpgroups()) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(kernel_, launch_));
+    // What all blocks ask the L2 cache for is a part of it.
+    constexpr int kCacheBytes = 16 << 20;
+    whole_.slices_in_cache = kCacheBytes / (kSliceBytes * kernel_.columns * column_tiles * split);
     whole_.slices_of_tap = static_cast<int>((p.channels * size_of(element) + kSliceBytes - 1) / kSliceBytes);
   }
 

@@ -154,7 +154,8 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   __device__ __forceinline__ void fill() {
     const TileProblem& p = p_.problem;
     if (!p.has_constant_weights) gopt_wait();
-    // The weights of the first slices do not wait for the kernel before.
+    // The weights of the first slices do not wait for the kernel before, and those of further ones come into the L2 cache
+    // meanwhile, for all tiles of these columns: from memory a block's copy engine brings no more than 20 KB/us.
     const int ahead = min(count_, kStages);
     Corner corner = corner_of(static_cast<int>(blockIdx.x));
     Slice slice = first_slice();
@@ -162,6 +163,9 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       expect_bytes(full_ + i, S::kStageBytes);
       ask_for_right(i, slice, corner.column);
     }
+    if (p.has_constant_weights && corner.row == 0)
+      for (int i = ahead; i < min(count_, ahead + p_.slices_in_cache); i++, go_on(slice))
+        bring_right(slice, corner.column);
     slice = first_slice();
     Windows windows = windows_of(corner);
     if (p.has_constant_weights) gopt_wait();
@@ -228,6 +232,17 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
         "[%0],[%1,{%3,%4,%5}],[%2];" ::"r"(to),
         "l"(&p_.right), "r"(address_of(full_ + stage)), "r"(in_line), "r"(tap), "r"(line)
         : "memory");
+  }
+
+  // A slice into the L2 cache alone.
+  __device__ __forceinline__ void bring_right(const Slice& slice, int column) const {
+    constexpr int kOfPanel = kSlice / kSize;
+#pragma unroll
+    for (int panel = 0; panel < (kByLines ? S::kColumns / kOfPanel : 1); panel++)
+      asm volatile("cp.async.bulk.prefetch.tensor.3d.L2.global.tile [%0,{%1,%2,%3}];" ::"l"(&p_.right),
+                   "r"(kByLines ? column + panel * kOfPanel : slice.channel), "r"(slice.tap),
+                   "r"(kByLines ? slice.channel : column)
+                   : "memory");
   }
 
   // ---- warpgroups: multiply ----
