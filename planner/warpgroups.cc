@@ -48,10 +48,10 @@ struct Shape {
   double slice_us, slice_of_fp32_us, results_us;
   int blocks_at_once;
 };
-constexpr Shape kShapes[] = {{64, 32, 0.17, 0.27, 0.3, 2},
-                             {64, 64, 0.20, 0.37, 0.4, 2},
-                             {64, 128, 0.30, 0.62, 1.2, 2},
-                             {128, 128, 0.34, 1.05, 3, 1}};
+constexpr Shape kShapes[] = {{64, 32, 0.12, 0.27, 0.3, 2},
+                             {64, 64, 0.14, 0.37, 0.4, 2},
+                             {64, 128, 0.22, 0.62, 1.2, 2},
+                             {128, 128, 0.32, 1.05, 3, 1}};
 constexpr int kSplits[] = {1, 2, 4, 8};
 
 bool has_operands(const Plan& plan, const Kernel& kernel) {

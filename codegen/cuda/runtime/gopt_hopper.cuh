@@ -21,6 +21,11 @@ __device__ __forceinline__ uint64_t matrix_at(unsigned at, unsigned panel_bytes)
          kPermuted;
 }
 
+// The matrix so many bytes behind: addresses are within the low word, in 14 bits that count sixteen bytes.
+__device__ __forceinline__ uint64_t moved(uint64_t matrix, unsigned bytes) {
+  return (matrix & 0xffffffff00000000) | (static_cast<unsigned>(matrix) + (bytes >> 4));
+}
+
 // Asks that what is in the registers of a product may be used by the next, and says that a group of products is whole.
 __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void end_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -90,33 +95,33 @@ __device__ __forceinline__ void prepare_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// Barriers in shared memory, whose phases end when as many have arrived, and as many bytes, as are expected.
+// Barriers at addresses in shared memory, whose phases end when as many have arrived, and as many bytes, as are expected.
 __device__ __forceinline__ unsigned address_of(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
-__device__ __forceinline__ void prepare(uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0],%1;" ::"r"(address_of(barrier)), "r"(arrivals) : "memory");
+__device__ __forceinline__ void prepare(unsigned barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0],%1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-__device__ __forceinline__ void expect_bytes(uint64_t* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _,[%0],%1;" ::"r"(address_of(barrier)), "r"(bytes)
+__device__ __forceinline__ void expect_bytes(unsigned barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _,[%0],%1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
-__device__ __forceinline__ void arrive_at(uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _,[%0];" ::"r"(address_of(barrier)) : "memory");
+__device__ __forceinline__ void arrive_at(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _,[%0];" ::"r"(barrier) : "memory");
 }
-__device__ __forceinline__ void wait_at(const uint64_t* barrier, unsigned parity) {
+__device__ __forceinline__ void wait_at(unsigned barrier, unsigned parity) {
   asm volatile(
       "{.reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done,[%0],%1; @!done bra again;}" ::"r"(
-          address_of(barrier)),
+          barrier),
       "r"(parity)
       : "memory");
 }
 
 // Likewise where what came was stored by other blocks of the cluster.
-__device__ __forceinline__ void wait_for_cluster_at(const uint64_t* barrier, unsigned parity) {
+__device__ __forceinline__ void wait_for_cluster_at(unsigned barrier, unsigned parity) {
   asm volatile(
       "{.reg .pred done; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done,[%0],%1; @!done bra "
-      "again;}" ::"r"(address_of(barrier)),
+      "again;}" ::"r"(barrier),
       "r"(parity)
       : "memory");
 }

@@ -81,13 +81,19 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       prepare_map(&p_.right);
     }
     __shared__ uint64_t barriers[2 * kStages + 1];
-    full_ = barriers, empty_ = barriers + kStages, all_sums_ = barriers + 2 * kStages;
+    all_sums_ = barriers + 2 * kStages;
+    barriers_ = address_of(barriers);
+    ring_at_ = address_of(ring_);
+    // Else they are worked out anew for each slice, from the number of the block within its cluster.
+    asm volatile("" : "+r"(barriers_), "+r"(ring_at_));
     if (threadIdx.x == 0) prepare_barriers();
     if (gridDim.y > 1)
       cooperative_groups::this_cluster().sync();  // as others' sums come from everywhere
     else
       __syncthreads();
-    const int warpgroup = static_cast<int>(threadIdx.x) / 128;
+    // The same for a warp, as the compiler knows after this: what the tensor cores read is then described by its scalar
+    // unit. From registers of threads a description is on its way longer than a product of 64x64 takes.
+    const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
     if (warpgroup == S::kWarpgroups) {
       if (threadIdx.x % 32 == 0) fill();
     } else {
@@ -112,7 +118,9 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     }
   };
 
-  __device__ __forceinline__ unsigned left_at(int stage) const { return address_of(ring_) + stage * S::kStageBytes; }
+  __device__ __forceinline__ unsigned full_at(int stage) const { return barriers_ + stage * sizeof(uint64_t); }
+  __device__ __forceinline__ unsigned empty_at(int stage) const { return full_at(kStages + stage); }
+  __device__ __forceinline__ unsigned left_at(int stage) const { return ring_at_ + stage * S::kStageBytes; }
   __device__ __forceinline__ unsigned right_at(int stage) const { return left_at(stage) + S::kRows * kSlice; }
   __device__ __forceinline__ float* room_for_sums() const {
     return reinterpret_cast<float*>(ring_ + kStages * S::kStageBytes + kPreparedBytes);
@@ -125,12 +133,12 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
 
   __device__ __forceinline__ void prepare_barriers() {
     for (int stage = 0; stage < kStages; stage++) {
-      prepare(full_ + stage, 1);
-      prepare(empty_ + stage, S::kWarpgroups);
+      prepare(full_at(stage), 1);
+      prepare(empty_at(stage), S::kWarpgroups);
     }
     if (gridDim.y > 1) {
-      prepare(all_sums_, 1);
-      expect_bytes(all_sums_, S::kRows * S::kColumns * sizeof(float));
+      prepare(address_of(all_sums_), 1);
+      expect_bytes(address_of(all_sums_), S::kRows * S::kColumns * sizeof(float));
     }
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   }
@@ -160,7 +168,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     Corner corner = corner_of(static_cast<int>(blockIdx.x));
     Slice slice = first_slice();
     for (int i = 0; i < ahead; i++, go_on(slice)) {
-      expect_bytes(full_ + i, S::kStageBytes);
+      expect_bytes(full_at(i), S::kStageBytes);
       ask_for_right(i, slice, corner.column);
     }
     if (p.has_constant_weights && corner.row == 0)
@@ -174,11 +182,11 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     int asked = ahead;
     for (int tile = static_cast<int>(blockIdx.x); tile < p_.tiles;) {
       for (int i = 0; i < count_; i++, go_on(slice)) {
-        if (is_again) wait_at(empty_ + place.stage, place.parity ^ 1);
+        if (is_again) wait_at(empty_at(place.stage), place.parity ^ 1);
         if (asked > 0) {
           asked--;
         } else {
-          expect_bytes(full_ + place.stage, S::kStageBytes);
+          expect_bytes(full_at(place.stage), S::kStageBytes);
           ask_for_right(place.stage, slice, corner.column);
         }
         ask_for_left(place.stage, slice, windows);
@@ -210,7 +218,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
         "[%0],[%1,{%3,%4,%5,%6}],[%2],{%7,%8};" ::"r"(left_at(stage)),
-        "l"(&p_.left), "r"(address_of(full_ + stage)), "r"(windows.channel + slice.channel), "r"(windows.x),
+        "l"(&p_.left), "r"(full_at(stage)), "r"(windows.channel + slice.channel), "r"(windows.x),
         "r"(windows.y), "r"(windows.image), "h"(x), "h"(y)
         : "memory");
   }
@@ -230,7 +238,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     asm volatile(
         "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
         "[%0],[%1,{%3,%4,%5}],[%2];" ::"r"(to),
-        "l"(&p_.right), "r"(address_of(full_ + stage)), "r"(in_line), "r"(tap), "r"(line)
+        "l"(&p_.right), "r"(full_at(stage)), "r"(in_line), "r"(tap), "r"(line)
         : "memory");
   }
 
@@ -291,17 +299,17 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       multiply_as_they_lie(sums, warpgroup, place);
   }
   __device__ __forceinline__ void multiply_as_they_lie(float (*sums)[4], int warpgroup, Place& place) const {
+    const uint64_t left = matrix_at(left_at(0) + warpgroup * 64 * kSlice, 16),
+                   right = matrix_at(right_at(0), kByLines ? kPanelBytes : 16);
     int before = 0;
     for (int i = 0; i < count_; i++) {
-      wait_at(full_ + place.stage, place.parity);
+      wait_at(full_at(place.stage), place.parity);
+      const unsigned stage = place.stage * S::kStageBytes;
       begin_products();
 #pragma unroll
-      for (int step = 0; step < kSlice / 32; step++) {
-        const uint64_t a = matrix_at(left_at(place.stage) + warpgroup * 64 * kSlice + step * 32, 16),
-                       b = kByLines ? matrix_at(right_at(place.stage) + step * 16 * kSlice, kPanelBytes)
-                                    : matrix_at(right_at(place.stage) + step * 32, 16);
-        multiply<kByLines>(Operand{}, Width<S::kColumns>{}, sums, a, b);
-      }
+      for (int step = 0; step < kSlice / 32; step++)
+        multiply<kByLines>(Operand{}, Width<S::kColumns>{}, sums, moved(left, stage + step * 32),
+                           moved(right, stage + step * (kByLines ? 16 * kSlice : 32)));
       end_products();
       if (i > 0) {
         wait_for_products<1>();
@@ -327,7 +335,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   // and are added up by ordinary additions.
   __device__ __forceinline__ void multiply_prepared(float (*sums)[4], int warpgroup, Place& place) const {
     for (int i = 0; i < count_; i++) {
-      wait_at(full_ + place.stage, place.parity);
+      wait_at(full_at(place.stage), place.parity);
       if constexpr (kTransposes)
         write_by_columns(place.stage);
       else
@@ -344,11 +352,11 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     }
   }
   __device__ __forceinline__ void multiply_slice(float (*sums)[4], unsigned left, unsigned right) const {
+    const uint64_t a = matrix_at(left, 16), b = matrix_at(right, 16);
     begin_products();
 #pragma unroll
     for (int step = 0; step < kSlice / 32; step++)
-      multiply<false>(Operand{}, Width<S::kColumns>{}, sums, matrix_at(left + step * 32, 16),
-                      matrix_at(right + step * 32, 16));
+      multiply<false>(Operand{}, Width<S::kColumns>{}, sums, moved(a, step * 32), moved(b, step * 32));
     end_products();
     wait_for_sums(sums);
   }
@@ -365,6 +373,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
         const unsigned at = left + (row + i % 2 * 8) * kSlice + (chunk ^ (row % 8)) * kChunk + lane % 4 * kSize;
         split_float(load_word(at), large[step][i], small[step][i]);
       }
+    const uint64_t large_parts = matrix_at(right, 16), small_parts = matrix_at(small_at(), 16);
     constexpr int kAtOnce = S::kColumns < 64 ? S::kColumns : 64;
 #pragma unroll
     for (int column = 0; column < S::kColumns; column += kAtOnce) {
@@ -374,12 +383,12 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
 #pragma unroll
       for (int step = 0; step < kSteps; step++) {
         const unsigned at = column * kSlice + step * 32;
-        multiply_registers(Width<kAtOnce>{}, partial, small[step], matrix_at(right + at, 16));
-        multiply_registers(Width<kAtOnce>{}, partial, large[step], matrix_at(small_at() + at, 16));
+        multiply_registers(Width<kAtOnce>{}, partial, small[step], moved(large_parts, at));
+        multiply_registers(Width<kAtOnce>{}, partial, large[step], moved(small_parts, at));
       }
 #pragma unroll
       for (int step = 0; step < kSteps; step++)
-        multiply_registers(Width<kAtOnce>{}, partial, large[step], matrix_at(right + column * kSlice + step * 32, 16));
+        multiply_registers(Width<kAtOnce>{}, partial, large[step], moved(large_parts, column * kSlice + step * 32));
       end_products();
       wait_for_sums<kAtOnce>(partial);
 #pragma unroll
@@ -429,7 +438,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   }
 
   __device__ __forceinline__ void release(int stage) const {
-    if (threadIdx.x % 128 == 0) arrive_at(empty_ + stage);
+    if (threadIdx.x % 128 == 0) arrive_at(empty_at(stage));
   }
 
   // ---- sums of several blocks ----
@@ -449,13 +458,14 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       for (int n = 0; n < S::kColumns / 8; n++)
         send(to + n * 8 * sizeof(float), sums[n][half * 2], sums[n][half * 2 + 1], barrier);
     }
-    wait_for_cluster_at(all_sums_, 0);
+    wait_for_cluster_at(address_of(all_sums_), 0);
     result.finish_rows(room_for_sums(), rows);
   }
 
   const WarpgroupProblem& p_;
   char* ring_;
-  uint64_t *full_, *empty_, *all_sums_;
+  uint64_t* all_sums_;
+  unsigned ring_at_, barriers_;  // addresses; of stages that are full, then of those that are empty
   int first_, count_;
 };
 
