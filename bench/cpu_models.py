@@ -19,6 +19,7 @@ LEVERS = {
     "winograd": "--disable kernel:winograd",
     "own convolutions": "--disable kernel:planar kernel:unfolded kernel:channel-lanes",
     "panels": "--disable kernel:panels",
+    "blocks": "--disable kernel:blocks",
     "attention": "--disable kernel:attention",
     "layouts": "--disable layout:blocked layout:channels-last",
     "epilogues": "--disable fusion:epilogues",

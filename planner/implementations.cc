@@ -117,6 +117,7 @@ struct Convolved {
   double taps, positions;       // of the kernel, of the output
   double operations, elements;  // elements: of source and destination
   bool transposed, plain, blocked;
+  double lanes;  // channels of a block of the result, or what they are elsewhere
 };
 // A transposed one in steps of one is a convolution with its kernel turned over, as the runtime computes it.
 bool is_forward(const Plan& plan, const Kernel& kernel) {
@@ -146,6 +147,7 @@ Convolved convolved(const Plan& plan, const Kernel& kernel) {
   c.elements = count(x.dims) + count(y.dims);
   c.plain = y.layout.is_plain();
   c.blocked = y.layout.is_blocked();
+  c.lanes = c.blocked ? y.layout.lanes() : 16;
   return c;
 }
 
@@ -179,7 +181,7 @@ double channels_last_efficiency(const Plan& plan, const Kernel& kernel) {
 double direct_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   const bool depthwise = c.groups > 1 && c.in == 1 && c.out == 1;
-  const auto whole = [](double n) { return n / (16 * std::ceil(n / 16)); };
+  const auto whole = [&](double n) { return n / (c.lanes * std::ceil(n / c.lanes)); };
   const double share = share_of_small_images(plan, kernel) * (c.taps == 1 ? 0.82 : 0.95);
   const double others = c.in < 8 || c.out < 8 || c.transposed
                             ? planar_efficiency(plan, kernel)
@@ -189,8 +191,9 @@ double direct_efficiency(const Plan& plan, const Kernel& kernel) {
   if (!c.blocked) return depthwise ? 0.35 * share : 0.9 * share * std::min(1.0, c.out / 16) * std::min(1.0, c.in / 4);
   if (depthwise) return image(plan, kernel).dims.size() == 5 ? others : 0.4 * share;
   if (c.groups == 1) return share * whole(c.out) * (image(plan, kernel).layout.is_blocked() ? whole(c.in) : 1);
-  const double joined =
-      std::fmod(16, c.in) == 0 && std::fmod(16, c.out) == 0 ? std::min(c.in, c.out) / 16 : whole(c.in) * whole(c.out);
+  const double joined = std::fmod(c.lanes, c.in) == 0 && std::fmod(c.lanes, c.out) == 0
+                            ? std::min(c.in, c.out) / c.lanes
+                            : whole(c.in) * whole(c.out);
   return joined >= 0.25 ? joined * share : others;
 }
 
@@ -202,7 +205,7 @@ bool has_channels_last(const Plan& plan, const Kernel& kernel) {
 // Blocks of whole groups are oneDNN's.
 bool has_planar(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return !kernel.integers && !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < 16));
+  return !kernel.integers && !c.transposed && (c.plain || (c.groups > 1 && std::min(c.in, c.out) < c.lanes));
 }
 
 // As products of matrices (codegen/cpu/runtime/gopt_unfolded.h), which find enough to do in several channels or in a
@@ -230,14 +233,16 @@ double channel_lanes_efficiency(const Plan& plan, const Kernel& kernel) {
   return 0.9 * planar_efficiency(plan, kernel);
 }
 
-// 3x3 convolutions of stride 1 on whole blocks of channels, where oneDNN has a Winograd algorithm (which its own
+// 3x3 convolutions of stride 1 on whole blocks of 16 channels, where oneDNN has a Winograd algorithm (which its own
 // automatic choice never takes).
 bool has_winograd(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = image(plan, kernel), &w = weights(plan, kernel), &y = result(plan, kernel);
   if (!is_of_floats(plan, kernel)) return false;
   if (x.dims.size() != 4 || kernel.nodes[0]->is(OpKind::ConvTranspose)) return false;
   if (!x.layout.is_blocked() || !(y.layout == x.layout)) return false;
+  constexpr int kBlock = 16;
   const int lanes = x.layout.lanes();
+  if (lanes != kBlock) return false;
   if (w.dims[2] != 3 || w.dims[3] != 3 || w.dims[0] % lanes != 0 || w.dims[1] % lanes != 0 || w.dims[1] != x.dims[1])
     return false;
   const Attributes& a = kernel.nodes[0]->attributes;
@@ -289,18 +294,30 @@ bool has_convolution_by_panels(const Plan& plan, const Kernel& kernel) {
     if (pads[d] != 0 || (y.dims[2 + d] - 1) * strides[d] >= x.dims[2 + d]) return false;  // zeros around the image
   const bool is_same = std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2);
   return is_of_floats(plan, kernel) && !kernel.integers && !c.transposed && c.groups == 1 && c.taps == 1 &&
-         x.layout == y.layout && (x.layout.is_channels_last() || (c.blocked && x.layout.lanes() == 16)) &&
-         (is_same || axes <= 2) && c.positions >= kFewestPositions &&
-         weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
+         x.layout == y.layout && (x.layout.is_channels_last() || c.blocked) && (is_same || axes <= 2) &&
+         c.positions >= kFewestPositions && weights(plan, kernel).place == BufferPlace::Weight &&
+         plan.target.open.empty();
 }
 double convolution_by_panels_efficiency(const Plan& plan, const Kernel& kernel) {
   return 0.95 * direct_efficiency(plan, kernel);
 }
 
-// Blocks of 16 channels are split as they are: of several groups only where these fill them.
+// In loops of our own (codegen/cpu/runtime/gopt_blocks.h), for processors whose registers hold 8 floats: for those of
+// 16 oneDNN has better ones. Measured times decide.
+bool has_convolution_of_blocks(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  return is_of_floats(plan, kernel) && !kernel.integers && !c.transposed && c.groups == 1 && c.blocked &&
+         c.lanes == 8 && image(plan, kernel).layout == result(plan, kernel).layout &&
+         weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
+}
+double convolution_of_blocks_efficiency(const Plan& plan, const Kernel& kernel) {
+  return 0.95 * direct_efficiency(plan, kernel);
+}
+
+// Blocks of channels are split as they are: of several groups only where these fill them.
 bool has_split_convolution(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  const bool has_blocks = c.groups == 1 || !c.blocked || std::fmod(c.in, 16) == 0;
+  const bool has_blocks = c.groups == 1 || !c.blocked || std::fmod(c.in, c.lanes) == 0;
   return splits_floats(plan, kernel) && !c.transposed && has_blocks && c.in >= 4 &&
          weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
 }
@@ -308,14 +325,15 @@ double split_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
   return direct_efficiency(plan, kernel) / 3;
 }
 
-// Of one group, whose channels fill what tiles are deep; results of plain tensors would be stored one by one.
+// Of one group, whose channels fill what tiles are deep, in blocks of 16 where they are in any; results of plain
+// tensors would be stored one by one.
 template <bool (*takes)(const Plan&, const Kernel&)>
 bool has_tile_convolution(const Plan& plan, const Kernel& kernel) {
   constexpr double kFewest = 8;
   const Convolved c = convolved(plan, kernel);
   return takes(plan, kernel) && !c.transposed && c.groups == 1 && c.in >= kFewest && !c.plain &&
-         (!c.blocked || result(plan, kernel).layout.lanes() == 16) &&
-         weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
+         (!c.blocked || c.lanes == 16) && weights(plan, kernel).place == BufferPlace::Weight &&
+         plan.target.open.empty();
 }
 template <const double& speed>
 double tile_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
@@ -440,6 +458,7 @@ constexpr Implementation kImplementations[] = {
     {"unfolded", KernelKind::Convolution, TargetKind::Cpu, has_unfolded_planes, unfolded_planes_efficiency},
     {"channel-lanes", KernelKind::Convolution, TargetKind::Cpu, has_channel_lanes, channel_lanes_efficiency},
     {"panels", KernelKind::Convolution, TargetKind::Cpu, has_convolution_by_panels, convolution_by_panels_efficiency},
+    {"blocks", KernelKind::Convolution, TargetKind::Cpu, has_convolution_of_blocks, convolution_of_blocks_efficiency},
     {"panels", KernelKind::MatrixProduct, TargetKind::Cpu, has_panels, panels_efficiency},
     {"floats", KernelKind::Convolution, TargetKind::Cpu, is_of_halves, convolution_in_floats_efficiency},
     {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},

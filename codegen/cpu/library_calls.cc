@@ -61,6 +61,7 @@ std::string convolution_implementation(const std::string& name) {
   if (name == "planar") return "  d.method = Method::Planar;\n";
   if (name == "unfolded") return "  d.method = Method::Unfolded;\n";
   if (name == "panels") return "  d.method = Method::Panels;\n";
+  if (name == "blocks") return "  d.method = Method::Blocks;\n";
   if (name == "channel-lanes") return "  d.method = Method::ChannelLanes;\n";
   if (name == "floats") return kInFloats;
   if (name == "bf16x3") return kInParts;

@@ -49,7 +49,7 @@ struct OpenExtent {
 struct Target {
   TargetKind kind = TargetKind::Cpu;
   int threads = 1;
-  int vector_lanes = 16;  // floats in a register of the processor: channels of a blocked layout
+  int vector_lanes = 16;  // floats in a register of the processor, 8 or 16: channels of a blocked layout
   Precision precision = Precision::Fp32;
   // CPU: the processor that the code is for has matrix tiles (AMX), on which kernels of ours may run; not where that is
   // not known, as where nothing is timed.

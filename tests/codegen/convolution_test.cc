@@ -3,6 +3,7 @@
 // implementation computes what the interpreter does.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "batch.h"
@@ -108,37 +109,104 @@ class CostsByName : public KernelCosts {
   LayoutCosts layouts_;
 };
 
+// Takes blocks wherever a convolution can have them, however often images are converted.
+class CostsOfBlocks : public CostsByName {
+ public:
+  explicit CostsOfBlocks(const std::string& name) : CostsByName(name, false) {}
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    const bool is_other =
+        kernel.kind == KernelKind::Convolution && !plan.buffer(kernel.output_buffers[0]).layout.is_blocked();
+    return CostsByName::time_ms(plan, kernel) + (is_other ? 100 : 0);
+  }
+};
+
 struct DrawnRow {
   const char* implementation;
   bool plain;
   uint32_t seed;
   Precision precision = Precision::Fp32;
+  int lanes = 16;  // channels of a block
 };
 class DrawnConvolutions : public testing::TestWithParam<DrawnRow> {};
 
 TEST_P(DrawnConvolutions, AgreeWithTheInterpreter) {
   const DrawnRow& row = GetParam();
-  CostsByName costs(row.implementation, row.plain);
+  CostsByName usual(row.implementation, row.plain);
+  CostsOfBlocks blocks(row.implementation);
+  KernelCosts& costs = row.plain ? static_cast<KernelCosts&>(usual) : blocks;
   for (const std::string& line :
        run_batch(drawn_cases(row.seed, 48, row.precision), costs, "drawn" + std::to_string(row.seed),
-                 {.kind = TargetKind::Cpu, .threads = 2, .precision = row.precision}))
+                 {.kind = TargetKind::Cpu, .threads = 2, .vector_lanes = row.lanes, .precision = row.precision}))
     ADD_FAILURE() << line;
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, DrawnConvolutions,
-                         testing::Values(DrawnRow{"direct", true, 101}, DrawnRow{"direct", false, 202},
-                                         DrawnRow{"planar", true, 303}, DrawnRow{"unfolded", true, 321},
-                                         DrawnRow{"channels-last", true, 404}, DrawnRow{"channels-last", false, 505},
-                                         DrawnRow{"direct", true, 606, Precision::Bf16},
-                                         DrawnRow{"direct", false, 707, Precision::Bf16},
-                                         DrawnRow{"floats", false, 808, Precision::Bf16},
-                                         DrawnRow{"bf16x3", true, 909, Precision::Bf16x3},
-                                         DrawnRow{"bf16x3", false, 111, Precision::Bf16x3}),
-                         [](const testing::TestParamInfo<DrawnRow>& info) {
-                           std::string name = info.param.implementation;
-                           std::erase(name, '-');
-                           return name + (info.param.plain ? "Plain" : "Blocked") + to_string(info.param.precision);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Rows, DrawnConvolutions,
+    testing::Values(
+        DrawnRow{"direct", true, 101}, DrawnRow{"direct", false, 202}, DrawnRow{"planar", true, 303},
+        DrawnRow{"unfolded", true, 321}, DrawnRow{"channels-last", true, 404}, DrawnRow{"channels-last", false, 505},
+        DrawnRow{"direct", true, 606, Precision::Bf16}, DrawnRow{"direct", false, 707, Precision::Bf16},
+        DrawnRow{"floats", false, 808, Precision::Bf16}, DrawnRow{"bf16x3", true, 909, Precision::Bf16x3},
+        DrawnRow{"bf16x3", false, 111, Precision::Bf16x3}, DrawnRow{"direct", false, 212, Precision::Fp32, 8},
+        DrawnRow{"planar", false, 313, Precision::Fp32, 8}, DrawnRow{"channels-last", false, 515, Precision::Fp32, 8},
+        DrawnRow{"panels", false, 616, Precision::Fp32, 8}, DrawnRow{"blocks", false, 626, Precision::Fp32, 8},
+        DrawnRow{"direct", false, 717, Precision::Bf16, 8}, DrawnRow{"bf16x3", false, 121, Precision::Bf16x3, 8}),
+    [](const testing::TestParamInfo<DrawnRow>& info) {
+      std::string name = info.param.implementation;
+      std::erase(name, '-');
+      return name + (info.param.plain ? "Plain" : "Blocked" + std::to_string(info.param.lanes)) +
+             to_string(info.param.precision);
+    });
+
+// Blocks of 8 channels from end to end, whichever the processor has: channels that fill none, groups that fill or join
+// them, depthwise ones, residuals that are added where they lie or beside it, one to three axes, images read from and
+// given in plain tensors, parts joined and cut at blocks and elsewhere, pooling between.
+const char* const kBlocksOf8[] = {
+    "input x : f32[2,3,17,15]\ninput w1 : f32[24,3,7,7]\ninput w2 : f32[24]\ninput w3 : f32[24,24,3,3]\n"
+    "a = Conv(x, w1, w2) {strides=[2,2], pads=[3,3,3,3]}\nb = Relu(a)\np = MaxPool(b) {kernel_shape=[3,3], "
+    "strides=[2,2], pads=[1,1,1,1]}\nc = Conv(p, w3) {pads=[1,1,1,1]}\nd = Add(c, p)\ne = Relu(d)\noutput y = e",
+    "input x : f32[1,20,9,11]\ninput w1 : f32[13,20,1,1]\ninput w2 : f32[20,13,3,3]\na = Conv(x, w1)\n"
+    "b = Relu(a)\nc = Conv(b, w2) {pads=[1,1,1,1]}\nd = Add(c, x)\ne = Relu(d)\nf = Conv(e, w1)\ng = Add(f, b)\n"
+    "output y = g\noutput z = e",
+    "input x : f32[2,32,10,10]\ninput w1 : f32[48,8,3,3]\ninput w2 : f32[48,2,3,3]\na = Conv(x, w1) {group=4, "
+    "pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(b, w2) {group=24, strides=[2,2]}\noutput y = c",
+    "input x : f32[1,16,12,9]\ninput w1 : f32[40,16,1,1]\ninput w2 : f32[40,1,3,3]\ninput w3 : f32[12,40,1,1]\n"
+    "a = Conv(x, w1)\nb = Clip(a) {min=0, max=6}\nc = Conv(b, w2) {group=40, pads=[1,1,1,1]}\n"
+    "d = Clip(c) {min=0, max=6}\ne = Conv(d, w3)\noutput y = e",
+    "input x : f32[2,24,31]\ninput w1 : f32[17,24,5]\ninput w2 : f32[17,1,3]\na = Conv(x, w1) {strides=[2], "
+    "pads=[2,2]}\nb = Relu(a)\nc = Conv(b, w2) {group=17, pads=[1,1]}\noutput y = c",
+    "input x : f32[1,8,5,7,6]\ninput w1 : f32[24,8,3,3,3]\ninput w2 : f32[10,24,1,1,1]\n"
+    "a = Conv(x, w1) {pads=[1,1,1,1,1,1]}\nb = Relu(a)\nc = Conv(b, w2)\n"
+    "d = MaxPool(c) {kernel_shape=[2,2,2], strides=[2,2,2]}\noutput y = d",
+    "input x : f32[1,16,8,8]\ninput w1 : f32[8,16,1,1]\ninput w2 : f32[24,16,3,3]\ninput w3 : f32[5,16,1,1]\n"
+    "a = Conv(x, w1)\nb = Conv(x, w2) {pads=[1,1,1,1]}\nc = Conv(x, w3)\nj = Concat(a, b, c) {axis=1}\n"
+    "r = Relu(j)\nh = Slice(r) {starts=[8], ends=[32], axes=[1]}\no = Slice(r) {starts=[3], ends=[21], axes=[1]}\n"
+    "input w4 : f32[9,24,1,1]\ninput w5 : f32[9,18,1,1]\ns = Conv(h, w4)\nt = Conv(o, w5)\nu = Add(s, t)\n"
+    "output y = u",
+    "input x : f32[1,24,6,6]\ninput w1 : f32[36,24,3,3]\ninput w2 : f32[7,36]\na = Conv(x, w1)\nb = Relu(a)\n"
+    "g = GlobalAveragePool(b)\nf = Flatten(g) {axis=1}\nh = Gemm(f, w2) {transB=1}\ns = Sigmoid(g)\n"
+    "m = Mul(b, s)\nq = AveragePool(m) {kernel_shape=[2,2], strides=[2,2]}\noutput y = h\noutput z = q",
+};
+TEST(BlocksOf8Channels, AgreeWithTheInterpreter) {
+  std::vector<BatchCase> cases;
+  for (const char* text : kBlocksOf8) cases.push_back(make_case("b" + std::to_string(cases.size()), text, 91));
+  for (const char* implementation : {"direct", "panels", "blocks"})
+    for (const int threads : {1, 2}) {
+      CostsOfBlocks costs(implementation);
+      const Target target{.kind = TargetKind::Cpu, .threads = threads, .vector_lanes = 8};
+      int64_t taken = 0;
+      for (const BatchCase& c : cases) {
+        const auto plan = make_plan(c.graph, target, costs);
+        ASSERT_TRUE(plan.ok()) << plan.error().message;
+        const std::string text = print_plan(*plan);
+        EXPECT_NE(text.find("blocked8"), std::string::npos) << c.name << text;
+        taken += std::ranges::count(plan->kernels, implementation, &Kernel::implementation);
+      }
+      EXPECT_GT(taken, 1) << implementation;
+      const std::string name = std::string("eights") + implementation;
+      for (const std::string& line : run_batch(cases, costs, name, target)) ADD_FAILURE() << line;
+    }
+}
 
 // Rows of a kernel longer than those of the result: windows lie beside each other, or are summed where they lie.
 const char* const kLongRows[] = {

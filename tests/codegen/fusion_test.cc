@@ -75,7 +75,7 @@ TEST_P(FusionByDrawnCosts, ComputesTheSame) {
   const int seed = GetParam();
   DrawnCosts costs(static_cast<uint64_t>(seed));
   for (const std::string& line :
-       run_batch(cases(), costs, "drawn" + std::to_string(seed), {TargetKind::Cpu, 1 + seed % 2}))
+       run_batch(cases(), costs, "drawn" + std::to_string(seed), {TargetKind::Cpu, 1 + seed % 2, seed < 3 ? 16 : 8}))
     ADD_FAILURE() << line;
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, FusionByDrawnCosts, testing::Range(0, 4));

@@ -333,6 +333,10 @@ TEST(EmittedGraphs, AgreeWithTheInterpreterWithoutBlocks) {
 }
 
 TEST(EmittedGraphs, AgreeWithTheInterpreterInBlocks) { expect_all_agree(false, 2); }
+TEST(EmittedGraphs, AgreeWithTheInterpreterInBlocksOf8) {
+  const Target target{.threads = 2, .vector_lanes = 8};
+  for (const std::string& line : run_batch(graph_cases(), false, target)) ADD_FAILURE() << line;
+}
 TEST(EmittedGraphs, AgreeWithTheInterpreterPlain) { expect_all_agree(true, 1); }
 
 TEST(EmittedGraphs, HalvesAgreeWithTheInterpreter) {

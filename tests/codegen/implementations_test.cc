@@ -109,7 +109,11 @@ Result<Plan> plan_by(const Implementation& row, int threads) {
   CostsForRow costs(row);
   std::optional<Result<Plan>> plan;
   for (const Precision precision : precisions_of(row.target)) {
-    const Target target{.kind = row.target, .threads = threads, .precision = precision, .has_tiles = true};
+    const Target target{.kind = row.target,
+                        .threads = threads,
+                        .vector_lanes = row.name == "blocks" ? 8 : 16,
+                        .precision = precision,
+                        .has_tiles = true};
     plan = make_plan(case_for(row).graph, target, costs);
     if (!plan->ok() || has_row(**plan, row)) break;
   }

@@ -96,7 +96,8 @@ TEST(CodeTimer, TimesGraphsByTheirCodeAndKeepsWhatItMade) {
   ASSERT_TRUE(times.ok()) << times.error().message;
   ASSERT_EQ(times->size(), 2U);
   for (const auto& rounds : *times) {
-    ASSERT_EQ(rounds.size(), 3U);
+    EXPECT_TRUE(!rounds.empty() && rounds.size() % 3 == 0) << rounds.size();  // more where three do not tell
+    EXPECT_EQ(rounds.size(), times->front().size());
     for (const double ms : rounds) EXPECT_GT(ms, 0);
   }
   EXPECT_FALSE(timer.take(original.graph()));

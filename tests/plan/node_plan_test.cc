@@ -25,11 +25,11 @@ constexpr const char* kBlock = R"(  input x : f32[1,32,16,16]
   output y = v
 )";
 
-NodePlan plan_of(const Graph& graph, const std::string& name) {
+NodePlan plan_of(const Graph& graph, const std::string& name, int lanes = 16) {
   const auto node = find_node(graph, name);
   EXPECT_TRUE(node.ok()) << (node.ok() ? "" : node.error().message);
   auto costs = analytic_kernel_costs({});
-  return plan_of_node(graph, *node, {TargetKind::Cpu, 1}, *costs);
+  return plan_of_node(graph, *node, {.threads = 1, .vector_lanes = lanes}, *costs);
 }
 
 struct RoleRow {
@@ -63,6 +63,18 @@ TEST(NodePlan, OptionsAreAllLayoutsAndImplementationsWithTheChosenOneFirst) {
   }
   EXPECT_EQ(layouts, (std::set<std::string>{"blocked16", "channels-last", "plain"}));
   EXPECT_TRUE(implementations.contains("direct") && implementations.contains("winograd"));
+}
+
+// Of blocks of 8 channels there is no Winograd algorithm.
+TEST(NodePlan, BlocksAreOfTheProcessorsLanes) {
+  const NodePlan plan = plan_of(graph_with_weights(kBlock), "c", 8);
+  std::set<std::string> layouts, implementations;
+  for (const KernelOption& option : plan.options) {
+    layouts.insert(to_string(option.layout));
+    implementations.insert(option.implementation);
+  }
+  EXPECT_EQ(layouts, (std::set<std::string>{"blocked8", "channels-last", "plain"}));
+  EXPECT_TRUE(implementations.contains("blocks") && !implementations.contains("winograd"));
 }
 
 TEST(NodePlan, TheChosenPlanIsTheCheapestOfThose) {

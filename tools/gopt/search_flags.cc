@@ -35,6 +35,16 @@ Status check_numbers(const SearchFlags& f) {
   return Unit{};
 }
 
+// Of this processor: libraries have no fast code for blocks of more channels than a register holds.
+int vector_lanes() {
+#if defined(__x86_64__)
+  const bool is_narrow = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("avx512f") == 0;
+#else
+  const bool is_narrow = false;
+#endif
+  return is_narrow ? 8 : Target().vector_lanes;
+}
+
 // The names of the marks that no rule may have unasked.
 std::string unsafe_marks() {
   std::string names;
@@ -238,8 +248,11 @@ Result<DriverOptions> driver_options(const SearchFlags& f, TargetKind default_ta
   if (is_onnx && d.cost_model == CostModel::Sum)
     return Error{"--cost-model sum is of kernels for --target cpu or cuda; --target onnx has none"};
   d.measured_costs = f.cost == "measured" || (f.cost == "auto" && !is_onnx);
-  // What was timed here says whether kernels on tiles are faster.
-  d.target.has_tiles = d.measured_costs && d.target.kind == TargetKind::Cpu && gopt_runtime::has_amx();
+  if (d.measured_costs && d.target.kind == TargetKind::Cpu) {
+    // What was timed here says whether kernels on tiles are faster.
+    d.target.has_tiles = gopt_runtime::has_amx();
+    d.target.vector_lanes = vector_lanes();
+  }
   if (d.measured_costs && is_onnx)
     return Error{"--cost measured is of kernels for --target cpu or cuda; --target onnx has none"};
   if (!f.gpu.empty() && (d.target.kind != TargetKind::Cuda || !d.measured_costs))

@@ -13,13 +13,18 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 constexpr auto kFloat = memory::data_type::f32;
-constexpr int64_t kBlock = 16;
 
-int64_t rounded(int64_t channels) { return (channels + kBlock - 1) / kBlock * kBlock; }
+// Up to whole blocks.
+int64_t rounded(int64_t channels, Order order) {
+  const int64_t block = block_of(order);
+  return (channels + block - 1) / block * block;
+}
 
 Tag image_tag(Order order, size_t axes) {
-  static constexpr Tag tags[3][3] = {
-      {Tag::ncw, Tag::nchw, Tag::ncdhw}, {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}, {Tag::nwc, Tag::nhwc, Tag::ndhwc}};
+  static constexpr Tag tags[4][3] = {{Tag::ncw, Tag::nchw, Tag::ncdhw},
+                                     {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c},
+                                     {Tag::nwc, Tag::nhwc, Tag::ndhwc},
+                                     {Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c}};
   return tags[static_cast<size_t>(order)][axes - 1];
 }
 
@@ -41,10 +46,11 @@ Convolution with_second_axis(Convolution c) {
 std::vector<Form> forms(const Convolution& c, Order src, Order dst) {
   const Form own = own_form(c);
   std::vector<Form> list{own};
-  const bool blocked_src = src == Order::Blocked16, blocked_dst = dst == Order::Blocked16;
-  if (!c.constant_weights || !blocked_dst) return list;
+  const int64_t block = block_of(dst);
+  const bool blocked_src = block_of(src) > 1;
+  if (!c.constant_weights || block == 1) return list;
   const int64_t all_in = own.groups * own.in, all_out = own.groups * own.out;
-  const Form one{1, blocked_src ? rounded(all_in) : all_in, rounded(all_out)};
+  const Form one{1, rounded(all_in, src), rounded(all_out, dst)};
   if (own.groups == 1) {
     list.push_back(one);
     return list;
@@ -53,8 +59,8 @@ std::vector<Form> forms(const Convolution& c, Order src, Order dst) {
   for (int64_t factor = 2; factor <= std::min(kMostWork, own.groups); factor++) {
     const int64_t in = own.in * factor, out = own.out * factor, groups = (own.groups + factor - 1) / factor;
     const bool fits = groups * factor == own.groups ||
-                      (blocked_src && groups * in <= rounded(all_in) && groups * out <= rounded(all_out));
-    if (fits && in % kBlock == 0 && out % kBlock == 0) list.push_back({groups, in, out});
+                      (blocked_src && groups * in <= rounded(all_in, src) && groups * out <= rounded(all_out, dst));
+    if (fits && in % block == 0 && out % block == 0) list.push_back({groups, in, out});
   }
   if (own.groups <= kMostWork) list.push_back(one);
   return list;
@@ -186,8 +192,7 @@ Convolution in_floats(Convolution c) {
 }
 
 Convolution in_parts(Convolution c) {
-  const int64_t in = c.src[1] / c.groups, filled = c.src_order == Order::Blocked16 ? rounded(in) : in;
-  c.weights[1] = 3 * filled;
+  c.weights[1] = 3 * rounded(c.src[1] / c.groups, c.src_order);
   c.src[1] = c.groups * c.weights[1];
   c.operands = Element::BFloat16;
   return c;

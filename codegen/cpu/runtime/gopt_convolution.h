@@ -10,7 +10,7 @@
 namespace gopt_runtime {
 
 // Channels as oneDNN is told of them: groups joined, with zeros between, and channels added, with zero weights, since
-// its kernels work on whole blocks of 16. Blocked tensors have room for what is added.
+// its kernels work on whole blocks. Blocked tensors have room for what is added.
 struct Form {
   int64_t groups, in, out;  // channels of a group
 };

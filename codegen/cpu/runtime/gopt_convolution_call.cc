@@ -138,7 +138,10 @@ std::optional<Computed> by_method(const dnnl::engine& engine, const Convolution&
   std::optional<Computed> found;
   Method method = c.method;
   if (method == Method::Winograd) found = attempt(c.src_order, c.dst_order, true);
-  if (!found && (method == Method::Winograd || method == Method::Direct)) {
+  // What panels and blocks are not for is computed directly.
+  const bool is_direct =
+      method == Method::Winograd || method == Method::Direct || method == Method::Panels || method == Method::Blocks;
+  if (!found && is_direct) {
     found = attempt(c.src_order, c.dst_order, false);
     if (!found) method = best_conversion(c, planar);
   }
@@ -207,6 +210,7 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   const int threads = s.threads_for(work, elements(c.src) + elements(c.dst) + elements(c.weights));
   if (c.tile_terms != kNoTiles && add_tiles(c, src, weights, bias, dst, threads)) return;
   if (c.method == Method::Panels && add_panels(c, src, weights, bias, dst, threads)) return;
+  if (c.method == Method::Blocks && add_blocks(c, src, weights, bias, dst, threads)) return;
   const ThreadScope scope(threads, s.threads);
   if (c.method == Method::Unfolded && !c.transposed)
     return ConvolutionAdder(s, c, threads)

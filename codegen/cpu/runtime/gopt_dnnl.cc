@@ -76,8 +76,8 @@ void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.integers && !p.tiles &&
-      !p.attention)
+  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.blocks && !p.integers &&
+      !p.tiles && !p.attention)
     throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
@@ -94,6 +94,11 @@ void Library::run(size_t primitive) {
     PanelsCall& call = *p.panels;
     for (const auto& [number, operand] : call.posts) call.product.bind_post(number, operand.get_data_handle());
     call.product.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
+  }
+  if (p.blocks) {
+    BlocksCall& call = *p.blocks;
+    for (const auto& [number, operand] : call.posts) call.convolution.bind_post(number, operand.get_data_handle());
+    call.convolution.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
   }
   if (p.tiles) {
     TilesCall& call = *p.tiles;

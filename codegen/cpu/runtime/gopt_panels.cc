@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kVectors = 2, kWidth = kVectors * kLanes;  // of a panel
 constexpr int kMostRowsOfBlock = kRegisters / kVectors;
-constexpr int64_t kBlock = 16;              // channels that lie together
+constexpr int64_t kLine = 16;               // floats that are fetched at once
 constexpr int64_t kNearBytes = 512 * 1024;  // of rows or panels, which stay in a core's cache while others pass by
 constexpr int64_t kMostDepth = 1024;        // of a part
 constexpr int64_t kAhead = 16;              // steps of the depth
@@ -27,7 +27,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // block of channels. None where `at` is null.
 struct Ahead {
   const float* at = nullptr;
-  int64_t line = kBlock, skip = 0;
+  int64_t line = kLine, skip = 0;
 };
 
 // What a few rows by one panel are computed from.
@@ -116,7 +116,7 @@ PanelProduct::PanelProduct(const PanelShape& shape, const TileOrder& src, const 
       dst_(dst),
       posts_(std::move(posts)),
       threads_(threads),
-      filled_(dst.fills_blocks ? ceil_div(shape.columns, kBlock) * kBlock : shape.columns),
+      filled_(dst.fills_blocks ? ceil_div(shape.columns, dst.channels) * dst.channels : shape.columns),
       panels_(ceil_div(filled_, kWidth)) {
   // An addition, then Relu, or either, or nothing.
   size_t next = 0;
@@ -143,6 +143,8 @@ bool PanelProduct::is_of_columns(const Post& post) const {
   return post.kind == PostKind::Add && !post.dims.empty() && count == s_.columns;
 }
 bool PanelProduct::is_whole(const Post& post) const { return post.kind == PostKind::Add && !is_of_columns(post); }
+
+bool PanelProduct::takes_blocks_of(int64_t channels) { return channels % kLanes == 0; }
 
 int64_t PanelProduct::panel_columns() { return kWidth; }
 
@@ -194,7 +196,7 @@ PanelProduct::Part PanelProduct::part_of(int thread, int threads) const {
 // whole blocks of channels, but for the last.
 int64_t PanelProduct::depth_of_part() const {
   const int64_t parts = ceil_div(s_.depth, kMostDepth);
-  return ceil_div(ceil_div(s_.depth, parts), kBlock) * kBlock;
+  return ceil_div(ceil_div(s_.depth, parts), src_.channels) * src_.channels;
 }
 
 // So many blocks of rows stay near while panels pass by; where all of a thread's panels stay, rows pass by.
@@ -214,7 +216,8 @@ void PanelProduct::add(const Post& post, const float* dst, const Rows& rows, int
   const int vectors = vectors_of(panel);
   for (int v = 0; v < vectors; v++) {
     const int64_t column = panel * kWidth + v * kLanes, columns = columns_at(column, kLanes);
-    const float* from = operand + (is_a_row ? column : rows.dst + column / kBlock * dst_.block + column % kBlock);
+    const float* from =
+        operand + (is_a_row ? column : rows.dst + column / dst_.channels * dst_.block + column % dst_.channels);
     float* own = sums + v * kLanes;
     for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_a_row ? 0 : dst_.position) {
       if (columns == kLanes)
@@ -236,7 +239,8 @@ void PanelProduct::finish(const Call& call, const Rows& rows, int64_t panel, flo
     const int64_t column = panel * kWidth + v * kLanes, columns = columns_at(column, kLanes);
     // What fills a block is zeros.
     const int64_t written = dst_.fills_blocks ? kLanes : columns;
-    float *own = sums + v * kLanes, *to = call.dst + rows.dst + column / kBlock * dst_.block + column % kBlock;
+    float *own = sums + v * kLanes,
+          *to = call.dst + rows.dst + column / dst_.channels * dst_.block + column % dst_.channels;
     for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, to += dst_.position) {
       if (columns < written) std::fill(own + columns, own + written, 0.0f);
       if (written == kLanes)
@@ -255,18 +259,18 @@ void PanelProduct::compute(const Call& call, const Step& step) const {
   float* kept = call.kept;
   if (kept) kept += (step.panel * s_.batch * s_.lines * s_.rows + rows.number) * kWidth;
   const int64_t depth = step.last - step.first, row = s_.src_row * src_.position;
-  const bool is_one_block = src_.block == kBlock;  // one after another
-  Operands o{call.src + rows.src + step.first / kBlock * src_.block,
+  const bool is_one_block = src_.block == src_.channels;  // one after another
+  Operands o{call.src + rows.src + step.first / src_.channels * src_.block,
              row,
              src_.block,
-             is_one_block ? depth : kBlock,
+             is_one_block ? depth : src_.channels,
              depth,
              call.packed + column * s_.depth + step.first * width,
              start,
              0,
              {step.next}};
   // Rows that are asked for lie as these do.
-  if (step.asks_for_rows && !is_one_block) o.ahead.line = row, o.ahead.skip = src_.block - kBlock * row;
+  if (step.asks_for_rows && !is_one_block) o.ahead.line = row, o.ahead.skip = src_.block - src_.channels * row;
   if (step.first > 0)
     o.start = kept, o.start_row = width;
   else if (call.bias)
@@ -274,13 +278,13 @@ void PanelProduct::compute(const Call& call, const Step& step) const {
   const Multiply function = multiply_function(rows.count, vectors);
   if (step.last < s_.depth) return function(o, {kept, nullptr, width, kLanes, -INFINITY});
   if (is_simple_ && column + width <= s_.columns) {
-    const int64_t at = rows.dst + column / kBlock * dst_.block + column % kBlock;
+    const int64_t at = rows.dst + column / dst_.channels * dst_.block + column % dst_.channels;
     const float* added = nullptr;
     if (addend_ >= 0) {
       const Post& post = posts_[static_cast<size_t>(addend_)];
       added = (post.kind == PostKind::Sum ? call.dst : static_cast<const float*>(post.operand)) + at;
     }
-    return function(o, {call.dst + at, added, dst_.position, kLanes < kBlock ? kLanes : dst_.block, least_});
+    return function(o, {call.dst + at, added, dst_.position, kLanes < dst_.channels ? kLanes : dst_.block, least_});
   }
   function(o, {sums, nullptr, width, kLanes, -INFINITY});
   finish(call, rows, step.panel, sums);
@@ -298,7 +302,7 @@ void PanelProduct::compute(const Call& call, const Part& part) const {
             step.next = next_panel(call, part, step, static_cast<int64_t>(block - first));
           } else if (panel == part.first_panel) {
             const Rows& rows = blocks_[block];
-            step.next = call.src + rows.src + k / kBlock * src_.block + rows.count * s_.src_row * src_.position;
+            step.next = call.src + rows.src + k / src_.channels * src_.block + rows.count * s_.src_row * src_.position;
           }
           compute(call, step);
         }
@@ -309,8 +313,8 @@ void PanelProduct::compute(const Call& call, const Part& part) const {
 const float* PanelProduct::next_panel(const Call& call, const Part& part, const Step& step, int64_t turn) const {
   const bool is_last = step.panel + 1 == part.last_panel;
   const int64_t panel = is_last ? part.first_panel : step.panel + 1, first = is_last ? step.last : step.first;
-  if (turn >= kWidth / kBlock || first >= s_.depth || vectors_of(panel) != kVectors) return nullptr;
-  return call.packed + panel * kWidth * s_.depth + first * kWidth + turn * kBlock * (step.last - step.first);
+  if (turn >= kWidth / kLine || first >= s_.depth || vectors_of(panel) != kVectors) return nullptr;
+  return call.packed + panel * kWidth * s_.depth + first * kWidth + turn * kLine * (step.last - step.first);
 }
 
 void PanelProduct::run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const {

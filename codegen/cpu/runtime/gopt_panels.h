@@ -27,6 +27,8 @@ class PanelProduct {
   PanelProduct(const PanelShape& shape, const TileOrder& src, const TileOrder& dst, std::vector<Post> posts,
                int threads);
 
+  // Whether blocks of so many channels are whole vectors.
+  static bool takes_blocks_of(int64_t channels);
   static int64_t panel_columns();  // what the order of packed weights depends on
   size_t packed_floats() const;
   // A weight's number: row (of the depth) times row_stride plus column times column_stride.

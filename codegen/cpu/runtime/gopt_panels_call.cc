@@ -9,6 +9,8 @@ std::optional<PanelShape> panel_shape(const Convolution& c) {
   const bool is_for_panels = c.constant_weights && !c.transposed && c.groups == 1 && c.operands == Element::Float &&
                              c.result == Element::Float && c.src_order == c.dst_order && c.src_order != Order::Plain;
   if (!is_for_panels || extent_from(c.weights, 2) != 1) return std::nullopt;
+  const int64_t block = block_of(c.src_order);
+  if (block > 1 && !PanelProduct::takes_blocks_of(block)) return std::nullopt;
   const auto all_are = [](const std::vector<int64_t>& numbers, int64_t wanted) {
     return std::all_of(numbers.begin(), numbers.end(), [wanted](int64_t n) { return n == wanted; });
   };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gopt_attention_rows.h"
+#include "gopt_blocks.h"
 #include "gopt_convolution.h"
 #include "gopt_dnnl.h"
 #include "gopt_memory.h"
@@ -42,13 +43,15 @@ inline int64_t extent_from(const std::vector<int64_t>& dims, size_t first) {
 
 // Of images [batch, channels, axes...].
 inline TileOrder tile_order(const std::vector<int64_t>& dims, Order order, Element element) {
-  const int64_t channels = dims[1], positions = extent_from(dims, 2), blocks = (channels + 15) / 16;
+  const int64_t channels = dims[1], positions = extent_from(dims, 2);
   switch (order) {
     case Order::Plain: return {channels * positions, 1, 16 * positions, positions, element};
     case Order::ChannelsLast: return {channels * positions, channels, 16, 1, element};
-    case Order::Blocked16: break;
+    case Order::Blocked16:
+    case Order::Blocked8: break;
   }
-  return {16 * blocks * positions, 16, 16 * positions, 1, element, true};
+  const int64_t block = block_of(order), blocks = (channels + block - 1) / block;
+  return {block * blocks * positions, block, block * positions, 1, element, true, block};
 }
 
 inline double elements(const std::vector<int64_t>& dims) {
@@ -127,6 +130,13 @@ struct PanelsCall {
   std::vector<std::pair<int, memory>> posts;
 };
 
+// A convolution of images in blocks of channels.
+struct BlocksCall {
+  BlockConvolution convolution;
+  memory src, bias, dst, packed, scratch;
+  std::vector<std::pair<int, memory>> posts;
+};
+
 // A convolution or product on tiles.
 struct TilesCall {
   TileConvolution tiles;
@@ -156,6 +166,7 @@ struct Primitive {
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
   std::unique_ptr<PanelsCall> panels;
+  std::unique_ptr<BlocksCall> blocks;
   std::unique_ptr<AttentionCall> attention;
   std::unique_ptr<TilesCall> tiles;
   std::unique_ptr<IntegerImages> integers;

@@ -21,11 +21,12 @@ struct TileShape {
   int64_t strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1}, pads[3] = {0, 0, 0};
 };
 
-// Where an image's elements lie: elements to the next image, position, 16 channels, channel of these.
+// Where an image's elements lie: elements to the next image, position, block of channels, channel of these.
 struct TileOrder {
   int64_t image, position, block, channel;
   Element element = Element::Float;
-  bool fills_blocks = false;  // the last 16 channels are there, those that are none are zeros
+  bool fills_blocks = false;  // the last block is there, its channels that are none are zeros
+  int64_t channels = 16;      // of a block; tiles take no other
 };
 
 struct TileWeights {

@@ -34,6 +34,7 @@ bool add_call(Library::State& s, Primitive p, TilesCall call, const TileWeights&
 bool Library::add_tiles(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst,
                         int own_threads) {
   if (!has_amx() || !c.constant_weights || c.transposed || c.groups != 1) return false;
+  if (c.src_order == Order::Blocked8 || c.dst_order == Order::Blocked8) return false;
   State& s = *state_;
   Primitive p(own_threads);
   TilesCall call{

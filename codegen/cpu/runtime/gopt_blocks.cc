@@ -1,0 +1,324 @@
+#include "gopt_blocks.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "gopt_activation.h"
+#include "gopt_vector.h"
+
+namespace gopt_runtime {
+namespace {
+
+constexpr int kVectors = 2, kWidth = kVectors * kLanes;   // of a panel
+constexpr int kMostRows = kRegisters / kVectors;          // positions whose sums are in registers
+constexpr int64_t kMostSteps = 4096 / (kWidth * kLanes);  // of a part of the depth: 16 KiB of weights
+constexpr int64_t kBlocksNear = 48;                       // of positions, which pass by a panel together
+constexpr int64_t kLine = 16;                             // floats that are fetched at once
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// What a few positions by one panel are computed from.
+struct Operands {
+  const float* src;
+  const int64_t *places, *steps;
+  int64_t count;  // of steps
+  const float *packed, *start;
+  int64_t start_row;  // elements of `start` to the next position
+  const float* next;  // lines that are asked for, one with each channel; or null
+};
+
+// What is done with sums that are in registers: whole vectors are added to (null: nothing), cut off from below (never
+// NaN) and stored.
+struct Store {
+  float* to;
+  const float* added;
+  int64_t row, vector;  // elements from one to the next, of both
+  float least;
+};
+
+// Sums, from `start` on.
+template <int rows, int vectors>
+void multiply(const Operands& o, const Store& store) {
+  Vector s[rows][vectors];
+  const float* x[rows];
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++) {
+    x[r] = o.src + o.places[r];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) s[r][v] = load(o.start + r * o.start_row + v * kLanes);
+  }
+  const float *w = o.packed, *next = o.next;
+  for (int64_t step = 0; step < o.count; step++) {
+    const int64_t at = o.steps[step];
+    if (next)
+      for (int k = 0; k < kLanes; k++, next += kLine) __builtin_prefetch(next);
+#pragma GCC unroll 8
+    for (int k = 0; k < kLanes; k++, w += vectors * kLanes) {
+      Vector column[vectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
+#pragma GCC unroll 16
+      for (int r = 0; r < rows; r++) {
+        const Vector value = x[r][at + k] - Vector{};
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) s[r][v] += value * column[v];
+      }
+    }
+  }
+  if (store.added)
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) s[r][v] += load(store.added + r * store.row + v * store.vector);
+  const Vector least = Vector{} + store.least;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      const Vector kept = s[r][v] < least ? least : s[r][v];
+      std::memcpy(store.to + r * store.row + v * store.vector, &kept, sizeof kept);
+    }
+}
+
+using Multiply = void (*)(const Operands&, const Store&);
+template <int vectors, int... rows>
+constexpr std::array<Multiply, sizeof...(rows)> functions_of(std::integer_sequence<int, rows...>) {
+  return {multiply<rows + 1, vectors>...};
+}
+Multiply multiply_function(int64_t rows, int vectors) {
+  using All = std::make_integer_sequence<int, kMostRows>;
+  static constexpr auto kWhole = functions_of<kVectors>(All()), kHalf = functions_of<1>(All());
+  return (vectors == kVectors ? kWhole : kHalf)[static_cast<size_t>(rows - 1)];
+}
+
+}  // namespace
+
+BlockConvolution::BlockConvolution(const PlanarShape& shape, int64_t block, std::vector<Post> posts, int threads)
+    : s_(shape),
+      block_(block),
+      posts_(std::move(posts)),
+      threads_(threads),
+      filled_(ceil_div(shape.out, block) * block),
+      panels_(ceil_div(filled_, kWidth)),
+      dst_image_(filled_ * area(shape.dst)) {
+  describe_steps();
+  // An addition, then Relu, or either, or nothing.
+  size_t next = 0;
+  const auto is_whole = [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); };
+  if (next < posts_.size() && (posts_[next].kind == PostKind::Sum || is_whole(posts_[next])))
+    addend_ = static_cast<int>(next++);
+  if (next < posts_.size() && posts_[next].kind == PostKind::Relu && posts_[next].alpha == 0.0f) least_ = 0, next++;
+  is_simple_ = next == posts_.size();
+  const int64_t positions = area(s_.dst), parts = ceil_div(positions, kMostRows);
+  for (int64_t image = 0; image < s_.batch; image++)
+    for (int64_t part = 0; part < parts; part++) {
+      const int64_t first = positions * part / parts;
+      rows_.push_back({image, first, positions * (part + 1) / parts - first});
+    }
+}
+
+void BlockConvolution::describe_steps() {
+  for (int a = 0; a < 3; a++) {
+    extents_[a] = (s_.dst[a] - 1) * s_.strides[a] + (s_.kernel[a] - 1) * s_.dilations[a] + 1;
+    has_border_ |= s_.pads[a] != 0 || extents_[a] > s_.src[a];
+  }
+  if (!has_border_) std::copy_n(s_.src, 3, extents_);
+  src_image_ = ceil_div(s_.in, block_) * block_ * area(extents_);
+  const auto place = [&](int64_t d, int64_t h, int64_t w) {
+    return ((d * extents_[1] + h) * extents_[2] + w) * block_;
+  };
+  for (int64_t d = 0; d < s_.dst[0]; d++)
+    for (int64_t h = 0; h < s_.dst[1]; h++)
+      for (int64_t w = 0; w < s_.dst[2]; w++)
+        places_.push_back(place(d * s_.strides[0], h * s_.strides[1], w * s_.strides[2]));
+  for (int64_t first = 0; first < s_.in; first += block_)
+    for (int64_t tap = 0; tap < area(s_.kernel); tap++) {
+      const int64_t w = tap % s_.kernel[2], h = tap / s_.kernel[2] % s_.kernel[1],
+                    d = tap / s_.kernel[2] / s_.kernel[1];
+      const int64_t at = first * area(extents_) + place(d * s_.dilations[0], h * s_.dilations[1], w * s_.dilations[2]);
+      for (int64_t input = first; input < std::min(first + block_, s_.in); input += kLanes) {
+        steps_.push_back(at + input - first);
+        first_input_.push_back(input);
+        taps_.push_back(tap);
+      }
+    }
+}
+
+bool BlockConvolution::takes_blocks_of(int64_t channels) { return channels % kLanes == 0; }
+int64_t BlockConvolution::panel_channels() { return kWidth; }
+
+// The last panel may be of one vector.
+int BlockConvolution::vectors_of(int64_t panel) const { return filled_ - panel * kWidth <= kLanes ? 1 : kVectors; }
+
+int64_t BlockConvolution::channels_at(int64_t channel) const {
+  return std::clamp<int64_t>(s_.out - channel, 0, kLanes);
+}
+
+int64_t BlockConvolution::place(const Rows& rows, int64_t channel) const {
+  return rows.image * dst_image_ + (channel / block_ * area(s_.dst) + rows.first) * block_ + channel % block_;
+}
+
+// Where the weights of a step lie.
+int64_t BlockConvolution::weights_at(int64_t panel, int64_t step) const {
+  const auto steps = static_cast<int64_t>(steps_.size());
+  return (panel * steps * kVectors + step * vectors_of(panel)) * kLanes * kLanes;
+}
+
+size_t BlockConvolution::packed_floats() const {
+  return static_cast<size_t>(weights_at(panels_ - 1, static_cast<int64_t>(steps_.size())));
+}
+
+void BlockConvolution::pack(const float* weights, float* packed) const {
+  const int64_t taps = area(s_.kernel);
+#pragma omp parallel for schedule(static) num_threads(threads_)
+  for (int64_t panel = 0; panel < panels_; panel++) {
+    float* to = packed + weights_at(panel, 0);
+    const int width = vectors_of(panel) * kLanes;
+    for (size_t step = 0; step < steps_.size(); step++)
+      for (int64_t input = first_input_[step]; input < first_input_[step] + kLanes; input++)
+        for (int64_t channel = panel * kWidth; channel < panel * kWidth + width; channel++)
+          *to++ = input < s_.in && channel < s_.out ? weights[(channel * s_.in + input) * taps + taps_[step]] : 0.0f;
+  }
+}
+
+// Each thread has a rectangle of positions and panels, of the shape that takes the least: weights are read again for
+// every few positions, and all of them by each thread that has all panels.
+BlockConvolution::Part BlockConvolution::part_of(int thread, int threads) const {
+  const auto rows = static_cast<int64_t>(rows_.size());
+  constexpr double kPanel = 4, kRow = 0.2;  // what it takes to fetch one, where a row by a panel takes 1
+  int64_t best = 1;
+  double least = 0;
+  for (int64_t across = 1; across <= threads; across++) {
+    const int64_t down = threads / across;
+    const auto own_rows = static_cast<double>(ceil_div(rows, down) * kMostRows),
+               own_panels = static_cast<double>(ceil_div(panels_, across));
+    const double cost = own_panels * (own_rows + kPanel) + kRow * own_rows;
+    if (across == 1 || cost < least) best = across, least = cost;
+  }
+  const int64_t down = threads / best, i = thread / best, j = thread % best;
+  if (i >= down) return {0, 0, 0, 0};
+  return {rows * i / down, rows * (i + 1) / down, panels_ * j / best, panels_ * (j + 1) / best};
+}
+
+// A line of a block of an image, zeros where there is no image.
+void BlockConvolution::copy(const float* src, float* to, int64_t line) const {
+  const int64_t h = line % extents_[1] - s_.pads[1], d = line / extents_[1] % extents_[0] - s_.pads[0],
+                image_block = line / extents_[1] / extents_[0];
+  to += line * extents_[2] * block_;
+  if (h < 0 || h >= s_.src[1] || d < 0 || d >= s_.src[0]) return std::fill_n(to, extents_[2] * block_, 0.0f), void();
+  const int64_t before = std::min(s_.pads[2], extents_[2]), count = std::min(s_.src[2], extents_[2] - before);
+  std::fill_n(to, before * block_, 0.0f);
+  std::memcpy(to + before * block_, src + ((image_block * s_.src[0] + d) * s_.src[1] + h) * s_.src[2] * block_,
+              static_cast<size_t>(count * block_) * sizeof(float));
+  std::fill(to + (before + count) * block_, to + extents_[2] * block_, 0.0f);
+}
+
+int64_t BlockConvolution::kept_floats() const { return kBlocksNear * kMostRows * kWidth; }
+
+size_t BlockConvolution::scratch_floats() const {
+  return static_cast<size_t>((has_border_ ? s_.batch * src_image_ : 0) + threads_ * kept_floats());
+}
+
+void BlockConvolution::add(const Post& post, const float* dst, const Rows& rows, int64_t panel, float* sums) const {
+  const auto* operand = post.kind == PostKind::Sum ? dst : static_cast<const float*>(post.operand);
+  const bool is_a_row = !post.dims.empty();
+  const int vectors = vectors_of(panel);
+  for (int v = 0; v < vectors; v++) {
+    const int64_t channel = panel * kWidth + v * kLanes, channels = channels_at(channel);
+    const float* from = operand + (is_a_row ? channel : place(rows, channel));
+    float* own = sums + v * kLanes;
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_a_row ? 0 : block_)
+      for (int64_t i = 0; i < channels; i++) own[i] += from[i];
+  }
+}
+
+void BlockConvolution::finish(const Call& call, const Rows& rows, int64_t panel, float* sums) const {
+  const int vectors = vectors_of(panel);
+  for (const Post& post : posts_)
+    if (post.kind == PostKind::Sum || post.kind == PostKind::Add)
+      add(post, call.dst, rows, panel, sums);
+    else
+      apply_activation(post, sums, rows.count * vectors * kLanes);
+  for (int v = 0; v < vectors; v++) {
+    const int64_t channel = panel * kWidth + v * kLanes, channels = channels_at(channel);
+    float *own = sums + v * kLanes, *to = call.dst + place(rows, channel);
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, to += block_) {
+      std::fill(own + channels, own + kLanes, 0.0f);  // what fills a block
+      std::memcpy(to, own, sizeof(Vector));
+    }
+  }
+}
+
+void BlockConvolution::compute(const Call& call, const Rows& rows, const Steps& steps, float* kept) const {
+  alignas(64) float start[kWidth] = {}, sums[kMostRows * kWidth];
+  const int vectors = vectors_of(steps.panel);
+  const int64_t channel = steps.panel * kWidth, width = int64_t{vectors} * kLanes;
+  Operands o{call.src + rows.image * src_image_,
+             &places_[static_cast<size_t>(rows.first)],
+             &steps_[static_cast<size_t>(steps.first)],
+             steps.last - steps.first,
+             call.packed + weights_at(steps.panel, steps.first),
+             start,
+             0,
+             steps.next};
+  if (steps.first > 0)
+    o.start = kept, o.start_row = width;
+  else if (call.bias)
+    std::copy_n(call.bias + channel, std::clamp<int64_t>(s_.out - channel, 0, kWidth), start);
+  const Multiply function = multiply_function(rows.count, vectors);
+  if (steps.last < static_cast<int64_t>(steps_.size())) return function(o, {kept, nullptr, width, kLanes, -INFINITY});
+  if (is_simple_ && channel + width <= s_.out) {
+    const int64_t at = place(rows, channel), vector = kLanes < block_ ? kLanes : area(s_.dst) * block_;
+    const float* added = nullptr;
+    if (addend_ >= 0) {
+      const Post& post = posts_[static_cast<size_t>(addend_)];
+      added = (post.kind == PostKind::Sum ? call.dst : static_cast<const float*>(post.operand)) + at;
+    }
+    return function(o, {call.dst + at, added, block_, vector, least_});
+  }
+  function(o, {sums, nullptr, width, kLanes, -INFINITY});
+  finish(call, rows, steps.panel, sums);
+}
+
+void BlockConvolution::compute(const Call& call, const Part& part) const {
+  const auto steps = static_cast<int64_t>(steps_.size());
+  const int64_t parts = ceil_div(steps, kMostSteps), count = part.last - part.first,
+                groups = ceil_div(count, kBlocksNear);
+  for (int64_t group = 0; group < groups; group++) {
+    const int64_t first = part.first + count * group / groups, last = part.first + count * (group + 1) / groups;
+    for (int64_t panel = part.first_panel; panel < part.last_panel; panel++)
+      for (int64_t p = 0; p < parts; p++) {
+        Steps own{panel, steps * p / parts, steps * (p + 1) / parts, nullptr};
+        // The first positions ask for what comes next: as much as is multiplied by now, or nearly.
+        if (p + 1 < parts)
+          own.next = call.packed + weights_at(panel, own.last);
+        else if (panel + 1 < part.last_panel && vectors_of(panel + 1) == kVectors)
+          own.next = call.packed + weights_at(panel + 1, 0);
+        float* kept = call.kept;
+        for (int64_t block = first; block < last; block++, kept += kMostRows * kWidth) {
+          compute(call, rows_[static_cast<size_t>(block)], own, kept);
+          own.next = nullptr;
+        }
+      }
+  }
+}
+
+void BlockConvolution::run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const {
+  const int64_t lines = has_border_ ? s_.batch * ceil_div(s_.in, block_) * extents_[0] * extents_[1] : 0;
+  float* kept = scratch + (has_border_ ? s_.batch * src_image_ : 0);
+#pragma omp parallel num_threads(threads_)
+  {
+#pragma omp for schedule(static)
+    for (int64_t line = 0; line < lines; line++) copy(src, scratch, line);
+    const int thread = omp_get_thread_num();
+    compute({has_border_ ? scratch : src, packed, bias, dst, kept + thread * kept_floats()},
+            part_of(thread, omp_get_num_threads()));
+  }
+}
+
+}  // namespace gopt_runtime
