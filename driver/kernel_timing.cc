@@ -15,6 +15,13 @@ constexpr double kForGroups = 10;  // seconds after it, for launches of several
 // On a GPU what follows, code that is built and timed whole, is to end within a minute.
 double budget_seconds(const Target& target) { return target.kind == TargetKind::Cuda ? 40 : 60; }
 
+// Of a model whose kernels these are: under which the cache keeps what was spent on timing them.
+std::string budget_signature(const std::vector<KernelSpec>& specs) {
+  std::string text = "budget";
+  for (const KernelSpec& spec : specs) text += " " + kernel_signature(spec);
+  return to_string(hash_bytes(text));
+}
+
 }  // namespace
 
 Result<PreparedCosts> KernelTiming::prepare(const Graph& original) {
@@ -45,14 +52,20 @@ Result<ChosenMachine> KernelTiming::machine_for(const KernelCache& cache) const 
   return choose_gpu(cuda_machine(), cache.machines(), options_.gpu).with_context(options_.cache);
 }
 
-// Where nothing can be timed: whether the cache knows any kernel of the model.
+// Whether kernels can be timed, or the cache knows any of the model's.
 bool KernelTiming::has_enough_times(std::vector<std::string>& notes) const {
-  if (can_time_) return true;
   const auto is_known = [&](const KernelSpec& spec) { return costs_.cache->find(kernel_signature(spec)).has_value(); };
   const auto unknown =
       costs_.known.size() - static_cast<size_t>(std::count_if(costs_.known.begin(), costs_.known.end(), is_known));
   if (unknown == 0) return true;
   const std::string all = std::to_string(costs_.known.size());
+  if (can_time_) {
+    if (spent_before_ >= budget_seconds(options_.target) - kForChosen)
+      notes.push_back(std::to_string(unknown) + " of " + all +
+                      " kernels that the model may use have no times and are estimated: earlier runs spent what there "
+                      "is for timing them; a new --cache begins anew");
+    return true;
+  }
   notes.push_back(unknown == costs_.known.size()
                       ? "costs are estimates: the cache has no times of any kernel of this model"
                       : "the cache has no times of " + std::to_string(unknown) + " of " + all +
@@ -65,6 +78,10 @@ Result<int> KernelTiming::measure(const Graph& graph) {
   if (!can_time_) {
     costs_.known = specs;
     return 0;
+  }
+  if (budget_.empty()) {
+    budget_ = budget_signature(specs);
+    spent_before_ = costs_.cache->find_plans(budget_).value_or(PlanTimes()).seconds;
   }
   GOPT_ASSIGN_OR_RETURN(const int timed, time(specs, budget_seconds(options_.target) - kForChosen));
   costs_.known = specs;
@@ -97,11 +114,12 @@ bool KernelTiming::knows(const Graph& graph, double unknown_factor) const {
   return specs.ok() && specs->empty();
 }
 
-// Until so many seconds are spent, with those before.
+// Until so many seconds are spent, with those before, of earlier runs, too: what they left is left, so that a run of
+// what is known takes no time, and decides alike.
 Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budget_seconds) {
   const SearchOptions& search = options_.search;
   MeasureOptions options{.threads = options_.target.threads, .stop = search.stop, .progress = search.progress};
-  options.budget_seconds = std::max(0.0, budget_seconds - seconds_);
+  options.budget_seconds = std::max(0.0, budget_seconds - spent_before_ - seconds_);
   double waited = 0;
   options.waited_seconds = &waited;
   const PhaseClock::Running running(clock_, "timing kernels");
@@ -109,11 +127,15 @@ Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budg
   GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
   seconds_ += seconds_since(start) - waited;
   timed_ += timed;
+  if (timed > 0 && !(search.stop && search.stop->load())) {
+    costs_.cache->put_plans(budget_, {.seconds = spent_before_ + seconds_});
+    GOPT_RETURN_IF_ERROR(costs_.cache->save());
+  }
   return timed;
 }
 
 bool KernelTiming::goes_on() const {
-  return costs_.cache && can_time_ && seconds_ < budget_seconds(options_.target) - kForChosen;
+  return costs_.cache && can_time_ && spent_before_ + seconds_ < budget_seconds(options_.target) - kForChosen;
 }
 
 }  // namespace gopt::driver

@@ -1,4 +1,5 @@
-// The kernel costs of one optimization: whose times they are, and what was timed for them, within one budget.
+// The kernel costs of one optimization: whose times they are, and what was timed for them, within one budget, which all
+// runs with one cache share.
 #pragma once
 
 #include "gopt/driver.h"
@@ -55,6 +56,8 @@ class KernelTiming {
   bool can_time_ = true;
   int timed_ = 0;
   double seconds_ = 0;
+  std::string budget_;  // under which the cache keeps the seconds that were spent; empty: not yet known
+  double spent_before_ = 0;
 };
 
 }  // namespace gopt::driver

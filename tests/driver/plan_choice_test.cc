@@ -161,6 +161,51 @@ TEST(PlanChoice, OnePlanIsNotTimedAgainstItself) {
   EXPECT_TRUE(outcome->plan_latencies.empty());
 }
 
+// The cache's lines but for kernels' times, with so many seconds in place of those that were spent; 0: without these.
+std::string without_kernels(const std::string& text, int spent) {
+  std::string kept;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto words = 1 + std::ranges::count(line, ' ');
+    const bool is_of_budget = line.starts_with("plans ") && words == 3, is_of_kernel = words == 2;
+    if (is_of_kernel || (is_of_budget && spent == 0)) continue;
+    kept += (is_of_budget ? line.substr(0, line.rfind(' ') + 1) + std::to_string(spent) : line) + "\n";
+  }
+  return kept;
+}
+
+// What there is for timing kernels is there once, whatever was timed for it.
+TEST(PlanChoice, WhatEarlierRunsLeftIsNotTimed) {
+  const TestFolder folder;
+  const std::string path = folder.file("times");
+  const Graph graph = convolution();
+  DriverOptions options = with_cache(path);
+  options.times_code = false;
+  const auto run = [&] {
+    auto outcome = optimize_graph(graph, {}, options);
+    EXPECT_TRUE(outcome.ok()) << outcome.error().message;
+    return *std::move(outcome);
+  };
+  const auto says_why = [](const Outcome& outcome) {
+    return std::ranges::any_of(outcome.notes, [](const std::string& note) {
+      return note.find("earlier runs spent") != std::string::npos;
+    });
+  };
+  const Outcome first = run(), second = run();
+  EXPECT_GT(first.kernels_timed, 0);
+  EXPECT_EQ(second.kernels_timed, 0);
+  EXPECT_FALSE(says_why(first) || says_why(second));
+  const std::string text = read_file(path);
+  write_file(path, without_kernels(text, 1000));
+  const Outcome spent = run();
+  EXPECT_EQ(spent.kernels_timed, 0);
+  EXPECT_TRUE(says_why(spent));
+  write_file(path, without_kernels(text, 0));
+  const Outcome anew = run();
+  EXPECT_GT(anew.kernels_timed, 0);
+  EXPECT_FALSE(says_why(anew));
+}
+
 // Whole plans that the cache knows are neither built nor timed again.
 class KnownPlans : public testing::Test {
  protected:
