@@ -157,9 +157,8 @@ void choose_fusion(Cover& cover);
 
 // Parts of plans as Target::without names them; of library kernels "kernel:" and the implementation's name.
 constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
-                     *kPartsLayout = "layout:channels-last-in-parts",
-                     *kTransposedWeights = "layout:transposed-weights", *kEpilogues = "fusion:epilogues",
-                     *kInlining = "fusion:inlining", *kPieces = "fusion:pieces";
+                     *kPartsLayout = "layout:channels-last-in-parts", *kTransposedWeights = "layout:transposed-weights",
+                     *kEpilogues = "fusion:epilogues", *kInlining = "fusion:inlining", *kPieces = "fusion:pieces";
 
 // Why the code cannot call a function that its caller registers for a node without definition, as the end of a sentence
 // that the node begins; nothing where it can.

@@ -200,8 +200,8 @@ const char* copies_text(const Plan& plan, const Kernel& kernel, const Tile& tile
   const int64_t groups = shape.groups;
   const int64_t line_of_left = is_convolution ? shape.src[1] : left.dims.back();
   const int64_t channels = is_convolution ? line_of_left / groups * joined_of(plan, kernel, tile) : line_of_left;
-  const int64_t line = is_convolution ? element_count(std::span(shape.weights).subspan(1))
-                                      : right.layout.extents(right.dims).back();
+  const int64_t line =
+      is_convolution ? element_count(std::span(shape.weights).subspan(1)) : right.layout.extents(right.dims).back();
   // Those of a group are copied in smaller pieces, down to four bytes.
   constexpr int64_t kLeastPiece = 4;
   const auto size = static_cast<int64_t>(size_bytes(right.element));
@@ -224,8 +224,8 @@ std::string tile_arguments(const Plan& plan, const Kernel& kernel, const Tile& t
   const bool is_convolution = kernel.kind == KernelKind::Convolution;
   const std::string shape = "Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
   const bool has_planes = is_convolution && convolution_shape(plan, kernel).axes() == 3;
-  return "<" + operand_text(plan, kernel) + ", Right::" + lie_text(plan, kernel) + ", " + copies_text(plan, kernel, tile) +
-         ", " + (has_planes ? "Volume<" + shape + ">" : shape) + ">";
+  return "<" + operand_text(plan, kernel) + ", Right::" + lie_text(plan, kernel) + ", " +
+         copies_text(plan, kernel, tile) + ", " + (has_planes ? "Volume<" + shape + ">" : shape) + ">";
 }
 
 // Weights and bias, which may be read before the kernel before has ended.
@@ -250,8 +250,8 @@ std::string tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile
 std::string warpgroup_tiling_text(const Plan& plan, const Kernel& kernel, const Tile& tile, TileFunctions& tiles) {
   if (!begin_chunks(plan, kernel)) return tiling_text(plan, kernel, tile, "make", tiles);
   const std::string shape = std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
-  const std::string maker =
-      "make_warpgroups<" + operand_text(plan, kernel) + ", Right::" + lie_text(plan, kernel) + ", Warpgroups" + shape + ">";
+  const std::string maker = "make_warpgroups<" + operand_text(plan, kernel) + ", Right::" + lie_text(plan, kernel) +
+                            ", Warpgroups" + shape + ">";
   return ", WarpgroupTiling{&" + tiles.name_for(maker) + "(), " + std::to_string(tile.split) + ", " +
          (has_constant_weights(plan, kernel) ? "true" : "false") + joined_text(joined_by_slices(plan, kernel)) + "}";
 }

@@ -80,8 +80,7 @@ TEST(Vectors, LeaveOthersAlone) {
   const BatchCase others[] = {
       make_case("five", "input x : f32[5,64]\ninput w1 : f32[50,64]\na = Gemm(x, w1) {transB=1}\noutput y = a", 1),
       make_case("odd", "input x : f32[1,63]\ninput w1 : f32[50,63]\na = Gemm(x, w1) {transB=1}\noutput y = a", 2),
-      make_case("lines", "input x : f32[1,64]\ninput v : f32[64,50]\nr = Tanh(v)\na = MatMul(x, r)\noutput y = a",
-                3),
+      make_case("lines", "input x : f32[1,64]\ninput v : f32[64,50]\nr = Tanh(v)\na = MatMul(x, r)\noutput y = a", 3),
       make_case("batch", "input x : f32[2,1,64]\ninput w1 : f32[2,64,50]\na = MatMul(x, w1)\noutput y = a", 4),
       make_case("positions", "input x : f32[1,64,2,2]\ninput w1 : f32[48,64,1,1]\na = Conv(x, w1)\noutput y = a", 5),
       make_case("padding",

@@ -230,11 +230,11 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
       {"[64,72]", "[64,72]", "Gemm(x, w1) {transA=1}"},
   };
   for (const Other& other : others) {
-    const BatchCase c = make_case("other",
-                                  "input x : f32" + std::string(other.image) + "\ninput w1 : f32" + other.weights +
-                                      "\ninput v : f32" + other.weights + "\nr = Tanh(v)\na = " + other.node +
-                                      "\noutput y = a",
-                                  1);
+    const BatchCase c =
+        make_case("other",
+                  "input x : f32" + std::string(other.image) + "\ninput w1 : f32" + other.weights + "\ninput v : f32" +
+                      other.weights + "\nr = Tanh(v)\na = " + other.node + "\noutput y = a",
+                  1);
     for (const std::string& name : tile_names()) {
       CostsOfTile costs(name);
       const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);

@@ -187,9 +187,8 @@ TEST(PlanChoice, WhatEarlierRunsLeftIsNotTimed) {
     return *std::move(outcome);
   };
   const auto says_why = [](const Outcome& outcome) {
-    return std::ranges::any_of(outcome.notes, [](const std::string& note) {
-      return note.find("earlier runs spent") != std::string::npos;
-    });
+    return std::ranges::any_of(
+        outcome.notes, [](const std::string& note) { return note.find("earlier runs spent") != std::string::npos; });
   };
   const Outcome first = run(), second = run();
   EXPECT_GT(first.kernels_timed, 0);

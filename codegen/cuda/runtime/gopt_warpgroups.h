@@ -17,7 +17,8 @@ struct WarpgroupProblem {
   // its channels alone. Else all are one.
   int columns_of_run = 1, channels_of_run = 0;
   int tiles = 0;
-  int slices_in_cache = 0;  // of constant weights, beyond the first stages: asked for before the kernel before has ended
+  // Of constant weights, beyond the first stages: asked for before the kernel before has ended.
+  int slices_in_cache = 0;
   bool is_stored_from_registers = false;  // RegisterResult (gopt_register_result.cuh)
 };
 
