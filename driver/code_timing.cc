@@ -51,22 +51,24 @@ Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs) {
 constexpr const char *kSomeRuns = "turns of 4 ms, more where they do not tell", *kOneRun = "turns of a run";
 
 // On inputs drawn for the first. On a machine that others disturb, as many rounds as are asked for may leave open which
-// of two is faster where they differ by less than a twentieth: so many times as many are taken then, at most.
+// of two is faster where they differ by less than a twentieth: then `more_seconds` of further ones are taken, once,
+// since who looks often enough finds a difference between equals.
 Result<std::vector<std::vector<double>>> time_some_in_turns(const std::vector<RunnableModel*>& codes, uint64_t seed,
-                                                            const TurnLimits& limits, int most_times = 1) {
+                                                            const TurnLimits& limits, double more_seconds = 0) {
   GOPT_ASSIGN_OR_RETURN(const auto inputs, codes[0]->draw(seed));
   std::vector<Turn> turns;
   for (RunnableModel* code : codes) turns.push_back(turn_of(*code, inputs));
   GOPT_ASSIGN_OR_RETURN(auto times, take_turns(turns, limits));
-  const auto is_open = [&] {
-    const Speedup found = speedup(times[0], times[1]);
-    return !found.is_faster() && !found.is_slower() && !(limits.stop && *limits.stop);
-  };
-  for (int k = 1; k < most_times && codes.size() == 2 && is_open(); k++) {
-    GOPT_ASSIGN_OR_RETURN(const auto more, take_turns(turns, limits));
-    for (size_t code = 0; code < times.size(); code++)
-      times[code].insert(times[code].end(), more[code].begin(), more[code].end());
-  }
+  if (codes.size() != 2 || more_seconds == 0 || (limits.stop && *limits.stop)) return times;
+  const Speedup found = speedup(times[0], times[1]);
+  if (found.is_faster() || found.is_slower()) return times;
+  constexpr int kMostTimes = 5;
+  GOPT_ASSIGN_OR_RETURN(const auto more, take_turns(turns, {.most_rounds = kMostTimes * limits.most_rounds,
+                                                            .least_rounds = 1,
+                                                            .enough_seconds = more_seconds,
+                                                            .stop = limits.stop}));
+  for (size_t code = 0; code < times.size(); code++)
+    times[code].insert(times[code].end(), more[code].begin(), more[code].end());
   return times;
 }
 
@@ -92,8 +94,8 @@ Result<std::vector<std::vector<double>>> CodeTimer::time_code(const std::vector<
       .most_rounds = options_.runs, .least_rounds = std::min(5, options_.runs), .stop = options_.search.stop};
   std::optional<DeviceTurn> turn;
   if (options_.target.kind == TargetKind::Cuda) turn.emplace();
-  constexpr int kMostTimes = 6;
-  return time_some_in_turns(codes, options_.seed, limits, options_.target.kind == TargetKind::Cpu ? kMostTimes : 1);
+  constexpr double kMoreSeconds = 3;
+  return time_some_in_turns(codes, options_.seed, limits, options_.target.kind == TargetKind::Cpu ? kMoreSeconds : 0);
 }
 
 std::optional<PlannedGraph> CodeTimer::take(const Graph& graph) {

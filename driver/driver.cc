@@ -231,7 +231,7 @@ class Optimization {
       outcome_.latency_note = "not measured: interrupted";
       return;
     }
-    constexpr double kSecondsForOthers = 8;
+    constexpr double kSecondsForOthers = 12;
     const Running running(clock_, "timing the code");
     CodeTimer timer(options_, costs_, plans_, {&original_, &result()});
     auto judged =

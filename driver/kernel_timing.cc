@@ -15,9 +15,14 @@ constexpr double kForGroups = 10;  // seconds after it, for launches of several
 // On a GPU what follows, code that is built and timed whole, is to end within a minute.
 double budget_seconds(const Target& target) { return target.kind == TargetKind::Cuda ? 40 : 60; }
 
-// Of a model whose kernels these are: under which the cache keeps what was spent on timing them.
-std::string budget_signature(const std::vector<KernelSpec>& specs) {
-  std::string text = "budget";
+// Of a model whose kernels these are, and of a search: under which the cache keeps what was spent on timing.
+std::string budget_signature(const std::vector<KernelSpec>& specs, const SearchOptions& search) {
+  std::string text = "budget " + std::to_string(static_cast<int>(search.search)) + " " +
+                     std::to_string(search.max_steps) + " " + std::to_string(search.budget_seconds);
+  for (const auto* rules : {&search.disabled_rules, &search.enabled_rules}) {
+    text += ";";
+    for (const std::string& rule : *rules) text += " " + rule;
+  }
   for (const KernelSpec& spec : specs) text += " " + kernel_signature(spec);
   return to_string(hash_bytes(text));
 }
@@ -80,7 +85,7 @@ Result<int> KernelTiming::measure(const Graph& graph) {
     return 0;
   }
   if (budget_.empty()) {
-    budget_ = budget_signature(specs);
+    budget_ = budget_signature(specs, options_.search);
     spent_before_ = costs_.cache->find_plans(budget_).value_or(PlanTimes()).seconds;
   }
   GOPT_ASSIGN_OR_RETURN(const int timed, time(specs, budget_seconds(options_.target) - kForChosen));
@@ -92,7 +97,7 @@ Result<int> KernelTiming::measure_chosen(const Graph& graph) {
   if (!can_time_ || !costs_.cache) return 0;
   const auto costs = costs_.make(CostSource::kCautious);
   GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, estimated_kernels(graph, options_.target, *costs));
-  return time(specs, budget_seconds(options_.target));
+  return time(specs, std::max(budget_seconds(options_.target), spent_before_ + seconds_ + kForChosen));
 }
 
 Result<int> KernelTiming::measure_groups(const std::vector<Graph>& graphs) {
@@ -105,7 +110,7 @@ Result<int> KernelTiming::measure_groups(const std::vector<Graph>& graphs) {
     for (const KernelSpec& spec : own)
       if (known.insert(kernel_signature(spec)).second) specs.push_back(spec);
   }
-  return time(specs, budget_seconds(options_.target) + kForGroups);
+  return time(specs, std::max(budget_seconds(options_.target), spent_before_ + seconds_) + kForGroups);
 }
 
 bool KernelTiming::knows(const Graph& graph, double unknown_factor) const {
@@ -115,7 +120,7 @@ bool KernelTiming::knows(const Graph& graph, double unknown_factor) const {
 }
 
 // Until so many seconds are spent, with those before, of earlier runs, too: what they left is left, so that a run of
-// what is known takes no time, and decides alike.
+// what is known takes no time. What a result runs, which may be another's, is still timed.
 Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budget_seconds) {
   const SearchOptions& search = options_.search;
   MeasureOptions options{.threads = options_.target.threads, .stop = search.stop, .progress = search.progress};
@@ -124,13 +129,18 @@ Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budg
   options.waited_seconds = &waited;
   const PhaseClock::Running running(clock_, "timing kernels");
   const auto start = Clock::now();
-  GOPT_ASSIGN_OR_RETURN(const int timed, measure_kernels(specs, *costs_.cache, options));
-  seconds_ += seconds_since(start) - waited;
-  timed_ += timed;
-  if (timed > 0 && !(search.stop && search.stop->load())) {
-    costs_.cache->put_plans(budget_, {.seconds = spent_before_ + seconds_});
+  const Result<int> timed = measure_kernels(specs, *costs_.cache, options);
+  const double took = seconds_since(start) - waited;
+  seconds_ += took;
+  const bool is_stopped = search.stop && search.stop->load();
+  constexpr double kNoTime = 0.5;
+  if (!is_stopped && (took > kNoTime || (timed.ok() && *timed > 0))) {
+    const bool is_left =
+        std::ranges::any_of(specs, [&](const KernelSpec& spec) { return !costs_.cache->find(kernel_signature(spec)); });
+    costs_.cache->put_plans(budget_, {.seconds = std::max(spent_before_ + seconds_, is_left ? budget_seconds : 0)});
     GOPT_RETURN_IF_ERROR(costs_.cache->save());
   }
+  if (timed.ok()) timed_ += *timed;
   return timed;
 }
 

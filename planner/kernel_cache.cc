@@ -175,7 +175,13 @@ KernelCache KernelCache::with_file() const {
     all.machines_.push_back(machine);
   }
   for (const auto& [key, time] : times_) all.times_[key] = time;
-  for (const auto& [key, plans] : plans_) all.plans_[key] = plans;
+  for (const auto& [key, plans] : plans_) {
+    // What was spent only grows.
+    OfPlans& there = all.plans_[key];
+    const double spent = there.times.ms.empty() && plans.times.ms.empty() ? there.times.seconds : 0;
+    there = plans;
+    there.times.seconds = std::max(there.times.seconds, spent);
+  }
   return all;
 }
 

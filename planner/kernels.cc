@@ -217,22 +217,22 @@ class KernelBuilder {
 
   // A convolution on CUDA reads its weights in the order of its images, a product a column at a time; those on the CPU
   // take theirs as they are and arrange them when the model is created.
-  Layout layout_of_weights(uint32_t id, const Value& weights, const Layout& images) const {
+  Layout layout_of_weights(uint32_t id, const Value& weights, ElementType element, const Layout& images) const {
     if (plan_.target.kind != TargetKind::Cuda) return {};
     if (cover_.nodes[id].role == Role::Convolution) return images.with_line(0);
-    return is_written_by_columns(weights) ? Layout::transposed() : Layout();
+    return is_written_by_columns(weights, element) ? Layout::transposed() : Layout();
   }
 
   // One matrix, read by such products alone. Lines of whole chunks stay where columns would have none.
-  bool is_written_by_columns(const Value& weights) const {
+  bool is_written_by_columns(const Value& weights, ElementType element) const {
     if (plan_.target.without.contains(kTransposedWeights) ||
         !cover_.nodes[cover_.id_of(weights.node.get())].weight_only)
       return false;
     const ValueCover& own = cover_.of(weights);
     if (own.dims.size() < 2 || own.is_output) return false;
     const int64_t columns = own.dims.back(), depth = own.dims[own.dims.size() - 2];
-    constexpr int64_t kChunk = 8;  // elements of 16 bits
-    if (own.count() != columns * depth || (columns % kChunk == 0 && depth % kChunk != 0)) return false;
+    const int64_t chunk = 16 / static_cast<int64_t>(size_bytes(element));
+    if (own.count() != columns * depth || (columns % chunk == 0 && depth % chunk != 0)) return false;
     return std::ranges::all_of(own.uses, [&](const Use& use) {
       const Node& user = cover_.node(use.node);
       return cover_.nodes[use.node].role == Role::MatrixProduct && use.position == 1 &&
@@ -241,7 +241,7 @@ class KernelBuilder {
   }
 
   void read_weights(uint32_t id, const Value& weights, ElementType element, Kernel& kernel) {
-    const Layout layout = layout_of_weights(id, weights, plan_.buffer(kernel.input_buffers[0]).layout);
+    const Layout layout = layout_of_weights(id, weights, element, plan_.buffer(kernel.input_buffers[0]).layout);
     kernel.inputs.push_back(weights);
     kernel.input_buffers.push_back(layout.is_plain() ? buffer_in(weights, layout, element)
                                                      : weight_in(weights, layout, element));

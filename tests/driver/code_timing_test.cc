@@ -96,7 +96,8 @@ TEST(CodeTimer, TimesGraphsByTheirCodeAndKeepsWhatItMade) {
   ASSERT_TRUE(times.ok()) << times.error().message;
   ASSERT_EQ(times->size(), 2U);
   for (const auto& rounds : *times) {
-    EXPECT_TRUE(!rounds.empty() && rounds.size() % 3 == 0) << rounds.size();  // more where three do not tell
+    constexpr size_t kAsked = 3, kMost = 6 * kAsked;  // more where three do not tell
+    EXPECT_TRUE(rounds.size() >= kAsked && rounds.size() <= kMost) << rounds.size();
     EXPECT_EQ(rounds.size(), times->front().size());
     for (const double ms : rounds) EXPECT_GT(ms, 0);
   }

@@ -174,7 +174,7 @@ std::string without_kernels(const std::string& text, int spent) {
   return kept;
 }
 
-// What there is for timing kernels is there once, whatever was timed for it.
+// What there is for timing kernels is there once, whatever was timed for it; what a result runs is timed all the same.
 TEST(PlanChoice, WhatEarlierRunsLeftIsNotTimed) {
   const TestFolder folder;
   const std::string path = folder.file("times");
@@ -197,7 +197,7 @@ TEST(PlanChoice, WhatEarlierRunsLeftIsNotTimed) {
   const std::string text = read_file(path);
   write_file(path, without_kernels(text, 1000));
   const Outcome spent = run();
-  EXPECT_EQ(spent.kernels_timed, 0);
+  EXPECT_LT(spent.kernels_timed, first.kernels_timed);  // what the result runs
   EXPECT_TRUE(says_why(spent));
   write_file(path, without_kernels(text, 0));
   const Outcome anew = run();

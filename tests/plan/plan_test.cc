@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "../support/graph_with_weights.h"
@@ -190,7 +191,8 @@ TEST(Plan, WeightsOfProductsAreWrittenByColumns) {
        true},
       {"input x : f32[5,64]\ninput w : f32[64,48]\ny = Gemm(x, w)", true, true},
       {"input x : f32[5,64]\ninput w : f32[48,64]\ny = Gemm(x, w) {transB=1}", false, true},
-      {"input x : f32[5,60]\ninput w : f32[60,48]\ny = MatMul(x, w)", false, false},
+      {"input x : f32[5,60]\ninput w : f32[60,48]\ny = MatMul(x, w)", true, true},
+      {"input x : f32[5,62]\ninput w : f32[62,48]\ny = MatMul(x, w)", false, false},
       {"input x : f32[2,5,64]\ninput w : f32[2,64,48]\ny = MatMul(x, w)", false, false},
       {"input x : f32[5,64]\ninput v : f32[64,48]\ny = MatMul(x, v)", false, false},
       {"input x : f32[5,64]\ninput i : i64[3]\ninput w : f32[64,48]\na = MatMul(x, w)\nb = Gather(w, i) {axis=0}\n"
@@ -204,6 +206,7 @@ TEST(Plan, WeightsOfProductsAreWrittenByColumns) {
       if (is_switched_off) target.without.insert("layout:transposed-weights");
       const auto plan = make_plan(graph_with_weights(c.text + "\noutput y = y"), target, *costs);
       ASSERT_TRUE(plan.ok()) << c.text << plan.error().message;
+      EXPECT_GT(std::ranges::count(plan->kernels, KernelKind::MatrixProduct, &Kernel::kind), 0) << c.text;
       for (const Kernel& kernel : plan->kernels) {
         if (kernel.kind != KernelKind::MatrixProduct) continue;
         const bool is_turned = c.is_turned && !is_switched_off;

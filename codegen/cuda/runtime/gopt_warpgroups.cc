@@ -106,9 +106,10 @@ class ByWarpgroups : public Primitive {
         kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split), static_cast<unsigned>(runs)));
     launch_.cluster = split;
     if (split == 1 && has_warpgroups()) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(kernel_, launch_));
-    // What all blocks ask the L2 cache for is a part of it.
-    constexpr int kCacheBytes = 16 << 20;
-    whole_.slices_in_cache = kCacheBytes / (kSliceBytes * kernel_.columns * column_tiles * split);
+    // What all blocks ask the L2 cache for is a part of it; a thread asks for all of a block's.
+    constexpr int64_t kCacheBytes = 16 << 20, kMostSlices = 96;
+    const int64_t slice_bytes = int64_t{kSliceBytes} * kernel_.columns * column_tiles * split;
+    whole_.slices_in_cache = static_cast<int>(std::min(kMostSlices, kCacheBytes / slice_bytes));
     whole_.slices_of_tap = static_cast<int>((p.channels * size_of(element) + kSliceBytes - 1) / kSliceBytes);
   }
 
