@@ -95,16 +95,15 @@ __device__ __forceinline__ void prepare_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// Barriers at addresses in shared memory, whose phases end when as many have arrived, and as many bytes, as are expected.
 __device__ __forceinline__ unsigned address_of(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
+// Barriers at addresses in shared memory, whose phases end when as many have arrived, and as many bytes, as expected.
 __device__ __forceinline__ void prepare(unsigned barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0],%1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 __device__ __forceinline__ void expect_bytes(unsigned barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _,[%0],%1;" ::"r"(barrier), "r"(bytes)
-               : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _,[%0],%1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void arrive_at(unsigned barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _,[%0];" ::"r"(barrier) : "memory");

@@ -162,8 +162,8 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   __device__ __forceinline__ void fill() {
     const TileProblem& p = p_.problem;
     if (!p.has_constant_weights) gopt_wait();
-    // The weights of the first slices do not wait for the kernel before, and those of further ones come into the L2 cache
-    // meanwhile, for all tiles of these columns: from memory a block's copy engine brings no more than 20 KB/us.
+    // The weights of the first slices do not wait for the kernel before, and those of further ones come into the L2
+    // cache meanwhile, for all tiles of these columns.
     const int ahead = min(count_, kStages);
     Corner corner = corner_of(static_cast<int>(blockIdx.x));
     Slice slice = first_slice();
