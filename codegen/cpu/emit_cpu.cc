@@ -310,6 +310,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_few_rows.h",
                                  "gopt_rows.h",
                                  "gopt_rows.cc",
+                                 "gopt_panel_sums.h",
                                  "gopt_panels.h",
                                  "gopt_panels.cc",
                                  "gopt_panels_call.cc",

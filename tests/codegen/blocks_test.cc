@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "floats_on_lines.h"
 #include "gopt_blocks.h"
 
 namespace gopt_runtime {
@@ -84,18 +85,6 @@ int64_t place(const Case& c, int64_t channels, int64_t positions, int64_t image,
   return image * filled(c, channels) * positions + (channel / c.block * positions + position) * c.block +
          channel % c.block;
 }
-
-// Floats on lines, of which those that nobody may write stay NaN.
-struct Floats {
-  explicit Floats(int64_t count, float fill) : size(count), values(static_cast<size_t>(count) + 32, NAN) {
-    const auto address = reinterpret_cast<uintptr_t>(values.data());
-    data = values.data() + (64 - address % 64) % 64 / 4;
-    std::fill(data, data + count, fill);
-  }
-  int64_t size;
-  std::vector<float> values;
-  float* data;
-};
 
 TEST_P(Blocks, AgreeWithFloat64) {
   const Case& c = GetParam();

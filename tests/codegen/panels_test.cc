@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "floats_on_lines.h"
 #include "gopt_panels.h"
 
 namespace gopt_runtime {
@@ -57,18 +58,6 @@ TileOrder order_of(const Case& c, int64_t channels, int64_t positions) {
 int64_t place(const TileOrder& o, int64_t image, int64_t position, int64_t channel) {
   return image * o.image + position * o.position + channel / o.channels * o.block + channel % o.channels;
 }
-
-// Floats on lines, of which those that nobody may write stay NaN.
-struct Floats {
-  explicit Floats(int64_t count, float fill) : size(count), values(static_cast<size_t>(count) + 32, NAN) {
-    const auto address = reinterpret_cast<uintptr_t>(values.data());
-    data = values.data() + (64 - address % 64) % 64 / 4;
-    std::fill(data, data + count, fill);
-  }
-  int64_t size;
-  std::vector<float> values;
-  float* data;
-};
 
 TEST_P(Panels, AgreeWithFloat64) {
   const Case& c = GetParam();

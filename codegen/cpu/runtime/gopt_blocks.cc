@@ -3,98 +3,60 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "gopt_activation.h"
-#include "gopt_vector.h"
+#include "gopt_panel_sums.h"
 
 namespace gopt_runtime {
 namespace {
 
-constexpr int kVectors = 2, kWidth = kVectors * kLanes;   // of a panel
-constexpr int kMostRows = kRegisters / kVectors;          // positions whose sums are in registers
-constexpr int64_t kMostSteps = 4096 / (kWidth * kLanes);  // of a part of the depth: 16 KiB of weights
-constexpr int64_t kBlocksNear = 48;                       // of positions, which pass by a panel together
-constexpr int64_t kLine = 16;                             // floats that are fetched at once
+constexpr int64_t kMostSteps = 4096 / (kPanelWidth * kLanes);  // of a part of the depth: 16 KiB of weights
+constexpr int64_t kBlocksNear = 48;                            // of positions, which pass by a panel together
+constexpr int64_t kLine = 16;                                  // floats that are fetched at once
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+struct Loop {
+  // What a few positions by one panel are computed from.
+  struct Operands {
+    const float* src;
+    const int64_t *places, *steps;
+    int64_t count;  // of steps
+    const float *packed, *start;
+    int64_t start_row;  // elements of `start` to the next position
+    const float* next;  // lines that are asked for, one with each channel; or null
+  };
 
-// What a few positions by one panel are computed from.
-struct Operands {
-  const float* src;
-  const int64_t *places, *steps;
-  int64_t count;  // of steps
-  const float *packed, *start;
-  int64_t start_row;  // elements of `start` to the next position
-  const float* next;  // lines that are asked for, one with each channel; or null
-};
-
-// What is done with sums that are in registers: whole vectors are added to (null: nothing), cut off from below (never
-// NaN) and stored.
-struct Store {
-  float* to;
-  const float* added;
-  int64_t row, vector;  // elements from one to the next, of both
-  float least;
-};
-
-// Sums, from `start` on.
-template <int rows, int vectors>
-void multiply(const Operands& o, const Store& store) {
-  Vector s[rows][vectors];
-  const float* x[rows];
+  // Sums, from `start` on.
+  template <int rows, int vectors>
+  static void multiply(const Operands& o, const SumStore& store) {
+    Vector s[rows][vectors];
+    const float* x[rows];
 #pragma GCC unroll 16
-  for (int r = 0; r < rows; r++) {
-    x[r] = o.src + o.places[r];
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) s[r][v] = load(o.start + r * o.start_row + v * kLanes);
-  }
-  const float *w = o.packed, *next = o.next;
-  for (int64_t step = 0; step < o.count; step++) {
-    const int64_t at = o.steps[step];
-    if (next)
-      for (int k = 0; k < kLanes; k++, next += kLine) __builtin_prefetch(next);
+    for (int r = 0; r < rows; r++) x[r] = o.src + o.places[r];
+    load_sums(s, o.start, o.start_row);
+    const float *w = o.packed, *next = o.next;
+    for (int64_t step = 0; step < o.count; step++) {
+      const int64_t at = o.steps[step];
+      if (next)
+        for (int k = 0; k < kLanes; k++, next += kLine) __builtin_prefetch(next);
 #pragma GCC unroll 8
-    for (int k = 0; k < kLanes; k++, w += vectors * kLanes) {
-      Vector column[vectors];
+      for (int k = 0; k < kLanes; k++, w += vectors * kLanes) {
+        Vector column[vectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
+        for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
 #pragma GCC unroll 16
-      for (int r = 0; r < rows; r++) {
-        const Vector value = x[r][at + k] - Vector{};
+        for (int r = 0; r < rows; r++) {
+          const Vector value = x[r][at + k] - Vector{};
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) s[r][v] += value * column[v];
+          for (int v = 0; v < vectors; v++) s[r][v] += value * column[v];
+        }
       }
     }
+    store_sums(s, store);
   }
-  if (store.added)
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) s[r][v] += load(store.added + r * store.row + v * store.vector);
-  const Vector least = Vector{} + store.least;
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) {
-      const Vector kept = s[r][v] < least ? least : s[r][v];
-      std::memcpy(store.to + r * store.row + v * store.vector, &kept, sizeof kept);
-    }
-}
-
-using Multiply = void (*)(const Operands&, const Store&);
-template <int vectors, int... rows>
-constexpr std::array<Multiply, sizeof...(rows)> functions_of(std::integer_sequence<int, rows...>) {
-  return {multiply<rows + 1, vectors>...};
-}
-Multiply multiply_function(int64_t rows, int vectors) {
-  using All = std::make_integer_sequence<int, kMostRows>;
-  static constexpr auto kWhole = functions_of<kVectors>(All()), kHalf = functions_of<1>(All());
-  return (vectors == kVectors ? kWhole : kHalf)[static_cast<size_t>(rows - 1)];
-}
+};
 
 }  // namespace
 
@@ -104,17 +66,11 @@ BlockConvolution::BlockConvolution(const PlanarShape& shape, int64_t block, std:
       posts_(std::move(posts)),
       threads_(threads),
       filled_(ceil_div(shape.out, block) * block),
-      panels_(ceil_div(filled_, kWidth)),
+      panels_(ceil_div(filled_, kPanelWidth)),
       dst_image_(filled_ * area(shape.dst)) {
   describe_steps();
-  // An addition, then Relu, or either, or nothing.
-  size_t next = 0;
-  const auto is_whole = [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); };
-  if (next < posts_.size() && (posts_[next].kind == PostKind::Sum || is_whole(posts_[next])))
-    addend_ = static_cast<int>(next++);
-  if (next < posts_.size() && posts_[next].kind == PostKind::Relu && posts_[next].alpha == 0.0f) least_ = 0, next++;
-  is_simple_ = next == posts_.size();
-  const int64_t positions = area(s_.dst), parts = ceil_div(positions, kMostRows);
+  simple_ = simple_posts(posts_, [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); });
+  const int64_t positions = area(s_.dst), parts = ceil_div(positions, kMostPanelRows);
   for (int64_t image = 0; image < s_.batch; image++)
     for (int64_t part = 0; part < parts; part++) {
       const int64_t first = positions * part / parts;
@@ -150,10 +106,12 @@ void BlockConvolution::describe_steps() {
 }
 
 bool BlockConvolution::takes_blocks_of(int64_t channels) { return channels % kLanes == 0; }
-int64_t BlockConvolution::panel_channels() { return kWidth; }
+int64_t BlockConvolution::panel_channels() { return kPanelWidth; }
 
 // The last panel may be of one vector.
-int BlockConvolution::vectors_of(int64_t panel) const { return filled_ - panel * kWidth <= kLanes ? 1 : kVectors; }
+int BlockConvolution::vectors_of(int64_t panel) const {
+  return filled_ - panel * kPanelWidth <= kLanes ? 1 : kPanelVectors;
+}
 
 int64_t BlockConvolution::channels_at(int64_t channel) const {
   return std::clamp<int64_t>(s_.out - channel, 0, kLanes);
@@ -166,7 +124,7 @@ int64_t BlockConvolution::place(const Rows& rows, int64_t channel) const {
 // Where the weights of a step lie.
 int64_t BlockConvolution::weights_at(int64_t panel, int64_t step) const {
   const auto steps = static_cast<int64_t>(steps_.size());
-  return (panel * steps * kVectors + step * vectors_of(panel)) * kLanes * kLanes;
+  return (panel * steps * kPanelVectors + step * vectors_of(panel)) * kLanes * kLanes;
 }
 
 size_t BlockConvolution::packed_floats() const {
@@ -181,7 +139,7 @@ void BlockConvolution::pack(const float* weights, float* packed) const {
     const int width = vectors_of(panel) * kLanes;
     for (size_t step = 0; step < steps_.size(); step++)
       for (int64_t input = first_input_[step]; input < first_input_[step] + kLanes; input++)
-        for (int64_t channel = panel * kWidth; channel < panel * kWidth + width; channel++)
+        for (int64_t channel = panel * kPanelWidth; channel < panel * kPanelWidth + width; channel++)
           *to++ = input < s_.in && channel < s_.out ? weights[(channel * s_.in + input) * taps + taps_[step]] : 0.0f;
   }
 }
@@ -195,7 +153,7 @@ BlockConvolution::Part BlockConvolution::part_of(int thread, int threads) const 
   double least = 0;
   for (int64_t across = 1; across <= threads; across++) {
     const int64_t down = threads / across;
-    const auto own_rows = static_cast<double>(ceil_div(rows, down) * kMostRows),
+    const auto own_rows = static_cast<double>(ceil_div(rows, down) * kMostPanelRows),
                own_panels = static_cast<double>(ceil_div(panels_, across));
     const double cost = own_panels * (own_rows + kPanel) + kRow * own_rows;
     if (across == 1 || cost < least) best = across, least = cost;
@@ -218,7 +176,7 @@ void BlockConvolution::copy(const float* src, float* to, int64_t line) const {
   std::fill(to + (before + count) * block_, to + extents_[2] * block_, 0.0f);
 }
 
-int64_t BlockConvolution::kept_floats() const { return kBlocksNear * kMostRows * kWidth; }
+int64_t BlockConvolution::kept_floats() const { return kBlocksNear * kMostPanelRows * kPanelWidth; }
 
 size_t BlockConvolution::scratch_floats() const {
   return static_cast<size_t>((has_border_ ? s_.batch * src_image_ : 0) + threads_ * kept_floats());
@@ -229,7 +187,7 @@ void BlockConvolution::add(const Post& post, const float* dst, const Rows& rows,
   const bool is_a_row = !post.dims.empty();
   const int vectors = vectors_of(panel);
   for (int v = 0; v < vectors; v++) {
-    const int64_t channel = panel * kWidth + v * kLanes, channels = channels_at(channel);
+    const int64_t channel = panel * kPanelWidth + v * kLanes, channels = channels_at(channel);
     const float* from = operand + (is_a_row ? channel : place(rows, channel));
     float* own = sums + v * kLanes;
     for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_a_row ? 0 : block_)
@@ -245,7 +203,7 @@ void BlockConvolution::finish(const Call& call, const Rows& rows, int64_t panel,
     else
       apply_activation(post, sums, rows.count * vectors * kLanes);
   for (int v = 0; v < vectors; v++) {
-    const int64_t channel = panel * kWidth + v * kLanes, channels = channels_at(channel);
+    const int64_t channel = panel * kPanelWidth + v * kLanes, channels = channels_at(channel);
     float *own = sums + v * kLanes, *to = call.dst + place(rows, channel);
     for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, to += block_) {
       std::fill(own + channels, own + kLanes, 0.0f);  // what fills a block
@@ -255,31 +213,31 @@ void BlockConvolution::finish(const Call& call, const Rows& rows, int64_t panel,
 }
 
 void BlockConvolution::compute(const Call& call, const Rows& rows, const Steps& steps, float* kept) const {
-  alignas(64) float start[kWidth] = {}, sums[kMostRows * kWidth];
+  alignas(64) float start[kPanelWidth] = {}, sums[kMostPanelRows * kPanelWidth];
   const int vectors = vectors_of(steps.panel);
-  const int64_t channel = steps.panel * kWidth, width = int64_t{vectors} * kLanes;
-  Operands o{call.src + rows.image * src_image_,
-             &places_[static_cast<size_t>(rows.first)],
-             &steps_[static_cast<size_t>(steps.first)],
-             steps.last - steps.first,
-             call.packed + weights_at(steps.panel, steps.first),
-             start,
-             0,
-             steps.next};
+  const int64_t channel = steps.panel * kPanelWidth, width = int64_t{vectors} * kLanes;
+  Loop::Operands o{call.src + rows.image * src_image_,
+                   &places_[static_cast<size_t>(rows.first)],
+                   &steps_[static_cast<size_t>(steps.first)],
+                   steps.last - steps.first,
+                   call.packed + weights_at(steps.panel, steps.first),
+                   start,
+                   0,
+                   steps.next};
   if (steps.first > 0)
     o.start = kept, o.start_row = width;
   else if (call.bias)
-    std::copy_n(call.bias + channel, std::clamp<int64_t>(s_.out - channel, 0, kWidth), start);
-  const Multiply function = multiply_function(rows.count, vectors);
+    std::copy_n(call.bias + channel, std::clamp<int64_t>(s_.out - channel, 0, kPanelWidth), start);
+  const auto function = MultiplyFunctions<Loop>::of(rows.count, vectors);
   if (steps.last < static_cast<int64_t>(steps_.size())) return function(o, {kept, nullptr, width, kLanes, -INFINITY});
-  if (is_simple_ && channel + width <= s_.out) {
+  if (simple_.are_all && channel + width <= s_.out) {
     const int64_t at = place(rows, channel), vector = kLanes < block_ ? kLanes : area(s_.dst) * block_;
     const float* added = nullptr;
-    if (addend_ >= 0) {
-      const Post& post = posts_[static_cast<size_t>(addend_)];
+    if (simple_.addend >= 0) {
+      const Post& post = posts_[static_cast<size_t>(simple_.addend)];
       added = (post.kind == PostKind::Sum ? call.dst : static_cast<const float*>(post.operand)) + at;
     }
-    return function(o, {call.dst + at, added, block_, vector, least_});
+    return function(o, {call.dst + at, added, block_, vector, simple_.least});
   }
   function(o, {sums, nullptr, width, kLanes, -INFINITY});
   finish(call, rows, steps.panel, sums);
@@ -297,10 +255,10 @@ void BlockConvolution::compute(const Call& call, const Part& part) const {
         // The first positions ask for what comes next: as much as is multiplied by now, or nearly.
         if (p + 1 < parts)
           own.next = call.packed + weights_at(panel, own.last);
-        else if (panel + 1 < part.last_panel && vectors_of(panel + 1) == kVectors)
+        else if (panel + 1 < part.last_panel && vectors_of(panel + 1) == kPanelVectors)
           own.next = call.packed + weights_at(panel + 1, 0);
         float* kept = call.kept;
-        for (int64_t block = first; block < last; block++, kept += kMostRows * kWidth) {
+        for (int64_t block = first; block < last; block++, kept += kMostPanelRows * kPanelWidth) {
           compute(call, rows_[static_cast<size_t>(block)], own, kept);
           own.next = nullptr;
         }

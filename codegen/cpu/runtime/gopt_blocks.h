@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "gopt_planar.h"
@@ -78,10 +77,7 @@ class BlockConvolution {
   std::vector<int64_t> first_input_;  // and its number, parallel to steps_
   std::vector<int64_t> taps_;         // and its tap
   std::vector<Rows> rows_;
-  // Whether posts are one addition (of the post of this number; -1: none) and a bound from below at most.
-  bool is_simple_ = false;
-  int addend_ = -1;
-  float least_ = -std::numeric_limits<float>::infinity();
+  SimplePosts simple_;
 };
 
 }  // namespace gopt_runtime

@@ -3,25 +3,20 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "gopt_activation.h"
-#include "gopt_vector.h"
+#include "gopt_panel_sums.h"
 
 namespace gopt_runtime {
 namespace {
 
-constexpr int kVectors = 2, kWidth = kVectors * kLanes;  // of a panel
-constexpr int kMostRowsOfBlock = kRegisters / kVectors;
 constexpr int64_t kLine = 16;               // floats that are fetched at once
 constexpr int64_t kNearBytes = 512 * 1024;  // of rows or panels, which stay in a core's cache while others pass by
 constexpr int64_t kMostDepth = 1024;        // of a part
 constexpr int64_t kAhead = 16;              // steps of the depth
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Lines that are asked for meanwhile, one at each step of the depth: so many elements apart, and some more after a
 // block of channels. None where `at` is null.
@@ -30,82 +25,49 @@ struct Ahead {
   int64_t line = kLine, skip = 0;
 };
 
-// What a few rows by one panel are computed from.
-struct Operands {
-  const float* src;
-  int64_t row, block;       // elements to the next row; to the next block of channels
-  int64_t channels, depth;  // of a block; in all
-  const float *packed, *start;
-  int64_t start_row;  // elements of `start` to the next row
-  Ahead ahead;
-};
+struct Loop {
+  // What a few rows by one panel are computed from.
+  struct Operands {
+    const float* src;
+    int64_t row, block;       // elements to the next row; to the next block of channels
+    int64_t channels, depth;  // of a block; in all
+    const float *packed, *start;
+    int64_t start_row;  // elements of `start` to the next row
+    Ahead ahead;
+  };
 
-// What is done with sums that are in registers: whole vectors are added to (null: nothing), cut off from below (never
-// NaN) and stored.
-struct Store {
-  float* to;
-  const float* added;
-  int64_t row, vector;  // elements from one to the next, of both
-  float least;
-};
-
-// Sums, from `start` on.
-template <int rows, int vectors>
-void multiply(const Operands& o, const Store& store) {
-  Vector s[rows][vectors];
+  // Sums, from `start` on.
+  template <int rows, int vectors>
+  static void multiply(const Operands& o, const SumStore& store) {
+    Vector s[rows][vectors];
+    load_sums(s, o.start, o.start_row);
+    const float *w = o.packed, *next = o.ahead.at;
+    const float* src = o.src;
+    for (int64_t first = 0; first < o.depth; first += o.channels, src += o.block) {
+      const int64_t count = std::min(o.channels, o.depth - first);
+      for (int64_t k = 0; k < count; k++, w += vectors * kLanes) {
+        Vector column[vectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+          column[v] = load(w + v * kLanes);
+          __builtin_prefetch(w + (kAhead * vectors + v) * kLanes);
+        }
+        if (next) {
+          __builtin_prefetch(next, 0, 2);
+          next += o.ahead.line;
+        }
 #pragma GCC unroll 16
-  for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++) {
+          const Vector x = src[r * o.row + k] - Vector{};
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) s[r][v] = load(o.start + r * o.start_row + v * kLanes);
-  const float *w = o.packed, *next = o.ahead.at;
-  const float* src = o.src;
-  for (int64_t first = 0; first < o.depth; first += o.channels, src += o.block) {
-    const int64_t count = std::min(o.channels, o.depth - first);
-    for (int64_t k = 0; k < count; k++, w += vectors * kLanes) {
-      Vector column[vectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) {
-        column[v] = load(w + v * kLanes);
-        __builtin_prefetch(w + (kAhead * vectors + v) * kLanes);
+          for (int v = 0; v < vectors; v++) s[r][v] += x * column[v];
+        }
       }
-      if (next) {
-        __builtin_prefetch(next, 0, 2);
-        next += o.ahead.line;
-      }
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; r++) {
-        const Vector x = src[r * o.row + k] - Vector{};
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) s[r][v] += x * column[v];
-      }
+      next += next ? o.ahead.skip : 0;
     }
-    next += next ? o.ahead.skip : 0;
+    store_sums(s, store);
   }
-  if (store.added)
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) s[r][v] += load(store.added + r * store.row + v * store.vector);
-  const Vector least = Vector{} + store.least;
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; r++)
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) {
-      const Vector kept = s[r][v] < least ? least : s[r][v];
-      std::memcpy(store.to + r * store.row + v * store.vector, &kept, sizeof kept);
-    }
-}
-
-using Multiply = void (*)(const Operands&, const Store&);
-template <int vectors, int... rows>
-constexpr std::array<Multiply, sizeof...(rows)> functions_of(std::integer_sequence<int, rows...>) {
-  return {multiply<rows + 1, vectors>...};
-}
-Multiply multiply_function(int64_t rows, int vectors) {
-  using All = std::make_integer_sequence<int, kMostRowsOfBlock>;
-  static constexpr auto kWhole = functions_of<kVectors>(All()), kHalf = functions_of<1>(All());
-  return (vectors == kVectors ? kWhole : kHalf)[static_cast<size_t>(rows - 1)];
-}
+};
 
 }  // namespace
 
@@ -117,14 +79,9 @@ PanelProduct::PanelProduct(const PanelShape& shape, const TileOrder& src, const 
       posts_(std::move(posts)),
       threads_(threads),
       filled_(dst.fills_blocks ? ceil_div(shape.columns, dst.channels) * dst.channels : shape.columns),
-      panels_(ceil_div(filled_, kWidth)) {
-  // An addition, then Relu, or either, or nothing.
-  size_t next = 0;
-  if (next < posts_.size() && (posts_[next].kind == PostKind::Sum || is_whole(posts_[next])))
-    addend_ = static_cast<int>(next++);
-  if (next < posts_.size() && posts_[next].kind == PostKind::Relu && posts_[next].alpha == 0.0f) least_ = 0, next++;
-  is_simple_ = next == posts_.size();
-  const int64_t parts = ceil_div(s_.rows, kMostRowsOfBlock);
+      panels_(ceil_div(filled_, kPanelWidth)) {
+  simple_ = simple_posts(posts_, [this](const Post& post) { return is_whole(post); });
+  const int64_t parts = ceil_div(s_.rows, kMostPanelRows);
   int64_t number = 0;
   for (int64_t image = 0; image < s_.batch; image++)
     for (int64_t line = 0; line < s_.lines; line++)
@@ -146,27 +103,29 @@ bool PanelProduct::is_whole(const Post& post) const { return post.kind == PostKi
 
 bool PanelProduct::takes_blocks_of(int64_t channels) { return channels % kLanes == 0; }
 
-int64_t PanelProduct::panel_columns() { return kWidth; }
+int64_t PanelProduct::panel_columns() { return kPanelWidth; }
 
 // The last panel may be of one vector.
-int PanelProduct::vectors_of(int64_t panel) const { return filled_ - panel * kWidth <= kLanes ? 1 : kVectors; }
+int PanelProduct::vectors_of(int64_t panel) const {
+  return filled_ - panel * kPanelWidth <= kLanes ? 1 : kPanelVectors;
+}
 
 int64_t PanelProduct::columns_at(int64_t column, int64_t most) const {
   return std::clamp<int64_t>(s_.columns - column, 0, most);
 }
 
 size_t PanelProduct::packed_floats() const {
-  return static_cast<size_t>(((panels_ - 1) * kVectors + vectors_of(panels_ - 1)) * kLanes * s_.depth);
+  return static_cast<size_t>(((panels_ - 1) * kPanelVectors + vectors_of(panels_ - 1)) * kLanes * s_.depth);
 }
 
 void PanelProduct::pack(const float* weights, int64_t row_stride, int64_t column_stride, float* packed) const {
 #pragma omp parallel for schedule(static) num_threads(threads_)
   for (int64_t panel = 0; panel < panels_; panel++) {
-    float* to = packed + panel * kWidth * s_.depth;
+    float* to = packed + panel * kPanelWidth * s_.depth;
     const int width = vectors_of(panel) * kLanes;
     for (int64_t k = 0; k < s_.depth; k++)
       for (int64_t i = 0; i < width; i++) {
-        const int64_t column = panel * kWidth + i;
+        const int64_t column = panel * kPanelWidth + i;
         *to++ = column < s_.columns ? weights[k * row_stride + column * column_stride] : 0.0f;
       }
   }
@@ -183,7 +142,7 @@ PanelProduct::Part PanelProduct::part_of(int thread, int threads) const {
     const int64_t down = threads / across;
     const auto own_rows = static_cast<double>(ceil_div(rows, down)),
                own_panels = static_cast<double>(ceil_div(panels_, across));
-    const double cost = own_panels * (own_rows * kMostRowsOfBlock + kPanel) + kRow * own_rows * kMostRowsOfBlock;
+    const double cost = own_panels * (own_rows * kMostPanelRows + kPanel) + kRow * own_rows * kMostPanelRows;
     if (across == 1 || cost < least) best = across, least = cost;
   }
   const int64_t down = threads / best, i = thread / best, j = thread % best;
@@ -202,12 +161,12 @@ int64_t PanelProduct::depth_of_part() const {
 // So many blocks of rows stay near while panels pass by; where all of a thread's panels stay, rows pass by.
 size_t PanelProduct::blocks_near(const Part& part) const {
   const auto floats = static_cast<int64_t>(sizeof(float));
-  if ((part.last_panel - part.first_panel) * kWidth * s_.depth * floats <= kNearBytes) return 1;
-  return static_cast<size_t>(std::max<int64_t>(1, kNearBytes / (kMostRowsOfBlock * depth_of_part() * floats)));
+  if ((part.last_panel - part.first_panel) * kPanelWidth * s_.depth * floats <= kNearBytes) return 1;
+  return static_cast<size_t>(std::max<int64_t>(1, kNearBytes / (kMostPanelRows * depth_of_part() * floats)));
 }
 
 size_t PanelProduct::scratch_floats() const {
-  return s_.depth > depth_of_part() ? static_cast<size_t>(s_.batch * s_.lines * s_.rows * panels_ * kWidth) : 0;
+  return s_.depth > depth_of_part() ? static_cast<size_t>(s_.batch * s_.lines * s_.rows * panels_ * kPanelWidth) : 0;
 }
 
 void PanelProduct::add(const Post& post, const float* dst, const Rows& rows, int64_t panel, float* sums) const {
@@ -215,7 +174,7 @@ void PanelProduct::add(const Post& post, const float* dst, const Rows& rows, int
   const bool is_a_row = is_of_columns(post);
   const int vectors = vectors_of(panel);
   for (int v = 0; v < vectors; v++) {
-    const int64_t column = panel * kWidth + v * kLanes, columns = columns_at(column, kLanes);
+    const int64_t column = panel * kPanelWidth + v * kLanes, columns = columns_at(column, kLanes);
     const float* from =
         operand + (is_a_row ? column : rows.dst + column / dst_.channels * dst_.block + column % dst_.channels);
     float* own = sums + v * kLanes;
@@ -236,7 +195,7 @@ void PanelProduct::finish(const Call& call, const Rows& rows, int64_t panel, flo
     else
       apply_activation(post, sums, rows.count * vectors * kLanes);
   for (int v = 0; v < vectors; v++) {
-    const int64_t column = panel * kWidth + v * kLanes, columns = columns_at(column, kLanes);
+    const int64_t column = panel * kPanelWidth + v * kLanes, columns = columns_at(column, kLanes);
     // What fills a block is zeros.
     const int64_t written = dst_.fills_blocks ? kLanes : columns;
     float *own = sums + v * kLanes,
@@ -252,39 +211,40 @@ void PanelProduct::finish(const Call& call, const Rows& rows, int64_t panel, flo
 }
 
 void PanelProduct::compute(const Call& call, const Step& step) const {
-  alignas(64) float start[kWidth] = {}, sums[kMostRowsOfBlock * kWidth];
+  alignas(64) float start[kPanelWidth] = {}, sums[kMostPanelRows * kPanelWidth];
   const Rows& rows = blocks_[step.block];
   const int vectors = vectors_of(step.panel);
-  const int64_t column = step.panel * kWidth, width = vectors * kLanes;
+  const int64_t column = step.panel * kPanelWidth, width = vectors * kLanes;
   float* kept = call.kept;
-  if (kept) kept += (step.panel * s_.batch * s_.lines * s_.rows + rows.number) * kWidth;
+  if (kept) kept += (step.panel * s_.batch * s_.lines * s_.rows + rows.number) * kPanelWidth;
   const int64_t depth = step.last - step.first, row = s_.src_row * src_.position;
   const bool is_one_block = src_.block == src_.channels;  // one after another
-  Operands o{call.src + rows.src + step.first / src_.channels * src_.block,
-             row,
-             src_.block,
-             is_one_block ? depth : src_.channels,
-             depth,
-             call.packed + column * s_.depth + step.first * width,
-             start,
-             0,
-             {step.next}};
+  Loop::Operands o{call.src + rows.src + step.first / src_.channels * src_.block,
+                   row,
+                   src_.block,
+                   is_one_block ? depth : src_.channels,
+                   depth,
+                   call.packed + column * s_.depth + step.first * width,
+                   start,
+                   0,
+                   {step.next}};
   // Rows that are asked for lie as these do.
   if (step.asks_for_rows && !is_one_block) o.ahead.line = row, o.ahead.skip = src_.block - src_.channels * row;
   if (step.first > 0)
     o.start = kept, o.start_row = width;
   else if (call.bias)
-    std::copy_n(call.bias + column, columns_at(column, kWidth), start);
-  const Multiply function = multiply_function(rows.count, vectors);
+    std::copy_n(call.bias + column, columns_at(column, kPanelWidth), start);
+  const auto function = MultiplyFunctions<Loop>::of(rows.count, vectors);
   if (step.last < s_.depth) return function(o, {kept, nullptr, width, kLanes, -INFINITY});
-  if (is_simple_ && column + width <= s_.columns) {
+  if (simple_.are_all && column + width <= s_.columns) {
     const int64_t at = rows.dst + column / dst_.channels * dst_.block + column % dst_.channels;
     const float* added = nullptr;
-    if (addend_ >= 0) {
-      const Post& post = posts_[static_cast<size_t>(addend_)];
+    if (simple_.addend >= 0) {
+      const Post& post = posts_[static_cast<size_t>(simple_.addend)];
       added = (post.kind == PostKind::Sum ? call.dst : static_cast<const float*>(post.operand)) + at;
     }
-    return function(o, {call.dst + at, added, dst_.position, kLanes < dst_.channels ? kLanes : dst_.block, least_});
+    return function(o,
+                    {call.dst + at, added, dst_.position, kLanes < dst_.channels ? kLanes : dst_.block, simple_.least});
   }
   function(o, {sums, nullptr, width, kLanes, -INFINITY});
   finish(call, rows, step.panel, sums);
@@ -313,8 +273,8 @@ void PanelProduct::compute(const Call& call, const Part& part) const {
 const float* PanelProduct::next_panel(const Call& call, const Part& part, const Step& step, int64_t turn) const {
   const bool is_last = step.panel + 1 == part.last_panel;
   const int64_t panel = is_last ? part.first_panel : step.panel + 1, first = is_last ? step.last : step.first;
-  if (turn >= kWidth / kLine || first >= s_.depth || vectors_of(panel) != kVectors) return nullptr;
-  return call.packed + panel * kWidth * s_.depth + first * kWidth + turn * kLine * (step.last - step.first);
+  if (turn >= kPanelWidth / kLine || first >= s_.depth || vectors_of(panel) != kPanelVectors) return nullptr;
+  return call.packed + panel * kPanelWidth * s_.depth + first * kPanelWidth + turn * kLine * (step.last - step.first);
 }
 
 void PanelProduct::run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const {

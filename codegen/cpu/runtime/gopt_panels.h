@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "gopt_post.h"
@@ -81,10 +80,7 @@ class PanelProduct {
   int threads_;
   int64_t filled_, panels_;  // filled_: columns that are written
   std::vector<Rows> blocks_;
-  // Whether posts are one addition (of the post of this number; -1: none) and a bound from below at most.
-  bool is_simple_ = false;
-  int addend_ = -1;
-  float least_ = -std::numeric_limits<float>::infinity();
+  SimplePosts simple_;
 };
 
 }  // namespace gopt_runtime

@@ -1,7 +1,9 @@
 // What library kernels do to their results before they store them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace gopt_runtime {
@@ -17,5 +19,23 @@ struct Post {
   std::vector<int64_t> dims = {};
   Element element = Element::Float;  // of an operand with dims; others are as the destination
 };
+
+// Posts that a store does by itself: an addition, then Relu, or either, or nothing.
+struct SimplePosts {
+  int addend = -1;                                        // which post adds; -1: none
+  float least = -std::numeric_limits<float>::infinity();  // of a result that is cut off from below
+  bool are_all = false;
+};
+// `is_whole(post)`: whether what is added lies as the result does.
+template <class IsWhole>
+SimplePosts simple_posts(const std::vector<Post>& posts, const IsWhole& is_whole) {
+  SimplePosts found;
+  size_t next = 0;
+  if (next < posts.size() && (posts[next].kind == PostKind::Sum || is_whole(posts[next])))
+    found.addend = static_cast<int>(next++);
+  if (next < posts.size() && posts[next].kind == PostKind::Relu && posts[next].alpha == 0.0f) found.least = 0, next++;
+  found.are_all = next == posts.size();
+  return found;
+}
 
 }  // namespace gopt_runtime

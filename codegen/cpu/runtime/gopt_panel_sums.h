@@ -1,0 +1,72 @@
+// What products by panels (gopt_panels.h) and convolutions of blocks (gopt_blocks.h) have in common: weights in panels
+// of two vectors of columns, sums of a few rows by a panel in registers, and what is done to these as they are stored.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "gopt_vector.h"
+
+namespace gopt_runtime {
+
+constexpr int kPanelVectors = 2, kPanelWidth = kPanelVectors * kLanes;
+constexpr int kMostPanelRows = kRegisters / kPanelVectors;  // whose sums are in registers
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// What is done with sums that are in registers: whole vectors are added to (null: nothing), cut off from below (never
+// NaN) and stored.
+struct SumStore {
+  float* to;
+  const float* added;
+  int64_t row, vector;  // elements from one to the next, of both
+  float least;
+};
+
+// `start_row`: elements of `start` from one row to the next.
+template <int rows, int vectors>
+[[gnu::always_inline]] inline void load_sums(Vector (&sums)[rows][vectors], const float* start, int64_t start_row) {
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) sums[r][v] = load(start + r * start_row + v * kLanes);
+}
+
+template <int rows, int vectors>
+[[gnu::always_inline]] inline void store_sums(Vector (&sums)[rows][vectors], const SumStore& store) {
+  if (store.added)
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) sums[r][v] += load(store.added + r * store.row + v * store.vector);
+  const Vector least = Vector{} + store.least;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) {
+      const Vector kept = sums[r][v] < least ? least : sums[r][v];
+      std::memcpy(store.to + r * store.row + v * store.vector, &kept, sizeof kept);
+    }
+}
+
+// Loop::multiply<rows, vectors>(operands, store) for so many rows, up to kMostPanelRows, and vectors.
+template <class Loop>
+class MultiplyFunctions {
+ public:
+  using Function = void (*)(const typename Loop::Operands&, const SumStore&);
+  static Function of(int64_t rows, int vectors) {
+    using All = std::make_integer_sequence<int, kMostPanelRows>;
+    static constexpr auto kWhole = all<kPanelVectors>(All()), kHalf = all<1>(All());
+    return (vectors == kPanelVectors ? kWhole : kHalf)[static_cast<size_t>(rows - 1)];
+  }
+
+ private:
+  template <int vectors, int... rows>
+  static constexpr std::array<Function, sizeof...(rows)> all(std::integer_sequence<int, rows...>) {
+    return {Loop::template multiply<rows + 1, vectors>...};
+  }
+};
+
+}  // namespace gopt_runtime
