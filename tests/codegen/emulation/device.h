@@ -1,5 +1,6 @@
-// Enough of CUDA on the processor to run the kernels of tiles: a thread of the device is a thread here, the blocks of a
-// cluster run side by side, clusters one after another. Copies are made at once, so that indexes are tested, not waits.
+// Enough of CUDA on the processor to run the kernels of tiles: a thread of the device is a fiber here, of which one runs
+// at a time; the blocks of a cluster run side by side, clusters one after another. Copies are made at once, so that
+// indexes are tested, not waits.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -8,14 +9,17 @@
 
 #include <algorithm>
 #include <array>
-#include <barrier>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <thread>
+#include <deque>
+#include <functional>
+#include <random>
 #include <vector>
+
+#include <sanitizer/common_interface_defs.h>
+#include <ucontext.h>
 
 #undef __device__
 #undef __global__
@@ -33,13 +37,80 @@
 #define __grid_constant__
 #define __CUDA_ARCH__ 900
 
-inline thread_local uint3 threadIdx, blockIdx;
+inline uint3 threadIdx, blockIdx;
 inline dim3 gridDim, blockDim;
 
 namespace emulation {
 
-constexpr unsigned kWarp = 32, kMostBlocks = 8, kMostWarps = 8, kMemory = 256 * 1024;
-using Barrier = std::unique_ptr<std::barrier<>>;
+constexpr unsigned kWarp = 32, kMostBlocks = 8, kMostWarps = 12, kMemory = 256 * 1024;
+
+// A thread of the device. It runs until it gives way to others; AddressSanitizer is told whose stack is in use.
+class Fiber {
+ public:
+  void begin(std::function<void()> body, uint3 thread, uint3 block) {
+    body_ = std::move(body), thread_ = thread, block_ = block, is_done_ = false;
+    getcontext(&context_);
+    context_.uc_stack.ss_sp = stack_.data();
+    context_.uc_stack.ss_size = stack_.size();
+    context_.uc_link = nullptr;
+    makecontext(&context_, enter, 0);
+  }
+  void go_on() {
+    threadIdx = thread_, blockIdx = block_, running_ = this;
+    void* frames = nullptr;
+    __sanitizer_start_switch_fiber(&frames, stack_.data(), stack_.size());
+    swapcontext(&outside_, &context_);
+    __sanitizer_finish_switch_fiber(frames, nullptr, nullptr);
+  }
+  static void give_way() {
+    void* frames = nullptr;
+    __sanitizer_start_switch_fiber(&frames, outside_stack_, outside_size_);
+    swapcontext(&running_->context_, &outside_);
+    __sanitizer_finish_switch_fiber(frames, nullptr, nullptr);
+  }
+  bool is_done() const { return is_done_; }
+
+ private:
+  static void enter() {
+    __sanitizer_finish_switch_fiber(nullptr, &outside_stack_, &outside_size_);
+    running_->body_();
+    running_->is_done_ = true;
+    __sanitizer_start_switch_fiber(nullptr, outside_stack_, outside_size_);
+    setcontext(&outside_);
+  }
+
+  static constexpr size_t kStack = 256 * 1024;
+  inline static Fiber* running_ = nullptr;
+  inline static ucontext_t outside_;
+  inline static const void* outside_stack_ = nullptr;
+  inline static size_t outside_size_ = 0;
+
+  std::vector<char> stack_ = std::vector<char>(kStack);
+  ucontext_t context_{};
+  std::function<void()> body_;
+  uint3 thread_{}, block_{};
+  bool is_done_ = false;
+};
+
+// What threads have come to since the last look: where all wait and nothing moves, one of them never will.
+inline uint64_t moves = 0;
+
+class Barrier {
+ public:
+  explicit Barrier(unsigned threads = 0) : threads_(threads) {}
+  void arrive_and_wait() {
+    const uint64_t own = round_;
+    if (++arrived_ == threads_) {
+      arrived_ = 0, round_++, moves++;
+      return;
+    }
+    while (round_ == own) Fiber::give_way();
+  }
+
+ private:
+  unsigned threads_, arrived_ = 0;
+  uint64_t round_ = 0;
+};
 
 struct Block {
   alignas(128) char memory[kMemory];
@@ -50,34 +121,47 @@ inline std::array<Block, kMostBlocks> blocks;
 inline Barrier cluster_barrier;
 
 inline Block& own_block() { return blocks[blockIdx.y]; }
-inline void wait_for_warp() { own_block().warps[threadIdx.x / kWarp]->arrive_and_wait(); }
-inline Barrier barrier_of(unsigned threads) { return std::make_unique<std::barrier<>>(threads); }
+inline void wait_for_warp() { own_block().warps[threadIdx.x / kWarp].arrive_and_wait(); }
+
+// In another order each time, so that what a barrier should order is not ordered by chance.
+inline void run_all(std::vector<Fiber*>& fibers) {
+  static std::minstd_rand draw(1);
+  while (!fibers.empty()) {
+    std::ranges::shuffle(fibers, draw);
+    const uint64_t before = moves;
+    for (Fiber* fiber : fibers) fiber->go_on();
+    if (std::erase_if(fibers, [](const Fiber* fiber) { return fiber->is_done(); }) == 0 && moves == before) {
+      std::printf("a barrier that not all threads come to\n");
+      std::fflush(stdout);
+      std::_Exit(1);
+    }
+  }
+}
 
 template <class Body>
 void launch(dim3 grid, unsigned threads, const Body& body) {
+  static std::deque<Fiber> fibers;
   gridDim = grid, blockDim = dim3(threads);
+  while (fibers.size() < threads * grid.y) fibers.emplace_back();
   for (unsigned i = 0; i < grid.x * grid.z; i++) {
-    const unsigned x = i % grid.x, z = i / grid.x;
-    cluster_barrier = barrier_of(threads * grid.y);
-    std::vector<std::thread> running;
+    cluster_barrier = Barrier(threads * grid.y);
+    std::vector<Fiber*> running;
     for (unsigned y = 0; y < grid.y; y++) {
-      blocks[y].barrier = barrier_of(threads);
-      for (unsigned w = 0; w < threads / kWarp; w++) blocks[y].warps[w] = barrier_of(kWarp);
+      blocks[y].barrier = Barrier(threads);
+      for (unsigned w = 0; w < threads / kWarp; w++) blocks[y].warps[w] = Barrier(kWarp);
+      for (unsigned t = 0; t < threads; t++) {
+        running.push_back(&fibers[running.size()]);
+        running.back()->begin(body, {t, 0, 0}, {i % grid.x, y, i / grid.x});
+      }
     }
-    for (unsigned y = 0; y < grid.y; y++)
-      for (unsigned t = 0; t < threads; t++)
-        running.emplace_back([&body, x, y, z, t] {
-          threadIdx = {t, 0, 0}, blockIdx = {x, y, z};
-          body();
-        });
-    for (std::thread& thread : running) thread.join();
+    run_all(running);
   }
 }
 
 }  // namespace emulation
 
 inline void __syncwarp() { emulation::wait_for_warp(); }
-inline void __syncthreads() { emulation::own_block().barrier->arrive_and_wait(); }
+inline void __syncthreads() { emulation::own_block().barrier.arrive_and_wait(); }
 inline float __uint_as_float(unsigned bits) {
   float x;
   std::memcpy(&x, &bits, sizeof x);

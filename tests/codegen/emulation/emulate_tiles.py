@@ -39,7 +39,7 @@ def main():
         return SKIPPED
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for header in [*runtime.glob("*.h"), *runtime.glob("*.cuh"), *OWN.glob("*.h"), OWN / "tiles_emulation.cc"]:
+        for header in [*runtime.glob("*.h"), *runtime.glob("*.cuh"), *OWN.glob("*.h"), *OWN.glob("*.cuh"), OWN / "tiles_emulation.cc"]:
             shutil.copy(header, folder)
         pieces = folder / "gopt_fragments.cuh"
         for tiles in (folder / "gopt_tiles.cuh", folder / "gopt_patches.cuh", folder / "gopt_channels.cuh", folder / "gopt_vectors.cuh"):

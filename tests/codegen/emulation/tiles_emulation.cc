@@ -13,6 +13,7 @@
 #include "gopt_tiles.cuh"
 #include "gopt_vectors.cuh"
 #include "gopt_warpgroups.cuh"
+#include "gopt_warpgroups.h"
 
 namespace {
 
@@ -403,7 +404,7 @@ void store(const Drawn& drawn, Stored stored) {
       float* there = reinterpret_cast<float*>(emulation::blocks[static_cast<size_t>(row / rows)].memory);
       there[(part * rows + row % rows) * TileResult<S>::kPitch + column] = sums[n][i];
     }
-  emulation::cluster_barrier->arrive_and_wait();
+  emulation::cluster_barrier.arrive_and_wait();
   result.finish_rows(room, rows);
 }
 
