@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CPU code in fp32, bf16x3 and bf16 beside OpenVINO in f32 and as it computes by default (bf16, where the processor has instructions for it).
+"""CPU code in fp32, bf16x3 and bf16 beside ONNX Runtime (fp32) and OpenVINO in f32 and as it computes by default (bf16, where the processor has instructions for it).
 
 usage: cpu_precisions.py MODEL.onnx ... [--gopt build/tools/gopt/gopt] [--threads 1] [--rounds 3] [--precisions fp32,bf16x3,bf16] [--out FOLDER] [--optimize "--budget 20s"]
 
@@ -49,6 +49,11 @@ def emit(a, model, precision, inputs, folder):
     return made
 
 
+def timed(command):
+    out, why = layers.run(command, 300)
+    return (json.loads(out), "") if out else (None, why)
+
+
 def measure(a, model, scratch):
     inputs = scratch / "inputs.npz"
     wanted = draw_inputs(model, inputs)
@@ -62,11 +67,8 @@ def measure(a, model, scratch):
         made = scratch / f"{name}.npz"
         command = [sys.executable, "-c", layers.TIMING + OPENVINO, model, a.threads, 1.0, json.dumps(options), inputs, made]
 
-        def time(command=command):
-            out, why = layers.run(command, 300)
-            return (json.loads(out), "") if out else (None, why)
-
-        engines[name] = time
+        engines[name] = lambda command=command: timed(command)
+    engines["ONNX Runtime"] = lambda: timed([sys.executable, "-c", layers.TIMING + layers.PEERS["onnxruntime"], model, a.threads, 1.0])
     times = {}
     for _ in range(a.rounds):
         for name, time in engines.items():

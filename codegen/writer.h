@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -69,6 +70,10 @@ class Writer {
 
   bool pragmas = true;  // whether vector loops are marked for OpenMP
   int64_t threads = 1;  // of a CUDA block
+  // Of a CUDA kernel whose threads keep a row in registers (cuda/row_chunks.h): a loop over what a thread has of it, by
+  // the name of a place within the row and what is done there.
+  std::function<std::string(const std::string& name, const std::string& body)> row_loop;
+  std::string reduce = "gopt_block_reduce";  // of the threads that divide a reduction
   // Whether results are rounded so much that functions may be off by up to 1e-6 of themselves.
   bool takes_short_functions = false;
   // The vector loop that runs over a whole row from 0: what a reduction over the row computes of each of its elements

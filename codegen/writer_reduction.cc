@@ -178,6 +178,7 @@ std::string ReductionWriter::close(const LoopPart& part, const std::string& prag
   if (tight) text = "const int64_t " + low + " = " + part.low + ", " + high + " = " + part.high + ";\n";
   text += pragma;
   const bool is_number = part.high.find_first_not_of("0123456789") == std::string::npos;
+  if (divided && w_.row_loop) return w_.row_loop(part.name, part.scope->code);
   if (divided && !tight && part.low == "0" && is_number)
     return text + thread_loop("int64_t", part.name, std::stoll(part.high), w_.threads) + part.scope->code + "}\n";
   const std::string first = (tight ? low : part.low) + (divided ? " + threadIdx.x" : ""),
@@ -297,7 +298,7 @@ std::string ReductionWriter::write_scalar(Scope& scope) {
   if (watches) scope.code += "if (" + name + "_nan) " + name + " = NAN;\n";
   if (scope.shared)
     scope.code +=
-        name + " = gopt_block_reduce(" + name + ", [](auto a, auto b) { return " + combine("a", "b") + "; });\n";
+        name + " = " + w_.reduce + "(" + name + ", [](auto a, auto b) { return " + combine("a", "b") + "; });\n";
   return name;
 }
 

@@ -43,18 +43,39 @@ class CudaEmitter {
     code.plans = {plan_};
     for (const char* file : {"model.h", "gopt_running.h", "gopt_memory.h", "example.cc"})
       code.files.push_back({file, std::string(runtime_text(file))});
-    std::vector<const char*> runtime{
-        "gopt_device.h",       "gopt_device.cc",    "gopt_library.h",    "gopt_library.cc",    "gopt_primitive.h",
-        "gopt_convolution.cc", "gopt_product.cc",   "gopt_kernels.cu",   "gopt_math.cuh",      "gopt_half.cuh",
-        "gopt_tiles.h",        "gopt_tiles.cc",     "gopt_warpgroups.h", "gopt_warpgroups.cc", "gopt_channels.h",
-        "gopt_channels.cc",    "gopt_patches.h",    "gopt_patches.cc",   "gopt_launch.h",      "gopt_activation.cuh",
-        "gopt_attention.h",    "gopt_attention.cc", "CMakeLists.txt"};
+    std::vector<const char*> runtime{"gopt_device.h",
+                                     "gopt_device.cc",
+                                     "gopt_library.h",
+                                     "gopt_library.cc",
+                                     "gopt_primitive.h",
+                                     "gopt_convolution.cc",
+                                     "gopt_product.cc",
+                                     "gopt_kernels.cu",
+                                     "gopt_math.cuh",
+                                     "gopt_half.cuh",
+                                     "gopt_tiles.h",
+                                     "gopt_tiles.cc",
+                                     "gopt_warpgroups.h",
+                                     "gopt_warpgroups.cc",
+                                     "gopt_channels.h",
+                                     "gopt_channels.cc",
+                                     "gopt_patches.h",
+                                     "gopt_patches.cc",
+                                     "gopt_launch.h",
+                                     "gopt_activation.cuh",
+                                     "gopt_attention.h",
+                                     "gopt_attention.cc",
+                                     "gopt_element.h",
+                                     "gopt_tile_problem.h",
+                                     "gopt_warpgroup_problem.h",
+                                     "CMakeLists.txt"};
     const std::vector<EmittedFile> tiles = tiles_.files();
     if (!tiles.empty())
-      runtime.insert(runtime.end(),
-                     {"gopt_tiles.cuh", "gopt_tile_result.cuh", "gopt_register_result.cuh", "gopt_hopper.cuh",
-                      "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_columns.cuh", "gopt_patches.cuh",
-                      "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh", "gopt_windows.cuh"});
+      runtime.insert(
+          runtime.end(),
+          {"gopt_tiles.cuh", "gopt_tile_result.cuh", "gopt_register_result.cuh", "gopt_hopper.cuh",
+           "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_columns.cuh", "gopt_patches.cuh",
+           "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh", "gopt_windows.cuh", "gopt_cluster.cuh"});
     if (plan_.times_kernels) runtime.insert(runtime.end(), {"gopt_timing.h", "gopt_timing.cu"});
     for (const char* file : runtime) code.files.push_back({file, std::string(cuda_runtime_text(file))});
     code.files.push_back({"gopt_settings.h", settings_text()});
@@ -92,7 +113,10 @@ class CudaEmitter {
     for (BufferId id : kernel.input_buffers) arguments += argument(id) + ", ";
     arguments += argument(kernel.output_buffers[0]) + ", stream);";
     std::string calls;
-    for (const CudaKernel& printed : print_cuda_kernels(*body, overlaps(kernel)))
+    std::set<int> constants;
+    for (size_t i = 0; i < kernel.input_buffers.size(); i++)
+      if (plan_.buffer(kernel.input_buffers[i]).place == BufferPlace::Weight) constants.insert(static_cast<int>(i));
+    for (const CudaKernel& printed : print_cuda_kernels(*body, overlaps(kernel), constants))
       calls += (calls.empty() ? "" : "\n") + function_for(printed) + "(" + arguments;
     step(kernel, calls);
     return Unit{};

@@ -8,6 +8,7 @@
 #include "../transform.h"
 #include "../writer.h"
 #include "chunks.h"
+#include "row_chunks.h"
 
 namespace gopt::codegen {
 namespace {
@@ -43,7 +44,8 @@ int64_t count_of(const std::vector<Loop>& loops) {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const KernelBody& body, bool overlaps) : body_(body), overlaps_(overlaps), writer_(body_) {
+  KernelPrinter(const KernelBody& body, bool overlaps, const std::set<int>& constants)
+      : body_(body), overlaps_(overlaps), constants_(constants), writer_(body_) {
     writer_.pragmas = false;
     writer_.takes_short_functions = is_half(body_.output);
     divide();
@@ -52,6 +54,8 @@ class KernelPrinter {
   CudaKernel print() {
     if (!overlaps_ && !shared_ && lanes_.empty())
       if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
+    if (!overlaps_ && shared_)
+      if (const auto row = row_chunks_of(body_, rows_, lanes_)) return print_row_chunks(*row);
     Scope& root = writer_.root();
     root.shared = shared_;
     Scope& rows = writer_.add_scope(root);
@@ -106,9 +110,96 @@ class KernelPrinter {
     return finished(writer_.root().code + head + rows_loop(all) + text + "}\n");
   }
 
-  CudaKernel finished(const std::string& text) {
+  // The threads of a row, one warp or all of a block, keep its chunks.
+  CudaKernel print_row_chunks(const RowChunks& row) {
+    const bool is_of_warp = row.threads == kWarp;
+    kernel_.threads = row.threads * row.rows;
+    writer_.threads = row.threads;
+    if (is_of_warp) writer_.reduce = "gopt_warp_reduce";
+    writer_.row_loop = [&](const std::string& name, const std::string& body) { return row_loop(row, name, body, ""); };
+    Scope& root = writer_.root();
+    root.shared = true;
+    Scope& rows = writer_.add_scope(root);
+    rows.shared = true;
+    const std::string thread = is_of_warp ? "threadIdx.x % " + std::to_string(kWarp) : "threadIdx.x";
+    std::string head = "const int64_t of_thread = " + thread + " * " + std::to_string(row.count) + ";\n";
+    std::string text = decode(rows_, "row", rows);
+    const std::string constants = kept(row, rows, true, head);
+    text += kept(row, rows, false, head);
+    std::string store;
+    if (lanes_.empty()) {
+      store = "if (" + thread + " == 0) {\n" + element(rows) + "}\n";
+    } else {
+      const std::string type = storage_name(body_.output), name = writer_.fresh("i");
+      Scope &at = writer_.add_scope(rows), &own = writer_.add_scope(rows);
+      at.bound.push_back({lanes_[0].symbol, "first"});
+      own.bound.push_back({lanes_[0].symbol, name});
+      head += type + "* const all_out = out;\n";
+      const std::string value = element(own), chunk = "gopt_chunk<" + type + ", " + std::to_string(row.count) + ">";
+      store =
+          row_loop(row, name, "const auto out = own_out.element(e);\n" + own.code + value,
+                   chunk + " own_out(" + writer_.index_text(body_.offset, at) + ");\n", "own_out.store(all_out);\n");
+    }
+    const int64_t count = count_of(rows_);
+    kernel_.blocks = std::min(kMaxBlocks, (count + row.rows - 1) / row.rows);
+    const std::string of_block = std::to_string(row.rows);
+    const std::string loop =
+        row.rows == 1 ? for_each("row", count, "blockIdx.x", "gridDim.x")
+                      : for_each("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(kWarp),
+                                 "gridDim.x * " + of_block);
+    return finished(root.code + loop + text + rows.code + store + "}\n", head + constants);
+  }
+
+  // Of all rows alike, and written by no kernel.
+  bool is_constant(int input, const RowChunks& row, const Index& offset) const {
+    std::set<AtomId> symbols;
+    collect_symbols(offset, symbols);
+    return constants_.contains(input) && symbols == std::set<AtomId>{row.place};
+  }
+
+  // Reads chunks of a row, or of all of them; `head` names what they are read from.
+  std::string kept(const RowChunks& row, Scope& rows, bool are_constant, std::string& head) {
+    Scope& at = writer_.add_scope(rows);
+    at.bound.push_back({row.place, "first"});
+    std::string text, reads;
+    for (const auto& [input, offset] : row.offsets) {
+      if (is_constant(input, row, offset) != are_constant) continue;
+      const std::string name = "in" + std::to_string(input),
+                        type = storage_name(body_.inputs[static_cast<size_t>(input)]),
+                        chunk = "gopt_chunk<" + type + ", " + std::to_string(row.count) + ">";
+      head += "const " + type + "* const all_" + name + " = " + name + ";\n";
+      text += chunk + " row_" + name + "[" + std::to_string(row.each) + "];\n";
+      reads += "row_" + name + "[k] = " + chunk + "(all_" + name + ", " + writer_.index_text(offset, at) + ");\n";
+    }
+    return reads.empty() ? "" : text + at.code + chunk_loop(row, reads);
+  }
+
+  // Over a thread's chunks: k, whose first element is `first`.
+  static std::string chunk_loop(const RowChunks& row, const std::string& body) {
+    const std::string step = std::to_string(row.threads * row.count),
+                      guard = row.is_whole() ? "" : "if (first < " + std::to_string(row.elements) + ") {\n";
+    return "#pragma unroll\nfor (int k = 0; k < " + std::to_string(row.each) +
+           "; k++) {\nconst int64_t first = of_thread + k * " + step + ";\n" + guard + body +
+           (guard.empty() ? "" : "}\n") + "}\n";
+  }
+
+  // Over their elements: e, in the place `name` of the row.
+  static std::string row_loop(const RowChunks& row, const std::string& name, const std::string& body,
+                              const std::string& before, const std::string& after = "") {
+    std::string elements;
+    for (const auto& [input, _] : row.offsets) {
+      const std::string own = "in" + std::to_string(input);
+      elements += "[[maybe_unused]] const auto " + own + " = row_" + own + "[k].element(e);\n";
+    }
+    return chunk_loop(row, before + "#pragma unroll\nfor (int e = 0; e < " + std::to_string(row.count) +
+                               "; e++) {\n[[maybe_unused]] const int64_t " + name + " = first + e;\n" + elements +
+                               body + "}\n" + after);
+  }
+
+  // `before`: what may be done while the kernel before still runs.
+  CudaKernel finished(const std::string& text, const std::string& before = "") {
     kernel_.parameters = parameters();
-    kernel_.body = indented("{\ngopt_let_next_begin();\ngopt_wait();\n" + text + "}\n");
+    kernel_.body = indented("{\ngopt_let_next_begin();\n" + before + "gopt_wait();\n" + text + "}\n");
     return std::move(kernel_);
   }
 
@@ -183,6 +274,7 @@ class KernelPrinter {
 
   const KernelBody& body_;
   bool overlaps_;
+  const std::set<int>& constants_;
   Writer writer_;
   CudaKernel kernel_;
   std::vector<Loop> rows_, lanes_;
@@ -191,9 +283,10 @@ class KernelPrinter {
 
 }  // namespace
 
-std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps) {
+std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps, const std::set<int>& constants) {
   std::vector<CudaKernel> kernels;
-  for (const KernelBody& part : reshape_loops(body)) kernels.push_back(KernelPrinter(part, overlaps).print());
+  for (const KernelBody& part : reshape_loops(body))
+    kernels.push_back(KernelPrinter(part, overlaps, constants).print());
   return kernels;
 }
 

@@ -2,6 +2,7 @@
 // reductions (of a softmax, a normalization, a pooling over everything) its threads divide among themselves.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct CudaKernel {
 };
 
 // One launch for each part that the loops are split into; they write different elements. With `overlaps` the output may
-// lie where an input does, which then is read by the thread alone that writes it.
-std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps);
+// lie where an input does, which then is read by the thread alone that writes it. `constants`: inputs, by number, that
+// no kernel writes, so that they may be read before the one before has ended.
+std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps, const std::set<int>& constants = {});
 
 }  // namespace gopt::codegen

@@ -23,7 +23,7 @@ Obstacles find_obstacles() {
   const auto says = [&said](const char* words) { return said.find(words) != std::string::npos; };
   if (says("CUDA device") || says("not built for the device"))
     o.run = said;
-  else if (says("nvcc is sought"))
+  else if (!cuda_toolkit() || says("No such file") || says("cannot find -l"))
     o.build = said;
   else
     ADD_FAILURE() << said;

@@ -1,7 +1,7 @@
 // What library kernels and tiles apply to their results before they store them.
 #pragma once
 
-#include "gopt_library.h"
+#include "gopt_element.h"
 #include "gopt_math.cuh"
 
 namespace gopt_runtime {

@@ -1,7 +1,7 @@
 // Attention in one kernel on the tensor cores: what a launch needs.
 #pragma once
 
-#include "gopt_library.h"
+#include "gopt_element.h"
 
 namespace gopt_runtime {
 

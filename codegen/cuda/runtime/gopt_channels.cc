@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "gopt_tiles.h"
+
 namespace gopt_runtime {
 
 TileProblem problem_of_channels(const Convolution& convolution, bool counts_outside) {

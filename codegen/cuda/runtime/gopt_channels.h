@@ -2,9 +2,12 @@
 // pools and means over whole images. Of a problem the weights are a channel's taps, one channel after another.
 #pragma once
 
-#include "gopt_tiles.h"
+#include "gopt_tile_problem.h"
 
 namespace gopt_runtime {
+
+struct Convolution;  // gopt_library.h
+struct Operands;
 
 // Of a convolution whose groups are single channels, or of a pool.
 TileProblem problem_of_channels(const Convolution& convolution, bool counts_outside);

@@ -9,17 +9,9 @@
 #include <memory>
 #include <vector>
 
+#include "gopt_element.h"
+
 namespace gopt_runtime {
-
-enum class ActivationKind { None, Relu, LeakyRelu, Clip, Sigmoid, Tanh, Elu, GeluErf, GeluTanh, Swish, HardSwish };
-struct Activation {
-  ActivationKind kind = ActivationKind::None;
-  float alpha = 0, beta = 0;  // Clip: lowest and highest; LeakyRelu, Elu: alpha
-};
-
-// What tensors lie in memory as.
-enum class Element { Float32, Float16, BFloat16 };
-constexpr int64_t size_of(Element element) { return element == Element::Float32 ? 4 : 2; }
 
 // Whose algorithms are measured.
 enum class Family { All, Dnn, Unfolded };
@@ -94,7 +86,6 @@ struct WarpgroupTiling {
 };
 
 // Windows over channels side by side (gopt_channels.h).
-enum class Window { Depthwise, Largest, Mean };
 struct ChannelTiling {
   const TileKernel* kernel = nullptr;
   bool has_constant_weights = false;  // likewise

@@ -135,14 +135,31 @@ __device__ inline T gopt_block_reduce(T value, Combine combine) {
   return value;
 }
 
+// Likewise of a warp alone.
+template <class T, class Combine>
+__device__ inline T gopt_warp_reduce(T value, Combine combine) {
+  for (int step = 16; step > 0; step /= 2) value = combine(value, (T)__shfl_xor_sync(0xffffffffu, value, step));
+  return value;
+}
+
+// One of a chunk's elements, which is what any subscript means.
+template <class T>
+struct gopt_element {
+  T& value;
+  __device__ __forceinline__ T& operator[](int64_t) const { return value; }
+};
+
 // Neighbouring elements of a tensor from `at` on, by the subscripts of the whole; moved at once where they lie on a
 // boundary of their size.
 template <class T, int kCount>
 class gopt_chunk {
  public:
+  __device__ __forceinline__ gopt_chunk() : at_(0) {}
   __device__ __forceinline__ explicit gopt_chunk(int64_t at) : at_(at) {}
   __device__ __forceinline__ gopt_chunk(const T* all, int64_t at) : at_(at) { copy(elements_, all + at); }
   __device__ __forceinline__ void store(T* all) const { copy(all + at_, elements_); }
+  __device__ __forceinline__ gopt_element<const T> element(int i) const { return {elements_[i]}; }
+  __device__ __forceinline__ gopt_element<T> element(int i) { return {elements_[i]}; }
   __device__ __forceinline__ const T& operator[](int64_t i) const { return elements_[i - at_]; }
   __device__ __forceinline__ T& operator[](int64_t i) { return elements_[i - at_]; }
 

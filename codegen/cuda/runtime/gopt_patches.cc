@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "gopt_tiles.h"
+
 namespace gopt_runtime {
 namespace {
 

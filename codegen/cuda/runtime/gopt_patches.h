@@ -2,7 +2,7 @@
 // launch needs.
 #pragma once
 
-#include "gopt_tiles.h"
+#include "gopt_tile_problem.h"
 
 namespace gopt_runtime {
 

@@ -3,7 +3,7 @@
 
 #include "gopt_activation.cuh"
 #include "gopt_fragments.cuh"
-#include "gopt_tiles.h"
+#include "gopt_tile_problem.h"
 
 namespace gopt_runtime {
 namespace tiles {

@@ -2,11 +2,10 @@
 // applied while they are at hand.
 #pragma once
 
-#include <cooperative_groups.h>
-
 #include "gopt_activation.cuh"
+#include "gopt_cluster.cuh"
 #include "gopt_fragments.cuh"
-#include "gopt_tiles.h"
+#include "gopt_tile_problem.h"
 
 namespace gopt_runtime {
 namespace tiles {
@@ -53,12 +52,7 @@ class TileResult {
       : TileResult(p, Rows{first_row, p.rows}, first_column, matrix, first) {}
   __device__ __forceinline__ TileResult(const TileProblem& p, const Rows& rows, int first_column, unsigned matrix,
                                         int first)
-      : p_(p),
-        rows_(rows),
-        first_column_(first_column),
-        matrix_(matrix),
-        result_(matrix * p.dst_step),
-        first_(first) {}
+      : p_(p), rows_(rows), first_column_(first_column), matrix_(matrix), result_(matrix * p.dst_step), first_(first) {}
 
   // What is added is on its way before the sums are made: the bias, and the first of the addends.
   __device__ __forceinline__ void fetch_bias() {
@@ -77,12 +71,11 @@ class TileResult {
                          [&](const Place& place) { return load_four(sums + place.in_tile); });
     }
 #if __CUDA_ARCH__ >= 900
-    const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
-    cluster.sync();
+    wait_for_cluster();
     finish_each(static_cast<int>(gridDim.y) * S::kThreads, S::kRows * kFours, [&](const Place& place) {
-      return sum_of([&](int block) { return load_four(cluster.map_shared_rank(sums, block) + place.in_tile); });
+      return sum_of([&](int block) { return load_four(in_block(sums, block) + place.in_tile); });
     });
-    cluster.sync();  // nobody leaves while its memory is read
+    wait_for_cluster();  // nobody leaves while its memory is read
 #endif
   }
 

@@ -9,7 +9,7 @@
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
 #include "gopt_tile_result.cuh"
-#include "gopt_tiles.h"
+#include "gopt_tile_problem.h"
 #include "gopt_windows.cuh"
 
 namespace gopt_runtime {

@@ -10,7 +10,7 @@
 #include "gopt_hopper.cuh"
 #include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
-#include "gopt_warpgroups.h"
+#include "gopt_warpgroup_problem.h"
 
 namespace gopt_runtime {
 namespace tiles {
@@ -88,7 +88,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     asm volatile("" : "+r"(barriers_), "+r"(ring_at_));
     if (threadIdx.x == 0) prepare_barriers();
     if (gridDim.y > 1)
-      cooperative_groups::this_cluster().sync();  // as others' sums come from everywhere
+      wait_for_cluster();  // as others' sums come from everywhere
     else
       __syncthreads();
     // The same for a warp, as the compiler knows after this: what the tensor cores read is then described by its scalar

@@ -2,26 +2,12 @@
 // Older devices have gopt_tiles.h.
 #pragma once
 
-#include <cuda.h>
-
 #include "gopt_tiles.h"
+#include "gopt_warpgroup_problem.h"
 
 namespace gopt_runtime {
 
 // Blocks of a cluster divide the depth of a tile; without, each may make several tiles.
-struct WarpgroupProblem {
-  CUtensorMap left, right;  // of the source's windows and the weights
-  TileProblem problem;
-  int slices_of_tap = 1;  // of 128 bytes of channels
-  // Of a convolution in groups, which are joined to runs that fill slices: a tile's columns are of one run, and read
-  // its channels alone. Else all are one.
-  int columns_of_run = 1, channels_of_run = 0;
-  int tiles = 0;
-  // Of constant weights, beyond the first stages: asked for before the kernel before has ended.
-  int slices_in_cache = 0;
-  bool is_stored_from_registers = false;  // RegisterResult (gopt_register_result.cuh)
-};
-
 // The weights of joined groups are written anew, for each column those of all channels of its run, zero where these are
 // another group's: what of them is copied from a group's own. In bytes; the source's lines follow each other.
 struct WeightsOfGroup {

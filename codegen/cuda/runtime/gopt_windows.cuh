@@ -2,7 +2,7 @@
 // once, the channels of one tap after another.
 #pragma once
 
-#include "gopt_tiles.h"
+#include "gopt_tile_problem.h"
 
 namespace gopt_runtime {
 namespace tiles {

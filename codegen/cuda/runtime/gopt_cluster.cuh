@@ -1,0 +1,24 @@
+// Blocks of a cluster: a barrier of all, and each other's shared memory. CUDA's cooperative groups have the same, in
+// headers that take longer to compile than a kernel.
+#pragma once
+
+namespace gopt_runtime {
+namespace tiles {
+
+#if __CUDA_ARCH__ >= 900
+// Until all threads of all blocks are here; what they wrote before can be read.
+__device__ __forceinline__ void wait_for_cluster() {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+// Where in a block's shared memory lies what is there in this block's.
+__device__ __forceinline__ const float* in_block(const float* own, int block) {
+  const float* there;
+  asm("mapa.u64 %0,%1,%2;" : "=l"(there) : "l"(own), "r"(block));
+  return there;
+}
+#endif
+
+}  // namespace tiles
+}  // namespace gopt_runtime

@@ -1,0 +1,57 @@
+// What kernels of tiles are given, and what a launch must know of them. No library's header is read here: a kernel's
+// own file compiles in half the time.
+#pragma once
+
+#include "gopt_element.h"
+
+namespace gopt_runtime {
+
+// dst[row, column] = activation(scale sum over depth + bias + addend). A row is a position of the result; its depth are
+// the window's channels, one tap after another. A product is a convolution of one tap over an image of one line.
+struct TileProblem {
+  const void *src = nullptr, *weights = nullptr, *bias = nullptr, *addend = nullptr;
+  void* dst = nullptr;
+  int height = 1, width = 1, channels = 1, out_height = 1, out_width = 1, kernel_height = 1, kernel_width = 1;
+  int strides[2] = {1, 1}, dilations[2] = {1, 1}, pads[2] = {0, 0};
+  // Of a volume, the axis before these.
+  int planes = 1, out_planes = 1, kernel_planes = 1, stride_of_planes = 1, dilation_of_planes = 1, pad_of_planes = 0;
+  int rows = 0, columns = 0, depth = 0;
+  int row_tiles = 0;
+  int rows_of_thread = 0;  // of windows over channels that go down a column
+  // Elements from one position to the next.
+  int src_line = 0;
+  int64_t dst_line = 0, addend_line = 0;
+  int64_t line_of_weights = 0;  // elements from one line of the weights to the next: of a column's, or of a depth's
+  // Matrices of a batch: how many along an axis, and steps in elements.
+  int batch[3] = {1, 1, 1};
+  int64_t src_steps[3] = {0, 0, 0}, weight_steps[3] = {0, 0, 0}, dst_step = 0, bias_step = 0;
+  // Of a convolution in groups, of which a batch is so many that `channels` and `columns` are theirs: a column's
+  // weights are those of its own group's channels, which are copied in pieces of so many bytes; the others' are zero.
+  int group_channels = 0, group_columns = 0, piece = 0;
+  float scale = 1;
+  Activation activation;
+  Element result = Element::Float32;
+  bool is_aligned = false;            // four elements of the result, its bias and its addend at a time
+  bool counts_outside = false;        // of a pool's mean: it divides by all of the window
+  bool has_constant_weights = false;  // and bias: they may be read before the kernel that comes before has ended
+};
+
+// Several in one launch: blocks of each, one after another. Beside tiles there may be pools.
+constexpr int kMostMembers = 8;
+enum class Work { Tiles, Largest, Mean };
+struct TileProblems {
+  TileProblem problem[kMostMembers];
+  Work work[kMostMembers] = {};
+  int end[kMostMembers] = {};    // of a problem's blocks
+  int tiles[kMostMembers] = {};  // of a matrix of its batch
+};
+
+// A kernel of one tile shape.
+struct TileKernel {
+  const void* function = nullptr;
+  int rows = 0, columns = 0, threads = 0, shared_bytes = 0;
+  int shared_bytes_of_tile = 0;         // of a kernel of warpgroups, where it is a tile
+  int stage_bytes = 0, stage_keys = 0;  // of attention: shared_bytes has room for two stages
+};
+
+}  // namespace gopt_runtime

@@ -1,0 +1,91 @@
+// Generated CUDA kernels whose threads keep a row in registers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cuda_device.h"
+
+namespace gopt {
+namespace {
+
+// A graph whose rows are kept so, as words of its kernels say, or are not.
+struct Row {
+  const char *name, *text;
+  std::vector<const char*> words;
+};
+std::string normalization(const std::string& type, const std::string& dims, const std::string& line) {
+  return "input x : " + type + "[" + dims + "]\ninput w1 : " + type + "[" + line + "]\ninput w2 : " + type + "[" +
+         line + "]\ny = LayerNormalization(x, w1, w2) {axis=-1, epsilon=0.00001}\noutput y = y";
+}
+std::vector<Row> rows() {
+  static const std::string floats = normalization("f32", "7,768", "768"), halves = normalization("f16", "9,768", "768"),
+                           odd = normalization("f32", "5,97", "97"), guarded = normalization("f32", "6,200", "200"),
+                           many = normalization("f16", "1300,64", "64"), wide = normalization("f32", "3,8192", "8192"),
+                           endless = normalization("f32", "2,65536", "65536");
+  return {
+      {"floats", floats.c_str(), {"gopt_chunk<float, 4> row_in0[6]", "gopt_warp_reduce", "gopt_kernel_0_body, 7, 32"}},
+      {"halves", halves.c_str(), {"gopt_chunk<gopt_half, 8> row_in0[3]", "gopt_warp_reduce"}},
+      // What no kernel writes comes before the kernel before has ended.
+      {"constants", floats.c_str(), {"row_in2[k] = gopt_chunk<float, 4>(all_in2, first);\n  }\n  gopt_wait();"}},
+      {"odd", odd.c_str(), {"gopt_block_reduce"}},
+      {"guarded", guarded.c_str(), {"row_in0[2]", "if (first < 200)", "gopt_warp_reduce"}},
+      {"many", many.c_str(), {"row_in0[1]", "threadIdx.x / 32", "gopt_kernel_0_body, 325, 128"}},
+      {"wide", wide.c_str(), {"row_in0[8]", "gopt_block_reduce", ", 3, 256"}},
+      {"endless", endless.c_str(), {"gopt_block_reduce"}},
+      {"softmax", "input x : f32[4,3,160]\ny = Softmax(x) {axis=-1}\noutput y = y", {"row_in0[2]", "gopt_warp_reduce"}},
+      {"masked",
+       "input x : f32[4,3,160]\ninput m : f32[4,1,160]\na = Add(x, m)\ny = Softmax(a) {axis=-1}\noutput y = y",
+       {"row_in0[2]", "row_in1[2]"}},
+      // Results that lie in other rows; sums alone, which one thread writes.
+      {"turned",
+       "input x : f32[6,5,128]\na = Softmax(x) {axis=-1}\ny = Transpose(a) {perm=[1,0,2]}\noutput y = y",
+       {"row_in0[1]", "own_out"}},
+      {"sums",
+       "input x : f32[5,256]\ny = ReduceSum(x) {axes=[-1], keepdims=0}\noutput y = y",
+       {"row_in0[2]", "== 0) {"}},
+      {"largest", "input x : f16[5,256]\ny = ReduceMax(x) {axes=[-1], keepdims=0}\noutput y = y", {"row_in0[1]"}},
+      // One is read along the row, and where its line begins: it stays in memory.
+      {"twice",
+       "input x : f32[4,128]\na = Softmax(x) {axis=-1}\nb = Slice(x) {starts=[0], ends=[1], axes=[1], steps=[1]}\ny = "
+       "Mul(a, b)\noutput y = y",
+       {"gopt_block_reduce"}},
+      // Two sums of different lengths, and a sum along another axis.
+      {"columns", "input x : f32[128,64]\ny = Softmax(x) {axis=0}\noutput y = y", {}},
+  };
+}
+
+BatchCase case_of(const Row& row) { return make_case(row.name, row.text, 7); }
+
+TEST(RowChunks, AreKeptWhereAllReductionsAreOverOneRow) {
+  for (const Row& row : rows()) {
+    LayoutCosts costs(false);
+    const auto plan = make_plan(case_of(row).graph, {.kind = TargetKind::Cuda}, costs);
+    ASSERT_TRUE(plan.ok()) << row.name << ": " << plan.error().message;
+    const auto code = emit(*plan);
+    ASSERT_TRUE(code.ok()) << row.name << ": " << code.error().message;
+    std::string text;
+    for (const EmittedFile& file : code->files)
+      if (file.name.starts_with("kernels_")) text += file.text;
+    for (const char* word : row.words)
+      EXPECT_NE(text.find(word), std::string::npos) << row.name << ": " << word << "\n" << text;
+    const bool is_kept = std::ranges::any_of(
+        row.words, [](std::string_view word) { return word.find("row_in") != std::string_view::npos; });
+    if (!is_kept) {
+      EXPECT_EQ(text.find("row_in"), std::string::npos) << row.name << "\n" << text;
+    }
+  }
+}
+
+TEST(RowChunks, AgreeWithTheInterpreter) {
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  std::vector<BatchCase> cases;
+  for (const Row& row : rows()) cases.push_back(case_of(row));
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16}) {
+    if (!obstacles().run.empty() && precision != Precision::Fp16) continue;  // without a device they are compiled alone
+    LayoutCosts costs(false);
+    expect_agreement_on_device(cases, costs, "row_chunks", precision);
+  }
+}
+
+}  // namespace
+}  // namespace gopt
