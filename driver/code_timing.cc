@@ -33,39 +33,45 @@ PlannedGraph& CodeTimer::planned(const Graph& graph) {
 
 namespace {
 
-// Some runs of a few milliseconds in all, the shortest of which counts. Both have to outlive it.
-Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs) {
-  return [&inputs, &code, runs = 0]() mutable -> Result<double> {
+// Some runs of a few milliseconds in all, the shortest of which counts; on a GPU what one of them takes where they
+// follow each other, since copies and the host's part of a run, which are the same for all plans, would drown what
+// tells them apart. Both have to outlive it.
+Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs, bool is_for_gpu) {
+  return [&inputs, &code, is_for_gpu, runs = 0]() mutable -> Result<double> {
     constexpr double kTurnMs = 4;
     constexpr int kWarmUp = 2, kMostRuns = 50;
     if (runs == 0) {
       GOPT_ASSIGN_OR_RETURN(const std::vector<double> once, code.time(inputs, kWarmUp, 1));
       runs = static_cast<int>(std::clamp(kTurnMs / std::max(once[0], kTurnMs / kMostRuns), 1.0, double{kMostRuns}));
     }
+    if (is_for_gpu) return code.time_queued(inputs, runs);
     GOPT_ASSIGN_OR_RETURN(const std::vector<double> times, code.time(inputs, 0, runs));
     return *std::min_element(times.begin(), times.end());
   };
 }
 
 // How turns are taken, as the keys of what is kept name it: by what turn_of() does, or each by one run.
-constexpr const char *kSomeRuns = "turns of 4 ms, more where they do not tell", *kOneRun = "turns of a run";
+constexpr const char *kSomeRuns = "turns of 4 ms, more where they do not tell", *kOneRun = "turns of a run",
+                     *kQueuedRuns = "turns of runs queued for 4 ms";
+const char* turns_of(const Target& target) { return target.kind == TargetKind::Cuda ? kQueuedRuns : kSomeRuns; }
 
 // On inputs drawn for the first. On a machine that others disturb, as many rounds as are asked for may leave open which
-// of two is faster where they differ by less than a twentieth: then `more_seconds` of further ones are taken, once,
+// of two is faster where they differ by less than a twentieth: then some seconds of further ones are taken, once,
 // since who looks often enough finds a difference between equals.
 Result<std::vector<std::vector<double>>> time_some_in_turns(const std::vector<RunnableModel*>& codes, uint64_t seed,
-                                                            const TurnLimits& limits, double more_seconds = 0) {
+                                                            const TurnLimits& limits, bool is_for_gpu) {
   GOPT_ASSIGN_OR_RETURN(const auto inputs, codes[0]->draw(seed));
   std::vector<Turn> turns;
-  for (RunnableModel* code : codes) turns.push_back(turn_of(*code, inputs));
+  for (RunnableModel* code : codes) turns.push_back(turn_of(*code, inputs, is_for_gpu));
   GOPT_ASSIGN_OR_RETURN(auto times, take_turns(turns, limits));
-  if (codes.size() != 2 || more_seconds == 0 || (limits.stop && *limits.stop)) return times;
+  if (codes.size() != 2 || is_for_gpu || (limits.stop && *limits.stop)) return times;
   const Speedup found = speedup(times[0], times[1]);
   if (found.is_faster() || found.is_slower()) return times;
   constexpr int kMostTimes = 5;
+  constexpr double kMoreSeconds = 3;
   GOPT_ASSIGN_OR_RETURN(const auto more, take_turns(turns, {.most_rounds = kMostTimes * limits.most_rounds,
                                                             .least_rounds = 1,
-                                                            .enough_seconds = more_seconds,
+                                                            .enough_seconds = kMoreSeconds,
                                                             .stop = limits.stop}));
   for (size_t code = 0; code < times.size(); code++)
     times[code].insert(times[code].end(), more[code].begin(), more[code].end());
@@ -80,7 +86,8 @@ Result<std::vector<std::vector<double>>> CodeTimer::time(const std::vector<Graph
   std::erase_if(made_, [&](const auto& made) { return !wanted.contains(made.first); });
   std::vector<PlannedGraph*> all;
   for (const Graph& graph : graphs) all.push_back(&planned(graph));
-  GOPT_ASSIGN_OR_RETURN(PlanTiming::Times times, timing_.in_turns(all, kSomeRuns, [&] { return time_code(all); }));
+  GOPT_ASSIGN_OR_RETURN(PlanTiming::Times times,
+                        timing_.in_turns(all, turns_of(options_.target), [&] { return time_code(all); }));
   if (times.is_known) seconds_saved_ += times.seconds;
   return std::move(times.ms);
 }
@@ -93,9 +100,9 @@ Result<std::vector<std::vector<double>>> CodeTimer::time_code(const std::vector<
   const TurnLimits limits{
       .most_rounds = options_.runs, .least_rounds = std::min(5, options_.runs), .stop = options_.search.stop};
   std::optional<DeviceTurn> turn;
-  if (options_.target.kind == TargetKind::Cuda) turn.emplace();
-  constexpr double kMoreSeconds = 3;
-  return time_some_in_turns(codes, options_.seed, limits, options_.target.kind == TargetKind::Cpu ? kMoreSeconds : 0);
+  const bool is_for_gpu = options_.target.kind == TargetKind::Cuda;
+  if (is_for_gpu) turn.emplace();
+  return time_some_in_turns(codes, options_.seed, limits, is_for_gpu);
 }
 
 std::optional<PlannedGraph> CodeTimer::take(const Graph& graph) {
@@ -120,14 +127,14 @@ Result<std::vector<std::vector<double>>> time_pair(PlannedGraph& graph, PlannedG
                           .stop = options.search.stop};
   if (!graph.is_for_gpu()) return runs_in_turns(*code, *other_code, options.seed, limits);
   const DeviceTurn turn;
-  return time_some_in_turns({code, other_code}, options.seed, limits);
+  return time_some_in_turns({code, other_code}, options.seed, limits, true);
 }
 
 std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph other, const std::string& how,
                                           const DriverOptions& options, PlanTiming& timing) {
   const auto plan = graph.plan(), other_plan = other.plan();
   if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return std::nullopt;
-  const auto times = timing.in_turns({&graph, &other}, graph.is_for_gpu() ? kSomeRuns : kOneRun,
+  const auto times = timing.in_turns({&graph, &other}, graph.is_for_gpu() ? kQueuedRuns : kOneRun,
                                      [&] { return time_pair(graph, other, options, timing); });
   if (!times.ok()) return std::nullopt;
   const PairedTimes pair = paired(times->ms[0], times->ms[1]);
@@ -138,25 +145,35 @@ std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph othe
   return latency;
 }
 
-bool has_attention(PlannedGraph& graph) {
+bool has_kernel(PlannedGraph& graph, KernelKind kind) {
   const auto plan = graph.plan();
-  return plan.ok() && std::ranges::any_of((*plan)->kernels,
-                                          [](const Kernel& kernel) { return kernel.kind == KernelKind::Attention; });
+  return plan.ok() &&
+         std::ranges::any_of((*plan)->kernels, [kind](const Kernel& kernel) { return kernel.kind == kind; });
 }
 
 // What a library's kernel keeps the next one from doing is a part of its time, as if that were a tile. Where others
-// follow, it is less; between tiles that would all have been launched ahead, it is more.
+// follow, it is less; between tiles that would all have been launched ahead, it is more. Kernels in one launch, too,
+// are timed without those around them: launched one by one, each gets ready while others run.
 std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
                                             PlanTiming& timing) {
   constexpr double kReadyMs = 1.3e-3;  // what a tile does ahead: it is launched, and its first weights come
   if (options.target.without.contains(kDependentLaunch)) return {};
   std::vector<PlanLatency> latencies;
+  CostSource kept = costs;
+  const auto compare = [&](const Target& target, const CostSource& own_costs, const char* how) {
+    const auto latency = keep_faster_of(graph, PlannedGraph(graph.graph(), target, own_costs), how, options, timing);
+    if (latency) latencies.push_back(*latency);
+    return latency && latency->kept_other;
+  };
   for (const auto& [how, bonus_ms] : {std::pair(kPlanByLibraries, kReadyMs), {kPlanWithoutLibraries, -kReadyMs}}) {
     CostSource other = costs;
     other.library_bonus_ms = bonus_ms;
-    const auto latency =
-        keep_faster_of(graph, PlannedGraph(graph.graph(), options.target, other), how, options, timing);
-    if (latency) latencies.push_back(*latency);
+    if (compare(options.target, other, how)) kept = other;
+  }
+  if (has_kernel(graph, KernelKind::Group)) {
+    Target apart = options.target;
+    apart.without.insert(kGroupedLaunch);
+    compare(apart, kept, kPlanWithoutGroups);
   }
   return latencies;
 }
@@ -178,7 +195,7 @@ std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptio
   };
   compare(by_rules, costs, kPlanByRules);
   compare(options.target, analytic, kAnalyticPlan);
-  if (has_attention(graph)) compare(in_pieces, costs, kPlanInPieces);
+  if (has_kernel(graph, KernelKind::Attention)) compare(in_pieces, costs, kPlanInPieces);
   return latencies;
 }
 

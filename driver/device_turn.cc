@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "gopt/clock.h"
+#include "machine.h"
 
 namespace gopt::driver {
 
@@ -17,7 +18,8 @@ DeviceTurn::DeviceTurn() {
   const auto folder = std::filesystem::temp_directory_path(failed);
   if (failed) return;
   constexpr int kOfOwner = 0600;
-  file_ = open((folder / ("gopt_device_" + std::to_string(getuid()))).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, kOfOwner);
+  const std::string name = "gopt_device_" + std::to_string(getuid()) + "_" + cuda_bus().value_or("");
+  file_ = open((folder / name).c_str(), O_CREAT | O_RDWR | O_CLOEXEC, kOfOwner);
   if (file_ < 0) return;
   // One that hangs must not hang the others: after a while times are taken beside it.
   constexpr double kLongestWait = 120;

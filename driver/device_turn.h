@@ -3,7 +3,7 @@
 
 namespace gopt::driver {
 
-// Holds a lock of the machine's while it lives; where none can be had, nothing is waited for, and for no
+// Holds a lock of the GPU's, the first that this process sees, while it lives; where none can be had, nothing is waited for, and for no
 // longer than two minutes.
 class DeviceTurn {
  public:

@@ -43,19 +43,20 @@ std::string dnnl_version_text() {
          std::to_string(version()->patch);
 }
 
-// The name of the driver's first device.
-std::optional<std::string> gpu_name() {
+// What a function of the driver, for a text's place, its size and a device, says of the first device.
+std::optional<std::string> say_of_gpu(const char* function) {
   void* driver = open_any({"libcuda.so.1"});
   const auto initialize = function_of<int(unsigned)>(driver, "cuInit");
   const auto get_device = function_of<int(int*, int)>(driver, "cuDeviceGet");
-  const auto get_name = function_of<int(char*, int, int)>(driver, "cuDeviceGetName");
+  const auto get_text = function_of<int(char*, int, int)>(driver, function);
   int device = 0;
-  char name[256] = "";
-  if (!initialize || !get_device || !get_name || initialize(0) != 0 || get_device(&device, 0) != 0 ||
-      get_name(name, sizeof name, device) != 0)
+  char text[256] = "";
+  if (!initialize || !get_device || !get_text || initialize(0) != 0 || get_device(&device, 0) != 0 ||
+      get_text(text, sizeof text, device) != 0)
     return std::nullopt;
-  return name;
+  return text;
 }
+std::optional<std::string> gpu_name() { return say_of_gpu("cuDeviceGetName"); }
 
 // A library of the toolkit: its own, else the system's.
 void* open_cuda(const std::string& name, const std::vector<std::string>& releases) {
@@ -99,6 +100,8 @@ bool has_bf16_products() {
 std::string cpu_machine() {
   return "cpu: " + processor_name() + "; oneDNN " + dnnl_version_text() + "; code " GOPT_CODE_HASH;
 }
+
+std::optional<std::string> cuda_bus() { return say_of_gpu("cuDeviceGetPCIBusId"); }
 
 std::optional<std::string> cuda_machine() {
   const auto gpu = cuda_toolkit() ? gpu_name() : std::nullopt;

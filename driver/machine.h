@@ -23,6 +23,10 @@ std::string cpu_machine();
 // or no toolkit to build for it. The driver is left out: the toolkit makes the device's own machine code.
 std::optional<std::string> cuda_machine();
 
+// Where the first device is on the machine's bus, "0000:3b:00.0": a machine's devices have different ones, whichever of
+// them a process may see. Nothing where there is none.
+std::optional<std::string> cuda_bus();
+
 // Whose times a plan for CUDA is made by.
 struct ChosenMachine {
   std::string machine;   // empty: of none, so that costs are estimates

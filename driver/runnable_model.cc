@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "build_plan.h"
 #include "draw_inputs.h"
@@ -63,6 +64,10 @@ class CompiledModel : public RunnableModel {
   Result<std::vector<double>> time(const std::map<std::string, Tensor>& inputs, int warmup, int runs) override {
     GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> ordered, in_order(inputs));
     return model_.time(ordered, warmup, runs);
+  }
+  Result<double> time_queued(const std::map<std::string, Tensor>& inputs, int runs) override {
+    GOPT_ASSIGN_OR_RETURN(std::vector<Tensor> ordered, in_order(inputs));
+    return model_.time_queued(ordered, runs);
   }
   Result<std::vector<std::pair<std::string, double>>> profile(const std::map<std::string, Tensor>& inputs,
                                                               int runs) override {
@@ -163,6 +168,11 @@ std::string to_string(const Extents& extents) {
   std::string text;
   for (const auto& [name, extent] : extents) text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
   return text;
+}
+
+Result<double> RunnableModel::time_queued(const std::map<std::string, Tensor>& inputs, int runs) {
+  GOPT_ASSIGN_OR_RETURN(const std::vector<double> times, time(inputs, 1, runs));
+  return std::accumulate(times.begin(), times.end(), 0.0) / runs;
 }
 
 Status RunnableModel::choose_size(const Extents&) {

@@ -118,6 +118,10 @@ class LoadedModel {
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   // Milliseconds of each of `runs` runs on the same inputs.
   Result<std::vector<double>> time(const std::vector<Tensor>& inputs, int warmup, int runs);
+  // Milliseconds of one of `runs` runs that follow each other without a pause, after one that does not count: of code
+  // for a GPU they are queued at once, inputs and outputs in its own memory, so that neither copies nor how fast the
+  // host is count.
+  Result<double> time_queued(const std::vector<Tensor>& inputs, int runs);
   // Name and total milliseconds of each kernel over `runs` runs; those of other sizes are left out.
   Result<std::vector<std::pair<std::string, double>>> profile(const std::vector<Tensor>& inputs, int runs);
   // Milliseconds of one run of one kernel of a timing_plan's code; nothing where the library has no such kernel.

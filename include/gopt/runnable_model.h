@@ -25,6 +25,8 @@ class RunnableModel {
   virtual Result<std::vector<Tensor>> run(const std::map<std::string, Tensor>& inputs) = 0;
   // Milliseconds of each run, after `warmup` runs that do not count.
   virtual Result<std::vector<double>> time(const std::map<std::string, Tensor>& inputs, int warmup, int runs) = 0;
+  // Milliseconds of one of `runs` runs that follow each other without a pause (LoadedModel::time_queued).
+  virtual Result<double> time_queued(const std::map<std::string, Tensor>& inputs, int runs);
   // Kernel names and milliseconds over `runs` runs; empty where the engine has no kernels.
   virtual Result<std::vector<std::pair<std::string, double>>> profile(const std::map<std::string, Tensor>& inputs,
                                                                       int runs) = 0;
