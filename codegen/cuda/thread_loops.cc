@@ -124,8 +124,8 @@ class KernelPrinter {
     const std::string thread = is_of_warp ? "threadIdx.x % " + std::to_string(kWarp) : "threadIdx.x";
     std::string head = "const int64_t of_thread = " + thread + " * " + std::to_string(row.count) + ";\n";
     std::string text = decode(rows_, "row", rows);
-    const std::string constants = kept(row, rows, true, head);
-    text += kept(row, rows, false, head);
+    const std::string ahead = kept(row, root, Kept::Ahead, head), once = kept(row, root, Kept::Once, head);
+    text += kept(row, rows, Kept::ByRow, head);
     std::string store;
     if (lanes_.empty()) {
       store = "if (" + thread + " == 0) {\n" + element(rows) + "}\n";
@@ -147,23 +147,25 @@ class KernelPrinter {
         row.rows == 1 ? for_each("row", count, "blockIdx.x", "gridDim.x")
                       : for_each("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(kWarp),
                                  "gridDim.x * " + of_block);
-    return finished(root.code + loop + text + rows.code + store + "}\n", head + constants);
+    return finished(once + root.code + loop + text + rows.code + store + "}\n", head + ahead);
   }
 
-  // Of all rows alike, and written by no kernel.
-  bool is_constant(int input, const RowChunks& row, const Index& offset) const {
+  // Before the kernel before has ended, for all rows, or for one.
+  enum class Kept { Ahead, Once, ByRow };
+  Kept kept_of(int input, const RowChunks& row, const Index& offset) const {
     std::set<AtomId> symbols;
     collect_symbols(offset, symbols);
-    return constants_.contains(input) && symbols == std::set<AtomId>{row.place};
+    if (symbols != std::set<AtomId>{row.place}) return Kept::ByRow;
+    return constants_.contains(input) ? Kept::Ahead : Kept::Once;
   }
 
-  // Reads chunks of a row, or of all of them; `head` names what they are read from.
-  std::string kept(const RowChunks& row, Scope& rows, bool are_constant, std::string& head) {
+  // Reads these inputs' chunks; `head` names what they are read from.
+  std::string kept(const RowChunks& row, Scope& rows, Kept when, std::string& head) {
     Scope& at = writer_.add_scope(rows);
     at.bound.push_back({row.place, "first"});
     std::string text, reads;
     for (const auto& [input, offset] : row.offsets) {
-      if (is_constant(input, row, offset) != are_constant) continue;
+      if (kept_of(input, row, offset) != when) continue;
       const std::string name = "in" + std::to_string(input),
                         type = storage_name(body_.inputs[static_cast<size_t>(input)]),
                         chunk = "gopt_chunk<" + type + ", " + std::to_string(row.count) + ">";

@@ -48,6 +48,9 @@ std::vector<BatchCase> operator_cases();
 // Graphs whose types are of 16 bits (graphs_test.cc).
 std::vector<BatchCase> half_cases();
 
+// Graphs whose kernels reduce rows (row_chunks_test.cc).
+std::vector<BatchCase> row_chunk_cases();
+
 // A folder of this process for emitted code, removed at exit.
 std::string scratch_folder(const std::string& name);
 

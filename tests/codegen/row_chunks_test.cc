@@ -49,6 +49,11 @@ std::vector<Row> rows() {
        "input x : f32[4,128]\na = Softmax(x) {axis=-1}\nb = Slice(x) {starts=[0], ends=[1], axes=[1], steps=[1]}\ny = "
        "Mul(a, b)\noutput y = y",
        {"gopt_block_reduce"}},
+      // One row, of which all results are.
+      {"single", "input x : f32[256]\ny = Softmax(x) {axis=-1}\noutput y = y", {"row_in0[2]"}},
+      {"all",
+       "input x : f32[4,64]\nm = ReduceMean(x) {axes=[0,1], keepdims=0}\ny = Sub(x, m)\noutput y = y",
+       {"row_in0[2]"}},
       // Two sums of different lengths, and a sum along another axis.
       {"columns", "input x : f32[128,64]\ny = Softmax(x) {axis=0}\noutput y = y", {}},
   };
@@ -78,8 +83,7 @@ TEST(RowChunks, AreKeptWhereAllReductionsAreOverOneRow) {
 
 TEST(RowChunks, AgreeWithTheInterpreter) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
-  std::vector<BatchCase> cases;
-  for (const Row& row : rows()) cases.push_back(case_of(row));
+  const std::vector<BatchCase> cases = row_chunk_cases();
   for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16}) {
     if (!obstacles().run.empty() && precision != Precision::Fp16) continue;  // without a device they are compiled alone
     LayoutCosts costs(false);
@@ -88,4 +92,11 @@ TEST(RowChunks, AgreeWithTheInterpreter) {
 }
 
 }  // namespace
+
+std::vector<BatchCase> row_chunk_cases() {
+  std::vector<BatchCase> cases;
+  for (const Row& row : rows()) cases.push_back(case_of(row));
+  return cases;
+}
+
 }  // namespace gopt

@@ -28,6 +28,7 @@
 #undef __noinline__
 #undef __launch_bounds__
 #undef __grid_constant__
+#undef __shared__
 #define __device__
 #define __global__
 #define __host__
@@ -35,6 +36,7 @@
 #define __noinline__
 #define __launch_bounds__(...)
 #define __grid_constant__
+#define __shared__ static  // blocks that do not share a cluster run one after another
 #define __CUDA_ARCH__ 900
 
 inline uint3 threadIdx, blockIdx;
@@ -42,7 +44,7 @@ inline dim3 gridDim, blockDim;
 
 namespace emulation {
 
-constexpr unsigned kWarp = 32, kMostBlocks = 8, kMostWarps = 12, kMemory = 256 * 1024;
+constexpr unsigned kWarp = 32, kMostBlocks = 8, kMostWarps = 32, kMemory = 256 * 1024;
 
 // A thread of the device. It runs until it gives way to others; AddressSanitizer is told whose stack is in use.
 class Fiber {
@@ -159,6 +161,23 @@ void launch(dim3 grid, unsigned threads, const Body& body) {
 }
 
 }  // namespace emulation
+
+// What each thread of a warp gives to the others.
+inline uint64_t given[emulation::kMostBlocks][emulation::kMostWarps][emulation::kWarp];
+template <class T>
+T __shfl_sync(unsigned, T value, int source) {
+  uint64_t* warp = given[blockIdx.y][threadIdx.x / emulation::kWarp];
+  std::memcpy(&warp[threadIdx.x % emulation::kWarp], &value, sizeof value);
+  emulation::wait_for_warp();
+  T found;
+  std::memcpy(&found, &warp[source], sizeof found);
+  emulation::wait_for_warp();
+  return found;
+}
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int step) {
+  return __shfl_sync(mask, value, static_cast<int>(threadIdx.x % emulation::kWarp) ^ step);
+}
 
 inline void __syncwarp() { emulation::wait_for_warp(); }
 inline void __syncthreads() { emulation::own_block().barrier.arrive_and_wait(); }

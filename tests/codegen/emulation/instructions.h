@@ -2,7 +2,7 @@
 // loads of matrices and copies into shared memory, by the layouts that PTX gives for them.
 
 struct WarpRegisters {
-  unsigned a[32][4], b[32][2], at[32];
+  unsigned a[32][4], b[32][2];
 };
 inline WarpRegisters warp_registers[emulation::kMostBlocks][emulation::kMostWarps];
 inline WarpRegisters& own_registers() { return warp_registers[blockIdx.y][threadIdx.x / emulation::kWarp]; }
@@ -38,20 +38,6 @@ struct Half {
     emulation::wait_for_warp();
   }
 };
-
-inline unsigned __shfl_sync(unsigned, unsigned value, int source) {
-  WarpRegisters& warp = own_registers();
-  warp.at[threadIdx.x % emulation::kWarp] = value;
-  emulation::wait_for_warp();
-  const unsigned found = warp.at[source];
-  emulation::wait_for_warp();
-  return found;
-}
-
-inline float __shfl_xor_sync(unsigned mask, float value, int step) {
-  return std::bit_cast<float>(
-      __shfl_sync(mask, __float_as_uint(value), static_cast<int>(threadIdx.x % emulation::kWarp) ^ step));
-}
 
 // The device faults where an address is no multiple.
 inline void expect_multiple(uintptr_t address, int of) {
