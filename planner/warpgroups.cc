@@ -49,11 +49,11 @@ struct Shape {
   double slice_us, slice_of_fp32_us, results_us;
   int blocks_at_once;
 };
-constexpr Shape kShapes[] = {{64, 32, 0.12, 0.27, 0.3, 2},
-                             {64, 64, 0.14, 0.37, 0.4, 2},
-                             {64, 128, 0.22, 0.62, 1.2, 2},
-                             {128, 128, 0.32, 1.05, 3, 1}};
+constexpr Shape kShapes[] = {{64, 32, 0.12, 0.27, 0.3, 2}, {64, 64, 0.14, 0.37, 0.4, 2}, {64, 128, 0.22, 0.62, 1.2, 2},
+                             {128, 64, 0.2, 0.62, 0.8, 1}, {128, 128, 0.32, 1.05, 3, 1}, {128, 256, 0.6, 2, 4, 1}};
 constexpr int kSplits[] = {1, 2, 4, 8};
+// Whose ring leaves no room for sums: what has them alone stores them, in 16 bits and whole chunks, as they are.
+constexpr bool has_room(const Shape& shape) { return shape.rows * shape.columns <= 128 * 128; }
 
 bool has_operands(const Plan& plan, const Kernel& kernel) {
   const ElementType left = plan.buffer(kernel.input_buffers[0]).element,
@@ -113,13 +113,6 @@ bool multiplies(const Plan& plan, const Kernel& kernel) {
          line_of_weights(plan, kernel) * size % kChunk == 0;
 }
 
-// Lines of weights come in whole slices of columns.
-template <int kColumns>
-bool multiplies_by(const Plan& plan, const Kernel& kernel) {
-  return multiplies(plan, kernel) &&
-         (is_by_columns(plan, kernel) || kColumns * size_of_operands(plan, kernel) % kSlice == 0);
-}
-
 struct TileExtents {
   double rows, columns, slices;
   double depth;  // of a column, which may fill no slices
@@ -149,9 +142,34 @@ TileExtents work_of(const Plan& plan, const Kernel& kernel) {
           columns_of_run};
 }
 
-template <int kColumns>
+// Whether results and what is added to them are of the operands' type of 16 bits, in lines of whole chunks.
+bool has_chunks(const Plan& plan, const Kernel& kernel) {
+  const ElementType element = plan.buffer(kernel.input_buffers[0]).element;
+  const auto columns = static_cast<int64_t>(work_of(plan, kernel).columns);
+  const auto is_of_chunks = [&](BufferId id) {
+    const Buffer& buffer = plan.buffer(id);
+    const int64_t line = buffer.layout.line() > 0 ? buffer.layout.line() : columns,
+                  size = size_of_operands(plan, kernel);
+    return buffer.element == element && columns * size % kChunk == 0 && line * size % kChunk == 0 &&
+           buffer.offset % kChunk == 0;
+  };
+  return is_half(element) && is_of_chunks(kernel.output_buffers[0]) &&
+         std::ranges::all_of(kernel.epilogues, [&](const Epilogue& e) {
+           return e.kind != Epilogue::Kind::AddTensor || is_of_chunks(e.operand);
+         });
+}
+
+// Lines of weights come in whole slices of columns.
+template <size_t kShape>
+bool multiplies_by(const Plan& plan, const Kernel& kernel) {
+  return multiplies(plan, kernel) &&
+         (is_by_columns(plan, kernel) || kShapes[kShape].columns * size_of_operands(plan, kernel) % kSlice == 0) &&
+         (has_room(kShapes[kShape]) || has_chunks(plan, kernel));
+}
+template <size_t kShape>
 bool convolves_by(const Plan& plan, const Kernel& kernel) {
-  return convolves(plan, kernel) && work_of(plan, kernel).are_divided_by(kColumns);
+  return convolves(plan, kernel) && work_of(plan, kernel).are_divided_by(kShapes[kShape].columns) &&
+         (has_room(kShapes[kShape]) || has_chunks(plan, kernel));
 }
 
 // ---- the model: an H100's multiprocessors, and what they bring from the L2 cache ----
@@ -176,7 +194,8 @@ double least_us(const TileExtents& work) {
   double least = INFINITY;
   for (const Shape& shape : kShapes)
     for (const int split : kSplits)
-      if (work.are_divided_by(shape.columns)) least = std::min(least, expected_us(work, shape, split));
+      if (work.are_divided_by(shape.columns) && (split == 1 || has_room(shape)))
+        least = std::min(least, expected_us(work, shape, split));
   return least;
 }
 
@@ -200,10 +219,11 @@ double efficiency(const Plan& plan, const Kernel& kernel) {
 
 template <size_t kShape, size_t kSplit>
 void add_rows(std::vector<Implementation>& rows) {
+  if (!has_room(kShapes[kShape]) && kSplits[kSplit] > 1) return;
   static const std::string name = warpgroup_name({kShapes[kShape].rows, kShapes[kShape].columns, kSplits[kSplit]});
   Implementation row{.name = name, .target = TargetKind::Cuda, .efficiency = efficiency<kShape, kSplit>};
   row.is_likely = is_likely<kShape, kSplit>;
-  add_tile_rows(rows, row, convolves_by<kShapes[kShape].columns>, multiplies_by<kShapes[kShape].columns>);
+  add_tile_rows(rows, row, convolves_by<kShape>, multiplies_by<kShape>);
 }
 template <size_t... kNumbers>
 void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>) {
@@ -215,8 +235,7 @@ void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>
 
 bool is_for_warpgroups(const Plan& plan, const Kernel& kernel) {
   if (plan.target.without.contains("kernel:" + std::string(kFamily))) return false;
-  return kernel.kind == KernelKind::Convolution ? convolves_by<kShapes[0].columns>(plan, kernel)
-                                                : multiplies(plan, kernel);
+  return kernel.kind == KernelKind::Convolution ? convolves_by<0>(plan, kernel) : multiplies(plan, kernel);
 }
 
 std::vector<Implementation> warpgroup_implementations() {

@@ -179,7 +179,20 @@ TEST(Warpgroups, AreChosenByTheirTimes) {
         ASSERT_TRUE(check_plan(*plan).ok());
         const bool is_by_lines = c.name == "rows";  // of 16 bits only of 64 columns and more
         const bool has_floats = precision == Precision::Tf32 || precision == Precision::Fp32;
-        const bool is_meant = !is_by_lines || has_floats || parse_warpgroup_tile(name)->columns >= 64;
+        const int columns = parse_warpgroup_tile(name)->columns;
+        const bool is_meant = has_floats ? columns < 256 : !is_by_lines || columns >= 64;
+        // Of halves, those whose results are halves, too, in runs of as many columns.
+        if (columns == 256 && !has_floats && kernels_by(*plan, name) == 0) {
+          const bool has_short_runs = c.name == "long_groups";
+          EXPECT_TRUE(has_short_runs ||
+                      std::ranges::any_of(plan->kernels,
+                                          [&](const Kernel& k) {
+                                            return planner::is_library(k.kind) &&
+                                                   !is_half(plan->buffer(k.output_buffers[0]).element);
+                                          }))
+              << c.name;
+          continue;
+        }
         EXPECT_EQ(kernels_by(*plan, name) > 0, is_meant) << c.name << "\n" << print_plan(*plan);
       }
     }
@@ -191,12 +204,12 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
   struct Other {
     const char *image, *weights, *node;
     bool is_for_them = false;
-    int least_columns = 32, most_columns = 128;  // of a tile
+    int least_columns = 32, most_columns = 256;  // of a tile
   };
   const Other others[] = {
       {"[1,64,9,9]", "[64,64,3,3]", "Conv(x, w1)", true},
       {"[1,128,9,9]", "[128,64,3,3]", "Conv(x, w1) {group=2}", true, 32, 64},
-      {"[1,128,9,9]", "[256,64,3,3]", "Conv(x, w1) {group=2}", true},
+      {"[1,128,9,9]", "[256,64,3,3]", "Conv(x, w1) {group=2}", true, 32, 128},
       {"[1,128,9,9]", "[128,4,3,3]", "Conv(x, w1) {group=32}", true, 32, 64},
       {"[1,128,9,9]", "[192,4,3,3]", "Conv(x, w1) {group=32}", true, 32, 32},
       {"[1,128,9,9]", "[96,4,3,3]", "Conv(x, w1) {group=32}"},
@@ -240,7 +253,9 @@ TEST(Warpgroups, LeaveWhatTheyCannotReadToTiles) {
       const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
       ASSERT_TRUE(plan.ok()) << plan.error().message;
       const int columns = parse_warpgroup_tile(name)->columns;
-      const bool is_meant = other.is_for_them && columns >= other.least_columns && columns <= other.most_columns;
+      const bool stores_floats = !std::string_view(other.node).starts_with("Conv");  // the graph's output
+      const bool is_meant = other.is_for_them && columns >= other.least_columns && columns <= other.most_columns &&
+                            (columns <= 128 || !stores_floats);
       EXPECT_EQ(kernels_by(*plan, name), is_meant ? 1U : 0U) << other.node << "\n" << print_plan(*plan);
     }
   }
@@ -291,11 +306,17 @@ TEST(Warpgroups, FewArePricedForAKernel) {
         ever.insert(by_columns.begin(), by_columns.end());
         EXPECT_LE(count(by_columns, parse_warpgroup_tile), 10) << rows << " by " << columns << " by " << depth;
         EXPECT_GE(count(priced, parse_warpgroup_tile), 1) << rows << " by " << columns << " by " << depth;
-        EXPECT_LE(count(priced, parse_warpgroup_tile), 8) << rows << " by " << columns << " by " << depth;
+        EXPECT_LE(count(priced, parse_warpgroup_tile), 10) << rows << " by " << columns << " by " << depth;
         EXPECT_EQ(count(priced, parse_tile), 0);
         EXPECT_EQ(count(others, parse_warpgroup_tile), 0);
         EXPECT_GE(count(others, parse_tile), 1);
       }
+  // Results of the operands' type, of which there are many.
+  const auto halves = parse_graph(
+      "graph halves\ninput x : f16[4096,768]\ninput w : f16[768,3072]\ny = MatMul(x, w)\noutput y = y\nend\n");
+  ASSERT_TRUE(halves.ok());
+  const std::set<std::string> priced = priced_for_halves(*halves, {});
+  ever.insert(priced.begin(), priced.end());
   for (const std::string& name : tile_names()) EXPECT_TRUE(ever.contains(name)) << name;
 }
 
@@ -304,8 +325,9 @@ TEST(Warpgroups, CompileAndLink) {
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the test below builds and runs";
   // The kernel is that of a shape, whatever the division.
   const std::pair<const char*, Precision> kernels[] = {
-      {"wgmma:64x64:2", Precision::Fp16}, {"wgmma:64x128:1", Precision::Bf16}, {"wgmma:128x128:4", Precision::Tf32},
-      {"wgmma:64x32:1", Precision::Fp32}, {"wgmma:64x64:1", Precision::Fp32},  {"wgmma:128x128:1", Precision::Fp32}};
+      {"wgmma:64x64:2", Precision::Fp16},  {"wgmma:64x128:1", Precision::Bf16}, {"wgmma:128x128:4", Precision::Tf32},
+      {"wgmma:64x32:1", Precision::Fp32},  {"wgmma:64x64:1", Precision::Fp32},  {"wgmma:128x128:1", Precision::Fp32},
+      {"wgmma:128x256:1", Precision::Fp16}};
   for (const auto& [name, precision] : kernels) {
     CostsOfTile costs(name);
     expect_agreement_on_device(all_cases(), costs, "warpgroups", precision);

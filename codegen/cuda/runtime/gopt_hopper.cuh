@@ -58,6 +58,12 @@ struct Width {};
   GOPT_NAMES_32                                                      \
   ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
   ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define GOPT_NAMES_128                                                           \
+  GOPT_NAMES_64                                                                  \
+  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
+  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
+  ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
 // multiply<kByLines>(Operand, Width<N>, c, a, b) adds a product of 64 rows, N columns and 32 bytes of depth to the
 // sums; with kByLines the right matrix lies by lines of columns, which is for 16 bits alone.
 #define GOPT_PRODUCT(Operand, width, types, names, left, right, order, ...)                                          \
@@ -68,10 +74,12 @@ struct Width {};
                  : __VA_ARGS__                                                                                       \
                  : "l"(a), "l"(b), "n"(kByLines));                                                                   \
   }
-#define GOPT_PRODUCTS(Operand, types, ordered)                                                   \
-  GOPT_PRODUCT(Operand, 32, types, GOPT_NAMES_16, "%16", "%17", ordered(",0,%18"), GOPT_4(c, 0)) \
-  GOPT_PRODUCT(Operand, 64, types, GOPT_NAMES_32, "%32", "%33", ordered(",0,%34"), GOPT_8(c, 0)) \
-  GOPT_PRODUCT(Operand, 128, types, GOPT_NAMES_64, "%64", "%65", ordered(",0,%66"), GOPT_8(c, 0), GOPT_8(c, 8))
+#define GOPT_PRODUCTS(Operand, types, ordered)                                                                      \
+  GOPT_PRODUCT(Operand, 32, types, GOPT_NAMES_16, "%16", "%17", ordered(",0,%18"), GOPT_4(c, 0))                    \
+  GOPT_PRODUCT(Operand, 64, types, GOPT_NAMES_32, "%32", "%33", ordered(",0,%34"), GOPT_8(c, 0))                    \
+  GOPT_PRODUCT(Operand, 128, types, GOPT_NAMES_64, "%64", "%65", ordered(",0,%66"), GOPT_8(c, 0), GOPT_8(c, 8))     \
+  GOPT_PRODUCT(Operand, 256, types, GOPT_NAMES_128, "%128", "%129", ordered(",0,%130"), GOPT_8(c, 0), GOPT_8(c, 8), \
+               GOPT_8(c, 16), GOPT_8(c, 24))
 // multiply_registers(Width<N>, c, a, b) likewise of floats whose left matrix is in the registers, as fragments of 16
 // rows by 8 for each warp.
 #define GOPT_PRODUCT_OF_REGISTERS(width, names, a, b, ...)                                             \

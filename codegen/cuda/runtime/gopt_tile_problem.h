@@ -52,6 +52,7 @@ struct TileKernel {
   int rows = 0, columns = 0, threads = 0, shared_bytes = 0;
   int shared_bytes_of_tile = 0;         // of a kernel of warpgroups, where it is a tile
   int stage_bytes = 0, stage_keys = 0;  // of attention: shared_bytes has room for two stages
+  bool needs_chunks = false;            // of warpgroups: results are stored from registers, or not at all
 };
 
 }  // namespace gopt_runtime

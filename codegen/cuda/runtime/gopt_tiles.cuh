@@ -46,6 +46,7 @@ using Tile64x64 = Shape<64, 64, 2, 2, 4>;
 using Tile64x128 = Shape<64, 128, 2, 2, 4>;  // in the place of warpgroups alone
 using Tile128x64 = Shape<128, 64, 2, 2, 4>;
 using Tile128x128 = Shape<128, 128, 2, 4, 4>;
+using Tile128x256 = Shape<128, 256, 2, 4, 3>;  // likewise
 
 template <class Operand, Right kRight, Copies kCopies, class S>
 class Tile {

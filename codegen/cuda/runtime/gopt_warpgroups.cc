@@ -141,6 +141,7 @@ class ByWarpgroups : public Primitive {
     if (!groups_.empty()) whole_.problem.weights = joined_weights();
     if (has_warpgroups()) {
       whole_.is_stored_from_registers = launch_.cluster == 1 && has_chunks(whole_.problem, element_);
+      if (kernel_.needs_chunks && !whole_.is_stored_from_registers) return false;
       const int depth = kSliceBytes / static_cast<int>(size_of(element_));
       whole_.left = map_of_windows(whole_.problem, element_, tf32_, all_channels_, kernel_.rows);
       whole_.right = map_of_weights(whole_.problem, element_, tf32_, by_lines_, by_lines_ ? depth : kernel_.columns);

@@ -20,14 +20,18 @@ template <int kRows_, int kColumns_, int kStages_, class Elsewhere_>
 struct WarpgroupShape {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kStages = kStages_, kWarpgroups = kRows_ / 64,
                        kThreads = kWarpgroups * 128, kStageBytes = (kRows_ + kColumns_) * kSlice;
-  static constexpr int kBlocks = kRows * kColumns <= 64 * 128 ? 2 : 1;  // at once on a multiprocessor
+  static constexpr int kBlocks = kRows == 64 ? 2 : 1;  // at once on a multiprocessor
+  // The ring leaves no room for sums: they are stored from registers, as RegisterResult does, or not at all.
+  static constexpr bool kHasRoom = kRows * kColumns <= 128 * 128;
   using Elsewhere = Elsewhere_;
 };
 // Those of the planner (planner/warpgroups.cc).
 using Warpgroups64x32 = WarpgroupShape<64, 32, 6, Tile64x32>;
 using Warpgroups64x64 = WarpgroupShape<64, 64, 5, Tile64x64>;
 using Warpgroups64x128 = WarpgroupShape<64, 128, 3, Tile64x128>;
+using Warpgroups128x64 = WarpgroupShape<128, 64, 4, Tile128x64>;
 using Warpgroups128x128 = WarpgroupShape<128, 128, 4, Tile128x128>;
+using Warpgroups128x256 = WarpgroupShape<128, 256, 4, Tile128x256>;
 
 // fp32 is by three products of TF32, and floats are multiplied by columns alone: the right operand's slice is split, or
 // written by columns, before it is multiplied. Shared memory holds the ring, a plane or two of what is written so, and
@@ -46,7 +50,7 @@ struct WarpgroupMemory {
   }
   static constexpr int kStages = stages(), kBlocks = kSplits && S::kColumns > 64 ? 1 : S::kBlocks;
   static constexpr int kSharedBytes =
-      kEightLines + kStages * S::kStageBytes + kPreparedBytes + TileResult<S>::kSumBytes;
+      kEightLines + kStages * S::kStageBytes + kPreparedBytes + (S::kHasRoom ? TileResult<S>::kSumBytes : 0);
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -218,8 +222,8 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
         "[%0],[%1,{%3,%4,%5,%6}],[%2],{%7,%8};" ::"r"(left_at(stage)),
-        "l"(&p_.left), "r"(full_at(stage)), "r"(windows.channel + slice.channel), "r"(windows.x),
-        "r"(windows.y), "r"(windows.image), "h"(x), "h"(y)
+        "l"(&p_.left), "r"(full_at(stage)), "r"(windows.channel + slice.channel), "r"(windows.x), "r"(windows.y),
+        "r"(windows.image), "h"(x), "h"(y)
         : "memory");
   }
 
@@ -266,24 +270,29 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       RegisterResult<S, Stored, !kSplits> simple(p, corner.row + static_cast<int>(threadIdx.x) / 32 * 16, p.rows,
                                                  corner.column);
       TileResult<S> result(p, corner.row, corner.column, 0, first_place());
-      if (p_.is_stored_from_registers)
+      const bool is_simple = !S::kHasRoom || p_.is_stored_from_registers;
+      if (is_simple)
         simple.fetch_bias();
       else
         result.fetch_bias();
       if (!has_waited) gopt_wait();
       has_waited = true;
-      if (p_.is_stored_from_registers)
+      if (is_simple)
         simple.fetch_addends();
       else
         result.fetch_addend();
       multiply_all(sums, warpgroup, place);
-      if (p_.is_stored_from_registers)
+      if (is_simple)
         simple.finish(sums);
-      else if (gridDim.y == 1)
-        result.finish_by_warps(room_for_sums(), sums);
-      else
-        finish_together(result, sums);
+      else if constexpr (S::kHasRoom)
+        finish_in_room(result, sums);
     }
+  }
+  __device__ __forceinline__ void finish_in_room(const TileResult<S>& result, const float (*sums)[4]) const {
+    if (gridDim.y == 1)
+      result.finish_by_warps(room_for_sums(), sums);
+    else
+      finish_together(result, sums);
   }
   __device__ __forceinline__ int first_place() const {
     const int thread = static_cast<int>(threadIdx.x), blocks = static_cast<int>(gridDim.y);
@@ -492,7 +501,10 @@ TileKernel make_warpgroups() {
           S::kColumns,
           S::kThreads + 32,
           WarpgroupMemory<Operand, kRight, S>::kSharedBytes,
-          Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes};
+          Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes,
+          0,
+          0,
+          !S::kHasRoom};
 }
 
 }  // namespace tiles

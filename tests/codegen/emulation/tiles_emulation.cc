@@ -514,6 +514,7 @@ int main() {
   run_floats<Warps<64, 32>>("64x32");
   run_floats<Warps<64, 64>>("64x64");
   run_floats<Warps<64, 128>>("64x128");
+  run_floats<Warps<64, 256>>("64x256");
   run_results<Warps<64, 32>>("64x32");
   run_results<Warps<64, 64>>("64x64");
   run_results<Warps<64, 128>>("64x128");
