@@ -4,11 +4,13 @@
 #include <cmath>
 #include <future>
 #include <limits>
+#include <map>
 #include <numeric>
 
 #include "device_turn.h"
 #include "gopt/clock.h"
 #include "gopt/codegen.h"
+#include "gopt/kernel_costs.h"
 #include "gopt/statistics.h"
 #include "gopt/temporary.h"
 
@@ -20,12 +22,27 @@ bool is_of_gpu(const std::vector<KernelSpec>& specs) {
   return !specs.empty() && specs[0].target.kind == TargetKind::Cuda;
 }
 
+// Numbers of kernels that compute the same from the same, whatever the implementation.
+std::vector<size_t> rivals_among(const std::vector<KernelSpec>& specs) {
+  std::map<std::string, size_t> known;
+  std::vector<size_t> rivals;
+  for (KernelSpec spec : specs) {
+    spec.kernel.implementation.clear();
+    rivals.push_back(known.try_emplace(kernel_signature(spec), known.size()).first->second);
+  }
+  return rivals;
+}
+
 // Kernels of one build. Each is run a few times in turn with the others; what counts is the least time: what disturbs a
-// shared machine only ever adds.
+// shared machine only ever adds. What is far behind another that computes the same is not run again.
 class Batch {
  public:
   explicit Batch(std::vector<KernelSpec> specs)
-      : specs_(std::move(specs)), samples_ms_(specs_.size()), is_refused_(specs_.size()) {}
+      : specs_(std::move(specs)),
+        rivals_(rivals_among(specs_)),
+        least_of_rivals_ms_(specs_.size(), std::numeric_limits<double>::infinity()),
+        samples_ms_(specs_.size()),
+        is_refused_(specs_.size()) {}
 
   // Begins to build them, where `is_beside` while others are timed. Errors: those of emission, no folder.
   Status build(bool is_beside) {
@@ -75,22 +92,25 @@ class Batch {
   static constexpr int kRounds = 15, kGpuRounds = 8;
   // In all, after which a kernel is timed no more: where it was timed a few times, since one time may be a disturbed
   // one, and in any case.
-  static constexpr double kSlowMs = 150, kVerySlowMs = 4000;
+  static constexpr double kSlowMs = 150, kVerySlowMs = 4000, kFarBehind = 1.5;
   static constexpr size_t kFewSamples = 4;
 
   bool is_timed_enough(size_t k) const {
     const double spent = std::accumulate(samples_ms_[k].begin(), samples_ms_[k].end(), 0.0);
-    return spent > kVerySlowMs || (spent > kSlowMs && samples_ms_[k].size() >= kFewSamples);
+    if (spent > kVerySlowMs) return true;
+    if (samples_ms_[k].size() < kFewSamples) return false;
+    return spent > kSlowMs || least_ms(k) > kFarBehind * least_of_rivals_ms_[rivals_[k]];
   }
 
   Status time_once(LoadedModel& model, size_t k) {
     std::vector<double>& samples = samples_ms_[k];
     if (is_refused_[k] || is_timed_enough(k)) return Unit{};
     GOPT_ASSIGN_OR_RETURN(const std::optional<double> ms, model.time_kernel(k));
-    if (ms)
-      samples.push_back(*ms);
-    else
-      is_refused_[k] = true;
+    is_refused_[k] = !ms;
+    if (!ms) return Unit{};
+    samples.push_back(*ms);
+    double& least = least_of_rivals_ms_[rivals_[k]];
+    least = std::min(least, least_ms(k));
     return Unit{};
   }
 
@@ -113,6 +133,8 @@ class Batch {
   std::string inside() const { return folder_->path() / "model"; }
 
   std::vector<KernelSpec> specs_;
+  std::vector<size_t> rivals_;
+  std::vector<double> least_of_rivals_ms_;
   std::vector<std::vector<double>> samples_ms_;
   std::vector<bool> is_refused_;
   std::unique_ptr<TemporaryFolder> folder_;
@@ -122,6 +144,30 @@ class Batch {
 }  // namespace
 
 namespace {
+
+// Of those that compute the same the one that is estimated to be the fastest first, then of each the second: where time
+// ends, every kernel has a time of what it is most likely to be.
+std::vector<KernelSpec> most_promising_first(std::vector<KernelSpec> specs) {
+  const std::vector<size_t> rivals = rivals_among(specs);
+  const auto costs = analytic_kernel_costs({});
+  std::vector<double> estimated_ms;
+  for (const KernelSpec& spec : specs) {
+    Plan alone;
+    alone.target = spec.target;
+    alone.buffers = spec.buffers;
+    estimated_ms.push_back(costs->time_ms(alone, spec.kernel));
+  }
+  std::vector<size_t> order(specs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](size_t k) { return estimated_ms[k]; });
+  std::vector<size_t> before(specs.size()), ranks(specs.size());  // rivals so far; those that come before
+  for (const size_t k : order) ranks[k] = before[rivals[k]]++;
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](size_t k) { return ranks[k]; });
+  std::vector<KernelSpec> sorted;
+  for (const size_t k : order) sorted.push_back(std::move(specs[k]));
+  return sorted;
+}
 
 // Some of those that the cache knows, neither so short that the clock decides nor so long that they keep others
 // waiting.
@@ -145,6 +191,7 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
   std::vector<KernelSpec> missing;
   for (const KernelSpec& spec : specs)
     if (!cache.find(kernel_signature(spec))) missing.push_back(spec);
+  missing = most_promising_first(std::move(missing));
   const auto start = Clock::now();
   double waited = 0;
   auto is_over = [&] {
