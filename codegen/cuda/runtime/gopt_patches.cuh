@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gopt_fragments.cuh"
+#include "gopt_launch.h"
 #include "gopt_patches.h"
 #include "gopt_register_result.cuh"
 #include "gopt_tile_result.cuh"
