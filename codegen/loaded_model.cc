@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -153,17 +154,37 @@ double nanoseconds_of_a_turn() {
   return std::max(least, 0.1);
 }
 
+// Threads of all processes that run now, this one among them; none where the system does not say.
+int running_threads() {
+  std::ifstream load("/proc/loadavg");
+  std::string averages[3];
+  int running = 0;
+  load >> averages[0] >> averages[1] >> averages[2] >> running;
+  return running;
+}
+
+// Whether so many threads leave at least as many of the processors that this process may use to others as they take,
+// and these are not in use.
+bool has_idle_processors(int threads) {
+  cpu_set_t own;
+  if (threads <= 0 || sched_getaffinity(0, sizeof own, &own) != 0) return false;
+  const int running = running_threads();
+  return running > 0 && running - 1 + 2 * threads <= CPU_COUNT(&own);
+}
+
 // OpenMP's threads spin before they sleep, by default for milliseconds. Where others use the processors as well, that
 // keeps the thread that is waited for from running: one run in 28 ms became 730 ms. 50 us cover a small kernel on one
-// thread, after which a thread that sleeps takes as long to wake (docs/codegen.md has the times). libgomp reads this
-// once, when it is loaded with the first model; what the user has set stays.
+// thread, after which a thread that sleeps takes as long to wake (docs/codegen.md has the times). Where processors are
+// idle nobody is kept from running, and a thread that sleeps may wake late on a virtual one. libgomp reads this once,
+// when it is loaded with the first model; what the user has set stays.
 class SpinLimit {
  public:
-  SpinLimit() {
-    constexpr double kNanoseconds = 50e3;
+  explicit SpinLimit(int threads) {
+    constexpr double kNanoseconds = 50e3, kNanosecondsOfIdle = 500e3;
     is_set_ = !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT");
     if (!is_set_) return;
-    static const std::string turns = std::to_string(static_cast<int64_t>(kNanoseconds / nanoseconds_of_a_turn()));
+    static const std::string turns = std::to_string(static_cast<int64_t>(
+        (has_idle_processors(threads) ? kNanosecondsOfIdle : kNanoseconds) / nanoseconds_of_a_turn()));
     setenv("GOMP_SPINCOUNT", turns.c_str(), 1);
   }
   // Programs that are started later have libraries of their own.
@@ -328,7 +349,7 @@ Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int t
   GOPT_ASSIGN_OR_RETURN(const std::string path, codegen::build_folder(folder));
   auto state = std::make_shared<State>();
   {
-    const SpinLimit limit;
+    const SpinLimit limit(threads);
     state->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
   if (!state->library) return Error{std::string("cannot load the built library: ") + dlerror()};
