@@ -113,7 +113,6 @@ class KernelPrinter {
   // The threads of a row, one warp or all of a block, keep its chunks.
   CudaKernel print_row_chunks(const RowChunks& row) {
     const bool is_of_warp = row.threads == kWarp;
-    kernel_.threads = row.threads * row.rows;
     writer_.threads = row.threads;
     if (is_of_warp) writer_.reduce = "gopt_warp_reduce";
     writer_.row_loop = [&](const std::string& name, const std::string& body) { return row_loop(row, name, body, ""); };
@@ -126,28 +125,32 @@ class KernelPrinter {
     std::string text = decode(rows_, "row", rows);
     const std::string ahead = kept(row, root, Kept::Ahead, head), once = kept(row, root, Kept::Once, head);
     text += kept(row, rows, Kept::ByRow, head);
-    std::string store;
-    if (lanes_.empty()) {
-      store = "if (" + thread + " == 0) {\n" + element(rows) + "}\n";
-    } else {
-      const std::string type = storage_name(body_.output), name = writer_.fresh("i");
-      Scope &at = writer_.add_scope(rows), &own = writer_.add_scope(rows);
-      at.bound.push_back({lanes_[0].symbol, "first"});
-      own.bound.push_back({lanes_[0].symbol, name});
-      head += type + "* const all_out = out;\n";
-      const std::string value = element(own), chunk = "gopt_chunk<" + type + ", " + std::to_string(row.count) + ">";
-      store =
-          row_loop(row, name, "const auto out = own_out.element(e);\n" + own.code + value,
-                   chunk + " own_out(" + writer_.index_text(body_.offset, at) + ");\n", "own_out.store(all_out);\n");
-    }
+    const std::string store =
+        lanes_.empty() ? "if (" + thread + " == 0) {\n" + element(rows) + "}\n" : stored_row(row, rows, head);
     const int64_t count = count_of(rows_);
+    kernel_.threads = row.threads * row.rows;
     kernel_.blocks = std::min(kMaxBlocks, (count + row.rows - 1) / row.rows);
+    return finished(once + root.code + loop_of_rows(row, count) + text + rows.code + store + "}\n", head + ahead);
+  }
+
+  static std::string loop_of_rows(const RowChunks& row, int64_t count) {
+    if (row.rows == 1) return for_each("row", count, "blockIdx.x", "gridDim.x");
     const std::string of_block = std::to_string(row.rows);
-    const std::string loop =
-        row.rows == 1 ? for_each("row", count, "blockIdx.x", "gridDim.x")
-                      : for_each("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(kWarp),
-                                 "gridDim.x * " + of_block);
-    return finished(once + root.code + loop + text + rows.code + store + "}\n", head + ahead);
+    return for_each("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(kWarp),
+                    "gridDim.x * " + of_block);
+  }
+
+  // Makes the elements of a row and stores them in chunks.
+  std::string stored_row(const RowChunks& row, Scope& rows, std::string& head) {
+    const std::string type = storage_name(body_.output), name = writer_.fresh("i"),
+                      chunk = "gopt_chunk<" + type + ", " + std::to_string(row.count) + ">";
+    Scope &at = writer_.add_scope(rows), &own = writer_.add_scope(rows);
+    at.bound.push_back({lanes_[0].symbol, "first"});
+    own.bound.push_back({lanes_[0].symbol, name});
+    head += type + "* const all_out = out;\n";
+    const std::string value = element(own);
+    return row_loop(row, name, "const auto out = own_out.element(e);\n" + own.code + value,
+                    chunk + " own_out(" + writer_.index_text(body_.offset, at) + ");\n", "own_out.store(all_out);\n");
   }
 
   // Before the kernel before has ended, for all rows, or for one.
