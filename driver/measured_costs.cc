@@ -22,27 +22,28 @@ bool is_of_gpu(const std::vector<KernelSpec>& specs) {
   return !specs.empty() && specs[0].target.kind == TargetKind::Cuda;
 }
 
-// Numbers of kernels that compute the same from the same, whatever the implementation.
-std::vector<size_t> rivals_among(const std::vector<KernelSpec>& specs) {
-  std::map<std::string, size_t> known;
-  std::vector<size_t> rivals;
-  for (KernelSpec spec : specs) {
-    spec.kernel.implementation.clear();
-    rivals.push_back(known.try_emplace(kernel_signature(spec), known.size()).first->second);
-  }
-  return rivals;
+// The same for kernels that compute the same from the same, whatever the implementation.
+std::string rivals_of(KernelSpec spec) {
+  spec.kernel.implementation.clear();
+  return kernel_signature(spec);
+}
+
+// Milliseconds of the fastest so far of kernels that compute the same.
+using LeastOfRivals = std::map<std::string, double>;
+void note_least(LeastOfRivals& least, const std::string& rivals, double ms) {
+  const auto [own, is_first] = least.try_emplace(rivals, ms);
+  if (!is_first) own->second = std::min(own->second, ms);
 }
 
 // Kernels of one build. Each is run a few times in turn with the others; what counts is the least time: what disturbs a
 // shared machine only ever adds. What is far behind another that computes the same is not run again.
 class Batch {
  public:
-  explicit Batch(std::vector<KernelSpec> specs)
-      : specs_(std::move(specs)),
-        rivals_(rivals_among(specs_)),
-        least_of_rivals_ms_(specs_.size(), std::numeric_limits<double>::infinity()),
-        samples_ms_(specs_.size()),
-        is_refused_(specs_.size()) {}
+  // `least` is of all batches.
+  Batch(std::vector<KernelSpec> specs, LeastOfRivals& least)
+      : specs_(std::move(specs)), least_(&least), samples_ms_(specs_.size()), is_refused_(specs_.size()) {
+    for (const KernelSpec& spec : specs_) rivals_.push_back(rivals_of(spec));
+  }
 
   // Begins to build them, where `is_beside` while others are timed. Errors: those of emission, no folder.
   Status build(bool is_beside) {
@@ -99,7 +100,7 @@ class Batch {
     const double spent = std::accumulate(samples_ms_[k].begin(), samples_ms_[k].end(), 0.0);
     if (spent > kVerySlowMs) return true;
     if (samples_ms_[k].size() < kFewSamples) return false;
-    return spent > kSlowMs || least_ms(k) > kFarBehind * least_of_rivals_ms_[rivals_[k]];
+    return spent > kSlowMs || least_ms(k) > kFarBehind * least_->at(rivals_[k]);
   }
 
   Status time_once(LoadedModel& model, size_t k) {
@@ -109,8 +110,7 @@ class Batch {
     is_refused_[k] = !ms;
     if (!ms) return Unit{};
     samples.push_back(*ms);
-    double& least = least_of_rivals_ms_[rivals_[k]];
-    least = std::min(least, least_ms(k));
+    note_least(*least_, rivals_[k], least_ms(k));
     return Unit{};
   }
 
@@ -133,8 +133,8 @@ class Batch {
   std::string inside() const { return folder_->path() / "model"; }
 
   std::vector<KernelSpec> specs_;
-  std::vector<size_t> rivals_;
-  std::vector<double> least_of_rivals_ms_;
+  LeastOfRivals* least_;
+  std::vector<std::string> rivals_;
   std::vector<std::vector<double>> samples_ms_;
   std::vector<bool> is_refused_;
   std::unique_ptr<TemporaryFolder> folder_;
@@ -148,7 +148,7 @@ namespace {
 // Of those that compute the same the one that is estimated to be the fastest first, then of each the second: where time
 // ends, every kernel has a time of what it is most likely to be.
 std::vector<KernelSpec> most_promising_first(std::vector<KernelSpec> specs) {
-  const std::vector<size_t> rivals = rivals_among(specs);
+  std::vector<std::string> rivals;
   const auto costs = analytic_kernel_costs({});
   std::vector<double> estimated_ms;
   for (const KernelSpec& spec : specs) {
@@ -156,11 +156,13 @@ std::vector<KernelSpec> most_promising_first(std::vector<KernelSpec> specs) {
     alone.target = spec.target;
     alone.buffers = spec.buffers;
     estimated_ms.push_back(costs->time_ms(alone, spec.kernel));
+    rivals.push_back(rivals_of(spec));
   }
   std::vector<size_t> order(specs.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](size_t k) { return estimated_ms[k]; });
-  std::vector<size_t> before(specs.size()), ranks(specs.size());  // rivals so far; those that come before
+  std::map<std::string, size_t> before;  // rivals so far
+  std::vector<size_t> ranks(specs.size());
   for (const size_t k : order) ranks[k] = before[rivals[k]]++;
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](size_t k) { return ranks[k]; });
@@ -189,8 +191,14 @@ std::vector<KernelSpec> references_among(const std::vector<KernelSpec>& specs, c
 
 Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& cache, const MeasureOptions& options) {
   std::vector<KernelSpec> missing;
-  for (const KernelSpec& spec : specs)
-    if (!cache.find(kernel_signature(spec))) missing.push_back(spec);
+  LeastOfRivals least;
+  for (const KernelSpec& spec : specs) {
+    const auto known = cache.find(kernel_signature(spec));
+    if (known)
+      note_least(least, rivals_of(spec), *known);
+    else
+      missing.push_back(spec);
+  }
   missing = most_promising_first(std::move(missing));
   const auto start = Clock::now();
   double waited = 0;
@@ -210,7 +218,7 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
     const size_t end = std::min(missing.size(), begun + batch_size);
     in_batch.insert(in_batch.end(), missing.begin() + static_cast<std::ptrdiff_t>(begun),
                     missing.begin() + static_cast<std::ptrdiff_t>(end));
-    std::optional<Batch> batch(std::move(in_batch));
+    std::optional<Batch> batch(std::in_place, std::move(in_batch), least);
     GOPT_RETURN_IF_ERROR(batch->build(is_beside));
     begun = end;
     return batch;
