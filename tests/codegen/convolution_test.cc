@@ -190,7 +190,7 @@ const char* const kBlocksOf8[] = {
 TEST(BlocksOf8Channels, AgreeWithTheInterpreter) {
   std::vector<BatchCase> cases;
   for (const char* text : kBlocksOf8) cases.push_back(make_case("b" + std::to_string(cases.size()), text, 91));
-  for (const char* implementation : {"direct", "panels", "blocks"})
+  for (const char* implementation : {"direct", "panels", "blocks", "winograd"})
     for (const int threads : {1, 2}) {
       CostsOfBlocks costs(implementation);
       const Target target{.kind = TargetKind::Cpu, .threads = threads, .vector_lanes = 8};

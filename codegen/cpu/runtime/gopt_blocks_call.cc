@@ -1,36 +1,59 @@
-// Convolutions of images in blocks of channels.
+// Convolutions of images in blocks of channels: by taps, and by Winograd's algorithm.
+#include <type_traits>
+
 #include "gopt_primitives.h"
 
 namespace gopt_runtime {
 namespace {
 
 // Forms of weights are told apart by the width of panels and by blocks, beside those of other kernels.
-int64_t way_of_blocks(int64_t block) { return -1000 * block - BlockConvolution::panel_channels(); }
+template <class Kernel>
+int64_t way_of(int64_t block) {
+  constexpr int64_t kKernel = std::is_same_v<Kernel, BlockConvolution> ? 0 : 100;
+  return -1000 * (kKernel + block) - Kernel::panel_channels();
+}
 
-}  // namespace
+bool are_blocks_of_floats(const Convolution& c) {
+  return block_of(c.src_order) > 1 && c.dst_order == c.src_order && c.constant_weights && !c.transposed &&
+         c.groups == 1 && c.operands == Element::Float && c.result == Element::Float;
+}
 
-bool Library::add_blocks(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst,
-                         int own_threads) {
+template <class Kernel>
+std::unique_ptr<BlocksCall<Kernel>> call_of(Library::State& s, Primitive& p, const Convolution& c, const void* src,
+                                            const void* weights, const void* bias, void* dst) {
   const int64_t block = block_of(c.src_order);
-  if (block == 1 || c.dst_order != c.src_order || !BlockConvolution::takes_blocks_of(block)) return false;
-  if (!c.constant_weights || c.transposed || c.groups != 1) return false;
-  if (c.operands != Element::Float || c.result != Element::Float) return false;
-  State& s = *state_;
-  Primitive p(own_threads);
-  BlocksCall own{BlockConvolution(planar_shape(c), block, c.posts, own_threads), {}, {}, {}, {}, {}, {}};
+  BlocksCall<Kernel> own{Kernel(planar_shape(c), block, c.posts, p.threads), {}, {}, {}, {}, {}, {}};
   const memory::desc to = image_desc(c.dst, c.dst_order);
   own.src = s.view(p.src, image_desc(c.src, c.src_order), src);
   own.dst = s.view(p.dst, to, dst);
   own.posts = s.operands(p, c.posts, to, to);
   own.packed = s.packed_as(weights, dense_desc(c.weights), Library::State::floats(own.convolution.packed_floats()),
-                           way_of_blocks(block), [&](memory& packed) {
+                           way_of<Kernel>(block), [&](memory& packed) {
                              own.convolution.pack(static_cast<const float*>(weights),
                                                   static_cast<float*>(packed.get_data_handle()));
                            });
   own.scratch = s.temporary(p, Library::State::floats(own.convolution.scratch_floats()));
   if (bias) own.bias = s.at(Library::State::floats(static_cast<size_t>(c.dst[1])), bias);
-  p.blocks = std::make_unique<BlocksCall>(std::move(own));
-  s.primitives.push_back(std::move(p));
+  return std::make_unique<BlocksCall<Kernel>>(std::move(own));
+}
+
+}  // namespace
+
+bool Library::add_blocks(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst,
+                         int own_threads) {
+  if (!are_blocks_of_floats(c) || !BlockConvolution::takes_blocks_of(block_of(c.src_order))) return false;
+  Primitive p(own_threads);
+  p.blocks = call_of<BlockConvolution>(*state_, p, c, src, weights, bias, dst);
+  state_->primitives.push_back(std::move(p));
+  return true;
+}
+
+bool Library::add_winograd(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst,
+                           int own_threads) {
+  if (!are_blocks_of_floats(c) || !WinogradConvolution::takes(planar_shape(c), block_of(c.src_order))) return false;
+  Primitive p(own_threads);
+  p.winograd = call_of<WinogradConvolution>(*state_, p, c, src, weights, bias, dst);
+  state_->primitives.push_back(std::move(p));
   return true;
 }
 

@@ -211,6 +211,11 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   if (c.tile_terms != kNoTiles && add_tiles(c, src, weights, bias, dst, threads)) return;
   if (c.method == Method::Panels && add_panels(c, src, weights, bias, dst, threads)) return;
   if (c.method == Method::Blocks && add_blocks(c, src, weights, bias, dst, threads)) return;
+  const auto has_onednn_winograd = [&] {
+    return make_convolution(s.engine, c, c.src_order, c.dst_order, bias != nullptr, true).has_value();
+  };
+  if (c.method == Method::Winograd && !has_onednn_winograd() && add_winograd(c, src, weights, bias, dst, threads))
+    return;
   const ThreadScope scope(threads, s.threads);
   if (c.method == Method::Unfolded && !c.transposed)
     return ConvolutionAdder(s, c, threads)

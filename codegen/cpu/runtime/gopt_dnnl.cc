@@ -76,8 +76,8 @@ void Library::run(size_t primitive) {
   State& s = *state_;
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
-  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.blocks && !p.integers &&
-      !p.tiles && !p.attention)
+  if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.blocks && !p.winograd &&
+      !p.integers && !p.tiles && !p.attention)
     throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
@@ -95,11 +95,12 @@ void Library::run(size_t primitive) {
     for (const auto& [number, operand] : call.posts) call.product.bind_post(number, operand.get_data_handle());
     call.product.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
   }
-  if (p.blocks) {
-    BlocksCall& call = *p.blocks;
+  const auto run_blocks = [&](auto& call) {
     for (const auto& [number, operand] : call.posts) call.convolution.bind_post(number, operand.get_data_handle());
     call.convolution.run(data(call.src), data(call.packed), data(call.bias), data(call.dst), data(call.scratch));
-  }
+  };
+  if (p.blocks) run_blocks(*p.blocks);
+  if (p.winograd) run_blocks(*p.winograd);
   if (p.tiles) {
     TilesCall& call = *p.tiles;
     for (const auto& [number, operand] : call.posts) call.tiles.bind_post(number, operand.get_data_handle());

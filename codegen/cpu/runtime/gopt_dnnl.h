@@ -1,8 +1,9 @@
 // Convolutions and matrix products: by oneDNN, made once, weights reordered once into the form that the primitive asks
 // for; convolutions for which it has reference code alone, pooling, products of a few rows and attention in loops of
 // our own (gopt_planar.h, gopt_unfolded.h, gopt_rows.h, gopt_attention_rows.h), products of many and convolutions of
-// blocks of channels where that is faster (gopt_panels.h, gopt_blocks.h); all of integers in loops of our own
-// (gopt_integer.h); of floats and bfloat16 by kernels of our own on tiles, where there are these (gopt_tiles.h).
+// blocks of channels where that is faster (gopt_panels.h, gopt_blocks.h, gopt_winograd.h); all of integers in loops of
+// our own (gopt_integer.h); of floats and bfloat16 by kernels of our own on tiles, where there are these
+// (gopt_tiles.h).
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,11 @@ enum class Order { Plain, Blocked16, ChannelsLast, Blocked8 };
 inline int64_t block_of(Order order) { return order == Order::Blocked16 ? 16 : order == Order::Blocked8 ? 8 : 1; }
 
 // How a convolution is computed. Direct: by oneDNN on the tensors as they lie, or, where it has no fast code for them,
-// by the best of the others. Winograd: where there is one, else direct. ChannelsLast, Planar, Unfolded
-// (gopt_unfolded.h; of one that is transposed Planar), ChannelLanes (of one that is depthwise: gopt_channel_lanes.h):
-// the tensors are converted where they lie otherwise. Panels (gopt_panels.h): of one tap, by constant weights, of
-// floats that lie alike, in blocks or with channels last; else direct. Blocks (gopt_blocks.h): by constant weights, of
-// one group, of floats in blocks of whole vectors; else direct.
+// by the best of the others. Winograd: oneDNN's where it has one, ours of blocks of whole vectors (gopt_winograd.h),
+// else direct. ChannelsLast, Planar, Unfolded (gopt_unfolded.h; of one that is transposed Planar), ChannelLanes (of one
+// that is depthwise: gopt_channel_lanes.h): the tensors are converted where they lie otherwise. Panels (gopt_panels.h):
+// of one tap, by constant weights, of floats that lie alike, in blocks or with channels last; else direct. Blocks
+// (gopt_blocks.h): by constant weights, of one group, of floats in blocks of whole vectors; else direct.
 enum class Method { Direct, Winograd, ChannelsLast, Planar, Unfolded, ChannelLanes, Panels, Blocks };
 
 // What products are computed in. Own: as the operands are, of bfloat16 where oneDNN has fast code for these on the
@@ -167,6 +168,8 @@ class Library {
                   int own_threads);
   bool add_panels(const MatrixProduct& product, const void* src, const void* weights, const void* bias, void* dst,
                   int own_threads);
+  bool add_winograd(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst,
+                    int own_threads);
   bool add_blocks(const Convolution& convolution, const void* src, const void* weights, const void* bias, void* dst,
                   int own_threads);
   // Nothing is added where there are no tiles, or not for this.

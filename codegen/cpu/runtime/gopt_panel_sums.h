@@ -1,5 +1,6 @@
-// What products by panels (gopt_panels.h) and convolutions of blocks (gopt_blocks.h) have in common: weights in panels
-// of two vectors of columns, sums of a few rows by a panel in registers, and what is done to these as they are stored.
+// What products by panels (gopt_panels.h) and convolutions of blocks (gopt_blocks.h, gopt_winograd.h) have in common:
+// weights in panels of two vectors of columns, sums of a few rows by a panel in registers, and what is done to these as
+// they are stored.
 #pragma once
 
 #include <array>

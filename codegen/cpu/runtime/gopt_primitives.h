@@ -22,6 +22,7 @@
 #include "gopt_split.h"
 #include "gopt_tiles.h"
 #include "gopt_unfolded.h"
+#include "gopt_winograd.h"
 
 namespace gopt_runtime {
 
@@ -131,8 +132,9 @@ struct PanelsCall {
 };
 
 // A convolution of images in blocks of channels.
+template <class Kernel>
 struct BlocksCall {
-  BlockConvolution convolution;
+  Kernel convolution;
   memory src, bias, dst, packed, scratch;
   std::vector<std::pair<int, memory>> posts;
 };
@@ -166,7 +168,8 @@ struct Primitive {
   std::unique_ptr<PoolingCall> pooling;
   std::unique_ptr<RowsCall> rows;
   std::unique_ptr<PanelsCall> panels;
-  std::unique_ptr<BlocksCall> blocks;
+  std::unique_ptr<BlocksCall<BlockConvolution>> blocks;
+  std::unique_ptr<BlocksCall<WinogradConvolution>> winograd;
   std::unique_ptr<AttentionCall> attention;
   std::unique_ptr<TilesCall> tiles;
   std::unique_ptr<IntegerImages> integers;

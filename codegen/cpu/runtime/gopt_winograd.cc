@@ -1,0 +1,312 @@
+#include "gopt_winograd.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "gopt_activation.h"
+#include "gopt_panel_sums.h"
+#include "gopt_winograd_tiles.h"
+
+namespace gopt_runtime {
+namespace {
+
+constexpr int64_t kNear = 160000;   // floats of transformed tiles, which stay near
+constexpr int64_t kFewTiles = 12;   // of a thread: too few for all weights to be read for them
+constexpr int64_t kLine = 16;       // floats that are fetched at once
+constexpr float kNone = -INFINITY;  // cuts nothing off
+
+struct Loop {
+  // A few tiles' channels by one panel.
+  struct Operands {
+    const float* src;
+    int64_t row, depth;          // row: elements of `src` to the next tile
+    const float *packed, *next;  // next: lines that are asked for, one with each channel; or null
+  };
+
+  template <int rows, int vectors>
+  static void multiply(const Operands& o, const SumStore& store) {
+    Vector s[rows][vectors] = {};
+    const float* x[rows];
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) x[r] = o.src + r * o.row;
+    const float *w = o.packed, *next = o.next;
+    for (int64_t at = 0; at < o.depth; at += kLanes) {
+      if (next)
+        for (int k = 0; k < kLanes; k++, next += kLine) __builtin_prefetch(next);
+#pragma GCC unroll 8
+      for (int k = 0; k < kLanes; k++, w += vectors * kLanes) {
+        Vector column[vectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++) {
+          const Vector value = x[r][at + k] - Vector{};
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; v++) s[r][v] += value * column[v];
+        }
+      }
+    }
+    store_sums(s, store);
+  }
+};
+
+// Of small images the products take less than weights take to be fetched, of which tiles of 2x2 have fewer: as long as
+// the products of so many tiles.
+int64_t best_tile(const PlanarShape& s) {
+  constexpr int64_t kFetch = 8;
+  const auto cost = [&](int64_t tile) {
+    const int64_t tiles = s.batch * ceil_div(s.dst[1], tile) * ceil_div(s.dst[2], tile);
+    return (tile + kBeyond) * (tile + kBeyond) * (tiles + kFetch);
+  };
+  return cost(kMostTile) <= cost(kSmallTile) ? kMostTile : kSmallTile;
+}
+
+}  // namespace
+
+WinogradConvolution::WinogradConvolution(const PlanarShape& shape, int64_t block, std::vector<Post> posts, int threads)
+    : s_(shape),
+      block_(block),
+      posts_(std::move(posts)),
+      threads_(threads),
+      depth_(ceil_div(shape.in, block) * block),
+      filled_(ceil_div(shape.out, block) * block),
+      panels_(ceil_div(filled_, kPanelWidth)),
+      tile_(best_tile(shape)),
+      window_(tile_ + kBeyond),
+      elements_(window_ * window_),
+      tiles_high_(ceil_div(shape.dst[1], tile_)),
+      tiles_wide_(ceil_div(shape.dst[2], tile_)),
+      tiles_(shape.batch * tiles_high_ * tiles_wide_),
+      is_together_(threads > 1 && tiles_ <= kFewTiles * threads) {
+  simple_ = simple_posts(posts_, [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); });
+  const int64_t own = is_together_ ? tiles_ : ceil_div(tiles_, threads_),
+                near = std::max<int64_t>(kNear / (elements_ * depth_), kFewTiles);
+  group_ = ceil_div(own, ceil_div(own, near));
+}
+
+bool WinogradConvolution::takes(const PlanarShape& s, int64_t block) {
+  bool are_plain =
+      s.groups == 1 && !s.transposed && s.kernel[0] == 1 && s.src[0] == 1 && s.dst[0] == 1 && s.pads[0] == 0;
+  for (int a = 1; a < 3; a++) are_plain &= s.kernel[a] == kTaps && s.strides[a] == 1 && s.dilations[a] == 1;
+  return are_plain && block % kLanes == 0;
+}
+int64_t WinogradConvolution::panel_channels() { return kPanelWidth; }
+
+WinogradConvolution::Tile WinogradConvolution::tile_at(int64_t number) const {
+  return {number / tiles_wide_ / tiles_high_, number / tiles_wide_ % tiles_high_ * tile_, number % tiles_wide_ * tile_};
+}
+
+// The last panel may be of one vector.
+int WinogradConvolution::vectors_of(int64_t panel) const {
+  return filled_ - panel * kPanelWidth <= kLanes ? 1 : kPanelVectors;
+}
+
+// [panel][element][input][output]
+int64_t WinogradConvolution::weights_at(int64_t panel, int64_t element) const {
+  return (panel * elements_ * kPanelVectors + element * vectors_of(panel)) * depth_ * kLanes;
+}
+// Elements of a tile lie [element][tile][channel], a line more apart than they have to: at powers of two they would
+// share places in the cache.
+int64_t WinogradConvolution::inputs_element(int64_t tiles) const { return tiles * depth_ + kLine; }
+int64_t WinogradConvolution::products_element(int64_t tiles) { return tiles * kPanelWidth + kLine; }
+
+size_t WinogradConvolution::packed_floats() const { return static_cast<size_t>(weights_at(panels_ - 1, elements_)); }
+
+size_t WinogradConvolution::scratch_floats() const {
+  const int64_t inputs = elements_ * inputs_element(group_), products = elements_ * products_element(group_);
+  return static_cast<size_t>((is_together_ ? 1 : threads_) * inputs + threads_ * products);
+}
+
+void WinogradConvolution::pack_channel(const float* weights, int64_t panel, int64_t channel, float* packed) const {
+  const int64_t width = int64_t{vectors_of(panel)} * kLanes, output = panel * kPanelWidth + channel;
+  const auto* taps_at = tile_ == kMostTile ? kWeightsOf4 : kWeightsOf2;
+  for (int64_t input = 0; input < depth_; input++)
+    for (int64_t i = 0; i < window_; i++)
+      for (int64_t j = 0; j < window_; j++) {
+        double sum = 0;
+        for (int tap = 0; input < s_.in && output < s_.out && tap < kTaps * kTaps; tap++)
+          sum += taps_at[i][tap / kTaps] * taps_at[j][tap % kTaps] *
+                 static_cast<double>(weights[(output * s_.in + input) * kTaps * kTaps + tap]);
+        packed[weights_at(panel, i * window_ + j) + input * width + channel] = static_cast<float>(sum);
+      }
+}
+
+void WinogradConvolution::pack(const float* weights, float* packed) const {
+#pragma omp parallel for schedule(static) num_threads(threads_)
+  for (int64_t panel = 0; panel < panels_; panel++)
+    for (int64_t channel = 0; channel < vectors_of(panel) * kLanes; channel++)
+      pack_channel(weights, panel, channel, packed);
+}
+
+// All channels. What lies beyond the image is zeros.
+void WinogradConvolution::transform_tile(const float* src, const Tile& tile, float* to, int64_t element) const {
+  const int64_t height = s_.src[1], width = s_.src[2], h = tile.h - s_.pads[1], w = tile.w - s_.pads[2];
+  const bool is_inside = h >= 0 && h + window_ <= height && w >= 0 && w + window_ <= width;
+  const int64_t top = std::clamp<int64_t>(-h, 0, window_), bottom = std::clamp<int64_t>(height - h, top, window_),
+                left = std::clamp<int64_t>(-w, 0, window_), right = std::clamp<int64_t>(width - w, left, window_);
+  const auto transform_it = tile_ == kMostTile ? transform_window<kMostTile> : transform_window<kSmallTile>;
+  alignas(64) float window[kMostWindow * kMostWindow * kLanes] = {};
+  for (int64_t channel = 0; channel < depth_; channel += kLanes) {
+    const float* image = src + (tile.image * depth_ + channel / block_ * block_) * height * width + channel % block_;
+    const auto at = [&](int64_t i, int64_t j) { return image + ((h + i) * width + w + j) * block_; };
+    if (is_inside) {
+      transform_it(at(0, 0), width * block_, block_, to + channel, element);
+      continue;
+    }
+    for (int64_t i = top; i < bottom; i++)
+      for (int64_t j = left; j < right; j++) std::memcpy(window + (i * window_ + j) * kLanes, at(i, j), sizeof(Vector));
+    transform_it(window, window_ * kLanes, kLanes, to + channel, element);
+  }
+}
+
+// `next`: weights of the panel after it, or null.
+void WinogradConvolution::multiply(const Call& call, int64_t tiles, int64_t panel, const float* next) const {
+  const int vectors = vectors_of(panel);
+  const int64_t parts = ceil_div(tiles, kMostPanelRows), width = int64_t{vectors} * kLanes;
+  for (int64_t e = 0; e < elements_; e++) {
+    const float* inputs = call.inputs + e * inputs_element(tiles);
+    float* products = call.products + e * products_element(tiles);
+    Loop::Operands o{nullptr, depth_, depth_, call.packed + weights_at(panel, e), next};
+    if (e + 1 < elements_) o.next = call.packed + weights_at(panel, e + 1);
+    if (vectors != kPanelVectors) o.next = nullptr;
+    for (int64_t part = 0; part < parts; part++) {
+      const int64_t first = tiles * part / parts, count = tiles * (part + 1) / parts - first;
+      o.src = inputs + first * depth_;
+      MultiplyFunctions<Loop>::of(count, vectors)(o, {products + first * width, nullptr, width, kLanes, kNone});
+      o.next = nullptr;
+    }
+  }
+}
+
+// Of the first position of a row of a tile's result.
+int64_t WinogradConvolution::place(const Part& p, int64_t row) const {
+  const int64_t block = p.tile.image * filled_ + p.channel / block_ * block_;
+  return block * area(s_.dst) + ((p.tile.h + row) * s_.dst[2] + p.tile.w) * block_ + p.channel % block_;
+}
+
+void WinogradConvolution::add(const Post& post, const float* dst, const Part& part, float* sums) const {
+  const auto* operand = post.kind == PostKind::Sum ? dst : static_cast<const float*>(post.operand);
+  const bool is_a_row = !post.dims.empty();
+  const int64_t channels = std::clamp<int64_t>(s_.out - part.channel, 0, kLanes);
+  for (int64_t i = 0; i < part.rows; i++)
+    for (int64_t j = 0; j < part.columns; j++) {
+      const float* from = operand + (is_a_row ? part.channel : place(part, i) + j * block_);
+      for (int64_t k = 0; k < channels; k++) sums[(i * tile_ + j) * kLanes + k] += from[k];
+    }
+}
+
+void WinogradConvolution::finish(const Call& call, const Part& part, float* sums) const {
+  for (const Post& post : posts_)
+    if (post.kind == PostKind::Sum || post.kind == PostKind::Add)
+      add(post, call.dst, part, sums);
+    else
+      apply_activation(post, sums, tile_ * tile_ * kLanes);
+  const int64_t channels = std::clamp<int64_t>(s_.out - part.channel, 0, kLanes);
+  for (int64_t i = 0; i < part.rows; i++)
+    for (int64_t j = 0; j < part.columns; j++) {
+      float* own = sums + (i * tile_ + j) * kLanes;
+      std::fill(own + channels, own + kLanes, 0.0f);  // what fills a block
+      std::memcpy(call.dst + place(part, i) + j * block_, own, sizeof(Vector));
+    }
+}
+
+// What is added to the result where posts are simple, or null.
+const float* WinogradConvolution::addend(const Call& call) const {
+  if (simple_.addend < 0) return nullptr;
+  const Post& post = posts_[static_cast<size_t>(simple_.addend)];
+  return post.kind == PostKind::Sum ? call.dst : static_cast<const float*>(post.operand);
+}
+
+void WinogradConvolution::store(const Call& call, const Part& part, const float* sums, const float* added) const {
+  const Vector least = Vector{} + simple_.least;
+  for (int64_t i = 0; i < part.rows; i++) {
+    int64_t at = place(part, i);
+    for (int64_t j = 0; j < part.columns; j++, at += block_) {
+      Vector sum = load(sums + (i * tile_ + j) * kLanes);
+      if (added) sum += load(added + at);
+      sum = sum < least ? least : sum;
+      std::memcpy(call.dst + at, &sum, sizeof sum);
+    }
+  }
+}
+
+// A vector of channels from `channel` on, of all tiles of a group.
+void WinogradConvolution::transform_back(const Call& call, const Range& group, const float* products, int64_t width,
+                                         int64_t channel) const {
+  const int64_t tiles = group.last - group.first, channels = std::clamp<int64_t>(s_.out - channel, 0, kLanes);
+  const auto transform_it = tile_ == kMostTile ? transform_products<kMostTile> : transform_products<kSmallTile>;
+  const float* added = addend(call);
+  alignas(64) float bias[kLanes] = {}, sums[kMostTile * kMostTile * kLanes];
+  if (call.bias) std::copy_n(call.bias + channel, channels, bias);
+  for (int64_t t = 0; t < tiles; t++) {
+    Part part{tile_at(group.first + t), channel, tile_, tile_};
+    part.rows = std::min(tile_, s_.dst[1] - part.tile.h);
+    part.columns = std::min(tile_, s_.dst[2] - part.tile.w);
+    transform_it(products + t * width, products_element(tiles), load(bias), sums);
+    if (simple_.are_all && channels == kLanes)
+      store(call, part, sums, added);
+    else
+      finish(call, part, sums);
+  }
+}
+
+// Of transformed tiles.
+void WinogradConvolution::compute(const Call& call, const Range& group, const Range& panels) const {
+  for (int64_t panel = panels.first; panel < panels.last; panel++) {
+    const bool is_last = panel + 1 == panels.last || vectors_of(panel + 1) != kPanelVectors;
+    multiply(call, group.last - group.first, panel, is_last ? nullptr : call.packed + weights_at(panel + 1, 0));
+    const int64_t width = int64_t{vectors_of(panel)} * kLanes;
+    for (int64_t v = 0; v < width; v += kLanes)
+      transform_back(call, group, call.products + v, width, panel * kPanelWidth + v);
+  }
+}
+
+void WinogradConvolution::run_alone(const Call& call, int thread, int threads) const {
+  const int64_t first = tiles_ * thread / threads, count = tiles_ * (thread + 1) / threads - first,
+                groups = ceil_div(count, group_);
+  for (int64_t g = 0; g < groups; g++) {
+    const Range group{first + count * g / groups, first + count * (g + 1) / groups};
+    const int64_t tiles = group.last - group.first;
+    for (int64_t t = 0; t < tiles; t++)
+      transform_tile(call.src, tile_at(group.first + t), call.inputs + t * depth_, inputs_element(tiles));
+    compute(call, group, {0, panels_});
+  }
+}
+
+// All within a parallel region.
+void WinogradConvolution::run_together(const Call& call, int thread, int threads) const {
+  const int64_t groups = ceil_div(tiles_, group_);
+  for (int64_t g = 0; g < groups; g++) {
+    const Range group{tiles_ * g / groups, tiles_ * (g + 1) / groups};
+    const int64_t tiles = group.last - group.first;
+#pragma omp for schedule(static)
+    for (int64_t t = 0; t < tiles; t++)
+      transform_tile(call.src, tile_at(group.first + t), call.inputs + t * depth_, inputs_element(tiles));
+    compute(call, group, {panels_ * thread / threads, panels_ * (thread + 1) / threads});
+    if (g + 1 < groups) {
+#pragma omp barrier
+    }
+  }
+}
+
+void WinogradConvolution::run(const float* src, const float* packed, const float* bias, float* dst,
+                              float* scratch) const {
+  const int64_t inputs = elements_ * inputs_element(group_), products = elements_ * products_element(group_);
+  float* own_products = scratch + (is_together_ ? 1 : threads_) * inputs;
+#pragma omp parallel num_threads(threads_)
+  {
+    const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    const Call call{
+        src, packed, bias, dst, scratch + (is_together_ ? 0 : thread * inputs), own_products + thread * products};
+    if (is_together_)
+      run_together(call, thread, threads);
+    else
+      run_alone(call, thread, threads);
+  }
+}
+
+}  // namespace gopt_runtime
