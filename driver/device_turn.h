@@ -3,8 +3,8 @@
 
 namespace gopt::driver {
 
-// Holds a lock of the GPU's, the first that this process sees, while it lives; where none can be had, nothing is waited for, and for no
-// longer than two minutes.
+// Holds a lock of the GPU's, the first that this process sees, while it lives; where none can be had, nothing is waited
+// for, and for no longer than two minutes.
 class DeviceTurn {
  public:
   DeviceTurn();

@@ -1,6 +1,6 @@
-// Kernels that reduce rows (normalizations, softmax, sums): the threads of a row, a warp where that is enough, keep what
-// they read of it in registers, in chunks of up to sixteen bytes, so that memory is read once, in few instructions, and
-// sums of a warp need no barrier.
+// Kernels that reduce rows (normalizations, softmax, sums): the threads of a row, a warp where that is enough, keep
+// what they read of it in registers, in chunks of up to sixteen bytes, so that memory is read once, in few
+// instructions, and sums of a warp need no barrier.
 #pragma once
 
 #include <map>

@@ -1,11 +1,13 @@
-// Enough of CUDA on the processor to run the kernels of tiles: a thread of the device is a fiber here, of which one runs
-// at a time; the blocks of a cluster run side by side, clusters one after another. Copies are made at once, so that
-// indexes are tested, not waits.
+// Enough of CUDA on the processor to run the kernels of tiles: a thread of the device is a fiber here, of which one
+// runs at a time; the blocks of a cluster run side by side, clusters one after another. Copies are made at once, so
+// that indexes are tested, not waits.
 #pragma once
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <sanitizer/common_interface_defs.h>
+#include <ucontext.h>
 
 #include <algorithm>
 #include <array>
@@ -17,9 +19,6 @@
 #include <functional>
 #include <random>
 #include <vector>
-
-#include <sanitizer/common_interface_defs.h>
-#include <ucontext.h>
 
 #undef __device__
 #undef __global__

@@ -19,8 +19,7 @@ struct Launch {
 template <class... Parameters, class... Arguments>
 void launch_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t threads, cudaStream_t,
                    Arguments... arguments) {
-  emulation::launch(dim3(static_cast<unsigned>(blocks)), static_cast<unsigned>(threads),
-                    [=] { kernel(arguments...); });
+  emulation::launch(dim3(static_cast<unsigned>(blocks)), static_cast<unsigned>(threads), [=] { kernel(arguments...); });
 }
 
 }  // namespace gopt_runtime
