@@ -2,7 +2,7 @@
 // loads of matrices and copies into shared memory, by the layouts that PTX gives for them.
 
 struct WarpRegisters {
-  unsigned a[32][4], b[32][2];
+  unsigned a[32][4], b[32][2], at[32];
 };
 inline WarpRegisters warp_registers[emulation::kMostBlocks][emulation::kMostWarps];
 inline WarpRegisters& own_registers() { return warp_registers[blockIdx.y][threadIdx.x / emulation::kWarp]; }
