@@ -10,8 +10,9 @@ namespace {
 
 constexpr int64_t kWarp = 32, kBytes = 16, kMostThreads = 1024;
 constexpr int64_t kMostElements = 32;   // of an input, that a thread keeps
-constexpr int64_t kMostRegisters = 96;  // for all that it keeps
-constexpr int64_t kManyRows = 1024;     // they fill a device with four to a block
+constexpr int64_t kMostRegisters = 96;  // for all that it keeps; of so many threads it has fewer
+constexpr int64_t kManyThreads = 1024, kMostRegistersOfMany = 32;
+constexpr int64_t kManyRows = 1024;  // they fill a device with four to a block
 constexpr int64_t kRowsOfBlock = 4;
 
 bool is_number(ElementType type) { return type == ElementType::Float32 || is_half(type); }
@@ -112,9 +113,10 @@ std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector
   chunks.each = each();
   if (chunks.each * chunks.count > kMostElements) return std::nullopt;
   // What no reduction reads is first left where it is.
-  if (registers_of(body, chunks) > kMostRegisters)
+  const int64_t most = chunks.threads >= kManyThreads ? kMostRegistersOfMany : kMostRegisters;
+  if (registers_of(body, chunks) > most)
     std::erase_if(chunks.offsets, [&](const auto& own) { return !row.in_reductions().contains(own.first); });
-  if (registers_of(body, chunks) > kMostRegisters || chunks.offsets.empty()) return std::nullopt;
+  if (registers_of(body, chunks) > most || chunks.offsets.empty()) return std::nullopt;
   int64_t count = 1;
   for (const Loop& loop : rows) count *= loop.extent().as_constant().value_or(1);
   if (chunks.threads == kWarp && count >= kManyRows) chunks.rows = kRowsOfBlock;

@@ -90,7 +90,9 @@ TEST_P(Blocks, AgreeWithFloat64) {
   const Case& c = GetParam();
   const PlanarShape& s = c.shape;
   if (!BlockConvolution::takes_blocks_of(c.block)) GTEST_SKIP() << "registers hold more than a block here";
-  std::mt19937 random(std::random_device{}());
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   const int64_t from = area(s.src), to = area(s.dst), taps = area(s.kernel);
   Floats x(s.batch * filled(c, s.in) * from, 0), bias(s.out, 0), factors(s.out, 0);

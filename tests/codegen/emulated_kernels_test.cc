@@ -1,5 +1,5 @@
-// Generated CUDA kernels, run on the processor (emulation/device.h) under its sanitizers: what they index, add and wait
-// for is tested without a GPU.
+// Generated CUDA kernels, run on the processor (emulation/device.h) under its sanitizers: what they index and add,
+// and how threads of a block wait for each other, is tested without a GPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -119,11 +119,12 @@ Tensor operand(const Emulated& c, const Value& value) {
   return given != c.own.inputs.end() ? given->second : value.node->tensor;
 }
 
-void expect_agreement(const std::vector<BatchCase>& all, Precision precision) {
+// Those of them that one kernel computes, which are to be so many.
+void expect_agreement(const std::vector<BatchCase>& all, Precision precision, size_t least) {
   std::vector<Emulated> cases;
   for (const BatchCase& c : all)
     if (auto own = emulated(c, precision)) cases.push_back(*std::move(own));
-  ASSERT_FALSE(cases.empty());
+  ASSERT_GE(cases.size(), least);
   const std::string folder = scratch_folder("emulated_" + to_string(precision));
   std::filesystem::create_directories(folder);
   for (const char* place : {GOPT_CUDA_RUNTIME, GOPT_EMULATION})
@@ -156,7 +157,8 @@ bool has_headers() { return cuda_toolkit() && std::filesystem::exists(*cuda_tool
 
 TEST(EmulatedKernels, OfRowsAgreeWithTheInterpreter) {
   if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
-  for (const Precision precision : {Precision::Fp32, Precision::Fp16}) expect_agreement(row_chunk_cases(), precision);
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16})
+    expect_agreement(row_chunk_cases(), precision, row_chunk_cases().size() - 2);
 }
 
 TEST(EmulatedKernels, OfGraphsAgreeWithTheInterpreter) {
@@ -164,9 +166,9 @@ TEST(EmulatedKernels, OfGraphsAgreeWithTheInterpreter) {
   std::vector<BatchCase> cases = graph_cases();
   const std::vector<BatchCase> halves = half_cases(), operators = operator_cases();
   cases.insert(cases.end(), halves.begin(), halves.end());
-  constexpr size_t kStep = 12;  // all of them compile for minutes
+  constexpr size_t kStep = 12, kLeast = 60;  // all of them compile for minutes
   for (size_t k = 0; k < operators.size(); k += kStep) cases.push_back(operators[k]);
-  expect_agreement(cases, Precision::Fp32);
+  expect_agreement(cases, Precision::Fp32, kLeast);
 }
 
 }  // namespace

@@ -21,12 +21,20 @@ std::vector<Row> rows() {
   static const std::string floats = normalization("f32", "7,768", "768"), halves = normalization("f16", "9,768", "768"),
                            odd = normalization("f32", "5,97", "97"), guarded = normalization("f32", "6,200", "200"),
                            many = normalization("f16", "1300,64", "64"), wide = normalization("f32", "3,8192", "8192"),
+                           crowded = normalization("f32", "2,32768", "32768"),
                            endless = normalization("f32", "2,65536", "65536");
   return {
       {"floats", floats.c_str(), {"gopt_chunk<float, 4> row_in0[6]", "gopt_warp_reduce", "gopt_kernel_0_body, 7, 32"}},
       {"halves", halves.c_str(), {"gopt_chunk<gopt_half, 8> row_in0[3]", "gopt_warp_reduce"}},
       // What no kernel writes comes before the kernel before has ended.
       {"constants", floats.c_str(), {"row_in2[k] = gopt_chunk<float, 4>(all_in2, first);\n  }\n  gopt_wait();"}},
+      // What another kernel makes, or the caller gives, comes after.
+      {"given",
+       "input x : f32[7,768]\ninput s : f32[768]\ninput b : f32[768]\ny = LayerNormalization(x, s, b) "
+       "{axis=-1}\noutput y = y",
+       {"gopt_wait();\n  gopt_chunk<float, 4> row_in1[6]"}},
+      // A thread of a thousand has too few registers for scale and bias as well.
+      {"crowded", crowded.c_str(), {"row_in0[8]", ", 2, 1024", "in1[i"}},
       {"odd", odd.c_str(), {"gopt_block_reduce"}},
       {"guarded", guarded.c_str(), {"row_in0[2]", "if (first < 200)", "gopt_warp_reduce"}},
       {"many", many.c_str(), {"row_in0[1]", "threadIdx.x / 32", "gopt_kernel_0_body, 325, 128"}},

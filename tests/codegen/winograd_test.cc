@@ -96,7 +96,9 @@ TEST_P(Winograd, AgreesWithFloat64) {
   const Case& c = GetParam();
   const PlanarShape s = shape_of(c);
   if (!WinogradConvolution::takes(s, c.block)) GTEST_SKIP() << "registers hold more than a block here";
-  std::mt19937 random(std::random_device{}());
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   const int64_t from = area(s.src), to = area(s.dst);
   Floats x(s.batch * filled(c, s.in) * from, 0), bias(s.out, 0), factors(s.out, 0);
@@ -181,7 +183,9 @@ TEST(WinogradFloats, WhatIsNotFiniteStaysInItsTiles) {
 
 // No more of the largest result than 1e-5 at any depth.
 TEST(WinogradError, StaysSmallOverManyChannels) {
-  std::mt19937 random(std::random_device{}());
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   for (const int64_t extent : {7, 20})
     for (const int64_t channels : {64, 256, 512}) {

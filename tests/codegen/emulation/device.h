@@ -70,6 +70,7 @@ class Fiber {
     __sanitizer_finish_switch_fiber(frames, nullptr, nullptr);
   }
   bool is_done() const { return is_done_; }
+  unsigned warp() const { return thread_.x / kWarp; }
 
  private:
   static void enter() {
@@ -124,18 +125,26 @@ inline Barrier cluster_barrier;
 inline Block& own_block() { return blocks[blockIdx.y]; }
 inline void wait_for_warp() { own_block().warps[threadIdx.x / kWarp].arrive_and_wait(); }
 
-// In another order each time, so that what a barrier should order is not ordered by chance.
+// In another order each time, and with a warp that is held back until all wait for it, so that what a barrier should
+// order is not ordered by chance.
 inline void run_all(std::vector<Fiber*>& fibers) {
+  constexpr unsigned kRounds = 60, kNone = ~0U;
   static std::minstd_rand draw(1);
-  while (!fibers.empty()) {
+  unsigned held = kNone;
+  for (unsigned round = 0; !fibers.empty(); round++) {
+    if (round % kRounds == 0) held = fibers[draw() % fibers.size()]->warp();
     std::ranges::shuffle(fibers, draw);
     const uint64_t before = moves;
-    for (Fiber* fiber : fibers) fiber->go_on();
-    if (std::erase_if(fibers, [](const Fiber* fiber) { return fiber->is_done(); }) == 0 && moves == before) {
+    for (Fiber* fiber : fibers)
+      if (fiber->warp() != held) fiber->go_on();
+    const bool is_idle =
+        std::erase_if(fibers, [](const Fiber* fiber) { return fiber->is_done(); }) == 0 && moves == before;
+    if (is_idle && held == kNone) {
       std::printf("a barrier that not all threads come to\n");
       std::fflush(stdout);
       std::_Exit(1);
     }
+    if (is_idle) held = kNone;
   }
 }
 

@@ -467,6 +467,28 @@ void run_short_forms() {
     }
 }
 
+// Rows one after another by the threads of a block, each of whom is to have its row's sum.
+void run_reductions() {
+  constexpr int kRows = 8, kTimes = 20;
+  constexpr unsigned kThreads = 128;
+  std::vector<float> x(kRows * kThreads), sums(x.size(), kUnwritten);
+  for (int time = 0; time < kTimes; time++) {
+    for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>((i * 7 + static_cast<size_t>(time)) % 17);
+    emulation::launch(dim3(1), kThreads, [&] {
+      for (unsigned at = threadIdx.x; at < x.size(); at += kThreads)
+        sums[at] = gopt_block_reduce(x[at], [](auto a, auto b) { return a + b; });
+    });
+    for (size_t at = 0; at < x.size(); at++) {
+      const auto first = x.begin() + static_cast<std::ptrdiff_t>(at / kThreads * kThreads);
+      const float wanted = std::accumulate(first, first + kThreads, 0.0f);
+      if (sums[at] == wanted) continue;
+      std::printf("a block's sum is %g, not %g\n", sums[at], wanted);
+      failures++;
+      return;
+    }
+  }
+}
+
 // Floats, of which fewer are stored at once.
 template <class S>
 void run_floats(const std::string& name) {
@@ -508,6 +530,7 @@ void run_floats(const std::string& name) {
 }  // namespace
 
 int main() {
+  run_reductions();
   run_split();
   run_short_forms();
   run_short_erf();
