@@ -125,26 +125,29 @@ inline Barrier cluster_barrier;
 inline Block& own_block() { return blocks[blockIdx.y]; }
 inline void wait_for_warp() { own_block().warps[threadIdx.x / kWarp].arrive_and_wait(); }
 
-// In another order each time, and with a warp that is held back until all wait for it, so that what a barrier should
-// order is not ordered by chance.
+// In another order each time, and now and then with a warp that is held back until all others wait for it, so that
+// what a barrier should order is not ordered by chance.
 inline void run_all(std::vector<Fiber*>& fibers) {
-  constexpr unsigned kRounds = 60, kNone = ~0U;
+  constexpr unsigned kSeldom = 8, kNone = ~0U;
   static std::minstd_rand draw(1);
   unsigned held = kNone;
-  for (unsigned round = 0; !fibers.empty(); round++) {
-    if (round % kRounds == 0) held = fibers[draw() % fibers.size()]->warp();
+  bool is_idle = false;
+  while (!fibers.empty()) {
+    if (is_idle)
+      held = kNone;
+    else if (held == kNone && draw() / kWarp % kSeldom == 0)
+      held = fibers[draw() / kWarp % fibers.size()]->warp();
     std::ranges::shuffle(fibers, draw);
     const uint64_t before = moves;
     for (Fiber* fiber : fibers)
       if (fiber->warp() != held) fiber->go_on();
-    const bool is_idle =
-        std::erase_if(fibers, [](const Fiber* fiber) { return fiber->is_done(); }) == 0 && moves == before;
+    const bool is_anyone_done = std::erase_if(fibers, [](const Fiber* fiber) { return fiber->is_done(); }) > 0;
+    is_idle = !is_anyone_done && moves == before;
     if (is_idle && held == kNone) {
       std::printf("a barrier that not all threads come to\n");
       std::fflush(stdout);
       std::_Exit(1);
     }
-    if (is_idle) held = kNone;
   }
 }
 
