@@ -70,6 +70,13 @@ double LayoutCosts::time_ms(const Plan& plan, const Kernel& kernel) {
   return kernel.implementation == "winograd" ? cost - 0.5 : cost;
 }
 
+std::string text_of(const EmittedCode& code, const std::string& prefix) {
+  std::string text;
+  for (const EmittedFile& file : code.files)
+    if (file.name.starts_with(prefix)) text += file.text;
+  return text;
+}
+
 BatchCase make_case(const std::string& name, const std::string& text, uint64_t seed, int64_t integer_limit) {
   auto parsed = parse_graph("graph " + name + "\n" + text + "\nend");
   EXPECT_TRUE(parsed.ok()) << name << ": " << (parsed.ok() ? "" : parsed.error().message);

@@ -51,6 +51,9 @@ std::vector<BatchCase> half_cases();
 // Graphs whose kernels reduce rows (row_chunks_test.cc).
 std::vector<BatchCase> row_chunk_cases();
 
+// Of the emitted files whose names begin so, one after another.
+std::string text_of(const EmittedCode& code, const std::string& prefix);
+
 // A folder of this process for emitted code, removed at exit.
 std::string scratch_folder(const std::string& name);
 

@@ -38,9 +38,7 @@ TEST(Chunks, AreMovedWhereTensorsLieAlike) {
     ASSERT_TRUE(plan.ok()) << row.name << ": " << plan.error().message;
     const auto code = emit(*plan);
     ASSERT_TRUE(code.ok()) << row.name << ": " << code.error().message;
-    std::string text;
-    for (const EmittedFile& file : code->files)
-      if (file.name.starts_with("kernels_")) text += file.text;
+    const std::string text = text_of(*code, "kernels_");
     EXPECT_EQ(text.find(*row.word ? row.word : "gopt_chunk") != std::string::npos, *row.word != 0) << row.name << "\n"
                                                                                                    << text;
   }

@@ -25,13 +25,6 @@ Result<EmittedCode> cuda_code(const std::string& text, Precision precision = Pre
   return emit(plan);
 }
 
-std::string text_of(const EmittedCode& code, const std::string& prefix) {
-  std::string text;
-  for (const EmittedFile& file : code.files)
-    if (file.name.starts_with(prefix)) text += file.text;
-  return text;
-}
-
 TEST(CudaFolder, HoldsAllThatABuildNeeds) {
   auto code = cuda_code(
       "input x : f32[1,4,8,8]\ninput w1 : f32[4,4,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\nb = Softmax(a) "

@@ -46,15 +46,13 @@ std::optional<Emulated> emulated(const BatchCase& c, Precision precision) {
   return Emulated{c, *std::move(plan), *std::move(code)};
 }
 
-std::string text_of(const EmittedCode& code, const std::string& begin) {
+// Without what it includes and declares for all.
+std::string body_of(const EmittedCode& code, const std::string& begin) {
+  std::istringstream lines(text_of(code, begin));
   std::string text;
-  for (const EmittedFile& file : code.files) {
-    if (!file.name.starts_with(begin)) continue;
-    std::istringstream lines(file.text);
-    for (std::string line; std::getline(lines, line);)
-      if (!line.starts_with("#include") && !line.starts_with("#pragma once") && !line.starts_with("struct gopt_"))
-        text += line + "\n";
-  }
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("#include") && !line.starts_with("#pragma once") && !line.starts_with("struct gopt_"))
+      text += line + "\n";
   return text;
 }
 
@@ -88,8 +86,8 @@ void call(void (*kernel)(P...), std::vector<std::vector<char>>& all) {
 std::string program_of(const std::vector<Emulated>& cases) {
   std::string kernels, main;
   for (size_t k = 0; k < cases.size(); k++) {
-    const std::string name = "case_" + std::to_string(k), declared = text_of(cases[k].code, "kernels.h");
-    kernels += "namespace " + name + " {\n" + declared + text_of(cases[k].code, "kernels_") + "}\n";
+    const std::string name = "case_" + std::to_string(k), declared = body_of(cases[k].code, "kernels.h");
+    kernels += "namespace " + name + " {\n" + declared + body_of(cases[k].code, "kernels_") + "}\n";
     main += "  {\n    std::printf(\"" + cases[k].own.name + "\\n\");\n    std::fflush(stdout);\n" +
             "    std::vector<std::vector<char>> all;\n";
     const auto add = [&](BufferId id, const std::string& file) {

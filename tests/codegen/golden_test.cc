@@ -27,9 +27,7 @@ TEST_P(GoldenTest, KernelsAreAsReviewed) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   auto code = emit(*plan);
   ASSERT_TRUE(code.ok()) << code.error().message;
-  std::string text;
-  for (const EmittedFile& file : code->files)
-    if (file.name.starts_with("kernels_")) text += file.text;
+  const std::string text = text_of(*code, "kernels_");
   const std::string path = std::string(GOPT_GOLDEN_FOLDER) + "/" + GetParam().name + ".cc";
   if (getenv("GOPT_REFRESH_GOLDEN")) write_file(path, text);
   EXPECT_EQ(text, read_file(path)) << "see the opening comment of golden_test.cc";

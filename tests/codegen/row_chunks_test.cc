@@ -76,9 +76,7 @@ TEST(RowChunks, AreKeptWhereAllReductionsAreOverOneRow) {
     ASSERT_TRUE(plan.ok()) << row.name << ": " << plan.error().message;
     const auto code = emit(*plan);
     ASSERT_TRUE(code.ok()) << row.name << ": " << code.error().message;
-    std::string text;
-    for (const EmittedFile& file : code->files)
-      if (file.name.starts_with("kernels_")) text += file.text;
+    const std::string text = text_of(*code, "kernels_");
     for (const char* word : row.words)
       EXPECT_NE(text.find(word), std::string::npos) << row.name << ": " << word << "\n" << text;
     const bool is_kept = std::ranges::any_of(

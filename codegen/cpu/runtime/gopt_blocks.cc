@@ -15,7 +15,6 @@ namespace {
 
 constexpr int64_t kMostSteps = 4096 / (kPanelWidth * kLanes);  // of a part of the depth: 16 KiB of weights
 constexpr int64_t kBlocksNear = 48;                            // of positions, which pass by a panel together
-constexpr int64_t kLine = 16;                                  // floats that are fetched at once
 
 struct Loop {
   // What a few positions by one panel are computed from.
@@ -37,23 +36,7 @@ struct Loop {
     for (int r = 0; r < rows; r++) x[r] = o.src + o.places[r];
     load_sums(s, o.start, o.start_row);
     const float *w = o.packed, *next = o.next;
-    for (int64_t step = 0; step < o.count; step++) {
-      const int64_t at = o.steps[step];
-      if (next)
-        for (int k = 0; k < kLanes; k++, next += kLine) __builtin_prefetch(next);
-#pragma GCC unroll 8
-      for (int k = 0; k < kLanes; k++, w += vectors * kLanes) {
-        Vector column[vectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; r++) {
-          const Vector value = x[r][at + k] - Vector{};
-#pragma GCC unroll 4
-          for (int v = 0; v < vectors; v++) s[r][v] += value * column[v];
-        }
-      }
-    }
+    for (int64_t step = 0; step < o.count; step++) add_products(s, x, o.steps[step], w, next);
     store_sums(s, store);
   }
 };

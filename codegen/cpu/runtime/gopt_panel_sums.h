@@ -14,6 +14,7 @@ namespace gopt_runtime {
 
 constexpr int kPanelVectors = 2, kPanelWidth = kPanelVectors * kLanes;
 constexpr int kMostPanelRows = kRegisters / kPanelVectors;  // whose sums are in registers
+constexpr int64_t kLine = 16;                               // floats that are fetched at once
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -33,6 +34,27 @@ template <int rows, int vectors>
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++) sums[r][v] = load(start + r * start_row + v * kLanes);
+}
+
+// Of numbers of each row from x[row] + at on by as many lines of a panel as a vector has lanes, from `w` on, which goes
+// on. So many lines of floats from `next` on are asked for meanwhile; null: none.
+template <int rows, int vectors>
+[[gnu::always_inline]] inline void add_products(Vector (&sums)[rows][vectors], const float* const (&x)[rows],
+                                                int64_t at, const float*& w, const float*& next) {
+  if (next)
+    for (int k = 0; k < kLanes; k++, next += kLine) __builtin_prefetch(next);
+#pragma GCC unroll 8
+  for (int k = 0; k < kLanes; k++, w += vectors * kLanes) {
+    Vector column[vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) {
+      const Vector value = x[r][at + k] - Vector{};
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; v++) sums[r][v] += value * column[v];
+    }
+  }
 }
 
 template <int rows, int vectors>

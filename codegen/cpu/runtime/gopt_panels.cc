@@ -13,7 +13,6 @@
 namespace gopt_runtime {
 namespace {
 
-constexpr int64_t kLine = 16;               // floats that are fetched at once
 constexpr int64_t kNearBytes = 512 * 1024;  // of rows or panels, which stay in a core's cache while others pass by
 constexpr int64_t kMostDepth = 1024;        // of a part
 constexpr int64_t kAhead = 16;              // steps of the depth

@@ -16,7 +16,6 @@ namespace {
 
 constexpr int64_t kNear = 160000;   // floats of transformed tiles, which stay near
 constexpr int64_t kFewTiles = 12;   // of a thread: too few for all weights to be read for them
-constexpr int64_t kLine = 16;       // floats that are fetched at once
 constexpr float kNone = -INFINITY;  // cuts nothing off
 
 struct Loop {
@@ -34,22 +33,7 @@ struct Loop {
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++) x[r] = o.src + r * o.row;
     const float *w = o.packed, *next = o.next;
-    for (int64_t at = 0; at < o.depth; at += kLanes) {
-      if (next)
-        for (int k = 0; k < kLanes; k++, next += kLine) __builtin_prefetch(next);
-#pragma GCC unroll 8
-      for (int k = 0; k < kLanes; k++, w += vectors * kLanes) {
-        Vector column[vectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; r++) {
-          const Vector value = x[r][at + k] - Vector{};
-#pragma GCC unroll 4
-          for (int v = 0; v < vectors; v++) s[r][v] += value * column[v];
-        }
-      }
-    }
+    for (int64_t at = 0; at < o.depth; at += kLanes) add_products(s, x, at, w, next);
     store_sums(s, store);
   }
 };
