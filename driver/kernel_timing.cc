@@ -48,6 +48,7 @@ Result<PreparedCosts> KernelTiming::prepare(const Graph& original) {
   } else {
     costs_.cache.reset();
     costs_.known.clear();
+    known_.clear();
   }
   return prepared;
 }
@@ -81,7 +82,7 @@ bool KernelTiming::has_enough_times(std::vector<std::string>& notes) const {
 Result<int> KernelTiming::measure(const Graph& graph) {
   GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, admitted_kernels(graph, options_.target));
   if (!can_time_) {
-    costs_.known = specs;
+    add_known(specs);
     return 0;
   }
   if (budget_.empty()) {
@@ -89,8 +90,22 @@ Result<int> KernelTiming::measure(const Graph& graph) {
     spent_before_ = costs_.cache->find_plans(budget_).value_or(PlanTimes()).seconds;
   }
   GOPT_ASSIGN_OR_RETURN(const int timed, time(specs, budget_seconds(options_.target) - kForChosen));
-  costs_.known = specs;
+  add_known(specs);
   return timed;
+}
+
+// Of all graphs so far: what is known of one says something of kernels of others.
+void KernelTiming::add_known(const std::vector<KernelSpec>& specs) {
+  for (const KernelSpec& spec : specs)
+    if (known_.insert(kernel_signature(spec)).second) costs_.known.push_back(spec);
+}
+
+void KernelTiming::know_of(const std::vector<Graph>& graphs) {
+  if (!costs_.cache) return;
+  costs_.known.clear();
+  known_.clear();
+  for (const Graph& graph : graphs)
+    if (const auto specs = admitted_kernels(graph, options_.target); specs.ok()) add_known(*specs);
 }
 
 Result<int> KernelTiming::measure_chosen(const Graph& graph) {

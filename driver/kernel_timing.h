@@ -2,6 +2,8 @@
 // runs with one cache share.
 #pragma once
 
+#include <set>
+
 #include "gopt/driver.h"
 #include "machine.h"
 #include "planned_graph.h"
@@ -27,6 +29,9 @@ class KernelTiming {
   // and building.
   Result<int> measure(const Graph& graph);
 
+  // From now on what is known of kernels of these graphs alone says what those take that were not timed.
+  void know_of(const std::vector<Graph>& graphs);
+
   // Times those that the cheapest plan of the graph would run, and that the cache lacks; how many. A part of the budget
   // is kept for it. Errors: likewise.
   Result<int> measure_chosen(const Graph& graph);
@@ -38,6 +43,8 @@ class KernelTiming {
   bool knows(const Graph& graph, double unknown_factor) const;
 
   // Where times of this machine are kept; null: nowhere.
+  // Null: analytic costs.
+  std::shared_ptr<const KernelCache> cache() const { return costs_.cache; }
   std::shared_ptr<KernelCache> cache_of_here() const { return can_time_ ? costs_.cache : nullptr; }
 
   // Whether a kernel that has no time may still get one.
@@ -47,6 +54,7 @@ class KernelTiming {
 
  private:
   Result<int> time(const std::vector<KernelSpec>& specs, double budget_seconds);
+  void add_known(const std::vector<KernelSpec>& specs);
   Result<ChosenMachine> machine_for(const KernelCache& cache) const;
   bool has_enough_times(std::vector<std::string>& notes) const;
 
@@ -54,6 +62,7 @@ class KernelTiming {
   CostSource& costs_;
   PhaseClock& clock_;
   bool can_time_ = true;
+  std::set<std::string> known_;  // signatures of costs_.known
   int timed_ = 0;
   double seconds_ = 0;
   std::string budget_;  // under which the cache keeps the seconds that were spent; empty: not yet known

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "known_searches.h"
 #include "onnx_target.h"
 
 namespace gopt::driver {
@@ -101,14 +102,51 @@ Result<OptimizeResult> Searches::search_with(const std::vector<RewriteRule>& rul
 }
 
 Result<OptimizeResult> Searches::best() {
-  seconds_left_ = search_.budget_seconds;
-  GOPT_ASSIGN_OR_RETURN(OptimizeResult best, search_in_rounds());
-  GOPT_RETURN_IF_ERROR(leave_out_idle_rules(best));
-  GOPT_RETURN_IF_ERROR(keep_few_nodes(best));
+  const std::string signature =
+      kernels_.cache() ? search_signature(graph_, options_.target, rules_, search_) : std::string();
+  std::optional<OptimizeResult> known = done_again(signature);
+  if (!known) {
+    GOPT_ASSIGN_OR_RETURN(known, best_by_searching());
+    keep_known(signature, *known);
+  }
+  OptimizeResult best = *std::move(known);
+  // Plans are made by what is known of these two graphs alone, in every run alike.
+  kernels_.know_of({graph_, best.graph});
   // Also of what the result will be timed against.
   const Result<int> timed = kernels_.measure_groups({best.graph, graph_});
   if (!timed.ok()) notes_.push_back("launches of several kernels are not timed: " + timed.error().message);
   return best;
+}
+
+Result<OptimizeResult> Searches::best_by_searching() {
+  seconds_left_ = search_.budget_seconds;
+  GOPT_ASSIGN_OR_RETURN(OptimizeResult best, search_in_rounds());
+  GOPT_RETURN_IF_ERROR(leave_out_idle_rules(best));
+  GOPT_RETURN_IF_ERROR(keep_few_nodes(best));
+  return best;
+}
+
+// Nothing where it is not known or comes to something else: a weight has other numbers, on which a rule depends.
+std::optional<OptimizeResult> Searches::done_again(const std::string& signature) {
+  if (signature.empty()) return std::nullopt;
+  const auto text = kernels_.cache()->find_search(signature);
+  const auto known = text ? parse_known_search(*text) : std::nullopt;
+  if (!known) return std::nullopt;
+  SearchAmong some = search_among(known->rules, rules_, search_);
+  some.options.trail = &known->trail;
+  auto done = search_with(some.rules, some.options, kCautious, search_.budget_seconds);
+  if (!done.ok() || graph_signature(done->graph, options_.target) != known->result) return std::nullopt;
+  OptimizeResult result = *std::move(done);
+  result.stop_reason = StopReason::Followed;  // also where no rule was applied
+  return result;
+}
+
+void Searches::keep_known(const std::string& signature, const OptimizeResult& result) {
+  if (!kernels_.cache_of_here() || !result.trail || is_stopped()) return;
+  const KnownSearch known{*result.trail, {}, graph_signature(result.graph, options_.target)};
+  kernels_.cache_of_here()->put_search(signature, to_text(known));
+  const Status saved = kernels_.cache_of_here()->save();
+  if (!saved.ok()) notes_.push_back("what was searched is not kept: " + saved.error().message);
 }
 
 // Until the last round kernels that were never timed look better than they may be, so that they are found and timed;
@@ -125,6 +163,7 @@ Result<OptimizeResult> Searches::search_in_rounds() {
     note_refused(found);
     if (is_last) return with_times(std::move(found));
     const Result<int> timed = kernels_.measure(found.graph);
+    if (timed.ok() && *timed > 0 && is_as_estimated(found)) return found;
     if (!timed.ok()) notes_.push_back("some kernels are not timed, but estimated: " + timed.error().message);
     // A result that hopes for what no time is left to measure is not one.
     is_all_timed = !timed.ok() || *timed == 0;
@@ -132,13 +171,25 @@ Result<OptimizeResult> Searches::search_in_rounds() {
   }
 }
 
+// Whether the result, whose kernels were timed since, takes as long as the search took it to, so that another would end
+// there again; its costs are by those times then.
+bool Searches::is_as_estimated(OptimizeResult& result) const {
+  constexpr double kNear = 1.01;
+  const auto costs = oracle(kCautious);
+  const Cost after = costs->estimate(result.graph);
+  if (after.time_ms > kNear * result.after.time_ms) return false;
+  result.after = after;
+  result.before = costs->estimate(graph_);
+  return true;
+}
+
 // Kernels of the result that were not timed may be far from their estimates: they are timed, and the search is made
-// again, until it rests on times or no more can be had.
+// again, until it rests on times or no more can be had, unless they take what they were estimated to.
 Result<OptimizeResult> Searches::with_times(OptimizeResult found) {
   constexpr int kTries = 3;
   for (int attempt = 0; attempt < kTries && !is_stopped(); attempt++) {
     const Result<int> timed = kernels_.measure_chosen(found.graph);
-    if (!timed.ok() || *timed == 0) break;
+    if (!timed.ok() || *timed == 0 || is_as_estimated(found)) break;
     GOPT_ASSIGN_OR_RETURN(found,
                           search_with(rules_, search_, kCautious, std::max(seconds_left_, search_.budget_seconds / 4)));
     note_refused(found);
@@ -148,9 +199,12 @@ Result<OptimizeResult> Searches::with_times(OptimizeResult found) {
 
 // Without each rule that was applied, in turn, by a search with the others that were: what gains next to nothing beside
 // them only makes the result harder to read, and rests on the last digits of its costs. In the time that the search
-// left.
+// left, and at most half of what it took.
 Status Searches::leave_out_idle_rules(OptimizeResult& best) {
   constexpr size_t kMostRules = 12;
+  constexpr double kLeastSeconds = 5;
+  const double spent = search_.budget_seconds - seconds_left_;
+  seconds_left_ = std::min(seconds_left_, std::max(kLeastSeconds, spent / 2));
   const std::set<std::string> applied = applied_rules(best);
   if (applied.size() > kMostRules || is_stopped()) return Unit{};
   for (const std::string& rule : applied) {

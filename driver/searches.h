@@ -24,8 +24,8 @@ class Searches {
   Searches& operator=(const Searches&) = delete;
 
   // What is found within the budget of a search. With measured costs it is searched again as long as the result has
-  // kernels that were never timed; then rules that bring nothing beside the others are left out. Errors: those of
-  // optimize().
+  // kernels that were never timed; then rules that bring nothing beside the others are left out. What a search came to
+  // is kept with the times, and done again where the same is asked for. Errors: those of optimize().
   Result<OptimizeResult> best();
   Result<OptimizeResult> passes_alone();
   // What the other rules of this result come to, in a quarter of the budget.
@@ -57,6 +57,10 @@ class Searches {
                                      double seconds);
   Result<OptimizeResult> search_without(const std::string& rule, const OptimizeResult& result, double seconds);
   Result<OptimizeResult> search_in_rounds();
+  Result<OptimizeResult> best_by_searching();
+  std::optional<OptimizeResult> done_again(const std::string& signature);
+  void keep_known(const std::string& signature, const OptimizeResult& result);
+  bool is_as_estimated(OptimizeResult& result) const;
   Result<OptimizeResult> with_times(OptimizeResult found);
   Status leave_out_idle_rules(OptimizeResult& best);
   Status keep_few_nodes(OptimizeResult& best);

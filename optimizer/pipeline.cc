@@ -52,6 +52,7 @@ class Pipeline {
     result_.applied = std::move(found.applied);
     result_.trajectory = std::move(found.trajectory);
     for (const RewriteStep& step : found.rewrites) lineage_.follow(step);
+    result_.trail = std::move(found.trail);
     result_.stop_reason = found.stop_reason;
     result_.steps = found.steps;
     result_.rules_tried = found.rules_tried;
@@ -106,6 +107,7 @@ Result<std::optional<Found>> search_with_confirmed_rules(const Graph& graph, con
     GOPT_ASSIGN_OR_RETURN(const PatternSet patterns, PatternSet::make(rules, options, max_rank(original)));
     if (options.search == SearchKind::None || patterns.empty()) return std::optional<Found>();
     Found found = search_in_windows(graph, patterns, costs, options);
+    if (options.trail && !found.trail) return Error{"a trail that does not fit the graph and the rules"};
     if (options.progress)
       for (const std::string& note : patterns.notes()) options.progress(note);
     const std::vector<RefusedRule> more = refused_rules(found.applied, rules, options);

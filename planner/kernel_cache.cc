@@ -21,10 +21,11 @@
 namespace gopt {
 namespace {
 
-// The first version did not say of which machine its times are, the second has none of whole plans.
-constexpr std::array<std::string_view, 3> kHeaders = {"gopt kernel times 1", "gopt kernel times 2",
-                                                      "gopt kernel times 3"};
-constexpr std::string_view kMachine = "machine ", kPlans = "plans ";
+// The first version did not say of which machine its times are, the second has none of whole plans, the third no
+// searches.
+constexpr std::array<std::string_view, 4> kHeaders = {"gopt kernel times 1", "gopt kernel times 2",
+                                                      "gopt kernel times 3", "gopt kernel times 4"};
+constexpr std::string_view kMachine = "machine ", kPlans = "plans ", kSearch = "search ";
 
 void describe_buffer(const Plan& plan, BufferId id, std::string& text) {
   const Buffer& b = plan.buffer(id);
@@ -48,19 +49,38 @@ void describe_node(const Kernel& kernel, size_t position, std::string& text) {
   text += ")";
 }
 
+std::string way_of(const Plan& plan, const Kernel& kernel) {
+  const bool is_cpu = plan.target.kind == TargetKind::Cpu;
+  return to_string(kernel.kind) + " " + kernel.implementation +
+         (is_cpu ? " t" + std::to_string(plan.target.threads) : " cuda") +
+         // Precisions of 16 bits are those of the buffers.
+         (is_tf32(plan, kernel) ? " tf32" : "");
+}
+
+// The same for convolutions or products of the same operands in one way, whatever follows them: what a kernel does to
+// its results before it stores them takes a small part of its time. Empty for others.
+std::string product_signature(const Plan& plan, const Kernel& kernel) {
+  if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return "";
+  const Node& node = *kernel.nodes.front();
+  std::string text = way_of(plan, kernel) + " " + op_info(node.op).name + attributes_text(node);
+  for (size_t k = 0; k < 2; k++) {
+    const auto at = std::ranges::find(kernel.inputs, node.inputs[k]);
+    if (at == kernel.inputs.end()) return "";
+    describe_buffer(plan, kernel.input_buffers[static_cast<size_t>(at - kernel.inputs.begin())], text);
+  }
+  for (const BufferId b : kernel.output_buffers) describe_buffer(plan, b, text);
+  return to_string(hash_bytes(text));
+}
+
 }  // namespace
 
 std::string kernel_signature(const Plan& plan, const Kernel& kernel) {
-  const bool is_cpu = plan.target.kind == TargetKind::Cpu;
   if (kernel.kind == KernelKind::Group) {
     std::string members;
     for (const Kernel& member : kernel.members) members += " " + kernel_signature(plan, member);
     return to_string(hash_bytes(to_string(kernel.kind) + members));
   }
-  std::string text = to_string(kernel.kind) + " " + kernel.implementation +
-                     (is_cpu ? " t" + std::to_string(plan.target.threads) : " cuda");
-  // Precisions of 16 bits are those of the buffers.
-  if (is_tf32(plan, kernel)) text += " tf32";
+  std::string text = way_of(plan, kernel);
   for (size_t k = 0; k < kernel.nodes.size(); k++) describe_node(kernel, k, text);
   for (BufferId b : kernel.input_buffers) describe_buffer(plan, b, text);
   text += " ->";
@@ -92,8 +112,10 @@ Result<KernelCache> KernelCache::load(const std::string& path, const std::string
       cache.add_machine(of);
       continue;
     }
-    GOPT_RETURN_IF_ERROR((line.starts_with(kPlans) ? cache.read_plans(line, of) : cache.read_line(line, of))
-                             .with_context(path + ":" + std::to_string(number)));
+    Status status = line.starts_with(kPlans)    ? cache.read_plans(line, of)
+                    : line.starts_with(kSearch) ? cache.read_search(line, of)
+                                                : cache.read_line(line, of);
+    GOPT_RETURN_IF_ERROR(std::move(status).with_context(path + ":" + std::to_string(number)));
   }
   return cache;
 }
@@ -165,6 +187,13 @@ Status KernelCache::read_plans(const std::string& line, const std::string& machi
   return Unit{};
 }
 
+Status KernelCache::read_search(const std::string& line, const std::string& machine) {
+  const std::string rest = line.substr(kSearch.size());
+  if (rest.find(' ') != kKeyLength) return Error{"expected a key and a text; give another --cache, or remove it"};
+  searches_[rest.substr(0, kKeyLength)] = {rest.substr(kKeyLength + 1), machine};
+  return Unit{};
+}
+
 // With what another run has saved there meanwhile.
 KernelCache KernelCache::with_file() const {
   auto loaded = load(path_);
@@ -175,6 +204,7 @@ KernelCache KernelCache::with_file() const {
     all.machines_.push_back(machine);
   }
   for (const auto& [key, time] : times_) all.times_[key] = time;
+  for (const auto& [key, search] : searches_) all.searches_[key] = search;
   for (const auto& [key, plans] : plans_) {
     // What was spent only grows.
     OfPlans& there = all.plans_[key];
@@ -195,6 +225,8 @@ Status KernelCache::write() const {
     lines[time.machine] += key + " " + text + "\n";
   }
   for (const auto& [key, plans] : plans_) lines[plans.machine] += line_of(key, plans.times);
+  for (const auto& [key, search] : searches_)
+    lines[search.machine] += std::string(kSearch) + key + " " + search.text + "\n";
   std::string all = std::string(kHeaders.back()) + "\n" + lines[""];
   for (const std::string& machine : machines_)
     if (!lines[machine].empty()) all += std::string(kMachine) + machine + "\n" + lines[machine];
@@ -227,10 +259,22 @@ void KernelCache::put_plans(const std::string& signature, PlanTimes times) {
   plans_[key(signature)] = {std::move(times), machine_};
 }
 
+std::optional<std::string> KernelCache::find_search(const std::string& signature) const {
+  const auto it = searches_.find(key(signature));
+  return it == searches_.end() ? std::nullopt : std::optional(it->second.text);
+}
+void KernelCache::put_search(const std::string& signature, std::string text) {
+  add_machine(machine_);
+  searches_[key(signature)] = {std::move(text), machine_};
+}
+
 namespace {
 
 // Known kernels at their measured time; others at the analytic one, scaled by how the two compare on known kernels of
-// their kind, and then by `unknown_factor`.
+// their kind, and then by `unknown_factor`. Products or convolutions that differ in what follows them alone are one
+// product timed several times: where their times differ by no more than times do, or one is not known, it takes what
+// the fastest does, as far as the two differ by analytic times. Else a search chooses by noise which of them are
+// followed by what.
 class CachedCosts : public KernelCosts {
  public:
   CachedCosts(std::shared_ptr<const KernelCache> cache, std::unique_ptr<KernelCosts> analytic, double unknown_factor)
@@ -238,18 +282,33 @@ class CachedCosts : public KernelCosts {
 
   void calibrate(const std::vector<KernelSpec>& known) {
     std::map<std::string, std::vector<double>> ratios;
+    std::vector<OfProduct> products;
     for (const KernelSpec& spec : known) {
-      const auto measured = cache_->find(kernel_signature(spec));
+      const std::string signature = kernel_signature(spec);
+      const auto measured = cache_->find(signature);
       if (!measured || std::isinf(*measured)) continue;
       const Plan plan = timing_plan({spec});
-      const double analytic_ms = analytic_->time_ms(plan, plan.kernels[0]);
-      for (const std::string& kind : {narrow_kind(spec.kernel), wide_kind(spec.kernel), std::string(kAnyKind)})
-        if (analytic_ms > 0) ratios[kind].push_back(*measured / analytic_ms);
+      const Kernel& kernel = plan.kernels[0];
+      const double analytic_ms = analytic_->time_ms(plan, kernel);
+      if (analytic_ms <= 0) continue;
+      const double scale = *measured / analytic_ms;
+      for (const std::string& kind : {narrow_kind(kernel), wide_kind(kernel), std::string(kAnyKind)})
+        ratios[kind].push_back(scale);
+      const std::string product = product_signature(plan, kernel);
+      if (product.empty()) continue;
+      const double noise = spec.target.kind == TargetKind::Cpu ? kNoise : kNoiseOfGpu;
+      products.push_back({signature, product, analytic_ms, *measured, noise});
+      const auto [least, is_first] = scale_of_product_.try_emplace(product, scale);
+      if (!is_first) least->second = std::min(least->second, scale);
     }
     for (auto& [kind, of_kind] : ratios) {
       const auto middle = of_kind.begin() + static_cast<std::ptrdiff_t>(of_kind.size() / 2);
       std::nth_element(of_kind.begin(), middle, of_kind.end());
       scale_[kind] = *middle;
+    }
+    for (const OfProduct& own : products) {
+      const double like_fastest_ms = scale_of_product_.at(own.product) * own.analytic_ms;
+      if (own.measured_ms <= (1 + own.noise) * like_fastest_ms) without_noise_[own.signature] = like_fastest_ms;
     }
   }
 
@@ -261,15 +320,31 @@ class CachedCosts : public KernelCosts {
   }
 
   double time_ms(const Plan& plan, const Kernel& kernel) override {
-    if (const auto measured = cache_->find(kernel_signature(plan, kernel))) return planner::in_steps(*measured);
+    const std::string signature = kernel_signature(plan, kernel);
+    if (const auto it = without_noise_.find(signature); it != without_noise_.end())
+      return planner::in_steps(it->second);
+    if (const auto measured = cache_->find(signature)) return planner::in_steps(*measured);
+    const double analytic_ms = analytic_->time_ms(plan, kernel);
+    if (const auto it = scale_of_product_.find(product_signature(plan, kernel)); it != scale_of_product_.end()) {
+      // Of a product that is known an estimate is hardly ever wrong.
+      constexpr double kOfUnknown = 0.05;
+      return planner::in_steps((1 + kOfUnknown * (unknown_factor_ - 1)) * it->second * analytic_ms);
+    }
     auto it = scale_.find(narrow_kind(kernel));
     if (it == scale_.end()) it = scale_.find(wide_kind(kernel));
     if (it == scale_.end()) it = scale_.find(kAnyKind);
-    return planner::in_steps(unknown_factor_ * analytic_->time_ms(plan, kernel) *
-                             (it == scale_.end() ? 1.0 : it->second));
+    return planner::in_steps(unknown_factor_ * analytic_ms * (it == scale_.end() ? 1.0 : it->second));
   }
 
  private:
+  // By which two times of one kernel may differ that were taken minutes apart: a processor is shared, and so is its
+  // clock.
+  static constexpr double kNoise = 0.3, kNoiseOfGpu = 0.1;
+  struct OfProduct {
+    std::string signature, product;
+    double analytic_ms, measured_ms, noise;
+  };
+
   static constexpr const char* kAnyKind = "any";
   static std::string wide_kind(const Kernel& kernel) { return to_string(kernel.kind); }
   static std::string narrow_kind(const Kernel& kernel) {
@@ -281,6 +356,8 @@ class CachedCosts : public KernelCosts {
   std::unique_ptr<KernelCosts> analytic_;
   double unknown_factor_;
   std::map<std::string, double> scale_;
+  std::map<std::string, double> scale_of_product_;  // the least
+  std::map<std::string, double> without_noise_;     // milliseconds of known kernels
 };
 
 }  // namespace

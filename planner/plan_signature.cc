@@ -80,6 +80,10 @@ std::string kernel_text(const Plan& plan, const Kernel& kernel) {
 
 }  // namespace
 
+std::string graph_signature(const Graph& graph, const Target& target) {
+  return to_string(hash_bytes(target_text(target) + graph_text(graph)));
+}
+
 std::string plan_signature(const Plan& plan) {
   std::string text = target_text(plan.target) + graph_text(plan.graph) + number(plan.arena_bytes) + "\n";
   for (const Buffer& buffer : plan.buffers) text += buffer_text(buffer);

@@ -44,8 +44,9 @@ struct PlanTimes {
 
 // Measured times in a text file: a header, then for each machine that times were taken on a line "machine NAME", a line
 // a kernel, "KEY MILLISECONDS", and a line for plans that were timed together, "plans KEY SECONDS", then for each of
-// them its milliseconds with commas. The name says which processor or GPU it is, the versions of the kernel libraries,
-// and the code that emits kernels; the key hashes it with the signature.
+// them its milliseconds with commas; "search KEY TEXT" is what a search did, in its owner's words. The name says which
+// processor or GPU it is, the versions of the kernel libraries, and the code that emits kernels; the key hashes it with
+// the signature.
 class KernelCache {
  public:
   // A file that does not exist yet gives an empty cache. Times of all machines are kept; those of `machine` are found.
@@ -59,6 +60,8 @@ class KernelCache {
   size_t size() const { return times_.size(); }  // of kernels
   std::optional<PlanTimes> find_plans(const std::string& signature) const;
   void put_plans(const std::string& signature, PlanTimes times);
+  std::optional<std::string> find_search(const std::string& signature) const;
+  void put_search(const std::string& signature, std::string text);  // of one line
 
  private:
   struct Time {
@@ -69,6 +72,10 @@ class KernelCache {
     PlanTimes times;
     std::string machine;
   };
+  struct Search {
+    std::string text, machine;
+  };
+  Status read_search(const std::string& line, const std::string& machine);
   Status read_line(const std::string& line, const std::string& machine);
   Status read_plans(const std::string& line, const std::string& machine);
   std::string key(const std::string& signature) const;
@@ -79,6 +86,7 @@ class KernelCache {
   std::vector<std::string> machines_;
   std::map<std::string, Time> times_;
   std::map<std::string, OfPlans> plans_;
+  std::map<std::string, Search> searches_;
 };
 
 // Times from the cache; where it has none, the analytic ones, scaled as those of `known` that it has ask, and by

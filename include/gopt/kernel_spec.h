@@ -43,5 +43,7 @@ bool has_same_kernels(const Plan& a, const Plan& b);
 // The whole plan: kernels in order, what each reads and writes and where that lies, the target, and the graph, without
 // names, estimates and the numbers of large weights. Plans of one signature make the same code, which takes one time.
 std::string plan_signature(const Plan& plan);
+// Likewise of a graph that is to be planned for a target, the values apart that are to stay in 32 bits.
+std::string graph_signature(const Graph& graph, const Target& target);
 
 }  // namespace gopt

@@ -40,6 +40,21 @@ struct SaturationLimits {
   size_t matches = 200;       // of one rule in an iteration, before it rests
 };
 
+// Where a rule was applied: its name, and the nodes that it matched, by their places in the graph it was applied to.
+struct TrailMatch {
+  std::string rule;
+  std::vector<uint32_t> nodes;
+  int choice = 0;  // of the matches of these nodes, which a commutative operator has several of
+};
+// What a search did to one graph, step after step; matches of a step are rewritten together.
+struct TrailWindow {
+  int sweep = -1, window = -1;  // a piece of the graph, of the search that cuts it into such; -1: the whole
+  std::vector<std::vector<TrailMatch>> steps;
+};
+// What a search did, by which the same is done again without one. It says nothing of costs, and is not relied on: rules
+// are matched, proved and applied as in a search.
+using SearchTrail = std::vector<TrailWindow>;
+
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;
   double alpha = 1.05;  // backtracking: keep graphs below alpha x best
@@ -56,6 +71,7 @@ struct SearchOptions {
   // within a match may be taken away, too.
   RuleMarks allowed_marks;
   std::vector<std::string> disabled_passes;
+  const SearchTrail* trail = nullptr;       // of the same search of the same graph, which is followed instead
   const std::atomic<bool>* stop = nullptr;  // set on Ctrl-C: the best so far is returned
   // Asked about every rule that the result would rest on: why it is not to be relied on, or nothing. A rule that is
   // refused is left out and the graph searched again, within a budget as before, so that the result is the one without
@@ -100,7 +116,7 @@ struct RuleTrials {
   RuleTrials& operator+=(const RuleTrials& other);
 };
 
-enum class StopReason { Saturated, StepLimit, NoGain, EGraphLimit, TimeLimit, Interrupted, Off };
+enum class StopReason { Saturated, StepLimit, NoGain, EGraphLimit, TimeLimit, Interrupted, Followed, Off };
 std::string to_string(StopReason reason);
 
 struct PassNote {
@@ -118,7 +134,8 @@ struct OptimizeResult {
   std::vector<SearchPoint> trajectory;  // empty where nothing was searched
   std::vector<RefusedRule> refused;     // by SearchOptions::confirm, as they were met
   std::vector<PassNote> passes;
-  std::vector<RuleTrials> trials;  // rules that were tried, by name
+  std::vector<RuleTrials> trials;    // rules that were tried, by name
+  std::optional<SearchTrail> trail;  // none: of saturation
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;
   long rules_tried = 0, graphs_seen = 0;
@@ -128,7 +145,7 @@ struct OptimizeResult {
 // Names of the passes around the search, in order; disabled_passes takes them.
 const std::vector<std::string>& pass_names();
 
-// Errors: an unknown rule or pass name in the options.
+// Errors: an unknown rule or pass name in the options, a trail that does not fit.
 Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRule>& rules, CostOracle& costs,
                                 const SearchOptions& options = {});
 

@@ -189,6 +189,7 @@ class SaturationSearch : SearchRun {
 
   Found run(const Graph& graph) {
     begin(graph);
+    found_.trail.reset();  // what is extracted is not a chain of matches
     // Matches are wanted or not in the graph that was given alone.
     while (run_once() && !wanted_ && !should_stop()) {
     }

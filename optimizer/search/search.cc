@@ -9,6 +9,7 @@
 #include "matching/rewrite.h"
 #include "search/rewrite_cost.h"
 #include "search/search_run.h"
+#include "search/trail.h"
 
 namespace gopt::optimizer {
 namespace {
@@ -304,28 +305,13 @@ class Search : SearchRun {
     }
   }
 
+  // Graphs on the way are made again: nothing is kept of them but what the search itself needs.
   void collect_rewrites() {
     std::vector<const Site*> path;
     for (const Site* site = best_.get(); site->parent; site = site->parent.get()) path.push_back(site);
-    for (size_t i = path.size(); i-- > 0;) collect_rewrite(*path[i]);
-  }
-
-  // Made again: of the graphs on the way nothing is kept but what the search itself needs.
-  void collect_rewrite(const Site& site) {
-    const Graph& before = site.parent->graph;
-    auto rewritten = apply_bindings(before, site.bindings);
-    GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
-    RewriteStep step{before, rewritten->graph, std::move(rewritten->became), {}};
-    for (size_t i = 0; i < rewritten->applied.size(); i++) {
-      const Binding& binding = *rewritten->applied[i];
-      AppliedRule applied{binding.pattern->rule_name, binding.pattern->rule_hash, matched_names(before, binding)};
-      applied.step = static_cast<int>(found_.rewrites.size());
-      applied.cost_before_ms = site.parent->cost_ms;
-      applied.cost_after_ms = site.cost_ms;
-      found_.applied.push_back(std::move(applied));
-      step.uses.push_back({matched_nodes(before, binding), std::move(rewritten->made[i])});
-    }
-    found_.rewrites.push_back(std::move(step));
+    for (size_t i = path.size(); i-- > 0;)
+      append_rewrite(patterns_, path[i]->parent->graph, path[i]->parent->cost_ms, path[i]->bindings, path[i]->cost_ms,
+                     found_);
   }
 
   std::unordered_map<const Pattern*, RuleTrials> trials_;

@@ -16,7 +16,8 @@ struct Found {
   std::vector<AppliedRule> applied;
   std::vector<RewriteStep> rewrites;  // whose uses, in order, are what `applied` lists
   std::vector<SearchPoint> trajectory;
-  std::map<std::string, RuleTrials> trials;  // by rule
+  std::map<std::string, RuleTrials> trials;          // by rule
+  std::optional<SearchTrail> trail = SearchTrail();  // none: it cannot be written down, or did not fit
   StopReason stop_reason = StopReason::Saturated;
   int steps = 0;
   long rules_tried = 0, graphs_seen = 0;
@@ -27,8 +28,8 @@ inline bool is_exhausted(StopReason reason) {
   return reason == StopReason::Saturated || reason == StopReason::NoGain || reason == StopReason::EGraphLimit;
 }
 
-// By the kind that the options name. Of the matches in `graph` itself only those that are `wanted`, where that is
-// given.
+// By the kind that the options name; their trail is not looked at. Of the matches in `graph` itself only those that are
+// `wanted`, where that is given.
 Found search_rewrites(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const SearchOptions& options,
                       const std::function<bool(const Binding&)>& wanted = {});
 Found search_by_saturation(const Graph& graph, const PatternSet& patterns, CostOracle& costs,

@@ -21,6 +21,7 @@ std::string to_string(StopReason reason) {
     case StopReason::EGraphLimit: return "limit of the e-graph";
     case StopReason::TimeLimit: return "time limit";
     case StopReason::Interrupted: return "interrupted";
+    case StopReason::Followed: return "done as in an earlier run";
     case StopReason::Off: return "off";
   }
   return "unknown";

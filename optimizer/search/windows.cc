@@ -11,6 +11,7 @@
 #include "gopt/excerpt.h"
 #include "gopt/parallel.h"
 #include "matching/compensation.h"
+#include "search/trail.h"
 
 namespace gopt::optimizer {
 namespace {
@@ -117,15 +118,29 @@ class WindowedSearch {
   // Until neither the windows nor those around their borders gain anything.
   Found run() {
     int idle = 0;
-    for (bool around = false; idle < 2 && !should_stop(); around = !around)
-      idle = sweep(around ? windows_around_borders(all_.graph) : windows_of(all_.graph)) ? 0 : idle + 1;
+    for (; idle < 2 && !should_stop(); sweep_++) idle = sweep(places()) ? 0 : idle + 1;
     search_across();
+    record_point();
+    return std::move(all_);
+  }
+
+  // The same again.
+  Found follow(const SearchTrail& trail) {
+    all_.stop_reason = StopReason::Followed;
+    for (auto next = trail.begin(); next != trail.end() && next->sweep >= 0 && all_.trail; sweep_++) {
+      const auto end = std::find_if(next, trail.end(), [&](const TrailWindow& w) { return w.sweep != sweep_; });
+      if (next != end) follow_sweep({next, end});
+      next = end;
+    }
+    if (!trail.empty() && trail.back().sweep < 0 && all_.trail)
+      put_across(follow_steps(all_.graph, patterns_, costs_, trail.back()));
     record_point();
     return std::move(all_);
   }
 
  private:
   struct Window {
+    int number = 0;  // in its sweep
     Excerpt excerpt;
     Cost before;
     Found found;
@@ -133,6 +148,9 @@ class WindowedSearch {
     double dearer_ms() const { return std::max(0.0, found.cost.time_ms - before.time_ms); }
   };
 
+  std::vector<std::vector<NodeId>> places() const {
+    return sweep_ % 2 == 1 ? windows_around_borders(all_.graph) : windows_of(all_.graph);
+  }
   double seconds() const { return seconds_since(started_); }
   double seconds_left() const { return options_.budget_seconds - seconds(); }
   bool should_stop() {
@@ -192,6 +210,7 @@ class WindowedSearch {
     const SearchOptions own = options_for_one_of(places.size());
     WindowCosts costs(costs_);
     parallel_for(options_.workers, places.size(), [&](int, size_t k) {
+      windows[k].number = static_cast<int>(k);
       windows[k].excerpt = excerpt_of(all_.graph, {places[k].begin(), places[k].end()});
       windows[k].found.graph = windows[k].excerpt.graph;
       if (is_searched(windows[k].excerpt.graph)) return;
@@ -228,6 +247,28 @@ class WindowedSearch {
     return std::any_of(windows.begin(), windows.end(), [&](const Window* window) { return take({window}); });
   }
 
+  // Windows of one sweep, which were taken together.
+  void follow_sweep(const std::vector<TrailWindow>& trail) {
+    const std::vector<std::vector<NodeId>> all = places();
+    WindowCosts costs(costs_);
+    std::vector<Window> windows(trail.size());
+    for (size_t k = 0; k < trail.size(); k++) {
+      const auto number = static_cast<size_t>(trail[k].window);
+      if (number >= all.size()) return all_.trail.reset();
+      windows[k].number = trail[k].window;
+      windows[k].excerpt = excerpt_of(all_.graph, {all[number].begin(), all[number].end()});
+      windows[k].found = follow_steps(windows[k].excerpt.graph, patterns_, costs, trail[k]);
+      if (!windows[k].found.trail) return all_.trail.reset();
+      count(windows[k].found);
+    }
+    std::vector<const Window*> pointers;
+    for (const Window& window : windows) pointers.push_back(&window);
+    auto replaced = replaced_by(pointers);
+    if (!replaced.ok()) return all_.trail.reset();
+    const Cost cost = costs_.estimate(replaced->graph);
+    adopt(pointers, *std::move(replaced), cost);
+  }
+
   void count(const Found& found) {
     all_.steps += found.steps;
     steps_left_ -= found.steps;
@@ -240,10 +281,14 @@ class WindowedSearch {
     if (found.stop_reason != StopReason::Saturated) all_.stop_reason = found.stop_reason;
   }
 
-  bool take(const std::vector<const Window*>& windows) {
+  Result<Replaced> replaced_by(const std::vector<const Window*>& windows) const {
     std::vector<Replacement> replacements;
     for (const Window* window : windows) replacements.push_back({&window->excerpt, &window->found.graph});
-    auto replaced = with_replaced(all_.graph, replacements);
+    return with_replaced(all_.graph, replacements);
+  }
+
+  bool take(const std::vector<const Window*>& windows) {
+    auto replaced = replaced_by(windows);
     if (!replaced.ok()) return false;
     const Cost cost = costs_.estimate(replaced->graph);
     const bool is_faster = cost.time_ms < all_.cost.time_ms * (1 - 1e-9);
@@ -252,12 +297,16 @@ class WindowedSearch {
     const bool is_simpler = cost.time_ms <= most_ms && cost.operations <= all_.cost.operations &&
                             cost.kernels <= all_.cost.kernels && cost.bytes <= all_.cost.bytes;
     if (!is_faster && !is_simpler) return false;
-    append_rewrites(windows, *std::move(replaced));
+    adopt(windows, *std::move(replaced), cost);
+    return true;
+  }
+
+  void adopt(const std::vector<const Window*>& windows, Replaced replaced, const Cost& cost) {
+    append_rewrites(windows, std::move(replaced));
     const double before_ms = all_.cost.time_ms;
     all_.cost = cost;
     record_point();
     announce(before_ms);
-    return true;
   }
 
   void record_point() { all_.trajectory.push_back({all_.steps, seconds(), all_.graphs_seen, all_.cost.time_ms}); }
@@ -267,7 +316,8 @@ class WindowedSearch {
     RewriteStep step{all_.graph, replaced.graph, std::move(replaced.became), {}};
     for (size_t k = 0; k < windows.size(); k++) {
       append_uses(*windows[k], replaced.built[k], step);
-      append_trail(windows[k]->found.applied);
+      append_changes(windows[k]->found.applied);
+      append_trail(windows[k]->found.trail, sweep_, windows[k]->number);
     }
     all_.graph = replaced.graph;
     all_.rewrites.push_back(std::move(step));
@@ -300,8 +350,14 @@ class WindowedSearch {
     }
   }
 
+  void append_trail(const std::optional<SearchTrail>& trail, int sweep, int window) {
+    if (!trail) return all_.trail.reset();
+    if (!all_.trail) return;
+    for (const TrailWindow& own : *trail) all_.trail->push_back({sweep, window, own.steps});
+  }
+
   // What a step changed of its window's cost, as a change of the whole's. Rewrites of one step have the same costs.
-  void append_trail(const std::vector<AppliedRule>& applied) {
+  void append_changes(const std::vector<AppliedRule>& applied) {
     double now = all_.applied.empty() ? all_.cost.time_ms : all_.applied.back().cost_after_ms;
     const int first_step = all_.applied.empty() ? 0 : all_.applied.back().step + 1;
     for (size_t k = 0; k < applied.size(); k++) {
@@ -328,13 +384,17 @@ class WindowedSearch {
       return std::none_of(window_of.begin(), window_of.end(),
                           [&](const std::vector<int>& window) { return is_within_one(binding, window); });
     };
-    const Found found = search_rewrites(all_.graph, patterns_, costs_, own, is_across);
+    put_across(search_rewrites(all_.graph, patterns_, costs_, own, is_across));
+  }
+
+  void put_across(const Found& found) {
     const StopReason in_windows = all_.stop_reason;
     count(found);
     if (found.stop_reason == StopReason::NoGain || found.stop_reason == StopReason::EGraphLimit)
       all_.stop_reason = in_windows;
     if (found.graph.same_as(all_.graph)) return;
-    append_trail(found.applied);
+    append_changes(found.applied);
+    append_trail(found.trail, -1, -1);
     all_.rewrites.insert(all_.rewrites.end(), found.rewrites.begin(), found.rewrites.end());
     all_.graph = found.graph;
     all_.cost = found.cost;
@@ -365,6 +425,7 @@ class WindowedSearch {
   const Clock::time_point started_;
   Found all_;
   int steps_left_ = 0;
+  int sweep_ = 0;
   std::set<Hash128> searched_;
   std::mutex progress_;
   long steps_shown_ = 0;
@@ -377,8 +438,12 @@ Found search_in_windows(const Graph& graph, const PatternSet& patterns, CostOrac
   const std::vector<bool> compensated = compensated_nodes(graph);
   // A window might cut through a compensated sum, which would then not be seen.
   const bool is_compensated = std::find(compensated.begin(), compensated.end(), true) != compensated.end();
-  if (in_levels(graph).size() <= kWholeNodes || is_compensated) return search_rewrites(graph, patterns, costs, options);
-  return WindowedSearch(graph, patterns, costs, options).run();
+  const bool is_whole = in_levels(graph).size() <= kWholeNodes || is_compensated;
+  if (options.trail && is_whole)
+    return follow_steps(graph, patterns, costs, options.trail->empty() ? TrailWindow() : options.trail->front());
+  if (is_whole) return search_rewrites(graph, patterns, costs, options);
+  WindowedSearch search(graph, patterns, costs, options);
+  return options.trail ? search.follow(*options.trail) : search.run();
 }
 
 }  // namespace gopt::optimizer

@@ -6,7 +6,8 @@
 
 namespace gopt::optimizer {
 
-// As search_rewrites, which graphs of one piece are left to. What comes out does not depend on `options.workers`.
+// As search_rewrites, which graphs of one piece are left to, or what the options' trail says in place of a search. What
+// comes out does not depend on `options.workers`.
 Found search_in_windows(const Graph& graph, const PatternSet& patterns, CostOracle& costs,
                         const SearchOptions& options);
 

@@ -30,7 +30,7 @@ double digits_of(Precision precision) {
     case Precision::Fp32: return 1e-4;
     case Precision::Tf32: return 5e-3;
     case Precision::Fp16: return 1e-2;
-    case Precision::Bf16: return 6e-2;
+    case Precision::Bf16: return 8e-2;  // of a line of 200 products and Tanh rounding the operands alone takes 0.0605
     case Precision::Bf16x3: return 2e-5;
   }
   return 0;

@@ -9,6 +9,7 @@
 #include "gopt/kernel_costs.h"
 #include "gopt/rule.h"
 #include "gopt/text.h"
+#include "test_folder.h"
 
 namespace gopt {
 namespace {
@@ -188,6 +189,31 @@ TEST(Driver, WhatCannotBePlannedIsSaid) {
       optimize_graph(graph_of("input x : f32[n,4]\nr = Relu(x)\noutput y = r"), core_rules(), options_for_code());
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.error().message.find("--shape"), std::string::npos) << outcome.error().message;
+}
+
+// Its kernels' times are others than when the first searched, which timed as it went: searching anew might end
+// elsewhere.
+TEST(Driver, ASecondRunWithTheSameCacheDoesWhatTheFirstDid) {
+  const TestFolder folder;
+  DriverOptions options = options_for_code();
+  options.measured_costs = true;
+  options.cache = folder.file("times");
+  const auto first = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(first.ok()) << first.error().message;
+  const auto second = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(second.ok()) << second.error().message;
+  EXPECT_GT(first->kernels_timed, 0);
+  EXPECT_NE(first->result.stop_reason, StopReason::Followed);
+  EXPECT_EQ(second->kernels_timed, 0);
+  EXPECT_EQ(second->plans_timed, 0);
+  EXPECT_EQ(second->result.stop_reason, StopReason::Followed);
+  EXPECT_EQ(second->result.graphs_seen, 0);
+  EXPECT_EQ(print_plan(*second->plan), print_plan(*first->plan));
+  EXPECT_EQ(second->proofs.size(), first->proofs.size()) << "rules are proved in each run";
+  options.search.max_steps = 40;
+  const auto other = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  EXPECT_NE(other->result.stop_reason, StopReason::Followed) << "another search";
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 // The file of kernel times: whose they are, and what older files say.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "gopt/kernel_costs.h"
+#include "graph_with_weights.h"
 #include "test_folder.h"
 #include "text_files.h"
 
@@ -36,10 +40,10 @@ TEST(KernelCache, KeepsTheTimesOfEachMachineApart) {
 
 TEST(KernelCache, SavesWhatItLoaded) {
   TestFolder folder;
-  const std::string text = "gopt kernel times 3\n" + std::string(32, '0') + " 3\nmachine cuda: b\n" +
+  const std::string text = "gopt kernel times 4\n" + std::string(32, '0') + " 3\nmachine cuda: b\n" +
                            std::string(32, '2') + " inf\nplans " + std::string(32, '3') + " 12.5 0.1,2e-05 3,0.25\n" +
                            "machine cpu: a\n" + std::string(32, '1') + " 0.125\nplans " + std::string(32, '4') +
-                           " 0.5\n";
+                           " 0.5\nsearch " + std::string(32, '5') + " a text\n";
   write_file(folder.file("times"), text);
   ASSERT_TRUE(load(folder.file("times"), "cpu: c").save().ok());
   EXPECT_EQ(read_file(folder.file("times")), text);
@@ -80,6 +84,9 @@ TEST(KernelCache, ABrokenLineIsAnErrorWithItsNumber) {
                                            "plans " + key + " 1 1,nan 1,2",
                                            "plans " + key + " 1 1,-2 1,2",
                                            "plan " + key + " 1",
+                                           "search",
+                                           "search " + key,
+                                           "search 0 {}",
                                            key,
                                            key + " x"};
   for (const std::string& line : broken) {
@@ -107,13 +114,78 @@ TEST(KernelCache, ReadsTheFirstVersion) {
 
 TEST(KernelCache, OtherFilesAreErrors) {
   TestFolder folder;
-  for (const char* text : {"gopt kernel times 4\n", "something else\n", "\n", "gopt kernel times 2\nmachin cpu\n"}) {
+  for (const char* text : {"gopt kernel times 5\n", "something else\n", "\n", "gopt kernel times 2\nmachin cpu\n"}) {
     write_file(folder.file("times"), text);
     EXPECT_FALSE(KernelCache::load(folder.file("times")).ok()) << text;
   }
   EXPECT_FALSE(KernelCache::load("/dev/zero").ok());  // it never ends
   write_file(folder.file("times"), "");               // as mktemp makes it
   EXPECT_TRUE(KernelCache::load(folder.file("times")).ok());
+}
+
+TEST(KernelCache, KeepsWhatSearchesDid) {
+  TestFolder folder;
+  KernelCache first = load(folder.file("times"), "this"), second = load(folder.file("times"), "that");
+  first.put_search("a", "{\"trail\": [1, 2]}");
+  ASSERT_TRUE(first.save().ok());
+  second.put("k", 1);
+  ASSERT_TRUE(second.save().ok());
+  const KernelCache again = load(folder.file("times"), "this");
+  EXPECT_EQ(again.find_search("a"), "{\"trail\": [1, 2]}");
+  EXPECT_FALSE(again.find_search("b"));
+  EXPECT_FALSE(load(folder.file("times"), "that").find_search("a"));
+}
+
+// The one kernel of a graph that the implementation may run, where it reads and writes blocks of 16 channels.
+KernelSpec one_kernel(const std::string& text, const std::string& implementation) {
+  const auto specs = admitted_kernels(graph_with_weights(text), {TargetKind::Cpu, 1});
+  EXPECT_TRUE(specs.ok()) << (specs.ok() ? "" : specs.error().message);
+  for (const KernelSpec& spec : *specs)
+    if (spec.kernel.kind == KernelKind::Convolution && spec.kernel.implementation == implementation &&
+        std::ranges::all_of(spec.kernel.output_buffers,
+                            [&](BufferId b) { return spec.buffers[static_cast<uint32_t>(b)].layout.is_blocked(); }))
+      return spec;
+  ADD_FAILURE() << "there is none by " << implementation;
+  return {};
+}
+
+double time_of(const KernelSpec& spec, const KernelCache& cache, const std::vector<KernelSpec>& known, double factor) {
+  const auto costs =
+      cached_kernel_costs(std::make_shared<const KernelCache>(cache), analytic_kernel_costs({}), known, factor);
+  const Plan plan = timing_plan({spec});
+  return costs->time_ms(plan, plan.kernels[0]);
+}
+
+// Two times of one product that differ by what a shared machine does to them do not say that it is faster without what
+// follows it; that it takes twice as long with it does.
+TEST(KernelCosts, AProductTakesWhatItTakesWhateverFollowsIt) {
+  const std::string conv = "input x : f32[1,32,9,9]\ninput w : f32[32,32,3,3]\ninput wb : f32[32]\n";
+  const KernelSpec alone = one_kernel(conv + "a = Conv(x, w) {pads=[1,1,1,1]}\noutput y = a", "direct"),
+                   with = one_kernel(conv + "a = Conv(x, w, wb) {pads=[1,1,1,1]}\nr = Relu(a)\noutput y = r", "direct"),
+                   other = one_kernel(
+                       "input x : f32[1,64,9,9]\ninput w : f32[32,64,3,3]\na = Conv(x, w) "
+                       "{pads=[1,1,1,1]}\noutput y = a",
+                       "direct");
+  const std::vector<KernelSpec> known{alone, with, other};
+  for (const double ms : {0.8, 1.0, 1.2}) {
+    KernelCache cache;
+    cache.put(kernel_signature(alone), 1);
+    cache.put(kernel_signature(with), ms);
+    cache.put(kernel_signature(other), 50);
+    EXPECT_NEAR(time_of(alone, cache, known, 1), std::min(1.0, ms), 0.02) << ms;
+    EXPECT_NEAR(time_of(with, cache, known, 1), std::min(1.0, ms), 0.02) << ms;
+    EXPECT_NEAR(time_of(other, cache, known, 1), 50, 1e-3) << ms;
+  }
+  KernelCache cache;
+  cache.put(kernel_signature(alone), 1);
+  cache.put(kernel_signature(other), 50);
+  for (const double factor : {0.5, 2.0})  // not known: as the one that is, and not as others of its kind
+    EXPECT_NEAR(time_of(with, cache, known, factor), 1, 0.08) << factor;
+  cache.put(kernel_signature(with), 2);
+  EXPECT_NEAR(time_of(with, cache, known, 1), 2, 1e-3);
+  EXPECT_NEAR(time_of(alone, cache, known, 1), 1, 1e-3);
+  cache.put(kernel_signature(with), std::numeric_limits<double>::infinity());  // the library refuses it
+  EXPECT_EQ(time_of(with, cache, known, 1), std::numeric_limits<double>::infinity());
 }
 
 // Two runs at once, each of which read the file before the other saved it.

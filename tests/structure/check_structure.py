@@ -49,7 +49,7 @@ ALLOWED = {
 }
 # Libraries that only one folder may name.
 ONLY_IN = {"z3": ["verifier"], "onnx/": ["ir/onnx"], "google/protobuf": ["ir/onnx"], "mpi.h": ["tools/rulegen"], "oneapi/tbb": ["ir"], "tbb/": ["ir"],
-           "CLI/": ["tools", "python"], "nlohmann": ["rules", "tools"], "nanobind/": ["python"], "Python.h": ["python"]}
+           "CLI/": ["tools", "python"], "nlohmann": ["rules", "tools", "driver"], "nanobind/": ["python"], "Python.h": ["python"]}
 # Folders whose headers another one may have: the Python module calls what the program's commands do.
 LIBRARIES_OF = {"python": ["tools"]}
 

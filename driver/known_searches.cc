@@ -1,0 +1,85 @@
+#include "known_searches.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "gopt/kernel_spec.h"
+#include "search_hash.h"
+
+namespace gopt::driver {
+namespace {
+
+using nlohmann::json;
+
+// Every option is named, so that a new one does not compile until it is decided whether it counts.
+std::string text_of(const SearchOptions& options) {
+  const auto& [search, alpha, beam_width, saturation, max_steps, patience, budget_seconds, max_queue, workers, disabled,
+               enabled, marks, passes, trail, stop, confirm, progress, improved] = options;
+  const auto& [nodes, iterations, joined_iterations, matches] = saturation;
+  std::string text = to_string(search);
+  for (const double number : {alpha, budget_seconds}) text += " " + std::to_string(number);
+  for (const int number : {beam_width, max_steps, patience, max_queue, iterations, joined_iterations})
+    text += " " + std::to_string(number);
+  for (const size_t number : {nodes, matches}) text += " " + std::to_string(number);
+  text += to_string(marks);
+  for (const auto* names : {&disabled, &enabled, &passes}) {
+    text += ";";
+    for (const std::string& name : *names) text += " " + name;
+  }
+  return text;
+}
+
+json to_json(const TrailMatch& match) { return {match.rule, match.nodes, match.choice}; }
+
+json to_json(const TrailWindow& window) {
+  json steps = json::array();
+  for (const std::vector<TrailMatch>& step : window.steps) {
+    steps.push_back(json::array());
+    for (const TrailMatch& match : step) steps.back().push_back(to_json(match));
+  }
+  return {window.sweep, window.window, steps};
+}
+
+TrailWindow window_from(const json& value) {
+  TrailWindow window{value.at(0).get<int>(), value.at(1).get<int>(), {}};
+  for (const json& step : value.at(2)) {
+    window.steps.emplace_back();
+    for (const json& match : step)
+      window.steps.back().push_back(
+          {match.at(0).get<std::string>(), match.at(1).get<std::vector<uint32_t>>(), match.at(2).get<int>()});
+  }
+  return window;
+}
+
+}  // namespace
+
+std::string search_signature(const Graph& graph, const Target& target, const std::vector<RewriteRule>& rules,
+                             const SearchOptions& options) {
+  std::string text = "search " GOPT_SEARCH_HASH " " + graph_signature(graph, target) + " " + text_of(options);
+  for (const RewriteRule& rule : rules) text += " " + rule.name + " " + rule.content_hash();
+  return to_string(hash_bytes(text));
+}
+
+std::string to_text(const KnownSearch& search) {
+  json trail = json::array();
+  for (const TrailWindow& window : search.trail) trail.push_back(to_json(window));
+  return json{{"trail", trail}, {"result", search.result}}.dump();
+}
+
+std::optional<KnownSearch> parse_known_search(const std::string& text) try {
+  const json value = json::parse(text);
+  KnownSearch search;
+  search.result = value.at("result").get<std::string>();
+  std::set<std::string> rules;
+  for (const json& window : value.at("trail")) {
+    search.trail.push_back(window_from(window));
+    for (const auto& step : search.trail.back().steps)
+      for (const TrailMatch& match : step) rules.insert(match.rule);
+  }
+  search.rules = {rules.begin(), rules.end()};
+  return search;
+} catch (const json::exception&) {
+  return std::nullopt;
+}
+
+}  // namespace gopt::driver
