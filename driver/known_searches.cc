@@ -33,9 +33,10 @@ json to_json(const TrailMatch& match) { return {match.rule, match.nodes, match.c
 
 json to_json(const TrailWindow& window) {
   json steps = json::array();
-  for (const std::vector<TrailMatch>& step : window.steps) {
-    steps.push_back(json::array());
-    for (const TrailMatch& match : step) steps.back().push_back(to_json(match));
+  for (const TrailStep& step : window.steps) {
+    json matches = json::array();
+    for (const TrailMatch& match : step.matches) matches.push_back(to_json(match));
+    steps.push_back({matches, step.before_ms, step.after_ms});
   }
   return {window.sweep, window.window, steps};
 }
@@ -43,9 +44,9 @@ json to_json(const TrailWindow& window) {
 TrailWindow window_from(const json& value) {
   TrailWindow window{value.at(0).get<int>(), value.at(1).get<int>(), {}};
   for (const json& step : value.at(2)) {
-    window.steps.emplace_back();
-    for (const json& match : step)
-      window.steps.back().push_back(
+    window.steps.push_back({{}, step.at(1).get<double>(), step.at(2).get<double>()});
+    for (const json& match : step.at(0))
+      window.steps.back().matches.push_back(
           {match.at(0).get<std::string>(), match.at(1).get<std::vector<uint32_t>>(), match.at(2).get<int>()});
   }
   return window;
@@ -61,9 +62,12 @@ std::string search_signature(const Graph& graph, const Target& target, const std
 }
 
 std::string to_text(const KnownSearch& search) {
-  json trail = json::array();
-  for (const TrailWindow& window : search.trail) trail.push_back(to_json(window));
-  return json{{"trail", trail}, {"result", search.result}}.dump();
+  json passes = json::array(), windows = json::array();
+  for (const PassChoice& choice : search.trail.passes) passes.push_back({choice.pass, choice.kept});
+  for (const TrailWindow& window : search.trail.windows) windows.push_back(to_json(window));
+  return json{
+      {"passes", passes}, {"before_ms", search.trail.before_ms}, {"windows", windows}, {"result", search.result}}
+      .dump();
 }
 
 std::optional<KnownSearch> parse_known_search(const std::string& text) try {
@@ -71,10 +75,13 @@ std::optional<KnownSearch> parse_known_search(const std::string& text) try {
   KnownSearch search;
   search.result = value.at("result").get<std::string>();
   std::set<std::string> rules;
-  for (const json& window : value.at("trail")) {
-    search.trail.push_back(window_from(window));
-    for (const auto& step : search.trail.back().steps)
-      for (const TrailMatch& match : step) rules.insert(match.rule);
+  search.trail.before_ms = value.at("before_ms").get<double>();
+  for (const json& choice : value.at("passes"))
+    search.trail.passes.push_back({choice.at(0).get<std::string>(), choice.at(1).get<std::vector<uint32_t>>()});
+  for (const json& window : value.at("windows")) {
+    search.trail.windows.push_back(window_from(window));
+    for (const TrailStep& step : search.trail.windows.back().steps)
+      for (const TrailMatch& match : step.matches) rules.insert(match.rule);
   }
   search.rules = {rules.begin(), rules.end()};
   return search;

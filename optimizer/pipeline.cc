@@ -1,4 +1,6 @@
 // The optimizer as straight text: what happens to a graph, in order. Each pass has its timer, its switch and its check.
+#include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "gopt/clock.h"
@@ -29,7 +31,11 @@ std::vector<RefusedRule> refused_rules(const std::vector<AppliedRule>& applied, 
 class Pipeline {
  public:
   Pipeline(OptimizeResult& result, CostOracle& costs, const SearchOptions& options)
-      : result_(result), costs_(costs), disabled_(options.disabled_passes), lineage_(result.graph) {}
+      : result_(result),
+        costs_(costs),
+        disabled_(options.disabled_passes),
+        trail_(options.trail),
+        lineage_(result.graph) {}
 
   void run(const Pass& pass) {
     const std::string name = pass.name;
@@ -37,7 +43,7 @@ class Pipeline {
     const auto start = Clock::now();
     RewriteStep step{result_.graph, {}, {}, {}};
     Replacements replacements = pass.run(step.before);
-    if (pass.price == PassPrice::NotDearer) replacements = not_dearer(std::move(replacements));
+    if (pass.price == PassPrice::NotDearer) replacements = kept_of(replacements, name);
     step.after = replace_each(step.before, replacements, &step.became);
     const bool changed = !step.after.same_as(step.before);
     if (changed) lineage_.follow(step);
@@ -52,7 +58,11 @@ class Pipeline {
     result_.applied = std::move(found.applied);
     result_.trajectory = std::move(found.trajectory);
     for (const RewriteStep& step : found.rewrites) lineage_.follow(step);
-    result_.trail = std::move(found.trail);
+    if (found.trail) {
+      found.trail->passes = std::move(choices_);
+      result_.trail = std::move(found.trail);
+      choices_.clear();
+    }
     result_.stop_reason = found.stop_reason;
     result_.steps = found.steps;
     result_.rules_tried = found.rules_tried;
@@ -60,6 +70,12 @@ class Pipeline {
     for (auto& [rule, trials] : found.trials) result_.trials.push_back(std::move(trials));
     check("search");
     result_.passes.push_back({"search", changed, seconds_since(start)});
+  }
+
+  // Passes after the search.
+  void finish_trail() {
+    if (!result_.trail) return;
+    std::ranges::move(choices_, std::back_inserter(result_.trail->passes));
   }
 
   void trace_nodes() {
@@ -76,24 +92,46 @@ class Pipeline {
     GOPT_CHECK(status.ok(), "after pass " + name + ": " + status.error().message);
   }
 
-  // Those that make the graph no dearer: all of them, or of either half what does.
-  Replacements not_dearer(Replacements replacements) const {
-    if (replacements.empty() || !is_dearer(replacements)) return replacements;
-    if (replacements.size() == 1) return {};
-    const auto middle = replacements.begin() + static_cast<ptrdiff_t>(replacements.size() / 2);
-    Replacements kept = not_dearer({replacements.begin(), middle});
-    for (auto& replacement : not_dearer({middle, replacements.end()})) kept.push_back(std::move(replacement));
+  // Those that make the graph no dearer; or those that did, where that is known.
+  Replacements kept_of(const Replacements& replacements, const std::string& pass) {
+    const size_t run = runs_++;
+    const bool is_known = trail_ && run < trail_->passes.size() && trail_->passes[run].pass == pass;
+    PassChoice choice{pass, is_known ? trail_->passes[run].kept : std::vector<uint32_t>()};
+    if (!is_known && !replacements.empty()) {
+      Places all(replacements.size());
+      std::iota(all.begin(), all.end(), 0);
+      choice.kept = not_dearer(replacements, all, costs_.estimate(result_.graph).time_ms);
+    }
+    std::erase_if(choice.kept, [&](uint32_t place) { return place >= replacements.size(); });
+    Replacements kept = at(replacements, choice.kept);
+    choices_.push_back(std::move(choice));
     return kept;
   }
-  bool is_dearer(const Replacements& replacements) const {
+
+  using Places = std::vector<uint32_t>;
+  static Replacements at(const Replacements& replacements, const Places& places) {
+    Replacements some;
+    for (const uint32_t place : places) some.push_back(replacements[place]);
+    return some;
+  }
+  // All of them, or of either half what does.
+  Places not_dearer(const Replacements& replacements, const Places& places, double now_ms) const {
     constexpr double kRounding = 1 + 1e-6;
-    return costs_.estimate(replace_each(result_.graph, replacements)).time_ms >
-           kRounding * costs_.estimate(result_.graph).time_ms;
+    const Graph after = replace_each(result_.graph, at(replacements, places));
+    if (costs_.estimate(after).time_ms <= kRounding * now_ms) return places;
+    if (places.size() == 1) return {};
+    const auto middle = places.begin() + static_cast<ptrdiff_t>(places.size() / 2);
+    Places kept = not_dearer(replacements, {places.begin(), middle}, now_ms);
+    std::ranges::move(not_dearer(replacements, {middle, places.end()}, now_ms), std::back_inserter(kept));
+    return kept;
   }
 
   OptimizeResult& result_;
   CostOracle& costs_;
   const std::vector<std::string>& disabled_;
+  const SearchTrail* trail_;
+  std::vector<PassChoice> choices_;  // that are not in the result's trail yet
+  size_t runs_ = 0;                  // of passes that costs decide about
   Lineage lineage_;
 };
 
@@ -153,6 +191,7 @@ Result<OptimizeResult> optimize(const Graph& graph, const std::vector<RewriteRul
   if (found) pipeline.search(*std::move(found), search_start);
   for (const Pass& pass : passes())
     if (pass.when == PassTime::BeforeAndAfter) pipeline.run(pass);
+  pipeline.finish_trail();
   pipeline.trace_nodes();
   result.after = costs.estimate(result.graph);
   result.seconds = seconds_since(start);

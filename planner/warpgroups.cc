@@ -121,6 +121,7 @@ struct TileExtents {
   int64_t columns_of_run;
 
   bool are_divided_by(int tile_columns) const { return columns_of_run % tile_columns == 0; }
+  friend bool operator==(const TileExtents&, const TileExtents&) = default;
 };
 TileExtents work_of(const Plan& plan, const Kernel& kernel) {
   const std::vector<int64_t>&x = plan.buffer(kernel.input_buffers[0]).dims,
@@ -190,12 +191,16 @@ double expected_us(const TileExtents& work, const Shape& shape, int split) {
                   shape.results_us);
 }
 
+// Asked for the same kernel once for each shape.
 double least_us(const TileExtents& work) {
+  thread_local std::pair<TileExtents, double> last{{}, 0};
+  if (last.first == work) return last.second;
   double least = INFINITY;
   for (const Shape& shape : kShapes)
     for (const int split : kSplits)
       if (work.are_divided_by(shape.columns) && (split == 1 || has_room(shape)))
         least = std::min(least, expected_us(work, shape, split));
+  last = {work, least};
   return least;
 }
 

@@ -46,14 +46,28 @@ struct TrailMatch {
   std::vector<uint32_t> nodes;
   int choice = 0;  // of the matches of these nodes, which a commutative operator has several of
 };
-// What a search did to one graph, step after step; matches of a step are rewritten together.
+// Matches that are rewritten together, and what the graph cost then, for reports.
+struct TrailStep {
+  std::vector<TrailMatch> matches;
+  double before_ms = 0, after_ms = 0;
+};
+// What a search did to one graph.
 struct TrailWindow {
   int sweep = -1, window = -1;  // a piece of the graph, of the search that cuts it into such; -1: the whole
-  std::vector<std::vector<TrailMatch>> steps;
+  std::vector<TrailStep> steps;
 };
-// What a search did, by which the same is done again without one. It says nothing of costs, and is not relied on: rules
-// are matched, proved and applied as in a search.
-using SearchTrail = std::vector<TrailWindow>;
+// Of a pass's replacements those that were kept, by their places, where costs decided that.
+struct PassChoice {
+  std::string pass;
+  std::vector<uint32_t> kept;
+};
+// What the passes and the search did, by which the same is done again without one. It is not relied on: rules are
+// matched, proved and applied as in a search.
+struct SearchTrail {
+  std::vector<PassChoice> passes;  // in the order in which they ran
+  double before_ms = 0;            // what the graph cost when the search began
+  std::vector<TrailWindow> windows;
+};
 
 struct SearchOptions {
   SearchKind search = SearchKind::Backtracking;

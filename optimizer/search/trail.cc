@@ -80,9 +80,9 @@ Graph append_rewrite(const PatternSet& patterns, const Graph& before, double bef
   GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
   if (found.trail) {
     auto step = trail_step(patterns, before, rewritten->applied);
-    if (found.trail->empty()) found.trail->emplace_back();
+    if (found.trail->windows.empty()) found.trail->windows.emplace_back();
     if (step)
-      found.trail->front().steps.push_back(*std::move(step));
+      found.trail->windows.front().steps.push_back({*std::move(step), before_ms, after_ms});
     else
       found.trail.reset();
   }
@@ -100,21 +100,19 @@ Graph append_rewrite(const PatternSet& patterns, const Graph& before, double bef
   return rewritten->graph;
 }
 
-Found follow_steps(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const TrailWindow& window) {
+Found follow_steps(const Graph& graph, const PatternSet& patterns, const TrailWindow& window) {
   Found found;
   found.graph = graph;
-  found.cost = costs.estimate(graph);
   found.stop_reason = StopReason::Followed;
-  for (const std::vector<TrailMatch>& step : window.steps) {
-    const auto bindings = bindings_along(patterns, found.graph, step);
+  for (const TrailStep& step : window.steps) {
+    const auto bindings = bindings_along(patterns, found.graph, step.matches);
     const auto rewritten = bindings ? apply_bindings(found.graph, *bindings) : Error{"it is not there"};
-    if (!rewritten.ok() || rewritten->applied.size() != step.size()) {
+    if (!rewritten.ok() || rewritten->applied.size() != step.matches.size()) {
       found.trail.reset();
       return found;
     }
-    const Cost cost = costs.estimate(rewritten->graph);
-    found.graph = append_rewrite(patterns, found.graph, found.cost.time_ms, *bindings, cost.time_ms, found);
-    found.cost = cost;
+    found.graph = append_rewrite(patterns, found.graph, step.before_ms, *bindings, step.after_ms, found);
+    found.cost.time_ms = step.after_ms;
     found.steps++;
   }
   return found;

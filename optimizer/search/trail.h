@@ -11,7 +11,8 @@ namespace gopt::optimizer {
 Graph append_rewrite(const PatternSet& patterns, const Graph& before, double before_ms,
                      const std::vector<Binding>& bindings, double after_ms, Found& found);
 
-// In place of a search of the graph. What is found has no trail where a step does not fit.
-Found follow_steps(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const TrailWindow& window);
+// In place of a search of the graph; of its cost what the trail says. What is found has no trail where a step does not
+// fit.
+Found follow_steps(const Graph& graph, const PatternSet& patterns, const TrailWindow& window);
 
 }  // namespace gopt::optimizer

@@ -108,7 +108,11 @@ class WindowedSearch {
   WindowedSearch(const Graph& graph, const PatternSet& patterns, CostOracle& costs, const SearchOptions& options)
       : patterns_(patterns), costs_(costs), options_(options), started_(Clock::now()) {
     all_.graph = graph;
-    all_.cost = costs.estimate(graph);
+    if (options.trail)
+      all_.cost.time_ms = options.trail->before_ms;
+    else
+      all_.cost = costs.estimate(graph);
+    all_.trail->before_ms = all_.cost.time_ms;
     patterns_.patterns_for(MatchIndex(graph));  // compiled in one order, whatever thread asks first
     record_point();
     announce(all_.cost.time_ms);
@@ -125,7 +129,7 @@ class WindowedSearch {
   }
 
   // The same again.
-  Found follow(const SearchTrail& trail) {
+  Found follow(const std::vector<TrailWindow>& trail) {
     all_.stop_reason = StopReason::Followed;
     for (auto next = trail.begin(); next != trail.end() && next->sweep >= 0 && all_.trail; sweep_++) {
       const auto end = std::find_if(next, trail.end(), [&](const TrailWindow& w) { return w.sweep != sweep_; });
@@ -133,7 +137,7 @@ class WindowedSearch {
       next = end;
     }
     if (!trail.empty() && trail.back().sweep < 0 && all_.trail)
-      put_across(follow_steps(all_.graph, patterns_, costs_, trail.back()));
+      put_across(follow_steps(all_.graph, patterns_, trail.back()));
     record_point();
     return std::move(all_);
   }
@@ -250,14 +254,13 @@ class WindowedSearch {
   // Windows of one sweep, which were taken together.
   void follow_sweep(const std::vector<TrailWindow>& trail) {
     const std::vector<std::vector<NodeId>> all = places();
-    WindowCosts costs(costs_);
     std::vector<Window> windows(trail.size());
     for (size_t k = 0; k < trail.size(); k++) {
       const auto number = static_cast<size_t>(trail[k].window);
       if (number >= all.size()) return all_.trail.reset();
       windows[k].number = trail[k].window;
       windows[k].excerpt = excerpt_of(all_.graph, {all[number].begin(), all[number].end()});
-      windows[k].found = follow_steps(windows[k].excerpt.graph, patterns_, costs, trail[k]);
+      windows[k].found = follow_steps(windows[k].excerpt.graph, patterns_, trail[k]);
       if (!windows[k].found.trail) return all_.trail.reset();
       count(windows[k].found);
     }
@@ -265,8 +268,8 @@ class WindowedSearch {
     for (const Window& window : windows) pointers.push_back(&window);
     auto replaced = replaced_by(pointers);
     if (!replaced.ok()) return all_.trail.reset();
-    const Cost cost = costs_.estimate(replaced->graph);
-    adopt(pointers, *std::move(replaced), cost);
+    append_rewrites(pointers, *std::move(replaced));
+    if (!all_.applied.empty()) all_.cost.time_ms = all_.applied.back().cost_after_ms;
   }
 
   void count(const Found& found) {
@@ -353,7 +356,7 @@ class WindowedSearch {
   void append_trail(const std::optional<SearchTrail>& trail, int sweep, int window) {
     if (!trail) return all_.trail.reset();
     if (!all_.trail) return;
-    for (const TrailWindow& own : *trail) all_.trail->push_back({sweep, window, own.steps});
+    for (const TrailWindow& own : trail->windows) all_.trail->windows.push_back({sweep, window, own.steps});
   }
 
   // What a step changed of its window's cost, as a change of the whole's. Rewrites of one step have the same costs.
@@ -439,11 +442,13 @@ Found search_in_windows(const Graph& graph, const PatternSet& patterns, CostOrac
   // A window might cut through a compensated sum, which would then not be seen.
   const bool is_compensated = std::find(compensated.begin(), compensated.end(), true) != compensated.end();
   const bool is_whole = in_levels(graph).size() <= kWholeNodes || is_compensated;
-  if (options.trail && is_whole)
-    return follow_steps(graph, patterns, costs, options.trail->empty() ? TrailWindow() : options.trail->front());
+  if (options.trail && is_whole) {
+    const auto& windows = options.trail->windows;
+    return follow_steps(graph, patterns, windows.empty() ? TrailWindow() : windows.front());
+  }
   if (is_whole) return search_rewrites(graph, patterns, costs, options);
   WindowedSearch search(graph, patterns, costs, options);
-  return options.trail ? search.follow(*options.trail) : search.run();
+  return options.trail ? search.follow(options.trail->windows) : search.run();
 }
 
 }  // namespace gopt::optimizer

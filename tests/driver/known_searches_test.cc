@@ -13,24 +13,34 @@ namespace {
 TEST(KnownSearches, AreReadAsTheyWereWritten) {
   KnownSearch search;
   search.result = "0123";
-  search.trail = {{0, 2, {{{"a-rule", {1, 2, 3}, 0}, {"other", {7}, 1}}, {{"a-rule", {4}, 0}}}}, {-1, -1, {}}};
+  search.trail.before_ms = 0.7;
+  search.trail.passes = {{"a-pass", {0, 2}}, {"a-pass", {}}};
+  search.trail.windows = {
+      {0, 2, {{{{"a-rule", {1, 2, 3}, 0}, {"other", {7}, 1}}, 0.1, 0.3}, {{{"a-rule", {4}, 0}}, 1, 2}}}, {-1, -1, {}}};
   const auto read = parse_known_search(to_text(search));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->result, search.result);
   EXPECT_EQ(read->rules, (std::vector<std::string>{"a-rule", "other"}));
-  ASSERT_EQ(read->trail.size(), 2u);
-  EXPECT_EQ(read->trail[0].window, 2);
-  ASSERT_EQ(read->trail[0].steps.size(), 2u);
-  EXPECT_EQ(read->trail[0].steps[0][1].nodes, (std::vector<uint32_t>{7}));
-  EXPECT_EQ(read->trail[0].steps[0][1].choice, 1);
-  EXPECT_EQ(read->trail[1].sweep, -1);
+  EXPECT_EQ(read->trail.before_ms, 0.7);
+  ASSERT_EQ(read->trail.passes.size(), 2u);
+  EXPECT_EQ(read->trail.passes[0].kept, (std::vector<uint32_t>{0, 2}));
+  ASSERT_EQ(read->trail.windows.size(), 2u);
+  EXPECT_EQ(read->trail.windows[0].window, 2);
+  ASSERT_EQ(read->trail.windows[0].steps.size(), 2u);
+  EXPECT_EQ(read->trail.windows[0].steps[0].matches[1].nodes, (std::vector<uint32_t>{7}));
+  EXPECT_EQ(read->trail.windows[0].steps[0].matches[1].choice, 1);
+  EXPECT_EQ(read->trail.windows[0].steps[0].before_ms, 0.1);
+  EXPECT_EQ(read->trail.windows[0].steps[0].after_ms, 0.3);
+  EXPECT_EQ(read->trail.windows[1].sweep, -1);
   EXPECT_EQ(to_text(*read), to_text(search));
   EXPECT_EQ(to_text(search).find('\n'), std::string::npos);
 }
 
 TEST(KnownSearches, OtherTextIsNone) {
-  for (const char* text : {"", "x", "{}", "[]", R"({"result":1,"trail":[]})", R"({"result":"a","trail":[[0]]})",
-                           R"({"result":"a","trail":[[0,0,[[["r","n",0]]]]]})"})
+  for (const char* text : {"", "x", "{}", "[]", R"({"result":1,"before_ms":1,"passes":[],"windows":[]})",
+                           R"({"result":"a","before_ms":1,"passes":[],"windows":[[0]]})",
+                           R"({"result":"a","before_ms":1,"passes":[],"windows":[[0,0,[[[["r","n",0]],1,1]]]]})",
+                           R"({"result":"a","before_ms":1,"passes":[["p"]],"windows":[]})"})
     EXPECT_FALSE(parse_known_search(text)) << text;
 }
 

@@ -91,8 +91,8 @@ TEST(Trail, LeadsThroughWindows) {
   const Graph graph = builder.build();
   const OptimizeResult found = run(graph, rules_in(kSearchRules), untimed());
   ASSERT_TRUE(found.trail);
-  ASSERT_GT(found.trail->size(), 3u);
-  EXPECT_GE(found.trail->front().sweep, 0) << "it is cut into windows";
+  ASSERT_GT(found.trail->windows.size(), 3u);
+  EXPECT_GE(found.trail->windows.front().sweep, 0) << "it is cut into windows";
   EXPECT_TRUE(expect_done_again(graph, rules_in(kSearchRules), untimed()));
 }
 
