@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <thread>
 
 #include "buffers.h"
 #include "gopt/buffer_root.h"
 #include "gopt/interpreter.h"
+#include "gopt/parallel.h"
 
 namespace gopt::codegen {
 namespace {
@@ -57,11 +59,17 @@ std::vector<char> in_blocks(const Tensor& tensor, int64_t lanes) {
 Tensor narrowed(const Tensor& tensor, ElementType type) {
   constexpr double kLargestHalf = 65504;
   std::vector<std::byte> bytes(static_cast<size_t>(tensor.count()) * size_bytes(type));
-  for (int64_t i = 0; i < tensor.count(); i++) {
-    double value = load_double(tensor.bytes().data(), tensor.type(), i);
-    if (type == ElementType::Float16 && std::isfinite(value)) value = std::clamp(value, -kLargestHalf, kLargestHalf);
-    store_double(bytes.data(), type, i, value);
-  }
+  constexpr int64_t kPiece = 1 << 16;  // a thread's
+  const int64_t pieces = (tensor.count() + kPiece - 1) / kPiece;
+  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  parallel_for(threads, static_cast<size_t>(pieces), [&](int, size_t piece) {
+    const auto begin = static_cast<int64_t>(piece) * kPiece, end = std::min(begin + kPiece, tensor.count());
+    for (int64_t i = begin; i < end; i++) {
+      double value = load_double(tensor.bytes().data(), tensor.type(), i);
+      if (type == ElementType::Float16 && std::isfinite(value)) value = std::clamp(value, -kLargestHalf, kLargestHalf);
+      store_double(bytes.data(), type, i, value);
+    }
+  });
   return Tensor::from_bytes(type, tensor.dims(), std::move(bytes));
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace gopt {
 namespace {
@@ -65,11 +66,15 @@ uint16_t double_to_narrow(double value, NarrowFloat format) {
   if (std::isnan(value)) return static_cast<uint16_t>(infinity | hidden >> 1);
   if (std::isinf(value)) return static_cast<uint16_t>(sign | infinity);
   if (magnitude == 0) return static_cast<uint16_t>(sign);
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);
+  // By its bits, where frexp and ldexp would take most of the time of writing a model's weights: that of the power of
+  // two above it (of a subnormal double too large, which is smaller than all units).
+  constexpr int kMantissa = std::numeric_limits<double>::digits - 1, kBias = std::numeric_limits<double>::max_exponent - 1;
+  const int exponent = static_cast<int>(std::bit_cast<uint64_t>(magnitude) >> kMantissa) - kBias + 1;
   const int smallest = 2 - (1 << (format.exponent_bits - 1)) - format.mantissa_bits;  // of the subnormals' unit
   const int scale = std::max(exponent - format.mantissa_bits - 1, smallest);
-  const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, -scale)));
+  const auto unit = std::bit_cast<double>(static_cast<uint64_t>(kBias - scale) << kMantissa);  // 2^-scale
+  constexpr double kToWhole = 1 / std::numeric_limits<double>::epsilon();  // added to what is far below it, rounds
+  const auto units = static_cast<uint32_t>(magnitude * unit + kToWhole - kToWhole);
   // A mantissa that was rounded up to the next power of two carries into the exponent by itself.
   const uint32_t bits = (static_cast<uint32_t>(scale - smallest) << format.mantissa_bits) + units;
   return static_cast<uint16_t>(sign | std::min(bits, infinity));
