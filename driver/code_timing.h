@@ -38,8 +38,8 @@ class CodeTimer : public ModelTimer {
 
 // Kernels were timed one by one, maybe while the machine was busy: where the plan that fuses by rule, or the one that
 // analytic costs would choose, is another one, both are timed whole, and the graph keeps the faster one; for a GPU,
-// those that take more or fewer of the libraries' kernels, and that without launches of several. Nothing where there is
-// no other plan, or no code of one.
+// those that take more or fewer of the libraries' kernels, or tiles that leave room for the next kernel, and that
+// without launches of several. Nothing where there is no other plan, or no code of one.
 std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
                                           PlanTiming& timing);
 

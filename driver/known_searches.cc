@@ -67,7 +67,7 @@ std::string to_text(const KnownSearch& search) {
   for (const TrailWindow& window : search.trail.windows) windows.push_back(to_json(window));
   return json{
       {"passes", passes}, {"before_ms", search.trail.before_ms}, {"windows", windows}, {"result", search.result}}
-      .dump();
+      .dump(-1, ' ', false, json::error_handler_t::replace);  // a name may be any bytes
 }
 
 std::optional<KnownSearch> parse_known_search(const std::string& text) try {

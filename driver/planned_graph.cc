@@ -6,13 +6,16 @@ namespace gopt::driver {
 
 namespace {
 
-class CostsWithBonus : public KernelCosts {
+// With what a kernel does to the one after it as a part of its time.
+class CostsInChain : public KernelCosts {
  public:
-  CostsWithBonus(std::unique_ptr<KernelCosts> costs, double bonus_ms) : costs_(std::move(costs)), bonus_ms_(bonus_ms) {}
+  CostsInChain(std::unique_ptr<KernelCosts> costs, double library_bonus_ms, double crowding_ms)
+      : costs_(std::move(costs)), library_bonus_ms_(library_bonus_ms), crowding_ms_(crowding_ms) {}
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     constexpr double kLeastShare = 0.2;  // what is very short stays in order
     const double ms = costs_->time_ms(plan, kernel);
-    return is_launched_ahead(kernel) ? ms : std::max(kLeastShare * ms, ms - bonus_ms_);
+    if (!is_launched_ahead(kernel)) return std::max(kLeastShare * ms, ms - library_bonus_ms_);
+    return fills_multiprocessors(kernel) ? ms + crowding_ms_ : ms;
   }
   double uncertainty() const override { return costs_->uncertainty(); }
   bool is_measured(const Plan& plan, const Kernel& kernel) const override { return costs_->is_measured(plan, kernel); }
@@ -20,7 +23,7 @@ class CostsWithBonus : public KernelCosts {
 
  private:
   std::unique_ptr<KernelCosts> costs_;
-  double bonus_ms_;
+  double library_bonus_ms_, crowding_ms_;
 };
 
 }  // namespace
@@ -28,8 +31,8 @@ class CostsWithBonus : public KernelCosts {
 std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
   auto costs = analytic_kernel_costs(roofline);
   if (cache) costs = cached_kernel_costs(cache, std::move(costs), known, unknown_factor);
-  return library_bonus_ms != 0 ? std::make_unique<CostsWithBonus>(std::move(costs), library_bonus_ms)
-                               : std::move(costs);
+  if (library_bonus_ms == 0 && crowding_ms == 0) return costs;
+  return std::make_unique<CostsInChain>(std::move(costs), library_bonus_ms, crowding_ms);
 }
 
 CostSource analytic_costs(const Graph& model) { return {.roofline = machine_roofline(model)}; }

@@ -20,6 +20,8 @@ struct CostSource {
   std::vector<KernelSpec> known;
   // That a library's kernel is taken to cost less, since what comes after it does nothing ahead that it would hinder.
   double library_bonus_ms = 0;
+  // That a kernel is taken to cost more beside whose blocks the next one's find no room.
+  double crowding_ms = 0;
   std::unique_ptr<KernelCosts> make(double unknown_factor = 1) const;
   static constexpr double kCautious = 2;  // what is emitted stands on kernels that were timed, where some were
 };

@@ -163,7 +163,7 @@ Result<OptimizeResult> Searches::search_in_rounds() {
     note_refused(found);
     if (is_last) return with_times(std::move(found));
     const Result<int> timed = kernels_.measure(found.graph);
-    if (timed.ok() && *timed > 0 && is_as_estimated(found)) return found;
+    if (timed.ok() && *timed > 0 && is_as_estimated(found)) return with_times(std::move(found));
     if (!timed.ok()) notes_.push_back("some kernels are not timed, but estimated: " + timed.error().message);
     // A result that hopes for what no time is left to measure is not one.
     is_all_timed = !timed.ok() || *timed == 0;

@@ -38,6 +38,13 @@ bool is_by_columns(const Plan& plan, const Kernel& kernel) {
   return is_turned != plan.buffer(kernel.input_buffers[1]).layout.is_transposed();
 }
 
+bool fills_multiprocessors(const Kernel& kernel) {
+  constexpr int kMostBeside = 64 * 64;
+  const std::optional<Tile> tile = parse_tile(kernel.implementation),
+                            group = parse_warpgroup_tile(kernel.implementation);
+  return (tile && tile->rows * tile->columns > kMostBeside) || (group && group->rows * group->columns > kMostBeside);
+}
+
 bool is_launched_ahead(const Kernel& kernel) {
   if (kernel.kind == KernelKind::External) return false;
   if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return true;

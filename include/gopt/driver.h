@@ -108,6 +108,7 @@ struct PlanLatency {
 constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule",
                      *kPlanInPieces = "attention in pieces", *kPlanByLibraries = "more of the libraries' kernels",
                      *kPlanWithoutLibraries = "fewer of the libraries' kernels",
+                     *kPlanOfSmallTiles = "tiles that leave room for the next kernel",
                      *kPlanWithoutGroups = "a launch for each kernel";
 
 // Of the ONNX file, by DriverOptions::timer.

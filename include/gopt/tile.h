@@ -38,6 +38,10 @@ bool is_by_columns(const Plan& plan, const Kernel& kernel);
 // do so. A library's does neither.
 bool is_launched_ahead(const Kernel& kernel);
 
+// Whether a block of a kernel for CUDA takes so much of a multiprocessor that none of the next kernel's gets ready
+// beside it: one of a tile of more than 64x64 results.
+bool fills_multiprocessors(const Kernel& kernel);
+
 // How many groups of a convolution, of so many output channels each, a tile takes together, as if they were one with
 // zeros for weights between them: as many as its columns hold, and divide the groups.
 int64_t joined_groups(const Tile& tile, int64_t groups, int64_t group_columns);

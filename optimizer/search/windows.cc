@@ -132,8 +132,10 @@ class WindowedSearch {
   Found follow(const std::vector<TrailWindow>& trail) {
     all_.stop_reason = StopReason::Followed;
     for (auto next = trail.begin(); next != trail.end() && next->sweep >= 0 && all_.trail; sweep_++) {
+      if (next->sweep < sweep_) all_.trail.reset();
+      sweep_ = next->sweep;  // those between changed nothing
       const auto end = std::find_if(next, trail.end(), [&](const TrailWindow& w) { return w.sweep != sweep_; });
-      if (next != end) follow_sweep({next, end});
+      if (all_.trail) follow_sweep({next, end});
       next = end;
     }
     if (!trail.empty() && trail.back().sweep < 0 && all_.trail)

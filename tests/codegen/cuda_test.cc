@@ -237,7 +237,10 @@ void expect_times(Precision precision) {
     for (size_t k = 0; k < specs->size(); k++) {
       const auto ms = model.time_kernel(k);
       ASSERT_TRUE(ms.ok()) << ms.error().message;
-      ASSERT_TRUE(*ms) << (*specs)[k].kernel.name;
+      if (!*ms) {
+        EXPECT_FALSE(is_launched_ahead((*specs)[k].kernel)) << "only a library may refuse a kernel of its own";
+        continue;
+      }
       EXPECT_TRUE(**ms > 0 && **ms < 10) << (*specs)[k].kernel.name << ": " << **ms;
     }
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "../../driver/machine.h"
@@ -150,6 +151,35 @@ TEST(PlanChoice, OnAGpuOtherPlansTakeMoreOrFewerOfTheLibrariesKernels) {
   EXPECT_FALSE(is_own(0.0055, 0.0013));
   EXPECT_FALSE(is_own(0.0045, 0));
   EXPECT_TRUE(is_own(0.0045, -0.0013));
+}
+
+// A larger tile that is a little faster by itself keeps the next kernel from getting ready.
+TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
+  const TestFolder folder;
+  const Graph graph = convolution();
+  const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
+  const auto specs = admitted_kernels(graph, target);
+  ASSERT_TRUE(specs.ok());
+  auto cache = std::make_shared<KernelCache>(*KernelCache::load(folder.file("times"), "cuda: a device"));
+  std::set<bool> kinds;
+  for (const KernelSpec& spec : *specs) {
+    const bool is_tile = spec.kernel.kind == KernelKind::Convolution && is_launched_ahead(spec.kernel),
+               is_large = fills_multiprocessors(spec.kernel);
+    if (is_tile) kinds.insert(is_large);
+    cache->put(kernel_signature(spec), is_large ? 0.0045 : is_tile ? 0.0050 : 0.1);
+  }
+  ASSERT_EQ(kinds.size(), 2u) << "both may run";
+  for (const double crowding_ms : {0.0, 0.0013}) {
+    CostSource costs;
+    costs.cache = cache;
+    costs.crowding_ms = crowding_ms;
+    PlannedGraph planned(graph, target, costs);
+    const auto plan = planned.plan();
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const auto convolved = std::ranges::find((*plan)->kernels, KernelKind::Convolution, &Kernel::kind);
+    ASSERT_NE(convolved, (*plan)->kernels.end());
+    EXPECT_EQ(fills_multiprocessors(*convolved), crowding_ms == 0) << convolved->implementation;
+  }
 }
 
 TEST(PlanChoice, OnePlanIsNotTimedAgainstItself) {
