@@ -68,7 +68,8 @@ uint16_t double_to_narrow(double value, NarrowFloat format) {
   if (magnitude == 0) return static_cast<uint16_t>(sign);
   // By its bits, where frexp and ldexp would take most of the time of writing a model's weights: that of the power of
   // two above it (of a subnormal double too large, which is smaller than all units).
-  constexpr int kMantissa = std::numeric_limits<double>::digits - 1, kBias = std::numeric_limits<double>::max_exponent - 1;
+  constexpr int kMantissa = std::numeric_limits<double>::digits - 1,
+                kBias = std::numeric_limits<double>::max_exponent - 1;
   const int exponent = static_cast<int>(std::bit_cast<uint64_t>(magnitude) >> kMantissa) - kBias + 1;
   const int smallest = 2 - (1 << (format.exponent_bits - 1)) - format.mantissa_bits;  // of the subnormals' unit
   const int scale = std::max(exponent - format.mantissa_bits - 1, smallest);

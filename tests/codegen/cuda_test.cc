@@ -11,6 +11,7 @@
 #include "batch.h"
 #include "cuda_device.h"
 #include "gopt/kernel_spec.h"
+#include "gopt/tile.h"
 #include "text_files.h"
 
 namespace gopt {

@@ -156,7 +156,7 @@ TEST(PlanChoice, OnAGpuOtherPlansTakeMoreOrFewerOfTheLibrariesKernels) {
 // A larger tile that is a little faster by itself keeps the next kernel from getting ready.
 TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
   const TestFolder folder;
-  const Graph graph = convolution();
+  const Graph graph = convolution(112);
   const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
   const auto specs = admitted_kernels(graph, target);
   ASSERT_TRUE(specs.ok());
