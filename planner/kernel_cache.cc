@@ -272,8 +272,8 @@ namespace {
 
 // Known kernels at their measured time; others at the analytic one, scaled by how the two compare on known kernels of
 // their kind, and then by `unknown_factor`. Products or convolutions that differ in what follows them alone are one
-// product timed several times: where their times differ by no more than times do, or one is not known, it takes what
-// the fastest does, as far as the two differ by analytic times. Else a search chooses by noise which of them are
+// product timed several times: where their times differ by no more than times do, or one is not known, it takes the
+// median, as far as they differ by analytic times. Else a search chooses by noise which of them are
 // followed by what.
 class CachedCosts : public KernelCosts {
  public:
@@ -281,7 +281,7 @@ class CachedCosts : public KernelCosts {
       : cache_(std::move(cache)), analytic_(std::move(analytic)), unknown_factor_(unknown_factor) {}
 
   void calibrate(const std::vector<KernelSpec>& known) {
-    std::map<std::string, std::vector<double>> ratios;
+    std::map<std::string, std::vector<double>> ratios, scales;
     std::vector<OfProduct> products;
     for (const KernelSpec& spec : known) {
       const std::string signature = kernel_signature(spec);
@@ -298,17 +298,17 @@ class CachedCosts : public KernelCosts {
       if (product.empty()) continue;
       const double noise = spec.target.kind == TargetKind::Cpu ? kNoise : kNoiseOfGpu;
       products.push_back({signature, product, analytic_ms, *measured, noise});
-      const auto [least, is_first] = scale_of_product_.try_emplace(product, scale);
-      if (!is_first) least->second = std::min(least->second, scale);
+      scales[product].push_back(scale);
     }
-    for (auto& [kind, of_kind] : ratios) {
-      const auto middle = of_kind.begin() + static_cast<std::ptrdiff_t>(of_kind.size() / 2);
-      std::nth_element(of_kind.begin(), middle, of_kind.end());
-      scale_[kind] = *middle;
-    }
+    for (auto& [kind, of_kind] : ratios) scale_[kind] = at_rank(of_kind, of_kind.size() / 2);
+    // Of two the lower: what disturbs a time adds to it.
+    for (auto& [product, of_product] : scales)
+      scale_of_product_[product] = at_rank(of_product, (of_product.size() - 1) / 2);
     for (const OfProduct& own : products) {
-      const double like_fastest_ms = scale_of_product_.at(own.product) * own.analytic_ms;
-      if (own.measured_ms <= (1 + own.noise) * like_fastest_ms) without_noise_[own.signature] = like_fastest_ms;
+      const double like_others_ms = scale_of_product_.at(own.product) * own.analytic_ms;
+      const bool is_like_others =
+          own.measured_ms <= (1 + own.noise) * like_others_ms && like_others_ms <= (1 + own.noise) * own.measured_ms;
+      if (is_like_others) without_noise_[own.signature] = like_others_ms;
     }
   }
 
@@ -345,6 +345,12 @@ class CachedCosts : public KernelCosts {
     double analytic_ms, measured_ms, noise;
   };
 
+  static double at_rank(std::vector<double>& values, size_t rank) {
+    const auto place = values.begin() + static_cast<std::ptrdiff_t>(rank);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+  }
+
   static constexpr const char* kAnyKind = "any";
   static std::string wide_kind(const Kernel& kernel) { return to_string(kernel.kind); }
   static std::string narrow_kind(const Kernel& kernel) {
@@ -356,7 +362,7 @@ class CachedCosts : public KernelCosts {
   std::unique_ptr<KernelCosts> analytic_;
   double unknown_factor_;
   std::map<std::string, double> scale_;
-  std::map<std::string, double> scale_of_product_;  // the least
+  std::map<std::string, double> scale_of_product_;  // the median
   std::map<std::string, double> without_noise_;     // milliseconds of known kernels
 };
 

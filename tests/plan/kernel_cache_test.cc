@@ -167,7 +167,7 @@ TEST(KernelCosts, AProductTakesWhatItTakesWhateverFollowsIt) {
                        "{pads=[1,1,1,1]}\noutput y = a",
                        "direct");
   const std::vector<KernelSpec> known{alone, with, other};
-  for (const double ms : {0.8, 1.0, 1.2}) {
+  for (const double ms : {0.8, 1.0, 1.2}) {  // of two the lower
     KernelCache cache;
     cache.put(kernel_signature(alone), 1);
     cache.put(kernel_signature(with), ms);
