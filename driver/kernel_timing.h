@@ -42,9 +42,9 @@ class KernelTiming {
   // Whether all that the cheapest plan of the graph would run was timed, where others' estimates count so much.
   bool knows(const Graph& graph, double unknown_factor) const;
 
-  // Where times of this machine are kept; null: nowhere.
   // Null: analytic costs.
   std::shared_ptr<const KernelCache> cache() const { return costs_.cache; }
+  // Where times of this machine are kept; null: nowhere.
   std::shared_ptr<KernelCache> cache_of_here() const { return can_time_ ? costs_.cache : nullptr; }
 
   // Whether a kernel that has no time may still get one.

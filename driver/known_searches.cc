@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 
 #include "gopt/kernel_spec.h"
 #include "search_hash.h"
@@ -29,6 +30,17 @@ std::string text_of(const SearchOptions& options) {
   return text;
 }
 
+// The graph's signature leaves large ones out. Passes and rules look at them: x + 0 is x.
+std::string numbers_of_weights(const Graph& graph) {
+  std::string text;
+  for (const NodePtr& node : graph.nodes()) {
+    if (!node->is(OpKind::Constant)) continue;
+    const std::span<const std::byte> bytes = node->tensor.bytes();
+    text += " " + to_string(hash_bytes({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
+  }
+  return text;
+}
+
 json to_json(const TrailMatch& match) { return {match.rule, match.nodes, match.choice}; }
 
 json to_json(const TrailWindow& window) {
@@ -41,22 +53,37 @@ json to_json(const TrailWindow& window) {
   return {window.sweep, window.window, steps};
 }
 
+// What is no whole number from `least` on, or beyond what a graph has of anything, is an error.
+int whole(const json& value, int least = 0) {
+  constexpr int kMost = 100'000'000;
+  const bool is_in_range = value.is_number_unsigned() ? value.get<uint64_t>() <= kMost
+                                                      : value.is_number_integer() && value.get<int64_t>() >= least &&
+                                                            value.get<int64_t>() <= kMost;
+  if (!is_in_range) throw std::out_of_range("a number of a search");
+  return value.get<int>();
+}
+std::vector<uint32_t> places(const json& values) {
+  std::vector<uint32_t> all;
+  for (const json& value : values) all.push_back(static_cast<uint32_t>(whole(value)));
+  return all;
+}
+
 TrailWindow window_from(const json& value) {
-  TrailWindow window{value.at(0).get<int>(), value.at(1).get<int>(), {}};
+  TrailWindow window{whole(value.at(0), -1), whole(value.at(1), -1), {}};
   for (const json& step : value.at(2)) {
     window.steps.push_back({{}, step.at(1).get<double>(), step.at(2).get<double>()});
     for (const json& match : step.at(0))
-      window.steps.back().matches.push_back(
-          {match.at(0).get<std::string>(), match.at(1).get<std::vector<uint32_t>>(), match.at(2).get<int>()});
+      window.steps.back().matches.push_back({match.at(0).get<std::string>(), places(match.at(1)), whole(match.at(2))});
   }
   return window;
 }
 
 }  // namespace
 
-std::string search_signature(const Graph& graph, const Target& target, const std::vector<RewriteRule>& rules,
-                             const SearchOptions& options) {
-  std::string text = "search " GOPT_SEARCH_HASH " " + graph_signature(graph, target) + " " + text_of(options);
+std::string search_signature(const Graph& graph, const Target& target, CostModel costs,
+                             const std::vector<RewriteRule>& rules, const SearchOptions& options) {
+  std::string text = "search " GOPT_SEARCH_HASH " " + graph_signature(graph, target) + numbers_of_weights(graph) +
+                     (costs == CostModel::Sum ? " sum " : " plan ") + text_of(options);
   for (const RewriteRule& rule : rules) text += " " + rule.name + " " + rule.content_hash();
   return to_string(hash_bytes(text));
 }
@@ -77,7 +104,7 @@ std::optional<KnownSearch> parse_known_search(const std::string& text) try {
   std::set<std::string> rules;
   search.trail.before_ms = value.at("before_ms").get<double>();
   for (const json& choice : value.at("passes"))
-    search.trail.passes.push_back({choice.at(0).get<std::string>(), choice.at(1).get<std::vector<uint32_t>>()});
+    search.trail.passes.push_back({choice.at(0).get<std::string>(), places(choice.at(1))});
   for (const json& window : value.at("windows")) {
     search.trail.windows.push_back(window_from(window));
     for (const TrailStep& step : search.trail.windows.back().steps)
@@ -85,7 +112,7 @@ std::optional<KnownSearch> parse_known_search(const std::string& text) try {
   }
   search.rules = {rules.begin(), rules.end()};
   return search;
-} catch (const json::exception&) {
+} catch (const std::exception&) {  // of the parser, or out of range
   return std::nullopt;
 }
 

@@ -3,15 +3,16 @@
 // elsewhere and have more to time.
 #pragma once
 
+#include "gopt/driver.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/optimizer.h"
 
 namespace gopt::driver {
 
-// All that a search's end depends on but the times: the graph, the target, the rules that are offered, the options, the
-// program.
-std::string search_signature(const Graph& graph, const Target& target, const std::vector<RewriteRule>& rules,
-                             const SearchOptions& options);
+// All that a search's end depends on but the times: the graph with all of its weights' numbers, the target, what costs
+// are compared, the rules that are offered, the options, the program.
+std::string search_signature(const Graph& graph, const Target& target, CostModel costs,
+                             const std::vector<RewriteRule>& rules, const SearchOptions& options);
 
 struct KnownSearch {
   SearchTrail trail;

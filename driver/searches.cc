@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gopt/contains.h"
 #include "known_searches.h"
 #include "onnx_target.h"
 
@@ -102,8 +103,9 @@ Result<OptimizeResult> Searches::search_with(const std::vector<RewriteRule>& rul
 }
 
 Result<OptimizeResult> Searches::best() {
-  const std::string signature =
-      kernels_.cache() ? search_signature(graph_, options_.target, rules_, search_) : std::string();
+  const std::string signature = kernels_.cache()
+                                    ? search_signature(graph_, options_.target, options_.cost_model, rules_, search_)
+                                    : std::string();
   std::optional<OptimizeResult> known = done_again(signature);
   if (!known) {
     GOPT_ASSIGN_OR_RETURN(known, best_by_searching());
@@ -126,23 +128,29 @@ Result<OptimizeResult> Searches::best_by_searching() {
   return best;
 }
 
-// Nothing where it is not known or comes to something else: a weight has other numbers, on which a rule depends.
+// Nothing where it is not known or not to be done, comes to something else or takes longer than it was estimated to; or
+// where it is to be told how a search goes.
 std::optional<OptimizeResult> Searches::done_again(const std::string& signature) {
   if (signature.empty()) return std::nullopt;
   const auto text = kernels_.cache()->find_search(signature);
   const auto known = text ? parse_known_search(*text) : std::nullopt;
-  if (!known) return std::nullopt;
+  const auto is_disabled = [&](const std::string& rule) { return contains(search_.disabled_rules, rule); };
+  if (!known || search_.improved || std::ranges::any_of(known->rules, is_disabled)) return std::nullopt;
   SearchAmong some = search_among(known->rules, rules_, search_);
   some.options.trail = &known->trail;
   auto done = search_with(some.rules, some.options, kCautious, search_.budget_seconds);
   if (!done.ok() || graph_signature(done->graph, options_.target) != known->result) return std::nullopt;
   OptimizeResult result = *std::move(done);
   result.stop_reason = StopReason::Followed;  // also where no rule was applied
+  const Result<int> timed = kernels_.measure_chosen(result.graph);
+  if (timed.ok() && *timed > 0 && !is_as_estimated(result)) return std::nullopt;
   return result;
 }
 
+// What ended for lack of time may have been on a busy machine. Rules that were refused are told of in each run.
 void Searches::keep_known(const std::string& signature, const OptimizeResult& result) {
   if (!kernels_.cache_of_here() || !result.trail || is_stopped()) return;
+  if (result.stop_reason == StopReason::TimeLimit || !refused_.empty()) return;
   const KnownSearch known{*result.trail, {}, graph_signature(result.graph, options_.target)};
   kernels_.cache_of_here()->put_search(signature, to_text(known));
   const Status saved = kernels_.cache_of_here()->save();
@@ -199,7 +207,7 @@ Result<OptimizeResult> Searches::with_times(OptimizeResult found) {
 
 // Without each rule that was applied, in turn, by a search with the others that were: what gains next to nothing beside
 // them only makes the result harder to read, and rests on the last digits of its costs. In the time that the search
-// left, and at most half of what it took.
+// left, and at most half of what it took, or some seconds.
 Status Searches::leave_out_idle_rules(OptimizeResult& best) {
   constexpr size_t kMostRules = 12;
   constexpr double kLeastSeconds = 5;

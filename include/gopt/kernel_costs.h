@@ -89,7 +89,8 @@ class KernelCache {
   std::map<std::string, Search> searches_;
 };
 
-// Times from the cache; where it has none, the analytic ones, scaled as those of `known` that it has ask, and by
+// Times from the cache, of products that differ in what follows them alone the median where they differ by noise; where
+// it has none, the time of such a product, else the analytic ones, scaled as those of `known` that it has ask, and by
 // `unknown_factor`: below 1 for who goes on to time what looks good, above 1 for who rests on it.
 std::unique_ptr<KernelCosts> cached_kernel_costs(std::shared_ptr<const KernelCache> cache,
                                                  std::unique_ptr<KernelCosts> analytic,

@@ -259,7 +259,7 @@ class WindowedSearch {
     std::vector<Window> windows(trail.size());
     for (size_t k = 0; k < trail.size(); k++) {
       const auto number = static_cast<size_t>(trail[k].window);
-      if (number >= all.size()) return all_.trail.reset();
+      if (number >= all.size() || (k > 0 && trail[k].window <= trail[k - 1].window)) return all_.trail.reset();
       windows[k].number = trail[k].window;
       windows[k].excerpt = excerpt_of(all_.graph, {all[number].begin(), all[number].end()});
       windows[k].found = follow_steps(windows[k].excerpt.graph, patterns_, trail[k]);

@@ -209,11 +209,29 @@ TEST(Driver, ASecondRunWithTheSameCacheDoesWhatTheFirstDid) {
   EXPECT_EQ(second->result.stop_reason, StopReason::Followed);
   EXPECT_EQ(second->result.graphs_seen, 0);
   EXPECT_EQ(print_plan(*second->plan), print_plan(*first->plan));
-  EXPECT_EQ(second->proofs.empty(), second->result.applied.empty()) << "rules are proved in each run";
+  EXPECT_FALSE(first->proofs.empty());
+  EXPECT_FALSE(second->proofs.empty()) << "rules are proved in each run";
   options.search.max_steps = 40;
   const auto other = optimize_graph(two_products(), core_rules(), options);
   ASSERT_TRUE(other.ok()) << other.error().message;
   EXPECT_NE(other->result.stop_reason, StopReason::Followed) << "another search";
+  options.cost_model = CostModel::Sum;
+  const auto by_sums = optimize_graph(two_products(), core_rules(), options);
+  ASSERT_TRUE(by_sums.ok()) << by_sums.error().message;
+  EXPECT_NE(by_sums->result.stop_reason, StopReason::Followed) << "by other costs";
+}
+
+TEST(Driver, ASearchThatHadNoTimeIsNotDoneAgain) {
+  const TestFolder folder;
+  DriverOptions options = options_for_code();
+  options.measured_costs = true;
+  options.cache = folder.file("times");
+  options.search.budget_seconds = 0;
+  for (int run = 0; run < 2; run++) {
+    const auto outcome = optimize_graph(two_products(), core_rules(), options);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    EXPECT_EQ(outcome->result.stop_reason, StopReason::TimeLimit);
+  }
 }
 
 }  // namespace

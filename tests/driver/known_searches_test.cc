@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "gopt/kernel_spec.h"
 #include "gopt/text.h"
 
 namespace gopt::driver {
@@ -44,6 +45,36 @@ TEST(KnownSearches, OtherTextIsNone) {
     EXPECT_FALSE(parse_known_search(text)) << text;
 }
 
+TEST(KnownSearches, NumbersOutOfRangeAreNone) {
+  const auto with = [](const std::string& sweep, const std::string& node, const std::string& choice) {
+    return R"({"result":"a","before_ms":1,"passes":[],"windows":[[)" + sweep + R"(,0,[[[["r",[)" + node + "]," +
+           choice + "]],1,1]]]]}";
+  };
+  EXPECT_TRUE(parse_known_search(with("0", "7", "0")));
+  EXPECT_TRUE(parse_known_search(with("-1", "7", "0")));
+  for (const char* number : {"-2", "1e300", "2147483647", "18446744073709551615", "true", "1.5", "null"}) {
+    EXPECT_FALSE(parse_known_search(with(number, "7", "0"))) << number;
+    EXPECT_FALSE(parse_known_search(with("0", number, "0"))) << number;
+    EXPECT_FALSE(parse_known_search(with("0", "7", number))) << number;
+  }
+}
+
+// A large one's numbers are no part of a graph's signature, but what may be done to the graph depends on them.
+TEST(KnownSearches, AreOfWeightsNumbers) {
+  const auto signature = [](double number) {
+    GraphBuilder builder;
+    const Value x = builder.input("x", {ElementType::Float32, Shape{64, 64}});
+    const Value w = builder.constant(
+        Tensor::from_values(ElementType::Float32, {64, 64}, std::vector<double>(64 * 64, number)), "w");
+    builder.output("y", *builder.apply(OpKind::Add, {x, w}));
+    const Graph graph = builder.build();
+    return std::pair(graph_signature(graph, {}), search_signature(graph, {}, CostModel::Plan, {}, {}));
+  };
+  EXPECT_EQ(signature(0).first, signature(5).first);
+  EXPECT_NE(signature(0).second, signature(5).second);
+  EXPECT_EQ(signature(0).second, signature(0).second);
+}
+
 TEST(KnownSearches, AreOfOneGraphTargetRulesAndOptions) {
   const auto graph_of = [](const char* text) { return *parse_graph("graph g\n" + std::string(text) + "\nend"); };
   const Graph graph = graph_of("input x : f32[3]\na = Relu(x)\noutput y = a");
@@ -56,7 +87,7 @@ TEST(KnownSearches, AreOfOneGraphTargetRulesAndOptions) {
   int count = 0;
   const auto add = [&](const Graph& g, const Target& target, const std::vector<RewriteRule>& some,
                        const SearchOptions& options) {
-    all.insert(search_signature(g, target, some, options));
+    all.insert(search_signature(g, target, CostModel::Plan, some, options));
     count++;
   };
   add(graph, {}, *rules, {});
@@ -72,7 +103,8 @@ TEST(KnownSearches, AreOfOneGraphTargetRulesAndOptions) {
   add(graph, {}, *rules, {.allowed_marks = {.finite_only = true}});
   add(graph, {}, *rules, {.disabled_passes = {"r"}});
   EXPECT_EQ(all.size(), static_cast<size_t>(count));
-  EXPECT_EQ(search_signature(graph, {}, *rules, {}), search_signature(graph, {}, *rules, {.workers = 3}));
+  EXPECT_FALSE(all.contains(search_signature(graph, {}, CostModel::Sum, *rules, {})));
+  EXPECT_TRUE(all.contains(search_signature(graph, {}, CostModel::Plan, *rules, {.workers = 3})));
 }
 
 }  // namespace
