@@ -114,6 +114,8 @@ Result<OptimizeResult> Searches::best() {
   OptimizeResult best = *std::move(known);
   // Plans are made by what is known of these two graphs alone, in every run alike.
   kernels_.know_of({graph_, best.graph});
+  const Result<int> chosen = kernels_.measure_chosen(best.graph);
+  if (!chosen.ok()) notes_.push_back("some kernels are not timed, but estimated: " + chosen.error().message);
   // Also of what the result will be timed against.
   const Result<int> timed = kernels_.measure_groups({best.graph, graph_});
   if (!timed.ok()) notes_.push_back("launches of several kernels are not timed: " + timed.error().message);
@@ -128,8 +130,8 @@ Result<OptimizeResult> Searches::best_by_searching() {
   return best;
 }
 
-// Nothing where it is not known or not to be done, comes to something else or takes longer than it was estimated to; or
-// where it is to be told how a search goes.
+// Nothing where it is not known or not to be done, or comes to something else; or where it is to be told how a search
+// goes.
 std::optional<OptimizeResult> Searches::done_again(const std::string& signature) {
   if (signature.empty()) return std::nullopt;
   const auto text = kernels_.cache()->find_search(signature);
@@ -142,8 +144,6 @@ std::optional<OptimizeResult> Searches::done_again(const std::string& signature)
   if (!done.ok() || graph_signature(done->graph, options_.target) != known->result) return std::nullopt;
   OptimizeResult result = *std::move(done);
   result.stop_reason = StopReason::Followed;  // also where no rule was applied
-  const Result<int> timed = kernels_.measure_chosen(result.graph);
-  if (timed.ok() && *timed > 0 && !is_as_estimated(result)) return std::nullopt;
   return result;
 }
 
