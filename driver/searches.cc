@@ -114,8 +114,14 @@ Result<OptimizeResult> Searches::best() {
   OptimizeResult best = *std::move(known);
   // Plans are made by what is known of these two graphs alone, in every run alike.
   kernels_.know_of({graph_, best.graph});
-  const Result<int> chosen = kernels_.measure_chosen(best.graph);
-  if (!chosen.ok()) notes_.push_back("some kernels are not timed, but estimated: " + chosen.error().message);
+  // Of those with a time another may be the best, which has none.
+  constexpr int kTries = 5;
+  bool goes_on = true;
+  for (int attempt = 0; attempt < kTries && goes_on && !is_stopped(); attempt++) {
+    const Result<int> chosen = kernels_.measure_chosen(best.graph);
+    if (!chosen.ok()) notes_.push_back("some kernels are not timed, but estimated: " + chosen.error().message);
+    goes_on = chosen.ok() && *chosen > 0;
+  }
   // Also of what the result will be timed against.
   const Result<int> timed = kernels_.measure_groups({best.graph, graph_});
   if (!timed.ok()) notes_.push_back("launches of several kernels are not timed: " + timed.error().message);
