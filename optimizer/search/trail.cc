@@ -72,10 +72,24 @@ std::optional<std::vector<Binding>> bindings_along(const PatternSet& patterns, c
   return bindings;
 }
 
+void append_applied(const Graph& before, double before_ms, Rewritten rewritten, double after_ms, Found& found) {
+  RewriteStep step{before, rewritten.graph, std::move(rewritten.became), {}};
+  for (size_t i = 0; i < rewritten.applied.size(); i++) {
+    const Binding& binding = *rewritten.applied[i];
+    AppliedRule applied{binding.pattern->rule_name, binding.pattern->rule_hash, matched_names(before, binding)};
+    applied.step = static_cast<int>(found.rewrites.size());
+    applied.cost_before_ms = before_ms;
+    applied.cost_after_ms = after_ms;
+    found.applied.push_back(std::move(applied));
+    step.uses.push_back({matched_nodes(before, binding), std::move(rewritten.made[i])});
+  }
+  found.rewrites.push_back(std::move(step));
+}
+
 }  // namespace
 
-Graph append_rewrite(const PatternSet& patterns, const Graph& before, double before_ms,
-                     const std::vector<Binding>& bindings, double after_ms, Found& found) {
+void append_rewrite(const PatternSet& patterns, const Graph& before, double before_ms,
+                    const std::vector<Binding>& bindings, double after_ms, Found& found) {
   auto rewritten = apply_bindings(before, bindings);
   GOPT_CHECK(rewritten.ok(), "a rewrite that worked before");
   if (found.trail) {
@@ -86,32 +100,24 @@ Graph append_rewrite(const PatternSet& patterns, const Graph& before, double bef
     else
       found.trail.reset();
   }
-  RewriteStep step{before, rewritten->graph, std::move(rewritten->became), {}};
-  for (size_t i = 0; i < rewritten->applied.size(); i++) {
-    const Binding& binding = *rewritten->applied[i];
-    AppliedRule applied{binding.pattern->rule_name, binding.pattern->rule_hash, matched_names(before, binding)};
-    applied.step = static_cast<int>(found.rewrites.size());
-    applied.cost_before_ms = before_ms;
-    applied.cost_after_ms = after_ms;
-    found.applied.push_back(std::move(applied));
-    step.uses.push_back({matched_nodes(before, binding), std::move(rewritten->made[i])});
-  }
-  found.rewrites.push_back(std::move(step));
-  return rewritten->graph;
+  append_applied(before, before_ms, *std::move(rewritten), after_ms, found);
 }
 
 Found follow_steps(const Graph& graph, const PatternSet& patterns, const TrailWindow& window) {
   Found found;
   found.graph = graph;
   found.stop_reason = StopReason::Followed;
+  if (!window.steps.empty()) found.trail->windows.push_back(window);
   for (const TrailStep& step : window.steps) {
     const auto bindings = bindings_along(patterns, found.graph, step.matches);
-    const auto rewritten = bindings ? apply_bindings(found.graph, *bindings) : Error{"it is not there"};
+    auto rewritten = bindings ? apply_bindings(found.graph, *bindings) : Error{"it is not there"};
     if (!rewritten.ok() || rewritten->applied.size() != step.matches.size()) {
       found.trail.reset();
       return found;
     }
-    found.graph = append_rewrite(patterns, found.graph, step.before_ms, *bindings, step.after_ms, found);
+    const Graph before = found.graph;
+    found.graph = rewritten->graph;
+    append_applied(before, step.before_ms, *std::move(rewritten), step.after_ms, found);
     found.cost.time_ms = step.after_ms;
     found.steps++;
   }

@@ -7,9 +7,8 @@
 namespace gopt::optimizer {
 
 // Adds to what a search found that these bindings of `before` were rewritten together. Precondition: they can be.
-// Returns what comes of it.
-Graph append_rewrite(const PatternSet& patterns, const Graph& before, double before_ms,
-                     const std::vector<Binding>& bindings, double after_ms, Found& found);
+void append_rewrite(const PatternSet& patterns, const Graph& before, double before_ms,
+                    const std::vector<Binding>& bindings, double after_ms, Found& found);
 
 // In place of a search of the graph; of its cost what the trail says. What is found has no trail where a step does not
 // fit.
