@@ -18,6 +18,18 @@ LEVERS = {
     "fusion": "--disable fusion:inlining fusion:epilogues fusion:by-cost",
     "measured costs": "--cost analytic",
 }
+PARTS = ("layout:", "kernel:", "fusion:", "launch:")
+
+
+def flags_of(lever):
+    """Flags without a lever: one of LEVERS, or parts of plans, "kernel:wgmma:128x64+kernel:tiles"."""
+    return LEVERS[lever] if lever in LEVERS else "--disable " + lever.replace("+", " ")
+
+
+def is_lever(text):
+    return text in LEVERS or all(part.startswith(PARTS) for part in text.split("+"))
+
+
 # A launch of a kernel within a graph takes so long, whatever it does.
 LAUNCH_MS = 1.3e-3
 NONE = "-"

@@ -12,7 +12,7 @@ once, inputs and outputs in device memory; `error` is max |a-b| / max |a| to PyT
 inputs drawn by its types and shapes (--batch N gives it another batch); its `error` is to gopt's own code of --precision fp32 --search none --cost
 analytic, from the same file.
 --levers: the time of code emitted without that part of gopt, planned by the same file of kernel times, over that of the code with all parts, in the same
-turns. Of one that fails the row says why.
+turns. Of one that fails the row says why. A part of plans is a lever, too: kernel:wgmma:128x64.
 `floor`: the weights' bytes at the bandwidth of a copy on this GPU or the operations at the speed of a large product of torch's in that precision, the
 longer of the two, and 1.3 us for each kernel of this plan. Weights that stay in the GPU's own cache from run to run may come in faster, as may fp32, which gopt has from the tensor cores. `memory`: what the device has less of
 once gopt's model is made, with code that libraries load; `planned`, tensors alone; of PyTorch the most that an eager run has allocated. `from the cache`:
@@ -28,7 +28,7 @@ import torch
 from check_models import Emitted, difference
 from cpu_models import shapes
 from cuda_check import OnDevice
-from gpu_rows import LEVERS, file_name, floor_ms, is_file, join_flags, key_of, label_of, markdown, means, merge_rows, planned_bytes, row_file, text_of, write_whole
+from gpu_rows import LEVERS, file_name, flags_of, floor_ms, is_file, is_lever, join_flags, key_of, label_of, markdown, means, merge_rows, planned_bytes, row_file, text_of, write_whole
 from turns import feed_of
 
 LOSSES = {"fp32": 1e-5, "tf32": 1e-2, "fp16": 1e-2, "bf16": 1e-1}
@@ -192,7 +192,7 @@ def emit_levers(args, path, name):
     rows = {}
     for lever in args.levers:
         try:
-            rows[lever], _ = emit(args, path, name, f"_without_{lever}", LEVERS[lever])
+            rows[lever], _ = emit(args, path, name, f"_without_{lever}", flags_of(lever))
         except (RuntimeError, OSError) as e:
             rows[lever] = {"failed": str(e)}
     return rows
@@ -375,6 +375,12 @@ def positive(text):
     return number
 
 
+def lever(text):
+    if text != "all" and not is_lever(text):
+        raise argparse.ArgumentTypeError(f"{text}: neither of {', '.join(LEVERS)}, all nor parts of plans")
+    return text
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gopt", required=True)
@@ -384,7 +390,7 @@ def main():
     parser.add_argument("--runs", type=positive, default=40)
     parser.add_argument("--compile", action="store_true", help="time torch.compile, too (a minute a model)")
     parser.add_argument("--max-autotune", action="store_true", help="time torch.compile in mode max-autotune, too (minutes a model)")
-    parser.add_argument("--levers", nargs="+", default=[], choices=[*LEVERS, "all"], metavar="NAME", help=", ".join(LEVERS) + ", or all")
+    parser.add_argument("--levers", nargs="+", default=[], type=lever, metavar="NAME", help=", ".join(LEVERS) + ", all, or parts of plans as --disable names them, joined by +")
     parser.add_argument("--gpus", type=positive, default=1)
     parser.add_argument("--markdown", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many")

@@ -2,9 +2,11 @@
 // and the runtime's code (docs/adding_a_kernel.md); no other place names it.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gopt/plan.h"
 
@@ -31,10 +33,16 @@ struct Implementation {
 inline bool is_library(KernelKind kind) {
   return kind == KernelKind::Convolution || kind == KernelKind::MatrixProduct || kind == KernelKind::Attention;
 }
-// As Target::without names it.
-// A family's rows, "tiles:64x64:1" and others, have one name: what is before the colon.
-inline std::string part_name(const Implementation& row) {
-  return "kernel:" + std::string(row.name.substr(0, row.name.find(':')));
+// As Target::without names them: a family's rows, "tiles:64x64:1" and others, all at once ("kernel:tiles"), and those
+// of one size ("kernel:tiles:64x64").
+inline std::vector<std::string> part_names(const Implementation& row) {
+  const size_t family = row.name.find(':'), size = row.name.rfind(':');
+  std::vector<std::string> names{"kernel:" + std::string(row.name.substr(0, family))};
+  if (family != size) names.push_back("kernel:" + std::string(row.name.substr(0, size)));
+  return names;
+}
+inline bool is_switched_off(const Target& target, const Implementation& row) {
+  return std::ranges::any_of(part_names(row), [&](const std::string& name) { return target.without.contains(name); });
 }
 // In the order in which they are asked; of those that take the same time the first is chosen.
 std::span<const Implementation> implementations();

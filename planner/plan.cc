@@ -49,7 +49,7 @@ std::vector<Kernel> by_rows(const Plan& plan, const Kernel& kernel, bool chooses
     if (!is_meant || row.chooses_at_start != chooses_at_start || !row.accepts(plan, kernel)) continue;
     if (row.is_likely && !with_unlikely && !row.is_likely(plan, kernel)) continue;
     if (row.is_outdone && !with_unlikely && row.is_outdone(plan, kernel)) continue;
-    std::vector<Kernel>& rows = plan.target.without.contains(part_name(row)) ? switched_off : kernels;
+    std::vector<Kernel>& rows = is_switched_off(plan.target, row) ? switched_off : kernels;
     rows.push_back(kernel);
     rows.back().implementation = row.name;
   }
@@ -258,8 +258,9 @@ std::vector<std::string> plan_parts(TargetKind kind) {
   for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining, kPieces, kFusionByCost})
     parts.emplace_back(part);
   for (const Implementation& row : implementations())
-    if (row.target == kind && !row.name.empty() && std::find(parts.begin(), parts.end(), part_name(row)) == parts.end())
-      parts.push_back(part_name(row));
+    if (row.target == kind && !row.name.empty())
+      for (const std::string& name : part_names(row))
+        if (std::ranges::find(parts, name) == parts.end()) parts.push_back(name);
   if (kind == TargetKind::Cuda) {
     parts.emplace_back(kPartsLayout);
     parts.emplace_back(kTransposedWeights);

@@ -110,7 +110,7 @@ std::vector<std::string_view> tiles_for(const Plan& plan, std::vector<size_t> nu
     if (row.kind != KernelKind::Convolution || row.target != TargetKind::Cuda || !parse_tile(row.name)) continue;
     const auto takes = [&](size_t number) { return row.accepts(plan, plan.kernels[number]); };
     const auto is_likely = [&](size_t number) { return row.is_likely(plan, plan.kernels[number]); };
-    if (plan.target.without.contains(part_name(row)) || !std::ranges::all_of(numbers, takes)) continue;
+    if (is_switched_off(plan.target, row) || !std::ranges::all_of(numbers, takes)) continue;
     if (!costs.prices_unlikely() && std::ranges::none_of(numbers, is_likely)) continue;
     double together = 0;
     for (const size_t number : numbers) together += costs.time_ms(plan, with_tile(plan.kernels[number], row.name));

@@ -42,8 +42,10 @@ def check_flags(gopt, model):
     usual = ["--cost", "measured", "--disable", "a", "b", "--force"]
     check(gpu_rows.join_flags(usual, ["--cost=analytic"], ["--disable", "c"]) == ["--disable", "a", "b", "--force", "--cost=analytic", "--disable", "c"], "joined flags")
     check(gpu_rows.join_flags(["--search", "beam"], [], ["--search", "none"]) == ["--search", "none"], "a flag that replaces another")
-    for lever, flags in gpu_rows.LEVERS.items():
-        words = gpu_rows.join_flags(["--target", "cuda", "--cost", "analytic", "--check", "off", "--no-measure", "--dry-run"], flags.split())
+    check(not gpu_rows.is_lever("kernel:tiles+attentive") and not gpu_rows.is_lever("none"), "levers that are none")
+    for lever in [*gpu_rows.LEVERS, "kernel:wgmma:128x64+launch:grouped"]:
+        check(gpu_rows.is_lever(lever), lever)
+        words = gpu_rows.join_flags(["--target", "cuda", "--cost", "analytic", "--check", "off", "--no-measure", "--dry-run"], gpu_rows.flags_of(lever).split())
         done = subprocess.run([gopt, "optimize", model, *words], capture_output=True, text=True)
         check(done.returncode == 0, f"{lever}: {done.stderr}")
 

@@ -320,6 +320,19 @@ TEST(Warpgroups, FewArePricedForAKernel) {
   for (const std::string& name : tile_names()) EXPECT_TRUE(ever.contains(name)) << name;
 }
 
+TEST(Warpgroups, OneSizeCanBeSwitchedOff) {
+  const std::string part = "kernel:wgmma:64x64";
+  EXPECT_TRUE(std::ranges::count(plan_parts(TargetKind::Cuda), part) == 1);
+  const auto count = [](const std::set<std::string>& names) {
+    return std::ranges::count_if(names, [](const std::string& name) { return name.starts_with("wgmma:64x64:"); });
+  };
+  const std::set<std::string> all = priced_for_product(196, 256, 576, {}),
+                              others = priced_for_product(196, 256, 576, {part});
+  EXPECT_GE(count(all), 1);
+  EXPECT_EQ(count(others), 0);
+  EXPECT_TRUE(std::ranges::any_of(others, [](const std::string& name) { return name.starts_with("wgmma:"); }));
+}
+
 TEST(Warpgroups, CompileAndLink) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (obstacles().run.empty()) GTEST_SKIP() << "there is a device: the test below builds and runs";
