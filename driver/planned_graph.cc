@@ -15,7 +15,7 @@ class CostsInChain : public KernelCosts {
     constexpr double kLeastShare = 0.2;  // what is very short stays in order
     const double ms = costs_->time_ms(plan, kernel);
     if (!is_launched_ahead(kernel)) return std::max(kLeastShare * ms, ms - library_bonus_ms_);
-    return fills_multiprocessors(kernel) ? ms + crowding_ms_ : ms;
+    return fills_multiprocessors(plan, kernel) ? ms + crowding_ms_ : ms;
   }
   double uncertainty() const override { return costs_->uncertainty(); }
   bool is_measured(const Plan& plan, const Kernel& kernel) const override { return costs_->is_measured(plan, kernel); }

@@ -38,11 +38,14 @@ bool is_by_columns(const Plan& plan, const Kernel& kernel) {
   return is_turned != plan.buffer(kernel.input_buffers[1]).layout.is_transposed();
 }
 
-bool fills_multiprocessors(const Kernel& kernel) {
-  constexpr int kMostBeside = 64 * 64;
-  const std::optional<Tile> tile = parse_tile(kernel.implementation),
-                            group = parse_warpgroup_tile(kernel.implementation);
-  return (tile && tile->rows * tile->columns > kMostBeside) || (group && group->rows * group->columns > kMostBeside);
+bool fills_multiprocessors(const Plan& plan, const Kernel& kernel) {
+  constexpr int kMostBeside = 64 * 64, kMostOfHalvesBeside = 128 * 64;
+  if (const std::optional<Tile> tile = parse_tile(kernel.implementation))
+    return tile->rows * tile->columns > kMostBeside;
+  const std::optional<Tile> tile = parse_warpgroup_tile(kernel.implementation);
+  if (!tile) return false;
+  const bool has_halves = is_half(plan.buffer(kernel.input_buffers[0]).element);
+  return tile->rows * tile->columns > (has_halves ? kMostOfHalvesBeside : kMostBeside);
 }
 
 bool is_launched_ahead(const Kernel& kernel) {

@@ -50,7 +50,7 @@ struct Shape {
   int blocks_at_once;
 };
 constexpr Shape kShapes[] = {{64, 32, 0.12, 0.27, 0.3, 2}, {64, 64, 0.14, 0.37, 0.4, 2}, {64, 128, 0.22, 0.62, 1.2, 2},
-                             {128, 64, 0.2, 0.62, 0.8, 1}, {128, 128, 0.32, 1.05, 3, 1}, {128, 256, 0.6, 2, 4, 1}};
+                             {128, 64, 0.2, 0.62, 0.8, 2}, {128, 128, 0.32, 1.05, 3, 1}, {128, 256, 0.6, 2, 4, 1}};
 constexpr int kSplits[] = {1, 2, 4, 8};
 // Whose ring leaves no room for sums: what has them alone stores them, in 16 bits and whole chunks, as they are.
 constexpr bool has_room(const Shape& shape) { return shape.rows * shape.columns <= 128 * 128; }
@@ -117,6 +117,7 @@ struct TileExtents {
   double rows, columns, slices;
   double depth;  // of a column, which may fill no slices
   bool is_fp32;  // three products
+  bool has_floats;
   // Of joined groups, whose channels are all that a tile of theirs reads; 0: all columns read the same.
   int64_t columns_of_run;
 
@@ -140,6 +141,7 @@ TileExtents work_of(const Plan& plan, const Kernel& kernel) {
           static_cast<double>(taps) * slices_of_tap,
           static_cast<double>(taps * channels),
           size == 4 && !is_tf32(plan, kernel),
+          size == 4,
           columns_of_run};
 }
 
@@ -180,7 +182,8 @@ constexpr double kBesideAnother = 1.8;  // a slice takes longer where two blocks
 
 double expected_us(const TileExtents& work, const Shape& shape, int split) {
   const double blocks = std::ceil(work.rows / shape.rows) * std::ceil(work.columns / shape.columns) * split;
-  const bool is_alone = work.is_fp32 && shape.columns > 64;  // its stages and planes fill the memory
+  // Its stages and planes fill the memory.
+  const bool is_alone = (work.is_fp32 && shape.columns > 64) || (work.has_floats && shape.rows > 64);
   const double at_once =
       std::clamp(std::ceil(blocks / kMultiprocessors), 1.0, is_alone ? 1.0 : double(shape.blocks_at_once));
   const double waves = std::ceil(blocks / (kMultiprocessors * at_once)), beside = at_once > 1 ? kBesideAnother : 1,

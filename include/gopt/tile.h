@@ -39,8 +39,8 @@ bool is_by_columns(const Plan& plan, const Kernel& kernel);
 bool is_launched_ahead(const Kernel& kernel);
 
 // Whether a block of a kernel for CUDA takes so much of a multiprocessor that none of the next kernel's gets ready
-// beside it: one of a tile of more than 64x64 results.
-bool fills_multiprocessors(const Kernel& kernel);
+// beside it: one of a tile of more than 64x64 results, by warpgroups in 16 bits of more than 128x64.
+bool fills_multiprocessors(const Plan& plan, const Kernel& kernel);
 
 // How many groups of a convolution, of so many output channels each, a tile takes together, as if they were one with
 // zeros for weights between them: as many as its columns hold, and divide the groups.

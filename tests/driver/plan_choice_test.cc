@@ -63,10 +63,10 @@ TEST(TimeInTurns, AFailedRunIsAnError) {
   EXPECT_EQ(times.error().message, "it has no more runs");
 }
 
-Graph convolution(int extent = 28) {
-  const std::string side = std::to_string(extent);
-  return graph_with_weights("  input x : f32[1,64," + side + "," + side + R"(]
-  input w : f32[64,64,3,3]
+Graph convolution(int extent = 28, int channels = 64) {
+  const std::string side = std::to_string(extent), count = std::to_string(channels);
+  return graph_with_weights("  input x : f32[1," + count + "," + side + "," + side + "]\n  input w : f32[" + count +
+                            "," + count + R"(,3,3]
   a = Conv(x, w) {pads=[1,1,1,1]}
   b = Relu(a)
   output y = b
@@ -156,15 +156,16 @@ TEST(PlanChoice, OnAGpuOtherPlansTakeMoreOrFewerOfTheLibrariesKernels) {
 // A larger tile that is a little faster by itself keeps the next kernel from getting ready.
 TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
   const TestFolder folder;
-  const Graph graph = convolution(112);
+  const Graph graph = convolution(112, 256);
   const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
   const auto specs = admitted_kernels(graph, target);
   ASSERT_TRUE(specs.ok());
   auto cache = std::make_shared<KernelCache>(*KernelCache::load(folder.file("times"), "cuda: a device"));
   std::set<bool> kinds;
   for (const KernelSpec& spec : *specs) {
+    const Plan alone = timing_plan({spec});
     const bool is_tile = spec.kernel.kind == KernelKind::Convolution && is_launched_ahead(spec.kernel),
-               is_large = fills_multiprocessors(spec.kernel);
+               is_large = fills_multiprocessors(alone, alone.kernels[0]);
     if (is_tile) kinds.insert(is_large);
     cache->put(kernel_signature(spec), is_large ? 0.0045 : is_tile ? 0.0050 : 0.1);
   }
@@ -178,7 +179,7 @@ TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     const auto convolved = std::ranges::find((*plan)->kernels, KernelKind::Convolution, &Kernel::kind);
     ASSERT_NE(convolved, (*plan)->kernels.end());
-    EXPECT_EQ(fills_multiprocessors(*convolved), crowding_ms == 0) << convolved->implementation;
+    EXPECT_EQ(fills_multiprocessors(**plan, *convolved), crowding_ms == 0) << convolved->implementation;
   }
 }
 
