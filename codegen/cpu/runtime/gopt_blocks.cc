@@ -27,13 +27,19 @@ struct Loop {
     const float* next;  // lines that are asked for, one with each channel; or null
   };
 
-  // Sums, from `start` on.
+  // Sums, from `start` on. Places increase by a block at least.
   template <int rows, int vectors>
   static void multiply(const Operands& o, const SumStore& store) {
-    Vector s[rows][vectors];
-    const float* x[rows];
+    if (o.places[rows - 1] - o.places[0] == (rows - 1) * kLanes)
+      return multiply_rows<rows, vectors>(AdjacentRows<rows>{o.src + o.places[0]}, o, store);
+    ScatteredRows<rows> x;
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) x[r] = o.src + o.places[r];
+    for (int r = 0; r < rows; r++) x.first[r] = o.src + o.places[r];
+    multiply_rows<rows, vectors>(x, o, store);
+  }
+  template <int rows, int vectors, class Rows>
+  [[gnu::noinline]] static void multiply_rows(const Rows& x, const Operands& o, const SumStore& store) {
+    Vector s[rows][vectors];
     load_sums(s, o.start, o.start_row);
     const float *w = o.packed, *next = o.next;
     for (int64_t step = 0; step < o.count; step++) add_products(s, x, o.steps[step], w, next);

@@ -36,25 +36,46 @@ template <int rows, int vectors>
     for (int v = 0; v < vectors; v++) sums[r][v] = load(start + r * start_row + v * kLanes);
 }
 
-// Of numbers of each row from x[row] + at on by as many lines of a panel as a vector has lanes, from `w` on, which goes
-// on. So many lines of floats from `next` on are asked for meanwhile; null: none.
-template <int rows, int vectors>
-[[gnu::always_inline]] inline void add_products(Vector (&sums)[rows][vectors], const float* const (&x)[rows],
-                                                int64_t at, const float*& w, const float*& next) {
-  if (next)
-    for (int k = 0; k < kLanes; k++, next += kLine) __builtin_prefetch(next);
-#pragma GCC unroll 8
-  for (int k = 0; k < kLanes; k++, w += vectors * kLanes) {
-    Vector column[vectors];
+// Where a row's numbers lie. Of rows that are a vector apart, as positions of blocks of so many channels are, one
+// pointer is enough: what counts beside the products is the number of instructions, above all where another thread of
+// the processor's core is at work.
+template <int rows>
+struct ScatteredRows {
+  const float* first[rows];
+  [[gnu::always_inline]] const float* at(int row) const { return first[row]; }
+};
+template <int rows>
+struct AdjacentRows {
+  const float* first;
+  [[gnu::always_inline]] const float* at(int row) const { return first + row * kLanes; }
+};
+
+// One line of a panel, from `w` on, by a number of each row.
+template <int rows, int vectors, class Rows>
+[[gnu::always_inline]] inline void add_line(Vector (&sums)[rows][vectors], const Rows& x, int64_t at, const float* w) {
+  Vector column[vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
+  for (int v = 0; v < vectors; v++) column[v] = load(w + v * kLanes);
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) {
-      const Vector value = x[r][at + k] - Vector{};
+  for (int r = 0; r < rows; r++) {
+    const Vector value = x.at(r)[at] - Vector{};
 #pragma GCC unroll 4
-      for (int v = 0; v < vectors; v++) sums[r][v] += value * column[v];
-    }
+    for (int v = 0; v < vectors; v++) sums[r][v] += value * column[v];
   }
+}
+
+// Of numbers of each row from x.at(row) + at on by as many lines of a panel as a vector has lanes, from `w` on, which
+// goes on. So many lines of floats from `next` on, which goes on by `stride`, are asked for meanwhile; null: none.
+template <int locality = 3, int rows, int vectors, class Rows>
+[[gnu::always_inline]] inline void add_products(Vector (&sums)[rows][vectors], const Rows& x, int64_t at,
+                                                const float*& w, const float*& next, int64_t stride = kLanes * kLine) {
+  if (next) {
+    for (int k = 0; k < kLanes; k++) __builtin_prefetch(next + k * kLine, 0, locality);
+    next += stride;
+  }
+#pragma GCC unroll 8
+  for (int k = 0; k < kLanes; k++) add_line(sums, x, at + k, w + k * vectors * kLanes);
+  w += vectors * kLanes * kLanes;
 }
 
 template <int rows, int vectors>

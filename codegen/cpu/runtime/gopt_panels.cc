@@ -15,54 +15,42 @@ namespace {
 
 constexpr int64_t kNearBytes = 512 * 1024;  // of rows or panels, which stay in a core's cache while others pass by
 constexpr int64_t kMostDepth = 1024;        // of a part
-constexpr int64_t kAhead = 16;              // steps of the depth
-
-// Lines that are asked for meanwhile, one at each step of the depth: so many elements apart, and some more after a
-// block of channels. None where `at` is null.
-struct Ahead {
-  const float* at = nullptr;
-  int64_t line = kLine, skip = 0;
-};
 
 struct Loop {
   // What a few rows by one panel are computed from.
   struct Operands {
     const float* src;
-    int64_t row, block;       // elements to the next row; to the next block of channels
-    int64_t channels, depth;  // of a block; in all
+    int64_t row;    // elements to the next row
+    int64_t depth;  // in all, of which so many lie in a run, a vector of them each `step` elements, runs each `run`
+    int64_t in_run, step, run;
     const float *packed, *start;
     int64_t start_row;  // elements of `start` to the next row
-    Ahead ahead;
+    // As many lines as a vector has lanes are asked for with each vector; null: none.
+    const float* next;
+    int64_t next_step;
   };
 
   // Sums, from `start` on.
   template <int rows, int vectors>
   static void multiply(const Operands& o, const SumStore& store) {
+    if (o.row == kLanes) return multiply_rows<rows, vectors>(AdjacentRows<rows>{o.src}, o, store);
+    ScatteredRows<rows> x;
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) x.first[r] = o.src + r * o.row;
+    multiply_rows<rows, vectors>(x, o, store);
+  }
+  template <int rows, int vectors, class Rows>
+  [[gnu::noinline]] static void multiply_rows(const Rows& x, const Operands& o, const SumStore& store) {
+    constexpr int kToSharedCache = 2;
     Vector s[rows][vectors];
     load_sums(s, o.start, o.start_row);
-    const float *w = o.packed, *next = o.ahead.at;
-    const float* src = o.src;
-    for (int64_t first = 0; first < o.depth; first += o.channels, src += o.block) {
-      const int64_t count = std::min(o.channels, o.depth - first);
-      for (int64_t k = 0; k < count; k++, w += vectors * kLanes) {
-        Vector column[vectors];
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
-          column[v] = load(w + v * kLanes);
-          __builtin_prefetch(w + (kAhead * vectors + v) * kLanes);
-        }
-        if (next) {
-          __builtin_prefetch(next, 0, 2);
-          next += o.ahead.line;
-        }
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; r++) {
-          const Vector x = src[r * o.row + k] - Vector{};
-#pragma GCC unroll 4
-          for (int v = 0; v < vectors; v++) s[r][v] += x * column[v];
-        }
-      }
-      next += next ? o.ahead.skip : 0;
+    const float *w = o.packed, *next = o.next;
+    for (int64_t first = 0, run = 0; first < o.depth; first += o.in_run, run += o.run) {
+      const int64_t count = std::min(o.in_run, o.depth - first);
+      int64_t k = 0, at = run;
+      for (; k + kLanes <= count; k += kLanes, at += o.step)
+        add_products<kToSharedCache>(s, x, at, w, next, o.next_step);
+      for (; k < count; k++, at++, w += vectors * kLanes) add_line(s, x, at, w);
     }
     store_sums(s, store);
   }
@@ -217,18 +205,21 @@ void PanelProduct::compute(const Call& call, const Step& step) const {
   float* kept = call.kept;
   if (kept) kept += (step.panel * s_.batch * s_.lines * s_.rows + rows.number) * kPanelWidth;
   const int64_t depth = step.last - step.first, row = s_.src_row * src_.position;
-  const bool is_one_block = src_.block == src_.channels;  // one after another
+  const bool is_one_block = src_.block == src_.channels,  // one after another
+      is_one_run = is_one_block || src_.channels == kLanes;
   Loop::Operands o{call.src + rows.src + step.first / src_.channels * src_.block,
                    row,
-                   src_.block,
-                   is_one_block ? depth : src_.channels,
                    depth,
+                   is_one_run ? depth : src_.channels,
+                   is_one_run && !is_one_block ? src_.block : kLanes,
+                   src_.block,
                    call.packed + column * s_.depth + step.first * width,
                    start,
                    0,
-                   {step.next}};
+                   step.next,
+                   kLanes * kLine};
   // Rows that are asked for lie as these do.
-  if (step.asks_for_rows && !is_one_block) o.ahead.line = row, o.ahead.skip = src_.block - src_.channels * row;
+  if (step.asks_for_rows && !is_one_block) o.next_step = src_.block / ceil_div(src_.channels, kLanes);
   if (step.first > 0)
     o.start = kept, o.start_row = width;
   else if (call.bias)

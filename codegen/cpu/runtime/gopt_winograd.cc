@@ -29,9 +29,9 @@ struct Loop {
   template <int rows, int vectors>
   static void multiply(const Operands& o, const SumStore& store) {
     Vector s[rows][vectors] = {};
-    const float* x[rows];
+    ScatteredRows<rows> x;
 #pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) x[r] = o.src + r * o.row;
+    for (int r = 0; r < rows; r++) x.first[r] = o.src + r * o.row;
     const float *w = o.packed, *next = o.next;
     for (int64_t at = 0; at < o.depth; at += kLanes) add_products(s, x, at, w, next);
     store_sums(s, store);
