@@ -44,12 +44,14 @@ inline std::vector<std::string> part_names(const Implementation& row) {
 // Which of a family may be the fastest is not known where sizes of it are switched off: what would have been near the
 // fastest may be one of these.
 inline bool lacks_sizes(const Target& target, const Implementation& row) {
+  if (target.without.empty()) return false;
   const std::string family = part_names(row)[0] + ":";
   const auto first = target.without.lower_bound(family);
   return first != target.without.end() && first->starts_with(family);
 }
 inline bool is_switched_off(const Target& target, const Implementation& row) {
-  return std::ranges::any_of(part_names(row), [&](const std::string& name) { return target.without.contains(name); });
+  return !target.without.empty() &&
+         std::ranges::any_of(part_names(row), [&](const std::string& name) { return target.without.contains(name); });
 }
 // In the order in which they are asked; of those that take the same time the first is chosen.
 std::span<const Implementation> implementations();
