@@ -24,7 +24,7 @@ struct Loop {
     int64_t count;  // of steps
     const float *packed, *start;
     int64_t start_row;  // elements of `start` to the next position
-    const float* next;  // lines that are asked for, one with each channel; or null
+    Ahead ahead;
   };
 
   // Sums, from `start` on. Places increase by a block at least.
@@ -41,8 +41,9 @@ struct Loop {
   [[gnu::noinline]] static void multiply_rows(const Rows& x, const Operands& o, const SumStore& store) {
     Vector s[rows][vectors];
     load_sums(s, o.start, o.start_row);
-    const float *w = o.packed, *next = o.next;
-    for (int64_t step = 0; step < o.count; step++) add_products(s, x, o.steps[step], w, next);
+    const float* w = o.packed;
+    Ahead ahead = o.ahead;
+    for (int64_t step = 0; step < o.count; step++) add_products(s, x, o.steps[step], w, ahead);
     store_sums(s, store);
   }
 };
@@ -212,7 +213,7 @@ void BlockConvolution::compute(const Call& call, const Rows& rows, const Steps& 
                    call.packed + weights_at(steps.panel, steps.first),
                    start,
                    0,
-                   steps.next};
+                   share_of_panel(steps.next, steps.last - steps.first, steps.turn, steps.turns)};
   if (steps.first > 0)
     o.start = kept, o.start_row = width;
   else if (call.bias)
@@ -240,16 +241,16 @@ void BlockConvolution::compute(const Call& call, const Part& part) const {
     const int64_t first = part.first + count * group / groups, last = part.first + count * (group + 1) / groups;
     for (int64_t panel = part.first_panel; panel < part.last_panel; panel++)
       for (int64_t p = 0; p < parts; p++) {
-        Steps own{panel, steps * p / parts, steps * (p + 1) / parts, nullptr};
-        // The first positions ask for what comes next: as much as is multiplied by now, or nearly.
+        Steps own{panel, steps * p / parts, steps * (p + 1) / parts, nullptr, 0, last - first};
+        // What comes next: as much as is multiplied by now, or nearly.
         if (p + 1 < parts)
           own.next = call.packed + weights_at(panel, own.last);
         else if (panel + 1 < part.last_panel && vectors_of(panel + 1) == kPanelVectors)
           own.next = call.packed + weights_at(panel + 1, 0);
         float* kept = call.kept;
         for (int64_t block = first; block < last; block++, kept += kMostPanelRows * kPanelWidth) {
+          own.turn = block - first;
           compute(call, rows_[static_cast<size_t>(block)], own, kept);
-          own.next = nullptr;
         }
       }
   }

@@ -48,7 +48,8 @@ class BlockConvolution {
   // Steps [first, last) of the depth, by one panel.
   struct Steps {
     int64_t panel, first, last;
-    const float* next;  // weights that are to be fetched meanwhile, or null
+    const float* next;    // weights that are to be fetched meanwhile, or null
+    int64_t turn, turns;  // of the positions that these weights are multiplied by
   };
 
   void describe_steps();

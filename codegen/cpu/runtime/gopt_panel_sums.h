@@ -64,14 +64,29 @@ template <int rows, int vectors, class Rows>
   }
 }
 
-// Of numbers of each row from x.at(row) + at on by as many lines of a panel as a vector has lanes, from `w` on, which
-// goes on. So many lines of floats from `next` on, which goes on by `stride`, are asked for meanwhile; null: none.
+// What is asked for while a panel is multiplied by: so many lines of floats from `at` on with each of its groups of
+// lines, of which a vector's lanes are one; then `at` goes on by `step` elements. Nothing where `at` is null.
+struct Ahead {
+  const float* at = nullptr;
+  int64_t lines = 0, step = 0;
+};
+
+// The share of a panel of so many groups, asked for by block number `turn` of `turns` that are multiplied by the one
+// before it. Asked for at once, its lines would be more than a core waits for at a time, and the block would wait, too.
+inline Ahead share_of_panel(const float* panel, int64_t groups, int64_t turn, int64_t turns) {
+  constexpr int64_t kOfGroup = kLanes * kPanelWidth / kLine;
+  const int64_t lines = ceil_div(kOfGroup, turns);
+  if (!panel || turn * lines >= kOfGroup) return {};
+  return {panel + turn * lines * groups * kLine, lines, lines * kLine};
+}
+
+// Of numbers of each row from x.at(row) + at on by a group of lines of a panel, from `w` on, which goes on.
 template <int locality = 3, int rows, int vectors, class Rows>
 [[gnu::always_inline]] inline void add_products(Vector (&sums)[rows][vectors], const Rows& x, int64_t at,
-                                                const float*& w, const float*& next, int64_t stride = kLanes * kLine) {
-  if (next) {
-    for (int k = 0; k < kLanes; k++) __builtin_prefetch(next + k * kLine, 0, locality);
-    next += stride;
+                                                const float*& w, Ahead& ahead) {
+  if (ahead.at) {
+    for (int64_t k = 0; k < ahead.lines; k++) __builtin_prefetch(ahead.at + k * kLine, 0, locality);
+    ahead.at += ahead.step;
   }
 #pragma GCC unroll 8
   for (int k = 0; k < kLanes; k++) add_line(sums, x, at + k, w + k * vectors * kLanes);

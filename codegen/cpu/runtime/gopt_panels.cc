@@ -13,7 +13,7 @@
 namespace gopt_runtime {
 namespace {
 
-constexpr int64_t kNearBytes = 512 * 1024;  // of rows or panels, which stay in a core's cache while others pass by
+constexpr int64_t kNearBytes = 256 * 1024;  // of rows or panels, which stay in a core's cache while others pass by
 constexpr int64_t kMostDepth = 1024;        // of a part
 
 struct Loop {
@@ -25,9 +25,7 @@ struct Loop {
     int64_t in_run, step, run;
     const float *packed, *start;
     int64_t start_row;  // elements of `start` to the next row
-    // As many lines as a vector has lanes are asked for with each vector; null: none.
-    const float* next;
-    int64_t next_step;
+    Ahead ahead;
   };
 
   // Sums, from `start` on.
@@ -44,12 +42,12 @@ struct Loop {
     constexpr int kToSharedCache = 2;
     Vector s[rows][vectors];
     load_sums(s, o.start, o.start_row);
-    const float *w = o.packed, *next = o.next;
+    const float* w = o.packed;
+    Ahead ahead = o.ahead;
     for (int64_t first = 0, run = 0; first < o.depth; first += o.in_run, run += o.run) {
       const int64_t count = std::min(o.in_run, o.depth - first);
       int64_t k = 0, at = run;
-      for (; k + kLanes <= count; k += kLanes, at += o.step)
-        add_products<kToSharedCache>(s, x, at, w, next, o.next_step);
+      for (; k + kLanes <= count; k += kLanes, at += o.step) add_products<kToSharedCache>(s, x, at, w, ahead);
       for (; k < count; k++, at++, w += vectors * kLanes) add_line(s, x, at, w);
     }
     store_sums(s, store);
@@ -57,6 +55,12 @@ struct Loop {
 };
 
 }  // namespace
+
+struct PanelProduct::Step {
+  size_t block;
+  int64_t panel, first, last;
+  Ahead ahead;  // what is to be fetched meanwhile
+};
 
 PanelProduct::PanelProduct(const PanelShape& shape, const TileOrder& src, const TileOrder& dst, std::vector<Post> posts,
                            int threads)
@@ -216,10 +220,7 @@ void PanelProduct::compute(const Call& call, const Step& step) const {
                    call.packed + column * s_.depth + step.first * width,
                    start,
                    0,
-                   step.next,
-                   kLanes * kLine};
-  // Rows that are asked for lie as these do.
-  if (step.asks_for_rows && !is_one_block) o.next_step = src_.block / ceil_div(src_.channels, kLanes);
+                   step.ahead};
   if (step.first > 0)
     o.start = kept, o.start_row = width;
   else if (call.bias)
@@ -243,28 +244,38 @@ void PanelProduct::compute(const Call& call, const Step& step) const {
 void PanelProduct::compute(const Call& call, const Part& part) const {
   const int64_t depth = depth_of_part();
   const size_t near = blocks_near(part);
-  for (size_t first = part.first; first < part.last; first += near)
+  for (size_t first = part.first; first < part.last; first += near) {
+    const size_t last = std::min(first + near, part.last);
     for (int64_t k = 0; k < s_.depth; k += depth)
       for (int64_t panel = part.first_panel; panel < part.last_panel; panel++)
-        for (size_t block = first; block < std::min(first + near, part.last); block++) {
-          Step step{block, panel, k, std::min(k + depth, s_.depth), nullptr, near == 1};
-          if (!step.asks_for_rows) {
-            step.next = next_panel(call, part, step, static_cast<int64_t>(block - first));
-          } else if (panel == part.first_panel) {
-            const Rows& rows = blocks_[block];
-            step.next = call.src + rows.src + k / src_.channels * src_.block + rows.count * s_.src_row * src_.position;
-          }
+        for (size_t block = first; block < last; block++) {
+          Step step{block, panel, k, std::min(k + depth, s_.depth), {}};
+          if (near > 1)
+            step.ahead = share_of_panel(next_panel(call, part, step), (step.last - k) / kLanes,
+                                        static_cast<int64_t>(block - first), static_cast<int64_t>(last - first));
+          else if (panel == part.first_panel)
+            step.ahead = next_rows(call, step);
           compute(call, step);
         }
+  }
 }
 
-// The next panel, or the first of the next part of the depth: a block of rows asks for a line at each step of the
-// depth, the one after it for what is left. Null: nothing.
-const float* PanelProduct::next_panel(const Call& call, const Part& part, const Step& step, int64_t turn) const {
+// The next panel, or the first of the next part of the depth. Null: nothing.
+const float* PanelProduct::next_panel(const Call& call, const Part& part, const Step& step) const {
   const bool is_last = step.panel + 1 == part.last_panel;
   const int64_t panel = is_last ? part.first_panel : step.panel + 1, first = is_last ? step.last : step.first;
-  if (turn >= kPanelWidth / kLine || first >= s_.depth || vectors_of(panel) != kPanelVectors) return nullptr;
-  return call.packed + panel * kPanelWidth * s_.depth + first * kPanelWidth + turn * kLine * (step.last - step.first);
+  if (first >= s_.depth || vectors_of(panel) != kPanelVectors) return nullptr;
+  return call.packed + panel * kPanelWidth * s_.depth + first * kPanelWidth;
+}
+
+// As many rows as these, which lie after them in the same way.
+Ahead PanelProduct::next_rows(const Call& call, const Step& step) const {
+  const Rows& rows = blocks_[step.block];
+  const bool is_one_block = src_.block == src_.channels;
+  if (!is_one_block && src_.channels != kLanes) return {};
+  const int64_t lines = ceil_div(rows.count * kLanes, kLine);
+  return {call.src + rows.src + step.first / src_.channels * src_.block + rows.count * s_.src_row * src_.position,
+          lines, is_one_block ? lines * kLine : src_.block};
 }
 
 void PanelProduct::run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const {

@@ -20,6 +20,8 @@ struct PanelShape {
   int64_t src_line = 0, src_row = 1;  // positions of the source from one to the next
 };
 
+struct Ahead;
+
 class PanelProduct {
  public:
   // Both orders have channels of a block one after another, and are of floats.
@@ -53,19 +55,14 @@ class PanelProduct {
     const float *src, *packed, *bias;
     float *dst, *kept;  // kept: sums of parts of the depth, or null
   };
-  // A block of rows by a panel: a part of the depth.
-  struct Step {
-    size_t block;
-    int64_t panel, first, last;
-    const float* next;   // what is to be fetched meanwhile, or null
-    bool asks_for_rows;  // it is the next rows
-  };
+  struct Step;  // a block of rows by a panel: a part of the depth
 
   Part part_of(int thread, int threads) const;
   size_t blocks_near(const Part& part) const;
   int64_t depth_of_part() const;
   void compute(const Call& call, const Part& part) const;
-  const float* next_panel(const Call& call, const Part& part, const Step& step, int64_t turn) const;
+  const float* next_panel(const Call& call, const Part& part, const Step& step) const;
+  Ahead next_rows(const Call& call, const Step& step) const;
   void compute(const Call& call, const Step& step) const;
   void finish(const Call& call, const Rows& rows, int64_t panel, float* sums) const;
   void add(const Post& post, const float* dst, const Rows& rows, int64_t panel, float* sums) const;

@@ -22,8 +22,9 @@ struct Loop {
   // A few tiles' channels by one panel.
   struct Operands {
     const float* src;
-    int64_t row, depth;          // row: elements of `src` to the next tile
-    const float *packed, *next;  // next: lines that are asked for, one with each channel; or null
+    int64_t row, depth;  // row: elements of `src` to the next tile
+    const float* packed;
+    Ahead ahead;
   };
 
   template <int rows, int vectors>
@@ -32,8 +33,9 @@ struct Loop {
     ScatteredRows<rows> x;
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++) x.first[r] = o.src + r * o.row;
-    const float *w = o.packed, *next = o.next;
-    for (int64_t at = 0; at < o.depth; at += kLanes) add_products(s, x, at, w, next);
+    const float* w = o.packed;
+    Ahead ahead = o.ahead;
+    for (int64_t at = 0; at < o.depth; at += kLanes) add_products(s, x, at, w, ahead);
     store_sums(s, store);
   }
 };
@@ -154,14 +156,14 @@ void WinogradConvolution::multiply(const Call& call, int64_t tiles, int64_t pane
   for (int64_t e = 0; e < elements_; e++) {
     const float* inputs = call.inputs + e * inputs_element(tiles);
     float* products = call.products + e * products_element(tiles);
-    Loop::Operands o{nullptr, depth_, depth_, call.packed + weights_at(panel, e), next};
-    if (e + 1 < elements_) o.next = call.packed + weights_at(panel, e + 1);
-    if (vectors != kPanelVectors) o.next = nullptr;
+    Loop::Operands o{nullptr, depth_, depth_, call.packed + weights_at(panel, e), {}};
+    const float* following = e + 1 < elements_ ? call.packed + weights_at(panel, e + 1) : next;
+    if (vectors != kPanelVectors) following = nullptr;
     for (int64_t part = 0; part < parts; part++) {
       const int64_t first = tiles * part / parts, count = tiles * (part + 1) / parts - first;
       o.src = inputs + first * depth_;
+      o.ahead = share_of_panel(following, depth_ / kLanes, part, parts);
       MultiplyFunctions<Loop>::of(count, vectors)(o, {products + first * width, nullptr, width, kLanes, kNone});
-      o.next = nullptr;
     }
   }
 }
