@@ -70,22 +70,35 @@ std::optional<std::string> receive_message(int socket, std::optional<Clock::time
 
 // ---- the other process ----
 
-// The model's only node checked, then its outputs' types inferred; an empty text where that fails.
+// Without the kinds of the error and the operator's name, which stand before it, and what it was in.
+std::string plain(std::string message) {
+  constexpr std::string_view kKind = "InferenceError] ";
+  if (const size_t last = message.rfind(kKind); last != std::string::npos) message.erase(0, last + kKind.size());
+  message.erase(std::min(message.size(), message.find('\n')));
+  return message;
+}
+
+// The model's only node checked, then its outputs' types inferred. What ONNX finds wrong with it is the graph's
+// doc_string.
 std::string inferred(const std::string& request) {
   onnx::ModelProto model;
   if (!model.ParseFromString(request) || model.graph().node_size() != 1) return {};
   std::unordered_map<std::string, int> opsets;
   for (const auto& set : model.opset_import()) opsets[set.domain()] = static_cast<int>(set.version());
+  onnx::GraphProto graph = model.graph();
   try {
     onnx::checker::CheckerContext context;
     context.set_ir_version(8);
     context.set_opset_imports(opsets);
-    onnx::checker::check_node(model.graph().node(0), context, onnx::checker::LexicalScopeContext());
-    onnx::shape_inference::InferShapes(model.mutable_graph(), opsets);
-  } catch (const std::exception&) {
-    return {};
+    onnx::checker::check_node(graph.node(0), context, onnx::checker::LexicalScopeContext());
+    onnx::shape_inference::InferShapes(&graph, opsets);
+    constexpr int kStrict = 1;
+    onnx::shape_inference::InferShapes(model.mutable_graph(), opsets, onnx::OpSchemaRegistry::Instance(),
+                                       onnx::ShapeInferenceOptions(false, kStrict));
+  } catch (const std::exception& e) {
+    graph.set_doc_string(plain(e.what()));
   }
-  return model.graph().SerializeAsString();
+  return graph.SerializeAsString();
 }
 
 [[noreturn]] void serve(int socket) {

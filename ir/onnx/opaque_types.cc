@@ -139,6 +139,9 @@ std::vector<TensorType> infer_opaque_types(ImportState& state, const onnx::NodeP
   const std::lock_guard lock(one_at_a_time);
   auto graph = process.infer(graph_of(node, names, inputs, state.builder.metadata().declarations), scope.opsets);
   if (graph) forget_invented_names(*graph);  // what libonnx cannot make sense of stays unknown
+  if (graph && !graph->doc_string().empty() && scope.opset() <= kNewestKnown && node.output_size() > 0)
+    state.warn("node of '" + node.output(0) + "' (" + node.op_type() +
+               ") is kept as it is; ONNX's own check of it says: " + graph->doc_string());
   for (const auto& output : graph ? graph->output() : Outputs()) {
     const auto position = std::find(node.output().begin(), node.output().end(), output.name()) - node.output().begin();
     types[static_cast<size_t>(position)] = declared_type(state, output.type(), output.name() + suffix);

@@ -480,5 +480,36 @@ TEST(OnnxExport, AWeightThatCannotBeEvaluatedLeavesNothing) {
   EXPECT_EQ(folder.count(), 0u);
 }
 
+// A node that no definition takes is kept as it is: where ONNX's own check finds what is wrong with it, that is told.
+TEST(OnnxBadInput, WhatIsWrongWithANodeThatIsKeptIsTold) {
+  struct Case {
+    const char *op, *attribute;
+    std::vector<int64_t> numbers;  // one: an integer
+    const char* told;              // nothing: no warning
+  };
+  for (const Case& c : {Case{"Softmax", "axis", {5}, "'axis' must be in [-3 , 2]"},
+                        {"Transpose", "perm", {0, 0, 1}, "repeated value: 0"},
+                        {"MaxPool", "kernel_shape", {3, 3, 3}, "kernel_shape has incorrect size"},
+                        {"NonZero", nullptr, {}, nullptr},
+                        {"Softmax", "axis", {-1}, nullptr}}) {
+    const TestFolder folder;
+    TestModel model;
+    model.input("x", {2, 3, 4});
+    NodeBuilder node = model.node(c.op, {"x"}, {"y"});
+    if (c.numbers.size() == 1)
+      node.i(c.attribute, c.numbers[0]);
+    else if (c.attribute)
+      node.ints(c.attribute, c.numbers);
+    model.output("y", {2, 3, 4});
+    model.save(folder.file("a.onnx"));
+    const auto imported = import_onnx(folder.file("a.onnx"));
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    ASSERT_EQ(imported->warnings.size(), c.told ? 1U : 0U) << c.op;
+    if (!c.told) continue;
+    EXPECT_NE(imported->warnings[0].find(c.told), std::string::npos) << imported->warnings[0];
+    EXPECT_NE(imported->warnings[0].find("node of 'y' (" + std::string(c.op) + ")"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace gopt
