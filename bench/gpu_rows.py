@@ -18,7 +18,7 @@ LEVERS = {
     "fusion": "--disable fusion:inlining fusion:epilogues fusion:by-cost",
     "measured costs": "--cost analytic",
 }
-PARTS = ("layout:", "kernel:", "fusion:", "launch:")
+PART = re.compile(r"(layout|kernel|fusion|launch):[\w-]+(:[\w-]+)*")
 
 
 def flags_of(lever):
@@ -27,7 +27,7 @@ def flags_of(lever):
 
 
 def is_lever(text):
-    return text in LEVERS or all(part.startswith(PARTS) for part in text.split("+"))
+    return text in LEVERS or all(PART.fullmatch(part) for part in text.split("+"))
 
 
 # A launch of a kernel within a graph takes so long, whatever it does.

@@ -111,7 +111,8 @@ std::vector<std::string_view> tiles_for(const Plan& plan, std::vector<size_t> nu
     const auto takes = [&](size_t number) { return row.accepts(plan, plan.kernels[number]); };
     const auto is_likely = [&](size_t number) { return row.is_likely(plan, plan.kernels[number]); };
     if (is_switched_off(plan.target, row) || !std::ranges::all_of(numbers, takes)) continue;
-    if (!costs.prices_unlikely() && std::ranges::none_of(numbers, is_likely)) continue;
+    const bool are_all_tried = costs.prices_unlikely() || lacks_sizes(plan.target, row);
+    if (!are_all_tried && std::ranges::none_of(numbers, is_likely)) continue;
     double together = 0;
     for (const size_t number : numbers) together += costs.time_ms(plan, with_tile(plan.kernels[number], row.name));
     tiles.emplace_back(together, row.name);

@@ -19,8 +19,8 @@ class InferenceProcess {
   InferenceProcess(const InferenceProcess&) = delete;
   InferenceProcess& operator=(const InferenceProcess&) = delete;
 
-  // The graph of one node with what is inferred of its outputs; its doc_string is what ONNX finds wrong with the node, if
-  // anything. Nothing where inference crashes or takes more than two seconds; nor once three seconds went into that.
+  // The graph of one node with what is inferred of its outputs; its doc_string is what ONNX finds wrong with the node,
+  // if anything. Nothing where inference crashes or takes more than two seconds; nor once three seconds went into that.
   std::optional<onnx::GraphProto> infer(const onnx::GraphProto& graph, const std::map<std::string, int64_t>& opsets);
 
  private:

@@ -42,7 +42,8 @@ def check_flags(gopt, model):
     usual = ["--cost", "measured", "--disable", "a", "b", "--force"]
     check(gpu_rows.join_flags(usual, ["--cost=analytic"], ["--disable", "c"]) == ["--disable", "a", "b", "--force", "--cost=analytic", "--disable", "c"], "joined flags")
     check(gpu_rows.join_flags(["--search", "beam"], [], ["--search", "none"]) == ["--search", "none"], "a flag that replaces another")
-    check(not gpu_rows.is_lever("kernel:tiles+attentive") and not gpu_rows.is_lever("none"), "levers that are none")
+    for text in ("none", "", "kernel:", "kernel:tiles+attentive", "kernel:a,launch:b", "launch:grouped --force", "+kernel:tiles"):
+        check(not gpu_rows.is_lever(text), f"'{text}' is no lever")
     for lever in [*gpu_rows.LEVERS, "kernel:wgmma:128x64+launch:grouped"]:
         check(gpu_rows.is_lever(lever), lever)
         words = gpu_rows.join_flags(["--target", "cuda", "--cost", "analytic", "--check", "off", "--no-measure", "--dry-run"], gpu_rows.flags_of(lever).split())

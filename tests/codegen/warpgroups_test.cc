@@ -330,7 +330,16 @@ TEST(Warpgroups, OneSizeCanBeSwitchedOff) {
                               others = priced_for_product(196, 256, 576, {part});
   EXPECT_GE(count(all), 1);
   EXPECT_EQ(count(others), 0);
-  EXPECT_TRUE(std::ranges::any_of(others, [](const std::string& name) { return name.starts_with("wgmma:"); }));
+  const auto has = [](const std::set<std::string>& names, const char* family) {
+    return std::ranges::any_of(names, [&](const std::string& name) { return name.starts_with(family); });
+  };
+  EXPECT_TRUE(has(others, "wgmma:")) << "none of the others is expected to be near the fastest";
+  std::set<std::string> parts;
+  for (const std::string& name : plan_parts(TargetKind::Cuda))
+    if (name.starts_with("kernel:wgmma:")) parts.insert(name);
+  const std::set<std::string> tiles = priced_for_product(196, 256, 576, parts);
+  EXPECT_FALSE(has(tiles, "wgmma:"));
+  EXPECT_TRUE(has(tiles, "tiles:")) << "which wgmma outdoes where there is any";
 }
 
 TEST(Warpgroups, CompileAndLink) {

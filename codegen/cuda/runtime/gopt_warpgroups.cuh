@@ -29,7 +29,7 @@ struct WarpgroupShape {
 using Warpgroups64x32 = WarpgroupShape<64, 32, 6, Tile64x32>;
 using Warpgroups64x64 = WarpgroupShape<64, 64, 5, Tile64x64>;
 using Warpgroups64x128 = WarpgroupShape<64, 128, 3, Tile64x128>;
-using Warpgroups128x64 = WarpgroupShape<128, 64, 3, Tile128x64>;
+using Warpgroups128x64 = WarpgroupShape<128, 64, 4, Tile128x64>;
 using Warpgroups128x128 = WarpgroupShape<128, 128, 4, Tile128x128>;
 using Warpgroups128x256 = WarpgroupShape<128, 256, 4, Tile128x256>;
 
@@ -43,15 +43,20 @@ struct WarpgroupMemory {
                         kPrepares = kSplits || kTransposes;
   static constexpr int kPlaneBytes = S::kColumns * kSlice,
                        kPreparedBytes = (int{kSplits} + int{kTransposes}) * kPlaneBytes;
+  static constexpr bool kHasFloats = sizeof(typename Operand::Stored) == 4;
   static constexpr int stages() {
-    if (!kPrepares) return S::kStages;
+    // Of halves, as many as leave room for another block, of its own or of the next kernel's.
+    if (!kPrepares) return !kHasFloats && S::kRows > 64 && S::kBlocks > 1 ? 3 : S::kStages;
     if (S::kRows > 64) return 3;
     return S::kColumns > 64 ? 4 : S::kStages - int{kTransposes};
   }
-  static constexpr int kStages = stages(), kBlocks = sizeof(typename Operand::Stored) == 4 &&
-                                                             (S::kRows > 64 || (kSplits && S::kColumns > 64))
-                                                         ? 1
-                                                         : S::kBlocks;
+  static constexpr int kStages = stages();
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  static constexpr bool kIsAlone = kHasFloats && (S::kRows > 64 || (kSplits && S::kColumns > 64));
+#else
+  static constexpr bool kIsAlone = S::kRows > 64;  // the tile in its place
+#endif
+  static constexpr int kBlocks = kIsAlone ? 1 : S::kBlocks;
   static constexpr int kSharedBytes =
       kEightLines + kStages * S::kStageBytes + kPreparedBytes + (S::kHasRoom ? TileResult<S>::kSumBytes : 0);
 };
@@ -362,16 +367,11 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       release(place.stage);
       place.go_on();
     }
-    if constexpr (kSplits) make_up_for_cuts(sums);
-  }
-  // What the tensor cores cut off is a share of the sum, whatever its depth: of numbers of either sign 0.87e-7, of
-  // numbers of one 1.2e-7 (H200, depths of 256 to 4,096). Layer after layer would lose it.
-  static __device__ __forceinline__ void make_up_for_cuts(float (*sums)[4]) {
-    constexpr float kCut = 1.04e-7f;
+    if constexpr (kSplits)
 #pragma unroll
-    for (int n = 0; n < S::kColumns / 8; n++)
+      for (int n = 0; n < S::kColumns / 8; n++)
 #pragma unroll
-      for (int i = 0; i < 4; i++) sums[n][i] = fmaf(sums[n][i], kCut, sums[n][i]);
+        for (int i = 0; i < 4; i++) sums[n][i] = with_what_was_cut(sums[n][i]);
   }
   __device__ __forceinline__ void multiply_slice(float (*sums)[4], unsigned left, unsigned right) const {
     const uint64_t a = matrix_at(left, 16), b = matrix_at(right, 16);

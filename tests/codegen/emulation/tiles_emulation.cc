@@ -1,7 +1,9 @@
 // The tile kernels themselves, run on the processor: single ones, groups with pools, depths divided over a cluster,
 // convolutions in groups; compared with double precision. Prints what differs; the exit status is 1 where something
 // does.
+#include <cmath>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
@@ -301,6 +303,31 @@ void run_split() {
   }
 }
 
+// Sums of few bits stay, others grow by what tensor cores were seen to cut off in the mean, and none overflows.
+void run_cuts() {
+  const auto expect = [](bool is_right, const char* what, double x) {
+    if (is_right) return;
+    std::printf("with what was cut: %s, %.9g\n", what, x);
+    failures++;
+  };
+  for (int whole = 0; whole < 1 << 20; whole += 7)
+    for (const float x : {static_cast<float>(whole), -static_cast<float>(whole), static_cast<float>(whole) * 0x1p-30F})
+      expect(with_what_was_cut(x) == x, "a number of 20 bits", x);
+  const float largest = std::numeric_limits<float>::max(), infinite = std::numeric_limits<float>::infinity();
+  for (const float x : {largest, -largest, infinite, -infinite, 0x1p-149F, 0x1.8p-140F})
+    expect(with_what_was_cut(x) == x, "the largest and the smallest", x);
+  expect(std::isnan(with_what_was_cut(std::numeric_limits<float>::quiet_NaN())), "no number", NAN);
+  std::mt19937 random(11);
+  double grown = 0;
+  constexpr int kCount = 1 << 20;
+  for (int i = 0; i < kCount; i++) {
+    const float x = std::normal_distribution<float>()(random), more = with_what_was_cut(x);
+    expect(std::abs(more - x) <= std::abs(x) * 0x1.1p-22F, "more than two last places", x);
+    grown += (static_cast<double>(more) - x) / x / kCount;
+  }
+  expect(grown > 0.95e-7 && grown < 1.1e-7, "the mean share", grown);
+}
+
 void run_means_of_images() {
   for (const Case& c : {Case{2, 7, 7, 72, 72, {7, 7, 1, 0, 0}, false, false, A::None, 8, Kind::Mean},
                         Case{1, 3, 13, 8, 8, {3, 13, 1, 0, 0}, false, false, A::None, 0, Kind::Mean}}) {
@@ -532,6 +559,7 @@ void run_floats(const std::string& name) {
 int main() {
   run_reductions();
   run_split();
+  run_cuts();
   run_short_forms();
   run_short_erf();
   run_floats<Warps<64, 32>>("64x32");
