@@ -1,6 +1,7 @@
 #include "code_timing.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "device_turn.h"
@@ -151,6 +152,17 @@ bool has_kernel(PlannedGraph& graph, KernelKind kind) {
          std::ranges::any_of((*plan)->kernels, [kind](const Kernel& kernel) { return kernel.kind == kind; });
 }
 
+// The processor's matrix unit (AMX) is shared by what else runs on the core: times of a minute in which it was not
+// choose tiles that are slow in the next.
+constexpr std::array kTileParts = {"kernel:tiles-x6", "kernel:tiles-x3", "kernel:tiles-bf16"};
+
+bool has_matrix_tiles(PlannedGraph& graph) {
+  const auto plan = graph.plan();
+  return plan.ok() && std::ranges::any_of((*plan)->kernels, [](const Kernel& kernel) {
+           return std::ranges::count(kTileParts, "kernel:" + kernel.implementation) > 0;
+         });
+}
+
 // What a library's kernel keeps the next one from doing is a part of its time, as if that were a tile. Where others
 // follow, it is less; between tiles that would all have been launched ahead, it is more. What follows a tile whose
 // blocks fill the multiprocessors gets ready as late, which the tile's own time does not say. Kernels in one launch,
@@ -187,19 +199,27 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
 std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
                                           PlanTiming& timing) {
   if (graph.is_for_gpu()) return keep_faster_on_gpu(graph, options, costs, timing);
-  Target by_rules = options.target;
-  by_rules.without.insert(kFusionByCost);
-  Target in_pieces = options.target;
-  in_pieces.without.insert(kAttention);
-  const CostSource analytic = analytic_costs(graph.graph());
   std::vector<PlanLatency> latencies;
   const auto compare = [&](const Target& target, const CostSource& own_costs, const char* how) {
     const auto latency = keep_faster_of(graph, PlannedGraph(graph.graph(), target, own_costs), how, options, timing);
     if (latency) latencies.push_back(*latency);
+    return latency && latency->kept_other;
   };
+  Target kept = options.target;
+  if (has_matrix_tiles(graph)) {
+    Target without_tiles = kept;
+    without_tiles.without.insert(kTileParts.begin(), kTileParts.end());
+    if (compare(without_tiles, costs, kPlanWithoutTiles)) kept = without_tiles;
+  }
+  Target by_rules = kept;
+  by_rules.without.insert(kFusionByCost);
   compare(by_rules, costs, kPlanByRules);
-  compare(options.target, analytic, kAnalyticPlan);
-  if (has_kernel(graph, KernelKind::Attention)) compare(in_pieces, costs, kPlanInPieces);
+  compare(kept, analytic_costs(graph.graph()), kAnalyticPlan);
+  if (has_kernel(graph, KernelKind::Attention)) {
+    Target in_pieces = kept;
+    in_pieces.without.insert(kAttention);
+    compare(in_pieces, costs, kPlanInPieces);
+  }
   return latencies;
 }
 

@@ -106,7 +106,8 @@ struct PlanLatency {
   bool is_cached = false;  // it was timed in an earlier run
 };
 constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion by rule",
-                     *kPlanInPieces = "attention in pieces", *kPlanByLibraries = "more of the libraries' kernels",
+                     *kPlanInPieces = "attention in pieces", *kPlanWithoutTiles = "no matrix tiles",
+                     *kPlanByLibraries = "more of the libraries' kernels",
                      *kPlanWithoutLibraries = "fewer of the libraries' kernels",
                      *kPlanOfSmallTiles = "tiles that leave room for the next kernel",
                      *kPlanWithoutGroups = "a launch for each kernel";

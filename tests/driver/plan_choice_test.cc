@@ -118,6 +118,32 @@ TEST(PlanChoice, WhereMeasuredAndAnalyticPlansDifferTheFasterOneIsEmitted) {
   EXPECT_EQ(has_same_kernels(*outcome->plan, **by_analytic.plan()), latency.kept_other);
 }
 
+// Times of a minute in which the core's matrix unit was free.
+TEST(PlanChoice, WhereMatrixTilesAreChosenThePlanWithoutThemIsTimed) {
+  const TestFolder folder;
+  const Graph graph = convolution();
+  DriverOptions options = with_cache(folder.file("times"));
+  options.target.has_tiles = true;
+  const auto specs = admitted_kernels(graph, options.target);
+  ASSERT_TRUE(specs.ok());
+  KernelCache cache = *KernelCache::load(options.cache, cpu_machine());
+  for (const KernelSpec& spec : *specs)
+    cache.put(kernel_signature(spec),
+              spec.kernel.kind == KernelKind::Convolution && spec.kernel.implementation != "tiles-x6" ? 1e-2 : 1e-5);
+  ASSERT_TRUE(cache.save().ok());
+  const auto outcome = optimize_graph(graph, {}, options);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  ASSERT_FALSE(outcome->plan_latencies.empty());
+  const PlanLatency* const latency = outcome->plan_latencies.data();
+  EXPECT_EQ(latency->other, kPlanWithoutTiles);
+  EXPECT_GT(latency->own_ms, 0);
+  EXPECT_GT(latency->other_ms, 0);
+  ASSERT_TRUE(outcome->plan);
+  const bool has_tiles =
+      std::ranges::any_of(outcome->plan->kernels, [](const Kernel& k) { return k.implementation == "tiles-x6"; });
+  EXPECT_FALSE(latency->kept_other && has_tiles);
+}
+
 // A tile of ours at 5.0, everything else but the libraries' slow.
 std::shared_ptr<KernelCache> times_for_gpu(const Graph& graph, const Target& target, const std::string& path,
                                            double library_ms) {
