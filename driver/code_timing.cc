@@ -1,7 +1,6 @@
 #include "code_timing.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "device_turn.h"
@@ -152,17 +151,6 @@ bool has_kernel(PlannedGraph& graph, KernelKind kind) {
          std::ranges::any_of((*plan)->kernels, [kind](const Kernel& kernel) { return kernel.kind == kind; });
 }
 
-// The processor's matrix unit (AMX) is shared by what else runs on the core: times of a minute in which it was not
-// choose tiles that are slow in the next.
-constexpr std::array kTileParts = {"kernel:tiles-x6", "kernel:tiles-x3", "kernel:tiles-bf16"};
-
-bool has_matrix_tiles(PlannedGraph& graph) {
-  const auto plan = graph.plan();
-  return plan.ok() && std::ranges::any_of((*plan)->kernels, [](const Kernel& kernel) {
-           return std::ranges::count(kTileParts, "kernel:" + kernel.implementation) > 0;
-         });
-}
-
 // What a library's kernel keeps the next one from doing is a part of its time, as if that were a tile. Where others
 // follow, it is less; between tiles that would all have been launched ahead, it is more. What follows a tile whose
 // blocks fill the multiprocessors gets ready as late, which the tile's own time does not say. Kernels in one launch,
@@ -206,9 +194,11 @@ std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptio
     return latency && latency->kept_other;
   };
   Target kept = options.target;
-  if (has_matrix_tiles(graph)) {
+  if (kept.has_tiles) {
+    // The processor's matrix unit (AMX) is shared by what else runs on the core: times of a minute in which it was not
+    // choose tiles that are slow in the next.
     Target without_tiles = kept;
-    without_tiles.without.insert(kTileParts.begin(), kTileParts.end());
+    without_tiles.has_tiles = false;
     if (compare(without_tiles, costs, kPlanWithoutTiles)) kept = without_tiles;
   }
   Target by_rules = kept;

@@ -41,13 +41,15 @@ inline std::vector<std::string> part_names(const Implementation& row) {
   if (family != size) names.push_back("kernel:" + std::string(row.name.substr(0, size)));
   return names;
 }
+// Whether a part whose name begins so is switched off.
+inline bool lacks_any(const Target& target, const std::string& beginning) {
+  const auto first = target.without.lower_bound(beginning);
+  return first != target.without.end() && first->starts_with(beginning);
+}
 // Which of a family may be the fastest is not known where sizes of it are switched off: what would have been near the
 // fastest may be one of these.
 inline bool lacks_sizes(const Target& target, const Implementation& row) {
-  if (target.without.empty()) return false;
-  const std::string family = part_names(row)[0] + ":";
-  const auto first = target.without.lower_bound(family);
-  return first != target.without.end() && first->starts_with(family);
+  return !target.without.empty() && lacks_any(target, part_names(row)[0] + ":");
 }
 inline bool is_switched_off(const Target& target, const Implementation& row) {
   return !target.without.empty() &&

@@ -243,9 +243,7 @@ void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>
 
 bool is_for_warpgroups(const Plan& plan, const Kernel& kernel) {
   // Where some sizes are switched off, what is left may be slower than tiles, or nothing.
-  const std::string family = "kernel:" + std::string(kFamily);
-  const auto off = plan.target.without.lower_bound(family);
-  if (off != plan.target.without.end() && off->starts_with(family)) return false;
+  if (lacks_any(plan.target, "kernel:" + std::string(kFamily))) return false;
   return kernel.kind == KernelKind::Convolution ? convolves_by<0>(plan, kernel) : multiplies(plan, kernel);
 }
 

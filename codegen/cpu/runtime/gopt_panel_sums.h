@@ -44,6 +44,14 @@ struct ScatteredRows {
   const float* first[rows];
   [[gnu::always_inline]] const float* at(int row) const { return first[row]; }
 };
+// `row`: elements from one to the next.
+template <int rows>
+[[gnu::always_inline]] inline ScatteredRows<rows> rows_apart(const float* src, int64_t row) {
+  ScatteredRows<rows> x;
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; r++) x.first[r] = src + r * row;
+  return x;
+}
 template <int rows>
 struct AdjacentRows {
   const float* first;

@@ -32,10 +32,7 @@ struct Loop {
   template <int rows, int vectors>
   static void multiply(const Operands& o, const SumStore& store) {
     if (o.row == kLanes) return multiply_rows<rows, vectors>(AdjacentRows<rows>{o.src}, o, store);
-    ScatteredRows<rows> x;
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) x.first[r] = o.src + r * o.row;
-    multiply_rows<rows, vectors>(x, o, store);
+    multiply_rows<rows, vectors>(rows_apart<rows>(o.src, o.row), o, store);
   }
   template <int rows, int vectors, class Rows>
   [[gnu::noinline]] static void multiply_rows(const Rows& x, const Operands& o, const SumStore& store) {
@@ -91,6 +88,9 @@ bool PanelProduct::is_of_columns(const Post& post) const {
   return post.kind == PostKind::Add && !post.dims.empty() && count == s_.columns;
 }
 bool PanelProduct::is_whole(const Post& post) const { return post.kind == PostKind::Add && !is_of_columns(post); }
+
+bool PanelProduct::is_one_block() const { return src_.block == src_.channels; }
+bool PanelProduct::is_one_run() const { return is_one_block() || src_.channels == kLanes; }
 
 bool PanelProduct::takes_blocks_of(int64_t channels) { return channels % kLanes == 0; }
 
@@ -209,13 +209,11 @@ void PanelProduct::compute(const Call& call, const Step& step) const {
   float* kept = call.kept;
   if (kept) kept += (step.panel * s_.batch * s_.lines * s_.rows + rows.number) * kPanelWidth;
   const int64_t depth = step.last - step.first, row = s_.src_row * src_.position;
-  const bool is_one_block = src_.block == src_.channels,  // one after another
-      is_one_run = is_one_block || src_.channels == kLanes;
   Loop::Operands o{call.src + rows.src + step.first / src_.channels * src_.block,
                    row,
                    depth,
-                   is_one_run ? depth : src_.channels,
-                   is_one_run && !is_one_block ? src_.block : kLanes,
+                   is_one_run() ? depth : src_.channels,
+                   src_.channels == kLanes ? src_.block : kLanes,
                    src_.block,
                    call.packed + column * s_.depth + step.first * width,
                    start,
@@ -271,11 +269,10 @@ const float* PanelProduct::next_panel(const Call& call, const Part& part, const 
 // As many rows as these, which lie after them in the same way.
 Ahead PanelProduct::next_rows(const Call& call, const Step& step) const {
   const Rows& rows = blocks_[step.block];
-  const bool is_one_block = src_.block == src_.channels;
-  if (!is_one_block && src_.channels != kLanes) return {};
+  if (!is_one_run()) return {};
   const int64_t lines = ceil_div(rows.count * kLanes, kLine);
   return {call.src + rows.src + step.first / src_.channels * src_.block + rows.count * s_.src_row * src_.position,
-          lines, is_one_block ? lines * kLine : src_.block};
+          lines, is_one_block() ? lines * kLine : src_.block};
 }
 
 void PanelProduct::run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const {

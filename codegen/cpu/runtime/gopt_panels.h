@@ -66,6 +66,8 @@ class PanelProduct {
   void compute(const Call& call, const Step& step) const;
   void finish(const Call& call, const Rows& rows, int64_t panel, float* sums) const;
   void add(const Post& post, const float* dst, const Rows& rows, int64_t panel, float* sums) const;
+  bool is_one_block() const;  // a row's numbers lie one after another
+  bool is_one_run() const;    // its vectors are equally far apart
   bool is_of_columns(const Post& post) const;
   bool is_whole(const Post& post) const;  // an Add of as many numbers as there are results
   int vectors_of(int64_t panel) const;

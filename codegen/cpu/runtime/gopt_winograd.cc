@@ -30,9 +30,7 @@ struct Loop {
   template <int rows, int vectors>
   static void multiply(const Operands& o, const SumStore& store) {
     Vector s[rows][vectors] = {};
-    ScatteredRows<rows> x;
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) x.first[r] = o.src + r * o.row;
+    const ScatteredRows<rows> x = rows_apart<rows>(o.src, o.row);
     const float* w = o.packed;
     Ahead ahead = o.ahead;
     for (int64_t at = 0; at < o.depth; at += kLanes) add_products(s, x, at, w, ahead);

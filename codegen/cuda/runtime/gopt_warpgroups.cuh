@@ -38,12 +38,10 @@ using Warpgroups128x256 = WarpgroupShape<128, 256, 4, Tile128x256>;
 // room for sums; of stages, as many as leave room for two blocks of up to 64 columns, or for one of more.
 template <class Operand, Right kRight, class S>
 struct WarpgroupMemory {
-  static constexpr bool kSplits = std::is_same_v<Operand, Fp32>,
-                        kTransposes = kRight == Right::Lines && sizeof(typename Operand::Stored) == 4,
-                        kPrepares = kSplits || kTransposes;
+  static constexpr bool kSplits = std::is_same_v<Operand, Fp32>, kHasFloats = sizeof(typename Operand::Stored) == 4,
+                        kTransposes = kRight == Right::Lines && kHasFloats, kPrepares = kSplits || kTransposes;
   static constexpr int kPlaneBytes = S::kColumns * kSlice,
                        kPreparedBytes = (int{kSplits} + int{kTransposes}) * kPlaneBytes;
-  static constexpr bool kHasFloats = sizeof(typename Operand::Stored) == 4;
   static constexpr int stages() {
     // Of halves, as many as leave room for another block, of its own or of the next kernel's.
     if (!kPrepares) return !kHasFloats && S::kRows > 64 && S::kBlocks > 1 ? 3 : S::kStages;
