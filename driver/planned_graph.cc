@@ -9,13 +9,18 @@ namespace {
 // With what a kernel does to the one after it as a part of its time.
 class CostsInChain : public KernelCosts {
  public:
-  CostsInChain(std::unique_ptr<KernelCosts> costs, double library_bonus_ms, double crowding_ms)
-      : costs_(std::move(costs)), library_bonus_ms_(library_bonus_ms), crowding_ms_(crowding_ms) {}
+  CostsInChain(std::unique_ptr<KernelCosts> costs, const CostSource& source)
+      : costs_(std::move(costs)),
+        library_bonus_ms_(source.library_bonus_ms),
+        crowding_ms_(source.crowding_ms),
+        division_bonus_ms_(source.division_bonus_ms) {}
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     constexpr double kLeastShare = 0.2;  // what is very short stays in order
     const double ms = costs_->time_ms(plan, kernel);
-    if (!is_launched_ahead(kernel)) return std::max(kLeastShare * ms, ms - library_bonus_ms_);
-    return fills_multiprocessors(plan, kernel) ? ms + crowding_ms_ : ms;
+    const double bonus_ms = !is_launched_ahead(kernel) ? library_bonus_ms_
+                            : divides_depth(kernel)    ? division_bonus_ms_
+                                                       : 0;
+    return std::max(kLeastShare * ms, ms - bonus_ms) + (fills_multiprocessors(kernel) ? crowding_ms_ : 0);
   }
   double uncertainty() const override { return costs_->uncertainty(); }
   bool is_measured(const Plan& plan, const Kernel& kernel) const override { return costs_->is_measured(plan, kernel); }
@@ -23,7 +28,7 @@ class CostsInChain : public KernelCosts {
 
  private:
   std::unique_ptr<KernelCosts> costs_;
-  double library_bonus_ms_, crowding_ms_;
+  double library_bonus_ms_, crowding_ms_, division_bonus_ms_;
 };
 
 }  // namespace
@@ -31,8 +36,8 @@ class CostsInChain : public KernelCosts {
 std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
   auto costs = analytic_kernel_costs(roofline);
   if (cache) costs = cached_kernel_costs(cache, std::move(costs), known, unknown_factor);
-  if (library_bonus_ms == 0 && crowding_ms == 0) return costs;
-  return std::make_unique<CostsInChain>(std::move(costs), library_bonus_ms, crowding_ms);
+  if (library_bonus_ms == 0 && crowding_ms == 0 && division_bonus_ms == 0) return costs;
+  return std::make_unique<CostsInChain>(std::move(costs), *this);
 }
 
 CostSource analytic_costs(const Graph& model) { return {.roofline = machine_roofline(model)}; }

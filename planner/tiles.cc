@@ -38,14 +38,18 @@ bool is_by_columns(const Plan& plan, const Kernel& kernel) {
   return is_turned != plan.buffer(kernel.input_buffers[1]).layout.is_transposed();
 }
 
-bool fills_multiprocessors(const Plan& plan, const Kernel& kernel) {
-  constexpr int kMostBeside = 64 * 64, kMostOfHalvesBeside = 128 * 64;
+bool fills_multiprocessors(const Kernel& kernel) {
+  constexpr int kMostBeside = 64 * 64, kMostOfWarpgroupsBeside = 64 * 32;
   if (const std::optional<Tile> tile = parse_tile(kernel.implementation))
     return tile->rows * tile->columns > kMostBeside;
   const std::optional<Tile> tile = parse_warpgroup_tile(kernel.implementation);
-  if (!tile) return false;
-  const bool has_halves = is_half(plan.buffer(kernel.input_buffers[0]).element);
-  return tile->rows * tile->columns > (has_halves ? kMostOfHalvesBeside : kMostBeside);
+  return tile && tile->rows * tile->columns > kMostOfWarpgroupsBeside;
+}
+
+bool divides_depth(const Kernel& kernel) {
+  const std::optional<Tile> tile = parse_tile(kernel.implementation),
+                            by_warpgroups = parse_warpgroup_tile(kernel.implementation);
+  return (tile && tile->split > 1) || (by_warpgroups && by_warpgroups->split > 1);
 }
 
 bool is_launched_ahead(const Kernel& kernel) {

@@ -109,6 +109,7 @@ constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion 
                      *kPlanInPieces = "attention in pieces", *kPlanWithoutTiles = "no matrix tiles",
                      *kPlanByLibraries = "more of the libraries' kernels",
                      *kPlanWithoutLibraries = "fewer of the libraries' kernels",
+                     *kPlanOfDividedDepths = "more tiles of divided depth",
                      *kPlanOfSmallTiles = "tiles that leave room for the next kernel",
                      *kPlanWithoutGroups = "a launch for each kernel";
 

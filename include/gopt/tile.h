@@ -38,9 +38,12 @@ bool is_by_columns(const Plan& plan, const Kernel& kernel);
 // do so. A library's does neither.
 bool is_launched_ahead(const Kernel& kernel);
 
-// Whether a block of a kernel for CUDA takes so much of a multiprocessor that none of the next kernel's gets ready
-// beside it: one of a tile of more than 64x64 results, by warpgroups in 16 bits of more than 128x64.
-bool fills_multiprocessors(const Plan& plan, const Kernel& kernel);
+// Whether blocks of a kernel for CUDA take so much of a multiprocessor that none of the next kernel's may get ready
+// beside two of them: of tiles of more than 64x64 results, by warpgroups of more than 64x32.
+bool fills_multiprocessors(const Kernel& kernel);
+
+// Whether several blocks of a kernel for CUDA divide the depth of a tile.
+bool divides_depth(const Kernel& kernel);
 
 // How many groups of a convolution, of so many output channels each, a tile takes together, as if they were one with
 // zeros for weights between them: as many as its columns hold, and divide the groups.

@@ -182,7 +182,7 @@ TEST(PlanChoice, OnAGpuOtherPlansTakeMoreOrFewerOfTheLibrariesKernels) {
 // A larger tile that is a little faster by itself keeps the next kernel from getting ready.
 TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
   const TestFolder folder;
-  const Graph graph = convolution(112, 256);
+  const Graph graph = convolution(56, 64);
   const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
   const auto specs = admitted_kernels(graph, target);
   ASSERT_TRUE(specs.ok());
@@ -191,7 +191,7 @@ TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
   for (const KernelSpec& spec : *specs) {
     const Plan alone = timing_plan({spec});
     const bool is_tile = spec.kernel.kind == KernelKind::Convolution && is_launched_ahead(spec.kernel),
-               is_large = fills_multiprocessors(alone, alone.kernels[0]);
+               is_large = fills_multiprocessors(alone.kernels[0]);
     if (is_tile) kinds.insert(is_large);
     cache->put(kernel_signature(spec), is_large ? 0.0045 : is_tile ? 0.0050 : 0.1);
   }
@@ -205,7 +205,36 @@ TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     const auto convolved = std::ranges::find((*plan)->kernels, KernelKind::Convolution, &Kernel::kind);
     ASSERT_NE(convolved, (*plan)->kernels.end());
-    EXPECT_EQ(fills_multiprocessors(**plan, *convolved), crowding_ms == 0) << convolved->implementation;
+    EXPECT_EQ(fills_multiprocessors(*convolved), crowding_ms == 0) << convolved->implementation;
+  }
+}
+
+// Alone, blocks that divide a depth are a little slower than one block for each tile.
+TEST(PlanChoice, OnAGpuAnotherPlanDividesDepths) {
+  const TestFolder folder;
+  const Graph graph = convolution(28, 64);
+  const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
+  const auto specs = admitted_kernels(graph, target);
+  ASSERT_TRUE(specs.ok());
+  auto cache = std::make_shared<KernelCache>(*KernelCache::load(folder.file("times"), "cuda: a device"));
+  std::set<bool> kinds;
+  for (const KernelSpec& spec : *specs) {
+    const bool is_tile = spec.kernel.kind == KernelKind::Convolution && is_launched_ahead(spec.kernel),
+               is_divided = divides_depth(spec.kernel);
+    if (is_tile) kinds.insert(is_divided);
+    cache->put(kernel_signature(spec), is_divided ? 0.0050 : is_tile ? 0.0045 : 0.1);
+  }
+  ASSERT_EQ(kinds.size(), 2u) << "both may run";
+  for (const double bonus_ms : {0.0, 0.001}) {
+    CostSource costs;
+    costs.cache = cache;
+    costs.division_bonus_ms = bonus_ms;
+    PlannedGraph planned(graph, target, costs);
+    const auto plan = planned.plan();
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const auto convolved = std::ranges::find((*plan)->kernels, KernelKind::Convolution, &Kernel::kind);
+    ASSERT_NE(convolved, (*plan)->kernels.end());
+    EXPECT_EQ(divides_depth(*convolved), bonus_ms > 0) << convolved->implementation;
   }
 }
 

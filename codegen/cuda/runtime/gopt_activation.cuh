@@ -15,7 +15,8 @@ __device__ __forceinline__ void for_each_number(float* x, F f) {
 }
 
 // 1 / (1 + exp(-x)) and 1 - erf(x) of x >= 0 in a few instructions, to a few units in the last place of a float, and to
-// 2e-7 of 1 (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26): for results that are stored in 16 bits.
+// 2e-7 of 1 (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26): for results that are stored in 16
+// bits.
 __device__ __forceinline__ float short_sigmoid(float x) {
   return gopt_short_reciprocal(1.0f + gopt_short_exp2(-1.44269504f * x));
 }
@@ -72,12 +73,18 @@ __device__ inline float activate(float x, const Activation& a) {
   return x;
 }
 
-// Its code once in a kernel; of results that are stored in 16 bits, if `kIsShort`.
-template <bool kIsShort>
-static __device__ __noinline__ float4 activate_by_call(float4 four, Activation activation) {
-  float values[4] = {four.x, four.y, four.z, four.w};
-  if (!kIsShort || !activate_shortly<4>(values, activation)) activate<4>(values, activation);
-  return make_float4(values[0], values[1], values[2], values[3]);
+// Numbers that are in registers as they are given to a function, and come back from it.
+template <int kCount>
+struct Numbers {
+  float values[kCount];
+};
+// Its code once in a kernel; of results that are stored in 16 bits, if `kIsShort`. Of many numbers sixteen at a time:
+// the twenty steps of one follow each other, and by fours Gelu took 3,000 cycles for the 32 numbers of a thread, as
+// long as the product before it.
+template <bool kIsShort, int kCount>
+static __device__ __noinline__ Numbers<kCount> activate_by_call(Numbers<kCount> numbers, Activation activation) {
+  if (!kIsShort || !activate_shortly<kCount>(numbers.values, activation)) activate<kCount>(numbers.values, activation);
+  return numbers;
 }
 
 // To as many times four numbers, which are stored as `Out`.
@@ -95,11 +102,16 @@ __device__ __forceinline__ void apply_activation(float (*values)[4], const Activ
       return each([low = a.alpha, high = a.beta](float* four) {
         for_each_number<4>(four, [=](float x) { return gopt_min(gopt_max(x, low), high); });
       });
-    default:
-      return each([&a](float* four) {
-        const float4 y = activate_by_call<sizeof(Out) == 2>(make_float4(four[0], four[1], four[2], four[3]), a);
-        four[0] = y.x, four[1] = y.y, four[2] = y.z, four[3] = y.w;
-      });
+    default: constexpr int kFoursAtOnce = kFours % 4 == 0 ? 4 : 1;
+#pragma unroll
+      for (int i = 0; i < kFours; i += kFoursAtOnce) {
+        Numbers<4 * kFoursAtOnce> numbers;
+#pragma unroll
+        for (int k = 0; k < 4 * kFoursAtOnce; k++) numbers.values[k] = values[i + k / 4][k % 4];
+        numbers = activate_by_call<sizeof(Out) == 2>(numbers, a);
+#pragma unroll
+        for (int k = 0; k < 4 * kFoursAtOnce; k++) values[i + k / 4][k % 4] = numbers.values[k];
+      }
   }
 }
 template <class Out>

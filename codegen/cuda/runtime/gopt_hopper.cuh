@@ -34,6 +34,14 @@ __device__ __forceinline__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
+// Whether a thread is the one of its warp that is chosen. Of that one the compiler knows that it is alone: else what is
+// asked of the copy engine is a loop over the threads of a warp.
+__device__ __forceinline__ bool is_elected() {
+  unsigned is;
+  asm volatile("{.reg .pred p; elect.sync _|p,0xffffffff; selp.u32 %0,1,0,p;}" : "=r"(is));
+  return is != 0;
+}
+
 // What threads have written to shared memory may be read by products from now on.
 __device__ __forceinline__ void show_to_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 // Of the threads that multiply.
@@ -103,6 +111,25 @@ __device__ __forceinline__ void prepare_map(const CUtensorMap* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
+// Asks the copy engine for windows of an image from a corner on, of one tap, and for lines of a matrix; both say at a
+// barrier how many bytes have come.
+__device__ __forceinline__ void copy_windows(unsigned to, const CUtensorMap* map, unsigned barrier, int channel, int x,
+                                             int y, int image, unsigned short tap_x, unsigned short tap_y) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+      "[%0],[%1,{%3,%4,%5,%6}],[%2],{%7,%8};" ::"r"(to),
+      "l"(map), "r"(barrier), "r"(channel), "r"(x), "r"(y), "r"(image), "h"(tap_x), "h"(tap_y)
+      : "memory");
+}
+__device__ __forceinline__ void copy_lines(unsigned to, const CUtensorMap* map, unsigned barrier, int in_line, int tap,
+                                           int line) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+      "[%0],[%1,{%3,%4,%5}],[%2];" ::"r"(to),
+      "l"(map), "r"(barrier), "r"(in_line), "r"(tap), "r"(line)
+      : "memory");
+}
+
 __device__ __forceinline__ unsigned address_of(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
@@ -131,6 +158,13 @@ __device__ __forceinline__ void wait_for_cluster_at(unsigned barrier, unsigned p
       "again;}" ::"r"(barrier),
       "r"(parity)
       : "memory");
+}
+
+// Until all threads of the cluster are here, and barriers that were prepared before can be used by all. What else they
+// wrote is not ordered, as wait_for_cluster() does by a fence of the whole device.
+__device__ __forceinline__ void meet_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 }
 
 // Where something of this block's shared memory is in that of another of its cluster.

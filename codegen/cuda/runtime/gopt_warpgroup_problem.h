@@ -18,6 +18,7 @@ struct WarpgroupProblem {
   // Of constant weights, beyond the first stages: asked for before the kernel before has ended.
   int slices_in_cache = 0;
   bool is_stored_from_registers = false;  // RegisterResult (gopt_register_result.cuh)
+  int stages = 0;                         // of the ring in shared memory
 };
 
 }  // namespace gopt_runtime

@@ -101,11 +101,11 @@ class ByWarpgroups : public Primitive {
     const int column_tiles = (p.columns + kernel_.columns - 1) / kernel_.columns;
     whole_.tiles = p.row_tiles * column_tiles;
     const int split = has_clusters() ? tiling.split : 1;
-    if (!has_warpgroups()) kernel_.shared_bytes = kernel_.shared_bytes_of_tile;
+    kernel_.shared_bytes = has_warpgroups() ? std::max(kernel_.with_sums.shared_bytes, kernel_.alone.shared_bytes)
+                                            : kernel_.shared_bytes_of_tile;
     launch_ = launch_of(
         kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split), static_cast<unsigned>(runs)));
     launch_.cluster = split;
-    if (split == 1 && has_warpgroups()) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(kernel_, launch_));
     // What all blocks ask the L2 cache for is a part of it; a thread asks for all of a block's.
     constexpr int64_t kCacheBytes = 16 << 20, kMostSlices = 96;
     const int64_t slice_bytes = int64_t{kSliceBytes} * kernel_.columns * column_tiles * split;
@@ -142,6 +142,7 @@ class ByWarpgroups : public Primitive {
     if (has_warpgroups()) {
       whole_.is_stored_from_registers = launch_.cluster == 1 && has_chunks(whole_.problem, element_);
       if (kernel_.needs_chunks && !whole_.is_stored_from_registers) return false;
+      choose_ring();
       const int depth = kSliceBytes / static_cast<int>(size_of(element_));
       whole_.left = map_of_windows(whole_.problem, element_, tf32_, all_channels_, kernel_.rows);
       whole_.right = map_of_weights(whole_.problem, element_, tf32_, by_lines_, by_lines_ ? depth : kernel_.columns);
@@ -151,6 +152,13 @@ class ByWarpgroups : public Primitive {
   }
 
  private:
+  void choose_ring() {
+    const TileKernel::Ring& ring = whole_.is_stored_from_registers ? kernel_.alone : kernel_.with_sums;
+    whole_.stages = ring.stages;
+    launch_.shared_bytes = static_cast<size_t>(ring.shared_bytes);
+    launch_.grid.x = static_cast<unsigned>(whole_.tiles);
+    if (launch_.cluster == 1) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(kernel_, launch_));
+  }
   size_t bytes_of_weights() const {
     const TileProblem& p = whole_.problem;
     return static_cast<size_t>(p.columns * p.line_of_weights * size_of(element_));

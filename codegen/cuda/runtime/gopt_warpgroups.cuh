@@ -20,6 +20,7 @@ template <int kRows_, int kColumns_, int kStages_, class Elsewhere_>
 struct WarpgroupShape {
   static constexpr int kRows = kRows_, kColumns = kColumns_, kStages = kStages_, kWarpgroups = kRows_ / 64,
                        kThreads = kWarpgroups * 128, kStageBytes = (kRows_ + kColumns_) * kSlice;
+  static constexpr int kAllThreads = kThreads + 32;                     // with a warp that fills the ring
   static constexpr int kBlocks = kRows * kColumns <= 128 * 64 ? 2 : 1;  // at once on a multiprocessor
   // The ring leaves no room for sums: they are stored from registers, as RegisterResult does, or not at all.
   static constexpr bool kHasRoom = kRows * kColumns <= 128 * 128;
@@ -34,8 +35,9 @@ using Warpgroups128x128 = WarpgroupShape<128, 128, 4, Tile128x128>;
 using Warpgroups128x256 = WarpgroupShape<128, 256, 4, Tile128x256>;
 
 // fp32 is by three products of TF32, and floats are multiplied by columns alone: the right operand's slice is split, or
-// written by columns, before it is multiplied. Shared memory holds the ring, a plane or two of what is written so, and
-// room for sums; of stages, as many as leave room for two blocks of up to 64 columns, or for one of more.
+// written by columns, before it is multiplied. Shared memory holds the ring, a plane or two of what is written so, room
+// for sums, where they are not stored from registers, and barriers; of stages, as many as leave room for two blocks of
+// up to 64 columns, or for one of more.
 template <class Operand, Right kRight, class S>
 struct WarpgroupMemory {
   static constexpr bool kSplits = std::is_same_v<Operand, Fp32>, kHasFloats = sizeof(typename Operand::Stored) == 4,
@@ -55,8 +57,19 @@ struct WarpgroupMemory {
   static constexpr bool kIsAlone = S::kRows > 64;  // the tile in its place
 #endif
   static constexpr int kBlocks = kIsAlone ? 1 : S::kBlocks;
-  static constexpr int kSharedBytes =
-      kEightLines + kStages * S::kStageBytes + kPreparedBytes + (S::kHasRoom ? TileResult<S>::kSumBytes : 0);
+  static constexpr int kSumBytes = S::kHasRoom ? TileResult<S>::kSumBytes : 0;
+  static constexpr int bytes_of(int stages) {
+    return stages * (S::kStageBytes + 2 * static_cast<int>(sizeof(uint64_t))) + kPreparedBytes +
+           static_cast<int>(sizeof(uint64_t));
+  }
+  static constexpr int kSharedBytes = bytes_of(kStages) + kSumBytes;
+  // Without room for sums: stages in its place.
+  static constexpr int stages_alone() {
+    int stages = kStages;
+    while (bytes_of(stages + 1) <= kSharedBytes) stages++;
+    return stages;
+  }
+  static constexpr int kStagesAlone = stages_alone(), kSharedBytesAlone = bytes_of(kStagesAlone);
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -64,7 +77,7 @@ struct WarpgroupMemory {
 template <class Operand, Right kRight, class S>
 class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   using Memory = WarpgroupMemory<Operand, kRight, S>;
-  using Memory::kPlaneBytes, Memory::kPreparedBytes, Memory::kPrepares, Memory::kSplits, Memory::kStages,
+  using Memory::kPlaneBytes, Memory::kPreparedBytes, Memory::kPrepares, Memory::kSplits, Memory::kSumBytes,
       Memory::kTransposes;
 
  public:
@@ -75,11 +88,8 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   static_assert(!kByLines || S::kColumns % (kSlice / kSize) == 0, "whole slices of lines are copied");
 
   __device__ __forceinline__ explicit WarpgroupTile(const WarpgroupProblem& p) : p_(p) {
-    extern __shared__ __align__(128) char shared[];
-    // The ring begins at a multiple of 1024 bytes. Behind it is room for sums: slices of the next tile come while they
-    // are stored, and those of other blocks are sent there.
-    const unsigned at = address_of(shared);
-    ring_ = shared + ((at + kEightLines - 1) / kEightLines * kEightLines - at);
+    extern __shared__ __align__(kEightLines) char ring[];
+    ring_ = ring;
     const unsigned slices = p.slices_of_tap * p.problem.kernel_height * p.problem.kernel_width;
     first_ = static_cast<int>(slices * blockIdx.y / gridDim.y);
     count_ = static_cast<int>(slices * (blockIdx.y + 1) / gridDim.y) - first_;
@@ -90,24 +100,27 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       prepare_map(&p_.left);
       prepare_map(&p_.right);
     }
-    __shared__ uint64_t barriers[2 * kStages + 1];
-    all_sums_ = barriers + 2 * kStages;
-    barriers_ = address_of(barriers);
     ring_at_ = address_of(ring_);
+    // Behind it is room for sums: slices of the next tile come while they are stored, and those of other blocks are
+    // sent there.
+    sums_at_ = p_.stages * S::kStageBytes + kPreparedBytes;
+    const int barriers_at = sums_at_ + (p_.is_stored_from_registers ? 0 : kSumBytes);
+    all_sums_ = reinterpret_cast<uint64_t*>(ring_ + barriers_at) + 2 * p_.stages;
+    barriers_ = ring_at_ + barriers_at;
     // Else they are worked out anew for each slice, from the number of the block within its cluster.
     asm volatile("" : "+r"(barriers_), "+r"(ring_at_));
     if (threadIdx.x == 0) prepare_barriers();
     if (gridDim.y > 1)
-      wait_for_cluster();  // as others' sums come from everywhere
+      meet_cluster();  // as others' sums come from everywhere
     else
       __syncthreads();
     // The same for a warp, as the compiler knows after this: what the tensor cores read is then described by its scalar
     // unit. From registers of threads a description is on its way longer than a product of 64x64 takes.
-    const int warpgroup = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 128, 0);
-    if (warpgroup == S::kWarpgroups) {
-      if (threadIdx.x % 32 == 0) fill();
-    } else {
-      multiply_tiles(warpgroup);
+    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x) / 32, 0);
+    if (warp < S::kWarpgroups * 4) {
+      multiply_tiles(warp / 4);
+    } else if (is_elected()) {
+      fill();
     }
   }
 
@@ -123,26 +136,25 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   struct Place {
     int stage = 0;
     unsigned parity = 0;
-    __device__ __forceinline__ void go_on() {
-      if (++stage == kStages) stage = 0, parity ^= 1;
-    }
   };
+  __device__ __forceinline__ void go_on(Place& place) const {
+    if (++place.stage == p_.stages) place.stage = 0, place.parity ^= 1;
+  }
 
   __device__ __forceinline__ unsigned full_at(int stage) const { return barriers_ + stage * sizeof(uint64_t); }
-  __device__ __forceinline__ unsigned empty_at(int stage) const { return full_at(kStages + stage); }
+  __device__ __forceinline__ unsigned empty_at(int stage) const { return full_at(p_.stages + stage); }
   __device__ __forceinline__ unsigned left_at(int stage) const { return ring_at_ + stage * S::kStageBytes; }
   __device__ __forceinline__ unsigned right_at(int stage) const { return left_at(stage) + S::kRows * kSlice; }
-  __device__ __forceinline__ float* room_for_sums() const {
-    return reinterpret_cast<float*>(ring_ + kStages * S::kStageBytes + kPreparedBytes);
-  }
+  __device__ __forceinline__ float* room_for_sums() const { return reinterpret_cast<float*>(ring_ + sums_at_); }
   // The right operand's large and small parts of a slice.
   __device__ __forceinline__ unsigned large_at(int stage) const {
-    return kTransposes ? left_at(kStages) : right_at(stage);
+    return kTransposes ? left_at(p_.stages) : right_at(stage);
   }
-  __device__ __forceinline__ unsigned small_at() const { return left_at(kStages) + (kTransposes ? kPlaneBytes : 0); }
+  __device__ __forceinline__ unsigned small_at() const { return left_at(p_.stages) + (kTransposes ? kPlaneBytes : 0); }
 
   __device__ __forceinline__ void prepare_barriers() {
-    for (int stage = 0; stage < kStages; stage++) {
+    if (ring_at_ % kEightLines != 0) asm volatile("trap;");  // chunks of lines would not be where they are read
+    for (int stage = 0; stage < p_.stages; stage++) {
       prepare(full_at(stage), 1);
       prepare(empty_at(stage), S::kWarpgroups);
     }
@@ -154,60 +166,72 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   }
 
   // ---- one thread: asks for slices ----
+  // What it does for one is to be no more than what it takes to come: 240 cycles of 64x64, 68 bytes a cycle. A thread
+  // that the compiler takes for several, with divisions and loads between, took 380. Loops are not unrolled: within a
+  // model a kernel finds its instructions in no near cache, and those of more turns come later than what they save.
 
-  // A slice of the depth: so many channels of a tap.
+  // A slice of the depth: so many channels of a tap, of which the left operand wants to know how far it is from the
+  // first.
   struct Slice {
-    int channel, y, x, tap;
+    int channel, tap;
+    int y, x;
   };
   __device__ __forceinline__ Slice first_slice() const {
-    const int tap = first_ / p_.slices_of_tap, y = tap / p_.problem.kernel_width;
-    return {(first_ - tap * p_.slices_of_tap) * kDepth, y, tap - y * p_.problem.kernel_width, tap};
+    const TileProblem& p = p_.problem;
+    const int tap = first_ / p_.slices_of_tap, y = tap / p.kernel_width;
+    return {(first_ - tap * p_.slices_of_tap) * kDepth, tap, y * p.dilations[0],
+            (tap - y * p.kernel_width) * p.dilations[1]};
   }
   __device__ __forceinline__ void go_on(Slice& slice) const {
+    const TileProblem& p = p_.problem;
     if ((slice.channel += kDepth) < p_.slices_of_tap * kDepth) return;
-    slice.channel = 0, slice.tap++;
-    if (++slice.x == p_.problem.kernel_width) slice.x = 0, slice.y++;
+    slice.channel = 0, slice.tap++, slice.x += p.dilations[1];
+    if (slice.x == p.kernel_width * p.dilations[1]) slice.x = 0, slice.y += p.dilations[0];
   }
 
-  __device__ __forceinline__ void fill() {
-    const TileProblem& p = p_.problem;
-    if (!p.has_constant_weights) gopt_wait();
-    // The weights of the first slices do not wait for the kernel before, and those of further ones come into the L2
-    // cache meanwhile, for all tiles of these columns.
-    const int ahead = min(count_, kStages);
+  // The weights of the first slices do not wait for the kernel before, and those of further ones come into the L2 cache
+  // meanwhile, for all tiles of these columns. All that can be known before it has ended is worked out before.
+  __device__ __forceinline__ void fill() const {
+    const bool is_constant = p_.problem.has_constant_weights;
+    if (!is_constant) gopt_wait();
+    const int ahead = min(count_, p_.stages);
     Corner corner = corner_of(static_cast<int>(blockIdx.x));
-    Slice slice = first_slice();
+    Windows windows = windows_of(corner);
+    Slice first = first_slice(), slice = first;
+    Place place;
+#pragma unroll 1
     for (int i = 0; i < ahead; i++, go_on(slice)) {
       expect_bytes(full_at(i), S::kStageBytes);
       ask_for_right(i, slice, corner.column);
     }
-    if (p.has_constant_weights && corner.row == 0)
-      for (int i = ahead; i < min(count_, ahead + p_.slices_in_cache); i++, go_on(slice))
-        bring_right(slice, corner.column);
-    slice = first_slice();
-    Windows windows = windows_of(corner);
-    if (p.has_constant_weights) gopt_wait();
-    Place place;
-    bool is_again = false;  // whether the place was filled before
-    int asked = ahead;
-    for (int tile = static_cast<int>(blockIdx.x); tile < p_.tiles;) {
-      for (int i = 0; i < count_; i++, go_on(slice)) {
-        if (is_again) wait_at(empty_at(place.stage), place.parity ^ 1);
-        if (asked > 0) {
-          asked--;
-        } else {
-          expect_bytes(full_at(place.stage), S::kStageBytes);
-          ask_for_right(place.stage, slice, corner.column);
-        }
+    if (is_constant && corner.row == 0) {
+      const int end = min(count_, ahead + p_.slices_in_cache);
+#pragma unroll 1
+      for (int i = ahead; i < end; i++, go_on(slice)) bring_right(slice, corner.column);
+    }
+    asm volatile("" : "+r"(windows.image), "+r"(windows.y), "+r"(windows.x), "+r"(windows.channel));
+    asm volatile("" : "+r"(first.channel), "+r"(first.y), "+r"(first.x));
+    if (is_constant) gopt_wait();
+    slice = first;
+#pragma unroll 1
+    for (int i = 0; i < ahead; i++, go_on(slice), go_on(place)) ask_for_left(place.stage, slice, windows);
+#pragma unroll 1
+    for (int tile = static_cast<int>(blockIdx.x), i = ahead; tile < p_.tiles; i = 0) {
+#pragma unroll 1
+      for (; i < count_; i++, go_on(slice), go_on(place)) {
+        wait_until_empty(place);
+        expect_bytes(full_at(place.stage), S::kStageBytes);
         ask_for_left(place.stage, slice, windows);
-        place.go_on();
-        is_again |= place.stage == 0;
+        ask_for_right(place.stage, slice, corner.column);
       }
       tile += static_cast<int>(gridDim.x);
       corner = corner_of(tile);
       windows = windows_of(corner);
-      slice = first_slice();
+      slice = first;
     }
+  }
+  __device__ __forceinline__ void wait_until_empty(const Place& place) const {
+    wait_at(empty_at(place.stage), place.parity ^ 1);
   }
 
   // Where in the source the windows of a tile's rows begin, and the channels that its columns read.
@@ -223,33 +247,19 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   }
 
   __device__ __forceinline__ void ask_for_left(int stage, const Slice& slice, const Windows& windows) const {
-    const auto y = static_cast<unsigned short>(slice.y * p_.problem.dilations[0]),
-               x = static_cast<unsigned short>(slice.x * p_.problem.dilations[1]);
-    asm volatile(
-        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
-        "[%0],[%1,{%3,%4,%5,%6}],[%2],{%7,%8};" ::"r"(left_at(stage)),
-        "l"(&p_.left), "r"(full_at(stage)), "r"(windows.channel + slice.channel), "r"(windows.x), "r"(windows.y),
-        "r"(windows.image), "h"(x), "h"(y)
-        : "memory");
+    copy_windows(left_at(stage), &p_.left, full_at(stage), windows.channel + slice.channel, windows.x, windows.y,
+                 windows.image, static_cast<unsigned short>(slice.x), static_cast<unsigned short>(slice.y));
   }
-
   __device__ __forceinline__ void ask_for_right(int stage, const Slice& slice, int column) const {
     if constexpr (kByLines) {
       constexpr int kOfPanel = kSlice / kSize;
 #pragma unroll
       for (int panel = 0; panel < S::kColumns / kOfPanel; panel++)
-        ask_for_weights(right_at(stage) + panel * kPanelBytes, stage, column + panel * kOfPanel, slice.tap,
-                        slice.channel);
+        copy_lines(right_at(stage) + panel * kPanelBytes, &p_.right, full_at(stage), column + panel * kOfPanel,
+                   slice.tap, slice.channel);
     } else {
-      ask_for_weights(right_at(stage), stage, slice.channel, slice.tap, column);
+      copy_lines(right_at(stage), &p_.right, full_at(stage), slice.channel, slice.tap, column);
     }
-  }
-  __device__ __forceinline__ void ask_for_weights(unsigned to, int stage, int in_line, int tap, int line) const {
-    asm volatile(
-        "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-        "[%0],[%1,{%3,%4,%5}],[%2];" ::"r"(to),
-        "l"(&p_.right), "r"(full_at(stage)), "r"(in_line), "r"(tap), "r"(line)
-        : "memory");
   }
 
   // A slice into the L2 cache alone.
@@ -331,7 +341,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
         release(before);
       }
       before = place.stage;
-      place.go_on();
+      go_on(place);
     }
     wait_for_sums(sums);
     release(before);
@@ -363,7 +373,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
         multiply_slice(sums, left_at(place.stage) + warpgroup * 64 * kSlice, large_at(place.stage));
       wait_for_each_other<S::kThreads>();  // of whom all have read what is there
       release(place.stage);
-      place.go_on();
+      go_on(place);
     }
     if constexpr (kSplits)
 #pragma unroll
@@ -486,13 +496,13 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   char* ring_;
   uint64_t* all_sums_;
   unsigned ring_at_, barriers_;  // addresses; of stages that are full, then of those that are empty
-  int first_, count_;
+  int first_, count_, sums_at_;
 };
 
 #endif  // of sm_90a
 
 template <class Operand, Right kRight, class S>
-__global__ void __launch_bounds__(S::kThreads + 32, WarpgroupMemory<Operand, kRight, S>::kBlocks)
+__global__ void __launch_bounds__(S::kAllThreads, WarpgroupMemory<Operand, kRight, S>::kBlocks)
     warpgroup_kernel(const __grid_constant__ WarpgroupProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
@@ -507,15 +517,18 @@ __global__ void __launch_bounds__(S::kThreads + 32, WarpgroupMemory<Operand, kRi
 
 template <class Operand, Right kRight, class S>
 TileKernel make_warpgroups() {
+  using Memory = WarpgroupMemory<Operand, kRight, S>;
   return {reinterpret_cast<const void*>(warpgroup_kernel<Operand, kRight, S>),
           S::kRows,
           S::kColumns,
-          S::kThreads + 32,
-          WarpgroupMemory<Operand, kRight, S>::kSharedBytes,
+          S::kAllThreads,
+          Memory::kSharedBytes,
           Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes,
           0,
           0,
-          !S::kHasRoom};
+          !S::kHasRoom,
+          {Memory::kStages, Memory::kSharedBytes},
+          {Memory::kStagesAlone, Memory::kSharedBytesAlone}};
 }
 
 }  // namespace tiles
