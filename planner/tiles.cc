@@ -47,9 +47,9 @@ bool fills_multiprocessors(const Kernel& kernel) {
 }
 
 bool divides_depth(const Kernel& kernel) {
-  const std::optional<Tile> tile = parse_tile(kernel.implementation),
-                            by_warpgroups = parse_warpgroup_tile(kernel.implementation);
-  return (tile && tile->split > 1) || (by_warpgroups && by_warpgroups->split > 1);
+  std::optional<Tile> tile = parse_tile(kernel.implementation);
+  if (!tile) tile = parse_warpgroup_tile(kernel.implementation);
+  return tile && tile->split > 1;
 }
 
 bool is_launched_ahead(const Kernel& kernel) {

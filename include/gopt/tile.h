@@ -38,8 +38,8 @@ bool is_by_columns(const Plan& plan, const Kernel& kernel);
 // do so. A library's does neither.
 bool is_launched_ahead(const Kernel& kernel);
 
-// Whether blocks of a kernel for CUDA take so much of a multiprocessor that none of the next kernel's may get ready
-// beside two of them: of tiles of more than 64x64 results, by warpgroups of more than 64x32.
+// Whether blocks of a kernel for CUDA may take so much of a multiprocessor that none of the next kernel's gets ready
+// beside them: of tiles of more than 64x64 results, by warpgroups of more than 64x32.
 bool fills_multiprocessors(const Kernel& kernel);
 
 // Whether several blocks of a kernel for CUDA divide the depth of a tile.

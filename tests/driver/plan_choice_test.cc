@@ -179,6 +179,22 @@ TEST(PlanChoice, OnAGpuOtherPlansTakeMoreOrFewerOfTheLibrariesKernels) {
   EXPECT_TRUE(is_own(0.0045, -0.0013));
 }
 
+TEST(PlanChoice, ChainsAreToldOfByNamesOfKernels) {
+  const auto by = [](const char* implementation) {
+    Kernel kernel{KernelKind::Convolution};
+    kernel.implementation = implementation;
+    return kernel;
+  };
+  for (const char* large : {"wgmma:64x64:1", "wgmma:64x64:8", "wgmma:128x256:1", "tiles:128x64:1"})
+    EXPECT_TRUE(fills_multiprocessors(by(large))) << large;
+  for (const char* small : {"wgmma:64x32:1", "wgmma:64x32:8", "tiles:64x64:1", "cudnn:1", "gemv:1", ""})
+    EXPECT_FALSE(fills_multiprocessors(by(small))) << small;
+  for (const char* divided : {"wgmma:64x32:2", "wgmma:128x128:8", "tiles:32x32:4"})
+    EXPECT_TRUE(divides_depth(by(divided))) << divided;
+  for (const char* whole : {"wgmma:64x32:1", "tiles:64x64:1", "cudnn:1", "gemv:4", "patches:64x32", ""})
+    EXPECT_FALSE(divides_depth(by(whole))) << whole;
+}
+
 // A larger tile that is a little faster by itself keeps the next kernel from getting ready.
 TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
   const TestFolder folder;
@@ -189,9 +205,8 @@ TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
   auto cache = std::make_shared<KernelCache>(*KernelCache::load(folder.file("times"), "cuda: a device"));
   std::set<bool> kinds;
   for (const KernelSpec& spec : *specs) {
-    const Plan alone = timing_plan({spec});
     const bool is_tile = spec.kernel.kind == KernelKind::Convolution && is_launched_ahead(spec.kernel),
-               is_large = fills_multiprocessors(alone.kernels[0]);
+               is_large = fills_multiprocessors(spec.kernel);
     if (is_tile) kinds.insert(is_large);
     cache->put(kernel_signature(spec), is_large ? 0.0045 : is_tile ? 0.0050 : 0.1);
   }

@@ -78,13 +78,27 @@ template <int kCount>
 struct Numbers {
   float values[kCount];
 };
-// Its code once in a kernel; of results that are stored in 16 bits, if `kIsShort`. Of many numbers sixteen at a time:
+// Its code once in a kernel for each count; in short forms, if `kIsShort`. Of many numbers sixteen at a time:
 // the twenty steps of one follow each other, and by fours Gelu took 3,000 cycles for the 32 numbers of a thread, as
 // long as the product before it.
 template <bool kIsShort, int kCount>
 static __device__ __noinline__ Numbers<kCount> activate_by_call(Numbers<kCount> numbers, Activation activation) {
   if (!kIsShort || !activate_shortly<kCount>(numbers.values, activation)) activate<kCount>(numbers.values, activation);
   return numbers;
+}
+
+template <bool kIsShort, int kFours>
+__device__ __forceinline__ void activate_by_calls(float (*values)[4], const Activation& a) {
+  constexpr int kFoursAtOnce = kFours % 4 == 0 ? 4 : 1;
+#pragma unroll
+  for (int i = 0; i < kFours; i += kFoursAtOnce) {
+    Numbers<4 * kFoursAtOnce> numbers;
+#pragma unroll
+    for (int k = 0; k < 4 * kFoursAtOnce; k++) numbers.values[k] = values[i + k / 4][k % 4];
+    numbers = activate_by_call<kIsShort>(numbers, a);
+#pragma unroll
+    for (int k = 0; k < 4 * kFoursAtOnce; k++) values[i + k / 4][k % 4] = numbers.values[k];
+  }
 }
 
 // To as many times four numbers, which are stored as `Out`.
@@ -102,16 +116,7 @@ __device__ __forceinline__ void apply_activation(float (*values)[4], const Activ
       return each([low = a.alpha, high = a.beta](float* four) {
         for_each_number<4>(four, [=](float x) { return gopt_min(gopt_max(x, low), high); });
       });
-    default: constexpr int kFoursAtOnce = kFours % 4 == 0 ? 4 : 1;
-#pragma unroll
-      for (int i = 0; i < kFours; i += kFoursAtOnce) {
-        Numbers<4 * kFoursAtOnce> numbers;
-#pragma unroll
-        for (int k = 0; k < 4 * kFoursAtOnce; k++) numbers.values[k] = values[i + k / 4][k % 4];
-        numbers = activate_by_call<sizeof(Out) == 2>(numbers, a);
-#pragma unroll
-        for (int k = 0; k < 4 * kFoursAtOnce; k++) values[i + k / 4][k % 4] = numbers.values[k];
-      }
+    default: return activate_by_calls<sizeof(Out) == 2, kFours>(values, a);
   }
 }
 template <class Out>

@@ -101,11 +101,15 @@ class ByWarpgroups : public Primitive {
     const int column_tiles = (p.columns + kernel_.columns - 1) / kernel_.columns;
     whole_.tiles = p.row_tiles * column_tiles;
     const int split = has_clusters() ? tiling.split : 1;
-    kernel_.shared_bytes = has_warpgroups() ? std::max(kernel_.with_sums.shared_bytes, kernel_.alone.shared_bytes)
-                                            : kernel_.shared_bytes_of_tile;
+    if (!has_warpgroups()) kernel_.shared_bytes = kernel_.shared_bytes_of_tile;
     launch_ = launch_of(
         kernel_, dim3(static_cast<unsigned>(whole_.tiles), static_cast<unsigned>(split), static_cast<unsigned>(runs)));
     launch_.cluster = split;
+    if (split == 1 && has_warpgroups()) {
+      at_once_ = blocks_at_once(kernel_, launch_);
+      launch_.shared_bytes = static_cast<size_t>(kernel_.shared_bytes_alone);
+      at_once_alone_ = blocks_at_once(kernel_, launch_);
+    }
     // What all blocks ask the L2 cache for is a part of it; a thread asks for all of a block's.
     constexpr int64_t kCacheBytes = 16 << 20, kMostSlices = 96;
     const int64_t slice_bytes = int64_t{kSliceBytes} * kernel_.columns * column_tiles * split;
@@ -153,11 +157,11 @@ class ByWarpgroups : public Primitive {
 
  private:
   void choose_ring() {
-    const TileKernel::Ring& ring = whole_.is_stored_from_registers ? kernel_.alone : kernel_.with_sums;
-    whole_.stages = ring.stages;
-    launch_.shared_bytes = static_cast<size_t>(ring.shared_bytes);
-    launch_.grid.x = static_cast<unsigned>(whole_.tiles);
-    if (launch_.cluster == 1) launch_.grid.x = std::min(launch_.grid.x, blocks_at_once(kernel_, launch_));
+    const bool is_alone = whole_.is_stored_from_registers;
+    whole_.stages = is_alone ? kernel_.stages_alone : kernel_.stages;
+    launch_.shared_bytes = static_cast<size_t>(is_alone ? kernel_.shared_bytes_alone : kernel_.shared_bytes);
+    if (launch_.cluster == 1)
+      launch_.grid.x = std::min(static_cast<unsigned>(whole_.tiles), is_alone ? at_once_alone_ : at_once_);
   }
   size_t bytes_of_weights() const {
     const TileProblem& p = whole_.problem;
@@ -173,6 +177,7 @@ class ByWarpgroups : public Primitive {
   Workspace weights_;                   // of the joined groups
   WarpgroupProblem whole_{};
   Launch launch_;
+  unsigned at_once_ = 0, at_once_alone_ = 0;  // blocks of undivided depth, with room for sums and without
 };
 
 }  // namespace

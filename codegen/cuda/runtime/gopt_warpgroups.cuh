@@ -37,7 +37,7 @@ using Warpgroups128x256 = WarpgroupShape<128, 256, 4, Tile128x256>;
 // fp32 is by three products of TF32, and floats are multiplied by columns alone: the right operand's slice is split, or
 // written by columns, before it is multiplied. Shared memory holds the ring, a plane or two of what is written so, room
 // for sums, where they are not stored from registers, and barriers; of stages, as many as leave room for two blocks of
-// up to 64 columns, or for one of more.
+// halves of up to 128x64, of floats of up to 64x64.
 template <class Operand, Right kRight, class S>
 struct WarpgroupMemory {
   static constexpr bool kSplits = std::is_same_v<Operand, Fp32>, kHasFloats = sizeof(typename Operand::Stored) == 4,
@@ -70,6 +70,7 @@ struct WarpgroupMemory {
     return stages;
   }
   static constexpr int kStagesAlone = stages_alone(), kSharedBytesAlone = bytes_of(kStagesAlone);
+  static_assert(kSharedBytesAlone <= kSharedBytes);
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -209,6 +210,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
 #pragma unroll 1
       for (int i = ahead; i < end; i++, go_on(slice)) bring_right(slice, corner.column);
     }
+    // Else the compiler puts the divisions where their results are used, behind the wait.
     asm volatile("" : "+r"(windows.image), "+r"(windows.y), "+r"(windows.x), "+r"(windows.channel));
     asm volatile("" : "+r"(first.channel), "+r"(first.y), "+r"(first.x));
     if (is_constant) gopt_wait();
@@ -219,7 +221,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     for (int tile = static_cast<int>(blockIdx.x), i = ahead; tile < p_.tiles; i = 0) {
 #pragma unroll 1
       for (; i < count_; i++, go_on(slice), go_on(place)) {
-        wait_until_empty(place);
+        wait_at(empty_at(place.stage), place.parity ^ 1);
         expect_bytes(full_at(place.stage), S::kStageBytes);
         ask_for_left(place.stage, slice, windows);
         ask_for_right(place.stage, slice, corner.column);
@@ -229,9 +231,6 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
       windows = windows_of(corner);
       slice = first;
     }
-  }
-  __device__ __forceinline__ void wait_until_empty(const Place& place) const {
-    wait_at(empty_at(place.stage), place.parity ^ 1);
   }
 
   // Where in the source the windows of a tile's rows begin, and the channels that its columns read.
@@ -527,8 +526,9 @@ TileKernel make_warpgroups() {
           0,
           0,
           !S::kHasRoom,
-          {Memory::kStages, Memory::kSharedBytes},
-          {Memory::kStagesAlone, Memory::kSharedBytesAlone}};
+          Memory::kStages,
+          Memory::kStagesAlone,
+          Memory::kSharedBytesAlone};
 }
 
 }  // namespace tiles

@@ -497,10 +497,30 @@ void expect_activated(A kind, int bits) {
   }
 }
 void run_short_forms() {
-  for (const A kind : {A::Sigmoid, A::Swish, A::GeluErf, A::GeluTanh})
-    for (int bits = 0; bits < 1 << 16 && failures == 0; bits += 32) {
+  for (const A kind : {A::Sigmoid, A::Swish, A::GeluErf, A::GeluTanh}) {
+    const int before = failures;
+    for (int bits = 0; bits < 1 << 16 && failures == before; bits += 32) {
       expect_activated<8>(kind, bits);
-      expect_activated<1>(kind, bits);
+      for (int four = 0; four < 32; four += 4) expect_activated<1>(kind, bits + four);
+    }
+  }
+}
+
+// Of floats, which are as exact as can be: sixteen at a time as one by one.
+void run_activations_of_floats() {
+  constexpr int kCount = 16;
+  for (const A kind : {A::Tanh, A::Elu, A::GeluErf, A::GeluTanh, A::Sigmoid, A::Swish, A::LeakyRelu, A::HardSwish})
+    for (int step = -32; step <= 32; step++) {
+      float found[kCount / 4][4], x[kCount];
+      for (int i = 0; i < kCount; i++)
+        x[i] = found[i / 4][i % 4] = 0.37F * static_cast<float>(step) + 0.11F * static_cast<float>(i);
+      apply_activation<float, kCount / 4>(found, {kind, 0.7F, 0.0F});
+      for (int i = 0; i < kCount; i++) {
+        if (found[i / 4][i % 4] == activate(x[i], {kind, 0.7F, 0.0F})) continue;
+        std::printf("activation %d of %g, one of sixteen, is %g\n", static_cast<int>(kind), x[i], found[i / 4][i % 4]);
+        failures++;
+        return;
+      }
     }
 }
 
@@ -571,6 +591,7 @@ int main() {
   run_split();
   run_cuts();
   run_short_forms();
+  run_activations_of_floats();
   run_short_erf();
   run_floats<Warps<64, 32>>("64x32");
   run_floats<Warps<64, 64>>("64x64");
