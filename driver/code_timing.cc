@@ -151,6 +151,21 @@ bool has_kernel(PlannedGraph& graph, KernelKind kind) {
          std::ranges::any_of((*plan)->kernels, [kind](const Kernel& kernel) { return kernel.kind == kind; });
 }
 
+// Of a graph's plan with others, one after another.
+struct Comparison {
+  PlannedGraph& graph;
+  const DriverOptions& options;
+  PlanTiming& timing;
+  std::vector<PlanLatency> latencies;
+
+  // Whether the plan for this target by these costs takes the place of the graph's.
+  bool operator()(const Target& target, const CostSource& costs, const char* how) {
+    const auto latency = keep_faster_of(graph, PlannedGraph(graph.graph(), target, costs), how, options, timing);
+    if (latency) latencies.push_back(*latency);
+    return latency && latency->kept_other;
+  }
+};
+
 // What a library's kernel keeps the next one from doing is a part of its time, as if that were a tile. Where others
 // follow, it is less; between tiles that would all have been launched ahead, it is more. What follows a tile whose
 // blocks fill the multiprocessors gets ready as late, which the tile's own time does not say. Clusters of blocks that
@@ -161,13 +176,8 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
   constexpr double kReadyMs = 1.3e-3;    // what a tile does ahead: it is launched, and its first weights come
   constexpr double kDividedMs = 1.0e-3;  // that those of eight blocks were seen to be faster in models, beside others
   if (options.target.without.contains(kDependentLaunch)) return {};
-  std::vector<PlanLatency> latencies;
   CostSource kept = costs;
-  const auto compare = [&](const Target& target, const CostSource& own_costs, const char* how) {
-    const auto latency = keep_faster_of(graph, PlannedGraph(graph.graph(), target, own_costs), how, options, timing);
-    if (latency) latencies.push_back(*latency);
-    return latency && latency->kept_other;
-  };
+  Comparison compare{graph, options, timing, {}};
   for (const auto& [how, bonus_ms] : {std::pair(kPlanByLibraries, kReadyMs), {kPlanWithoutLibraries, -kReadyMs}}) {
     CostSource other = costs;
     other.library_bonus_ms = bonus_ms;
@@ -184,7 +194,7 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
     apart.without.insert(kGroupedLaunch);
     compare(apart, kept, kPlanWithoutGroups);
   }
-  return latencies;
+  return std::move(compare.latencies);
 }
 
 }  // namespace
@@ -192,12 +202,7 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
 std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
                                           PlanTiming& timing) {
   if (graph.is_for_gpu()) return keep_faster_on_gpu(graph, options, costs, timing);
-  std::vector<PlanLatency> latencies;
-  const auto compare = [&](const Target& target, const CostSource& own_costs, const char* how) {
-    const auto latency = keep_faster_of(graph, PlannedGraph(graph.graph(), target, own_costs), how, options, timing);
-    if (latency) latencies.push_back(*latency);
-    return latency && latency->kept_other;
-  };
+  Comparison compare{graph, options, timing, {}};
   Target kept = options.target;
   if (kept.has_tiles) {
     // The processor's matrix unit (AMX) is shared by what else runs on the core: times of a minute in which it was not
@@ -215,7 +220,7 @@ std::vector<PlanLatency> keep_faster_plan(PlannedGraph& graph, const DriverOptio
     in_pieces.without.insert(kAttention);
     compare(in_pieces, costs, kPlanInPieces);
   }
-  return latencies;
+  return std::move(compare.latencies);
 }
 
 }  // namespace gopt::driver

@@ -195,62 +195,57 @@ TEST(PlanChoice, ChainsAreToldOfByNamesOfKernels) {
     EXPECT_FALSE(divides_depth(by(whole))) << whole;
 }
 
-// A larger tile that is a little faster by itself keeps the next kernel from getting ready.
-TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
-  const TestFolder folder;
-  const Graph graph = convolution(56, 64);
-  const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
-  const auto specs = admitted_kernels(graph, target);
-  ASSERT_TRUE(specs.ok());
-  auto cache = std::make_shared<KernelCache>(*KernelCache::load(folder.file("times"), "cuda: a device"));
-  std::set<bool> kinds;
-  for (const KernelSpec& spec : *specs) {
-    const bool is_tile = spec.kernel.kind == KernelKind::Convolution && is_launched_ahead(spec.kernel),
-               is_large = fills_multiprocessors(spec.kernel);
-    if (is_tile) kinds.insert(is_large);
-    cache->put(kernel_signature(spec), is_large ? 0.0045 : is_tile ? 0.0050 : 0.1);
+// What plans a convolution is made by: of tiles those of one kind take 4.5 us alone and the others 5.0, all else is
+// slow.
+class TilesOfTwoKinds {
+ public:
+  using IsOfKind = bool (*)(const Kernel& kernel);
+  TilesOfTwoKinds(int extent, IsOfKind is_faster) : graph_(convolution(extent, 64)), is_faster_(is_faster) {
+    const auto specs = admitted_kernels(graph_, target_);
+    EXPECT_TRUE(specs.ok());
+    auto cache = std::make_shared<KernelCache>(*KernelCache::load(folder_.file("times"), "cuda: a device"));
+    std::set<bool> kinds;
+    for (const KernelSpec& spec : *specs) {
+      const bool is_tile = spec.kernel.kind == KernelKind::Convolution && is_launched_ahead(spec.kernel),
+                 is_faster = is_tile && is_faster_(spec.kernel);
+      if (is_tile) kinds.insert(is_faster);
+      cache->put(kernel_signature(spec), is_faster ? 0.0045 : is_tile ? 0.0050 : 0.1);
+    }
+    EXPECT_EQ(kinds.size(), 2u) << "both may run";
+    costs.cache = std::move(cache);
   }
-  ASSERT_EQ(kinds.size(), 2u) << "both may run";
-  for (const double crowding_ms : {0.0, 0.0013}) {
-    CostSource costs;
-    costs.cache = cache;
-    costs.crowding_ms = crowding_ms;
-    PlannedGraph planned(graph, target, costs);
+  // Whether the plan by these costs is of the kind that is faster alone.
+  void expect_faster(bool is_expected) {
+    PlannedGraph planned(graph_, target_, costs);
     const auto plan = planned.plan();
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     const auto convolved = std::ranges::find((*plan)->kernels, KernelKind::Convolution, &Kernel::kind);
     ASSERT_NE(convolved, (*plan)->kernels.end());
-    EXPECT_EQ(fills_multiprocessors(*convolved), crowding_ms == 0) << convolved->implementation;
+    EXPECT_EQ(is_faster_(*convolved), is_expected) << convolved->implementation;
   }
+  CostSource costs;
+
+ private:
+  const TestFolder folder_;
+  const Target target_{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
+  const Graph graph_;
+  const IsOfKind is_faster_;
+};
+
+// A larger tile that is a little faster by itself keeps the next kernel from getting ready.
+TEST(PlanChoice, OnAGpuAnotherPlanTakesTilesThatLeaveRoom) {
+  TilesOfTwoKinds tiles(56, fills_multiprocessors);
+  tiles.expect_faster(true);
+  tiles.costs.crowding_ms = 0.0013;
+  tiles.expect_faster(false);
 }
 
 // Alone, blocks that divide a depth are a little slower than one block for each tile.
 TEST(PlanChoice, OnAGpuAnotherPlanDividesDepths) {
-  const TestFolder folder;
-  const Graph graph = convolution(28, 64);
-  const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16};
-  const auto specs = admitted_kernels(graph, target);
-  ASSERT_TRUE(specs.ok());
-  auto cache = std::make_shared<KernelCache>(*KernelCache::load(folder.file("times"), "cuda: a device"));
-  std::set<bool> kinds;
-  for (const KernelSpec& spec : *specs) {
-    const bool is_tile = spec.kernel.kind == KernelKind::Convolution && is_launched_ahead(spec.kernel),
-               is_divided = divides_depth(spec.kernel);
-    if (is_tile) kinds.insert(is_divided);
-    cache->put(kernel_signature(spec), is_divided ? 0.0050 : is_tile ? 0.0045 : 0.1);
-  }
-  ASSERT_EQ(kinds.size(), 2u) << "both may run";
-  for (const double bonus_ms : {0.0, 0.001}) {
-    CostSource costs;
-    costs.cache = cache;
-    costs.division_bonus_ms = bonus_ms;
-    PlannedGraph planned(graph, target, costs);
-    const auto plan = planned.plan();
-    ASSERT_TRUE(plan.ok()) << plan.error().message;
-    const auto convolved = std::ranges::find((*plan)->kernels, KernelKind::Convolution, &Kernel::kind);
-    ASSERT_NE(convolved, (*plan)->kernels.end());
-    EXPECT_EQ(divides_depth(*convolved), bonus_ms > 0) << convolved->implementation;
-  }
+  TilesOfTwoKinds tiles(28, [](const Kernel& kernel) { return !divides_depth(kernel); });
+  tiles.expect_faster(true);
+  tiles.costs.division_bonus_ms = 0.001;
+  tiles.expect_faster(false);
 }
 
 TEST(PlanChoice, OnePlanIsNotTimedAgainstItself) {

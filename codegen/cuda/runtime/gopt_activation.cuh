@@ -15,8 +15,7 @@ __device__ __forceinline__ void for_each_number(float* x, F f) {
 }
 
 // 1 / (1 + exp(-x)) and 1 - erf(x) of x >= 0 in a few instructions, to a few units in the last place of a float, and to
-// 2e-7 of 1 (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26): for results that are stored in 16
-// bits.
+// 2e-7 of 1 (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26): for results that are stored in 16 bits.
 __device__ __forceinline__ float short_sigmoid(float x) {
   return gopt_short_reciprocal(1.0f + gopt_short_exp2(-1.44269504f * x));
 }
@@ -78,9 +77,9 @@ template <int kCount>
 struct Numbers {
   float values[kCount];
 };
-// Its code once in a kernel for each count; in short forms, if `kIsShort`. Of many numbers sixteen at a time:
-// the twenty steps of one follow each other, and by fours Gelu took 3,000 cycles for the 32 numbers of a thread, as
-// long as the product before it.
+// Its code once in a kernel for each count; in short forms, if `kIsShort`. Of many numbers sixteen at a time: the twenty
+// steps of one follow each other, and by fours Gelu took 3,000 cycles for the 32 numbers of a thread, as long as the
+// product before it.
 template <bool kIsShort, int kCount>
 static __device__ __noinline__ Numbers<kCount> activate_by_call(Numbers<kCount> numbers, Activation activation) {
   if (!kIsShort || !activate_shortly<kCount>(numbers.values, activation)) activate<kCount>(numbers.values, activation);
