@@ -311,11 +311,11 @@ double convolution_by_panels_efficiency(const Plan& plan, const Kernel& kernel) 
 }
 
 // In loops of our own (codegen/cpu/runtime/gopt_blocks.h), for processors whose registers hold 8 floats: for those of
-// 16 oneDNN has better ones. Measured times decide.
+// 16 oneDNN has better ones, but of transposed convolutions. Measured times decide.
 bool has_convolution_of_blocks(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return is_of_floats(plan, kernel) && !kernel.integers && !c.transposed && c.groups == 1 && c.blocked &&
-         c.lanes == 8 && image(plan, kernel).layout == result(plan, kernel).layout &&
+  return is_of_floats(plan, kernel) && !kernel.integers && c.groups == 1 && c.blocked &&
+         (c.lanes == 8 || c.transposed) && image(plan, kernel).layout == result(plan, kernel).layout &&
          weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
 }
 double convolution_of_blocks_efficiency(const Plan& plan, const Kernel& kernel) {

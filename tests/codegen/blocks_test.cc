@@ -1,6 +1,6 @@
-// Convolutions of images in blocks of channels against float64: channels that fill no block or panel, one to three
-// axes, steps, dilations, borders on some sides, windows beyond the image, a depth of several parts, many positions,
-// what is done before a result is stored, and what lies around it.
+// Convolutions of images in blocks of channels against float64: transposed or not, channels that fill no block or
+// panel, one to three axes, steps, dilations, borders on some sides, windows beyond the image, a depth of several
+// parts, many positions, what is done before a result is stored, and what lies around it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,6 +58,31 @@ PlanarShape beyond() {
   return s;
 }
 
+PlanarShape transposed(int64_t batch, int64_t in, int64_t out, int64_t height, int64_t width, int64_t kernel,
+                       int64_t step, int64_t pad, int64_t more = 0) {
+  PlanarShape s = square(batch, in, out, height, width, kernel, step, pad);
+  s.transposed = true;
+  for (int a = 1; a < 3; a++) s.dst[a] = (s.src[a] - 1) * step - 2 * pad + kernel + more;
+  return s;
+}
+// Steps and dilations that leave some positions without a tap, and one axis in steps of one.
+PlanarShape transposed_unevenly() {
+  PlanarShape s = transposed(1, 20, 24, 6, 7, 3, 2, 1);
+  s.strides[1] = 1, s.dilations[1] = 2, s.strides[2] = 4, s.dilations[2] = 2;
+  s.dst[1] = 5 - 2 + 5, s.dst[2] = 6 * 4 - 2 + 5;
+  return s;
+}
+PlanarShape transposed_volume() {
+  PlanarShape s;
+  s.batch = 2, s.in = 8, s.out = 19, s.transposed = true;
+  const int64_t src[] = {3, 2, 5}, kernel[] = {3, 2, 4}, strides[] = {2, 1, 3}, pads[] = {1, 0, 2};
+  for (int a = 0; a < 3; a++) {
+    s.src[a] = src[a], s.kernel[a] = kernel[a], s.strides[a] = strides[a], s.pads[a] = pads[a];
+    s.dst[a] = (src[a] - 1) * strides[a] + kernel[a] - 2 * pads[a];
+  }
+  return s;
+}
+
 const Case kCases[] = {
     {"Usual", square(1, 32, 32, 14, 14, 3, 1, 1), 8, 2},
     {"SmallImages", square(3, 48, 40, 7, 7, 3, 1, 1), 8, 2},
@@ -73,6 +98,16 @@ const Case kCases[] = {
     {"Line", line(), 8, 2},
     {"Volume", volume(), 8, 2},
     {"BeyondTheImage", beyond(), 8, 2},
+    {"Transposed", transposed(1, 32, 40, 9, 10, 4, 2, 1), 8, 2},
+    {"TransposedFewChannels", transposed(2, 3, 5, 4, 6, 3, 2, 1, 1), 8, 3},
+    {"TransposedWithoutOverlap", transposed(2, 24, 21, 5, 7, 2, 2, 0), 8, 2},
+    {"TransposedWithGaps", transposed(1, 16, 16, 5, 4, 2, 3, 0, 1), 8, 2},
+    {"TransposedUnevenly", transposed_unevenly(), 8, 2},
+    {"TransposedInStepsOfOne", transposed(1, 16, 16, 6, 9, 3, 1, 1)},
+    {"TransposedDeep", transposed(1, 200, 24, 5, 4, 5, 2, 2), 8, 2},
+    {"TransposedCutOff", transposed(1, 16, 16, 4, 5, 3, 2, 4)},
+    {"TransposedVolume", transposed_volume(), 8, 2},
+    {"TransposedBlocksOf16", transposed(1, 24, 40, 5, 8, 3, 2, 1), 16, 2},
     {"BlocksOf16", square(2, 24, 40, 9, 8, 3, 1, 1), 16, 2},
 };
 
@@ -138,13 +173,15 @@ TEST_P(Blocks, AgreeWithFloat64) {
             int64_t source = 0;
             bool is_there = true;
             for (int a = 0; a < 3; a++) {
-              const int64_t i = position[a] * s.strides[a] + own[a] * s.dilations[a] - s.pads[a];
-              is_there = is_there && i >= 0 && i < s.src[a];
+              const int64_t reach = own[a] * s.dilations[a] - s.pads[a],
+                            steps = s.transposed ? position[a] - reach : position[a] * s.strides[a] + reach,
+                            i = s.transposed ? steps / s.strides[a] : steps;
+              is_there = is_there && steps >= 0 && i < s.src[a] && (!s.transposed || steps % s.strides[a] == 0);
               source = source * s.src[a] + i;
             }
             for (int64_t i = 0; is_there && i < s.in; i++) {
               const double term = static_cast<double>(x.data[place(c, s.in, from, n, i, source)]) *
-                                  w[static_cast<size_t>((o * s.in + i) * taps + tap)];
+                                  w[static_cast<size_t>((s.transposed ? i * s.out + o : o * s.in + i) * taps + tap)];
               sum += term, magnitude += std::fabs(term);
             }
           }

@@ -57,40 +57,95 @@ BlockConvolution::BlockConvolution(const PlanarShape& shape, int64_t block, std:
       threads_(threads),
       filled_(ceil_div(shape.out, block) * block),
       panels_(ceil_div(filled_, kPanelWidth)),
+      dst_step_(shape.transposed ? shape.strides[2] : 1),
       dst_image_(filled_ * area(shape.dst)) {
-  describe_steps();
+  describe_image();
   simple_ = simple_posts(posts_, [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); });
-  const int64_t positions = area(s_.dst), parts = ceil_div(positions, kMostPanelRows);
-  for (int64_t image = 0; image < s_.batch; image++)
-    for (int64_t part = 0; part < parts; part++) {
-      const int64_t first = positions * part / parts;
-      rows_.push_back({image, first, positions * (part + 1) / parts - first});
-    }
+  for (int64_t d = 0; d < residues_of(0); d++)
+    for (int64_t h = 0; h < residues_of(1); h++)
+      for (int64_t w = 0; w < residues_of(2); w++) add_residue({d, h, w});
 }
 
-void BlockConvolution::describe_steps() {
+// The taps by which positions of a residue are computed; of a convolution that is not transposed, all.
+std::vector<BlockConvolution::Tap> BlockConvolution::taps_of(int axis, int64_t residue) const {
+  std::vector<Tap> taps;
+  const int64_t stride = s_.strides[axis], pad = s_.pads[axis];
+  for (int64_t k = 0; k < s_.kernel[axis]; k++) {
+    const int64_t reach = k * s_.dilations[axis];
+    if (!s_.transposed)
+      taps.push_back({k, reach - pad});
+    else if ((residue + pad - reach) % stride == 0)
+      taps.push_back({k, (residue + pad - reach) / stride});
+  }
+  return taps;
+}
+int64_t BlockConvolution::positions_of(int axis, int64_t residue) const {
+  return s_.transposed ? ceil_div(s_.dst[axis] - residue, s_.strides[axis]) : s_.dst[axis];
+}
+int64_t BlockConvolution::place_in_image(int64_t d, int64_t h, int64_t w) const {
+  return ((d * extents_[1] + h) * extents_[2] + w) * block_;
+}
+
+void BlockConvolution::describe_image() {
   for (int a = 0; a < 3; a++) {
-    extents_[a] = (s_.dst[a] - 1) * s_.strides[a] + (s_.kernel[a] - 1) * s_.dilations[a] + 1;
-    has_border_ |= s_.pads[a] != 0 || extents_[a] > s_.src[a];
+    int64_t least = 0, most = 0;
+    for (int64_t residue = 0; residue < residues_of(a); residue++)
+      for (const Tap& tap : taps_of(a, residue)) {
+        const int64_t steps = (positions_of(a, residue) - 1) * (s_.transposed ? 1 : s_.strides[a]);
+        least = std::min(least, tap.shift), most = std::max(most, tap.shift + steps);
+      }
+    before_[a] = -least;
+    extents_[a] = most - least + 1;
+    has_border_ |= before_[a] != 0 || extents_[a] > s_.src[a];
   }
   if (!has_border_) std::copy_n(s_.src, 3, extents_);
   src_image_ = ceil_div(s_.in, block_) * block_ * area(extents_);
-  const auto place = [&](int64_t d, int64_t h, int64_t w) {
-    return ((d * extents_[1] + h) * extents_[2] + w) * block_;
-  };
-  for (int64_t d = 0; d < s_.dst[0]; d++)
-    for (int64_t h = 0; h < s_.dst[1]; h++)
-      for (int64_t w = 0; w < s_.dst[2]; w++)
-        places_.push_back(place(d * s_.strides[0], h * s_.strides[1], w * s_.strides[2]));
+}
+
+void BlockConvolution::add_residue(const int64_t (&residue)[3]) {
+  const auto count = [](const auto& list) { return static_cast<int64_t>(list.size()); };
+  Residue own{count(rows_), 0, count(steps_), 0, 0};
+  if (!residues_.empty()) own.packed = weights_at(residues_.back(), panels_ - 1, residues_.back().steps());
+  const std::vector<Tap> taps[] = {taps_of(0, residue[0]), taps_of(1, residue[1]), taps_of(2, residue[2])};
   for (int64_t first = 0; first < s_.in; first += block_)
-    for (int64_t tap = 0; tap < area(s_.kernel); tap++) {
-      const int64_t w = tap % s_.kernel[2], h = tap / s_.kernel[2] % s_.kernel[1],
-                    d = tap / s_.kernel[2] / s_.kernel[1];
-      const int64_t at = first * area(extents_) + place(d * s_.dilations[0], h * s_.dilations[1], w * s_.dilations[2]);
-      for (int64_t input = first; input < std::min(first + block_, s_.in); input += kLanes) {
-        steps_.push_back(at + input - first);
-        first_input_.push_back(input);
-        taps_.push_back(tap);
+    for (const Tap& d : taps[0])
+      for (const Tap& h : taps[1])
+        for (const Tap& w : taps[2]) {
+          const int64_t at =
+              first * area(extents_) + place_in_image(d.shift + before_[0], h.shift + before_[1], w.shift + before_[2]);
+          for (int64_t input = first; input < std::min(first + block_, s_.in); input += kLanes) {
+            steps_.push_back(at + input - first);
+            first_input_.push_back(input);
+            taps_.push_back((d.number * s_.kernel[1] + h.number) * s_.kernel[2] + w.number);
+          }
+        }
+  own.last_step = count(steps_);
+  add_rows(residue);
+  own.last_row = count(rows_);
+  residues_.push_back(own);
+}
+
+// Positions of the whole result follow each other; of a residue those of a line do.
+void BlockConvolution::add_rows(const int64_t (&residue)[3]) {
+  int64_t positions[3], steps[3];
+  for (int a = 0; a < 3; a++) positions[a] = positions_of(a, residue[a]), steps[a] = s_.transposed ? 1 : s_.strides[a];
+  const auto first_place = static_cast<int64_t>(places_.size());
+  for (int64_t d = 0; d < positions[0]; d++)
+    for (int64_t h = 0; h < positions[1]; h++)
+      for (int64_t w = 0; w < positions[2]; w++)
+        places_.push_back(place_in_image(d * steps[0], h * steps[1], w * steps[2]));
+  const int64_t run = s_.transposed ? positions[2] : area(positions), parts = ceil_div(run, kMostPanelRows);
+  for (int64_t image = 0; image < s_.batch; image++)
+    for (int64_t first = 0; first < area(positions); first += run) {
+      const int64_t line = first / positions[2], d = line / positions[1], h = line % positions[1],
+                    dst = s_.transposed
+                              ? ((d * s_.strides[0] + residue[0]) * s_.dst[1] + h * s_.strides[1] + residue[1]) *
+                                        s_.dst[2] +
+                                    residue[2]
+                              : first;
+      for (int64_t part = 0; part < parts; part++) {
+        const int64_t from = run * part / parts;
+        rows_.push_back({image, first_place + first + from, dst + from * dst_step_, run * (part + 1) / parts - from});
       }
     }
 }
@@ -108,30 +163,33 @@ int64_t BlockConvolution::channels_at(int64_t channel) const {
 }
 
 int64_t BlockConvolution::place(const Rows& rows, int64_t channel) const {
-  return rows.image * dst_image_ + (channel / block_ * area(s_.dst) + rows.first) * block_ + channel % block_;
+  return rows.image * dst_image_ + (channel / block_ * area(s_.dst) + rows.dst) * block_ + channel % block_;
 }
 
 // Where the weights of a step lie.
-int64_t BlockConvolution::weights_at(int64_t panel, int64_t step) const {
-  const auto steps = static_cast<int64_t>(steps_.size());
-  return (panel * steps * kPanelVectors + step * vectors_of(panel)) * kLanes * kLanes;
+int64_t BlockConvolution::weights_at(const Residue& residue, int64_t panel, int64_t step) const {
+  return residue.packed + (panel * residue.steps() * kPanelVectors + step * vectors_of(panel)) * kLanes * kLanes;
 }
 
 size_t BlockConvolution::packed_floats() const {
-  return static_cast<size_t>(weights_at(panels_ - 1, static_cast<int64_t>(steps_.size())));
+  return static_cast<size_t>(weights_at(residues_.back(), panels_ - 1, residues_.back().steps()));
 }
 
 void BlockConvolution::pack(const float* weights, float* packed) const {
   const int64_t taps = area(s_.kernel);
+  const auto weight = [&](int64_t channel, int64_t input, int64_t tap) {
+    return weights[(s_.transposed ? input * s_.out + channel : channel * s_.in + input) * taps + tap];
+  };
 #pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t panel = 0; panel < panels_; panel++) {
-    float* to = packed + weights_at(panel, 0);
-    const int width = vectors_of(panel) * kLanes;
-    for (size_t step = 0; step < steps_.size(); step++)
-      for (int64_t input = first_input_[step]; input < first_input_[step] + kLanes; input++)
-        for (int64_t channel = panel * kPanelWidth; channel < panel * kPanelWidth + width; channel++)
-          *to++ = input < s_.in && channel < s_.out ? weights[(channel * s_.in + input) * taps + taps_[step]] : 0.0f;
-  }
+  for (int64_t panel = 0; panel < panels_; panel++)
+    for (const Residue& residue : residues_) {
+      float* to = packed + weights_at(residue, panel, 0);
+      const int width = vectors_of(panel) * kLanes;
+      for (auto step = static_cast<size_t>(residue.first_step); step < static_cast<size_t>(residue.last_step); step++)
+        for (int64_t input = first_input_[step]; input < first_input_[step] + kLanes; input++)
+          for (int64_t channel = panel * kPanelWidth; channel < panel * kPanelWidth + width; channel++)
+            *to++ = input < s_.in && channel < s_.out ? weight(channel, input, taps_[step]) : 0.0f;
+    }
 }
 
 // Each thread has a rectangle of positions and panels, of the shape that takes the least: weights are read again for
@@ -149,17 +207,17 @@ BlockConvolution::Part BlockConvolution::part_of(int thread, int threads) const 
     if (across == 1 || cost < least) best = across, least = cost;
   }
   const int64_t down = threads / best, i = thread / best, j = thread % best;
-  if (i >= down) return {0, 0, 0, 0};
-  return {rows * i / down, rows * (i + 1) / down, panels_ * j / best, panels_ * (j + 1) / best};
+  if (i >= down) return {0, 1, 0, 0};
+  return {i, down, panels_ * j / best, panels_ * (j + 1) / best};
 }
 
 // A line of a block of an image, zeros where there is no image.
 void BlockConvolution::copy(const float* src, float* to, int64_t line) const {
-  const int64_t h = line % extents_[1] - s_.pads[1], d = line / extents_[1] % extents_[0] - s_.pads[0],
+  const int64_t h = line % extents_[1] - before_[1], d = line / extents_[1] % extents_[0] - before_[0],
                 image_block = line / extents_[1] / extents_[0];
   to += line * extents_[2] * block_;
   if (h < 0 || h >= s_.src[1] || d < 0 || d >= s_.src[0]) return std::fill_n(to, extents_[2] * block_, 0.0f), void();
-  const int64_t before = std::min(s_.pads[2], extents_[2]), count = std::min(s_.src[2], extents_[2] - before);
+  const int64_t before = std::min(before_[2], extents_[2]), count = std::min(s_.src[2], extents_[2] - before);
   std::fill_n(to, before * block_, 0.0f);
   std::memcpy(to + before * block_, src + ((image_block * s_.src[0] + d) * s_.src[1] + h) * s_.src[2] * block_,
               static_cast<size_t>(count * block_) * sizeof(float));
@@ -180,7 +238,7 @@ void BlockConvolution::add(const Post& post, const float* dst, const Rows& rows,
     const int64_t channel = panel * kPanelWidth + v * kLanes, channels = channels_at(channel);
     const float* from = operand + (is_a_row ? channel : place(rows, channel));
     float* own = sums + v * kLanes;
-    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_a_row ? 0 : block_)
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_a_row ? 0 : dst_step_ * block_)
       for (int64_t i = 0; i < channels; i++) own[i] += from[i];
   }
 }
@@ -195,7 +253,7 @@ void BlockConvolution::finish(const Call& call, const Rows& rows, int64_t panel,
   for (int v = 0; v < vectors; v++) {
     const int64_t channel = panel * kPanelWidth + v * kLanes, channels = channels_at(channel);
     float *own = sums + v * kLanes, *to = call.dst + place(rows, channel);
-    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, to += block_) {
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, to += dst_step_ * block_) {
       std::fill(own + channels, own + kLanes, 0.0f);  // what fills a block
       std::memcpy(to, own, sizeof(Vector));
     }
@@ -207,10 +265,10 @@ void BlockConvolution::compute(const Call& call, const Rows& rows, const Steps& 
   const int vectors = vectors_of(steps.panel);
   const int64_t channel = steps.panel * kPanelWidth, width = int64_t{vectors} * kLanes;
   Loop::Operands o{call.src + rows.image * src_image_,
-                   &places_[static_cast<size_t>(rows.first)],
-                   &steps_[static_cast<size_t>(steps.first)],
+                   places_.data() + rows.place,
+                   steps_.data() + steps.residue->first_step + steps.first,
                    steps.last - steps.first,
-                   call.packed + weights_at(steps.panel, steps.first),
+                   call.packed + weights_at(*steps.residue, steps.panel, steps.first),
                    start,
                    0,
                    share_of_panel(steps.next, steps.last - steps.first, steps.turn, steps.turns)};
@@ -219,7 +277,7 @@ void BlockConvolution::compute(const Call& call, const Rows& rows, const Steps& 
   else if (call.bias)
     std::copy_n(call.bias + channel, std::clamp<int64_t>(s_.out - channel, 0, kPanelWidth), start);
   const auto function = MultiplyFunctions<Loop>::of(rows.count, vectors);
-  if (steps.last < static_cast<int64_t>(steps_.size())) return function(o, {kept, nullptr, width, kLanes, -INFINITY});
+  if (steps.last < steps.residue->steps()) return function(o, {kept, nullptr, width, kLanes, -INFINITY});
   if (simple_.are_all && channel + width <= s_.out) {
     const int64_t at = place(rows, channel), vector = kLanes < block_ ? kLanes : area(s_.dst) * block_;
     const float* added = nullptr;
@@ -227,26 +285,27 @@ void BlockConvolution::compute(const Call& call, const Rows& rows, const Steps& 
       const Post& post = posts_[static_cast<size_t>(simple_.addend)];
       added = (post.kind == PostKind::Sum ? call.dst : static_cast<const float*>(post.operand)) + at;
     }
-    return function(o, {call.dst + at, added, block_, vector, simple_.least});
+    return function(o, {call.dst + at, added, dst_step_ * block_, vector, simple_.least});
   }
   function(o, {sums, nullptr, width, kLanes, -INFINITY});
   finish(call, rows, steps.panel, sums);
 }
 
-void BlockConvolution::compute(const Call& call, const Part& part) const {
-  const auto steps = static_cast<int64_t>(steps_.size());
-  const int64_t parts = ceil_div(steps, kMostSteps), count = part.last - part.first,
+void BlockConvolution::compute(const Call& call, const Residue& residue, const Part& part) const {
+  const int64_t steps = residue.steps(), parts = std::max<int64_t>(1, ceil_div(steps, kMostSteps)),
+                all = residue.last_row - residue.first_row, begin = residue.first_row + all * part.share / part.shares,
+                count = residue.first_row + all * (part.share + 1) / part.shares - begin,
                 groups = ceil_div(count, kBlocksNear);
   for (int64_t group = 0; group < groups; group++) {
-    const int64_t first = part.first + count * group / groups, last = part.first + count * (group + 1) / groups;
+    const int64_t first = begin + count * group / groups, last = begin + count * (group + 1) / groups;
     for (int64_t panel = part.first_panel; panel < part.last_panel; panel++)
       for (int64_t p = 0; p < parts; p++) {
-        Steps own{panel, steps * p / parts, steps * (p + 1) / parts, nullptr, 0, last - first};
+        Steps own{&residue, panel, steps * p / parts, steps * (p + 1) / parts, nullptr, 0, last - first};
         // What comes next: as much as is multiplied by now, or nearly.
         if (p + 1 < parts)
-          own.next = call.packed + weights_at(panel, own.last);
+          own.next = call.packed + weights_at(residue, panel, own.last);
         else if (panel + 1 < part.last_panel && vectors_of(panel + 1) == kPanelVectors)
-          own.next = call.packed + weights_at(panel + 1, 0);
+          own.next = call.packed + weights_at(residue, panel + 1, 0);
         float* kept = call.kept;
         for (int64_t block = first; block < last; block++, kept += kMostPanelRows * kPanelWidth) {
           own.turn = block - first;
@@ -264,8 +323,9 @@ void BlockConvolution::run(const float* src, const float* packed, const float* b
 #pragma omp for schedule(static)
     for (int64_t line = 0; line < lines; line++) copy(src, scratch, line);
     const int thread = omp_get_thread_num();
-    compute({has_border_ ? scratch : src, packed, bias, dst, kept + thread * kept_floats()},
-            part_of(thread, omp_get_num_threads()));
+    const Part part = part_of(thread, omp_get_num_threads());
+    for (const Residue& residue : residues_)
+      compute({has_border_ ? scratch : src, packed, bias, dst, kept + thread * kept_floats()}, residue, part);
   }
 }
 

@@ -14,7 +14,7 @@ int64_t way_of(int64_t block) {
 }
 
 bool are_blocks_of_floats(const Convolution& c) {
-  return block_of(c.src_order) > 1 && c.dst_order == c.src_order && c.constant_weights && !c.transposed &&
+  return block_of(c.src_order) > 1 && c.dst_order == c.src_order && c.constant_weights &&
          c.groups == 1 && c.operands == Element::Float && c.result == Element::Float;
 }
 
