@@ -9,9 +9,14 @@
 
 namespace gopt {
 
+const ChannelTiles* channel_tiles_of(const Kernel& kernel) {
+  const auto* found = std::ranges::find(kChannelTiles, kernel.implementation, &ChannelTiles::name);
+  return found == std::end(kChannelTiles) ? nullptr : found;
+}
+
 bool is_by_channels(const Kernel& kernel) {
   return kernel.implementation == kByChannels || kernel.implementation == kByLinesOfChannels ||
-         kernel.implementation == kByColumnsOfChannels;
+         channel_tiles_of(kernel);
 }
 
 bool is_mean_of_images(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::GlobalAveragePool); }
@@ -100,22 +105,15 @@ bool goes_over_channels(const Plan& plan, const Kernel& kernel) {
   return pools_channels(plan, kernel) || takes_means(plan, kernel);
 }
 
-// What windows side by side share is known when it is compiled: windows of a few sides, steps of one or two.
-bool shares_windows(const Plan& plan, const Kernel& kernel) {
-  const bool is_convolution = kernel.kind == KernelKind::Convolution;
-  if (is_convolution ? !convolves_channels(plan, kernel) : !pools_channels(plan, kernel)) return false;
-  const ConvolutionShape shape = window_shape(plan, kernel);
-  return has_known_window(shape) && shape.strides[1] <= 2 &&
-         std::ranges::all_of(shape.dilations, [](int64_t d) { return d == 1; }) && shape.dst[3] >= kPositionsOfLine;
+bool is_undilated(const ConvolutionShape& shape) {
+  return std::ranges::all_of(shape.dilations, [](int64_t d) { return d == 1; });
 }
 
-// Windows of 3 by 3 in steps of one or two both ways, of which a thread makes a column of some length.
-bool goes_down(const Plan& plan, const Kernel& kernel) {
-  if (!convolves_channels(plan, kernel)) return false;
-  const ConvolutionShape shape = convolution_shape(plan, kernel);
-  constexpr int64_t kSide = 3, kMostStep = 2;
-  return has_known_window(shape) && shape.weights[2] == kSide && shape.strides[0] == shape.strides[1] &&
-         shape.strides[0] <= kMostStep && std::ranges::all_of(shape.dilations, [](int64_t d) { return d == 1; });
+// What windows side by side share is known when it is compiled: windows of a few sides, steps of one or two.
+bool shares_windows(const Plan& plan, const Kernel& kernel) {
+  if (!pools_channels(plan, kernel)) return false;
+  const ConvolutionShape shape = window_shape(plan, kernel);
+  return has_known_window(shape) && shape.strides[1] <= 2 && is_undilated(shape) && shape.dst[3] >= kPositionsOfLine;
 }
 
 // Fewer threads with more to do each: of some use where there are many.
@@ -125,22 +123,61 @@ bool has_many_threads(const Plan& plan, const Kernel& kernel) {
   return element_count(y.dims) / kLanes >= kEnough;
 }
 
+// Depthwise convolutions of two axes in steps of one or two both ways, by constant weights. The window is known when it
+// is compiled.
+template <const ChannelTiles& tiles>
+bool takes_rectangles(const Plan& plan, const Kernel& kernel) {
+  constexpr size_t kAxes = 2;
+  constexpr int64_t kMostStep = 2, kMostSide = 31, kMostBytes = 96 * 1024;
+  if (!convolves_channels(plan, kernel) || plan.buffer(kernel.input_buffers[1]).place != BufferPlace::Weight)
+    return false;
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  if (shape.axes() != kAxes || !is_undilated(shape) || shape.strides[0] != shape.strides[1]) return false;
+  if (shape.strides[0] > kMostStep || std::max(shape.weights[2], shape.weights[3]) > kMostSide) return false;
+  const gopt_runtime::ChannelTileMemory memory =
+      memory_of(tiles.rectangle, static_cast<int>(shape.weights[2]), static_cast<int>(shape.weights[3]),
+                static_cast<int>(shape.strides[0]));
+  return memory.seen + memory.weights <= kMostBytes;
+}
+
+// What a thread makes is the more the more there is to make: of 200 thousand numbers two at a time are the fastest, of
+// 400 thousand four, of two million eight (H200, windows of 3 by 3 to 7 by 7).
+template <const ChannelTiles& tiles>
+double share_of_best(const Plan& plan, const Kernel& kernel) {
+  constexpr double kAtTwo = 60000;
+  const double numbers = static_cast<double>(element_count(plan.buffer(kernel.output_buffers[0]).dims)),
+               best = std::clamp(numbers / kAtTwo, 2.0, 8.0);
+  return std::min(best / tiles.rectangle.along, tiles.rectangle.along / best);
+}
+template <const ChannelTiles& tiles>
+double rectangles_efficiency(const Plan& plan, const Kernel& kernel) {
+  return 0.4 * share_of_best<tiles>(plan, kernel);
+}
+template <const ChannelTiles& tiles>
+bool may_be_best(const Plan& plan, const Kernel& kernel) {
+  constexpr double kNear = 0.4;
+  return share_of_best<tiles>(plan, kernel) >= kNear;
+}
+template <size_t number>
+Implementation rectangles() {
+  static constexpr const ChannelTiles& kTiles = kChannelTiles[number];
+  return {
+      kTiles.name, KernelKind::Convolution, TargetKind::Cuda, takes_rectangles<kTiles>, rectangles_efficiency<kTiles>,
+      false,       may_be_best<kTiles>};
+}
+
 bool any_loops(const Plan&, const Kernel&) { return true; }
 double loops_efficiency(const Plan&, const Kernel&) { return 0.1; }
 double efficiency(const Plan&, const Kernel&) { return 0.15; }
 double lines_efficiency(const Plan& plan, const Kernel& kernel) { return has_many_threads(plan, kernel) ? 0.2 : 0.05; }
-double columns_efficiency(const Plan& plan, const Kernel& kernel) {
-  return has_many_threads(plan, kernel) ? 0.25 : 0.05;
-}
 
 }  // namespace
 
 std::vector<Implementation> channel_implementations() {
-  return {{kByChannels, KernelKind::Convolution, TargetKind::Cuda, convolves_channels, efficiency},
-          {kByLinesOfChannels, KernelKind::Convolution, TargetKind::Cuda, shares_windows, lines_efficiency, false,
-           has_many_threads},
-          {kByColumnsOfChannels, KernelKind::Convolution, TargetKind::Cuda, goes_down, columns_efficiency, false,
-           has_many_threads},
+  return {rectangles<0>(),
+          rectangles<1>(),
+          rectangles<2>(),
+          {kByChannels, KernelKind::Convolution, TargetKind::Cuda, convolves_channels, efficiency},
           // Of what is not measured the first is taken.
           {kByLinesOfChannels, KernelKind::Generated, TargetKind::Cuda, shares_windows, lines_efficiency, false,
            has_many_threads},

@@ -312,7 +312,14 @@ std::string channel_maker_text(const Plan& plan, const Kernel& kernel) {
   if (is_mean_of_images(kernel)) return "make_whole_means<" + operand + ">";
   const ConvolutionShape shape = window_shape(plan, kernel);
   const std::string step = std::to_string(shape.strides[1]);
-  if (kernel.implementation == kByColumnsOfChannels) return "make_channel_columns<" + operand + ", " + step + ">";
+  if (const ChannelTiles* tiles = channel_tiles_of(kernel)) {
+    const auto& [lines, columns, along, bytes] = tiles->rectangle;
+    std::string text = "make_channel_tiles<" + operand;
+    for (const int64_t number : {shape.weights[2], shape.weights[3], shape.strides[1], int64_t{lines}, int64_t{columns},
+                                 int64_t{along}, int64_t{bytes}})
+      text += ", " + std::to_string(number);
+    return text + ">";
+  }
   const std::string side = std::to_string(has_known_window(shape) ? shape.weights[2] : 0);
   const bool has_several = kernel.implementation == kByLinesOfChannels;
   return "make_channels<" + window_of(kernel) + ", " + operand + ", " + side +
@@ -322,8 +329,7 @@ std::string channel_tiling_text(const Plan& plan, const Kernel& kernel, TileFunc
   const bool is_pool = kernel.kind == KernelKind::Generated;
   const bool is_constant = !is_pool && has_constant_weights(plan, kernel);
   return ", ChannelTiling{&" + tiles.name_for(channel_maker_text(plan, kernel)) + "(), " +
-         (is_constant ? "true" : "false") + ", " + counts_text(kernel) +
-         (kernel.implementation == kByColumnsOfChannels ? ", true" : "") + "}";
+         (is_constant ? "true" : "false") + ", " + counts_text(kernel) + "}";
 }
 
 // Members that are instances of one kernel, which depends on where what they read begins, go into one launch.

@@ -41,7 +41,7 @@ std::string_view header_of(const std::string& maker) {
                                 Of{"make_vectors<", "gopt_vectors.cuh"},
                                 Of{"make_warpgroups<", "gopt_warpgroups.cuh"},
                                 Of{"make_whole_means<", "gopt_channels.cuh"},
-                                Of{"make_channel_columns<", "gopt_channel_columns.cuh"}};
+                                Of{"make_channel_tiles<", "gopt_channel_tiles.cuh"}};
   for (const Of& of : kHeaders)
     if (maker.starts_with(of.maker)) return of.header;
   return "gopt_tiles.cuh";

@@ -2,14 +2,23 @@
 #pragma once
 
 #include "gopt/convolution_shape.h"
+#include "gopt/runtime/gopt_channel_rectangle.h"
 
 namespace gopt {
 
-// Kernel::implementation: a thread makes one position, or several of a line, or of a column.
+// Kernel::implementation: a thread makes one position, or several of a line; or a block makes a rectangle, of lines by
+// positions by what of these a thread makes.
 constexpr const char* kByChannels = "channels";
 constexpr const char* kByLinesOfChannels = "channels:4";
-constexpr const char* kByColumnsOfChannels = "channels:column";
 constexpr int kPositionsOfLine = 4;
+struct ChannelTiles {
+  const char* name;
+  gopt_runtime::ChannelRectangle rectangle;
+};
+constexpr ChannelTiles kChannelTiles[] = {
+    {"channels:8x8:8", {8, 8, 8, 64}}, {"channels:4x8:4", {4, 8, 4, 64}}, {"channels:4x8:2", {4, 8, 2, 32}}};
+// Null where a kernel is run otherwise.
+const ChannelTiles* channel_tiles_of(const Kernel& kernel);
 bool is_by_channels(const Kernel& kernel);
 // A mean over whole images.
 bool is_mean_of_images(const Kernel& kernel);

@@ -159,6 +159,7 @@ class CostsOfChannels : public KernelCosts {
     return plan.buffer(kernel.output_buffers[0]).layout.is_channels_last() ? 1 : 9;
   }
   bool is_measured(const Plan&, const Kernel&) const override { return true; }
+  bool prices_unlikely() const override { return true; }
 
  private:
   std::string_view best_;
@@ -214,12 +215,6 @@ std::vector<BatchCase> line_cases() {
                      name.size());
   };
   return {
-      depthwise("three", "[2,48,57,62]", "48", "3,3", "pads=[1,1,1,1]",
-                "input z : f32[2,48,57,62]\nb = Add(a, z)\nc = Clip(b) {min=0.0, max=6.0}\noutput y = c"),
-      depthwise("three_in_steps", "[2,64,99,97]", "64", "3,3", "strides=[2,2], pads=[0,1,2,1]", "output y = a"),
-      depthwise("five", "[2,40,64,59]", "40", "5,5", "pads=[2,1,2,3]", "b = Relu(a)\noutput y = b"),
-      depthwise("five_in_steps", "[4,64,67,78]", "64", "5,5", "strides=[1,2], pads=[2,2,2,2]", "output y = a"),
-      depthwise("two", "[3,40,64,64]", "40", "2,2", "strides=[1,1]", "output y = a"),
       pool("largest", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}"),
       pool("largest_beyond", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], ceil_mode=1}"),
       pool("largest_beside", "MaxPool(b) {kernel_shape=[5,5], strides=[1,1], pads=[2,2,2,2]}"),
@@ -227,14 +222,22 @@ std::vector<BatchCase> line_cases() {
       pool("mean_of_all", "AveragePool(b) {kernel_shape=[2,2], strides=[2,2], pads=[1,0,0,1], count_include_pad=1}")};
 }
 
-// Columns of several lengths in both steps; every edge.
-std::vector<BatchCase> column_cases() {
+// Rectangles that fill the result or not, few channels and some that fill no block, both steps, windows of every kind,
+// every edge; weights that are infinite, beside which what lies outside counts for nothing.
+std::vector<BatchCase> rectangle_cases() {
   return {
-      depthwise("three", "[2,48,57,62]", "48", "3,3", "pads=[1,1,1,1]",
-                "input z : f32[2,48,57,62]\nb = Add(a, z)\nc = Clip(b) {min=0.0, max=6.0}\noutput y = c"),
-      depthwise("in_steps", "[4,64,99,97]", "64", "3,3", "strides=[2,2], pads=[0,1,2,1]", "b = Relu(a)\noutput y = b"),
-      depthwise("without_pads", "[3,64,41,75]", "64", "3,3", "strides=[1,1]", "output y = a"),
-      depthwise("in_steps_beyond", "[2,96,88,80]", "96", "3,3", "strides=[2,2], pads=[2,2,1,2]", "output y = a")};
+      depthwise("three", "[2,48,17,22]", "48", "3,3", "pads=[1,1,1,1]",
+                "input z : f32[2,48,17,22]\nb = Add(a, z)\nc = Clip(b) {min=0.0, max=6.0}\noutput y = c"),
+      depthwise("three_in_steps", "[3,64,19,17]", "64", "3,3", "strides=[2,2], pads=[0,1,2,1]",
+                "b = Relu(a)\noutput y = b"),
+      depthwise("five", "[2,40,24,13]", "40", "5,5", "pads=[2,1,2,3]", "b = Sigmoid(a)\nc = Mul(a, b)\noutput y = c"),
+      depthwise("five_in_steps", "[1,72,28,28]", "72", "5,5", "strides=[2,2], pads=[2,2,2,2]", "output y = a"),
+      depthwise("seven", "[1,96,9,14]", "96", "7,7", "pads=[3,3,3,3]", "output y = a"),
+      depthwise("thirteen", "[1,16,12,9]", "16", "13,13", "pads=[6,6,6,6]", "output y = a"),
+      depthwise("wide", "[2,24,7,20]", "24", "1,7", "pads=[0,3,0,3]", "output y = a"),
+      depthwise("tall", "[1,8,21,6]", "8", "11,2", "pads=[5,1,5,0]", "b = Gelu(a)\noutput y = b"),
+      depthwise("four_without_pads", "[1,32,15,18]", "32", "4,4", "strides=[2,2]", "output y = a"),
+      depthwise("beyond", "[1,16,5,6]", "16", "3,3", "strides=[1,1], pads=[4,5,3,4]", "output y = a")};
 }
 
 bool has_channels(const Plan& plan) { return std::ranges::any_of(plan.kernels, is_by_channels); }
@@ -250,9 +253,10 @@ TEST(Channels, RunDepthwiseConvolutionsAndPools) {
     }
 }
 
-TEST(Channels, SeveralPositionsOfALineOrAColumn) {
-  for (const auto& [name, cases] :
-       {std::pair(kByLinesOfChannels, line_cases()), {kByColumnsOfChannels, column_cases()}}) {
+TEST(Channels, SeveralPositionsOfALineOrARectangle) {
+  std::vector<std::pair<const char*, std::vector<BatchCase>>> ways{{kByLinesOfChannels, line_cases()}};
+  for (const ChannelTiles& tiles : kChannelTiles) ways.emplace_back(tiles.name, rectangle_cases());
+  for (const auto& [name, cases] : ways) {
     CostsOfChannels costs(name);
     for (const BatchCase& c : cases) {
       const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
@@ -287,8 +291,10 @@ TEST(Channels, CompileAndLink) {
   expect_agreement_on_device(channel_cases(), costs, "channels", Precision::Fp16);
   CostsOfChannels lines(kByLinesOfChannels);
   expect_agreement_on_device(line_cases(), lines, "channel_lines", Precision::Fp16);
-  CostsOfChannels columns(kByColumnsOfChannels);
-  expect_agreement_on_device(column_cases(), columns, "channel_columns", Precision::Fp16);
+  for (const ChannelTiles& tiles : kChannelTiles) {
+    CostsOfChannels rectangles(tiles.name);
+    expect_agreement_on_device(rectangle_cases(), rectangles, "channel_tiles", Precision::Fp16);
+  }
 }
 
 TEST(Channels, AgreeWithTheInterpreter) {
@@ -299,8 +305,10 @@ TEST(Channels, AgreeWithTheInterpreter) {
     expect_agreement_on_device(channel_cases(), costs, "channels", precision);
     CostsOfChannels lines(kByLinesOfChannels);
     expect_agreement_on_device(line_cases(), lines, "channel_lines", precision);
-    CostsOfChannels columns(kByColumnsOfChannels);
-    expect_agreement_on_device(column_cases(), columns, "channel_columns", precision);
+    for (const ChannelTiles& tiles : kChannelTiles) {
+      CostsOfChannels rectangles(tiles.name);
+      expect_agreement_on_device(rectangle_cases(), rectangles, "channel_tiles", precision);
+    }
   }
 }
 

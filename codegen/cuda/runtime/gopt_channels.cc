@@ -1,8 +1,10 @@
 // Launches of windows over channels.
 #include "gopt_channels.h"
 
-#include <algorithm>
+#include <cstring>
+#include <vector>
 
+#include "gopt_device.h"
 #include "gopt_tiles.h"
 
 namespace gopt_runtime {
@@ -28,30 +30,38 @@ void set_channel_operands(TileProblem& problem, const Operands& o) {
 
 namespace {
 
-// Lines that a thread makes of a column: few enough that each multiprocessor has threads for all it can run at once.
-int rows_of_thread(const TileProblem& p, int lanes) {
-  constexpr int64_t kMultiprocessors = 132, kThreads = 512, kMost = 32;
-  const int64_t chunks = (p.channels + lanes - 1) / lanes, columns = int64_t{p.rows} / p.out_height * chunks,
-                strips =
-                    std::max((kMultiprocessors * kThreads + columns - 1) / columns, (p.out_height + kMost - 1) / kMost),
-                used = std::min<int64_t>(strips, p.out_height);
-  return static_cast<int>((p.out_height + used - 1) / used);
+bool are_finite(const void* values, Element element, size_t count, cudaStream_t stream) {
+  std::vector<char> bytes(count * static_cast<size_t>(size_of(element)));
+  check(cudaMemcpyAsync(bytes.data(), values, bytes.size(), cudaMemcpyDeviceToHost, stream), "cannot read weights");
+  check(cudaStreamSynchronize(stream), "cannot read weights");
+  // Of an infinite number and of none all bits of the exponent are set.
+  const auto all_finite = [&](auto exponent) {
+    for (size_t i = 0; i < bytes.size(); i += sizeof exponent) {
+      auto word = exponent;
+      std::memcpy(&word, &bytes[i], sizeof word);
+      if ((word & exponent) == exponent) return false;
+    }
+    return true;
+  };
+  switch (element) {
+    case Element::Float32: return all_finite(uint32_t{0x7f800000});
+    case Element::Float16: return all_finite(uint16_t{0x7c00});
+    case Element::BFloat16: return all_finite(uint16_t{0x7f80});
+  }
+  return false;
 }
 
 class ChannelWindows : public Primitive {
  public:
   ChannelWindows(const TileProblem& problem, const TileKernel& kernel) : problem_(problem), kernel_(kernel) {
-    const auto parts = [](int64_t all, int64_t of) { return (all + of - 1) / of; };
-    const bool has_blocks = kernel.rows == 0;  // which make the mean of an image each
-    const int64_t chunks = parts(problem.channels, kernel.columns), lines = problem.rows / problem.out_width,
-                  of_column = std::max(problem.rows_of_thread, 1), images = lines / problem.out_height,
-                  strips = images * parts(problem.out_height, of_column),
-                  blocks = has_blocks ? problem.rows * chunks
-                                      : parts(strips * parts(problem.out_width, kernel.rows) * chunks, kernel.threads);
-    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(blocks)));
+    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(blocks())));
   }
 
-  bool choose(const Operands&, cudaStream_t) override { return true; }
+  bool choose(const Operands& o, cudaStream_t stream) override {
+    const auto count = static_cast<size_t>(problem_.channels * problem_.line_of_weights);
+    if (kernel_.lines > 0) problem_.has_finite_weights = are_finite(o.weights, problem_.result, count, stream);
+    return true;
+  }
 
   bool launch(const Operands& o, cudaStream_t stream) override {
     set_channel_operands(problem_, o);
@@ -60,6 +70,16 @@ class ChannelWindows : public Primitive {
   }
 
  private:
+  int64_t blocks() const {
+    const auto parts = [](int64_t all, int64_t of) { return (all + of - 1) / of; };
+    const TileProblem& p = problem_;
+    const int64_t chunks = parts(p.channels, kernel_.columns), lines = p.rows / p.out_width;
+    if (kernel_.rows == 0) return p.rows * chunks;  // means of an image
+    const int64_t along = parts(p.out_width, kernel_.rows);
+    if (kernel_.lines == 0) return parts(lines * along * chunks, kernel_.threads);
+    return lines / p.out_height * parts(p.out_height, kernel_.lines) * along * chunks;
+  }
+
   TileProblem problem_;
   TileKernel kernel_;
   Launch launch_;
@@ -70,7 +90,6 @@ class ChannelWindows : public Primitive {
 std::unique_ptr<Primitive> make_channels(const Convolution& convolution, const ChannelTiling& tiling) {
   TileProblem problem = problem_of_channels(convolution, tiling.counts_outside);
   problem.has_constant_weights = tiling.has_constant_weights;
-  if (tiling.goes_down) problem.rows_of_thread = rows_of_thread(problem, tiling.kernel->columns);
   return std::make_unique<ChannelWindows>(problem, *tiling.kernel);
 }
 

@@ -90,12 +90,12 @@ __device__ __forceinline__ void store_sums(const TileProblem& p, float* sums, co
 }
 
 // kSide: of a square window, where the compiler is told; else 0. kAlong: positions of a line that a thread makes; of
-// several the window is known, its steps along the line are kStep, and nothing is dilated.
+// several it is a pool, the window is known, its steps along the line are kStep, and nothing is dilated.
 template <Window kWindow, class T, int kSide, int kAlong = 1, int kStep = 1>
 class Channels {
  public:
   static constexpr int kCount = Lanes<T>::kCount;
-  static_assert(kAlong == 1 || kSide > 0);
+  static_assert(kAlong == 1 || (kSide > 0 && kWindow != Window::Depthwise));
 
   __device__ __forceinline__ Channels(const TileProblem& p, unsigned number) : p_(p) {
     const unsigned chunks = p.channels / kCount, place = number / chunks, of_line = (p.out_width + kAlong - 1) / kAlong;
@@ -151,31 +151,14 @@ class Channels {
   __device__ __forceinline__ const T* weights() const {
     return static_cast<const T*>(p_.weights) + channel_ * p_.line_of_weights;
   }
-  // A chunk's channels have as many chunks of weights as there are taps. Where there are many threads they come through
-  // shared memory: neighbouring threads' lie one after another, so that a warp asks for whole lines; where there are
-  // few, what is asked for directly is there sooner.
+  // A chunk's channels have as many chunks of weights as there are taps.
   __device__ __forceinline__ void load_weights() {
     if (kHasWeights && is_there_ && p_.bias) bias_.load(static_cast<const T*>(p_.bias) + channel_, p_.is_aligned);
-    if constexpr (kHasWeights && kAlong > 1) {
-      share_weights();
-    } else if constexpr (kHasWeights && kSide > 0) {
+    if constexpr (kHasWeights && kSide > 0) {
       if (!is_there_) return;
 #pragma unroll
       for (int t = 0; t < kTaps; t++) weights_[t].load(weights() + t * kCount, p_.is_aligned);
     }
-  }
-  __device__ __forceinline__ void share_weights() {
-    const unsigned chunks = p_.channels / kCount, first = blockIdx.x * kChannelThreads;
-    const T* weights = static_cast<const T*>(p_.weights);
-    Lanes<T>* all = memory_of_block<Lanes<T>>();
-#pragma unroll
-    for (int i = 0; i < kTaps; i++) {
-      const unsigned piece = i * kChannelThreads + threadIdx.x, thread = piece / kTaps;
-      all[piece].load(weights + ((first + thread) % chunks * kTaps + (piece - thread * kTaps)) * kCount, p_.is_aligned);
-    }
-    __syncthreads();
-#pragma unroll
-    for (int t = 0; t < kTaps; t++) weights_[t] = all[threadIdx.x * kTaps + t];
   }
 
   __device__ __forceinline__ bool is_inside(int y, int x) const {
@@ -192,7 +175,6 @@ class Channels {
     return weights_[(k * kTaps + tap) / kCount][(k * kTaps + tap) % kCount];
   }
 
-  // What lies outside is left out, not multiplied by zero: weights may be infinite.
   template <bool kIsInside>
   __device__ __forceinline__ void walk_lines() {
 #pragma unroll
@@ -209,11 +191,12 @@ class Channels {
 #pragma unroll
         for (int a = 0; a < kAlong; a++)
           if (const int kx = i - a * kStep; kx >= 0 && kx < kSide)
-            add(a, seen[i], [&](int k) { return weight(ky * kSide + kx, k); });
+            add(a, seen[i]);
       }
     }
   }
 
+  // What lies outside is left out, not multiplied by zero: weights may be infinite.
   __device__ __forceinline__ void walk_known_window() {
     Lanes<T> taps[kTaps];
     bool is_tap[kTaps];
@@ -225,7 +208,7 @@ class Channels {
     }
 #pragma unroll
     for (int t = 0; t < kTaps; t++)
-      if (is_tap[t]) add(0, taps[t], [&](int k) { return weight(t, k); });
+      if (is_tap[t]) add_tap(taps[t], [&](int k) { return weight(t, k); });
   }
 
   __device__ __forceinline__ void walk_window() {
@@ -237,24 +220,27 @@ class Channels {
           const int y = top_ + ky * p_.dilations[0], x = left_ + kx * p_.dilations[1];
           if (!is_inside(y, x)) continue;
           const T* tap = kHasWeights ? weights() + (kz * p_.kernel_height + ky) * p_.kernel_width + kx : nullptr;
-          add(0, read(z * p_.height + y, x), [&](int k) { return (float)tap[k * p_.line_of_weights]; });
+          add_tap(read(z * p_.height + y, x), [&](int k) { return (float)tap[k * p_.line_of_weights]; });
         }
     }
   }
 
-  template <class Weight>
-  __device__ __forceinline__ void add(int a, const Lanes<T>& lanes, const Weight& weight) {
+  __device__ __forceinline__ void add(int a, const Lanes<T>& lanes) {
     if constexpr (kIsLargest) {
       take_larger(largest_[a], lanes);
       return;
     }
     inside_[a]++;
 #pragma unroll
-    for (int k = 0; k < kCount; k++) {
-      if constexpr (kHasWeights)
-        sums_[a][k] += lanes[k] * weight(k);
-      else
-        sums_[a][k] += lanes[k];
+    for (int k = 0; k < kCount; k++) sums_[a][k] += lanes[k];
+  }
+  template <class Weight>
+  __device__ __forceinline__ void add_tap(const Lanes<T>& lanes, const Weight& weight) {
+    if constexpr (kHasWeights) {
+#pragma unroll
+      for (int k = 0; k < kCount; k++) sums_[0][k] += lanes[k] * weight(k);
+    } else {
+      add(0, lanes);
     }
   }
 
@@ -305,10 +291,8 @@ __global__ void __launch_bounds__(kChannelThreads) channel_kernel(const __grid_c
 template <Window kWindow, class Operand, int kSide, int kAlong = 1, int kStep = 1>
 TileKernel make_channels() {
   using T = typename Operand::Stored;
-  constexpr int kWeights =
-      kWindow == Window::Depthwise && kAlong > 1 ? kSide * kSide : 0;  // shared, chunks of a thread
   return {reinterpret_cast<const void*>(channel_kernel<kWindow, T, kSide, kAlong, kStep>), kAlong, Lanes<T>::kCount,
-          kChannelThreads, kChannelThreads * kWeights * kChunk};
+          kChannelThreads, 0};
 }
 
 // Means over whole images: a block takes some chunks of the channels of one, and divides its positions; parts are added

@@ -90,7 +90,6 @@ struct ChannelTiling {
   const TileKernel* kernel = nullptr;
   bool has_constant_weights = false;  // likewise
   bool counts_outside = false;        // a mean divides by all of the window
-  bool goes_down = false;             // a thread makes a column
 };
 
 // An image of few channels by patches (gopt_patches.h).

@@ -17,7 +17,6 @@ struct TileProblem {
   int planes = 1, out_planes = 1, kernel_planes = 1, stride_of_planes = 1, dilation_of_planes = 1, pad_of_planes = 0;
   int rows = 0, columns = 0, depth = 0;
   int row_tiles = 0;
-  int rows_of_thread = 0;  // of windows over channels that go down a column
   // Elements from one position to the next.
   int src_line = 0;
   int64_t dst_line = 0, addend_line = 0;
@@ -33,6 +32,7 @@ struct TileProblem {
   Element result = Element::Float32;
   bool is_aligned = false;            // four elements of the result, its bias and its addend at a time
   bool counts_outside = false;        // of a pool's mean: it divides by all of the window
+  bool has_finite_weights = false;    // of windows over channels: what lies outside may count as zero
   bool has_constant_weights = false;  // and bias: they may be read before the kernel that comes before has ended
 };
 
@@ -53,6 +53,9 @@ struct TileKernel {
   int shared_bytes_of_tile = 0;         // of a kernel of warpgroups, where it is a tile
   int stage_bytes = 0, stage_keys = 0;  // of attention: shared_bytes has room for two stages
   bool needs_chunks = false;            // of warpgroups: results are stored from registers, or not at all
+  // Of windows over channels: of a block's rectangle of the result, whose lines are of `rows` positions of `columns`
+  // channels; 0 where a thread makes so much.
+  int lines = 0;
   // Of warpgroups: stages of the ring with room for sums behind it; and where results are stored from registers, which
   // takes no more memory.
   int stages = 0, stages_alone = 0, shared_bytes_alone = 0;
