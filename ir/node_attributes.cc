@@ -26,6 +26,15 @@ int64_t int_or(const Node& node, const char* name, int64_t otherwise) {
   return it == node.attributes.end() ? otherwise : std::get<Index>(it->second).constant();
 }
 
+std::vector<size_t> transposed_order(const Node& transpose, size_t rank) {
+  std::vector<size_t> order;
+  for (size_t d = rank; d-- > 0;) order.push_back(d);
+  const auto axes = static_cast<int64_t>(rank);
+  const std::vector<int64_t> given = ints_or(transpose, "perm", std::vector<int64_t>(order.begin(), order.end()));
+  for (size_t d = 0; d < rank; d++) order[d] = static_cast<size_t>(given[d] < 0 ? given[d] + axes : given[d]);
+  return order;
+}
+
 double real_or(const Node& node, const char* name, double otherwise) {
   auto it = node.attributes.find(name);
   if (it != node.attributes.end()) return std::get<double>(it->second);

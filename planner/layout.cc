@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cover.h"
+#include "gopt/node_attributes.h"
 #include "node_work.h"
 
 namespace gopt::planner {
@@ -46,6 +47,7 @@ class ClassFinder {
     const bool of_convolution = own.role == Role::Convolution ||
                                 (own.role == Role::Epilogue && cover_.nodes[own.owner].role == Role::Convolution);
     const bool follows = own.role == Role::Generated && work_of(node).follows_layout;
+    if (is_made_image(id)) is_in_class_[own.first_value] = true;
     if (!of_convolution && !follows) return;
     std::vector<uint32_t> alike;  // a convolution's own image may lie otherwise
     for (const Value& input : node.inputs)
@@ -61,6 +63,18 @@ class ClassFinder {
     }
   }
 
+  // Pixels whose channels come last are made an image: no work where it is one of channels last.
+  bool is_made_image(uint32_t id) const {
+    const Node& node = cover_.node(id);
+    if (cover_.nodes[id].role != Role::Generated || !node.is(OpKind::Transpose)) return false;
+    const ValueCover& made = cover_.values[cover_.nodes[id].first_value];
+    const size_t rank = made.dims.size();
+    const std::vector<size_t> order = transposed_order(node, rank);
+    for (size_t d = 0; d < rank; d++)
+      if (order[d] != (d == 0 ? 0 : d == 1 ? rank - 1 : d - 1)) return false;
+    return is_image(made);
+  }
+
   // A generated kernel may as well write what its users want: plain, where none of them follows the layout, and theirs,
   // where all are convolutions of one class.
   void leave_or_join(uint32_t id) {
@@ -71,7 +85,8 @@ class ClassFinder {
       const uint32_t index = own.first_value + static_cast<uint32_t>(o);
       const ValueCover& value = cover_.values[index];
       if (is_in_class_[index] && !is_wanted(value)) is_in_class_[index] = false;
-      if (!is_view && !is_in_class_[index] && is_image(value) && is_joinable(value)) join_users(index);
+      const bool may_join = !is_in_class_[index] || is_made_image(id);
+      if (!is_view && may_join && is_image(value) && is_joinable(value)) join_users(index);
     }
   }
 

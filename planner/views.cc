@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cover.h"
+#include "gopt/node_attributes.h"
 #include "node_work.h"
 
 namespace gopt::planner {
@@ -73,6 +74,8 @@ class ViewChooser {
     std::vector<Offset> offsets;
     if (work_of(node).keeps_order) {
       if (same_memory(cover_.values[input_index(id, 0)], output(id, 0))) offsets = {Index(0)};
+    } else if (node.is(OpKind::Transpose)) {
+      if (is_relabelled(node, cover_.values[input_index(id, 0)], output(id, 0))) offsets = {Index(0)};
     } else if (node.is(OpKind::Split) || node.is(OpKind::Slice) || node.is(OpKind::Gather)) {
       for (size_t o = 0; o < node.outputs.size(); o++) offsets.push_back(slice_offset(id, o));
     }
@@ -92,6 +95,20 @@ class ViewChooser {
     if (image.layout.is_in_parts() && image.shape[0] != Index(1)) return false;
     return image.shape.size() == 4 && image.shape[2] == Index(1) && image.shape[3] == Index(1) &&
            is_whole_blocks(image.shape[1], image.layout.lanes()) && (in.layout.is_plain() || out.layout.is_plain());
+  }
+
+  // Axes in another order lie in the same one: pixels whose channels come last are an image of channels last.
+  static bool is_relabelled(const Node& transpose, const ValueCover& in, const ValueCover& out) {
+    for (const ValueCover* value : {&in, &out})
+      if (value->layout.is_blocked() || value->layout.is_in_parts() || value->is_empty()) return false;
+    const size_t rank = in.shape.size();
+    std::vector<size_t> from, to;  // axes of the input in memory, before and after
+    for (const size_t axis : in.layout.axes(rank))
+      if (in.shape[axis] != Index(1)) from.push_back(axis);
+    const std::vector<size_t> order = transposed_order(transpose, rank);
+    for (const size_t axis : out.layout.axes(rank))
+      if (out.shape[axis] != Index(1)) to.push_back(order[axis]);
+    return in.stored == out.stored && from == to;
   }
 
   static bool is_whole_blocks(const Index& channels, int lanes) {

@@ -12,6 +12,8 @@ namespace gopt {
 bool has_number_attributes(const Node& node);
 std::vector<int64_t> ints_or(const Node& node, const char* name, std::vector<int64_t> otherwise);
 int64_t int_or(const Node& node, const char* name, int64_t otherwise);
+// Of a transposition: for each axis of the result the one of its input.
+std::vector<size_t> transposed_order(const Node& transpose, size_t rank);
 double real_or(const Node& node, const char* name, double otherwise);  // the operator's default comes first
 
 }  // namespace gopt
