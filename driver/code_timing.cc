@@ -50,8 +50,8 @@ Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs, b
   };
 }
 
-// How turns are taken, as the keys of what is kept name it: by what turn_of() does, or each by one run.
-constexpr const char *kSomeRuns = "turns of 4 ms, more where they do not tell", *kOneRun = "turns of a run",
+// How turns are taken, as the keys of what is kept name it: turns of turn_of() alone, or more of them.
+constexpr const char *kSomeRuns = "turns of 4 ms, more where they do not tell", *kFewRuns = "turns of 4 ms",
                      *kQueuedRuns = "turns of runs queued for 4 ms";
 const char* turns_of(const Target& target) { return target.kind == TargetKind::Cuda ? kQueuedRuns : kSomeRuns; }
 
@@ -115,7 +115,7 @@ std::optional<PlannedGraph> CodeTimer::take(const Graph& graph) {
 
 namespace {
 
-// A run on a GPU may be shorter than what disturbs it.
+// A run may be shorter than what disturbs it.
 Result<std::vector<std::vector<double>>> time_pair(PlannedGraph& graph, PlannedGraph& other,
                                                    const DriverOptions& options, PlanTiming& timing) {
   GOPT_ASSIGN_OR_RETURN(RunnableModel * code, timing.code_of(graph));
@@ -125,7 +125,10 @@ Result<std::vector<std::vector<double>>> time_pair(PlannedGraph& graph, PlannedG
                           .least_rounds = std::min(5, options.runs),
                           .enough_seconds = 3,
                           .stop = options.search.stop};
-  if (!graph.is_for_gpu()) return runs_in_turns(*code, *other_code, options.seed, limits);
+  if (!graph.is_for_gpu()) {
+    GOPT_ASSIGN_OR_RETURN(const auto inputs, code->draw(options.seed));
+    return take_turns({turn_of(*code, inputs, false), turn_of(*other_code, inputs, false)}, limits);
+  }
   const DeviceTurn turn;
   return time_some_in_turns({code, other_code}, options.seed, limits, true);
 }
@@ -134,12 +137,13 @@ std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph othe
                                           const DriverOptions& options, PlanTiming& timing) {
   const auto plan = graph.plan(), other_plan = other.plan();
   if (!plan.ok() || !other_plan.ok() || has_same_kernels(**plan, **other_plan)) return std::nullopt;
-  const auto times = timing.in_turns({&graph, &other}, graph.is_for_gpu() ? kQueuedRuns : kOneRun,
+  const auto times = timing.in_turns({&graph, &other}, graph.is_for_gpu() ? kQueuedRuns : kFewRuns,
                                      [&] { return time_pair(graph, other, options, timing); });
   if (!times.ok()) return std::nullopt;
   const PairedTimes pair = paired(times->ms[0], times->ms[1]);
   PlanLatency latency{how, pair.first_ms, pair.second_ms, pair.ratio};
-  latency.kept_other = pair.ratio >= kTimingNoise;
+  // Beside others who take a processor now and then the median of a few rounds tells little: most have to agree.
+  latency.kept_other = pair.ratio >= kTimingNoise && (graph.is_for_gpu() || pair.low > 1);
   latency.is_cached = times->is_known;
   if (latency.kept_other) graph.take_plan_of(std::move(other));
   return latency;

@@ -53,12 +53,12 @@ struct TileKernel {
   int shared_bytes_of_tile = 0;         // of a kernel of warpgroups, where it is a tile
   int stage_bytes = 0, stage_keys = 0;  // of attention: shared_bytes has room for two stages
   bool needs_chunks = false;            // of warpgroups: results are stored from registers, or not at all
-  // Of windows over channels: of a block's rectangle of the result, whose lines are of `rows` positions of `columns`
-  // channels; 0 where a thread makes so much.
-  int lines = 0;
   // Of warpgroups: stages of the ring with room for sums behind it; and where results are stored from registers, which
   // takes no more memory.
   int stages = 0, stages_alone = 0, shared_bytes_alone = 0;
+  // Of windows over channels: of a block's rectangle of the result, whose lines are of `rows` positions of `columns`
+  // channels; 0 where a thread makes so much.
+  int lines = 0;
 };
 
 }  // namespace gopt_runtime
