@@ -50,14 +50,16 @@ class LibraryChooser {
     return node.inputs.size() < 3 || !node.inputs[2] || is_weight(node.inputs[2]);
   }
 
-  // A number by which each channel is multiplied: loops of our own do that with what is around it.
+  // A number by which a channel is multiplied for each channel of the result: loops of our own do that with what is
+  // around it.
   bool is_factor_a_channel(uint32_t id) const {
     const Node& node = cover_.node(id);
     const std::vector<int64_t>&x = cover_.of(node.inputs[0]).dims, &w = cover_.of(node.inputs[1]).dims;
     const std::vector<int64_t>& y = cover_.values[cover_.nodes[id].first_value].dims;
     if (!node.is(OpKind::Conv) || w.size() < 3 || x.size() != w.size()) return false;
     const bool is_one_tap = std::all_of(w.begin() + 1, w.end(), [](int64_t extent) { return extent == 1; });
-    return is_one_tap && x == y && int_or(node, "group", 1) == x[1];
+    const bool has_same_positions = x[0] == y[0] && std::equal(x.begin() + 2, x.end(), y.begin() + 2, y.end());
+    return is_one_tap && has_same_positions && int_or(node, "group", 1) == x[1];
   }
 
   bool is_matrix_product(uint32_t id) const {

@@ -517,18 +517,15 @@ __global__ void __launch_bounds__(S::kAllThreads, WarpgroupMemory<Operand, kRigh
 template <class Operand, Right kRight, class S>
 TileKernel make_warpgroups() {
   using Memory = WarpgroupMemory<Operand, kRight, S>;
-  return {reinterpret_cast<const void*>(warpgroup_kernel<Operand, kRight, S>),
-          S::kRows,
-          S::kColumns,
-          S::kAllThreads,
-          Memory::kSharedBytes,
-          Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes,
-          0,
-          0,
-          !S::kHasRoom,
-          Memory::kStages,
-          Memory::kStagesAlone,
-          Memory::kSharedBytesAlone};
+  TileKernel kernel;
+  kernel.function = reinterpret_cast<const void*>(warpgroup_kernel<Operand, kRight, S>);
+  kernel.rows = S::kRows, kernel.columns = S::kColumns, kernel.threads = S::kAllThreads;
+  kernel.shared_bytes = Memory::kSharedBytes;
+  kernel.shared_bytes_of_tile = Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes;
+  kernel.needs_chunks = !S::kHasRoom;
+  kernel.stages = Memory::kStages, kernel.stages_alone = Memory::kStagesAlone;
+  kernel.shared_bytes_alone = Memory::kSharedBytesAlone;
+  return kernel;
 }
 
 }  // namespace tiles
