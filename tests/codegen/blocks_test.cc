@@ -99,6 +99,7 @@ const Case kCases[] = {
     {"Volume", volume(), 8, 2},
     {"BeyondTheImage", beyond(), 8, 2},
     {"Transposed", transposed(1, 32, 40, 9, 10, 4, 2, 1), 8, 2},
+    {"TransposedOfShortLines", transposed(2, 24, 40, 8, 8, 4, 2, 1), 8, 2},
     {"TransposedFewChannels", transposed(2, 3, 5, 4, 6, 3, 2, 1, 1), 8, 3},
     {"TransposedWithoutOverlap", transposed(2, 24, 21, 5, 7, 2, 2, 0), 8, 2},
     {"TransposedWithGaps", transposed(1, 16, 16, 5, 4, 2, 3, 0, 1), 8, 2},

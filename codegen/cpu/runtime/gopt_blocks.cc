@@ -125,29 +125,35 @@ void BlockConvolution::add_residue(const int64_t (&residue)[3]) {
   residues_.push_back(own);
 }
 
-// Positions of the whole result follow each other; of a residue those of a line do.
 void BlockConvolution::add_rows(const int64_t (&residue)[3]) {
-  int64_t positions[3], steps[3];
-  for (int a = 0; a < 3; a++) positions[a] = positions_of(a, residue[a]), steps[a] = s_.transposed ? 1 : s_.strides[a];
+  int64_t counts[3], steps[3], strides[3];  // of positions; from one to the next in the image, and in the result
+  for (int a = 0; a < 3; a++) {
+    counts[a] = positions_of(a, residue[a]);
+    steps[a] = s_.transposed ? 1 : s_.strides[a], strides[a] = s_.transposed ? s_.strides[a] : 1;
+  }
   const auto first_place = static_cast<int64_t>(places_.size());
-  for (int64_t d = 0; d < positions[0]; d++)
-    for (int64_t h = 0; h < positions[1]; h++)
-      for (int64_t w = 0; w < positions[2]; w++)
+  for (int64_t d = 0; d < counts[0]; d++)
+    for (int64_t h = 0; h < counts[1]; h++)
+      for (int64_t w = 0; w < counts[2]; w++) {
         places_.push_back(place_in_image(d * steps[0], h * steps[1], w * steps[2]));
-  const int64_t run = s_.transposed ? positions[2] : area(positions), parts = ceil_div(run, kMostPanelRows);
-  for (int64_t image = 0; image < s_.batch; image++)
-    for (int64_t first = 0; first < area(positions); first += run) {
-      const int64_t line = first / positions[2], d = line / positions[1], h = line % positions[1],
-                    dst = s_.transposed
-                              ? ((d * s_.strides[0] + residue[0]) * s_.dst[1] + h * s_.strides[1] + residue[1]) *
-                                        s_.dst[2] +
-                                    residue[2]
-                              : first;
-      for (int64_t part = 0; part < parts; part++) {
-        const int64_t from = run * part / parts;
-        rows_.push_back({image, first_place + first + from, dst + from * dst_step_, run * (part + 1) / parts - from});
+        positions_.push_back(((d * strides[0] + residue[0]) * s_.dst[1] + h * strides[1] + residue[1]) * s_.dst[2] +
+                             w * strides[2] + residue[2]);
       }
-    }
+  // Results of a line are stored from registers, but lines may be too short to fill these.
+  constexpr double kFull = 0.85;
+  const int64_t rows_of_line = ceil_div(counts[2], kMostPanelRows) * kMostPanelRows,
+                run = s_.transposed && static_cast<double>(counts[2]) >= kFull * static_cast<double>(rows_of_line)
+                          ? counts[2]
+                          : area(counts),
+                parts = ceil_div(run, kMostPanelRows);
+  for (int64_t image = 0; image < s_.batch; image++)
+    for (int64_t begin = first_place; begin < first_place + area(counts); begin += run)
+      for (int64_t part = 0; part < parts; part++) {
+        Rows rows{image, begin + run * part / parts, run * (part + 1) / parts - run * part / parts, true};
+        for (int64_t r = rows.first + 1; r < rows.first + rows.count; r++)
+          rows.are_even &= positions_[static_cast<size_t>(r)] - positions_[static_cast<size_t>(r) - 1] == dst_step_;
+        rows_.push_back(rows);
+      }
 }
 
 bool BlockConvolution::takes_blocks_of(int64_t channels) { return channels % kLanes == 0; }
@@ -162,8 +168,9 @@ int64_t BlockConvolution::channels_at(int64_t channel) const {
   return std::clamp<int64_t>(s_.out - channel, 0, kLanes);
 }
 
-int64_t BlockConvolution::place(const Rows& rows, int64_t channel) const {
-  return rows.image * dst_image_ + (channel / block_ * area(s_.dst) + rows.dst) * block_ + channel % block_;
+int64_t BlockConvolution::place(const Rows& rows, int64_t row, int64_t channel) const {
+  const int64_t position = positions_[static_cast<size_t>(rows.first + row)];
+  return rows.image * dst_image_ + (channel / block_ * area(s_.dst) + position) * block_ + channel % block_;
 }
 
 // Where the weights of a step lie.
@@ -236,10 +243,11 @@ void BlockConvolution::add(const Post& post, const float* dst, const Rows& rows,
   const int vectors = vectors_of(panel);
   for (int v = 0; v < vectors; v++) {
     const int64_t channel = panel * kPanelWidth + v * kLanes, channels = channels_at(channel);
-    const float* from = operand + (is_a_row ? channel : place(rows, channel));
     float* own = sums + v * kLanes;
-    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, from += is_a_row ? 0 : dst_step_ * block_)
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes) {
+      const float* from = operand + (is_a_row ? channel : place(rows, r, channel));
       for (int64_t i = 0; i < channels; i++) own[i] += from[i];
+    }
   }
 }
 
@@ -252,10 +260,10 @@ void BlockConvolution::finish(const Call& call, const Rows& rows, int64_t panel,
       apply_activation(post, sums, rows.count * vectors * kLanes);
   for (int v = 0; v < vectors; v++) {
     const int64_t channel = panel * kPanelWidth + v * kLanes, channels = channels_at(channel);
-    float *own = sums + v * kLanes, *to = call.dst + place(rows, channel);
-    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes, to += dst_step_ * block_) {
+    float* own = sums + v * kLanes;
+    for (int64_t r = 0; r < rows.count; r++, own += vectors * kLanes) {
       std::fill(own + channels, own + kLanes, 0.0f);  // what fills a block
-      std::memcpy(to, own, sizeof(Vector));
+      std::memcpy(call.dst + place(rows, r, channel), own, sizeof(Vector));
     }
   }
 }
@@ -265,7 +273,7 @@ void BlockConvolution::compute(const Call& call, const Rows& rows, const Steps& 
   const int vectors = vectors_of(steps.panel);
   const int64_t channel = steps.panel * kPanelWidth, width = int64_t{vectors} * kLanes;
   Loop::Operands o{call.src + rows.image * src_image_,
-                   places_.data() + rows.place,
+                   places_.data() + rows.first,
                    steps_.data() + steps.residue->first_step + steps.first,
                    steps.last - steps.first,
                    call.packed + weights_at(*steps.residue, steps.panel, steps.first),
@@ -278,8 +286,8 @@ void BlockConvolution::compute(const Call& call, const Rows& rows, const Steps& 
     std::copy_n(call.bias + channel, std::clamp<int64_t>(s_.out - channel, 0, kPanelWidth), start);
   const auto function = MultiplyFunctions<Loop>::of(rows.count, vectors);
   if (steps.last < steps.residue->steps()) return function(o, {kept, nullptr, width, kLanes, -INFINITY});
-  if (simple_.are_all && channel + width <= s_.out) {
-    const int64_t at = place(rows, channel), vector = kLanes < block_ ? kLanes : area(s_.dst) * block_;
+  if (simple_.are_all && rows.are_even && channel + width <= s_.out) {
+    const int64_t at = place(rows, 0, channel), vector = kLanes < block_ ? kLanes : area(s_.dst) * block_;
     const float* added = nullptr;
     if (simple_.addend >= 0) {
       const Post& post = posts_[static_cast<size_t>(simple_.addend)];

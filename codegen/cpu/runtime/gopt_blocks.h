@@ -36,9 +36,10 @@ class BlockConvolution {
   void run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const;
 
  private:
-  // Some positions of the result of one image, dst_step_ apart; their places are one after another.
+  // Some of places_, for one image.
   struct Rows {
-    int64_t image, place, dst, count;
+    int64_t image, first, count;
+    bool are_even;  // positions of the result are dst_step_ apart
   };
   // Positions that are computed by the same steps; of a convolution that is not transposed, all.
   struct Residue {
@@ -82,7 +83,7 @@ class BlockConvolution {
   void add(const Post& post, const float* dst, const Rows& rows, int64_t panel, float* sums) const;
   int vectors_of(int64_t panel) const;
   int64_t channels_at(int64_t channel) const;  // that there are of a vector
-  int64_t place(const Rows& rows, int64_t channel) const;
+  int64_t place(const Rows& rows, int64_t row, int64_t channel) const;
   int64_t weights_at(const Residue& residue, int64_t panel, int64_t step) const;
   int64_t kept_floats() const;
 
@@ -98,6 +99,7 @@ class BlockConvolution {
   int64_t src_image_, dst_image_;  // elements
   std::vector<Residue> residues_;
   std::vector<int64_t> places_;       // where each position's window begins
+  std::vector<int64_t> positions_;    // of the result, parallel to places_
   std::vector<int64_t> steps_;        // of the depth: where a vector of channels of a tap lies, from there on
   std::vector<int64_t> first_input_;  // and its number, parallel to steps_
   std::vector<int64_t> taps_;         // and its tap
