@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "gopt/convolution_shape.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/kernel_spec.h"
 #include "gopt/temporary.h"
@@ -57,10 +58,44 @@ std::string way_of(const Plan& plan, const Kernel& kernel) {
          (is_tf32(plan, kernel) ? " tf32" : "");
 }
 
+// On CUDA a product of lines by constant columns and a convolution of one tap over an image of channels last are the
+// same tile; nothing of others. What it multiplies: lines, depth and columns.
+std::optional<std::string> tile_of_lines(const Plan& plan, const Kernel& kernel) {
+  const auto is_tile = [&](std::string_view family) { return kernel.implementation.starts_with(family); };
+  if (plan.target.kind != TargetKind::Cuda || !(is_tile("wgmma:") || is_tile("tiles:"))) return std::nullopt;
+  if (kernel.input_buffers.size() < 2 || plan.buffer(kernel.input_buffers[1]).place != BufferPlace::Weight)
+    return std::nullopt;
+  const Node& node = *kernel.nodes.front();
+  const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
+               &y = plan.buffer(kernel.output_buffers[0]);
+  int64_t depth = 0, columns = 0;
+  if (node.is(OpKind::Conv)) {
+    const ConvolutionShape shape = convolution_shape(plan, kernel);
+    const auto all = [](const std::vector<int64_t>& numbers, int64_t number) {
+      return std::ranges::all_of(numbers, [number](int64_t n) { return n == number; });
+    };
+    const bool is_pointwise = shape.groups == 1 && all(shape.strides, 1) && all(shape.pads, 0) &&
+                              all({shape.weights.begin() + 2, shape.weights.end()}, 1) &&
+                              std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2, y.dims.end());
+    if (!is_pointwise || x.layout != Layout::channels_last() || y.layout != Layout::channels_last())
+      return std::nullopt;
+    depth = x.dims[1], columns = y.dims[1];
+  } else if (node.is(OpKind::MatMul) && w.dims.size() == 2 && w.layout.is_transposed() && x.layout.is_plain()) {
+    depth = x.dims.back(), columns = y.dims.back();
+  } else {
+    return std::nullopt;
+  }
+  std::string text = kernel.implementation + (is_tf32(plan, kernel) ? " tf32" : "");
+  for (const int64_t number : {element_count(y.dims) / columns, depth, columns}) text += " " + std::to_string(number);
+  for (const Buffer* buffer : {&x, &w, &y}) text += " " + to_string(buffer->element);
+  return text;
+}
+
 // The same for convolutions or products of the same operands in one way, whatever follows them: what a kernel does to
 // its results before it stores them takes a small part of its time. Empty for others.
 std::string product_signature(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind != KernelKind::Convolution && kernel.kind != KernelKind::MatrixProduct) return "";
+  if (const auto tile = tile_of_lines(plan, kernel)) return to_string(hash_bytes(*tile));
   const Node& node = *kernel.nodes.front();
   std::string text = way_of(plan, kernel) + " " + op_info(node.op).name + attributes_text(node);
   for (size_t k = 0; k < 2; k++) {
