@@ -103,9 +103,13 @@ int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outp
 
 // ---- timing plans ----
 
+// A second place of weights, zero, as large as the first; models of more than this have none.
 constexpr const char* kTimingModel = R"(
+constexpr size_t kMostOtherWeightBytes = size_t{1} << 30;
+constexpr size_t kOtherWeightBytes = kWeightBytes <= kMostOtherWeightBytes ? kWeightBytes : 0;
+
 struct gopt_model {
-  gopt_runtime::DeviceBlock weights{kWeightBytes}, arena{kArenaBytes};
+  gopt_runtime::DeviceBlock weights{kWeightBytes}, other_weights{kOtherWeightBytes}, arena{kArenaBytes};
   gopt_runtime::Library library;
   gopt_runtime::KernelTimer timer{static_cast<size_t>(gopt_kernel_count())};
   std::string error;
@@ -142,6 +146,15 @@ int gopt_run(gopt_model* model, const void* const*, void* const*, void*) {
   return 1;
 }
 
+// As a kernel of a model that has run before finds the device: its instructions are in the cache that all multiprocessors
+// share, as they are when a model runs again and again, and its weights are not.
+void prepare(gopt_model& model, int kernel, cudaStream_t stream) {
+  refresh_inputs(model, kernel, stream);
+  if (!model.other_weights.data()) return;
+  launch_kernel(model, kernel, model.other_weights.data(), stream);
+  refresh_inputs(model, kernel, stream);
+}
+
 // Milliseconds of the kernels whose entry is not negative. 1: one of them cannot be run; 2: nor can any other any more.
 int gopt_profile(gopt_model* model, const void* const*, void* const*, void*, double* milliseconds) {
   const Running running(*model);
@@ -150,8 +163,8 @@ int gopt_profile(gopt_model* model, const void* const*, void* const*, void*, dou
     for (int kernel = 0; kernel < gopt_kernel_count(); kernel++)
       if (milliseconds[kernel] >= 0)
         milliseconds[kernel] = model->timer.time(
-            static_cast<size_t>(kernel), [&](cudaStream_t stream) { refresh_inputs(*model, kernel, stream); },
-            [&](cudaStream_t stream) { launch_kernel(*model, kernel, stream); });
+            static_cast<size_t>(kernel), [&](cudaStream_t stream) { prepare(*model, kernel, stream); },
+            [&](cudaStream_t stream) { launch_kernel(*model, kernel, model->weights.data(), stream); });
     return 0;
   } catch (const std::exception& e) {
     model->error = e.what();

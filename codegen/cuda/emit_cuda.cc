@@ -188,29 +188,28 @@ class CudaEmitter {
     return text + interface.functions;
   }
 
-  static constexpr const char* kLocals =
-      "[[maybe_unused]] const char* weights = model.weights.data();\n[[maybe_unused]] char* arena = "
-      "model.arena.data();\n";
+  static constexpr const char* kWeights = "[[maybe_unused]] const char* weights = model.weights.data();\n";
+  static constexpr const char* kArena = "[[maybe_unused]] char* arena = model.arena.data();\n";
   static constexpr const char* kCheck =
       "gopt_runtime::check(cudaGetLastError(), \"a kernel cannot be launched\");\n}\n";
 
   std::string launch_function() const {
     return "template <class Mark>\nvoid launch_kernels(gopt_model& model, cudaStream_t stream, Mark mark) {\n" +
-           std::string(kLocals) +
+           std::string(kWeights) + kArena +
            "[[maybe_unused]] void* const* inputs = model.inputs.data();\n[[maybe_unused]] void* const* outputs = "
            "model.outputs.data();\n[[maybe_unused]] gopt_runtime::Library& library = "
            "model.library;\n(void)stream;\n(void)mark;\n" +
            run_ + kCheck;
   }
 
-  // Of a timing plan: a kernel by its number, and what it reads.
+  // Of a timing plan: what a kernel reads, and the kernel by its number with weights from anywhere.
   std::string kernel_functions() const {
-    const auto head = [](const std::string& name) {
-      return "void " + name + "(gopt_model& model, int kernel, cudaStream_t stream) {\n" + kLocals;
-    };
-    return head("refresh_inputs") + "switch (kernel) {\n" + refresh_ + "}\n" + kCheck + "\n" + head("launch_kernel") +
-           "[[maybe_unused]] gopt_runtime::Library& library = model.library;\nswitch (kernel) {\n" + run_ + "}\n" +
-           kCheck;
+    return "void refresh_inputs(gopt_model& model, int kernel, cudaStream_t stream) {\n" + std::string(kArena) +
+           "switch (kernel) {\n" + refresh_ + "}\n" + kCheck +
+           "\nvoid launch_kernel(gopt_model& model, int kernel, [[maybe_unused]] const char* weights, cudaStream_t "
+           "stream) {\n" +
+           kArena + "[[maybe_unused]] gopt_runtime::Library& library = model.library;\nswitch (kernel) {\n" + run_ +
+           "}\n" + kCheck;
   }
 
   const Plan& plan_;

@@ -84,16 +84,18 @@ class ChannelTile {
   __device__ __forceinline__ void copy_weights() const {
     const int chunks = min(S::kChannels, p_.channels - channel_) * S::kTaps * S::kSize / kChunk;
     const auto* from = reinterpret_cast<const char*>(static_cast<const T*>(p_.weights) + channel_ * S::kTaps);
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < chunks; i += S::kThreads)
       copy_chunk(at_ + S::kSeenBytes + i * kChunk, from + i * kChunk, true);
   }
 
-  // Zeros where there is no image.
+  // Zeros where there is no image. Nothing waits for a copy, so that a loop that is not unrolled asks for all of them as
+  // soon, and its instructions, which are in no near cache, are there sooner.
   __device__ __forceinline__ void copy_seen() const {
     constexpr int kChunks = S::kBytes / kChunk, kOfChunk = kChunk / S::kSize;
     const int top = y_ * S::kStep - p_.pads[0], left = x_ * S::kStep - p_.pads[1];
     const T* image = static_cast<const T*>(p_.src) + static_cast<int64_t>(image_) * p_.height * p_.width * p_.src_line;
-#pragma unroll 4
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < S::kSeenLines * S::kSeenColumns * kChunks; i += S::kThreads) {
       const int chunk = i % kChunks, place = i / kChunks, line = place / S::kSeenColumns,
                 column = place - line * S::kSeenColumns, y = top + line, x = left + column,
