@@ -100,6 +100,31 @@ TEST(Reach, GatedConvolutionsOfASignalBecomeOne) {
   expect_same_values(graph, after);
 }
 
+// As in ConvNeXt: a product over pixels whose result becomes an image, is scaled and added.
+TEST(Reach, AProductOverPixelsBecomesAConvolutionThatTakesTheScale) {
+  const Graph graph = graph_of("  input x : f32[1,2,3,4]\n  input z : f32[1,5,2,3]\n" + constant("k", {4, 5}) +
+                               constant("a", {5}) + constant("g", {5, 1, 1}) +
+                               "  m = MatMul(x, k)\n  s = Add(m, a)\n  t = Transpose(s) {perm=[0,3,1,2]}\n"
+                               "  u = Mul(t, g)\n  v = Add(u, z)\n  output v = v\n");
+  const Graph after = optimized(graph);
+  EXPECT_EQ(count_of(after, OpKind::Conv), 1);
+  EXPECT_EQ(count_of(after, OpKind::Mul), 0);
+  expect_same_values(graph, after);
+}
+
+// As in Swin: scores of windows, to which a bias of each head and a mask of each window are added; of two images.
+TEST(Reach, ABiasAndAMaskOfWindowsAreAddedAtOnce) {
+  const Graph graph = graph_of(
+      "  input x : f32[6,2,2,2]\n  constant b = f32[1,2,2,2] {1,2,3,1,2,3,1,2}\n"
+      "  constant m = f32[1,3,1,2,2] {0,0,0,0,0,-9,0,-9,-9,-9,0,0}\n"
+      "  y = Add(x, b)\n  r = Reshape(y) {shape=[2,3,2,2,2]}\n  t = Add(r, m)\n"
+      "  z = Reshape(t) {shape=[6,2,2,2]}\n  s = Softmax(z) {axis=3}\n  output s = s\n");
+  const Graph after = optimized(graph);
+  EXPECT_EQ(count_of(after, OpKind::Add), 1);
+  EXPECT_EQ(count_of(after, OpKind::Reshape), 0);
+  expect_same_values(graph, after);
+}
+
 TEST(Reach, ConvolutionsOfWhichOneHasABiasBecomeOne) {
   const Graph graph =
       graph_of("  input x : f32[1,3,4,4]\n" + constant("k", {2, 3, 1, 1}) + constant("l", {3, 3, 1, 1}) +

@@ -188,6 +188,36 @@ TEST(KernelCosts, AProductTakesWhatItTakesWhateverFollowsIt) {
   EXPECT_EQ(time_of(with, cache, known, 1), std::numeric_limits<double>::infinity());
 }
 
+// A product of lines and a convolution of one tap over as many positions are one tile, of the same size alone.
+TEST(KernelCosts, AConvolutionOfOneTapTakesWhatTheProductDoes) {
+  const auto tile = [](const std::string& text, KernelKind kind, const std::string& name) {
+    const auto admitted = admitted_kernels(graph_with_weights(text + "\nz = Exp(y)\noutput z = z"),
+                                           {.kind = TargetKind::Cuda, .precision = Precision::Fp16});
+    for (const KernelSpec& spec : *admitted) {
+      const auto layout_of = [&](BufferId id) { return spec.buffers[static_cast<uint32_t>(id)].layout; };
+      const bool is_usual = kind == KernelKind::MatrixProduct
+                                ? layout_of(spec.kernel.input_buffers[1]).is_transposed()
+                                : layout_of(spec.kernel.output_buffers[0]).is_channels_last();
+      if (spec.kernel.kind == kind && spec.kernel.implementation == name && is_usual) return spec;
+    }
+    throw std::runtime_error("no such kernel");
+  };
+  const std::string image = "input x : f32[1,128,9,8]\ninput w : f32[64,128,1,1]\n",
+                    lines = "input x : f32[72,128]\ninput w : f32[128,64]\n";
+  const KernelSpec product = tile(lines + "y = MatMul(x, w)", KernelKind::MatrixProduct, "wgmma:64x64:1");
+  const auto convolution = [&](const std::string& text, const char* name = "wgmma:64x64:1") {
+    return tile(text, KernelKind::Convolution, name);
+  };
+  KernelCache cache;
+  cache.put(kernel_signature(product), 7);
+  const auto time = [&](const KernelSpec& spec) { return time_of(spec, cache, {product}, 3); };
+  EXPECT_NEAR(time(convolution(image + "y = Conv(x, w)")), 7, 0.5);
+  // What is not known is taken to cost three times as much here.
+  EXPECT_GT(time(convolution(image + "y = Conv(x, w)", "wgmma:64x32:1")), 12);
+  EXPECT_GT(time(convolution("input x : f32[1,128,9,8]\ninput w : f32[64,128,3,3]\ny = Conv(x, w)")), 12);
+  EXPECT_GT(time(convolution("input x : f32[1,128,9,9]\ninput w : f32[64,128,1,1]\ny = Conv(x, w)")), 12);
+}
+
 // Two runs at once, each of which read the file before the other saved it.
 TEST(KernelCache, KeepsWhatAnotherRunHasSaved) {
   TestFolder folder;
