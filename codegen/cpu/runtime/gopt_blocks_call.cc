@@ -14,8 +14,8 @@ int64_t way_of(int64_t block) {
 }
 
 bool are_blocks_of_floats(const Convolution& c) {
-  return block_of(c.src_order) > 1 && c.dst_order == c.src_order && c.constant_weights &&
-         c.groups == 1 && c.operands == Element::Float && c.result == Element::Float;
+  return block_of(c.src_order) > 1 && c.dst_order == c.src_order && c.constant_weights && c.groups == 1 &&
+         c.operands == Element::Float && c.result == Element::Float;
 }
 
 template <class Kernel>
