@@ -26,8 +26,8 @@ PairedTimes paired(const std::vector<double>& first, const std::vector<double>& 
   return {median(first), median(second), median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)};
 }
 
-Result<std::vector<std::vector<double>>> runs_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed,
-                                                       const TurnLimits& limits) {
+Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed,
+                                  const TurnLimits& limits) {
   GOPT_ASSIGN_OR_RETURN(const auto inputs, first.draw(seed));
   const auto turn_of = [&inputs](RunnableModel& model) {
     return [&model, &inputs, is_warm = false]() mutable -> Result<double> {
@@ -36,12 +36,7 @@ Result<std::vector<std::vector<double>>> runs_in_turns(RunnableModel& first, Run
       return times[0];
     };
   };
-  return take_turns({turn_of(first), turn_of(second)}, limits);
-}
-
-Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed,
-                                  const TurnLimits& limits) {
-  GOPT_ASSIGN_OR_RETURN(const auto times, runs_in_turns(first, second, seed, limits));
+  GOPT_ASSIGN_OR_RETURN(const auto times, take_turns({turn_of(first), turn_of(second)}, limits));
   return paired(times[0], times[1]);
 }
 

@@ -30,8 +30,6 @@ struct PairedTimes {
 
 PairedTimes paired(const std::vector<double>& first, const std::vector<double>& second);  // of each round a number
 // A run of each a round on the same inputs, after two that do not count. Errors: those of drawing inputs and running.
-Result<std::vector<std::vector<double>>> runs_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed,
-                                                       const TurnLimits& limits);
 Result<PairedTimes> time_in_turns(RunnableModel& first, RunnableModel& second, uint64_t seed, const TurnLimits& limits);
 
 // Of two that repeat within this factor neither is faster.

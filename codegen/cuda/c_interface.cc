@@ -103,13 +103,10 @@ int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outp
 
 // ---- timing plans ----
 
-// A second place of weights, zero, as large as the first; models of more than this have none.
 constexpr const char* kTimingModel = R"(
-constexpr size_t kMostOtherWeightBytes = size_t{1} << 30;
-constexpr size_t kOtherWeightBytes = kWeightBytes <= kMostOtherWeightBytes ? kWeightBytes : 0;
-
 struct gopt_model {
-  gopt_runtime::DeviceBlock weights{kWeightBytes}, other_weights{kOtherWeightBytes}, arena{kArenaBytes};
+  gopt_runtime::DeviceBlock weights{kWeightBytes}, arena{kArenaBytes};
+  std::unique_ptr<gopt_runtime::DeviceBlock> other_weights;  // where there is room
   gopt_runtime::Library library;
   gopt_runtime::KernelTimer timer{static_cast<size_t>(gopt_kernel_count())};
   std::string error;
@@ -131,6 +128,7 @@ gopt_model* gopt_create(const char* weights_path, int, char* error, size_t error
     upload(*model, weights_path);
     create_kernels(model->library);
     model->library.reserve();
+    model->other_weights = gopt_runtime::block_if_there_is_room(kWeightBytes);
     return model.release();
   } catch (const std::exception& e) {
     if (error && error_size > 0) std::snprintf(error, error_size, "%s", e.what());
@@ -150,8 +148,8 @@ int gopt_run(gopt_model* model, const void* const*, void* const*, void*) {
 // share, as they are when a model runs again and again, and its weights are not.
 void prepare(gopt_model& model, int kernel, cudaStream_t stream) {
   refresh_inputs(model, kernel, stream);
-  if (!model.other_weights.data()) return;
-  launch_kernel(model, kernel, model.other_weights.data(), stream);
+  if (!model.other_weights) return;
+  launch_kernel(model, kernel, model.other_weights->data(), stream);
   refresh_inputs(model, kernel, stream);
 }
 

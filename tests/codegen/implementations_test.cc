@@ -205,6 +205,30 @@ TEST(Implementations, ReluOfMinusInfinityIsZero) {
   }
 }
 
+// One tensor of weights that several convolutions read in orders of their own: transposed with other pads, strides and
+// dilations, and not transposed.
+TEST(Implementations, ConvolutionsOfBlocksShareWeights) {
+  const auto rows = planner::implementations();
+  const auto blocks =
+      std::find_if(rows.begin(), rows.end(), [](const Implementation& r) { return r.name == "blocks"; });
+  ASSERT_NE(blocks, rows.end());
+  CostsForRow costs(*blocks);
+  const std::string head = "input x : f32[1,16,9,8]\ninput w1 : f32[16,16,3,3]\n", transposed = "ConvTranspose(x, w1) ";
+  const BatchCase shared = make_case("shared",
+                                     head + "a = " + transposed + "{strides=[2,2]}\nb = " + transposed +
+                                         "{strides=[2,2], pads=[1,1,1,1]}\nc = " + transposed +
+                                         "{strides=[3,2], pads=[1,0,0,1]}\nd = " + transposed +
+                                         "{strides=[2,2], dilations=[2,1]}\ne = Conv(x, w1) {pads=[1,1,1,1]}\nf = "
+                                         "Relu(b)\noutput a = a\noutput f = f\n"
+                                         "output c = c\noutput d = d\noutput e = e",
+                                     1);
+  const Target target{.threads = 2, .vector_lanes = 8};
+  const auto plan = make_plan(shared.graph, target, costs);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(std::ranges::count(plan->kernels, "blocks", &Kernel::implementation), 5) << print_plan(*plan);
+  EXPECT_EQ(run_batch({shared}, costs, "shared_weights", target), std::vector<std::string>{});
+}
+
 // Any number of rows that it takes, columns that fill no panel, and what is done before a result is stored.
 TEST(Implementations, FewRowsAgreeWithTheInterpreter) {
   const auto rows = planner::implementations();

@@ -180,27 +180,29 @@ TEST(Plan, AProductsStepsLookThroughShapes) {
 // Pixels whose channels come last are an image of channels last, and the other way around: nothing is moved. Where the
 // image lies otherwise, or axes really change places, it is.
 TEST(Plan, PixelsMadeAnImageLieAsTheyDo) {
-  const std::string
-      head =
-          "input x : f32[1,32,14,14]\ninput w : f32[64,32,1,1]\ninput w2 : f32[64,64]\ninput w3 : f32[48,64,1,1]\n"
-          "a = Conv(x, w)\nt = Transpose(a) {perm=[0,2,3,1]}\nm = MatMul(t, w2)\n",
-      tail = "c = Add(u, a)\nd = Conv(c, w3)\noutput y = d";
-  const auto moves = [](const std::string& text, std::set<std::string> without) {
+  const std::string weights = "input w : f32[64,32,1,1]\ninput w2 : f32[64,64]\ninput w3 : f32[48,64,1,1]\n",
+                    head = "a = Conv(x, w)\nt = Transpose(a) {perm=[0,2,3,1]}\nm = MatMul(t, w2)\n",
+                    tail = "c = Add(u, a)\nd = Conv(c, w3)\noutput y = d";
+  const auto moves = [&](const std::string& back, const Target& target) {
     auto costs = analytic_kernel_costs({});
-    const Target target{.kind = TargetKind::Cuda, .precision = Precision::Fp16, .without = std::move(without)};
-    const auto plan = make_plan(graph_with_weights(text), target, *costs);
-    EXPECT_TRUE(plan.ok() && check_plan(*plan).ok()) << text;
-    return plan.ok() ? std::ranges::count_if(plan->kernels,
-                                             [](const Kernel& k) {
-                                               return std::ranges::any_of(
-                                                   k.nodes, [](const NodePtr& n) { return n->is(OpKind::Transpose); });
-                                             })
+    const std::string image = target.open.empty() ? "input x : f32[1,32,14,14]\n" : "input x : f32[n,32,14,14]\n";
+    const auto plan = make_plan(graph_with_weights(image + weights + head + back + tail), target, *costs);
+    EXPECT_TRUE(plan.ok() && check_plan(*plan).ok()) << back;
+    const auto is_transpose = [](const NodePtr& node) { return node->is(OpKind::Transpose); };
+    return plan.ok() ? std::ranges::count_if(
+                           plan->kernels, [&](const Kernel& k) { return std::ranges::any_of(k.nodes, is_transpose); })
                      : -1;
   };
   const std::string back = "u = Transpose(m) {perm=[0,3,1,2]}\n", turned = "u = Transpose(m) {perm=[0,3,2,1]}\n";
-  EXPECT_EQ(moves(head + back + tail, {}), 0);
-  EXPECT_GT(moves(head + back + tail, {"layout:channels-last"}), 0);
-  EXPECT_GT(moves(head + turned + tail, {}), 0);
+  const Target gpu{.kind = TargetKind::Cuda, .precision = Precision::Fp16},
+      plain{.kind = TargetKind::Cuda, .precision = Precision::Fp16, .without = {"layout:channels-last"}},
+      cpu{.without = {"layout:blocked"}}, any_batch{.without = {"layout:blocked"}, .open = {{symbol_atom("n"), 2}}};
+  EXPECT_EQ(moves(back, gpu), 0);
+  EXPECT_EQ(moves(back, cpu), 0);
+  EXPECT_EQ(moves(back, any_batch), 0);
+  EXPECT_GT(moves(back, plain), 0);
+  EXPECT_GT(moves(turned, gpu), 0);
+  EXPECT_GT(moves(turned, cpu), 0);
 }
 
 // Constant right operands of CUDA's products, where nothing else reads them and where columns are whole chunks.

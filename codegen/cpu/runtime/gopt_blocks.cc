@@ -157,7 +157,20 @@ void BlockConvolution::add_rows(const int64_t (&residue)[3]) {
 }
 
 bool BlockConvolution::takes_blocks_of(int64_t channels) { return channels % kLanes == 0; }
-int64_t BlockConvolution::panel_channels() { return kPanelWidth; }
+
+uint64_t BlockConvolution::order_of_weights() const {
+  constexpr uint64_t kPrime = 0x100000001b3;  // of FNV-1a
+  uint64_t order = 0xcbf29ce484222325;
+  const auto add = [&order](int64_t number) { order = (order ^ static_cast<uint64_t>(number)) * kPrime; };
+  for (const int64_t number : {int64_t{kPanelWidth}, int64_t{kLanes}, block_, int64_t{s_.transposed}, s_.in, s_.out})
+    add(number);
+  for (const Residue& residue : residues_) {
+    add(residue.steps());
+    for (auto step = static_cast<size_t>(residue.first_step); step < static_cast<size_t>(residue.last_step); step++)
+      add(first_input_[step]), add(taps_[step]);
+  }
+  return order;
+}
 
 // The last panel may be of one vector.
 int BlockConvolution::vectors_of(int64_t panel) const {
@@ -332,8 +345,12 @@ void BlockConvolution::run(const float* src, const float* packed, const float* b
     for (int64_t line = 0; line < lines; line++) copy(src, scratch, line);
     const int thread = omp_get_thread_num();
     const Part part = part_of(thread, omp_get_num_threads());
-    for (const Residue& residue : residues_)
-      compute({has_border_ ? scratch : src, packed, bias, dst, kept + thread * kept_floats()}, residue, part);
+    // Of an odd number of rows one thread has one more: another one in each residue.
+    Part own = part;
+    for (const Residue& residue : residues_) {
+      compute({has_border_ ? scratch : src, packed, bias, dst, kept + thread * kept_floats()}, residue, own);
+      own.share = (own.share + 1) % own.shares;
+    }
   }
 }
 

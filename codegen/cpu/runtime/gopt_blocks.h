@@ -23,8 +23,8 @@ class BlockConvolution {
 
   // Whether blocks of so many channels are whole vectors.
   static bool takes_blocks_of(int64_t channels);
-  // What the order of packed weights depends on.
-  static int64_t panel_channels();
+  // Says in which order weights are packed: two that say the same pack them alike.
+  uint64_t order_of_weights() const;
   size_t packed_floats() const;
   // Weights [out, in, taps...] or, transposed, [in, out, taps...].
   void pack(const float* weights, float* packed) const;

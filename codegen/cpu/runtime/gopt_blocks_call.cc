@@ -1,16 +1,15 @@
 // Convolutions of images in blocks of channels: by taps, and by Winograd's algorithm.
-#include <type_traits>
-
 #include "gopt_primitives.h"
 
 namespace gopt_runtime {
 namespace {
 
-// Forms of weights are told apart by the width of panels and by blocks, beside those of other kernels.
-template <class Kernel>
-int64_t way_of(int64_t block) {
-  constexpr int64_t kKernel = std::is_same_v<Kernel, BlockConvolution> ? 0 : 100;
-  return -1000 * (kKernel + block) - Kernel::panel_channels();
+// Forms of weights are told apart by the order in which a kernel reads them, beside those of other kernels.
+int64_t way_of(const BlockConvolution& convolution) {
+  return -1 - static_cast<int64_t>(convolution.order_of_weights() >> 2);
+}
+int64_t way_of(const WinogradConvolution& convolution) {
+  return -1000 * (100 + convolution.block()) - WinogradConvolution::panel_channels();
 }
 
 bool are_blocks_of_floats(const Convolution& c) {
@@ -28,7 +27,7 @@ std::unique_ptr<BlocksCall<Kernel>> call_of(Library::State& s, Primitive& p, con
   own.dst = s.view(p.dst, to, dst);
   own.posts = s.operands(p, c.posts, to, to);
   own.packed = s.packed_as(weights, dense_desc(c.weights), Library::State::floats(own.convolution.packed_floats()),
-                           way_of<Kernel>(block), [&](memory& packed) {
+                           way_of(own.convolution), [&](memory& packed) {
                              own.convolution.pack(static_cast<const float*>(weights),
                                                   static_cast<float*>(packed.get_data_handle()));
                            });

@@ -22,6 +22,7 @@ class WinogradConvolution {
   static bool takes(const PlanarShape& shape, int64_t block);
   // What the order of packed weights depends on.
   static int64_t panel_channels();
+  int64_t block() const { return block_; }
   size_t packed_floats() const;
   // Weights [out, in, 3, 3].
   void pack(const float* weights, float* packed) const;

@@ -1,4 +1,4 @@
-// Depthwise convolutions of channels last by larger windows. A block makes a rectangle of the result for some channels:
+// Depthwise convolutions of channels last. A block makes a rectangle of the result for some channels:
 // its weights come into shared memory before the kernel before has ended, what its windows see comes after, all of it
 // at once. A thread makes two channels of some neighbouring positions of a line, so that what a line of the window sees
 // is read once for all of them.
@@ -54,6 +54,7 @@ class ChannelTile {
   }
 
   __device__ __forceinline__ void run() {
+    if (!p_.has_constant_weights) gopt_wait();
     copy_weights();
     const int thread = static_cast<int>(threadIdx.x), pair = thread % S::kPairs, line = thread / S::kPairs % S::kLines,
               column = thread / S::kPairs / S::kLines * S::kAlong, channel = channel_ + pair * 2;

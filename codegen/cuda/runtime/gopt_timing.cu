@@ -101,6 +101,12 @@ void refresh_bytes(char* at, int64_t bytes, cudaStream_t stream) {
   refresh_bytes_kernel<<<blocks_for(bytes, kBlocksBeside), kThreads, 0, stream>>>(at, bytes);
 }
 
+std::unique_ptr<DeviceBlock> block_if_there_is_room(size_t size) {
+  size_t left = 0, all = 0;
+  check(cudaMemGetInfo(&left, &all), "cannot ask for the device's memory");
+  return size > 0 && size <= left / 2 ? std::make_unique<DeviceBlock>(size) : nullptr;
+}
+
 bool device_still_works() {
   cudaGetLastError();  // one that was of a launch alone is forgotten
   return cudaDeviceSynchronize() == cudaSuccess;

@@ -16,6 +16,9 @@ void refresh_bfloats(char* at, int64_t bytes, cudaStream_t stream);
 // Zero: an index that is valid everywhere.
 void refresh_bytes(char* at, int64_t bytes, cudaStream_t stream);
 
+// Zeros; null where the device has not twice as much memory left, or where there are none.
+std::unique_ptr<DeviceBlock> block_if_there_is_room(size_t size);
+
 // Whether an error was of one kernel alone: after one that corrupts the device's context nothing runs any more.
 bool device_still_works();
 
