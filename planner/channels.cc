@@ -125,7 +125,7 @@ bool has_many_threads(const Plan& plan, const Kernel& kernel) {
 
 // Depthwise convolutions of two axes in steps of one or two both ways, by constant weights. The window is known when it
 // is compiled.
-template <const ChannelTiles& tiles>
+template <size_t number>
 bool takes_rectangles(const Plan& plan, const Kernel& kernel) {
   constexpr size_t kAxes = 2;
   constexpr int64_t kMostStep = 2, kMostSide = 31, kMostBytes = 96 * 1024;
@@ -135,35 +135,34 @@ bool takes_rectangles(const Plan& plan, const Kernel& kernel) {
   if (shape.axes() != kAxes || !is_undilated(shape) || shape.strides[0] != shape.strides[1]) return false;
   if (shape.strides[0] > kMostStep || std::max(shape.weights[2], shape.weights[3]) > kMostSide) return false;
   const gopt_runtime::ChannelTileMemory memory =
-      memory_of(tiles.rectangle, static_cast<int>(shape.weights[2]), static_cast<int>(shape.weights[3]),
+      memory_of(kChannelTiles[number].rectangle, static_cast<int>(shape.weights[2]), static_cast<int>(shape.weights[3]),
                 static_cast<int>(shape.strides[0]));
   return memory.seen + memory.weights <= kMostBytes;
 }
 
 // What a thread makes is the more the more there is to make: of 200 thousand numbers two at a time are the fastest, of
 // 400 thousand four, of two million eight (H200, windows of 3 by 3 to 7 by 7).
-template <const ChannelTiles& tiles>
+template <size_t number>
 double share_of_best(const Plan& plan, const Kernel& kernel) {
-  constexpr double kAtTwo = 60000;
+  constexpr double kOfOne = 100000;
   const double numbers = static_cast<double>(element_count(plan.buffer(kernel.output_buffers[0]).dims)),
-               best = std::clamp(numbers / kAtTwo, 2.0, 8.0);
-  return std::min(best / tiles.rectangle.along, tiles.rectangle.along / best);
+               best = std::clamp(numbers / kOfOne, 2.0, 8.0);
+  return std::min(best / kChannelTiles[number].rectangle.along, kChannelTiles[number].rectangle.along / best);
 }
-template <const ChannelTiles& tiles>
+template <size_t number>
 double rectangles_efficiency(const Plan& plan, const Kernel& kernel) {
-  return 0.4 * share_of_best<tiles>(plan, kernel);
+  return 0.4 * share_of_best<number>(plan, kernel);
 }
-template <const ChannelTiles& tiles>
+template <size_t number>
 bool may_be_best(const Plan& plan, const Kernel& kernel) {
-  constexpr double kNear = 0.4;
-  return share_of_best<tiles>(plan, kernel) >= kNear;
+  constexpr double kNear = 0.35;
+  return share_of_best<number>(plan, kernel) >= kNear;
 }
 template <size_t number>
 Implementation rectangles() {
-  static constexpr const ChannelTiles& kTiles = kChannelTiles[number];
-  return {
-      kTiles.name, KernelKind::Convolution, TargetKind::Cuda, takes_rectangles<kTiles>, rectangles_efficiency<kTiles>,
-      false,       may_be_best<kTiles>};
+  return {kChannelTiles[number].name, KernelKind::Convolution,       TargetKind::Cuda,
+          takes_rectangles<number>,   rectangles_efficiency<number>, false,
+          may_be_best<number>};
 }
 
 bool any_loops(const Plan&, const Kernel&) { return true; }
