@@ -30,6 +30,15 @@ std::vector<int64_t> pads_before(const Plan& plan, const Kernel& kernel) {
   return pads;
 }
 
+bool ConvolutionShape::is_pointwise(size_t axis) const {
+  return weights[2 + axis] == 1 && strides[axis] == 1 && pads[axis] == 0 && src[2 + axis] == dst[2 + axis];
+}
+bool ConvolutionShape::is_pointwise() const {
+  for (size_t a = 0; a < axes(); a++)
+    if (!is_pointwise(a)) return false;
+  return true;
+}
+
 bool ConvolutionShape::pads_alike() const {
   const std::vector<int64_t>&image = transposed ? dst : src, &positions = transposed ? src : dst;
   for (size_t a = 0; a < axes(); a++) {
@@ -56,22 +65,16 @@ void insert_axis(ConvolutionShape& shape) {
   shape.pads.insert(shape.pads.begin(), 0);
 }
 
-// Whether each position is its own window along an axis.
-bool is_pointwise(const ConvolutionShape& shape, size_t a) {
-  return shape.weights[2 + a] == 1 && shape.strides[a] == 1 && shape.pads[a] == 0 &&
-         shape.src[2 + a] == shape.dst[2 + a];
-}
-
 void merge_axes(ConvolutionShape& shape, bool channels_last) {
   for (size_t a = 0; a + 1 < shape.axes();) {
-    if (!is_pointwise(shape, a) || !is_pointwise(shape, a + 1)) {
+    if (!shape.is_pointwise(a) || !shape.is_pointwise(a + 1)) {
       a++;
       continue;
     }
     for (std::vector<int64_t>* dims : {&shape.src, &shape.dst}) (*dims)[3 + a] *= (*dims)[2 + a];
     erase_axis(shape, a);
   }
-  if (channels_last && shape.axes() > 1 && is_pointwise(shape, 0)) {
+  if (channels_last && shape.axes() > 1 && shape.is_pointwise(0)) {
     for (std::vector<int64_t>* dims : {&shape.src, &shape.dst}) (*dims)[0] *= (*dims)[2];
     erase_axis(shape, 0);
   }

@@ -378,18 +378,12 @@ bool has_cudnn(const Plan& plan, const Kernel& kernel) {
   return convolution_shape(plan, kernel).pads_alike();
 }
 
-// A 1x1 kernel at every position: the image is its own windows.
-bool is_pointwise(const Plan& plan, const Kernel& kernel) {
-  const Buffer &x = image(plan, kernel), &y = result(plan, kernel);
-  return convolved(plan, kernel).taps == 1 && std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2);
-}
-
 // A product over windows, which the runtime unfolds into at most 256 MiB; with channels last those that are the image.
 bool has_unfolded(const Plan& plan, const Kernel& kernel) {
   constexpr size_t kUnfoldedAxes = 2;
   const ConvolutionShape shape = convolution_shape(plan, kernel);
   if (is_filled_up(plan, kernel) || shape.transposed || shape.axes() != kUnfoldedAxes) return false;
-  if (is_channels_last(plan, kernel)) return shape.groups == 1 && is_pointwise(plan, kernel);
+  if (is_channels_last(plan, kernel)) return shape.groups == 1 && shape.is_pointwise();
   const std::vector<int64_t>&w = shape.weights, &x = shape.src, &y = shape.dst;
   return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
 }
@@ -397,7 +391,7 @@ bool has_unfolded(const Plan& plan, const Kernel& kernel) {
 // each type.
 double unfolded_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  const bool unfolds = !is_pointwise(plan, kernel), halves = is_half(image(plan, kernel).element);
+  const bool unfolds = !convolution_shape(plan, kernel).is_pointwise(), halves = is_half(image(plan, kernel).element);
   const double share = cuda_efficiency(plan, kernel) * (c.groups > 1 || (halves && unfolds) ? 0.5 : 0.95);
   if (!unfolds) return share;
   const double bytes = 2 * (halves ? 2 : 4) * c.groups * c.in * c.taps * c.positions;

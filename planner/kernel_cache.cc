@@ -16,6 +16,7 @@
 #include "gopt/kernel_spec.h"
 #include "gopt/temporary.h"
 #include "gopt/text_reader.h"
+#include "gopt/tile.h"
 #include "implementations.h"
 #include "milliseconds.h"
 
@@ -61,8 +62,8 @@ std::string way_of(const Plan& plan, const Kernel& kernel) {
 // On CUDA a product of lines by constant columns and a convolution of one tap over an image of channels last are the
 // same tile; nothing of others. What it multiplies: lines, depth and columns.
 std::optional<std::string> tile_of_lines(const Plan& plan, const Kernel& kernel) {
-  const auto is_tile = [&](std::string_view family) { return kernel.implementation.starts_with(family); };
-  if (plan.target.kind != TargetKind::Cuda || !(is_tile("wgmma:") || is_tile("tiles:"))) return std::nullopt;
+  const bool is_tile = parse_tile(kernel.implementation) || parse_warpgroup_tile(kernel.implementation);
+  if (plan.target.kind != TargetKind::Cuda || !is_tile) return std::nullopt;
   if (kernel.input_buffers.size() < 2 || plan.buffer(kernel.input_buffers[1]).place != BufferPlace::Weight)
     return std::nullopt;
   const Node& node = *kernel.nodes.front();
@@ -71,14 +72,8 @@ std::optional<std::string> tile_of_lines(const Plan& plan, const Kernel& kernel)
   int64_t depth = 0, columns = 0;
   if (node.is(OpKind::Conv)) {
     const ConvolutionShape shape = convolution_shape(plan, kernel);
-    const auto all = [](const std::vector<int64_t>& numbers, int64_t number) {
-      return std::ranges::all_of(numbers, [number](int64_t n) { return n == number; });
-    };
-    const bool is_pointwise = shape.groups == 1 && all(shape.strides, 1) && all(shape.pads, 0) &&
-                              all({shape.weights.begin() + 2, shape.weights.end()}, 1) &&
-                              std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2, y.dims.end());
-    if (!is_pointwise || x.layout != Layout::channels_last() || y.layout != Layout::channels_last())
-      return std::nullopt;
+    const bool is_of_lines = x.layout == Layout::channels_last() && y.layout == Layout::channels_last();
+    if (shape.groups != 1 || !shape.is_pointwise() || !is_of_lines) return std::nullopt;
     depth = x.dims[1], columns = y.dims[1];
   } else if (node.is(OpKind::MatMul) && w.dims.size() == 2 && w.layout.is_transposed() && x.layout.is_plain()) {
     depth = x.dims.back(), columns = y.dims.back();

@@ -21,6 +21,9 @@ struct ConvolutionShape {
   bool transposed = false;
 
   size_t axes() const { return strides.size(); }
+  // Whether each position is its own window along a spatial axis, and along all of them.
+  bool is_pointwise(size_t axis) const;
+  bool is_pointwise() const;
   // Whether one number of pads for both sides of an axis says the same: what lies beyond the last window does not
   // matter.
   bool pads_alike() const;

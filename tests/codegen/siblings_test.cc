@@ -223,7 +223,7 @@ std::vector<BatchCase> line_cases() {
 }
 
 // Rectangles that fill the result or not, few channels and some that fill no block, both steps, windows of every kind,
-// every edge; weights that are infinite, beside which what lies outside counts for nothing.
+// every edge. (Weights that are infinite are emulated.)
 std::vector<BatchCase> rectangle_cases() {
   return {
       depthwise("three", "[2,48,17,22]", "48", "3,3", "pads=[1,1,1,1]",

@@ -145,6 +145,10 @@ TEST(Plan, OnlyWhatALibraryHasIsItsOwn) {
             (Names{"cudnn", "unfolded", "last cudnn", "last tiles", "last wgmma"}));
   EXPECT_EQ(implementations("input x : f32[1,80,8,8]\ninput w : f32[32,80,1,1]\ny = Conv(x, w)"),
             (Names{"cudnn", "unfolded", "last cudnn", "last unfolded", "last tiles", "last wgmma"}));
+  // Of one tap in steps, with pads around: as many positions, but others.
+  EXPECT_FALSE(implementations("input x : f32[1,80,3,3]\ninput w : f32[32,80,1,1]\n"
+                               "y = Conv(x, w) {pads=[1,1,1,1], strides=[2,2]}")
+                   .contains("last unfolded"));
   EXPECT_EQ(implementations(
                 "input x : f32[1,32,8,8]\ninput w : f32[32,32,3,3]\ny = Conv(x, w) {pads=[0,0,1,1], strides=[2,2]}"),
             (Names{"unfolded", "last tiles", "last wgmma"}));
