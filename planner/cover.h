@@ -25,7 +25,8 @@ enum class Role {
   MatrixProduct,
   Attention,
   Epilogue,
-  Covered,  // by the attention that is its owner, or nobody's: what it makes is read another way
+  Covered,  // by the attention, or as its prologue by the library kernel, that is its owner, or nobody's: what it makes
+            // is read another way
   Inlined,
   Generated,
   External,  // a function that the caller registers
@@ -54,6 +55,7 @@ enum class FusionWay {
   Stored,
   Inside,  // its users' kernels
   Apart,   // from the library kernel before it, of which it could be a step
+  Before,  // by the library kernel behind it, as the end of its prologue
 };
 struct FusionChoice {
   uint32_t node;
@@ -70,9 +72,18 @@ struct IntegerCover {
   IntegerOperands operands;
 };
 
+// What a convolution or product could do to its source before it is multiplied.
+struct PrologueCover {
+  Value source;
+  std::vector<uint32_t> nodes;  // in order, the last of which the library kernel reads as it is
+  Prologue prologue;            // of these operands
+  std::vector<Value> operands;
+};
+
 struct NodeCover {
   Role role = Role::Generated;
   std::optional<IntegerCover> integers;
+  bool has_prologue = false;              // the library kernel's in Cover::prologues is taken
   std::vector<EpilogueStep> epilogues;    // library kernels
   uint32_t owner = 0;                     // Epilogue, Covered: the library node
   FusionLimit limit = FusionLimit::None;  // why its value (of a library node: its last epilogue's) is stored
@@ -113,6 +124,8 @@ struct Cover {
   std::vector<NodeCover> nodes;  // by NodeId
   std::vector<ValueCover> values;
   std::map<uint32_t, AttentionCover> attentions;  // by NodeId
+  std::map<uint32_t, PrologueCover> prologues;    // that library kernels could have, by NodeId
+  std::map<uint32_t, uint32_t> library_behind;    // these kernels, by the nodes that a prologue is chosen by
   Environment sizes;                              // of symbols
   int layout_classes = 0;
   // Of each class of values that have to lie alike; of those beyond the end, `layout`.
@@ -152,13 +165,17 @@ void choose_storage(Cover& cover);  // of values; what library kernels read is c
 void cut_epilogues(Cover& cover);   // where `ways` say that what a library kernel does beside its own is stored
 void choose_layouts(Cover& cover);
 void choose_pooling(Cover& cover);  // after layouts: of plain tensors
+void find_prologues(Cover& cover);  // after layouts, on CUDA; those that `ways` say are taken
+void take_prologue(Cover& cover,
+                   uint32_t library);  // its nodes are no kernels of their own. Precondition: it was found
 void choose_views(Cover& cover);
 void choose_fusion(Cover& cover);
 
 // Parts of plans as Target::without names them; of library kernels "kernel:" and the implementation's name.
 constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
                      *kPartsLayout = "layout:channels-last-in-parts", *kTransposedWeights = "layout:transposed-weights",
-                     *kEpilogues = "fusion:epilogues", *kInlining = "fusion:inlining", *kPieces = "fusion:pieces";
+                     *kEpilogues = "fusion:epilogues", *kPrologues = "fusion:prologues", *kInlining = "fusion:inlining",
+                     *kPieces = "fusion:pieces";
 
 // Why the code cannot call a function that its caller registers for a node without definition, as the end of a sentence
 // that the node begins; nothing where it can.

@@ -119,7 +119,8 @@ class FusionChooser {
     const FusionLimit limit = soft_limit_of(id, reads);
     leave_open(id, limit, reads);
     const auto way = cover_.ways.find(id);
-    const bool is_decided = way != cover_.ways.end() && way->second != FusionWay::Apart;
+    const bool is_decided =
+        way != cover_.ways.end() && (way->second == FusionWay::Stored || way->second == FusionWay::Inside);
     if (is_decided ? way->second == FusionWay::Inside : limit == FusionLimit::None)
       inline_node(id);
     else

@@ -3,6 +3,8 @@
 // looks at one node while the others are as they are (coordinate descent), users first, until nothing changes.
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "drafts.h"
@@ -33,26 +35,60 @@ void add_kernels_of_users(const Cover& cover, uint32_t id, Nodes& ends) {
 }
 
 // A cover as it is where one generated node is stored or not, while this lives.
+// Or, with a library kernel behind it, that takes it as its prologue's end.
 class Turned {
  public:
-  Turned(Cover& cover, const FusionChoice& choice) : cover_(cover), id_(choice.node), role_(cover.nodes[id_].role) {
-    cover_.nodes[id_].role = choice.way == FusionWay::Inside ? Role::Inlined : Role::Generated;
+  Turned(Cover& cover, const FusionChoice& choice) : cover_(cover), id_(choice.node) {
+    if (choice.way == FusionWay::Before) {
+      library_ = cover.library_behind.at(id_);
+      for (const uint32_t node : cover.prologues.at(*library_).nodes) roles_[node] = cover.nodes[node].role;
+      take_prologue(cover, *library_);
+    } else {
+      roles_[id_] = cover.nodes[id_].role;
+      turn(cover, choice);
+    }
   }
   Turned(const Turned&) = delete;
   Turned& operator=(const Turned&) = delete;
-  ~Turned() { cover_.nodes[id_].role = role_; }
+  ~Turned() {
+    for (const auto& [node, role] : roles_) cover_.nodes[node].role = role;
+    if (library_) cover_.nodes[*library_].has_prologue = false;
+  }
   std::vector<uint32_t> kernels() const {
+    if (library_) return {*library_};
     Nodes ends;
     if (cover_.nodes[id_].role == Role::Generated) ends.insert(id_);
     add_kernels_of_users(cover_, id_, ends);
     return {ends.begin(), ends.end()};
   }
+  // For good.
+  static void turn(Cover& cover, const FusionChoice& choice) {
+    if (choice.way == FusionWay::Before)
+      take_prologue(cover, cover.library_behind.at(choice.node));
+    else
+      cover.nodes[choice.node].role = choice.way == FusionWay::Inside ? Role::Inlined : Role::Generated;
+  }
 
  private:
   Cover& cover_;
   const uint32_t id_;
-  const Role role_;
+  std::optional<uint32_t> library_;
+  std::map<uint32_t, Role> roles_;
 };
+
+// Whether a prologue can be taken as the cover is: what it would read is there, and its nodes are a kernel of their
+// own.
+bool may_be_taken(const Cover& cover, const FusionChoice& choice) {
+  if (choice.way != FusionWay::Before) return true;
+  const uint32_t library = cover.library_behind.at(choice.node);
+  const PrologueCover& own = cover.prologues.at(library);
+  const auto is_stored = [&](const Value& value) {
+    const Role role = cover.nodes[cover.id_of(value.node.get())].role;
+    return role != Role::Inlined && role != Role::Covered;
+  };
+  return !cover.nodes[library].has_prologue && cover.nodes[choice.node].role == Role::Generated &&
+         is_stored(own.source) && std::ranges::all_of(own.operands, is_stored);
+}
 
 // A library kernel without its steps from some node on, while this lives.
 class Shortened {
@@ -90,12 +126,13 @@ class FusionByCost {
     for (int pass = 0; pass < kPasses && changes; pass++) {
       changes = false;
       for (const FusionChoice& choice : open)
-        if (choice.way != FusionWay::Apart && !ways.contains(choice.node) && pays(choice)) {
+        if (choice.way != FusionWay::Apart && !ways.contains(choice.node) && may_be_taken(drafted_.cover, choice) &&
+            pays(choice)) {
           ways[choice.node] = choice.way;
           changes = true;
         }
     }
-    if (ways.size() > drafted_.cover.ways.size()) keep_cheaper(draft_with(ways), ways);
+    if (ways.size() > drafted_.cover.ways.size()) keep_cheaper(draft_with(ways));
     for (auto& [node, priced] : choices_) {
       priced.is_taken = drafted_.cover.ways.contains(node);
       drafted_.choices.push_back(priced);
@@ -153,14 +190,14 @@ class FusionByCost {
       const std::vector<uint32_t> kernels = turned.kernels();
       for (uint32_t end : kernels)
         if (const auto known = prices_.find(end); known != prices_.end()) before.ms += known->second.ms;
-      if (choice.way == FusionWay::Inside) before.ms += prices_[choice.node].ms;
+      if (choice.way != FusionWay::Stored) before.ms += prices_[choice.node].ms;
       after = price_of(kernels);
     }
     const Price all = sum(after);
     const bool is_known = all.is_measured || !choice.is_computed_again;
     note({choice, before.ms, is_known ? all.ms : std::numeric_limits<double>::infinity()});
     if (!is_known || !is_gain(before.ms, all)) return false;
-    drafted_.cover.nodes[choice.node].role = choice.way == FusionWay::Inside ? Role::Inlined : Role::Generated;
+    Turned::turn(drafted_.cover, choice);
     prices_.erase(choice.node);
     for (auto& [end, price] : after) prices_[end] = price;
     return true;
@@ -219,14 +256,12 @@ class FusionByCost {
   }
 
   // Else the cover is again what the plan is of.
-  void keep_cheaper(Drafted other, const Ways& ways) {
+  void keep_cheaper(Drafted other) {
     if (other.plan.estimated_ms < drafted_.plan.estimated_ms) {
       drafted_ = std::move(other);
       return;
     }
-    for (const auto& [node, way] : ways)
-      if (way != FusionWay::Apart)
-        drafted_.cover.nodes[node].role = way == FusionWay::Inside ? Role::Generated : Role::Inlined;
+    drafted_ = draft_with(drafted_.cover.ways);
   }
 
   void note(const PricedChoice& choice) { choices_[choice.choice.node] = choice; }
@@ -252,6 +287,7 @@ std::vector<Plan> plans_by_other_choices(const Cover& described, Drafted& drafte
   std::set<uint32_t> owners;
   for (const FusionChoice& choice : drafted.cover.open) {
     if (choice.way != FusionWay::Apart) {
+      if (!may_be_taken(drafted.cover, choice)) continue;
       const Turned turned(drafted.cover, choice);
       plans.push_back(build_kernels_of(drafted.cover, turned.kernels()));
     } else if (owners.insert(drafted.cover.nodes[choice.node].owner).second) {

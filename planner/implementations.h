@@ -27,6 +27,8 @@ struct Implementation {
   bool (*is_likely)(const Plan& plan, const Kernel& kernel) = nullptr;
   // Whether another family is known to be faster for a kernel that stands alone: not priced there, but in groups.
   bool (*is_outdone)(const Plan& plan, const Kernel& kernel) = nullptr;
+  // Whether a kernel with such a prologue may be among those that it computes; null: none.
+  bool (*takes_prologue)(const Prologue& prologue) = nullptr;
 };
 
 // Whether kernels of this kind are library calls: those that have rows.

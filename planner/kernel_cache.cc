@@ -63,7 +63,7 @@ std::string way_of(const Plan& plan, const Kernel& kernel) {
 // same tile; nothing of others. What it multiplies: lines, depth and columns.
 std::optional<std::string> tile_of_lines(const Plan& plan, const Kernel& kernel) {
   const bool is_tile = parse_tile(kernel.implementation) || parse_warpgroup_tile(kernel.implementation);
-  if (plan.target.kind != TargetKind::Cuda || !is_tile) return std::nullopt;
+  if (plan.target.kind != TargetKind::Cuda || !is_tile || kernel.prologue) return std::nullopt;
   if (kernel.input_buffers.size() < 2 || plan.buffer(kernel.input_buffers[1]).place != BufferPlace::Weight)
     return std::nullopt;
   const Node& node = *kernel.nodes.front();

@@ -275,7 +275,8 @@ class KernelBuilder {
       for (const Value& value : {own.integers->right, own.integers->right_scale, own.integers->right_zero})
         if (value) read(value, Layout(), cover_.of(value).element);
     } else {
-      read(node->inputs[0], library_input_layout(id, node->inputs[0]), types.operands);
+      const Value& left = own.has_prologue ? cover_.prologues.at(id).source : node->inputs[0];
+      read(left, library_input_layout(id, left), types.operands);
       read_weights(id, node->inputs[1], types.operands, k);
     }
     Value result{node, 0};
@@ -303,9 +304,24 @@ class KernelBuilder {
       }
       k.epilogues.push_back(e);
     }
+    if (own.has_prologue) add_prologue(cover_.prologues.at(id), k);
     k.outputs = {result};
     k.output_buffers = {buffer_of(result)};
     add_kernel(std::move(k));
+  }
+
+  // What it reads, as it lies, behind all else that the kernel reads.
+  void add_prologue(const PrologueCover& own, Kernel& kernel) {
+    const auto first = static_cast<int>(kernel.inputs.size());
+    kernel.prologue = own.prologue;
+    for (int* number : {&kernel.prologue->scale, &kernel.prologue->shift, &kernel.prologue->mean,
+                        &kernel.prologue->variance, &kernel.prologue->gates})
+      if (*number >= 0) *number += first;
+    for (const Value& operand : own.operands) {
+      kernel.inputs.push_back(operand);
+      kernel.input_buffers.push_back(buffer_of(operand));
+    }
+    for (const uint32_t node : own.nodes) kernel.nodes.push_back(cover_.graph.nodes()[node]);
   }
 
   void add_attention_kernel(uint32_t id) {

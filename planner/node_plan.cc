@@ -118,6 +118,7 @@ class NodePlanner {
     switch (way) {
       case FusionWay::Stored: return {kInside, kStored};
       case FusionWay::Inside: return {kStored, kInside};
+      case FusionWay::Before: return {kStored, "before the library kernel multiplies it"};
       case FusionWay::Apart: return {"a step of the library kernel", "apart from the library kernel"};
     }
     return {"", ""};

@@ -47,6 +47,7 @@ std::vector<Kernel> by_rows(const Plan& plan, const Kernel& kernel, bool chooses
   for (const Implementation& row : implementations()) {
     const bool is_meant = row.kind == kernel.kind && row.target == plan.target.kind;
     if (!is_meant || row.chooses_at_start != chooses_at_start || !row.accepts(plan, kernel)) continue;
+    if (kernel.prologue && (!row.takes_prologue || !row.takes_prologue(*kernel.prologue))) continue;
     if (row.is_likely && !with_unlikely && !row.is_likely(plan, kernel) && !lacks_sizes(plan.target, row)) continue;
     if (row.is_outdone && !with_unlikely && row.is_outdone(plan, kernel)) continue;
     std::vector<Kernel>& rows = is_switched_off(plan.target, row) ? switched_off : kernels;
@@ -266,6 +267,7 @@ std::vector<std::string> plan_parts(TargetKind kind) {
     parts.emplace_back(kTransposedWeights);
     parts.emplace_back(kDependentLaunch);
     parts.emplace_back(kGroupedLaunch);
+    parts.emplace_back(kPrologues);
   }
   return parts;
 }

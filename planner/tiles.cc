@@ -10,6 +10,7 @@
 #include "gopt/node_attributes.h"
 #include "gopt/tile.h"
 #include "gopt/vector_product.h"
+#include "prologue.h"
 #include "warpgroups.h"
 
 namespace gopt {
@@ -202,6 +203,7 @@ void add_rows(std::vector<Implementation>& rows) {
   Implementation row{.name = name, .target = TargetKind::Cuda, .efficiency = efficiency<r, c, s>};
   row.is_likely = is_likely<r, c, s>;
   row.is_outdone = is_outdone<r, c>;
+  row.takes_prologue = takes_prologue<s>;
   add_tile_rows(rows, row, convolves_by_tiles, multiplies_by_tiles);
 }
 template <size_t... kNumbers>
@@ -220,7 +222,7 @@ bool convolves_by_tiles(const Plan& plan, const Kernel& kernel) {
   const bool is_depthwise = groups > 1 && (groups == x.dims[1] || groups == y.dims[1]);
   const bool has_positions = x.layout.is_channels_last() || (x.layout.is_blocked() && x.dims[1] <= x.layout.lanes());
   return has_positions && y.layout.is_channels_last() && !is_depthwise && x.element == y.element &&
-         is_narrow(plan, kernel);
+         is_narrow(plan, kernel) && has_prologue_of_tiles(plan, kernel);
 }
 
 bool multiplies_by_tiles(const Plan& plan, const Kernel& kernel) {
@@ -229,7 +231,7 @@ bool multiplies_by_tiles(const Plan& plan, const Kernel& kernel) {
   constexpr size_t kMostAxes = 5;
   constexpr int64_t kMostBatches = 65535;
   const std::vector<int64_t>& y = plan.buffer(kernel.output_buffers[0]).dims;
-  return !is_transposed && y.size() <= kMostAxes && is_narrow(plan, kernel) &&
+  return !is_transposed && y.size() <= kMostAxes && is_narrow(plan, kernel) && has_prologue_of_tiles(plan, kernel) &&
          element_count(std::span(y).first(y.size() - 2)) <= kMostBatches;
 }
 

@@ -202,6 +202,7 @@ Cover cover_with(Cover cover, CoverChoices choices) {
   cut_epilogues(cover);
   choose_layouts(cover);
   choose_pooling(cover);
+  find_prologues(cover);
   choose_views(cover);
   choose_fusion(cover);
   return cover;

@@ -61,6 +61,21 @@ std::string element_name(ElementType element) {
 
 namespace {
 
+// What is done to a convolution's source.
+std::string prologue_text(const Kernel& kernel, int64_t positions_of_image) {
+  if (!kernel.prologue) return "";
+  const Prologue& p = *kernel.prologue;
+  if (p.gates >= 0) return "  d.prologue.positions = " + std::to_string(positions_of_image) + ";\n";
+  std::string text =
+      std::string("  d.prologue = {") + (p.normalizes_rows ? "false, true, " : "true, false, ") + number(p.epsilon);
+  if (p.activation) {
+    const bool is_clip = p.activation->kind == ActivationKind::Clip;
+    if (!is_clip && p.activation->kind != ActivationKind::Relu) throw InternalError("an activation that tiles lack");
+    text += ", " + number(is_clip ? p.activation->a : 0) + ", " + number(is_clip ? p.activation->b : INFINITY);
+  }
+  return text + "};\n";
+}
+
 // What the tensors are, where they are no floats, and how floats are multiplied.
 std::string types_text(const Plan& plan, const Kernel& kernel) {
   const ElementType operands = plan.buffer(kernel.input_buffers[0]).element,
@@ -103,6 +118,8 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
   text += line_text(plan, "src", kernel.input_buffers[0]) + line_text(plan, "dst", kernel.output_buffers[0]);
   for (const Epilogue& e : kernel.epilogues)
     if (e.kind == Epilogue::Kind::AddTensor) text += line_text(plan, "addend", e.operand);
+  const std::vector<int64_t>& made = plan.buffer(kernel.output_buffers[0]).dims;
+  text += prologue_text(kernel, element_count(std::span(made).subspan(2)));
   return is_launched_ahead(kernel) ? text : text + family_text(kernel.implementation);
 }
 
@@ -150,6 +167,7 @@ std::string product_text(const Plan& plan, const Kernel& kernel) {
   if (right_transposed) text += "  d.right_transposed = true;\n";
   if (const double alpha = gemm ? real_or(node, "alpha", 1) : 1; alpha != 1)
     text += "  d.scale = " + number(alpha) + ";\n";
+  text += prologue_text(kernel, 1);
   if (flat) return text;
   std::string axes;
   for (const BatchAxis& a : batch_axes(left, right, out))
@@ -219,13 +237,21 @@ std::string lie_text(const Plan& plan, const Kernel& kernel) {
   return is_by_columns(plan, kernel) ? "Columns" : "Lines";
 }
 
+// Likewise, what is done to the source before.
+std::string before_text(const Kernel& kernel) {
+  if (!kernel.prologue) return "";
+  if (kernel.prologue->normalizes_rows) return ", Before::Rows";
+  return kernel.prologue->gates >= 0 ? ", Before::Gates" : ", Before::Channels";
+}
+
 // The template's arguments.
 std::string tile_arguments(const Plan& plan, const Kernel& kernel, const Tile& tile) {
   const bool is_convolution = kernel.kind == KernelKind::Convolution;
   const std::string shape = "Tile" + std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
   const bool has_planes = is_convolution && convolution_shape(plan, kernel).axes() == 3;
   return "<" + operand_text(plan, kernel) + ", Right::" + lie_text(plan, kernel) + ", " +
-         copies_text(plan, kernel, tile) + ", " + (has_planes ? "Volume<" + shape + ">" : shape) + ">";
+         copies_text(plan, kernel, tile) + ", " + (has_planes ? "Volume<" + shape + ">" : shape) + before_text(kernel) +
+         ">";
 }
 
 // Weights and bias, which may be read before the kernel before has ended.
@@ -251,7 +277,7 @@ std::string warpgroup_tiling_text(const Plan& plan, const Kernel& kernel, const 
   if (!begin_chunks(plan, kernel)) return tiling_text(plan, kernel, tile, "make", tiles);
   const std::string shape = std::to_string(tile.rows) + "x" + std::to_string(tile.columns);
   const std::string maker = "make_warpgroups<" + operand_text(plan, kernel) + ", Right::" + lie_text(plan, kernel) +
-                            ", Warpgroups" + shape + ">";
+                            ", Warpgroups" + shape + before_text(kernel) + ">";
   return ", WarpgroupTiling{&" + tiles.name_for(maker) + "(), " + std::to_string(tile.split) + ", " +
          (has_constant_weights(plan, kernel) ? "true" : "false") + joined_text(joined_by_slices(plan, kernel)) + "}";
 }
@@ -290,9 +316,18 @@ std::string operands_text(const Plan& plan, const Kernel& kernel) {
     if (e.kind == Epilogue::Kind::AddTensor) addend = pointer(plan, e.operand);
   }
   const bool has_weights = kernel.kind != KernelKind::Generated;
+  std::string prologue;
+  if (kernel.prologue) {
+    prologue = ", nullptr, {";
+    for (const int operand : {kernel.prologue->scale, kernel.prologue->shift, kernel.prologue->mean,
+                              kernel.prologue->variance, kernel.prologue->gates})
+      prologue += (prologue.ends_with("{") ? "" : ", ") +
+                  (operand < 0 ? "nullptr" : pointer(plan, kernel.input_buffers[static_cast<size_t>(operand)]));
+    prologue += "}";
+  }
   return "{" + pointer(plan, kernel.input_buffers[0]) + ", " +
          (has_weights ? pointer(plan, kernel.input_buffers[1]) : "nullptr") + ", " + bias + ", " + addend + ", " +
-         pointer(plan, kernel.output_buffers[0]) + "}";
+         pointer(plan, kernel.output_buffers[0]) + prologue + "}";
 }
 
 std::string window_of(const Kernel& kernel) {

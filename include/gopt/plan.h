@@ -124,6 +124,18 @@ struct Epilogue {
   Activation activation{};
 };
 
+// What a kernel does to its input 0 before it multiplies it (on CUDA, by tiles). Convolutions of one tap: a function of
+// each number and its channel, or a factor for each image and channel. Products: rows are normalized. Operands are
+// numbers of inputs; -1: there is none.
+struct Prologue {
+  // (x - mean) scale / sqrt(variance + epsilon) + shift, where mean and variance are the row's if that is normalized
+  int scale = -1, shift = -1, mean = -1, variance = -1;
+  double epsilon = 0;
+  bool normalizes_rows = false;
+  std::optional<Activation> activation;  // of that: Relu or Clip
+  int gates = -1;
+};
+
 // A convolution or product of integers of 8 bits: input 0 stands for (x - zero) scale, input 1 for the same with the
 // scale and the zero point that are inputs 2 and 3, one or one for each channel or column of the result.
 struct IntegerOperands {
@@ -134,12 +146,13 @@ struct IntegerOperands {
 struct Kernel {
   KernelKind kind;
   std::string name;            // unique in the plan, a C identifier
-  std::vector<NodePtr> nodes;  // covered, in topological order
+  std::vector<NodePtr> nodes;  // covered, in topological order; those of a prologue last
   std::vector<Value> inputs;   // values read from buffers, parallel to input_buffers
   std::vector<BufferId> input_buffers;
   std::vector<Value> outputs;  // values made, parallel to output_buffers
   std::vector<BufferId> output_buffers;
-  std::vector<Epilogue> epilogues;             // library kernels
+  std::optional<Prologue> prologue;            // library kernels
+  std::vector<Epilogue> epilogues;             // likewise
   std::shared_ptr<const Attention> attention;  // Attention: what it computes
   std::optional<IntegerOperands> integers;     // Convolution, MatrixProduct: of integers
   std::string implementation;                  // "direct", "winograd", ...; empty: the only one

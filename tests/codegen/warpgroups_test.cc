@@ -104,6 +104,49 @@ std::vector<BatchCase> cases() {
   };
 }
 
+// What is done to the source first: of images that end within a tile, channels that end within a slice, steps, parts of
+// longer lines, a depth that blocks divide.
+std::vector<BatchCase> cases_with_prologue() {
+  return {
+      make_case("normalized",
+                "input x : f32[3,64,9,7]\ninput w1 : f32[136,64,1,1]\ninput w2 : f32[136]\ninput w3 : f32[136]\n"
+                "input w4 : f32[136]\ninput w5 : f32[136]\ninput w6 : f32[72,136,1,1]\ninput w7 : f32[40,136,3,3]\n"
+                "a = Conv(x, w1)\nv = Exp(w5)\nn = BatchNormalization(a, w2, w3, w4, v) {epsilon=0.01}\n"
+                "r = Relu(n)\nc = Conv(r, w6)\nd = Conv(a, w7) {pads=[1,1,1,1]}\noutput y = c\noutput z = d",
+                31),
+      make_case("scaled",
+                "input x : f32[2,64,13,11]\ninput w1 : f32[72,64,1,1]\ninput w2 : f32[72,1,1]\n"
+                "input w3 : f32[1,72,1,1]\ninput w4 : f32[96,72,1,1]\ninput w5 : f32[96]\na = Conv(x, w1)\n"
+                "m = Mul(a, w2)\nn = Add(w3, m)\nr = Clip(n) {min=-0.5, max=0.75}\nc = Conv(r, w4, w5) "
+                "{strides=[2,2]}\ne = Relu(c)\noutput y = e",
+                32),
+      make_case("parts",
+                "input x : f32[1,64,14,14]\ninput w1 : f32[64,64,1,1]\ninput w2 : f32[448,64,1,1]\n"
+                "input w3 : f32[512,1,1]\ninput w4 : f32[64,512,1,1]\na = Conv(x, w1)\nb = Conv(x, w2)\n"
+                "c = Concat(a, b) {axis=1}\nm = Mul(c, w3)\nr = Relu(m)\nd = Conv(r, w4)\n"
+                "e = Conv(a, w1)\noutput y = d\noutput z = e",
+                33),
+      // Between the normalization and the product another shape of the same rows.
+      make_case("normalized_rows",
+                "input x : f32[3,67,96]\ninput w1 : f32[96,264]\ninput w2 : f32[264]\ninput w3 : f32[264]\n"
+                "input w4 : f32[264,152]\ninput w5 : f32[152]\ninput w6 : f32[152,40]\na = MatMul(x, w1)\n"
+                "n = LayerNormalization(a, w2, w3) {axis=2, epsilon=0.01}\nr = Reshape(n) {shape=[201,264]}\n"
+                "c = MatMul(r, w4)\nd = Add(c, w5)\ne = Gelu(d)\nf = MatMul(e, w6)\n"
+                "s = Softmax(a) {axis=2}\noutput y = f\noutput z = s",
+                35),
+      make_case("factors",
+                "input x : f32[70,72]\ninput w1 : f32[72,72]\ninput w2 : f32[72]\ninput w3 : f32[150,72]\n"
+                "a = Gemm(x, w1) {transB=1}\nn = LayerNormalization(a, w2) {axis=1}\n"
+                "c = Gemm(n, w3) {transB=1, alpha=0.5}\ns = Softmax(a) {axis=1}\noutput y = c\noutput z = s",
+                36),
+      make_case("gates",
+                "input x : f32[3,64,5,5]\ninput w1 : f32[200,64,1,1]\ninput w2 : f32[200,200,1,1]\n"
+                "input w3 : f32[40,200,1,1]\ninput z : f32[3,40,5,5]\na = Conv(x, w1)\np = GlobalAveragePool(a)\n"
+                "g = Conv(p, w2)\ns = Sigmoid(g)\nm = Mul(a, s)\nc = Conv(m, w3)\ne = Add(c, z)\noutput y = e",
+                34),
+  };
+}
+
 // Groups, joined to runs that fill slices of channels, in all precisions: one run and several, of one tile of columns
 // and of several; groups that fill slices themselves; all groups in less than a slice.
 std::vector<BatchCase> cases_in_groups() {
@@ -149,6 +192,7 @@ std::vector<BatchCase> cases_in_groups() {
 std::vector<BatchCase> all_cases() {
   std::vector<BatchCase> all = cases();
   for (BatchCase& c : cases_in_groups()) all.push_back(std::move(c));
+  for (BatchCase& c : cases_with_prologue()) all.push_back(std::move(c));
   return all;
 }
 
@@ -194,6 +238,25 @@ TEST(Warpgroups, AreChosenByTheirTimes) {
           continue;
         }
         EXPECT_EQ(kernels_by(*plan, name) > 0, is_meant) << c.name << "\n" << print_plan(*plan);
+      }
+    }
+}
+
+TEST(Warpgroups, HavePrologues) {
+  for (const std::string& name : tile_names())
+    for (const BatchCase& c : cases_with_prologue()) {
+      CostsOfTile costs(name);
+      for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16}) {
+        const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = precision}, costs);
+        ASSERT_TRUE(plan.ok()) << plan.error().message;
+        const auto is_it = [&](const Kernel& k) { return k.prologue && k.implementation == name; };
+        const bool is_of_halves = precision == Precision::Fp16 || precision == Precision::Bf16;
+        const bool is_of_rows = c.name == "normalized_rows" || c.name == "factors",
+                   is_divided = parse_warpgroup_tile(name)->split > 1;
+        EXPECT_EQ(std::ranges::count_if(plan->kernels, is_it),
+                  is_of_halves && parse_warpgroup_tile(name)->columns < 256 && (!is_of_rows || !is_divided) ? 1 : 0)
+            << c.name << " in " << to_string(precision) << "\n"
+            << print_plan(*plan);
       }
     }
 }

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -16,6 +17,14 @@ namespace gopt_runtime {
 // Whose algorithms are measured.
 enum class Family { All, Dnn, Unfolded };
 
+// What tiles do to a source of 16 bits before they multiply it: by channels, which are folded to x scale + shift, by
+// gates, or rows are normalized, as operands say; what of the first is less or more than two numbers is these.
+struct PrologueSettings {
+  bool has_channels = false, normalizes_rows = false;
+  float epsilon = 0, least = -INFINITY, largest = INFINITY;
+  int64_t positions = 1;  // of gates: of the result, of an image
+};
+
 struct Convolution {
   // Extents of two or three spatial axes; weights [out, in / groups, h, w], transposed [in, out / groups, h, w].
   std::vector<int64_t> src, weights, dst;
@@ -25,6 +34,7 @@ struct Convolution {
   // Channels last, by tiles: elements from one position to the next, where channels are a part of longer lines.
   int64_t src_line = 0, dst_line = 0, addend_line = 0;
   int64_t strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1}, pads[3] = {0, 0, 0};  // of each spatial axis
+  PrologueSettings prologue;
   Activation activation;
   Family family = Family::All;
   int algorithm = -1;                  // cuDNN's, by its number there; else what is fastest when the model is created
@@ -51,10 +61,17 @@ struct MatrixProduct {
   bool left_transposed = false, right_transposed = false;
   float scale = 1;
   std::vector<Axis> batch;
+  PrologueSettings prologue;
   Activation activation;
   Element operands = Element::Float32;
   Element result = Element::Float32;  // of bias and addend, too
   bool tf32 = false;
+};
+
+// (x - mean) scale / sqrt(variance + epsilon) + shift of each channel, floats, any of which may be null, mean and
+// variance those of a row where rows are normalized; or a factor for each image and channel, of the source's type.
+struct PrologueOperands {
+  const void *scale = nullptr, *shift = nullptr, *mean = nullptr, *variance = nullptr, *gates = nullptr;
 };
 
 struct Operands {
@@ -64,6 +81,7 @@ struct Operands {
   const void* addend = nullptr;  // of dst's shape, may be dst itself, or null
   void* dst = nullptr;
   const void* value = nullptr;  // attention, of which src is the query, weights are the key and addend is the mask
+  PrologueOperands prologue = {};
 };
 
 // A kernel of ours in place of the libraries' (gopt_tiles.h).

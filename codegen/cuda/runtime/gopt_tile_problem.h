@@ -6,6 +6,19 @@
 
 namespace gopt_runtime {
 
+// What a source of 16 bits becomes before it is multiplied (gopt_prologue.cuh): x scale[channel] + shift[channel],
+// between two numbers, x gates[image, channel], of the source's type, or (x - mean) / deviation scale[channel] + ..,
+// where mean and deviation are the row's, and what is added is a part of the columns' sums.
+struct PrologueProblem {
+  const float* lines = nullptr;  // scale and shift of each channel, of as many as whole slices have
+  float least = 0, largest = 0;
+  // Of each column, sums over its weights of the channels' factors and of what they add; then what all factors lack.
+  const float* columns = nullptr;
+  float epsilon = 0;
+  const void* gates = nullptr;
+  int positions = 1;  // of the result, of an image
+};
+
 // dst[row, column] = activation(scale sum over depth + bias + addend). A row is a position of the result; its depth are
 // the window's channels, one tap after another. A product is a convolution of one tap over an image of one line.
 struct TileProblem {
@@ -29,6 +42,7 @@ struct TileProblem {
   int group_channels = 0, group_columns = 0, piece = 0;
   float scale = 1;
   Activation activation;
+  PrologueProblem prologue;
   Element result = Element::Float32;
   bool is_aligned = false;            // four elements of the result, its bias and its addend at a time
   bool counts_outside = false;        // of a pool's mean: it divides by all of the window

@@ -43,6 +43,7 @@ TileProblem problem_of(const Convolution& c, const Tiling& tiling) {
   p.piece = narrow(std::gcd(kChunk, c.weights[1] * size_of(c.element)));
   p.activation = c.activation;
   p.result = c.element;
+  p.prologue.positions = narrow(c.prologue.positions);
   return p;
 }
 
@@ -76,7 +77,8 @@ int batches_of(const TileProblem& problem) { return problem.batch[0] * problem.b
 
 class Tiled : public Primitive {
  public:
-  Tiled(const TileProblem& problem, const TileKernel& kernel, int split) : problem_(problem), kernel_(kernel) {
+  Tiled(const TileProblem& problem, const TileKernel& kernel, int split, ProloguePart prologue)
+      : problem_(problem), kernel_(kernel), prologue_(std::move(prologue)) {
     problem_.row_tiles = (problem_.rows + kernel.rows - 1) / kernel.rows;
     const int cluster = has_clusters() ? split : 1;
     launch_ = launch_of(kernel, dim3(static_cast<unsigned>(problem_.row_tiles * column_tiles_of(problem_, kernel)),
@@ -84,7 +86,10 @@ class Tiled : public Primitive {
     launch_.cluster = cluster;
   }
 
-  bool choose(const Operands&, cudaStream_t) override { return true; }
+  bool choose(const Operands& o, cudaStream_t stream) override {
+    prologue_.fold(problem_, o, stream);
+    return true;
+  }
 
   bool launch(const Operands& o, cudaStream_t stream) override {
     set_operands(problem_, o);
@@ -95,12 +100,13 @@ class Tiled : public Primitive {
  private:
   TileProblem problem_;
   TileKernel kernel_;
+  ProloguePart prologue_;
   Launch launch_;
 };
 
-std::unique_ptr<Primitive> tiled(TileProblem problem, const Tiling& tiling) {
+std::unique_ptr<Primitive> tiled(TileProblem problem, const Tiling& tiling, ProloguePart prologue) {
   problem.has_constant_weights = tiling.has_constant_weights;
-  return std::make_unique<Tiled>(problem, *tiling.kernel, tiling.split);
+  return std::make_unique<Tiled>(problem, *tiling.kernel, tiling.split, std::move(prologue));
 }
 
 }  // namespace
@@ -136,8 +142,25 @@ bool begins_four(const void* pointer, Element element) {
   return reinterpret_cast<uintptr_t>(pointer) % static_cast<uintptr_t>(4 * size_of(element)) == 0;
 }
 
+void ProloguePart::fold(TileProblem& p, const Operands& o, cudaStream_t stream) const {
+  const PrologueSettings& s = settings_;
+  if (!s.has_channels && !s.normalizes_rows) return;
+  constexpr int kOfSlice = 64;
+  const int all = (p.channels + kOfSlice - 1) / kOfSlice * kOfSlice, columns = s.normalizes_rows ? p.columns : 0;
+  auto* lines = static_cast<float*>(lines_->at_least(sizeof(float) * (2 * static_cast<size_t>(all + columns) + 1)));
+  p.prologue.lines = lines;
+  p.prologue.least = s.least, p.prologue.largest = s.largest, p.prologue.epsilon = s.epsilon;
+  if (s.has_channels) return fold_channels(lines, o.prologue, s.epsilon, p.channels, all, stream);
+  const auto floats = [](const void* vector) { return static_cast<const float*>(vector); };
+  float* sums = lines + 2 * all;
+  p.prologue.columns = sums;
+  fold_factors(lines, sums + 2 * columns, floats(o.prologue.scale), p.channels, all, stream);
+  sum_columns(sums, o.weights, element_, lines, floats(o.prologue.shift), p.depth, columns, stream);
+}
+
 void set_operands(TileProblem& p, const Operands& o) {
   p.src = o.src, p.weights = o.weights, p.bias = o.bias, p.addend = o.addend, p.dst = o.dst;
+  p.prologue.gates = o.prologue.gates;
   p.is_aligned = p.dst_line % 4 == 0 && p.addend_line % 4 == 0 && p.dst_step % 4 == 0;
   for (const void* pointer : {p.bias, p.addend, static_cast<const void*>(o.dst)})
     p.is_aligned &= begins_four(pointer, p.result);
@@ -196,10 +219,10 @@ bool TileGroup::launch(const std::vector<Operands>& operands, cudaStream_t strea
 }
 
 std::unique_ptr<Primitive> make_tiled(const Convolution& convolution, const Tiling& tiling) {
-  return tiled(problem_of(convolution, tiling), tiling);
+  return tiled(problem_of(convolution, tiling), tiling, ProloguePart(convolution));
 }
 std::unique_ptr<Primitive> make_tiled(const MatrixProduct& product, const Tiling& tiling) {
-  return tiled(problem_of(product), tiling);
+  return tiled(problem_of(product), tiling, ProloguePart(product));
 }
 
 }  // namespace gopt_runtime

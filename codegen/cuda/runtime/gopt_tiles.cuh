@@ -8,8 +8,9 @@
 #include "gopt_channels.cuh"
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
-#include "gopt_tile_result.cuh"
+#include "gopt_prologue.cuh"
 #include "gopt_tile_problem.h"
+#include "gopt_tile_result.cuh"
 #include "gopt_windows.cuh"
 
 namespace gopt_runtime {
@@ -48,7 +49,7 @@ using Tile128x64 = Shape<128, 64, 2, 2, 4>;
 using Tile128x128 = Shape<128, 128, 2, 4, 4>;
 using Tile128x256 = Shape<128, 256, 2, 4, 3>;  // likewise
 
-template <class Operand, Right kRight, Copies kCopies, class S>
+template <class Operand, Right kRight, Copies kCopies, class S, Before kBefore = Before::Nothing>
 class Tile {
  public:
   using T = typename Operand::Stored;
@@ -277,23 +278,35 @@ class Tile {
         load_right(loaded, slice + S::kStages - 1);
       }
       end_stage();
-      multiply(computed);
+      multiply(computed, slice * kDepth);
       computed = computed + 1 == S::kStages ? 0 : computed + 1;
       loaded = loaded + 1 == S::kStages ? 0 : loaded + 1;
     }
+    if constexpr (kBefore != Before::Nothing)
+#pragma unroll
+      for (int m = 0; m < kM; m++)
+        Prologue<Operand, kBefore>(p_, first_row_ + warp_row() + m * 16 + lane() / 4)
+            .template finish<kN>(sums_[m], moments_[m], first_column_ + warp_column());
   }
 
   __device__ __forceinline__ int warp_row() const { return thread() / 32 % S::kWarpRows * kWarpTileRows; }
   __device__ __forceinline__ int warp_column() const { return thread() / 32 / S::kWarpRows * kWarpTileColumns; }
 
-  __device__ __forceinline__ void multiply(int stage) {
+  __device__ __forceinline__ void multiply(int stage, int depth) {
     constexpr int kSteps = kSlice / 32;
 #pragma unroll
     for (int step = 0; step < kSteps; step++) {
       unsigned a[kM][4], b[kN][2];
 #pragma unroll
-      for (int m = 0; m < kM; m++)
+      for (int m = 0; m < kM; m++) {
         load_matrices(a[m], left_at(stage) + in_slice(warp_row() + m * 16 + lane() % 16, step * 2 + lane() / 16));
+        if constexpr (kBefore != Before::Nothing) {
+          const Prologue<Operand, kBefore> prologue(p_, first_row_ + warp_row() + m * 16 + lane() / 4);
+          typename Prologue<Operand, kBefore>::Numbers numbers;
+          prologue.fetch(numbers, depth, step);
+          prologue.apply(a[m], numbers, moments_[m]);
+        }
+      }
 #pragma unroll
       for (int n = 0; n < kN; n += 2) load_right_fragments(b + n, stage, step, warp_column() + n * 8);
 #pragma unroll
@@ -343,13 +356,14 @@ class Tile {
   const T *src_, *weights_;
   Windows<S::kHasPlanes, kLeftLoads> windows_;  // of the rows that this thread loads
   float sums_[kM][kN][4];
+  Moments moments_[kBefore == Before::Nothing ? 1 : kM];
 };
 
-template <class Operand, Right kRight, Copies kCopies, class S>
+template <class Operand, Right kRight, Copies kCopies, class S, Before kBefore>
 __global__ void __launch_bounds__(S::kThreads) tile_kernel(const __grid_constant__ TileProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
-  Tile<Operand, kRight, kCopies, S>(problem, blockIdx.x, blockIdx.z).run();
+  Tile<Operand, kRight, kCopies, S, kBefore>(problem, blockIdx.x, blockIdx.z).run();
 }
 
 template <class Operand, Right kRight, Copies kCopies, class S>
@@ -374,9 +388,10 @@ template <class Operand, Right kRight, Copies kCopies, class S>
 TileKernel make_of(const void* function) {
   return {function, S::kRows, S::kColumns, S::kThreads, Tile<Operand, kRight, kCopies, S>::kSharedBytes};
 }
-template <class Operand, Right kRight, Copies kCopies, class S>
+template <class Operand, Right kRight, Copies kCopies, class S, Before kBefore = Before::Nothing>
 TileKernel make() {
-  return make_of<Operand, kRight, kCopies, S>(reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kCopies, S>));
+  return make_of<Operand, kRight, kCopies, S>(
+      reinterpret_cast<const void*>(tile_kernel<Operand, kRight, kCopies, S, kBefore>));
 }
 template <class Operand, Right kRight, Copies kCopies, class S>
 TileKernel make_group() {

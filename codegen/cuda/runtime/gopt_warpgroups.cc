@@ -85,8 +85,9 @@ CUtensorMap map_of_weights(const TileProblem& p, Element element, bool tf32, boo
 
 class ByWarpgroups : public Primitive {
  public:
-  ByWarpgroups(const TileProblem& problem, Element element, bool tf32, bool by_lines, const WarpgroupTiling& tiling)
-      : kernel_(*tiling.kernel), element_(element), tf32_(tf32), by_lines_(by_lines) {
+  ByWarpgroups(const TileProblem& problem, Element element, bool tf32, bool by_lines, const WarpgroupTiling& tiling,
+               ProloguePart prologue)
+      : kernel_(*tiling.kernel), element_(element), tf32_(tf32), by_lines_(by_lines), prologue_(std::move(prologue)) {
     TileProblem& p = whole_.problem;
     p = problem;
     p.has_constant_weights = tiling.has_constant_weights;
@@ -127,6 +128,7 @@ class ByWarpgroups : public Primitive {
 
   // Before the first launch, which is never recorded.
   bool choose(const Operands& o, cudaStream_t stream) override {
+    prologue_.fold(whole_.problem, o, stream);
     if (groups_.empty()) return true;
     const auto* from = static_cast<const char*>(o.weights);
     auto* to = static_cast<char*>(joined_weights());
@@ -172,6 +174,7 @@ class ByWarpgroups : public Primitive {
   TileKernel kernel_;
   Element element_;
   bool tf32_, by_lines_;
+  ProloguePart prologue_;
   int all_channels_ = 0;                // of the source, of which a run of groups reads some
   std::vector<WeightsOfGroup> groups_;  // where they are joined
   Workspace weights_;                   // of the joined groups
@@ -184,12 +187,13 @@ class ByWarpgroups : public Primitive {
 
 std::unique_ptr<Primitive> make_by_warpgroups(const Convolution& c, const WarpgroupTiling& tiling) {
   const TileProblem problem = problem_of(c, Tiling{.joined_groups = tiling.joined_groups});
-  auto primitive = std::make_unique<ByWarpgroups>(problem, c.element, c.tf32, false, tiling);
+  auto primitive = std::make_unique<ByWarpgroups>(problem, c.element, c.tf32, false, tiling, ProloguePart(c));
   primitive->join_groups(c, tiling.joined_groups);
   return primitive;
 }
 std::unique_ptr<Primitive> make_by_warpgroups(const MatrixProduct& m, const WarpgroupTiling& tiling) {
-  return std::make_unique<ByWarpgroups>(problem_of(m), m.operands, m.tf32, !m.right_transposed, tiling);
+  return std::make_unique<ByWarpgroups>(problem_of(m), m.operands, m.tf32, !m.right_transposed, tiling,
+                                        ProloguePart(m));
 }
 
 }  // namespace gopt_runtime

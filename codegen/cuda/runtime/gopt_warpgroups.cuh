@@ -75,7 +75,7 @@ struct WarpgroupMemory {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-template <class Operand, Right kRight, class S>
+template <class Operand, Right kRight, class S, Before kBefore>
 class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   using Memory = WarpgroupMemory<Operand, kRight, S>;
   using Memory::kPlaneBytes, Memory::kPreparedBytes, Memory::kPrepares, Memory::kSplits, Memory::kSumBytes,
@@ -296,7 +296,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
         simple.fetch_addends();
       else
         result.fetch_addend();
-      multiply_all(sums, warpgroup, place);
+      multiply_all(sums, warpgroup, corner, place);
       if (is_simple)
         simple.finish(sums);
       else if constexpr (S::kHasRoom)
@@ -315,9 +315,12 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     return thread + static_cast<int>(blockIdx.y) * (S::kRows / blocks) * TileResult<S>::kFours;
   }
 
-  __device__ __forceinline__ void multiply_all(float (*sums)[4], int warpgroup, Place& place) const {
+  __device__ __forceinline__ void multiply_all(float (*sums)[4], int warpgroup, const Corner& corner,
+                                               Place& place) const {
     clear_sums<S::kColumns / 8>(sums);
-    if constexpr (kPrepares)
+    if constexpr (kBefore != Before::Nothing)
+      multiply_from_registers(sums, warpgroup, corner, place);
+    else if constexpr (kPrepares)
       multiply_prepared(sums, warpgroup, place);
     else
       multiply_as_they_lie(sums, warpgroup, place);
@@ -344,6 +347,52 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
     }
     wait_for_sums(sums);
     release(before);
+  }
+
+  // The left operand goes through the registers of the threads that multiply. What is done to it there is done while
+  // the slice before is multiplied, whose fragments are others.
+  __device__ __forceinline__ void multiply_from_registers(float (*sums)[4], int warpgroup, const Corner& corner,
+                                                          Place& place) const {
+    constexpr int kSteps = kSlice / 32;
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32 % 4,
+              row = warpgroup * 64 + warp * 16;
+    const Prologue<Operand, kBefore> prologue(p_.problem, corner.row + row + lane / 4);
+    Moments moments;
+    const unsigned line = left_at(0) + (row + lane % 16) * kSlice;
+    const uint64_t right = matrix_at(right_at(0), 16);
+    int before = 0;
+    const auto multiply_slice = [&](int i, unsigned(*fragments)[4]) {
+      typename Prologue<Operand, kBefore>::Numbers numbers[kSteps];
+#pragma unroll
+      for (int step = 0; step < kSteps; step++) prologue.fetch(numbers[step], (first_ + i) * kDepth, step);
+      wait_at(full_at(place.stage), place.parity);
+      const unsigned stage = place.stage * S::kStageBytes;
+#pragma unroll
+      for (int step = 0; step < kSteps; step++) {
+        // Chunks of a line are permuted by the number of the line.
+        load_matrices(fragments[step], line + stage + (step * 2 + lane / 16 ^ (lane % 8)) * kChunk);
+        prologue.apply(fragments[step], numbers[step], moments);
+      }
+      begin_products();
+#pragma unroll
+      for (int step = 0; step < kSteps; step++)
+        multiply_registers(Operand{}, Width<S::kColumns>{}, sums, fragments[step], moved(right, stage + step * 32));
+      end_products();
+      if (i > 0) {
+        wait_for_products<1>();
+        release(before);
+      }
+      before = place.stage;
+      go_on(place);
+    };
+    unsigned fragments[2][kSteps][4];
+    for (int i = 0; i < count_; i += 2) {
+      multiply_slice(i, fragments[0]);
+      if (i + 1 < count_) multiply_slice(i + 1, fragments[1]);
+    }
+    wait_for_sums(sums);
+    release(before);
+    prologue.template finish<S::kColumns / 8>(sums, moments, corner.column);
   }
   template <int kColumns = S::kColumns>
   static __device__ __forceinline__ void wait_for_sums(float (*sums)[4]) {
@@ -500,25 +549,31 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
 
 #endif  // of sm_90a
 
-template <class Operand, Right kRight, class S>
-__global__ void __launch_bounds__(S::kAllThreads, WarpgroupMemory<Operand, kRight, S>::kBlocks)
+// Blocks at once on a multiprocessor that the registers are divided by: what is done to two slices of a source, beside
+// two warpgroups' sums, takes as many as there are.
+template <class Operand, Right kRight, class S, Before kBefore>
+constexpr int kBlocksOfWarpgroups =
+    kBefore != Before::Nothing && S::kRows > 64 ? 1 : WarpgroupMemory<Operand, kRight, S>::kBlocks;
+
+template <class Operand, Right kRight, class S, Before kBefore>
+__global__ void __launch_bounds__(S::kAllThreads, (kBlocksOfWarpgroups<Operand, kRight, S, kBefore>))
     warpgroup_kernel(const __grid_constant__ WarpgroupProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  WarpgroupTile<Operand, kRight, S>(problem).run();
+  WarpgroupTile<Operand, kRight, S, kBefore>(problem).run();
 #else
   using E = typename S::Elsewhere;
   if (threadIdx.x < E::kThreads)
-    Tile<Operand, kRight, Copies::Chunks, E>(problem.problem, blockIdx.x, blockIdx.z).run();
+    Tile<Operand, kRight, Copies::Chunks, E, kBefore>(problem.problem, blockIdx.x, blockIdx.z).run();
 #endif
 }
 
-template <class Operand, Right kRight, class S>
+template <class Operand, Right kRight, class S, Before kBefore = Before::Nothing>
 TileKernel make_warpgroups() {
   using Memory = WarpgroupMemory<Operand, kRight, S>;
   TileKernel kernel;
-  kernel.function = reinterpret_cast<const void*>(warpgroup_kernel<Operand, kRight, S>);
+  kernel.function = reinterpret_cast<const void*>(warpgroup_kernel<Operand, kRight, S, kBefore>);
   kernel.rows = S::kRows, kernel.columns = S::kColumns, kernel.threads = S::kAllThreads;
   kernel.shared_bytes = Memory::kSharedBytes;
   kernel.shared_bytes_of_tile = Tile<Operand, kRight, Copies::Chunks, typename S::Elsewhere>::kSharedBytes;
