@@ -155,6 +155,11 @@ bool has_kernel(PlannedGraph& graph, KernelKind kind) {
          std::ranges::any_of((*plan)->kernels, [kind](const Kernel& kernel) { return kernel.kind == kind; });
 }
 
+bool has_prologue(PlannedGraph& graph) {
+  const auto plan = graph.plan();
+  return plan.ok() && std::ranges::any_of((*plan)->kernels, [](const Kernel& k) { return k.prologue.has_value(); });
+}
+
 // Of a graph's plan with others, one after another.
 struct Comparison {
   PlannedGraph& graph;
@@ -174,10 +179,12 @@ struct Comparison {
 // follow, it is less; between tiles that would all have been launched ahead, it is more. What follows a tile whose
 // blocks fill the multiprocessors gets ready as late, which the tile's own time does not say. Clusters of blocks that
 // divide a depth take longer to begin where they are timed than behind a tile of a model. Kernels in one launch, too,
-// are timed without those around them: launched one by one, each gets ready while others run.
+// are timed without those around them: launched one by one, each gets ready while others run. What is done by the tile
+// behind it saves a kernel that is timed as if it were ready in time, and makes each slice of the tile's wait.
 std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
                                             PlanTiming& timing) {
   constexpr double kReadyMs = 1.3e-3;    // what a tile does ahead: it is launched, and its first weights come
+  constexpr double kShortMs = 0.8e-3;    // that a kernel of a microsecond takes more in a model than where it is timed
   constexpr double kDividedMs = 1.0e-3;  // that those of eight blocks were seen to be faster in models, beside others
   if (options.target.without.contains(kDependentLaunch)) return {};
   CostSource kept = costs;
@@ -190,13 +197,21 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
   CostSource divided = kept;
   divided.division_bonus_ms = kDividedMs;
   if (compare(options.target, divided, kPlanOfDividedDepths)) kept = divided;
+  CostSource with_prologues = kept;
+  with_prologues.prologue_bonus_ms = kShortMs;
+  if (compare(options.target, with_prologues, kPlanOfPrologues)) kept = with_prologues;
   CostSource with_room = kept;
   with_room.crowding_ms = kReadyMs;
   if (compare(options.target, with_room, kPlanOfSmallTiles)) kept = with_room;
+  Target target = options.target;
+  if (has_prologue(graph)) {
+    Target stored = target;
+    stored.without.insert(kPrologues);
+    if (compare(stored, kept, kPlanWithoutPrologues)) target = stored;
+  }
   if (has_kernel(graph, KernelKind::Group)) {
-    Target apart = options.target;
-    apart.without.insert(kGroupedLaunch);
-    compare(apart, kept, kPlanWithoutGroups);
+    target.without.insert(kGroupedLaunch);
+    compare(target, kept, kPlanWithoutGroups);
   }
   return std::move(compare.latencies);
 }

@@ -5,6 +5,7 @@
 
 #include "buffers.h"
 #include "gopt/buffer_root.h"
+#include "gopt/tile.h"
 
 namespace gopt {
 namespace {
@@ -49,6 +50,8 @@ class PlanChecker {
       for (char c : kernel.name)
         if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_')
           return Error{"kernel name " + kernel.name + " is no identifier"};
+      if (kernel.prologue && !parse_tile(kernel.implementation) && !parse_warpgroup_tile(kernel.implementation))
+        return Error{"kernel " + kernel.name + " has a prologue that its implementation lacks"};
       for (BufferId b : kernel.input_buffers) {
         const uint32_t root = number_of_root(b);
         const bool made_here =

@@ -125,7 +125,6 @@ struct Cover {
   std::vector<ValueCover> values;
   std::map<uint32_t, AttentionCover> attentions;  // by NodeId
   std::map<uint32_t, PrologueCover> prologues;    // that library kernels could have, by NodeId
-  std::map<uint32_t, uint32_t> library_behind;    // these kernels, by the nodes that a prologue is chosen by
   Environment sizes;                              // of symbols
   int layout_classes = 0;
   // Of each class of values that have to lie alike; of those beyond the end, `layout`.
@@ -174,8 +173,7 @@ void choose_fusion(Cover& cover);
 // Parts of plans as Target::without names them; of library kernels "kernel:" and the implementation's name.
 constexpr const char *kBlockedLayout = "layout:blocked", *kChannelsLastLayout = "layout:channels-last",
                      *kPartsLayout = "layout:channels-last-in-parts", *kTransposedWeights = "layout:transposed-weights",
-                     *kEpilogues = "fusion:epilogues", *kPrologues = "fusion:prologues", *kInlining = "fusion:inlining",
-                     *kPieces = "fusion:pieces";
+                     *kEpilogues = "fusion:epilogues", *kInlining = "fusion:inlining", *kPieces = "fusion:pieces";
 
 // Why the code cannot call a function that its caller registers for a node without definition, as the end of a sentence
 // that the node begins; nothing where it can.

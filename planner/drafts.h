@@ -23,6 +23,10 @@ struct Drafted {
 };
 Drafted draft(Cover described, CoverChoices choices);  // not priced
 
+// Whether there is an implementation, none that is switched off, for each kernel that does something to its source
+// first.
+bool has_all_prologues(const Plan& plan);
+
 // Takes the implementation that costs least; the plan's time is the sum of its kernels'.
 void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs);
 void price(Plan& plan, KernelCosts& costs);

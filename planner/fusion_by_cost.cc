@@ -34,13 +34,18 @@ void add_kernels_of_users(const Cover& cover, uint32_t id, Nodes& ends) {
   }
 }
 
+// The only one that reads what the last node of a prologue makes.
+uint32_t library_behind(const Cover& cover, uint32_t last) {
+  return cover.values[cover.nodes[last].first_value].uses[0].node;
+}
+
 // A cover as it is where one generated node is stored or not, while this lives.
 // Or, with a library kernel behind it, that takes it as its prologue's end.
 class Turned {
  public:
   Turned(Cover& cover, const FusionChoice& choice) : cover_(cover), id_(choice.node) {
     if (choice.way == FusionWay::Before) {
-      library_ = cover.library_behind.at(id_);
+      library_ = library_behind(cover, id_);
       for (const uint32_t node : cover.prologues.at(*library_).nodes) roles_[node] = cover.nodes[node].role;
       take_prologue(cover, *library_);
     } else {
@@ -64,7 +69,7 @@ class Turned {
   // For good.
   static void turn(Cover& cover, const FusionChoice& choice) {
     if (choice.way == FusionWay::Before)
-      take_prologue(cover, cover.library_behind.at(choice.node));
+      take_prologue(cover, library_behind(cover, choice.node));
     else
       cover.nodes[choice.node].role = choice.way == FusionWay::Inside ? Role::Inlined : Role::Generated;
   }
@@ -76,18 +81,26 @@ class Turned {
   std::map<uint32_t, Role> roles_;
 };
 
-// Whether a prologue can be taken as the cover is: what it would read is there, and its nodes are a kernel of their
-// own.
-bool may_be_taken(const Cover& cover, const FusionChoice& choice) {
+// Whether a prologue can be taken as the cover is: what it would read is stored, its nodes are a kernel of their own,
+// and there is an implementation for it.
+bool may_be_taken(Cover& cover, const FusionChoice& choice) {
   if (choice.way != FusionWay::Before) return true;
-  const uint32_t library = cover.library_behind.at(choice.node);
+  const uint32_t library = library_behind(cover, choice.node);
   const PrologueCover& own = cover.prologues.at(library);
-  const auto is_stored = [&](const Value& value) {
-    const Role role = cover.nodes[cover.id_of(value.node.get())].role;
-    return role != Role::Inlined && role != Role::Covered;
+  const auto has_role = [&](uint32_t node, std::initializer_list<Role> roles) {
+    return std::ranges::count(roles, cover.nodes[node].role) > 0;
   };
-  return !cover.nodes[library].has_prologue && cover.nodes[choice.node].role == Role::Generated &&
-         is_stored(own.source) && std::ranges::all_of(own.operands, is_stored);
+  const auto is_stored = [&](const Value& value) {
+    return !has_role(cover.id_of(value.node.get()), {Role::Inlined, Role::Covered});
+  };
+  const bool is_kernel = has_role(own.nodes.back(), {Role::Generated}) &&
+                         std::all_of(own.nodes.begin(), own.nodes.end() - 1,
+                                     [&](uint32_t node) { return has_role(node, {Role::Inlined}); });
+  if (cover.nodes[library].has_prologue || !is_kernel || !is_stored(own.source) ||
+      !std::ranges::all_of(own.operands, is_stored))
+    return false;
+  const Turned turned(cover, choice);
+  return has_all_prologues(build_kernels_of(cover, turned.kernels()));
 }
 
 // A library kernel without its steps from some node on, while this lives.

@@ -27,8 +27,7 @@ struct Implementation {
   bool (*is_likely)(const Plan& plan, const Kernel& kernel) = nullptr;
   // Whether another family is known to be faster for a kernel that stands alone: not priced there, but in groups.
   bool (*is_outdone)(const Plan& plan, const Kernel& kernel) = nullptr;
-  // Whether a kernel with such a prologue may be among those that it computes; null: none.
-  bool (*takes_prologue)(const Prologue& prologue) = nullptr;
+  bool takes_prologue = false;  // whether kernels that have one are among those that it computes
 };
 
 // Whether kernels of this kind are library calls: those that have rows.

@@ -47,24 +47,32 @@ std::vector<Kernel> by_rows(const Plan& plan, const Kernel& kernel, bool chooses
   for (const Implementation& row : implementations()) {
     const bool is_meant = row.kind == kernel.kind && row.target == plan.target.kind;
     if (!is_meant || row.chooses_at_start != chooses_at_start || !row.accepts(plan, kernel)) continue;
-    if (kernel.prologue && (!row.takes_prologue || !row.takes_prologue(*kernel.prologue))) continue;
+    if (kernel.prologue && !row.takes_prologue) continue;
     if (row.is_likely && !with_unlikely && !row.is_likely(plan, kernel) && !lacks_sizes(plan.target, row)) continue;
     if (row.is_outdone && !with_unlikely && row.is_outdone(plan, kernel)) continue;
     std::vector<Kernel>& rows = is_switched_off(plan.target, row) ? switched_off : kernels;
     rows.push_back(kernel);
     rows.back().implementation = row.name;
   }
-  return kernels.empty() && !chooses_at_start ? switched_off : kernels;
+  return kernels.empty() && !chooses_at_start && !kernel.prologue ? switched_off : kernels;
 }
 
 // Those that can be timed; the kernel as it is, where its kind has no rows: loops of our own.
 std::vector<Kernel> by_implementation(const Plan& plan, const Kernel& kernel, bool with_unlikely = false) {
   std::vector<Kernel> kernels = by_rows(plan, kernel, false, with_unlikely);
+  if (kernels.empty() && kernel.prologue) kernels = by_rows(plan, kernel, false, true);
+  if (kernels.empty() && kernel.prologue) throw InternalError("nothing does the prologue of " + kernel.name);
   if (kernels.empty()) kernels.push_back(kernel);
   return kernels;
 }
 
 }  // namespace
+
+bool has_all_prologues(const Plan& plan) {
+  return std::ranges::all_of(plan.kernels, [&](const Kernel& kernel) {
+    return !kernel.prologue || !by_rows(plan, kernel, false, true).empty();
+  });
+}
 
 // Where no time was measured, the choice is best left to when the model is created.
 std::vector<Kernel> candidates_for(const Plan& plan, const Kernel& kernel, const KernelCosts& costs) {

@@ -52,7 +52,7 @@ std::string print_kernel(const Plan& plan, const Kernel& kernel) {
   const auto add_nodes = [&text](const Kernel& own) {
     for (const NodePtr& node : own.nodes) text += " " + (node->opaque ? external_name(*node) : op_info(node->op).name);
     for (const Epilogue& e : own.epilogues) text += " +" + epilogue_text(e);
-    if (const auto& p = own.prologue) text += p->normalizes_rows ? " rows+" : p->gates >= 0 ? " gates+" : " channels+";
+    if (own.prologue) text += own.prologue->gates >= 0 ? " gates+" : " channels+";
   };
   if (kernel.members.empty()) add_nodes(kernel);
   for (const Kernel& member : kernel.members) {

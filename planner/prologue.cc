@@ -1,14 +1,12 @@
-// Which nodes before a convolution of one tap, or a product of rows, could be done by its kernel, as the source comes
-// from shared memory, in 16 bits: a normalization by channels with the activation behind it, or a factor for each image
-// and channel; a normalization of rows. The node is stored by the rule; costs may say otherwise (fusion_by_cost.cc).
+// Which nodes before a convolution of one tap could be done by its kernel, as the source goes through registers, in 16
+// bits: a normalization by channels with the activation behind it, or a factor for each image and channel. The node is
+// stored by the rule; costs may say otherwise (fusion_by_cost.cc).
 #include "prologue.h"
 
 #include <algorithm>
 
 #include "cover.h"
 #include "gopt/node_attributes.h"
-#include "gopt/tile.h"
-#include "node_work.h"
 
 namespace gopt::planner {
 namespace {
@@ -23,10 +21,7 @@ class PrologueFinder {
     const Target& target = cover_.options.target;
     if (target.kind != TargetKind::Cuda || target.without.contains(kPrologues)) return;
     for (uint32_t id = 0; id < cover_.nodes.size(); id++)
-      if (is_pointwise(id))
-        look_before(id);
-      else if (is_product_of_rows(id))
-        look_for_normalized_rows(id);
+      if (is_pointwise(id)) look_before(id);
   }
 
  private:
@@ -93,55 +88,10 @@ class PrologueFinder {
     if (found.operands.empty() || !lies_well) return;
     found.source = value;
     const uint32_t last = found.nodes.back();
-    offer(library, std::move(found), last);
-  }
-
-  // To be chosen by the node, in which a kernel ends otherwise.
-  void offer(uint32_t library, PrologueCover found, uint32_t node) {
     cover_.prologues[library] = std::move(found);
-    cover_.library_behind[node] = library;
-    cover_.open.push_back({node, FusionWay::Before});
-    const auto way = cover_.ways.find(node);
+    cover_.open.push_back({last, FusionWay::Before});
+    const auto way = cover_.ways.find(last);
     if (way != cover_.ways.end() && way->second == FusionWay::Before) take_prologue(cover_, library);
-  }
-
-  // By one matrix of weights.
-  bool is_product_of_rows(uint32_t id) const {
-    const Node& node = cover_.node(id);
-    if (cover_.nodes[id].role != Role::MatrixProduct || cover_.nodes[id].integers) return false;
-    return cover_.of(node.inputs[1]).dims.size() == 2 && is_weight(node.inputs[1]) &&
-           !(node.is(OpKind::Gemm) && int_or(node, "transA", 0) != 0) && is_half(library_types(cover_, id).operands);
-  }
-
-  // In other shapes of the same rows, perhaps.
-  void look_for_normalized_rows(uint32_t library) {
-    const ElementType type = library_types(cover_, library).operands;
-    Value value = cover_.node(library).inputs[0];
-    const int64_t width = cover_.of(value).dims.back();
-    PrologueCover found;
-    std::optional<uint32_t> maker;
-    while ((maker = own_maker(value, type)) && work_of(cover_.node(*maker)).keeps_order &&
-           cover_.of(cover_.node(*maker).inputs[0]).dims.back() == width) {
-      found.nodes.insert(found.nodes.begin(), *maker);
-      value = cover_.node(*maker).inputs[0];
-    }
-    if (!maker || !cover_.node(*maker).is(OpKind::LayerNormalization)) return;
-    const Node& node = cover_.node(*maker);
-    const Value& source = node.inputs[0];
-    const ValueCover& x = cover_.of(source);
-    const int64_t axis = int_or(node, "axis", -1);
-    const bool is_last = axis == -1 || axis == static_cast<int64_t>(x.dims.size()) - 1;
-    if (!is_last || x.stored != type || x.is_kept || !x.layout.is_plain() || is_weight(source)) return;
-    found.prologue.normalizes_rows = true;
-    found.prologue.epsilon = real_or(node, "epsilon", 1e-5);
-    for (size_t i = 1; i < node.inputs.size(); i++) {
-      if (!node.inputs[i]) continue;
-      if (!is_of_channels(node.inputs[i], width, 0)) return;
-      (i == 1 ? found.prologue.scale : found.prologue.shift) = add_operand(found, node.inputs[i]);
-    }
-    found.nodes.insert(found.nodes.begin(), *maker);
-    found.source = source;
-    offer(library, std::move(found), *maker);
   }
 
   int add_operand(PrologueCover& found, const Value& value) const {
@@ -205,9 +155,7 @@ void take_prologue(Cover& cover, uint32_t library) {
 void find_prologues(Cover& cover) { PrologueFinder(cover).run(); }
 
 bool has_prologue_of_tiles(const Plan& plan, const Kernel& kernel) {
-  if (!kernel.prologue) return true;
-  if (kernel.prologue->normalizes_rows) return is_by_columns(plan, kernel);
-  if (kernel.prologue->gates < 0) return true;
+  if (!kernel.prologue || kernel.prologue->gates < 0) return true;
   // Of several images, one after another; in pairs.
   const Buffer& gates = plan.buffer(kernel.input_buffers[static_cast<size_t>(kernel.prologue->gates)]);
   const bool is_packed = gates.dims[0] == 1 || gates.layout.line() == 0;

@@ -203,7 +203,7 @@ void add_rows(std::vector<Implementation>& rows) {
   Implementation row{.name = name, .target = TargetKind::Cuda, .efficiency = efficiency<r, c, s>};
   row.is_likely = is_likely<r, c, s>;
   row.is_outdone = is_outdone<r, c>;
-  row.takes_prologue = takes_prologue<s>;
+  row.takes_prologue = true;
   add_tile_rows(rows, row, convolves_by_tiles, multiplies_by_tiles);
 }
 template <size_t... kNumbers>
@@ -231,7 +231,7 @@ bool multiplies_by_tiles(const Plan& plan, const Kernel& kernel) {
   constexpr size_t kMostAxes = 5;
   constexpr int64_t kMostBatches = 65535;
   const std::vector<int64_t>& y = plan.buffer(kernel.output_buffers[0]).dims;
-  return !is_transposed && y.size() <= kMostAxes && is_narrow(plan, kernel) && has_prologue_of_tiles(plan, kernel) &&
+  return !is_transposed && y.size() <= kMostAxes && is_narrow(plan, kernel) &&
          element_count(std::span(y).first(y.size() - 2)) <= kMostBatches;
 }
 

@@ -7,7 +7,6 @@
 
 #include "gopt/convolution_shape.h"
 #include "gopt/tile.h"
-#include "prologue.h"
 #include "tiles.h"
 
 namespace gopt {
@@ -232,7 +231,7 @@ void add_rows(std::vector<Implementation>& rows) {
   static const std::string name = warpgroup_name({kShapes[kShape].rows, kShapes[kShape].columns, kSplits[kSplit]});
   Implementation row{.name = name, .target = TargetKind::Cuda, .efficiency = efficiency<kShape, kSplit>};
   row.is_likely = is_likely<kShape, kSplit>;
-  if (has_room(kShapes[kShape])) row.takes_prologue = takes_prologue<kSplits[kSplit]>;  // else registers are short
+  row.takes_prologue = has_room(kShapes[kShape]);  // else registers are short
   add_tile_rows(rows, row, convolves_by<kShape>, multiplies_by<kShape>);
 }
 template <size_t... kNumbers>

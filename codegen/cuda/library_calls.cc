@@ -66,8 +66,7 @@ std::string prologue_text(const Kernel& kernel, int64_t positions_of_image) {
   if (!kernel.prologue) return "";
   const Prologue& p = *kernel.prologue;
   if (p.gates >= 0) return "  d.prologue.positions = " + std::to_string(positions_of_image) + ";\n";
-  std::string text =
-      std::string("  d.prologue = {") + (p.normalizes_rows ? "false, true, " : "true, false, ") + number(p.epsilon);
+  std::string text = "  d.prologue = {true, " + number(p.epsilon);
   if (p.activation) {
     const bool is_clip = p.activation->kind == ActivationKind::Clip;
     if (!is_clip && p.activation->kind != ActivationKind::Relu) throw InternalError("an activation that tiles lack");
@@ -167,7 +166,6 @@ std::string product_text(const Plan& plan, const Kernel& kernel) {
   if (right_transposed) text += "  d.right_transposed = true;\n";
   if (const double alpha = gemm ? real_or(node, "alpha", 1) : 1; alpha != 1)
     text += "  d.scale = " + number(alpha) + ";\n";
-  text += prologue_text(kernel, 1);
   if (flat) return text;
   std::string axes;
   for (const BatchAxis& a : batch_axes(left, right, out))
@@ -240,7 +238,6 @@ std::string lie_text(const Plan& plan, const Kernel& kernel) {
 // Likewise, what is done to the source before.
 std::string before_text(const Kernel& kernel) {
   if (!kernel.prologue) return "";
-  if (kernel.prologue->normalizes_rows) return ", Before::Rows";
   return kernel.prologue->gates >= 0 ? ", Before::Gates" : ", Before::Channels";
 }
 
@@ -413,6 +410,7 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
   if (const auto tile = parse_patch_tile(kernel.implementation)) tiling = patch_tiling_text(plan, kernel, *tile, tiles);
   if (const auto warps = parse_vector_product(kernel.implementation))
     tiling = vector_tiling_text(plan, kernel, *warps, tiles);
+  if (kernel.prologue && tiling.empty()) throw InternalError("no code for the prologue of " + kernel.name);
   return {create_text(plan, kernel, "library.add(d" + tiling + ")"),
           "library.run(" + std::to_string(primitive) + ", " + operands_text(plan, kernel) + ", stream);"};
 }

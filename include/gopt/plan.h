@@ -64,11 +64,12 @@ struct Target {
 };
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
 // tensors always are), ways to run library kernels ("kernel:winograd", tiles of one size "kernel:wgmma:128x64"; kept
-// where there is no other), fusion ("fusion:epilogues", "fusion:inlining", "fusion:pieces"; "fusion:by-cost" leaves it
-// to rules), launches that do not wait ("launch:dependent"), and those of several kernels ("launch:grouped").
+// where there is no other), fusion ("fusion:epilogues", "fusion:prologues", "fusion:inlining", "fusion:pieces";
+// "fusion:by-cost" leaves it to rules), launches that do not wait ("launch:dependent"), and those of several kernels
+// ("launch:grouped").
 std::vector<std::string> plan_parts(TargetKind kind);
 constexpr const char *kDependentLaunch = "launch:dependent", *kGroupedLaunch = "launch:grouped",
-                     *kFusionByCost = "fusion:by-cost";
+                     *kFusionByCost = "fusion:by-cost", *kPrologues = "fusion:prologues";
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;
@@ -124,14 +125,13 @@ struct Epilogue {
   Activation activation{};
 };
 
-// What a kernel does to its input 0 before it multiplies it (on CUDA, by tiles). Convolutions of one tap: a function of
-// each number and its channel, or a factor for each image and channel. Products: rows are normalized. Operands are
-// numbers of inputs; -1: there is none.
+// What a kernel does to its input 0 before it multiplies it (on CUDA, convolutions of one tap by tiles): a function of
+// each number and its channel, or a factor for each image and channel. Operands are numbers of inputs; -1: there is
+// none.
 struct Prologue {
-  // (x - mean) scale / sqrt(variance + epsilon) + shift, where mean and variance are the row's if that is normalized
+  // (x - mean) scale / sqrt(variance + epsilon) + shift
   int scale = -1, shift = -1, mean = -1, variance = -1;
   double epsilon = 0;
-  bool normalizes_rows = false;
   std::optional<Activation> activation;  // of that: Relu or Clip
   int gates = -1;
 };

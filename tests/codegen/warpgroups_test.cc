@@ -126,19 +126,6 @@ std::vector<BatchCase> cases_with_prologue() {
                 "c = Concat(a, b) {axis=1}\nm = Mul(c, w3)\nr = Relu(m)\nd = Conv(r, w4)\n"
                 "e = Conv(a, w1)\noutput y = d\noutput z = e",
                 33),
-      // Between the normalization and the product another shape of the same rows.
-      make_case("normalized_rows",
-                "input x : f32[3,67,96]\ninput w1 : f32[96,264]\ninput w2 : f32[264]\ninput w3 : f32[264]\n"
-                "input w4 : f32[264,152]\ninput w5 : f32[152]\ninput w6 : f32[152,40]\na = MatMul(x, w1)\n"
-                "n = LayerNormalization(a, w2, w3) {axis=2, epsilon=0.01}\nr = Reshape(n) {shape=[201,264]}\n"
-                "c = MatMul(r, w4)\nd = Add(c, w5)\ne = Gelu(d)\nf = MatMul(e, w6)\n"
-                "s = Softmax(a) {axis=2}\noutput y = f\noutput z = s",
-                35),
-      make_case("factors",
-                "input x : f32[70,72]\ninput w1 : f32[72,72]\ninput w2 : f32[72]\ninput w3 : f32[150,72]\n"
-                "a = Gemm(x, w1) {transB=1}\nn = LayerNormalization(a, w2) {axis=1}\n"
-                "c = Gemm(n, w3) {transB=1, alpha=0.5}\ns = Softmax(a) {axis=1}\noutput y = c\noutput z = s",
-                36),
       make_case("gates",
                 "input x : f32[3,64,5,5]\ninput w1 : f32[200,64,1,1]\ninput w2 : f32[200,200,1,1]\n"
                 "input w3 : f32[40,200,1,1]\ninput z : f32[3,40,5,5]\na = Conv(x, w1)\np = GlobalAveragePool(a)\n"
@@ -251,10 +238,8 @@ TEST(Warpgroups, HavePrologues) {
         ASSERT_TRUE(plan.ok()) << plan.error().message;
         const auto is_it = [&](const Kernel& k) { return k.prologue && k.implementation == name; };
         const bool is_of_halves = precision == Precision::Fp16 || precision == Precision::Bf16;
-        const bool is_of_rows = c.name == "normalized_rows" || c.name == "factors",
-                   is_divided = parse_warpgroup_tile(name)->split > 1;
         EXPECT_EQ(std::ranges::count_if(plan->kernels, is_it),
-                  is_of_halves && parse_warpgroup_tile(name)->columns < 256 && (!is_of_rows || !is_divided) ? 1 : 0)
+                  is_of_halves && parse_warpgroup_tile(name)->columns < 256 ? 1 : 0)
             << c.name << " in " << to_string(precision) << "\n"
             << print_plan(*plan);
       }

@@ -137,53 +137,37 @@ TEST(Prologue, IsNotTakenWhereItWouldBeWrong) {
       plan_of(graph_of(kNormalized), Precision::Fp16, 1, {"layout:channels-last", "layout:channels-last-in-parts"})));
 }
 
-std::string rows_of(const std::string& between, const std::string& last = "y = MatMul(r, w)") {
-  return "input x : f32[2,9,64]\ninput w0 : f32[64,64]\ninput w : f32[64,40]\ninput wt : f32[40,64]\n"
-         "input wc : f32[64]\ninput wd : f32[64]\ninput ws : f32[9,64]\ninput v : f32[64,40]\na = MatMul(x, w0)\n"
-         "z = Softmax(a) {axis=2}\n" +
-         between + "\n" + last + "\noutput y = y\noutput z = z";
+// Gates that no tile reads: of channels that are no pairs; of several images, each a part of a longer line.
+TEST(Prologue, IsNotTakenWhereNoTileHasIt) {
+  const auto graph = [](const std::string& images, const std::string& channels, const std::string& gates) {
+    return "input x : f32[" + images + ",32,9,9]\ninput w0 : f32[" + channels + ",32,1,1]\ninput w1 : f32[40," +
+           channels + ",1,1]\ninput wg : f32[" + channels + "," + channels + ",1,1]\ninput wh : f32[8," + channels +
+           ",1,1]\na = Conv(x, w0)\np = GlobalAveragePool(a)\nq = Conv(p, wg)\ns = Sigmoid(q)\n" + gates +
+           "\nr = Mul(s, a)\ny = Conv(r, w1)\noutput y = y";
+  };
+  const std::string in_line = "t = Conv(p, wh)\nu = Concat(s, t) {axis=1}\nv = Exp(u)\noutput v = v";
+  EXPECT_TRUE(kernel_with_prologue(plan_of(graph("3", "64", ""), Precision::Fp16)));
+  EXPECT_TRUE(kernel_with_prologue(plan_of(graph("3", "12", ""), Precision::Fp16)));
+  EXPECT_FALSE(kernel_with_prologue(plan_of(graph("1", "9", ""), Precision::Fp16)));
+  for (const char* images : {"1", "3"}) plan_of(graph(images, "64", in_line), Precision::Fp16);  // which is checked
 }
 
-TEST(Prologue, NormalizesRows) {
-  for (const Precision precision : {Precision::Fp16, Precision::Bf16}) {
-    const Plan plan = plan_of(rows_of("r = LayerNormalization(a, wc, wd) {axis=2, epsilon=0.5}"), precision);
-    const Kernel* kernel = kernel_with_prologue(plan);
-    ASSERT_TRUE(kernel) << print_plan(plan);
-    EXPECT_TRUE(kernel->prologue->normalizes_rows);
-    EXPECT_EQ(kernel->prologue->epsilon, 0.5);
-    EXPECT_TRUE(kernel->inputs[0].node->is(OpKind::MatMul));
-    ASSERT_GE(kernel->prologue->scale, 0);
-    ASSERT_GE(kernel->prologue->shift, 0);
-    EXPECT_EQ(kernel->inputs.at(static_cast<size_t>(kernel->prologue->scale)).node->name, "wc");
-    EXPECT_EQ(kernel->inputs.at(static_cast<size_t>(kernel->prologue->shift)).node->name, "wd");
-    EXPECT_EQ(kernel->prologue->mean, -1);
+// Nor where those that have it are switched off: it is stored then.
+TEST(Prologue, IsNotTakenByWhatIsSwitchedOff) {
+  for (const char* between : {kNormalized, kGated}) {
+    EXPECT_TRUE(kernel_with_prologue(plan_of(graph_of(between), Precision::Fp16, 1, {"kernel:wgmma"})));
+    EXPECT_TRUE(kernel_with_prologue(plan_of(graph_of(between), Precision::Fp16, 1, {"kernel:tiles"})));
+    EXPECT_FALSE(
+        kernel_with_prologue(plan_of(graph_of(between), Precision::Fp16, 1, {"kernel:wgmma", "kernel:tiles"})));
   }
-  struct Other {
-    std::string between, last = "y = MatMul(r, w)";
-    bool is_it = false;
-  };
-  const std::string normalized = "r = LayerNormalization(a, wc, wd) {axis=2}",
-                    before_shape = "n = LayerNormalization(a, wc, wd) {axis=2}\n";
-  const Other others[] = {
-      {"r = LayerNormalization(a, wc) {axis=2}", "y = MatMul(r, w)", true},
-      {before_shape + "r = Reshape(n) {shape=[18,64]}", "y = MatMul(r, w)", true},
-      {before_shape + "r = Reshape(n) {shape=[18,64]}", "y = Gemm(r, wt) {transB=1}", true},
-      {before_shape + "r = Reshape(n) {shape=[36,32]}\ninput w9 : f32[32,40]", "y = MatMul(r, w9)"},
-      {before_shape + "r = Transpose(n) {perm=[1,0,2]}", "y = MatMul(r, w)"},  // which moves rows
-      {normalized, "y1 = MatMul(r, w)\nt = Tanh(r)\ny = y1\noutput t = t"},
-      {normalized, "q = Tanh(v)\ny = MatMul(r, q)"},
-      {"r = LayerNormalization(a, ws) {axis=1}"},
-      {"q = Tanh(wc)\ninput u : f32[64]\nr = LayerNormalization(a, u) {axis=2}"},
-  };
-  for (const Other& other : others) {
-    std::string text = rows_of(other.between, other.last);
-    if (const size_t at = text.find("y = y1\n"); at != std::string::npos) {
-      text.erase(at, std::string("y = y1\n").size());
-      text.replace(text.find("output y = y"), std::string("output y = y").size(), "output y = y1");
-    }
-    const Plan plan = plan_of(text, Precision::Fp16);
-    EXPECT_EQ(kernel_with_prologue(plan) != nullptr, other.is_it) << text << "\n" << print_plan(plan);
-  }
+}
+
+TEST(Prologue, WithoutATileIsNoPlan) {
+  Plan plan = plan_of(graph_of(kNormalized), Precision::Fp16);
+  ASSERT_TRUE(kernel_with_prologue(plan));
+  for (Kernel& kernel : plan.kernels)
+    if (kernel.prologue) kernel.implementation = "cudnn:1";
+  EXPECT_FALSE(check_plan(plan).ok());
 }
 
 TEST(Prologue, IsAPartOfPlansAndOfSignatures) {
@@ -197,6 +181,10 @@ TEST(Prologue, IsAPartOfPlansAndOfSignatures) {
   ASSERT_TRUE(kernel_with_prologue(normalized) && kernel_with_prologue(gated));
   Kernel bare = *kernel_with_prologue(normalized);
   EXPECT_NE(kernel_signature(normalized, bare), kernel_signature(gated, *kernel_with_prologue(gated)));
+  const Plan clipped =
+      plan_of(graph_of("n = BatchNormalization(a, we, we, we, we)\nr = Clip(n) {min=0.0, max=6.0}"), Precision::Fp16);
+  ASSERT_TRUE(kernel_with_prologue(clipped));
+  EXPECT_NE(kernel_signature(normalized, bare), kernel_signature(clipped, *kernel_with_prologue(clipped)));
   // Alone, too, as it is timed.
   const KernelSpec spec = spec_of(normalized, bare);
   EXPECT_EQ(kernel_signature(spec), kernel_signature(normalized, bare));

@@ -16,11 +16,6 @@ __device__ bool is_built_for_warpgroups =
     false;
 #endif
 
-constexpr int64_t kThreads = 256, kMaxBlocks = 16384;
-unsigned blocks_for(int64_t count) {
-  return static_cast<unsigned>(count < kThreads * kMaxBlocks ? (count + kThreads - 1) / kThreads : kMaxBlocks);
-}
-
 // A block works within one position of the bias's axis.
 template <class T>
 __global__ void epilogue_kernel(T* dst, int64_t inner, const T* bias, int64_t channels, const T* addend,
@@ -82,48 +77,15 @@ __global__ void fold_kernel(float* lines, const float* scales, const float* shif
   }
 }
 
-// A block.
-__global__ void factors_kernel(float* lines, float* power, const float* factors, int channels, int all) {
-  __shared__ float largest[kThreads];
-  const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
-  float own = 0;
-  for (int i = thread; i < channels; i += threads) own = fmaxf(own, factors ? fabsf(factors[i]) : 1);
-  largest[thread] = own;
-  for (int half = threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (thread < half) largest[thread] = fmaxf(largest[thread], largest[thread + half]);
-  }
-  __syncthreads();
-  int exponent = 0;
-  if (largest[0] > 0 && isfinite(largest[0])) frexpf(largest[0], &exponent);
-  for (int i = thread; i < all; i += threads) {
-    lines[2 * i] = i < channels ? ldexpf(factors ? factors[i] : 1, -exponent) : 0;
-    lines[2 * i + 1] = 0;
-  }
-  if (thread == 0) *power = ldexpf(1, exponent);
-}
-
-// A warp a column.
-template <class T>
-__global__ void column_sums_kernel(float* sums, const T* weights, const float* lines, const float* shifts, int depth) {
-  const T* own = weights + blockIdx.x * static_cast<int64_t>(depth);
-  float factors = 0, added = 0;
-  for (int k = static_cast<int>(threadIdx.x); k < depth; k += 32) {
-    const float weight = (float)own[k];
-    factors += weight * lines[2 * k];
-    if (shifts) added += weight * shifts[k];
-  }
-  for (int other = 16; other > 0; other /= 2) {
-    factors += __shfl_xor_sync(0xffffffffu, factors, other);
-    added += __shfl_xor_sync(0xffffffffu, added, other);
-  }
-  if (threadIdx.x == 0) sums[2 * blockIdx.x] = factors, sums[2 * blockIdx.x + 1] = added;
-}
-
 __global__ void wait_kernel(long long cycles) {
   const long long start = clock64();
   while (clock64() - start < cycles) {
   }
+}
+
+constexpr int64_t kThreads = 256, kMaxBlocks = 16384;
+unsigned blocks_for(int64_t count) {
+  return static_cast<unsigned>(count < kThreads * kMaxBlocks ? (count + kThreads - 1) / kThreads : kMaxBlocks);
 }
 
 }  // namespace
@@ -158,20 +120,6 @@ void fold_channels(float* lines, const PrologueOperands& o, float epsilon, int c
   const auto floats = [](const void* vector) { return static_cast<const float*>(vector); };
   fold_kernel<<<blocks_for(all), kThreads, 0, stream>>>(lines, floats(o.scale), floats(o.shift), floats(o.mean),
                                                         floats(o.variance), epsilon, channels, all);
-}
-
-void fold_factors(float* lines, float* power, const float* factors, int channels, int all, cudaStream_t stream) {
-  factors_kernel<<<1, kThreads, 0, stream>>>(lines, power, factors, channels, all);
-}
-
-void sum_columns(float* sums, const void* weights, Element element, const float* lines, const float* shifts, int depth,
-                 int columns, cudaStream_t stream) {
-  const auto launch = [&](auto zero) {
-    using T = decltype(zero);
-    column_sums_kernel<<<static_cast<unsigned>(columns), 32, 0, stream>>>(sums, static_cast<const T*>(weights), lines,
-                                                                          shifts, depth);
-  };
-  element == Element::Float16 ? launch(gopt_half{}) : launch(gopt_bfloat16{});
 }
 
 void keep_busy(cudaStream_t stream) {

@@ -17,10 +17,10 @@ namespace gopt_runtime {
 // Whose algorithms are measured.
 enum class Family { All, Dnn, Unfolded };
 
-// What tiles do to a source of 16 bits before they multiply it: by channels, which are folded to x scale + shift, by
-// gates, or rows are normalized, as operands say; what of the first is less or more than two numbers is these.
+// What tiles do to a source of 16 bits before they multiply it: by channels, which are folded to x scale + shift, or by
+// gates, as operands say; what of the former is less or more than two numbers is these.
 struct PrologueSettings {
-  bool has_channels = false, normalizes_rows = false;
+  bool has_channels = false;
   float epsilon = 0, least = -INFINITY, largest = INFINITY;
   int64_t positions = 1;  // of gates: of the result, of an image
 };
@@ -61,15 +61,14 @@ struct MatrixProduct {
   bool left_transposed = false, right_transposed = false;
   float scale = 1;
   std::vector<Axis> batch;
-  PrologueSettings prologue;
   Activation activation;
   Element operands = Element::Float32;
   Element result = Element::Float32;  // of bias and addend, too
   bool tf32 = false;
 };
 
-// (x - mean) scale / sqrt(variance + epsilon) + shift of each channel, floats, any of which may be null, mean and
-// variance those of a row where rows are normalized; or a factor for each image and channel, of the source's type.
+// (x - mean) scale / sqrt(variance + epsilon) + shift of each channel, floats, any of which may be null; or a factor
+// for each image and channel, of the source's type.
 struct PrologueOperands {
   const void *scale = nullptr, *shift = nullptr, *mean = nullptr, *variance = nullptr, *gates = nullptr;
 };

@@ -53,14 +53,12 @@ class Workspace {
 class ProloguePart {
  public:
   ProloguePart() = default;
-  explicit ProloguePart(const Convolution& c) : settings_(c.prologue), element_(c.element) {}
-  explicit ProloguePart(const MatrixProduct& m) : settings_(m.prologue), element_(m.operands) {}
+  explicit ProloguePart(const Convolution& convolution) : settings_(convolution.prologue) {}
   // Once, before the first launch.
   void fold(TileProblem& problem, const Operands& operands, cudaStream_t stream) const;
 
  private:
   PrologueSettings settings_;
-  Element element_ = Element::Float32;
   std::unique_ptr<Workspace> lines_ = std::make_unique<Workspace>();
 };
 
@@ -103,17 +101,9 @@ struct Finish {
 };
 void apply_epilogue(const Finish& finish, cudaStream_t stream);
 
-// scale and shift of each channel, one beside the other, of what `operands` says; zeros for those up to `all`.
+// Scale and shift of each channel, one beside the other, of what `operands` says; zeros for those up to `all`.
 void fold_channels(float* lines, const PrologueOperands& operands, float epsilon, int channels, int all,
                    cudaStream_t stream);
-
-// Factors of channels, ones where `factors` is null, over the power of two from which on they are of one at most, which
-// goes to `power`, as fold_channels writes them.
-void fold_factors(float* lines, float* power, const float* factors, int channels, int all, cudaStream_t stream);
-// Of columns, whose weights of 16 bits lie one after another: sums of the weights times the channels' factors (of
-// `lines`, as above), and times `shifts`, if any, one beside the other.
-void sum_columns(float* sums, const void* weights, Element element, const float* lines, const float* shifts, int depth,
-                 int columns, cudaStream_t stream);
 
 // For half a millisecond.
 void keep_busy(cudaStream_t stream);

@@ -7,14 +7,10 @@
 namespace gopt_runtime {
 
 // What a source of 16 bits becomes before it is multiplied (gopt_prologue.cuh): x scale[channel] + shift[channel],
-// between two numbers, x gates[image, channel], of the source's type, or (x - mean) / deviation scale[channel] + ..,
-// where mean and deviation are the row's, and what is added is a part of the columns' sums.
+// between two numbers, or x gates[image, channel], of the source's type.
 struct PrologueProblem {
   const float* lines = nullptr;  // scale and shift of each channel, of as many as whole slices have
   float least = 0, largest = 0;
-  // Of each column, sums over its weights of the channels' factors and of what they add; then what all factors lack.
-  const float* columns = nullptr;
-  float epsilon = 0;
   const void* gates = nullptr;
   int positions = 1;  // of the result, of an image
 };

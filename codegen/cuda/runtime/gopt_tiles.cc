@@ -143,19 +143,13 @@ bool begins_four(const void* pointer, Element element) {
 }
 
 void ProloguePart::fold(TileProblem& p, const Operands& o, cudaStream_t stream) const {
-  const PrologueSettings& s = settings_;
-  if (!s.has_channels && !s.normalizes_rows) return;
+  if (!settings_.has_channels) return;
   constexpr int kOfSlice = 64;
-  const int all = (p.channels + kOfSlice - 1) / kOfSlice * kOfSlice, columns = s.normalizes_rows ? p.columns : 0;
-  auto* lines = static_cast<float*>(lines_->at_least(sizeof(float) * (2 * static_cast<size_t>(all + columns) + 1)));
+  const int all = (p.channels + kOfSlice - 1) / kOfSlice * kOfSlice;
+  auto* lines = static_cast<float*>(lines_->at_least(sizeof(float) * 2 * static_cast<size_t>(all)));
+  fold_channels(lines, o.prologue, settings_.epsilon, p.channels, all, stream);
   p.prologue.lines = lines;
-  p.prologue.least = s.least, p.prologue.largest = s.largest, p.prologue.epsilon = s.epsilon;
-  if (s.has_channels) return fold_channels(lines, o.prologue, s.epsilon, p.channels, all, stream);
-  const auto floats = [](const void* vector) { return static_cast<const float*>(vector); };
-  float* sums = lines + 2 * all;
-  p.prologue.columns = sums;
-  fold_factors(lines, sums + 2 * columns, floats(o.prologue.scale), p.channels, all, stream);
-  sum_columns(sums, o.weights, element_, lines, floats(o.prologue.shift), p.depth, columns, stream);
+  p.prologue.least = settings_.least, p.prologue.largest = settings_.largest;
 }
 
 void set_operands(TileProblem& p, const Operands& o) {
@@ -222,7 +216,7 @@ std::unique_ptr<Primitive> make_tiled(const Convolution& convolution, const Tili
   return tiled(problem_of(convolution, tiling), tiling, ProloguePart(convolution));
 }
 std::unique_ptr<Primitive> make_tiled(const MatrixProduct& product, const Tiling& tiling) {
-  return tiled(problem_of(product), tiling, ProloguePart(product));
+  return tiled(problem_of(product), tiling, {});
 }
 
 }  // namespace gopt_runtime

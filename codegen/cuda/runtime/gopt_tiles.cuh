@@ -9,8 +9,8 @@
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
 #include "gopt_prologue.cuh"
-#include "gopt_tile_problem.h"
 #include "gopt_tile_result.cuh"
+#include "gopt_tile_problem.h"
 #include "gopt_windows.cuh"
 
 namespace gopt_runtime {
@@ -282,17 +282,12 @@ class Tile {
       computed = computed + 1 == S::kStages ? 0 : computed + 1;
       loaded = loaded + 1 == S::kStages ? 0 : loaded + 1;
     }
-    if constexpr (kBefore != Before::Nothing)
-#pragma unroll
-      for (int m = 0; m < kM; m++)
-        Prologue<Operand, kBefore>(p_, first_row_ + warp_row() + m * 16 + lane() / 4)
-            .template finish<kN>(sums_[m], moments_[m], first_column_ + warp_column());
   }
 
   __device__ __forceinline__ int warp_row() const { return thread() / 32 % S::kWarpRows * kWarpTileRows; }
   __device__ __forceinline__ int warp_column() const { return thread() / 32 / S::kWarpRows * kWarpTileColumns; }
 
-  __device__ __forceinline__ void multiply(int stage, int depth) {
+  __device__ __forceinline__ void multiply(int stage, [[maybe_unused]] int channel) {
     constexpr int kSteps = kSlice / 32;
 #pragma unroll
     for (int step = 0; step < kSteps; step++) {
@@ -301,10 +296,10 @@ class Tile {
       for (int m = 0; m < kM; m++) {
         load_matrices(a[m], left_at(stage) + in_slice(warp_row() + m * 16 + lane() % 16, step * 2 + lane() / 16));
         if constexpr (kBefore != Before::Nothing) {
-          const Prologue<Operand, kBefore> prologue(p_, first_row_ + warp_row() + m * 16 + lane() / 4);
-          typename Prologue<Operand, kBefore>::Numbers numbers;
-          prologue.fetch(numbers, depth, step);
-          prologue.apply(a[m], numbers, moments_[m]);
+          const FragmentPrologue<Operand, kBefore> prologue(p_, first_row_ + warp_row() + m * 16 + lane() / 4);
+          typename FragmentPrologue<Operand, kBefore>::Numbers numbers;
+          prologue.fetch(numbers, channel + step * 16);
+          prologue.apply(a[m], numbers);
         }
       }
 #pragma unroll
@@ -356,7 +351,6 @@ class Tile {
   const T *src_, *weights_;
   Windows<S::kHasPlanes, kLeftLoads> windows_;  // of the rows that this thread loads
   float sums_[kM][kN][4];
-  Moments moments_[kBefore == Before::Nothing ? 1 : kM];
 };
 
 template <class Operand, Right kRight, Copies kCopies, class S, Before kBefore>

@@ -192,8 +192,7 @@ std::unique_ptr<Primitive> make_by_warpgroups(const Convolution& c, const Warpgr
   return primitive;
 }
 std::unique_ptr<Primitive> make_by_warpgroups(const MatrixProduct& m, const WarpgroupTiling& tiling) {
-  return std::make_unique<ByWarpgroups>(problem_of(m), m.operands, m.tf32, !m.right_transposed, tiling,
-                                        ProloguePart(m));
+  return std::make_unique<ByWarpgroups>(problem_of(m), m.operands, m.tf32, !m.right_transposed, tiling, ProloguePart());
 }
 
 }  // namespace gopt_runtime
