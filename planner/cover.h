@@ -72,7 +72,7 @@ struct IntegerCover {
   IntegerOperands operands;
 };
 
-// What a convolution or product could do to its source before it is multiplied.
+// What a convolution could do to its source before it is multiplied.
 struct PrologueCover {
   Value source;
   std::vector<uint32_t> nodes;  // in order, the last of which the library kernel reads as it is

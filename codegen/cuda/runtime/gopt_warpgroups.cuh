@@ -355,9 +355,8 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   }
 
   // The left operand goes through the registers of the threads that multiply. What is done to a slice there is done
-  // while the one before is multiplied, whose fragments are others. A slice takes 0.28 to 0.32 us so where it takes 0.1
-  // as it lies, whatever little is done to it: warps of their own that change slices in shared memory were no faster,
-  // nor were two slices at a time.
+  // while the one before is multiplied, whose fragments are others. A slice takes 0.27 to 0.41 us so where it takes 0.1
+  // as it lies: warps of their own that change slices in shared memory were no faster, nor were two slices at a time.
   __device__ __forceinline__ void multiply_from_registers(float (*sums)[4], int warpgroup, int first_row,
                                                           Place& place) const {
     using Own = FragmentPrologue<Operand, kBefore>;
