@@ -179,12 +179,11 @@ struct Comparison {
 // follow, it is less; between tiles that would all have been launched ahead, it is more. What follows a tile whose
 // blocks fill the multiprocessors gets ready as late, which the tile's own time does not say. Clusters of blocks that
 // divide a depth take longer to begin where they are timed than behind a tile of a model. Kernels in one launch, too,
-// are timed without those around them: launched one by one, each gets ready while others run. What is done by the tile
-// behind it saves a kernel that is timed as if it were ready in time, and makes each slice of the tile's wait.
+// are timed without those around them: launched one by one, each gets ready while others run. What a tile does to
+// its source first makes each of its slices wait, which other kernels beside it may hide or not.
 std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOptions& options, const CostSource& costs,
                                             PlanTiming& timing) {
   constexpr double kReadyMs = 1.3e-3;    // what a tile does ahead: it is launched, and its first weights come
-  constexpr double kShortMs = 0.8e-3;    // that a kernel of a microsecond takes more in a model than where it is timed
   constexpr double kDividedMs = 1.0e-3;  // that those of eight blocks were seen to be faster in models, beside others
   if (options.target.without.contains(kDependentLaunch)) return {};
   CostSource kept = costs;
@@ -197,9 +196,6 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
   CostSource divided = kept;
   divided.division_bonus_ms = kDividedMs;
   if (compare(options.target, divided, kPlanOfDividedDepths)) kept = divided;
-  CostSource with_prologues = kept;
-  with_prologues.prologue_bonus_ms = kShortMs;
-  if (compare(options.target, with_prologues, kPlanOfPrologues)) kept = with_prologues;
   CostSource with_room = kept;
   with_room.crowding_ms = kReadyMs;
   if (compare(options.target, with_room, kPlanOfSmallTiles)) kept = with_room;

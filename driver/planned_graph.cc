@@ -13,15 +13,13 @@ class CostsInChain : public KernelCosts {
       : costs_(std::move(costs)),
         library_bonus_ms_(source.library_bonus_ms),
         crowding_ms_(source.crowding_ms),
-        division_bonus_ms_(source.division_bonus_ms),
-        prologue_bonus_ms_(source.prologue_bonus_ms) {}
+        division_bonus_ms_(source.division_bonus_ms) {}
   double time_ms(const Plan& plan, const Kernel& kernel) override {
     constexpr double kLeastShare = 0.2;  // what is very short stays in order
     const double ms = costs_->time_ms(plan, kernel);
-    const double bonus_ms = (!is_launched_ahead(kernel) ? library_bonus_ms_
-                             : divides_depth(kernel)    ? division_bonus_ms_
-                                                        : 0) +
-                            (kernel.prologue ? prologue_bonus_ms_ : 0);
+    const double bonus_ms = !is_launched_ahead(kernel) ? library_bonus_ms_
+                            : divides_depth(kernel)    ? division_bonus_ms_
+                                                       : 0;
     return std::max(kLeastShare * ms, ms - bonus_ms) + (fills_multiprocessors(kernel) ? crowding_ms_ : 0);
   }
   double uncertainty() const override { return costs_->uncertainty(); }
@@ -30,7 +28,7 @@ class CostsInChain : public KernelCosts {
 
  private:
   std::unique_ptr<KernelCosts> costs_;
-  double library_bonus_ms_, crowding_ms_, division_bonus_ms_, prologue_bonus_ms_;
+  double library_bonus_ms_, crowding_ms_, division_bonus_ms_;
 };
 
 }  // namespace
@@ -38,7 +36,7 @@ class CostsInChain : public KernelCosts {
 std::unique_ptr<KernelCosts> CostSource::make(double unknown_factor) const {
   auto costs = analytic_kernel_costs(roofline);
   if (cache) costs = cached_kernel_costs(cache, std::move(costs), known, unknown_factor);
-  if (library_bonus_ms == 0 && crowding_ms == 0 && division_bonus_ms == 0 && prologue_bonus_ms == 0) return costs;
+  if (library_bonus_ms == 0 && crowding_ms == 0 && division_bonus_ms == 0) return costs;
   return std::make_unique<CostsInChain>(std::move(costs), *this);
 }
 

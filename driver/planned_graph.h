@@ -24,8 +24,6 @@ struct CostSource {
   double crowding_ms = 0;
   // That a kernel is taken to cost less several blocks of which divide the depth of a tile.
   double division_bonus_ms = 0;
-  // That a kernel is taken to cost less that does something to its source first.
-  double prologue_bonus_ms = 0;
   std::unique_ptr<KernelCosts> make(double unknown_factor = 1) const;
   static constexpr double kCautious = 2;  // what is emitted stands on kernels that were timed, where some were
 };

@@ -110,7 +110,6 @@ constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion 
                      *kPlanByLibraries = "more of the libraries' kernels",
                      *kPlanWithoutLibraries = "fewer of the libraries' kernels",
                      *kPlanOfDividedDepths = "more tiles of divided depth",
-                     *kPlanOfPrologues = "more of what precedes a product in its tile",
                      *kPlanWithoutPrologues = "nothing of what precedes a product in its tile",
                      *kPlanOfSmallTiles = "tiles that leave room for the next kernel",
                      *kPlanWithoutGroups = "a launch for each kernel";
