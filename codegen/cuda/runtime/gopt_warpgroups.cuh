@@ -87,6 +87,7 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
   static constexpr bool kByLines = kRight == Right::Lines;
   static constexpr int kPanelBytes = kDepth * kSlice;  // by lines: of columns a slice, of all its depth
   static_assert(!kByLines || S::kColumns % (kSlice / kSize) == 0, "whole slices of lines are copied");
+  static_assert(kBefore == Before::Nothing || (kSize == 2 && kRight == Right::Columns), "pairs, by columns");
 
   __device__ __forceinline__ explicit WarpgroupTile(const WarpgroupProblem& p) : p_(p) {
     extern __shared__ __align__(kEightLines) char ring[];
