@@ -149,15 +149,13 @@ std::optional<PlanLatency> keep_faster_of(PlannedGraph& graph, PlannedGraph othe
   return latency;
 }
 
-bool has_kernel(PlannedGraph& graph, KernelKind kind) {
+template <class Is>
+bool has_kernel(PlannedGraph& graph, const Is& is) {
   const auto plan = graph.plan();
-  return plan.ok() &&
-         std::ranges::any_of((*plan)->kernels, [kind](const Kernel& kernel) { return kernel.kind == kind; });
+  return plan.ok() && std::ranges::any_of((*plan)->kernels, is);
 }
-
-bool has_prologue(PlannedGraph& graph) {
-  const auto plan = graph.plan();
-  return plan.ok() && std::ranges::any_of((*plan)->kernels, [](const Kernel& k) { return k.prologue.has_value(); });
+bool has_kernel(PlannedGraph& graph, KernelKind kind) {
+  return has_kernel(graph, [kind](const Kernel& kernel) { return kernel.kind == kind; });
 }
 
 // Of a graph's plan with others, one after another.
@@ -200,7 +198,7 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
   with_room.crowding_ms = kReadyMs;
   if (compare(options.target, with_room, kPlanOfSmallTiles)) kept = with_room;
   Target target = options.target;
-  if (has_prologue(graph)) {
+  if (has_kernel(graph, [](const Kernel& kernel) { return kernel.prologue.has_value(); })) {
     Target stored = target;
     stored.without.insert(kPrologues);
     if (compare(stored, kept, kPlanWithoutPrologues)) target = stored;

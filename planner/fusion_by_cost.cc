@@ -81,9 +81,9 @@ class Turned {
   std::map<uint32_t, Role> roles_;
 };
 
-// Whether a prologue can be taken as the cover is: what it would read is stored, its nodes are a kernel of their own,
-// and there is an implementation for it.
-bool may_be_taken(Cover& cover, const FusionChoice& choice) {
+// Whether a prologue can be taken as the cover is: what it would read is stored, and its nodes are a kernel of their
+// own.
+bool may_be_taken(const Cover& cover, const FusionChoice& choice) {
   if (choice.way != FusionWay::Before) return true;
   const uint32_t library = library_behind(cover, choice.node);
   const PrologueCover& own = cover.prologues.at(library);
@@ -96,11 +96,8 @@ bool may_be_taken(Cover& cover, const FusionChoice& choice) {
   const bool is_kernel = has_role(own.nodes.back(), {Role::Generated}) &&
                          std::all_of(own.nodes.begin(), own.nodes.end() - 1,
                                      [&](uint32_t node) { return has_role(node, {Role::Inlined}); });
-  if (cover.nodes[library].has_prologue || !is_kernel || !is_stored(own.source) ||
-      !std::ranges::all_of(own.operands, is_stored))
-    return false;
-  const Turned turned(cover, choice);
-  return has_all_prologues(build_kernels_of(cover, turned.kernels()));
+  return !cover.nodes[library].has_prologue && is_kernel && is_stored(own.source) &&
+         std::ranges::all_of(own.operands, is_stored);
 }
 
 // A library kernel without its steps from some node on, while this lives.
@@ -169,9 +166,8 @@ class FusionByCost {
     price.is_measured = price.is_measured && costs_.is_measured(plan, kernel);
   }
 
-  std::map<uint32_t, Price> price_of(const std::vector<uint32_t>& ends) {
+  std::map<uint32_t, Price> price_of(Plan plan) {
     std::map<uint32_t, Price> prices;
-    Plan plan = build_kernels_of(drafted_.cover, ends);
     for (Kernel& kernel : plan.kernels) {
       if (kernel.nodes.empty()) continue;
       choose_implementation(plan, kernel, costs_);
@@ -204,7 +200,9 @@ class FusionByCost {
       for (uint32_t end : kernels)
         if (const auto known = prices_.find(end); known != prices_.end()) before.ms += known->second.ms;
       if (choice.way != FusionWay::Stored) before.ms += prices_[choice.node].ms;
-      after = price_of(kernels);
+      Plan plan = build_kernels_of(drafted_.cover, kernels);
+      if (!has_all_prologues(plan)) return false;
+      after = price_of(std::move(plan));
     }
     const Price all = sum(after);
     const bool is_known = all.is_measured || !choice.is_computed_again;
@@ -245,7 +243,7 @@ class FusionByCost {
     Price shortened;
     {
       const Shortened without_step(drafted_.cover, choices[0].node);
-      shortened = sum(price_of({owner}));
+      shortened = sum(price_of(build_kernels_of(drafted_.cover, {owner})));
     }
     // The step by itself comes on top of that.
     if (!is_gain(before_ms, shortened)) {
@@ -302,7 +300,8 @@ std::vector<Plan> plans_by_other_choices(const Cover& described, Drafted& drafte
     if (choice.way != FusionWay::Apart) {
       if (!may_be_taken(drafted.cover, choice)) continue;
       const Turned turned(drafted.cover, choice);
-      plans.push_back(build_kernels_of(drafted.cover, turned.kernels()));
+      Plan plan = build_kernels_of(drafted.cover, turned.kernels());
+      if (has_all_prologues(plan)) plans.push_back(std::move(plan));
     } else if (owners.insert(drafted.cover.nodes[choice.node].owner).second) {
       first[choice.node] = choice.way;
     } else {

@@ -68,25 +68,19 @@ class PrologueFinder {
 
   void look_before(uint32_t library) {
     const ElementType type = library_types(cover_, library).operands;
-    PrologueCover found;
-    Value value = cover_.node(library).inputs[0];
-    const auto take = [&](uint32_t node, const Value& source) {
-      found.nodes.insert(found.nodes.begin(), node);
-      value = source;
-    };
-    if (const auto maker = own_maker(value, type)) {
+    PrologueCover found{.source = cover_.node(library).inputs[0]};
+    if (const auto maker = own_maker(found.source, type)) {
       const std::optional<Activation> activation = library_activation(cover_.node(*maker));
       if (activation && (activation->kind == ActivationKind::Relu || activation->kind == ActivationKind::Clip)) {
         found.prologue.activation = activation;
-        take(*maker, cover_.node(*maker).inputs[0]);
+        take(found, *maker, 0);
       }
     }
-    if (!take_normalization(found, value, type, take)) take_factors(found, value, type, take);
-    const ValueCover& source = cover_.of(value);
+    if (!take_normalization(found, type)) take_factors(found, type);
+    const ValueCover& source = cover_.of(found.source);
     const bool lies_well = source.stored == type && !source.is_kept && source.layout.is_channels_last() &&
-                           source.dims == cover_.of(cover_.node(library).inputs[0]).dims && !is_weight(value);
+                           source.dims == cover_.of(cover_.node(library).inputs[0]).dims && !is_weight(found.source);
     if (found.operands.empty() || !lies_well) return;
-    found.source = value;
     const uint32_t last = found.nodes.back();
     cover_.prologues[library] = std::move(found);
     cover_.open.push_back({last, FusionWay::Before});
@@ -94,46 +88,51 @@ class PrologueFinder {
     if (way != cover_.ways.end() && way->second == FusionWay::Before) take_prologue(cover_, library);
   }
 
-  int add_operand(PrologueCover& found, const Value& value) const {
+  // The node before what was found so far, of which an input becomes the source.
+  void take(PrologueCover& found, uint32_t node, size_t input) const {
+    found.nodes.insert(found.nodes.begin(), node);
+    found.source = cover_.node(node).inputs[input];
+  }
+
+  static int add_operand(PrologueCover& found, const Value& value) {
     found.operands.push_back(value);
     return static_cast<int>(found.operands.size()) - 1;
   }
 
-  template <class Take>
-  bool take_normalization(PrologueCover& found, const Value& value, ElementType type, const Take& take) const {
-    const auto maker = own_maker(value, type);
+  bool take_normalization(PrologueCover& found, ElementType type) const {
+    const auto maker = own_maker(found.source, type);
     if (!maker || !cover_.node(*maker).is(OpKind::BatchNormalization)) return false;
     const Node& node = cover_.node(*maker);
-    const int64_t channels = cover_.of(value).dims[kChannelAxis];
+    const int64_t channels = cover_.of(found.source).dims[kChannelAxis];
     for (size_t i = 1; i < node.inputs.size(); i++)
       if (!node.inputs[i] || !is_of_channels(node.inputs[i], channels, 0)) return false;
     Prologue& p = found.prologue;
     p.scale = add_operand(found, node.inputs[1]), p.shift = add_operand(found, node.inputs[2]);
     p.mean = add_operand(found, node.inputs[3]), p.variance = add_operand(found, node.inputs[4]);
     p.epsilon = real_or(node, "epsilon", 1e-5);
-    take(*maker, node.inputs[0]);
+    take(found, *maker, 0);
     return true;
   }
 
   // x gates, alone; or x scale + shift, of which one may be missing.
-  template <class Take>
-  void take_factors(PrologueCover& found, Value& value, ElementType type, const Take& take) const {
-    const int64_t channels = cover_.of(value).dims[kChannelAxis];
+  void take_factors(PrologueCover& found, ElementType type) const {
+    const ValueCover& image = cover_.of(found.source);
+    const int64_t channels = image.dims[kChannelAxis];
     for (const OpKind op : {OpKind::Add, OpKind::Mul}) {
-      const auto maker = own_maker(value, type);
+      const auto maker = own_maker(found.source, type);
       if (!maker || !cover_.node(*maker).is(op)) continue;
       const Node& node = cover_.node(*maker);
       for (size_t of = 0; of < 2; of++) {
         const Value &other = node.inputs[of], &source = node.inputs[1 - of];
-        if (cover_.of(source).dims != cover_.of(value).dims) continue;
+        if (cover_.of(source).dims != image.dims) continue;
         if (is_of_channels(other, channels, kRank - 1 - kChannelAxis)) {
           (op == OpKind::Add ? found.prologue.shift : found.prologue.scale) = add_operand(found, other);
-        } else if (op == OpKind::Mul && found.nodes.empty() && is_gate(other, cover_.of(value), type)) {
+        } else if (op == OpKind::Mul && found.nodes.empty() && is_gate(other, image, type)) {
           found.prologue.gates = add_operand(found, other);
         } else {
           continue;
         }
-        take(*maker, source);
+        take(found, *maker, 1 - of);
         break;
       }
     }

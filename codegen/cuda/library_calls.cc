@@ -62,10 +62,11 @@ std::string element_name(ElementType element) {
 namespace {
 
 // What is done to a convolution's source.
-std::string prologue_text(const Kernel& kernel, int64_t positions_of_image) {
+std::string prologue_text(const Plan& plan, const Kernel& kernel) {
   if (!kernel.prologue) return "";
   const Prologue& p = *kernel.prologue;
-  if (p.gates >= 0) return "  d.prologue.positions = " + std::to_string(positions_of_image) + ";\n";
+  const std::span<const int64_t> made = plan.buffer(kernel.output_buffers[0]).dims;
+  if (p.gates >= 0) return "  d.prologue.positions = " + std::to_string(element_count(made.subspan(2))) + ";\n";
   std::string text = "  d.prologue = {true, " + number(p.epsilon);
   if (p.activation) {
     const bool is_clip = p.activation->kind == ActivationKind::Clip;
@@ -117,8 +118,7 @@ std::string convolution_text(const Plan& plan, const Kernel& kernel) {
   text += line_text(plan, "src", kernel.input_buffers[0]) + line_text(plan, "dst", kernel.output_buffers[0]);
   for (const Epilogue& e : kernel.epilogues)
     if (e.kind == Epilogue::Kind::AddTensor) text += line_text(plan, "addend", e.operand);
-  const std::vector<int64_t>& made = plan.buffer(kernel.output_buffers[0]).dims;
-  text += prologue_text(kernel, element_count(std::span(made).subspan(2)));
+  text += prologue_text(plan, kernel);
   return is_launched_ahead(kernel) ? text : text + family_text(kernel.implementation);
 }
 
@@ -305,6 +305,17 @@ std::string create_text(const Plan& plan, const Kernel& kernel, const std::strin
          types_text(plan, kernel) + "  " + add + ";\n}\n";
 }
 
+// Behind those below, what a prologue reads.
+std::string prologue_operands_text(const Plan& plan, const Kernel& kernel) {
+  if (!kernel.prologue) return "";
+  const Prologue& p = *kernel.prologue;
+  std::string text;
+  for (const int operand : {p.scale, p.shift, p.mean, p.variance, p.gates})
+    text += (text.empty() ? "" : ", ") +
+            (operand < 0 ? "nullptr" : pointer(plan, kernel.input_buffers[static_cast<size_t>(operand)]));
+  return ", nullptr, {" + text + "}";
+}
+
 // Source, weights, bias, addend and result.
 std::string operands_text(const Plan& plan, const Kernel& kernel) {
   std::string bias = "nullptr", addend = "nullptr";
@@ -313,18 +324,9 @@ std::string operands_text(const Plan& plan, const Kernel& kernel) {
     if (e.kind == Epilogue::Kind::AddTensor) addend = pointer(plan, e.operand);
   }
   const bool has_weights = kernel.kind != KernelKind::Generated;
-  std::string prologue;
-  if (kernel.prologue) {
-    prologue = ", nullptr, {";
-    for (const int operand : {kernel.prologue->scale, kernel.prologue->shift, kernel.prologue->mean,
-                              kernel.prologue->variance, kernel.prologue->gates})
-      prologue += (prologue.ends_with("{") ? "" : ", ") +
-                  (operand < 0 ? "nullptr" : pointer(plan, kernel.input_buffers[static_cast<size_t>(operand)]));
-    prologue += "}";
-  }
   return "{" + pointer(plan, kernel.input_buffers[0]) + ", " +
          (has_weights ? pointer(plan, kernel.input_buffers[1]) : "nullptr") + ", " + bias + ", " + addend + ", " +
-         pointer(plan, kernel.output_buffers[0]) + prologue + "}";
+         pointer(plan, kernel.output_buffers[0]) + prologue_operands_text(plan, kernel) + "}";
 }
 
 std::string window_of(const Kernel& kernel) {

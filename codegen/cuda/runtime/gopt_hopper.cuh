@@ -88,34 +88,23 @@ struct Width {};
   GOPT_PRODUCT(Operand, 128, types, GOPT_NAMES_64, "%64", "%65", ordered(",0,%66"), GOPT_8(c, 0), GOPT_8(c, 8))     \
   GOPT_PRODUCT(Operand, 256, types, GOPT_NAMES_128, "%128", "%129", ordered(",0,%130"), GOPT_8(c, 0), GOPT_8(c, 8), \
                GOPT_8(c, 16), GOPT_8(c, 24))
-// multiply_registers(Width<N>, c, a, b) likewise of floats whose left matrix is in the registers, as fragments of 16
-// rows by 8 for each warp.
-#define GOPT_PRODUCT_OF_REGISTERS(width, names, a, b, ...)                                             \
-  __device__ __forceinline__ void multiply_registers(Width<width>, float(*c)[4], const unsigned* left, \
-                                                     uint64_t right) {                                 \
-    asm volatile("{.reg .pred adds; setp.eq.u32 adds,0,0; wgmma.mma_async.sync.aligned.m64n" #width    \
-                 "k8.f32.tf32.tf32 {" names "},{" a "}," b ",adds,1,1;}"                               \
-                 : __VA_ARGS__                                                                         \
-                 : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                \
-  }
-GOPT_PRODUCT_OF_REGISTERS(32, GOPT_NAMES_16, "%16,%17,%18,%19", "%20", GOPT_4(c, 0))
-GOPT_PRODUCT_OF_REGISTERS(64, GOPT_NAMES_32, "%32,%33,%34,%35", "%36", GOPT_8(c, 0))
-// multiply_registers(Operand, Width<N>, c, a, b) likewise of 16 bits, as fragments of 16 rows by 16 for each warp; the
-// right matrix lies by columns.
-#define GOPT_PRODUCT_OF_PAIRS(Operand, width, types, names, a, b, ...)                                               \
+// multiply_registers(Operand, Width<N>, c, a, b) likewise where the left matrix is in the registers, as fragments of 16
+// rows by 32 bytes for each warp, and the right one lies by columns.
+#define GOPT_PRODUCT_OF_REGISTERS(Operand, width, types, order, names, a, b, ...)                                    \
   __device__ __forceinline__ void multiply_registers(Operand, Width<width>, float(*c)[4], const unsigned* left,      \
                                                      uint64_t right) {                                               \
     asm volatile("{.reg .pred adds; setp.eq.u32 adds,0,0; wgmma.mma_async.sync.aligned.m64n" #width types " {" names \
-                 "},{" a "}," b ",adds,1,1,0;}"                                                                      \
+                 "},{" a "}," b ",adds,1,1" order ";}"                                                               \
                  : __VA_ARGS__                                                                                       \
                  : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));                              \
   }
-#define GOPT_PRODUCTS_OF_PAIRS(Operand, types)                                                     \
-  GOPT_PRODUCT_OF_PAIRS(Operand, 32, types, GOPT_NAMES_16, "%16,%17,%18,%19", "%20", GOPT_4(c, 0)) \
-  GOPT_PRODUCT_OF_PAIRS(Operand, 64, types, GOPT_NAMES_32, "%32,%33,%34,%35", "%36", GOPT_8(c, 0)) \
-  GOPT_PRODUCT_OF_PAIRS(Operand, 128, types, GOPT_NAMES_64, "%64,%65,%66,%67", "%68", GOPT_8(c, 0), GOPT_8(c, 8))
-GOPT_PRODUCTS_OF_PAIRS(Half, "k16.f32.f16.f16")
-GOPT_PRODUCTS_OF_PAIRS(Bfloat16, "k16.f32.bf16.bf16")
+#define GOPT_PRODUCTS_OF_REGISTERS(Operand, types, order)                                                     \
+  GOPT_PRODUCT_OF_REGISTERS(Operand, 32, types, order, GOPT_NAMES_16, "%16,%17,%18,%19", "%20", GOPT_4(c, 0)) \
+  GOPT_PRODUCT_OF_REGISTERS(Operand, 64, types, order, GOPT_NAMES_32, "%32,%33,%34,%35", "%36", GOPT_8(c, 0)) \
+  GOPT_PRODUCT_OF_REGISTERS(Operand, 128, types, order, GOPT_NAMES_64, "%64,%65,%66,%67", "%68", GOPT_8(c, 0), GOPT_8(c, 8))
+GOPT_PRODUCTS_OF_REGISTERS(Half, "k16.f32.f16.f16", ",0")
+GOPT_PRODUCTS_OF_REGISTERS(Bfloat16, "k16.f32.bf16.bf16", ",0")
+GOPT_PRODUCTS_OF_REGISTERS(Tf32, "k8.f32.tf32.tf32", "")
 #define GOPT_ORDERED(order) order
 #define GOPT_UNORDERED(order) ""
 GOPT_PRODUCTS(Half, "k16.f32.f16.f16", GOPT_ORDERED)

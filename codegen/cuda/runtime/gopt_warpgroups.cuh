@@ -477,12 +477,12 @@ class WarpgroupTile : WarpgroupMemory<Operand, kRight, S> {
 #pragma unroll
       for (int step = 0; step < kSteps; step++) {
         const unsigned at = column * kSlice + step * 32;
-        multiply_registers(Width<kAtOnce>{}, partial, small[step], moved(large_parts, at));
-        multiply_registers(Width<kAtOnce>{}, partial, large[step], moved(small_parts, at));
+        multiply_registers(Tf32{}, Width<kAtOnce>{}, partial, small[step], moved(large_parts, at));
+        multiply_registers(Tf32{}, Width<kAtOnce>{}, partial, large[step], moved(small_parts, at));
       }
 #pragma unroll
       for (int step = 0; step < kSteps; step++)
-        multiply_registers(Width<kAtOnce>{}, partial, large[step], moved(large_parts, column * kSlice + step * 32));
+        multiply_registers(Tf32{}, Width<kAtOnce>{}, partial, large[step], moved(large_parts, column * kSlice + step * 32));
       end_products();
       wait_for_sums<kAtOnce>(partial);
 #pragma unroll
