@@ -31,8 +31,19 @@ struct Toolchain {
 
 const Toolchain& cpu_toolchain() {
   static const Toolchain tools{"g++",
-                               {"-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math",
-                                "-fno-thread-jumps", "-fopenmp", "-fPIC"},
+                               {
+                                   "-std=c++17",
+                                   "-O3",
+                                   "-march=native",
+                                   "-fno-math-errno",
+                                   "-fno-trapping-math",
+                                   "-fno-thread-jumps",
+                                   "-fopenmp",
+                                   "-fPIC",
+#if defined(__x86_64__)
+                                   "-mprefer-vector-width=512",
+#endif
+                               },
                                {"-shared", "-fopenmp", "-Wl,-Bsymbolic"},
                                {"-ldnnl"},
                                "a C++ compiler and oneDNN are needed to build emitted code (Debian: apt install g++ "

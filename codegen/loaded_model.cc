@@ -454,9 +454,9 @@ Result<std::vector<std::pair<std::string, double>>> LoadedModel::profile(const s
   return table;
 }
 
-Result<std::optional<double>> LoadedModel::time_kernel(size_t kernel) {
+Result<std::optional<double>> LoadedModel::time_kernel(size_t kernel, bool weights_from_memory) {
   std::vector<double> milliseconds(static_cast<size_t>(state_->kernel_count()), -1);
-  milliseconds.at(kernel) = 0;
+  milliseconds.at(kernel) = weights_from_memory ? 1 : 0;
   const int status = state_->profile(state_->model, nullptr, nullptr, nullptr, milliseconds.data());
   if (status == 0) return std::optional(milliseconds[kernel]);
   if (status == 1) return std::optional<double>();  // the library has no such kernel

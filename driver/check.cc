@@ -12,6 +12,7 @@
 #include "gopt/clock.h"
 #include "graph_runner.h"
 #include "half_range.h"
+#include "machine_speed.h"
 #include "open_check.h"
 #include "quantization_step.h"
 
@@ -30,10 +31,10 @@ bool is_always_tried(InputKind kind) { return kind == InputKind::Ordinary || kin
 // of each lie in memory; many, where these are small beside the weights.
 size_t at_once(const Graph& graph) {
   constexpr double kShare = 1.0 / 8;
-  double weights = 0, largest = 1;
+  const double weights = weight_bytes(graph);
+  double largest = 1;
   for (uint32_t at = 0; at < graph.nodes().size(); at++) {
     const NodePtr& node = graph.nodes()[at];
-    if (node->is(OpKind::Constant)) weights += static_cast<double>(node->tensor.bytes().size());
     if (graph.depends_on_weights_only(NodeId{at})) continue;
     for (const TensorType& type : node->outputs)
       if (type.has_static_shape())

@@ -67,6 +67,7 @@ class KernelTiming {
   double seconds_ = 0;
   std::string budget_;  // under which the cache keeps the seconds that were spent; empty: not yet known
   double spent_before_ = 0;
+  bool weights_from_memory_ = false;
 };
 
 }  // namespace gopt::driver

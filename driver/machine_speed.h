@@ -14,6 +14,9 @@ const Roofline& machine_roofline();
 // faster by a fixed factor.
 Roofline machine_roofline(const Graph& model);
 
+// Of all constants, as the graph has them.
+double weight_bytes(const Graph& graph);
+
 // The best that the file at `path` ("SPEED PROCESSOR", a line each) knows of this processor and now, so that a machine
 // that is busy at the moment makes no other estimates, nor another search, than before. What is measured replaces what
 // is kept where it is more than a twentieth faster. A file that cannot be read or written is as none.

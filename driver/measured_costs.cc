@@ -40,8 +40,12 @@ void note_least(LeastOfRivals& least, const std::string& rivals, double ms) {
 class Batch {
  public:
   // `least` is of all batches.
-  Batch(std::vector<KernelSpec> specs, LeastOfRivals& least)
-      : specs_(std::move(specs)), least_(&least), samples_ms_(specs_.size()), is_refused_(specs_.size()) {
+  Batch(std::vector<KernelSpec> specs, LeastOfRivals& least, bool weights_from_memory)
+      : specs_(std::move(specs)),
+        weights_from_memory_(weights_from_memory),
+        least_(&least),
+        samples_ms_(specs_.size()),
+        is_refused_(specs_.size()) {
     for (const KernelSpec& spec : specs_) rivals_.push_back(rivals_of(spec));
   }
 
@@ -106,7 +110,7 @@ class Batch {
   Status time_once(LoadedModel& model, size_t k) {
     std::vector<double>& samples = samples_ms_[k];
     if (is_refused_[k] || is_timed_enough(k)) return Unit{};
-    GOPT_ASSIGN_OR_RETURN(const std::optional<double> ms, model.time_kernel(k));
+    GOPT_ASSIGN_OR_RETURN(const std::optional<double> ms, model.time_kernel(k, weights_from_memory_));
     is_refused_[k] = !ms;
     if (!ms) return Unit{};
     samples.push_back(*ms);
@@ -133,6 +137,7 @@ class Batch {
   std::string inside() const { return folder_->path() / "model"; }
 
   std::vector<KernelSpec> specs_;
+  bool weights_from_memory_;
   LeastOfRivals* least_;
   std::vector<std::string> rivals_;
   std::vector<std::vector<double>> samples_ms_;
@@ -218,7 +223,7 @@ Result<int> measure_kernels(const std::vector<KernelSpec>& specs, KernelCache& c
     const size_t end = std::min(missing.size(), begun + batch_size);
     in_batch.insert(in_batch.end(), missing.begin() + static_cast<std::ptrdiff_t>(begun),
                     missing.begin() + static_cast<std::ptrdiff_t>(end));
-    std::optional<Batch> batch(std::in_place, std::move(in_batch), least);
+    std::optional<Batch> batch(std::in_place, std::move(in_batch), least, options.weights_from_memory);
     GOPT_RETURN_IF_ERROR(batch->build(is_beside));
     begun = end;
     return batch;

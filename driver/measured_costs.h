@@ -14,7 +14,8 @@ namespace gopt::driver {
 
 struct MeasureOptions {
   int threads = 1;
-  double budget_seconds = 60;  // what is not timed by then is estimated
+  double budget_seconds = 60;        // what is not timed by then is estimated
+  bool weights_from_memory = false;  // those of the model are more than what stays in the last cache
   const std::atomic<bool>* stop = nullptr;
   std::function<void(const std::string&)> progress;  // a line each
   double* waited_seconds = nullptr;  // what other processes had the GPU for is added to it, and is not of the budget

@@ -89,7 +89,8 @@ class VariantPrinter {
         const std::string filled = where_filled(kernel);
         create_ += plan_.times_kernels ? print_attempt(call.create) : filled + call.create;
         if (!filled.empty()) create_ += "else library.add_nothing();\n";
-        step(kernel, filled.empty() ? call.run : filled + "{ " + call.run + " }");
+        step(kernel, filled.empty() ? call.run : filled + "{ " + call.run + " }",
+             "library.forget_weights(" + std::to_string(primitives_ - 1) + ");\n");
       } else {
         GOPT_RETURN_IF_ERROR(add_generated(kernel));
       }
@@ -140,16 +141,24 @@ class VariantPrinter {
            declared_sizes(plan_.target.open, code);
   }
 
-  void step(const Kernel& kernel, const std::string& call) {
+  // `forget`: what takes a library kernel's weights from all caches.
+  void step(const Kernel& kernel, const std::string& call, std::string forget = "") {
     const auto number = static_cast<size_t>(&kernel - plan_.kernels.data());
     const std::string mark = "mark(" + std::to_string(number) + ");\n";
     const std::string line =
         call + "  // " + kernel.name +
         (kernel.implementation.empty() || kernel.implementation == "direct" ? "" : " " + kernel.implementation) + "\n";
-    run_ += plan_.times_kernels
-                ? "if (mark.wants(" + std::to_string(number) + ")) {\ngopt_runtime::forget_weights(model.threads);\n" +
-                      print_refresh(plan_, kernel, "model.threads") + "mark.start();\n" + line + mark + "}\n"
-                : line + mark;
+    if (!plan_.times_kernels) {
+      run_ += line + mark;
+      return;
+    }
+    for (const BufferId id : kernel.input_buffers)
+      if (const Location location = locate(plan_, id); location.place == BufferPlace::Weight)
+        forget += "gopt_runtime::flush_lines(" + pointer_text(location) + ", " +
+                  std::to_string(plan_.buffer(id).size_bytes) + ");\n";
+    run_ += "if (mark.wants(" + std::to_string(number) + ")) {\ngopt_runtime::forget_weights(model.threads);\n" +
+            (forget.empty() ? "" : "if (mark.is_from_memory(" + std::to_string(number) + ")) {\n" + forget + "}\n") +
+            print_refresh(plan_, kernel, "model.threads") + "mark.start();\n" + line + mark + "}\n";
   }
 
   std::string text(const std::string& name) const {

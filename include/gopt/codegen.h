@@ -126,7 +126,7 @@ class LoadedModel {
   Result<std::vector<std::pair<std::string, double>>> profile(const std::vector<Tensor>& inputs, int runs);
   // Milliseconds of one run of one kernel of a timing_plan's code; nothing where the library has no such kernel.
   // Errors: none of its kernels can be run any more.
-  Result<std::optional<double>> time_kernel(size_t kernel);
+  Result<std::optional<double>> time_kernel(size_t kernel, bool weights_from_memory = false);
 
  private:
   struct State;

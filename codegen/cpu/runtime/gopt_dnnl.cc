@@ -27,6 +27,10 @@ void Library::finish() {
     most = std::max(most, size);
   }
   s.scratch.grow(most);
+  // What a core finds in a last cache that others share is less than the processor says.
+  constexpr size_t kLastCache = size_t{96} << 20;
+  for (Primitive& p : s.primitives)
+    if (p.tiles && s.packed.memory.taken() > kLastCache) p.tiles->tiles.read_from_memory();
   for (Primitive& p : s.primitives) {
     char* next = s.scratch.data();
     for (memory& m : p.temporaries) {
@@ -71,6 +75,29 @@ void run_integers(const IntegerImages& own, const void* addend) {
   }
 }
 }  // namespace
+
+void Library::forget_weights(size_t primitive) {
+  const Primitive& p = state_->primitives[primitive];
+  const auto forget = [](const memory& m) {
+    if (m) flush_lines(static_cast<const char*>(m.get_data_handle()), m.get_desc().get_size());
+  };
+  for (const auto* steps : {&p.before, &p.after})
+    for (const Step& step : *steps)
+      for (const auto& [argument, operand] : step.memories)
+        if (argument == DNNL_ARG_WEIGHTS) forget(operand);
+  const auto forget_packed = [&](const auto& call) {
+    if (call) forget(call->packed);
+  };
+  if (p.unfolded) forget(p.unfolded->weights);
+  forget_packed(p.planar);
+  forget_packed(p.rows);
+  forget_packed(p.panels);
+  forget_packed(p.blocks);
+  forget_packed(p.winograd);
+  forget_packed(p.tiles);
+  if (p.tiles) p.tiles->tiles.read_from_memory();
+  forget_packed(p.integers);
+}
 
 void Library::run(size_t primitive) {
   State& s = *state_;

@@ -6,6 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -57,11 +61,10 @@ inline size_t rounded_to_pages(size_t size) {
   return large - size <= size / 4 ? large : (size + kPage - 1) / kPage * kPage;
 }
 
-// Zeroed, so that what no kernel writes is read as zero.
-class Block {
+// Of whole pages, and not yet written.
+class Reserved {
  public:
-  explicit Block(size_t size) {
-    size_ = rounded_to_pages(size);
+  explicit Reserved(size_t size) : size_(rounded_to_pages(size)) {
     if (size_ == 0) return;
     // More than the machine has would be promised, and taken back while it is cleared.
     const bool is_large = size_ >= kHugePage;
@@ -70,24 +73,50 @@ class Block {
 #if defined(MADV_HUGEPAGE)
     if (is_large) madvise(data_, size_, MADV_HUGEPAGE);  // where the system has them
 #endif
-    std::memset(data_, 0, size_);
   }
-  ~Block() { std::free(data_); }
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
+  ~Reserved() { std::free(data_); }
+  Reserved(const Reserved&) = delete;
+  Reserved& operator=(const Reserved&) = delete;
   char* data() const { return data_; }
-  // Makes room for so much; what it held is lost where it was smaller.
-  void grow(size_t size) {
-    if (size <= size_) return;
-    Block larger(size);
-    std::swap(data_, larger.data_);
-    std::swap(size_, larger.size_);
+  size_t size() const { return size_; }
+
+ protected:
+  void swap(Reserved& other) {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
   }
 
  private:
   char* data_ = nullptr;
   size_t size_ = 0;
 };
+
+// Zeroed, so that what no kernel writes is read as zero.
+class Block : public Reserved {
+ public:
+  explicit Block(size_t size) : Reserved(size) {
+    if (data()) std::memset(data(), 0, this->size());
+  }
+  // Makes room for so much; what it held is lost where it was smaller.
+  void grow(size_t size) {
+    if (size <= this->size()) return;
+    Block larger(size);
+    swap(larger);
+  }
+};
+
+// Writes back what caches have of it, and leaves it in none; nothing where the processor has no instruction for that.
+#if defined(__x86_64__)
+__attribute__((target("clflushopt"))) inline void flush_lines(const char* data, size_t size) {
+  constexpr unsigned kFlushes = 1u << 23;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!data || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & kFlushes) == 0) return;
+  for (size_t i = 0; i < size; i += 64) __builtin_ia32_clflushopt(data + i);
+  __builtin_ia32_mfence();
+}
+#else
+inline void flush_lines(const char*, size_t) {}
+#endif
 
 inline double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();

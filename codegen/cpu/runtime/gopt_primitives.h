@@ -177,16 +177,43 @@ struct Primitive {
   std::vector<memory> temporaries;  // placed in the scratch memory by finish()
 };
 
+// Places one after another, zeroed, in large pages, of which many small blocks would have none.
+class PackedMemory {
+ public:
+  char* take(size_t size) {
+    const size_t rounded = (size + 63) / 64 * 64;
+    if (rounded > left_) {
+      chunks_.push_back(std::make_unique<Reserved>(std::max(rounded, std::clamp(taken_, kLeast, kMost))));
+      at_ = chunks_.back()->data();
+      left_ = chunks_.back()->size();
+    }
+    char* taken = at_;
+    at_ += rounded;
+    left_ -= rounded;
+    taken_ += rounded;
+    std::memset(taken, 0, rounded);
+    return taken;
+  }
+  size_t taken() const { return taken_; }
+
+ private:
+  static constexpr size_t kLeast = size_t{64} << 10, kMost = size_t{32} << 20;  // of a chunk
+  std::vector<std::unique_ptr<Reserved>> chunks_;
+  char* at_ = nullptr;
+  size_t left_ = 0, taken_ = 0;
+};
+
 // Weights as they lie in the file and what was made of them. `way`: how, where that is not by the descriptions alone.
 struct PackedForm {
   const void* weights;
   memory::desc have, want;
   int64_t way;
-  std::unique_ptr<Block> block;
+  char* data;
 };
 
 struct PackedWeights::State {
   std::vector<PackedForm> forms;
+  PackedMemory memory;
 };
 
 struct Library::State {
@@ -216,11 +243,11 @@ struct Library::State {
   memory packed_as(const void* weights, const memory::desc& have, const memory::desc& want, int64_t way, Pack pack) {
     for (const PackedForm& form : packed.forms)
       if (form.weights == weights && form.way == way && form.have == have && form.want == want)
-        return at(want, form.block->data());
-    auto block = std::make_unique<Block>(want.get_size());
-    memory to = at(want, block->data());
+        return at(want, form.data);
+    char* data = packed.memory.take(want.get_size());
+    memory to = at(want, data);
     pack(to);
-    packed.forms.push_back({weights, have, want, way, std::move(block)});
+    packed.forms.push_back({weights, have, want, way, data});
     return to;
   }
 

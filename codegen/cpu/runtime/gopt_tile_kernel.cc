@@ -137,6 +137,10 @@ GOPT_AMX_CODE inline void add_lower(const TileProduct& p, const uint16_t* x, con
   }
 }
 
+GOPT_AMX_CODE inline void ask_for(const char* from, int64_t places, int64_t apart) {
+  for (int64_t i = 0; i < places; i++, from += apart) _mm_prefetch(from, _MM_HINT_T1);
+}
+
 // One block of channels of one tap; what is in the tiles is used as often as it can be before others come.
 template <int terms, TileTerms which, int rows, int columns>
 GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, const uint16_t* w) {
@@ -155,9 +159,13 @@ GOPT_AMX_CODE void multiply_amx(const TileProduct& product) {
   settle(p.x);
   start<rows, columns>(p);
   const uint16_t *x = p.x, *w = p.w;
+  const char* ahead = p.ahead;
   for (int64_t block = 0; block < p.blocks; block++, x += p.block)
-    for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep)
+    for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep) {
       add_step<terms, which, rows, columns>(p, x + p.taps[tap] * p.line, w);
+      ask_for(ahead, p.ahead_places, p.ahead_apart);
+      ahead += p.ahead_step;
+    }
   store<rows, columns>(p);
 }
 
@@ -178,14 +186,24 @@ GOPT_AMX_CODE void configure(int rows) {
 }
 GOPT_AMX_CODE void release() { _tile_release(); }
 
-// ---- the split, 16 channels at once ----
+// ---- vectors: the split, and what is done with sums ----
 
 // Forms with a mask alone: g++ 12 warns of what others leave undefined.
+constexpr __mmask16 kAll = 0xffff;
+inline __mmask16 first_of(int channels) { return static_cast<__mmask16>((1u << channels) - 1); }
+
+template <bool gathers>
+GOPT_TERMS_CODE inline __m512 load_channels(const float* from, __m512i offsets, __mmask16 mask) {
+  return gathers ? _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, offsets, from, 4)
+                 : _mm512_maskz_loadu_ps(mask, from);
+}
+
 template <int terms, bool gathers>
 GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
-  constexpr __mmask16 kAll = 0xffff;
-  const auto mask = static_cast<__mmask16>((1u << row.channels) - 1);
-  const __m512i magnitude = _mm512_set1_epi32(static_cast<int>(kMagnitude));
+  const __mmask16 first = first_of(std::min(row.channels, kTileColumns)),
+                  second = first_of(std::max(row.channels - kTileColumns, 0));
+  const __m512i magnitude = _mm512_set1_epi32(static_cast<int>(kMagnitude)),
+                upper = _mm512_set1_epi32(static_cast<int>(kUpper)), half = _mm512_set1_epi32(0x8000);
   alignas(64) int32_t lanes[kTileColumns];
   for (int c = 0; c < kTileColumns; c++) lanes[c] = c * static_cast<int32_t>(row.channel);
   const __m512i offsets = _mm512_load_si512(lanes);
@@ -193,16 +211,21 @@ GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
   const float* from = row.from;
   uint16_t* to = row.to;
   for (int64_t i = 0; i < row.positions; i++, from += row.position, to += row.line) {
-    __m512 left = gathers ? _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, offsets, from, 4)
-                          : _mm512_maskz_loadu_ps(mask, from);
-    largest = _mm512_maskz_max_epu32(kAll, largest, _mm512_and_si512(_mm512_castps_si512(left), magnitude));
-    for (int t = 0; t < terms; t++) {
-      const __m256bh term = _mm512_cvtneps_pbh(left);
-      __m256i bits;
-      std::memcpy(&bits, &term, sizeof bits);
-      _mm256_store_si256(reinterpret_cast<__m256i*>(to + t * kTileDepth), bits);
-      const __m512i wide = _mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, bits), 16);
-      left = _mm512_sub_ps(left, _mm512_castsi512_ps(wide));
+    __m512 a = load_channels<gathers>(from, offsets, first),
+           b = load_channels<gathers>(from + row.half, offsets, second);
+    for (const __m512 v : {a, b})
+      largest = _mm512_maskz_max_epu32(kAll, largest, _mm512_and_si512(_mm512_castps_si512(v), magnitude));
+    if constexpr (terms == 1) {
+      const __m512bh both = _mm512_cvtne2ps_pbh(b, a);
+      std::memcpy(to, &both, sizeof both);
+    } else {
+      for (int t = 0; t < terms; t++) {
+        const __m512i x = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(a), half), upper);
+        const __m512i y = _mm512_and_si512(_mm512_add_epi32(_mm512_castps_si512(b), half), upper);
+        _mm512_store_si512(to + t * kTileDepth, _mm512_or_si512(_mm512_maskz_srli_epi32(kAll, x, 16), y));
+        a = _mm512_sub_ps(a, _mm512_castsi512_ps(x));
+        b = _mm512_sub_ps(b, _mm512_castsi512_ps(y));
+      }
     }
   }
   alignas(64) uint32_t each[kTileColumns];
@@ -210,11 +233,59 @@ GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
   return *std::max_element(each, each + kTileColumns);
 }
 
-GOPT_TERMS_CODE void narrow_vectors(const float* from, int64_t count, uint16_t* to) {
-  for (int64_t i = 0; i < count; i += kTileColumns) {
-    const __m256bh half = _mm512_cvtneps_pbh(_mm512_loadu_ps(from + i));
-    std::memcpy(to + i, &half, sizeof half);
+template <bool is_half>
+GOPT_TERMS_CODE inline __m512 load_addend(const void* from, int64_t at, __mmask16 mask) {
+  if constexpr (!is_half) return _mm512_maskz_loadu_ps(mask, static_cast<const float*>(from) + at);
+  const __m256i bits = _mm256_maskz_loadu_epi16(mask, static_cast<const uint16_t*>(from) + at);
+  return _mm512_castsi512_ps(_mm512_maskz_slli_epi32(kAll, _mm512_maskz_cvtepu16_epi32(kAll, bits), 16));
+}
+template <bool is_half>
+GOPT_TERMS_CODE inline void store_channels(void* to, int64_t at, __mmask16 mask, __m512 v) {
+  if constexpr (!is_half) return _mm512_mask_storeu_ps(static_cast<float*>(to) + at, mask, v);
+  const __m256bh half = _mm512_cvtneps_pbh(v);
+  __m256i bits;
+  std::memcpy(&bits, &half, sizeof bits);
+  _mm256_mask_storeu_epi16(static_cast<uint16_t*>(to) + at, mask, bits);
+}
+
+template <bool is_half, int columns>
+GOPT_TERMS_CODE void finish_vectors(const TileRows& t) {
+  const __m512 least = _mm512_set1_ps(t.least), most = _mm512_set1_ps(t.most);
+  __mmask16 own[columns], stored[columns];
+  __m512 bias[columns];
+  for (int c = 0; c < columns; c++) {
+    own[c] = first_of(t.channels[c]);
+    stored[c] = t.is_filled ? kAll : own[c];
+    bias[c] = t.bias ? _mm512_maskz_loadu_ps(own[c], t.bias + c * kTileColumns) : _mm512_setzero_ps();
   }
+  const bool is_joined = columns == 2 && t.column == kTileColumns && stored[0] == kAll && stored[columns - 1] == kAll;
+  for (int r = 0; r < t.rows; r++) {
+    const int64_t at = t.offsets[r];
+    if (at < 0) continue;
+    __m512 v[columns];
+    for (int c = 0; c < columns; c++) {
+      v[c] = _mm512_load_ps(t.sums + (c * kTileRows + r) * kTileColumns);
+      if (t.bias) v[c] = _mm512_add_ps(v[c], bias[c]);
+      if (t.addend) v[c] = _mm512_add_ps(v[c], load_addend<is_half>(t.addend, at + c * t.column, own[c]));
+      // Of these two the second operand is what is given where one is no number.
+      v[c] = _mm512_maskz_min_ps(own[c], most, _mm512_maskz_max_ps(kAll, least, v[c]));
+    }
+    if (!t.dst) {
+      for (int c = 0; c < columns; c++) _mm512_store_ps(t.sums + (c * kTileRows + r) * kTileColumns, v[c]);
+      continue;
+    }
+    if constexpr (is_half && columns == 2)
+      if (is_joined) {
+        const __m512bh both = _mm512_cvtne2ps_pbh(v[1], v[0]);
+        std::memcpy(static_cast<uint16_t*>(t.dst) + at, &both, sizeof both);
+        continue;
+      }
+    for (int c = 0; c < columns; c++) store_channels<is_half>(t.dst, at + c * t.column, stored[c], v[c]);
+  }
+}
+template <bool is_half>
+void finish_tiles(const TileRows& t) {
+  t.columns == 2 ? finish_vectors<is_half, 2>(t) : finish_vectors<is_half, 1>(t);
 }
 
 template <int terms>
@@ -229,24 +300,18 @@ template <int terms>
 uint32_t split_row(const TermRow& row, bool has_again) {
   uint32_t largest = 0;
   for (int64_t i = 0; i < row.positions; i++)
-    for (int c = 0; c < kTileColumns; c++) {
-      const float value = c < row.channels ? row.from[i * row.position + c * row.channel] : 0.0f;
+    for (int c = 0; c < kTileDepth; c++) {
+      const int64_t at = i * row.position + c / kTileColumns * row.half + c % kTileColumns * row.channel;
+      const float value = c < row.channels ? row.from[at] : 0.0f;
       uint16_t split[terms];
       split_terms<terms>(value, split);
-      uint16_t* to = row.to + i * row.line + c;
+      uint16_t* to = row.to + i * row.line + place_in_line(c, terms);
       for (int t = 0; t < terms; t++) to[t * kTileDepth] = split[t];
       const uint32_t bits = bits_of(value) & kMagnitude;
       if (has_again) to[terms * kTileDepth] = bits < kExponent ? split[0] : uint16_t{0};
       largest = std::max(largest, bits);
     }
   return largest;
-}
-// Halves to even; what is no number stays so.
-void narrow_plainly(const float* from, int64_t count, uint16_t* to) {
-  for (int64_t i = 0; i < count; i++) {
-    const uint32_t bits = bits_of(from[i]), nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
-    to[i] = static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
-  }
 }
 
 template <int terms>
@@ -306,11 +371,12 @@ SplitRow split_function(int terms) {
   return terms == 1 ? split_row_plainly<1> : terms == 2 ? split_row_plainly<2> : split_row_plainly<3>;
 }
 
-NarrowNumbers narrow_function() {
+FinishTiles finish_function(bool is_half) {
 #if GOPT_HAS_AMX
-  if (__builtin_cpu_supports("avx512bf16")) return narrow_vectors;
+  if (__builtin_cpu_supports("avx512bf16")) return is_half ? finish_tiles<true> : finish_tiles<false>;
 #endif
-  return narrow_plainly;
+  (void)is_half;
+  return nullptr;
 }
 
 void split_all(int terms, const TermRow& row) {

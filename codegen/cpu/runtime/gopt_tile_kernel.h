@@ -28,7 +28,13 @@ struct TileProduct {
   const uint16_t* w;  // of each block of channels, tap, term: a tile for each column, of pairs of channels
   float* sums;        // tiles [row][column] of kTileRows x kTileColumns floats
   bool continues;     // on what `sums` holds; else from zero
+  // What is multiplied by next: so many places that are asked for in each block of channels and tap.
+  const char* ahead;
+  int64_t ahead_places, ahead_apart, ahead_step;  // bytes from one to the next; from a block of channels and tap
 };
+// Bytes apart. From the last cache one line in eight wakes the core's own prefetching, and to ask for each takes what
+// reads of the first cache's misses wait in; from memory that is worth it.
+constexpr int64_t kApartInCache = 512, kApartInMemory = 64;
 using MultiplyTiles = void (*)(const TileProduct&);
 // All, or those of first terms apart from the others: where lower ones are summed before any first, each rounds a sum
 // that is as small as they are.
@@ -40,10 +46,16 @@ MultiplyTiles multiply_function(TileUnit unit, int terms, TileTerms which, int r
 void begin_tiles(TileUnit unit, int rows);
 void end_tiles(TileUnit unit);
 
-// 16 channels, or the first of them, of positions one after another.
+// Which of 32 channels comes where in a line, and in a tile of weights: of one term in order, as bfloat16 sources lie;
+// of several, channels c and c + 16 side by side, which is how two vectors of floats become one of terms.
+constexpr int place_in_line(int channel, int terms) {
+  return terms == 1 ? channel : channel % kTileColumns * 2 + channel / kTileColumns;
+}
+
+// 32 channels, or the first of them, of positions one after another.
 struct TermRow {
   const float* from;
-  int64_t position, channel;  // elements from one to the next
+  int64_t position, channel, half;  // elements from one to the next; to the channels from the 16th on
   int64_t positions;
   int channels;  // others are zeros
   uint16_t* to;  // the first term; the others kTileDepth apart
@@ -56,8 +68,22 @@ SplitRow split_function(int terms);
 // Any numbers, by so many terms, and where these are several one more plane: the first terms again, zeros for those
 // that are not finite.
 void split_all(int terms, const TermRow& row);
-// The nearest bfloat16 numbers, of a multiple of 16.
-using NarrowNumbers = void (*)(const float* from, int64_t count, uint16_t* to);
-NarrowNumbers narrow_function();
+
+// What is done with sums of one or two tiles side by side before they are stored: bias, an addition, a cut.
+struct TileRows {
+  float* sums;  // one tile after the other
+  int rows, columns;
+  int channels[2];         // of each tile's 16
+  const int64_t* offsets;  // of each row in the result; -1: none
+  int64_t column;          // elements to the second tile's in the result
+  const float* bias;       // of the channels; null: none
+  const void* addend;      // lies as the result does; null: none
+  float least, most;       // what a result is cut off at
+  void* dst;               // null: back to where the sums are
+  bool is_filled;          // of 16 channels those that are none are stored as zeros
+};
+using FinishTiles = void (*)(const TileRows&);
+// Null where the processor has no vectors for it. `is_half`: result and what is added are bfloat16.
+FinishTiles finish_function(bool is_half);
 
 }  // namespace gopt_runtime

@@ -12,9 +12,10 @@ namespace gopt_runtime {
 namespace {
 
 constexpr int64_t kLanes = 16, kSums = kTileRows * kTileColumns;
-constexpr int64_t kSegment = 64;             // positions
-constexpr int64_t kNear = int64_t{1} << 20;  // bytes that stay in a core's cache
-constexpr int64_t kMostRows = 16;            // tiles, where sums wait for more channels
+constexpr int64_t kSegment = 64;         // positions
+constexpr int64_t kWaitingRows = 8;      // tiles, where sums wait for more channels
+constexpr int64_t kNearest = 10;         // blocks of channels
+constexpr int64_t kColumnsInPlace = 32;  // tiles: rows that are read more often than that are worth a copy
 
 int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 int64_t product(const int64_t (&extents)[3]) { return extents[0] * extents[1] * extents[2]; }
@@ -25,6 +26,12 @@ float value_at(const void* data, Element element, int64_t i) {
 }
 const void* at_element(const void* data, Element element, int64_t i) {
   return static_cast<const char*>(data) + i * (element == Element::Float ? 4 : 2);
+}
+
+// Halves to even; what is no number stays so.
+uint16_t half_of(float value) {
+  const uint32_t bits = bits_of(value), nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
 }
 
 // 16 numbers to each of these rows.
@@ -61,13 +68,13 @@ TileShape joined(TileShape s, const TileOrder& src, const TileOrder& dst) {
 
 }  // namespace
 
-// Half-open ranges of tiles.
+// Of tiles.
 struct TileConvolution::Part {
-  int64_t first_row, last_row, first_column, last_column;
+  Range rows, columns;
 };
 
 TileConvolution::TileConvolution(const TileShape& shape, const TileOrder& src, const TileOrder& dst, int terms,
-                                 std::vector<Post> posts, int threads, TileUnit unit)
+                                 std::vector<Post> posts, int threads, TileUnit unit, int64_t near)
     : s_(joined(shape, src, dst)),
       src_(src),
       dst_(dst),
@@ -82,12 +89,13 @@ TileConvolution::TileConvolution(const TileShape& shape, const TileOrder& src, c
   is_apart_ = terms_ == kMostTerms && s_.in < kChannelsOfRounding * terms_ * (terms_ + 1) / 2 * blocks_;
   describe_axes();
   add_positions();
+  divide(near);
 }
 
 // Tap k reads phase k * dilation % stride.
 void TileConvolution::describe_axes() {
   for (int a = 0; a < 3; a++) extents_[a] = s_.dst[a] + (s_.kernel[a] - 1) * s_.dilations[a] / s_.strides[a];
-  const int64_t size = s_.batch * product(extents_);
+  size_ = s_.batch * product(extents_);
   int64_t k[3];
   for (k[0] = 0; k[0] < s_.kernel[0]; k[0]++)
     for (k[1] = 0; k[1] < s_.kernel[1]; k[1]++)
@@ -100,10 +108,9 @@ void TileConvolution::describe_axes() {
         size_t number = 0;
         while (number < phases_.size() && !std::equal(phase, phase + 3, &phases_[number])) number += 3;
         if (number == phases_.size()) phases_.insert(phases_.end(), phase, phase + 3);
-        taps_.push_back(static_cast<int64_t>(number / 3) * size + offset);
+        taps_.push_back({static_cast<int64_t>(number / 3), offset});
+        reach_ = std::max(reach_, offset);
       }
-  lines_ = static_cast<int64_t>(phases_.size() / 3) * size;
-  segments_ = ceil_div(extents_[2], kSegment);
 }
 
 void TileConvolution::add_positions() {
@@ -121,7 +128,27 @@ void TileConvolution::add_positions() {
   rows_ = ceil_div(count, kTileRows);
   tile_rows_ = std::min<int64_t>(count, kTileRows);
   offsets_.resize(static_cast<size_t>(rows_ * kTileRows), -1);
-  lines_ = std::max(lines_, rows_ * kTileRows);
+}
+
+// So many rows that their channels stay near while columns pass by; where those are few, sums wait for the next
+// channels. What a window reaches beyond its rows is copied once more for the next.
+void TileConvolution::divide(int64_t near) {
+  const bool is_one_run = product(s_.kernel) == 1 && phase_count() == 1 && s_.batch == 1 &&
+                          s_.src[0] * s_.src[1] == 1 && s_.strides[2] == 1 && s_.pads[2] == 0;
+  is_read_in_place_ = terms_ == 1 && src_.element == Element::BFloat16 && src_.channel == 1 && is_one_run &&
+                      src_.block == kLanes && s_.in % kTileDepth == 0 && columns_ <= kColumnsInPlace;
+  const int64_t position = phase_count() * line(false) * static_cast<int64_t>(sizeof(uint16_t));
+  const int64_t few = std::min(rows_, std::max(kWaitingRows, ceil_div(reach_, kTileRows) * 2));
+  const int64_t fitting = (near / (position * blocks_) - reach_) / kTileRows / 2 * 2;
+  most_rows_ = std::min(rows_, std::max(fitting, few));
+  most_blocks_ = blocks_;
+  if (fitting < few && !is_apart_) {
+    const int64_t most = std::max<int64_t>(1, near / (position * (few * kTileRows + reach_)));
+    most_blocks_ = ceil_div(blocks_, ceil_div(blocks_, most));
+  }
+  // Products of bfloat16 wait for what passes by. With windows and with terms it is used several times.
+  nearest_ = terms_ == 1 && tap_count() == 1 && most_blocks_ > kNearest * 3 / 2 ? kNearest : blocks_;
+  for (const Tap& tap : taps_) tap_lines_.push_back(tap.phase * (most_rows_ * kTileRows + reach_) + tap.offset);
 }
 
 // ---- weights ----
@@ -154,8 +181,8 @@ void TileConvolution::pack(const TileWeights& w, void* packed) const {
       for (int64_t tap = 0; tap < taps; tap++) {
         uint16_t terms[kMostTerms];
         split_terms(value_at(w.data, w.element, o * w.out + i * w.in + tap * w.tap), terms);
-        uint16_t* to =
-            tiles + column / 2 * packed_pair() + i % kTileDepth / 2 * kTileDepth + o % kTileColumns * 2 + i % 2;
+        const int64_t place = place_in_line(static_cast<int>(i % kTileDepth), terms_);
+        uint16_t* to = tiles + column / 2 * packed_pair() + place / 2 * kTileDepth + o % kTileColumns * 2 + place % 2;
         for (int t = 0; t < terms_; t++)
           to[(((i / kTileDepth * taps + tap) * terms_ + t) * columns + column % 2) * kTileElements] = terms[t];
       }
@@ -165,145 +192,208 @@ void TileConvolution::pack(const TileWeights& w, void* packed) const {
 // ---- the source ----
 
 // Reads of the last tile go beyond what is copied.
-size_t TileConvolution::scratch_bytes() const {
-  const int64_t elements = (lines_ * blocks_ + kTileRows) * line(true);
-  const int64_t sums = threads_ * kMostRows * columns_ * kSums * static_cast<int64_t>(sizeof(float));
-  return static_cast<size_t>(elements) * sizeof(uint16_t) + static_cast<size_t>(sums);
+int64_t TileConvolution::own_bytes() const {
+  const int64_t lines = phase_count() * (most_rows_ * kTileRows + reach_) * most_blocks_ + kTileRows;
+  const int64_t columns = most_blocks_ < blocks_ ? columns_
+                          : nearest_ < blocks_   ? 2
+                                                 : 0,
+                sums = most_rows_ * columns * kSums;
+  return lines * line(true) * static_cast<int64_t>(sizeof(uint16_t)) + sums * static_cast<int64_t>(sizeof(float));
 }
+size_t TileConvolution::scratch_bytes() const { return static_cast<size_t>(threads_ * own_bytes()); }
 
-// 16 channels of each of these positions.
+// 32 channels of each of these positions. Returns the largest magnitude, as SplitRow does.
 uint32_t TileConvolution::copy_terms(const void* from, uint16_t* to, int64_t positions, int64_t block, bool all) const {
-  const int64_t left = s_.in - block * kLanes;
-  const int channels = static_cast<int>(std::clamp<int64_t>(left, 0, kLanes));
+  const int channels = static_cast<int>(std::min<int64_t>(s_.in - block * kTileDepth, kTileDepth));
   const int64_t step = src_.position * s_.strides[2];
   if (src_.element == Element::BFloat16) {
     const auto* numbers = static_cast<const uint16_t*>(from);
-    const bool is_whole = channels == kLanes && src_.channel == 1;
+    const bool is_whole = channels == kTileDepth && src_.channel == 1;
     for (int64_t i = 0; i < positions; i++, numbers += step, to += line(all))
-      if (is_whole)
+      if (is_whole) {
         std::memcpy(to, numbers, kLanes * sizeof *to);
-      else
-        for (int c = 0; c < kLanes; c++) to[c] = c < channels ? numbers[c * src_.channel] : uint16_t{0};
+        std::memcpy(to + kLanes, numbers + src_.block, kLanes * sizeof *to);
+      } else {
+        for (int64_t c = 0; c < kTileDepth; c++)
+          to[c] = c < channels ? numbers[c / kLanes * src_.block + c % kLanes * src_.channel] : uint16_t{0};
+      }
     return 0;
   }
-  const TermRow row{static_cast<const float*>(from), step, src_.channel, positions, channels, to, line(all)};
+  const TermRow row{
+      static_cast<const float*>(from), step, src_.channel, src_.block, positions, channels, to, line(all)};
   if (!all) return split_function(terms_)(row);
   split_all(terms_, row);
   return 0;
 }
 
-// 32 channels of a segment of a row of positions. Returns the largest magnitude, as SplitRow does.
-uint32_t TileConvolution::copy(const void* src, uint16_t* lines, int64_t task, bool all) const {
-  const int64_t block = task % blocks_, first = task / blocks_ % segments_ * kSegment;
-  const int64_t last = std::min(first + kSegment, extents_[2]), line_size = line(all);
-  int64_t row = task / blocks_ / segments_;
-  const int64_t start = row * extents_[2], y = row % extents_[1], z = row / extents_[1] % extents_[0];
-  row /= extents_[1] * extents_[0];
-  const int64_t image = row % s_.batch, *phase = &phases_[static_cast<size_t>(row / s_.batch * 3)];
-  const int64_t at[2] = {z * s_.strides[0] + phase[0] - s_.pads[0], y * s_.strides[1] + phase[1] - s_.pads[1]};
-  const int64_t shift = s_.pads[2] - phase[2], stride = s_.strides[2];
-  int64_t from = std::clamp(ceil_div(shift, stride), first, last);
-  int64_t until = std::clamp(ceil_div(s_.src[2] + shift, stride), from, last);
-  if (at[0] < 0 || at[0] >= s_.src[0] || at[1] < 0 || at[1] >= s_.src[1]) from = until = last;
-  const auto clear = [&](int64_t position, int64_t count) {
-    std::memset(lines + place(start + position, block, line_size), 0,
-                static_cast<size_t>(count * line_size) * sizeof *lines);
+// These positions of a row of them, of these blocks of channels; `lines` is where the first goes.
+uint32_t TileConvolution::copy_row(const void* src, int64_t phase, int64_t row, const Range& positions,
+                                   const Range& blocks, uint16_t* lines, bool all) const {
+  const int64_t line_size = line(all), block_size = phase_count() * (most_rows_ * kTileRows + reach_) * line_size;
+  const int64_t y = row % extents_[1], z = row / extents_[1] % extents_[0], image = row / extents_[1] / extents_[0];
+  const int64_t* of = &phases_[static_cast<size_t>(phase * 3)];
+  const int64_t at[2] = {z * s_.strides[0] + of[0] - s_.pads[0], y * s_.strides[1] + of[1] - s_.pads[1]};
+  const int64_t shift = s_.pads[2] - of[2], stride = s_.strides[2];
+  int64_t from = std::clamp(ceil_div(shift, stride), positions.first, positions.last);
+  int64_t until = std::clamp(ceil_div(s_.src[2] + shift, stride), from, positions.last);
+  if (at[0] < 0 || at[0] >= s_.src[0] || at[1] < 0 || at[1] >= s_.src[1]) from = until = positions.last;
+  const auto clear = [&](int64_t first, int64_t last) {
+    for (int64_t block = 0; first < last && block < blocks.last - blocks.first; block++)
+      std::memset(lines + block * block_size + (first - positions.first) * line_size, 0,
+                  static_cast<size_t>((last - first) * line_size) * sizeof *lines);
   };
-  clear(first, from - first);
-  clear(until, last - until);
-  if (from == until) return 0;
-  const int64_t source = (at[0] * s_.src[1] + at[1]) * s_.src[2] + from * stride - shift;
+  clear(positions.first, from);
+  clear(until, positions.last);
   uint32_t largest = 0;
-  for (int64_t half = 0; half < 2; half++) {
-    const int64_t channels = 2 * block + half;
-    const int64_t place_of_source = image * src_.image + source * src_.position + channels * src_.block;
-    uint16_t* to = lines + place(start + from, block, line_size) + half * kLanes;
-    largest =
-        std::max(largest, copy_terms(at_element(src, src_.element, place_of_source), to, until - from, channels, all));
+  for (; from < until; from += kSegment) {
+    const int64_t source = (at[0] * s_.src[1] + at[1]) * s_.src[2] + from * stride - shift;
+    for (int64_t block = blocks.first; block < blocks.last; block++) {
+      const int64_t place = image * src_.image + source * src_.position + 2 * block * src_.block;
+      uint16_t* to = lines + (block - blocks.first) * block_size + (from - positions.first) * line_size;
+      largest = std::max(
+          largest, copy_terms(at_element(src, src_.element, place), to, std::min(kSegment, until - from), block, all));
+    }
   }
+  return largest;
+}
+
+// What these rows of tiles read, of these blocks of channels.
+uint32_t TileConvolution::copy(const void* src, const Range& rows, const Range& blocks, uint16_t* lines,
+                               bool all) const {
+  const int64_t count = most_rows_ * kTileRows + reach_, first = rows.first * kTileRows;
+  const int64_t last = std::min(rows.last * kTileRows + reach_, size_);
+  uint32_t largest = 0;
+  for (int64_t phase = 0; phase < phase_count(); phase++)
+    for (int64_t position = first; position < last;) {
+      const int64_t row = position / extents_[2], start = row * extents_[2];
+      const Range own{position - start, std::min(extents_[2], last - start)};
+      uint16_t* to = lines + (phase * count + position - first) * line(all);
+      largest = std::max(largest, copy_row(src, phase, row, own, blocks, to, all));
+      position = start + own.last;
+    }
   return largest;
 }
 
 // ---- products ----
 
-// Each thread has a rectangle of tiles, so that little is read, and no thread waits long for another.
+// Each thread has a rectangle of tiles, so that little is read, and no thread waits long for another. In cycles.
 TileConvolution::Part TileConvolution::part_of(int thread, int threads) const {
-  const int64_t rows = ceil_div(rows_, 2), columns = ceil_div(columns_, 2),
-                steps = blocks_ * static_cast<int64_t>(taps_.size());
-  const double product = 64.0 * terms_ * (terms_ + 1) / 2 * static_cast<double>(steps);  // cycles, of two tiles by two
-  const double read_rows = 8.0 * terms_ * static_cast<double>(lines_ * blocks_);
-  const double read_columns = 128.0 * terms_ * static_cast<double>(steps * columns_);
+  constexpr double kProduct = 16, kSplit = 13, kWeightBytes = 7.5;  // of two tiles; of 32 channels; a cycle
+  const int64_t rows = ceil_div(rows_, 2), columns = ceil_div(columns_, 2), steps = blocks_ * tap_count();
+  const double pair = 4 * kProduct * terms_ * (terms_ + 1) / 2 * static_cast<double>(steps);
+  const double weights = 4.0 * kTileElements * terms_ * static_cast<double>(steps) / kWeightBytes;
+  const double split = kSplit * static_cast<double>(phase_count() * size_ * blocks_);
   double least = 0;
   int64_t best = 0;
   for (int64_t across = 1; across <= threads; across++) {
     const int64_t down = threads / across;
-    const double cost = product * static_cast<double>(ceil_div(rows, down) * ceil_div(columns, across)) +
-                        read_rows / static_cast<double>(down) + read_columns / static_cast<double>(across);
+    const int64_t own_rows = ceil_div(rows, down), own_columns = ceil_div(columns, across);
+    const double passes = static_cast<double>(ceil_div(own_rows * 2, most_rows_));
+    const double cost =
+        std::max(pair * static_cast<double>(own_rows), weights * passes) * static_cast<double>(own_columns) +
+        split / static_cast<double>(down);
     if (best == 0 || cost < least) best = across, least = cost;
   }
   const int64_t down = threads / best, i = thread / best, j = thread % best;
-  if (i >= down) return {0, 0, 0, 0};
-  const auto share = [](int64_t count, int64_t part, int64_t parts) { return count * part / parts * 2; };
-  return {share(rows, i, down), std::min(rows_, share(rows, i + 1, down)), share(columns, j, best),
-          std::min(columns_, share(columns, j + 1, best))};
+  if (i >= down) return {{0, 0}, {0, 0}};
+  const auto share = [](int64_t count, int64_t tiles, int64_t part, int64_t parts) {
+    return Range{count * part / parts * 2, std::min(tiles, count * (part + 1) / parts * 2)};
+  };
+  return {share(rows, rows_, i, down), share(columns, columns_, j, best)};
 }
 
-// Rows whose channels stay near while columns pass by. Where all columns are near, too, they pass again for other
-// rows; else sums are kept, and rows wait for the next channels.
-TileConvolution::Blocking TileConvolution::blocking(const Part& part) const {
-  const int64_t rows = part.last_row - part.first_row, row_bytes = kTileRows * kTileDepth * 2 * terms_;
-  const int64_t column_bytes = blocks_ * static_cast<int64_t>(taps_.size()) * terms_ * kTileElements * 2;
-  if (rows * blocks_ * row_bytes <= kNear) return {std::max<int64_t>(rows, 1), blocks_};
-  if ((part.last_column - part.first_column) * column_bytes <= kNear)
-    return {std::max<int64_t>(2, kNear / (blocks_ * row_bytes) / 2 * 2), blocks_};
-  const int64_t most = std::min(rows, kMostRows);
-  return {most, std::clamp<int64_t>(kNear / (most * row_bytes), 1, blocks_)};
+// Rows of bfloat16 where they lie; the last tile is copied, for it may end beyond them.
+TileConvolution::Lines TileConvolution::lines_of(const Call& call, const Range& rows, const Range& blocks,
+                                                 uint16_t* copied) const {
+  static constexpr int64_t kHere[1] = {0};
+  if (is_read_in_place_ && rows.last * kTileRows <= size_) {
+    const int64_t at = rows.first * kTileRows * src_.position + blocks.first * kTileDepth;
+    return {
+        static_cast<const uint16_t*>(call.src) + at, src_.position, kTileDepth, rows.first, blocks.first, kHere, false};
+  }
+  const bool has_again = copy(call.src, rows, blocks, copied, false) >= kRoundsToInfinity;
+  if (has_again) copy(call.src, rows, blocks, copied, true);
+  const int64_t block = phase_count() * (most_rows_ * kTileRows + reach_) * line(has_again);
+  return {copied, line(has_again), block, rows.first, blocks.first, tap_lines_.data(), has_again};
 }
 
-void TileConvolution::multiply(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2],
-                               const int64_t (&blocks)[2], float* sums) const {
-  const auto taps = static_cast<int64_t>(taps_.size());
+void TileConvolution::multiply(const Call& call, const Lines& lines, int64_t row, int64_t column,
+                               const int64_t (&tiles)[2], const Range& blocks, const Ahead& ahead, float* sums) const {
   TileProduct p{};
-  p.line = line(call.has_again);
-  p.x = call.lines + place(row * kTileRows, blocks[0], p.line);
+  p.line = lines.line;
   p.row = kTileRows * p.line;
-  p.block = lines_ * p.line;
-  p.again = call.has_again ? terms_ * kTileDepth : 0;
-  p.taps = taps_.data();
-  p.tap_count = taps;
-  p.blocks = blocks[1] - blocks[0];
-  p.w = call.packed + column / 2 * packed_pair() + blocks[0] * taps * terms_ * tiles[1] * kTileElements;
+  p.x = lines.data + (row - lines.first) * p.row + (blocks.first - lines.first_block) * lines.block;
+  p.block = lines.block;
+  p.again = lines.has_again ? terms_ * kTileDepth : 0;
+  p.taps = lines.taps;
+  p.tap_count = tap_count();
+  p.blocks = blocks.last - blocks.first;
+  p.w = weights_at(call, column, blocks.first);
   p.sums = sums;
-  p.continues = blocks[0] > 0;
+  p.continues = blocks.first > 0;
+  p.ahead_step = terms_ * ahead.columns * kTileElements * static_cast<int64_t>(sizeof(uint16_t));
+  const int64_t places = p.ahead_step / apart_, share = ceil_div(places, ahead.parts);
+  p.ahead = reinterpret_cast<const char*>(ahead.weights) + ahead.part * share * apart_;
+  p.ahead_apart = apart_;
+  p.ahead_places = std::clamp<int64_t>(places - ahead.part * share, 0, share);
   const auto add = [&](TileTerms which) {
     multiply_function(unit_, terms_, which, static_cast<int>(tiles[0]), static_cast<int>(tiles[1]))(p);
   };
   if (!is_apart_) return add(TileTerms::All);
   add(TileTerms::Lower);
   p.continues = true;
+  p.ahead_places = 0;
   add(TileTerms::First);
 }
 
-void TileConvolution::compute(const Call& call, const Part& part, float* kept) const {
-  const Blocking b = blocking(part);
-  for (int64_t top = part.first_row; top < part.last_row; top += b.rows) {
-    const int64_t bottom = std::min(top + b.rows, part.last_row);
-    for (int64_t block = 0; block < blocks_; block += b.channels) {
-      const int64_t blocks[2] = {block, std::min(block + b.channels, blocks_)};
-      float* waiting = kept;
-      for (int64_t column = part.first_column; column < part.last_column; column += 2)
-        for (int64_t row = top; row < bottom; row += 2) {
-          alignas(64) float own[4 * kSums];
-          const int64_t tiles[2] = {std::min<int64_t>(2, bottom - row),
-                                    std::min<int64_t>(2, part.last_column - column)};
-          float* sums = b.channels < blocks_ ? waiting : own;
-          waiting += tiles[0] * tiles[1] * kSums;
-          multiply(call, row, column, tiles, blocks, sums);
-          if (blocks[1] < blocks_) continue;
-          for (int64_t r = 0; r < tiles[0]; r++)
-            for (int64_t c = 0; c < tiles[1]; c++) store(call, row + r, column + c, sums + (r * tiles[1] + c) * kSums);
+// Rows that are copied at once. While a pair of columns is multiplied by, each pair of rows asks for a part of the
+// next.
+void TileConvolution::compute(const Call& call, const Part& part, const Range& rows, char* scratch) const {
+  auto* copied = reinterpret_cast<uint16_t*>(scratch);
+  const bool waits = most_blocks_ < blocks_, passes = nearest_ < blocks_;
+  auto* kept = reinterpret_cast<float*>(scratch + own_bytes()) - (waits    ? columns_
+                                                                  : passes ? 2
+                                                                           : 0) *
+                                                                     most_rows_ * kSums;
+  const int64_t pairs = ceil_div(rows.last - rows.first, 2);
+  for (int64_t block = 0; block < blocks_; block += most_blocks_) {
+    const Range blocks{block, std::min(block + most_blocks_, blocks_)};
+    const Lines lines = lines_of(call, rows, blocks, copied);
+    for (int64_t column = part.columns.first; column < part.columns.last; column += 2) {
+      float* waiting = waits ? kept + (column - part.columns.first) * most_rows_ * kSums : kept;
+      const bool is_last = column + 2 >= part.columns.last;
+      const int64_t next = is_last ? part.columns.first : column + 2,
+                    next_block = is_last ? blocks.last % blocks_ : block;
+      for (int64_t first = block; first < blocks.last; first += nearest_) {
+        const Range own{first, std::min(first + nearest_, blocks.last)};
+        const uint16_t* coming = weights_at(call, next, next_block + first - block);
+        for (int64_t row = rows.first; row < rows.last; row += 2) {
+          alignas(64) float direct[4 * kSums];
+          const int64_t tiles[2] = {std::min<int64_t>(2, rows.last - row), columns_at(column)};
+          float* sums = waits || passes ? waiting + (row - rows.first) * tiles[1] * kSums : direct;
+          multiply(call, lines, row, column, tiles, own, {coming, columns_at(next), (row - rows.first) / 2, pairs},
+                   sums);
+          if (own.last == blocks_) finish(call, row, column, tiles, sums);
         }
+      }
     }
+  }
+}
+
+void TileConvolution::compute(const Call& call, const Part& part, char* scratch) const {
+  // As even as they can be, in pairs.
+  const int64_t pairs = ceil_div(part.rows.last - part.rows.first, 2);
+  const int64_t chunks = ceil_div(pairs, std::max<int64_t>(1, most_rows_ / 2));
+  for (int64_t chunk = 0; chunk < chunks; chunk++) {
+    const auto at = [&](int64_t i) { return std::min(part.rows.first + pairs * i / chunks * 2, part.rows.last); };
+    Range rows{at(chunk), at(chunk + 1)};
+    // What ends beyond its rows is for itself, that others need not be copied.
+    const int64_t whole = size_ / kTileRows;
+    if (is_read_in_place_ && rows.first < whole && whole < rows.last) {
+      compute(call, part, {rows.first, whole}, scratch);
+      rows.first = whole;
+    }
+    compute(call, part, rows, scratch);
   }
 }
 
@@ -329,6 +419,58 @@ void TileConvolution::add(const Post& post, int64_t row, int64_t column, float* 
     else
       for (int64_t c = 0; c < channels; c++) own[c] += value_at(post.operand, dst_.element, from + c * dst_.channel);
   }
+}
+
+// An addition, or none, and a cut, or none; or an activation.
+bool TileConvolution::finish_at_once(const Call& call, int64_t row, int64_t column, int64_t columns,
+                                     float* sums) const {
+  const bool is_half = dst_.element == Element::BFloat16;
+  const FinishTiles finish = finish_function(is_half);
+  if (!finish || dst_.channel != 1) return false;
+  TileRows t{};
+  t.sums = sums;
+  t.rows = static_cast<int>(tile_rows_);
+  t.columns = static_cast<int>(columns);
+  for (int64_t c = 0; c < columns; c++)
+    t.channels[c] = static_cast<int>(std::min(kLanes, s_.out - (column + c) * kTileColumns));
+  t.offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
+  t.column = dst_.block;
+  t.bias = call.bias ? call.bias + column * kTileColumns : nullptr;
+  t.least = -std::numeric_limits<float>::infinity();
+  t.most = std::numeric_limits<float>::infinity();
+  t.is_filled = dst_.fills_blocks;
+  void* to = static_cast<char*>(call.dst) + column * dst_.block * (is_half ? 2 : 4);
+  size_t next = 0;
+  if (next < posts_.size() &&
+      (posts_[next].kind == PostKind::Sum || (posts_[next].kind == PostKind::Add && posts_[next].dims.empty()))) {
+    const void* other = posts_[next].kind == PostKind::Sum ? call.dst : posts_[next].operand;
+    t.addend = static_cast<const char*>(other) + column * dst_.block * (is_half ? 2 : 4);
+    next++;
+  }
+  if (next + 1 < posts_.size()) return false;
+  if (next < posts_.size()) {
+    const Post& post = posts_[next];
+    if (post.kind == PostKind::Sum || post.kind == PostKind::Add) return false;
+    if (post.kind == PostKind::Relu && post.alpha == 0.0f) {
+      t.least = 0;
+    } else if (post.kind == PostKind::Clip && post.alpha <= post.beta) {
+      t.least = post.alpha, t.most = post.beta;
+    } else {
+      if (t.bias || t.addend) finish(t);
+      apply_activation(post, sums, columns * kSums);
+      t.bias = nullptr, t.addend = nullptr;
+    }
+  }
+  t.dst = to;
+  finish(t);
+  return true;
+}
+
+void TileConvolution::finish(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2],
+                             float* sums) const {
+  for (int64_t r = 0; r < tiles[0]; r++, sums += tiles[1] * kSums)
+    if (!finish_at_once(call, row + r, column, tiles[1], sums))
+      for (int64_t c = 0; c < tiles[1]; c++) store(call, row + r, column + c, sums + c * kSums);
 }
 
 void TileConvolution::store(const Call& call, int64_t row, int64_t column, float* sums) const {
@@ -359,7 +501,7 @@ void TileConvolution::put(const Call& call, int64_t row, int64_t column, const f
   const int64_t* offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
   const bool is_whole = channels == kLanes && dst_.channel == 1, is_half = dst_.element == Element::BFloat16;
   uint16_t halves[kSums];
-  if (is_half) narrow_function()(sums, tile_rows_ * kTileColumns, halves);
+  for (int64_t i = 0; is_half && i < tile_rows_ * kTileColumns; i++) halves[i] = half_of(sums[i]);
   for (int64_t r = 0; r < tile_rows_; r++) {
     if (offsets[r] < 0) continue;
     const int64_t to = offsets[r] + column * dst_.block;
@@ -371,25 +513,12 @@ void TileConvolution::put(const Call& call, int64_t row, int64_t column, const f
 }
 
 void TileConvolution::run(const void* src, const void* packed, const float* bias, void* dst, void* scratch) const {
-  auto* lines = static_cast<uint16_t*>(scratch);
-  const int64_t tasks =
-      static_cast<int64_t>(phases_.size() / 3) * s_.batch * extents_[0] * extents_[1] * segments_ * blocks_;
-  auto* kept = reinterpret_cast<float*>(lines + (lines_ * blocks_ + kTileRows) * line(true));
-  Call call{lines, static_cast<const uint16_t*>(packed), bias, dst, false};
-  uint32_t largest = 0;
+  const Call call{src, static_cast<const uint16_t*>(packed), bias, dst};
 #pragma omp parallel num_threads(threads_)
   {
-#pragma omp for schedule(static) reduction(max : largest)
-    for (int64_t task = 0; task < tasks; task++) largest = std::max(largest, copy(src, lines, task, false));
-    if (largest >= kRoundsToInfinity) {
-#pragma omp for schedule(static)
-      for (int64_t task = 0; task < tasks; task++) copy(src, lines, task, true);
-    }
-    Call own = call;
-    own.has_again = largest >= kRoundsToInfinity;
     const int thread = omp_get_thread_num();
     begin_tiles(unit_, static_cast<int>(tile_rows_));
-    compute(own, part_of(thread, omp_get_num_threads()), kept + thread * kMostRows * columns_ * kSums);
+    compute(call, part_of(thread, omp_get_num_threads()), static_cast<char*>(scratch) + thread * own_bytes());
     end_tiles(unit_);
   }
 }

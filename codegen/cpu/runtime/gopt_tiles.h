@@ -1,8 +1,8 @@
-// Convolutions, and products by constant weights, on tiles (gopt_tile_kernel.h). The source is first copied with its
-// border, split into terms: 32 channels of a position are a line, positions follow one another, the phases of a stride
-// apart. 16 lines in a row are a tile, and a tap is an offset, so that nothing is unfolded; results at the border are
-// computed and left out. A product is a convolution of one tap whose positions are its rows; where there is one tap,
-// all channels of 16 positions lie together.
+// Convolutions, and products by constant weights, on tiles (gopt_tile_kernel.h). Each thread has a rectangle of
+// results. So many rows of it as stay near the core are copied with their border, split into terms: 32 channels of a
+// position are a line, positions follow one another, the phases of a stride apart. 16 lines in a row are a tile, and a
+// tap is an offset, so that nothing is unfolded; results at the border are computed and left out. A product is a
+// convolution of one tap whose positions are its rows; bfloat16 rows of it are read where they lie.
 #pragma once
 
 #include <cstddef>
@@ -35,11 +35,14 @@ struct TileWeights {
   Element element = Element::Float;
 };
 
+// Bytes of lines that stay in a core's cache beside the weights that pass by.
+constexpr int64_t kNearTiles = int64_t{5} << 17;
+
 class TileConvolution {
  public:
   // Sources and weights of bfloat16 are of one term.
   TileConvolution(const TileShape& shape, const TileOrder& src, const TileOrder& dst, int terms,
-                  std::vector<Post> posts, int threads, TileUnit unit);
+                  std::vector<Post> posts, int threads, TileUnit unit, int64_t near = kNearTiles);
 
   // Whether products by terms are those by the weights: all are finite, and none is rounded to infinity.
   bool takes(const TileWeights& weights) const;
@@ -47,6 +50,8 @@ class TileConvolution {
   void pack(const TileWeights& weights, void* packed) const;
   size_t scratch_bytes() const;  // of what run() is given; 64-byte aligned, as `packed` is
 
+  // Weights are more than the last cache keeps from run to run. Six products of a step take longer than its weights.
+  void read_from_memory() { apart_ = terms_ == kMostTerms ? kApartInCache : kApartInMemory; }
   // The operand of an Add lies as the result does, or, by Post::dims, is a number for each channel.
   void bind_post(int post, const void* operand) { posts_[static_cast<size_t>(post)].operand = operand; }
   // `bias`, one for each channel, may be null.
@@ -54,36 +59,65 @@ class TileConvolution {
 
  private:
   struct Part;  // what one thread computes
-  struct Blocking {
-    int64_t rows, channels;  // tiles, blocks of channels
+  struct Call {
+    const void* src;
+    const uint16_t* packed;
+    const float* bias;
+    void* dst;
+  };
+  // What tiles of rows are read from, from `first` on, of some blocks of channels.
+  struct Lines {
+    const uint16_t* data;
+    int64_t line, block;  // elements from a position, a block of channels, to the next
+    int64_t first;        // row of tiles
+    int64_t first_block;  // of channels
+    const int64_t* taps;  // lines
+    bool has_again;       // a plane more, for what is not finite
+  };
+  struct Range {
+    int64_t first, last;
   };
 
   void describe_axes();
   void add_positions();
+  void divide(int64_t near);
   Part part_of(int thread, int threads) const;
-  Blocking blocking(const Part& part) const;
   // Elements of a position's line.
   int64_t line(bool has_again) const { return (has_again && terms_ > 1 ? terms_ + 1 : terms_) * kTileDepth; }
-  // Of a position's 32 channels, among blocks of these.
-  int64_t place(int64_t position, int64_t block, int64_t line) const { return (block * lines_ + position) * line; }
+  int64_t tap_count() const { return static_cast<int64_t>(taps_.size()); }
+  int64_t phase_count() const { return static_cast<int64_t>(phases_.size() / 3); }
   // Of a pair of columns; of the last one a half, where columns are odd.
-  int64_t packed_pair() const { return 2 * blocks_ * static_cast<int64_t>(taps_.size()) * terms_ * kTileElements; }
+  int64_t packed_pair() const { return 2 * blocks_ * tap_count() * terms_ * kTileElements; }
+  // The weights of two columns, or of one, for these blocks of channels.
+  const uint16_t* weights_at(const Call& call, int64_t column, int64_t block) const {
+    return call.packed + column / 2 * packed_pair() + block * tap_count() * terms_ * columns_at(column) * kTileElements;
+  }
+  int64_t columns_at(int64_t column) const { return column + 1 < columns_ ? 2 : 1; }
+  int64_t own_bytes() const;  // of a thread's scratch
 
-  uint32_t copy(const void* src, uint16_t* lines, int64_t task, bool all) const;
+  Lines lines_of(const Call& call, const Range& rows, const Range& blocks, uint16_t* copied) const;
+  uint32_t copy(const void* src, const Range& rows, const Range& blocks, uint16_t* lines, bool all) const;
+  uint32_t copy_row(const void* src, int64_t phase, int64_t row, const Range& positions, const Range& blocks,
+                    uint16_t* lines, bool all) const;
   uint32_t copy_terms(const void* from, uint16_t* to, int64_t positions, int64_t block, bool all) const;
 
-  struct Call {
-    const uint16_t *lines, *packed;
-    const float* bias;
-    void* dst;
-    bool has_again;
+  void compute(const Call& call, const Part& part, char* scratch) const;
+  void compute(const Call& call, const Part& part, const Range& rows, char* scratch) const;
+  struct Ahead {
+    const uint16_t* weights;       // of the first of the blocks of channels
+    int64_t columns, part, parts;  // of them: tiles; which of how many parts
   };
-  void compute(const Call& call, const Part& part, float* kept) const;
-  void multiply(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2], const int64_t (&blocks)[2],
-                float* sums) const;
+  void multiply(const Call& call, const Lines& lines, int64_t row, int64_t column, const int64_t (&tiles)[2],
+                const Range& blocks, const Ahead& ahead, float* sums) const;
+  void finish(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2], float* sums) const;
+  bool finish_at_once(const Call& call, int64_t row, int64_t column, int64_t columns, float* sums) const;
   void store(const Call& call, int64_t row, int64_t column, float* sums) const;
   void add(const Post& post, int64_t row, int64_t column, float* sums) const;
   void put(const Call& call, int64_t row, int64_t column, const float* sums) const;
+
+  struct Tap {
+    int64_t phase, offset;  // positions
+  };
 
   TileShape s_;
   TileOrder src_, dst_;
@@ -91,14 +125,19 @@ class TileConvolution {
   std::vector<Post> posts_;
   int threads_;
   TileUnit unit_;
-  bool is_apart_;                            // lower terms are summed before first ones
-  int64_t extents_[3];                       // of a phase
-  std::vector<int64_t> phases_;              // three numbers each: those that taps read
-  std::vector<int64_t> taps_;                // lines
-  std::vector<int64_t> offsets_;             // of each row of tiles, in the result; -1: none
-  int64_t lines_, rows_, columns_, blocks_;  // of a block of channels; tiles; blocks of channels
-  int64_t tile_rows_;                        // 16, or fewer where there are fewer in all
-  int64_t segments_;                         // of a row of positions, which are copied at once
+  int64_t apart_ = kApartInCache;  // of what is asked for
+  bool is_apart_;                  // lower terms are summed before first ones
+  bool is_read_in_place_ = false;  // rows of bfloat16
+  int64_t extents_[3];             // of a phase
+  std::vector<int64_t> phases_;    // three numbers each: those that taps read
+  std::vector<Tap> taps_;
+  std::vector<int64_t> offsets_;     // of each row of tiles, in the result; -1: none
+  int64_t size_, reach_ = 0;         // positions of a phase; beyond its own that a tile reads
+  int64_t rows_, columns_, blocks_;  // tiles; blocks of channels
+  int64_t tile_rows_;                // 16, or fewer where there are fewer in all
+  int64_t most_rows_, most_blocks_;  // that are copied at once
+  int64_t nearest_;                  // blocks of channels whose weights stay in the core's first cache
+  std::vector<int64_t> tap_lines_;   // of what is copied
 };
 
 }  // namespace gopt_runtime

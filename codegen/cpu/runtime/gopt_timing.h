@@ -12,11 +12,12 @@
 
 namespace gopt_runtime {
 
-// Milliseconds of the kernels whose entry is not negative.
+// Milliseconds of the kernels whose entry is not negative; where it is above zero, weights come from memory.
 struct OneByOne {
   double* milliseconds;
   double last = 0;
   bool wants(int kernel) const { return milliseconds[kernel] >= 0; }
+  bool is_from_memory(int kernel) const { return milliseconds[kernel] > 0; }
   void start() { last = now_ms(); }
   void operator()(int kernel) { milliseconds[kernel] = now_ms() - last; }
 };
