@@ -33,16 +33,18 @@ PlannedGraph& CodeTimer::planned(const Graph& graph) {
 
 namespace {
 
-// Some runs of a few milliseconds in all, the shortest of which counts; on a GPU what one of them takes where they
+// Some runs of a few milliseconds in all, two at least, the shortest of which counts: the first finds its weights where
+// the other model's left them, and what a user runs follows itself. On a GPU what one of them takes where they
 // follow each other, since copies and the host's part of a run, which are the same for all plans, would drown what
 // tells them apart. Both have to outlive it.
 Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs, bool is_for_gpu) {
   return [&inputs, &code, is_for_gpu, runs = 0]() mutable -> Result<double> {
-    constexpr double kTurnMs = 4;
+    constexpr double kTurnMs = 4, kLeastRuns = 2;
     constexpr int kWarmUp = 2, kMostRuns = 50;
     if (runs == 0) {
       GOPT_ASSIGN_OR_RETURN(const std::vector<double> once, code.time(inputs, kWarmUp, 1));
-      runs = static_cast<int>(std::clamp(kTurnMs / std::max(once[0], kTurnMs / kMostRuns), 1.0, double{kMostRuns}));
+      runs =
+          static_cast<int>(std::clamp(kTurnMs / std::max(once[0], kTurnMs / kMostRuns), kLeastRuns, double{kMostRuns}));
     }
     if (is_for_gpu) return code.time_queued(inputs, runs);
     GOPT_ASSIGN_OR_RETURN(const std::vector<double> times, code.time(inputs, 0, runs));
@@ -51,8 +53,8 @@ Turn turn_of(RunnableModel& code, const std::map<std::string, Tensor>& inputs, b
 }
 
 // How turns are taken, as the keys of what is kept name it: turns of turn_of() alone, or more of them.
-constexpr const char *kSomeRuns = "turns of 4 ms, more where they do not tell", *kFewRuns = "turns of 4 ms",
-                     *kQueuedRuns = "turns of runs queued for 4 ms";
+constexpr const char *kSomeRuns = "turns of 4 ms, two runs at least, more where they do not tell",
+                     *kFewRuns = "turns of 4 ms, two runs at least", *kQueuedRuns = "turns of runs queued for 4 ms";
 const char* turns_of(const Target& target) { return target.kind == TargetKind::Cuda ? kQueuedRuns : kSomeRuns; }
 
 // On inputs drawn for the first. On a machine that others disturb, as many rounds as are asked for may leave open which

@@ -7,6 +7,7 @@
 #include "channels.h"
 #include "gopt/convolution_shape.h"
 #include "gopt/node_attributes.h"
+#include "gopt/runtime/gopt_amx.h"
 #include "gopt/runtime/gopt_few_rows.h"
 #include "gopt/tile.h"
 #include "patches.h"
@@ -333,20 +334,31 @@ double split_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
   return direct_efficiency(plan, kernel) / 3;
 }
 
-// Of one group, whose channels fill what tiles are deep, in blocks of 16 where they are in any; results of plain
-// tensors would be stored one by one.
+// Channels that fill what tiles are deep, with those that the window's last axis becomes.
+double tile_channels(const Plan& plan, const Kernel& kernel) {
+  const Convolved c = convolved(plan, kernel);
+  const Node& node = *kernel.nodes[0];
+  const std::vector<int64_t> ones(weights(plan, kernel).dims.size() - 2, 1);
+  const int64_t taps = weights(plan, kernel).dims.back();
+  const bool is_folded = !c.transposed && gopt_runtime::folds_window(static_cast<int64_t>(c.in), taps,
+                                                                     ints_or(node, "strides", ones).back(),
+                                                                     ints_or(node, "dilations", ones).back());
+  return is_folded ? c.in * static_cast<double>(taps) : c.in;
+}
+// Of one group, in blocks of 16 where they are in any; results of plain tensors would be stored one by one.
 template <bool (*takes)(const Plan&, const Kernel&)>
 bool has_tile_convolution(const Plan& plan, const Kernel& kernel) {
-  constexpr double kFewest = 8;
   const Convolved c = convolved(plan, kernel);
-  return takes(plan, kernel) && !c.transposed && c.groups == 1 && c.in >= kFewest && !c.plain &&
+  return takes(plan, kernel) && !c.transposed && c.groups == 1 &&
+         tile_channels(plan, kernel) >= static_cast<double>(gopt_runtime::kFewestTileChannels) && !c.plain &&
          (!c.blocked || c.lanes == 16) && weights(plan, kernel).place == BufferPlace::Weight &&
          plan.target.open.empty();
 }
 template <const double& speed>
 double tile_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  const double filled = c.in / (32 * std::ceil(c.in / 32)) * c.out / (16 * std::ceil(c.out / 16));
+  const double in = tile_channels(plan, kernel);
+  const double filled = in / (32 * std::ceil(in / 32)) * c.out / (16 * std::ceil(c.out / 16));
   return with_conversions(c, speed * 0.95 * filled * share_of_small_images(plan, kernel));
 }
 

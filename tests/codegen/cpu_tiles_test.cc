@@ -205,6 +205,12 @@ TileShape uneven() {
   s.dst[1] = 5, s.dst[2] = 62;
   return s;
 }
+TileShape line() {
+  TileShape s;
+  s.in = 2, s.out = 24, s.batch = 2;
+  s.src[2] = 211, s.kernel[2] = 15, s.strides[2] = 2, s.pads[2] = 7, s.dst[2] = 106;
+  return s;
+}
 TileShape volume() {
   TileShape s = image(1, 20, 33, 6, 7, 3, 2, 1);
   s.src[0] = 5, s.kernel[0] = 2, s.strides[0] = 2, s.pads[0] = 1, s.dst[0] = 3;
@@ -228,6 +234,10 @@ const Case kCases[] = {
     {"Window3Last", image(3, 20, 24, 8, 11, 3, 1, 1), 'l', 4},
     {"Window3Strided", image(2, 40, 24, 15, 13, 3, 2, 1), 'b', 2},
     {"Window7", image(1, 3, 24, 30, 29, 7, 2, 3), 'p'},
+    {"StemLast", image(2, 3, 20, 23, 131, 3, 2, 1), 'l', 2},
+    {"StemBlocked", image(1, 4, 16, 19, 17, 8, 1, 2), 'b', 2},
+    {"StemOfTwoBlocks", image(1, 3, 17, 40, 43, 11, 4, 2), 'p'},
+    {"Line", line(), 'l'},
     {"Window5Dilated", image(1, 17, 16, 14, 19, 5, 1, 4, 2), 'l'},
     {"StridesBeyondTheWindow", image(1, 33, 16, 14, 19, 2, 3, 0), 'b'},
     {"Uneven", uneven(), 'l', 2},

@@ -233,6 +233,16 @@ GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
   return *std::max_element(each, each + kTileColumns);
 }
 
+GOPT_TERMS_CODE void copy_halves_by_vectors(const uint16_t* from, int64_t position, int64_t half, int channels,
+                                            int64_t positions, uint16_t* to, int64_t line) {
+  const __mmask16 first = first_of(std::min(channels, kTileColumns)),
+                  second = first_of(std::max(channels - kTileColumns, 0));
+  for (int64_t i = 0; i < positions; i++, from += position, to += line) {
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm256_maskz_loadu_epi16(first, from));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + kTileColumns), _mm256_maskz_loadu_epi16(second, from + half));
+  }
+}
+
 template <bool is_half>
 GOPT_TERMS_CODE inline __m512 load_addend(const void* from, int64_t at, __mmask16 mask) {
   if constexpr (!is_half) return _mm512_maskz_loadu_ps(mask, static_cast<const float*>(from) + at);
@@ -369,6 +379,13 @@ SplitRow split_function(int terms) {
     return terms == 1 ? split_row_fast<1> : terms == 2 ? split_row_fast<2> : split_row_fast<3>;
 #endif
   return terms == 1 ? split_row_plainly<1> : terms == 2 ? split_row_plainly<2> : split_row_plainly<3>;
+}
+
+CopyHalves copy_halves() {
+#if GOPT_HAS_AMX
+  if (__builtin_cpu_supports("avx512bf16")) return copy_halves_by_vectors;
+#endif
+  return nullptr;
 }
 
 FinishTiles finish_function(bool is_half) {

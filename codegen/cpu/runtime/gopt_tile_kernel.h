@@ -68,6 +68,11 @@ SplitRow split_function(int terms);
 // Any numbers, by so many terms, and where these are several one more plane: the first terms again, zeros for those
 // that are not finite.
 void split_all(int terms, const TermRow& row);
+// The same of bfloat16 numbers, which are terms as they are, one channel beside the other; null where the processor has
+// no vectors for it.
+using CopyHalves = void (*)(const uint16_t* from, int64_t position, int64_t half, int channels, int64_t positions,
+                            uint16_t* to, int64_t line);
+CopyHalves copy_halves();
 
 // What is done with sums of one or two tiles side by side before they are stored: bias, an addition, a cut.
 struct TileRows {

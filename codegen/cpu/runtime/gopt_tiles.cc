@@ -66,6 +66,16 @@ TileShape joined(TileShape s, const TileOrder& src, const TileOrder& dst) {
   return s;
 }
 
+// Taps along the last axis as channels: a position is then what such a window reads, and steps are the copy's.
+TileShape folded(TileShape s, int64_t taps) {
+  if (taps == 1) return s;
+  s.in *= taps;
+  s.kernel[2] = s.strides[2] = s.dilations[2] = 1;
+  s.pads[2] = 0;
+  s.src[2] = s.dst[2];
+  return s;
+}
+
 }  // namespace
 
 // Of tiles.
@@ -75,7 +85,9 @@ struct TileConvolution::Part {
 
 TileConvolution::TileConvolution(const TileShape& shape, const TileOrder& src, const TileOrder& dst, int terms,
                                  std::vector<Post> posts, int threads, TileUnit unit, int64_t near)
-    : s_(joined(shape, src, dst)),
+    : given_(shape),
+      folded_(folds_window(shape.in, shape.kernel[2], shape.strides[2], shape.dilations[2]) ? shape.kernel[2] : 1),
+      s_(folded_ > 1 ? folded(shape, folded_) : joined(shape, src, dst)),
       src_(src),
       dst_(dst),
       terms_(terms),
@@ -135,8 +147,8 @@ void TileConvolution::add_positions() {
 void TileConvolution::divide(int64_t near) {
   const bool is_one_run = product(s_.kernel) == 1 && phase_count() == 1 && s_.batch == 1 &&
                           s_.src[0] * s_.src[1] == 1 && s_.strides[2] == 1 && s_.pads[2] == 0;
-  is_read_in_place_ = terms_ == 1 && src_.element == Element::BFloat16 && src_.channel == 1 && is_one_run &&
-                      src_.block == kLanes && s_.in % kTileDepth == 0 && columns_ <= kColumnsInPlace;
+  is_read_in_place_ = folded_ == 1 && terms_ == 1 && src_.element == Element::BFloat16 && src_.channel == 1 &&
+                      is_one_run && src_.block == kLanes && s_.in % kTileDepth == 0 && columns_ <= kColumnsInPlace;
   const int64_t position = phase_count() * line(false) * static_cast<int64_t>(sizeof(uint16_t));
   const int64_t few = std::min(rows_, std::max(kWaitingRows, ceil_div(reach_, kTileRows) * 2));
   const int64_t fitting = (near / (position * blocks_) - reach_) / kTileRows / 2 * 2;
@@ -161,7 +173,7 @@ bool TileConvolution::takes(const TileWeights& w) const {
     for (int64_t i = 0; i < s_.in; i++)
       for (int64_t tap = 0; tap < taps; tap++)
         largest =
-            std::max(largest, bits_of(value_at(w.data, w.element, o * w.out + i * w.in + tap * w.tap)) & kMagnitude);
+            std::max(largest, bits_of(value_at(w.data, w.element, o * w.out + weight_offset(w, i, tap))) & kMagnitude);
   return largest < limit;
 }
 
@@ -180,7 +192,7 @@ void TileConvolution::pack(const TileWeights& w, void* packed) const {
     for (int64_t i = 0; i < s_.in; i++)
       for (int64_t tap = 0; tap < taps; tap++) {
         uint16_t terms[kMostTerms];
-        split_terms(value_at(w.data, w.element, o * w.out + i * w.in + tap * w.tap), terms);
+        split_terms(value_at(w.data, w.element, o * w.out + weight_offset(w, i, tap)), terms);
         const int64_t place = place_in_line(static_cast<int>(i % kTileDepth), terms_);
         uint16_t* to = tiles + column / 2 * packed_pair() + place / 2 * kTileDepth + o % kTileColumns * 2 + place % 2;
         for (int t = 0; t < terms_; t++)
@@ -203,27 +215,62 @@ int64_t TileConvolution::own_bytes() const {
 size_t TileConvolution::scratch_bytes() const { return static_cast<size_t>(threads_ * own_bytes()); }
 
 // 32 channels of each of these positions. Returns the largest magnitude, as SplitRow does.
-uint32_t TileConvolution::copy_terms(const void* from, uint16_t* to, int64_t positions, int64_t block, bool all) const {
+uint32_t TileConvolution::copy_terms(const void* from, const Step& step, uint16_t* to, int64_t positions, int64_t block,
+                                     bool all) const {
   const int channels = static_cast<int>(std::min<int64_t>(s_.in - block * kTileDepth, kTileDepth));
-  const int64_t step = src_.position * s_.strides[2];
   if (src_.element == Element::BFloat16) {
     const auto* numbers = static_cast<const uint16_t*>(from);
-    const bool is_whole = channels == kTileDepth && src_.channel == 1;
-    for (int64_t i = 0; i < positions; i++, numbers += step, to += line(all))
+    if (const CopyHalves copy = copy_halves(); copy && step.channel == 1) {
+      copy(numbers, step.position, step.half, channels, positions, to, line(all));
+      return 0;
+    }
+    const bool is_whole = channels == kTileDepth && step.channel == 1;
+    for (int64_t i = 0; i < positions; i++, numbers += step.position, to += line(all))
       if (is_whole) {
         std::memcpy(to, numbers, kLanes * sizeof *to);
-        std::memcpy(to + kLanes, numbers + src_.block, kLanes * sizeof *to);
+        std::memcpy(to + kLanes, numbers + step.half, kLanes * sizeof *to);
       } else {
         for (int64_t c = 0; c < kTileDepth; c++)
-          to[c] = c < channels ? numbers[c / kLanes * src_.block + c % kLanes * src_.channel] : uint16_t{0};
+          to[c] = c < channels ? numbers[c / kLanes * step.half + c % kLanes * step.channel] : uint16_t{0};
       }
     return 0;
   }
   const TermRow row{
-      static_cast<const float*>(from), step, src_.channel, src_.block, positions, channels, to, line(all)};
+      static_cast<const float*>(from), step.position, step.channel, step.half, positions, channels, to, line(all)};
   if (!all) return split_function(terms_)(row);
   split_all(terms_, row);
   return 0;
+}
+
+// `row`: of the image. What windows of these positions read, with the border, one channel beside the other.
+template <class T>
+uint32_t TileConvolution::copy_folded(const T* row, const Range& positions, const Range& blocks, uint16_t* lines,
+                                      bool all) const {
+  const int64_t channels = given_.in, step = given_.strides[2];
+  const int64_t block_size = phase_count() * (most_rows_ * kTileRows + reach_) * line(all);
+  T window[((kSegment - 1) * 4 + 16) * kFewestTileChannels + kTileDepth] = {};
+  uint32_t largest = 0;
+  for (int64_t first = positions.first; first < positions.last; first += kSegment) {
+    const int64_t count = std::min(kSegment, positions.last - first), begin = first * step - given_.pads[2];
+    const int64_t width = (count - 1) * step + folded_;
+    const int64_t from = std::clamp<int64_t>(-begin, 0, width);
+    const int64_t until = std::clamp<int64_t>(given_.src[2] - begin, from, width);
+    std::fill(window, window + from * channels, T{0});
+    std::fill(window + until * channels, window + width * channels, T{0});
+    const T* own = row + (begin + from) * src_.position;
+    if (src_.channel == 1 && src_.position == channels)
+      std::copy(own, own + (until - from) * channels, window + from * channels);
+    else
+      for (int64_t c = 0; c < channels; c++)
+        for (int64_t i = from; i < until; i++)
+          window[i * channels + c] = own[(i - from) * src_.position + c * src_.channel];
+    for (int64_t block = blocks.first; block < blocks.last; block++) {
+      uint16_t* to = lines + (block - blocks.first) * block_size + (first - positions.first) * line(all);
+      largest = std::max(largest,
+                         copy_terms(window + block * kTileDepth, {step * channels, 1, kLanes}, to, count, block, all));
+    }
+  }
+  return largest;
 }
 
 // These positions of a row of them, of these blocks of channels; `lines` is where the first goes.
@@ -245,13 +292,21 @@ uint32_t TileConvolution::copy_row(const void* src, int64_t phase, int64_t row, 
   clear(positions.first, from);
   clear(until, positions.last);
   uint32_t largest = 0;
+  if (folded_ > 1 && from < until) {
+    const int64_t place = image * src_.image + (at[0] * given_.src[1] + at[1]) * given_.src[2] * src_.position;
+    const void* start = at_element(src, src_.element, place);
+    if (src_.element == Element::Float)
+      return copy_folded(static_cast<const float*>(start), positions, blocks, lines, all);
+    return copy_folded(static_cast<const uint16_t*>(start), positions, blocks, lines, all);
+  }
   for (; from < until; from += kSegment) {
     const int64_t source = (at[0] * s_.src[1] + at[1]) * s_.src[2] + from * stride - shift;
     for (int64_t block = blocks.first; block < blocks.last; block++) {
       const int64_t place = image * src_.image + source * src_.position + 2 * block * src_.block;
       uint16_t* to = lines + (block - blocks.first) * block_size + (from - positions.first) * line_size;
-      largest = std::max(
-          largest, copy_terms(at_element(src, src_.element, place), to, std::min(kSegment, until - from), block, all));
+      const Step step{src_.position * stride, src_.channel, src_.block};
+      largest = std::max(largest, copy_terms(at_element(src, src_.element, place), step, to,
+                                             std::min(kSegment, until - from), block, all));
     }
   }
   return largest;

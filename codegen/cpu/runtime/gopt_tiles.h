@@ -84,6 +84,11 @@ class TileConvolution {
   Part part_of(int thread, int threads) const;
   // Elements of a position's line.
   int64_t line(bool has_again) const { return (has_again && terms_ > 1 ? terms_ + 1 : terms_) * kTileDepth; }
+  // Elements from a weight of the first channel and tap to this channel's of this tap.
+  int64_t weight_offset(const TileWeights& w, int64_t channel, int64_t tap) const {
+    const int64_t channels = s_.in / folded_;
+    return channel % channels * w.in + (tap * folded_ + channel / channels) * w.tap;
+  }
   int64_t tap_count() const { return static_cast<int64_t>(taps_.size()); }
   int64_t phase_count() const { return static_cast<int64_t>(phases_.size() / 3); }
   // Of a pair of columns; of the last one a half, where columns are odd.
@@ -99,7 +104,14 @@ class TileConvolution {
   uint32_t copy(const void* src, const Range& rows, const Range& blocks, uint16_t* lines, bool all) const;
   uint32_t copy_row(const void* src, int64_t phase, int64_t row, const Range& positions, const Range& blocks,
                     uint16_t* lines, bool all) const;
-  uint32_t copy_terms(const void* from, uint16_t* to, int64_t positions, int64_t block, bool all) const;
+  // Of positions so many elements apart, whose channels are in one place each or, as `half` says, in two.
+  struct Step {
+    int64_t position, channel, half;
+  };
+  uint32_t copy_terms(const void* from, const Step& step, uint16_t* to, int64_t positions, int64_t block,
+                      bool all) const;
+  template <class T>
+  uint32_t copy_folded(const T* row, const Range& positions, const Range& blocks, uint16_t* lines, bool all) const;
 
   void compute(const Call& call, const Part& part, char* scratch) const;
   void compute(const Call& call, const Part& part, const Range& rows, char* scratch) const;
@@ -119,6 +131,8 @@ class TileConvolution {
     int64_t phase, offset;  // positions
   };
 
+  const TileShape given_;
+  const int64_t folded_;  // taps along the last axis that are channels here
   TileShape s_;
   TileOrder src_, dst_;
   int terms_;

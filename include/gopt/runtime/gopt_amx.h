@@ -1,6 +1,8 @@
-// Whether there are matrix tiles of bfloat16 (AMX): asked by whoever plans for this processor, and, as this file goes
-// out with the model, by its kernels (gopt_tiles.h).
+// Whether there are matrix tiles of bfloat16 (AMX), and what they are for: asked by whoever plans for this processor,
+// and, as this file goes out with the model, by its kernels (gopt_tiles.h).
 #pragma once
+
+#include <cstdint>
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>
@@ -25,6 +27,17 @@ inline bool has_amx() {
 #else
   return false;
 #endif
+}
+
+// Of fewer channels a tile is mostly zeros.
+constexpr int64_t kFewestTileChannels = 8;
+
+// Whether the taps along a window's last axis become channels, as they lie beside each other in an image whose few
+// channels are its last axis.
+inline bool folds_window(int64_t channels, int64_t taps, int64_t stride, int64_t dilation) {
+  constexpr int64_t kMostChannels = 64, kLongest = 16, kLargestStride = 4;
+  return channels < kFewestTileChannels && taps > 1 && taps <= kLongest && channels * taps >= kFewestTileChannels &&
+         channels * taps <= kMostChannels && stride <= kLargestStride && dilation == 1;
 }
 
 }  // namespace gopt_runtime
