@@ -388,12 +388,13 @@ class AttentionFinder {
 
 }  // namespace
 
-// On a CPU of floats at extents that are known.
+// On a CPU of floats, or on matrix tiles, at extents that are known.
 void choose_attention(Cover& cover) {
   const Target& target = cover.options.target;
   if (target.without.contains(kAttention)) return;
   const bool is_on_cpu = target.kind == TargetKind::Cpu;
-  if (is_on_cpu && (!target.open.empty() || storage_of(target.precision) != ElementType::Float32)) return;
+  const bool has_kernels = storage_of(target.precision) == ElementType::Float32 || target.has_tiles;
+  if (is_on_cpu && (!target.open.empty() || !has_kernels)) return;
   for (uint32_t id = 0; id < cover.nodes.size(); id++) {
     const Node& node = cover.node(id);
     const bool is_product = cover.nodes[id].role == Role::Generated && node.is(OpKind::MatMul) &&

@@ -109,9 +109,23 @@ std::vector<Implementation> all_rows(std::index_sequence<kNumbers...>) {
   return {row<kNumbers>()...};
 }
 
+bool is_of(const Plan& plan, const Kernel& kernel, ElementType operands) {
+  for (size_t k = 0; k < kernel.input_buffers.size(); k++)
+    if (plan.buffer(kernel.input_buffers[k]).element != (k < 3 ? operands : ElementType::Float32)) return false;
+  return true;
+}
 bool is_of_floats(const Plan& plan, const Kernel& kernel) {
-  return std::ranges::all_of(kernel.input_buffers,
-                             [&](BufferId id) { return plan.buffer(id).element == ElementType::Float32; });
+  return is_of(plan, kernel, ElementType::Float32) &&
+         plan.buffer(kernel.output_buffers[0]).element == ElementType::Float32;
+}
+bool takes_six(const Plan& plan, const Kernel& kernel) {
+  return plan.target.has_tiles && is_of(plan, kernel, ElementType::Float32);
+}
+bool takes_three(const Plan& plan, const Kernel& kernel) {
+  return takes_six(plan, kernel) && plan.target.precision == Precision::Bf16x3;
+}
+bool takes_one(const Plan& plan, const Kernel& kernel) {
+  return plan.target.has_tiles && is_of(plan, kernel, ElementType::BFloat16);
 }
 // Lanes are lines of the query; exponentials take as long as a dozen multiply-adds each.
 double rows_efficiency(const Plan&, const Kernel& kernel) {
@@ -121,6 +135,12 @@ double rows_efficiency(const Plan&, const Kernel& kernel) {
   return 0.75 * rows / (kLanes * std::ceil(rows / kLanes)) * depths / (depths + kExponential);
 }
 
+// Of what loops reach.
+template <int kTimes>
+double tiles_efficiency(const Plan& plan, const Kernel& kernel) {
+  return kTimes * 0.5 * rows_efficiency(plan, kernel);
+}
+
 }  // namespace
 
 double attention_operations(const Kernel& kernel) { return operations_of(*kernel.attention); }
@@ -128,6 +148,9 @@ double attention_operations(const Kernel& kernel) { return operations_of(*kernel
 std::vector<Implementation> attention_implementations() {
   std::vector<Implementation> rows = all_rows(std::make_index_sequence<std::size(kTiles)>());
   rows.push_back({kAttentionRows, KernelKind::Attention, TargetKind::Cpu, is_of_floats, rows_efficiency});
+  rows.push_back({kAttentionOfSix, KernelKind::Attention, TargetKind::Cpu, takes_six, tiles_efficiency<3>});
+  rows.push_back({kAttentionOfThree, KernelKind::Attention, TargetKind::Cpu, takes_three, tiles_efficiency<4>});
+  rows.push_back({kAttentionOfHalves, KernelKind::Attention, TargetKind::Cpu, takes_one, tiles_efficiency<6>});
   return rows;
 }
 

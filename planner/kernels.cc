@@ -336,7 +336,9 @@ class KernelBuilder {
     }
     if (own.mask) {
       k.inputs.push_back(own.mask);
-      k.input_buffers.push_back(buffer_in(own.mask, Layout(), cover_.of(own.mask).stored));
+      const bool is_on_cpu = cover_.options.target.kind == TargetKind::Cpu;
+      k.input_buffers.push_back(
+          buffer_in(own.mask, Layout(), is_on_cpu ? ElementType::Float32 : cover_.of(own.mask).stored));
     }
     k.outputs = {own.result};
     k.output_buffers = {buffer_of(own.result)};

@@ -132,7 +132,9 @@ class CallPrinter {
   }
 
   LibraryCall attention() const {
-    GOPT_CHECK(kernel_.implementation == kAttentionRows, "no code for '" + kernel_.implementation + "' of attention");
+    const std::string& name = kernel_.implementation;
+    const int terms = name == kAttentionOfSix ? 3 : name == kAttentionOfThree ? 2 : name == kAttentionOfHalves ? 1 : 0;
+    GOPT_CHECK(terms > 0 || name == kAttentionRows, "no code for '" + name + "' of attention");
     const Attention& a = *kernel_.attention;
     std::string text = "{\n  AttentionShape d;\n";
     for (size_t axis = 0; axis < a.batch.size(); axis++)
@@ -140,6 +142,9 @@ class CallPrinter {
     text += "  d.rows = " + std::to_string(a.rows) + ", d.keys = " + std::to_string(a.keys) +
             ", d.depth = " + std::to_string(a.depth) + ", d.value_depth = " + std::to_string(a.value_depth) + ";\n";
     if (a.scale != 1) text += "  d.scale = " + number(a.scale) + ";\n";
+    if (terms > 0) text += "  d.tile_terms = " + std::to_string(terms) + ";\n";
+    if (is_half(plan_.buffer(kernel_.input_buffers[0]).element)) text += "  d.operands = Element::BFloat16;\n";
+    if (is_half(plan_.buffer(kernel_.output_buffers[0]).element)) text += "  d.result_element = Element::BFloat16;\n";
     if (a.nan_is_zero) text += "  d.nan_is_zero = true;\n";
     text += matrices_text("query", a.query) + matrices_text("key", a.key) + matrices_text("value", a.value) +
             matrices_text("result", a.result);

@@ -34,8 +34,11 @@ int64_t padded_depth(const Attention& attention);
 // Its implementations, as Target::without names them.
 constexpr const char* kAttention = "kernel:attention";
 
-// The implementation on a CPU: lines of the query side by side (codegen/cpu/runtime/gopt_attention_rows.h).
+// The implementations on a CPU: lines of the query side by side (codegen/cpu/runtime/gopt_attention_rows.h); and on
+// matrix tiles, floats as sums of so many terms, or bfloat16 (gopt_attention_tiles.h).
 constexpr const char* kAttentionRows = "attention";
+constexpr const char *kAttentionOfSix = "attention-x6", *kAttentionOfThree = "attention-x3",
+                     *kAttentionOfHalves = "attention-bf16";
 
 // How a kernel for CUDA divides it: a block makes `rows` lines of the result, and `key_warps` warps share the keys of a
 // line.

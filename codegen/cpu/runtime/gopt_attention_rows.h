@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gopt_post.h"
+
 namespace gopt_runtime {
 
 // Matrices in memory, by steps in elements: of each axis of the batch (0: the same one again), from line to line, and
@@ -24,6 +26,8 @@ struct AttentionShape {
   AttentionMatrices query, key, value, result, mask;
   bool has_mask = false;
   bool nan_is_zero = false;  // a line whose scores have no softmax (all masked, or one not a number) is zero
+  int tile_terms = 0;        // on tiles (gopt_attention_tiles.h), floats as sums of so many terms; 0: in loops
+  Element operands = Element::Float, result_element = Element::Float;  // masks are floats
 };
 
 class AttentionRows {

@@ -104,7 +104,7 @@ void Library::run(size_t primitive) {
   Primitive& p = s.primitives[primitive];
   if (p.is_nothing) return;
   if (p.before.empty() && !p.planar && !p.unfolded && !p.pooling && !p.rows && !p.panels && !p.blocks && !p.winograd &&
-      !p.integers && !p.tiles && !p.attention)
+      !p.integers && !p.tiles && !p.attention && !p.attention_tiles)
     throw std::runtime_error("oneDNN has no such primitive");
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
@@ -147,6 +147,11 @@ void Library::run(size_t primitive) {
   if (p.pooling) p.pooling->pooling.run(data(p.pooling->src), data(p.pooling->dst), data(p.pooling->scratch));
   if (p.attention) {
     const AttentionCall& call = *p.attention;
+    call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.result),
+                       data(call.scratch));
+  }
+  if (p.attention_tiles) {
+    const AttentionTilesCall& call = *p.attention_tiles;
     call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.result),
                        data(call.scratch));
   }

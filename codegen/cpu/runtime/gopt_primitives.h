@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gopt_attention_rows.h"
+#include "gopt_attention_tiles.h"
 #include "gopt_blocks.h"
 #include "gopt_convolution.h"
 #include "gopt_dnnl.h"
@@ -117,6 +118,11 @@ struct AttentionCall {
   memory query, key, value, mask, result, scratch;
 };
 
+struct AttentionTilesCall {
+  AttentionTiles attention;
+  memory query, key, value, mask, result, scratch;
+};
+
 // A product of a few rows in loops of our own.
 struct RowsCall {
   RowsProduct product;
@@ -171,6 +177,7 @@ struct Primitive {
   std::unique_ptr<BlocksCall<BlockConvolution>> blocks;
   std::unique_ptr<BlocksCall<WinogradConvolution>> winograd;
   std::unique_ptr<AttentionCall> attention;
+  std::unique_ptr<AttentionTilesCall> attention_tiles;
   std::unique_ptr<TilesCall> tiles;
   std::unique_ptr<IntegerImages> integers;
   std::vector<Step> after;

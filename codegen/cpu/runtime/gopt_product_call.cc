@@ -182,18 +182,28 @@ void Library::add(const AttentionShape& a, const void* query, const void* key, c
   Primitive p(threads);
   // Addresses alone: how far tensors reach is the shape's to say.
   const memory::desc address = State::floats(1);
-  AttentionCall own{AttentionRows(a, threads), {}, {}, {}, {}, {}, {}};
-  own.query = s.view(p.src, address, query);
-  own.key = s.view(p.weights, address, key);
-  own.value = s.at(address, value);
-  p.posts.emplace_back(0, own.value);
-  if (a.has_mask) {
-    own.mask = s.at(address, mask);
-    p.posts.emplace_back(1, own.mask);
+  const auto bind = [&](auto& own, size_t scratch_floats) {
+    own.query = s.view(p.src, address, query);
+    own.key = s.view(p.weights, address, key);
+    own.value = s.at(address, value);
+    p.posts.emplace_back(0, own.value);
+    if (a.has_mask) {
+      own.mask = s.at(address, mask);
+      p.posts.emplace_back(1, own.mask);
+    }
+    own.result = s.view(p.dst, address, result);
+    own.scratch = s.temporary(p, State::floats(scratch_floats));
+  };
+  const bool is_of_floats = a.operands == Element::Float && a.result_element == Element::Float;
+  if (a.tile_terms > 0 && (has_amx() || !is_of_floats)) {
+    AttentionTilesCall own{AttentionTiles(a, threads, TileUnit::Amx, has_amx()), {}, {}, {}, {}, {}, {}};
+    bind(own, own.attention.scratch_bytes() / sizeof(float) + 1);
+    p.attention_tiles = std::make_unique<AttentionTilesCall>(std::move(own));
+  } else {
+    AttentionCall own{AttentionRows(a, threads), {}, {}, {}, {}, {}, {}};
+    bind(own, own.attention.scratch_floats());
+    p.attention = std::make_unique<AttentionCall>(std::move(own));
   }
-  own.result = s.view(p.dst, address, result);
-  own.scratch = s.temporary(p, State::floats(own.attention.scratch_floats()));
-  p.attention = std::make_unique<AttentionCall>(std::move(own));
   s.primitives.push_back(std::move(p));
 }
 

@@ -243,6 +243,43 @@ GOPT_TERMS_CODE void copy_halves_by_vectors(const uint16_t* from, int64_t positi
   }
 }
 
+GOPT_TERMS_CODE inline void put_words(uint16_t* tile, int line, __m512i words) {
+  _mm512_store_si512(tile + line * kTileDepth, words);
+}
+GOPT_TERMS_CODE inline __m512i wide_words(const uint16_t* from) {
+  return _mm512_maskz_cvtepu16_epi32(kAll, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+
+// In four steps: words, pairs of words, and twice lanes of four.
+GOPT_TERMS_CODE void turn_over_vectors(const uint16_t* from, int64_t line, uint16_t* tile) {
+  constexpr __mmask8 kPairs = 0xff;
+  __m512i r[16], t[16];
+  for (int i = 0; i < 16; i++) r[i] = _mm512_loadu_si512(from + i * line);
+  for (int i = 0; i < 8; i++) {
+    t[2 * i] = _mm512_maskz_unpacklo_epi32(kAll, r[2 * i], r[2 * i + 1]);
+    t[2 * i + 1] = _mm512_maskz_unpackhi_epi32(kAll, r[2 * i], r[2 * i + 1]);
+  }
+  for (int i = 0; i < 4; i++)
+    for (int half = 0; half < 2; half++) {
+      r[4 * i + 2 * half] = _mm512_maskz_unpacklo_epi64(kPairs, t[4 * i + half], t[4 * i + half + 2]);
+      r[4 * i + 2 * half + 1] = _mm512_maskz_unpackhi_epi64(kPairs, t[4 * i + half], t[4 * i + half + 2]);
+    }
+  // Lane l of r[4 i + k] is now word 4 l + k of lines 4 i to 4 i + 3.
+  for (int k = 0; k < 4; k++) {
+    const __m512i even[2] = {_mm512_maskz_shuffle_i32x4(kAll, r[k], r[4 + k], 0x88),
+                             _mm512_maskz_shuffle_i32x4(kAll, r[8 + k], r[12 + k], 0x88)};
+    const __m512i odd[2] = {_mm512_maskz_shuffle_i32x4(kAll, r[k], r[4 + k], 0xdd),
+                            _mm512_maskz_shuffle_i32x4(kAll, r[8 + k], r[12 + k], 0xdd)};
+    put_words(tile, k, _mm512_maskz_shuffle_i32x4(kAll, even[0], even[1], 0x88));
+    put_words(tile, 4 + k, _mm512_maskz_shuffle_i32x4(kAll, odd[0], odd[1], 0x88));
+    put_words(tile, 8 + k, _mm512_maskz_shuffle_i32x4(kAll, even[0], even[1], 0xdd));
+    put_words(tile, 12 + k, _mm512_maskz_shuffle_i32x4(kAll, odd[0], odd[1], 0xdd));
+  }
+}
+GOPT_TERMS_CODE void interleave_vectors(const uint16_t* first, const uint16_t* second, uint16_t* words) {
+  _mm512_store_si512(words, _mm512_or_si512(wide_words(first), _mm512_maskz_slli_epi32(kAll, wide_words(second), 16)));
+}
+
 template <bool is_half>
 GOPT_TERMS_CODE inline __m512 load_addend(const void* from, int64_t at, __mmask16 mask) {
   if constexpr (!is_half) return _mm512_maskz_loadu_ps(mask, static_cast<const float*>(from) + at);
@@ -379,6 +416,21 @@ SplitRow split_function(int terms) {
     return terms == 1 ? split_row_fast<1> : terms == 2 ? split_row_fast<2> : split_row_fast<3>;
 #endif
   return terms == 1 ? split_row_plainly<1> : terms == 2 ? split_row_plainly<2> : split_row_plainly<3>;
+}
+
+void turn_over_words(const uint16_t* from, int64_t line, uint16_t* tile) {
+#if GOPT_HAS_AMX
+  if (__builtin_cpu_supports("avx512bf16")) return turn_over_vectors(from, line, tile);
+#endif
+  for (int i = 0; i < kTileRows; i++)
+    for (int word = 0; word < kTileDepth / 2; word++)
+      std::memcpy(tile + word * kTileDepth + 2 * i, from + i * line + 2 * word, 2 * sizeof *tile);
+}
+void interleave_lines(const uint16_t* first, const uint16_t* second, uint16_t* words) {
+#if GOPT_HAS_AMX
+  if (__builtin_cpu_supports("avx512bf16")) return interleave_vectors(first, second, words);
+#endif
+  for (int i = 0; i < kTileColumns; i++) words[2 * i] = first[i], words[2 * i + 1] = second[i];
 }
 
 CopyHalves copy_halves() {

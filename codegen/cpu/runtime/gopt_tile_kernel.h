@@ -73,6 +73,10 @@ void split_all(int terms, const TermRow& row);
 using CopyHalves = void (*)(const uint16_t* from, int64_t position, int64_t half, int channels, int64_t positions,
                             uint16_t* to, int64_t line);
 CopyHalves copy_halves();
+// 16 lines of 16 words of two numbers, so many elements apart, turned over into a tile; or each word of two numbers of
+// two lines, the first's and the second's.
+void turn_over_words(const uint16_t* from, int64_t line, uint16_t* tile);
+void interleave_lines(const uint16_t* first, const uint16_t* second, uint16_t* words);
 
 // What is done with sums of one or two tiles side by side before they are stored: bias, an addition, a cut.
 struct TileRows {

@@ -159,7 +159,7 @@ void TileConvolution::divide(int64_t near) {
     most_blocks_ = ceil_div(blocks_, ceil_div(blocks_, most));
   }
   // Products of bfloat16 wait for what passes by. With windows and with terms it is used several times.
-  nearest_ = terms_ == 1 && tap_count() == 1 && most_blocks_ > kNearest * 3 / 2 ? kNearest : blocks_;
+  nearest_ = terms_ == 1 && tap_count() == 1 && rows_ > 2 && most_blocks_ > kNearest * 3 / 2 ? kNearest : blocks_;
   for (const Tap& tap : taps_) tap_lines_.push_back(tap.phase * (most_rows_ * kTileRows + reach_) + tap.offset);
 }
 
@@ -206,10 +206,7 @@ void TileConvolution::pack(const TileWeights& w, void* packed) const {
 // Reads of the last tile go beyond what is copied.
 int64_t TileConvolution::own_bytes() const {
   const int64_t lines = phase_count() * (most_rows_ * kTileRows + reach_) * most_blocks_ + kTileRows;
-  const int64_t columns = most_blocks_ < blocks_ ? columns_
-                          : nearest_ < blocks_   ? 2
-                                                 : 0,
-                sums = most_rows_ * columns * kSums;
+  const int64_t sums = most_rows_ * waiting_columns() * kSums;
   return lines * line(true) * static_cast<int64_t>(sizeof(uint16_t)) + sums * static_cast<int64_t>(sizeof(float));
 }
 size_t TileConvolution::scratch_bytes() const { return static_cast<size_t>(threads_ * own_bytes()); }
@@ -406,10 +403,7 @@ void TileConvolution::multiply(const Call& call, const Lines& lines, int64_t row
 void TileConvolution::compute(const Call& call, const Part& part, const Range& rows, char* scratch) const {
   auto* copied = reinterpret_cast<uint16_t*>(scratch);
   const bool waits = most_blocks_ < blocks_, passes = nearest_ < blocks_;
-  auto* kept = reinterpret_cast<float*>(scratch + own_bytes()) - (waits    ? columns_
-                                                                  : passes ? 2
-                                                                           : 0) *
-                                                                     most_rows_ * kSums;
+  auto* kept = reinterpret_cast<float*>(scratch + own_bytes()) - most_rows_ * waiting_columns() * kSums;
   const int64_t pairs = ceil_div(rows.last - rows.first, 2);
   for (int64_t block = 0; block < blocks_; block += most_blocks_) {
     const Range blocks{block, std::min(block + most_blocks_, blocks_)};
@@ -438,7 +432,7 @@ void TileConvolution::compute(const Call& call, const Part& part, const Range& r
 void TileConvolution::compute(const Call& call, const Part& part, char* scratch) const {
   // As even as they can be, in pairs.
   const int64_t pairs = ceil_div(part.rows.last - part.rows.first, 2);
-  const int64_t chunks = ceil_div(pairs, std::max<int64_t>(1, most_rows_ / 2));
+  const int64_t chunks = ceil_div(pairs, (most_rows_ + 1) / 2);
   for (int64_t chunk = 0; chunk < chunks; chunk++) {
     const auto at = [&](int64_t i) { return std::min(part.rows.first + pairs * i / chunks * 2, part.rows.last); };
     Range rows{at(chunk), at(chunk + 1)};

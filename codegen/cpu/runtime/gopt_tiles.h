@@ -99,6 +99,8 @@ class TileConvolution {
   }
   int64_t columns_at(int64_t column) const { return column + 1 < columns_ ? 2 : 1; }
   int64_t own_bytes() const;  // of a thread's scratch
+  // Tiles whose sums wait, for each row of them.
+  int64_t waiting_columns() const { return most_blocks_ < blocks_ ? columns_ : nearest_ < blocks_ ? 2 : 0; }
 
   Lines lines_of(const Call& call, const Range& rows, const Range& blocks, uint16_t* copied) const;
   uint32_t copy(const void* src, const Range& rows, const Range& blocks, uint16_t* lines, bool all) const;
