@@ -340,19 +340,22 @@ double tile_channels(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
   const std::vector<int64_t> ones(weights(plan, kernel).dims.size() - 2, 1);
   const int64_t taps = weights(plan, kernel).dims.back();
-  const bool is_folded = !c.transposed && gopt_runtime::folds_window(static_cast<int64_t>(c.in), taps,
-                                                                     ints_or(node, "strides", ones).back(),
-                                                                     ints_or(node, "dilations", ones).back());
+  const bool is_folded =
+      !c.transposed && c.groups == 1 &&
+      gopt_runtime::folds_window(static_cast<int64_t>(c.in), taps, ints_or(node, "strides", ones).back(),
+                                 ints_or(node, "dilations", ones).back());
   return is_folded ? c.in * static_cast<double>(taps) : c.in;
 }
-// Of one group, in blocks of 16 where they are in any; results of plain tensors would be stored one by one.
+// In blocks of 16 where they are in any; results of plain tensors would be stored one by one.
 template <bool (*takes)(const Plan&, const Kernel&)>
 bool has_tile_convolution(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  return takes(plan, kernel) && !c.transposed && c.groups == 1 &&
-         tile_channels(plan, kernel) >= static_cast<double>(gopt_runtime::kFewestTileChannels) && !c.plain &&
-         (!c.blocked || c.lanes == 16) && weights(plan, kernel).place == BufferPlace::Weight &&
-         plan.target.open.empty();
+  const bool fills = c.groups == 1
+                         ? tile_channels(plan, kernel) >= gopt_runtime::kFewestTileChannels
+                         : gopt_runtime::groups_fill_tiles(static_cast<int64_t>(c.groups), static_cast<int64_t>(c.in),
+                                                           static_cast<int64_t>(c.out));
+  return takes(plan, kernel) && !c.transposed && fills && !c.plain && (!c.blocked || c.lanes == 16) &&
+         weights(plan, kernel).place == BufferPlace::Weight && plan.target.open.empty();
 }
 template <const double& speed>
 double tile_convolution_efficiency(const Plan& plan, const Kernel& kernel) {

@@ -66,7 +66,7 @@ class Convolved {
       : c_(c), s_(c.shape) {
     std::mt19937 random(seed);
     x.resize(static_cast<size_t>(s_.batch * s_.in * count(s_.src)));
-    w.resize(static_cast<size_t>(s_.out * s_.in * count(s_.kernel)));
+    w.resize(static_cast<size_t>(s_.out * (s_.in / s_.groups) * count(s_.kernel)));
     for (float& v : x) v = draw(random);
     for (float& v : w) v = draw(random) * weight_scale;
     bias.resize(static_cast<size_t>(s_.out), 0.0f);
@@ -104,7 +104,7 @@ class Convolved {
       else if (posts[i].kind == PostKind::Sum)
         std::memcpy(dst.data, other.data, dst.size);
     const int64_t taps = count(s_.kernel);
-    const TileWeights weights{w.data(), s_.in * taps, taps, 1};
+    const TileWeights weights{w.data(), s_.in / s_.groups * taps, taps, 1};
     EXPECT_TRUE(tiles.takes(weights));
     tiles.pack(weights, packed.data);
     tiles.run(src.data, packed.data, bias.data(), dst.data, scratch.data);
@@ -157,7 +157,8 @@ class Convolved {
     const int64_t at[3] = {p / (s_.dst[1] * s_.dst[2]), p / s_.dst[2] % s_.dst[1], p % s_.dst[2]};
     double sum = bias[static_cast<size_t>(o)], magnitude = std::fabs(sum);
     float chain = bias[static_cast<size_t>(o)];
-    for (int64_t i = 0; i < s_.in; i++)
+    const int64_t in = s_.in / s_.groups, before = o / (s_.out / s_.groups) * in;
+    for (int64_t i = 0; i < in; i++)
       for (int64_t k = 0; k < count(s_.kernel); k++) {
         const int64_t tap[3] = {k / (s_.kernel[1] * s_.kernel[2]), k / s_.kernel[2] % s_.kernel[1], k % s_.kernel[2]};
         int64_t from = 0;
@@ -168,8 +169,8 @@ class Convolved {
           from = from * s_.src[a] + q;
         }
         if (!inside) continue;
-        const float value = x[static_cast<size_t>((n * s_.in + i) * count(s_.src) + from)],
-                    weight = w[static_cast<size_t>((o * s_.in + i) * count(s_.kernel) + k)];
+        const float value = x[static_cast<size_t>((n * s_.in + before + i) * count(s_.src) + from)],
+                    weight = w[static_cast<size_t>((o * in + i) * count(s_.kernel) + k)];
         sum += static_cast<double>(value) * weight;
         magnitude += std::fabs(static_cast<double>(value) * weight);
         chain = std::fma(value, weight, chain);
@@ -205,6 +206,10 @@ TileShape uneven() {
   s.dst[1] = 5, s.dst[2] = 62;
   return s;
 }
+TileShape grouped(TileShape s, int64_t groups) {
+  s.groups = groups;
+  return s;
+}
 TileShape line() {
   TileShape s;
   s.in = 2, s.out = 24, s.batch = 2;
@@ -238,6 +243,11 @@ const Case kCases[] = {
     {"StemBlocked", image(1, 4, 16, 19, 17, 8, 1, 2), 'b', 2},
     {"StemOfTwoBlocks", image(1, 3, 17, 40, 43, 11, 4, 2), 'p'},
     {"Line", line(), 'l'},
+    {"GroupsOfFour", grouped(image(1, 64, 64, 9, 11, 3, 1, 1), 16), 'l', 2},
+    {"GroupsOfEightBlocked", grouped(image(2, 32, 64, 8, 7, 3, 2, 1), 4), 'b'},
+    {"GroupsOfManyResults", grouped(image(1, 32, 128, 7, 7, 1, 1, 0), 2), 'l'},
+    {"GroupsOfManyChannels", grouped(image(1, 256, 64, 6, 5, 3, 1, 1), 4), 'l', 3},
+    {"GroupsOfHalves", grouped(image(1, 64, 32, 5, 9, 1, 1, 0), 2), 'b'},
     {"Window5Dilated", image(1, 17, 16, 14, 19, 5, 1, 4, 2), 'l'},
     {"StridesBeyondTheWindow", image(1, 33, 16, 14, 19, 2, 3, 0), 'b'},
     {"Uneven", uneven(), 'l', 2},
@@ -390,6 +400,22 @@ TEST_P(Tiles, SpecialNumbersAreThoseOfFloats) {
         }
       }
     }
+}
+
+// What is not finite stays in its group, of halves, too.
+TEST_P(Tiles, InfinitiesStayInTheirGroup) {
+  if (GetParam().shape.groups == 1) GTEST_SKIP() << "one group";
+  Convolved run(GetParam(), 15);
+  for (auto* numbers : {&run.x, &run.w})
+    for (float& v : *numbers) v = float_of(rounded_to_upper(bits_of(v)));
+  run.x[run.x.size() / 3] = kInfinity;
+  run.compute_exactly();
+  const std::vector<float> made = run.on_tiles(1, {}, Element::BFloat16);
+  for (size_t i = 0; i < made.size(); i++)
+    if (std::isfinite(run.exact[i]))
+      ASSERT_NEAR(made[i], run.exact[i], 4e-3 * std::fabs(run.exact[i]) + 1e-6 * run.magnitudes[i]) << i;
+    else
+      ASSERT_FALSE(std::isfinite(made[i])) << i;
 }
 
 // The unit takes subnormal numbers for zeros: of a number below 2^-110 the lowest term may be lost, which is less than

@@ -86,7 +86,9 @@ struct TileConvolution::Part {
 TileConvolution::TileConvolution(const TileShape& shape, const TileOrder& src, const TileOrder& dst, int terms,
                                  std::vector<Post> posts, int threads, TileUnit unit, int64_t near)
     : given_(shape),
-      folded_(folds_window(shape.in, shape.kernel[2], shape.strides[2], shape.dilations[2]) ? shape.kernel[2] : 1),
+      folded_(shape.groups == 1 && folds_window(shape.in, shape.kernel[2], shape.strides[2], shape.dilations[2])
+                  ? shape.kernel[2]
+                  : 1),
       s_(folded_ > 1 ? folded(shape, folded_) : joined(shape, src, dst)),
       src_(src),
       dst_(dst),
@@ -96,9 +98,11 @@ TileConvolution::TileConvolution(const TileShape& shape, const TileOrder& src, c
       unit_(unit) {
   blocks_ = ceil_div(s_.in, kTileDepth);
   columns_ = ceil_div(s_.out, kTileColumns);
+  const int64_t in = s_.in / s_.groups, out = s_.out / s_.groups;
+  own_blocks_ = ceil_div(s_.groups > 1 && out < 2 * kTileColumns ? 2 * kTileColumns / out * in : in, kTileDepth);
   // All products of terms round a sum once for each block of channels, arithmetic in floats for each channel.
   constexpr int64_t kChannelsOfRounding = 3;
-  is_apart_ = terms_ == kMostTerms && s_.in < kChannelsOfRounding * terms_ * (terms_ + 1) / 2 * blocks_;
+  is_apart_ = terms_ == kMostTerms && in < kChannelsOfRounding * terms_ * (terms_ + 1) / 2 * own_blocks_;
   describe_axes();
   add_positions();
   divide(near);
@@ -147,56 +151,60 @@ void TileConvolution::add_positions() {
 void TileConvolution::divide(int64_t near) {
   const bool is_one_run = product(s_.kernel) == 1 && phase_count() == 1 && s_.batch == 1 &&
                           s_.src[0] * s_.src[1] == 1 && s_.strides[2] == 1 && s_.pads[2] == 0;
-  is_read_in_place_ = folded_ == 1 && terms_ == 1 && src_.element == Element::BFloat16 && src_.channel == 1 &&
-                      is_one_run && src_.block == kLanes && s_.in % kTileDepth == 0 && columns_ <= kColumnsInPlace;
+  is_read_in_place_ = folded_ == 1 && s_.groups == 1 && terms_ == 1 && src_.element == Element::BFloat16 &&
+                      src_.channel == 1 && is_one_run && src_.block == kLanes && s_.in % kTileDepth == 0 &&
+                      columns_ <= kColumnsInPlace;
   const int64_t position = phase_count() * line(false) * static_cast<int64_t>(sizeof(uint16_t));
   const int64_t few = std::min(rows_, std::max(kWaitingRows, ceil_div(reach_, kTileRows) * 2));
   const int64_t fitting = (near / (position * blocks_) - reach_) / kTileRows / 2 * 2;
   most_rows_ = std::min(rows_, std::max(fitting, few));
   most_blocks_ = blocks_;
-  if (fitting < few && !is_apart_) {
+  if (fitting < few && !is_apart_ && s_.groups == 1) {
     const int64_t most = std::max<int64_t>(1, near / (position * (few * kTileRows + reach_)));
     most_blocks_ = ceil_div(blocks_, ceil_div(blocks_, most));
   }
   // Products of bfloat16 wait for what passes by. With windows and with terms it is used several times.
-  nearest_ = terms_ == 1 && tap_count() == 1 && rows_ > 2 && most_blocks_ > kNearest * 3 / 2 ? kNearest : blocks_;
+  nearest_ = terms_ == 1 && tap_count() == 1 && rows_ > 2 && s_.groups == 1 && most_blocks_ > kNearest * 3 / 2
+                 ? kNearest
+                 : blocks_;
   for (const Tap& tap : taps_) tap_lines_.push_back(tap.phase * (most_rows_ * kTileRows + reach_) + tap.offset);
 }
 
 // ---- weights ----
 
 bool TileConvolution::takes(const TileWeights& w) const {
-  const int64_t taps = static_cast<int64_t>(taps_.size());
   const uint32_t limit = terms_ == 1 && w.element == Element::BFloat16 ? UINT32_MAX : kRoundsToInfinity;
   uint32_t largest = 0;
   for (int64_t o = 0; o < s_.out; o++)
-    for (int64_t i = 0; i < s_.in; i++)
-      for (int64_t tap = 0; tap < taps; tap++)
+    for (int64_t i = 0; i < s_.in / s_.groups; i++)
+      for (int64_t tap = 0; tap < tap_count(); tap++)
         largest =
             std::max(largest, bits_of(value_at(w.data, w.element, o * w.out + weight_offset(w, i, tap))) & kMagnitude);
   return largest < limit;
 }
 
 size_t TileConvolution::packed_bytes() const {
-  return static_cast<size_t>(columns_ * blocks_ * terms_ * kTileElements) * taps_.size() * sizeof(uint16_t);
+  return static_cast<size_t>(columns_ * own_blocks_ * terms_ * kTileElements * tap_count()) * sizeof(uint16_t);
 }
 
 // Pairs of columns, blocks of channels, taps, terms, columns; in a tile pairs of channels.
 void TileConvolution::pack(const TileWeights& w, void* packed) const {
-  const int64_t taps = static_cast<int64_t>(taps_.size());
+  const int64_t in = s_.in / s_.groups, out = s_.out / s_.groups;
   auto* tiles = static_cast<uint16_t*>(packed);
   std::memset(packed, 0, packed_bytes());
 #pragma omp parallel for schedule(static) num_threads(threads_)
   for (int64_t o = 0; o < s_.out; o++) {
-    const int64_t column = o / kTileColumns, columns = std::min<int64_t>(2, columns_ - column / 2 * 2);
-    for (int64_t i = 0; i < s_.in; i++)
-      for (int64_t tap = 0; tap < taps; tap++) {
+    const int64_t column = o / kTileColumns, columns = columns_at(column / 2 * 2);
+    const int64_t before = o / out * in - first_block(column / 2 * 2) * kTileDepth;
+    for (int64_t i = 0; i < in; i++)
+      for (int64_t tap = 0; tap < tap_count(); tap++) {
         uint16_t terms[kMostTerms];
         split_terms(value_at(w.data, w.element, o * w.out + weight_offset(w, i, tap)), terms);
-        const int64_t place = place_in_line(static_cast<int>(i % kTileDepth), terms_);
+        const int64_t channel = before + i, place = place_in_line(static_cast<int>(channel % kTileDepth), terms_);
         uint16_t* to = tiles + column / 2 * packed_pair() + place / 2 * kTileDepth + o % kTileColumns * 2 + place % 2;
         for (int t = 0; t < terms_; t++)
-          to[(((i / kTileDepth * taps + tap) * terms_ + t) * columns + column % 2) * kTileElements] = terms[t];
+          to[(((channel / kTileDepth * tap_count() + tap) * terms_ + t) * columns + column % 2) * kTileElements] =
+              terms[t];
       }
   }
 }
@@ -331,7 +339,7 @@ uint32_t TileConvolution::copy(const void* src, const Range& rows, const Range& 
 // Each thread has a rectangle of tiles, so that little is read, and no thread waits long for another. In cycles.
 TileConvolution::Part TileConvolution::part_of(int thread, int threads) const {
   constexpr double kProduct = 16, kSplit = 13, kWeightBytes = 7.5;  // of two tiles; of 32 channels; a cycle
-  const int64_t rows = ceil_div(rows_, 2), columns = ceil_div(columns_, 2), steps = blocks_ * tap_count();
+  const int64_t rows = ceil_div(rows_, 2), columns = ceil_div(columns_, 2), steps = own_blocks_ * tap_count();
   const double pair = 4 * kProduct * terms_ * (terms_ + 1) / 2 * static_cast<double>(steps);
   const double weights = 4.0 * kTileElements * terms_ * static_cast<double>(steps) / kWeightBytes;
   const double split = kSplit * static_cast<double>(phase_count() * size_ * blocks_);
@@ -360,13 +368,59 @@ TileConvolution::Lines TileConvolution::lines_of(const Call& call, const Range& 
   static constexpr int64_t kHere[1] = {0};
   if (is_read_in_place_ && rows.last * kTileRows <= size_) {
     const int64_t at = rows.first * kTileRows * src_.position + blocks.first * kTileDepth;
-    return {
-        static_cast<const uint16_t*>(call.src) + at, src_.position, kTileDepth, rows.first, blocks.first, kHere, false};
+    return {static_cast<const uint16_t*>(call.src) + at,
+            src_.position,
+            kTileDepth,
+            rows.first,
+            blocks.first,
+            kHere,
+            false,
+            true};
   }
   const bool has_again = copy(call.src, rows, blocks, copied, false) >= kRoundsToInfinity;
   if (has_again) copy(call.src, rows, blocks, copied, true);
   const int64_t block = phase_count() * (most_rows_ * kTileRows + reach_) * line(has_again);
-  return {copied, line(has_again), block, rows.first, blocks.first, tap_lines_.data(), has_again};
+  bool is_finite = !has_again;
+  if (s_.groups > 1 && src_.element == Element::BFloat16) {
+    constexpr uint16_t kHalfExponent = kExponent >> 16;
+    const int64_t each = most_rows_ * kTileRows + reach_;
+    const int64_t written = std::min(rows.last * kTileRows + reach_, size_) - rows.first * kTileRows;
+    int found = 0;
+    for (int64_t part = 0; part < (blocks.last - blocks.first) * phase_count(); part++) {
+      const uint16_t* own = copied + part * each * kTileDepth;
+#pragma omp simd reduction(| : found)
+      for (int64_t i = 0; i < written * kTileDepth; i++) found |= (own[i] & kHalfExponent) == kHalfExponent;
+    }
+    is_finite = found == 0;
+  }
+  return {copied, line(has_again), block, rows.first, blocks.first, tap_lines_.data(), has_again, is_finite};
+}
+
+void TileConvolution::multiply_plainly(const Call& call, const Lines& lines, int64_t row, int64_t column,
+                                       const int64_t (&tiles)[2], float* sums) const {
+  const int64_t in = s_.in / s_.groups, out = s_.out / s_.groups, first = first_block(column);
+  const auto of_terms = [&](const uint16_t* from, int64_t step) {
+    float value = 0;
+    for (int64_t t = terms_; t-- > 0;) value += float_of(static_cast<uint32_t>(from[t * step]) << 16);
+    return value;
+  };
+  for (int64_t r = 0; r < tiles[0] * kTileRows; r++)
+    for (int64_t c = 0; c < tiles[1] * kTileColumns; c++) {
+      double sum = 0;
+      for (int64_t i = 0; i < in; i++)
+        for (int64_t tap = 0; tap < tap_count(); tap++) {
+          const int64_t channel = (column * kTileColumns + c) / out * in + i, own = channel - first * kTileDepth;
+          const int64_t place = place_in_line(static_cast<int>(channel % kTileDepth), terms_);
+          const uint16_t* x = lines.data + (channel / kTileDepth - lines.first_block) * lines.block + place +
+                              ((row - lines.first) * kTileRows + r + lines.taps[tap]) * lines.line;
+          const int64_t tile = (own / kTileDepth * tap_count() + tap) * terms_ * tiles[1] + c / kTileColumns;
+          const uint16_t* w = weights_at(call, column, 0) + tile * kTileElements + place / 2 * kTileDepth +
+                              c % kTileColumns * 2 + place % 2;
+          sum += static_cast<double>(of_terms(x, kTileDepth)) * of_terms(w, tiles[1] * kTileElements);
+        }
+      const int64_t tile = r / kTileRows * tiles[1] + c / kTileColumns;
+      sums[(tile * kTileRows + r % kTileRows) * kTileColumns + c % kTileColumns] = static_cast<float>(sum);
+    }
 }
 
 void TileConvolution::multiply(const Call& call, const Lines& lines, int64_t row, int64_t column,
@@ -380,9 +434,9 @@ void TileConvolution::multiply(const Call& call, const Lines& lines, int64_t row
   p.taps = lines.taps;
   p.tap_count = tap_count();
   p.blocks = blocks.last - blocks.first;
-  p.w = weights_at(call, column, blocks.first);
+  p.w = weights_at(call, column, s_.groups > 1 ? 0 : blocks.first);
   p.sums = sums;
-  p.continues = blocks.first > 0;
+  p.continues = s_.groups == 1 && blocks.first > 0;
   p.ahead_step = terms_ * ahead.columns * kTileElements * static_cast<int64_t>(sizeof(uint16_t));
   const int64_t places = p.ahead_step / apart_, share = ceil_div(places, ahead.parts);
   p.ahead = reinterpret_cast<const char*>(ahead.weights) + ahead.part * share * apart_;
@@ -413,16 +467,21 @@ void TileConvolution::compute(const Call& call, const Part& part, const Range& r
       const bool is_last = column + 2 >= part.columns.last;
       const int64_t next = is_last ? part.columns.first : column + 2,
                     next_block = is_last ? blocks.last % blocks_ : block;
-      for (int64_t first = block; first < blocks.last; first += nearest_) {
-        const Range own{first, std::min(first + nearest_, blocks.last)};
-        const uint16_t* coming = weights_at(call, next, next_block + first - block);
+      const Range read =
+          s_.groups > 1 ? Range{first_block(column), first_block(column) + own_blocks_} : Range{block, blocks.last};
+      for (int64_t first = read.first; first < read.last; first += nearest_) {
+        const Range own{first, std::min(first + nearest_, read.last)};
+        const uint16_t* coming = weights_at(call, next, s_.groups > 1 ? 0 : next_block + first - block);
         for (int64_t row = rows.first; row < rows.last; row += 2) {
           alignas(64) float direct[4 * kSums];
           const int64_t tiles[2] = {std::min<int64_t>(2, rows.last - row), columns_at(column)};
           float* sums = waits || passes ? waiting + (row - rows.first) * tiles[1] * kSums : direct;
-          multiply(call, lines, row, column, tiles, own, {coming, columns_at(next), (row - rows.first) / 2, pairs},
-                   sums);
-          if (own.last == blocks_) finish(call, row, column, tiles, sums);
+          if (s_.groups > 1 && !lines.is_finite)
+            multiply_plainly(call, lines, row, column, tiles, sums);
+          else
+            multiply(call, lines, row, column, tiles, own, {coming, columns_at(next), (row - rows.first) / 2, pairs},
+                     sums);
+          if (s_.groups > 1 || own.last == blocks_) finish(call, row, column, tiles, sums);
         }
       }
     }

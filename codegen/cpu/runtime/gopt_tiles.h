@@ -16,9 +16,10 @@ namespace gopt_runtime {
 
 // Extents of three axes; those that are not there come first and are 1.
 struct TileShape {
-  int64_t batch = 1, in = 1, out = 1;
+  int64_t batch = 1, in = 1, out = 1;  // channels of all groups
   int64_t src[3] = {1, 1, 1}, dst[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
   int64_t strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1}, pads[3] = {0, 0, 0};
+  int64_t groups = 1;  // several: as groups_fill_tiles()
 };
 
 // Where an image's elements lie: elements to the next image, position, block of channels, channel of these.
@@ -73,6 +74,7 @@ class TileConvolution {
     int64_t first_block;  // of channels
     const int64_t* taps;  // lines
     bool has_again;       // a plane more, for what is not finite
+    bool is_finite;       // where it is not, groups are not to be multiplied by each other's zeros
   };
   struct Range {
     int64_t first, last;
@@ -86,13 +88,18 @@ class TileConvolution {
   int64_t line(bool has_again) const { return (has_again && terms_ > 1 ? terms_ + 1 : terms_) * kTileDepth; }
   // Elements from a weight of the first channel and tap to this channel's of this tap.
   int64_t weight_offset(const TileWeights& w, int64_t channel, int64_t tap) const {
-    const int64_t channels = s_.in / folded_;
+    const int64_t channels = s_.in / s_.groups / folded_;
     return channel % channels * w.in + (tap * folded_ + channel / channels) * w.tap;
   }
   int64_t tap_count() const { return static_cast<int64_t>(taps_.size()); }
   int64_t phase_count() const { return static_cast<int64_t>(phases_.size() / 3); }
   // Of a pair of columns; of the last one a half, where columns are odd.
-  int64_t packed_pair() const { return 2 * blocks_ * tap_count() * terms_ * kTileElements; }
+  int64_t packed_pair() const { return 2 * own_blocks_ * tap_count() * terms_ * kTileElements; }
+  // Of channels that a pair of columns reads, from this on.
+  int64_t first_block(int64_t column) const {
+    const int64_t group = column * kTileColumns / (s_.out / s_.groups);
+    return s_.groups == 1 ? 0 : group * (s_.in / s_.groups) / kTileDepth;
+  }
   // The weights of two columns, or of one, for these blocks of channels.
   const uint16_t* weights_at(const Call& call, int64_t column, int64_t block) const {
     return call.packed + column / 2 * packed_pair() + block * tap_count() * terms_ * columns_at(column) * kTileElements;
@@ -123,6 +130,9 @@ class TileConvolution {
   };
   void multiply(const Call& call, const Lines& lines, int64_t row, int64_t column, const int64_t (&tiles)[2],
                 const Range& blocks, const Ahead& ahead, float* sums) const;
+  // The same number by number, of a group's own channels.
+  void multiply_plainly(const Call& call, const Lines& lines, int64_t row, int64_t column, const int64_t (&tiles)[2],
+                        float* sums) const;
   void finish(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2], float* sums) const;
   bool finish_at_once(const Call& call, int64_t row, int64_t column, int64_t columns, float* sums) const;
   void store(const Call& call, int64_t row, int64_t column, float* sums) const;
@@ -150,6 +160,7 @@ class TileConvolution {
   std::vector<int64_t> offsets_;     // of each row of tiles, in the result; -1: none
   int64_t size_, reach_ = 0;         // positions of a phase; beyond its own that a tile reads
   int64_t rows_, columns_, blocks_;  // tiles; blocks of channels
+  int64_t own_blocks_;               // that a pair of columns reads
   int64_t tile_rows_;                // 16, or fewer where there are fewer in all
   int64_t most_rows_, most_blocks_;  // that are copied at once
   int64_t nearest_;                  // blocks of channels whose weights stay in the core's first cache

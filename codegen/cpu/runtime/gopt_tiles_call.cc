@@ -9,6 +9,7 @@ TileShape tile_shape(const Convolution& c) {
   s.batch = c.src[0];
   s.in = c.src[1];
   s.out = c.dst[1];
+  s.groups = c.groups;
   set_windows(s, c);
   return s;
 }
@@ -33,7 +34,8 @@ bool add_call(Library::State& s, Primitive p, TilesCall call, const TileWeights&
 
 bool Library::add_tiles(const Convolution& c, const void* src, const void* weights, const void* bias, void* dst,
                         int own_threads) {
-  if (!has_amx() || !c.constant_weights || c.transposed || c.groups != 1) return false;
+  if (!has_amx() || !c.constant_weights || c.transposed) return false;
+  if (c.groups != 1 && !groups_fill_tiles(c.groups, c.src[1] / c.groups, c.dst[1] / c.groups)) return false;
   if (c.src_order == Order::Blocked8 || c.dst_order == Order::Blocked8) return false;
   State& s = *state_;
   Primitive p(own_threads);

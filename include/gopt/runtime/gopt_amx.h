@@ -40,4 +40,14 @@ inline bool folds_window(int64_t channels, int64_t taps, int64_t stride, int64_t
          channels * taps <= kMostChannels && stride <= kLargestStride && dilation == 1;
 }
 
+// Whether groups of so many channels each fill tiles: a pair of them, 32 results, reads whole blocks of 32 channels, or
+// one of these; what is of another group is multiplied by zeros. Of fewer channels that is most.
+inline bool groups_fill_tiles(int64_t groups, int64_t in, int64_t out) {
+  constexpr int64_t kFewest = 4, kBlock = 32;
+  const auto divides = [](int64_t a, int64_t b) { return a % b == 0 || b % a == 0; };
+  if (in < kFewest || out < kFewest || groups * in % kBlock != 0 || groups * out % kBlock != 0) return false;
+  const int64_t read = out < kBlock ? kBlock / out * in : in;
+  return divides(out, kBlock) && divides(read, kBlock);
+}
+
 }  // namespace gopt_runtime
