@@ -155,8 +155,12 @@ void TileConvolution::divide(int64_t near) {
                       src_.channel == 1 && is_one_run && src_.block == kLanes && s_.in % kTileDepth == 0 &&
                       columns_ <= kColumnsInPlace;
   const int64_t position = phase_count() * line(false) * static_cast<int64_t>(sizeof(uint16_t));
-  const int64_t few = std::min(rows_, std::max(kWaitingRows, ceil_div(reach_, kTileRows) * 2));
-  const int64_t fitting = (near / (position * blocks_) - reach_) / kTileRows / 2 * 2;
+  // To let many weights pass a second time costs more than lines, or sums, that are near only for the most part.
+  const bool is_once = static_cast<int64_t>(packed_bytes()) > near;
+  const auto fit = [&](int64_t bytes) { return (bytes / (position * blocks_) - reach_) / kTileRows; };
+  const int64_t fitting = is_once && fit(near / 5 * 8) >= rows_ ? rows_ : fit(near) / 2 * 2;
+  const bool all_wait = is_once && rows_ * columns_ * kSums * static_cast<int64_t>(sizeof(float)) <= near;
+  const int64_t few = all_wait ? rows_ : std::min(rows_, std::max(kWaitingRows, ceil_div(reach_, kTileRows) * 2));
   most_rows_ = std::min(rows_, std::max(fitting, few));
   most_blocks_ = blocks_;
   if (fitting < few && !is_apart_ && s_.groups == 1) {
