@@ -23,6 +23,7 @@ struct Case {
   bool has_mask = false;
   bool keys_along = false;  // an element of all keys in one piece, as a transposed operand lies
   int threads = 1;
+  bool is_shared = false;  // one line of the mask for all, its elements two apart
 };
 std::ostream& operator<<(std::ostream& os, const Case& c) { return os << c.name; }
 
@@ -35,6 +36,7 @@ const Case kCases[] = {
     {"SeveralParts", 1, 40, 1200, 64, 80, true, false, 2},
     {"OneKey", 1, 9, 1, 8, 8, false},
     {"Shared", 1, 300, 96, 64, 64, false, false, 4},
+    {"OneMask", 2, 50, 70, 64, 64, true, false, 2, true},
 };
 
 class AttentionRun {
@@ -61,7 +63,8 @@ class AttentionRun {
     s.key = {0, {0, 0, c_.keys * c_.depth}, c_.keys_along ? 1 : c_.depth, c_.keys_along ? c_.keys : 1};
     s.value = {0, {0, 0, c_.keys * c_.value_depth}, c_.value_depth, 1};
     s.result = {0, {0, 0, c_.rows * c_.value_depth}, c_.value_depth, 1};
-    if (c_.has_mask) s.mask = {0, {0, 0, 0}, c_.keys, 1}, s.has_mask = true;
+    s.has_mask = c_.has_mask;
+    if (c_.has_mask) s.mask = {0, {0, 0, 0}, c_.is_shared ? 0 : c_.keys, c_.is_shared ? 2 : 1};
     s.tile_terms = terms;
     s.operands = s.result_element = element;
     s.nan_is_zero = nan_is_zero;
@@ -81,7 +84,7 @@ class AttentionRun {
             score += static_cast<double>(query[static_cast<size_t>((m * c_.rows + r) * c_.depth + d)]) *
                      key[static_cast<size_t>(at)];
           }
-          score = score * scale() + (c_.has_mask ? mask[static_cast<size_t>(r * c_.keys + k)] : 0.0f);
+          score = score * scale() + (c_.has_mask ? mask[mask_place(r, k)] : 0.0f);
           scores.push_back(score);
           largest = std::max(largest, score);
         }
@@ -130,6 +133,9 @@ class AttentionRun {
     for (auto* numbers : {&query, &key, &value})
       for (float& v : *numbers) v = float_of(rounded_to_upper(bits_of(v)));
   }
+  size_t mask_place(int64_t row, int64_t key) const {
+    return static_cast<size_t>(c_.is_shared ? 2 * key : row * c_.keys + key);
+  }
   float scale() const { return 1 / std::sqrt(static_cast<float>(c_.depth)); }
 
   std::vector<float> query, key, value, mask;
@@ -171,7 +177,7 @@ TEST_P(AttentionOnTiles, IsTheSameByTheUnit) {
 
 // A line that is masked whole has no softmax; one that is masked in part is that of the others.
 TEST_P(AttentionOnTiles, MasksAreThoseOfFloats) {
-  if (!GetParam().has_mask) GTEST_SKIP() << "none";
+  if (!GetParam().has_mask || GetParam().is_shared) GTEST_SKIP() << "none of each line";
   AttentionRun run(GetParam(), 5);
   const int64_t keys = GetParam().keys;
   for (int64_t k = 0; k < keys; k++) {
@@ -203,6 +209,30 @@ TEST_P(AttentionOnTiles, InfinitiesAreThoseOfFloats) {
       ASSERT_TRUE(std::isnan(made[i])) << i;
     else
       ASSERT_NEAR(made[i], in_floats[i], 3e-6 * std::max(1.0f, std::fabs(in_floats[i]))) << i;
+}
+
+// Terms' products are beyond the floats on either side where the score is the least there is: its key has no weight.
+// And what is weighed may be as large as floats are.
+TEST_P(AttentionOnTiles, LargeNumbersAreThoseOfFloats) {
+  if (GetParam().keys < 2 || GetParam().keys > 500 || GetParam().keys_along) GTEST_SKIP() << "in one part";
+  AttentionRun run(GetParam(), 8);
+  const auto depth = static_cast<size_t>(GetParam().depth);
+  std::fill(run.query.begin(), run.query.end(), 0.0f);
+  std::fill(run.key.begin(), run.key.end(), 0.0f);
+  run.query[0] = 1.003e25f;
+  run.key[depth] = -1.003e25f;
+  const std::vector<double> exact = run.exact();
+  for (const int terms : {2, 3}) {
+    const std::vector<float> made = run.on_tiles(terms);
+    for (size_t i = 0; i < made.size(); i++) ASSERT_NEAR(made[i], exact[i], 1e-4) << i;
+  }
+  run.query[0] = run.key[depth] = 0;
+  for (float& v : run.value) v = 1e38f;
+  run.round();
+  for (const int terms : {1, 2, 3}) {
+    const std::vector<float> made = run.on_tiles(terms);
+    for (size_t i = 0; i < made.size(); i++) ASSERT_NEAR(made[i], 1e38f, 1e36f) << i;
+  }
 }
 
 }  // namespace

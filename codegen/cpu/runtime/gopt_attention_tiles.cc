@@ -19,19 +19,6 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t matrices_of(const AttentionShape& s) { return s.batch[0] * s.batch[1] * s.batch[2]; }
 
-const void* at_element(const void* data, Element element, int64_t i) {
-  return static_cast<const char*>(data) + i * (element == Element::Float ? 4 : 2);
-}
-float value_at(const void* data, Element element, int64_t i) {
-  if (element == Element::Float) return static_cast<const float*>(data)[i];
-  return float_of(static_cast<uint32_t>(static_cast<const uint16_t*>(data)[i]) << 16);
-}
-// Halves to even; what is no number stays so.
-uint16_t half_of(float value) {
-  const uint32_t bits = bits_of(value), nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
-}
-
 // A matrix whose operands lie one after another.
 AttentionShape alone(AttentionShape s) {
   std::fill(std::begin(s.batch), std::end(s.batch), 1);
@@ -50,8 +37,8 @@ struct AttentionTiles::Room {
   uint16_t *lines, *queries;  // of 16 keys or values; of the query's
   uint16_t* terms;            // lines of exponentials
   float *scores, *exponentials, *sums, *result;
-  float *largest, *sum, *factor;  // of each line
-  float* floats;                  // for a matrix that is computed in them
+  float *largest, *sum, *factor;             // of each line
+  float *query, *key, *value, *made, *rows;  // for a matrix that is computed in floats
 };
 
 AttentionTiles::AttentionTiles(const AttentionShape& shape, int threads, TileUnit unit, bool has_unit)
@@ -68,19 +55,16 @@ AttentionTiles::AttentionTiles(const AttentionShape& shape, int threads, TileUni
   groups_ = has_unit_ ? std::clamp<int64_t>(parts, 1, std::max<int64_t>(1, ceil_div(s_.rows, kRows))) : 1;
 }
 
-// `scratch` null: how much there is of it, as `floats` is the last.
-AttentionTiles::Room AttentionTiles::room(void* scratch, int thread) const {
-  char* next = static_cast<char*>(scratch);
-  if (thread > 0) next += static_cast<size_t>(thread) * (scratch_bytes() / static_cast<size_t>(threads_));
+size_t AttentionTiles::divide(char* scratch, Room& r) const {
+  size_t taken = 0;
   const auto take = [&](int64_t bytes) {
-    char* taken = next;
-    next += (bytes + 63) / 64 * 64;
-    return taken;
+    char* place = scratch ? scratch + taken : nullptr;
+    taken += static_cast<size_t>((bytes + 63) / 64 * 64);
+    return place;
   };
   const auto halves = [&](int64_t count) { return reinterpret_cast<uint16_t*>(take(count * 2)); };
   const auto floats = [&](int64_t count) { return reinterpret_cast<float*>(take(count * 4)); };
   const int64_t part = std::min(kPart, key_blocks_ * kTileDepth);
-  Room r{};
   r.keys = halves(key_blocks_ * blocks_ * terms_ * 2 * kTileElements);
   r.values = halves(value_pairs_ * key_blocks_ * terms_ * 2 * kTileElements);
   r.lines = halves(kTileDepth * std::max<int64_t>(line(), kTileDepth));
@@ -93,17 +77,17 @@ AttentionTiles::Room AttentionTiles::room(void* scratch, int thread) const {
   r.largest = floats(kRows);
   r.sum = floats(kRows);
   r.factor = floats(kRows);
-  r.floats = floats(0);
-  return r;
+  r.query = floats(s_.rows * s_.depth);
+  r.key = floats(s_.keys * s_.depth);
+  r.value = floats(s_.keys * s_.value_depth);
+  r.made = floats(s_.rows * s_.value_depth);
+  r.rows = floats(static_cast<int64_t>(in_floats_.scratch_floats()));
+  return taken;
 }
 
 size_t AttentionTiles::scratch_bytes() const {
-  // Where the last of a room begins, and what it takes.
-  const Room first = room(nullptr, 0);
-  const auto before = reinterpret_cast<size_t>(first.floats);
-  const auto floats =
-      static_cast<size_t>((s_.rows + s_.keys) * (s_.depth + s_.value_depth)) + in_floats_.scratch_floats() + 64;
-  return static_cast<size_t>(threads_) * ((before + floats * sizeof(float) + 63) / 64 * 64);
+  Room none{};
+  return static_cast<size_t>(threads_) * divide(nullptr, none);
 }
 
 // ---- operands ----
@@ -232,7 +216,9 @@ void AttentionTiles::multiply(const uint16_t* lines, int64_t blocks, const uint1
   multiply_function(unit_, terms_, TileTerms::All, rows, 2)(p);
 }
 
-void AttentionTiles::take_exponentials(const float* mask, int64_t rows, int64_t key, const Room& r) const {
+// A sum of terms' products is no number where two of them are beyond the floats on either side, though a score is one.
+// Where all keys are one part, exponentials are divided by their sum, as a softmax is, and not what they weigh.
+bool AttentionTiles::take_exponentials(const float* mask, int64_t rows, int64_t key, const Room& r) const {
   const int64_t keys = std::min(kPart, s_.keys - key), width = ceil_div(keys, kTileDepth) * kTileDepth;
   const int tiles = rows > kTileRows ? 2 : 1;
   for (int64_t row = 0; row < rows; row++) {
@@ -241,6 +227,10 @@ void AttentionTiles::take_exponentials(const float* mask, int64_t rows, int64_t 
     for (int64_t k = 0; k < width; k += kTileColumns)
       std::memcpy(own + k, tile + k / kPair * 2 * tiles * kSums + k / kTileColumns % 2 * kSums,
                   kTileColumns * sizeof *own);
+    uint32_t beyond = 0;
+#pragma omp simd reduction(| : beyond)
+    for (int64_t k = 0; k < keys; k++) beyond |= (bits_of(own[k]) & kExponent) == kExponent;
+    if (beyond != 0) return false;
     const float scale = s_.scale;
     float largest = r.largest[row];
     if (mask) {
@@ -270,10 +260,17 @@ void AttentionTiles::take_exponentials(const float* mask, int64_t rows, int64_t 
     r.factor[row] = gopt_exp(r.largest[row] - base);
     r.sum[row] = r.sum[row] * r.factor[row] + sum;
     r.largest[row] = largest;
+    if (s_.keys <= kPart && sum > 0) {
+      const float share = 1 / sum;
+#pragma omp simd
+      for (int64_t k = 0; k < keys; k++) own[k] *= share;
+      r.sum[row] = 1;
+    }
   }
   for (int64_t block = 0; block < width / kTileDepth; block++)
     split_function(terms_)({r.exponentials + block * kTileDepth, width, 1, kTileColumns, rows, kTileDepth,
                             r.terms + block * kRows * line(), line()});
+  return true;
 }
 
 void AttentionTiles::add_values(int64_t rows, int64_t key, const Room& r) const {
@@ -312,36 +309,31 @@ void AttentionTiles::store(int64_t rows, void* result, const Room& r) const {
 
 // All lines are computed, and these are stored.
 void AttentionTiles::compute_in_floats(const Operands& from, int64_t first_row, int64_t last_row, const Room& r) const {
-  float *query = r.floats, *key = query + s_.rows * s_.depth, *value = key + s_.keys * s_.depth,
-        *result = value + s_.keys * s_.value_depth, *scratch = result + s_.rows * s_.value_depth;
-  scratch += (64 - reinterpret_cast<size_t>(scratch) % 64) % 64 / sizeof(float);
   const auto gather = [&](const void* data, const AttentionMatrices& m, int64_t lines, int64_t depth, float* to) {
     for (int64_t i = 0; i < lines; i++)
       for (int64_t d = 0; d < depth; d++) *to++ = value_at(data, s_.operands, i * m.line + d * m.element);
   };
-  gather(from.query, s_.query, s_.rows, s_.depth, query);
-  gather(from.key, s_.key, s_.keys, s_.depth, key);
-  gather(from.value, s_.value, s_.keys, s_.value_depth, value);
-  in_floats_.run(query, key, value, from.mask, result, scratch);
+  gather(from.query, s_.query, s_.rows, s_.depth, r.query);
+  gather(from.key, s_.key, s_.keys, s_.depth, r.key);
+  gather(from.value, s_.value, s_.keys, s_.value_depth, r.value);
+  in_floats_.run(r.query, r.key, r.value, from.mask, r.made, r.rows);
   for (int64_t i = first_row; i < last_row; i++)
     for (int64_t d = 0; d < s_.value_depth; d++) {
       const int64_t to = i * s_.result.line + d;
       if (s_.result_element == Element::Float)
-        static_cast<float*>(from.result)[to] = result[i * s_.value_depth + d];
+        static_cast<float*>(from.result)[to] = r.made[i * s_.value_depth + d];
       else
-        static_cast<uint16_t*>(from.result)[to] = half_of(result[i * s_.value_depth + d]);
+        static_cast<uint16_t*>(from.result)[to] = half_of(r.made[i * s_.value_depth + d]);
     }
 }
 
-void AttentionTiles::compute(const Operands& from, int64_t first_row, int64_t last_row, const Room& r) const {
-  if (!has_unit_) return compute_in_floats(from, first_row, last_row, r);
-  uint32_t largest = std::max(pack_keys(from.key, r), pack_values(from.value, r));
-  for (int64_t row = first_row; row < last_row && largest < kRoundsToInfinity; row += kRows) {
+bool AttentionTiles::compute_on_tiles(const Operands& from, int64_t first_row, int64_t last_row, const Room& r) const {
+  if (std::max(pack_keys(from.key, r), pack_values(from.value, r)) >= kRoundsToInfinity) return false;
+  for (int64_t row = first_row; row < last_row; row += kRows) {
     const int64_t rows = std::min(kRows, last_row - row);
-    const void* query = at_element(from.query, s_.operands, row * s_.query.line);
-    largest = pack_queries(query, rows, r);
-    if (largest >= kRoundsToInfinity) break;
     const int tiles = rows > kTileRows ? 2 : 1;
+    const void* query = at_element(from.query, s_.operands, row * s_.query.line);
+    if (pack_queries(query, rows, r) >= kRoundsToInfinity) return false;
     std::fill(r.largest, r.largest + kRows, -kInfinity);
     std::fill(r.sum, r.sum + kRows, 0.0f);
     for (int64_t key = 0; key < s_.keys; key += kPart) {
@@ -349,21 +341,26 @@ void AttentionTiles::compute(const Operands& from, int64_t first_row, int64_t la
       for (int64_t pair = 0; pair < pairs; pair++)
         multiply(r.queries, blocks_, r.keys + (key / kPair + pair) * blocks_ * terms_ * 2 * kTileElements, tiles,
                  r.scores + pair * 2 * tiles * kSums);
-      take_exponentials(from.mask ? from.mask + row * s_.mask.line : nullptr, rows, key, r);
+      if (!take_exponentials(from.mask ? from.mask + row * s_.mask.line : nullptr, rows, key, r)) return false;
       add_values(rows, key, r);
     }
-    const int64_t to = row * s_.result.line;
-    store(rows, const_cast<void*>(at_element(from.result, s_.result_element, to)), r);
+    store(rows, const_cast<void*>(at_element(from.result, s_.result_element, row * s_.result.line)), r);
   }
-  if (largest >= kRoundsToInfinity) compute_in_floats(from, first_row, last_row, r);
+  return true;
+}
+
+void AttentionTiles::compute(const Operands& from, int64_t first_row, int64_t last_row, const Room& r) const {
+  if (!has_unit_ || !compute_on_tiles(from, first_row, last_row, r)) compute_in_floats(from, first_row, last_row, r);
 }
 
 void AttentionTiles::run(const void* query, const void* key, const void* value, const float* mask, void* result,
                          void* scratch) const {
   const int64_t all = matrices_of(s_) * groups_, blocks = ceil_div(s_.rows, kRows);
+  const size_t each = scratch_bytes() / static_cast<size_t>(threads_);
 #pragma omp parallel num_threads(threads_)
   {
-    const Room own = room(scratch, omp_get_thread_num());
+    Room own{};
+    divide(static_cast<char*>(scratch) + static_cast<size_t>(omp_get_thread_num()) * each, own);
     if (has_unit_) begin_tiles(unit_, kTileRows);
 #pragma omp for schedule(dynamic)
     for (int64_t task = 0; task < all; task++) {

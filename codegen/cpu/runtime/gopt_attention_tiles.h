@@ -31,10 +31,13 @@ class AttentionTiles {
     void* result;
   };
   struct Room;  // of a thread, in its scratch
-  Room room(void* scratch, int thread) const;
+  // Returns what it takes of it, in bytes; `scratch` may be null.
+  size_t divide(char* scratch, Room& room) const;
   int64_t line() const { return terms_ * kTileDepth; }
 
   void compute(const Operands& from, int64_t first_row, int64_t last_row, const Room& room) const;
+  // False: they are to be computed in floats.
+  bool compute_on_tiles(const Operands& from, int64_t first_row, int64_t last_row, const Room& room) const;
   void compute_in_floats(const Operands& from, int64_t first_row, int64_t last_row, const Room& room) const;
   // These return the largest magnitude, as SplitRow does.
   uint32_t fill_lines(const void* from, const AttentionMatrices& m, int64_t lines, int64_t block, int64_t depth,
@@ -43,8 +46,8 @@ class AttentionTiles {
   uint32_t pack_values(const void* value, const Room& room) const;
   uint32_t pack_queries(const void* query, int64_t rows, const Room& room) const;
   void multiply(const uint16_t* lines, int64_t blocks, const uint16_t* tiles, int rows, float* sums) const;
-  // Exponentials of these lines' scores for a part of the keys, in lines of terms.
-  void take_exponentials(const float* mask, int64_t rows, int64_t key, const Room& room) const;
+  // Exponentials of these lines' scores for a part of the keys, in lines of terms; false where scores are not finite.
+  bool take_exponentials(const float* mask, int64_t rows, int64_t key, const Room& room) const;
   void add_values(int64_t rows, int64_t key, const Room& room) const;
   void store(int64_t rows, void* result, const Room& room) const;
 

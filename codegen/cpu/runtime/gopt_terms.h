@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "gopt_post.h"
+
 namespace gopt_runtime {
 
 constexpr uint32_t kExponent = 0x7f800000u, kUpper = 0xffff0000u, kMagnitude = 0x7fffffffu;
@@ -32,6 +34,22 @@ inline uint32_t rounded_to_upper(uint32_t bits) {
 inline uint32_t rounded_away(uint32_t bits) {
   const uint32_t nearest = (bits + 0x8000u) & kUpper;
   return (nearest & kExponent) == kExponent ? bits & kUpper : nearest;
+}
+
+// The nearest bfloat16, halves to even; what is no number stays so.
+inline uint16_t half_of(float value) {
+  const uint32_t bits = bits_of(value), nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
+}
+inline float float_of_half(uint16_t half) { return float_of(static_cast<uint32_t>(half) << 16); }
+
+// Elements of a tensor of either type.
+inline float value_at(const void* data, Element element, int64_t i) {
+  return element == Element::Float ? static_cast<const float*>(data)[i]
+                                   : float_of_half(static_cast<const uint16_t*>(data)[i]);
+}
+inline const void* at_element(const void* data, Element element, int64_t i) {
+  return static_cast<const char*>(data) + i * (element == Element::Float ? 4 : 2);
 }
 
 // bfloat16 numbers, by their bits. What is not finite is its first term, and the others are zero.

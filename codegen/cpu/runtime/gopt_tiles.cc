@@ -20,20 +20,6 @@ constexpr int64_t kColumnsInPlace = 32;  // tiles: rows that are read more often
 int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 int64_t product(const int64_t (&extents)[3]) { return extents[0] * extents[1] * extents[2]; }
 
-float value_at(const void* data, Element element, int64_t i) {
-  if (element == Element::Float) return static_cast<const float*>(data)[i];
-  return float_of(static_cast<uint32_t>(static_cast<const uint16_t*>(data)[i]) << 16);
-}
-const void* at_element(const void* data, Element element, int64_t i) {
-  return static_cast<const char*>(data) + i * (element == Element::Float ? 4 : 2);
-}
-
-// Halves to even; what is no number stays so.
-uint16_t half_of(float value) {
-  const uint32_t bits = bits_of(value), nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return static_cast<uint16_t>(((bits & kMagnitude) > kExponent ? bits | 0x00400000u : nearest) >> 16);
-}
-
 // 16 numbers to each of these rows.
 void add_to_rows(const float* values, int64_t rows, float* sums) {
   for (int64_t r = 0; r < rows; r++, sums += kLanes)
@@ -159,11 +145,12 @@ void TileConvolution::divide(int64_t near) {
   const bool is_once = static_cast<int64_t>(packed_bytes()) > near;
   const auto fit = [&](int64_t bytes) { return (bytes / (position * blocks_) - reach_) / kTileRows; };
   const int64_t fitting = is_once && fit(near / 5 * 8) >= rows_ ? rows_ : fit(near) / 2 * 2;
-  const bool all_wait = is_once && rows_ * columns_ * kSums * static_cast<int64_t>(sizeof(float)) <= near;
+  const bool can_wait = !is_apart_ && s_.groups == 1;
+  const bool all_wait = is_once && can_wait && rows_ * columns_ * kSums * static_cast<int64_t>(sizeof(float)) <= near;
   const int64_t few = all_wait ? rows_ : std::min(rows_, std::max(kWaitingRows, ceil_div(reach_, kTileRows) * 2));
   most_rows_ = std::min(rows_, std::max(fitting, few));
   most_blocks_ = blocks_;
-  if (fitting < few && !is_apart_ && s_.groups == 1) {
+  if (fitting < few && can_wait) {
     const int64_t most = std::max<int64_t>(1, near / (position * (few * kTileRows + reach_)));
     most_blocks_ = ceil_div(blocks_, ceil_div(blocks_, most));
   }
@@ -404,8 +391,8 @@ void TileConvolution::multiply_plainly(const Call& call, const Lines& lines, int
                                        const int64_t (&tiles)[2], float* sums) const {
   const int64_t in = s_.in / s_.groups, out = s_.out / s_.groups, first = first_block(column);
   const auto of_terms = [&](const uint16_t* from, int64_t step) {
-    float value = 0;
-    for (int64_t t = terms_; t-- > 0;) value += float_of(static_cast<uint32_t>(from[t * step]) << 16);
+    double value = 0;  // of the largest floats the first two terms are beyond them
+    for (int64_t t = terms_; t-- > 0;) value += float_of_half(from[t * step]);
     return value;
   };
   for (int64_t r = 0; r < tiles[0] * kTileRows; r++)
@@ -420,7 +407,7 @@ void TileConvolution::multiply_plainly(const Call& call, const Lines& lines, int
           const int64_t tile = (own / kTileDepth * tap_count() + tap) * terms_ * tiles[1] + c / kTileColumns;
           const uint16_t* w = weights_at(call, column, 0) + tile * kTileElements + place / 2 * kTileDepth +
                               c % kTileColumns * 2 + place % 2;
-          sum += static_cast<double>(of_terms(x, kTileDepth)) * of_terms(w, tiles[1] * kTileElements);
+          sum += of_terms(x, kTileDepth) * of_terms(w, tiles[1] * kTileElements);
         }
       const int64_t tile = r / kTileRows * tiles[1] + c / kTileColumns;
       sums[(tile * kTileRows + r % kTileRows) * kTileColumns + c % kTileColumns] = static_cast<float>(sum);
@@ -569,7 +556,7 @@ bool TileConvolution::finish_at_once(const Call& call, int64_t row, int64_t colu
       t.least = post.alpha, t.most = post.beta;
     } else {
       if (t.bias || t.addend) finish(t);
-      apply_activation(post, sums, columns * kSums);
+      for (int64_t c = 0; c < columns; c++) apply_activation(post, sums + c * kSums, tile_rows_ * kTileColumns);
       t.bias = nullptr, t.addend = nullptr;
     }
   }
