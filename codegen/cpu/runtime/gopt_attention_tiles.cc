@@ -246,8 +246,14 @@ bool AttentionTiles::take_exponentials(const float* mask, int64_t rows, int64_t 
 #pragma omp simd
       for (int64_t k = 0; k < keys; k++) own[k] *= scale;
     }
-#pragma omp simd reduction(max : largest)
-    for (int64_t k = 0; k < keys; k++) largest = own[k] > largest ? own[k] : largest;
+    // By lanes: not every compiler makes vectors of a maximum that passes over what is no number.
+    std::fill(own + keys, own + width, -kInfinity);
+    alignas(64) float most[kTileColumns];
+    std::fill(most, most + kTileColumns, largest);
+    for (int64_t k = 0; k < width; k += kTileColumns)
+#pragma omp simd
+      for (int c = 0; c < kTileColumns; c++) most[c] = own[k + c] > most[c] ? own[k + c] : most[c];
+    for (const float other : most) largest = other > largest ? other : largest;
     // Where all scores up to here are masked, exponentials are zero: of a line that stays so nothing is made.
     const float base = largest == -kInfinity ? 0.0f : largest;
     float sum = 0;
