@@ -102,14 +102,8 @@ uint32_t AttentionTiles::fill_lines(const void* from, const AttentionMatrices& m
         static_cast<const float*>(first), m.line, m.element, kTileColumns * m.element, lines, channels, to, line()};
     return split_function(terms_)(row);
   }
-  const auto* halves = static_cast<const uint16_t*>(first);
-  if (const CopyHalves copy = copy_halves(); copy && m.element == 1) {
-    copy(halves, m.line, kTileColumns, channels, lines, to, line());
-    return 0;
-  }
-  for (int64_t i = 0; i < lines; i++)
-    for (int64_t c = 0; c < kTileDepth; c++)
-      to[i * line() + c] = c < channels ? halves[i * m.line + c * m.element] : uint16_t{0};
+  copy_halves(
+      {static_cast<const uint16_t*>(first), m.line, m.element, kTileColumns * m.element, lines, channels, to, line()});
   return 0;
 }
 
@@ -295,6 +289,14 @@ void AttentionTiles::add_values(int64_t rows, int64_t key, const Room& r) const 
   }
 }
 
+void AttentionTiles::put_line(const float* from, void* result, int64_t line) const {
+  const int64_t at = line * s_.result.line;
+  if (s_.result_element == Element::Float)
+    std::copy(from, from + s_.value_depth, static_cast<float*>(result) + at);
+  else
+    std::transform(from, from + s_.value_depth, static_cast<uint16_t*>(result) + at, half_of);
+}
+
 // A sum of 0 is that of a line that is masked whole.
 void AttentionTiles::store(int64_t rows, void* result, const Room& r) const {
   const float nothing = s_.nan_is_zero ? 0.0f : std::numeric_limits<float>::quiet_NaN();
@@ -302,12 +304,7 @@ void AttentionTiles::store(int64_t rows, void* result, const Room& r) const {
     const float factor = r.sum[row] > 0 ? 1 / r.sum[row] : nothing;
     float* own = r.result + row * value_pairs_ * kPair;
     for (int64_t d = 0; d < s_.value_depth; d++) own[d] = factor == 0 ? 0.0f : own[d] * factor;
-    if (s_.result_element == Element::Float) {
-      std::copy(own, own + s_.value_depth, static_cast<float*>(result) + row * s_.result.line);
-    } else {
-      auto* to = static_cast<uint16_t*>(result) + row * s_.result.line;
-      for (int64_t d = 0; d < s_.value_depth; d++) to[d] = half_of(own[d]);
-    }
+    put_line(own, result, row);
   }
 }
 
@@ -323,14 +320,7 @@ void AttentionTiles::compute_in_floats(const Operands& from, int64_t first_row, 
   gather(from.key, s_.key, s_.keys, s_.depth, r.key);
   gather(from.value, s_.value, s_.keys, s_.value_depth, r.value);
   in_floats_.run(r.query, r.key, r.value, from.mask, r.made, r.rows);
-  for (int64_t i = first_row; i < last_row; i++)
-    for (int64_t d = 0; d < s_.value_depth; d++) {
-      const int64_t to = i * s_.result.line + d;
-      if (s_.result_element == Element::Float)
-        static_cast<float*>(from.result)[to] = r.made[i * s_.value_depth + d];
-      else
-        static_cast<uint16_t*>(from.result)[to] = half_of(r.made[i * s_.value_depth + d]);
-    }
+  for (int64_t i = first_row; i < last_row; i++) put_line(r.made + i * s_.value_depth, from.result, i);
 }
 
 bool AttentionTiles::compute_on_tiles(const Operands& from, int64_t first_row, int64_t last_row, const Room& r) const {

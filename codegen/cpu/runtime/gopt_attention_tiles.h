@@ -50,6 +50,7 @@ class AttentionTiles {
   bool take_exponentials(const float* mask, int64_t rows, int64_t key, const Room& room) const;
   void add_values(int64_t rows, int64_t key, const Room& room) const;
   void store(int64_t rows, void* result, const Room& room) const;
+  void put_line(const float* from, void* result, int64_t line) const;
 
   AttentionShape s_;
   AttentionRows in_floats_;  // of one matrix whose operands lie one after another

@@ -29,8 +29,9 @@ void Library::finish() {
   s.scratch.grow(most);
   // What a core finds in a last cache that others share is less than the processor says.
   constexpr size_t kLastCache = size_t{96} << 20;
+  const bool is_from_memory = s.packed.memory.taken() > kLastCache;
   for (Primitive& p : s.primitives)
-    if (p.tiles && s.packed.memory.taken() > kLastCache) p.tiles->tiles.read_from_memory();
+    if (p.tiles && is_from_memory) p.tiles->tiles.read_from_memory();
   for (Primitive& p : s.primitives) {
     char* next = s.scratch.data();
     for (memory& m : p.temporaries) {
@@ -145,16 +146,12 @@ void Library::run(size_t primitive) {
     call.unfolded.run(data(call.src), data(call.weights), data(call.bias), data(call.dst), data(call.scratch));
   }
   if (p.pooling) p.pooling->pooling.run(data(p.pooling->src), data(p.pooling->dst), data(p.pooling->scratch));
-  if (p.attention) {
-    const AttentionCall& call = *p.attention;
+  const auto run_attention = [&](const auto& call) {
     call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.result),
                        data(call.scratch));
-  }
-  if (p.attention_tiles) {
-    const AttentionTilesCall& call = *p.attention_tiles;
-    call.attention.run(data(call.query), data(call.key), data(call.value), data(call.mask), data(call.result),
-                       data(call.scratch));
-  }
+  };
+  if (p.attention) run_attention(*p.attention);
+  if (p.attention_tiles) run_attention(*p.attention_tiles);
   if (p.integers) run_integers(*p.integers, p.posts.empty() ? nullptr : p.posts[0].second.get_data_handle());
   for (const Step& step : p.after) s.execute(step);
 }

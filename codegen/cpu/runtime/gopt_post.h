@@ -24,13 +24,14 @@ struct Post {
 struct SimplePosts {
   int addend = -1;                                        // which post adds; -1: none
   float least = -std::numeric_limits<float>::infinity();  // of a result that is cut off from below
+  size_t count = 0;                                       // of posts, from the first on
   bool are_all = false;
 };
 // `is_whole(post)`: whether what is added lies as the result does.
 template <class IsWhole>
 SimplePosts simple_posts(const std::vector<Post>& posts, const IsWhole& is_whole) {
   SimplePosts found;
-  size_t next = 0;
+  size_t& next = found.count;
   if (next < posts.size() && (posts[next].kind == PostKind::Sum || is_whole(posts[next])))
     found.addend = static_cast<int>(next++);
   if (next < posts.size() && posts[next].kind == PostKind::Relu && posts[next].alpha == 0.0f) found.least = 0, next++;

@@ -113,13 +113,9 @@ struct PoolingCall {
   memory src, dst, scratch;
 };
 
+template <class Kernel>
 struct AttentionCall {
-  AttentionRows attention;
-  memory query, key, value, mask, result, scratch;
-};
-
-struct AttentionTilesCall {
-  AttentionTiles attention;
+  Kernel attention;
   memory query, key, value, mask, result, scratch;
 };
 
@@ -176,8 +172,8 @@ struct Primitive {
   std::unique_ptr<PanelsCall> panels;
   std::unique_ptr<BlocksCall<BlockConvolution>> blocks;
   std::unique_ptr<BlocksCall<WinogradConvolution>> winograd;
-  std::unique_ptr<AttentionCall> attention;
-  std::unique_ptr<AttentionTilesCall> attention_tiles;
+  std::unique_ptr<AttentionCall<AttentionRows>> attention;
+  std::unique_ptr<AttentionCall<AttentionTiles>> attention_tiles;
   std::unique_ptr<TilesCall> tiles;
   std::unique_ptr<IntegerImages> integers;
   std::vector<Step> after;

@@ -196,13 +196,13 @@ void Library::add(const AttentionShape& a, const void* query, const void* key, c
   };
   const bool is_of_floats = a.operands == Element::Float && a.result_element == Element::Float;
   if (a.tile_terms > 0 && (has_amx() || !is_of_floats)) {
-    AttentionTilesCall own{AttentionTiles(a, threads, TileUnit::Amx, has_amx()), {}, {}, {}, {}, {}, {}};
+    AttentionCall<AttentionTiles> own{AttentionTiles(a, threads, TileUnit::Amx, has_amx()), {}, {}, {}, {}, {}, {}};
     bind(own, own.attention.scratch_bytes() / sizeof(float) + 1);
-    p.attention_tiles = std::make_unique<AttentionTilesCall>(std::move(own));
+    p.attention_tiles = std::make_unique<AttentionCall<AttentionTiles>>(std::move(own));
   } else {
-    AttentionCall own{AttentionRows(a, threads), {}, {}, {}, {}, {}, {}};
+    AttentionCall<AttentionRows> own{AttentionRows(a, threads), {}, {}, {}, {}, {}, {}};
     bind(own, own.attention.scratch_floats());
-    p.attention = std::make_unique<AttentionCall>(std::move(own));
+    p.attention = std::make_unique<AttentionCall<AttentionRows>>(std::move(own));
   }
   s.primitives.push_back(std::move(p));
 }

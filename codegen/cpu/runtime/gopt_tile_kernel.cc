@@ -233,13 +233,16 @@ GOPT_TERMS_CODE uint32_t split_row_vectors(const TermRow& row) {
   return *std::max_element(each, each + kTileColumns);
 }
 
-GOPT_TERMS_CODE void copy_halves_by_vectors(const uint16_t* from, int64_t position, int64_t half, int channels,
-                                            int64_t positions, uint16_t* to, int64_t line) {
-  const __mmask16 first = first_of(std::min(channels, kTileColumns)),
-                  second = first_of(std::max(channels - kTileColumns, 0));
-  for (int64_t i = 0; i < positions; i++, from += position, to += line) {
+// One channel beside the other.
+GOPT_TERMS_CODE void copy_half_vectors(const ChannelRow<uint16_t>& row) {
+  const __mmask16 first = first_of(std::min(row.channels, kTileColumns)),
+                  second = first_of(std::max(row.channels - kTileColumns, 0));
+  const uint16_t* from = row.from;
+  uint16_t* to = row.to;
+  for (int64_t i = 0; i < row.positions; i++, from += row.position, to += row.line) {
     _mm256_store_si256(reinterpret_cast<__m256i*>(to), _mm256_maskz_loadu_epi16(first, from));
-    _mm256_store_si256(reinterpret_cast<__m256i*>(to + kTileColumns), _mm256_maskz_loadu_epi16(second, from + half));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(to + kTileColumns),
+                       _mm256_maskz_loadu_epi16(second, from + row.half));
   }
 }
 
@@ -348,8 +351,7 @@ uint32_t split_row(const TermRow& row, bool has_again) {
   uint32_t largest = 0;
   for (int64_t i = 0; i < row.positions; i++)
     for (int c = 0; c < kTileDepth; c++) {
-      const int64_t at = i * row.position + c / kTileColumns * row.half + c % kTileColumns * row.channel;
-      const float value = c < row.channels ? row.from[at] : 0.0f;
+      const float value = c < row.channels ? row.from[row.place(i, c)] : 0.0f;
       uint16_t split[terms];
       split_terms<terms>(value, split);
       uint16_t* to = row.to + i * row.line + place_in_line(c, terms);
@@ -433,11 +435,13 @@ void interleave_lines(const uint16_t* first, const uint16_t* second, uint16_t* w
   for (int i = 0; i < kTileColumns; i++) words[2 * i] = first[i], words[2 * i + 1] = second[i];
 }
 
-CopyHalves copy_halves() {
+void copy_halves(const ChannelRow<uint16_t>& row) {
 #if GOPT_HAS_AMX
-  if (__builtin_cpu_supports("avx512bf16")) return copy_halves_by_vectors;
+  if (row.channel == 1 && __builtin_cpu_supports("avx512bf16")) return copy_half_vectors(row);
 #endif
-  return nullptr;
+  for (int64_t i = 0; i < row.positions; i++)
+    for (int c = 0; c < kTileDepth; c++)
+      row.to[i * row.line + c] = c < row.channels ? row.from[row.place(i, c)] : uint16_t{0};
 }
 
 FinishTiles finish_function(bool is_half) {

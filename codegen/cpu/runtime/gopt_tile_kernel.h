@@ -53,14 +53,19 @@ constexpr int place_in_line(int channel, int terms) {
 }
 
 // 32 channels, or the first of them, of positions one after another.
-struct TermRow {
-  const float* from;
+template <class T>
+struct ChannelRow {
+  const T* from;
   int64_t position, channel, half;  // elements from one to the next; to the channels from the 16th on
   int64_t positions;
-  int channels;  // others are zeros
-  uint16_t* to;  // the first term; the others kTileDepth apart
-  int64_t line;  // elements between positions
+  int channels;                                // others are zeros
+  uint16_t* to;                                // the first term; the others kTileDepth apart
+  int64_t line;                                // elements between positions
+  int64_t place(int64_t index, int c) const {  // of a position's channel
+    return index * position + c / kTileColumns * half + c % kTileColumns * channel;
+  }
 };
+using TermRow = ChannelRow<float>;
 // Returns the bits of the largest magnitude. Where that is kRoundsToInfinity or more, what was written is not to be
 // used, and `split_all` is to be called.
 using SplitRow = uint32_t (*)(const TermRow&);
@@ -68,11 +73,8 @@ SplitRow split_function(int terms);
 // Any numbers, by so many terms, and where these are several one more plane: the first terms again, zeros for those
 // that are not finite.
 void split_all(int terms, const TermRow& row);
-// The same of bfloat16 numbers, which are terms as they are, one channel beside the other; null where the processor has
-// no vectors for it.
-using CopyHalves = void (*)(const uint16_t* from, int64_t position, int64_t half, int channels, int64_t positions,
-                            uint16_t* to, int64_t line);
-CopyHalves copy_halves();
+// Of bfloat16 numbers, which are terms as they are.
+void copy_halves(const ChannelRow<uint16_t>& row);
 // 16 lines of 16 words of two numbers, so many elements apart, turned over into a tile; or each word of two numbers of
 // two lines, the first's and the second's.
 void turn_over_words(const uint16_t* from, int64_t line, uint16_t* tile);

@@ -158,7 +158,7 @@ void TileConvolution::divide(int64_t near) {
   nearest_ = terms_ == 1 && tap_count() == 1 && rows_ > 2 && s_.groups == 1 && most_blocks_ > kNearest * 3 / 2
                  ? kNearest
                  : blocks_;
-  for (const Tap& tap : taps_) tap_lines_.push_back(tap.phase * (most_rows_ * kTileRows + reach_) + tap.offset);
+  for (const Tap& tap : taps_) tap_lines_.push_back(tap.phase * phase_lines() + tap.offset);
 }
 
 // ---- weights ----
@@ -204,7 +204,7 @@ void TileConvolution::pack(const TileWeights& w, void* packed) const {
 
 // Reads of the last tile go beyond what is copied.
 int64_t TileConvolution::own_bytes() const {
-  const int64_t lines = phase_count() * (most_rows_ * kTileRows + reach_) * most_blocks_ + kTileRows;
+  const int64_t lines = phase_count() * phase_lines() * most_blocks_ + kTileRows;
   const int64_t sums = most_rows_ * waiting_columns() * kSums;
   return lines * line(true) * static_cast<int64_t>(sizeof(uint16_t)) + sums * static_cast<int64_t>(sizeof(float));
 }
@@ -216,19 +216,7 @@ uint32_t TileConvolution::copy_terms(const void* from, const Step& step, uint16_
   const int channels = static_cast<int>(std::min<int64_t>(s_.in - block * kTileDepth, kTileDepth));
   if (src_.element == Element::BFloat16) {
     const auto* numbers = static_cast<const uint16_t*>(from);
-    if (const CopyHalves copy = copy_halves(); copy && step.channel == 1) {
-      copy(numbers, step.position, step.half, channels, positions, to, line(all));
-      return 0;
-    }
-    const bool is_whole = channels == kTileDepth && step.channel == 1;
-    for (int64_t i = 0; i < positions; i++, numbers += step.position, to += line(all))
-      if (is_whole) {
-        std::memcpy(to, numbers, kLanes * sizeof *to);
-        std::memcpy(to + kLanes, numbers + step.half, kLanes * sizeof *to);
-      } else {
-        for (int64_t c = 0; c < kTileDepth; c++)
-          to[c] = c < channels ? numbers[c / kLanes * step.half + c % kLanes * step.channel] : uint16_t{0};
-      }
+    copy_halves({numbers, step.position, step.channel, step.half, positions, channels, to, line(all)});
     return 0;
   }
   const TermRow row{
@@ -243,7 +231,7 @@ template <class T>
 uint32_t TileConvolution::copy_folded(const T* row, const Range& positions, const Range& blocks, uint16_t* lines,
                                       bool all) const {
   const int64_t channels = given_.in, step = given_.strides[2];
-  const int64_t block_size = phase_count() * (most_rows_ * kTileRows + reach_) * line(all);
+  const int64_t block_size = phase_count() * phase_lines() * line(all);
   T window[((kSegment - 1) * 4 + 16) * kFewestTileChannels + kTileDepth] = {};
   uint32_t largest = 0;
   for (int64_t first = positions.first; first < positions.last; first += kSegment) {
@@ -272,7 +260,7 @@ uint32_t TileConvolution::copy_folded(const T* row, const Range& positions, cons
 // These positions of a row of them, of these blocks of channels; `lines` is where the first goes.
 uint32_t TileConvolution::copy_row(const void* src, int64_t phase, int64_t row, const Range& positions,
                                    const Range& blocks, uint16_t* lines, bool all) const {
-  const int64_t line_size = line(all), block_size = phase_count() * (most_rows_ * kTileRows + reach_) * line_size;
+  const int64_t line_size = line(all), block_size = phase_count() * phase_lines() * line_size;
   const int64_t y = row % extents_[1], z = row / extents_[1] % extents_[0], image = row / extents_[1] / extents_[0];
   const int64_t* of = &phases_[static_cast<size_t>(phase * 3)];
   const int64_t at[2] = {z * s_.strides[0] + of[0] - s_.pads[0], y * s_.strides[1] + of[1] - s_.pads[1]};
@@ -311,7 +299,7 @@ uint32_t TileConvolution::copy_row(const void* src, int64_t phase, int64_t row, 
 // What these rows of tiles read, of these blocks of channels.
 uint32_t TileConvolution::copy(const void* src, const Range& rows, const Range& blocks, uint16_t* lines,
                                bool all) const {
-  const int64_t count = most_rows_ * kTileRows + reach_, first = rows.first * kTileRows;
+  const int64_t count = phase_lines(), first = rows.first * kTileRows;
   const int64_t last = std::min(rows.last * kTileRows + reach_, size_);
   uint32_t largest = 0;
   for (int64_t phase = 0; phase < phase_count(); phase++)
@@ -366,25 +354,27 @@ TileConvolution::Lines TileConvolution::lines_of(const Call& call, const Range& 
             blocks.first,
             kHere,
             false,
-            true};
+            false};
   }
   const bool has_again = copy(call.src, rows, blocks, copied, false) >= kRoundsToInfinity;
   if (has_again) copy(call.src, rows, blocks, copied, true);
-  const int64_t block = phase_count() * (most_rows_ * kTileRows + reach_) * line(has_again);
-  bool is_finite = !has_again;
-  if (s_.groups > 1 && src_.element == Element::BFloat16) {
-    constexpr uint16_t kHalfExponent = kExponent >> 16;
-    const int64_t each = most_rows_ * kTileRows + reach_;
-    const int64_t written = std::min(rows.last * kTileRows + reach_, size_) - rows.first * kTileRows;
-    int found = 0;
-    for (int64_t part = 0; part < (blocks.last - blocks.first) * phase_count(); part++) {
-      const uint16_t* own = copied + part * each * kTileDepth;
+  const int64_t block = phase_count() * phase_lines() * line(has_again);
+  const bool is_by_numbers = s_.groups > 1 && (has_again || has_infinite_halves(copied, rows, blocks));
+  return {copied, line(has_again), block, rows.first, blocks.first, tap_lines_.data(), has_again, is_by_numbers};
+}
+
+// Of what was copied: rows of bfloat16, of which no split says it.
+bool TileConvolution::has_infinite_halves(const uint16_t* copied, const Range& rows, const Range& blocks) const {
+  if (src_.element != Element::BFloat16) return false;
+  constexpr uint16_t kHalfExponent = kExponent >> 16;
+  const int64_t written = std::min(rows.last * kTileRows + reach_, size_) - rows.first * kTileRows;
+  int found = 0;
+  for (int64_t part = 0; part < (blocks.last - blocks.first) * phase_count(); part++) {
+    const uint16_t* own = copied + part * phase_lines() * kTileDepth;
 #pragma omp simd reduction(| : found)
-      for (int64_t i = 0; i < written * kTileDepth; i++) found |= (own[i] & kHalfExponent) == kHalfExponent;
-    }
-    is_finite = found == 0;
+    for (int64_t i = 0; i < written * kTileDepth; i++) found |= (own[i] & kHalfExponent) == kHalfExponent;
   }
-  return {copied, line(has_again), block, rows.first, blocks.first, tap_lines_.data(), has_again, is_finite};
+  return found != 0;
 }
 
 void TileConvolution::multiply_plainly(const Call& call, const Lines& lines, int64_t row, int64_t column,
@@ -425,9 +415,9 @@ void TileConvolution::multiply(const Call& call, const Lines& lines, int64_t row
   p.taps = lines.taps;
   p.tap_count = tap_count();
   p.blocks = blocks.last - blocks.first;
-  p.w = weights_at(call, column, s_.groups > 1 ? 0 : blocks.first);
+  p.w = weights_at(call, column, blocks.first - first_block(column));
   p.sums = sums;
-  p.continues = s_.groups == 1 && blocks.first > 0;
+  p.continues = blocks.first > first_block(column);
   p.ahead_step = terms_ * ahead.columns * kTileElements * static_cast<int64_t>(sizeof(uint16_t));
   const int64_t places = p.ahead_step / apart_, share = ceil_div(places, ahead.parts);
   p.ahead = reinterpret_cast<const char*>(ahead.weights) + ahead.part * share * apart_;
@@ -458,21 +448,21 @@ void TileConvolution::compute(const Call& call, const Part& part, const Range& r
       const bool is_last = column + 2 >= part.columns.last;
       const int64_t next = is_last ? part.columns.first : column + 2,
                     next_block = is_last ? blocks.last % blocks_ : block;
-      const Range read =
-          s_.groups > 1 ? Range{first_block(column), first_block(column) + own_blocks_} : Range{block, blocks.last};
+      const int64_t last_read = first_block(column) + own_blocks_;
+      const Range read{std::max(block, first_block(column)), std::min(blocks.last, last_read)};
       for (int64_t first = read.first; first < read.last; first += nearest_) {
         const Range own{first, std::min(first + nearest_, read.last)};
-        const uint16_t* coming = weights_at(call, next, s_.groups > 1 ? 0 : next_block + first - block);
+        const uint16_t* coming = weights_at(call, next, next_block + first - read.first);
         for (int64_t row = rows.first; row < rows.last; row += 2) {
           alignas(64) float direct[4 * kSums];
           const int64_t tiles[2] = {std::min<int64_t>(2, rows.last - row), columns_at(column)};
           float* sums = waits || passes ? waiting + (row - rows.first) * tiles[1] * kSums : direct;
-          if (s_.groups > 1 && !lines.is_finite)
+          if (lines.is_by_numbers)
             multiply_plainly(call, lines, row, column, tiles, sums);
           else
             multiply(call, lines, row, column, tiles, own, {coming, columns_at(next), (row - rows.first) / 2, pairs},
                      sums);
-          if (s_.groups > 1 || own.last == blocks_) finish(call, row, column, tiles, sums);
+          if (own.last == last_read) finish(call, row, column, tiles, sums);
         }
       }
     }
@@ -535,24 +525,22 @@ bool TileConvolution::finish_at_once(const Call& call, int64_t row, int64_t colu
   t.offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
   t.column = dst_.block;
   t.bias = call.bias ? call.bias + column * kTileColumns : nullptr;
-  t.least = -std::numeric_limits<float>::infinity();
   t.most = std::numeric_limits<float>::infinity();
   t.is_filled = dst_.fills_blocks;
   void* to = static_cast<char*>(call.dst) + column * dst_.block * (is_half ? 2 : 4);
-  size_t next = 0;
-  if (next < posts_.size() &&
-      (posts_[next].kind == PostKind::Sum || (posts_[next].kind == PostKind::Add && posts_[next].dims.empty()))) {
-    const void* other = posts_[next].kind == PostKind::Sum ? call.dst : posts_[next].operand;
-    t.addend = static_cast<const char*>(other) + column * dst_.block * (is_half ? 2 : 4);
-    next++;
+  const SimplePosts simple =
+      simple_posts(posts_, [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); });
+  if (simple.addend >= 0) {
+    const Post& post = posts_[static_cast<size_t>(simple.addend)];
+    const void* other = post.kind == PostKind::Sum ? call.dst : post.operand;
+    t.addend = at_element(other, dst_.element, column * dst_.block);
   }
-  if (next + 1 < posts_.size()) return false;
-  if (next < posts_.size()) {
-    const Post& post = posts_[next];
-    if (post.kind == PostKind::Sum || post.kind == PostKind::Add) return false;
-    if (post.kind == PostKind::Relu && post.alpha == 0.0f) {
-      t.least = 0;
-    } else if (post.kind == PostKind::Clip && post.alpha <= post.beta) {
+  t.least = simple.least;
+  if (!simple.are_all) {
+    const Post& post = posts_[simple.count];
+    const bool is_last = simple.count + 1 == posts_.size() && t.least != 0.0f;
+    if (!is_last || post.kind == PostKind::Sum || post.kind == PostKind::Add) return false;
+    if (post.kind == PostKind::Clip && post.alpha <= post.beta) {
       t.least = post.alpha, t.most = post.beta;
     } else {
       if (t.bias || t.addend) finish(t);

@@ -74,7 +74,7 @@ class TileConvolution {
     int64_t first_block;  // of channels
     const int64_t* taps;  // lines
     bool has_again;       // a plane more, for what is not finite
-    bool is_finite;       // where it is not, groups are not to be multiplied by each other's zeros
+    bool is_by_numbers;   // groups, not all finite, which are not to be multiplied by each other's zeros
   };
   struct Range {
     int64_t first, last;
@@ -105,11 +105,14 @@ class TileConvolution {
     return call.packed + column / 2 * packed_pair() + block * tap_count() * terms_ * columns_at(column) * kTileElements;
   }
   int64_t columns_at(int64_t column) const { return column + 1 < columns_ ? 2 : 1; }
+  // Of a phase, for each block of channels, of what is copied at once.
+  int64_t phase_lines() const { return most_rows_ * kTileRows + reach_; }
   int64_t own_bytes() const;  // of a thread's scratch
   // Tiles whose sums wait, for each row of them.
   int64_t waiting_columns() const { return most_blocks_ < blocks_ ? columns_ : nearest_ < blocks_ ? 2 : 0; }
 
   Lines lines_of(const Call& call, const Range& rows, const Range& blocks, uint16_t* copied) const;
+  bool has_infinite_halves(const uint16_t* copied, const Range& rows, const Range& blocks) const;
   uint32_t copy(const void* src, const Range& rows, const Range& blocks, uint16_t* lines, bool all) const;
   uint32_t copy_row(const void* src, int64_t phase, int64_t row, const Range& positions, const Range& blocks,
                     uint16_t* lines, bool all) const;
