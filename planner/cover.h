@@ -190,6 +190,9 @@ bool is_library_quantize(const Node& node);
 std::vector<Layout> layouts_of(const Target& target);
 // The same of a graph: on CUDA also channels last in parts, where something is cut or joined along channels.
 std::vector<Layout> layouts_for(const Cover& cover);
+// Whether a tensor of these extents that lies in one layout can be read as if it lay in the other: parts of lines are
+// read where they are, and single channels lie alike in either order.
+bool lies_as(const Layout& layout, const Layout& wanted, const std::vector<int64_t>& dims);
 // Elements of what a library kernel reads and makes: images, matrices and what is added to them; vectors of biases.
 struct LibraryTypes {
   ElementType operands, result, bias;

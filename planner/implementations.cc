@@ -459,7 +459,8 @@ bool has_fastest(const Plan& plan, const Kernel& kernel) {
 bool has_generated(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   constexpr double kFew = 64;
-  return c.in * c.taps <= kFew || !(has_cuda_library(plan, kernel) || convolves_by_tiles(plan, kernel));
+  return c.in * c.taps <= kFew ||
+         !(has_cuda_library(plan, kernel) || convolves_by_tiles(plan, kernel) || transposes_by_tiles(plan, kernel));
 }
 double generated_efficiency(const Plan&, const Kernel&) { return 0.1; }
 

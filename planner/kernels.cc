@@ -51,8 +51,8 @@ class KernelBuilder {
       const ValueCover &v = cover_.values[value], &r = cover_.values[root];
       const Role role = role_of_value(root);
       const bool made = role != Role::Input && role != Role::Weight && role != Role::Unplanned;
-      if (made && offset == Index(0) && v.elements() == r.elements() && v.layout.is_plain() && r.layout.is_plain() &&
-          r.stored == v.element && !output_roots_.contains(root))
+      if (made && offset == Index(0) && v.elements() == r.elements() && lies_as(v.layout, Layout(), v.dims) &&
+          lies_as(r.layout, Layout(), r.dims) && r.stored == v.element && !output_roots_.contains(root))
         output_roots_[root] = i;
     }
   }
@@ -125,17 +125,13 @@ class KernelBuilder {
     const bool is_weight = cover_.nodes[cover_.id_of(value.node.get())].weight_only;
     if (is_weight && cover_.of(value).stored != element) return weight_in(value, layout, element);
     const BufferId own = buffer_of(value);
-    if (lies_as(plan_.buffer(own).layout, layout) && plan_.buffer(own).element == element) return own;
+    if (lies_as(plan_.buffer(own).layout, layout, cover_.of(value).dims) && plan_.buffer(own).element == element)
+      return own;
     const Converted key{cover_.index_of(value), layout, element};
     if (auto it = converted_.find(key); it != converted_.end()) return it->second;
     const BufferId converted = add_buffer(describe_buffer(value, layout, element));
     add_reorder(value, own, converted);
     return converted_[key] = converted;
-  }
-
-  // Parts of lines are read where they are.
-  static bool lies_as(const Layout& layout, const Layout& wanted) {
-    return layout == wanted || (layout.is_channels_last() && wanted.is_channels_last());
   }
 
   void add_reorder(const Value& value, BufferId from, BufferId to) {

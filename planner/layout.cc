@@ -32,8 +32,10 @@ class ClassFinder {
     return value;
   }
   bool is_image(const ValueCover& value) const {
-    return value.dims.size() >= 3 && value.dims.size() <= 5 && is_type_of_images(value.element) && value.dims[1] > 1 &&
-           value.shape[1].is_constant();
+    // Kernels for images of channels last make single channels, too.
+    const int64_t fewest = cover_.options.target.kind == TargetKind::Cuda ? 1 : 2;
+    return value.dims.size() >= 3 && value.dims.size() <= 5 && is_type_of_images(value.element) &&
+           value.dims[1] >= fewest && value.shape[1].is_constant();
   }
   bool is_type_of_images(ElementType type) const {
     const TargetKind target = cover_.options.target.kind;
@@ -179,6 +181,12 @@ std::vector<Layout> layouts_for(const Cover& cover) {
   if (target.kind == TargetKind::Cuda && !is_switched_off && has_parts(cover))
     layouts.push_back(Layout::channels_last_in_parts());
   return layouts;
+}
+
+bool lies_as(const Layout& layout, const Layout& wanted, const std::vector<int64_t>& dims) {
+  if (layout == wanted || (layout.is_channels_last() && wanted.is_channels_last())) return true;
+  const auto is_packed = [](const Layout& l) { return l.is_plain() || (l.is_channels_last() && l.line() == 0); };
+  return dims.size() > 2 && dims[1] == 1 && is_packed(layout) && is_packed(wanted);
 }
 
 void find_layout_classes(Cover& cover) { ClassFinder(cover).run(); }

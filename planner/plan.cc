@@ -212,7 +212,7 @@ std::vector<Layout> choose_class_layouts(const std::vector<Drafted>& drafts, Ker
       pair.cost.emplace_back();
       for (const Layout& to : layouts) {
         const Plan plan = conversion(cover, border.value, from, to);
-        const bool is_same = from == to || (from.is_channels_last() && to.is_channels_last());
+        const bool is_same = lies_as(from, to, cover.of(border.value).dims);
         pair.cost.back().push_back(is_same ? 0 : costs.time_ms(plan, plan.kernels[0]));
       }
     }

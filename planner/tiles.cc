@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "gopt/channels.h"
+#include "gopt/convolution_shape.h"
 #include "gopt/node_attributes.h"
 #include "gopt/tile.h"
 #include "gopt/vector_product.h"
@@ -73,7 +74,7 @@ constexpr int kSplits[] = {1, 2, 4, 8};
 constexpr bool has_split(int rows, int columns, int split) { return rows * columns * split <= 64 * 64 * 8; }
 
 // A matrix product, or a convolution as one: positions by channels over all taps of the window; of each group, in a
-// batch.
+// batch, and of a transposed one of each residue of its positions by the steps.
 struct TileWork {
   double batch = 1, rows = 0, columns = 0, depth = 0;
   int64_t groups = 1;
@@ -92,12 +93,32 @@ bool is_narrow(const Plan& plan, const Kernel& kernel) {
   return std::all_of(kernel.input_buffers.begin(), kernel.input_buffers.end(), fits) && fits(kernel.output_buffers[0]);
 }
 
+bool is_transposed(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::ConvTranspose); }
+
+TileWork work_of_residues(const Plan& plan, const Kernel& kernel) {
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  TileWork work;
+  work.batch = static_cast<double>(shape.groups);
+  work.columns = static_cast<double>(shape.weights[1]);
+  work.depth = static_cast<double>(shape.weights[0] / shape.groups);
+  work.rows = static_cast<double>(shape.dst[0]);
+  for (size_t a = 0; a < shape.axes(); a++) {
+    const auto step = static_cast<double>(shape.strides[a]);
+    work.batch *= step;
+    work.depth *= std::ceil(static_cast<double>(shape.weights[2 + a]) / step);
+    work.rows *= std::ceil(static_cast<double>(shape.dst[2 + a]) / step);
+  }
+  return work;
+}
+
 TileWork work_of_kernel(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &w = plan.buffer(kernel.input_buffers[1]),
                &y = plan.buffer(kernel.output_buffers[0]);
   TileWork work;
   const auto count = [](std::span<const int64_t> dims) { return static_cast<double>(element_count(dims)); };
-  if (kernel.kind == KernelKind::Convolution) {
+  if (is_transposed(kernel)) {
+    work = work_of_residues(plan, kernel);
+  } else if (kernel.kind == KernelKind::Convolution) {
     work.groups = int_or(*kernel.nodes[0], "group", 1);
     work.batch = static_cast<double>(work.groups);
     work.columns = static_cast<double>(y.dims[1] / work.groups);
@@ -108,7 +129,7 @@ TileWork work_of_kernel(const Plan& plan, const Kernel& kernel) {
     if (count(std::span(w.dims).first(w.dims.size() - 2)) > 1)
       work.batch = count(std::span(y.dims).first(y.dims.size() - 2));
   }
-  work.rows = count(y.dims) / (work.columns * work.batch);
+  if (!is_transposed(kernel)) work.rows = count(y.dims) / (work.columns * work.batch);
   work.element_bytes = is_half(x.element) ? 2 : 4;
   work.products = is_half(x.element) ? 1 : is_tf32(plan, kernel) ? 2 : 6;  // floats have half the rate
   return work;
@@ -195,6 +216,10 @@ double efficiency(const Plan& plan, const Kernel& kernel) {
   return share_of_peak(operations, us, 6 / work.products);
 }
 
+bool has_tiles(const Plan& plan, const Kernel& kernel) {
+  return convolves_by_tiles(plan, kernel) || transposes_by_tiles(plan, kernel);
+}
+
 template <size_t kShape, size_t kSplit>
 void add_rows(std::vector<Implementation>& rows) {
   constexpr int r = kShapes[kShape].first, c = kShapes[kShape].second, s = kSplits[kSplit];
@@ -204,7 +229,7 @@ void add_rows(std::vector<Implementation>& rows) {
   row.is_likely = is_likely<r, c, s>;
   row.is_outdone = is_outdone<r, c>;
   row.takes_prologue = true;
-  add_tile_rows(rows, row, convolves_by_tiles, multiplies_by_tiles);
+  add_tile_rows(rows, row, has_tiles, multiplies_by_tiles);
 }
 template <size_t... kNumbers>
 void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>) {
@@ -213,6 +238,23 @@ void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>
 }
 
 }  // namespace
+
+bool transposes_by_tiles(const Plan& plan, const Kernel& kernel) {
+  if (!is_transposed(kernel)) return false;
+  const Buffer &x = plan.buffer(kernel.input_buffers[0]), &y = plan.buffer(kernel.output_buffers[0]);
+  if (!x.layout.is_channels_last() || !y.layout.is_channels_last() || x.element != y.element) return false;
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  constexpr int64_t kMostBatches = 65535;
+  int64_t batches = shape.groups;
+  for (size_t a = 0; a < shape.axes(); a++) {
+    // Taps that are apart, between positions that are: which taps a residue sees is not one in so many.
+    if ((shape.strides[a] > 1 && shape.dilations[a] > 1 && shape.weights[2 + a] > 1) || shape.pads[a] < 0) return false;
+    batches *= shape.strides[a];
+  }
+  // A channel of its own fills no tile.
+  const bool is_depthwise = shape.groups > 1 && (shape.weights[1] == 1 || shape.weights[0] == shape.groups);
+  return batches <= kMostBatches && !is_depthwise && !kernel.prologue && is_narrow(plan, kernel);
+}
 
 bool convolves_by_tiles(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &y = plan.buffer(kernel.output_buffers[0]);

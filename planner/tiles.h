@@ -13,6 +13,9 @@ namespace gopt::planner {
 // Whether there are tiles for a convolution: not transposed, channels last, several channels in a group.
 bool convolves_by_tiles(const Plan& plan, const Kernel& kernel);
 
+// Likewise for a transposed convolution.
+bool transposes_by_tiles(const Plan& plan, const Kernel& kernel);
+
 // Likewise for a matrix product: the left operand as it lies, batches of three axes at most.
 bool multiplies_by_tiles(const Plan& plan, const Kernel& kernel);
 

@@ -75,7 +75,7 @@ class CudaEmitter {
                      {"gopt_tiles.cuh", "gopt_tile_result.cuh", "gopt_register_result.cuh", "gopt_hopper.cuh",
                       "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
                       "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh",
-                      "gopt_windows.cuh", "gopt_cluster.cuh", "gopt_prologue.cuh"});
+                      "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_cluster.cuh", "gopt_prologue.cuh"});
     if (plan_.times_kernels) runtime.insert(runtime.end(), {"gopt_timing.h", "gopt_timing.cu"});
     for (const char* file : runtime) code.files.push_back({file, std::string(cuda_runtime_text(file))});
     code.files.push_back({"gopt_settings.h", settings_text()});

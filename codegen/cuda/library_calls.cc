@@ -195,8 +195,10 @@ std::string operand_text(const Plan& plan, const Kernel& kernel) {
 
 namespace {
 
+bool is_transposed(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::ConvTranspose); }
+
 int64_t joined_of(const Plan& plan, const Kernel& kernel, const Tile& tile) {
-  if (kernel.kind != KernelKind::Convolution) return 1;
+  if (kernel.kind != KernelKind::Convolution || is_transposed(kernel)) return 1;
   const int64_t groups = int_or(*kernel.nodes[0], "group", 1);
   return joined_groups(tile, groups, plan.buffer(kernel.output_buffers[0]).dims[1] / groups);
 }
@@ -222,15 +224,17 @@ const char* copies_text(const Plan& plan, const Kernel& kernel, const Tile& tile
   constexpr int64_t kLeastPiece = 4;
   const auto size = static_cast<int64_t>(size_bytes(right.element));
   const bool has_pieces =
-      groups > 1 ? shape.weights[1] * size % kLeastPiece == 0 && has_chunks(plan, kernel.input_buffers[1], {})
-                 : has_chunks(plan, kernel.input_buffers[1], {line});
-  if (has_pieces && has_chunks(plan, kernel.input_buffers[0], {channels, line_of_left, left.layout.line()}))
-    return "Copies::Chunks";
+      is_transposed(kernel) ? has_chunks(plan, kernel.input_buffers[1], {shape.weights[1]})
+      : groups > 1 ? shape.weights[1] * size % kLeastPiece == 0 && has_chunks(plan, kernel.input_buffers[1], {})
+                   : has_chunks(plan, kernel.input_buffers[1], {line});
+  if (has_chunks(plan, kernel.input_buffers[0], {channels, line_of_left, left.layout.line()}))
+    return has_pieces ? "Copies::Chunks" : "Copies::ChunksOfSource";
   return left.layout.is_blocked() && is_half(left.element) ? "Copies::Positions" : "Copies::Elements";
 }
 
 // How the right operand lies.
 std::string lie_text(const Plan& plan, const Kernel& kernel) {
+  if (is_transposed(kernel)) return "Taps";
   if (kernel.kind == KernelKind::Convolution) return int_or(*kernel.nodes[0], "group", 1) > 1 ? "Groups" : "Columns";
   return is_by_columns(plan, kernel) ? "Columns" : "Lines";
 }

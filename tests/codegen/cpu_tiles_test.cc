@@ -86,7 +86,6 @@ class Convolved {
     const TileOrder from = order_of(c_.order, s_.in, count(s_.src), element),
                     to = order_of(c_.order, s_.out, count(s_.dst), element);
     TileConvolution tiles(s_, from, to, terms, posts, c_.threads, unit, near);
-    if (near < kNearTiles) tiles.read_from_memory();
     const size_t wide = element == Element::Float ? 4 : 2;
     Lines<char> src(static_cast<size_t>(s_.batch * from.image) * wide, 0),
         dst(static_cast<size_t>(s_.batch * to.image) * wide, 0x3d),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cuda_device.h"
+#include "gopt/tile.h"
 
 namespace gopt {
 namespace {
@@ -163,6 +164,100 @@ TEST(EmittedCuda, ImagesMayLieWithChannelsLast) {
     }
     expect_agreement_in_each_precision(cases, costs, family);
   }
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+}
+
+// Costs by which convolutions are tiles, whatever their shape, and images lie with channels last.
+class CostsOfTiles : public KernelCosts {
+ public:
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    if (kernel.kind != KernelKind::Convolution) return 0.01;
+    const bool is_last = plan.buffer(kernel.output_buffers[0]).layout.is_channels_last();
+    return (is_last ? 1 : 10) + (parse_tile(kernel.implementation) ? 0 : 1);
+  }
+  bool is_measured(const Plan&, const Kernel&) const override { return true; }
+};
+
+// In steps, dilated, over volumes and lines, in groups, to a single channel: tiles for each residue of the positions.
+// What is apart both in its taps and its positions is left to others.
+TEST(EmittedCuda, TransposedConvolutionsAreTilesForEachResidue) {
+  const std::vector<BatchCase> cases{
+      make_case("up",
+                "input x : f32[2,16,5,6]\ninput w1 : f32[16,8,4,4]\ninput w2 : f32[8]\na = ConvTranspose(x, w1, w2) "
+                "{strides=[2,2], pads=[1,1,1,1]}\nb = Relu(a)\noutput y = b",
+                1),
+      make_case("uneven",
+                "input x : f32[1,16,5,6]\ninput w1 : f32[16,24,3,5]\na = ConvTranspose(x, w1) {strides=[2,3], "
+                "pads=[1,0,0,2], output_padding=[1,2]}\nb = Tanh(a)\noutput y = b",
+                2),
+      make_case("dilated",
+                "input x : f32[1,24,6,7]\ninput w1 : f32[24,16,3,2]\na = ConvTranspose(x, w1) {strides=[1,2], "
+                "dilations=[2,1], pads=[3,0,2,1]}\noutput y = a",
+                3),
+      make_case("gaps",
+                "input x : f32[1,16,5,6]\ninput w1 : f32[16,8,1,2]\ninput w2 : f32[8]\na = ConvTranspose(x, w1, w2) "
+                "{strides=[3,4]}\noutput y = a",
+                4),
+      make_case("groups",
+                "input x : f32[2,32,4,5]\ninput w1 : f32[32,12,4,4]\na = ConvTranspose(x, w1) {group=2, "
+                "strides=[2,2], pads=[1,1,1,1]}\noutput y = a",
+                5),
+      make_case("wave",
+                "input x : f32[1,16,11]\ninput w1 : f32[16,8,16]\ninput w2 : f32[8]\na = ConvTranspose(x, w1, w2) "
+                "{strides=[8], pads=[4,4]}\noutput y = a",
+                6),
+      make_case("solid",
+                "input x : f32[1,8,3,4,5]\ninput w1 : f32[8,16,2,3,2]\na = ConvTranspose(x, w1) "
+                "{strides=[2,2,1], pads=[0,1,0,0,1,1]}\noutput y = a",
+                7),
+      make_case("few",
+                "input x : f32[1,16,9,7]\ninput w1 : f32[16,1,5,5]\na = ConvTranspose(x, w1) {strides=[2,2], "
+                "pads=[2,2,2,2], output_padding=[1,1]}\nb = Sigmoid(a)\noutput y = b",
+                8),
+      make_case("apart",
+                "input x : f32[1,16,5,6]\ninput w1 : f32[16,8,3,3]\na = ConvTranspose(x, w1) {strides=[2,2], "
+                "dilations=[2,2]}\noutput y = a",
+                9),
+  };
+  CostsOfTiles costs;
+  for (const BatchCase& c : cases) {
+    const auto plan = make_plan(c.graph, {TargetKind::Cuda, 1}, costs);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    ASSERT_TRUE(check_plan(*plan).ok());
+    const auto kernel = std::ranges::find(plan->kernels, KernelKind::Convolution, &Kernel::kind);
+    ASSERT_NE(kernel, plan->kernels.end()) << c.name;
+    EXPECT_EQ(parse_tile(kernel->implementation).has_value(), c.name != "apart") << print_plan(*plan);
+    const auto code = emit(*plan);
+    ASSERT_TRUE(code.ok()) << code.error().message;
+    const bool has_taps = std::ranges::any_of(code->files, [](const EmittedFile& file) {
+      return file.text.find("<Fp32, Right::Taps, ") != std::string::npos;
+    });
+    EXPECT_EQ(has_taps, c.name != "apart") << c.name;
+  }
+  expect_agreement_in_each_precision(cases, costs, "residues");
+  if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
+  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
+}
+
+// A result of one channel lies alike in either order: nothing is converted behind it.
+TEST(EmittedCuda, SingleChannelsAreNotConverted) {
+  const BatchCase mask = make_case("mask",
+                                   "input x : f32[1,16,9,8]\ninput w1 : f32[32,16,3,3]\ninput w2 : f32[1,32,3,3]\n"
+                                   "a = Conv(x, w1) {pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(b, w2) {pads=[1,1,1,1]}\n"
+                                   "d = Sigmoid(c)\ne = GlobalAveragePool(d)\noutput y = d\noutput z = e",
+                                   1);
+  CostsOfTiles costs;
+  const auto plan = make_plan(mask.graph, {TargetKind::Cuda, 1}, costs);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  ASSERT_TRUE(check_plan(*plan).ok());
+  std::vector<std::string> moved;
+  for (const Kernel& kernel : plan->kernels)
+    if (kernel.kind == KernelKind::Reorder) moved.push_back(kernel.inputs[0].node->name);
+  EXPECT_EQ(moved, std::vector<std::string>{"x"}) << print_plan(*plan);
+  const auto is_tile = [](const Kernel& kernel) { return parse_tile(kernel.implementation).has_value(); };
+  EXPECT_EQ(std::ranges::count_if(plan->kernels, is_tile), 2) << print_plan(*plan);
+  expect_agreement_in_each_precision({mask}, costs, "single");
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
 }

@@ -27,11 +27,6 @@ void Library::finish() {
     most = std::max(most, size);
   }
   s.scratch.grow(most);
-  // What a core finds in a last cache that others share is less than the processor says.
-  constexpr size_t kLastCache = size_t{96} << 20;
-  const bool is_from_memory = s.packed.memory.taken() > kLastCache;
-  for (Primitive& p : s.primitives)
-    if (p.tiles && is_from_memory) p.tiles->tiles.read_from_memory();
   for (Primitive& p : s.primitives) {
     char* next = s.scratch.data();
     for (memory& m : p.temporaries) {
@@ -96,7 +91,6 @@ void Library::forget_weights(size_t primitive) {
   forget_packed(p.blocks);
   forget_packed(p.winograd);
   forget_packed(p.tiles);
-  if (p.tiles) p.tiles->tiles.read_from_memory();
   forget_packed(p.integers);
 }
 

@@ -47,7 +47,7 @@ void add_tile_product(float* sums, const uint16_t* x, int64_t line, const uint16
 struct TermPair {
   int x, w;
 };
-constexpr TermPair kPairsOfOne[] = {{0, 0}}, kPairsOfTwo[] = {{1, 0}, {0, 1}, {0, 0}},
+constexpr TermPair kPairsOfOne[] = {{0, 0}}, kPairsOfTwo[] = {{1, 0}, {0, 0}, {0, 1}},
                    kPairsOfThree[] = {{2, 0}, {1, 0}, {1, 1}, {0, 1}, {0, 2}, {0, 0}};
 
 template <int terms, TileTerms which, int rows, int columns>
@@ -86,6 +86,24 @@ GOPT_AMX_CODE inline void load_w(const uint16_t* from, int term) {
   _tile_loadd(6, from + term * columns * kTileElements, 64);
   if constexpr (columns == 2) _tile_loadd(7, from + (term * columns + 1) * kTileElements, 64);
 }
+// What is multiplied by next is asked for between products, a few lines at a time: all that a step has would fill what
+// misses of the first cache wait in, and the step's own tiles would wait behind them.
+template <int terms>
+struct Asking {
+  static constexpr uint32_t kTimes = terms * (terms + 1) / 2;  // in a step
+  const char* at;
+  int64_t apart;
+  uint32_t lines[kTimes];
+
+  explicit Asking(const TileProduct& p) : at(p.ahead), apart(p.ahead_apart) {
+    const auto all = static_cast<uint32_t>(p.ahead_lines);
+    for (uint32_t i = 0; i < kTimes; i++) lines[i] = all * (i + 1) / kTimes - all * i / kTimes;
+  }
+  void ask(int time) {
+    for (uint32_t i = 0; i < lines[time]; i++, at += apart) _mm_prefetch(at, _MM_HINT_T1);
+  }
+};
+
 template <int rows, int columns>
 GOPT_AMX_CODE inline void multiply() {
   _tile_dpbf16ps(0, 4, 6);
@@ -118,38 +136,48 @@ GOPT_AMX_CODE inline void store(const TileProduct& p) {
   if constexpr (rows == 2 && columns == 2) _tile_stored(3, p.sums + 3 * kSumElements, kSumLine);
 }
 
-template <int terms, int rows, int columns>
-GOPT_AMX_CODE inline void add_lower(const TileProduct& p, const uint16_t* x, const uint16_t* w) {
-  load_w<columns>(w, 0);
-  if constexpr (terms == 3) {
-    load_x<rows>(x + 2 * kTileDepth, p);
-    multiply<rows, columns>();
-  }
-  load_x<rows>(x + kTileDepth, p);
+template <int rows, int columns, int terms>
+GOPT_AMX_CODE inline void multiply(Asking<terms>& asking, int time) {
   multiply<rows, columns>();
-  load_w<columns>(w, 1);
-  if constexpr (terms == 3) multiply<rows, columns>();
-  load_x<rows>(x + p.again, p);
-  multiply<rows, columns>();
-  if constexpr (terms == 3) {
-    load_w<columns>(w, 2);
-    multiply<rows, columns>();
-  }
+  asking.ask(time);
 }
 
-GOPT_AMX_CODE inline void ask_for(const char* from, int64_t places, int64_t apart) {
-  for (int64_t i = 0; i < places; i++, from += apart) _mm_prefetch(from, _MM_HINT_T1);
+template <int rows, int columns>
+GOPT_AMX_CODE inline void add_lower_of_three(const TileProduct& p, const uint16_t* x, const uint16_t* w,
+                                             Asking<3>& asking) {
+  load_w<columns>(w, 0);
+  load_x<rows>(x + 2 * kTileDepth, p);
+  multiply<rows, columns>(asking, 0);
+  load_x<rows>(x + kTileDepth, p);
+  multiply<rows, columns>(asking, 1);
+  load_w<columns>(w, 1);
+  multiply<rows, columns>(asking, 2);
+  load_x<rows>(x + p.again, p);
+  multiply<rows, columns>(asking, 3);
+  load_w<columns>(w, 2);
+  multiply<rows, columns>(asking, 4);
 }
 
 // One block of channels of one tap; what is in the tiles is used as often as it can be before others come.
 template <int terms, TileTerms which, int rows, int columns>
-GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, const uint16_t* w) {
-  constexpr bool kLower = terms > 1 && which != TileTerms::First;
-  if constexpr (kLower) add_lower<terms, rows, columns>(p, x, w);
-  if constexpr (which == TileTerms::Lower) return;
-  load_w<columns>(w, 0);
-  if (!kLower || p.again != 0) load_x<rows>(x, p);
-  multiply<rows, columns>();
+GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, const uint16_t* w, Asking<terms>& asking) {
+  if constexpr (terms == 2) {
+    load_w<columns>(w, 0);
+    load_x<rows>(x + kTileDepth, p);
+    multiply<rows, columns>(asking, 0);
+    load_x<rows>(x, p);
+    multiply<rows, columns>(asking, 1);
+    if (p.again != 0) load_x<rows>(x + p.again, p);
+    load_w<columns>(w, 1);
+    multiply<rows, columns>(asking, 2);
+  } else {
+    constexpr bool kLower = terms == 3 && which != TileTerms::First;
+    if constexpr (kLower) add_lower_of_three<rows, columns>(p, x, w, asking);
+    if constexpr (which == TileTerms::Lower) return;
+    load_w<columns>(w, 0);
+    if (!kLower || p.again != 0) load_x<rows>(x, p);
+    multiply<rows, columns>(asking, Asking<terms>::kTimes - 1);
+  }
 }
 
 template <int terms, TileTerms which, int rows, int columns>
@@ -159,13 +187,10 @@ GOPT_AMX_CODE void multiply_amx(const TileProduct& product) {
   settle(p.x);
   start<rows, columns>(p);
   const uint16_t *x = p.x, *w = p.w;
-  const char* ahead = p.ahead;
+  Asking<terms> asking(p);
   for (int64_t block = 0; block < p.blocks; block++, x += p.block)
-    for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep) {
-      add_step<terms, which, rows, columns>(p, x + p.taps[tap] * p.line, w);
-      ask_for(ahead, p.ahead_places, p.ahead_apart);
-      ahead += p.ahead_step;
-    }
+    for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep)
+      add_step<terms, which, rows, columns>(p, x + p.taps[tap] * p.line, w, asking);
   store<rows, columns>(p);
 }
 
@@ -394,8 +419,8 @@ MultiplyTiles multiply_of(TileUnit unit, TileTerms which, int rows, int columns)
 }  // namespace
 
 MultiplyTiles multiply_function(TileUnit unit, int terms, TileTerms which, int rows, int columns) {
-  return terms == 1   ? multiply_of<1>(unit, TileTerms::All, rows, columns)
-         : terms == 2 ? multiply_of<2>(unit, which, rows, columns)
+  return terms == 1   ? multiply_of<1, TileTerms::All>(unit, rows, columns)
+         : terms == 2 ? multiply_of<2, TileTerms::All>(unit, rows, columns)
                       : multiply_of<3>(unit, which, rows, columns);
 }
 

@@ -16,7 +16,7 @@ enum class TileUnit { Amx, Emulated };  // Amx: where has_amx()
 
 // A product of up to two tiles of rows by up to two of columns, summed over blocks of channels and taps. Floats are
 // sums of terms, and of the products of terms those are summed whose ranks differ from the first by less than there
-// are terms, the least first: x1 w1; x2 w1 + x1 w2 + x1 w1; or x3 w1 + x2 w1 + x2 w2 + x1 w2 + x1 w3 + x1 w1.
+// are terms: x1 w1; x2 w1 + x1 w1 + x1 w2; or, the least first, x3 w1 + x2 w1 + x2 w2 + x1 w2 + x1 w3 + x1 w1.
 struct TileProduct {
   const uint16_t* x;    // the first row's first term; terms of a row follow one another, each of kTileDepth
   int64_t line;         // elements from a row of a tile to its next
@@ -28,16 +28,14 @@ struct TileProduct {
   const uint16_t* w;  // of each block of channels, tap, term: a tile for each column, of pairs of channels
   float* sums;        // tiles [row][column] of kTileRows x kTileColumns floats
   bool continues;     // on what `sums` holds; else from zero
-  // What is multiplied by next: so many places that are asked for in each block of channels and tap.
+  // What is multiplied by next: so many lines of the cache, so many bytes apart, are asked for in each block of
+  // channels and tap.
   const char* ahead;
-  int64_t ahead_places, ahead_apart, ahead_step;  // bytes from one to the next; from a block of channels and tap
+  int64_t ahead_lines, ahead_apart;
 };
-// Bytes apart. From the last cache one line in eight wakes the core's own prefetching, and to ask for each takes what
-// reads of the first cache's misses wait in; from memory that is worth it.
-constexpr int64_t kApartInCache = 512, kApartInMemory = 64;
 using MultiplyTiles = void (*)(const TileProduct&);
-// All, or those of first terms apart from the others: where lower ones are summed before any first, each rounds a sum
-// that is as small as they are.
+// All, or, of three terms, those of first terms apart from the others: where lower ones are summed before any first,
+// each rounds a sum that is as small as they are.
 enum class TileTerms { All, Lower, First };
 // By the numbers of terms and of tiles.
 MultiplyTiles multiply_function(TileUnit unit, int terms, TileTerms which, int rows, int columns);

@@ -158,6 +158,9 @@ void TileConvolution::divide(int64_t near) {
   nearest_ = terms_ == 1 && tap_count() == 1 && rows_ > 2 && s_.groups == 1 && most_blocks_ > kNearest * 3 / 2
                  ? kNearest
                  : blocks_;
+  // Where weights stay near, or pass by once for a pair of rows, the core's own prefetching does as well.
+  constexpr int64_t kLine = 64;
+  apart_ = rows_ > 2 && is_once ? kLine : 8 * kLine;
   for (const Tap& tap : taps_) tap_lines_.push_back(tap.phase * phase_lines() + tap.offset);
 }
 
@@ -418,18 +421,19 @@ void TileConvolution::multiply(const Call& call, const Lines& lines, int64_t row
   p.w = weights_at(call, column, blocks.first - first_block(column));
   p.sums = sums;
   p.continues = blocks.first > first_block(column);
-  p.ahead_step = terms_ * ahead.columns * kTileElements * static_cast<int64_t>(sizeof(uint16_t));
-  const int64_t places = p.ahead_step / apart_, share = ceil_div(places, ahead.parts);
-  p.ahead = reinterpret_cast<const char*>(ahead.weights) + ahead.part * share * apart_;
+  // Each part one after the other, as the core's own prefetching would have it.
+  const int64_t coming = terms_ * ahead.columns * kTileElements * static_cast<int64_t>(sizeof(uint16_t)) / apart_;
+  const int64_t share = ceil_div(coming, ahead.parts), before = std::min(ahead.part * share, coming);
+  p.ahead_lines = std::min(share, coming - before);
   p.ahead_apart = apart_;
-  p.ahead_places = std::clamp<int64_t>(places - ahead.part * share, 0, share);
+  p.ahead = reinterpret_cast<const char*>(ahead.weights) + p.blocks * p.tap_count * before * apart_;
   const auto add = [&](TileTerms which) {
     multiply_function(unit_, terms_, which, static_cast<int>(tiles[0]), static_cast<int>(tiles[1]))(p);
   };
   if (!is_apart_) return add(TileTerms::All);
   add(TileTerms::Lower);
   p.continues = true;
-  p.ahead_places = 0;
+  p.ahead_lines = 0;
   add(TileTerms::First);
 }
 

@@ -51,8 +51,6 @@ class TileConvolution {
   void pack(const TileWeights& weights, void* packed) const;
   size_t scratch_bytes() const;  // of what run() is given; 64-byte aligned, as `packed` is
 
-  // Weights are more than the last cache keeps from run to run. Six products of a step take longer than its weights.
-  void read_from_memory() { apart_ = terms_ == kMostTerms ? kApartInCache : kApartInMemory; }
   // The operand of an Add lies as the result does, or, by Post::dims, is a number for each channel.
   void bind_post(int post, const void* operand) { posts_[static_cast<size_t>(post)].operand = operand; }
   // `bias`, one for each channel, may be null.
@@ -154,7 +152,7 @@ class TileConvolution {
   std::vector<Post> posts_;
   int threads_;
   TileUnit unit_;
-  int64_t apart_ = kApartInCache;  // of what is asked for
+  int64_t apart_;                  // bytes, of lines of weights that are asked for
   bool is_apart_;                  // lower terms are summed before first ones
   bool is_read_in_place_ = false;  // rows of bfloat16
   int64_t extents_[3];             // of a phase

@@ -26,6 +26,8 @@ struct TileProblem {
   int planes = 1, out_planes = 1, kernel_planes = 1, stride_of_planes = 1, dilation_of_planes = 1, pad_of_planes = 0;
   int rows = 0, columns = 0, depth = 0;
   int row_tiles = 0;
+  // Of a transposed convolution, which is one for each residue (gopt_transposed.cuh).
+  int images = 1, residues = 1;
   // Elements from one position to the next.
   int src_line = 0;
   int64_t dst_line = 0, addend_line = 0;
@@ -45,6 +47,18 @@ struct TileProblem {
   bool has_finite_weights = false;    // of windows over channels: what lies outside may count as zero
   bool has_constant_weights = false;  // and bias: they may be read before the kernel that comes before has ended
 };
+
+// Of a transposed convolution of these extents, whose weights lie [channel, taps, column]: its rows are those of the
+// residue that has most.
+inline void set_residues(TileProblem& p, int images) {
+  const auto most_positions = [](int extent, int step) { return (extent + step - 1) / step; };
+  p.images = images;
+  p.residues = p.stride_of_planes * p.strides[0] * p.strides[1];
+  p.rows = images * most_positions(p.out_planes, p.stride_of_planes) * most_positions(p.out_height, p.strides[0]) *
+           most_positions(p.out_width, p.strides[1]);
+  p.line_of_weights = p.columns;
+  p.weight_steps[2] = int64_t{p.channels} * p.kernel_planes * p.kernel_height * p.kernel_width * p.columns;
+}
 
 // Several in one launch: blocks of each, one after another. Beside tiles there may be pools.
 constexpr int kMostMembers = 8;

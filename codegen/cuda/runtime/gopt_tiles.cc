@@ -44,6 +44,7 @@ TileProblem problem_of(const Convolution& c, const Tiling& tiling) {
   p.activation = c.activation;
   p.result = c.element;
   p.prologue.positions = narrow(c.prologue.positions);
+  if (c.transposed) set_residues(p, narrow(c.dst[0]));
   return p;
 }
 
@@ -81,8 +82,9 @@ class Tiled : public Primitive {
       : problem_(problem), kernel_(kernel), prologue_(std::move(prologue)) {
     problem_.row_tiles = (problem_.rows + kernel.rows - 1) / kernel.rows;
     const int cluster = has_clusters() ? split : 1;
-    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(problem_.row_tiles * column_tiles_of(problem_, kernel)),
-                                     static_cast<unsigned>(cluster), static_cast<unsigned>(batches_of(problem_))));
+    launch_ = launch_of(
+        kernel, dim3(static_cast<unsigned>(problem_.row_tiles * column_tiles_of(problem_, kernel)),
+                     static_cast<unsigned>(cluster), static_cast<unsigned>(batches_of(problem_) * problem_.residues)));
     launch_.cluster = cluster;
   }
 

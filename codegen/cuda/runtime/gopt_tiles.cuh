@@ -11,6 +11,7 @@
 #include "gopt_prologue.cuh"
 #include "gopt_tile_result.cuh"
 #include "gopt_tile_problem.h"
+#include "gopt_transposed.cuh"
 #include "gopt_windows.cuh"
 
 namespace gopt_runtime {
@@ -21,10 +22,12 @@ constexpr int kChunks = kSlice / kChunk;
 
 // ---- a tile ----
 
-// How the weights lie: a column's depth together, of it what is its group's, or a depth's columns.
-enum class Right { Columns, Groups, Lines };
-// What is copied at once: 16 bytes of channels, the four channels of a position in 16 bits, an element.
-enum class Copies { Chunks, Positions, Elements };
+// How the weights lie: a column's depth together, of it what is its group's, or a depth's columns; likewise of a
+// transposed convolution, whose taps come in an order of their own for each residue of its positions.
+enum class Right { Columns, Groups, Lines, Taps };
+// What is copied at once: 16 bytes of channels, these of the source alone and weights by elements, the four channels of
+// a position in 16 bits, an element.
+enum class Copies { Chunks, ChunksOfSource, Positions, Elements };
 
 template <int kRows_, int kColumns_, int kWarpRows_, int kWarpColumns_, int kStages_>
 struct Shape {
@@ -57,28 +60,25 @@ class Tile {
   static constexpr int kLeftBytes = S::kRows * kSlice;
   // Lines are padded by a chunk, or 32 bytes, so that eight of them lie in different banks.
   static constexpr int kLineBytes = S::kColumns * kSize + (kSize == 2 ? 16 : 32);
-  static constexpr int kRightBytes = kRight == Right::Lines ? kDepth * kLineBytes : S::kColumns * kSlice;
+  static constexpr bool kIsTransposed = kRight == Right::Taps, kIsByLines = kRight == Right::Lines || kIsTransposed;
+  static constexpr int kRightBytes = kIsByLines ? kDepth * kLineBytes : S::kColumns * kSlice;
   static constexpr int kStageBytes = kLeftBytes + kRightBytes;
-  using Result = TileResult<S>;
+  struct NoLines {};
+  using Rows = std::conditional_t<kIsTransposed, ResidueRows, ConsecutiveRows>;
+  using Lines = std::conditional_t<kIsTransposed, LinesOfTaps, NoLines>;
+  using Result = TileResult<S, Rows>;
   static constexpr int kRingBytes = S::kStages * kStageBytes;
   static constexpr int kSharedBytes = kRingBytes > Result::kSumBytes ? kRingBytes : Result::kSumBytes;
 
   // Number `tile` of the matrix `matrix` of the batch.
   __device__ __forceinline__ Tile(const TileProblem& p, unsigned tile, unsigned matrix)
-      : p_(p),
-        matrix_(matrix),
-        first_row_(static_cast<int>(tile % p.row_tiles) * S::kRows),
-        first_column_(static_cast<int>(tile / p.row_tiles) * S::kColumns),
-        result_(p, first_row_, first_column_, matrix, static_cast<int>(blockIdx.y * S::kThreads + threadIdx.x)),
-        windows_(p) {
-    extern __shared__ __align__(128) char shared[];
-    shared_ = shared;
-    base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-    const unsigned slices = (p.depth + kDepth - 1) / kDepth;
-    slice_ = static_cast<int>(slices * blockIdx.y / gridDim.y);
-    end_ = static_cast<int>(slices * (blockIdx.y + 1) / gridDim.y);
-    find_batch();
-    windows_.find(first_row_ + load_row(0), kRowStep, slice_ * kDepth + chunk() * kOfChunk);
+      : Tile(p, tile, matrix, ConsecutiveRows{first_row(p, tile), p.rows}, NoLines{}) {}
+  // Of a residue's own problem.
+  __device__ __forceinline__ Tile(const TileProblem& whole, const TileProblem& own, const Residue& residue,
+                                  unsigned tile, unsigned matrix)
+      : Tile(own, tile, matrix, ResidueRows(whole, residue, first_row(own, tile), own.rows),
+             LinesOfTaps(whole, own, residue)) {
+    lines_.find(slice_ * kDepth + thread() / kOfLine);
   }
 
   __device__ __forceinline__ void run() {
@@ -104,7 +104,31 @@ class Tile {
   static constexpr int kM = kWarpTileRows / 16, kN = kWarpTileColumns / 8;
   static constexpr int kLeftLoads = S::kRows * kChunks / S::kThreads, kRightLoads = S::kColumns * kChunks / S::kThreads;
   static constexpr int kRowStep = S::kThreads / kChunks;  // rows between a thread's loads
+  static constexpr int kOfLine = S::kColumns / kOfChunk;  // chunks
   static_assert(kM >= 1 && kN >= 2 && kN % 2 == 0 && kLeftLoads >= 1 && kRightLoads >= 1, "tiles of whole fragments");
+
+  static __device__ __forceinline__ int first_row(const TileProblem& p, unsigned tile) {
+    return static_cast<int>(tile % p.row_tiles) * S::kRows;
+  }
+
+  __device__ __forceinline__ Tile(const TileProblem& p, unsigned tile, unsigned matrix, const Rows& rows,
+                                  const Lines& lines)
+      : p_(p),
+        matrix_(matrix),
+        first_row_(first_row(p, tile)),
+        first_column_(static_cast<int>(tile / p.row_tiles) * S::kColumns),
+        result_(p, rows, first_column_, matrix, static_cast<int>(blockIdx.y * S::kThreads + threadIdx.x)),
+        windows_(p),
+        lines_(lines) {
+    extern __shared__ __align__(128) char shared[];
+    shared_ = shared;
+    base_ = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    const unsigned slices = (p.depth + kDepth - 1) / kDepth;
+    slice_ = static_cast<int>(slices * blockIdx.y / gridDim.y);
+    end_ = static_cast<int>(slices * (blockIdx.y + 1) / gridDim.y);
+    find_batch();
+    windows_.find(first_row_ + load_row(0), kRowStep, slice_ * kDepth + chunk() * kOfChunk);
+  }
 
   __device__ __forceinline__ int thread() const { return static_cast<int>(threadIdx.x); }
   __device__ __forceinline__ int lane() const { return thread() % 32; }
@@ -133,7 +157,7 @@ class Tile {
 
   // The next slice of the windows, in turn.
   __device__ __forceinline__ void load_left(int stage) {
-    if constexpr (kCopies == Copies::Chunks) {
+    if constexpr (kCopies == Copies::Chunks || kCopies == Copies::ChunksOfSource) {
       const auto [step, far, is_tap] = windows_.reach(windows_.tap);
 #pragma unroll
       for (int i = 0; i < kLeftLoads; i++) {
@@ -196,8 +220,9 @@ class Tile {
         const T* line = weights_ + column * p_.line_of_weights;
         load_right_chunk(right_at(stage) + in_slice(load_row(i), chunk()), line, depth, p_.depth, column < p_.columns);
       }
+    } else if constexpr (kIsTransposed) {
+      load_taps(stage);
     } else {
-      constexpr int kOfLine = S::kColumns / kOfChunk;
 #pragma unroll
       for (int i = 0; i < kRightLoads; i++) {
         const int number = thread() + i * S::kThreads, line = number / kOfLine, column = number % kOfLine * kOfChunk;
@@ -206,6 +231,19 @@ class Tile {
                          first_column_ + column, p_.columns, depth < p_.depth);
       }
     }
+  }
+  // The next slice of the lines, in turn.
+  __device__ __forceinline__ void load_taps(int stage) {
+    constexpr int kLineStep = S::kThreads / kOfLine;  // lines between a thread's loads
+    const int column = thread() % kOfLine * kOfChunk;
+    Lines lines = lines_;
+#pragma unroll
+    for (int i = 0; i < kRightLoads; i++, lines.go_on(kLineStep)) {
+      const bool is_line = lines.is_there();
+      load_right_chunk(right_at(stage) + (thread() / kOfLine + i * kLineStep) * kLineBytes + column * kSize,
+                       weights_ + (is_line ? lines.line() : 0), first_column_ + column, p_.columns, is_line);
+    }
+    lines_.go_on(kDepth);
   }
   // A chunk of a column's depth, which is zero but for the channels of the column's group.
   __device__ __forceinline__ void load_group(unsigned to, int column, int depth) const {
@@ -313,7 +351,7 @@ class Tile {
 
   // Of 16 columns.
   __device__ __forceinline__ void load_right_fragments(unsigned (*b)[2], int stage, int step, int column) const {
-    if constexpr (kRight != Right::Lines) {
+    if constexpr (!kIsByLines) {
       unsigned r[4];
       load_matrices(r, right_at(stage) + in_slice(column + lane() % 8 + lane() / 16 * 8, step * 2 + lane() / 8 % 2));
       b[0][0] = r[0], b[0][1] = r[1], b[1][0] = r[2], b[1][1] = r[3];
@@ -350,6 +388,7 @@ class Tile {
   int slice_, end_;
   const T *src_, *weights_;
   Windows<S::kHasPlanes, kLeftLoads> windows_;  // of the rows that this thread loads
+  Lines lines_;
   float sums_[kM][kN][4];
 };
 
@@ -357,7 +396,13 @@ template <class Operand, Right kRight, Copies kCopies, class S, Before kBefore>
 __global__ void __launch_bounds__(S::kThreads) tile_kernel(const __grid_constant__ TileProblem problem) {
   gopt_let_next_begin();
   gopt_touch(problem);
-  Tile<Operand, kRight, kCopies, S, kBefore>(problem, blockIdx.x, blockIdx.z).run();
+  if constexpr (kRight == Right::Taps) {
+    const Residue residue(problem, static_cast<int>(blockIdx.z % problem.residues));
+    const TileProblem own = residue.problem(problem);
+    Tile<Operand, kRight, kCopies, S, kBefore>(problem, own, residue, blockIdx.x, blockIdx.z / problem.residues).run();
+  } else {
+    Tile<Operand, kRight, kCopies, S, kBefore>(problem, blockIdx.x, blockIdx.z).run();
+  }
 }
 
 template <class Operand, Right kRight, Copies kCopies, class S>

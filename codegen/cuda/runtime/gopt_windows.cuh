@@ -31,6 +31,9 @@ struct Windows {
       if (kHasPlanes) front[i] = 0;
       if (row < p.rows) find_one(i, row);
     }
+    find_tap(depth);
+  }
+  __device__ __forceinline__ void find_tap(int depth) {
     const int number = depth / p.channels, line = number / p.kernel_width;
     channel = depth - number * p.channels;
     tap = {0, line, number - line * p.kernel_width};

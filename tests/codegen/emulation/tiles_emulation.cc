@@ -294,6 +294,101 @@ void run_groups(const std::string& name, unsigned split) {
   }
 }
 
+// Transposed convolutions: every remainder by the steps, taps that no position sees, pads beyond the window, volumes,
+// groups; compared with what each position of the source adds to the result.
+struct TransposedCase {
+  int images, groups, channels, columns;  // of a group
+  int src[3], kernel[3], steps[3], dilations[3], pads[3], more[3];
+};
+constexpr TransposedCase kTransposed[] = {
+    {2, 1, 24, 40, {1, 5, 6}, {1, 4, 4}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 0, 0}},
+    {1, 1, 64, 16, {1, 4, 7}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 1, 0}},
+    {1, 1, 16, 8, {1, 3, 5}, {1, 2, 2}, {1, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
+    {1, 1, 16, 24, {1, 3, 5}, {1, 1, 2}, {1, 3, 4}, {1, 1, 1}, {0, 0, 0}, {0, 1, 1}},
+    {1, 1, 40, 16, {1, 6, 9}, {1, 3, 5}, {1, 1, 3}, {1, 2, 1}, {0, 3, 4}, {0, 0, 1}},
+    {2, 2, 32, 24, {1, 4, 4}, {1, 5, 5}, {1, 2, 2}, {1, 1, 1}, {0, 2, 0}, {0, 1, 1}},
+    {1, 1, 16, 8, {1, 1, 11}, {1, 1, 16}, {1, 1, 8}, {1, 1, 1}, {0, 0, 4}, {0, 0, 0}},
+    {1, 1, 16, 16, {1, 2, 2}, {1, 3, 3}, {1, 2, 2}, {1, 1, 1}, {0, 2, 2}, {0, 0, 0}},
+};
+constexpr TransposedCase kTransposedByElements[] = {
+    {1, 1, 13, 3, {1, 5, 4}, {1, 4, 4}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 0, 0}},
+    {1, 2, 7, 5, {1, 3, 4}, {1, 3, 2}, {1, 2, 3}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0}}};
+constexpr TransposedCase kTransposedToFew[] = {
+    {1, 1, 24, 1, {1, 5, 4}, {1, 5, 5}, {1, 2, 2}, {1, 1, 1}, {0, 2, 2}, {0, 1, 1}},
+    {1, 2, 16, 3, {1, 3, 4}, {1, 3, 2}, {1, 2, 3}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0}}};
+constexpr TransposedCase kTransposedVolumes[] = {
+    {1, 1, 16, 8, {3, 2, 4}, {2, 2, 2}, {2, 2, 2}, {1, 1, 1}, {0, 0, 0}, {0, 0, 0}},
+    {2, 1, 8, 16, {2, 3, 3}, {3, 1, 4}, {2, 1, 3}, {1, 1, 1}, {1, 0, 2}, {1, 0, 1}}};
+
+// The result of each number of a source times each number of the kernel, where it belongs.
+std::vector<double> transposed(const TransposedCase& c, const int* out, const std::vector<gopt_half>& src,
+                               const std::vector<gopt_half>& weights, const std::vector<gopt_half>& bias) {
+  const int all = c.groups * c.columns, from = c.groups * c.channels;
+  const auto taps = static_cast<size_t>(c.kernel[0] * c.kernel[1] * c.kernel[2]);
+  std::vector<double> sums(static_cast<size_t>(c.images) * out[0] * out[1] * out[2] * all);
+  for (size_t i = 0; i < sums.size(); i++) sums[i] = static_cast<float>(bias[i % static_cast<size_t>(all)]);
+  for (int position = 0; position < c.images * c.src[0] * c.src[1] * c.src[2]; position++)
+    for (size_t tap = 0; tap < taps; tap++) {
+      int rest = position, rest_of_tap = static_cast<int>(tap), at[3];
+      bool is_inside = true;
+      for (int a = 2; a >= 0; a--) {
+        at[a] = rest % c.src[a] * c.steps[a] - c.pads[a] + rest_of_tap % c.kernel[a] * c.dilations[a];
+        is_inside &= at[a] >= 0 && at[a] < out[a];
+        rest /= c.src[a], rest_of_tap /= c.kernel[a];
+      }
+      if (!is_inside) continue;
+      const size_t to = ((static_cast<size_t>(rest) * out[0] + at[0]) * out[1] + at[1]) * out[2] + at[2];
+      for (int k = 0; k < from; k++)
+        for (int n = 0; n < c.columns; n++)
+          sums[to * all + k / c.channels * c.columns + n] +=
+              static_cast<double>(static_cast<float>(src[static_cast<size_t>(position) * from + k])) *
+              static_cast<float>(weights[(static_cast<size_t>(k) * taps + tap) * c.columns + n]);
+    }
+  return sums;
+}
+
+template <class S, Copies kCopies, size_t kCount>
+void run_transposed(const std::string& name, unsigned split, const TransposedCase (&cases)[kCount]) {
+  for (const TransposedCase& c : cases) {
+    int out[3];
+    for (int a = 0; a < 3; a++)
+      out[a] = (c.src[a] - 1) * c.steps[a] + (c.kernel[a] - 1) * c.dilations[a] + 1 - 2 * c.pads[a] + c.more[a];
+    TileProblem p;
+    p.planes = c.src[0], p.height = c.src[1], p.width = c.src[2];
+    p.out_planes = out[0], p.out_height = out[1], p.out_width = out[2];
+    p.kernel_planes = c.kernel[0], p.kernel_height = c.kernel[1], p.kernel_width = c.kernel[2];
+    p.stride_of_planes = c.steps[0], p.strides[0] = c.steps[1], p.strides[1] = c.steps[2];
+    p.dilations[0] = c.dilations[1], p.dilations[1] = c.dilations[2];
+    p.pad_of_planes = c.pads[0], p.pads[0] = c.pads[1], p.pads[1] = c.pads[2];
+    p.channels = c.channels, p.columns = c.columns, p.src_line = c.groups * c.channels;
+    p.dst_line = p.addend_line = c.groups * c.columns;
+    p.batch[2] = c.groups, p.src_steps[2] = c.channels, p.dst_step = p.bias_step = c.columns;
+    p.result = Element::Float16, p.is_aligned = c.columns % 4 == 0;
+    set_residues(p, c.images);
+    const auto all = static_cast<size_t>(p.dst_line);
+    const std::vector<gopt_half> src =
+                                     draw(static_cast<size_t>(c.images) * c.src[0] * c.src[1] * c.src[2] * p.src_line),
+                                 weights = draw(static_cast<size_t>(p.weight_steps[2]) * c.groups), bias = draw(all);
+    std::vector<gopt_half> dst(static_cast<size_t>(c.images) * out[0] * out[1] * out[2] * all, gopt_half(kUnwritten));
+    p.src = src.data(), p.weights = weights.data(), p.bias = bias.data(), p.dst = dst.data();
+    const auto tiles = static_cast<unsigned>(tiles_of<S>(p));
+    emulation::launch(dim3(tiles, split, static_cast<unsigned>(p.residues * c.groups)), S::kThreads,
+                      [&] { tile_kernel<Half, Right::Taps, kCopies, S, Before::Nothing>(p); });
+    const std::vector<double> wanted = transposed(c, out, src, weights, bias);
+    double most = 0, largest = 1e-9;
+    for (size_t i = 0; i < dst.size(); i++) {
+      const double apart = std::abs(static_cast<float>(dst[i]) - wanted[i]);
+      most = apart <= most || std::isnan(most) ? most : apart;  // a NaN is kept
+      largest = std::max(largest, std::abs(wanted[i]));
+    }
+    constexpr double kOfHalves = 1e-3;
+    if (most / largest <= kOfHalves) continue;
+    std::printf("%s transposed, %d to %d channels, %dx%d in steps of %d, %d: error %g\n", name.c_str(), c.channels,
+                c.columns, c.kernel[1], c.kernel[2], c.steps[1], c.steps[2], most / largest);
+    failures++;
+  }
+}
+
 // Windows over channels, one position to a thread and several of a line: widths that fours fill or not, every edge.
 template <gopt_runtime::Window kWindow, int kSide, int kAlong, int kStep>
 void run_channels(const std::string& name, Kind kind) {
@@ -686,6 +781,12 @@ int main() {
   run_prologue<Warpgroups128x64, Before::Gates>("128x64", 1);
   run<Tile32x32>("32x32", 1);
   run<Tile16x64>("16x64 by 2", 2);
+  run_transposed<Tile32x32, Copies::Chunks>("32x32", 1, kTransposed);
+  run_transposed<Tile16x64, Copies::Chunks>("16x64 by 2", 2, kTransposed);
+  run_transposed<Tile32x64, Copies::Elements>("32x64 by elements", 1, kTransposedByElements);
+  run_transposed<Tile32x64, Copies::Elements>("32x64 by elements", 2, kTransposed);
+  run_transposed<Tile64x32, Copies::ChunksOfSource>("64x32 to few channels", 1, kTransposedToFew);
+  run_transposed<Volume<Tile64x32>, Copies::Chunks>("64x32 of volumes", 1, kTransposedVolumes);
   run_groups<Warpgroups64x32>("64x32", 1);
   run_groups<Warpgroups64x64>("64x64 by 2", 2);
   return failures > 0 ? 1 : 0;
