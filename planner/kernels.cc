@@ -236,8 +236,9 @@ class KernelBuilder {
     });
   }
 
-  void read_weights(uint32_t id, const Value& weights, ElementType element, Kernel& kernel) {
-    const Layout layout = layout_of_weights(id, weights, element, plan_.buffer(kernel.input_buffers[0]).layout);
+  // Of images that are read in this layout.
+  void read_weights(uint32_t id, const Value& weights, ElementType element, const Layout& images, Kernel& kernel) {
+    const Layout layout = layout_of_weights(id, weights, element, images);
     kernel.inputs.push_back(weights);
     kernel.input_buffers.push_back(layout.is_plain() ? buffer_in(weights, layout, element)
                                                      : weight_in(weights, layout, element));
@@ -272,8 +273,9 @@ class KernelBuilder {
         if (value) read(value, Layout(), cover_.of(value).element);
     } else {
       const Value& left = own.has_prologue ? cover_.prologues.at(id).source : node->inputs[0];
-      read(left, library_input_layout(id, left), types.operands);
-      read_weights(id, node->inputs[1], types.operands, k);
+      const Layout images = library_input_layout(id, left);
+      read(left, images, types.operands);
+      read_weights(id, node->inputs[1], types.operands, images, k);
     }
     Value result{node, 0};
     if (node->inputs.size() > 2 && node->inputs[2]) {

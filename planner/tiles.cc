@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "cover.h"
 #include "gopt/channels.h"
 #include "gopt/convolution_shape.h"
 #include "gopt/node_attributes.h"
@@ -94,6 +95,8 @@ bool is_narrow(const Plan& plan, const Kernel& kernel) {
 }
 
 bool is_transposed(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::ConvTranspose); }
+
+bool has_channels_last(const Buffer& image) { return lies_as(image.layout, Layout::channels_last(), image.dims); }
 
 TileWork work_of_residues(const Plan& plan, const Kernel& kernel) {
   const ConvolutionShape shape = convolution_shape(plan, kernel);
@@ -242,7 +245,7 @@ void add_all(std::vector<Implementation>& rows, std::index_sequence<kNumbers...>
 bool transposes_by_tiles(const Plan& plan, const Kernel& kernel) {
   if (!is_transposed(kernel)) return false;
   const Buffer &x = plan.buffer(kernel.input_buffers[0]), &y = plan.buffer(kernel.output_buffers[0]);
-  if (!x.layout.is_channels_last() || !y.layout.is_channels_last() || x.element != y.element) return false;
+  if (!has_channels_last(x) || !y.layout.is_channels_last() || x.element != y.element) return false;
   const ConvolutionShape shape = convolution_shape(plan, kernel);
   constexpr int64_t kMostBatches = 65535;
   int64_t batches = shape.groups;
@@ -262,7 +265,7 @@ bool convolves_by_tiles(const Plan& plan, const Kernel& kernel) {
   // A channel of its own fills no tile.
   const int64_t groups = int_or(*kernel.nodes[0], "group", 1);
   const bool is_depthwise = groups > 1 && (groups == x.dims[1] || groups == y.dims[1]);
-  const bool has_positions = x.layout.is_channels_last() || (x.layout.is_blocked() && x.dims[1] <= x.layout.lanes());
+  const bool has_positions = has_channels_last(x) || (x.layout.is_blocked() && x.dims[1] <= x.layout.lanes());
   return has_positions && y.layout.is_channels_last() && !is_depthwise && x.element == y.element &&
          is_narrow(plan, kernel) && has_prologue_of_tiles(plan, kernel);
 }
