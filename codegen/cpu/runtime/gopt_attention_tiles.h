@@ -10,7 +10,7 @@
 
 #include "gopt_attention_rows.h"
 #include "gopt_post.h"
-#include "gopt_tile_kernel.h"
+#include "gopt_tile_vectors.h"
 
 namespace gopt_runtime {
 

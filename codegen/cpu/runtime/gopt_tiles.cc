@@ -5,34 +5,17 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gopt_activation.h"
 #include "gopt_terms.h"
 
 namespace gopt_runtime {
 namespace {
 
 constexpr int64_t kLanes = 16, kSums = kTileRows * kTileColumns;
-constexpr int64_t kSegment = 64;         // positions
 constexpr int64_t kWaitingRows = 8;      // tiles, where sums wait for more channels
 constexpr int64_t kNearest = 10;         // blocks of channels
 constexpr int64_t kColumnsInPlace = 32;  // tiles: rows that are read more often than that are worth a copy
 
-int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 int64_t product(const int64_t (&extents)[3]) { return extents[0] * extents[1] * extents[2]; }
-
-// 16 numbers to each of these rows.
-void add_to_rows(const float* values, int64_t rows, float* sums) {
-  for (int64_t r = 0; r < rows; r++, sums += kLanes)
-    for (int c = 0; c < kLanes; c++) sums[c] += values[c];
-}
-
-template <class T>
-void put_row(const T* from, T* to, int64_t count, int64_t step, bool is_whole) {
-  if (is_whole)
-    std::memcpy(to, from, kLanes * sizeof *to);
-  else
-    for (int64_t c = 0; c < count; c++) to[c * step] = from[c];
-}
 
 // A position a row: what lies between is nothing to a 1x1 kernel.
 TileShape joined(TileShape s, const TileOrder& src, const TileOrder& dst) {
@@ -203,8 +186,6 @@ void TileConvolution::pack(const TileWeights& w, void* packed) const {
   }
 }
 
-// ---- the source ----
-
 // Reads of the last tile go beyond what is copied.
 int64_t TileConvolution::own_bytes() const {
   const int64_t lines = phase_count() * phase_lines() * most_blocks_ + kTileRows;
@@ -212,109 +193,6 @@ int64_t TileConvolution::own_bytes() const {
   return lines * line(true) * static_cast<int64_t>(sizeof(uint16_t)) + sums * static_cast<int64_t>(sizeof(float));
 }
 size_t TileConvolution::scratch_bytes() const { return static_cast<size_t>(threads_ * own_bytes()); }
-
-// 32 channels of each of these positions. Returns the largest magnitude, as SplitRow does.
-uint32_t TileConvolution::copy_terms(const void* from, const Step& step, uint16_t* to, int64_t positions, int64_t block,
-                                     bool all) const {
-  const int channels = static_cast<int>(std::min<int64_t>(s_.in - block * kTileDepth, kTileDepth));
-  if (src_.element == Element::BFloat16) {
-    const auto* numbers = static_cast<const uint16_t*>(from);
-    copy_halves({numbers, step.position, step.channel, step.half, positions, channels, to, line(all)});
-    return 0;
-  }
-  const TermRow row{
-      static_cast<const float*>(from), step.position, step.channel, step.half, positions, channels, to, line(all)};
-  if (!all) return split_function(terms_)(row);
-  split_all(terms_, row);
-  return 0;
-}
-
-// `row`: of the image. What windows of these positions read, with the border, one channel beside the other.
-template <class T>
-uint32_t TileConvolution::copy_folded(const T* row, const Range& positions, const Range& blocks, uint16_t* lines,
-                                      bool all) const {
-  const int64_t channels = given_.in, step = given_.strides[2];
-  const int64_t block_size = phase_count() * phase_lines() * line(all);
-  T window[((kSegment - 1) * 4 + 16) * kFewestTileChannels + kTileDepth] = {};
-  uint32_t largest = 0;
-  for (int64_t first = positions.first; first < positions.last; first += kSegment) {
-    const int64_t count = std::min(kSegment, positions.last - first), begin = first * step - given_.pads[2];
-    const int64_t width = (count - 1) * step + folded_;
-    const int64_t from = std::clamp<int64_t>(-begin, 0, width);
-    const int64_t until = std::clamp<int64_t>(given_.src[2] - begin, from, width);
-    std::fill(window, window + from * channels, T{0});
-    std::fill(window + until * channels, window + width * channels, T{0});
-    const T* own = row + (begin + from) * src_.position;
-    if (src_.channel == 1 && src_.position == channels)
-      std::copy(own, own + (until - from) * channels, window + from * channels);
-    else
-      for (int64_t c = 0; c < channels; c++)
-        for (int64_t i = from; i < until; i++)
-          window[i * channels + c] = own[(i - from) * src_.position + c * src_.channel];
-    for (int64_t block = blocks.first; block < blocks.last; block++) {
-      uint16_t* to = lines + (block - blocks.first) * block_size + (first - positions.first) * line(all);
-      largest = std::max(largest,
-                         copy_terms(window + block * kTileDepth, {step * channels, 1, kLanes}, to, count, block, all));
-    }
-  }
-  return largest;
-}
-
-// These positions of a row of them, of these blocks of channels; `lines` is where the first goes.
-uint32_t TileConvolution::copy_row(const void* src, int64_t phase, int64_t row, const Range& positions,
-                                   const Range& blocks, uint16_t* lines, bool all) const {
-  const int64_t line_size = line(all), block_size = phase_count() * phase_lines() * line_size;
-  const int64_t y = row % extents_[1], z = row / extents_[1] % extents_[0], image = row / extents_[1] / extents_[0];
-  const int64_t* of = &phases_[static_cast<size_t>(phase * 3)];
-  const int64_t at[2] = {z * s_.strides[0] + of[0] - s_.pads[0], y * s_.strides[1] + of[1] - s_.pads[1]};
-  const int64_t shift = s_.pads[2] - of[2], stride = s_.strides[2];
-  int64_t from = std::clamp(ceil_div(shift, stride), positions.first, positions.last);
-  int64_t until = std::clamp(ceil_div(s_.src[2] + shift, stride), from, positions.last);
-  if (at[0] < 0 || at[0] >= s_.src[0] || at[1] < 0 || at[1] >= s_.src[1]) from = until = positions.last;
-  const auto clear = [&](int64_t first, int64_t last) {
-    for (int64_t block = 0; first < last && block < blocks.last - blocks.first; block++)
-      std::memset(lines + block * block_size + (first - positions.first) * line_size, 0,
-                  static_cast<size_t>((last - first) * line_size) * sizeof *lines);
-  };
-  clear(positions.first, from);
-  clear(until, positions.last);
-  uint32_t largest = 0;
-  if (folded_ > 1 && from < until) {
-    const int64_t place = image * src_.image + (at[0] * given_.src[1] + at[1]) * given_.src[2] * src_.position;
-    const void* start = at_element(src, src_.element, place);
-    if (src_.element == Element::Float)
-      return copy_folded(static_cast<const float*>(start), positions, blocks, lines, all);
-    return copy_folded(static_cast<const uint16_t*>(start), positions, blocks, lines, all);
-  }
-  for (; from < until; from += kSegment) {
-    const int64_t source = (at[0] * s_.src[1] + at[1]) * s_.src[2] + from * stride - shift;
-    for (int64_t block = blocks.first; block < blocks.last; block++) {
-      const int64_t place = image * src_.image + source * src_.position + 2 * block * src_.block;
-      uint16_t* to = lines + (block - blocks.first) * block_size + (from - positions.first) * line_size;
-      const Step step{src_.position * stride, src_.channel, src_.block};
-      largest = std::max(largest, copy_terms(at_element(src, src_.element, place), step, to,
-                                             std::min(kSegment, until - from), block, all));
-    }
-  }
-  return largest;
-}
-
-// What these rows of tiles read, of these blocks of channels.
-uint32_t TileConvolution::copy(const void* src, const Range& rows, const Range& blocks, uint16_t* lines,
-                               bool all) const {
-  const int64_t count = phase_lines(), first = rows.first * kTileRows;
-  const int64_t last = std::min(rows.last * kTileRows + reach_, size_);
-  uint32_t largest = 0;
-  for (int64_t phase = 0; phase < phase_count(); phase++)
-    for (int64_t position = first; position < last;) {
-      const int64_t row = position / extents_[2], start = row * extents_[2];
-      const Range own{position - start, std::min(extents_[2], last - start)};
-      uint16_t* to = lines + (phase * count + position - first) * line(all);
-      largest = std::max(largest, copy_row(src, phase, row, own, blocks, to, all));
-      position = start + own.last;
-    }
-  return largest;
-}
 
 // ---- products ----
 
@@ -342,42 +220,6 @@ TileConvolution::Part TileConvolution::part_of(int thread, int threads) const {
     return Range{count * part / parts * 2, std::min(tiles, count * (part + 1) / parts * 2)};
   };
   return {share(rows, rows_, i, down), share(columns, columns_, j, best)};
-}
-
-// Rows of bfloat16 where they lie; the last tile is copied, for it may end beyond them.
-TileConvolution::Lines TileConvolution::lines_of(const Call& call, const Range& rows, const Range& blocks,
-                                                 uint16_t* copied) const {
-  static constexpr int64_t kHere[1] = {0};
-  if (is_read_in_place_ && rows.last * kTileRows <= size_) {
-    const int64_t at = rows.first * kTileRows * src_.position + blocks.first * kTileDepth;
-    return {static_cast<const uint16_t*>(call.src) + at,
-            src_.position,
-            kTileDepth,
-            rows.first,
-            blocks.first,
-            kHere,
-            false,
-            false};
-  }
-  const bool has_again = copy(call.src, rows, blocks, copied, false) >= kRoundsToInfinity;
-  if (has_again) copy(call.src, rows, blocks, copied, true);
-  const int64_t block = phase_count() * phase_lines() * line(has_again);
-  const bool is_by_numbers = s_.groups > 1 && (has_again || has_infinite_halves(copied, rows, blocks));
-  return {copied, line(has_again), block, rows.first, blocks.first, tap_lines_.data(), has_again, is_by_numbers};
-}
-
-// Of what was copied: rows of bfloat16, of which no split says it.
-bool TileConvolution::has_infinite_halves(const uint16_t* copied, const Range& rows, const Range& blocks) const {
-  if (src_.element != Element::BFloat16) return false;
-  constexpr uint16_t kHalfExponent = kExponent >> 16;
-  const int64_t written = std::min(rows.last * kTileRows + reach_, size_) - rows.first * kTileRows;
-  int found = 0;
-  for (int64_t part = 0; part < (blocks.last - blocks.first) * phase_count(); part++) {
-    const uint16_t* own = copied + part * phase_lines() * kTileDepth;
-#pragma omp simd reduction(| : found)
-    for (int64_t i = 0; i < written * kTileDepth; i++) found |= (own[i] & kHalfExponent) == kHalfExponent;
-  }
-  return found != 0;
 }
 
 void TileConvolution::multiply_plainly(const Call& call, const Lines& lines, int64_t row, int64_t column,
@@ -487,119 +329,6 @@ void TileConvolution::compute(const Call& call, const Part& part, char* scratch)
       rows.first = whole;
     }
     compute(call, part, rows, scratch);
-  }
-}
-
-// ---- what is done with a tile of sums ----
-
-void TileConvolution::add(const Post& post, int64_t row, int64_t column, float* sums) const {
-  int64_t count = 1;
-  for (const int64_t d : post.dims) count *= d;
-  const int64_t channel = column * kTileColumns, channels = std::min(kLanes, s_.out - channel);
-  if (!post.dims.empty() && count == s_.out) {
-    float values[kLanes] = {};
-    for (int64_t c = 0; c < channels; c++) values[c] = value_at(post.operand, post.element, channel + c);
-    return add_to_rows(values, tile_rows_, sums);
-  }
-  const int64_t* offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
-  const bool is_whole = channels == kLanes && dst_.channel == 1 && dst_.element == Element::Float;
-  for (int64_t r = 0; r < tile_rows_; r++) {
-    if (offsets[r] < 0) continue;
-    const int64_t from = offsets[r] + column * dst_.block;
-    float* own = sums + r * kTileColumns;
-    if (is_whole)
-      add_to_rows(static_cast<const float*>(post.operand) + from, 1, own);
-    else
-      for (int64_t c = 0; c < channels; c++) own[c] += value_at(post.operand, dst_.element, from + c * dst_.channel);
-  }
-}
-
-// An addition, or none, and a cut, or none; or an activation.
-bool TileConvolution::finish_at_once(const Call& call, int64_t row, int64_t column, int64_t columns,
-                                     float* sums) const {
-  const bool is_half = dst_.element == Element::BFloat16;
-  const FinishTiles finish = finish_function(is_half);
-  if (!finish || dst_.channel != 1) return false;
-  TileRows t{};
-  t.sums = sums;
-  t.rows = static_cast<int>(tile_rows_);
-  t.columns = static_cast<int>(columns);
-  for (int64_t c = 0; c < columns; c++)
-    t.channels[c] = static_cast<int>(std::min(kLanes, s_.out - (column + c) * kTileColumns));
-  t.offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
-  t.column = dst_.block;
-  t.bias = call.bias ? call.bias + column * kTileColumns : nullptr;
-  t.most = std::numeric_limits<float>::infinity();
-  t.is_filled = dst_.fills_blocks;
-  void* to = static_cast<char*>(call.dst) + column * dst_.block * (is_half ? 2 : 4);
-  const SimplePosts simple =
-      simple_posts(posts_, [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); });
-  if (simple.addend >= 0) {
-    const Post& post = posts_[static_cast<size_t>(simple.addend)];
-    const void* other = post.kind == PostKind::Sum ? call.dst : post.operand;
-    t.addend = at_element(other, dst_.element, column * dst_.block);
-  }
-  t.least = simple.least;
-  if (!simple.are_all) {
-    const Post& post = posts_[simple.count];
-    const bool is_last = simple.count + 1 == posts_.size() && t.least != 0.0f;
-    if (!is_last || post.kind == PostKind::Sum || post.kind == PostKind::Add) return false;
-    if (post.kind == PostKind::Clip && post.alpha <= post.beta) {
-      t.least = post.alpha, t.most = post.beta;
-    } else {
-      if (t.bias || t.addend) finish(t);
-      for (int64_t c = 0; c < columns; c++) apply_activation(post, sums + c * kSums, tile_rows_ * kTileColumns);
-      t.bias = nullptr, t.addend = nullptr;
-    }
-  }
-  t.dst = to;
-  finish(t);
-  return true;
-}
-
-void TileConvolution::finish(const Call& call, int64_t row, int64_t column, const int64_t (&tiles)[2],
-                             float* sums) const {
-  for (int64_t r = 0; r < tiles[0]; r++, sums += tiles[1] * kSums)
-    if (!finish_at_once(call, row + r, column, tiles[1], sums))
-      for (int64_t c = 0; c < tiles[1]; c++) store(call, row + r, column + c, sums + c * kSums);
-}
-
-void TileConvolution::store(const Call& call, int64_t row, int64_t column, float* sums) const {
-  const int64_t channel = column * kTileColumns, channels = std::min(kLanes, s_.out - channel);
-  if (call.bias) {
-    float values[kLanes] = {};
-    std::copy_n(call.bias + channel, channels, values);
-    add_to_rows(values, tile_rows_, sums);
-  }
-  for (const Post& post : posts_) {
-    if (post.kind == PostKind::Sum) {
-      Post own{PostKind::Add};
-      own.operand = call.dst;
-      add(own, row, column, sums);
-    } else if (post.kind == PostKind::Add) {
-      add(post, row, column, sums);
-    } else {
-      apply_activation(post, sums, tile_rows_ * kTileColumns);
-    }
-  }
-  for (int64_t r = 0; r < tile_rows_ && dst_.fills_blocks && channels < kLanes; r++)
-    std::fill(sums + r * kTileColumns + channels, sums + (r + 1) * kTileColumns, 0.0f);
-  put(call, row, column, sums);
-}
-
-void TileConvolution::put(const Call& call, int64_t row, int64_t column, const float* sums) const {
-  const int64_t channels = dst_.fills_blocks ? kLanes : std::min(kLanes, s_.out - column * kTileColumns);
-  const int64_t* offsets = &offsets_[static_cast<size_t>(row * kTileRows)];
-  const bool is_whole = channels == kLanes && dst_.channel == 1, is_half = dst_.element == Element::BFloat16;
-  uint16_t halves[kSums];
-  for (int64_t i = 0; is_half && i < tile_rows_ * kTileColumns; i++) halves[i] = half_of(sums[i]);
-  for (int64_t r = 0; r < tile_rows_; r++) {
-    if (offsets[r] < 0) continue;
-    const int64_t to = offsets[r] + column * dst_.block;
-    if (is_half)
-      put_row(halves + r * kTileColumns, static_cast<uint16_t*>(call.dst) + to, channels, dst_.channel, is_whole);
-    else
-      put_row(sums + r * kTileColumns, static_cast<float*>(call.dst) + to, channels, dst_.channel, is_whole);
   }
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gopt_post.h"
-#include "gopt_tile_kernel.h"
+#include "gopt_tile_vectors.h"
 
 namespace gopt_runtime {
 
@@ -78,6 +78,8 @@ class TileConvolution {
     int64_t first, last;
   };
 
+  // Rounded up, of any sign.
+  static constexpr int64_t ceil_div(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
   void describe_axes();
   void add_positions();
   void divide(int64_t near);
