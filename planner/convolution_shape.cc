@@ -104,6 +104,10 @@ bool has_whole_positions(const Buffer& image) {
 
 }  // namespace
 
+bool is_transposed(const Kernel& kernel) {
+  return kernel.kind == KernelKind::Convolution && kernel.nodes[0]->is(OpKind::ConvTranspose);
+}
+
 ConvolutionShape convolution_shape(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
   const auto stored = [&](BufferId id) {
@@ -121,7 +125,7 @@ ConvolutionShape convolution_shape(const Plan& plan, const Kernel& kernel) {
   shape.dilations = ints_or(node, "dilations", ones);
   shape.pads = pads_before(plan, kernel);
   shape.groups = int_or(node, "group", 1);
-  shape.transposed = node.is(OpKind::ConvTranspose);
+  shape.transposed = is_transposed(kernel);
   constexpr size_t kUsualAxes = 2;
   if (shape.axes() == kUsualAxes) return shape;
   merge_axes(shape, plan.buffer(kernel.output_buffers[0]).layout.is_channels_last());

@@ -459,8 +459,9 @@ bool has_fastest(const Plan& plan, const Kernel& kernel) {
 bool has_generated(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   constexpr double kFew = 64;
-  return c.in * c.taps <= kFew ||
-         !(has_cuda_library(plan, kernel) || convolves_by_tiles(plan, kernel) || transposes_by_tiles(plan, kernel));
+  const bool has_others = takes_cudnn(plan, kernel) || takes_unfolded(plan, kernel) ||
+                          convolves_by_tiles(plan, kernel) || transposes_by_tiles(plan, kernel);
+  return c.in * c.taps <= kFew || !has_others;
 }
 double generated_efficiency(const Plan&, const Kernel&) { return 0.1; }
 

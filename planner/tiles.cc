@@ -94,8 +94,6 @@ bool is_narrow(const Plan& plan, const Kernel& kernel) {
   return std::all_of(kernel.input_buffers.begin(), kernel.input_buffers.end(), fits) && fits(kernel.output_buffers[0]);
 }
 
-bool is_transposed(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::ConvTranspose); }
-
 bool has_channels_last(const Buffer& image) { return lies_as(image.layout, Layout::channels_last(), image.dims); }
 
 TileWork work_of_residues(const Plan& plan, const Kernel& kernel) {

@@ -195,8 +195,6 @@ std::string operand_text(const Plan& plan, const Kernel& kernel) {
 
 namespace {
 
-bool is_transposed(const Kernel& kernel) { return kernel.nodes[0]->is(OpKind::ConvTranspose); }
-
 int64_t joined_of(const Plan& plan, const Kernel& kernel, const Tile& tile) {
   if (kernel.kind != KernelKind::Convolution || is_transposed(kernel)) return 1;
   const int64_t groups = int_or(*kernel.nodes[0], "group", 1);

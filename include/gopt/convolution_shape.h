@@ -12,6 +12,8 @@ namespace gopt {
 // Preconditions: a convolution's kernel of a plan whose node has number attributes.
 std::vector<int64_t> pads_before(const Plan& plan, const Kernel& kernel);
 
+bool is_transposed(const Kernel& kernel);  // of a convolution's; false of others
+
 struct ConvolutionShape {
   // Images, channels (as stored: a block of few is filled up), then two or three spatial axes; weights as Conv and
   // ConvTranspose have them.

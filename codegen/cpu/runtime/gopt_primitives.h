@@ -197,7 +197,6 @@ class PackedMemory {
     std::memset(taken, 0, rounded);
     return taken;
   }
-  size_t taken() const { return taken_; }
 
  private:
   static constexpr size_t kLeast = size_t{64} << 10, kMost = size_t{32} << 20;  // of a chunk

@@ -86,12 +86,13 @@ GOPT_AMX_CODE inline void load_w(const uint16_t* from, int term) {
 }
 // What is multiplied by next is asked for between products, a few lines at a time: all that a step has would fill what
 // misses of the first cache wait in, and the step's own tiles would wait behind them.
-template <int terms>
+template <int terms, TileTerms which>
 struct Asking {
-  static constexpr uint32_t kTimes = terms * (terms + 1) / 2;  // in a step
+  static constexpr uint32_t kPairs = terms * (terms + 1) / 2;
+  static constexpr uint32_t kTimes = which == TileTerms::Lower ? kPairs - 1 : kPairs;  // in a step
   const char* at;
   int64_t apart;
-  uint32_t lines[kTimes];
+  uint32_t lines[kPairs] = {};
 
   explicit Asking(const TileProduct& p) : at(p.ahead), apart(p.ahead_apart) {
     const auto all = static_cast<uint32_t>(p.ahead_lines);
@@ -134,15 +135,15 @@ GOPT_AMX_CODE inline void store(const TileProduct& p) {
   if constexpr (rows == 2 && columns == 2) _tile_stored(3, p.sums + 3 * kSumElements, kSumLine);
 }
 
-template <int rows, int columns, int terms>
-GOPT_AMX_CODE inline void multiply(Asking<terms>& asking, int time) {
+template <int rows, int columns, class Asking>
+GOPT_AMX_CODE inline void multiply(Asking& asking, int time) {
   multiply<rows, columns>();
   asking.ask(time);
 }
 
-template <int rows, int columns>
+template <int rows, int columns, class Asking>
 GOPT_AMX_CODE inline void add_lower_of_three(const TileProduct& p, const uint16_t* x, const uint16_t* w,
-                                             Asking<3>& asking) {
+                                             Asking& asking) {
   load_w<columns>(w, 0);
   load_x<rows>(x + 2 * kTileDepth, p);
   multiply<rows, columns>(asking, 0);
@@ -158,7 +159,8 @@ GOPT_AMX_CODE inline void add_lower_of_three(const TileProduct& p, const uint16_
 
 // One block of channels of one tap; what is in the tiles is used as often as it can be before others come.
 template <int terms, TileTerms which, int rows, int columns>
-GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, const uint16_t* w, Asking<terms>& asking) {
+GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, const uint16_t* w,
+                                   Asking<terms, which>& asking) {
   if constexpr (terms == 2) {
     load_w<columns>(w, 0);
     load_x<rows>(x + kTileDepth, p);
@@ -174,7 +176,7 @@ GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, cons
     if constexpr (which == TileTerms::Lower) return;
     load_w<columns>(w, 0);
     if (!kLower || p.again != 0) load_x<rows>(x, p);
-    multiply<rows, columns>(asking, Asking<terms>::kTimes - 1);
+    multiply<rows, columns>(asking, Asking<terms, which>::kPairs - 1);
   }
 }
 
@@ -185,7 +187,7 @@ GOPT_AMX_CODE void multiply_amx(const TileProduct& product) {
   settle(p.x);
   start<rows, columns>(p);
   const uint16_t *x = p.x, *w = p.w;
-  Asking<terms> asking(p);
+  Asking<terms, which> asking(p);
   for (int64_t block = 0; block < p.blocks; block++, x += p.block)
     for (int64_t tap = 0; tap < p.tap_count; tap++, w += kStep)
       add_step<terms, which, rows, columns>(p, x + p.taps[tap] * p.line, w, asking);

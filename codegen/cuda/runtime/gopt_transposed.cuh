@@ -16,7 +16,7 @@ struct ResidueAxis {
   int last_tap;         // of the kernel: what the window's first tap is
   int pad;              // before the source, of the window; less than zero: the window begins behind its first position
 
-  // Where steps and dilation are both above one there are no such axes (planner/tiles.cc).
+  // Where steps and dilation are both above one there is one tap (planner/tiles.cc).
   __device__ __forceinline__ ResidueAxis(int number, int out, int kernel, int step_, int dilation, int pad_of_source)
       : at(number), step(step_) {
     const int beyond = number + pad_of_source, first_tap = beyond % step;

@@ -370,16 +370,19 @@ void run_transposed(const std::string& name, unsigned split, const TransposedCas
                                      draw(static_cast<size_t>(c.images) * c.src[0] * c.src[1] * c.src[2] * p.src_line),
                                  weights = draw(static_cast<size_t>(p.weight_steps[2]) * c.groups), bias = draw(all);
     std::vector<gopt_half> dst(static_cast<size_t>(c.images) * out[0] * out[1] * out[2] * all, gopt_half(kUnwritten));
+    const std::vector<gopt_half> addend = draw(dst.size());
     p.src = src.data(), p.weights = weights.data(), p.bias = bias.data(), p.dst = dst.data();
+    p.addend = addend.data(), p.activation = {A::Relu};
     const auto tiles = static_cast<unsigned>(tiles_of<S>(p));
     emulation::launch(dim3(tiles, split, static_cast<unsigned>(p.residues * c.groups)), S::kThreads,
                       [&] { tile_kernel<Half, Right::Taps, kCopies, S, Before::Nothing>(p); });
     const std::vector<double> wanted = transposed(c, out, src, weights, bias);
     double most = 0, largest = 1e-9;
     for (size_t i = 0; i < dst.size(); i++) {
-      const double apart = std::abs(static_cast<float>(dst[i]) - wanted[i]);
+      const double value = std::max(0.0, wanted[i] + static_cast<float>(addend[i]));
+      const double apart = std::abs(static_cast<float>(dst[i]) - value);
       most = apart <= most || std::isnan(most) ? most : apart;  // a NaN is kept
-      largest = std::max(largest, std::abs(wanted[i]));
+      largest = std::max(largest, value);
     }
     constexpr double kOfHalves = 1e-3;
     if (most / largest <= kOfHalves) continue;
