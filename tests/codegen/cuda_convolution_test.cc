@@ -296,8 +296,8 @@ TEST(EmittedCuda, SingleChannelsAreNotConverted) {
                 "a = Conv(x, w1)\nb = Conv(a, w2)\nc = Tanh(b)\nd = Conv(c, w3)\noutput y = c\noutput z = d",
                 3)};
   CostsOfTiles costs;
-  for (size_t which = 0; which < cases.size(); which++) {
-    const auto plan = make_plan(cases[which].graph, {TargetKind::Cuda, 1}, costs);
+  for (const BatchCase& c : cases) {
+    const auto plan = make_plan(c.graph, {TargetKind::Cuda, 1}, costs);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     ASSERT_TRUE(check_plan(*plan).ok());
     for (const Kernel& kernel : plan->kernels) {
