@@ -5,7 +5,7 @@
 //   g++ -O3 -std=c++17 -march=native -fno-math-errno -fno-trapping-math -fopenmp -I codegen/cpu/runtime
 //     -I include/gopt/runtime bench/cpu_tiles.cc codegen/cpu/runtime/gopt_{dnnl,convolution,convolution_call}.cc
 //     codegen/cpu/runtime/gopt_{product_call,split,planar,channel_lanes,taps,unfolded,pooling,attention_rows,attention_tiles,integer,
-//     integer_sums,integer_call,rows,panels,panels_call,blocks,blocks_call,winograd,tiles,tiles_source,
+//     integer_sums,integer_call,rows,panels,panels_call,blocks,blocks_call,winograd,tiles,tiles_weights,tiles_source,
 //     tiles_result,tiles_call,tile_kernel,tile_vectors}.cc -ldnnl
 // usage: cpu_tiles [THREADS] [ROUNDS] [ours]      ours: without oneDNN's
 #include <omp.h>

@@ -167,7 +167,7 @@ void Searches::keep_known(const std::string& signature, const OptimizeResult& re
 // then worse, so that a result stands on measured kernels. All rounds together have the time of one search: each but
 // the last takes half of what is left.
 Result<OptimizeResult> Searches::search_in_rounds() {
-  constexpr int kRounds = 6;
+  constexpr int kRounds = 12;
   bool is_all_timed = false;
   for (int round = 0;; round++) {
     const bool is_last =

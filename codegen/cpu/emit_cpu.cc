@@ -348,6 +348,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_tile_vectors.cc",
                                  "gopt_tiles.h",
                                  "gopt_tiles.cc",
+                                 "gopt_tiles_weights.cc",
                                  "gopt_tiles_source.cc",
                                  "gopt_tiles_result.cc",
                                  "gopt_tiles_call.cc",

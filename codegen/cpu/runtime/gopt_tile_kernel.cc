@@ -180,8 +180,61 @@ GOPT_AMX_CODE inline void add_step(const TileProduct& p, const uint16_t* x, cons
   }
 }
 
+// Two tiles of rows by two of columns, of two terms: each load as early as its tile is free, among products of others,
+// one of them in the step before. Of such orders some hundreds were drawn and timed with operands from the second
+// cache: this one takes an eighth less than loads in front of each four products. x's lower term of the second tile of
+// rows is there when a step begins.
+GOPT_AMX_CODE inline void add_square(const TileProduct& p, const uint16_t* x, const uint16_t* w, const uint16_t* next_x,
+                                     Asking<2, TileTerms::All>& asking) {
+  const int64_t line = p.line * 2;
+  const uint16_t* lower_w = w + 2 * kTileElements;
+  _tile_loadd(6, w, kSumLine);
+  _tile_loadd(7, w + kTileElements, kSumLine);
+  _tile_dpbf16ps(2, 5, 6);
+  _tile_dpbf16ps(3, 5, 7);
+  _tile_loadd(4, x + kTileDepth, line);
+  _tile_loadd(5, x + p.row, line);
+  _tile_dpbf16ps(1, 4, 7);
+  _tile_dpbf16ps(0, 4, 6);
+  asking.ask(0);
+  _tile_dpbf16ps(3, 5, 7);
+  _tile_loadd(4, x, line);
+  _tile_dpbf16ps(1, 4, 7);
+  _tile_dpbf16ps(2, 5, 6);
+  _tile_loadd(7, lower_w + kTileElements, kSumLine);
+  _tile_dpbf16ps(0, 4, 6);
+  asking.ask(1);
+  _tile_loadd(6, lower_w, kSumLine);
+  _tile_dpbf16ps(2, 5, 6);
+  _tile_dpbf16ps(3, 5, 7);
+  _tile_loadd(5, next_x + p.row + kTileDepth, line);
+  _tile_dpbf16ps(1, 4, 7);
+  _tile_dpbf16ps(0, 4, 6);
+  asking.ask(2);
+}
+
+GOPT_AMX_CODE void multiply_square(const TileProduct& product) {
+  const TileProduct p = product;
+  settle(p.x);
+  start<2, 2>(p);
+  const uint16_t *block = p.x, *x = block + p.taps[0] * p.line, *w = p.w;
+  Asking<2, TileTerms::All> asking(p);
+  _tile_loadd(5, x + p.row + kTileDepth, p.line * 2);
+  int64_t tap = 0;
+  for (int64_t left = p.blocks * p.tap_count; left > 0; left--, w += 4 * kTileElements) {
+    if (++tap == p.tap_count) tap = 0, block += p.block;
+    // After the last step its own once more, which nothing uses.
+    const uint16_t* next_x = left > 1 ? block + p.taps[tap] * p.line : x;
+    add_square(p, x, w, next_x, asking);
+    x = next_x;
+  }
+  store<2, 2>(p);
+}
+
 template <int terms, TileTerms which, int rows, int columns>
 GOPT_AMX_CODE void multiply_amx(const TileProduct& product) {
+  if constexpr (terms == 2 && rows == 2 && columns == 2)
+    if (product.again == 0) return multiply_square(product);
   constexpr int64_t kStep = terms * columns * kTileElements;
   const TileProduct p = product;
   settle(p.x);

@@ -147,45 +147,6 @@ void TileConvolution::divide(int64_t near) {
   for (const Tap& tap : taps_) tap_lines_.push_back(tap.phase * phase_lines() + tap.offset);
 }
 
-// ---- weights ----
-
-bool TileConvolution::takes(const TileWeights& w) const {
-  const uint32_t limit = terms_ == 1 && w.element == Element::BFloat16 ? UINT32_MAX : kRoundsToInfinity;
-  uint32_t largest = 0;
-  for (int64_t o = 0; o < s_.out; o++)
-    for (int64_t i = 0; i < s_.in / s_.groups; i++)
-      for (int64_t tap = 0; tap < tap_count(); tap++)
-        largest =
-            std::max(largest, bits_of(value_at(w.data, w.element, o * w.out + weight_offset(w, i, tap))) & kMagnitude);
-  return largest < limit;
-}
-
-size_t TileConvolution::packed_bytes() const {
-  return static_cast<size_t>(columns_ * own_blocks_ * terms_ * kTileElements * tap_count()) * sizeof(uint16_t);
-}
-
-// Pairs of columns, blocks of channels, taps, terms, columns; in a tile pairs of channels.
-void TileConvolution::pack(const TileWeights& w, void* packed) const {
-  const int64_t in = s_.in / s_.groups, out = s_.out / s_.groups;
-  auto* tiles = static_cast<uint16_t*>(packed);
-  std::memset(packed, 0, packed_bytes());
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t o = 0; o < s_.out; o++) {
-    const int64_t column = o / kTileColumns, columns = columns_at(column / 2 * 2);
-    const int64_t before = o / out * in - first_block(column / 2 * 2) * kTileDepth;
-    for (int64_t i = 0; i < in; i++)
-      for (int64_t tap = 0; tap < tap_count(); tap++) {
-        uint16_t terms[kMostTerms];
-        split_terms(value_at(w.data, w.element, o * w.out + weight_offset(w, i, tap)), terms);
-        const int64_t channel = before + i, place = place_in_line(static_cast<int>(channel % kTileDepth), terms_);
-        uint16_t* to = tiles + column / 2 * packed_pair() + place / 2 * kTileDepth + o % kTileColumns * 2 + place % 2;
-        for (int t = 0; t < terms_; t++)
-          to[(((channel / kTileDepth * tap_count() + tap) * terms_ + t) * columns + column % 2) * kTileElements] =
-              terms[t];
-      }
-  }
-}
-
 // Reads of the last tile go beyond what is copied.
 int64_t TileConvolution::own_bytes() const {
   const int64_t lines = phase_count() * phase_lines() * most_blocks_ + kTileRows;

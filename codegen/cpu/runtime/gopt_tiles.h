@@ -111,6 +111,11 @@ class TileConvolution {
   // Tiles whose sums wait, for each row of them.
   int64_t waiting_columns() const { return most_blocks_ < blocks_ ? columns_ : nearest_ < blocks_ ? 2 : 0; }
 
+  void gather_weights(const TileWeights& w, int64_t column, int64_t block, int64_t tap,
+                      float (&values)[kTileDepth][2 * kTileColumns]) const;
+  template <int terms>
+  void pack_pair(const TileWeights& w, int64_t column, uint16_t* to) const;
+
   Lines lines_of(const Call& call, const Range& rows, const Range& blocks, uint16_t* copied) const;
   bool has_infinite_halves(const uint16_t* copied, const Range& rows, const Range& blocks) const;
   uint32_t copy(const void* src, const Range& rows, const Range& blocks, uint16_t* lines, bool all) const;
