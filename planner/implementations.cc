@@ -60,7 +60,7 @@ int64_t rows_by_weights(const Plan& plan, const Kernel& kernel) {
 }
 // Loops of our own that read each weight once (codegen/cpu/runtime/gopt_rows.h).
 bool has_few_rows(const Plan& plan, const Kernel& kernel) {
-  if (!is_of_floats(plan, kernel)) return false;
+  if (!is_of_floats(plan, kernel) && !is_of_halves(plan, kernel)) return false;
   const int64_t rows = rows_by_weights(plan, kernel);
   return rows >= 1 && rows <= gopt_runtime::kMostRows;
 }

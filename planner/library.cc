@@ -72,7 +72,7 @@ class LibraryChooser {
     const bool transposed = node.is(OpKind::Gemm) && node.attributes.contains("transA") &&
                             std::get<Index>(node.attributes.at("transA")) != Index(0);
     if (cover_.options.target.kind == TargetKind::Cpu && is_weight(node.inputs[1]) && b.dims.size() == 2 &&
-        (b.count() <= kFewWeights || !has_float_storage()) && !transposed && has_rows_up_to(kFewRows, a))
+        b.count() <= kFewWeights && !transposed && has_rows_up_to(kFewRows, a))
       return false;
     if (!has_library_type(node.inputs[0]) || a.dims.size() < 2 || b.dims.size() < 2 || a.is_empty() || b.is_empty())
       return false;
@@ -84,8 +84,6 @@ class LibraryChooser {
     return is_bias(node.inputs[2], cover_.values[cover_.nodes[id].first_value].shape.back()) ||
            cover_.of(node.inputs[2]).shape == cover_.values[cover_.nodes[id].first_value].shape;
   }
-
-  bool has_float_storage() const { return storage_of(cover_.options.target.precision) == ElementType::Float32; }
 
   // Where padding follows from the sizes, loops of our own work it out.
   bool has_own_pads(const Node& node) const {

@@ -411,7 +411,7 @@ class CallPrinter {
     const bool is_constant = has_constant_weights();
     if (is_constant) text += "  d.constant_weights = true;\n";
     // How many rows there are is known when it runs.
-    if (is_constant && elements_text().empty() && is_flat() && !is_transposed && !product_shape()[0].is_constant())
+    if (is_constant && is_flat() && !is_transposed && !product_shape()[0].is_constant())
       text += "  d.few_rows = d.src[0] <= kMostRows;\n";
     return text + elements_text() + product_implementation(kernel_.implementation) + posts_;
   }

@@ -68,7 +68,7 @@ struct MatrixProduct {
   std::vector<int64_t> src, weights, dst;  // extents of one rank, products over the last two axes
   std::vector<int64_t> src_strides, weight_strides;
   bool constant_weights = false;  // to be reordered once
-  // In loops of our own: two axes, constant weights, dense src of at most kMostRows rows, floats.
+  // In loops of our own: two axes, constant weights, dense src of at most kMostRows rows.
   bool few_rows = false;
   // In loops of our own (gopt_panels.h): two axes, constant weights, rows of src that are lines of floats; else as
   // without.

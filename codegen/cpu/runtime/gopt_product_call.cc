@@ -157,16 +157,18 @@ void Library::add_few_rows(const MatrixProduct& m, const void* src, const void* 
                            int own_threads) {
   State& s = *state_;
   Primitive p(own_threads);
-  RowsCall own{RowsProduct(m.src[0], m.src[1], m.dst[1], m.posts, own_threads), {}, {}, {}, {}, {}};
-  own.src = s.view(p.src, dense_desc(m.src), src);
-  own.dst = s.view(p.dst, dense_desc(m.dst), dst);
-  own.posts = s.operands(p, m.posts, dense_desc(m.dst), dense_desc(m.dst));
-  const memory::desc given(dims_of(m.weights), kFloat, dims_of(m.weight_strides));
-  own.packed = s.packed_as(weights, given, State::floats(own.product.packed_floats()), own.product.panel_columns(),
-                           [&](memory& to) {
-                             own.product.pack(static_cast<const float*>(weights), m.weight_strides[0],
-                                              m.weight_strides[1], static_cast<float*>(to.get_data_handle()));
-                           });
+  RowsCall own{
+      RowsProduct(m.src[0], m.src[1], m.dst[1], m.posts, own_threads, m.operands, m.result), {}, {}, {}, {}, {}};
+  const memory::desc to = dense_desc(m.dst, m.result);
+  own.src = s.view(p.src, dense_desc(m.src, m.operands), src);
+  own.dst = s.view(p.dst, to, dst);
+  own.posts = s.operands(p, m.posts, to, to);
+  const memory::desc given(dims_of(m.weights), type_of(m.operands), dims_of(m.weight_strides));
+  own.packed =
+      s.packed_as(weights, given, State::floats((own.product.packed_bytes() + 3) / 4), own.product.panel_columns(),
+                  [&](memory& packed) {
+                    own.product.pack(weights, m.weight_strides[0], m.weight_strides[1], packed.get_data_handle());
+                  });
   if (bias) own.bias = s.at(State::floats(static_cast<size_t>(m.dst[1])), bias);
   p.rows = std::make_unique<RowsCall>(std::move(own));
   s.primitives.push_back(std::move(p));
