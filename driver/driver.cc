@@ -1,11 +1,14 @@
 // One optimization, step by step: costs, searches until a result agrees with the original, then the plan.
 #include "gopt/driver.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "check.h"
 #include "code_timing.h"
 #include "judge.h"
+#include "lost_digits.h"
 #include "machine.h"
 #include "machine_speed.h"
 #include "mutation/mutant_rules.h"
@@ -260,6 +263,7 @@ class Optimization {
       return outcome_.code_check ? must_agree(*outcome_.code_check) : Unit{};
     };
     const Status first = may_run ? check() : Unit{};
+    if (options_.target.precision == Precision::Bf16x3 && first.ok()) return keep_digits(check);
     if (options_.target.precision != Precision::Fp16 || (may_run && first.ok())) return first;
     if (options_.check.engine == CheckEngine::Off) return first;
     const auto widened = widen_values(result(), options_, outcome_.result.after.operations);
@@ -268,6 +272,39 @@ class Optimization {
     if (!widened.ok() || *widened == 0) return first;
     outcome_.notes.push_back(std::to_string(*widened) + " value(s) leave the range of fp16 and are stored in fp32");
     return may_run ? check() : Unit{};
+  }
+
+  // The largest error of the code that was checked; 0 where none was.
+  double error_of_code() const {
+    double most = 0;
+    if (!outcome_.code_check) return most;
+    for (const Difference& d : outcome_.code_check->differences) most = std::max(most, d.max_relative);
+    return most;
+  }
+
+  // What the precision is said to lose at most holds for the whole network: where it is more, so many kernels compute
+  // in floats that it is not, or all of them.
+  Status keep_digits(const std::function<Status()>& check) {
+    const double lost = error_of_code();
+    if (lost <= kMostLost) return Unit{};
+    GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
+    const Plan whole = *plan;
+    constexpr double kMargin = 0.8;
+    const double share = kMargin * kMostLost / lost * kMostLost / lost;
+    for (const double stays : {share, share / 4, 0.0}) {
+      std::set<ValueKey> values = kernels_in_floats(whole, stays);
+      if (values.empty()) return Unit{};
+      const size_t count = values.size();
+      result().keep_in_fp32(std::move(values));
+      GOPT_RETURN_IF_ERROR(check());
+      if (error_of_code() > kMostLost && stays > 0) continue;
+      outcome_.notes.push_back(
+          fmt::format("{} kernel(s) compute in floats: with sums of two the code's error was {:.1e} of "
+                      "the largest result, more than {:.0e}; it is {:.1e}",
+                      count, lost, kMostLost, error_of_code()));
+      break;
+    }
+    return Unit{};
   }
 
   void time_plan() {

@@ -122,7 +122,7 @@ bool takes_six(const Plan& plan, const Kernel& kernel) {
   return plan.target.has_tiles && is_of(plan, kernel, ElementType::Float32);
 }
 bool takes_three(const Plan& plan, const Kernel& kernel) {
-  return takes_six(plan, kernel) && plan.target.precision == Precision::Bf16x3;
+  return takes_six(plan, kernel) && may_lose_digits(plan, kernel);
 }
 bool takes_one(const Plan& plan, const Kernel& kernel) {
   return plan.target.has_tiles && is_of(plan, kernel, ElementType::BFloat16);

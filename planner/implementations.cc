@@ -34,7 +34,7 @@ bool is_of_floats(const Plan& plan, const Kernel& kernel) {
 }
 // As a product of three times the depth (codegen/cpu/runtime/gopt_split.h).
 bool splits_floats(const Plan& plan, const Kernel& kernel) {
-  return plan.target.precision == Precision::Bf16x3 && is_of_floats(plan, kernel);
+  return may_lose_digits(plan, kernel) && is_of_floats(plan, kernel);
 }
 
 // ---- matrix products ----
@@ -465,6 +465,9 @@ bool has_generated(const Plan& plan, const Kernel& kernel) {
 }
 double generated_efficiency(const Plan&, const Kernel&) { return 0.1; }
 
+// Whose floats are sums of two terms.
+constexpr std::string_view kSplit = "bf16x3", kTilesOfTwo = "tiles-x3";
+
 constexpr Implementation kImplementations[] = {
     {"direct", KernelKind::Convolution, TargetKind::Cpu, is_not_of_integers, direct_efficiency},
     {"winograd", KernelKind::Convolution, TargetKind::Cpu, has_winograd, winograd_efficiency},
@@ -481,15 +484,15 @@ constexpr Implementation kImplementations[] = {
     {"panels", KernelKind::MatrixProduct, TargetKind::Cpu, has_panels, panels_efficiency},
     {"floats", KernelKind::Convolution, TargetKind::Cpu, is_of_halves, convolution_in_floats_efficiency},
     {"floats", KernelKind::MatrixProduct, TargetKind::Cpu, is_of_halves, product_in_floats_efficiency},
-    {"bf16x3", KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},
-    {"bf16x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_split_product, split_product_efficiency},
+    {kSplit, KernelKind::Convolution, TargetKind::Cpu, has_split_convolution, split_convolution_efficiency},
+    {kSplit, KernelKind::MatrixProduct, TargetKind::Cpu, has_split_product, split_product_efficiency},
     {"tiles-x6", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_six>,
      tile_convolution_efficiency<kSixSpeed>},
     {"tiles-x6", KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_six>,
      tile_product_efficiency<kSixSpeed>},
-    {"tiles-x3", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_three>,
+    {kTilesOfTwo, KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_three>,
      tile_convolution_efficiency<kThreeSpeed>},
-    {"tiles-x3", KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_three>,
+    {kTilesOfTwo, KernelKind::MatrixProduct, TargetKind::Cpu, has_tile_product<takes_three>,
      tile_product_efficiency<kThreeSpeed>},
     {"tiles-bf16", KernelKind::Convolution, TargetKind::Cpu, has_tile_convolution<takes_one>,
      tile_convolution_efficiency<kOneSpeed>},
@@ -525,6 +528,11 @@ std::span<const Implementation> implementations() {
 }  // namespace gopt::planner
 
 namespace gopt {
+
+bool is_of_two_terms(const Kernel& kernel) {
+  const std::string& name = kernel.implementation;
+  return name == planner::kSplit || name == planner::kTilesOfTwo || name == kAttentionOfThree;
+}
 
 bool is_tf32(const Plan& plan, const Kernel& kernel) {
   return planner::is_library(kernel.kind) && plan.target.precision == Precision::Tf32 &&

@@ -34,6 +34,11 @@ struct Implementation {
 inline bool is_library(KernelKind kind) {
   return kind == KernelKind::Convolution || kind == KernelKind::MatrixProduct || kind == KernelKind::Attention;
 }
+// Whether floats may be sums of two bfloat16 numbers in this kernel.
+inline bool may_lose_digits(const Plan& plan, const Kernel& kernel) {
+  const bool stays = kernel.outputs.empty() || plan.target.in_fp32.contains(key_of(kernel.outputs[0]));
+  return plan.target.precision == Precision::Bf16x3 && !stays;
+}
 // As Target::without names them: a family's rows, "tiles:64x64:1" and others, all at once ("kernel:tiles"), and those
 // of one size ("kernel:tiles:64x64").
 inline std::vector<std::string> part_names(const Implementation& row) {

@@ -54,7 +54,8 @@ struct Target {
   // CPU: the processor that the code is for has matrix tiles (AMX), on which kernels of ours may run; not where that is
   // not known, as where nothing is timed.
   bool has_tiles = false;
-  // Values that stay f32 where others have 16 bits: they were seen to leave the range of those.
+  // Values that stay f32 where others have 16 bits: they were seen to leave the range of those. With bf16x3, results of
+  // kernels that compute in floats: together with them the others were seen to lose more digits than they may.
   std::set<ValueKey> in_fp32;
   std::set<std::string> without;  // parts of plans that are switched off, of plan_parts()
   std::vector<OpenExtent> open;   // CPU: symbols that plans hold for all sizes of; empty: all extents are numbers
@@ -161,6 +162,9 @@ struct Kernel {
   StreamId stream{};
   double estimated_ms = 0;
 };
+
+// Whether the kernel's floats are sums of two bfloat16 numbers each (Precision::Bf16x3 alone has such).
+bool is_of_two_terms(const Kernel& kernel);
 
 // Something that sizes of open extents have to satisfy: elsewhere the model has no meaning, or another one.
 struct SizeDemand {

@@ -443,6 +443,34 @@ TEST(TileWeights, ThatAreNotFiniteAreNotTaken) {
   }
 }
 
+// Whether the other matrix's rows lie apart, or its columns side by side: of what lies between nothing is looked at.
+TEST(TileWeights, ArePackedFromAnyOrder) {
+  constexpr int64_t kIn = 40, kOut = 50, kLine = 70;
+  for (const int terms : {1, 2, 3}) {
+    const TileConvolution tiles(rows(4, kIn, kOut), order_of('l', kIn, 4), order_of('l', kOut, 4), terms, {}, 2,
+                                TileUnit::Emulated);
+    std::mt19937 random(7);
+    std::vector<float> dense(kOut * kIn), turned(kIn * kOut), apart(kOut * kLine, NAN);
+    for (int64_t o = 0; o < kOut; o++)
+      for (int64_t i = 0; i < kIn; i++) {
+        const float value = normal(random);
+        dense[static_cast<size_t>(o * kIn + i)] = value;
+        turned[static_cast<size_t>(i * kOut + o)] = value;
+        apart[static_cast<size_t>(o * kLine + i)] = value;
+      }
+    Lines<char> first(tiles.packed_bytes()), second(tiles.packed_bytes(), 0x3d), third(tiles.packed_bytes(), 0x3d);
+    tiles.pack({dense.data(), kIn, 1, 1}, first.data);
+    for (const auto& [weights, packed] : {std::pair(TileWeights{turned.data(), 1, kOut, 1}, second.data),
+                                          std::pair(TileWeights{apart.data(), kLine, 1, 1}, third.data)}) {
+      EXPECT_TRUE(tiles.takes(weights));
+      tiles.pack(weights, packed);
+      EXPECT_EQ(std::memcmp(packed, first.data, tiles.packed_bytes()), 0) << terms;
+    }
+    apart[static_cast<size_t>(3 * kLine + 2)] = kInfinity;
+    EXPECT_FALSE(tiles.takes({apart.data(), kLine, 1, 1}));
+  }
+}
+
 // What vectors split, by the code that splits any numbers.
 TEST(Terms, AreTheSameInVectors) {
   std::mt19937 random(std::random_device{}());
