@@ -3,6 +3,7 @@
 #include <algorithm>
 
 namespace gopt::driver {
+
 std::set<ValueKey> kernels_in_floats(const Plan& plan, double share) {
   std::vector<const Kernel*> kernels;
   for (const Kernel& kernel : plan.kernels)
