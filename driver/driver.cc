@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "check.h"
 #include "code_timing.h"
@@ -259,12 +258,9 @@ class Optimization {
   Status check_code_of_result() {
     const bool may_run = !why_code_cannot_run(options_.target);
     const Running running(clock_, "checking");
-    const auto check = [&] {
-      outcome_.code_check = check_code(result(), options_, outcome_.result.after.operations);
-      return outcome_.code_check ? must_agree(*outcome_.code_check) : Unit{};
-    };
+    const auto check = [&] { return check_code_of(result()); };
     const Status first = may_run ? check() : Unit{};
-    if (options_.target.precision == Precision::Bf16x3 && first.ok()) return keep_digits(check);
+    if (options_.target.precision == Precision::Bf16x3 && may_run) return keep_digits(first);
     if (options_.target.precision != Precision::Fp16 || (may_run && first.ok())) return first;
     if (options_.check.engine == CheckEngine::Off) return first;
     const auto widened = widen_values(result(), options_, outcome_.result.after.operations);
@@ -275,6 +271,11 @@ class Optimization {
     return may_run ? check() : Unit{};
   }
 
+  Status check_code_of(PlannedGraph& graph) {
+    outcome_.code_check = check_code(graph, options_, outcome_.result.after.operations);
+    return outcome_.code_check ? must_agree(*outcome_.code_check) : Unit{};
+  }
+
   // The largest error of the code that was checked; 0 where none was.
   double error_of_code() const {
     double most = 0;
@@ -283,33 +284,43 @@ class Optimization {
     return most;
   }
 
-  // What the precision is said to lose at most holds for the whole network: where it is more, so many kernels compute
-  // in floats that it is not. Where all do, and about as much is lost, it is not for their digits.
-  Status keep_digits(const std::function<Status()>& check) {
+  // What the precision is said to lose at most holds for the whole network, on the inputs of the check: where it is
+  // more, so many kernels compute in floats that it is not. Where all do, and about as much is lost, it is not for
+  // their digits, and what was timed stays. `first`: what the check of that said.
+  Status keep_digits(const Status& first) {
     const double lost = error_of_code();
-    if (lost <= kMostLost) return Unit{};
-    GOPT_ASSIGN_OR_RETURN(const Plan* plan, result().plan());
-    const Plan whole = *plan;
-    if (kernels_in_floats(whole, 0).empty()) return Unit{};
-    constexpr double kMargin = 0.8;
-    const double share = kMargin * kMostLost / lost * kMostLost / lost;
+    if ((first.ok() && lost <= kMostLost) || is_interrupted()) return first;
+    const std::optional<CheckReport> as_timed = outcome_.code_check;
+    PlannedGraph other(result().graph(), options_.target, costs_);
+    GOPT_ASSIGN_OR_RETURN(const Plan* plan, other.plan());
+    const auto of_two = static_cast<double>(kernels_of_two_terms(*plan));
+    if (of_two == 0) return first;
+    constexpr double kMargin = 0.8;  // each kernel's part of the error's square is taken to be as large as any other's
+    const double share = first.ok() ? kMargin * kMostLost / lost * kMostLost / lost : 0;
     size_t count = 0;
+    Status checked = first;
     for (const double stays : {share, share / 4, 0.0}) {
-      std::set<ValueKey> values = kernels_in_floats(whole, stays);
-      count = values.size();
-      result().keep_in_fp32(std::move(values));
-      GOPT_RETURN_IF_ERROR(check());
-      if (error_of_code() <= kMostLost) break;
+      const auto plan_with = [&](const std::set<ValueKey>& in_fp32) {
+        other.keep_in_fp32(in_fp32);
+        return other.plan();
+      };
+      GOPT_ASSIGN_OR_RETURN(count, leave_two_terms(plan_with, static_cast<size_t>(stays * of_two)));
+      checked = check_code_of(other);
+      if (checked.ok() && error_of_code() <= kMostLost) break;
     }
     const double left = error_of_code();
     const std::string said = fmt::format(
         "with sums of two the code's error is {:.1e} of the largest result, more than {:.0e}", lost, kMostLost);
-    if (left > kMostLost && left > lost / 2) {
+    if (!checked.ok() || (left > kMostLost && left > lost / 2)) {
       outcome_.notes.push_back(said + fmt::format("; in floats it is {:.1e}", left));
-      result().keep_in_fp32({});
-      return check();
+      outcome_.code_check = as_timed;
+      return first;
     }
     outcome_.notes.push_back(fmt::format("{} kernel(s) compute in floats: {}; it is {:.1e} so", count, said, left));
+    result_.emplace(std::move(other));
+    outcome_.latency.reset();
+    outcome_.latency_note = "not measured: some kernels compute in floats since plans were timed";
+    outcome_.plan_latencies.clear();
     return Unit{};
   }
 

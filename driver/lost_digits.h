@@ -1,16 +1,23 @@
-// Which kernels of a plan of bf16x3 compute in floats after all, where sums of two bfloat16 lose more over a whole
-// network than that precision is said to.
+// Kernels of bf16x3 that compute in floats after all, where sums of two bfloat16 lose more over a whole network than
+// that precision is said to.
 #pragma once
 
-#include "planned_graph.h"
+#include <functional>
+
+#include "gopt/plan.h"
+#include "gopt/result.h"
 
 namespace gopt::driver {
 
 constexpr double kMostLost = 2e-5;  // of the largest result
 
-// Of a plan's kernels in this arithmetic, those that multiply least, so that about so many of the roundings' squares
-// are left as `share` says, 0 to 1: what each adds is taken to be as much as any other's. Their results, as
-// Target::in_fp32 has them.
-std::set<ValueKey> kernels_in_floats(const Plan& plan, double share);
+// The plan whose kernels with these results, as Target::in_fp32 has them, compute in floats. It need not outlive the
+// next call.
+using PlanWith = std::function<Result<const Plan*>(const std::set<ValueKey>& in_fp32)>;
+// Plans until at most `most` kernels are of two terms, those that take longest. Returns how many were named to compute
+// in floats. Errors: those of planning.
+Result<size_t> leave_two_terms(const PlanWith& plan_with, size_t most);
+// Of the plan.
+size_t kernels_of_two_terms(const Plan& plan);
 
 }  // namespace gopt::driver

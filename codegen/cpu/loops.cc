@@ -233,7 +233,10 @@ class BoxPrinter {
     const int64_t untiled = lanes.extent().as_constant().value_or(0);  // 0: no arrays over them
     own.lane_count = !tiled_ ? untiled : open_parts_ == 0 ? tile_ : 0;
     const std::string store = element(own);
-    std::string inner = own.has_loop ? "" : "#pragma omp simd\n";
+    // Few lanes that are only moved: without a word of ours the compiler makes vectors of several rounds of them.
+    constexpr int64_t kFewMoved = 4;
+    const bool are_few = is_move() && outer > 0 && lanes.extent().as_constant().value_or(kFewMoved + 1) <= kFewMoved;
+    std::string inner = own.has_loop || are_few ? "" : "#pragma omp simd\n";
     inner += "for (int64_t " + names_.back() + " = " + own.low + "; " + names_.back() + " < " + own.high + "; " +
              names_.back() + "++) {\n" + own.code + store + "}\n";
     for (size_t s = scopes.size(); s-- > 1;) {
@@ -256,8 +259,14 @@ class BoxPrinter {
     for (const Expr& e : found) (void)writer_.value(e, scope, writer_.type_of(e, Scalar::Float));
   }
 
+  bool is_move() const { return body_.value->kind == ExprKind::Read && !has_load(body_.value->subscripts[0]); }
+
   std::string element(Scope& scope) {
     if (!body_.loops.empty()) write_reductions(scope);
+    // Halves are moved as they are: to floats and back would round what is rounded.
+    if (is_move() && is_half(body_.output) && body_.inputs[static_cast<size_t>(body_.value->input)] == body_.output)
+      return "out[" + writer_.index_text(body_.offset, scope) + "] = in" + std::to_string(body_.value->input) + "[" +
+             writer_.index_text(body_.value->subscripts[0], scope) + "];\n";
     const Scalar type = writer_.type_of(body_.value, scalar_of(body_.output));
     const std::string value = writer_.value(body_.value, scope, type);
     return "out[" + writer_.index_text(body_.offset, scope) + "] = " + stored(value, type, body_.output) + ";\n";

@@ -2,10 +2,12 @@
 // precision goes, and how far is said.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "../optimizer/random_graph.h"
 #include "../support/graph_with_weights.h"
+#include "../support/test_folder.h"
 #include "gopt/driver.h"
 #include "gopt/rule.h"
 
@@ -60,6 +62,45 @@ TEST(DriverPrecision, TheErrorIsMeasured) {
   EXPECT_LE(errors[Precision::Bf16x3], 2e-5);
   EXPECT_GE(errors[Precision::Bf16], 1e-4);
   EXPECT_LE(errors[Precision::Bf16], 2e-2);
+}
+
+// y = x w - x (1 - d) w: what is left has 1 / d times the products' error.
+Graph difference_of_products(double d) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> normal;
+  std::vector<double> values(256 * 256);
+  for (double& v : values) v = normal(random);
+  size_t next = 0;
+  return graph_with_weights(
+      "input x : f32[256,256]\ninput w : f32[256,256]\ninput w2 : f32[256,256]\na = MatMul(x, w)\n"
+      "b = MatMul(x, w2)\nc = Sub(a, b)\noutput y = c",
+      [&] {
+        const double scale = next < values.size() ? 1 : 1 - d;
+        return scale * values[next++ % values.size()];
+      });
+}
+
+// Where kernels of two terms are the fastest (AMX).
+TEST(DriverPrecision, SumsOfTwoLoseNoMoreOverANetworkThanIsSaid) {
+  const TestFolder folder;
+  DriverOptions options = options_in(Precision::Bf16x3);
+  options.measured_costs = true;
+  options.cache = folder.file("times");
+  options.target.threads = 2;
+  const auto plain = optimize_graph(difference_of_products(1), {}, options);
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  if (std::ranges::none_of(plain->plan->kernels, is_of_two_terms)) GTEST_SKIP() << "other kernels are faster here";
+  EXPECT_LE(error_of(*plain), 2e-5);
+  EXPECT_TRUE(plain->latency_note.empty()) << plain->latency_note;
+  const auto outcome = optimize_graph(difference_of_products(0.1), {}, options);
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  EXPECT_LE(error_of(*outcome), 2e-5);
+  EXPECT_TRUE(std::ranges::none_of(outcome->plan->kernels, is_of_two_terms)) << print_plan(*outcome->plan);
+  EXPECT_NE(outcome->latency_note.find("compute in floats"), std::string::npos);
+  // Beyond what the check lets pass, too: of floats as much is left as they make.
+  const auto most = optimize_graph(difference_of_products(3e-3), {}, options);
+  ASSERT_TRUE(most.ok()) << most.error().message;
+  EXPECT_TRUE(std::ranges::none_of(most->plan->kernels, is_of_two_terms)) << print_plan(*most->plan);
 }
 
 }  // namespace

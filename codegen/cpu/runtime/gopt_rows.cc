@@ -51,8 +51,9 @@ inline float number(float value) { return value; }
 inline float number(uint16_t half) { return float_of_half(half); }
 
 // A panel is read in four places at once, and each is asked for before the processor would by itself, which ends with
-// a page: two cores get 47 GB/s from memory so, and 32 one line after the other.
-constexpr int64_t kPlaces = 4, kAhead = 4096, kLine = 64;  // bytes
+// a page: two cores get 47 GB/s from memory so, and 32 where they read one line after the other.
+constexpr int64_t kPlaces = 4;
+constexpr int64_t kAhead = 4096, kLine = 64;  // bytes
 
 // Sums of all rows at one panel's columns. Panels follow one another.
 template <int rows, class T>

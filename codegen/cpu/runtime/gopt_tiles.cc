@@ -224,7 +224,7 @@ void TileConvolution::multiply(const Call& call, const Lines& lines, int64_t row
   p.w = weights_at(call, column, blocks.first - first_block(column));
   p.sums = sums;
   p.continues = blocks.first > first_block(column);
-  // Each part one after the other, as the core's own prefetching would have it.
+  // A part for each pair of rows.
   const int64_t coming = terms_ * ahead.columns * kTileElements * static_cast<int64_t>(sizeof(uint16_t)) / apart_;
   const int64_t share = ceil_div(coming, ahead.parts), before = std::min(ahead.part * share, coming);
   p.ahead_lines = std::min(share, coming - before);
