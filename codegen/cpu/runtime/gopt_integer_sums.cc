@@ -25,23 +25,37 @@ void sum_tile(const uint8_t* const* rows, const std::vector<int64_t>& runs, int6
   for (int r = 0; r < kRows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; v++) s[r][v] = _mm512_setzero_si512();
+  // Weights that few rows pass by are read in four places at once, each asked for ahead (as in gopt_rows.cc).
+  constexpr int64_t kStep = kVectors * 64, kPlaces = kRows <= 4 ? 4 : 1, kAhead = 4096;
   for (const int64_t run : runs) {
-    const uint8_t* at[kRows];
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; r++) at[r] = rows[r] + run;
-    for (int64_t q = 0; q < quads; q++, weights += kVectors * 64) {
+    const auto add = [&](int64_t q) {
       __m512i w[kVectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v++) w[v] = _mm512_loadu_si512(weights + v * 64);
+      for (int v = 0; v < kVectors; v++) w[v] = _mm512_loadu_si512(weights + q * kStep + v * 64);
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; r++) {
         int32_t four;
-        std::memcpy(&four, at[r] + 4 * q, sizeof four);
+        std::memcpy(&four, rows[r] + run + 4 * q, sizeof four);
         const __m512i x = _mm512_set1_epi32(four);
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; v++) s[r][v] = _mm512_dpbusd_epi32(s[r][v], x, w[v]);
       }
-    }
+    };
+    const int64_t part = quads / kPlaces, last = part - kAhead / kStep;
+    for (int64_t q = 0; q < part; q++)
+#pragma GCC unroll 4
+      for (int64_t place = 0; place < kPlaces; place++) {
+        if constexpr (kPlaces > 1) {
+          // After a part's end the same part of what follows these quads.
+          const auto* at = reinterpret_cast<const char*>(weights + (place * part + q) * kStep);
+          at += q < last ? kAhead : kAhead + (quads - part) * kStep;
+#pragma GCC unroll 4
+          for (int v = 0; v < kVectors; v++) __builtin_prefetch(at + v * 64);
+        }
+        add(place * part + q);
+      }
+    for (int64_t q = kPlaces * part; q < quads; q++) add(q);
+    weights += quads * kStep;
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; r++)
