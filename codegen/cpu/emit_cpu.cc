@@ -317,6 +317,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_pooling.h",
                                  "gopt_pooling.cc",
                                  "gopt_few_rows.h",
+                                 "gopt_places.h",
                                  "gopt_rows.h",
                                  "gopt_rows.cc",
                                  "gopt_panel_sums.h",

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "gopt_places.h"
+
 #if defined(__AVX512VNNI__) && defined(__AVX512BW__) && defined(__AVX512VL__)
 #include <immintrin.h>
 #define GOPT_VNNI 1
@@ -25,8 +27,7 @@ void sum_tile(const uint8_t* const* rows, const std::vector<int64_t>& runs, int6
   for (int r = 0; r < kRows; r++)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; v++) s[r][v] = _mm512_setzero_si512();
-  // Weights that few rows pass by are read in four places at once, each asked for ahead (as in gopt_rows.cc).
-  constexpr int64_t kStep = kVectors * 64, kPlaces = kRows <= 4 ? 4 : 1, kAhead = 4096;
+  constexpr int64_t kStep = kVectors * 64;
   for (const int64_t run : runs) {
     const auto add = [&](int64_t q) {
       __m512i w[kVectors];
@@ -41,20 +42,10 @@ void sum_tile(const uint8_t* const* rows, const std::vector<int64_t>& runs, int6
         for (int v = 0; v < kVectors; v++) s[r][v] = _mm512_dpbusd_epi32(s[r][v], x, w[v]);
       }
     };
-    const int64_t part = quads / kPlaces, last = part - kAhead / kStep;
-    for (int64_t q = 0; q < part; q++)
-#pragma GCC unroll 4
-      for (int64_t place = 0; place < kPlaces; place++) {
-        if constexpr (kPlaces > 1) {
-          // After a part's end the same part of what follows these quads.
-          const auto* at = reinterpret_cast<const char*>(weights + (place * part + q) * kStep);
-          at += q < last ? kAhead : kAhead + (quads - part) * kStep;
-#pragma GCC unroll 4
-          for (int v = 0; v < kVectors; v++) __builtin_prefetch(at + v * 64);
-        }
-        add(place * part + q);
-      }
-    for (int64_t q = kPlaces * part; q < quads; q++) add(q);
+    if constexpr (kRows <= 4)  // weights that few rows pass by
+      take_in_places<kStep>(weights, quads, add);
+    else
+      for (int64_t q = 0; q < quads; q++) add(q);
     weights += quads * kStep;
   }
 #pragma GCC unroll 16

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gopt_activation.h"
+#include "gopt_places.h"
 #include "gopt_terms.h"
 #include "gopt_vector.h"
 
@@ -50,11 +51,6 @@ inline void load_weights(const uint16_t* from, Vector (&w)[vectors]) {
 inline float number(float value) { return value; }
 inline float number(uint16_t half) { return float_of_half(half); }
 
-// A panel is read in four places at once, and each is asked for before the processor would by itself, which ends with
-// a page: two cores get 47 GB/s from memory so, and 32 where they read one line after the other.
-constexpr int64_t kPlaces = 4;
-constexpr int64_t kAhead = 4096, kLine = 64;  // bytes
-
 // Sums of all rows at one panel's columns. Panels follow one another.
 template <int rows, class T>
 void compute_panel(const void* source, const void* weights, int64_t depth, float* sums) {
@@ -76,19 +72,7 @@ void compute_panel(const void* source, const void* weights, int64_t depth, float
       for (int v = 0; v < vectors; v++) s[r][v] += x * w[v];
     }
   };
-  const int64_t part = depth / kPlaces, last = part - kAhead / kBytes;
-  for (int64_t k = 0; k < part; k++) {
-    // After a part's end the same part of the next panel.
-    const int64_t ahead = k < last ? kAhead : kAhead + (depth - part) * kBytes;
-#pragma GCC unroll 16
-    for (int64_t place = 0; place < kPlaces; place++) {
-      const char* at = reinterpret_cast<const char*>(packed + (place * part + k) * kStep) + ahead;
-#pragma GCC unroll 16
-      for (int64_t line = 0; line < kBytes; line += kLine) __builtin_prefetch(at + line);
-      add(place * part + k);
-    }
-  }
-  for (int64_t k = kPlaces * part; k < depth; k++) add(k);
+  take_in_places<kBytes>(packed, depth, add);
 #pragma GCC unroll 16
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 16
