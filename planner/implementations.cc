@@ -234,24 +234,17 @@ double channel_lanes_efficiency(const Plan& plan, const Kernel& kernel) {
   return 0.9 * planar_efficiency(plan, kernel);
 }
 
-// 3x3 convolutions of stride 1: on whole blocks of 16 channels oneDNN has a Winograd algorithm (which its own automatic
-// choice never takes); on blocks of 8 we have (codegen/cpu/runtime/gopt_winograd.h), of channels that pay for what
-// transforms take.
-bool has_own_winograd(const Plan& plan, const Kernel& kernel) {
-  constexpr int64_t kFewest = 16;
-  const Buffer& w = weights(plan, kernel);
-  return !kernel.integers && std::min(w.dims[0], w.dims[1]) >= kFewest && w.place == BufferPlace::Weight &&
-         plan.target.open.empty();
-}
+// 3x3 convolutions of stride 1 on blocks of channels (codegen/cpu/runtime/gopt_winograd.h), so many that they pay for
+// what transforms take.
 bool has_winograd(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = image(plan, kernel), &w = weights(plan, kernel), &y = result(plan, kernel);
-  if (!is_of_floats(plan, kernel)) return false;
+  constexpr int64_t kFewest = 16;
+  if (!is_of_floats(plan, kernel) || kernel.integers) return false;
+  if (w.place != BufferPlace::Weight || !plan.target.open.empty()) return false;
   if (x.dims.size() != 4 || kernel.nodes[0]->is(OpKind::ConvTranspose)) return false;
   if (!x.layout.is_blocked() || !(y.layout == x.layout)) return false;
-  constexpr int kBlock = 16;
   if (w.dims[2] != 3 || w.dims[3] != 3 || w.dims[1] != x.dims[1]) return false;
-  if (x.layout.lanes() == kBlock && (w.dims[0] % kBlock != 0 || w.dims[1] % kBlock != 0)) return false;
-  if (x.layout.lanes() != kBlock && !has_own_winograd(plan, kernel)) return false;
+  if (std::min(w.dims[0], w.dims[1]) < kFewest) return false;
   const Attributes& a = kernel.nodes[0]->attributes;
   auto all = [&a](const char* name, int64_t low, int64_t high) {
     auto it = a.find(name);
@@ -263,8 +256,8 @@ bool has_winograd(const Plan& plan, const Kernel& kernel) {
   return all("strides", 1, 1) && all("dilations", 1, 1) && all("pads", 0, 1);
 }
 
-// Transforms cost more of what they save on few channels, and tiles of 4 x 4 waste the border of small images. Of ours
-// nothing is expected: its measured times decide.
+// Transforms cost more of what they save on few channels, and tiles of 4 x 4 waste the border of small images. In
+// vectors of 8 nothing is expected of it: measured times decide.
 double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
   if (image(plan, kernel).layout.lanes() == 8) return 0.9 * direct_efficiency(plan, kernel);
   const Buffer &w = weights(plan, kernel), &y = result(plan, kernel);

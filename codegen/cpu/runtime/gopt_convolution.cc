@@ -13,6 +13,7 @@ namespace {
 using dnnl::memory;
 using Tag = memory::format_tag;
 constexpr auto kFloat = memory::data_type::f32;
+constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
 // Up to whole blocks.
 int64_t rounded(int64_t channels, Order order) {
@@ -73,9 +74,8 @@ memory::dims weight_dims(const Convolution& c, const Form& form) {
   return dims;
 }
 
-dnnl::convolution_forward::primitive_desc describe(const dnnl::engine& engine, dnnl::algorithm algorithm,
-                                                   const Convolution& c, const Form& form, const MadeConvolution& made,
-                                                   bool bias) {
+dnnl::convolution_forward::primitive_desc describe(const dnnl::engine& engine, const Convolution& c, const Form& form,
+                                                   const MadeConvolution& made, bool bias) {
   memory::dims strides(c.strides.begin(), c.strides.end()), before(c.pads.begin(), c.pads.end()), dilations, after;
   for (size_t d = 0; d < c.pads.size(); d++) {
     dilations.push_back(c.dilations[d] - 1);
@@ -87,13 +87,13 @@ dnnl::convolution_forward::primitive_desc describe(const dnnl::engine& engine, d
   const dnnl::primitive_attr attr = post_attributes(c.posts, made.dst);
 #if DNNL_VERSION_MAJOR >= 3
   return {engine,    dnnl::prop_kind::forward_inference,
-          algorithm, made.src,
+          kDirect,   made.src,
           any,       bias_desc,
           made.dst,  strides,
           dilations, before,
           after,     attr};
 #else
-  const dnnl::convolution_forward::desc d(dnnl::prop_kind::forward_inference, algorithm, made.src, any, bias_desc,
+  const dnnl::convolution_forward::desc d(dnnl::prop_kind::forward_inference, kDirect, made.src, any, bias_desc,
                                           made.dst, strides, dilations, before, after);
   return {d, attr, engine};
 #endif
@@ -101,7 +101,7 @@ dnnl::convolution_forward::primitive_desc describe(const dnnl::engine& engine, d
 
 // Errors: dnnl::error where there is no code at all.
 MadeConvolution make_form(const dnnl::engine& engine, const Convolution& c, const Form& form, Order src, Order dst,
-                          bool bias, dnnl::algorithm algorithm) {
+                          bool bias) {
   MadeConvolution made;
   made.form = form;
   made.src_dims = c.src;
@@ -112,7 +112,7 @@ MadeConvolution make_form(const dnnl::engine& engine, const Convolution& c, cons
   made.dst = image_desc(made.dst_dims, dst, c.result);
   made.weight_dims = weight_dims(c, form);
   made.weights = memory::desc(made.weight_dims, kFloat, weight_tag(form.groups > 1, c.pads.size()));
-  made.pd = describe(engine, algorithm, c, form, made, bias);
+  made.pd = describe(engine, c, form, made, bias);
   return made;
 }
 
@@ -219,12 +219,11 @@ std::vector<float> widened(Element element, const void* stored, size_t count) {
 }
 
 std::optional<MadeConvolution> make_convolution(const dnnl::engine& engine, const Convolution& c, Order src, Order dst,
-                                                bool bias, bool winograd) {
+                                                bool bias) {
   if (c.transposed) return std::nullopt;
   const auto attempt = [&](const Convolution& d, const Form& form) -> std::optional<MadeConvolution> {
     try {
-      auto made = make_form(engine, d, form, src, dst, bias,
-                            winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct);
+      auto made = make_form(engine, d, form, src, dst, bias);
       if (is_reference(made)) return std::nullopt;
       if (unfolds(made) && (form.groups > 1 || src != Order::Plain)) return std::nullopt;
       return made;

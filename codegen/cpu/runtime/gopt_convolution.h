@@ -31,7 +31,7 @@ dnnl::primitive_attr post_attributes(const std::vector<Post>& posts, const dnnl:
 
 // On tensors in these orders, by code that is not reference code; nothing where there is none.
 std::optional<MadeConvolution> make_convolution(const dnnl::engine& engine, const Convolution& c, Order src, Order dst,
-                                                bool bias, bool winograd);
+                                                bool bias);
 // The weights of a form, zeros where it has more channels; empty where it is the convolution's own.
 std::vector<float> form_weights(const Convolution& c, const Form& form, const float* weights);
 Form own_form(const Convolution& c);

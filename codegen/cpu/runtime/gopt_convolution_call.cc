@@ -131,21 +131,20 @@ class ConvolutionAdder {
 // By the method that is asked for; nothing where that comes to loops over planes.
 std::optional<Computed> by_method(const dnnl::engine& engine, const Convolution& c, const PlanarConvolution& planar,
                                   bool bias) {
-  const auto attempt = [&](Order from, Order to, bool winograd) -> std::optional<Computed> {
-    auto made = make_convolution(engine, c, from, to, bias, winograd);
+  const auto attempt = [&](Order from, Order to) -> std::optional<Computed> {
+    auto made = make_convolution(engine, c, from, to, bias);
     return made ? std::optional(Computed{c, *std::move(made)}) : std::nullopt;
   };
   std::optional<Computed> found;
   Method method = c.method;
-  if (method == Method::Winograd) found = attempt(c.src_order, c.dst_order, true);
-  // What panels and blocks are not for is computed directly.
+  // What panels, blocks and Winograd's algorithm are not for is computed directly.
   const bool is_direct =
       method == Method::Winograd || method == Method::Direct || method == Method::Panels || method == Method::Blocks;
-  if (!found && is_direct) {
-    found = attempt(c.src_order, c.dst_order, false);
+  if (is_direct) {
+    found = attempt(c.src_order, c.dst_order);
     if (!found) method = best_conversion(c, planar);
   }
-  if (!found && method == Method::ChannelsLast) found = attempt(Order::ChannelsLast, Order::ChannelsLast, false);
+  if (!found && method == Method::ChannelsLast) found = attempt(Order::ChannelsLast, Order::ChannelsLast);
   return found;
 }
 
@@ -211,11 +210,7 @@ void Library::add(const Convolution& c, const void* src, const void* weights, co
   if (c.tile_terms != kNoTiles && add_tiles(c, src, weights, bias, dst, threads)) return;
   if (c.method == Method::Panels && add_panels(c, src, weights, bias, dst, threads)) return;
   if (c.method == Method::Blocks && add_blocks(c, src, weights, bias, dst, threads)) return;
-  const auto has_onednn_winograd = [&] {
-    return make_convolution(s.engine, c, c.src_order, c.dst_order, bias != nullptr, true).has_value();
-  };
-  if (c.method == Method::Winograd && !has_onednn_winograd() && add_winograd(c, src, weights, bias, dst, threads))
-    return;
+  if (c.method == Method::Winograd && add_winograd(c, src, weights, bias, dst, threads)) return;
   const ThreadScope scope(threads, s.threads);
   if (c.method == Method::Unfolded && !c.transposed)
     return ConvolutionAdder(s, c, threads)

@@ -25,7 +25,7 @@ enum class Order { Plain, Blocked16, ChannelsLast, Blocked8 };
 inline int64_t block_of(Order order) { return order == Order::Blocked16 ? 16 : order == Order::Blocked8 ? 8 : 1; }
 
 // How a convolution is computed. Direct: by oneDNN on the tensors as they lie, or, where it has no fast code for them,
-// by the best of the others. Winograd: oneDNN's where it has one, ours of blocks of whole vectors (gopt_winograd.h),
+// by the best of the others. Winograd (gopt_winograd.h): by constant weights, of floats in blocks of whole vectors;
 // else direct. ChannelsLast, Planar, Unfolded (gopt_unfolded.h; of one that is transposed Planar), ChannelLanes (of one
 // that is depthwise: gopt_channel_lanes.h): the tensors are converted where they lie otherwise. Panels (gopt_panels.h):
 // of one tap, by constant weights, of floats that lie alike, in blocks or with channels last; else direct. Blocks

@@ -48,6 +48,12 @@ class Weights {
   size_t size_ = 0;
 };
 
+// Of a core, as far as the system knows it.
+inline int64_t second_cache_bytes() {
+  static const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return known > 0 ? known : 1 << 20;
+}
+
 inline size_t memory_bytes() {
   return static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
 }

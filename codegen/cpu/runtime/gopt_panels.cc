@@ -8,13 +8,16 @@
 #include <utility>
 
 #include "gopt_activation.h"
+#include "gopt_memory.h"
 #include "gopt_panel_sums.h"
 
 namespace gopt_runtime {
 namespace {
 
-constexpr int64_t kNearBytes = 256 * 1024;  // of rows or panels, which stay in a core's cache while others pass by
+constexpr int64_t kNearBytes = 256 * 1024;  // of panels, which stay in a core's cache while rows pass by
 constexpr int64_t kMostDepth = 1024;        // of a part
+// Of rows, while panels pass by: half of the core's cache.
+int64_t near_rows_bytes() { return std::max(kNearBytes, second_cache_bytes() / 2); }
 
 struct Loop {
   // What a few rows by one panel are computed from.
@@ -153,7 +156,7 @@ int64_t PanelProduct::depth_of_part() const {
 size_t PanelProduct::blocks_near(const Part& part) const {
   const auto floats = static_cast<int64_t>(sizeof(float));
   if ((part.last_panel - part.first_panel) * kPanelWidth * s_.depth * floats <= kNearBytes) return 1;
-  return static_cast<size_t>(std::max<int64_t>(1, kNearBytes / (kMostPanelRows * depth_of_part() * floats)));
+  return static_cast<size_t>(std::max<int64_t>(1, near_rows_bytes() / (kMostPanelRows * depth_of_part() * floats)));
 }
 
 size_t PanelProduct::scratch_floats() const {

@@ -50,8 +50,7 @@ inline void refresh_bytes(char* at, int64_t bytes, int threads) {
 
 // Each thread reads more than its own cache holds.
 inline void forget_weights(int threads) {
-  static const int64_t cache = sysconf(_SC_LEVEL2_CACHE_SIZE) > 0 ? sysconf(_SC_LEVEL2_CACHE_SIZE) : 1 << 20;
-  static const int64_t share = cache / 4 * 5;
+  static const int64_t share = second_cache_bytes() / 4 * 5;
   static const Block block(static_cast<size_t>(share) * static_cast<size_t>(thread_count(threads)));
   int64_t sum = 0;
 #pragma omp parallel num_threads(thread_count(threads)) reduction(+ : sum)

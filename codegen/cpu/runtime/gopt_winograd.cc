@@ -8,13 +8,16 @@
 #include <utility>
 
 #include "gopt_activation.h"
+#include "gopt_memory.h"
 #include "gopt_panel_sums.h"
 #include "gopt_winograd_tiles.h"
 
 namespace gopt_runtime {
 namespace {
 
-constexpr int64_t kNear = 160000;   // floats of transformed tiles, which stay near
+// Floats of transformed tiles, which stay near: fewer where all weights do, too, so that it costs nothing to read these
+// for each group of tiles.
+constexpr int64_t kNear = 160000, kNearBesideWeights = 50000;
 constexpr int64_t kFewTiles = 12;   // of a thread: too few for all weights to be read for them
 constexpr float kNone = -INFINITY;  // cuts nothing off
 
@@ -41,7 +44,7 @@ struct Loop {
 // Of small images the products take less than weights take to be fetched, of which tiles of 2x2 have fewer: as long as
 // the products of so many tiles.
 int64_t best_tile(const PlanarShape& s) {
-  constexpr int64_t kFetch = 8;
+  constexpr int64_t kFetch = 16;
   const auto cost = [&](int64_t tile) {
     const int64_t tiles = s.batch * ceil_div(s.dst[1], tile) * ceil_div(s.dst[2], tile);
     return (tile + kBeyond) * (tile + kBeyond) * (tiles + kFetch);
@@ -67,8 +70,9 @@ WinogradConvolution::WinogradConvolution(const PlanarShape& shape, int64_t block
       tiles_(shape.batch * tiles_high_ * tiles_wide_),
       is_together_(threads > 1 && tiles_ <= kFewTiles * threads) {
   simple_ = simple_posts(posts_, [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); });
+  const bool stay = static_cast<int64_t>(packed_floats() * sizeof(float)) <= second_cache_bytes() / 3;
   const int64_t own = is_together_ ? tiles_ : ceil_div(tiles_, threads_),
-                near = std::max<int64_t>(kNear / (elements_ * depth_), kFewTiles);
+                near = std::max<int64_t>((stay ? kNearBesideWeights : kNear) / (elements_ * depth_), kFewTiles);
   group_ = ceil_div(own, ceil_div(own, near));
 }
 
