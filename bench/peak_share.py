@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Says, kernel by kernel, what share of what one thread of this machine can do a model's CPU code reaches.
 
-usage: peak_share.py MODEL.onnx ... [--gopt build/tools/gopt/gopt] [--keep DIR] [--rounds 7] [--runs 10] [--kernels 12] [--json FILE] [--optimize "flags"]
+usage: peak_share.py MODEL.onnx ... [--gopt build/tools/gopt/gopt] [--tiles GFLOPS] [--keep DIR] [--rounds 7] [--runs 10] [--kernels 12] [--json FILE] [--optimize "flags"]
 
-What a kernel needs at least is the larger of its operations at the peak of fused multiply-adds, and its bytes at the bandwidth of
+What a kernel needs at least is the larger of its operations at the peak of the unit that it uses, and its bytes at the bandwidth of
 where they lie: its weights come from where all of the model's weights fit, what the kernel before wrote from where that fits. The share
 is that time over the measured one, the median of rounds. Operations are those of the definition: Winograd's convolutions do fewer, so that
 they may have more than 100 %. Of what is gathered from a table not all is read: bytes count for no more than the time that was measured.
-The FMA column is operations over time and peak alone.
+The unit column is operations over time and peak alone. The unit is fused multiply-adds, or, of kernels on matrix tiles (tiles-x6 and the
+like) and with --tiles, those: GFLOPS are what one thread does at most in bf16 (bench/cpu_tiles.cc prints it), of which sums of two terms
+take three for one, sums of three six.
 A model's sum is of its kernels. The peak is the one that the report has (measured by gopt); bandwidths are those of numpy's copies and
 dot products of floats. With --keep, folders and reports stay in DIR, and are used again. Needs numpy.
 """
@@ -64,8 +66,16 @@ def profile(a, folder, place):
     return {name: statistics.median(t) for name, t in times.items()}
 
 
-def kernel_rows(report, times, bandwidth):
-    plan, peak = report["plans"]["after"], report["cost"]["roofline"]["gflops"] * 1e9
+TILE_PRODUCTS = {"bf16": 1, "x3": 3, "x6": 6}  # for one of the definition's, by how a kernel's name ends
+
+
+def peak_of(implementation, fma, tiles):
+    unit, _, terms = implementation.rpartition("-")
+    return tiles / TILE_PRODUCTS[terms] if tiles and unit in ("tiles", "attention") else fma
+
+
+def kernel_rows(report, times, bandwidth, tiles):
+    plan, fma = report["plans"]["after"], report["cost"]["roofline"]["gflops"]
     buffers = plan["buffers"]
     size_of = lambda ids: sum(buffers[b]["bytes"] for b in set(ids) if buffers[b]["place"] == "weight")
     all_weights = size_of(range(len(buffers)))
@@ -73,7 +83,7 @@ def kernel_rows(report, times, bandwidth):
     for k in plan["kernels"]:
         weights = min(size_of(k["reads"]), k["bytes"])
         memory = min(times[k["name"]], 1e3 * bandwidth.seconds(weights, all_weights, k["bytes"] - weights))
-        arithmetic = 1e3 * k["operations"] / peak
+        arithmetic = 1e-6 * k["operations"] / peak_of(k["implementation"], fma, tiles)
         rows.append({"name": k["name"], "kind": k["kind"], "implementation": k["implementation"], "ms": times[k["name"]],
                      "arithmetic_ms": arithmetic, "memory_ms": memory, "least_ms": max(arithmetic, memory)})
     return rows
@@ -82,7 +92,7 @@ def kernel_rows(report, times, bandwidth):
 def print_model(name, rows, limit):
     total = sum(r["ms"] for r in rows)
     print(f"\n{name}: kernels by time")
-    print(f"{'kernel':<44}{'by':<14}{'ms':>9}{'of all':>8}{'FMA':>7}{'bytes':>7}{'share':>7}")
+    print(f"{'kernel':<44}{'by':<14}{'ms':>9}{'of all':>8}{'unit':>7}{'bytes':>7}{'share':>7}")
     for r in sorted(rows, key=lambda r: -r["ms"])[:limit]:
         print(f"{r['name'][:43]:<44}{(r['implementation'] or r['kind'])[:13]:<14}{r['ms']:>9.4f}{r['ms'] / total:>8.1%}"
               f"{r['arithmetic_ms'] / r['ms']:>7.0%}{r['memory_ms'] / r['ms']:>7.0%}{r['least_ms'] / r['ms']:>7.0%}")
@@ -90,7 +100,7 @@ def print_model(name, rows, limit):
 
 def print_sums(models):
     """Products are what libraries or tiles compute; the rest moves and maps."""
-    print(f"\n{'model':<22}{'ms':>9}{'least ms':>10}{'share':>7}{'FMA':>7}{'products: of time':>19}{'share':>7}{'FMA':>7}{'rest: share':>13}")
+    print(f"\n{'model':<22}{'ms':>9}{'least ms':>10}{'share':>7}{'unit':>7}{'products: of time':>19}{'share':>7}{'unit':>7}{'rest: share':>13}")
     for name, rows in models.items():
         products = [r for r in rows if r["kind"] not in ("generated", "pooling", "reorder")]
         rest = [r for r in rows if r not in products]
@@ -104,6 +114,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("models", nargs="+", type=pathlib.Path)
     ap.add_argument("--gopt", default="build/tools/gopt/gopt")
+    ap.add_argument("--tiles", type=float, default=0, help="GFLOP/s of one thread on matrix tiles, in bf16")
     ap.add_argument("--keep", type=pathlib.Path)
     ap.add_argument("--rounds", type=int, default=7)
     ap.add_argument("--runs", type=int, default=10)
@@ -119,7 +130,7 @@ def main():
         place.mkdir(parents=True, exist_ok=True)
         for model in a.models:
             folder, report = emit(a, model, place)
-            models[model.stem] = kernel_rows(report, profile(a, folder, place), bandwidth)
+            models[model.stem] = kernel_rows(report, profile(a, folder, place), bandwidth, a.tiles)
             print_model(model.stem, models[model.stem], a.kernels)
             print(f"FMA peak {report['cost']['roofline']['gflops']:.0f} GFLOP/s", flush=True)
     print_sums(models)

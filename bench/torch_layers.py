@@ -6,7 +6,8 @@ needs: a GPU; torch, onnx, numpy, cmake, nvcc, cuDNN
 
 PyTorch runs eager under a CUDA graph, images plain and with channels last, the faster of the two; compositions that it has a function for (SiLU, Gelu, attention) are
 that function. In fp16 layer and peer are of halves from input to output. Kernel times are measured for a dozen layers at once, as one model, for at most --tuning
-seconds; DIR keeps them and all else, so that the same command goes on where it was stopped. `error` is max |a-b| / max |a| to PyTorch in float64. A ratio
+seconds; DIR keeps them and all else, so that the same command goes on where it was stopped. `error` is max |a-b| / max |a| to PyTorch in float64, in
+brackets PyTorch's own; wrong is what is above both what the precision may lose and half as much again as PyTorch loses. A ratio
 is PyTorch's time over ours. Prints a row a layer, geometric mean, median and least of each family and the ten worst; ends with 1 when a result is wrong or a layer fails.
 """
 import argparse, concurrent.futures, csv, ctypes, json, math, pathlib, statistics, sys, time
@@ -90,10 +91,14 @@ def prepare(args, layer):
     return folder
 
 
+def on_device_as(dtype, feed):
+    on_device = [torch.from_numpy(v).cuda() for v in feed.values()]
+    return [v.to(dtype) if v.is_floating_point() else v for v in on_device]
+
+
 def ways_of(layer, feed, dtype):
     own = layer.to(dtype)
-    on_device = [torch.from_numpy(v).cuda() for v in feed.values()]
-    on_device = [v.to(dtype) if v.is_floating_point() else v for v in on_device]
+    on_device = on_device_as(dtype, feed)
     ways = {"plain": graphed(lambda x: own(*x), on_device)}
     if any(v.dim() == 4 for v in on_device):
         last = layer.to(dtype, torch.channels_last)
@@ -109,11 +114,12 @@ def measure(args, layer, folder):
     feed = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in model.graph.input}
     feed = {n: draw.integers(0, 1000, s) if types[n] == np.int64 else draw.standard_normal(s).astype(types[n]) for n, s in feed.items()}
     layer = Layer(model)
-    exact = layer.to(torch.float64)(*[torch.from_numpy(v).cuda().to(torch.float64 if v.dtype != np.int64 else torch.int64) for v in feed.values()])
+    in_type = lambda dtype: [layer.to(dtype)(*on_device_as(dtype, feed)).double().cpu().numpy()]
+    exact = in_type(torch.float64)
     emitted = Emitted(folder, 0)
     device = OnDevice(emitted, feed)
     device.run(1)
-    row = {"layer": text, "family": family, "kernels": emitted.lib.gopt_kernel_count(), "error": float(difference([exact.cpu().numpy()], device.results()))}
+    row = {"layer": text, "family": family, "kernels": emitted.lib.gopt_kernel_count(), "error": float(difference(exact, device.results())), "torch_error": float(difference(exact, in_type(TYPES[args.precision])))}
     ways = {"gopt": lambda: device.run(20), **{n: (lambda run=run: queued_ms(run)) for n, run in ways_of(layer, feed, TYPES[args.precision]).items()}}
     times = {way: [] for way in ways}
     for turn in range(args.runs + 2):
@@ -169,9 +175,9 @@ def main():
             print(f"{layer[0]} {layer[2]}: {e}", flush=True)
             continue
         path.write_text(json.dumps(rows, indent=1) + "\n")
-        good = row["error"] <= LOSSES[args.precision]
+        good = row["error"] <= max(LOSSES[args.precision], 1.5 * row.get("torch_error", 0))  # a function may multiply what its argument has lost, in any hands
         failed += not good
-        print(f"{layer[0]:<20} {row['ratio']:5.2f}x  " + "  ".join(f"{way} {us:.1f}" for way, us in row["us"].items()) + f" us  {row['kernels']} kernels  error {row['error']:.2g}  {row['layer']}",
+        print(f"{layer[0]:<20} {row['ratio']:5.2f}x  " + "  ".join(f"{way} {us:.1f}" for way, us in row["us"].items()) + f" us  {row['kernels']} kernels  error {row['error']:.2g} (torch {row.get('torch_error', math.nan):.2g})  {row['layer']}",
               "" if good else "  WRONG", flush=True)
     summarize(rows)
     if args.csv and rows:
