@@ -42,9 +42,9 @@ struct Loop {
 };
 
 // Of small images the products take less than weights take to be fetched, of which tiles of 2x2 have fewer: as long as
-// the products of so many tiles.
+// the products of so many tiles, which are twice as fast where vectors are twice as long.
 int64_t best_tile(const PlanarShape& s) {
-  constexpr int64_t kFetch = 16;
+  constexpr int64_t kFetch = kLanes;
   const auto cost = [&](int64_t tile) {
     const int64_t tiles = s.batch * ceil_div(s.dst[1], tile) * ceil_div(s.dst[2], tile);
     return (tile + kBeyond) * (tile + kBeyond) * (tiles + kFetch);
