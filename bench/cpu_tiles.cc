@@ -1,7 +1,8 @@
-// Convolutions and products on AMX tiles beside oneDNN's, one by one: in fp32 as they come (direct, Winograd), by
-// panels of weights (gopt_panels.h), as sums of two bf16 numbers (bf16x3), in bf16. In turns, what is read and the
-// weights brought back from beyond the core's own cache before each run, as in a model; medians in microseconds, and
-// the largest error over the largest result, against float64. It is built from what goes out with a model:
+// Convolutions and products on AMX tiles beside oneDNN's, one by one: in fp32 as they come (direct), by
+// Winograd's algorithm (gopt_winograd.h) and panels of weights (gopt_panels.h), as sums of two bf16 numbers (bf16x3),
+// in bf16. In turns, what is read and the weights brought back from beyond the core's own cache before each run, as in
+// a model; medians in microseconds, and the largest error over the largest result, against float64. It is built from
+// what goes out with a model:
 //   g++ -O3 -std=c++17 -march=native -fno-math-errno -fno-trapping-math -fopenmp -I codegen/cpu/runtime
 //     -I include/gopt/runtime bench/cpu_tiles.cc codegen/cpu/runtime/gopt_{dnnl,convolution,convolution_call}.cc
 //     codegen/cpu/runtime/gopt_{product_call,split,planar,channel_lanes,taps,unfolded,pooling,attention_rows,attention_tiles,integer,
@@ -102,10 +103,10 @@ std::vector<Way> ways() {
   };
   const auto panels = [](Convolution& c) { c.method = Method::Panels; };
   return {{"fp32", [](Convolution&) {}, [](MatrixProduct&) {}, false, false},
-          {"winograd", [](Convolution& c) { c.method = Method::Winograd; }, nullptr, false, false},
-          {"few-rows", nullptr, [](MatrixProduct& m) { m.few_rows = m.src[0] <= kMostRows; }, false, false},
-          {"panels", panels, [](MatrixProduct& m) { m.panels = true; }, false, false},
-          {"panels-last", last(panels), nullptr, false, false, true},
+          {"winograd", [](Convolution& c) { c.method = Method::Winograd; }, nullptr, false, true},
+          {"few-rows", nullptr, [](MatrixProduct& m) { m.few_rows = m.src[0] <= kMostRows; }, false, true},
+          {"panels", panels, [](MatrixProduct& m) { m.panels = true; }, false, true},
+          {"panels-last", last(panels), nullptr, false, true, true},
           {"bf16x3", split, split, false, false},
           {"bf16", halves, halves, true, false},
           {"bf16x3-last", last(split), nullptr, false, false, true},

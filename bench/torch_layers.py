@@ -175,7 +175,8 @@ def main():
             print(f"{layer[0]} {layer[2]}: {e}", flush=True)
             continue
         path.write_text(json.dumps(rows, indent=1) + "\n")
-        good = row["error"] <= max(LOSSES[args.precision], 1.5 * row.get("torch_error", 0))  # a function may multiply what its argument has lost, in any hands
+        peers = row.get("torch_error", 0)  # a function may multiply what its argument has lost, in any hands
+        good = row["error"] <= max(LOSSES[args.precision], 1.5 * peers if math.isfinite(peers) else 0)
         failed += not good
         print(f"{layer[0]:<20} {row['ratio']:5.2f}x  " + "  ".join(f"{way} {us:.1f}" for way, us in row["us"].items()) + f" us  {row['kernels']} kernels  error {row['error']:.2g} (torch {row.get('torch_error', math.nan):.2g})  {row['layer']}",
               "" if good else "  WRONG", flush=True)
@@ -183,9 +184,9 @@ def main():
     if args.csv and rows:
         with open(args.csv, "w", newline="") as f:
             writer = csv.writer(f)
-            writer.writerow(["name", "family", "layer", "ratio", "gopt_us", "torch_us", "error"])
+            writer.writerow(["name", "family", "layer", "ratio", "gopt_us", "torch_us", "error", "torch_error"])
             for name, row in rows.items():
-                writer.writerow([name, row["family"], row["layer"], row["ratio"], row["us"]["gopt"], row["ratio"] * row["us"]["gopt"], row["error"]])
+                writer.writerow([name, row["family"], row["layer"], row["ratio"], row["us"]["gopt"], row["ratio"] * row["us"]["gopt"], row["error"], row.get("torch_error")])
     return 1 if failed else 0
 
 

@@ -259,11 +259,14 @@ bool has_winograd(const Plan& plan, const Kernel& kernel) {
 // Transforms cost more of what they save on few channels, and tiles of 4 x 4 waste the border of small images. In
 // vectors of 8 nothing is expected of it: measured times decide.
 double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
-  if (image(plan, kernel).layout.lanes() == 8) return 0.9 * direct_efficiency(plan, kernel);
+  const auto lanes = static_cast<double>(image(plan, kernel).layout.lanes());
+  if (lanes == 8) return 0.9 * direct_efficiency(plan, kernel);
   const Buffer &w = weights(plan, kernel), &y = result(plan, kernel);
   const auto channels = static_cast<double>(std::min(w.dims[0], w.dims[1]));
   const auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
-  const double fill = covered(y.dims[2]) * covered(y.dims[3]);
+  const auto whole = [&](double n) { return n / (lanes * std::ceil(n / lanes)); };
+  const double fill = covered(y.dims[2]) * covered(y.dims[3]) * whole(static_cast<double>(w.dims[0])) *
+                      whole(static_cast<double>(w.dims[1]));
   return share_of_small_images(plan, kernel) * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
 }
 

@@ -158,10 +158,10 @@ INSTANTIATE_TEST_SUITE_P(
              to_string(info.param.precision);
     });
 
-// Blocks of 8 channels from end to end, whichever the processor has: channels that fill none, groups that fill or join
+// Blocks of channels from end to end, of 8 whichever the processor has, too: channels that fill none, groups that fill or join
 // them, depthwise ones, residuals that are added where they lie or beside it, one to three axes, images read from and
 // given in plain tensors, parts joined and cut at blocks and elsewhere, pooling between.
-const char* const kBlocksOf8[] = {
+const char* const kInBlocks[] = {
     "input x : f32[2,3,17,15]\ninput w1 : f32[24,3,7,7]\ninput w2 : f32[24]\ninput w3 : f32[24,24,3,3]\n"
     "a = Conv(x, w1, w2) {strides=[2,2], pads=[3,3,3,3]}\nb = Relu(a)\np = MaxPool(b) {kernel_shape=[3,3], "
     "strides=[2,2], pads=[1,1,1,1]}\nc = Conv(p, w3) {pads=[1,1,1,1]}\nd = Add(c, p)\ne = Relu(d)\noutput y = e",
@@ -187,26 +187,28 @@ const char* const kBlocksOf8[] = {
     "g = GlobalAveragePool(b)\nf = Flatten(g) {axis=1}\nh = Gemm(f, w2) {transB=1}\ns = Sigmoid(g)\n"
     "m = Mul(b, s)\nq = AveragePool(m) {kernel_shape=[2,2], strides=[2,2]}\noutput y = h\noutput z = q",
 };
-TEST(BlocksOf8Channels, AgreeWithTheInterpreter) {
+void expect_blocks_agree(int lanes, const std::vector<const char*>& implementations) {
   std::vector<BatchCase> cases;
-  for (const char* text : kBlocksOf8) cases.push_back(make_case("b" + std::to_string(cases.size()), text, 91));
-  for (const char* implementation : {"direct", "panels", "blocks", "winograd"})
+  for (const char* text : kInBlocks) cases.push_back(make_case("b" + std::to_string(cases.size()), text, 91));
+  for (const char* implementation : implementations)
     for (const int threads : {1, 2}) {
       CostsOfBlocks costs(implementation);
-      const Target target{.kind = TargetKind::Cpu, .threads = threads, .vector_lanes = 8};
+      const Target target{.kind = TargetKind::Cpu, .threads = threads, .vector_lanes = lanes};
       int64_t taken = 0;
       for (const BatchCase& c : cases) {
         const auto plan = make_plan(c.graph, target, costs);
         ASSERT_TRUE(plan.ok()) << plan.error().message;
         const std::string text = print_plan(*plan);
-        EXPECT_NE(text.find("blocked8"), std::string::npos) << c.name << text;
+        EXPECT_NE(text.find("blocked" + std::to_string(lanes)), std::string::npos) << c.name << text;
         taken += std::ranges::count(plan->kernels, implementation, &Kernel::implementation);
       }
       EXPECT_GT(taken, 1) << implementation;
-      const std::string name = std::string("eights") + implementation;
+      const std::string name = "blocks" + std::to_string(lanes) + implementation;
       for (const std::string& line : run_batch(cases, costs, name, target)) ADD_FAILURE() << line;
     }
 }
+TEST(BlocksOf8Channels, AgreeWithTheInterpreter) { expect_blocks_agree(8, {"direct", "panels", "blocks", "winograd"}); }
+TEST(BlocksOf16Channels, AgreeWithTheInterpreter) { expect_blocks_agree(16, {"direct", "panels", "winograd"}); }
 
 // Rows of a kernel longer than those of the result: windows lie beside each other, or are summed where they lie.
 const char* const kLongRows[] = {

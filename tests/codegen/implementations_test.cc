@@ -111,7 +111,7 @@ Result<Plan> plan_by(const Implementation& row, int threads) {
   for (const Precision precision : precisions_of(row.target)) {
     const Target target{.kind = row.target,
                         .threads = threads,
-                        .vector_lanes = row.name == "blocks" || row.name == "winograd" ? 8 : 16,
+                        .vector_lanes = row.name == "blocks" ? 8 : 16,
                         .precision = precision,
                         .has_tiles = true};
     plan = make_plan(case_for(row).graph, target, costs);

@@ -77,6 +77,19 @@ TEST(NodePlan, BlocksAreOfTheProcessorsLanes) {
   EXPECT_TRUE(implementations.contains("blocks") && implementations.contains("winograd"));
 }
 
+// Whether channels fill blocks or not; of fewer than 16 the transforms cost more than they save.
+TEST(NodePlan, WinogradIsForSixteenChannelsAndMore) {
+  for (const int channels : {15, 16, 17, 24, 33}) {
+    const std::string c = std::to_string(channels);
+    const NodePlan plan = plan_of(graph_with_weights("input x : f32[1," + c + ",16,16]\ninput w : f32[" + c + "," + c +
+                                                     ",3,3]\nc = Conv(x, w) {pads=[1,1,1,1]}\noutput y = c\n"),
+                                  "c");
+    const bool is_offered = std::ranges::any_of(
+        plan.options, [](const KernelOption& option) { return option.implementation == "winograd"; });
+    EXPECT_EQ(is_offered, channels >= 16) << channels;
+  }
+}
+
 TEST(NodePlan, TheChosenPlanIsTheCheapestOfThose) {
   const NodePlan plan = plan_of(graph_with_weights(kBlock), "c");
   const auto cheapest = std::min_element(plan.plans.begin(), plan.plans.end(),

@@ -50,8 +50,11 @@ class Weights {
 
 // Of a core, as far as the system knows it.
 inline int64_t second_cache_bytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
   static const int64_t known = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return known > 0 ? known : 1 << 20;
+  if (known > 0) return known;
+#endif
+  return 1 << 20;
 }
 
 inline size_t memory_bytes() {

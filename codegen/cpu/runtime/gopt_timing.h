@@ -3,7 +3,6 @@
 #pragma once
 
 #include <omp.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <memory>

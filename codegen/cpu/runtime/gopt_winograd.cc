@@ -15,9 +15,16 @@
 namespace gopt_runtime {
 namespace {
 
+constexpr int64_t kFloat = sizeof(float);
+
 // Floats of transformed tiles, which stay near: fewer where all weights do, too, so that it costs nothing to read these
-// for each group of tiles.
-constexpr int64_t kNear = 160000, kNearBesideWeights = 50000;
+// for each group of tiles, more where they are longer than the cache.
+int64_t near_floats(int64_t weight_bytes) {
+  constexpr int64_t kUsual = 160000, kBesideWeights = 50000;
+  const int64_t cache = second_cache_bytes();
+  if (weight_bytes <= cache / 3) return kBesideWeights;
+  return weight_bytes <= cache ? kUsual : std::max(kUsual, cache / 2 / kFloat);
+}
 constexpr int64_t kFewTiles = 12;   // of a thread: too few for all weights to be read for them
 constexpr float kNone = -INFINITY;  // cuts nothing off
 
@@ -70,9 +77,9 @@ WinogradConvolution::WinogradConvolution(const PlanarShape& shape, int64_t block
       tiles_(shape.batch * tiles_high_ * tiles_wide_),
       is_together_(threads > 1 && tiles_ <= kFewTiles * threads) {
   simple_ = simple_posts(posts_, [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); });
-  const bool stay = static_cast<int64_t>(packed_floats() * sizeof(float)) <= second_cache_bytes() / 3;
   const int64_t own = is_together_ ? tiles_ : ceil_div(tiles_, threads_),
-                near = std::max<int64_t>((stay ? kNearBesideWeights : kNear) / (elements_ * depth_), kFewTiles);
+                near = std::max<int64_t>(
+                    near_floats(static_cast<int64_t>(packed_floats()) * kFloat) / (elements_ * depth_), kFewTiles);
   group_ = ceil_div(own, ceil_div(own, near));
 }
 
