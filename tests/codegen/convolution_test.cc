@@ -158,9 +158,9 @@ INSTANTIATE_TEST_SUITE_P(
              to_string(info.param.precision);
     });
 
-// Blocks of channels from end to end, of 8 whichever the processor has, too: channels that fill none, groups that fill or join
-// them, depthwise ones, residuals that are added where they lie or beside it, one to three axes, images read from and
-// given in plain tensors, parts joined and cut at blocks and elsewhere, pooling between.
+// Blocks of channels from end to end, of 8 whichever the processor has, too: channels that fill none, groups that fill
+// or join them, depthwise ones, residuals that are added where they lie or beside it, one to three axes, images read
+// from and given in plain tensors, parts joined and cut at blocks and elsewhere, pooling between.
 const char* const kInBlocks[] = {
     "input x : f32[2,3,17,15]\ninput w1 : f32[24,3,7,7]\ninput w2 : f32[24]\ninput w3 : f32[24,24,3,3]\n"
     "a = Conv(x, w1, w2) {strides=[2,2], pads=[3,3,3,3]}\nb = Relu(a)\np = MaxPool(b) {kernel_shape=[3,3], "
