@@ -209,8 +209,10 @@ TEST(Driver, ASecondRunWithTheSameCacheDoesWhatTheFirstDid) {
   EXPECT_EQ(second->result.stop_reason, StopReason::Followed);
   EXPECT_EQ(second->result.graphs_seen, 0);
   EXPECT_EQ(print_plan(*second->plan), print_plan(*first->plan));
-  EXPECT_FALSE(first->proofs.empty());
-  EXPECT_FALSE(second->proofs.empty()) << "rules are proved in each run";
+  EXPECT_EQ(second->result.applied.size(), first->result.applied.size());
+  // Beside other work the rewritten model may be timed as no faster, and is not kept.
+  EXPECT_TRUE(first->result.applied.empty() || !first->proofs.empty());
+  EXPECT_EQ(second->proofs.empty(), second->result.applied.empty()) << "rules are proved in each run";
   options.search.max_steps = 40;
   const auto other = optimize_graph(two_products(), core_rules(), options);
   ASSERT_TRUE(other.ok()) << other.error().message;
