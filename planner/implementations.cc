@@ -178,11 +178,13 @@ double channels_last_efficiency(const Plan& plan, const Kernel& kernel) {
   return with_conversions(c, 0.85 * lanes * share_of_small_images(plan, kernel));
 }
 
+// Of the blocks that so many need, the share that they fill.
+double whole(double n, double block) { return n / (block * std::ceil(n / block)); }
+
 // What oneDNN has for the tensors as they lie; else the better of the others, as the runtime decides.
 double direct_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   const bool depthwise = c.groups > 1 && c.in == 1 && c.out == 1;
-  const auto whole = [&](double n) { return n / (c.lanes * std::ceil(n / c.lanes)); };
   const double share = share_of_small_images(plan, kernel) * (c.taps == 1 ? 0.82 : 0.95);
   const double others = c.in < 8 || c.out < 8 || c.transposed
                             ? planar_efficiency(plan, kernel)
@@ -191,10 +193,11 @@ double direct_efficiency(const Plan& plan, const Kernel& kernel) {
   if (c.plain) return c.groups > 1 ? others : 0.33;
   if (!c.blocked) return depthwise ? 0.35 * share : 0.9 * share * std::min(1.0, c.out / 16) * std::min(1.0, c.in / 4);
   if (depthwise) return image(plan, kernel).dims.size() == 5 ? others : 0.4 * share;
-  if (c.groups == 1) return share * whole(c.out) * (image(plan, kernel).layout.is_blocked() ? whole(c.in) : 1);
+  if (c.groups == 1)
+    return share * whole(c.out, c.lanes) * (image(plan, kernel).layout.is_blocked() ? whole(c.in, c.lanes) : 1);
   const double joined = std::fmod(c.lanes, c.in) == 0 && std::fmod(c.lanes, c.out) == 0
                             ? std::min(c.in, c.out) / c.lanes
-                            : whole(c.in) * whole(c.out);
+                            : whole(c.in, c.lanes) * whole(c.out, c.lanes);
   return joined >= 0.25 ? joined * share : others;
 }
 
@@ -264,9 +267,8 @@ double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
   const Buffer &w = weights(plan, kernel), &y = result(plan, kernel);
   const auto channels = static_cast<double>(std::min(w.dims[0], w.dims[1]));
   const auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
-  const auto whole = [&](double n) { return n / (lanes * std::ceil(n / lanes)); };
-  const double fill = covered(y.dims[2]) * covered(y.dims[3]) * whole(static_cast<double>(w.dims[0])) *
-                      whole(static_cast<double>(w.dims[1]));
+  const double fill = covered(y.dims[2]) * covered(y.dims[3]) * whole(static_cast<double>(w.dims[0]), lanes) *
+                      whole(static_cast<double>(w.dims[1]), lanes);
   return share_of_small_images(plan, kernel) * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
 }
 
@@ -278,7 +280,6 @@ double convolution_in_floats_efficiency(const Plan& plan, const Kernel& kernel) 
 constexpr double kIntegerSpeed = 3.2;
 double integer_convolution_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  const auto whole = [](double n, double block) { return n / (block * std::ceil(n / block)); };
   if (c.in == 1 && c.out == 1) return 0.25;
   return kIntegerSpeed * whole(c.out, 16) * whole(c.in * c.taps, 4);
 }

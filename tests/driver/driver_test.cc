@@ -223,6 +223,22 @@ TEST(Driver, ASecondRunWithTheSameCacheDoesWhatTheFirstDid) {
   EXPECT_NE(by_sums->result.stop_reason, StopReason::Followed) << "by other costs";
 }
 
+// Where no code is timed, what was found stays, whatever else the machine does.
+TEST(Driver, RulesAreProvedInEachRunWithTheSameCache) {
+  const TestFolder folder;
+  DriverOptions options = options_for_code();
+  options.measured_costs = true;
+  options.times_code = false;
+  options.cache = folder.file("times");
+  for (const bool is_known : {false, true}) {
+    const auto outcome = optimize_graph(two_products(), core_rules(), options);
+    ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+    EXPECT_EQ(outcome->result.stop_reason == StopReason::Followed, is_known);
+    EXPECT_FALSE(outcome->result.applied.empty());
+    EXPECT_FALSE(outcome->proofs.empty());
+  }
+}
+
 TEST(Driver, ASearchThatHadNoTimeIsNotDoneAgain) {
   const TestFolder folder;
   DriverOptions options = options_for_code();

@@ -25,6 +25,7 @@ int64_t near_floats(int64_t weight_bytes) {
   if (weight_bytes <= cache / 3) return kBesideWeights;
   return weight_bytes <= cache ? kUsual : std::max(kUsual, cache / 2 / kFloat);
 }
+
 constexpr int64_t kFewTiles = 12;   // of a thread: too few for all weights to be read for them
 constexpr float kNone = -INFINITY;  // cuts nothing off
 
