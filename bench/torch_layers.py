@@ -4,11 +4,11 @@
 usage: torch_layers.py --gopt build/tools/gopt/gopt --out DIR [--precision fp16] [--count 60] [--seed 1] [--family conv2d,...] [--tuning 200] [--runs 20] [--csv FILE]
 needs: a GPU; torch, onnx, numpy, cmake, nvcc, cuDNN
 
-PyTorch runs eager under a CUDA graph, images plain and with channels last, the faster of the two; compositions that it has a function for (SiLU, Gelu, attention) are
-that function. In fp16 layer and peer are of halves from input to output. Kernel times are measured for a dozen layers at once, as one model, for at most --tuning
+PyTorch runs eager under a CUDA graph; compositions that it has a function for (SiLU, Gelu, attention) are that function. Of images like is compared with like: plain ones
+with plain ones, and such with channels last, as PyTorch takes and gives them, with a layer whose images are transposed from and to that order at its borders. In fp16 layer and peer are of halves from input to output. Kernel times are measured for a dozen layers at once, as one model, for at most --tuning
 seconds; DIR keeps them and all else, so that the same command goes on where it was stopped. `error` is max |a-b| / max |a| to PyTorch in float64, in
 brackets PyTorch's own; wrong is what is above both what the precision may lose and half as much again as PyTorch loses. A ratio
-is PyTorch's time over ours. Prints a row a layer, geometric mean, median and least of each family and the ten worst; ends with 1 when a result is wrong or a layer fails.
+is PyTorch's time over ours; a layer's the lesser of its two. Prints a row a layer, geometric mean, median and least of each family and the ten worst; ends with 1 when a result is wrong or a layer fails.
 """
 import argparse, concurrent.futures, csv, ctypes, json, math, pathlib, statistics, sys, time
 import numpy as np
@@ -41,6 +41,42 @@ def in_halves(model):
     return model
 
 
+OF_IMAGES = {"Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool", "GlobalAveragePool", "GlobalMaxPool", "Resize", "BatchNormalization", "InstanceNormalization", "GroupNormalization", "DepthToSpace", "SpaceToDepth"}
+
+
+def is_of_images(model):
+    return any(n.op_type in OF_IMAGES for n in model.graph.node) and any(len(v.type.tensor_type.shape.dim) == 4 for v in model.graph.input)
+
+
+def with_channels_last(model):
+    """The same layer of images that lie with channels last: inputs and outputs of four axes are transposed."""
+    last = onnx.ModelProto()
+    last.CopyFrom(model)
+    before, after = [], []
+    for value in last.graph.input:
+        if len(value.type.tensor_type.shape.dim) == 4:
+            before.append(onnx.helper.make_node("Transpose", [value.name + "_last"], [value.name], perm=[0, 3, 1, 2]))
+    for value in last.graph.output:
+        if len(value.type.tensor_type.shape.dim) == 4:
+            after.append(onnx.helper.make_node("Transpose", [value.name], [value.name + "_last"], perm=[0, 2, 3, 1]))
+    nodes = [*before, *last.graph.node, *after]
+    del last.graph.node[:]
+    last.graph.node.extend(nodes)
+    for value in [*last.graph.input, *last.graph.output]:
+        dims = value.type.tensor_type.shape.dim
+        if len(dims) == 4:
+            value.name += "_last"
+            n, c, h, w = (d.dim_value for d in dims)
+            for d, extent in zip(dims, (n, h, w, c)):
+                d.dim_value = extent
+    return last
+
+
+def variants_of(model):
+    """What is timed, by the name of the order of images."""
+    return {"plain": model, **({"channels last": with_channels_last(model)} if is_of_images(model) else {})}
+
+
 def drawn_layers(args):
     for name, family, model, text, _ in draw_layers.draw_all(args.family, args.count, args.seed):
         yield name, family, text, in_halves(model) if args.precision == "fp16" else model
@@ -71,7 +107,7 @@ def tune(args, layers):
             if done.exists() or time.monotonic() > end:
                 break
             path = args.out / f"joined_{first}.onnx"
-            onnx.save(joined([model for *_, model in layers[first : first + 12]]), path)
+            onnx.save(joined([v for *_, model in layers[first : first + 12] for v in variants_of(model).values()]), path)
             begun = time.monotonic()
             optimize(args, path)
             if time.monotonic() - begun < 55:
@@ -80,15 +116,19 @@ def tune(args, layers):
 
 def prepare(args, layer):
     name, _, _, model = layer
-    path, folder = args.out / f"{name}.onnx", args.out / f"{name}_code"
-    if (folder / "build" / "done").exists():
-        return folder
-    onnx.save(model, path)
-    optimize(args, path, folder)
-    run_command(["cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release"])
-    run_command(["cmake", "--build", folder / "build", "-j2"])
-    (folder / "build" / "done").touch()
-    return folder
+    folders = {}
+    for order, variant in variants_of(model).items():
+        stem = name if order == "plain" else f"{name}_last"
+        path, folder = args.out / f"{stem}.onnx", args.out / f"{stem}_code"
+        folders[order] = folder
+        if (folder / "build" / "done").exists():
+            continue
+        onnx.save(variant, path)
+        optimize(args, path, folder)
+        run_command(["cmake", "-S", folder, "-B", folder / "build", "-DCMAKE_BUILD_TYPE=Release"])
+        run_command(["cmake", "--build", folder / "build", "-j2"])
+        (folder / "build" / "done").touch()
+    return folders
 
 
 def on_device_as(dtype, feed):
@@ -96,18 +136,22 @@ def on_device_as(dtype, feed):
     return [v.to(dtype) if v.is_floating_point() else v for v in on_device]
 
 
-def ways_of(layer, feed, dtype):
+def ways_of(layer, feed, dtype, orders):
     own = layer.to(dtype)
     on_device = on_device_as(dtype, feed)
     ways = {"plain": graphed(lambda x: own(*x), on_device)}
-    if any(v.dim() == 4 for v in on_device):
+    if "channels last" in orders:
         last = layer.to(dtype, torch.channels_last)
         images = [v.contiguous(memory_format=torch.channels_last) if v.dim() == 4 else v for v in on_device]
         ways["channels last"] = graphed(lambda x: last(*x), images)
     return ways
 
 
-def measure(args, layer, folder):
+def as_plain(array):
+    return np.transpose(array, (0, 3, 1, 2)) if array.ndim == 4 else array
+
+
+def measure(args, layer, folders):
     name, family, text, model = layer
     draw = np.random.default_rng(args.seed)
     types = {v.name: onnx.helper.tensor_dtype_to_np_dtype(v.type.tensor_type.elem_type) for v in model.graph.input}
@@ -116,11 +160,17 @@ def measure(args, layer, folder):
     layer = Layer(model)
     in_type = lambda dtype: [layer.to(dtype)(*on_device_as(dtype, feed)).double().cpu().numpy()]
     exact = in_type(torch.float64)
-    emitted = Emitted(folder, 0)
-    device = OnDevice(emitted, feed)
-    device.run(1)
-    row = {"layer": text, "family": family, "kernels": emitted.lib.gopt_kernel_count(), "error": float(difference(exact, device.results())), "torch_error": float(difference(exact, in_type(TYPES[args.precision])))}
-    ways = {"gopt": lambda: device.run(20), **{n: (lambda run=run: queued_ms(run)) for n, run in ways_of(layer, feed, TYPES[args.precision]).items()}}
+    feeds = {"plain": feed, "channels last": {n + "_last" if v.ndim == 4 else n: np.ascontiguousarray(np.transpose(v, (0, 2, 3, 1))) if v.ndim == 4 else v for n, v in feed.items()}}
+    devices, errors = {}, []
+    for order, folder in folders.items():
+        device = devices[order] = OnDevice(Emitted(folder, 0), feeds[order])
+        device.run(1)
+        results = device.results()
+        errors.append(float(difference(exact, results if order == "plain" else [as_plain(r) for r in results])))
+    row = {"layer": text, "family": family, "kernels": devices["plain"].emitted.lib.gopt_kernel_count(), "error": max(errors, key=lambda e: math.inf if math.isnan(e) else e),
+           "torch_error": float(difference(exact, in_type(TYPES[args.precision])))}
+    ours = {f"gopt, {order}": (lambda device=device: device.run(20)) for order, device in devices.items()}
+    ways = {**ours, **{order: (lambda run=run: queued_ms(run)) for order, run in ways_of(layer, feed, TYPES[args.precision], folders).items()}}
     times = {way: [] for way in ways}
     for turn in range(args.runs + 2):
         for way, run in ways.items():
@@ -128,8 +178,9 @@ def measure(args, layer, folder):
             ms = run()
             times[way].append((time.perf_counter() - start) * 1e3 / 20 if ms is None else ms)
     row["us"] = {way: sorted(t[2:])[len(t[2:]) // 2] * 1e3 for way, t in times.items()}
-    row["ratio"] = min(us for way, us in row["us"].items() if way != "gopt") / row["us"]["gopt"]
-    device.emitted.lib.gopt_destroy(ctypes.c_void_p(device.emitted.model))
+    row["ratio"] = min(row["us"][order] / row["us"][f"gopt, {order}"] for order in folders)
+    for device in devices.values():
+        device.emitted.lib.gopt_destroy(ctypes.c_void_p(device.emitted.model))
     return row
 
 
@@ -186,7 +237,7 @@ def main():
             writer = csv.writer(f)
             writer.writerow(["name", "family", "layer", "ratio", "gopt_us", "torch_us", "error", "torch_error"])
             for name, row in rows.items():
-                writer.writerow([name, row["family"], row["layer"], row["ratio"], row["us"]["gopt"], row["ratio"] * row["us"]["gopt"], row["error"], row.get("torch_error")])
+                writer.writerow([name, row["family"], row["layer"], row["ratio"], row["us"]["gopt, plain"], row["us"]["plain"], row["error"], row.get("torch_error")])
     return 1 if failed else 0
 
 

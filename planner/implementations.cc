@@ -238,11 +238,13 @@ double channel_lanes_efficiency(const Plan& plan, const Kernel& kernel) {
 }
 
 // 3x3 convolutions of stride 1 on blocks of channels (codegen/cpu/runtime/gopt_winograd.h), so many that they pay for
-// what transforms take.
+// what transforms take. Of halves it computes in floats, and still takes less than their own products where these are
+// twice as fast; on tiles they are ten times as fast.
 bool has_winograd(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = image(plan, kernel), &w = weights(plan, kernel), &y = result(plan, kernel);
   constexpr int64_t kFewest = 16;
-  if (!is_of_floats(plan, kernel) || kernel.integers) return false;
+  const bool is_in_halves = x.element == ElementType::BFloat16 && y.element == x.element && !plan.target.has_tiles;
+  if ((!is_of_floats(plan, kernel) && !is_in_halves) || kernel.integers) return false;
   if (w.place != BufferPlace::Weight || !plan.target.open.empty()) return false;
   if (x.dims.size() != 4 || kernel.nodes[0]->is(OpKind::ConvTranspose)) return false;
   if (!x.layout.is_blocked() || !(y.layout == x.layout)) return false;
@@ -260,10 +262,10 @@ bool has_winograd(const Plan& plan, const Kernel& kernel) {
 }
 
 // Transforms cost more of what they save on few channels, and tiles of 4 x 4 waste the border of small images. In
-// vectors of 8 nothing is expected of it: measured times decide.
+// vectors of 8, and of halves, nothing is expected of it: measured times decide.
 double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
   const auto lanes = static_cast<double>(image(plan, kernel).layout.lanes());
-  if (lanes == 8) return 0.9 * direct_efficiency(plan, kernel);
+  if (lanes == 8 || is_of_halves(plan, kernel)) return 0.9 * direct_efficiency(plan, kernel);
   const Buffer &w = weights(plan, kernel), &y = result(plan, kernel);
   const auto channels = static_cast<double>(std::min(w.dims[0], w.dims[1]));
   const auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
@@ -531,9 +533,25 @@ bool is_of_two_terms(const Kernel& kernel) {
   return name == planner::kSplit || name == planner::kTilesOfTwo || name == kAttentionOfThree;
 }
 
+namespace {
+
+// Products of a few lines by each matrix take as long as this takes to be read, whatever they are computed in.
+bool waits_for_matrices(const Plan& plan, const Kernel& kernel) {
+  constexpr int64_t kMostLines = 4;
+  if (kernel.kind != KernelKind::MatrixProduct) return false;
+  const std::vector<int64_t>&right = plan.buffer(kernel.input_buffers[1]).dims,
+        &result = plan.buffer(kernel.output_buffers[0]).dims;
+  if (right.size() < 2 || result.size() < 2) return true;  // of a vector
+  const bool is_one_matrix = element_count(std::span(right).first(right.size() - 2)) == 1;
+  const int64_t lines = element_count(std::span(result).first(result.size() - 1));
+  return (is_one_matrix ? lines : result[result.size() - 2]) <= kMostLines;
+}
+
+}  // namespace
+
 bool is_tf32(const Plan& plan, const Kernel& kernel) {
   return planner::is_library(kernel.kind) && plan.target.precision == Precision::Tf32 &&
-         plan.buffer(kernel.input_buffers[0]).element == ElementType::Float32;
+         plan.buffer(kernel.input_buffers[0]).element == ElementType::Float32 && !waits_for_matrices(plan, kernel);
 }
 
 }  // namespace gopt

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -224,6 +225,14 @@ Status KernelCache::read_search(const std::string& line, const std::string& mach
   return Unit{};
 }
 
+namespace {
+std::string text_of_time(double ms) {
+  char text[32];
+  snprintf(text, sizeof text, "%.6g", ms);
+  return text;
+}
+}  // namespace
+
 // With what another run has saved there meanwhile.
 KernelCache KernelCache::with_file() const {
   auto loaded = load(path_);
@@ -250,9 +259,7 @@ Status KernelCache::save() const { return with_file().write(); }
 Status KernelCache::write() const {
   std::map<std::string, std::string> lines;  // of each machine
   for (const auto& [key, time] : times_) {
-    char text[32];
-    snprintf(text, sizeof text, "%.6g", time.ms);
-    lines[time.machine] += key + " " + text + "\n";
+    lines[time.machine] += key + " " + text_of_time(time.ms) + "\n";
   }
   for (const auto& [key, plans] : plans_) lines[plans.machine] += line_of(key, plans.times);
   for (const auto& [key, search] : searches_)
@@ -277,7 +284,8 @@ std::optional<double> KernelCache::find(const std::string& signature) const {
 }
 void KernelCache::put(const std::string& signature, double ms) {
   add_machine(machine_);
-  times_[key(signature)] = {ms, machine_};
+  // As it will be read, so that the next run computes with the same numbers.
+  times_[key(signature)] = {std::strtod(text_of_time(ms).c_str(), nullptr), machine_};
 }
 
 std::optional<PlanTimes> KernelCache::find_plans(const std::string& signature) const {

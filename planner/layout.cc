@@ -99,7 +99,18 @@ class ClassFinder {
   }
 
   bool is_wanted(const ValueCover& value) const {
-    return std::any_of(value.uses.begin(), value.uses.end(), [&](const Use& use) { return reads_alike(use.node); });
+    return std::any_of(value.uses.begin(), value.uses.end(),
+                       [&](const Use& use) { return reads_alike(use.node) || makes_pixels(use.node); });
+  }
+  // An image becomes pixels whose channels come last: no work where it lies so.
+  bool makes_pixels(uint32_t id) const {
+    const Node& node = cover_.node(id);
+    if (cover_.nodes[id].role != Role::Generated || !node.is(OpKind::Transpose)) return false;
+    const size_t rank = cover_.values[cover_.nodes[id].first_value].dims.size();
+    const std::vector<size_t> order = transposed_order(node, rank);
+    for (size_t d = 0; d < rank; d++)
+      if (order[d] != (d == 0 ? 0 : d + 1 == rank ? 1 : d + 1)) return false;
+    return true;
   }
   // Whether the node reads what lies as its result does.
   bool reads_alike(uint32_t node) const {

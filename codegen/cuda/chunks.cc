@@ -37,7 +37,41 @@ class Reads {
   std::set<int> excluded_;
 };
 
+constexpr int64_t kBytes = 16;  // of a chunk
+
+// Whether the symbol is in what is read.
+bool is_read_along(const Expr& value, AtomId symbol) {
+  std::set<AtomId> symbols;
+  collect_symbols(value, symbols);
+  return symbols.contains(symbol);
+}
+
 }  // namespace
+
+KernelBody with_whole_lines(const KernelBody& body) {
+  if (body.loops.size() < 2 || !is_number(body.output) || body.value->height > 0) return body;
+  const Loop &outer = body.loops[body.loops.size() - 2], &inner = body.loops.back();
+  const auto lines = outer.extent().as_constant(), length = inner.extent().as_constant();
+  const int64_t whole = kBytes / static_cast<int64_t>(size_bytes(body.output));
+  const bool is_short = lines && length && *length > 1 && *length < whole && whole % *length == 0;
+  if (!is_short || outer.low != Index(0) || inner.low != Index(0) || is_read_along(body.value, inner.symbol))
+    return body;
+  if (coefficient(body.offset, inner.symbol) != 1 || coefficient(body.offset, outer.symbol) != *length) return body;
+  int64_t joined = whole / *length;
+  while (*lines % joined != 0) joined /= 2;
+  if (joined == 1) return body;
+  const AtomId first = symbol_atom("@lines"), lane = symbol_atom("@lane");
+  const Index line = floor_div(Index::from_atom(lane), Index(*length));
+  const Substitution parts{{outer.symbol, Index(joined) * Index::from_atom(first) + line},
+                           {inner.symbol, Index::from_atom(lane) - Index(*length) * line}};
+  KernelBody wide = body;
+  wide.loops[body.loops.size() - 2] = {first, Index(0), Index(*lines / joined)};
+  wide.loops.back() = {lane, Index(0), Index(joined * *length)};
+  const Known known = known_of(wide);
+  wide.value = simplify(map_expr(body.value, [&](const Index& i) { return substitute(i, parts); }), known);
+  wide.offset = simplify(substitute(body.offset, parts), known);
+  return wide;
+}
 
 std::optional<Chunks> chunks_of(const KernelBody& body) {
   if (body.loops.empty() || !is_number(body.output) || body.value->height > 0) return std::nullopt;
@@ -54,7 +88,6 @@ std::optional<Chunks> chunks_of(const KernelBody& body) {
     chunks.offsets.emplace(input, offset);
     widest = std::max(widest, size_bytes(type));
   }
-  constexpr int64_t kBytes = 16;
   // Lines of a few elements that come from everywhere (channels that go to the end): one store for all of them.
   if (chunks.offsets.empty() && *extent * static_cast<int64_t>(widest) > kBytes) return std::nullopt;
   chunks.count = kBytes / static_cast<int64_t>(widest);

@@ -18,4 +18,9 @@ struct Chunks {
 // along with it. The kernel has no reductions.
 std::optional<Chunks> chunks_of(const KernelBody& body);
 
+// Where lines of the innermost loop are shorter than sixteen bytes, follow one another in the result and hold the same
+// along it (each element repeated), several of them are one line: their elements are known by numbers when a thread
+// makes them all. Else the body as it is.
+KernelBody with_whole_lines(const KernelBody& body);
+
 }  // namespace gopt::codegen

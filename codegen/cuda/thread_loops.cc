@@ -45,7 +45,7 @@ int64_t count_of(const std::vector<Loop>& loops) {
 class KernelPrinter {
  public:
   KernelPrinter(const KernelBody& body, bool overlaps, const std::set<int>& constants)
-      : body_(body), overlaps_(overlaps), constants_(constants), writer_(body_) {
+      : body_(overlaps ? body : with_whole_lines(body)), overlaps_(overlaps), constants_(constants), writer_(body_) {
     writer_.pragmas = false;
     writer_.takes_short_functions = is_half(body_.output);
     divide();
@@ -277,7 +277,7 @@ class KernelPrinter {
     return text + storage_name(body_.output) + "*" + restrict + " out";
   }
 
-  const KernelBody& body_;
+  const KernelBody body_;
   bool overlaps_;
   const std::set<int>& constants_;
   Writer writer_;

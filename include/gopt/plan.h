@@ -194,7 +194,8 @@ struct Plan {
 // What its graph and its kernels require.
 std::vector<SizeDemand> size_demands(const Plan& plan);
 
-// Whether a product or convolution of floats rounds its operands to 11 bits.
+// Whether a product or convolution of floats rounds its operands to 11 bits; not those of a few lines, which gain
+// nothing by it.
 bool is_tf32(const Plan& plan, const Kernel& kernel);
 
 // Time of one kernel of a plan in milliseconds. A pure function of kernel, target and (for measured times) the cache.

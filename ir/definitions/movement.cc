@@ -331,6 +331,22 @@ void define_Tile(DefineContext& c) {
   });
 }
 
+void define_Repeat(DefineContext& c) {
+  const TensorExpr x = c.input(0);
+  const std::vector<Index> repeats = c.integers("repeats");
+  if (repeats.size() != x.shape.size()) c.fail("repeats has an entry an axis");
+  Shape shape;
+  for (size_t k = 0; k < repeats.size(); k++) {
+    c.require(at_least(repeats[k], Index(1)), "repeats are positive");
+    shape.push_back(x.shape[k] * repeats[k]);
+  }
+  c.output(x.element, shape, [x, repeats](const std::vector<Index>& i) {
+    std::vector<Index> s;
+    for (size_t k = 0; k < i.size(); k++) s.push_back(repeats[k] == Index(1) ? i[k] : floor_div(i[k], repeats[k]));
+    return x.at(s);
+  });
+}
+
 // ---- pad ----
 
 namespace {

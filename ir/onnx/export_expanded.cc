@@ -188,6 +188,47 @@ Status expand_scatter(const Expansion& e) {
   return Unit{};
 }
 
+// Where more than one extent behind the first axis that is repeated is a symbol, ONNX has no constant shape for it.
+Status expand_repeat(const Expansion& e) {
+  const Node& node = e.node();
+  const auto& repeats = std::get<std::vector<Index>>(node.attributes.at("repeats"));
+  const Shape& shape = *node.inputs[0].type().shape;
+  std::vector<int64_t> axes, wide, merged;
+  bool has_unknown = false;
+  for (size_t k = 0; k < repeats.size(); k++) {
+    if (!repeats[k].is_constant()) return no_form(e);
+    const int64_t times = repeats[k].constant();
+    wide.push_back(1);
+    if (times > 1) {
+      wide.push_back(times);
+      axes.push_back(static_cast<int64_t>(wide.size()) - 1);
+    }
+    const bool is_known = shape[k].is_constant();
+    if (axes.empty()) {
+      merged.push_back(0);  // as it is
+    } else if (is_known) {
+      merged.push_back(shape[k].constant() * times);
+    } else {
+      if (has_unknown) return no_form(e);
+      merged.push_back(-1);
+      has_unknown = true;
+    }
+  }
+  if (axes.empty()) {
+    e.op("Identity", {e.input(0)}, e.output());
+    return Unit{};
+  }
+  const bool is_input = e.opset() >= 13;
+  const Names unsqueezed =
+      is_input ? Names{e.input(0), e.state().constant(Tensor::vector_i64(axes))} : Names{e.input(0)};
+  Attributes attributes;
+  if (!is_input) attributes["axes"] = std::vector<Index>(axes.begin(), axes.end());
+  const std::string apart = e.op("Unsqueeze", unsqueezed, "", attributes);
+  const std::string repeated = e.op("Expand", {apart, e.state().constant(Tensor::vector_i64(wide))});
+  e.op("Reshape", {repeated, e.state().constant(Tensor::vector_i64(merged))}, e.output());
+  return Unit{};
+}
+
 }  // namespace
 
 Status export_expanded(ExportState& state, const Node& node) {
@@ -206,6 +247,7 @@ Status export_expanded(ExportState& state, const Node& node) {
     case OpKind::Dequantize:
     case OpKind::Quantize: return expand_quantization(e);
     case OpKind::ScatterAlong: return expand_scatter(e);
+    case OpKind::Repeat: return expand_repeat(e);
     case OpKind::Gemm: return expand_gemm(e);
     case OpKind::HardSwish:
       e.op("Mul", {x, e.op("HardSigmoid", {x}, "", {{"alpha", 1.0 / 6}, {"beta", 0.5}})}, e.output());

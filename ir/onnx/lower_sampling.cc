@@ -104,10 +104,9 @@ Value at_places(Lowering& l, const Value& x, int64_t axis, const std::vector<int
     return l.slice(x, axis, places[0], places.back() + 1, step);
   const int64_t times = count / extent;
   if (times > 0 && count % extent == 0 && all([times](int64_t i) { return i / times; })) {
-    Shape wide = shape_of(x), result = wide;
-    wide.insert(wide.begin() + axis + 1, Index(times));
-    result[static_cast<size_t>(axis)] = Index(count);
-    return l.reshape(l.expand(l.unsqueeze(x, axis + 1), wide), result);
+    std::vector<Index> repeats(rank_of(x), Index(1));
+    repeats[static_cast<size_t>(axis)] = Index(times);
+    return l.op(OpKind::Repeat, {x}, {{"repeats", repeats}});
   }
   return l.op(OpKind::Gather, {x, l.integers_constant(places)}, {{"axis", Index(axis)}});
 }

@@ -23,6 +23,13 @@ constexpr Row kRows[] = {
     // What lies outside is not read.
     {"padded", "input x : f32[4,8]\nconstant p = i64[4] {0, 4, 0, 4}\na = Pad(x, p)\noutput y = a", ""},
     {"integers", "input x : i64[4,8]\na = Add(x, x)\noutput y = a", ""},
+    // Lines of two equal elements, several at once; lines of three fill no chunk.
+    {"repeated", "input x : f32[3,5,6]\na = Repeat(x) {repeats=[1,2,2]}\noutput y = a", "gopt_chunk<float, 4> out"},
+    {"repeated_halves", "input x : f16[3,5,8]\na = Repeat(x) {repeats=[1,1,2]}\nb = Neg(a)\noutput y = b",
+     "gopt_chunk<gopt_half, 8> out"},
+    {"repeated_of_few", "input x : f16[3,5,6]\na = Repeat(x) {repeats=[3,1,2]}\noutput y = a",
+     "gopt_chunk<gopt_half, 4> out"},
+    {"tripled", "input x : f32[5,8]\na = Repeat(x) {repeats=[1,3]}\noutput y = a", ""},
     // Parts that begin anywhere.
     {"parts",
      "input x : f32[4,67]\na = Slice(x) {starts=[3], ends=[67], axes=[1], steps=[1]}\nb = Tanh(a)\noutput y = b",

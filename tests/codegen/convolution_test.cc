@@ -187,13 +187,14 @@ const char* const kInBlocks[] = {
     "g = GlobalAveragePool(b)\nf = Flatten(g) {axis=1}\nh = Gemm(f, w2) {transB=1}\ns = Sigmoid(g)\n"
     "m = Mul(b, s)\nq = AveragePool(m) {kernel_shape=[2,2], strides=[2,2]}\noutput y = h\noutput z = q",
 };
-void expect_blocks_agree(int lanes, const std::vector<const char*>& implementations) {
+void expect_blocks_agree(int lanes, const std::vector<const char*>& implementations,
+                         Precision precision = Precision::Fp32) {
   std::vector<BatchCase> cases;
   for (const char* text : kInBlocks) cases.push_back(make_case("b" + std::to_string(cases.size()), text, 91));
   for (const char* implementation : implementations)
     for (const int threads : {1, 2}) {
       CostsOfBlocks costs(implementation);
-      const Target target{.kind = TargetKind::Cpu, .threads = threads, .vector_lanes = lanes};
+      const Target target{.kind = TargetKind::Cpu, .threads = threads, .vector_lanes = lanes, .precision = precision};
       int64_t taken = 0;
       for (const BatchCase& c : cases) {
         const auto plan = make_plan(c.graph, target, costs);
@@ -203,12 +204,15 @@ void expect_blocks_agree(int lanes, const std::vector<const char*>& implementati
         taken += std::ranges::count(plan->kernels, implementation, &Kernel::implementation);
       }
       EXPECT_GT(taken, 1) << implementation;
-      const std::string name = "blocks" + std::to_string(lanes) + implementation;
+      const std::string name = "blocks" + std::to_string(lanes) + implementation + to_string(precision);
       for (const std::string& line : run_batch(cases, costs, name, target)) ADD_FAILURE() << line;
     }
 }
 TEST(BlocksOf8Channels, AgreeWithTheInterpreter) { expect_blocks_agree(8, {"direct", "panels", "blocks", "winograd"}); }
 TEST(BlocksOf16Channels, AgreeWithTheInterpreter) { expect_blocks_agree(16, {"direct", "panels", "winograd"}); }
+TEST(BlocksOfHalves, AgreeWithTheInterpreter) {
+  for (const int lanes : {8, 16}) expect_blocks_agree(lanes, {"winograd"}, Precision::Bf16);
+}
 
 // Rows of a kernel longer than those of the result: windows lie beside each other, or are summed where they lie.
 const char* const kLongRows[] = {

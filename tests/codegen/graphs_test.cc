@@ -208,6 +208,12 @@ const Row kRows[] = {
      "a\noutput z = b"},
     {"ExpandTile",
      "input x : f32[1,4,1]\na = Expand(x) {shape=[3,4,5]}\nb = Tile(x) {repeats=[2,2,3]}\noutput y = a\noutput z = b"},
+    {"Repeat",
+     "input x : f32[2,3,5,7]\na = Repeat(x) {repeats=[1,1,2,2]}\nb = Repeat(x) {repeats=[1,1,1,3]}\n"
+     "c = Repeat(b) {repeats=[2,1,3,1]}\nd = Neg(a)\noutput y = d\noutput z = c"},
+    {"RepeatOfBlocks",
+     "input x : f32[1,20,6,7]\ninput w1 : f32[20,20,3,3]\ninput w2 : f32[24,20,1,1]\na = Conv(x, w1)\n"
+     "b = Repeat(a) {repeats=[1,1,2,1]}\nc = Repeat(b) {repeats=[1,1,1,2]}\nd = Conv(c, w2)\noutput y = d"},
     {"ShapesOfThings",
      "input x : f32[3,4]\na = Shape(x)\nb = FillLike(x) {value=2.5}\nc = Add(b, x)\noutput y = a\noutput z = c"},
     {"MatMulGeluInParts",

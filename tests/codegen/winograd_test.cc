@@ -1,6 +1,7 @@
 // Convolutions by Winograd's algorithm against float64: extents that fill no tile, tiles of both extents, channels that
 // fill no block or panel, borders on some sides, several images, groups of tiles, threads that share a group and that
-// do not, what is done before a result is stored, and what lies around it; large, tiny and no values.
+// do not, what is done before a result is stored, and what lies around it; large, tiny and no values; in floats and in
+// bfloat16.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "floats_on_lines.h"
+#include "gopt_terms.h"
 #include "gopt_vector.h"
 #include "gopt_winograd.h"
 
@@ -96,8 +98,19 @@ class Winograd : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Cases, Winograd, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST_P(Winograd, AgreesWithFloat64) {
-  const Case& c = GetParam();
+// A number as it is stored, what it is, and what is lost of it.
+template <class T>
+T stored(float value) {
+  if constexpr (std::is_same_v<T, float>) return value;
+  return half_of(value);
+}
+double value_of(float number) { return number; }
+double value_of(uint16_t half) { return float_of_half(half); }
+template <class T>
+constexpr double kLost = std::is_same_v<T, float> ? 0 : 0x1p-8;
+
+template <class T>
+void expect_agreement(const Case& c) {
   const PlanarShape s = shape_of(c);
   ASSERT_TRUE(WinogradConvolution::takes(s, c.block));
   const unsigned seed = std::random_device{}();
@@ -105,29 +118,33 @@ TEST_P(Winograd, AgreesWithFloat64) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   const int64_t from = area(s.src), to = area(s.dst);
-  Floats x(s.batch * filled(c, s.in) * from, 0), bias(s.out, 0), factors(s.out, 0);
+  OnLines<T> x(s.batch * filled(c, s.in) * from, 0), factors(s.out, 0);
+  Floats bias(s.out, 0), image(x.size, 0);
   std::vector<float> w(static_cast<size_t>(s.out * s.in * 9));
   for (float& v : w) v = normal(random);
-  for (int64_t i = 0; i < s.out; i++) bias.data[i] = c.scale * normal(random), factors.data[i] = normal(random);
+  for (int64_t i = 0; i < s.out; i++)
+    bias.data[i] = c.scale * normal(random), factors.data[i] = stored<T>(normal(random));
   for (int64_t n = 0; n < s.batch; n++)
     for (int64_t i = 0; i < s.in; i++)
-      for (int64_t p = 0; p < from; p++) x.data[place(c, s.in, from, n, i, p)] = c.scale * normal(random);
-  const Exact sums = exact(c, s, x.data, w);
+      for (int64_t p = 0; p < from; p++) x.data[place(c, s.in, from, n, i, p)] = stored<T>(c.scale * normal(random));
+  for (int64_t i = 0; i < x.size; i++) image.data[i] = static_cast<float>(value_of(x.data[i]));
+  const Exact sums = exact(c, s, image.data, w);
   const double most = *std::max_element(sums.magnitudes.begin(), sums.magnitudes.end());
 
   for (int which = 0; which < 7; which++) {
+    const Element element = std::is_same_v<T, float> ? Element::Float : Element::BFloat16;
     std::vector<Post> posts;
     if (which == 1) posts = {{PostKind::Relu}};
     if (which == 2) posts = {{PostKind::Add}, {PostKind::Relu}};
     if (which == 3) posts = {{PostKind::Sum}, {PostKind::Relu}};
     if (which == 4) posts = {{PostKind::Sum}, {PostKind::Clip, -1.0f, 2.0f}};
-    if (which == 5) posts = {{PostKind::Relu, 0.1f}, {PostKind::Add, 0, 0, nullptr, {1, s.out, 1, 1}}};
+    if (which == 5) posts = {{PostKind::Relu, 0.1f}, {PostKind::Add, 0, 0, nullptr, {1, s.out, 1, 1}, element}};
     if (which == 6) posts = {{PostKind::Add}, {PostKind::Logistic}};
-    Floats added(s.batch * filled(c, s.out) * to, 0), made(added.size, 0.25f);
-    for (int64_t i = 0; i < added.size; i++) added.data[i] = c.scale * normal(random);
+    OnLines<T> added(s.batch * filled(c, s.out) * to, 0), made(added.size, stored<T>(0.25f));
+    for (int64_t i = 0; i < added.size; i++) added.data[i] = stored<T>(c.scale * normal(random));
     if (which == 3 || which == 4) std::copy(added.data, added.data + added.size, made.data);
 
-    WinogradConvolution convolution(s, c.block, posts, c.threads);
+    WinogradConvolution convolution(s, c.block, posts, c.threads, element);
     if (which == 2 || which == 6) convolution.bind_post(0, added.data);
     if (which == 5) convolution.bind_post(1, factors.data);
     Floats packed(static_cast<int64_t>(convolution.packed_floats()), NAN);
@@ -140,24 +157,26 @@ TEST_P(Winograd, AgreesWithFloat64) {
         for (int64_t p = 0; p < to; p++) {
           const int64_t at = place(c, s.out, to, n, o, p);
           if (o >= s.out) {
-            ASSERT_EQ(made.data[at], 0.0f) << "what fills a block";
+            ASSERT_EQ(made.data[at], T(0)) << "what fills a block";
             continue;
           }
           double sum = sums.values[static_cast<size_t>(at)] + (which == 0 ? 0 : bias.data[o]);
-          if (which == 2 || which == 3 || which == 4 || which == 6) sum += added.data[at];
+          if (which == 2 || which == 3 || which == 4 || which == 6) sum += value_of(added.data[at]);
           const double magnitude = most + std::fabs(sum);
           if (which == 1 || which == 2 || which == 3) sum = std::max(sum, 0.0);
           if (which == 4) sum = std::clamp(sum, -1.0, 2.0);
-          if (which == 5) sum = (sum < 0 ? 0.1f * sum : sum) + factors.data[o];
+          if (which == 5) sum = (sum < 0 ? 0.1f * sum : sum) + value_of(factors.data[o]);
           if (which == 6) sum = 1 / (1 + std::exp(-sum));
           const double others = which > 3 ? 2e-6 : 0;  // of activations
-          ASSERT_NEAR(made.data[at], sum, 1e-6 * magnitude + others) << "image " << n << " position " << p << " " << o;
+          ASSERT_NEAR(value_of(made.data[at]), sum, 1e-6 * magnitude + others + kLost<T> * std::fabs(sum))
+              << "image " << n << " position " << p << " " << o;
         }
-    // Nothing around is written.
-    for (const float* v = made.data + made.size; v < made.values.data() + made.values.size(); v++)
-      ASSERT_TRUE(std::isnan(*v));
+    EXPECT_TRUE(made.is_intact_behind());
   }
 }
+
+TEST_P(Winograd, AgreesWithFloat64) { expect_agreement<float>(GetParam()); }
+TEST_P(Winograd, OfHalvesAgreesWithFloat64) { expect_agreement<uint16_t>(GetParam()); }
 
 // Infinity and NaN reach the windows that hold them, and nothing beyond their tiles.
 TEST(WinogradFloats, WhatIsNotFiniteStaysInItsTiles) {

@@ -362,6 +362,32 @@ TEST(OnnxExport, ExpandsOperatorsThatTheOpsetLacks) {
   }
 }
 
+// Axes before the first that is repeated are as they are, one behind it may be a symbol.
+TEST(OnnxExport, ExpandsRepeats) {
+  for (const int64_t opset : {11, 13, 17}) {
+    const TestFolder folder;
+    GraphBuilder builder;
+    const Index batch = symbol("batch"), width = symbol("width");
+    const Value x = builder.input("x", {ElementType::Float32, Shape{batch, Index(3), Index(2), width}});
+    const auto y = builder.apply(OpKind::Repeat, {x}, {{"repeats", std::vector<Index>{Index(1), 1, 3, 2}}});
+    ASSERT_TRUE(y.ok()) << y.error().message;
+    builder.output("y", *y);
+    builder.metadata().opsets[""] = opset;
+    const Graph graph = builder.build();
+    const Status written = export_onnx(graph, folder.file("a.onnx"));
+    ASSERT_TRUE(written.ok()) << written.error().message;
+    const auto imported = import_onnx(folder.file("a.onnx"));
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    const std::vector<double> numbers{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18};
+    const std::map<std::string, Tensor> inputs{
+        {"x", Tensor::from_values<double>(ElementType::Float32, {1, 3, 2, 3}, numbers)}};
+    const auto expected = interpret(graph, inputs), actual = interpret(imported->graph, inputs);
+    ASSERT_TRUE(expected.ok() && actual.ok());
+    EXPECT_EQ((*actual)[0].dims(), (std::vector<int64_t>{1, 3, 6, 6}));
+    EXPECT_EQ((*expected)[0].to_doubles(), (*actual)[0].to_doubles());
+  }
+}
+
 TEST(OnnxExport, ExpandsNormalizationAndSoftmaxOfOldOpsets) {
   const TestFolder folder;
   GraphBuilder builder;

@@ -236,16 +236,18 @@ NodeWork work_of_line(const std::string& op) {
 }
 
 TEST(FollowsLayout, WhatReadsItsOwnChannelInPlace) {
-  for (const char* op : {"Add(x, b)", "MaxPool(x) {kernel_shape=[3,3]}", "GlobalAveragePool(x)",
-                         "Concat(x, y) {axis=1}", "Slice(x) {starts=[2], ends=[7], axes=[1], steps=[2]}",
-                         "Pad(x) {pads=[0,1,0,0,0,0,1,0]}", "BatchNormalization(x, s, s, s, s)",
-                         "InstanceNormalization(x, s, s)", "Softmax(x) {axis=3}", "ReduceMean(x) {axes=[2,3]}",
-                         "ReduceMin(x) {axes=[3]}", "Expand(b) {shape=[2,8,6,6]}", "Gather(x, i) {axis=2}"})
+  for (const char* op :
+       {"Add(x, b)", "MaxPool(x) {kernel_shape=[3,3]}", "GlobalAveragePool(x)", "Concat(x, y) {axis=1}",
+        "Slice(x) {starts=[2], ends=[7], axes=[1], steps=[2]}", "Pad(x) {pads=[0,1,0,0,0,0,1,0]}",
+        "BatchNormalization(x, s, s, s, s)", "InstanceNormalization(x, s, s)", "Softmax(x) {axis=3}",
+        "ReduceMean(x) {axes=[2,3]}", "ReduceMin(x) {axes=[3]}", "Expand(b) {shape=[2,8,6,6]}", "Gather(x, i) {axis=2}",
+        "Repeat(x) {repeats=[1,1,2,3]}"})
     EXPECT_TRUE(work_of_line(op).follows_layout) << op;
   for (const char* op :
        {"Conv(x, w)", "MatMul(x, y)", "Transpose(x) {perm=[0,1,3,2]}", "Reshape(x) {shape=[2,6,8,6]}", "Flatten(x)",
         "DepthToSpace(x) {blocksize=2}", "Softmax(x) {axis=1}", "ReduceMean(x) {axes=[1]}", "Gather(x, i) {axis=1}",
-        "GatherElements(x, j) {axis=3}", "ReduceMean(x) {axes=[2], keepdims=0}", "Tile(x) {repeats=[1,2,1,1]}"})
+        "GatherElements(x, j) {axis=3}", "ReduceMean(x) {axes=[2], keepdims=0}", "Tile(x) {repeats=[1,2,1,1]}",
+        "Repeat(x) {repeats=[1,2,1,1]}"})
     EXPECT_FALSE(work_of_line(op).follows_layout) << op;
 }
 

@@ -49,6 +49,19 @@ TEST(KernelCache, SavesWhatItLoaded) {
   EXPECT_EQ(read_file(folder.file("times")), text);
 }
 
+// Of digits that are not saved nothing may depend in the run that took the time.
+TEST(KernelCache, ATimeIsWhatTheNextRunReads) {
+  TestFolder folder;
+  KernelCache cache = load(folder.file("times"), "this");
+  cache.put("a", 1.0 / 3);
+  cache.put("b", 1.2345678e-5);
+  cache.put("c", std::numeric_limits<double>::infinity());
+  ASSERT_TRUE(cache.save().ok());
+  const KernelCache again = load(folder.file("times"), "this");
+  for (const char* kernel : {"a", "b", "c"}) EXPECT_EQ(cache.find(kernel), again.find(kernel)) << kernel;
+  EXPECT_NEAR(*cache.find("a"), 1.0 / 3, 1e-6);
+}
+
 TEST(KernelCache, KeepsTimesOfWholePlansToTheLastDigit) {
   TestFolder folder;
   KernelCache cache = load(folder.file("times"), "this");

@@ -209,6 +209,24 @@ TEST(Plan, PixelsMadeAnImageLieAsTheyDo) {
   EXPECT_GT(moves(turned, cpu), 0);
 }
 
+// Between pixels whose channels come last, what keeps an image's layout may lie so from end to end; where it is cheaper
+// plain, it is.
+TEST(Plan, ImagesBetweenPixelsMayLieAsTheseDo) {
+  class CostsOfKernels : public KernelCosts {
+   public:
+    double time_ms(const Plan&, const Kernel&) override { return 1; }
+  } costs;
+  for (const char* between :
+       {"AveragePool(a) {kernel_shape=[3,3]}", "Repeat(a) {repeats=[1,1,2,2]}", "Pad(a) {pads=[0,0,1,1,0,0,1,1]}"})
+    for (const TargetKind kind : {TargetKind::Cpu, TargetKind::Cuda}) {
+      const std::string text = std::string("input x : f32[1,14,14,32]\na = Transpose(x) {perm=[0,3,1,2]}\nb = ") +
+                               between + "\nc = Transpose(b) {perm=[0,2,3,1]}\noutput y = c";
+      const auto plan = make_plan(graph_with_weights(text), {.kind = kind, .without = {"layout:blocked"}}, costs);
+      ASSERT_TRUE(plan.ok() && check_plan(*plan).ok()) << text;
+      EXPECT_EQ(plan->kernels.size(), 1U) << print_plan(*plan);
+    }
+}
+
 // Constant right operands of CUDA's products, where nothing else reads them and where columns are whole chunks.
 TEST(Plan, WeightsOfProductsAreWrittenByColumns) {
   const std::string image = "input x : f32[2,5,64]\n";

@@ -2,43 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "gopt_vector.h"
 
 namespace gopt_runtime {
-
-using Words = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
-using HalfWords = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
-
-// What takes two bytes is bfloat16: the upper half of a float.
-template <class From>
-inline Vector load_lanes(const From* p) {
-  if constexpr (sizeof(From) == sizeof(float)) {
-    return load(p);
-  } else {
-    HalfWords halves;
-    std::memcpy(&halves, p, sizeof halves);
-    const Words words = __builtin_convertvector(halves, Words) << 16;
-    Vector v;
-    std::memcpy(&v, &words, sizeof v);
-    return v;
-  }
-}
-
-// Rounded to the nearest, halves to even.
-template <class To>
-inline void store_lanes_of(const Vector& v, To* p) {
-  if constexpr (sizeof(To) == sizeof(float)) {
-    std::memcpy(p, &v, sizeof v);
-  } else {
-    Words words;
-    std::memcpy(&words, &v, sizeof words);
-    const Words nearest = (words + 0x7fffu + ((words >> 16) & 1u)) >> 16, nan = (words >> 16) | 0x40u;
-    const HalfWords halves = __builtin_convertvector((words & 0x7fffffffu) > 0x7f800000u ? nan : nearest, HalfWords);
-    std::memcpy(p, &halves, sizeof halves);
-  }
-}
 
 // Lanes of the lower or the upper halves of two vectors, in turn.
 template <bool upper>

@@ -1,6 +1,7 @@
-// The processor's vectors of floats, as loops of our own use them.
+// The processor's vectors of floats, as loops of our own use them, and of bfloat16 numbers as these lie in memory.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 
 #if defined(__AVX__)
@@ -23,6 +24,38 @@ inline Vector load(const float* p) {
   Vector v;
   std::memcpy(&v, p, sizeof v);
   return v;
+}
+
+using Words = uint32_t __attribute__((vector_size(kLanes * sizeof(uint32_t))));
+using HalfWords = uint16_t __attribute__((vector_size(kLanes * sizeof(uint16_t))));
+
+// What takes two bytes is bfloat16: the upper half of a float.
+template <class From>
+inline Vector load_lanes(const From* p) {
+  if constexpr (sizeof(From) == sizeof(float)) {
+    return load(p);
+  } else {
+    HalfWords halves;
+    std::memcpy(&halves, p, sizeof halves);
+    const Words words = __builtin_convertvector(halves, Words) << 16;
+    Vector v;
+    std::memcpy(&v, &words, sizeof v);
+    return v;
+  }
+}
+
+// Rounded to the nearest, halves to even.
+template <class To>
+inline void store_lanes_of(const Vector& v, To* p) {
+  if constexpr (sizeof(To) == sizeof(float)) {
+    std::memcpy(p, &v, sizeof v);
+  } else {
+    Words words;
+    std::memcpy(&words, &v, sizeof words);
+    const Words nearest = (words + 0x7fffu + ((words >> 16) & 1u)) >> 16, nan = (words >> 16) | 0x40u;
+    const HalfWords halves = __builtin_convertvector((words & 0x7fffffffu) > 0x7f800000u ? nan : nearest, HalfWords);
+    std::memcpy(p, &halves, sizeof halves);
+  }
 }
 
 }  // namespace gopt_runtime

@@ -10,6 +10,7 @@
 #include "gopt_activation.h"
 #include "gopt_memory.h"
 #include "gopt_panel_sums.h"
+#include "gopt_terms.h"
 #include "gopt_winograd_tiles.h"
 
 namespace gopt_runtime {
@@ -62,11 +63,13 @@ int64_t best_tile(const PlanarShape& s) {
 
 }  // namespace
 
-WinogradConvolution::WinogradConvolution(const PlanarShape& shape, int64_t block, std::vector<Post> posts, int threads)
+WinogradConvolution::WinogradConvolution(const PlanarShape& shape, int64_t block, std::vector<Post> posts, int threads,
+                                         Element element)
     : s_(shape),
       block_(block),
       posts_(std::move(posts)),
       threads_(threads),
+      element_(element),
       depth_(ceil_div(shape.in, block) * block),
       filled_(ceil_div(shape.out, block) * block),
       panels_(ceil_div(filled_, kPanelWidth)),
@@ -139,28 +142,32 @@ void WinogradConvolution::pack(const float* weights, float* packed) const {
 }
 
 // All channels. What lies beyond the image is zeros.
-void WinogradConvolution::transform_tile(const float* src, const Tile& tile, float* to, int64_t element) const {
+template <class T>
+void WinogradConvolution::transform_tile(const T* src, const Tile& tile, float* to, int64_t element) const {
   const int64_t height = s_.src[1], width = s_.src[2], h = tile.h - s_.pads[1], w = tile.w - s_.pads[2];
   const bool is_inside = h >= 0 && h + window_ <= height && w >= 0 && w + window_ <= width;
   const int64_t top = std::clamp<int64_t>(-h, 0, window_), bottom = std::clamp<int64_t>(height - h, top, window_),
                 left = std::clamp<int64_t>(-w, 0, window_), right = std::clamp<int64_t>(width - w, left, window_);
-  const auto transform_it = tile_ == kMostTile ? transform_window<kMostTile> : transform_window<kSmallTile>;
+  const bool is_large = tile_ == kMostTile;
+  const auto transform_image = is_large ? transform_window<kMostTile, T> : transform_window<kSmallTile, T>;
+  const auto transform_copy = is_large ? transform_window<kMostTile, float> : transform_window<kSmallTile, float>;
   alignas(64) float window[kMostWindow * kMostWindow * kLanes] = {};
   for (int64_t channel = 0; channel < depth_; channel += kLanes) {
-    const float* image = src + (tile.image * depth_ + channel / block_ * block_) * height * width + channel % block_;
+    const T* image = src + (tile.image * depth_ + channel / block_ * block_) * height * width + channel % block_;
     const auto at = [&](int64_t i, int64_t j) { return image + ((h + i) * width + w + j) * block_; };
     if (is_inside) {
-      transform_it(at(0, 0), width * block_, block_, to + channel, element);
+      transform_image(at(0, 0), width * block_, block_, to + channel, element);
       continue;
     }
     for (int64_t i = top; i < bottom; i++)
-      for (int64_t j = left; j < right; j++) std::memcpy(window + (i * window_ + j) * kLanes, at(i, j), sizeof(Vector));
-    transform_it(window, window_ * kLanes, kLanes, to + channel, element);
+      for (int64_t j = left; j < right; j++) store_lanes_of(load_lanes(at(i, j)), window + (i * window_ + j) * kLanes);
+    transform_copy(window, window_ * kLanes, kLanes, to + channel, element);
   }
 }
 
 // `next`: weights of the panel after it, or null.
-void WinogradConvolution::multiply(const Call& call, int64_t tiles, int64_t panel, const float* next) const {
+template <class T>
+void WinogradConvolution::multiply(const Call<T>& call, int64_t tiles, int64_t panel, const float* next) const {
   const int vectors = vectors_of(panel);
   const int64_t parts = ceil_div(tiles, kMostPanelRows), width = int64_t{vectors} * kLanes;
   for (int64_t e = 0; e < elements_; e++) {
@@ -184,18 +191,24 @@ int64_t WinogradConvolution::place(const Part& p, int64_t row) const {
   return block * area(s_.dst) + ((p.tile.h + row) * s_.dst[2] + p.tile.w) * block_ + p.channel % block_;
 }
 
-void WinogradConvolution::add(const Post& post, const float* dst, const Part& part, float* sums) const {
-  const auto* operand = post.kind == PostKind::Sum ? dst : static_cast<const float*>(post.operand);
+template <class T>
+void WinogradConvolution::add(const Post& post, const T* dst, const Part& part, float* sums) const {
+  const auto* operand = post.kind == PostKind::Sum ? dst : static_cast<const T*>(post.operand);
   const bool is_a_row = !post.dims.empty();
   const int64_t channels = std::clamp<int64_t>(s_.out - part.channel, 0, kLanes);
+  alignas(64) float addends[kLanes] = {};
+  for (int64_t k = 0; is_a_row && k < channels; k++)
+    addends[k] = value_at(post.operand, post.element, part.channel + k);
   for (int64_t i = 0; i < part.rows; i++)
     for (int64_t j = 0; j < part.columns; j++) {
-      const float* from = operand + (is_a_row ? part.channel : place(part, i) + j * block_);
-      for (int64_t k = 0; k < channels; k++) sums[(i * tile_ + j) * kLanes + k] += from[k];
+      float* own = sums + (i * tile_ + j) * kLanes;
+      if (!is_a_row) store_lanes_of(load_lanes(operand + place(part, i) + j * block_), addends);
+      for (int64_t k = 0; k < channels; k++) own[k] += addends[k];
     }
 }
 
-void WinogradConvolution::finish(const Call& call, const Part& part, float* sums) const {
+template <class T>
+void WinogradConvolution::finish(const Call<T>& call, const Part& part, float* sums) const {
   for (const Post& post : posts_)
     if (post.kind == PostKind::Sum || post.kind == PostKind::Add)
       add(post, call.dst, part, sums);
@@ -206,36 +219,38 @@ void WinogradConvolution::finish(const Call& call, const Part& part, float* sums
     for (int64_t j = 0; j < part.columns; j++) {
       float* own = sums + (i * tile_ + j) * kLanes;
       std::fill(own + channels, own + kLanes, 0.0f);  // what fills a block
-      std::memcpy(call.dst + place(part, i) + j * block_, own, sizeof(Vector));
+      store_lanes_of(load(own), call.dst + place(part, i) + j * block_);
     }
 }
 
 // What is added to the result where posts are simple, or null.
-const float* WinogradConvolution::addend(const Call& call) const {
+template <class T>
+const T* WinogradConvolution::addend(const Call<T>& call) const {
   if (simple_.addend < 0) return nullptr;
   const Post& post = posts_[static_cast<size_t>(simple_.addend)];
-  return post.kind == PostKind::Sum ? call.dst : static_cast<const float*>(post.operand);
+  return post.kind == PostKind::Sum ? call.dst : static_cast<const T*>(post.operand);
 }
 
-void WinogradConvolution::store(const Call& call, const Part& part, const float* sums, const float* added) const {
+template <class T>
+void WinogradConvolution::store(const Call<T>& call, const Part& part, const float* sums, const T* added) const {
   const Vector least = Vector{} + simple_.least;
   for (int64_t i = 0; i < part.rows; i++) {
     int64_t at = place(part, i);
     for (int64_t j = 0; j < part.columns; j++, at += block_) {
       Vector sum = load(sums + (i * tile_ + j) * kLanes);
-      if (added) sum += load(added + at);
-      sum = sum < least ? least : sum;
-      std::memcpy(call.dst + at, &sum, sizeof sum);
+      if (added) sum += load_lanes(added + at);
+      store_lanes_of(sum < least ? least : sum, call.dst + at);
     }
   }
 }
 
 // A vector of channels from `channel` on, of all tiles of a group.
-void WinogradConvolution::transform_back(const Call& call, const Range& group, const float* products, int64_t width,
+template <class T>
+void WinogradConvolution::transform_back(const Call<T>& call, const Range& group, const float* products, int64_t width,
                                          int64_t channel) const {
   const int64_t tiles = group.last - group.first, channels = std::clamp<int64_t>(s_.out - channel, 0, kLanes);
   const auto transform_it = tile_ == kMostTile ? transform_products<kMostTile> : transform_products<kSmallTile>;
-  const float* added = addend(call);
+  const T* added = addend(call);
   alignas(64) float bias[kLanes] = {}, sums[kMostTile * kMostTile * kLanes];
   if (call.bias) std::copy_n(call.bias + channel, channels, bias);
   for (int64_t t = 0; t < tiles; t++) {
@@ -251,7 +266,8 @@ void WinogradConvolution::transform_back(const Call& call, const Range& group, c
 }
 
 // Of transformed tiles.
-void WinogradConvolution::compute(const Call& call, const Range& group, const Range& panels) const {
+template <class T>
+void WinogradConvolution::compute(const Call<T>& call, const Range& group, const Range& panels) const {
   for (int64_t panel = panels.first; panel < panels.last; panel++) {
     const bool is_last = panel + 1 == panels.last || vectors_of(panel + 1) != kPanelVectors;
     multiply(call, group.last - group.first, panel, is_last ? nullptr : call.packed + weights_at(panel + 1, 0));
@@ -261,7 +277,8 @@ void WinogradConvolution::compute(const Call& call, const Range& group, const Ra
   }
 }
 
-void WinogradConvolution::run_alone(const Call& call, int thread, int threads) const {
+template <class T>
+void WinogradConvolution::run_alone(const Call<T>& call, int thread, int threads) const {
   const int64_t first = tiles_ * thread / threads, count = tiles_ * (thread + 1) / threads - first,
                 groups = ceil_div(count, group_);
   for (int64_t g = 0; g < groups; g++) {
@@ -274,7 +291,8 @@ void WinogradConvolution::run_alone(const Call& call, int thread, int threads) c
 }
 
 // All within a parallel region.
-void WinogradConvolution::run_together(const Call& call, int thread, int threads) const {
+template <class T>
+void WinogradConvolution::run_together(const Call<T>& call, int thread, int threads) const {
   const int64_t groups = ceil_div(tiles_, group_);
   for (int64_t g = 0; g < groups; g++) {
     const Range group{tiles_ * g / groups, tiles_ * (g + 1) / groups};
@@ -289,20 +307,28 @@ void WinogradConvolution::run_together(const Call& call, int thread, int threads
   }
 }
 
-void WinogradConvolution::run(const float* src, const float* packed, const float* bias, float* dst,
-                              float* scratch) const {
+template <class T>
+void WinogradConvolution::run_as(const T* src, const float* packed, const float* bias, T* dst, float* scratch) const {
   const int64_t inputs = elements_ * inputs_element(group_), products = elements_ * products_element(group_);
   float* own_products = scratch + (is_together_ ? 1 : threads_) * inputs;
 #pragma omp parallel num_threads(threads_)
   {
     const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    const Call call{
+    const Call<T> call{
         src, packed, bias, dst, scratch + (is_together_ ? 0 : thread * inputs), own_products + thread * products};
     if (is_together_)
       run_together(call, thread, threads);
     else
       run_alone(call, thread, threads);
   }
+}
+
+void WinogradConvolution::run(const void* src, const float* packed, const float* bias, void* dst,
+                              float* scratch) const {
+  if (element_ == Element::Float)
+    run_as(static_cast<const float*>(src), packed, bias, static_cast<float*>(dst), scratch);
+  else
+    run_as(static_cast<const uint16_t*>(src), packed, bias, static_cast<uint16_t*>(dst), scratch);
 }
 
 }  // namespace gopt_runtime

@@ -16,8 +16,10 @@ namespace gopt_runtime {
 
 class WinogradConvolution {
  public:
-  // Of one group, not transposed; source and result in blocks of so many channels, those that are none zeros.
-  WinogradConvolution(const PlanarShape& shape, int64_t block, std::vector<Post> posts, int threads);
+  // Of one group, not transposed; source and result in blocks of so many channels, those that are none zeros, and both
+  // of that type: of bfloat16 ones transforms and products are of floats, too.
+  WinogradConvolution(const PlanarShape& shape, int64_t block, std::vector<Post> posts, int threads,
+                      Element element = Element::Float);
 
   static bool takes(const PlanarShape& shape, int64_t block);
   // What the order of packed weights depends on.
@@ -31,12 +33,15 @@ class WinogradConvolution {
   void bind_post(int post, const void* operand) { posts_[static_cast<size_t>(post)].operand = operand; }
   size_t scratch_floats() const;
   // `bias`, one for each channel, may be null. `packed` and `scratch` are 64-byte aligned.
-  void run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const;
+  void run(const void* src, const float* packed, const float* bias, void* dst, float* scratch) const;
 
  private:
+  template <class T>
   struct Call {
-    const float *src, *packed, *bias;
-    float *dst, *inputs, *products;  // inputs: transformed ones of a group of tiles; products: of it by one panel
+    const T* src;
+    const float *packed, *bias;
+    T* dst;
+    float *inputs, *products;  // inputs: transformed ones of a group of tiles; products: of it by one panel
   };
   struct Range {
     int64_t first, last;
@@ -58,22 +63,35 @@ class WinogradConvolution {
   static int64_t products_element(int64_t tiles);
   int64_t place(const Part& part, int64_t row) const;
   void pack_channel(const float* weights, int64_t panel, int64_t channel, float* packed) const;
-  void transform_tile(const float* src, const Tile& tile, float* to, int64_t element) const;
-  void multiply(const Call& call, int64_t tiles, int64_t panel, const float* next) const;
-  void transform_back(const Call& call, const Range& group, const float* products, int64_t width,
+  template <class T>
+  void transform_tile(const T* src, const Tile& tile, float* to, int64_t element) const;
+  template <class T>
+  void multiply(const Call<T>& call, int64_t tiles, int64_t panel, const float* next) const;
+  template <class T>
+  void transform_back(const Call<T>& call, const Range& group, const float* products, int64_t width,
                       int64_t channel) const;
-  const float* addend(const Call& call) const;
-  void store(const Call& call, const Part& part, const float* sums, const float* added) const;
-  void finish(const Call& call, const Part& part, float* sums) const;
-  void add(const Post& post, const float* dst, const Part& part, float* sums) const;
-  void compute(const Call& call, const Range& group, const Range& panels) const;
-  void run_alone(const Call& call, int thread, int threads) const;
-  void run_together(const Call& call, int thread, int threads) const;
+  template <class T>
+  const T* addend(const Call<T>& call) const;
+  template <class T>
+  void store(const Call<T>& call, const Part& part, const float* sums, const T* added) const;
+  template <class T>
+  void finish(const Call<T>& call, const Part& part, float* sums) const;
+  template <class T>
+  void add(const Post& post, const T* dst, const Part& part, float* sums) const;
+  template <class T>
+  void compute(const Call<T>& call, const Range& group, const Range& panels) const;
+  template <class T>
+  void run_alone(const Call<T>& call, int thread, int threads) const;
+  template <class T>
+  void run_together(const Call<T>& call, int thread, int threads) const;
+  template <class T>
+  void run_as(const T* src, const float* packed, const float* bias, T* dst, float* scratch) const;
 
   PlanarShape s_;
   int64_t block_;
   std::vector<Post> posts_;
   int threads_;
+  Element element_;
   int64_t depth_, filled_, panels_;   // depth_, filled_: channels that are read, written
   int64_t tile_, window_, elements_;  // extents of a tile's result, of what it reads; elements of that
   int64_t tiles_high_, tiles_wide_, tiles_;

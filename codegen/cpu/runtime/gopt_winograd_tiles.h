@@ -59,13 +59,13 @@ constexpr double kWeightsOf4[][kTaps] = {{1 / (kA2 * kB2), 0, 0},
 constexpr double kWeightsOf2[][kTaps] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
 
 // Elements of a tile that lie `row` and `step` apart, to elements that lie `element` apart.
-template <int tile>
-void transform_window(const float* from, int64_t row, int64_t step, float* to, int64_t element) {
+template <int tile, class T>
+void transform_window(const T* from, int64_t row, int64_t step, float* to, int64_t element) {
   constexpr int window = tile + kBeyond;
   Vector half[window][window];
   for (int j = 0; j < window; j++) {
     Vector x[window], t[window];
-    for (int i = 0; i < window; i++) x[i] = load(from + i * row + j * step);
+    for (int i = 0; i < window; i++) x[i] = load_lanes(from + i * row + j * step);
     transform(x, t);
     for (int i = 0; i < window; i++) half[i][j] = t[i];
   }

@@ -54,7 +54,10 @@ bool are_finite(const void* values, Element element, size_t count, cudaStream_t 
 class ChannelWindows : public Primitive {
  public:
   ChannelWindows(const TileProblem& problem, const TileKernel& kernel) : problem_(problem), kernel_(kernel) {
-    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(blocks())));
+    const int64_t all = blocks();
+    const int cluster = cluster_of_means(all);
+    launch_ = launch_of(kernel, dim3(static_cast<unsigned>(all), static_cast<unsigned>(cluster)));
+    launch_.cluster = cluster;
   }
 
   bool choose(const Operands& o, cudaStream_t stream) override {
@@ -78,6 +81,17 @@ class ChannelWindows : public Primitive {
     const int64_t along = parts(p.out_width, kernel_.rows);
     if (kernel_.lines == 0) return parts(lines * along * chunks, kernel_.threads);
     return lines / p.out_height * parts(p.out_height, kernel_.lines) * along * chunks;
+  }
+
+  // Blocks that share the positions of an image, where each of its threads would have many and the device has room.
+  int cluster_of_means(int64_t all) const {
+    constexpr int kMost = 8;
+    constexpr int64_t kFewPositions = 512, kBlocksAtOnce = 264;
+    const int64_t positions = int64_t{problem_.height} * problem_.width;
+    int cluster = 1;
+    if (kernel_.rows != 0 || !has_clusters()) return cluster;
+    while (cluster < kMost && positions > kFewPositions * cluster && 2 * cluster * all <= kBlocksAtOnce) cluster *= 2;
+    return cluster;
   }
 
   TileProblem problem_;

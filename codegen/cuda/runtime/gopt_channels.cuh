@@ -5,6 +5,7 @@
 
 #include "gopt_activation.cuh"
 #include "gopt_channels.h"
+#include "gopt_cluster.cuh"
 #include "gopt_fragments.cuh"
 #include "gopt_launch.h"
 
@@ -295,8 +296,8 @@ TileKernel make_channels() {
           kChannelThreads, 0};
 }
 
-// Means over whole images: a block takes some chunks of the channels of one, and divides its positions; parts are added
-// in their order.
+// Means over whole images: a block takes some chunks of the channels of one, and divides its positions, or a share of
+// them where blocks of a cluster share an image; parts are added in their order.
 constexpr int kChunksOfBlock = 8, kPartsOfImage = kChannelThreads / kChunksOfBlock;
 template <class T>
 using SumsOfParts = float[kChunksOfBlock][Lanes<T>::kCount + 1];
@@ -310,14 +311,14 @@ __global__ void __launch_bounds__(kChannelThreads) whole_mean_kernel(const __gri
             thread = static_cast<int>(threadIdx.x), part = thread / kChunksOfBlock,
             image = static_cast<int>(blockIdx.x) / of_image,
             chunk = (static_cast<int>(blockIdx.x) - image * of_image) * kChunksOfBlock + thread % kChunksOfBlock,
-            positions = p.height * p.width;
+            positions = p.height * p.width, share = static_cast<int>(blockIdx.y), shares = static_cast<int>(gridDim.y);
   const bool is_there = chunk < chunks;
   const T* src = static_cast<const T*>(p.src) + static_cast<int64_t>(image) * positions * p.src_line + chunk * kCount;
   float sums[kCount] = {};
   gopt_wait();
   if (is_there) {
 #pragma unroll 4
-    for (int i = part; i < positions; i += kPartsOfImage) {
+    for (int i = share * kPartsOfImage + part; i < positions; i += kPartsOfImage * shares) {
       Lanes<T> lanes;
       lanes.load(src + static_cast<int64_t>(i) * p.src_line, p.is_aligned);
 #pragma unroll
@@ -328,15 +329,30 @@ __global__ void __launch_bounds__(kChannelThreads) whole_mean_kernel(const __gri
 #pragma unroll
   for (int k = 0; k < kCount; k++) parts[part][thread % kChunksOfBlock][k] = sums[k];
   __syncthreads();
-  if (part > 0 || !is_there) return;
+  const bool is_first = part == 0 && is_there;
+#pragma unroll
+  for (int k = 0; k < kCount && is_first; k++) {
+    sums[k] = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kPartsOfImage; i++) sums[k] += parts[i][thread][k];
+  }
+#if __CUDA_ARCH__ >= 900
+  if (shares > 1) {
+#pragma unroll
+    for (int k = 0; k < kCount && is_first; k++) parts[0][thread][k] = sums[k];
+    wait_for_cluster();
+    for (int other = 1; other < shares && share == 0 && is_first; other++) {
+      const float* there = in_block(parts[0][thread], other);
+#pragma unroll
+      for (int k = 0; k < kCount; k++) sums[k] += there[k];
+    }
+    wait_for_cluster();  // what is read stays there until it was
+  }
+#endif
+  if (share > 0 || !is_first) return;
   Lanes<T> result;
 #pragma unroll
-  for (int k = 0; k < kCount; k++) {
-    float sum = 0.0f;
-#pragma unroll
-    for (int i = 0; i < kPartsOfImage; i++) sum += parts[i][thread][k];
-    result.elements[k] = T(sum / static_cast<float>(positions));
-  }
+  for (int k = 0; k < kCount; k++) result.elements[k] = T(sums[k] / static_cast<float>(positions));
   result.store(static_cast<T*>(p.dst) + image * p.dst_line + chunk * kCount, p.is_aligned);
 }
 
