@@ -51,8 +51,11 @@ class KernelBuilder {
       const ValueCover &v = cover_.values[value], &r = cover_.values[root];
       const Role role = role_of_value(root);
       const bool made = role != Role::Input && role != Role::Weight && role != Role::Unplanned;
+      // An image with channels last whose pixels are the output lies as these do.
+      const bool is_whole = lies_as(r.layout, Layout(), r.dims) ||
+                            (root != value && r.layout.is_channels_last() && !r.layout.is_in_parts());
       if (made && offset == Index(0) && v.elements() == r.elements() && lies_as(v.layout, Layout(), v.dims) &&
-          lies_as(r.layout, Layout(), r.dims) && r.stored == v.element && !output_roots_.contains(root))
+          is_whole && r.stored == v.element && !output_roots_.contains(root))
         output_roots_[root] = i;
     }
   }

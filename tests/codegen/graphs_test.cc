@@ -214,6 +214,10 @@ const Row kRows[] = {
     {"RepeatOfBlocks",
      "input x : f32[1,20,6,7]\ninput w1 : f32[20,20,3,3]\ninput w2 : f32[24,20,1,1]\na = Conv(x, w1)\n"
      "b = Repeat(a) {repeats=[1,1,2,1]}\nc = Repeat(b) {repeats=[1,1,1,2]}\nd = Conv(c, w2)\noutput y = d"},
+    {"PixelsToPixels",
+     "input x : f32[2,9,8,24]\ninput w1 : f32[40,24,3,3]\na = Transpose(x) {perm=[0,3,1,2]}\nb = Conv(a, w1)\n"
+     "c = Relu(b)\nd = Transpose(c) {perm=[0,2,3,1]}\ne = AveragePool(a) {kernel_shape=[2,2]}\n"
+     "f = Transpose(e) {perm=[0,2,3,1]}\noutput y = d\noutput z = c\noutput u = f\noutput v = d"},
     {"ShapesOfThings",
      "input x : f32[3,4]\na = Shape(x)\nb = FillLike(x) {value=2.5}\nc = Add(b, x)\noutput y = a\noutput z = c"},
     {"MatMulGeluInParts",
