@@ -30,7 +30,6 @@ constexpr int64_t place_of_half(int64_t column) {
   return column / (2 * kLanes) * (2 * kLanes) + column % kLanes * 2 + column / kLanes % 2;
 }
 
-
 template <int vectors>
 inline void load_weights(const float* from, Vector (&w)[vectors]) {
 #pragma GCC unroll 16
