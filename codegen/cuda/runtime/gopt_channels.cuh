@@ -311,7 +311,12 @@ __global__ void __launch_bounds__(kChannelThreads) whole_mean_kernel(const __gri
             thread = static_cast<int>(threadIdx.x), part = thread / kChunksOfBlock,
             image = static_cast<int>(blockIdx.x) / of_image,
             chunk = (static_cast<int>(blockIdx.x) - image * of_image) * kChunksOfBlock + thread % kChunksOfBlock,
-            positions = p.height * p.width, share = static_cast<int>(blockIdx.y), shares = static_cast<int>(gridDim.y);
+            positions = p.height * p.width;
+#if __CUDA_ARCH__ >= 900
+  const int share = static_cast<int>(blockIdx.y), shares = static_cast<int>(gridDim.y);
+#else
+  constexpr int share = 0, shares = 1;  // code for older devices, which a newer one may run: each block sums all alone
+#endif
   const bool is_there = chunk < chunks;
   const T* src = static_cast<const T*>(p.src) + static_cast<int64_t>(image) * positions * p.src_line + chunk * kCount;
   float sums[kCount] = {};
