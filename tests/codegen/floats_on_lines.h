@@ -29,6 +29,5 @@ struct OnLines {
   T* data;
 };
 using Floats = OnLines<float>;
-using Halves = OnLines<uint16_t>;
 
 }  // namespace gopt_runtime

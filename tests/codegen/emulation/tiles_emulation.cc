@@ -490,13 +490,15 @@ void run_cuts() {
 
 void run_means_of_images() {
   for (const Case& c : {Case{2, 7, 7, 72, 72, {7, 7, 1, 0, 0}, false, false, A::None, 8, Kind::Mean},
-                        Case{1, 3, 13, 8, 8, {3, 13, 1, 0, 0}, false, false, A::None, 0, Kind::Mean}}) {
-    Drawn drawn(c);
-    const int blocks = c.images * ((c.channels / 8 + kChunksOfBlock - 1) / kChunksOfBlock);
-    emulation::launch(dim3(static_cast<unsigned>(blocks)), kChannelThreads,
-                      [&] { whole_mean_kernel<gopt_half>(drawn.p); });
-    expect_right(drawn, "means of images");
-  }
+                        Case{1, 3, 13, 8, 8, {3, 13, 1, 0, 0}, false, false, A::None, 0, Kind::Mean},
+                        Case{2, 33, 37, 136, 136, {33, 37, 1, 0, 0}, false, false, A::None, 0, Kind::Mean}})
+    for (const unsigned shares : {1U, 2U, 4U, 8U}) {
+      Drawn drawn(c);
+      const int blocks = c.images * ((c.channels / 8 + kChunksOfBlock - 1) / kChunksOfBlock);
+      emulation::launch(dim3(static_cast<unsigned>(blocks), shares), kChannelThreads,
+                        [&] { whole_mean_kernel<gopt_half>(drawn.p); });
+      expect_right(drawn, "means of images");
+    }
 }
 
 // Depths that fill what lanes ask for ahead or not, columns that fill blocks or not, fewer lines than a kernel makes.
