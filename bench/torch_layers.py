@@ -5,8 +5,8 @@ usage: torch_layers.py --gopt build/tools/gopt/gopt --out DIR [--precision fp16]
 needs: a GPU; torch, onnx, numpy, cmake, nvcc, cuDNN
 
 PyTorch runs eager under a CUDA graph; compositions that it has a function for (SiLU, Gelu, attention) are that function. Of images like is compared with like: plain ones
-with plain ones, and such with channels last, as PyTorch takes and gives them, with a layer whose images are transposed from and to that order at its borders. In fp16 layer and peer are of halves from input to output. Kernel times are measured for a dozen layers at once, as one model, for at most --tuning
-seconds; DIR keeps them and all else, so that the same command goes on where it was stopped. `error` is max |a-b| / max |a| to PyTorch in float64, in
+with plain ones, and such with channels last, as PyTorch takes and gives them, with a layer whose images are transposed from and to that order at its borders. In fp16
+layer and peer are of halves from input to output. Kernel times are measured for a dozen layers at once, as one model, for at most --tuning seconds; DIR keeps them and all else, so that the same command goes on where it was stopped. `error` is max |a-b| / max |a| to PyTorch in float64, in
 brackets PyTorch's own; wrong is what is above both what the precision may lose and half as much again as PyTorch loses. A ratio
 is PyTorch's time over ours; a layer's the lesser of its two. Prints a row a layer, geometric mean, median and least of each family and the ten worst; ends with 1 when a result is wrong or a layer fails.
 """
@@ -178,7 +178,7 @@ def measure(args, layer, folders):
             ms = run()
             times[way].append((time.perf_counter() - start) * 1e3 / 20 if ms is None else ms)
     row["us"] = {way: sorted(t[2:])[len(t[2:]) // 2] * 1e3 for way, t in times.items()}
-    row["ratio"] = min(row["us"][order] / row["us"][f"gopt, {order}"] for order in folders)
+    row["ratio"], row["order"] = min((row["us"][order] / row["us"][f"gopt, {order}"], order) for order in folders)
     for device in devices.values():
         device.emitted.lib.gopt_destroy(ctypes.c_void_p(device.emitted.model))
     return row
@@ -216,6 +216,7 @@ def main():
     tune(args, layers)
     path, failed = args.out / "results.json", 0
     rows = json.loads(path.read_text()) if path.exists() else {}
+    rows = {name: row for name, row in rows.items() if "order" in row}  # others are of one order alone
     with concurrent.futures.ThreadPoolExecutor(8) as pool:  # builds all end before anything is timed
         folders = [pool.submit(prepare, args, layer) for layer in layers if layer[0] not in rows]
     for layer, folder in zip([l for l in layers if l[0] not in rows], folders):
@@ -235,9 +236,9 @@ def main():
     if args.csv and rows:
         with open(args.csv, "w", newline="") as f:
             writer = csv.writer(f)
-            writer.writerow(["name", "family", "layer", "ratio", "gopt_us", "torch_us", "error", "torch_error"])
+            writer.writerow(["name", "family", "layer", "order", "ratio", "gopt_us", "torch_us", "error", "torch_error"])
             for name, row in rows.items():
-                writer.writerow([name, row["family"], row["layer"], row["ratio"], row["us"]["gopt, plain"], row["us"]["plain"], row["error"], row.get("torch_error")])
+                writer.writerow([name, row["family"], row["layer"], row["order"], row["ratio"], row["us"][f"gopt, {row['order']}"], row["us"][row["order"]], row["error"], row.get("torch_error")])
     return 1 if failed else 0
 
 

@@ -65,17 +65,24 @@ class ClassFinder {
     }
   }
 
-  // Pixels whose channels come last are made an image: no work where it is one of channels last.
-  bool is_made_image(uint32_t id) const {
+  const ValueCover& made_by(uint32_t id) const { return cover_.values[cover_.nodes[id].first_value]; }
+
+  // Whether the node moves axis number `from` to where `to` is, the axes between by one.
+  bool moves_axis(uint32_t id, size_t from, size_t to) const {
     const Node& node = cover_.node(id);
     if (cover_.nodes[id].role != Role::Generated || !node.is(OpKind::Transpose)) return false;
-    const ValueCover& made = cover_.values[cover_.nodes[id].first_value];
-    const size_t rank = made.dims.size();
-    const std::vector<size_t> order = transposed_order(node, rank);
-    for (size_t d = 0; d < rank; d++)
-      if (order[d] != (d == 0 ? 0 : d == 1 ? rank - 1 : d - 1)) return false;
-    return is_image(made);
+    const size_t rank = made_by(id).dims.size();
+    std::vector<size_t> moved(rank);
+    std::iota(moved.begin(), moved.end(), 0);
+    if (std::max(from, to) >= rank) return false;
+    moved.erase(moved.begin() + static_cast<std::ptrdiff_t>(from));
+    moved.insert(moved.begin() + static_cast<std::ptrdiff_t>(to), from);
+    return transposed_order(node, rank) == moved;
   }
+  size_t last_axis(uint32_t id) const { return made_by(id).dims.size() - 1; }
+
+  // Pixels whose channels come last are made an image: no work where it is one of channels last.
+  bool is_made_image(uint32_t id) const { return moves_axis(id, last_axis(id), 1) && is_image(made_by(id)); }
 
   // A generated kernel may as well write what its users want: plain, where none of them follows the layout, and theirs,
   // where all are convolutions of one class.
@@ -103,15 +110,7 @@ class ClassFinder {
                        [&](const Use& use) { return reads_alike(use.node) || makes_pixels(use.node); });
   }
   // An image becomes pixels whose channels come last: no work where it lies so.
-  bool makes_pixels(uint32_t id) const {
-    const Node& node = cover_.node(id);
-    if (cover_.nodes[id].role != Role::Generated || !node.is(OpKind::Transpose)) return false;
-    const size_t rank = cover_.values[cover_.nodes[id].first_value].dims.size();
-    const std::vector<size_t> order = transposed_order(node, rank);
-    for (size_t d = 0; d < rank; d++)
-      if (order[d] != (d == 0 ? 0 : d + 1 == rank ? 1 : d + 1)) return false;
-    return true;
-  }
+  bool makes_pixels(uint32_t id) const { return moves_axis(id, 1, last_axis(id)); }
   // Whether the node reads what lies as its result does.
   bool reads_alike(uint32_t node) const {
     const Role role = cover_.nodes[node].role;

@@ -314,37 +314,37 @@ void define_Expand(DefineContext& c) {
            [x](const std::vector<Index>& i) { return broadcast_at(x, i); });
 }
 
-void define_Tile(DefineContext& c) {
+namespace {
+
+// x, each axis of which is `repeats` times as long; `place(subscript, extent, times)` is where an axis is read.
+template <class Place>
+void define_repeats(DefineContext& c, int64_t fewest, const char* demand, Place place) {
   const TensorExpr x = c.input(0);
   const std::vector<Index> repeats = c.integers("repeats");
   if (repeats.size() != x.shape.size()) c.fail("repeats has an entry an axis");
   Shape shape;
   for (size_t k = 0; k < repeats.size(); k++) {
-    c.require(at_least(repeats[k], Index(0)), "repeats are not negative");
+    c.require(at_least(repeats[k], Index(fewest)), demand);
     shape.push_back(x.shape[k] * repeats[k]);
   }
-  c.output(x.element, shape, [x, repeats](const std::vector<Index>& i) {
+  c.output(x.element, shape, [x, repeats, place](const std::vector<Index>& i) {
     std::vector<Index> s;
     for (size_t k = 0; k < i.size(); k++)
-      s.push_back(repeats[k] == Index(1) ? i[k] : x.shape[k] == Index(1) ? Index(0) : place_in_block(i[k], x.shape[k]));
+      s.push_back(repeats[k] == Index(1) ? i[k] : place(i[k], x.shape[k], repeats[k]));
     return x.at(s);
   });
 }
 
-void define_Repeat(DefineContext& c) {
-  const TensorExpr x = c.input(0);
-  const std::vector<Index> repeats = c.integers("repeats");
-  if (repeats.size() != x.shape.size()) c.fail("repeats has an entry an axis");
-  Shape shape;
-  for (size_t k = 0; k < repeats.size(); k++) {
-    c.require(at_least(repeats[k], Index(1)), "repeats are positive");
-    shape.push_back(x.shape[k] * repeats[k]);
-  }
-  c.output(x.element, shape, [x, repeats](const std::vector<Index>& i) {
-    std::vector<Index> s;
-    for (size_t k = 0; k < i.size(); k++) s.push_back(repeats[k] == Index(1) ? i[k] : floor_div(i[k], repeats[k]));
-    return x.at(s);
+}  // namespace
+
+void define_Tile(DefineContext& c) {
+  define_repeats(c, 0, "repeats are not negative", [](const Index& i, const Index& extent, const Index&) {
+    return extent == Index(1) ? Index(0) : place_in_block(i, extent);
   });
+}
+void define_Repeat(DefineContext& c) {
+  define_repeats(c, 1, "repeats are positive",
+                 [](const Index& i, const Index&, const Index& times) { return floor_div(i, times); });
 }
 
 // ---- pad ----

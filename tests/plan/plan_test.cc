@@ -209,8 +209,8 @@ TEST(Plan, PixelsMadeAnImageLieAsTheyDo) {
   EXPECT_GT(moves(turned, cpu), 0);
 }
 
-// Between pixels whose channels come last, what keeps an image's layout may lie so from end to end; where it is cheaper
-// plain, it is.
+// Between pixels whose channels come last, what keeps an image's layout may lie so from end to end: one kernel makes
+// it.
 TEST(Plan, ImagesBetweenPixelsMayLieAsTheseDo) {
   class CostsOfKernels : public KernelCosts {
    public:

@@ -25,13 +25,13 @@ std::unique_ptr<BlocksCall<Kernel>> call_of(Kernel kernel, Library::State& s, Pr
   own.src = s.view(p.src, image_desc(c.src, c.src_order, c.operands), src);
   own.dst = s.view(p.dst, to, dst);
   own.posts = s.operands(p, c.posts, to, to);
-  own.packed = s.packed_as(
-      weights, dense_desc(c.weights, c.operands), Library::State::floats(own.convolution.packed_floats()),
-      way_of(own.convolution), [&](memory& packed) {
-        const std::vector<float> wide = widened(c.operands, weights, static_cast<size_t>(elements(c.weights)));
-        own.convolution.pack(wide.empty() ? static_cast<const float*>(weights) : wide.data(),
-                             static_cast<float*>(packed.get_data_handle()));
-      });
+  own.packed =
+      s.packed_as(weights, dense_desc(c.weights, c.operands), Library::State::floats(own.convolution.packed_floats()),
+                  way_of(own.convolution), [&](memory& packed) {
+                    const std::vector<float> wide = floats_of(c, weights);
+                    own.convolution.pack(wide.empty() ? static_cast<const float*>(weights) : wide.data(),
+                                         static_cast<float*>(packed.get_data_handle()));
+                  });
   own.scratch = s.temporary(p, Library::State::floats(own.convolution.scratch_floats()));
   if (bias) own.bias = s.at(Library::State::floats(static_cast<size_t>(c.dst[1])), bias);
   return std::make_unique<BlocksCall<Kernel>>(std::move(own));

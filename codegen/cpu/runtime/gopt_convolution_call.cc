@@ -15,10 +15,6 @@ struct Computed {
   MadeConvolution made;
 };
 
-std::vector<float> floats_of(const Convolution& c, const void* weights) {
-  return widened(c.operands, weights, static_cast<size_t>(elements(c.weights)));
-}
-
 class ConvolutionAdder {
  public:
   ConvolutionAdder(Library::State& state, const Convolution& c, int threads) : s_(state), c_(c), p_(threads) {}

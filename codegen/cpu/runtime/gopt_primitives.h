@@ -62,6 +62,11 @@ inline double elements(const std::vector<int64_t>& dims) {
   return n;
 }
 
+// Weights as floats; empty where they are.
+inline std::vector<float> floats_of(const Convolution& c, const void* weights) {
+  return widened(c.operands, weights, static_cast<size_t>(elements(c.weights)));
+}
+
 // OpenMP's count of threads, which oneDNN asks for, within a scope.
 class ThreadScope {
  public:

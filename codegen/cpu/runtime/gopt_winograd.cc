@@ -147,26 +147,23 @@ void WinogradConvolution::transform_tile(const T* src, const Tile& tile, float* 
   const bool is_inside = h >= 0 && h + window_ <= height && w >= 0 && w + window_ <= width;
   const int64_t top = std::clamp<int64_t>(-h, 0, window_), bottom = std::clamp<int64_t>(height - h, top, window_),
                 left = std::clamp<int64_t>(-w, 0, window_), right = std::clamp<int64_t>(width - w, left, window_);
-  const bool is_large = tile_ == kMostTile;
-  const auto transform_image = is_large ? transform_window<kMostTile, T> : transform_window<kSmallTile, T>;
-  const auto transform_copy = is_large ? transform_window<kMostTile, float> : transform_window<kSmallTile, float>;
-  alignas(64) float window[kMostWindow * kMostWindow * kLanes] = {};
+  const auto transform_it = tile_ == kMostTile ? transform_window<kMostTile, T> : transform_window<kSmallTile, T>;
+  alignas(64) T window[kMostWindow * kMostWindow * kLanes] = {};
   for (int64_t channel = 0; channel < depth_; channel += kLanes) {
     const T* image = src + (tile.image * depth_ + channel / block_ * block_) * height * width + channel % block_;
     const auto at = [&](int64_t i, int64_t j) { return image + ((h + i) * width + w + j) * block_; };
     if (is_inside) {
-      transform_image(at(0, 0), width * block_, block_, to + channel, element);
+      transform_it(at(0, 0), width * block_, block_, to + channel, element);
       continue;
     }
     for (int64_t i = top; i < bottom; i++)
-      for (int64_t j = left; j < right; j++) store_lanes_of(load_lanes(at(i, j)), window + (i * window_ + j) * kLanes);
-    transform_copy(window, window_ * kLanes, kLanes, to + channel, element);
+      for (int64_t j = left; j < right; j++) std::copy_n(at(i, j), kLanes, window + (i * window_ + j) * kLanes);
+    transform_it(window, window_ * kLanes, kLanes, to + channel, element);
   }
 }
 
 // `next`: weights of the panel after it, or null.
-template <class T>
-void WinogradConvolution::multiply(const Call<T>& call, int64_t tiles, int64_t panel, const float* next) const {
+void WinogradConvolution::multiply(const Floats& call, int64_t tiles, int64_t panel, const float* next) const {
   const int vectors = vectors_of(panel);
   const int64_t parts = ceil_div(tiles, kMostPanelRows), width = int64_t{vectors} * kLanes;
   for (int64_t e = 0; e < elements_; e++) {
@@ -313,8 +310,8 @@ void WinogradConvolution::run_as(const T* src, const float* packed, const float*
 #pragma omp parallel num_threads(threads_)
   {
     const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    const Call<T> call{
-        src, packed, bias, dst, scratch + (is_together_ ? 0 : thread * inputs), own_products + thread * products};
+    const Floats floats{packed, bias, scratch + (is_together_ ? 0 : thread * inputs), own_products + thread * products};
+    const Call<T> call{floats, src, dst};
     if (is_together_)
       run_together(call, thread, threads);
     else

@@ -36,12 +36,14 @@ class WinogradConvolution {
   void run(const void* src, const float* packed, const float* bias, void* dst, float* scratch) const;
 
  private:
-  template <class T>
-  struct Call {
-    const T* src;
+  struct Floats {
     const float *packed, *bias;
-    T* dst;
     float *inputs, *products;  // inputs: transformed ones of a group of tiles; products: of it by one panel
+  };
+  template <class T>
+  struct Call : Floats {
+    const T* src;
+    T* dst;
   };
   struct Range {
     int64_t first, last;
@@ -65,8 +67,7 @@ class WinogradConvolution {
   void pack_channel(const float* weights, int64_t panel, int64_t channel, float* packed) const;
   template <class T>
   void transform_tile(const T* src, const Tile& tile, float* to, int64_t element) const;
-  template <class T>
-  void multiply(const Call<T>& call, int64_t tiles, int64_t panel, const float* next) const;
+  void multiply(const Floats& call, int64_t tiles, int64_t panel, const float* next) const;
   template <class T>
   void transform_back(const Call<T>& call, const Range& group, const float* products, int64_t width,
                       int64_t channel) const;
