@@ -38,15 +38,15 @@ Scalar scalar_of(ElementType element) {
   return is_floating(element) ? Scalar::Float : Scalar::Int;
 }
 
-std::string thread_loop(const std::string& type, const std::string& name, int64_t extent, int64_t threads) {
+std::string thread_loop(const std::string& type, const std::string& name, int64_t extent, const Threads& threads) {
   constexpr int64_t kMostTurns = 8;
-  const std::string step = "; " + name + " += " + std::to_string(threads) + ") ";
-  const std::string head = "for (" + type + " " + name + " = threadIdx.x";
-  const int64_t turns = (extent + threads - 1) / threads;
+  const std::string step = "; " + name + " += " + std::to_string(threads.count) + ") ";
+  const std::string head = "for (" + type + " " + name + " = " + threads.own;
+  const int64_t turns = (extent + threads.count - 1) / threads.count;
   if (turns > kMostTurns) return head + "; " + name + " < " + std::to_string(extent) + step + "{\n";
   const std::string end = name + "_end", guard = "if (" + name + " < " + std::to_string(extent) + ") ";
-  return "#pragma unroll\n" + head + ", " + end + " = " + name + " + " + std::to_string(turns * threads) + "; " + name +
-         " != " + end + step + (extent % threads == 0 ? "" : guard) + "{\n";
+  return "#pragma unroll\n" + head + ", " + end + " = " + name + " + " + std::to_string(turns * threads.count) + "; " +
+         name + " != " + end + step + (extent % threads.count == 0 ? "" : guard) + "{\n";
 }
 
 std::string literal(double value, Scalar scalar) {

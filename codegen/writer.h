@@ -26,9 +26,14 @@ std::string literal(double value, Scalar scalar);
 // An expression of one type as another.
 std::string converted(const std::string& text, Scalar from, Scalar to);
 std::string stored(const std::string& text, Scalar from, ElementType to);
-// The head of a loop that the threads of a CUDA block divide: a number of turns that the compiler knows, so that it
-// unrolls them and keeps what several loops read.
-std::string thread_loop(const std::string& type, const std::string& name, int64_t extent, int64_t threads);
+// Threads of a CUDA block that divide a loop: how many, and which of them one is.
+struct Threads {
+  int64_t count = 1;
+  std::string own = "threadIdx.x";
+};
+// The head of such a loop: a number of turns that the compiler knows, so that it unrolls them and keeps what several
+// loops read.
+std::string thread_loop(const std::string& type, const std::string& name, int64_t extent, const Threads& threads);
 
 constexpr int64_t kMaxRow = 4096;    // floats on the stack
 constexpr int64_t kMaxArray = 4096;  // of a vector loop's lanes
@@ -69,7 +74,7 @@ class Writer {
   Scalar type_of(const Expr& e, Scalar otherwise);
 
   bool pragmas = true;  // whether vector loops are marked for OpenMP
-  int64_t threads = 1;  // of a CUDA block
+  Threads threads;
   // Of a CUDA kernel whose threads keep a row in registers (cuda/row_chunks.h): a loop over what a thread has of it, by
   // the name of a place within the row and what is done there.
   std::function<std::string(const std::string& name, const std::string& body)> row_loop;

@@ -181,8 +181,8 @@ std::string ReductionWriter::close(const LoopPart& part, const std::string& prag
   if (divided && w_.row_loop) return w_.row_loop(part.name, part.scope->code);
   if (divided && !tight && part.low == "0" && is_number)
     return text + thread_loop("int64_t", part.name, std::stoll(part.high), w_.threads) + part.scope->code + "}\n";
-  const std::string first = (tight ? low : part.low) + (divided ? " + threadIdx.x" : ""),
-                    step = divided         ? " += " + std::to_string(w_.threads)
+  const std::string first = (tight ? low : part.low) + (divided ? " + " + w_.threads.own : ""),
+                    step = divided         ? " += " + std::to_string(w_.threads.count)
                            : part.step > 1 ? " += " + std::to_string(part.step)
                                            : "++";
   return text + "for (int64_t " + part.name + " = " + first + "; " + part.name + " < " + (tight ? high : part.high) +

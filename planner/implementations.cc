@@ -392,11 +392,21 @@ bool has_cudnn(const Plan& plan, const Kernel& kernel) {
   return convolution_shape(plan, kernel).pads_alike();
 }
 
+// A transposed one as a product that gives each tap its part of each position, which are floats and are added up after.
+bool has_folded(const Plan& plan, const Kernel& kernel, const ConvolutionShape& shape) {
+  constexpr int64_t kMostTaps = int64_t{64} << 20, kMostResults = int64_t{1} << 31;
+  const std::vector<int64_t>&w = shape.weights, &x = shape.src, &y = shape.dst;
+  return (shape.groups == 1 || !is_channels_last(plan, kernel)) &&
+         element_count(std::vector<int64_t>{x[0], y[1], w[2], w[3], x[2], x[3]}) <= kMostTaps &&
+         element_count(y) < kMostResults;
+}
+
 // A product over windows, which the runtime unfolds into at most 256 MiB; with channels last those that are the image.
 bool has_unfolded(const Plan& plan, const Kernel& kernel) {
   constexpr size_t kUnfoldedAxes = 2;
   const ConvolutionShape shape = convolution_shape(plan, kernel);
-  if (is_filled_up(plan, kernel) || shape.transposed || shape.axes() != kUnfoldedAxes) return false;
+  if (is_filled_up(plan, kernel) || shape.axes() != kUnfoldedAxes) return false;
+  if (shape.transposed) return has_folded(plan, kernel, shape);
   if (is_channels_last(plan, kernel)) return shape.groups == 1 && shape.is_pointwise();
   const std::vector<int64_t>&w = shape.weights, &x = shape.src, &y = shape.dst;
   return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
@@ -405,10 +415,14 @@ bool has_unfolded(const Plan& plan, const Kernel& kernel) {
 // each type.
 double unfolded_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
-  const bool unfolds = !convolution_shape(plan, kernel).is_pointwise(), halves = is_half(image(plan, kernel).element);
+  const ConvolutionShape shape = convolution_shape(plan, kernel);
+  const bool unfolds = !shape.is_pointwise(), halves = is_half(image(plan, kernel).element);
   const double share = cuda_efficiency(plan, kernel) * (c.groups > 1 || (halves && unfolds) ? 0.5 : 0.95);
   if (!unfolds) return share;
-  const double bytes = 2 * (halves ? 2 : 4) * c.groups * c.in * c.taps * c.positions;
+  const double windows =
+      shape.transposed ? 4 * c.out * static_cast<double>(shape.src[0] * element_count(std::span(shape.src).subspan(2)))
+                       : (halves ? 2 : 4) * c.in * c.positions;
+  const double bytes = 2 * windows * c.groups * c.taps;
   const double operations_a_byte = 12 * (halves ? 6 : is_tf32(plan, kernel) ? 3 : 1);
   return c.operations / (c.operations / share + bytes * operations_a_byte);
 }
@@ -442,7 +456,8 @@ bool takes_unfolded(const Plan& plan, const Kernel& kernel) {
   const auto is_fused = [](const Epilogue& step) {
     return step.kind != Epilogue::Kind::Activation || step.activation.kind == ActivationKind::Relu;
   };
-  const bool is_of_lines = is_channels_last(plan, kernel) && std::ranges::all_of(kernel.epilogues, is_fused);
+  const bool is_of_lines = is_channels_last(plan, kernel) && !convolution_shape(plan, kernel).transposed &&
+                           std::ranges::all_of(kernel.epilogues, is_fused);
   return has_unfolded(plan, kernel) && (is_of_lines || has_own_lines(plan, kernel));
 }
 
@@ -541,7 +556,6 @@ bool waits_for_matrices(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind != KernelKind::MatrixProduct) return false;
   const std::vector<int64_t>&right = plan.buffer(kernel.input_buffers[1]).dims,
         &result = plan.buffer(kernel.output_buffers[0]).dims;
-  if (right.size() < 2 || result.size() < 2) return true;  // of a vector
   const bool is_one_matrix = element_count(std::span(right).first(right.size() - 2)) == 1;
   const int64_t lines = element_count(std::span(result).first(result.size() - 1));
   return (is_one_matrix ? lines : result[result.size() - 2]) <= kMostLines;

@@ -194,13 +194,14 @@ bool is_worth_trying(const TileWork& own, const Tile& tile) {
   return expected_us(own, tile) <= kWithin * least_us(own);
 }
 
-// Those of warpgroups take two thirds of the time, but for what is too small for them.
+// Those of warpgroups take two thirds of the time, but for what is too small for them, and where taps of few channels
+// leave most of their slices empty: here a slice is of several taps.
 template <int kRows, int kColumns>
 bool is_outdone(const Plan& plan, const Kernel& kernel) {
   constexpr int kFew = 32;
   const TileWork work = work_of_kernel(plan, kernel);
   const bool is_small = (kRows <= kFew && work.rows <= kFew) || (kColumns <= kFew && work.columns <= kFew);
-  return !is_small && is_for_warpgroups(plan, kernel);
+  return !is_small && is_for_warpgroups(plan, kernel) && slices_of_warpgroups(plan, kernel) < 2 * slices_of(work);
 }
 
 template <int kRows, int kColumns, int kSplit>

@@ -248,6 +248,8 @@ bool is_for_warpgroups(const Plan& plan, const Kernel& kernel) {
   return kernel.kind == KernelKind::Convolution ? convolves_by<0>(plan, kernel) : multiplies(plan, kernel);
 }
 
+double slices_of_warpgroups(const Plan& plan, const Kernel& kernel) { return work_of(plan, kernel).slices; }
+
 std::vector<Implementation> warpgroup_implementations() {
   std::vector<Implementation> rows;
   add_all(rows, std::make_index_sequence<std::size(kShapes) * std::size(kSplits)>());

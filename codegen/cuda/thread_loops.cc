@@ -8,6 +8,7 @@
 #include "../transform.h"
 #include "../writer.h"
 #include "chunks.h"
+#include "columns.h"
 #include "row_chunks.h"
 
 namespace gopt::codegen {
@@ -54,7 +55,7 @@ class KernelPrinter {
   CudaKernel print() {
     if (!overlaps_ && !shared_ && lanes_.empty())
       if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
-    if (!overlaps_ && shared_)
+    if (!overlaps_ && shared_ && !columns_)
       if (const auto row = row_chunks_of(body_, rows_, lanes_)) return print_row_chunks(*row);
     Scope& root = writer_.root();
     root.shared = shared_;
@@ -64,14 +65,15 @@ class KernelPrinter {
     Scope& own = lanes_.empty() ? rows : writer_.add_scope(rows);
     const std::string decode_lanes = lanes_.empty() ? "" : decode(lanes_, "lane", own);
     std::string store = element(own);
-    if (lanes_.empty() && shared_) store = "if (threadIdx.x == 0) {\n" + store + "}\n";
+    if (const std::string guard = guard_of_store(); !guard.empty()) store = "if (" + guard + ") {\n" + store + "}\n";
     std::string text = decode_rows + rows.code;
     if (lanes_.empty())
       text += store;
     else
       text += lane_loop() + decode_lanes + own.code + store + "}\n";
     const int64_t rows_count = count_of(rows_);
-    kernel_.blocks = std::min(kMaxBlocks, shared_ ? rows_count : (rows_count + kernel_.threads - 1) / kernel_.threads);
+    const int64_t of_block = columns_ ? columns_->count : shared_ ? 1 : kernel_.threads;
+    kernel_.blocks = std::min(kMaxBlocks, (rows_count + of_block - 1) / of_block);
     return finished(root.code + rows_loop(rows_count) + text + "}\n");
   }
 
@@ -113,7 +115,7 @@ class KernelPrinter {
   // The threads of a row, one warp or all of a block, keep its chunks.
   CudaKernel print_row_chunks(const RowChunks& row) {
     const bool is_of_warp = row.threads == kWarp;
-    writer_.threads = row.threads;
+    writer_.threads.count = row.threads;
     if (is_of_warp) writer_.reduce = "gopt_warp_reduce";
     writer_.row_loop = [&](const std::string& name, const std::string& body) { return row_loop(row, name, body, ""); };
     Scope& root = writer_.root();
@@ -208,9 +210,28 @@ class KernelPrinter {
     return std::move(kernel_);
   }
 
-  // A thread or a block takes every so-manieth.
+  // One of the threads that divide a row stores what is one of it; of a block's last columns some may be no rows.
+  std::string guard_of_store() const {
+    const bool is_one = lanes_.empty() && shared_;
+    if (!columns_) return is_one ? "threadIdx.x == 0" : "";
+    const int64_t count = count_of(rows_);
+    const std::string of_block = std::to_string(columns_->count);
+    std::string guard = is_one ? "threadIdx.x < " + of_block : "";
+    if (count % columns_->count != 0)
+      guard += std::string(guard.empty() ? "" : " && ") + "first_row + threadIdx.x % " + of_block + " < " +
+               std::to_string(count);
+    return guard;
+  }
+
+  // A thread, a block or a block's columns take every so-manieth.
   std::string rows_loop(int64_t count) const {
     const std::string wide = index_type(count);
+    if (columns_) {
+      const std::string of_block = std::to_string(columns_->count);
+      return for_each("first_row", count, "blockIdx.x * " + of_block, "gridDim.x * " + of_block) + "const " + wide +
+             " row = gopt_min<" + wide + ">(first_row + threadIdx.x % " + of_block + ", " + std::to_string(count - 1) +
+             ");\n";
+    }
     const std::string first = shared_ ? "blockIdx.x" : "blockIdx.x * (" + wide + ")blockDim.x + threadIdx.x";
     return for_each("row", count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x");
   }
@@ -230,9 +251,17 @@ class KernelPrinter {
     }
     shared_ = longest >= kWarp && (!lanes_.empty() || count_of(rows_) < kManyElements);
     if (!shared_) return;
+    columns_ = columns_of(body_, rows_, longest);
+    if (columns_) {
+      const std::string of_block = std::to_string(columns_->count);
+      kernel_.threads = columns_->threads * columns_->count;
+      writer_.threads = {columns_->threads, "threadIdx.x / " + of_block};
+      writer_.reduce = "gopt_column_reduce<" + of_block + ">";
+      return;
+    }
     kernel_.threads = kWarp;
     while (kernel_.threads < kThreads && kernel_.threads < std::max(longest, count_of(lanes_))) kernel_.threads *= 2;
-    writer_.threads = kernel_.threads;
+    writer_.threads.count = kernel_.threads;
   }
 
   static std::string index_type(int64_t count) { return count < kMaxNarrow ? "uint32_t" : "uint64_t"; }
@@ -245,7 +274,7 @@ class KernelPrinter {
 
   std::string lane_loop() const {
     const int64_t count = count_of(lanes_);
-    return shared_ ? thread_loop(index_type(count), "lane", count, kernel_.threads) : for_each("lane", count, "0", "1");
+    return shared_ ? thread_loop(index_type(count), "lane", count, writer_.threads) : for_each("lane", count, "0", "1");
   }
 
   // The loops' symbols from one number, the last loop fastest.
@@ -283,7 +312,8 @@ class KernelPrinter {
   Writer writer_;
   CudaKernel kernel_;
   std::vector<Loop> rows_, lanes_;
-  bool shared_ = false;
+  bool shared_ = false;             // threads of a block divide the reductions of a row
+  std::optional<Columns> columns_;  // of several rows
 };
 
 }  // namespace

@@ -50,6 +50,10 @@ std::vector<BatchCase> half_cases();
 
 // Graphs whose kernels reduce rows (row_chunks_test.cc).
 std::vector<BatchCase> row_chunk_cases();
+// Graphs whose kernels move several elements at once, or must not (chunks_test.cc).
+std::vector<BatchCase> chunk_cases();
+// Graphs whose kernels reduce across lines (columns_test.cc).
+std::vector<BatchCase> column_cases();
 
 // Of the emitted files whose names begin so, one after another.
 std::string text_of(const EmittedCode& code, const std::string& prefix);

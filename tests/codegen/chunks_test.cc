@@ -29,6 +29,8 @@ constexpr Row kRows[] = {
      "gopt_chunk<gopt_half, 8> out"},
     {"repeated_of_few", "input x : f16[3,5,6]\na = Repeat(x) {repeats=[3,1,2]}\noutput y = a",
      "gopt_chunk<gopt_half, 4> out"},
+    {"repeated_lines", "input x : f32[6,4,1]\na = Repeat(x) {repeats=[1,2,2]}\noutput y = a",
+     "gopt_chunk<float, 4> out"},
     {"tripled", "input x : f32[5,8]\na = Repeat(x) {repeats=[1,3]}\noutput y = a", ""},
     // Parts that begin anywhere.
     {"parts",
@@ -54,8 +56,7 @@ TEST(Chunks, AreMovedWhereTensorsLieAlike) {
 TEST(Chunks, AgreeWithTheInterpreter) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
   if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
-  std::vector<BatchCase> cases;
-  for (const Row& row : kRows) cases.push_back(case_of(row));
+  const std::vector<BatchCase> cases = chunk_cases();
   for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16}) {
     LayoutCosts costs(false);
     expect_agreement_on_device(cases, costs, "chunks", precision);
@@ -63,4 +64,11 @@ TEST(Chunks, AgreeWithTheInterpreter) {
 }
 
 }  // namespace
+
+std::vector<BatchCase> chunk_cases() {
+  std::vector<BatchCase> cases;
+  for (const Row& row : kRows) cases.push_back(case_of(row));
+  return cases;
+}
+
 }  // namespace gopt

@@ -159,6 +159,17 @@ TEST(EmulatedKernels, OfRowsAgreeWithTheInterpreter) {
     expect_agreement(row_chunk_cases(), precision, row_chunk_cases().size() - 2);
 }
 
+TEST(EmulatedKernels, OfChunksAgreeWithTheInterpreter) {
+  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  expect_agreement(chunk_cases(), Precision::Fp32, chunk_cases().size());
+}
+
+TEST(EmulatedKernels, OfColumnsAgreeWithTheInterpreter) {
+  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16})
+    expect_agreement(column_cases(), precision, column_cases().size() - 1);
+}
+
 TEST(EmulatedKernels, OfGraphsAgreeWithTheInterpreter) {
   if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
   std::vector<BatchCase> cases = graph_cases();

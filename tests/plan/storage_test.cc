@@ -138,6 +138,30 @@ TEST(Storage, KernelsOfAPrecisionHaveSignaturesOfTheirOwn) {
   EXPECT_EQ(seen.size(), kernels);
 }
 
+// Products of a few lines by each matrix wait for the matrices, and are not rounded for the tensor cores.
+TEST(Storage, FewLinesAreNotRounded) {
+  struct Product {
+    const char *left, *right;
+    bool is_rounded;
+  };
+  for (const Product& p :
+       {Product{"1,512", "512,256", false}, Product{"4,512", "512,256", false}, Product{"5,512", "512,256", true},
+        Product{"2,3,512", "512,256", true}, Product{"9,2,512", "9,512,256", false},
+        Product{"9,8,512", "9,512,256", true}, Product{"512", "9,512,256", false}, Product{"9,8,512", "512", false}}) {
+    const Graph graph = graph_with_weights("input x : f32[" + std::string(p.left) + "]\ninput w : f32[" + p.right +
+                                           "]\na = MatMul(x, w)\noutput y = a");
+    const auto plan = plan_in(graph, Precision::Tf32);
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    size_t products = 0;
+    for (const Kernel& kernel : plan->kernels) {
+      if (kernel.kind != KernelKind::MatrixProduct) continue;
+      products++;
+      EXPECT_EQ(is_tf32(*plan, kernel), p.is_rounded) << p.left << " by " << p.right;
+    }
+    EXPECT_EQ(products, 1) << print_plan(*plan);
+  }
+}
+
 // Half the bytes, and the tensor cores' arithmetic.
 TEST(Storage, AnalyticCostsKnowBytesAndPeak) {
   const Graph graph = graph_with_weights(

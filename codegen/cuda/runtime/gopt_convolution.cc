@@ -237,6 +237,63 @@ class UnfoldedConvolution : public Primitive {
   std::unique_ptr<Primitive> product_;
 };
 
+// Of a transposed convolution: what each position of the source gives to each tap, as one product that reads the source
+// once, which are then added up. For few channels of the result, where tiles compute mostly columns that are not there.
+class FoldedConvolution : public Primitive {
+ public:
+  FoldedConvolution(Shared& shared, const Convolution& c)
+      : taps_(shared.unfolded), c_(c), product_(make_product(shared, product_of(c))) {}
+
+  static int64_t taps_bytes(const Convolution& c) {
+    return c.src[0] * positions_of(c.src) * c.dst[1] * positions_of(c.weights) * size_of(Element::Float32);
+  }
+  static bool can_do(const Convolution& c) {
+    constexpr size_t kRank = 4;
+    return c.transposed && c.src.size() == kRank && taps_bytes(c) <= static_cast<int64_t>(kMaxWorkspace) &&
+           (c.groups == 1 || !c.channels_last);
+  }
+
+  bool choose(const Operands& operands, cudaStream_t stream) override {
+    return product_->choose(product_operands(operands), stream);
+  }
+
+  bool launch(const Operands& operands, cudaStream_t stream) override {
+    if (!product_->launch(product_operands(operands), stream)) return false;
+    fold(static_cast<const float*>(taps()), operands, c_, stream);
+    return cudaGetLastError() == cudaSuccess;
+  }
+
+ private:
+  static MatrixProduct product_of(const Convolution& c) {
+    const int64_t in = c.src[1] / c.groups, taps_of_out = c.weights[1] * positions_of(c.weights);
+    MatrixProduct p;
+    p.depth = in;
+    p.operands = c.element;
+    p.tf32 = c.tf32;
+    if (c.channels_last) {
+      p.rows = c.src[0] * positions_of(c.src);
+      p.columns = taps_of_out;
+      return p;
+    }
+    p.rows = taps_of_out;
+    p.columns = positions_of(c.src);
+    p.left_transposed = true;
+    if (c.src[0] > 1) p.batch.push_back({c.src[0], 0, c.src[1] * p.columns});
+    if (c.groups > 1) p.batch.push_back({c.groups, in * p.rows, in * p.columns});
+    return p;
+  }
+
+  void* taps() const { return taps_.at_least(static_cast<size_t>(taps_bytes(c_))); }
+
+  Operands product_operands(const Operands& o) const {
+    return {c_.channels_last ? o.src : o.weights, c_.channels_last ? o.weights : o.src, nullptr, nullptr, taps()};
+  }
+
+  Workspace& taps_;
+  Convolution c_;
+  std::unique_ptr<Primitive> product_;
+};
+
 class Fastest : public Primitive {
  public:
   explicit Fastest(std::vector<std::unique_ptr<Primitive>> candidates) : candidates_(std::move(candidates)) {}
@@ -265,7 +322,9 @@ std::unique_ptr<Primitive> make_convolution(Shared& shared, const Convolution& c
   std::vector<std::unique_ptr<Primitive>> candidates;
   if (c.family != Family::Unfolded && DnnConvolution::can_do(c))
     candidates.push_back(std::make_unique<DnnConvolution>(shared, c));
-  if (c.family != Family::Dnn && c.channels_last) return make_product(shared, product_of_positions(c));
+  if (c.family != Family::Dnn && FoldedConvolution::can_do(c))
+    candidates.push_back(std::make_unique<FoldedConvolution>(shared, c));
+  if (c.family != Family::Dnn && c.channels_last && !c.transposed) return make_product(shared, product_of_positions(c));
   if (c.family != Family::Dnn && UnfoldedConvolution::can_do(c))
     candidates.push_back(std::make_unique<UnfoldedConvolution>(shared, c));
   if (candidates.size() == 1) return std::move(candidates[0]);

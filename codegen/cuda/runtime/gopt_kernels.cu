@@ -1,6 +1,6 @@
 // Kernels that go with library calls: what follows them, and windows unfolded into columns.
-#include "gopt_activation.cuh"
 #include "gopt_device.h"
+#include "gopt_epilogue.cuh"
 #include "gopt_half.cuh"
 #include "gopt_launch.h"
 #include "gopt_primitive.h"
@@ -9,38 +9,28 @@ namespace gopt_runtime {
 namespace {
 
 // What of an architecture's own instructions it was compiled with is known where code for the device is made.
-__device__ bool is_built_for_warpgroups =
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    true;
+struct Built {
+  bool for_clusters, for_warpgroups;
+};
+__device__ Built built = {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    true,
 #else
-    false;
+    false,
 #endif
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    true,
+#else
+    false,
+#endif
+};
 
-// A block works within one position of the bias's axis.
-template <class T>
-__global__ void epilogue_kernel(T* dst, int64_t inner, const T* bias, int64_t channels, const T* addend,
-                                Activation activation, int64_t vectors) {
-  for (int64_t vector = blockIdx.y; vector < vectors; vector += gridDim.y) {
-    const float b = bias ? (float)bias[vector % channels] : 0.0f;
-    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < inner; i += (int64_t)gridDim.x * blockDim.x) {
-      const int64_t at = vector * inner + i;
-      float x = (float)dst[at] + b;
-      if (addend) x += (float)addend[at];
-      dst[at] = T(activate(x, activation));
-    }
-  }
-}
-
-// The bias's axis is the innermost one, or there is no bias.
-template <class T>
-__global__ void row_epilogue_kernel(T* dst, int64_t count, const T* bias, uint32_t channels, const T* addend,
-                                    Activation activation) {
-  for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < count; i += (int64_t)gridDim.x * blockDim.x) {
-    float x = (float)dst[i];
-    if (bias) x += (float)bias[i % channels];
-    if (addend) x += (float)addend[i];
-    dst[i] = T(activate(x, activation));
-  }
+const Built& built_code() {
+  static const Built code = [] {
+    Built of_device{};
+    return cudaMemcpyFromSymbol(&of_device, built, sizeof of_device) == cudaSuccess ? of_device : Built{};
+  }();
+  return code;
 }
 
 struct Windows {
@@ -62,8 +52,8 @@ __global__ void unfold_kernel(T* dst, const T* src, Windows w, uint32_t count) {
   }
 }
 
-__global__ void fold_kernel(float* lines, const float* scales, const float* shifts, const float* means,
-                            const float* variances, float epsilon, int channels, int all) {
+__global__ void fold_channels_kernel(float* lines, const float* scales, const float* shifts, const float* means,
+                                     const float* variances, float epsilon, int channels, int all) {
   for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < all;
        i += static_cast<int>(gridDim.x * blockDim.x)) {
     float scale = 0, shift = 0;
@@ -94,16 +84,22 @@ namespace {
 
 template <class T>
 void finish_elements(const Finish& f, cudaStream_t stream) {
+  constexpr int kCount = kOfChunk<T>;
   T* dst = static_cast<T*>(f.dst);
   const T *bias = static_cast<const T*>(f.bias), *addend = static_cast<const T*>(f.addend);
-  if (bias && f.inner > 1) {
-    const int64_t vectors = f.count / f.inner;
-    const dim3 grid(blocks_for(f.inner), static_cast<unsigned>(vectors < 65535 ? vectors : 65535));
-    epilogue_kernel<<<grid, kThreads, 0, stream>>>(dst, f.inner, bias, f.channels, addend, f.activation, vectors);
-  } else {
-    row_epilogue_kernel<<<blocks_for(f.count), kThreads, 0, stream>>>(
-        dst, f.count, bias, static_cast<uint32_t>(f.channels), addend, f.activation);
-  }
+  const auto begins_chunk = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % sizeof(Chunk<T>) == 0; };
+  const bool is_along = f.inner == 1;  // elements of the bias are beside each other, as those of the result are
+  const bool has_chunks =
+      begins_chunk(dst) && begins_chunk(addend) && f.count % kCount == 0 && f.count / kCount <= UINT32_MAX &&
+      (!bias || (is_along ? f.channels % kCount == 0 && begins_chunk(bias) : f.inner % kCount == 0));
+  if (has_chunks)
+    chunk_epilogue_kernel<<<blocks_for(f.count / kCount), kThreads, 0, stream>>>(
+        reinterpret_cast<Chunk<T>*>(dst), static_cast<uint32_t>(f.count / kCount), bias,
+        static_cast<uint32_t>(f.channels), is_along ? 0 : static_cast<uint32_t>(f.inner / kCount),
+        reinterpret_cast<const Chunk<T>*>(addend), f.activation);
+  else
+    epilogue_kernel<<<blocks_for(f.count), kThreads, 0, stream>>>(dst, f.count, bias, f.channels, f.inner, addend,
+                                                                  f.activation);
 }
 
 }  // namespace
@@ -118,8 +114,8 @@ void apply_epilogue(const Finish& finish, cudaStream_t stream) {
 
 void fold_channels(float* lines, const PrologueOperands& o, float epsilon, int channels, int all, cudaStream_t stream) {
   const auto floats = [](const void* vector) { return static_cast<const float*>(vector); };
-  fold_kernel<<<blocks_for(all), kThreads, 0, stream>>>(lines, floats(o.scale), floats(o.shift), floats(o.mean),
-                                                        floats(o.variance), epsilon, channels, all);
+  fold_channels_kernel<<<blocks_for(all), kThreads, 0, stream>>>(
+      lines, floats(o.scale), floats(o.shift), floats(o.mean), floats(o.variance), epsilon, channels, all);
 }
 
 void keep_busy(cudaStream_t stream) {
@@ -152,6 +148,22 @@ void unfold(void* dst, const void* src, const Convolution& c, cudaStream_t strea
   size_of(c.element) == 2 ? launch(uint16_t{}) : launch(uint32_t{});
 }
 
+void fold(const float* taps, const Operands& o, const Convolution& c, cudaStream_t stream) {
+  const Taps w = taps_of(c);
+  const int64_t count = c.dst[0] * c.dst[1] * positions_of(c.dst);
+  const auto launch = [&](auto zero) {
+    using T = decltype(zero);
+    fold_kernel<<<blocks_for(count), kThreads, 0, stream>>>(static_cast<T*>(o.dst), taps, w,
+                                                            static_cast<uint32_t>(count), static_cast<const T*>(o.bias),
+                                                            static_cast<const T*>(o.addend), c.activation);
+  };
+  switch (c.element) {
+    case Element::Float32: return launch(0.0f);
+    case Element::Float16: return launch(gopt_half(0.0f));
+    case Element::BFloat16: return launch(gopt_bfloat16(0.0f));
+  }
+}
+
 bool has_code_for_device() {
   cudaFuncAttributes attributes;
   const cudaError_t status = cudaFuncGetAttributes(&attributes, wait_kernel);
@@ -159,12 +171,8 @@ bool has_code_for_device() {
   return status != cudaErrorNoKernelImageForDevice && status != cudaErrorInvalidDeviceFunction;
 }
 
-bool has_warpgroups() {
-  static const bool has = [] {
-    bool is_built = false;
-    return cudaMemcpyFromSymbol(&is_built, is_built_for_warpgroups, sizeof is_built) == cudaSuccess && is_built;
-  }();
-  return has;
-}
+bool has_clusters() { return built_code().for_clusters; }
+
+bool has_warpgroups() { return built_code().for_warpgroups; }
 
 }  // namespace gopt_runtime

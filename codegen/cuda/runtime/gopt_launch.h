@@ -36,15 +36,9 @@ __device__ __forceinline__ void gopt_touch(const Parameters& parameters) {
 
 namespace gopt_runtime {
 
-// Whether the device is of the generation that has dependent launches and clusters of blocks.
-inline bool has_clusters() {
-  static const bool has = [] {
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
-  }();
-  return has;
-}
+// Whether the device has dependent launches and clusters of blocks, and the code that it runs was built for them (sm_90
+// and later): what was built for sm_80 runs there, too, without the instructions by which kernels wait for one another.
+bool has_clusters();
 
 // Whether the device multiplies by whole warpgroups, and the code was built for that (sm_90a).
 bool has_warpgroups();

@@ -135,6 +135,22 @@ __device__ inline T gopt_block_reduce(T value, Combine combine) {
   return value;
 }
 
+// Likewise of the threads of a column, where kColumns threads beside each other are of different ones; both numbers are
+// powers of two.
+template <int kColumns, class T, class Combine>
+__device__ inline T gopt_column_reduce(T value, Combine combine) {
+  __shared__ T of_thread[1024];
+  of_thread[threadIdx.x] = value;
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half >= kColumns; half /= 2) {
+    if (threadIdx.x < half) of_thread[threadIdx.x] = combine(of_thread[threadIdx.x], of_thread[threadIdx.x + half]);
+    __syncthreads();
+  }
+  value = of_thread[threadIdx.x % kColumns];
+  __syncthreads();
+  return value;
+}
+
 // Likewise of a warp alone.
 template <class T, class Combine>
 __device__ inline T gopt_warp_reduce(T value, Combine combine) {

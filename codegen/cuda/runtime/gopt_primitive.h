@@ -110,5 +110,8 @@ void keep_busy(cudaStream_t stream);
 
 // Every window of the source as a column: dst[image, channel, ky, kx, y, x].
 void unfold(void* dst, const void* src, const Convolution& convolution, cudaStream_t stream);
+// What each position of a transposed convolution's source gives to the result, added up, and what follows it. taps:
+// floats [image, channel, ky, kx, position], of channels last [image, position, ky, kx, channel].
+void fold(const float* taps, const Operands& operands, const Convolution& convolution, cudaStream_t stream);
 
 }  // namespace gopt_runtime

@@ -1,6 +1,7 @@
 // Launches of tiles.
 #include "gopt_tiles.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "gopt_channels.h"
@@ -76,6 +77,15 @@ int column_tiles_of(const TileProblem& problem, const TileKernel& kernel) {
 }
 int batches_of(const TileProblem& problem) { return problem.batch[0] * problem.batch[1] * problem.batch[2]; }
 
+// What a block of the kernel needs: its ring has no more stages than the block has slices, which leaves room for other
+// blocks. A residue of a transposed convolution has a part of the depth.
+size_t shared_bytes_of(const TileKernel& kernel, const TileProblem& problem, int split) {
+  if (kernel.stages == 0) return static_cast<size_t>(kernel.shared_bytes);  // vectors have no ring
+  const int of_block = kernel.slice_depth * split, slices = (problem.depth + of_block - 1) / of_block;
+  if (slices >= kernel.stages) return static_cast<size_t>(kernel.shared_bytes);
+  return static_cast<size_t>(std::max(slices * kernel.stage_bytes, kernel.sum_bytes));
+}
+
 class Tiled : public Primitive {
  public:
   Tiled(const TileProblem& problem, const TileKernel& kernel, int split, ProloguePart prologue)
@@ -86,6 +96,7 @@ class Tiled : public Primitive {
         kernel, dim3(static_cast<unsigned>(problem_.row_tiles * column_tiles_of(problem_, kernel)),
                      static_cast<unsigned>(cluster), static_cast<unsigned>(batches_of(problem_) * problem_.residues)));
     launch_.cluster = cluster;
+    launch_.shared_bytes = shared_bytes_of(kernel, problem_, cluster);
   }
 
   bool choose(const Operands& o, cudaStream_t stream) override {
@@ -175,10 +186,12 @@ void TileGroup::add(const Convolution& convolution, const Tiling& tiling) {
     kernel_ = tiling.kernel;
     launch_ = launch_of(*kernel_, dim3(1, static_cast<unsigned>(cluster)));
     launch_.cluster = cluster;
+    launch_.shared_bytes = 0;
   }
   Member member{problem_of(convolution, tiling)};
   member.problem.has_constant_weights = tiling.has_constant_weights;
   member.problem.row_tiles = (member.problem.rows + kernel_->rows - 1) / kernel_->rows;
+  launch_.shared_bytes = std::max(launch_.shared_bytes, shared_bytes_of(*kernel_, member.problem, cluster));
   add(member);
 }
 

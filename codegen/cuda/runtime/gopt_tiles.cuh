@@ -425,7 +425,11 @@ __global__ void __launch_bounds__(S::kThreads) tile_group_kernel(const __grid_co
 
 template <class Operand, Right kRight, Copies kCopies, class S>
 TileKernel make_of(const void* function) {
-  return {function, S::kRows, S::kColumns, S::kThreads, Tile<Operand, kRight, kCopies, S>::kSharedBytes};
+  using OfKernel = Tile<Operand, kRight, kCopies, S>;
+  TileKernel kernel{function, S::kRows, S::kColumns, S::kThreads, OfKernel::kSharedBytes};
+  kernel.stage_bytes = OfKernel::kStageBytes, kernel.stages = S::kStages;
+  kernel.slice_depth = OfKernel::kDepth, kernel.sum_bytes = OfKernel::Result::kSumBytes;
+  return kernel;
 }
 template <class Operand, Right kRight, Copies kCopies, class S, Before kBefore = Before::Nothing>
 TileKernel make() {

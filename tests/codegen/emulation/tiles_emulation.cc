@@ -10,6 +10,7 @@
 
 #include "device.h"
 #include "gopt_channel_tiles.cuh"
+#include "gopt_epilogue.cuh"
 #include "gopt_patches.cuh"
 #include "gopt_register_result.cuh"
 #include "gopt_tiles.cuh"
@@ -390,6 +391,112 @@ void run_transposed(const std::string& name, unsigned split, const TransposedCas
                 c.columns, c.kernel[1], c.kernel[2], c.steps[1], c.steps[2], most / largest);
     failures++;
   }
+}
+
+// Taps of a transposed convolution that a product has made, added up: plain images, and with channels last.
+template <size_t kCount>
+void run_folds(bool is_last, const TransposedCase (&cases)[kCount]) {
+  for (const TransposedCase& c : cases) {
+    if (is_last && c.groups > 1) continue;
+    gopt_runtime::Convolution of;
+    int out[3];
+    for (int a = 0; a < 3; a++)
+      out[a] = (c.src[a] - 1) * c.steps[a] + (c.kernel[a] - 1) * c.dilations[a] + 1 - 2 * c.pads[a] + c.more[a];
+    const int in = c.groups * c.channels, all = c.groups * c.columns;
+    of.src = {c.images, in, c.src[1], c.src[2]}, of.dst = {c.images, all, out[1], out[2]};
+    of.weights = {in, c.columns, c.kernel[1], c.kernel[2]};
+    of.groups = c.groups, of.transposed = true, of.channels_last = is_last;
+    for (int a = 0; a < 2; a++)
+      of.strides[a] = c.steps[a + 1], of.dilations[a] = c.dilations[a + 1], of.pads[a] = c.pads[a + 1];
+    const int positions = c.src[1] * c.src[2], kernel = c.kernel[1] * c.kernel[2];
+    const std::vector<gopt_half> src = draw(static_cast<size_t>(c.images) * positions * in),
+                                 weights = draw(static_cast<size_t>(in) * kernel * c.columns),
+                                 bias = draw(static_cast<size_t>(all));
+    std::vector<float> taps(static_cast<size_t>(c.images) * positions * kernel * all);
+    for (int image = 0; image < c.images; image++)
+      for (int position = 0; position < positions; position++)
+        for (int tap = 0; tap < kernel; tap++)
+          for (int n = 0; n < all; n++) {
+            double sum = 0;
+            for (int k = n / c.columns * c.channels; k < (n / c.columns + 1) * c.channels; k++)
+              sum += static_cast<double>(static_cast<float>(src[static_cast<size_t>(image * positions + position) * in + k])) *
+                     static_cast<float>(weights[(static_cast<size_t>(k) * kernel + tap) * c.columns + n % c.columns]);
+            const int at = is_last ? ((image * positions + position) * kernel + tap) * all + n
+                                   : ((image * all + n) * kernel + tap) * positions + position;
+            taps[static_cast<size_t>(at)] = static_cast<float>(sum);
+          }
+    const int area = out[1] * out[2], count = c.images * all * area;
+    std::vector<gopt_half> dst(static_cast<size_t>(count), gopt_half(kUnwritten));
+    const std::vector<gopt_half> addend = draw(dst.size());
+    emulation::launch(dim3(2), 64, [&] {
+      gopt_runtime::fold_kernel<gopt_half>(dst.data(), taps.data(), gopt_runtime::taps_of(of),
+                                           static_cast<uint32_t>(count), bias.data(), addend.data(), {A::Relu});
+    });
+    const std::vector<double> wanted = transposed(c, out, src, weights, bias);  // with channels last
+    double most = 0, largest = 1e-9;
+    for (int i = 0; i < count; i++) {
+      const int image = i / (area * all), rest = i % (area * all);
+      const int position = is_last ? rest / all : rest % area, channel = is_last ? rest % all : rest / area;
+      const double value =
+          std::max(0.0, wanted[static_cast<size_t>((image * area + position) * all + channel)] +
+                            static_cast<float>(addend[static_cast<size_t>(i)]));
+      const double apart = std::abs(static_cast<float>(dst[static_cast<size_t>(i)]) - value);
+      most = apart <= most || std::isnan(most) ? most : apart;  // a NaN is kept
+      largest = std::max(largest, value);
+    }
+    constexpr double kOfHalves = 1e-3;
+    if (most / largest <= kOfHalves) continue;
+    std::printf("taps%s added up, %d to %d channels, %dx%d in steps of %d, %d: error %g\n",
+                is_last ? " of channels last" : "", in, all, c.kernel[1], c.kernel[2], c.steps[1], c.steps[2],
+                most / largest);
+    failures++;
+  }
+}
+
+// What follows a library's call: whole chunks, biases beside each other or shared by some of them.
+template <class T>
+void run_epilogues(const std::string& name) {
+  constexpr uint32_t kCount = gopt_runtime::kOfChunk<T>, kChannels = 2 * kCount, kInner = 3, kImages = 2;
+  using Chunk = gopt_runtime::Chunk<T>;
+  for (const uint32_t inner : {0u, kInner})
+    for (const bool has_bias : {true, false})
+      for (const bool has_addend : {true, false}) {
+        const uint32_t of_bias = inner == 0 ? 1 : inner * kCount, count = kImages * kChannels * of_bias;
+        const auto drawn = [](size_t n) {
+          std::vector<Chunk> chunks(n / kCount);
+          for (size_t i = 0; i < n; i++)
+            chunks[i / kCount].elements[i % kCount] = T(static_cast<float>(draw(1)[0]));
+          return chunks;
+        };
+        std::vector<Chunk> dst = drawn(count);
+        const std::vector<Chunk> before = dst, addend = drawn(count), bias = drawn(kChannels);
+        const auto at = [](const std::vector<Chunk>& v, uint32_t i) {
+          return static_cast<float>(v[i / kCount].elements[i % kCount]);
+        };
+        for (const bool is_whole : {true, false}) {
+          dst = before;
+          const T* own_bias = has_bias ? bias[0].elements : nullptr;
+          emulation::launch(dim3(2), 64, [&] {
+            if (is_whole)
+              gopt_runtime::chunk_epilogue_kernel<T>(dst.data(), count / kCount, own_bias, kChannels, inner,
+                                                     has_addend ? addend.data() : nullptr, {A::LeakyRelu, kAlpha, 0});
+            else
+              gopt_runtime::epilogue_kernel<T>(dst[0].elements, count, own_bias, kChannels, of_bias,
+                                               has_addend ? addend[0].elements : nullptr, {A::LeakyRelu, kAlpha, 0});
+          });
+          for (uint32_t i = 0; i < count; i++) {
+            double wanted = at(before, i) + (has_bias ? at(bias, i / of_bias % kChannels) : 0.0f) +
+                            (has_addend ? at(addend, i) : 0.0f);
+            wanted = wanted < 0 ? static_cast<double>(kAlpha) * wanted : wanted;
+            constexpr double kOfHalves = 2e-3;
+            if (std::abs(at(dst, i) - wanted) <= kOfHalves * (1 + std::abs(wanted))) continue;
+            std::printf("epilogue of %s, %u to a bias%s, element %u: %g, not %g\n", name.c_str(), of_bias,
+                        is_whole ? ", chunks" : "", i, static_cast<double>(at(dst, i)), wanted);
+            failures++;
+            break;
+          }
+        }
+      }
 }
 
 // Windows over channels, one position to a thread and several of a line: widths that fours fill or not, every edge.
@@ -792,6 +899,12 @@ int main() {
   run_transposed<Tile32x64, Copies::Elements>("32x64 by elements", 2, kTransposed);
   run_transposed<Tile64x32, Copies::ChunksOfSource>("64x32 to few channels", 1, kTransposedToFew);
   run_transposed<Volume<Tile64x32>, Copies::Chunks>("64x32 of volumes", 1, kTransposedVolumes);
+  run_folds(false, kTransposed);
+  run_folds(false, kTransposedByElements);
+  run_folds(true, kTransposed);
+  run_folds(true, kTransposedToFew);
+  run_epilogues<float>("floats");
+  run_epilogues<gopt_half>("halves");
   run_groups<Warpgroups64x32>("64x32", 1);
   run_groups<Warpgroups64x64>("64x64 by 2", 2);
   return failures > 0 ? 1 : 0;
