@@ -289,17 +289,21 @@ class ProductFinder {
             {}};
   }
 
-  // Each guard is of rows or of columns alone.
+  // Each guard is of rows or of columns alone, or of the depth, as where a window is larger than a padded axis of one
+  // place: then of both, since either may be what lies outside there.
   bool add_guards(const Arrangement& sorted, BlockedProduct& product) const {
     for (size_t g = 0; g < guards_.size(); g++) {
       const auto is_varied = [&](const Axis& axis) { return varies(axis.guards[g]); };
-      const bool by_columns = std::ranges::any_of(sorted.columns, is_varied);
-      if (std::ranges::any_of(sorted.batches, is_varied)) return false;
-      if (by_columns && std::ranges::any_of(sorted.rows, is_varied)) return false;
-      const auto& axes = by_columns ? sorted.columns : sorted.rows;
-      ProductGuard guard{table_over(axes, [&](const Axis& axis) { return axis.guards[g]; }), depth_of(guards_[g])};
-      for (int64_t& value : guard.depth) value += guards_[g].base;
-      (by_columns ? product.columns : product.rows).guards.push_back(std::move(guard));
+      const bool by_rows = std::ranges::any_of(sorted.rows, is_varied),
+                 by_columns = std::ranges::any_of(sorted.columns, is_varied);
+      if (std::ranges::any_of(sorted.batches, is_varied) || (by_rows && by_columns)) return false;
+      const auto add = [&](const std::vector<Axis>& axes, ProductOperand& operand) {
+        ProductGuard guard{table_over(axes, [&](const Axis& axis) { return axis.guards[g]; }), depth_of(guards_[g])};
+        for (int64_t& value : guard.depth) value += guards_[g].base;
+        operand.guards.push_back(std::move(guard));
+      };
+      if (!by_columns) add(sorted.rows, product.rows);
+      if (!by_rows) add(sorted.columns, product.columns);
     }
     const Side columns = sorted.of_rows == kRowSide ? kColumnSide : kRowSide;
     // A zero in place of what is not read is none times what is infinite.

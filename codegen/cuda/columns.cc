@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "../transform.h"
 
@@ -20,6 +21,7 @@ class Reach {
   explicit Reach(const std::vector<Loop>& rows) : rows_(rows) {}
 
   void visit(const Expr& e, std::set<AtomId> binders) {
+    if (!seen_.insert({e.get(), !binders.empty()}).second) return;
     if (e->kind == ExprKind::Read && !binders.empty()) return note(e->subscripts[0], binders);
     if (e->kind == ExprKind::Reduce) {
       std::set<AtomId> symbols;
@@ -49,6 +51,7 @@ class Reach {
   }
 
   const std::vector<Loop>& rows_;
+  std::set<std::pair<const Expr::Node*, bool>> seen_;  // and whether in a reduction
   int64_t reach_ = INT64_MAX;
   bool is_of_rows_ = true, has_reads_ = false;
 };
