@@ -419,7 +419,8 @@ void run_folds(bool is_last, const TransposedCase (&cases)[kCount]) {
           for (int n = 0; n < all; n++) {
             double sum = 0;
             for (int k = n / c.columns * c.channels; k < (n / c.columns + 1) * c.channels; k++)
-              sum += static_cast<double>(static_cast<float>(src[static_cast<size_t>(image * positions + position) * in + k])) *
+              sum += static_cast<double>(
+                         static_cast<float>(src[static_cast<size_t>(image * positions + position) * in + k])) *
                      static_cast<float>(weights[(static_cast<size_t>(k) * kernel + tap) * c.columns + n % c.columns]);
             const int at = is_last ? ((image * positions + position) * kernel + tap) * all + n
                                    : ((image * all + n) * kernel + tap) * positions + position;
@@ -437,9 +438,8 @@ void run_folds(bool is_last, const TransposedCase (&cases)[kCount]) {
     for (int i = 0; i < count; i++) {
       const int image = i / (area * all), rest = i % (area * all);
       const int position = is_last ? rest / all : rest % area, channel = is_last ? rest % all : rest / area;
-      const double value =
-          std::max(0.0, wanted[static_cast<size_t>((image * area + position) * all + channel)] +
-                            static_cast<float>(addend[static_cast<size_t>(i)]));
+      const double value = std::max(0.0, wanted[static_cast<size_t>((image * area + position) * all + channel)] +
+                                             static_cast<float>(addend[static_cast<size_t>(i)]));
       const double apart = std::abs(static_cast<float>(dst[static_cast<size_t>(i)]) - value);
       most = apart <= most || std::isnan(most) ? most : apart;  // a NaN is kept
       largest = std::max(largest, value);
@@ -464,8 +464,7 @@ void run_epilogues(const std::string& name) {
         const uint32_t of_bias = inner == 0 ? 1 : inner * kCount, count = kImages * kChannels * of_bias;
         const auto drawn = [](size_t n) {
           std::vector<Chunk> chunks(n / kCount);
-          for (size_t i = 0; i < n; i++)
-            chunks[i / kCount].elements[i % kCount] = T(static_cast<float>(draw(1)[0]));
+          for (size_t i = 0; i < n; i++) chunks[i / kCount].elements[i % kCount] = T(static_cast<float>(draw(1)[0]));
           return chunks;
         };
         std::vector<Chunk> dst = drawn(count);
