@@ -416,7 +416,7 @@ bool has_unfolded(const Plan& plan, const Kernel& kernel) {
 double unfolded_efficiency(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   const ConvolutionShape shape = convolution_shape(plan, kernel);
-  const bool unfolds = !shape.is_pointwise(), halves = is_half(image(plan, kernel).element);
+  const bool unfolds = shape.transposed || !shape.is_pointwise(), halves = is_half(image(plan, kernel).element);
   const double share = cuda_efficiency(plan, kernel) * (c.groups > 1 || (halves && unfolds) ? 0.5 : 0.95);
   if (!unfolds) return share;
   const double windows =
@@ -473,7 +473,7 @@ bool has_fastest(const Plan& plan, const Kernel& kernel) {
 bool has_generated(const Plan& plan, const Kernel& kernel) {
   const Convolved c = convolved(plan, kernel);
   constexpr double kFew = 64;
-  const bool has_others = takes_cudnn(plan, kernel) || takes_unfolded(plan, kernel) ||
+  const bool has_others = takes_cudnn(plan, kernel) || (takes_unfolded(plan, kernel) && !is_transposed(kernel)) ||
                           convolves_by_tiles(plan, kernel) || transposes_by_tiles(plan, kernel);
   return c.in * c.taps <= kFew || !has_others;
 }

@@ -201,7 +201,8 @@ bool is_outdone(const Plan& plan, const Kernel& kernel) {
   constexpr int kFew = 32;
   const TileWork work = work_of_kernel(plan, kernel);
   const bool is_small = (kRows <= kFew && work.rows <= kFew) || (kColumns <= kFew && work.columns <= kFew);
-  return !is_small && is_for_warpgroups(plan, kernel) && slices_of_warpgroups(plan, kernel) < 2 * slices_of(work);
+  return !is_small && is_for_warpgroups(plan, kernel) &&
+         slices_of_warpgroups(plan, kernel) < 2 * slices_of(joined(work, {kRows, kColumns, 1}));
 }
 
 template <int kRows, int kColumns, int kSplit>

@@ -57,6 +57,11 @@ Value dequantize(Lowering& l, const Value& x, const Value& scale, const Value& z
 namespace {
 
 bool has_blocks(const Lowering& l) { return l.integer("block_size", 0) != 0; }
+// A type that may be said and be the only one that is done: float, which is that of the scale.
+bool is_float_or_unsaid(const Lowering& l, const std::string& attribute) {
+  const int64_t given = l.integer(attribute, 0);
+  return given == 0 || static_cast<ElementType>(given) == ElementType::Float32;
+}
 int64_t quantized_axis(const Lowering& l, size_t rank, const Value& scale) {
   const int64_t given = l.integer("axis", 1);
   return rank_of(scale) == 0 ? 0 : l.axis(std::min<int64_t>(given, static_cast<int64_t>(rank) - 1), rank);
@@ -64,7 +69,7 @@ int64_t quantized_axis(const Lowering& l, size_t rank, const Value& scale) {
 
 Values lower_quantize(Lowering& l) {
   const Value x = l.input(0), scale = l.input(1);
-  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1);
+  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1 && is_float_or_unsaid(l, "precision"));
   const int64_t given = l.integer("output_dtype", 0), axis = quantized_axis(l, rank_of(x), scale);
   const auto along = [&](const Value& v) { return along_axis(l, v, axis, rank_of(x)); };
   const ElementType type = given != 0 ? static_cast<ElementType>(given) : ElementType::UInt8;
@@ -74,7 +79,7 @@ Values lower_quantize(Lowering& l) {
 
 Values lower_dequantize(Lowering& l) {
   const Value x = l.input(0), scale = l.input(1);
-  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1);
+  Lowering::require(!has_blocks(l) && rank_of(scale) <= 1 && is_float_or_unsaid(l, "output_dtype"));
   const int64_t axis = quantized_axis(l, rank_of(x), scale);
   const auto along = [&](const Value& v) { return along_axis(l, v, axis, rank_of(x)); };
   return {dequantize(l, x, along(scale), l.has(2) ? along(l.input(2)) : Value{})};

@@ -202,10 +202,10 @@ std::vector<AxisSampling> by_scales(const Value& x, const std::vector<int64_t>& 
   return all;
 }
 
-std::vector<AxisSampling> by_sizes(Lowering& l, const Value& x, const std::vector<int64_t>& axes) {
+std::vector<AxisSampling> by_sizes(Lowering& l, const Value& x, const std::vector<int64_t>& axes,
+                                   const std::string& policy) {
   const std::vector<int64_t> sizes = l.numbers(3);
   Lowering::require(sizes.size() == axes.size());
-  const std::string policy = l.text("keep_aspect_ratio_policy", "stretch");
   std::vector<AxisSampling> all;
   for (size_t k = 0; k < axes.size(); k++) {
     const int64_t extent = extent_of(x, axes[k]);
@@ -242,13 +242,15 @@ Values lower_resize(Lowering& l) {
   form.extrapolation = l.real("extrapolation_value", 0);
   form.exclude_outside = l.integer("exclude_outside", 0) != 0;
   form.antialias = l.integer("antialias", 0) != 0;
+  // Of sizes alone; exporters write it beside scales, too.
+  const std::string policy = l.text("keep_aspect_ratio_policy", "stretch");
   Lowering::require(form.mode == "nearest" || form.mode == "linear" || form.mode == "cubic");
   std::vector<int64_t> axes = l.integers("axes", all_axes(x));
   for (int64_t& axis : axes) axis = l.axis(axis, rank_of(x));
   const bool crops = form.coordinates == "tf_crop_and_resize";
   const bool scaled = l.has(2) && extent_of(l.input(2), 0) > 0;
   Lowering::require(scaled || l.has(3));
-  std::vector<AxisSampling> all = scaled ? by_scales(x, axes, l.reals(2)) : by_sizes(l, x, axes);
+  std::vector<AxisSampling> all = scaled ? by_scales(x, axes, l.reals(2)) : by_sizes(l, x, axes, policy);
   if (crops) {
     const std::vector<double> roi = l.reals(1);
     Lowering::require(!scaled && roi.size() == 2 * axes.size());

@@ -41,6 +41,19 @@ constexpr Row kRows[] = {
      ""},
 };
 
+// Sums of whole numbers, eight bytes each, in one kernel: each has its own, and a block's memory has room for six such.
+std::string many_sums() {
+  constexpr int kSums = 7;
+  std::string inputs, sums, all = "s0";
+  for (int k = 0; k < kSums; k++) {
+    const std::string own = std::to_string(k);
+    inputs += "input x" + own + " : i32[3,64,96]\n";
+    sums += "s" + own + " = ReduceSum(x" + own + ") {axes=[1], keepdims=1}\n";
+    if (k > 0) sums += "a" + own + " = Add(" + all + ", s" + own + ")\n", all = "a" + own;
+  }
+  return inputs + sums + "output y = " + all;
+}
+
 BatchCase case_of(const Row& row) { return make_case(row.name, row.text, 7); }
 
 TEST(Columns, AreTakenWhereRowsLieBesideEachOther) {
@@ -57,8 +70,8 @@ TEST(Columns, AreTakenWhereRowsLieBesideEachOther) {
 
 TEST(Columns, AgreeWithTheInterpreter) {
   if (!obstacles().build.empty()) GTEST_SKIP() << obstacles().build;
-  if (!obstacles().run.empty()) GTEST_SKIP() << obstacles().run;
   for (const Precision precision : {Precision::Fp32, Precision::Fp16, Precision::Bf16}) {
+    if (!obstacles().run.empty() && precision != Precision::Fp32) continue;  // without a device they are compiled alone
     LayoutCosts costs(false);
     expect_agreement_on_device(column_cases(), costs, "columns", precision);
   }
@@ -69,6 +82,7 @@ TEST(Columns, AgreeWithTheInterpreter) {
 std::vector<BatchCase> column_cases() {
   std::vector<BatchCase> cases;
   for (const Row& row : kRows) cases.push_back(case_of(row));
+  cases.push_back(make_case("many_sums", many_sums(), 7));
   return cases;
 }
 

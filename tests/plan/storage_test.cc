@@ -144,10 +144,9 @@ TEST(Storage, FewLinesAreNotRounded) {
     const char *left, *right;
     bool is_rounded;
   };
-  for (const Product& p :
-       {Product{"1,512", "512,256", false}, Product{"4,512", "512,256", false}, Product{"5,512", "512,256", true},
-        Product{"2,3,512", "512,256", true}, Product{"9,2,512", "9,512,256", false},
-        Product{"9,8,512", "9,512,256", true}, Product{"512", "9,512,256", false}, Product{"9,8,512", "512", false}}) {
+  for (const Product& p : {Product{"1,512", "512,256", false}, Product{"4,512", "512,256", false},
+                           Product{"5,512", "512,256", true}, Product{"2,3,512", "512,256", true},
+                           Product{"9,2,512", "9,512,256", false}, Product{"9,8,512", "9,512,256", true}}) {
     const Graph graph = graph_with_weights("input x : f32[" + std::string(p.left) + "]\ninput w : f32[" + p.right +
                                            "]\na = MatMul(x, w)\noutput y = a");
     const auto plan = plan_in(graph, Precision::Tf32);

@@ -1,4 +1,5 @@
-// Convolutions: by cuDNN's algorithms, or as a matrix product over unfolded windows; of all families, by the fastest.
+// Convolutions: by cuDNN's algorithms, or as a matrix product over unfolded windows, or, transposed, over taps that are
+// folded after; of all families, by the fastest.
 #include <utility>
 
 #include "gopt_primitive.h"
@@ -249,8 +250,9 @@ class FoldedConvolution : public Primitive {
   }
   static bool can_do(const Convolution& c) {
     constexpr size_t kRank = 4;
+    constexpr int64_t kMostResults = int64_t{1} << 31;  // they are counted in 32 bits
     return c.transposed && c.src.size() == kRank && taps_bytes(c) <= static_cast<int64_t>(kMaxWorkspace) &&
-           (c.groups == 1 || !c.channels_last);
+           c.dst[0] * c.dst[1] * positions_of(c.dst) < kMostResults && (c.groups == 1 || !c.channels_last);
   }
 
   bool choose(const Operands& operands, cudaStream_t stream) override {

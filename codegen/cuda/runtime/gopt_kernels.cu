@@ -90,7 +90,7 @@ void finish_elements(const Finish& f, cudaStream_t stream) {
   const auto begins_chunk = [](const void* at) { return reinterpret_cast<uintptr_t>(at) % sizeof(Chunk<T>) == 0; };
   const bool is_along = f.inner == 1;  // elements of the bias are beside each other, as those of the result are
   const bool has_chunks =
-      begins_chunk(dst) && begins_chunk(addend) && f.count % kCount == 0 && f.count / kCount <= UINT32_MAX &&
+      begins_chunk(dst) && begins_chunk(addend) && f.count % kCount == 0 && f.count / kCount <= INT32_MAX &&
       (!bias || (is_along ? f.channels % kCount == 0 && begins_chunk(bias) : f.inner % kCount == 0));
   if (has_chunks)
     chunk_epilogue_kernel<<<blocks_for(f.count / kCount), kThreads, 0, stream>>>(

@@ -29,7 +29,7 @@ struct Convolution {
   // Extents of two or three spatial axes; weights [out, in / groups, h, w], transposed [in, out / groups, h, w].
   std::vector<int64_t> src, weights, dst;
   int64_t groups = 1;
-  bool transposed = false;     // by cuDNN alone
+  bool transposed = false;
   bool channels_last = false;  // of src, weights and dst: n, h, w, c in memory
   // Channels last, by tiles: elements from one position to the next, where channels are a part of longer lines.
   int64_t src_line = 0, dst_line = 0, addend_line = 0;

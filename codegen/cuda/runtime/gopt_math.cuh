@@ -135,11 +135,17 @@ __device__ inline T gopt_block_reduce(T value, Combine combine) {
   return value;
 }
 
+// Room for a number of each thread, the same for all reductions of a kernel: they are many, and blocks have little.
+__device__ inline void* gopt_room_of_threads() {
+  __shared__ double room[1024];
+  return room;
+}
+
 // Likewise of the threads of a column, where kColumns threads beside each other are of different ones; both numbers are
 // powers of two.
 template <int kColumns, class T, class Combine>
 __device__ inline T gopt_column_reduce(T value, Combine combine) {
-  __shared__ T of_thread[1024];
+  T* const of_thread = static_cast<T*>(gopt_room_of_threads());
   of_thread[threadIdx.x] = value;
   __syncthreads();
   for (unsigned half = blockDim.x / 2; half >= kColumns; half /= 2) {

@@ -75,7 +75,7 @@ struct TileKernel {
   const void* function = nullptr;
   int rows = 0, columns = 0, threads = 0, shared_bytes = 0;
   int shared_bytes_of_tile = 0;         // of a kernel of warpgroups, where it is a tile
-  int stage_bytes = 0, stage_keys = 0;  // of attention: shared_bytes has room for two stages
+  int stage_bytes = 0, stage_keys = 0;  // of tiles and attention, of which shared_bytes has room for two stages
   int slice_depth = 0, sum_bytes = 0;   // of tiles: of a slice, of which a stage has one; and for the sums after that
   bool needs_chunks = false;            // of warpgroups: results are stored from registers, or not at all
   // Of tiles: stages of the ring. Of warpgroups: with room for sums behind it; and where results are stored from

@@ -314,6 +314,10 @@ constexpr TransposedCase kTransposed[] = {
 constexpr TransposedCase kTransposedByElements[] = {
     {1, 1, 13, 3, {1, 5, 4}, {1, 4, 4}, {1, 2, 2}, {1, 1, 1}, {0, 1, 1}, {0, 0, 0}},
     {1, 2, 7, 5, {1, 3, 4}, {1, 3, 2}, {1, 2, 3}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0}}};
+// Taps apart between positions that are; pads that add at the border: by products over taps alone.
+constexpr TransposedCase kTransposedApart[] = {
+    {1, 1, 8, 3, {1, 4, 5}, {1, 3, 3}, {1, 2, 2}, {1, 2, 3}, {0, 1, 2}, {0, 0, 1}},
+    {2, 2, 6, 5, {1, 3, 4}, {1, 2, 3}, {1, 3, 2}, {1, 1, 2}, {0, -1, -2}, {0, 1, 0}}};
 constexpr TransposedCase kTransposedToFew[] = {
     {1, 1, 24, 1, {1, 5, 4}, {1, 5, 5}, {1, 2, 2}, {1, 1, 1}, {0, 2, 2}, {0, 1, 1}},
     {1, 2, 16, 3, {1, 3, 4}, {1, 3, 2}, {1, 2, 3}, {1, 1, 1}, {0, 1, 0}, {0, 0, 0}}};
@@ -487,8 +491,8 @@ void run_epilogues(const std::string& name) {
             double wanted = at(before, i) + (has_bias ? at(bias, i / of_bias % kChannels) : 0.0f) +
                             (has_addend ? at(addend, i) : 0.0f);
             wanted = wanted < 0 ? static_cast<double>(kAlpha) * wanted : wanted;
-            constexpr double kOfHalves = 2e-3;
-            if (std::abs(at(dst, i) - wanted) <= kOfHalves * (1 + std::abs(wanted))) continue;
+            constexpr double kRounded = sizeof(T) == 4 ? 1e-6 : 1e-2;  // of bfloat16
+            if (std::abs(at(dst, i) - wanted) <= kRounded * (1 + std::abs(wanted))) continue;
             std::printf("epilogue of %s, %u to a bias%s, element %u: %g, not %g\n", name.c_str(), of_bias,
                         is_whole ? ", chunks" : "", i, static_cast<double>(at(dst, i)), wanted);
             failures++;
@@ -901,9 +905,12 @@ int main() {
   run_folds(false, kTransposed);
   run_folds(false, kTransposedByElements);
   run_folds(true, kTransposed);
+  run_folds(false, kTransposedApart);
+  run_folds(true, kTransposedApart);
   run_folds(true, kTransposedToFew);
   run_epilogues<float>("floats");
   run_epilogues<gopt_half>("halves");
+  run_epilogues<gopt_bfloat16>("bfloat16");
   run_groups<Warpgroups64x32>("64x32", 1);
   run_groups<Warpgroups64x64>("64x64 by 2", 2);
   return failures > 0 ? 1 : 0;
