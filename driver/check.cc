@@ -307,8 +307,9 @@ Status must_agree(const CheckReport& code_check) {
     if (!d.passed)
       return Error{"output " + d.output + ": the code that was made computes something else than its graph by " +
                    std::string(code_check.engine == kCpu ? "code for the CPU" : "the interpreter") + ", on " +
-                   last_inputs(code_check) + " (max |a-b| / max |a| = " + std::to_string(d.max_relative) +
-                   (d.note.empty() ? "" : ", " + d.note) +
+                   last_inputs(code_check) + " (" +
+                   (d.comparable ? "max |a-b| / max |a| = " + std::to_string(d.max_relative)
+                                 : d.note + ", the former by that reference") +
                    "); nothing is written. gopt bisect finds the kernel of ordinary inputs; --rtol and --atol say how "
                    "closely it must agree, --check off does not ask"};
   return Unit{};
