@@ -392,12 +392,14 @@ bool has_cudnn(const Plan& plan, const Kernel& kernel) {
   return convolution_shape(plan, kernel).pads_alike();
 }
 
+constexpr int64_t kMostUnfolded = int64_t{64} << 20;  // elements: the runtime has 256 MiB for floats
+
 // A transposed one as a product that gives each tap its part of each position, which are floats and are added up after.
 bool has_folded(const Plan& plan, const Kernel& kernel, const ConvolutionShape& shape) {
-  constexpr int64_t kMostTaps = int64_t{64} << 20, kMostResults = int64_t{1} << 31;
+  constexpr int64_t kMostResults = int64_t{1} << 31;  // which it counts in 32 bits
   const std::vector<int64_t>&w = shape.weights, &x = shape.src, &y = shape.dst;
   return (shape.groups == 1 || !is_channels_last(plan, kernel)) &&
-         element_count(std::vector<int64_t>{x[0], y[1], w[2], w[3], x[2], x[3]}) <= kMostTaps &&
+         element_count(std::vector<int64_t>{x[0], y[1], w[2], w[3], x[2], x[3]}) <= kMostUnfolded &&
          element_count(y) < kMostResults;
 }
 
@@ -409,7 +411,7 @@ bool has_unfolded(const Plan& plan, const Kernel& kernel) {
   if (shape.transposed) return has_folded(plan, kernel, shape);
   if (is_channels_last(plan, kernel)) return shape.groups == 1 && shape.is_pointwise();
   const std::vector<int64_t>&w = shape.weights, &x = shape.src, &y = shape.dst;
-  return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= (int64_t{64} << 20);
+  return element_count(std::vector<int64_t>{x[0], x[1], w[2], w[3], y[2], y[3]}) <= kMostUnfolded;
 }
 // Windows are written and read again: a byte takes the time of a dozen operations at the peak, which is another one for
 // each type.

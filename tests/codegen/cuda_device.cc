@@ -49,6 +49,16 @@ void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts
   EXPECT_EQ(said[0], obstacles().run) << "built and linked, and then there is no device";
 }
 
+void expect_word_in_kernels(const BatchCase& c, const std::string& word, const std::string& otherwise) {
+  LayoutCosts costs(false);
+  const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda}, costs);
+  ASSERT_TRUE(plan.ok()) << c.name << ": " << plan.error().message;
+  const auto code = emit(*plan);
+  ASSERT_TRUE(code.ok()) << c.name << ": " << code.error().message;
+  const std::string text = text_of(*code, "kernels_");
+  EXPECT_EQ(text.find(word.empty() ? otherwise : word) != std::string::npos, !word.empty()) << c.name << "\n" << text;
+}
+
 std::set<std::string> priced_for_halves(const Graph& graph, const std::set<std::string>& without) {
   class Costs : public KernelCosts {
    public:

@@ -20,6 +20,9 @@ const Obstacles& obstacles();
 void expect_agreement_on_device(const std::vector<BatchCase>& cases, KernelCosts& costs, const std::string& name,
                                 Precision precision);
 
+// That the kernels which are generated for a case have the word, or lack `otherwise` where it is empty.
+void expect_word_in_kernels(const BatchCase& c, const std::string& word, const std::string& otherwise);
+
 // The implementations that are priced in halves on CUDA: for a graph, and for a product.
 std::set<std::string> priced_for_halves(const Graph& graph, const std::set<std::string>& without = {});
 std::set<std::string> priced_for_product(int rows, int columns, int depth, const std::set<std::string>& without,
