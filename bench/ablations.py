@@ -24,7 +24,7 @@ what the processor did when the run began: ratios compare runs.
 import argparse, csv, json, os, pathlib, re, subprocess, sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PASSES = ["merge-equal-nodes", "drop-identities", "fold-constants", "merge-commuted-nodes"]
+PASSES = ["merge-equal-nodes", "drop-identities", "narrow-to-reads", "fold-constants", "merge-commuted-nodes"]
 PARTS = ["layout:blocked", "layout:channels-last", "fusion:epilogues", "fusion:inlining", "fusion:pieces", "fusion:by-cost", "kernel:winograd", "kernel:channels-last", "kernel:planar"]
 COLUMNS = ["model", "group", "variant", "before_ms", "after_ms", "ratio", "operators", "kernels", "rules", "applied", "steps", "tried", "seconds", "stopped",
            "measured_before_ms", "measured_after_ms", "speedup", "checked"]

@@ -86,7 +86,7 @@ def with_batch(args, model, place):
         return model
     out = place / f"{model.stem}-batch-{args.batch}.onnx"
     command = [args.gopt, "optimize", model, "-o", out, *shapes(model, args.batch), "--search", "none", "--check", "off", "--no-measure", "--force",
-               "--disable", "merge-equal-nodes", "drop-identities", "fold-constants", "merge-commuted-nodes"]
+               "--disable", "merge-equal-nodes", "drop-identities", "narrow-to-reads", "fold-constants", "merge-commuted-nodes"]
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr.strip()[-300:])

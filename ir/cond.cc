@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "gopt/index.h"
 
 namespace gopt {
@@ -100,6 +102,21 @@ Cond map_indexes(const Cond& cond, const F& map) {
 
 Cond substitute(const Cond& cond, const Substitution& substitution) {
   return map_indexes(cond, [&](const Index& i) { return substitute(i, substitution); });
+}
+
+Cond in_lowest_terms(const Cond& cond) {
+  return map_indexes(cond, [](const Index& index) {
+    int64_t shared = 0;
+    for (const Index::Term& term : index.terms()) shared = std::gcd(shared, term.coefficient);
+    if (shared <= 1) return index;
+    Index lowest = floor_div(Index(index.constant()), Index(shared));  // products of symbols are integers
+    for (const Index::Term& term : index.terms()) {
+      Index product(term.coefficient / shared);
+      for (AtomId id : term.atoms) product = product * Index::from_atom(id);
+      lowest += product;
+    }
+    return lowest;
+  });
 }
 
 Cond simplify(const Cond& cond, const Ranges& ranges) {

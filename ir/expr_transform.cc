@@ -93,7 +93,57 @@ class Rebuilder {
   std::unordered_map<const Expr::Node*, Expr> memo_;
 };
 
+// Like Rebuilder, with what ranges decide decided. A reduction's own ranges hold below it alone.
+class Simplifier {
+ public:
+  explicit Simplifier(const Ranges& ranges) : ranges_(ranges) {}
+
+  Expr operator()(const Expr& e) {
+    if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
+    Expr r = visit(e);
+    memo_.emplace(e.get(), r);
+    return r;
+  }
+
+ private:
+  Expr visit(const Expr& e) {
+    switch (e->kind) {
+      case ExprKind::Reduce: return visit_reduce(e);
+      case ExprKind::Read: return read(e->input, mapped(e->subscripts, [this](const Index& i) { return simple(i); }));
+      case ExprKind::Size: return size_of(simple(e->index));
+      case ExprKind::Select: break;
+      default: return rebuild(e, mapped(e->args, *this));
+    }
+    const Cond cond = in_lowest_terms(simplify(e->cond, ranges_));
+    if (cond.is_true()) return (*this)(e->args[0]);
+    if (cond.is_false()) return (*this)(e->args[1]);
+    return select(cond, (*this)(e->args[0]), (*this)(e->args[1]));
+  }
+
+  Expr visit_reduce(const Expr& e) {
+    std::vector<Index> extents;
+    for (const Binder& b : e->binders) extents.push_back(simple(b.extent));
+    return reduce(e->reduce, extents, [&](const std::vector<Index>& subscripts) {
+      Substitution names;
+      Ranges inner = ranges_;
+      for (size_t i = 0; i < subscripts.size(); i++) {
+        names[e->binders[i].symbol] = subscripts[i];
+        const auto symbol = subscripts[i].as_atom();
+        if (symbol && extents[i].is_constant()) inner[*symbol] = {0, extents[i].constant() - 1};
+      }
+      return Simplifier(inner)(substitute(e->args[0], names));
+    });
+  }
+
+  Index simple(const Index& index) const { return simplify(index, ranges_); }
+
+  const Ranges& ranges_;
+  std::unordered_map<const Expr::Node*, Expr> memo_;
+};
+
 }  // namespace
+
+Expr simplify(const Expr& expr, const Ranges& ranges) { return Simplifier(ranges)(expr); }
 
 Expr substitute(const Expr& expr, const Substitution& substitution) {
   if (substitution.empty()) return expr;

@@ -104,6 +104,9 @@ Expr reduce(ReduceKind kind, const std::vector<Index>& extents,
             const std::function<Expr(const std::vector<Index>&)>& body);
 
 Expr substitute(const Expr& expr, const Substitution& substitution);  // capture-avoiding
+// The same value with floor divisions and guards resolved that the ranges and those of binders decide, others in lowest
+// terms.
+Expr simplify(const Expr& expr, const Ranges& ranges);
 // Replaces each read of an input by producer(input, subscripts); an empty result keeps the read.
 using ReadFunction = std::function<Expr(int input, const std::vector<Index>& subscripts)>;
 Expr replace_reads(const Expr& expr, const ReadFunction& producer);

@@ -47,9 +47,49 @@ Value flat_places(Lowering& l, const Value& x, size_t first, const Value& indice
                   false);
 }
 
+// An extent as a number of the graph.
+Value counted(Lowering& l, const Index& extent) {
+  const Value one = l.scalar(ElementType::Int64, 1);
+  if (extent.is_constant()) return l.scalar(ElementType::Int64, static_cast<double>(extent.constant()));
+  return l.reduce(OpKind::ReduceSum, l.expand(one, {extent}), {Index(0)}, false);
+}
+
+// flat_places() of axes from the first on, of any extents.
+Value open_flat_places(Lowering& l, const Value& x, const Value& indices) {
+  const auto last = static_cast<int64_t>(rank_of(indices)) - 1, named = extent_of(indices, last);
+  Lowering::require(named >= 1 && static_cast<size_t>(named) <= rank_of(x));
+  const Value wide = l.cast(indices, ElementType::Int64);
+  Value flat, stride = l.scalar(ElementType::Int64, 1);
+  for (int64_t k = named; k-- > 0;) {
+    const Value extent = counted(l, shape_of(x)[static_cast<size_t>(k)]);
+    const Value own = l.op(OpKind::Squeeze, {l.slice(wide, last, k, k + 1)}, {{"axes", std::vector<Index>{last}}});
+    const Value places = l.mul(wrapped(l, own, extent), stride);
+    flat = flat ? l.add(flat, places) : places;
+    stride = l.mul(stride, extent);
+  }
+  return flat;
+}
+
+// Without axes that indices and x share: rows of x, one after another.
+Values gather_rows(Lowering& l, const Value& x, const Value& indices) {
+  const size_t named = static_cast<size_t>(extent_of(indices, static_cast<int64_t>(rank_of(indices)) - 1));
+  const Value flat = open_flat_places(l, x, indices);
+  Index places(1);
+  Shape rows;
+  for (size_t k = 0; k < named; k++) places = places * shape_of(x)[k];
+  rows.push_back(places);
+  rows.insert(rows.end(), shape_of(x).begin() + static_cast<ptrdiff_t>(named), shape_of(x).end());
+  return {l.op(OpKind::Gather, {l.reshape(x, rows), flat}, {{"axis", Index(0)}})};
+}
+
+bool is_open(const Value& x) {
+  return std::ranges::any_of(shape_of(x), [](const Index& extent) { return !extent.is_constant(); });
+}
+
 Values lower_gather_nd(Lowering& l) {
   const Value x = l.input(0), indices = l.input(1);
   const auto batch = static_cast<size_t>(l.integer("batch_dims", 0));
+  if (batch == 0 && rank_of(indices) >= 1 && (is_open(x) || is_open(indices))) return gather_rows(l, x, indices);
   Lowering::require(rank_of(indices) >= 1 && batch < rank_of(indices) && batch < rank_of(x));
   const auto named = static_cast<size_t>(extent_of(indices, static_cast<int64_t>(rank_of(indices)) - 1));
   const int64_t batches = product(x, 0, batch), places = product(x, batch, batch + named);

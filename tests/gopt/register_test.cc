@@ -159,6 +159,9 @@ TEST(Register, AnOperatorOfOnnxWithoutDefinitionIsOneToo) {
   ASSERT_EQ(made.status, 0) << made.text;
   EXPECT_NE(made.text.find("to register      RandomNormalLike (node noise)"), std::string::npos) << made.text;
   EXPECT_EQ(run_with(folder, kRamp).text, "RandomNormalLike\n10 21 32 43\n");
+  const Outcome quiet = run_program(emit_flags(folder) + " --quiet --force");
+  EXPECT_EQ(quiet.status, 0);
+  EXPECT_TRUE(quiet.text.starts_with("gopt: warning: to register: RandomNormalLike (node noise): ")) << quiet.text;
 }
 
 // The GPU's code calls nothing of others, so that the step is the caller's; what nobody can be given is said with what

@@ -62,6 +62,14 @@ node("Range", [one, node("Mul", [m, constant(np.int64(3))]), constant(np.int64(2
 node("Range", [m, constant(np.int64(-3)), constant(np.int64(-2))], T.INT64)
 node("Add", ["x", node("Cast", [places], to=T.FLOAT)], T.FLOAT)
 node("EyeLike", ["ids"], T.FLOAT, dtype=T.FLOAT, k=1)
+# Rows and elements at places that are counted, from one before the first on: as exporters write a mask of tokens.
+grid = node("Concat", [rows, columns, constant(np.array([1], np.int64))], axis=0)
+along = lambda values, axis: node("Expand", [node("Unsqueeze", [values, constant(np.array(axis, np.int64))]), grid])
+earlier = node("Sub", [places, one])
+which = node("Concat", [along(node("Range", [zero, n, one]), [1, 2]), along(earlier, [0, 2])], axis=-1)
+node("GatherND", ["ids", which], T.INT64)
+node("GatherND", ["x", node("Unsqueeze", [node("Sub", [node("Range", [zero, n, one]), one]), constant(np.array([1], np.int64))])], T.FLOAT)
+node("GatherND", [node("Transpose", ["x"], perm=[0, 2, 1]), which], T.FLOAT)
 node("ReverseSequence", ["ids", "lengths"], T.INT64, batch_axis=0, time_axis=1)
 
 

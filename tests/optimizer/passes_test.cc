@@ -26,7 +26,8 @@ TEST_P(PassTest, GivesTheExpectedGraph) {
   const Row& row = GetParam();
   const Graph graph = graph_of(row.graph), expected = row.expected.empty() ? graph : graph_of(row.expected);
   SearchOptions options = untimed();
-  for (const char* pass : {"merge-equal-nodes", "drop-identities", "fold-constants", "merge-commuted-nodes"})
+  for (const char* pass :
+       {"merge-equal-nodes", "drop-identities", "narrow-to-reads", "fold-constants", "merge-commuted-nodes"})
     if (pass != row.pass) options.disabled_passes.push_back(pass);
   CountCost costs;
   const auto result = optimize(graph, {}, costs, options);

@@ -25,7 +25,11 @@ Result<std::string> onnx_bytes(const Graph& graph) {
       return Error{"the model does not say of which type `" + input.node->name + "` is"};
   GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
   const std::string path = folder.path() / "step.onnx";
-  GOPT_RETURN_IF_ERROR(export_onnx(graph, path, {.external_above = INT64_MAX}));
+  if (auto written = export_onnx(graph, path, {.external_above = INT64_MAX}); !written.ok()) {
+    std::string what = written.error().message;  // of a file that nobody knows
+    if (what.starts_with(path + ": ")) what.erase(0, path.size() + 2);
+    return Error{std::move(what)};
+  }
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
@@ -174,8 +178,8 @@ Result<EmittedCode> emit_pieces(const ModelPieces& pieces, const std::string& pr
   }
   const std::string what =
       "The model in steps, in the order in which they run: each takes the values before the arrow and gives those "
-      "after it.\nA piece_N is a folder of code with its own model.h; a yours_N is left to you, and yours_N.onnx "
-      "holds it alone.\n\n";
+      "after it.\nA piece_N is a folder of code with its own model.h; a yours_N is left to you; yours_N.onnx, where "
+      "there is one, holds it alone.\n\n";
   all.files.push_back({"plan.txt", what + plan_text(pieces, named)});
   all.files.push_back({"plan.json", plan_json_text(pieces, named)});
   all.files.push_back({"plan.h", header_text(pieces, named, prefix)});

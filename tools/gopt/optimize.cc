@@ -73,6 +73,8 @@ Status run_optimize(OptimizeCommand& command) {
   if (!optimized) return optimized.error();
   if (command.trace) print_trials(optimized->outcome.result);
   if (!command.quiet) print_report(optimized->report());
+  if (command.quiet && command.options.wants_code())
+    for (const std::string& call : operators_to_register(optimized->report())) print_warning("to register: " + call);
   if (command.verbose) print_details(optimized->report());
   return Unit{};
 }

@@ -157,12 +157,28 @@ std::set<std::string> applied_mutants(const OptimizationReport& r) {
   return names;
 }
 
-static void print_calls(const Plan& plan) {
+static std::vector<std::string> calls_of(const Plan& plan) {
+  std::vector<std::string> lines;
   for (const ExternalOperator& own : external_operators(plan))
-    fmt::print(
-        "to register      {} (node{} {}): it has no definition here; give the code a function for it with "
-        "gopt_register (model.h) before the first run. Times are without it\n",
-        own.name, own.nodes.size() == 1 ? "" : "s", fmt::join(own.nodes, ", "));
+    lines.push_back(
+        fmt::format("{} (node{} {}): it has no definition here; give the code a function for it with gopt_register "
+                    "(model.h) before "
+                    "the first run",
+                    own.name, own.nodes.size() == 1 ? "" : "s", fmt::join(own.nodes, ", ")));
+  return lines;
+}
+
+static void print_calls(const Plan& plan) {
+  for (const std::string& line : calls_of(plan)) fmt::print("to register      {}. Times are without it\n", line);
+}
+
+std::vector<std::string> operators_to_register(const OptimizationReport& r) {
+  std::vector<std::string> all;
+  if (r.outcome.plan) all = calls_of(*r.outcome.plan);
+  if (!r.pieces) return all;
+  for (const auto& piece : r.pieces->outcomes)
+    if (piece) std::ranges::move(calls_of(*piece->plan), std::back_inserter(all));
+  return all;
 }
 
 // Which steps there are, and how far the code of each piece was checked.

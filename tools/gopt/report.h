@@ -53,6 +53,9 @@ struct EarnedBack {
 std::optional<EarnedBack> earned_back(const OptimizationReport& report);
 
 void print_report(const OptimizationReport& report);
+// For each operator that emitted code calls but has no function for what the caller has to do; none where no code was
+// made.
+std::vector<std::string> operators_to_register(const OptimizationReport& report);
 // Also what the passes changed, and what the seconds went to.
 void print_details(const OptimizationReport& report);
 

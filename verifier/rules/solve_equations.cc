@@ -1,7 +1,6 @@
 #include "solve_equations.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "normal_form/normal_form.h"
@@ -134,26 +133,12 @@ Cond zero_product(const Index& e) {
 // Whether the condition is an equation, perhaps with more.
 bool holds_equation(const Cond& condition) { return !equations_of(condition).empty(); }
 
-// 2 a >= 2 b + 1 is a >= b + 1: divided by what all coefficients share, and rounded.
-Cond in_lowest_terms(const Cond& literal) {
-  if (literal.kind() != CondKind::NonNegative) return literal;
-  int64_t shared = 0;
-  for (const Index::Term& term : literal.index().terms()) shared = std::gcd(shared, term.coefficient);
-  if (shared < 2) return literal;
-  Index divided = floor_div(Index(literal.index().constant()), Index(shared));
-  for (const Index::Term& term : literal.index().terms()) {
-    Index product(term.coefficient / shared);
-    for (AtomId id : term.atoms) product = product * Index::from_atom(id);
-    divided = divided + product;
-  }
-  return at_least(divided, Index(0));
-}
-
 }  // namespace
 
 Cond with_products_solved(const Cond& condition) {
   std::vector<Cond> literals = conjuncts(condition);
-  for (Cond& literal : literals) literal = in_lowest_terms(literal);
+  for (Cond& literal : literals)
+    if (literal.kind() == CondKind::NonNegative) literal = in_lowest_terms(literal);
   Cond r;
   std::vector<bool> done(literals.size(), false);
   for (size_t i = 0; i < literals.size(); i++) {
