@@ -163,28 +163,34 @@ int running_threads() {
   return running;
 }
 
-// Whether so many threads leave at least as many of the processors that this process may use to others as they take,
-// and these are not in use.
-bool has_idle_processors(int threads) {
+// How many of the processors that this process may use stay idle beside so many threads; below zero where others use
+// them as well, or the system does not say.
+int processors_left(int threads) {
   cpu_set_t own;
-  if (threads <= 0 || sched_getaffinity(0, sizeof own, &own) != 0) return false;
+  if (threads <= 0 || sched_getaffinity(0, sizeof own, &own) != 0) return -1;
   const int running = running_threads();
-  return running > 0 && running - 1 + 2 * threads <= CPU_COUNT(&own);
+  return running > 0 ? CPU_COUNT(&own) - threads - (running - 1) : -1;
 }
 
 // OpenMP's threads spin before they sleep, by default for milliseconds. Where others use the processors as well, that
 // keeps the thread that is waited for from running: one run in 28 ms became 730 ms. 50 us cover a small kernel on one
-// thread, after which a thread that sleeps takes as long to wake (docs/codegen.md has the times). Where processors are
-// idle nobody is kept from running, and a thread that sleeps may wake late on a virtual one. libgomp reads this once,
-// when it is loaded with the first model; what the user has set stays.
+// thread, after which a thread that sleeps takes as long to wake (docs/codegen.md has the times); 200 us some of them
+// in a row, where nobody is kept from running. Where as many processors again are idle, a thread that sleeps may wake
+// late on a virtual one.
+double spin_nanoseconds(int threads) {
+  const int left = processors_left(threads);
+  if (left < 0) return 50e3;
+  return left < threads ? 200e3 : 500e3;
+}
+
+// libgomp reads this once, when it is loaded with the first model; what the user has set stays.
 class SpinLimit {
  public:
   explicit SpinLimit(int threads) {
-    constexpr double kNanoseconds = 50e3, kNanosecondsOfIdle = 500e3;
     is_set_ = !getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT");
     if (!is_set_) return;
-    static const std::string turns = std::to_string(static_cast<int64_t>(
-        (has_idle_processors(threads) ? kNanosecondsOfIdle : kNanoseconds) / nanoseconds_of_a_turn()));
+    static const std::string turns =
+        std::to_string(static_cast<int64_t>(spin_nanoseconds(threads) / nanoseconds_of_a_turn()));
     setenv("GOMP_SPINCOUNT", turns.c_str(), 1);
   }
   // Programs that are started later have libraries of their own.
