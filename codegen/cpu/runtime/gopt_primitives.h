@@ -33,8 +33,9 @@ constexpr auto kFloat = memory::data_type::f32;
 
 inline memory::dims dims_of(const std::vector<int64_t>& v) { return memory::dims(v.begin(), v.end()); }
 
-// Threads that share a primitive: one alone where waking the others, some 50 us, costs more than they save.
-constexpr double kSharedWork = 2e6, kSharedFloats = 1e5;  // multiplications, elements of all tensors
+// Threads that share a primitive: one alone where the others, which are awake as a rule (codegen/loaded_model.cc), come
+// and go in the time that they save, a microsecond or two.
+constexpr double kSharedWork = 5e5, kSharedFloats = 3e4;  // multiplications, elements of all tensors
 
 // Of the axes from `first` on.
 inline int64_t extent_from(const std::vector<int64_t>& dims, size_t first) {
