@@ -7,7 +7,8 @@ import json, math, pathlib, re
 from turns import geometric_mean
 
 LEVERS = {
-    "rewriting": "--search none",
+    "rewriting": "--search none --disable narrow-to-reads",
+    "narrowing": "--disable narrow-to-reads",
     "dependent launch": "--disable launch:dependent",
     "grouping": "--disable launch:grouped",
     "own kernels": "--disable kernel:tiles kernel:wgmma kernel:patches kernel:gemv kernel:channels kernel:attention",

@@ -200,10 +200,17 @@ int count_operators(const Graph& graph) {
 Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized,
                                   const std::map<std::string, Tensor>& given) {
   std::optional<Error> why_not;
+  std::string lost;
   for (const Substitution& extents : choices_of_extents(original, given)) {
     auto part = part_with(original, optimized, extents, false);
-    if (part.ok()) return part;
+    if (part.ok()) {
+      CheckedPart found = *std::move(part);
+      found.lost = std::move(lost);
+      return found;
+    }
     if (!why_not) why_not = part.error();
+    if (lost.empty() && part_with(original, original, extents, false).ok())
+      lost = "at " + print_extents(extents) + ": " + part.error().message;
   }
   // What the likeliest do not fit is left out, with what hangs on it.
   auto part = part_with(original, optimized, choices_of_extents(original, given)[0], true);

@@ -21,6 +21,8 @@ struct CheckedPart {
   std::vector<std::string> left_out;
   std::string extents;
   std::vector<std::string> cut;  // names of the original's nodes that are cut out, in its order
+  // Of likelier extents, at which the original has a meaning: why the optimized graph has none there. Else empty.
+  std::string lost;
 };
 // The part's input that is what such a node gives, and its output that is what the node takes.
 std::string given_by(const std::string& cut, size_t output);

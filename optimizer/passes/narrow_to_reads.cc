@@ -13,9 +13,13 @@ namespace {
 constexpr double kLargestShare = 7.0 / 8;
 
 double share_of(const Shape& shape, const Part& part) {
+  constexpr double kOfOpen = 0.5;  // of an axis of any extent
   double share = 1;
   for (size_t axis = 0; axis < shape.size(); axis++)
-    if (part[axis]) share *= static_cast<double>(part[axis]->size) / static_cast<double>(shape[axis].constant());
+    if (part[axis]) {
+      const auto extent = shape[axis].as_constant();
+      share *= extent ? static_cast<double>(part[axis]->size) / static_cast<double>(*extent) : kOfOpen;
+    }
   return share;
 }
 
@@ -114,7 +118,7 @@ class Narrowing {
     std::vector<Index> axes, starts, ends, steps;
     for (size_t axis = 0; axis < part.size(); axis++) {
       if (!part[axis] || part[axis] == of[axis]) continue;
-      const Span outer = of[axis].value_or(Span{}), own = *part[axis];
+      const PartOfAxis outer = of[axis].value_or(PartOfAxis{}), own = *part[axis];
       axes.emplace_back(static_cast<int64_t>(axis));
       starts.emplace_back((own.begin - outer.begin) / outer.step);
       ends.emplace_back((own.last() - outer.begin) / outer.step + 1);

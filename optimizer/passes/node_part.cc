@@ -26,17 +26,18 @@ int64_t step_of(const Index& subscript, const Ranges& ranges) {
 }
 
 // The places of an axis that a subscript takes. Nothing where that is not known, or is all of them.
-std::optional<Span> places_of(const Index& subscript, const Index& extent, const Ranges& ranges) {
+std::optional<PartOfAxis> places_of(const Index& subscript, const Index& extent, const Ranges& ranges) {
   const auto range = range_of(subscript, ranges);
-  if (!range || !extent.is_constant()) return std::nullopt;
+  if (!range) return std::nullopt;
   // What a guard keeps from being read lies outside the tensor, or is read by no harm.
   const int64_t step = step_of(subscript, ranges), outside = std::max<int64_t>(0, -range->low);
   const int64_t first = range->low + (outside + step - 1) / step * step;
-  const int64_t last = std::min(range->high, extent.constant() - 1);
+  const auto end = extent.as_constant();
+  const int64_t last = end ? std::min(range->high, *end - 1) : range->high;
   if (last < first) return std::nullopt;
-  Span span{first, (last - first) / step + 1, step};
-  if (span.size == 1) span.step = 1;
-  return span.size < extent.constant() ? std::optional(span) : std::nullopt;
+  PartOfAxis places{first, (last - first) / step + 1, step};
+  if (places.size == 1) places.step = 1;
+  return !end || places.size < *end ? std::optional(places) : std::nullopt;
 }
 
 // Symbols for the axes of a part, which live as long as this.
@@ -159,6 +160,13 @@ Result<Definition> define_over(const Node& node, const NodePart& what, bool part
   return define(what.op, inputs, what.attributes, static_cast<int>(what.op == node.op ? node.outputs.size() : 1));
 }
 
+// Whether what one definition needs of open extents the other needs, too.
+bool asks_no_more(const Definition& one, const Definition& other) {
+  return std::ranges::all_of(one.requirements, [&](const Requirement& own) {
+    return std::ranges::any_of(other.requirements, [&](const Requirement& r) { return r.cond == own.cond; });
+  });
+}
+
 std::vector<Index> list_of(const Attributes& attributes, const char* name) {
   const auto it = attributes.find(name);
   if (it == attributes.end()) return {};
@@ -166,12 +174,12 @@ std::vector<Index> list_of(const Attributes& attributes, const char* name) {
   return list ? *list : std::vector<Index>();
 }
 
-Span span_of(const Part& part, const Shape& shape, size_t axis) {
-  return part[axis] ? *part[axis] : Span{0, shape[axis].constant(), 1};
+PartOfAxis places_in(const Part& part, const Shape& shape, size_t axis) {
+  return part[axis] ? *part[axis] : PartOfAxis{0, shape[axis].constant(), 1};
 }
 
 // Windows over one axis.
-struct Window {
+struct AxisWindow {
   Index before, behind, kernel, stride, dilation;
   bool is_of_numbers() const {
     return before.is_constant() && kernel.is_constant() && stride.is_constant() && dilation.is_constant();
@@ -180,7 +188,7 @@ struct Window {
 
 // The windows at the wanted places over those that are read: before and behind these stands what was padding there.
 // False where the steps of both do not fit, or windows are not of numbers.
-bool move(Window& window, const Span& wanted, const Span& read) {
+bool move(AxisWindow& window, const PartOfAxis& wanted, const PartOfAxis& read) {
   if (!window.is_of_numbers()) return false;
   const int64_t stride = window.stride.constant(), dilation = window.dilation.constant();
   const int64_t reach = (window.kernel.constant() - 1) * dilation;
@@ -208,8 +216,9 @@ bool set_windows(const Node& node, const Part& part, NodePart& what) {
     return false;
   for (size_t a = 0; a < axes; a++) {
     if (!part[2 + a]) continue;
-    Window window{pads[a], pads[axes + a], kernel[a], strides[a], dilations[a]};
-    if (!move(window, *part[2 + a], span_of(*what.reads[0], shape, 2 + a))) return false;
+    if (!what.reads[0].value()[2 + a] && !shape[2 + a].is_constant()) return false;
+    AxisWindow window{pads[a], pads[axes + a], kernel[a], strides[a], dilations[a]};
+    if (!move(window, *part[2 + a], places_in(*what.reads[0], shape, 2 + a))) return false;
     pads[a] = window.before;
     pads[axes + a] = window.behind;
     strides[a] = window.stride;
@@ -227,8 +236,10 @@ bool set_borders(const Node& node, const Part& part, NodePart& what) {
   if (pads.size() != 2 * shape.size() || what.attributes.contains("axes")) return false;
   for (size_t axis = 0; axis < shape.size(); axis++) {
     if (!part[axis]) continue;
-    Window window{pads[axis], pads[shape.size() + axis], Index(1), Index(1), Index(1)};
-    if (!move(window, *part[axis], span_of(*what.reads[0], shape, axis)) || !(window.stride == Index(1))) return false;
+    if (!what.reads[0].value()[axis] && !shape[axis].is_constant()) return false;
+    AxisWindow window{pads[axis], pads[shape.size() + axis], Index(1), Index(1), Index(1)};
+    if (!move(window, *part[axis], places_in(*what.reads[0], shape, axis)) || !(window.stride == Index(1)))
+      return false;
     pads[axis] = window.before;
     pads[shape.size() + axis] = window.behind;
   }
@@ -291,8 +302,9 @@ std::optional<NodePart> part_by_definition(const Value& value, const Part& part)
   what.copied = copied_input(element, axes.of_part, what.reads);
   if (what.copied) {
     const Part& copied = *what.reads[*what.copied];
-    const bool fits = extents_of(*node.inputs[*what.copied].type().shape, copied) == extents;
-    return fits ? std::optional(std::move(what)) : std::nullopt;
+    const TensorType& input = node.inputs[*what.copied].type();  // a Cast to a wider type reads alike
+    if (input.element == value.type().element && extents_of(*input.shape, copied) == extents) return what;
+    what.copied.reset();
   }
   if (node.outputs.size() != 1) return std::nullopt;
   for (size_t k = 0; k < node.inputs.size(); k++) {  // an operator without one of its inputs is another
@@ -302,7 +314,9 @@ std::optional<NodePart> part_by_definition(const Value& value, const Part& part)
   }
   if (!restate(node, part, what)) return std::nullopt;
   const auto own = define_over(node, what, true);
-  if (!own.ok() || !(own->outputs[0].shape == extents)) return std::nullopt;
+  if (!own.ok() || own->outputs[0].element != value.type().element || !(own->outputs[0].shape == extents))
+    return std::nullopt;
+  if (!asks_no_more(*own, *whole)) return std::nullopt;
   if (!(simplify(own->outputs[0].at(axes.of_part), axes.ranges) == element)) return std::nullopt;
   return what;
 }
@@ -310,7 +324,7 @@ std::optional<NodePart> part_by_definition(const Value& value, const Part& part)
 }  // namespace
 
 bool is_whole(const Part& part) {
-  return std::ranges::none_of(part, [](const std::optional<Span>& span) { return span.has_value(); });
+  return std::ranges::none_of(part, [](const std::optional<PartOfAxis>& places) { return places.has_value(); });
 }
 
 Part hull(const Part& a, const Part& b) {
@@ -319,10 +333,10 @@ Part hull(const Part& a, const Part& b) {
     if (!a[axis] || !b[axis]) continue;
     const int64_t begin = std::min(a[axis]->begin, b[axis]->begin), last = std::max(a[axis]->last(), b[axis]->last());
     int64_t step = std::abs(a[axis]->begin - b[axis]->begin);
-    for (const Span* span : {&*a[axis], &*b[axis]})
-      if (span->size > 1) step = std::gcd(step, span->step);
+    for (const PartOfAxis* places : {&*a[axis], &*b[axis]})
+      if (places->size > 1) step = std::gcd(step, places->step);
     step = std::max<int64_t>(step, 1);
-    both[axis] = Span{begin, (last - begin) / step + 1, step};
+    both[axis] = PartOfAxis{begin, (last - begin) / step + 1, step};
   }
   return both;
 }
@@ -338,6 +352,7 @@ std::optional<NodePart> part_of(const Value& value, const Part& part) {
   const Node& node = *value.node;
   if (node.is(OpKind::Input) || node.is(OpKind::Constant) || node.is(OpKind::Opaque) || !has_known_shapes(node))
     return std::nullopt;
+  if (!value.type().shape) return std::nullopt;               // two open extents that may be equal, or 1
   if (op_info(node.op).has(kShapeOnly)) return std::nullopt;  // they read no element, and depend on all extents
   try {
     return part_by_definition(value, part);

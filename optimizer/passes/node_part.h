@@ -10,13 +10,13 @@
 namespace gopt::optimizer {
 
 // The places begin, begin + step, ... of an axis, so many; the step of one is 1.
-struct Span {
+struct PartOfAxis {
   int64_t begin = 0, size = 0, step = 1;
   int64_t last() const { return begin + (size - 1) * step; }
-  friend bool operator==(const Span&, const Span&) = default;
+  friend bool operator==(const PartOfAxis&, const PartOfAxis&) = default;
 };
 // Of a tensor, by axis; nothing stands for the whole axis.
-using Part = std::vector<std::optional<Span>>;
+using Part = std::vector<std::optional<PartOfAxis>>;
 
 bool is_whole(const Part& part);
 // A part that holds both: of the largest steps, and no larger than it must be. Precondition: parts of one tensor.

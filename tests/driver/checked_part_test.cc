@@ -151,6 +151,20 @@ TEST(Check, ExtremeIntegersOfSmallTensorsAreAllTried) {
   }
 }
 
+// What has a meaning at other sizes alone than the original is no part of it, and no such size is looked for.
+TEST(CheckedPart, AGraphThatLostSizesFails) {
+  const auto original = graph_of(
+      "input x : f32[n,8]\na = Slice(x) {axes=[0], starts=[0], ends=[1]}\nb = Relu(a)\n"
+      "c = Reshape(b) {shape=[8]}\noutput y = c");
+  const auto other = graph_of("input x : f32[n,8]\na = Squeeze(x) {axes=[0]}\nb = Relu(a)\noutput y = b");
+  EXPECT_TRUE(check(original, original).passed);
+  const CheckReport report = check(original, other);
+  EXPECT_TRUE(report.checked);
+  EXPECT_FALSE(report.passed);
+  ASSERT_EQ(report.differences.size(), 1u);
+  EXPECT_TRUE(report.differences[0].note.starts_with("at n=2: ")) << report.differences[0].note;
+}
+
 // A shape says what a symbol has to be; where none is found, what does not fit is left out.
 TEST(CheckedPart, SymbolsTakeTheNumbersOfShapes) {
   const auto pinned = graph_of("input x : f32[n,8]\na = Reshape(x) {shape=[7,8]}\nb = Relu(a)\noutput y = b");

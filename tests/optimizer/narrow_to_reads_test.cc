@@ -220,6 +220,50 @@ INSTANTIATE_TEST_SUITE_P(Table, NarrowToReads,
   e = Relu(a)
   output y = e
 )"},
+                                         // Its sequence may be of any length, of which the first is read.
+                                         Row{"FirstOfAnOpenAxis", R"(
+  input x : f32[n,s,8]
+  constant i = i64[] {0}
+  a = Exp(x)
+  b = Gather(a, i) {axis=1}
+  c = Slice(b) {axes=[1], starts=[0], ends=[4]}
+  output y = c
+)",
+                                             R"(
+  input x : f32[n,s,8]
+  t = Slice(x) {axes=[1,2], starts=[0,0], ends=[1,4]}
+  a = Exp(t)
+  b = Squeeze(a) {axes=[1]}
+  output y = b
+)"},
+                                         // Squeeze would ask for an extent of 1.
+                                         Row{"TheAxisItselfStaysWhole", R"(
+  input x : f32[n,16]
+  constant i = i64[] {0}
+  a = Exp(x)
+  b = Gather(a, i) {axis=0}
+  c = Add(b, b)
+  output y = c
+  output z = a
+)",
+                                             ""},
+                                         // A Cast reads what it makes; sums are of doubles all the same.
+                                         Row{"WhatIsComputedInAnotherType", R"(
+  input x : f32[16,4]
+  a = Cast(x) {to=11}
+  b = ReduceSum(a) {axes=[1]}
+  c = Cast(b) {to=1}
+  d = Slice(c) {axes=[0], starts=[0], ends=[2]}
+  output y = d
+)",
+                                             R"(
+  input x : f32[16,4]
+  t = Slice(x) {axes=[0], starts=[0], ends=[2]}
+  a = Cast(t) {to=11}
+  b = ReduceSum(a) {axes=[1]}
+  c = Cast(b) {to=1}
+  output y = c
+)"},
                                          Row{"ReadAsAWholeElsewhere", R"(
   input x : f32[16,4]
   a = Exp(x)
@@ -258,6 +302,19 @@ INSTANTIATE_TEST_SUITE_P(Table, NarrowToReads,
                                              ""}),
                          [](const auto& info) { return info.param.name; });
 
+// Two open extents that meet may be equal, or one of them 1: the result has no known shape.
+TEST(NarrowToReadsOf, ValuesOfUnknownShapesAreLeft) {
+  GraphBuilder builder;
+  builder.set_broadcast_unknown(true);
+  const Value x = builder.input("x", {ElementType::Float32, Shape{symbol("a"), Index(8)}});
+  const auto wide = builder.apply(OpKind::Expand, {x}, {{"shape", std::vector<Index>{symbol("b"), Index(8)}}});
+  ASSERT_TRUE(wide.ok()) << wide.error().message;
+  ASSERT_FALSE(wide->type().shape);
+  builder.output("y", *wide);
+  const Graph graph = builder.build();
+  EXPECT_EQ(narrowed(graph).hash(), graph.hash());
+}
+
 // The largest difference relative to the largest magnitude; infinite where one is NaN and the other is not.
 double difference(const Tensor& a, const Tensor& b) {
   const auto x = a.to_doubles(), y = b.to_doubles();
@@ -269,6 +326,19 @@ double difference(const Tensor& a, const Tensor& b) {
     if (!(x[k] == y[k] || (std::isnan(x[k]) && std::isnan(y[k]))))
       worst = std::isfinite(x[k]) && std::isfinite(y[k]) ? std::max(worst, std::abs(x[k] - y[k]) / scale) : HUGE_VAL;
   return worst;
+}
+
+// The value computed in another type and back, where that is one of floats.
+Value in_another_type(GraphBuilder& builder, const Value& value) {
+  const ElementType type = value.type().element;
+  if (!is_floating(type)) return value;
+  const ElementType other = type == ElementType::Float64 ? ElementType::Float32 : ElementType::Float64;
+  const auto to = [](ElementType t) { return Attributes{{"to", Index(static_cast<int64_t>(t))}}; };
+  const auto there = builder.apply(OpKind::Cast, {value}, to(other));
+  const auto twice = there ? builder.apply(OpKind::Mul, {*there, *there}) : there;
+  const auto back = twice ? builder.apply(OpKind::Cast, {*twice}, to(type)) : twice;
+  EXPECT_TRUE(back.ok());
+  return back.ok() ? *back : value;
 }
 
 // A Slice of the value with parts of axes that are drawn, some of them in steps or in reverse.
@@ -331,7 +401,9 @@ TEST_P(EveryOperatorInPart, ComputesThePartThatIsRead) {
     if (!node || !interpret_node(**node, drawn.inputs)) continue;
     bool is_sliced = true;
     for (size_t o = 0; o < (*node)->outputs.size(); o++) {
-      const auto part = random_slice(builder, Value{*node, static_cast<int>(o)}, random);
+      Value value{*node, static_cast<int>(o)};
+      if (random() % 2 == 0) value = in_another_type(builder, value);
+      const auto part = random_slice(builder, value, random);
       is_sliced &= part.ok();
       if (part.ok()) builder.output("y" + std::to_string(o), *part);
     }
