@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "build_folder.h"
 #include "gopt/codegen.h"
@@ -168,7 +169,11 @@ int running_threads() {
 int processors_left(int threads) {
   cpu_set_t own;
   if (threads <= 0 || sched_getaffinity(0, sizeof own, &own) != 0) return -1;
-  const int running = running_threads();
+  int running = running_threads();
+  for (int again = 0; again < 4; again++) {  // who runs for a moment is not in the way
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    running = std::min(running, running_threads());
+  }
   return running > 0 ? CPU_COUNT(&own) - threads - (running - 1) : -1;
 }
 
