@@ -198,22 +198,24 @@ int count_operators(const Graph& graph) {
 }
 
 Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized,
-                                  const std::map<std::string, Tensor>& given) {
+                                  const std::map<std::string, Tensor>& given, size_t first,
+                                  std::vector<LostExtents>* lost) {
   std::optional<Error> why_not;
-  std::string lost;
-  for (const Substitution& extents : choices_of_extents(original, given)) {
-    auto part = part_with(original, optimized, extents, false);
+  const std::vector<Substitution> choices = choices_of_extents(original, given);
+  for (size_t k = std::min(first, choices.size() - 1); k < choices.size(); k++) {
+    auto part = part_with(original, optimized, choices[k], false);
     if (part.ok()) {
       CheckedPart found = *std::move(part);
-      found.lost = std::move(lost);
+      found.choice = k;
       return found;
     }
     if (!why_not) why_not = part.error();
-    if (lost.empty() && part_with(original, original, extents, false).ok())
-      lost = "at " + print_extents(extents) + ": " + part.error().message;
+    auto alone = lost ? part_with(original, original, choices[k], false) : Result<CheckedPart>(Error{""});
+    if (alone.ok() && alone->cut.empty())
+      lost->push_back({alone->original, "at " + print_extents(choices[k]) + ": " + part.error().message});
   }
   // What the likeliest do not fit is left out, with what hangs on it.
-  auto part = part_with(original, optimized, choices_of_extents(original, given)[0], true);
+  auto part = part_with(original, optimized, choices[0], true);
   return part.ok() ? std::move(part) : *why_not;
 }
 

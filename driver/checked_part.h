@@ -21,16 +21,22 @@ struct CheckedPart {
   std::vector<std::string> left_out;
   std::string extents;
   std::vector<std::string> cut;  // names of the original's nodes that are cut out, in its order
-  // Of likelier extents, at which the original has a meaning: why the optimized graph has none there. Else empty.
-  std::string lost;
+  size_t choice = 0;             // of choices_of_extents()
+};
+// Extents at which the original's types follow and the optimized graph's do not: the original there, and why not.
+struct LostExtents {
+  Graph original;
+  std::string why;
 };
 // The part's input that is what such a node gives, and its output that is what the node takes.
 std::string given_by(const std::string& cut, size_t output);
 std::string taken_by(const std::string& cut, size_t input);
 
-// Errors: extents that no choice of numbers fits, nothing that can be compared.
+// By the first choice of extents from `first` on that both graphs fit. Errors: extents that no choice of numbers fits,
+// nothing that can be compared. `lost`, where it is given, has the choices before that which only the original fits.
 Result<CheckedPart> part_to_check(const Graph& original, const Graph& optimized,
-                                  const std::map<std::string, Tensor>& given = {});
+                                  const std::map<std::string, Tensor>& given = {}, size_t first = 0,
+                                  std::vector<LostExtents>* lost = nullptr);
 
 // Numbers to try for the symbols of a graph's inputs and of its nodes without definition, the likeliest first: small
 // ones that differ, then the same one for all, up to what images need; where inputs are given, their extents.

@@ -196,7 +196,7 @@ bool move(AxisWindow& window, const PartOfAxis& wanted, const PartOfAxis& read) 
   const int64_t last = wanted.last() * stride - window.before.constant() + reach;
   const int64_t step = read.step;
   if ((wanted.size > 1 && wanted.step * stride % step != 0) || (reach > 0 && dilation % step != 0)) return false;
-  window.stride = Index(wanted.size > 1 ? wanted.step * stride / step : 1);
+  if (wanted.size > 1) window.stride = Index(wanted.step * stride / step);  // one window is at any
   window.dilation = Index(reach > 0 ? dilation / step : 1);
   window.before = Index(std::max<int64_t>(0, read.begin - first) / step);
   window.behind = Index(std::max<int64_t>(0, last - read.last()) / step);

@@ -165,6 +165,21 @@ TEST(CheckedPart, AGraphThatLostSizesFails) {
   EXPECT_TRUE(report.differences[0].note.starts_with("at n=2: ")) << report.differences[0].note;
 }
 
+// A place that is read says how large an axis is at least; smaller ones are none that the original runs at.
+TEST(CheckedPart, ExtentsThatTheOriginalDoesNotRunAtAreNoneToCheck) {
+  const auto original = graph_of(
+      "input x : f32[n,8]\nconstant i = i64[] {5}\na = Relu(x)\nb = Gather(a, i) {axis=0}\n"
+      "output y = b");
+  const auto other = graph_of(
+      "input x : f32[n,8]\na = Slice(x) {axes=[0], starts=[5], ends=[6]}\nb = Relu(a)\n"
+      "c = Squeeze(b) {axes=[0]}\noutput y = c");
+  for (const Graph& graph : {original, other}) {
+    const CheckReport report = check(original, graph);
+    EXPECT_TRUE(report.checked) << report.why_not;
+    EXPECT_TRUE(report.passed);
+  }
+}
+
 // A shape says what a symbol has to be; where none is found, what does not fit is left out.
 TEST(CheckedPart, SymbolsTakeTheNumbersOfShapes) {
   const auto pinned = graph_of("input x : f32[n,8]\na = Reshape(x) {shape=[7,8]}\nb = Relu(a)\noutput y = b");
