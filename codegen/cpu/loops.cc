@@ -12,9 +12,9 @@
 namespace gopt::codegen {
 namespace {
 
-// Scalar operations below which waking other threads, some 50 us for two that sleep, costs more than they save; the
-// least that an element counts for, since memory takes its time.
-constexpr double kParallelWork = 1e6, kWorkOfElement = 8;
+// Scalar operations below which other threads, which are awake as a rule (codegen/loaded_model.cc), come and go in the
+// time that they save; the least that an element counts for, since memory takes its time.
+constexpr double kParallelWork = 3e5, kWorkOfElement = 8;
 constexpr int64_t kChunksOfThread = 4;
 constexpr int64_t kTile = 1024;     // lanes of arrays where other loops are shared among threads
 constexpr int64_t kMaxTile = 4096;  // lanes of arrays at all

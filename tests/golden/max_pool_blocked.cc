@@ -3,20 +3,24 @@
 #include "kernels.h"
 
 void gopt_kernel_1(const float* __restrict in0, float* __restrict out) {
+#pragma omp parallel
   {
-    for (int64_t i0 = 0; i0 < 2; i0++) {
-      for (int64_t row = 0; row < 784; row += 64) {
-        for (int64_t column = 0; column < 16; column += 64) {
-          const int64_t row_end = gopt_min<int64_t>(row + 64, 784);
-          const int64_t column_end = gopt_min<int64_t>(column + 64, 16);
-          float in1[4096];
-          gopt_runtime::transpose(in0 + 12544 * i0 + 16 * row + column, 16, in1, 64, row_end - row, column_end - column);
-          for (int64_t c = column; c < column_end; c++) {
+    {
+#pragma omp for schedule(static) nowait collapse(3)
+      for (int64_t i0 = 0; i0 < 2; i0++) {
+        for (int64_t row = 0; row < 784; row += 64) {
+          for (int64_t column = 0; column < 16; column += 64) {
+            const int64_t row_end = gopt_min<int64_t>(row + 64, 784);
+            const int64_t column_end = gopt_min<int64_t>(column + 64, 16);
+            float in1[4096];
+            gopt_runtime::transpose(in0 + 12544 * i0 + 16 * row + column, 16, in1, 64, row_end - row, column_end - column);
+            for (int64_t c = column; c < column_end; c++) {
 #pragma omp simd
-            for (int64_t r = row; r < row_end; r++) {
-              const float v1 = in1[64 * c + r - 64 * column - row];
-              const float v2 = gopt_exp(v1);
-              out[12544 * i0 + 784 * c + r] = v2;
+              for (int64_t r = row; r < row_end; r++) {
+                const float v1 = in1[64 * c + r - 64 * column - row];
+                const float v2 = gopt_exp(v1);
+                out[12544 * i0 + 784 * c + r] = v2;
+              }
             }
           }
         }
