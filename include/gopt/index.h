@@ -143,8 +143,7 @@ Cond substitute(const Cond& cond, const Substitution& substitution);
 void collect_symbols(const Cond& cond, std::set<AtomId>& out);
 std::optional<bool> evaluate(const Cond& cond, const Environment& environment, const LoadFunction& load = {});
 Cond simplify(const Cond& cond, const Ranges& ranges);
-// The same condition, each comparison divided by what all coefficients of its symbols share: 2 i + 3 >= 0 is i + 1 >=
-// 0.
+// The same condition, comparisons divided by what their symbols' coefficients share: 2 i + 3 >= 0 is i + 1 >= 0.
 Cond in_lowest_terms(const Cond& cond);
 std::string to_string(const Cond& cond);
 
