@@ -178,28 +178,32 @@ CheckReport report_of_lost(const Graph& original, std::string why) {
   return report;
 }
 
+CheckReport report_of_part(const CheckedPart& part, const CheckOptions& o, uint64_t seed) {
+  const CostSource costs;
+  const Target target{TargetKind::Cpu, 1};
+  PlannedGraph first(part.original, target, costs), second(part.optimized, target, costs);
+  CheckReport report = check_whole(first, second, o, operations_of(part.original, target), seed);
+  report.nodes_checked = part.nodes_checked;
+  report.left_out = part.left_out;
+  report.extents = part.extents;
+  return report;
+}
+
 // What can be run of graphs that hold more than that. Extents that types follow from may still be none that the
 // original runs at (a place that is read lies beyond them): then others are tried.
 CheckReport check_part(const Graph& original, const Graph& optimized, const CheckOptions& o, uint64_t seed) {
   constexpr int kTries = 8;
-  CheckReport report;
   std::vector<LostExtents> lost;
-  size_t first = 0;
-  for (int attempt = 0; attempt < kTries; attempt++) {
-    const auto part = part_to_check(original, optimized, o.inputs, first, attempt == 0 ? &lost : nullptr);
-    if (attempt == 0)
-      if (auto why = why_lost(lost, seed)) return report_of_lost(original, *std::move(why));
-    if (!part.ok()) return attempt == 0 ? CheckReport{.why_not = part.error().message} : report;
-    const CostSource costs;
-    const Target target{TargetKind::Cpu, 1};
-    PlannedGraph one(part->original, target, costs), other(part->optimized, target, costs);
-    CheckReport found = check_whole(one, other, o, operations_of(part->original, target), seed);
-    found.nodes_checked = part->nodes_checked;
-    found.left_out = part->left_out;
-    found.extents = part->extents;
-    if (attempt == 0 || found.checked) report = std::move(found);
-    if (report.checked || part->extents.empty() || part->choice < first) break;
-    first = part->choice + 1;
+  auto part = part_to_check(original, optimized, o.inputs, 0, &lost);
+  if (auto why = why_lost(lost, seed)) return report_of_lost(original, *std::move(why));
+  if (!part.ok()) return {.why_not = part.error().message};
+  const CheckReport report = report_of_part(*part, o, seed);
+  if (report.checked || part->extents.empty()) return report;
+  for (int attempt = 1; attempt < kTries; attempt++) {
+    const size_t next = part->choice + 1;
+    part = part_to_check(original, optimized, o.inputs, next);
+    if (!part.ok() || part->choice < next) break;
+    if (CheckReport other = report_of_part(*part, o, seed); other.checked) return other;
   }
   return report;
 }

@@ -82,14 +82,11 @@ Values gather_rows(Lowering& l, const Value& x, const Value& indices) {
   return {l.op(OpKind::Gather, {l.reshape(x, rows), flat}, {{"axis", Index(0)}})};
 }
 
-bool is_open(const Value& x) {
-  return std::ranges::any_of(shape_of(x), [](const Index& extent) { return !extent.is_constant(); });
-}
-
 Values lower_gather_nd(Lowering& l) {
   const Value x = l.input(0), indices = l.input(1);
   const auto batch = static_cast<size_t>(l.integer("batch_dims", 0));
-  if (batch == 0 && rank_of(indices) >= 1 && (is_open(x) || is_open(indices))) return gather_rows(l, x, indices);
+  if (batch == 0 && rank_of(indices) >= 1 && !(x.type().has_static_shape() && indices.type().has_static_shape()))
+    return gather_rows(l, x, indices);
   Lowering::require(rank_of(indices) >= 1 && batch < rank_of(indices) && batch < rank_of(x));
   const auto named = static_cast<size_t>(extent_of(indices, static_cast<int64_t>(rank_of(indices)) - 1));
   const int64_t batches = product(x, 0, batch), places = product(x, batch, batch + named);

@@ -174,8 +174,11 @@ std::vector<Index> list_of(const Attributes& attributes, const char* name) {
   return list ? *list : std::vector<Index>();
 }
 
-PartOfAxis places_in(const Part& part, const Shape& shape, size_t axis) {
-  return part[axis] ? *part[axis] : PartOfAxis{0, shape[axis].constant(), 1};
+// All places of an axis that is read as a whole; nothing where nobody knows how many these are.
+std::optional<PartOfAxis> places_in(const Part& part, const Shape& shape, size_t axis) {
+  if (part[axis]) return part[axis];
+  const auto extent = shape[axis].as_constant();
+  return extent ? std::optional(PartOfAxis{0, *extent, 1}) : std::nullopt;
 }
 
 // Windows over one axis.
@@ -216,9 +219,9 @@ bool set_windows(const Node& node, const Part& part, NodePart& what) {
     return false;
   for (size_t a = 0; a < axes; a++) {
     if (!part[2 + a]) continue;
-    if (!what.reads[0].value()[2 + a] && !shape[2 + a].is_constant()) return false;
+    const auto read = places_in(*what.reads[0], shape, 2 + a);
     AxisWindow window{pads[a], pads[axes + a], kernel[a], strides[a], dilations[a]};
-    if (!move(window, *part[2 + a], places_in(*what.reads[0], shape, 2 + a))) return false;
+    if (!read || !move(window, *part[2 + a], *read)) return false;
     pads[a] = window.before;
     pads[axes + a] = window.behind;
     strides[a] = window.stride;
@@ -236,10 +239,9 @@ bool set_borders(const Node& node, const Part& part, NodePart& what) {
   if (pads.size() != 2 * shape.size() || what.attributes.contains("axes")) return false;
   for (size_t axis = 0; axis < shape.size(); axis++) {
     if (!part[axis]) continue;
-    if (!what.reads[0].value()[axis] && !shape[axis].is_constant()) return false;
+    const auto read = places_in(*what.reads[0], shape, axis);
     AxisWindow window{pads[axis], pads[shape.size() + axis], Index(1), Index(1), Index(1)};
-    if (!move(window, *part[axis], places_in(*what.reads[0], shape, axis)) || !(window.stride == Index(1)))
-      return false;
+    if (!read || !move(window, *part[axis], *read) || !(window.stride == Index(1))) return false;
     pads[axis] = window.before;
     pads[shape.size() + axis] = window.behind;
   }

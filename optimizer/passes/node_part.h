@@ -32,7 +32,7 @@ struct NodePart {
 };
 
 // How to compute that part of the value, which may be all of it. Nothing where the definition does not show that it is
-// what the operator gives of the parts that it reads. Precondition: the value's shape is known.
+// what the operator gives of the parts that it reads, or where shapes are not known.
 std::optional<NodePart> part_of(const Value& value, const Part& part);
 
 }  // namespace gopt::optimizer

@@ -5,6 +5,7 @@
 
 #include "count_cost.h"
 #include "gopt/text.h"
+#include "graph_of.h"
 
 namespace gopt {
 namespace {
@@ -14,20 +15,13 @@ struct Row {
 };
 std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
 
-Graph graph_of(const std::string& body) {
-  auto graph = parse_graph("graph g\n" + body + "end\n");
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message) << "\n" << body;
-  return graph.ok() ? *graph : Graph();
-}
-
 class PassTest : public testing::TestWithParam<Row> {};
 
 TEST_P(PassTest, GivesTheExpectedGraph) {
   const Row& row = GetParam();
   const Graph graph = graph_of(row.graph), expected = row.expected.empty() ? graph : graph_of(row.expected);
   SearchOptions options = untimed();
-  for (const char* pass :
-       {"merge-equal-nodes", "drop-identities", "narrow-to-reads", "fold-constants", "merge-commuted-nodes"})
+  for (const std::string& pass : pass_names())
     if (pass != row.pass) options.disabled_passes.push_back(pass);
   CountCost costs;
   const auto result = optimize(graph, {}, costs, options);

@@ -96,8 +96,7 @@ TEST_F(Property, EveryRuleRewritesItsOwnLeftSide) {
     SearchOptions options = untimed();
     options.max_steps = 1;
     options.enabled_rules = {rule.name};  // whatever its marks
-    options.disabled_passes = {"drop-identities", "narrow-to-reads", "fold-constants", "merge-commuted-nodes",
-                               "merge-equal-nodes"};
+    options.disabled_passes = pass_names();
     const auto result = optimize(*graph, {rule}, costs, options);
     ASSERT_TRUE(result.ok()) << result.error().message;
     applied += result->applied.empty() ? 0 : 1;

@@ -30,8 +30,7 @@ Graph rewritten(const Graph& graph, const RewriteRule& rule) {
   AnythingElse costs;
   SearchOptions options;
   options.max_steps = 1;
-  options.disabled_passes = {"drop-identities", "narrow-to-reads", "fold-constants", "merge-commuted-nodes",
-                             "merge-equal-nodes"};
+  options.disabled_passes = pass_names();
   const auto result = optimize(graph, {rule}, costs, options);
   EXPECT_TRUE(result.ok());
   return result.ok() ? result->graph : graph;

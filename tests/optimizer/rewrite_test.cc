@@ -3,6 +3,7 @@
 
 #include "count_cost.h"
 #include "gopt/text.h"
+#include "graph_of.h"
 
 namespace gopt {
 namespace {
@@ -14,12 +15,6 @@ struct Row {
   std::string expected;  // the same; empty: unchanged
 };
 std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
-
-Graph graph_of(const std::string& body) {
-  auto graph = parse_graph("graph g\n" + body + "end\n");
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().message) << "\n" << body;
-  return graph.ok() ? *graph : Graph();
-}
 
 class RewriteTest : public testing::TestWithParam<Row> {};
 

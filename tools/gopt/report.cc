@@ -162,8 +162,7 @@ static std::vector<std::string> calls_of(const Plan& plan) {
   for (const ExternalOperator& own : external_operators(plan))
     lines.push_back(
         fmt::format("{} (node{} {}): it has no definition here; give the code a function for it with gopt_register "
-                    "(model.h) before "
-                    "the first run",
+                    "(model.h) before the first run",
                     own.name, own.nodes.size() == 1 ? "" : "s", fmt::join(own.nodes, ", ")));
   return lines;
 }
