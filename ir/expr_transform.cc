@@ -6,9 +6,9 @@
 namespace gopt {
 namespace {
 
-template <class T>
-std::vector<T> mapped(const std::vector<T>& items, auto&& map) {
-  std::vector<T> r;
+template <class T, class Map>
+auto mapped(const std::vector<T>& items, Map&& map) {
+  std::vector<std::decay_t<decltype(map(items[0]))>> r;
   r.reserve(items.size());
   for (const T& item : items) r.push_back(map(item));
   return r;
@@ -40,13 +40,11 @@ Expr rebuild(const Expr& e, std::vector<Expr> args) {
   return Expr::make(std::move(node));
 }
 
-// Puts indexes in place of symbols, and what a producer gives in place of reads. Shared subexpressions are visited
-// once.
+// Makes an expression anew, shared subexpressions once. What becomes of indexes, guards and reads, and below which
+// terms the body of a reduction is visited, the derived class says.
+template <class Derived>
 class Rebuilder {
  public:
-  Rebuilder(const Substitution& substitution, const ReadFunction& producer)
-      : substitution_(substitution), producer_(producer) {}
-
   Expr operator()(const Expr& e) {
     if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
     Expr r = visit(e);
@@ -56,89 +54,74 @@ class Rebuilder {
 
  private:
   Expr visit(const Expr& e) {
+    const Derived& derived = static_cast<const Derived&>(*this);
     switch (e->kind) {
-      case ExprKind::Reduce: return visit_reduce(e);
-      case ExprKind::Read: return visit_read(e);
-      case ExprKind::Size: return size_of(substitute(e->index, substitution_));
+      case ExprKind::Reduce: {
+        // Goes through reduce(), which gives fresh binders first: what is put in may mention the old ones, and a
+        // producer's own reductions may be as high as this one and use its names.
+        const auto extents = mapped(e->binders, [&](const Binder& b) { return derived.of(b.extent); });
+        return reduce(e->reduce, extents,
+                      [&](const std::vector<Index>& subscripts) { return derived.body(e, extents, subscripts); });
+      }
+      case ExprKind::Read:
+        return derived.read_of(e->input, mapped(e->subscripts, [&](const Index& i) { return derived.of(i); }));
+      case ExprKind::Size: return size_of(derived.of(e->index));
       case ExprKind::Select: break;
       default: return rebuild(e, mapped(e->args, *this));
     }
-    const Cond cond = substitute(e->cond, substitution_);
+    const Cond cond = derived.of(e->cond);
     if (cond.is_true()) return (*this)(e->args[0]);
     if (cond.is_false()) return (*this)(e->args[1]);
     return select(cond, (*this)(e->args[0]), (*this)(e->args[1]));
   }
 
-  Expr visit_read(const Expr& e) {
-    std::vector<Index> subscripts =
-        mapped(e->subscripts, [this](const Index& i) { return substitute(i, substitution_); });
-    Expr replaced = producer_ ? producer_(e->input, subscripts) : Expr();
-    return replaced ? replaced : read(e->input, std::move(subscripts));
-  }
-
-  // Goes through reduce(), which gives fresh binders first: what is put in may mention the old ones, and a producer's
-  // own reductions may be as high as this one and use its names.
-  Expr visit_reduce(const Expr& e) {
-    std::vector<Index> extents;
-    for (const Binder& b : e->binders) extents.push_back(substitute(b.extent, substitution_));
-    return reduce(e->reduce, extents, [&](const std::vector<Index>& subscripts) {
-      Substitution inner = substitution_;
-      for (size_t i = 0; i < subscripts.size(); i++) inner[e->binders[i].symbol] = subscripts[i];
-      return Rebuilder(inner, producer_)(e->args[0]);
-    });
-  }
-
-  const Substitution& substitution_;
-  const ReadFunction& producer_;
   std::unordered_map<const Expr::Node*, Expr> memo_;
 };
 
-// Like Rebuilder, with what ranges decide decided. A reduction's own ranges hold below it alone.
-class Simplifier {
+// Puts indexes in place of symbols, and what a producer gives in place of reads.
+class Substituter : public Rebuilder<Substituter> {
  public:
-  explicit Simplifier(const Ranges& ranges) : ranges_(ranges) {}
+  Substituter(const Substitution& substitution, const ReadFunction& producer)
+      : substitution_(substitution), producer_(producer) {}
 
-  Expr operator()(const Expr& e) {
-    if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
-    Expr r = visit(e);
-    memo_.emplace(e.get(), r);
-    return r;
+  Index of(const Index& index) const { return substitute(index, substitution_); }
+  Cond of(const Cond& cond) const { return substitute(cond, substitution_); }
+  Expr read_of(int input, std::vector<Index> subscripts) const {
+    Expr replaced = producer_ ? producer_(input, subscripts) : Expr();
+    return replaced ? replaced : read(input, std::move(subscripts));
+  }
+  Expr body(const Expr& e, const std::vector<Index>&, const std::vector<Index>& subscripts) const {
+    Substitution inner = substitution_;
+    for (size_t i = 0; i < subscripts.size(); i++) inner[e->binders[i].symbol] = subscripts[i];
+    return Substituter(inner, producer_)(e->args[0]);
   }
 
  private:
-  Expr visit(const Expr& e) {
-    switch (e->kind) {
-      case ExprKind::Reduce: return visit_reduce(e);
-      case ExprKind::Read: return read(e->input, mapped(e->subscripts, [this](const Index& i) { return simple(i); }));
-      case ExprKind::Size: return size_of(simple(e->index));
-      case ExprKind::Select: break;
-      default: return rebuild(e, mapped(e->args, *this));
+  const Substitution& substitution_;
+  const ReadFunction& producer_;
+};
+
+// Decides what ranges decide. A reduction's own ranges hold below it alone.
+class Simplifier : public Rebuilder<Simplifier> {
+ public:
+  explicit Simplifier(const Ranges& ranges) : ranges_(ranges) {}
+
+  Index of(const Index& index) const { return simplify(index, ranges_); }
+  Cond of(const Cond& cond) const { return in_lowest_terms(simplify(cond, ranges_)); }
+  Expr read_of(int input, std::vector<Index> subscripts) const { return read(input, std::move(subscripts)); }
+  Expr body(const Expr& e, const std::vector<Index>& extents, const std::vector<Index>& subscripts) const {
+    Substitution names;
+    Ranges inner = ranges_;
+    for (size_t i = 0; i < subscripts.size(); i++) {
+      names[e->binders[i].symbol] = subscripts[i];
+      const auto symbol = subscripts[i].as_atom();
+      if (symbol && extents[i].is_constant()) inner[*symbol] = {0, extents[i].constant() - 1};
     }
-    const Cond cond = in_lowest_terms(simplify(e->cond, ranges_));
-    if (cond.is_true()) return (*this)(e->args[0]);
-    if (cond.is_false()) return (*this)(e->args[1]);
-    return select(cond, (*this)(e->args[0]), (*this)(e->args[1]));
+    return Simplifier(inner)(substitute(e->args[0], names));
   }
 
-  Expr visit_reduce(const Expr& e) {
-    std::vector<Index> extents;
-    for (const Binder& b : e->binders) extents.push_back(simple(b.extent));
-    return reduce(e->reduce, extents, [&](const std::vector<Index>& subscripts) {
-      Substitution names;
-      Ranges inner = ranges_;
-      for (size_t i = 0; i < subscripts.size(); i++) {
-        names[e->binders[i].symbol] = subscripts[i];
-        const auto symbol = subscripts[i].as_atom();
-        if (symbol && extents[i].is_constant()) inner[*symbol] = {0, extents[i].constant() - 1};
-      }
-      return Simplifier(inner)(substitute(e->args[0], names));
-    });
-  }
-
-  Index simple(const Index& index) const { return simplify(index, ranges_); }
-
+ private:
   const Ranges& ranges_;
-  std::unordered_map<const Expr::Node*, Expr> memo_;
 };
 
 }  // namespace
@@ -147,10 +130,10 @@ Expr simplify(const Expr& expr, const Ranges& ranges) { return Simplifier(ranges
 
 Expr substitute(const Expr& expr, const Substitution& substitution) {
   if (substitution.empty()) return expr;
-  return Rebuilder(substitution, nullptr)(expr);
+  return Substituter(substitution, nullptr)(expr);
 }
 
-Expr replace_reads(const Expr& expr, const ReadFunction& producer) { return Rebuilder({}, producer)(expr); }
+Expr replace_reads(const Expr& expr, const ReadFunction& producer) { return Substituter({}, producer)(expr); }
 
 namespace {
 
