@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cover.h"
+#include "gopt/node_names.h"
 #include "split_steps.h"
 
 namespace gopt::planner {
@@ -14,12 +15,15 @@ std::map<const Node*, std::set<Value>> taken_values(const Graph& graph, const st
   for (size_t s = 0; s < steps.size(); s++)
     for (const NodePtr& node : steps[s].nodes) step_of[node.get()] = s;
   std::map<const Node*, std::set<Value>> taken;
-  for (size_t s = 0; s < steps.size(); s++)
-    for (const NodePtr& node : steps[s].nodes)
-      for (const Value& input : node->inputs)
-        if (const auto made = input ? step_of.find(input.node.get()) : step_of.end();
-            made != step_of.end() && made->second != s)
-          taken[input.node.get()].insert(input);
+  for (size_t s = 0; s < steps.size(); s++) {
+    const auto take = [&](const Value& input) {
+      if (const auto made = input ? step_of.find(input.node.get()) : step_of.end();
+          made != step_of.end() && made->second != s)
+        taken[input.node.get()].insert(input);
+    };
+    for (const NodePtr& node : steps[s].nodes) std::ranges::for_each(node->inputs, take);
+    std::ranges::for_each(steps[s].sized_by, take);
+  }
   for (const GraphOutput& output : graph.outputs()) taken[output.value.node.get()].insert(output.value);
   return taken;
 }
@@ -96,13 +100,15 @@ class Splitter {
     split_.steps.push_back(std::move(made));
   }
 
-  // A node that has no code in its piece; of an input, all that reads it there.
+  // A node that has no code in its piece; of an input, or what is made of sizes alone, all that reads it there.
   void give_up(const BuiltStep& built, const NodeWithoutCode& own) {
-    if (!own.node->is(OpKind::Input)) return add_callers(built.origins.at(own.node.get()), own.why);
+    const NodePtr& origin = built.origins.at(own.node.get());
+    const bool is_input = own.node->is(OpKind::Input);
+    if (!is_input && !graph_.depends_on_weights_only(graph_.id_of(origin))) return add_callers(origin, own.why);
+    const std::string what = "`" + name_of_node(*own.node) + "`, which is no tensor of known extents";
     for (const NodePtr& node : built.graph.nodes())
       if (std::ranges::any_of(node->inputs, [&](const Value& input) { return input && input.node == own.node; }))
-        add_callers(built.origins.at(node.get()),
-                    describe(*node) + " takes `" + own.node->name + "`, which is no tensor of known extents");
+        give_up(built, {node, describe(*node) + " takes " + what});
   }
 
   const Graph& graph_;

@@ -1,6 +1,7 @@
 #include "split_steps.h"
 
 #include <algorithm>
+#include <span>
 
 #include "gopt/bounds.h"
 #include "gopt/node_names.h"
@@ -86,7 +87,33 @@ class Stages {
   std::map<int, std::vector<NodePtr>> code_, callers_at_;  // by stage
 };
 
-// ---- a step as a graph ----
+// ---- what a step reads ----
+
+std::set<const Node*> nodes_of(const Step& step) {
+  std::set<const Node*> own;
+  for (const NodePtr& node : step.nodes) own.insert(node.get());
+  return own;
+}
+
+// What each step makes of its own.
+bool is_weight(const Graph& graph, const std::set<const Node*>& own, const Value& value) {
+  return !value.node->is(OpKind::Input) && !own.contains(value.node.get()) &&
+         graph.depends_on_weights_only(graph.id_of(value.node));
+}
+
+// Made elsewhere, and read by the step's nodes, or for its extents.
+std::vector<Value> inputs_of(const Graph& graph, const Step& step) {
+  const std::set<const Node*> own = nodes_of(step);
+  std::vector<Value> inputs;
+  const auto add = [&](const Value& value) {
+    if (std::ranges::count(inputs, value) == 0) inputs.push_back(value);
+  };
+  for (const NodePtr& node : step.nodes)
+    for (const Value& input : node->inputs)
+      if (input && !own.contains(input.node.get()) && !is_weight(graph, own, input)) add(input);
+  std::ranges::for_each(step.sized_by, add);
+  return inputs;
+}
 
 // The symbol that alone is not known of an extent, where the extent is that symbol and something known.
 std::optional<AtomId> missing_symbol(const Index& extent, const std::set<AtomId>& known) {
@@ -98,12 +125,20 @@ std::optional<AtomId> missing_symbol(const Index& extent, const std::set<AtomId>
   return by && *by == Index(1) ? std::optional(*symbols.begin()) : std::nullopt;
 }
 
+// Symbols that are extents.
+std::set<AtomId> bare_symbols(const TensorType& type) {
+  std::set<AtomId> symbols;
+  for (const Index& extent : type.shape.value_or(Shape{}))
+    if (const auto symbol = extent.as_atom(); symbol && atom(*symbol).kind == AtomKind::Symbol) symbols.insert(*symbol);
+  return symbols;
+}
+
+using NamedTypes = std::vector<std::pair<std::string, TensorType>>;
+
 // Values of symbols that inputs do not have as extents, by new symbols that they have.
-Substitution renamed_extents(const std::vector<std::pair<std::string, TensorType>>& inputs) {
+Substitution renamed_extents(const NamedTypes& inputs) {
   std::set<AtomId> known;
-  for (const auto& [name, type] : inputs)
-    for (const Index& extent : type.shape.value_or(Shape{}))
-      if (const auto symbol = extent.as_atom(); symbol && atom(*symbol).kind == AtomKind::Symbol) known.insert(*symbol);
+  for (const auto& [name, type] : inputs) known.merge(bare_symbols(type));
   Substitution renamed;
   for (const auto& [name, type] : inputs) {
     const Shape shape = type.shape.value_or(Shape{});
@@ -119,16 +154,75 @@ Substitution renamed_extents(const std::vector<std::pair<std::string, TensorType
   return renamed;
 }
 
+// Symbols of all that a step's nodes say and take, of weights that it makes too.
+class Symbols {
+ public:
+  Symbols(const Graph& graph, const Step& step) : graph_(graph), own_(nodes_of(step)) {
+    for (const NodePtr& node : step.nodes) add(*node);
+  }
+  const std::set<AtomId>& all() const { return symbols_; }
+
+ private:
+  void add(const Node& node) {
+    if (!seen_.insert(&node).second) return;
+    for (const TensorType& type : node.outputs) add(type);
+    for (const auto& [name, value] : node.attributes) {
+      if (const auto* number = std::get_if<Index>(&value)) collect_symbols(*number, symbols_);
+      if (const auto* list = std::get_if<std::vector<Index>>(&value))
+        for (const Index& entry : *list) collect_symbols(entry, symbols_);
+    }
+    for (const Value& input : node.inputs) {
+      if (!input) continue;
+      add(input.type());
+      if (is_weight(graph_, own_, input)) add(*input.node);
+    }
+  }
+  void add(const TensorType& type) {
+    for (const Index& extent : type.shape.value_or(Shape{})) collect_symbols(extent, symbols_);
+  }
+
+  const Graph& graph_;
+  const std::set<const Node*> own_;
+  std::set<const Node*> seen_;
+  std::set<AtomId> symbols_;
+};
+
+// Symbols that a piece can't take from the extents of what it reads: it takes a value of an earlier step, or of the
+// model's inputs, that has them as extents.
+void add_sizes(const Graph& graph, std::span<const Step> earlier, Step& step) {
+  std::set<AtomId> known;
+  NamedTypes types;
+  for (const Value& input : inputs_of(graph, step)) {
+    types.emplace_back("input" + std::to_string(types.size()), input.type());
+    known.merge(bare_symbols(input.type()));
+  }
+  for (const auto& [symbol, value] : renamed_extents(types)) known.insert(symbol);
+  std::set<AtomId> missing = Symbols(graph, step).all();
+  std::erase_if(missing, [&](AtomId symbol) { return known.contains(symbol); });
+  const auto look_at = [&](const Value& value) {
+    bool helps = false;
+    for (const AtomId symbol : bare_symbols(value.type())) helps |= missing.erase(symbol) > 0;
+    if (helps) step.sized_by.push_back(value);
+  };
+  std::ranges::for_each(graph.inputs(), look_at);
+  for (const Step& before : earlier)
+    for (const NodePtr& node : before.nodes)
+      for (size_t k = 0; k < node->outputs.size(); k++) look_at({node, static_cast<int>(k)});
+}
+
+// ---- a step as a graph ----
+
 class StepBuilder {
  public:
-  StepBuilder(const Graph& graph, const Step& step, ValueNames& names) : graph_(graph), step_(step), names_(names) {
+  StepBuilder(const Graph& graph, const Step& step, ValueNames& names)
+      : graph_(graph), step_(step), names_(names), own_(nodes_of(step)) {
     builder_.set_broadcast_unknown(true);
   }
 
   Result<BuiltStep> run(const std::vector<Value>& outputs, NodePtr& failed) {
-    const std::vector<Value> inputs = inputs_of_step();
+    const std::vector<Value> inputs = inputs_of(graph_, step_);
     if (step_.is_code) {
-      std::vector<std::pair<std::string, TensorType>> types;
+      NamedTypes types;
       for (const Value& input : inputs) types.emplace_back(names_.of(input), input.type());
       extents_ = renamed_extents(types);
     }
@@ -152,22 +246,6 @@ class StepBuilder {
   }
 
  private:
-  bool is_weight(const Value& value) const {
-    return !value.node->is(OpKind::Input) && !own_.contains(value.node.get()) &&
-           graph_.depends_on_weights_only(graph_.id_of(value.node));
-  }
-
-  // Read by the step's nodes, and made elsewhere.
-  std::vector<Value> inputs_of_step() {
-    for (const NodePtr& node : step_.nodes) own_.insert(node.get());
-    std::vector<Value> inputs;
-    for (const NodePtr& node : step_.nodes)
-      for (const Value& input : node->inputs)
-        if (input && !own_.contains(input.node.get()) && !is_weight(input) && std::ranges::count(inputs, input) == 0)
-          inputs.push_back(input);
-    return inputs;
-  }
-
   // Types that are no tensors, as the file declares them; functions that nodes call.
   void keep_metadata(const std::vector<Value>& inputs, const std::vector<Value>& outputs) {
     const Metadata& all = graph_.metadata();
@@ -184,7 +262,7 @@ class StepBuilder {
   }
 
   Status make_weights(const Value& value) {
-    if (!value || done_.contains(value) || !is_weight(value)) return Unit{};
+    if (!value || done_.contains(value) || !is_weight(graph_, own_, value)) return Unit{};
     if (value.node->is(OpKind::Constant)) {
       done_[value] = value;
       return Unit{};
@@ -221,7 +299,7 @@ class StepBuilder {
   const Graph& graph_;
   const Step& step_;
   ValueNames& names_;
-  std::set<const Node*> own_;
+  const std::set<const Node*> own_;
   Substitution extents_;
   GraphBuilder builder_;
   ValueMap done_;
@@ -230,7 +308,12 @@ class StepBuilder {
 
 }  // namespace
 
-std::vector<Step> steps_of(const Graph& graph, const CallersNodes& callers) { return Stages(graph, callers).run(); }
+std::vector<Step> steps_of(const Graph& graph, const CallersNodes& callers) {
+  std::vector<Step> steps = Stages(graph, callers).run();
+  for (size_t s = 0; s < steps.size(); s++)
+    if (steps[s].is_code) add_sizes(graph, std::span(steps).first(s), steps[s]);
+  return steps;
+}
 
 ValueNames::ValueNames(const Graph& graph) {
   for (const Value& input : graph.inputs()) {

@@ -17,6 +17,7 @@ using CallersNodes = std::map<const Node*, std::string>;
 struct Step {
   std::vector<NodePtr> nodes;  // in the graph's order
   bool is_code = false;
+  std::vector<Value> sized_by;  // of others: no node reads them, but their extents are known by them
 };
 // In the order in which they run. What depends on weights alone is in none: each step makes what it needs of that.
 std::vector<Step> steps_of(const Graph& graph, const CallersNodes& callers);

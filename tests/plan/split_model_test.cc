@@ -19,8 +19,14 @@ class GraphOf {
     const auto op = std::make_shared<OpaqueOp>(OpaqueOp{"custom", "Frob", "", {}});
     return {builder.opaque(op, std::move(inputs), {type}, name, {name}), 0};
   }
-  Value apply(OpKind kind, const std::string& name, std::vector<Value> inputs) {
-    return {*builder.add(kind, std::move(inputs), {}, 1, name, {name}), 0};
+  Value apply(OpKind kind, const std::string& name, std::vector<Value> inputs, const Attributes& attributes = {}) {
+    return {*builder.add(kind, std::move(inputs), attributes, 1, name, {name}), 0};
+  }
+  // How many elements a value has, said by its extents alone.
+  Value count(const Shape& shape) {
+    const Value one = builder.constant(Tensor::scalar_f32(1));
+    const Value ones = apply(OpKind::Expand, "ones", {one}, {{"shape", shape}});
+    return apply(OpKind::ReduceSum, "count", {ones}, {{"axes", std::vector<Index>{Index(0)}}, {"keepdims", Index(0)}});
   }
   GraphBuilder builder;
 };
@@ -116,6 +122,20 @@ const Case kCases[] = {
        g.builder.output("y", g.apply(OpKind::Neg, "n", {found}));
      },
      "code x -> a; yours a -> found; code found -> y"},
+    {"WhatSizesOfAnInputSayTakesTheInput",
+     [](GraphOf& g) {
+       const Shape open{symbol("n")};
+       const Value found = g.opaque("found", {g.input("x", {ElementType::Float32, open})}, kFound);
+       g.builder.output("y", g.apply(OpKind::Mul, "m", {found, g.count(open)}));
+     },
+     "yours x -> found; code found x -> y"},
+    {"WhatSizesThatWereFoundSayTakesWhatWasFound",
+     [](GraphOf& g) {
+       const Value x = g.input("x"), found = g.opaque("found", {x}, kFound), other = g.opaque("other", {found}, kFour);
+       const Value more = g.opaque("more", {other}, {ElementType::Float32, Shape{symbol("again")}});
+       g.builder.output("y", g.apply(OpKind::Mul, "m", {more, g.count(*kFound.shape)}));
+     },
+     "yours x -> found; code found -> other; yours other -> more; code more found -> y"},
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, Split, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
