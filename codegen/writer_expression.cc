@@ -33,7 +33,9 @@ std::string Writer::atom_text(AtomId id, const Scope& scope) const {
       return size_name(id, body_.open);
     case AtomKind::FloorDiv: {
       const std::string n = index_text(a.numerator, scope), d = index_text(a.denominator, scope);
-      if (is_surely_nonnegative(a.numerator, known_)) return "((" + n + ") / " + d + ")";
+      const bool is_one_number = a.denominator.is_constant() && a.denominator.constant() >= 0;
+      if (is_surely_nonnegative(a.numerator, known_))
+        return "((" + n + ") / " + (is_one_number ? d : "(" + d + ")") + ")";
       return "gopt_floor_div(" + n + ", " + d + ")";
     }
     case AtomKind::Load: {

@@ -113,6 +113,16 @@ with tempfile.TemporaryDirectory() as folder:
             if own.shape != want.shape or own.dtype != want.dtype or not np.allclose(own, want, 1e-4, 1e-4):
                 wrong += 1
                 print(output.name, "differs at", rows, columns, own.shape, want.shape)
+    # An extent that is found by a division by others.
+    parts = [h.make_node("Reshape", ["x", "shape"], ["r"]), h.make_node("Softmax", ["r"], ["y"], axis=2)]
+    file, code = emitted(folder, "parts", parts, [floats("x", "n", "m", 4)], [floats("y", "n", "k", 4, 4)],
+                         [nh.from_array(np.array([0, -1, 4, 4], np.int64), "shape")])
+    session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+    for rows, columns in ((1, 4), (3, 8), (2, 20)):
+        given = {"x": rng.standard_normal((rows, columns, 4)).astype(np.float32)}
+        ran, want = run(folder, code, given), session.run(None, given)[0]
+        if ran.returncode or np.load(folder + "/o.npz")["y"].shape != want.shape or not np.allclose(np.load(folder + "/o.npz")["y"], want, 1e-5):
+            sys.exit(f"parts differ at {rows}, {columns}: {ran.stderr}")
     # More than there are is refused.
     top = [h.make_node("TopK", ["x", "k"], ["y", "places"], name="top")]
     _, code = emitted(folder, "few", top, [floats("x", "n")], [floats("y", 3)], [nh.from_array(np.array([3], np.int64), "k")])
