@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "export_state.h"
+#include "gopt/bounds.h"
 
 namespace gopt::ir {
 namespace {
@@ -49,7 +50,11 @@ class IntegerWriter {
     if (a.kind == AtomKind::Load) return Error{"an extent is read from a tensor, which ONNX has no form for"};
     GOPT_ASSIGN_OR_RETURN(const std::string numerator, write(a.numerator));
     GOPT_ASSIGN_OR_RETURN(const std::string denominator, write(a.denominator));
-    return state_.add("Div", {numerator, denominator});  // extents are not negative: truncation is floor
+    SymbolBounds extents;
+    collect_symbols(a.numerator, extents.counts);
+    if (is_surely_nonnegative(a.numerator, extents)) return state_.add("Div", {numerator, denominator});  // which truncates
+    const std::string rest = state_.add("Mod", {numerator, denominator});
+    return state_.add("Div", {state_.add("Sub", {numerator, rest}), denominator});
   }
 
   Result<std::string> write_symbol(AtomId id, const std::string& name) {

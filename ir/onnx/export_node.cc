@@ -76,7 +76,10 @@ Presence presence_of(const Node& node, const OpInfo& info, const std::string& na
 Result<std::string> export_input_attribute(ExportState& state, const Node& node, const AttributeValue& value) {
   if (const auto* list = std::get_if<std::vector<Index>>(&value)) return export_integers(state, *list);
   if (const auto* number = std::get_if<Index>(&value)) {
-    if (!number->is_constant()) return Error{"an attribute is symbolic"};
+    if (!number->is_constant()) {
+      GOPT_ASSIGN_OR_RETURN(const std::string vector, export_integers(state, {*number}));
+      return state.add("Reshape", {vector, state.constant(Tensor::vector_i64({}))});
+    }
     return state.constant(Tensor::from_values<int64_t>(ElementType::Int64, {}, {number->constant()}));
   }
   const ElementType type = node.inputs[0].type().element;

@@ -388,6 +388,33 @@ TEST(OnnxExport, ExpandsRepeats) {
   }
 }
 
+// A number that is an input in the file may be computed from extents, as a causal mask's of tokens behind a cache.
+TEST(OnnxExport, WritesANumberOfExtents) {
+  const Index size = symbol("size");
+  for (const Index& diagonal : {size - Index(3), floor_div(Index(1) - size, Index(2))}) {
+    const TestFolder folder;
+    GraphBuilder builder;
+    const Value x = builder.input("x", {ElementType::Float32, Shape{size, size}});
+    const auto y = builder.apply(OpKind::Trilu, {x}, {{"k", diagonal}});
+    ASSERT_TRUE(y.ok()) << y.error().message;
+    builder.output("y", *y);
+    builder.metadata().opsets[""] = 17;
+    const Graph graph = builder.build();
+    const Status written = export_onnx(graph, folder.file("a.onnx"));
+    ASSERT_TRUE(written.ok()) << written.error().message;
+    const auto imported = import_onnx(folder.file("a.onnx"));
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    for (const int64_t n : {3, 4, 6}) {
+      const std::map<std::string, Tensor> inputs{
+          {"x", Tensor::from_values<double>(ElementType::Float32, {n, n},
+                                            std::vector<double>(static_cast<size_t>(n * n), 1))}};
+      const auto expected = interpret(graph, inputs), actual = interpret(imported->graph, inputs);
+      ASSERT_TRUE(expected.ok() && actual.ok()) << to_string(diagonal);
+      EXPECT_EQ((*expected)[0].to_doubles(), (*actual)[0].to_doubles()) << to_string(diagonal);
+    }
+  }
+}
+
 TEST(OnnxExport, ExpandsNormalizationAndSoftmaxOfOldOpsets) {
   const TestFolder folder;
   GraphBuilder builder;
