@@ -57,13 +57,11 @@ class Splitter {
   Status make_steps() {
     const std::vector<Step> steps = steps_of(graph_, callers_);
     auto taken = taken_values(graph_, steps);
-    bool has_weights = false;  // of the model's outputs, those that are of weights alone
     for (const Step& step : steps) {
       std::vector<Value> outputs;
       for (const NodePtr& node : step.nodes)
         for (const Value& value : taken[node.get()]) outputs.push_back(value);
-      if (step.is_code && !has_weights) add_weights(outputs);
-      has_weights |= step.is_code;
+      outputs.insert(outputs.end(), step.weights.begin(), step.weights.end());
       NodePtr failed;
       auto built = build_step(graph_, step, outputs, names_, failed);
       if (!built.ok() && !failed) return built.error();
@@ -75,10 +73,6 @@ class Splitter {
     return Unit{};
   }
 
-  void add_weights(std::vector<Value>& outputs) const {
-    for (const GraphOutput& output : graph_.outputs())
-      if (is_weight(output.value) && std::ranges::count(outputs, output.value) == 0) outputs.push_back(output.value);
-  }
   bool is_weight(const Value& value) const {
     return !value.node->is(OpKind::Input) && graph_.depends_on_weights_only(graph_.id_of(value.node));
   }

@@ -154,18 +154,21 @@ Substitution renamed_extents(const NamedTypes& inputs) {
   return renamed;
 }
 
-// Symbols of all that a step's nodes say and take, of weights that it makes too.
+// Symbols of all that a step's nodes say and take, and of weights that it makes; of the caller's nodes those of what a
+// file of them says.
 class Symbols {
  public:
   Symbols(const Graph& graph, const Step& step) : graph_(graph), own_(nodes_of(step)) {
-    for (const NodePtr& node : step.nodes) add(*node);
+    for (const NodePtr& node : step.nodes) add(*node, step.is_code);
+    for (const Value& weight : step.weights) add(*weight.node, true);
   }
   const std::set<AtomId>& all() const { return symbols_; }
 
  private:
-  void add(const Node& node) {
+  void add(const Node& node, bool has_types) {
     if (!seen_.insert(&node).second) return;
-    for (const TensorType& type : node.outputs) add(type);
+    if (has_types)
+      for (const TensorType& type : node.outputs) add(type);
     for (const auto& [name, value] : node.attributes) {
       if (const auto* number = std::get_if<Index>(&value)) collect_symbols(*number, symbols_);
       if (const auto* list = std::get_if<std::vector<Index>>(&value))
@@ -173,8 +176,8 @@ class Symbols {
     }
     for (const Value& input : node.inputs) {
       if (!input) continue;
-      add(input.type());
-      if (is_weight(graph_, own_, input)) add(*input.node);
+      if (has_types) add(input.type());
+      if (is_weight(graph_, own_, input)) add(*input.node, true);
     }
   }
   void add(const TensorType& type) {
@@ -187,7 +190,36 @@ class Symbols {
   std::set<AtomId> symbols_;
 };
 
-// Symbols that a piece can't take from the extents of what it reads: it takes a value of an earlier step, or of the
+// Values of the model's inputs and of steps.
+template <class Visit>
+void each_value(const Graph& graph, std::span<const Step> steps, const Visit& visit) {
+  std::ranges::for_each(graph.inputs(), visit);
+  for (const Step& step : steps)
+    for (const NodePtr& node : step.nodes)
+      for (size_t k = 0; k < node->outputs.size(); k++) visit({node, static_cast<int>(k)});
+}
+
+// The model's outputs that are of weights and sizes alone: of the first piece before which the sizes are known, else of
+// one at the end.
+void place_weights(const Graph& graph, std::vector<Step>& steps) {
+  for (const GraphOutput& output : graph.outputs()) {
+    if (!is_weight(graph, {}, output.value)) continue;
+    std::set<AtomId> missing = Symbols(graph, {{}, true, {}, {output.value}}).all();
+    const bool has_sizes = !missing.empty();
+    const auto know = [&](const Value& value) {
+      for (const AtomId symbol : bare_symbols(value.type())) missing.erase(symbol);
+    };
+    each_value(graph, {}, know);
+    size_t s = 0;
+    for (; s < steps.size() && (!missing.empty() || !steps[s].is_code); s++)
+      each_value(graph, std::span(steps).subspan(s, 1), know);
+    if (s == steps.size() && !has_sizes) continue;  // constants alone are no piece
+    if (s == steps.size()) steps.push_back({{}, true});
+    if (std::ranges::count(steps[s].weights, output.value) == 0) steps[s].weights.push_back(output.value);
+  }
+}
+
+// Symbols that a step can't take from the extents of what it reads: it takes a value of an earlier step, or of the
 // model's inputs, that has them as extents.
 void add_sizes(const Graph& graph, std::span<const Step> earlier, Step& step) {
   std::set<AtomId> known;
@@ -196,18 +228,15 @@ void add_sizes(const Graph& graph, std::span<const Step> earlier, Step& step) {
     types.emplace_back("input" + std::to_string(types.size()), input.type());
     known.merge(bare_symbols(input.type()));
   }
-  for (const auto& [symbol, value] : renamed_extents(types)) known.insert(symbol);
+  if (step.is_code)
+    for (const auto& [symbol, value] : renamed_extents(types)) known.insert(symbol);
   std::set<AtomId> missing = Symbols(graph, step).all();
   std::erase_if(missing, [&](AtomId symbol) { return known.contains(symbol); });
-  const auto look_at = [&](const Value& value) {
+  each_value(graph, earlier, [&](const Value& value) {
     bool helps = false;
     for (const AtomId symbol : bare_symbols(value.type())) helps |= missing.erase(symbol) > 0;
     if (helps) step.sized_by.push_back(value);
-  };
-  std::ranges::for_each(graph.inputs(), look_at);
-  for (const Step& before : earlier)
-    for (const NodePtr& node : before.nodes)
-      for (size_t k = 0; k < node->outputs.size(); k++) look_at({node, static_cast<int>(k)});
+  });
 }
 
 // ---- a step as a graph ----
@@ -310,8 +339,8 @@ class StepBuilder {
 
 std::vector<Step> steps_of(const Graph& graph, const CallersNodes& callers) {
   std::vector<Step> steps = Stages(graph, callers).run();
-  for (size_t s = 0; s < steps.size(); s++)
-    if (steps[s].is_code) add_sizes(graph, std::span(steps).first(s), steps[s]);
+  place_weights(graph, steps);
+  for (size_t s = 0; s < steps.size(); s++) add_sizes(graph, std::span(steps).first(s), steps[s]);
   return steps;
 }
 

@@ -17,9 +17,11 @@ using CallersNodes = std::map<const Node*, std::string>;
 struct Step {
   std::vector<NodePtr> nodes;  // in the graph's order
   bool is_code = false;
-  std::vector<Value> sized_by;  // of others: no node reads them, but their extents are known by them
+  std::vector<Value> sized_by;  // of others: no node reads them, but extents are known by them
+  std::vector<Value> weights;   // outputs of the model that depend on weights and sizes alone
 };
-// In the order in which they run. What depends on weights alone is in none: each step makes what it needs of that.
+// In the order in which they run. What depends on weights and sizes alone is in none: each step makes what it needs of
+// that.
 std::vector<Step> steps_of(const Graph& graph, const CallersNodes& callers);
 
 // Each value that goes from one step to another, or is an input or output of the model, has a name of its own.

@@ -136,6 +136,22 @@ const Case kCases[] = {
        g.builder.output("y", g.apply(OpKind::Mul, "m", {more, g.count(*kFound.shape)}));
      },
      "yours x -> found; code found -> other; yours other -> more; code more found -> y"},
+    {"WhatTheCallerMakesOfSizesTakesAnInput",
+     [](GraphOf& g) {
+       const Shape open{symbol("n")};
+       const Value x = g.input("x", {ElementType::Float32, open});
+       const Value found = g.opaque("found", {g.count(open)}, kFound);
+       g.builder.output("y", g.apply(OpKind::Abs, "a", {found}));
+       g.builder.output("z", g.apply(OpKind::Abs, "b", {x}));
+     },
+     "code x -> z; yours x -> found; code found -> y"},
+    {"AnOutputOfSizesThatWereFoundIsMadeAfterThem",
+     [](GraphOf& g) {
+       const Value x = g.input("x"), found = g.opaque("found", {g.apply(OpKind::Exp, "e", {x})}, kFound);
+       g.builder.output("y", found);
+       g.builder.output("count", g.count(*kFound.shape));
+     },
+     "code x -> e; yours e -> y; code y -> count"},
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, Split, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
