@@ -263,7 +263,10 @@ using namespace planner;
 std::vector<std::string> plan_parts(TargetKind kind) {
   std::vector<std::string> parts;
   if (kind == TargetKind::Onnx) return parts;
-  if (kind == TargetKind::Cpu) parts.emplace_back(kBlockedLayout);
+  if (kind == TargetKind::Cpu) {
+    parts.emplace_back(kBlockedLayout);
+    parts.emplace_back(kOneRegion);
+  }
   for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining, kPieces, kFusionByCost})
     parts.emplace_back(part);
   for (const Implementation& row : implementations())

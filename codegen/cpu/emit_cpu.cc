@@ -25,12 +25,17 @@ class GeneratedKernels {
     GOPT_ASSIGN_OR_RETURN(const std::string text, text_of(plan, kernel));
     auto [it, inserted] = functions_.try_emplace(text, "gopt_kernel_" + std::to_string(functions_.size()));
     if (inserted) {
+      if (text.find("gopt_runtime::share(") != std::string::npos ||
+          text.find("gopt_runtime::scatter") != std::string::npos)
+        shared_.insert(it->second);
       declarations_ += "void " + it->second + text.substr(0, text.find(" {\n")) + ";\n";
       bodies_[functions_.size() % kKernelFiles] += "void " + it->second + text + "\n";
     }
     return it->second;
   }
 
+  // Whether threads share its loops.
+  bool is_shared(const std::string& function) const { return shared_.contains(function); }
   bool has_halves() const { return names("gopt_half") || names("gopt_bfloat16"); }
   bool has_transposes() const { return names("gopt_runtime::transpose"); }
   bool has_scatters() const { return names("gopt_runtime::scatter"); }
@@ -42,7 +47,7 @@ class GeneratedKernels {
              std::string(has_halves() ? "#include \"gopt_half.h\"\n\n" : "") + declarations_}};
     for (size_t i = 0; i < kKernelFiles; i++)
       files.push_back({"kernels_" + std::to_string(i) + ".cc",
-                       "#include \"gopt_math.h\"\n" +
+                       "#include \"gopt_math.h\"\n" + std::string(shared_.empty() ? "" : "#include \"gopt_team.h\"\n") +
                            std::string(has_scatters() ? "#include \"gopt_scatter.h\"\n" : "") +
                            std::string(has_transposes() ? "#include \"gopt_transpose.h\"\n" : "") +
                            "#include \"kernels.h\"\n\n" + bodies_[i]});
@@ -63,6 +68,7 @@ class GeneratedKernels {
   }
 
   std::map<std::string, std::string> functions_;  // text to name
+  std::set<std::string> shared_;
   std::string declarations_, bodies_[kKernelFiles];
 };
 
@@ -83,14 +89,15 @@ class VariantPrinter {
         GOPT_ASSIGN_OR_RETURN(const FunctionCall call,
                               print_operator_call(plan_, kernel, operators_, operator_calls_++));
         tables_ += call.tables;
-        step(kernel, call.run);
+        step(kernel, call.run, "gopt_runtime::kAlone");
       } else if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
         const std::string filled = where_filled(kernel);
         create_ += plan_.times_kernels ? print_attempt(call.create) : filled + call.create;
         if (!filled.empty()) create_ += "else library.add_nothing();\n";
-        step(kernel, filled.empty() ? call.run : filled + "{ " + call.run + " }",
-             "library.forget_weights(" + std::to_string(primitives_ - 1) + ");\n");
+        const std::string primitive = std::to_string(primitives_ - 1);
+        step(kernel, filled.empty() ? call.run : filled + "{ " + call.run + " }", primitive,
+             "library.forget_weights(" + primitive + ");\n");
       } else {
         GOPT_RETURN_IF_ERROR(add_generated(kernel));
       }
@@ -114,7 +121,8 @@ class VariantPrinter {
     GOPT_ASSIGN_OR_RETURN(const std::string function, generated_.function_for(plan_, kernel));
     std::string call = function + "(";
     for (size_t i = 0; i < kernel.input_buffers.size(); i++) call += argument(kernel.input_buffers[i]) + ", ";
-    step(kernel, where_filled(kernel) + call + argument(kernel.output_buffers[0]) + (is_open() ? ", n);" : ");"));
+    step(kernel, where_filled(kernel) + call + argument(kernel.output_buffers[0]) + (is_open() ? ", n);" : ");"),
+         generated_.is_shared(function) ? "gopt_runtime::kShared" : "gopt_runtime::kOneThread");
     return Unit{};
   }
 
@@ -141,15 +149,17 @@ class VariantPrinter {
            declared_sizes(plan_.target.open, code);
   }
 
-  // `forget`: what takes a library kernel's weights from all caches.
-  void step(const Kernel& kernel, const std::string& call, std::string forget = "") {
+  // `runs`: by which threads, as the runtime's gopt_variant.h says it; `forget`: what takes a library kernel's weights
+  // from all caches.
+  void step(const Kernel& kernel, const std::string& call, const std::string& runs, std::string forget = "") {
     const auto number = static_cast<size_t>(&kernel - plan_.kernels.data());
     const std::string mark = "mark(" + std::to_string(number) + ");\n";
     const std::string line =
         call + "  // " + kernel.name +
         (kernel.implementation.empty() || kernel.implementation == "direct" ? "" : " " + kernel.implementation) + "\n";
     if (!plan_.times_kernels) {
-      run_ += line + mark;
+      run_ += "case " + std::to_string(number) + ": {\n" + line + "break;\n}\n";
+      runs_ += runs + ", ";
       return;
     }
     for (const BufferId id : kernel.input_buffers)
@@ -166,7 +176,8 @@ class VariantPrinter {
     for (const int64_t extent : extents_) extents += std::to_string(extent) + ", ";
     std::string text = "namespace {\n\n" +
                        (is_open() ? "" : print_infos(graph_inputs(plan_.graph), graph_outputs(plan_.graph))) +
-                       print_kernel_names(plan_) + "const int64_t kExtents[] = {" + extents + "0};\n" + tables_ + "\n";
+                       print_kernel_names(plan_) + "const int64_t kExtents[] = {" + extents + "0};\n" + tables_ +
+                       (plan_.times_kernels ? "" : "const int kRuns[] = {" + runs_ + "0};\n") + "\n";
     text += indented(
         "void create_kernels(gopt_runtime::Prepared& model) {\n[[maybe_unused]] const char* weights = model.weights;\n"
         "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
@@ -180,8 +191,8 @@ class VariantPrinter {
         "model.arena.data();\n"
         "[[maybe_unused]] gopt_runtime::Library& library = model.library;\n(void)inputs;\n(void)outputs;\n"
         "if (model.threads > 0) omp_set_num_threads(model.threads);\n" +
-        sizes_text(run_) + run_ + "}\n");
-    text += plan_.times_kernels ? kTimingRuns : kRuns;
+        sizes_text(run_) + (plan_.times_kernels ? run_ : in_order()) + "}\n");
+    text += plan_.times_kernels ? kTimingRuns : kRunFunctions;
     const std::string of_sizes = is_open() ? indented(print_open_sizes(plan_)) : "",
                       type = is_open() ? "General " : "Variant ",
                       variant = std::string("{kExtents, ") +
@@ -195,7 +206,14 @@ class VariantPrinter {
            ";\nconst " + type + name + whole + ";\n}  // namespace gopt_runtime\n";
   }
 
-  static constexpr const char* kRuns =
+  std::string in_order() const {
+    const std::string order = plan_.target.without.contains(kOneRegion) ? "run_one_by_one" : "run_in_order";
+    return "const auto run_kernel = [&](int number) {\nswitch (number) {\n" + run_ +
+           "default: break;\n}\nmark(number);\n};\ngopt_runtime::" + order + "(model, kRuns, " +
+           std::to_string(plan_.kernels.size()) + ", run_kernel);\n";
+  }
+
+  static constexpr const char* kRunFunctions =
       R"(
 void run(gopt_runtime::Prepared& model, const void* const* inputs, void* const* outputs) {
   run_kernels(model, inputs, outputs, [](int) {});
@@ -225,7 +243,7 @@ void profile(gopt_runtime::Prepared& model, const void* const* inputs, void* con
   const std::vector<int64_t> extents_;
   const std::vector<std::string>& operators_;
   GeneratedKernels& generated_;
-  std::string create_, run_, tables_;
+  std::string create_, run_, runs_, tables_;
   size_t primitives_ = 0, operator_calls_ = 0;
 };
 
@@ -294,6 +312,9 @@ std::string description_text(const SizedPlans& plans, const std::vector<std::str
 std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels& generated) {
   std::vector<const char*> names{"model.h",
                                  "gopt_running.h",
+                                 "gopt_team.h",
+                                 "gopt_pace.h",
+                                 "gopt_team.cc",
                                  "gopt_math.h",
                                  "gopt_memory.h",
                                  "gopt_post.h",

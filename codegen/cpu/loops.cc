@@ -7,6 +7,7 @@
 #include "../reshape.h"
 #include "../sizes.h"
 #include "../writer.h"
+#include "shared_loops.h"
 #include "transposition.h"
 
 namespace gopt::codegen {
@@ -91,13 +92,12 @@ class BoxPrinter {
     Scope& root = writer_.root();
     if (body_.loops.empty()) {
       const std::string text = element(root);
-      return parallel_ ? "#pragma omp single nowait\n{\n" + root.code + text + "}\n" : "{\n" + root.code + text + "}\n";
+      return alone() + "{\n" + root.code + text + "}\n";
     }
     for (const Loop& loop : body_.loops) names_.push_back(writer_.fresh("i")), (void)loop;
     choose_parallel_loops();
     const std::string loops = print_loops(root);
-    if (parallel_ && collapse_ == 0) return "#pragma omp single nowait\n{\n" + root.code + loops + "}\n";
-    return "{\n" + root.code + loops + "}\n";
+    return (collapse_ == 0 ? alone() : "") + "{\n" + root.code + loops + "}\n";
   }
 
   // The length that some row was taken to have at most kMaxRow of.
@@ -160,11 +160,13 @@ class BoxPrinter {
     if (is_open && !lane_reduction) open_parts_ = parts;
   }
 
+  // Of what one thread does.
+  std::string alone() const { return parallel_ ? "if (part == 0) " : ""; }
+
   std::string text_of(const Index& size) { return writer_.index_text(size, writer_.root()); }
 
-  std::string header(const std::string& name, const Index& low, const Index& high, const std::string& step = "") {
-    return "for (int64_t " + name + " = " + text_of(low) + "; " + name + " < " + text_of(high) + "; " + name +
-           (step.empty() ? "++" : " += " + step) + ") {\n";
+  LoopHeader header(const std::string& name, const Loop& loop, const std::string& step = "1") {
+    return {name, text_of(loop.low), text_of(loop.high), step};
   }
 
   // How many of the outer loops all reductions know: what those keep for a tile serves the loops within them.
@@ -193,33 +195,30 @@ class BoxPrinter {
     std::vector<std::string> open;  // text that opens each scope
     std::vector<Scope*> scopes{&root};
     const size_t plain_parallel = collapse_ - (tile_is_parallel_ ? 1 : 0);
-    std::string together;
-    if (collapse_ > 0)
-      together = "#pragma omp for schedule(static) nowait" +
-                 (collapse_ > 1 ? " collapse(" + std::to_string(collapse_) + ")" : "") + "\n";
+    std::vector<LoopHeader> together;
     auto enter = [&](const std::string& text) -> Scope& {
       open.push_back(text);
       scopes.push_back(&writer_.add_scope(*scopes.back()));
       return *scopes.back();
     };
     Scope* parallel = nullptr;
-    for (size_t l = 0; l < plain_parallel; l++) together += header(names_[l], body_.loops[l].low, body_.loops[l].high);
+    for (size_t l = 0; l < plain_parallel; l++) together.push_back(header(names_[l], body_.loops[l]));
     const Loop& lanes = body_.loops.back();
     const std::string tile = tile_text(root);
-    if (tile_is_parallel_) together += header("tile", lanes.low, lanes.high, tile);
+    if (tile_is_parallel_) together.push_back(header("tile", lanes, tile));
     if (collapse_ > 0) {
-      parallel = &enter(together);
+      parallel = &enter(opening_of(together, true));
       for (size_t l = 0; l < plain_parallel; l++) parallel->bound.push_back({body_.loops[l].symbol, names_[l]});
       parallel->tile = tile_is_parallel_;
       parallel->divided = true;
     }
     const auto enter_loops = [&](size_t first, size_t last) {
       for (size_t l = first; l < last; l++)
-        enter(header(names_[l], body_.loops[l].low, body_.loops[l].high)).bound = {{body_.loops[l].symbol, names_[l]}};
+        enter(opening_of({header(names_[l], body_.loops[l])}, false)).bound = {{body_.loops[l].symbol, names_[l]}};
     };
     const size_t before_tile = tile_is_parallel_ ? outer : std::max(plain_parallel, loops_of_reductions());
     enter_loops(plain_parallel, before_tile);
-    if (tiled_ && !tile_is_parallel_) enter(header("tile", lanes.low, lanes.high, tile)).tile = true;
+    if (tiled_ && !tile_is_parallel_) enter(opening_of({header("tile", lanes, tile)}, false)).tile = true;
     if (tiled_)
       scopes.back()->code +=
           "const int64_t tile_end = gopt_min<int64_t>(tile + " + tile + ", " + text_of(lanes.high) + ");\n";
@@ -239,12 +238,7 @@ class BoxPrinter {
     std::string inner = own.has_loop || are_few ? "" : "#pragma omp simd\n";
     inner += "for (int64_t " + names_.back() + " = " + own.low + "; " + names_.back() + " < " + own.high + "; " +
              names_.back() + "++) {\n" + own.code + store + "}\n";
-    for (size_t s = scopes.size(); s-- > 1;) {
-      std::string closing;
-      const size_t loops = s == 1 && collapse_ > 0 ? collapse_ : 1;
-      for (size_t i = 0; i < loops; i++) closing += "}\n";
-      inner = open[s - 1] + scopes[s]->code + inner + closing;
-    }
+    for (size_t s = scopes.size(); s-- > 1;) inner = open[s - 1] + scopes[s]->code + inner + "}\n";
     return inner;
   }
 
@@ -298,12 +292,13 @@ std::string print_box(const KernelBody& box, bool parallel, int threads) {
          BoxPrinter(box, parallel, threads, false).print() + "}\n";
 }
 
-// Where extents are open, whether threads are woken is decided when it runs.
-std::string parallel_pragma(const KernelBody& body) {
+// Where extents are open, whether threads share it is decided when it runs.
+std::string threads_text(const KernelBody& body) {
   const Index count = element_count(body);
-  if (count.is_constant()) return "#pragma omp parallel\n";
-  return "#pragma omp parallel if (" + Writer(body).index_text(count, Scope()) + " > " +
-         std::to_string(static_cast<int64_t>(kParallelWork / OperationCounter(body).run())) + ")\n";
+  const std::string all = "omp_get_max_threads()";
+  if (count.is_constant()) return all;
+  return Writer(body).index_text(count, Scope()) + " > " +
+         std::to_string(static_cast<int64_t>(kParallelWork / OperationCounter(body).run())) + " ? " + all + " : 1";
 }
 
 constexpr std::string_view kSimd = "#pragma omp simd";
@@ -334,19 +329,23 @@ std::string with_hidden_begins(std::string text) {
 }  // namespace
 
 std::string print_cpu_kernel(const KernelBody& body, int threads) {
-  std::string text = "(";
+  std::string parameters;
   for (size_t i = 0; i < body.inputs.size(); i++)
-    text += "const " + storage_name(body.inputs[i]) + "* __restrict in" + std::to_string(i) + ", ";
-  text += storage_name(body.output) + "* __restrict out";
-  text += body.open.empty() ? ") {\n" : ", [[maybe_unused]] const int64_t* n) {\n";
+    parameters += "const " + storage_name(body.inputs[i]) + "* __restrict in" + std::to_string(i) + ", ";
+  parameters += storage_name(body.output) + "* __restrict out";
+  if (!body.open.empty()) parameters += ", [[maybe_unused]] const int64_t* n";
   const bool is_open = !element_count(body).is_constant();
   const bool parallel = threads != 1 && !body.loops.empty() && (is_open || total_work(body) > kParallelWork);
-  std::string loops = parallel ? parallel_pragma(body) + "{\n" : "";
+  std::string loops;
   for (const KernelBody& part : reshape_loops(body))
     for (const KernelBody& box : split_into_boxes(part)) loops += print_box(box, parallel, threads > 0 ? threads : 16);
-  if (parallel) loops += "}\n";
   loops = with_hidden_begins(std::move(loops));
-  return indented(text + declared_sizes(body.open, loops) + loops + "}\n");
+  loops = declared_sizes(body.open, loops) + loops;
+  if (parallel) {
+    const std::string threads = threads_text(body);
+    loops = declared_sizes(body.open, threads) + shared_body(parameters, loops, threads);
+  }
+  return indented("(" + parameters + ") {\n" + loops + "}\n");
 }
 
 std::string indented(const std::string& code) {

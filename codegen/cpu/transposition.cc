@@ -5,6 +5,7 @@
 
 #include "../writer.h"
 #include "gopt/contains.h"
+#include "shared_loops.h"
 
 namespace gopt::codegen {
 namespace {
@@ -47,24 +48,20 @@ class LoopText {
  public:
   LoopText(Writer& writer, Scope& scope) : writer_(writer), scope_(scope) {}
 
-  void enter(const Loop& loop, const std::string& name, const std::string& step = "++") {
-    text += "for (int64_t " + name + " = " + at(loop.low) + "; " + name + " < " + at(loop.high) + "; " + name + step +
-            ") {\n";
+  void enter(const Loop& loop, const std::string& name, const std::string& step = "1") {
+    loops_.push_back({name, at(loop.low), at(loop.high), step});
     scope_.bound.emplace_back(loop.symbol, name);
-    closing += "}\n";
   }
   std::string at(const Index& index) const { return writer_.index_text(index, scope_); }
 
-  std::string text, closing;
+  std::string opening(bool is_shared) const { return opening_of(loops_, is_shared); }
+  std::string closing(bool is_shared) const { return closing_of(loops_, is_shared); }
 
  private:
   Writer& writer_;
   Scope& scope_;
+  std::vector<LoopHeader> loops_;
 };
-
-std::string shared_loops(bool parallel, size_t depth) {
-  return parallel ? "#pragma omp for schedule(static) nowait collapse(" + std::to_string(depth) + ")\n" : "";
-}
 
 std::string stride_text(const Index& index, const Loop& loop) {
   return std::to_string(coefficient(index, loop.symbol).value());
@@ -98,10 +95,9 @@ class TileText {
     LoopText outer(writer, tiles);
     for (size_t l = 0; l + 1 < body_.loops.size(); l++)
       if (l != across_) outer.enter(body_.loops[l], writer.fresh("i"));
-    const std::string step = " += " + std::to_string(kRows);
+    const std::string step = std::to_string(kRows);
     outer.enter({first_row_, rows_.low, rows_.high}, "row", step);
     outer.enter({first_column_, columns_.low, columns_.high}, "column", step);
-    const size_t depth = tiles.bound.size();
     const std::string tile = "in" + std::to_string(body_.inputs.size() - 1);
     const std::string turned = tile_ends(outer) + "float " + tile + "[" + std::to_string(kRows * kRows) + "];\n" +
                                "gopt_runtime::transpose(in" + std::to_string(read_->input) + " + " +
@@ -116,9 +112,10 @@ class TileText {
     const std::string value = writer.value(body_.value, lane, type);
     const std::string store =
         "out[" + writer.index_text(body_.offset, lane) + "] = " + stored(value, type, body_.output) + ";\n";
-    return "{\n" + writer.root().code + shared_loops(parallel, depth) + outer.text + turned + tiles.code +
+    return "{\n" + writer.root().code + outer.opening(parallel) + turned + tiles.code +
            "for (int64_t c = column; c < column_end; c++) {\n" + column.code + "#pragma omp simd\n" +
-           "for (int64_t r = row; r < row_end; r++) {\n" + lane.code + store + "}\n}\n" + outer.closing + "}\n";
+           "for (int64_t r = row; r < row_end; r++) {\n" + lane.code + store + "}\n}\n" + outer.closing(parallel) +
+           "}\n";
   }
 
  private:
@@ -170,13 +167,13 @@ std::optional<std::string> print_transposition(const KernelBody& body, bool para
   LoopText loops(writer, scope);
   for (size_t l = 0; l + 1 < body.loops.size(); l++)
     if (l != *across) loops.enter(body.loops[l], writer.fresh("i"));
-  loops.enter(rows, "row", " += " + std::to_string(kRows));
+  loops.enter(rows, "row", std::to_string(kRows));
   const Substitution first{{columns.symbol, columns.low}};
   const auto at = [&](const Index& index) { return loops.at(substitute(index, first)); };
-  return "{\n" + shared_loops(parallel, scope.bound.size()) + loops.text + "gopt_runtime::transpose(in" +
-         std::to_string(body.value->input) + " + " + at(from) + ", " + stride_text(from, rows) + ", out + " +
-         at(body.offset) + ", " + stride_text(body.offset, columns) + ", gopt_min<int64_t>(" + std::to_string(kRows) +
-         ", " + loops.at(rows.high) + " - row), " + loops.at(columns.extent()) + ");\n" + loops.closing + "}\n";
+  return "{\n" + loops.opening(parallel) + "gopt_runtime::transpose(in" + std::to_string(body.value->input) + " + " +
+         at(from) + ", " + stride_text(from, rows) + ", out + " + at(body.offset) + ", " +
+         stride_text(body.offset, columns) + ", gopt_min<int64_t>(" + std::to_string(kRows) + ", " +
+         loops.at(rows.high) + " - row), " + loops.at(columns.extent()) + ");\n" + loops.closing(parallel) + "}\n";
 }
 
 }  // namespace gopt::codegen

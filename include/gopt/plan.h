@@ -66,11 +66,11 @@ struct Target {
 // What plans for a kind of target can be made without, to see what it is worth: layouts ("layout:blocked"; plain
 // tensors always are), ways to run library kernels ("kernel:winograd", tiles of one size "kernel:wgmma:128x64"; kept
 // where there is no other), fusion ("fusion:epilogues", "fusion:prologues", "fusion:inlining", "fusion:pieces";
-// "fusion:by-cost" leaves it to rules), launches that do not wait ("launch:dependent"), and those of several kernels
-// ("launch:grouped").
+// "fusion:by-cost" leaves it to rules), launches that do not wait ("launch:dependent"), those of several kernels
+// ("launch:grouped"), and a parallel region around kernels in a row in place of one for each ("launch:one-region").
 std::vector<std::string> plan_parts(TargetKind kind);
 constexpr const char *kDependentLaunch = "launch:dependent", *kGroupedLaunch = "launch:grouped",
-                     *kFusionByCost = "fusion:by-cost", *kPrologues = "fusion:prologues";
+                     *kOneRegion = "launch:one-region", *kFusionByCost = "fusion:by-cost", *kPrologues = "fusion:prologues";
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;

@@ -1,7 +1,5 @@
 #include "gopt_attention_rows.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "gopt_math.h"
+#include "gopt_team.h"
 #include "gopt_transpose.h"
 
 namespace gopt_runtime {
@@ -209,8 +208,7 @@ void AttentionRows::compute(int vectors, const Operands& from, int64_t first_row
 void AttentionRows::run(const float* query, const float* key, const float* value, const float* mask, float* result,
                         void* scratch) const {
   const int64_t width = vectors_ * kLanes, blocks = ceil_div(s_.rows, width), all = count_of(s_) * blocks;
-#pragma omp parallel for schedule(dynamic) num_threads(threads_) if (threads_ > 1)
-  for (int64_t task = 0; task < all; task++) {
+  share_each(all, threads_, [&](int64_t task, int slot) {
     const int64_t matrix = task / blocks, first_row = task % blocks * width;
     const int64_t place[3] = {matrix / (s_.batch[1] * s_.batch[2]), matrix / s_.batch[2] % s_.batch[1],
                               matrix % s_.batch[2]};
@@ -221,9 +219,8 @@ void AttentionRows::run(const float* query, const float* key, const float* value
     compute(static_cast<int>(ceil_div(rows, kLanes)),
             {query + at(s_.query), key + at(s_.key), value + at(s_.value), mask ? mask + at(s_.mask) : nullptr,
              result + at(s_.result)},
-            first_row, rows,
-            static_cast<float*>(scratch) + static_cast<size_t>(omp_get_thread_num()) * floats_a_thread());
-  }
+            first_row, rows, static_cast<float*>(scratch) + static_cast<size_t>(slot) * floats_a_thread());
+  });
 }
 
 }  // namespace gopt_runtime

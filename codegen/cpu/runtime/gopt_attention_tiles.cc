@@ -1,12 +1,11 @@
 #include "gopt_attention_tiles.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
 
 #include "gopt_math.h"
+#include "gopt_team.h"
 #include "gopt_terms.h"
 
 namespace gopt_runtime {
@@ -353,13 +352,11 @@ void AttentionTiles::run(const void* query, const void* key, const void* value, 
                          void* scratch) const {
   const int64_t all = matrices_of(s_) * groups_, blocks = ceil_div(s_.rows, kRows);
   const size_t each = scratch_bytes() / static_cast<size_t>(threads_);
-#pragma omp parallel num_threads(threads_)
-  {
+  share_range(all, threads_, [&](int64_t first_task, int64_t last_task, int slot) {
     Room own{};
-    divide(static_cast<char*>(scratch) + static_cast<size_t>(omp_get_thread_num()) * each, own);
+    divide(static_cast<char*>(scratch) + static_cast<size_t>(slot) * each, own);
     if (has_unit_) begin_tiles(unit_, kTileRows);
-#pragma omp for schedule(dynamic)
-    for (int64_t task = 0; task < all; task++) {
+    for (int64_t task = first_task; task < last_task; task++) {
       const int64_t matrix = task / groups_, group = task % groups_;
       const int64_t place[3] = {matrix / (s_.batch[1] * s_.batch[2]), matrix / s_.batch[2] % s_.batch[1],
                                 matrix % s_.batch[2]};
@@ -373,7 +370,7 @@ void AttentionTiles::run(const void* query, const void* key, const void* value, 
               row(group), row(group + 1), own);
     }
     if (has_unit_) end_tiles(unit_);
-  }
+  });
 }
 
 }  // namespace gopt_runtime

@@ -1,7 +1,5 @@
 #include "gopt_blocks.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -9,6 +7,7 @@
 
 #include "gopt_activation.h"
 #include "gopt_panel_sums.h"
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 namespace {
@@ -200,8 +199,7 @@ void BlockConvolution::pack(const float* weights, float* packed) const {
   const auto weight = [&](int64_t channel, int64_t input, int64_t tap) {
     return weights[(s_.transposed ? input * s_.out + channel : channel * s_.in + input) * taps + tap];
   };
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t panel = 0; panel < panels_; panel++)
+  share_each(panels_, threads_, [&](int64_t panel, int) {
     for (const Residue& residue : residues_) {
       float* to = packed + weights_at(residue, panel, 0);
       const int width = vectors_of(panel) * kLanes;
@@ -210,6 +208,7 @@ void BlockConvolution::pack(const float* weights, float* packed) const {
           for (int64_t channel = panel * kPanelWidth; channel < panel * kPanelWidth + width; channel++)
             *to++ = input < s_.in && channel < s_.out ? weight(channel, input, taps_[step]) : 0.0f;
     }
+  });
 }
 
 // Each thread has a rectangle of positions and panels, of the shape that takes the least: weights are read again for
@@ -339,19 +338,15 @@ void BlockConvolution::compute(const Call& call, const Residue& residue, const P
 void BlockConvolution::run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const {
   const int64_t lines = has_border_ ? s_.batch * ceil_div(s_.in, block_) * extents_[0] * extents_[1] : 0;
   float* kept = scratch + (has_border_ ? s_.batch * src_image_ : 0);
-#pragma omp parallel num_threads(threads_)
-  {
-#pragma omp for schedule(static)
-    for (int64_t line = 0; line < lines; line++) copy(src, scratch, line);
-    const int thread = omp_get_thread_num();
-    const Part part = part_of(thread, omp_get_num_threads());
+  share_each(lines, threads_, [&](int64_t line, int) { copy(src, scratch, line); });
+  share(threads_, threads_, [&](int64_t part, int slot) {
     // Of an odd number of rows one thread has one more: another one in each residue.
-    Part own = part;
+    Part own = part_of(static_cast<int>(part), threads_);
     for (const Residue& residue : residues_) {
-      compute({has_border_ ? scratch : src, packed, bias, dst, kept + thread * kept_floats()}, residue, own);
+      compute({has_border_ ? scratch : src, packed, bias, dst, kept + slot * kept_floats()}, residue, own);
       own.share = (own.share + 1) % own.shares;
     }
-  }
+  });
 }
 
 }  // namespace gopt_runtime

@@ -1,7 +1,5 @@
 #include "gopt_channel_lanes.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "gopt_activation.h"
 #include "gopt_lanes.h"
 #include "gopt_planar.h"
+#include "gopt_team.h"
 #include "gopt_transpose.h"
 
 namespace gopt_runtime {
@@ -181,13 +180,11 @@ void ChannelLanes::combine(const float* weights, const Buffers& buffers) const {
 
 void ChannelLanes::run(const std::vector<Post>& posts, const float* src, const float* packed, const float* bias,
                        float* dst, void* scratch) const {
-#pragma omp parallel num_threads(threads_)
-  {
-    float* own = static_cast<float*>(scratch) + static_cast<size_t>(omp_get_thread_num()) * floats_a_thread_;
+  share_range(batch_ * blocks_, threads_, [&](int64_t first_task, int64_t last_task, int slot) {
+    float* own = static_cast<float*>(scratch) + static_cast<size_t>(slot) * floats_a_thread_;
     const Buffers buffers{own, own + kLanes * in_vectors(source_), own + kLanes * (in_vectors(source_) + rows_)};
     std::fill(own, own + floats_a_thread_, 0.0f);  // lanes beyond the last channel
-#pragma omp for schedule(static)
-    for (int64_t task = 0; task < batch_ * blocks_; task++) {
+    for (int64_t task = first_task; task < last_task; task++) {
       const int64_t image = task / blocks_, block = task % blocks_, first = block * kLanes;
       const int64_t channel = image * channels_ + first;
       turn_over(src + channel * source_, first, buffers.copy);
@@ -201,7 +198,7 @@ void ChannelLanes::run(const std::vector<Post>& posts, const float* src, const f
       for (int64_t lane = 0; lane < std::min<int64_t>(kLanes, channels_ - first); lane++)
         finish_row(posts, bias, first + lane, (channel + lane) * result_, result_, buffers.rows + lane * rows_, dst);
     }
-  }
+  });
 }
 
 }  // namespace gopt_runtime

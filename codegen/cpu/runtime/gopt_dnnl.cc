@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "gopt_primitives.h"
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 
@@ -92,6 +93,13 @@ void Library::forget_weights(size_t primitive) {
   forget_packed(p.winograd);
   forget_packed(p.tiles);
   forget_packed(p.integers);
+}
+
+// oneDNN's own threads are OpenMP's, which another region would keep from it.
+int Library::way_of(size_t primitive) const {
+  const Primitive& p = state_->primitives[primitive];
+  if (p.threads == 1) return kOneThread;
+  return p.before.empty() && p.after.empty() ? kShared : kAlone;
 }
 
 void Library::run(size_t primitive) {

@@ -157,6 +157,7 @@ class Library {
   void bind(size_t primitive, const void* src, const void* weights, void* dst);  // null: as it is
   void bind_post(size_t primitive, int post, const void* operand);
   void run(size_t primitive);
+  int way_of(size_t primitive) const;  // kOneThread, kShared or kAlone (gopt_team.h)
   // Its weights are in no cache any more, for timing it where many others are read before they are read again.
   void forget_weights(size_t primitive);
 

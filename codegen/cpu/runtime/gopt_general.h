@@ -17,7 +17,7 @@ struct Tensors {
 class AnySize {
  public:
   AnySize(const General& general, const char* weights, int threads, PackedWeights& packed, const Operators& operators)
-      : general_(general), prepared_(weights, threads, 0, packed, operators) {
+      : general_(general), prepared_(weights, threads, std::make_shared<Block>(0), packed, operators) {
     for (const Life* life = general.lives; life->buffer >= 0; life++)
       pieces_.push_back({0, life->first, life->last, 0});
     prepared_.at.resize(static_cast<size_t>(general.buffer_count));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gopt_integer_sums.h"
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 
@@ -194,31 +195,29 @@ const uint8_t* IntegerProduct::prepare(const void* src, uint8_t* scratch) const 
   const int64_t place = s_.groups * s_.in, line = extent_[1] * place, before = s_.pads[1] * place;
   const int64_t inner = std::min(s_.src[1] * place, line - before);
   const uint8_t flip = operands_.src == IntegerType::Int8 ? kFlip : 0;
-#pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
-  for (int64_t y = 0; y < extent_[0]; y++) {
+  share_each(extent_[0], threads_, [&](int64_t y, int) {
     uint8_t* to = scratch + y * line;
     const int64_t source = y - s_.pads[0];
     if (source < 0 || source >= s_.src[0]) {
       std::memset(to, operands_.src_zero, static_cast<size_t>(line));
-      continue;
+      return;
     }
     const uint8_t* own = from + source * s_.src[1] * place;
     std::memset(to, operands_.src_zero, static_cast<size_t>(before));
     for (int64_t i = 0; i < inner; i++) to[before + i] = own[i] ^ flip;
     std::memset(to + before + inner, operands_.src_zero, static_cast<size_t>(line - before - inner));
-  }
+  });
   return scratch;
 }
 
 void IntegerProduct::sum_rows(const uint8_t* image, int32_t* sums) const {
-#pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
-  for (int64_t i = 0; i < s_.groups * positions(); i++) {
+  share_each(s_.groups * positions(), threads_, [&](int64_t i, int) {
     const uint8_t* own = image + Starts(*this, i % positions()).next() + i / positions() * s_.in;
     int32_t sum = 0;
     for (const int64_t run : runs_)
       for (int64_t k = 0; k < run_bytes_; k++) sum += own[run + k];
     sums[i] = sum;
-  }
+  });
 }
 
 // ---- products ----
@@ -257,8 +256,8 @@ void IntegerProduct::run_block(const uint8_t* image, const int8_t* packed, const
 void IntegerProduct::run_depthwise(const uint8_t* image, const int32_t* packed, const int32_t* corrections,
                                    const void* addend, void* dst) const {
   const int64_t width = rounded(channels(), kPanel);
-#pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
-  for (int64_t first = 0; first < positions(); first += kTogether) {
+  share_each((positions() + kTogether - 1) / kTogether, threads_, [&](int64_t number, int) {
+    const int64_t first = number * kTogether;
     const int64_t count = std::min(kTogether, positions() - first);
     const uint8_t* rows[kTogether] = {};
     Starts starts(*this, first);
@@ -270,7 +269,7 @@ void IntegerProduct::run_depthwise(const uint8_t* image, const int32_t* packed, 
       store_rows(sums, count, columns, {result_, second_, addend, dst}, nullptr, first * channels() + channel,
                  channels());
     }
-  }
+  });
 }
 
 void IntegerProduct::run(const void* src, const void* packed, const void* addend, void* dst, void* scratch) const {
@@ -293,12 +292,11 @@ void IntegerProduct::run(const void* src, const void* packed, const void* addend
   const int64_t blocks = (positions() + kBlockRows - 1) / kBlockRows;
   const auto depth = static_cast<int64_t>(runs_.size()) * quads_ * 4;
   const int64_t group_bytes = ((panels_ - 1) * kPanel + last_vectors_ * kLanes) * depth;
-#pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
-  for (int64_t item = 0; item < s_.groups * blocks * panels_; item++) {
+  share_each(s_.groups * blocks * panels_, threads_, [&](int64_t item, int) {
     const int64_t panel = item % panels_, block = item / panels_ % blocks, group = item / panels_ / blocks;
     run_block(image, static_cast<const int8_t*>(packed) + group * group_bytes + panel * kPanel * depth, corrections,
               row_sums ? row_sums + group * positions() : nullptr, group, block, panel, addend, dst);
-  }
+  });
 }
 
 }  // namespace gopt_runtime

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "gopt_general.h"
+#include "gopt_pace.h"
 
 using gopt_runtime::AnySize;
+using gopt_runtime::Block;
 using gopt_runtime::description;
 using gopt_runtime::Operators;
 using gopt_runtime::PackedWeights;
@@ -27,10 +29,12 @@ struct gopt_model {
   Operators operators;
   int threads;
   std::vector<std::unique_ptr<Prepared>> prepared;  // by variant; null: not yet
-  std::unique_ptr<AnySize> any;                     // null: not yet
-  std::vector<Part> parts;                          // of a run, at the extents that are set
-  std::vector<gopt_tensor_info> inputs, outputs;    // then
-  std::vector<std::vector<int64_t>> dims;           // of these
+  std::vector<std::unique_ptr<Prepared>> alone;   // the same for one thread, which others may leave as the fastest way
+  gopt_runtime::Pace pace;                        // at the extents that are set
+  std::unique_ptr<AnySize> any;                   // null: not yet
+  std::vector<Part> parts;                        // of a run, at the extents that are set
+  std::vector<gopt_tensor_info> inputs, outputs;  // then
+  std::vector<std::vector<int64_t>> dims;         // of these
   std::vector<const void*> part_inputs;
   std::vector<void*> part_outputs;
   std::string error;
@@ -39,8 +43,9 @@ struct gopt_model {
   gopt_model(const char* path, int count)
       : weights(path, description.weight_bytes),
         operators(description.operator_count, description.operators),
-        threads(count),
+        threads(count > 0 ? count : omp_get_max_threads()),
         prepared(description.variant_count),
+        alone(description.variant_count),
         part_inputs(description.input_count),
         part_outputs(description.output_count) {}
 };
@@ -67,10 +72,21 @@ int guarded(gopt_model* model, Work work) {
 void prepare(gopt_model& model, size_t number) {
   if (model.prepared[number]) return;
   const Variant& variant = *description.variants[number];
-  auto prepared = std::make_unique<Prepared>(model.weights.data(), model.threads, variant.arena_bytes, model.packed,
-                                             model.operators);
+  auto prepared = std::make_unique<Prepared>(
+      model.weights.data(), model.threads, std::make_shared<Block>(variant.arena_bytes), model.packed, model.operators);
   variant.create(*prepared);
   model.prepared[number] = std::move(prepared);
+}
+
+// Its kernels for one thread, in the same memory, the first time.
+Prepared& prepared_alone(gopt_model& model, size_t number) {
+  if (!model.alone[number]) {
+    auto prepared = std::make_unique<Prepared>(model.weights.data(), 1, model.prepared[number]->memory, model.packed,
+                                               model.operators);
+    description.variants[number]->create(*prepared);
+    model.alone[number] = std::move(prepared);
+  }
+  return *model.alone[number];
 }
 
 std::string text_of(const int64_t* extents) {
@@ -206,6 +222,7 @@ void set_any(gopt_model& model, const int64_t* extents) {
 }
 
 void set_extents(gopt_model& model, const int64_t* extents) {
+  model.pace = {};
   const std::vector<size_t> variants = variants_for(extents);
   if (variants[0] == static_cast<size_t>(description.variant_count))
     set_any(model, extents);
@@ -220,18 +237,37 @@ const Variant& code_of(size_t variant) {
 // Of all sizes, in the order of their kernels' numbers.
 int code_count() { return description.variant_count + (description.general ? 1 : 0); }
 
-// Runs each part by `run(variant, prepared, inputs, outputs)`.
+// Of code for any size, kernels are there for one way alone.
+bool has_choice(const gopt_model& model) {
+  return model.threads > 1 && std::all_of(model.parts.begin(), model.parts.end(),
+                                          [&](const Part& part) { return part.variant < model.prepared.size(); });
+}
+
+// Runs each part by `run(variant, prepared, inputs, outputs)`; by one thread alone: where there is a choice.
 template <class Run>
-void run_parts(gopt_model& model, const void* const* inputs, void* const* outputs, Run run) {
+void run_parts(gopt_model& model, const void* const* inputs, void* const* outputs, bool is_alone, Run run) {
   for (const Part& part : model.parts) {
     for (size_t i = 0; inputs && i < part.input_offsets.size(); i++)
       model.part_inputs[i] = static_cast<const char*>(inputs[i]) + part.input_offsets[i];
     for (size_t i = 0; outputs && i < part.output_offsets.size(); i++)
       model.part_outputs[i] = static_cast<char*>(outputs[i]) + part.output_offsets[i];
-    Prepared& prepared = part.variant < model.prepared.size() ? *model.prepared[part.variant] : model.any->prepared();
+    Prepared& prepared = part.variant >= model.prepared.size() ? model.any->prepared()
+                         : is_alone                            ? prepared_alone(model, part.variant)
+                                                               : *model.prepared[part.variant];
     run(part.variant, prepared, model.part_inputs.data(), model.part_outputs.data());
   }
 }
+
+// OpenMP's number of threads is the model's after a run of one thread, too.
+struct OpenMpThreads {
+  const int threads;
+  explicit OpenMpThreads(int count) : threads(count) {}
+  ~OpenMpThreads() {
+    if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
+  }
+  OpenMpThreads(const OpenMpThreads&) = delete;
+  OpenMpThreads& operator=(const OpenMpThreads&) = delete;
+};
 
 const gopt_tensor_info* at(const gopt_tensor_info* infos, int count, int number) {
   return number >= 0 && number < count ? &infos[number] : nullptr;
@@ -289,10 +325,16 @@ int gopt_register(gopt_model* model, const char* name, gopt_function function, v
 
 int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
   return guarded(model, [&] {
-    run_parts(*model, inputs, outputs,
+    const OpenMpThreads kept(model->threads);
+    const bool has_pace = has_choice(*model), is_alone = has_pace && model->pace.is_alone();
+    for (const Part& part : model->parts)
+      if (is_alone) prepared_alone(*model, part.variant);
+    const double begin = gopt_runtime::now_ms(), own_begin = has_pace ? gopt_runtime::thread_ms() : 0;
+    run_parts(*model, inputs, outputs, is_alone,
               [](size_t variant, Prepared& prepared, const void* const* part_inputs, void* const* part_outputs) {
                 code_of(variant).run(prepared, part_inputs, part_outputs);
               });
+    if (has_pace) model->pace.ran(gopt_runtime::now_ms() - begin, gopt_runtime::thread_ms() - own_begin);
   });
 }
 void* gopt_device_input(gopt_model*, int) { return nullptr; }
@@ -312,7 +354,7 @@ const char* gopt_kernel_name(int number) {
 }
 int gopt_profile(gopt_model* model, const void* const* inputs, void* const* outputs, void*, double* milliseconds) {
   return guarded(model, [&] {
-    run_parts(*model, inputs, outputs,
+    run_parts(*model, inputs, outputs, false,
               [&](size_t variant, Prepared& prepared, const void* const* part_inputs, void* const* part_outputs) {
                 double* own = milliseconds;
                 for (size_t v = 0; v < variant; v++) own += description.variants[v]->kernel_count;

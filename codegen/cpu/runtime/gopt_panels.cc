@@ -1,7 +1,5 @@
 #include "gopt_panels.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,6 +8,7 @@
 #include "gopt_activation.h"
 #include "gopt_memory.h"
 #include "gopt_panel_sums.h"
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 namespace {
@@ -113,8 +112,7 @@ size_t PanelProduct::packed_floats() const {
 }
 
 void PanelProduct::pack(const float* weights, int64_t row_stride, int64_t column_stride, float* packed) const {
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t panel = 0; panel < panels_; panel++) {
+  share_each(panels_, threads_, [&](int64_t panel, int) {
     float* to = packed + panel * kPanelWidth * s_.depth;
     const int width = vectors_of(panel) * kLanes;
     for (int64_t k = 0; k < s_.depth; k++)
@@ -122,7 +120,7 @@ void PanelProduct::pack(const float* weights, int64_t row_stride, int64_t column
         const int64_t column = panel * kPanelWidth + i;
         *to++ = column < s_.columns ? weights[k * row_stride + column * column_stride] : 0.0f;
       }
-  }
+  });
 }
 
 // Each thread has a rectangle of blocks of rows and panels, of the shape that takes the least: a panel and row are
@@ -280,8 +278,7 @@ Ahead PanelProduct::next_rows(const Call& call, const Step& step) const {
 
 void PanelProduct::run(const float* src, const float* packed, const float* bias, float* dst, float* scratch) const {
   const Call call{src, packed, bias, dst, s_.depth > depth_of_part() ? scratch : nullptr};
-#pragma omp parallel num_threads(threads_)
-  compute(call, part_of(omp_get_thread_num(), omp_get_num_threads()));
+  share(threads_, threads_, [&](int64_t part, int) { compute(call, part_of(static_cast<int>(part), threads_)); });
 }
 
 }  // namespace gopt_runtime

@@ -1,12 +1,11 @@
 #include "gopt_planar.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "gopt_activation.h"
 #include "gopt_lanes.h"
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 namespace {
@@ -337,41 +336,39 @@ void PlanarConvolution::run(const float* src, const float* packed, const float* 
   if (products_) return run_taps(src, packed, bias, dst, static_cast<float*>(scratch));
   const int64_t images = s_.batch * s_.groups, source = area(s_.src);
   auto* copies = static_cast<float*>(scratch);
-#pragma omp parallel num_threads(threads_)
-  {
-    if (whole_groups_) {
-      float* own = copies + omp_get_thread_num() * (s_.in * channel_ + 2 * kLanes);
+  if (whole_groups_) {
+    share_range(images, threads_, [&](int64_t first_image, int64_t last_image, int slot) {
+      float* own = copies + slot * (s_.in * channel_ + 2 * kLanes);
       if (!in_place_) std::fill(own, own + s_.in * channel_, 0.0f);
-#pragma omp for schedule(static)
-      for (int64_t image = 0; image < images; image++) {
+      for (int64_t image = first_image; image < last_image; image++) {
         const float* first = src + image * s_.in * source;
         for (int64_t i = 0; !in_place_ && i < s_.in; i++) copy_channel(first + i * source, own + i * channel_);
         for (const Part& part : parts_)
           for (const Block& block : blocks_)
             compute(image, part, 0, part.vectors.size(), block, in_place_ ? first : own, packed, bias, dst);
       }
-    } else {
-      if (!in_place_) {
-#pragma omp for schedule(static)
-        for (int64_t c = 0; c < images * s_.in; c++) {
-          std::fill(copies + c * channel_, copies + (c + 1) * channel_, 0.0f);
-          copy_channel(src + c * source, copies + c * channel_);
-        }
-      }
-      for (const Part& part : parts_) {
-        const auto chunks = static_cast<int64_t>((part.vectors.size() + kVectorsOfChunk - 1) / kVectorsOfChunk);
-#pragma omp for schedule(static) nowait
-        for (int64_t task = 0; task < images * chunks * static_cast<int64_t>(blocks_.size()); task++) {
-          const auto block = static_cast<size_t>(task) % blocks_.size();
-          const int64_t chunk = task / static_cast<int64_t>(blocks_.size()) % chunks,
-                        image = task / static_cast<int64_t>(blocks_.size()) / chunks;
-          const size_t first = static_cast<size_t>(chunk) * kVectorsOfChunk;
-          compute(image, part, first, std::min(first + kVectorsOfChunk, part.vectors.size()), blocks_[block],
-                  (in_place_ ? src : copies) + image * s_.in * channel_, packed, bias, dst);
-        }
+    });
+    return;
+  }
+  if (!in_place_)
+    share_each(images * s_.in, threads_, [&](int64_t c, int) {
+      std::fill(copies + c * channel_, copies + (c + 1) * channel_, 0.0f);
+      copy_channel(src + c * source, copies + c * channel_);
+    });
+  const auto blocks = static_cast<int64_t>(blocks_.size());
+  share(threads_, threads_, [&](int64_t share_of_all, int) {
+    for (const Part& part : parts_) {
+      const auto chunks = static_cast<int64_t>((part.vectors.size() + kVectorsOfChunk - 1) / kVectorsOfChunk);
+      const int64_t all = images * chunks * blocks;
+      for (int64_t task = all * share_of_all / threads_; task < all * (share_of_all + 1) / threads_; task++) {
+        const int64_t chunk = task / blocks % chunks, image = task / blocks / chunks;
+        const size_t first = static_cast<size_t>(chunk) * kVectorsOfChunk;
+        compute(image, part, first, std::min(first + kVectorsOfChunk, part.vectors.size()),
+                blocks_[static_cast<size_t>(task % blocks)], (in_place_ ? src : copies) + image * s_.in * channel_,
+                packed, bias, dst);
       }
     }
-  }
+  });
 }
 
 }  // namespace gopt_runtime

@@ -1,13 +1,12 @@
 #include "gopt_pooling.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
 
 #include "gopt_planar.h"
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 namespace {
@@ -282,26 +281,23 @@ void RowPooling::run_short(const float* src, float* dst) const {
                 slice = axes_[1].dst * axes_[2].dst;
   constexpr auto kFunctions = short_functions<greatest>(std::make_integer_sequence<int, kMostShort - 1>());
   const auto pool = kFunctions[static_cast<size_t>(axes_[2].stride - 1)][static_cast<size_t>(axes_[2].kernel - 2)];
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t plane = 0; plane < planes_; plane++) {
+  share_each(planes_, threads_, [&](int64_t plane, int) {
     const bool is_amid = plane > 0 && plane + 1 < planes_ && source >= (kMostShort / 2 + 1) * kLanes;
     for (int64_t z = 0; z < depth; z++)
       (this->*pool)(src + plane * source, is_amid, z, dst + (plane * depth + z) * slice);
-  }
+  });
 }
 
 // Borders of a row stay as they are filled first.
 template <bool greatest>
 void RowPooling::run_as(const float* src, float* dst, float* rows) const {
   const int64_t source = axes_[0].src * axes_[1].src * axes_[2].src;
-#pragma omp parallel num_threads(threads_)
-  {
-    float* own = rows + static_cast<size_t>(omp_get_thread_num()) * floats_a_thread();
+  share_range(planes_, threads_, [&](int64_t first_plane, int64_t last_plane, int slot) {
+    float* own = rows + static_cast<size_t>(slot) * floats_a_thread();
     std::fill(own, own + floats_a_thread(), neutral<greatest>());
     const auto row = [&](int64_t y) { return own + static_cast<size_t>(y % rows_) * (is_narrow_ ? 0 : row_); };
     const int64_t height = axes_[1].dst;
-#pragma omp for schedule(static)
-    for (int64_t plane = 0; plane < planes_; plane++)
+    for (int64_t plane = first_plane; plane < last_plane; plane++)
       for (int64_t z = 0; z < axes_[0].dst; z++)
         for (int64_t first = 0; first < height; first += rows_) {
           const int64_t end = std::min(height, first + rows_);
@@ -310,7 +306,7 @@ void RowPooling::run_as(const float* src, float* dst, float* rows) const {
             pool_row<greatest>(src + plane * source, z, y, row(y),
                                dst + ((plane * axes_[0].dst + z) * height + y) * axes_[2].dst);
         }
-  }
+  });
 }
 
 void RowPooling::run(const float* src, float* dst, void* scratch) const {

@@ -6,6 +6,7 @@
 
 #include "gopt_activation.h"
 #include "gopt_places.h"
+#include "gopt_team.h"
 #include "gopt_terms.h"
 #include "gopt_vector.h"
 
@@ -108,8 +109,7 @@ size_t RowsProduct::packed_bytes() const {
 
 template <class T>
 void RowsProduct::pack_as(const T* weights, int64_t row_stride, int64_t column_stride, T* packed) const {
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t panel = 0; panel < panels_; panel++) {
+  share_each(panels_, threads_, [&](int64_t panel, int) {
     const int64_t first = panel * width_, count = std::min(width_, columns_ - first);
     T* to = packed + panel * depth_ * width_;
     std::fill(to, to + depth_ * width_, T{0});
@@ -123,7 +123,7 @@ void RowsProduct::pack_as(const T* weights, int64_t row_stride, int64_t column_s
     else
       for (int64_t i = 0; i < count; i++)
         for (int64_t k = 0; k < depth_; k++) put(k, i);
-  }
+  });
 }
 
 void RowsProduct::pack(const void* weights, int64_t row_stride, int64_t column_stride, void* packed) const {
@@ -162,12 +162,11 @@ void RowsProduct::run(const void* src, const void* packed, const float* bias, vo
   const ComputePanel compute =
       operands_ == Element::Float ? panel_function<float>(rows_) : panel_function<uint16_t>(rows_);
   const auto panel_bytes = static_cast<int64_t>(packed_bytes()) / panels_;
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t panel = 0; panel < panels_; panel++) {
+  share_each(panels_, threads_, [&](int64_t panel, int) {
     alignas(64) float sums[kMostRows * kMostVectors * kLanes];
     compute(src, static_cast<const char*>(packed) + panel * panel_bytes, depth_, sums);
     store(panel, sums, bias, dst);
-  }
+  });
 }
 
 }  // namespace gopt_runtime

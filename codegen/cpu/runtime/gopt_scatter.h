@@ -2,12 +2,12 @@
 // stays, or all of them are reduced.
 #pragma once
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 
@@ -75,11 +75,10 @@ void scatter(const T* x, const Place* places, const T* updates, T* out, const Sc
   const int64_t helpers = std::min<int64_t>(omp_get_max_threads(), 1 + work / kWorthAThread);
   const int64_t wanted = s.outer >= helpers ? 1 : (helpers + s.outer - 1) / std::max<int64_t>(1, s.outer);
   const int64_t parts = std::max<int64_t>(1, std::min(wanted, s.inner / kFewestLanes));
-#pragma omp parallel for schedule(static) num_threads(static_cast <int>(helpers)) if (helpers > 1)
-  for (int64_t k = 0; k < s.outer * parts; k++) {
+  share_each(s.outer * parts, static_cast<int>(helpers), [&](int64_t k, int) {
     const int64_t part = k % parts;
     scatter_part<how>(x, places, updates, out, s, k / parts, s.inner * part / parts, s.inner * (part + 1) / parts);
-  }
+  });
 }
 
 }  // namespace gopt_runtime

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "gopt_team.h"
 #include "gopt_terms.h"
 
 namespace gopt_runtime {
@@ -41,12 +42,11 @@ constexpr int64_t kChunk = 4096;
 
 void split(Side side, const float* from, uint16_t* to, int64_t runs, int64_t length) {
   const int64_t chunks = (length + kChunk - 1) / kChunk;  // few long runs are divided
-#pragma omp parallel for schedule(static) collapse(2)
-  for (int64_t run = 0; run < runs; run++)
-    for (int64_t chunk = 0; chunk < chunks; chunk++)
-      split_run(side, from + run * length, to + 3 * run * length, length, chunk * kChunk,
-                std::min(length, (chunk + 1) * kChunk),
-                [](uint32_t bits) { return static_cast<uint16_t>(bits >> 16); });
+  share_each(runs * chunks, omp_get_max_threads(), [&](int64_t k, int) {
+    const int64_t run = k / chunks, chunk = k % chunks;
+    split_run(side, from + run * length, to + 3 * run * length, length, chunk * kChunk,
+              std::min(length, (chunk + 1) * kChunk), [](uint32_t bits) { return static_cast<uint16_t>(bits >> 16); });
+  });
 }
 
 std::vector<float> split(Side side, const float* from, int64_t runs, int64_t length) {

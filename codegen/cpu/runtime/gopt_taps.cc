@@ -1,12 +1,11 @@
 #include "gopt_taps.h"
 
-#include <omp.h>
-
 #include <algorithm>
 
 #include "gopt_activation.h"
 #include "gopt_lanes.h"
 #include "gopt_planar.h"
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 namespace {
@@ -101,14 +100,13 @@ void PlanarConvolution::run_taps(const float* src, const float* packed, const fl
   float *products = scratch, *rows = products + floats_of_products(), *rest = rows + threads_ * row_floats();
   products_->run(src, packed, nullptr, products, rest);
   const int64_t taps = area(s_.kernel), plane = area(s_.src), lines = s_.dst[0] * s_.dst[1];
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t line = 0; line < s_.batch * s_.groups * s_.out * lines; line++) {
-    float* row = rows + static_cast<size_t>(omp_get_thread_num()) * row_floats();
+  share_each(s_.batch * s_.groups * s_.out * lines, threads_, [&](int64_t line, int slot) {
+    float* row = rows + static_cast<size_t>(slot) * row_floats();
     const int64_t channel = line / lines, z = line % lines / s_.dst[1], y = line % s_.dst[1];
     sums_->add_row(products + channel * taps * plane, z, y, row + in_vectors(static_cast<size_t>(s_.dst[2]) + kLanes),
                    row);
     finish_row(posts_, bias, channel % (s_.groups * s_.out), line * s_.dst[2], s_.dst[2], row, dst);
-  }
+  });
 }
 
 }  // namespace gopt_runtime

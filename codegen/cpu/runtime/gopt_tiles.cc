@@ -1,10 +1,9 @@
 #include "gopt_tiles.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "gopt_team.h"
 #include "gopt_terms.h"
 
 namespace gopt_runtime {
@@ -295,13 +294,11 @@ void TileConvolution::compute(const Call& call, const Part& part, char* scratch)
 
 void TileConvolution::run(const void* src, const void* packed, const float* bias, void* dst, void* scratch) const {
   const Call call{src, static_cast<const uint16_t*>(packed), bias, dst};
-#pragma omp parallel num_threads(threads_)
-  {
-    const int thread = omp_get_thread_num();
+  share(threads_, threads_, [&](int64_t part, int slot) {
     begin_tiles(unit_, static_cast<int>(tile_rows_));
-    compute(call, part_of(thread, omp_get_num_threads()), static_cast<char*>(scratch) + thread * own_bytes());
+    compute(call, part_of(static_cast<int>(part), threads_), static_cast<char*>(scratch) + slot * own_bytes());
     end_tiles(unit_);
-  }
+  });
 }
 
 }  // namespace gopt_runtime

@@ -1,6 +1,7 @@
 // Weights as tiles read them: checked, split into terms, packed.
 #include <algorithm>
 
+#include "gopt_team.h"
 #include "gopt_terms.h"
 #include "gopt_tiles.h"
 
@@ -103,8 +104,7 @@ void TileConvolution::pack_pair(const TileWeights& w, int64_t column, uint16_t* 
 void TileConvolution::pack(const TileWeights& w, void* packed) const {
   auto* tiles = static_cast<uint16_t*>(packed);
   const int64_t pairs = ceil_div(columns_, 2);
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t pair = 0; pair < pairs; pair++) {
+  share_each(pairs, threads_, [&](int64_t pair, int) {
     uint16_t* to = tiles + pair * packed_pair();
     if (terms_ == 1)
       pack_pair<1>(w, 2 * pair, to);
@@ -112,7 +112,7 @@ void TileConvolution::pack(const TileWeights& w, void* packed) const {
       pack_pair<2>(w, 2 * pair, to);
     else
       pack_pair<3>(w, 2 * pair, to);
-  }
+  });
 }
 
 }  // namespace gopt_runtime

@@ -1,6 +1,5 @@
 #include "gopt_unfolded.h"
 
-#include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "gopt_activation.h"
 #include "gopt_lanes.h"
+#include "gopt_team.h"
 
 namespace gopt_runtime {
 namespace {
@@ -168,12 +168,11 @@ void UnfoldedConvolution::compute(int64_t image, int64_t group, int64_t first, i
 void UnfoldedConvolution::run(const float* src, const float* weights, const float* bias, float* dst,
                               void* scratch) const {
   const int64_t blocks = ceil_div(positions_, block_), all = s_.batch * s_.groups * blocks;
-#pragma omp parallel for schedule(static) num_threads(threads_) if (threads_ > 1)
-  for (int64_t k = 0; k < all; k++) {
+  share_each(all, threads_, [&](int64_t k, int slot) {
     const int64_t first = k % blocks * block_, run = k / blocks;
     compute(run / s_.groups, run % s_.groups, first, std::min(block_, positions_ - first), src, weights, bias, dst,
-            static_cast<float*>(scratch) + static_cast<size_t>(omp_get_thread_num()) * floats_a_thread());
-  }
+            static_cast<float*>(scratch) + static_cast<size_t>(slot) * floats_a_thread());
+  });
 }
 
 }  // namespace gopt_runtime

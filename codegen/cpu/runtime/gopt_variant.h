@@ -2,12 +2,14 @@
 // gopt_model.cc makes the C interface of it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "gopt_dnnl.h"
 #include "gopt_memory.h"
 #include "gopt_operators.h"
+#include "gopt_team.h"
 #include "model.h"
 
 namespace gopt_runtime {
@@ -16,15 +18,56 @@ namespace gopt_runtime {
 struct Prepared {
   const char* weights;
   int threads;
-  Block arena;
+  std::shared_ptr<Block> memory;
+  Block& arena;  // that memory
   Library library;
   const Operators& operators;
+  Team team;
   // Of code for any size: the extents that are set, and where each buffer lies in the arena then, in bytes.
   std::vector<int64_t> extents, at;
 
-  Prepared(const char* mapped, int count, size_t arena_bytes, PackedWeights& packed, const Operators& registered)
-      : weights(mapped), threads(count), arena(arena_bytes), library(count, packed), operators(registered) {}
+  // Those that never run at once may have one arena.
+  Prepared(const char* mapped, int count, std::shared_ptr<Block> own, PackedWeights& packed,
+           const Operators& registered)
+      : weights(mapped),
+        threads(count),
+        memory(std::move(own)),
+        arena(*memory),
+        library(count, packed),
+        operators(registered),
+        team(count) {}
 };
+
+// Calls run(kernel) for all kernels in order, those in a row of which threads share some by the model's team. `runs`:
+// for each its primitive, or one of the above.
+template <class Run>
+void run_in_order(Prepared& model, const int* runs, int count, const Run& run) {
+  const auto way = [&](int kernel) {
+    return runs[kernel] < 0 ? runs[kernel] : model.library.way_of(static_cast<size_t>(runs[kernel]));
+  };
+  for (int next = 0; next < count;) {
+    int first = count, last = next, shared = 0, end = next;  // of those that are shared before the next that is alone
+    for (; end < count && way(end) != kAlone; end++)
+      if (way(end) == kShared) {
+        if (shared++ == 0) first = end;
+        last = end + 1;
+      }
+    const auto run_until = [&](int stop) {
+      for (; next < stop; next++) run(next);
+    };
+    if (shared > 1) {  // one alone is a region of its own
+      run_until(first);
+      model.team.lead([&] { run_until(last); });
+    }
+    run_until(std::min(end + 1, count));
+  }
+}
+
+// The same with a parallel region for each kernel that threads share.
+template <class Run>
+void run_one_by_one(Prepared&, const int*, int count, const Run& run) {
+  for (int kernel = 0; kernel < count; kernel++) run(kernel);
+}
 
 // The code for one size.
 struct Variant {

@@ -1,7 +1,5 @@
 #include "gopt_winograd.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "gopt_activation.h"
 #include "gopt_memory.h"
 #include "gopt_panel_sums.h"
+#include "gopt_team.h"
 #include "gopt_terms.h"
 #include "gopt_winograd_tiles.h"
 
@@ -134,10 +133,10 @@ void WinogradConvolution::pack_channel(const float* weights, int64_t panel, int6
 }
 
 void WinogradConvolution::pack(const float* weights, float* packed) const {
-#pragma omp parallel for schedule(static) num_threads(threads_)
-  for (int64_t panel = 0; panel < panels_; panel++)
+  share_each(panels_, threads_, [&](int64_t panel, int) {
     for (int64_t channel = 0; channel < vectors_of(panel) * kLanes; channel++)
       pack_channel(weights, panel, channel, packed);
+  });
 }
 
 // All channels. What lies beyond the image is zeros.
@@ -286,20 +285,20 @@ void WinogradConvolution::run_alone(const Call<T>& call, int thread, int threads
   }
 }
 
-// All within a parallel region.
-template <class T>
-void WinogradConvolution::run_together(const Call<T>& call, int thread, int threads) const {
+// `call_of`: by thread.
+template <class T, class CallOf>
+void WinogradConvolution::run_together(const CallOf& call_of) const {
   const int64_t groups = ceil_div(tiles_, group_);
+  const Call<T> any = call_of(0);
   for (int64_t g = 0; g < groups; g++) {
     const Range group{tiles_ * g / groups, tiles_ * (g + 1) / groups};
     const int64_t tiles = group.last - group.first;
-#pragma omp for schedule(static)
-    for (int64_t t = 0; t < tiles; t++)
-      transform_tile(call.src, tile_at(group.first + t), call.inputs + t * depth_, inputs_element(tiles));
-    compute(call, group, {panels_ * thread / threads, panels_ * (thread + 1) / threads});
-    if (g + 1 < groups) {
-#pragma omp barrier
-    }
+    share_each(tiles, threads_, [&](int64_t t, int) {
+      transform_tile(any.src, tile_at(group.first + t), any.inputs + t * depth_, inputs_element(tiles));
+    });
+    share(threads_, threads_, [&](int64_t part, int slot) {
+      compute(call_of(slot), group, {panels_ * part / threads_, panels_ * (part + 1) / threads_});
+    });
   }
 }
 
@@ -307,16 +306,13 @@ template <class T>
 void WinogradConvolution::run_as(const T* src, const float* packed, const float* bias, T* dst, float* scratch) const {
   const int64_t inputs = elements_ * inputs_element(group_), products = elements_ * products_element(group_);
   float* own_products = scratch + (is_together_ ? 1 : threads_) * inputs;
-#pragma omp parallel num_threads(threads_)
-  {
-    const int thread = omp_get_thread_num(), threads = omp_get_num_threads();
-    const Floats floats{packed, bias, scratch + (is_together_ ? 0 : thread * inputs), own_products + thread * products};
-    const Call<T> call{floats, src, dst};
-    if (is_together_)
-      run_together(call, thread, threads);
-    else
-      run_alone(call, thread, threads);
-  }
+  const auto call_of = [&](int slot) {
+    const Floats floats{packed, bias, scratch + (is_together_ ? 0 : slot * inputs), own_products + slot * products};
+    return Call<T>{floats, src, dst};
+  };
+  if (is_together_) return run_together<T>(call_of);
+  share(threads_, threads_,
+        [&](int64_t part, int slot) { run_alone(call_of(slot), static_cast<int>(part), threads_); });
 }
 
 void WinogradConvolution::run(const void* src, const float* packed, const float* bias, void* dst,

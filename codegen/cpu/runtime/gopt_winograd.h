@@ -83,8 +83,8 @@ class WinogradConvolution {
   void compute(const Call<T>& call, const Range& group, const Range& panels) const;
   template <class T>
   void run_alone(const Call<T>& call, int thread, int threads) const;
-  template <class T>
-  void run_together(const Call<T>& call, int thread, int threads) const;
+  template <class T, class CallOf>
+  void run_together(const CallOf& call_of) const;
   template <class T>
   void run_as(const T* src, const float* packed, const float* bias, T* dst, float* scratch) const;
 
