@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "batch.h"
+#include "compile_folder.h"
 #include "gopt/text.h"
 #include "run_command.h"
 
@@ -226,10 +227,10 @@ TEST(External, TwoModelsInTwoThreadsHaveFunctionsOfTheirOwn) {
   const std::string root = scratch_folder("external_program");
   ASSERT_TRUE(write_emitted(*code, root + "/called", true).ok());
   std::ofstream(root + "/main.cc") << kProgram;
-  const Outcome built =
-      run_command("cd " + root +
-                  " && g++ -std=c++17 -O0 -Wall -Wextra -Werror -fopenmp -I. main.cc $(ls called/*.cc "
-                  "| grep -v example.cc) -ldnnl -lpthread -o program");
+  const std::string called = root + "/called";
+  const Outcome compiled = compile_folder(called);
+  ASSERT_EQ(compiled.status, 0) << compiled.text;
+  const Outcome built = link_program("-I" + root + " " + root + "/main.cc " + objects_of(called), root + "/program");
   ASSERT_EQ(built.status, 0) << built.text;
   const std::string missing =
       "node `scale \"it\"` applies an operator that has no function; gopt_register one before the first run for each "
@@ -237,9 +238,9 @@ TEST(External, TwoModelsInTwoThreadsHaveFunctionsOfTheirOwn) {
   EXPECT_EQ(run_command("cd " + root + " && ./program").text,
             missing + "1\nthe model calls no operator custom::Scales; it calls custom::Scale\n" + missing +
                 "1 1, 100 and 100 calls\n");
-  const Outcome example = run_command("cd " + root +
-                                      " && g++ -std=c++17 -O0 -Wall -Wextra -Werror -fopenmp called/*.cc -ldnnl "
-                                      "-lpthread -o example && ./example called/weights.bin 1");
+  const Outcome linked = link_program(called + "/*.o", root + "/example");
+  ASSERT_EQ(linked.status, 0) << linked.text;
+  const Outcome example = run_command("cd " + root + " && ./example called/weights.bin 1");
   EXPECT_EQ(example.status, 0) << example.text;
   EXPECT_NE(example.text.find("custom::Scale: zeros, in the place of a function of yours\n"), std::string::npos)
       << example.text;

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "batch.h"
+#include "compile_folder.h"
 #include "gopt/text.h"
 #include "run_command.h"
 
@@ -33,18 +34,21 @@ Outcome check_sources(const std::string& compiler, const std::string& folder) {
 }
 
 // Every source of the folders and a main(), with all warnings as errors. What the program prints.
-Outcome compile_and_run(const std::string& compiler, const std::vector<std::string>& folders, const std::string& main) {
+Outcome compile_and_run(const std::vector<std::string>& folders, const std::string& main) {
   const std::string root = scratch_folder("linked");
   std::ofstream(root + "/main.cc") << main;
-  std::string sources;
-  for (const std::string& folder : folders) sources += " $(ls " + folder + "/*.cc | grep -v example.cc)";
-  const Outcome built =
-      run_command("cd " + root + " && " + compiler + " -std=c++17 -O0 -Wall -Wextra -Werror -fopenmp -I. main.cc" +
-                  sources + " -ldnnl -lpthread -o program");
+  std::string parts = "-I" + root + " " + root + "/main.cc";
+  for (const std::string& folder : folders) {
+    const Outcome compiled = compile_folder(folder);
+    EXPECT_EQ(compiled.status, 0) << compiled.text;
+    parts += " " + objects_of(folder);
+  }
+  const Outcome built = link_program(parts, root + "/program");
   EXPECT_EQ(built.status, 0) << built.text;
   return built.status == 0 ? run_command("cd " + root + " && ./program") : built;
 }
 
+// The prefixes are those of other tests, whose objects may be shared: what keeps its name is twice in the program.
 constexpr const char* kTwoModels = R"(
 #include <cstdio>
 #include <vector>
@@ -53,23 +57,23 @@ constexpr const char* kTwoModels = R"(
 
 int main() {
   char error[200] = "";
-  one_model* a = one_create("first/weights.bin", 1, error, sizeof error);
-  two_model* b = two_create("second/weights.bin", 1, error, sizeof error);
+  gopt_model* a = gopt_create("first/weights.bin", 1, error, sizeof error);
+  net_model* b = net_create("second/weights.bin", 1, error, sizeof error);
   if (!a || !b) return std::puts(error), 1;
   const std::vector<float> x(64 * 300, -2.0f);
   std::vector<float> y(64 * 300), z(64 * 300);
   const void* inputs[] = {x.data()};
   void *to_y[] = {y.data()}, *to_z[] = {z.data()};
-  if (one_run(a, inputs, to_y, nullptr) != 0 || two_run(b, inputs, to_z, nullptr) != 0) return 1;
+  if (gopt_run(a, inputs, to_y, nullptr) != 0 || net_run(b, inputs, to_z, nullptr) != 0) return 1;
   std::printf("%g %g\n", y[7], z[7]);
-  one_destroy(a);
-  two_destroy(b);
+  gopt_destroy(a);
+  net_destroy(b);
 }
 )";
 
 TEST(LinkedModels, TwoOfDifferentPrefixesAreOneProgram) {
-  const std::string first = emit_to("first", "one", "y = Abs(x)"), second = emit_to("second", "two", "y = Relu(x)");
-  const Outcome outcome = compile_and_run("g++", {first, second}, kTwoModels);
+  const std::string first = emit_to("first", "gopt", "y = Abs(x)"), second = emit_to("second", "net", "y = Relu(x)");
+  const Outcome outcome = compile_and_run({first, second}, kTwoModels);
   EXPECT_EQ(outcome.status, 0) << outcome.text;
   EXPECT_EQ(outcome.text, "2 0\n");
 }
@@ -142,7 +146,7 @@ int main() {
 TEST(LinkedModels, ASecondThreadIsRefused) {
   const std::string folder =
       emit_to("threads", "gopt", "a = Sin(x)\nb = Abs(x)\nc = Mul(a, a)\nd = Sub(c, c)\ny = Add(b, d)");
-  const Outcome outcome = compile_and_run("g++", {folder}, kTwoThreads);
+  const Outcome outcome = compile_and_run({folder}, kTwoThreads);
   EXPECT_EQ(outcome.text, "refused 1, wrong 0\n");
 }
 
@@ -206,7 +210,7 @@ end)");
   Target target{TargetKind::Cpu, 1};
   target.open = {{symbol_atom("m"), 16, 64}};
   const std::string folder = emit_graph("cache", "gopt", *graph, target);
-  const Outcome outcome = compile_and_run("g++", {folder}, kGrowingCache);
+  const Outcome outcome = compile_and_run({folder}, kGrowingCache);
   EXPECT_EQ(outcome.text, "right, 0 more allocations; there is no code for m=65: m is from 0 to 64\n");
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../onnx/model_builder.h"
+#include "compile_folder.h"
 #include "program.h"
 
 namespace gopt {
@@ -17,9 +18,10 @@ std::string emit_flags(const TestFolder& folder) {
 Outcome run_with(const TestFolder& folder, const std::string& main) {
   write_file(folder.file("main.cc"), main);
   const std::string code = folder.file("code");
+  const Outcome compiled = compile_folder(code);
+  if (compiled.status != 0) return compiled;
   const Outcome built =
-      run_command("g++ -std=c++17 -O0 -Wall -Wextra -Werror -fopenmp -I" + code + " " + folder.file("main.cc") +
-                  " $(ls " + code + "/*.cc | grep -v example.cc) -ldnnl -o " + folder.file("program"));
+      link_program("-I" + code + " " + folder.file("main.cc") + " " + objects_of(code), folder.file("program"));
   if (built.status != 0) return built;
   return run_command(folder.file("program") + " " + code + "/weights.bin");
 }
