@@ -26,6 +26,8 @@ LEVERS = {
     "epilogues": "--disable fusion:epilogues",
     "fusion": "--disable fusion:inlining fusion:epilogues fusion:by-cost",
     "tiles": "--disable kernel:tiles-x6 kernel:tiles-x3 kernel:tiles-bf16",
+    "one region": "--disable launch:one-region",
+    "one thread alone": "--disable launch:alone",
 }
 # What is not a flag of gopt's but of the threads' library: threads that sleep at the end of each kernel.
 SLEEPING = "waiting awake"

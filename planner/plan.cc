@@ -266,6 +266,7 @@ std::vector<std::string> plan_parts(TargetKind kind) {
   if (kind == TargetKind::Cpu) {
     parts.emplace_back(kBlockedLayout);
     parts.emplace_back(kOneRegion);
+    parts.emplace_back(kAloneLaunch);
   }
   for (const char* part : {kChannelsLastLayout, kEpilogues, kInlining, kPieces, kFusionByCost})
     parts.emplace_back(part);

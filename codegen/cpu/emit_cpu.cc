@@ -274,6 +274,11 @@ std::vector<std::string> operator_names(const SizedPlans& plans) {
   return names;
 }
 
+bool may_be_alone(const SizedPlans& plans) {
+  return std::ranges::none_of(plans.sizes,
+                              [](const auto& size) { return size.plan.target.without.contains(kAloneLaunch); });
+}
+
 // The variants' table, and what the model is at any of its sizes.
 std::string description_text(const SizedPlans& plans, const std::vector<std::string>& variants,
                              const std::vector<std::string>& operators) {
@@ -306,7 +311,7 @@ std::string description_text(const SizedPlans& plans, const std::vector<std::str
          ", kInputs, kOutputs, kExtentNames, " + std::to_string(weight_bytes) + ", " +
          (plans.rows ? std::to_string(*plans.rows) : "-1") + ", kInputRows, kOutputRows, kVariants, " +
          (plans.general ? "&" + std::string(kGeneral) : "nullptr") + ", " + std::to_string(operators.size()) +
-         ", kOperators};\n}  // namespace gopt_runtime\n";
+         ", kOperators, " + (may_be_alone(plans) ? "true" : "false") + "};\n}  // namespace gopt_runtime\n";
 }
 
 std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels& generated) {

@@ -67,10 +67,12 @@ struct Target {
 // tensors always are), ways to run library kernels ("kernel:winograd", tiles of one size "kernel:wgmma:128x64"; kept
 // where there is no other), fusion ("fusion:epilogues", "fusion:prologues", "fusion:inlining", "fusion:pieces";
 // "fusion:by-cost" leaves it to rules), launches that do not wait ("launch:dependent"), those of several kernels
-// ("launch:grouped"), and a parallel region around kernels in a row in place of one for each ("launch:one-region").
+// ("launch:grouped"), a parallel region around kernels in a row in place of one for each ("launch:one-region"), and
+// runs by one thread alone while that is faster than by all ("launch:alone").
 std::vector<std::string> plan_parts(TargetKind kind);
 constexpr const char *kDependentLaunch = "launch:dependent", *kGroupedLaunch = "launch:grouped",
-                     *kOneRegion = "launch:one-region", *kFusionByCost = "fusion:by-cost", *kPrologues = "fusion:prologues";
+                     *kOneRegion = "launch:one-region", *kAloneLaunch = "launch:alone",
+                     *kFusionByCost = "fusion:by-cost", *kPrologues = "fusion:prologues";
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;

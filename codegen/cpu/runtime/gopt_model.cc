@@ -239,8 +239,9 @@ int code_count() { return description.variant_count + (description.general ? 1 :
 
 // Of code for any size, kernels are there for one way alone.
 bool has_choice(const gopt_model& model) {
-  return model.threads > 1 && std::all_of(model.parts.begin(), model.parts.end(),
-                                          [&](const Part& part) { return part.variant < model.prepared.size(); });
+  return description.may_be_alone && model.threads > 1 &&
+         std::all_of(model.parts.begin(), model.parts.end(),
+                     [&](const Part& part) { return part.variant < model.prepared.size(); });
 }
 
 // Runs each part by `run(variant, prepared, inputs, outputs)`; by one thread alone: where there is a choice.

@@ -117,6 +117,7 @@ struct Description {
   const General* general;  // null: none
   int operator_count;      // that functions are registered for
   const char* const* operators;
+  bool may_be_alone;  // one thread alone runs it while that is faster (gopt_pace.h)
 };
 extern const Description description;  // in model.cc
 
