@@ -199,24 +199,30 @@ void each_value(const Graph& graph, std::span<const Step> steps, const Visit& vi
       for (size_t k = 0; k < node->outputs.size(); k++) visit({node, static_cast<int>(k)});
 }
 
-// The model's outputs that are of weights and sizes alone: of the first piece before which the sizes are known, else of
-// one at the end.
+// An output that is of weights and sizes alone: of the first piece before which the sizes are known, else of one at the
+// end.
+void place_weight(const Graph& graph, const Value& output, std::vector<Step>& steps) {
+  std::set<AtomId> missing = Symbols(graph, {{}, true, {}, {output}}).all();
+  const bool has_sizes = !missing.empty();
+  const auto know = [&](const Value& value) {
+    for (const AtomId symbol : bare_symbols(value.type())) missing.erase(symbol);
+  };
+  each_value(graph, {}, know);
+  size_t s = 0;
+  for (; s < steps.size() && (!missing.empty() || !steps[s].is_code); s++)
+    each_value(graph, std::span(steps).subspan(s, 1), know);
+  if (s == steps.size() && !has_sizes) return;  // constants alone are no piece
+  if (s == steps.size()) steps.push_back({{}, true});
+  if (std::ranges::count(steps[s].weights, output) == 0) steps[s].weights.push_back(output);
+}
+
+// Constants last: they are of a piece that there is for another reason.
 void place_weights(const Graph& graph, std::vector<Step>& steps) {
-  for (const GraphOutput& output : graph.outputs()) {
-    if (!is_weight(graph, {}, output.value)) continue;
-    std::set<AtomId> missing = Symbols(graph, {{}, true, {}, {output.value}}).all();
-    const bool has_sizes = !missing.empty();
-    const auto know = [&](const Value& value) {
-      for (const AtomId symbol : bare_symbols(value.type())) missing.erase(symbol);
-    };
-    each_value(graph, {}, know);
-    size_t s = 0;
-    for (; s < steps.size() && (!missing.empty() || !steps[s].is_code); s++)
-      each_value(graph, std::span(steps).subspan(s, 1), know);
-    if (s == steps.size() && !has_sizes) continue;  // constants alone are no piece
-    if (s == steps.size()) steps.push_back({{}, true});
-    if (std::ranges::count(steps[s].weights, output.value) == 0) steps[s].weights.push_back(output.value);
-  }
+  for (const bool has_sizes : {true, false})
+    for (const GraphOutput& output : graph.outputs())
+      if (is_weight(graph, {}, output.value) &&
+          Symbols(graph, {{}, true, {}, {output.value}}).all().empty() != has_sizes)
+        place_weight(graph, output.value, steps);
 }
 
 // Symbols that a step can't take from the extents of what it reads: it takes a value of an earlier step, or of the

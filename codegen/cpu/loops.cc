@@ -295,7 +295,7 @@ std::string print_box(const KernelBody& box, bool parallel, int threads) {
 // Where extents are open, whether threads share it is decided when it runs.
 std::string threads_text(const KernelBody& body) {
   const Index count = element_count(body);
-  const std::string all = "omp_get_max_threads()";
+  const std::string all = "gopt_runtime::threads_now()";
   if (count.is_constant()) return all;
   return Writer(body).index_text(count, Scope()) + " > " +
          std::to_string(static_cast<int64_t>(kParallelWork / OperationCounter(body).run())) + " ? " + all + " : 1";

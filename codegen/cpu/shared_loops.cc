@@ -48,6 +48,17 @@ std::string arguments_of(const std::string& parameters) {
   return names;
 }
 
+// Where a loop is at a turn of all.
+std::string place_of(const LoopHeader* loop, const LoopHeader* first, const LoopHeader* last) {
+  const std::string inner = turns_of(loop + 1, last), own = turns_of(*loop);
+  if (own == "1") return loop->low;
+  std::string place = "turn";
+  if (inner != "1") place += " / " + inner;
+  if (loop != first) place += " % " + own;
+  if (loop->step != "1") place = (place == "turn" ? place : "(" + place + ")") + " * " + loop->step;
+  return (loop->low == "0" ? "" : loop->low + " + ") + place;
+}
+
 }  // namespace
 
 std::string opening_of(const std::vector<LoopHeader>& loops, bool is_shared) {
@@ -59,13 +70,8 @@ std::string opening_of(const std::vector<LoopHeader>& loops, bool is_shared) {
   const LoopHeader *first = loops.data(), *last = first + loops.size();
   const std::string all = turns_of(first, last);
   std::string places;
-  for (const LoopHeader* loop = first; loop != last; loop++) {
-    std::string place = "turn";
-    if (loop + 1 != last) place += " / " + turns_of(loop + 1, last);
-    if (loop != first) place += " % " + turns_of(*loop);
-    if (loop->step != "1") place = (place == "turn" ? place : "(" + place + ")") + " * " + loop->step;
-    places += "const int64_t " + loop->name + " = " + (loop->low == "0" ? "" : loop->low + " + ") + place + ";\n";
-  }
+  for (const LoopHeader* loop = first; loop != last; loop++)
+    places += "const int64_t " + loop->name + " = " + place_of(loop, first, last) + ";\n";
   return "for (int64_t turn = " + all + " * part / parts; turn < " + all + " * (part + 1) / parts; turn++) {\n" +
          places;
 }

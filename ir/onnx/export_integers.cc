@@ -48,11 +48,21 @@ class IntegerWriter {
     const Atom& a = atom(id);
     if (a.kind == AtomKind::Symbol) return write_symbol(id, a.name);
     if (a.kind == AtomKind::Load) return Error{"an extent is read from a tensor, which ONNX has no form for"};
+    SymbolBounds extents;
+    collect_symbols(Index::from_atom(id), extents.counts);
+    const auto quotient = [&](const Index& numerator) -> Result<std::string> {  // truncated
+      GOPT_ASSIGN_OR_RETURN(const std::string written, write(numerator));
+      GOPT_ASSIGN_OR_RETURN(const std::string denominator, write(a.denominator));
+      return state_.add("Div", {written, denominator});
+    };
+    if (is_surely_nonnegative(a.numerator, extents)) return quotient(a.numerator);
+    const Index negative = a.denominator - Index(1) - a.numerator;
+    if (is_surely_nonnegative(negative, extents)) {
+      GOPT_ASSIGN_OR_RETURN(const std::string ceiling, quotient(negative));
+      return state_.add("Mul", {ceiling, number(-1)});
+    }
     GOPT_ASSIGN_OR_RETURN(const std::string numerator, write(a.numerator));
     GOPT_ASSIGN_OR_RETURN(const std::string denominator, write(a.denominator));
-    SymbolBounds extents;
-    collect_symbols(a.numerator, extents.counts);
-    if (is_surely_nonnegative(a.numerator, extents)) return state_.add("Div", {numerator, denominator});  // which truncates
     const std::string rest = state_.add("Mod", {numerator, denominator});
     return state_.add("Div", {state_.add("Sub", {numerator, rest}), denominator});
   }

@@ -63,6 +63,30 @@ TEST(Pace, OneIsFasterWhereItWasBusyFromTheStart) {
   EXPECT_GE(runs_alone(pace, kBusy, 1000), 900);
 }
 
+// A caller's function that waits looks like others that run.
+TEST(Pace, TrialsThatAreLostCostLittle) {
+  for (const Machine& machine : {Machine{40, 1000, 0.7}, {10, 60, 0.6}, {1, 10, 0.5}}) {
+    Pace pace;
+    double lost = 0, all = 0;
+    while (all < 1e5) {
+      const double ms = pace.is_alone() ? machine.alone : machine.together;
+      lost += ms - machine.together;
+      all += ms;
+      pace.ran(ms, ms * machine.share);
+    }
+    EXPECT_LT(lost, 0.05 * all) << machine.together;
+  }
+}
+
+TEST(Pace, WithoutAnotherWayAllThreadsRunAll) {
+  Pace pace;
+  int runs = 0;
+  for (; !pace.is_alone(); runs++) pace.ran(kBusy.together, kBusy.together / 2);
+  EXPECT_LT(runs, 100);
+  pace.give_up();
+  EXPECT_EQ(runs_alone(pace, kBusy, 1000), 0);
+}
+
 TEST(Pace, LongRunsAreNotTried) {
   Pace pace;
   runs_alone(pace, {100, 190}, 20);

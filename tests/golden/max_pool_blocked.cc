@@ -1,45 +1,50 @@
 #include "gopt_math.h"
+#include "gopt_team.h"
 #include "gopt_transpose.h"
 #include "kernels.h"
 
 void gopt_kernel_1(const float* __restrict in0, float* __restrict out) {
-#pragma omp parallel
-  {
-    {
-#pragma omp for schedule(static) nowait collapse(3)
-      for (int64_t i0 = 0; i0 < 2; i0++) {
-        for (int64_t row = 0; row < 784; row += 64) {
-          for (int64_t column = 0; column < 16; column += 64) {
-            const int64_t row_end = gopt_min<int64_t>(row + 64, 784);
-            const int64_t column_end = gopt_min<int64_t>(column + 64, 16);
-            float in1[4096];
-            gopt_runtime::transpose(in0 + 12544 * i0 + 16 * row + column, 16, in1, 64, row_end - row, column_end - column);
-            for (int64_t c = column; c < column_end; c++) {
+  struct Shared {
+    __attribute__((noinline)) static void run(const float* __restrict in0, float* __restrict out, const int64_t part, [[maybe_unused]] const int64_t parts) {
+      {
+        for (int64_t turn = 26 * part / parts; turn < 26 * (part + 1) / parts; turn++) {
+          const int64_t i0 = turn / 13;
+          const int64_t row = (turn % 13) * 64;
+          const int64_t column = 0;
+          const int64_t row_end = gopt_min<int64_t>(row + 64, 784);
+          const int64_t column_end = gopt_min<int64_t>(column + 64, 16);
+          float in1[4096];
+          gopt_runtime::transpose(in0 + 12544 * i0 + 16 * row + column, 16, in1, 64, row_end - row, column_end - column);
+          for (int64_t c = column; c < column_end; c++) {
 #pragma omp simd
-              for (int64_t r = row; r < row_end; r++) {
-                const float v1 = in1[64 * c + r - 64 * column - row];
-                const float v2 = gopt_exp(v1);
-                out[12544 * i0 + 784 * c + r] = v2;
-              }
+            for (int64_t r = row; r < row_end; r++) {
+              const float v1 = in1[64 * c + r - 64 * column - row];
+              const float v2 = gopt_exp(v1);
+              out[12544 * i0 + 784 * c + r] = v2;
             }
           }
         }
       }
     }
-  }
+  };
+  const int threads = gopt_runtime::threads_now();
+  gopt_runtime::share(threads, threads, [&](const int64_t part, int) {
+    Shared::run(in0, out, part, threads);
+  });
 }
 
 #include "gopt_math.h"
+#include "gopt_team.h"
 #include "gopt_transpose.h"
 #include "kernels.h"
 
 void gopt_kernel_0(const float* __restrict in0, float* __restrict out) {
-#pragma omp parallel
-  {
-    {
-#pragma omp for schedule(static) nowait collapse(2)
-      for (int64_t i0 = 0; i0 < 2; i0++) {
-        for (int64_t i1 = 0; i1 < 28; i1++) {
+  struct Shared {
+    __attribute__((noinline)) static void run(const float* __restrict in0, float* __restrict out, const int64_t part, [[maybe_unused]] const int64_t parts) {
+      {
+        for (int64_t turn = 56 * part / parts; turn < 56 * (part + 1) / parts; turn++) {
+          const int64_t i0 = turn / 28;
+          const int64_t i1 = turn % 28;
           for (int64_t i2 = 0; i2 < 28; i2++) {
             alignas(64) float a4[16];
 #pragma omp simd
@@ -64,6 +69,10 @@ void gopt_kernel_0(const float* __restrict in0, float* __restrict out) {
         }
       }
     }
-  }
+  };
+  const int threads = gopt_runtime::threads_now();
+  gopt_runtime::share(threads, threads, [&](const int64_t part, int) {
+    Shared::run(in0, out, part, threads);
+  });
 }
 

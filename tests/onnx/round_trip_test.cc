@@ -409,7 +409,8 @@ TEST(OnnxExport, WritesANumberOfExtents) {
           {"x", Tensor::from_values<double>(ElementType::Float32, {n, n},
                                             std::vector<double>(static_cast<size_t>(n * n), 1))}};
       const auto expected = interpret(graph, inputs), actual = interpret(imported->graph, inputs);
-      ASSERT_TRUE(expected.ok() && actual.ok()) << to_string(diagonal);
+      ASSERT_TRUE(expected.ok()) << expected.error().message;
+      ASSERT_TRUE(actual.ok()) << actual.error().message;
       EXPECT_EQ((*expected)[0].to_doubles(), (*actual)[0].to_doubles()) << to_string(diagonal);
     }
   }

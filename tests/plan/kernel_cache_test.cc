@@ -207,11 +207,12 @@ TEST(KernelCosts, AConvolutionOfOneTapTakesWhatTheProductDoes) {
     const auto admitted = admitted_kernels(graph_with_weights(text + "\nz = Exp(y)\noutput z = z"),
                                            {.kind = TargetKind::Cuda, .precision = Precision::Fp16});
     for (const KernelSpec& spec : *admitted) {
+      if (spec.kernel.kind != kind || spec.kernel.implementation != name) continue;
       const auto layout_of = [&](BufferId id) { return spec.buffers[static_cast<uint32_t>(id)].layout; };
       const bool is_usual = kind == KernelKind::MatrixProduct
                                 ? layout_of(spec.kernel.input_buffers[1]).is_transposed()
                                 : layout_of(spec.kernel.output_buffers[0]).is_channels_last();
-      if (spec.kernel.kind == kind && spec.kernel.implementation == name && is_usual) return spec;
+      if (is_usual) return spec;
     }
     throw std::runtime_error("no such kernel");
   };

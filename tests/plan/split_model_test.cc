@@ -152,6 +152,14 @@ const Case kCases[] = {
        g.builder.output("count", g.count(*kFound.shape));
      },
      "code x -> e; yours e -> y; code y -> count"},
+    {"ConstantsAreOfAPieceThatThereIs",
+     [](GraphOf& g) {
+       g.builder.output("c", g.builder.constant(Tensor::scalar_f32(3)));
+       const Value found = g.opaque("found", {g.input("x")}, kFound);
+       g.builder.output("y", found);
+       g.builder.output("count", g.count(*kFound.shape));
+     },
+     "yours x -> y; code y -> count c"},
 };
 INSTANTIATE_TEST_SUITE_P(Graphs, Split, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });

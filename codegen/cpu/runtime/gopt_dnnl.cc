@@ -112,7 +112,7 @@ void Library::run(size_t primitive) {
   const ThreadScope scope(p.threads, s.threads);
   for (const SplitCall& call : p.splits)
     split(call.side, static_cast<const float*>(call.from.get_data_handle()),
-          static_cast<uint16_t*>(call.to.get_data_handle()), call.runs, call.length);
+          static_cast<uint16_t*>(call.to.get_data_handle()), call.runs, call.length, p.threads);
   for (const Step& step : p.before) s.execute(step);
   const auto data = [](const memory& m) { return m ? static_cast<float*>(m.get_data_handle()) : nullptr; };
   if (p.rows) {

@@ -81,6 +81,7 @@ class AnySize {
   }
 
   void make(const std::vector<int64_t>& extents) {
+    omp_set_num_threads(prepared_.threads);  // for which oneDNN makes its primitives
     prepared_.library.clear();
     lay_out(extents);
     prepared_.extents = extents;

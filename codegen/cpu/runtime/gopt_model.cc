@@ -244,6 +244,17 @@ bool has_choice(const gopt_model& model) {
                      [&](const Part& part) { return part.variant < model.prepared.size(); });
 }
 
+// False where that fails: memory may be short just then, and all threads run it as before.
+bool prepare_alone(gopt_model& model) {
+  try {
+    for (const Part& part : model.parts) prepared_alone(model, part.variant);
+    return true;
+  } catch (const std::exception&) {
+    model.pace.give_up();
+    return false;
+  }
+}
+
 // Runs each part by `run(variant, prepared, inputs, outputs)`; by one thread alone: where there is a choice.
 template <class Run>
 void run_parts(gopt_model& model, const void* const* inputs, void* const* outputs, bool is_alone, Run run) {
@@ -327,9 +338,7 @@ int gopt_register(gopt_model* model, const char* name, gopt_function function, v
 int gopt_run(gopt_model* model, const void* const* inputs, void* const* outputs, void*) {
   return guarded(model, [&] {
     const OpenMpThreads kept(model->threads);
-    const bool has_pace = has_choice(*model), is_alone = has_pace && model->pace.is_alone();
-    for (const Part& part : model->parts)
-      if (is_alone) prepared_alone(*model, part.variant);
+    const bool has_pace = has_choice(*model), is_alone = has_pace && model->pace.is_alone() && prepare_alone(*model);
     const double begin = gopt_runtime::now_ms(), own_begin = has_pace ? gopt_runtime::thread_ms() : 0;
     run_parts(*model, inputs, outputs, is_alone,
               [](size_t variant, Prepared& prepared, const void* const* part_inputs, void* const* part_outputs) {

@@ -72,7 +72,7 @@ template <Scattering how, class T, class Place>
 void scatter(const T* x, const Place* places, const T* updates, T* out, const ScatterSizes& s) {
   constexpr int64_t kWorthAThread = 16384, kFewestLanes = 64;  // elements
   const int64_t work = s.outer * (s.extent + s.updates) * s.inner;
-  const int64_t helpers = std::min<int64_t>(omp_get_max_threads(), 1 + work / kWorthAThread);
+  const int64_t helpers = std::min<int64_t>(threads_now(), 1 + work / kWorthAThread);
   const int64_t wanted = s.outer >= helpers ? 1 : (helpers + s.outer - 1) / std::max<int64_t>(1, s.outer);
   const int64_t parts = std::max<int64_t>(1, std::min(wanted, s.inner / kFewestLanes));
   share_each(s.outer * parts, static_cast<int>(helpers), [&](int64_t k, int) {

@@ -40,9 +40,9 @@ constexpr int64_t kChunk = 4096;
 
 }  // namespace
 
-void split(Side side, const float* from, uint16_t* to, int64_t runs, int64_t length) {
+void split(Side side, const float* from, uint16_t* to, int64_t runs, int64_t length, int threads) {
   const int64_t chunks = (length + kChunk - 1) / kChunk;  // few long runs are divided
-  share_each(runs * chunks, omp_get_max_threads(), [&](int64_t k, int) {
+  share_each(runs * chunks, threads, [&](int64_t k, int) {
     const int64_t run = k / chunks, chunk = k % chunks;
     split_run(side, from + run * length, to + 3 * run * length, length, chunk * kChunk,
               std::min(length, (chunk + 1) * kChunk), [](uint32_t bits) { return static_cast<uint16_t>(bits >> 16); });

@@ -12,8 +12,8 @@ namespace gopt_runtime {
 
 enum class Side { Left, Right };
 
-// From `runs` runs of `length` floats to runs of three times as many bfloat16, by as many threads as OpenMP has.
-void split(Side side, const float* from, uint16_t* to, int64_t runs, int64_t length);
+// From `runs` runs of `length` floats to runs of three times as many bfloat16, by so many threads.
+void split(Side side, const float* from, uint16_t* to, int64_t runs, int64_t length, int threads);
 // The same as floats that bfloat16 holds: weights, which are reordered on.
 std::vector<float> split(Side side, const float* from, int64_t runs, int64_t length);
 

@@ -9,7 +9,7 @@ thread_local Team* leading = nullptr;  // on this thread, outside of parts
 
 // A ticket: the next part and how many there are, for threads below a number; or that no more will come.
 constexpr uint64_t kClosed = uint64_t{1} << 63, kCount = (uint64_t{1} << 24) - 1;
-constexpr int kCountAt = 24, kThreadsAt = 48;
+constexpr int kCountAt = 24, kThreadsAt = 48, kMostThreads = 1 << 14;
 constexpr uint64_t next_of(uint64_t ticket) { return ticket & kCount; }
 constexpr uint64_t count_of(uint64_t ticket) { return ticket >> kCountAt & kCount; }
 constexpr bool is_for(uint64_t ticket, int slot) {
@@ -54,7 +54,7 @@ class Team::Patience {
   Clock::time_point begin_, last_;
 };
 
-Team::Team(int threads) : size_(std::max(1, threads)), ranges_(new Range[static_cast<size_t>(size_)]) {}
+Team::Team(int threads) : size_(std::clamp(threads, 1, kMostThreads)), ranges_(new Range[static_cast<size_t>(size_)]) {}
 
 // A sleeper counts itself before it looks for the last time, and whoever changes something looks for sleepers after it.
 template <class IsOver>
@@ -141,6 +141,7 @@ void Team::lead(void (*work)(const void*), const void* own) {
     serve(slot);
   } else {
     leading = this;
+    present_ = omp_get_num_threads();
     try {
       work(own);
     } catch (...) {
@@ -150,6 +151,11 @@ void Team::lead(void (*work)(const void*), const void* own) {
     close();
   }
   if (thrown) std::rethrow_exception(thrown);
+}
+
+int threads_now() {
+  if (leading) return leading->present();
+  return omp_in_parallel() ? 1 : omp_get_max_threads();
 }
 
 void share_parts(int64_t parts, int threads, RunPart run, const void* work) {

@@ -34,6 +34,8 @@ class Team {
 
   // By the thread that leads, within its work, not within a part.
   void share(int64_t parts, int threads, RunPart run, const void* work);
+  // How many threads there are within its work: fewer than were asked for where OpenMP has no more.
+  int present() const { return present_; }
 
  private:
   // Parts that one thread is to take first: a line of memory for each thread. What a ticket allows to take is there
@@ -55,6 +57,7 @@ class Team {
   void wait(std::atomic<int>& sleepers, const IsOver& is_over);
 
   const int size_;
+  int present_ = 1;
   std::unique_ptr<Range[]> ranges_;
   alignas(64) std::atomic<int64_t> left_{0};  // parts that were not run yet
   alignas(64) std::atomic<int> sleepers_{0};  // threads that wait for work, asleep
@@ -66,6 +69,9 @@ class Team {
 
 // The team's that leads on this thread, else a parallel region of its own.
 void share_parts(int64_t parts, int threads, RunPart run, const void* work);
+
+// Threads that would share what is shared now.
+int threads_now();
 
 // run(part, slot) for each part, on so many threads at most; slot: below `threads`.
 template <class Run>
