@@ -62,7 +62,7 @@ class Team {
   alignas(64) std::atomic<int64_t> left_{0};  // parts that were not run yet
   alignas(64) std::atomic<int> sleepers_{0};  // threads that wait for work, asleep
   std::atomic<int> leader_sleeps_{0};
-  std::atomic<int> interrupted_{0};  // regions since the system took the processor from a thread
+  std::atomic<int> interrupted_{0};  // regions yet with short waits, since the system took a processor from a thread
   std::mutex mutex_;
   std::condition_variable changed_;
 };
