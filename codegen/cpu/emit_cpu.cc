@@ -149,7 +149,7 @@ class VariantPrinter {
            declared_sizes(plan_.target.open, code);
   }
 
-  // `runs`: by which threads, as the runtime's gopt_variant.h says it; `forget`: what takes a library kernel's weights
+  // `runs`: by which threads, as the runtime's gopt_team.h says it; `forget`: what takes a library kernel's weights
   // from all caches.
   void step(const Kernel& kernel, const std::string& call, const std::string& runs, std::string forget = "") {
     const auto number = static_cast<size_t>(&kernel - plan_.kernels.data());

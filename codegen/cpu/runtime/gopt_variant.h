@@ -39,7 +39,7 @@ struct Prepared {
 };
 
 // Calls run(kernel) for all kernels in order, those in a row of which threads share some by the model's team. `runs`:
-// for each its primitive, or one of the above.
+// for each its primitive, or one of kOneThread, kShared and kAlone (gopt_team.h).
 template <class Run>
 void run_in_order(Prepared& model, const int* runs, int count, const Run& run) {
   const auto way = [&](int kernel) {
