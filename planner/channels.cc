@@ -41,6 +41,15 @@ ConvolutionShape window_shape(const Plan& plan, const Kernel& kernel) {
   return shape;
 }
 
+WindowOfPlanes window_of_planes(const ConvolutionShape& shape) {
+  constexpr size_t kVolume = 3;
+  const size_t y = shape.axes() - 2, x = y + 1;
+  WindowOfPlanes window{shape.axes() == kVolume ? shape.weights[2] : 1, shape.weights[2 + y], shape.weights[2 + x]};
+  if (shape.strides[y] == shape.strides[x]) window.step = shape.strides[x];
+  window.is_undilated = shape.dilations[y] == 1 && shape.dilations[x] == 1;
+  return window;
+}
+
 bool has_known_window(const ConvolutionShape& shape) {
   constexpr int64_t kSides[] = {2, 3, 5};
   constexpr size_t kAxes = 2;
@@ -123,21 +132,21 @@ bool has_many_threads(const Plan& plan, const Kernel& kernel) {
   return element_count(y.dims) / kLanes >= kEnough;
 }
 
-// Depthwise convolutions of two axes in steps of one or two both ways, by constant weights. The window is known when it
-// is compiled.
+// Depthwise convolutions in steps of one or two both ways, by constant weights; of volumes the window may go over
+// planes in any way. The window is known when it is compiled.
 template <size_t number>
 bool takes_rectangles(const Plan& plan, const Kernel& kernel) {
-  constexpr size_t kAxes = 2;
   constexpr int64_t kMostStep = 2, kMostSide = 31, kMostBytes = 96 * 1024;
   if (!convolves_channels(plan, kernel) || plan.buffer(kernel.input_buffers[1]).place != BufferPlace::Weight)
     return false;
   const ConvolutionShape shape = convolution_shape(plan, kernel);
-  if (shape.axes() != kAxes || !is_undilated(shape) || shape.strides[0] != shape.strides[1]) return false;
-  if (shape.strides[0] > kMostStep || std::max(shape.weights[2], shape.weights[3]) > kMostSide) return false;
+  const WindowOfPlanes window = window_of_planes(shape);
+  if (!window.is_undilated || window.step > kMostStep) return false;
+  if (std::max({window.planes, window.height, window.width}) > kMostSide) return false;
   const gopt_runtime::ChannelTileMemory memory =
-      memory_of(kChannelTiles[number].rectangle, static_cast<int>(shape.weights[2]), static_cast<int>(shape.weights[3]),
-                static_cast<int>(shape.strides[0]));
-  return memory.seen + memory.weights <= kMostBytes;
+      memory_of(kChannelTiles[number].rectangle, static_cast<int>(window.planes), static_cast<int>(window.height),
+                static_cast<int>(window.width), static_cast<int>(window.step));
+  return memory.all <= kMostBytes;
 }
 
 // What a thread makes is the more the more there is to make: of 200 thousand numbers two at a time are the fastest, of

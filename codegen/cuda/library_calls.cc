@@ -351,8 +351,9 @@ std::string channel_maker_text(const Plan& plan, const Kernel& kernel) {
   if (const ChannelTiles* tiles = channel_tiles_of(kernel)) {
     const auto& [lines, columns, along, bytes] = tiles->rectangle;
     std::string text = "make_channel_tiles<" + operand;
-    for (const int64_t number : {shape.weights[2], shape.weights[3], shape.strides[1], int64_t{lines}, int64_t{columns},
-                                 int64_t{along}, int64_t{bytes}})
+    const WindowOfPlanes window = window_of_planes(shape);
+    for (const int64_t number : {window.planes, window.height, window.width, window.step, int64_t{lines},
+                                 int64_t{columns}, int64_t{along}, int64_t{bytes}})
       text += ", " + std::to_string(number);
     return text + ">";
   }

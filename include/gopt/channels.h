@@ -1,6 +1,8 @@
 // Depthwise convolutions and pools by kernels of our own on CUDA.
 #pragma once
 
+#include <limits>
+
 #include "gopt/convolution_shape.h"
 #include "gopt/runtime/gopt_channel_rectangle.h"
 
@@ -26,6 +28,13 @@ bool is_mean_of_images(const Kernel& kernel);
 // A convolution's numbers, or those of a pool of two axes or such a mean as if it were a depthwise convolution.
 // Precondition: it is run so.
 ConvolutionShape window_shape(const Plan& plan, const Kernel& kernel);
+// A window as rectangles of planes go over it: its extents, of which an image's has one plane.
+struct WindowOfPlanes {
+  int64_t planes, height, width;
+  int64_t step = std::numeric_limits<int64_t>::max();  // along lines and columns, where it is the same
+  bool is_undilated = false;                           // within planes
+};
+WindowOfPlanes window_of_planes(const ConvolutionShape& shape);
 // Whether kernels are compiled for its window.
 bool has_known_window(const ConvolutionShape& shape);
 

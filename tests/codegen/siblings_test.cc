@@ -237,6 +237,12 @@ std::vector<BatchCase> rectangle_cases() {
       depthwise("wide", "[2,24,7,20]", "24", "1,7", "pads=[0,3,0,3]", "output y = a"),
       depthwise("tall", "[1,8,21,6]", "8", "11,2", "pads=[5,1,5,0]", "b = Gelu(a)\noutput y = b"),
       depthwise("four_without_pads", "[1,32,15,18]", "32", "4,4", "strides=[2,2]", "output y = a"),
+      depthwise("cube", "[2,40,5,9,11]", "40", "3,3,3", "pads=[1,1,1,1,1,1]",
+                "b = Sigmoid(a)\nc = Mul(a, b)\noutput y = c"),
+      depthwise("planes_apart", "[1,24,9,10,7]", "24", "4,3,5",
+                "strides=[3,2,2], dilations=[2,1,1], pads=[5,1,2,4,0,2]", "b = Relu(a)\noutput y = b"),
+      depthwise("two_of_planes", "[3,16,2,12,9]", "16", "2,7,7", "pads=[0,3,3,0,3,3]",
+                "input z : f32[3,16,1,12,9]\nc = Add(a, z)\noutput y = c"),
       depthwise("beyond", "[1,16,5,6]", "16", "3,3", "strides=[1,1], pads=[4,5,3,4]", "output y = a")};
 }
 

@@ -29,6 +29,10 @@ struct Window {
   int along() const { return step_of_line > 0 ? step_of_line : step; }
 };
 enum class Kind { Product, Depthwise, Largest, Mean, MeanOfAll };
+struct Planes {  // of a volume, and how a window goes over them
+  int all = 1, window = 1, step = 1, apart = 1, before = 0;
+};
+
 struct Case {
   int images, height, width, channels, columns;
   Window window;
@@ -36,6 +40,7 @@ struct Case {
   ActivationKind activation;
   int more_in_line;  // of the result
   Kind kind = Kind::Product;
+  Planes planes = {};
 };
 
 std::vector<gopt_half> draw(size_t count) {
@@ -69,15 +74,18 @@ struct Drawn {
     p.out_width = positions(c.width, w.width, w.along(), w.left);
     p.kernel_height = w.height, p.kernel_width = w.width;
     p.strides[0] = w.step, p.strides[1] = w.along(), p.pads[0] = w.top, p.pads[1] = w.left;
-    p.rows = c.images * p.out_height * p.out_width;
+    p.planes = c.planes.all, p.kernel_planes = c.planes.window, p.stride_of_planes = c.planes.step;
+    p.dilation_of_planes = c.planes.apart, p.pad_of_planes = c.planes.before;
+    p.out_planes = positions(p.planes, (c.planes.window - 1) * c.planes.apart + 1, c.planes.step, c.planes.before);
+    p.rows = c.images * p.out_planes * p.out_height * p.out_width;
     p.depth = c.channels * w.height * w.width;
     p.src_line = c.channels, p.dst_line = c.columns + c.more_in_line, p.addend_line = c.columns;
-    p.line_of_weights = c.kind == Kind::Depthwise ? w.height * w.width : p.depth;
+    p.line_of_weights = c.kind == Kind::Depthwise ? c.planes.window * w.height * w.width : p.depth;
     p.result = Element::Float16, p.activation = {c.activation, kAlpha, kBeta}, p.has_constant_weights = true;
     p.counts_outside = c.kind == Kind::MeanOfAll;
     p.is_aligned = c.kind != Kind::Product || (c.columns % 4 == 0 && p.dst_line % 4 == 0);
-    src = draw(static_cast<size_t>(c.images) * c.height * c.width * c.channels);
-    weights = draw(static_cast<size_t>(c.columns) * p.depth);
+    src = draw(static_cast<size_t>(c.images) * c.planes.all * c.height * c.width * c.channels);
+    weights = draw(static_cast<size_t>(c.columns) * std::max<int64_t>(p.depth, p.line_of_weights));
     bias = draw(c.columns), addend = draw(static_cast<size_t>(p.rows) * c.columns);
     dst.assign(static_cast<size_t>(p.rows) * p.dst_line, gopt_half(kUnwritten));
     p.src = src.data(), p.weights = weights.data(), p.dst = dst.data();
@@ -94,22 +102,26 @@ struct Drawn {
   }
 
   double expected(int row, int column) const {
-    const int area = p.out_height * p.out_width, image = row / area, y = row % area / p.out_width;
-    const int x = row % p.out_width;
+    const int area = p.out_height * p.out_width, plane = row / area, y = row % area / p.out_width;
+    const int x = row % p.out_width, image = plane / p.out_planes;
+    const int front = plane % p.out_planes * p.stride_of_planes - p.pad_of_planes;
     double result = of.kind == Kind::Largest ? -INFINITY : 0;
     int inside = 0;
-    for (int ky = 0; ky < p.kernel_height; ky++)
+    for (int tap_line = 0; tap_line < p.kernel_planes * p.kernel_height; tap_line++)
       for (int kx = 0; kx < p.kernel_width; kx++) {
+        const int kz = tap_line / p.kernel_height, ky = tap_line % p.kernel_height;
+        const int iz = front + kz * p.dilation_of_planes;
         const int iy = y * p.strides[0] - p.pads[0] + ky, ix = x * p.strides[1] - p.pads[1] + kx;
-        if (iy < 0 || ix < 0 || iy >= p.height || ix >= p.width) continue;
+        if (iz < 0 || iy < 0 || ix < 0 || iz >= p.planes || iy >= p.height || ix >= p.width) continue;
         inside++;
-        const gopt_half* pixel = &src[static_cast<size_t>((image * p.height + iy) * p.width + ix) * p.channels];
+        const int line = (image * p.planes + iz) * p.height + iy;
+        const gopt_half* pixel = &src[static_cast<size_t>(line * p.width + ix) * p.channels];
         const size_t tap = static_cast<size_t>(column) * p.depth + (ky * p.kernel_width + kx) * p.channels;
         if (of.kind == Kind::Largest) result = std::max<double>(result, static_cast<float>(pixel[column]));
         if (of.kind == Kind::Mean || of.kind == Kind::MeanOfAll) result += static_cast<float>(pixel[column]);
         if (of.kind == Kind::Depthwise)
           result += static_cast<double>(static_cast<float>(pixel[column])) *
-                    static_cast<float>(weights[column * p.line_of_weights + ky * p.kernel_width + kx]);
+                    static_cast<float>(weights[column * p.line_of_weights + tap_line * p.kernel_width + kx]);
         for (int k = 0; of.kind == Kind::Product && k < p.channels; k++)
           result += static_cast<double>(static_cast<float>(pixel[k])) * static_cast<float>(weights[tap + k]);
       }
@@ -520,10 +532,11 @@ void run_channels(const std::string& name, Kind kind) {
 }
 
 // Rectangles that end within the result or beyond it, channels that fill a block or not, lines of memory that begin
-// anywhere; with weights that are infinite, which the other way of adding is for.
-template <int kHeight, int kWidth, int kStep, int kAlong, int kBytes>
-void run_rectangles(const std::string& name) {
-  using S = ChannelTileShape<gopt_half, kHeight, kWidth, kStep, kBytes / 8, 8, kAlong, kBytes>;
+// anywhere; with weights that are infinite, which the other way of adding is for. Of volumes planes of the window lie
+// inside or not.
+template <int kHeight, int kWidth, int kStep, int kAlong, int kBytes, int kPlanes = 1>
+void run_rectangles(const std::string& name, const Planes& planes = {}) {
+  using S = ChannelTileShape<gopt_half, kPlanes, kHeight, kWidth, kStep, kBytes / 8, 8, kAlong, kBytes>;
   for (const Case& c :
        {Case{2,
              7,
@@ -535,9 +548,21 @@ void run_rectangles(const std::string& name) {
              true,
              A::Clip,
              8,
-             Kind::Depthwise},
-        Case{1, 13, 17, 40, 40, {kHeight, kWidth, kStep, 0, 1}, true, false, A::Swish, 0, Kind::Depthwise},
-        Case{3, 12, 13, 8, 8, {kHeight, kWidth, kStep, 1, kWidth + 1}, false, false, A::Relu, 0, Kind::Depthwise}})
+             Kind::Depthwise,
+             planes},
+        Case{1, 13, 17, 40, 40, {kHeight, kWidth, kStep, 0, 1}, true, false, A::Swish, 0, Kind::Depthwise, planes},
+        Case{3,
+             12,
+             13,
+             8,
+             8,
+             {kHeight, kWidth, kStep, 1, kWidth + 1},
+             false,
+             false,
+             A::Relu,
+             0,
+             Kind::Depthwise,
+             planes}})
     for (const bool is_finite : {true, false})
       for (const bool is_aligned : {true, false}) {
         if (!is_finite && c.activation == A::Swish) continue;  // of an infinite number none
@@ -546,7 +571,7 @@ void run_rectangles(const std::string& name) {
         p.has_finite_weights = is_finite, p.is_aligned = is_aligned;
         if (!is_finite) drawn.weights[1] = gopt_half(INFINITY);
         const auto parts = [](int all, int of) { return (all + of - 1) / of; };
-        const int blocks = c.images * parts(p.out_height, S::kLines) * parts(p.out_width, S::kColumns) *
+        const int blocks = c.images * p.out_planes * parts(p.out_height, S::kLines) * parts(p.out_width, S::kColumns) *
                            parts(c.channels, S::kChannels);
         emulation::launch(dim3(static_cast<unsigned>(blocks)), S::kThreads, [&] { channel_tile_kernel<S>(p); });
         expect_right(drawn, name + " by rectangles" + (is_finite ? "" : ", infinite"));
@@ -880,6 +905,10 @@ int main() {
   run_rectangles<5, 5, 2, 4, 64>("depthwise 5x5 in steps");
   run_rectangles<4, 4, 1, 2, 32>("depthwise 4x4");
   run_rectangles<1, 6, 2, 8, 64>("depthwise 1x6 in steps");
+  run_rectangles<3, 3, 1, 8, 64, 3>("depthwise 3x3x3", {4, 3, 1, 1, 1});
+  run_rectangles<3, 5, 2, 2, 32, 4>("depthwise 4x3x5 apart, in steps", {9, 4, 3, 2, 5});
+  run_rectangles<7, 7, 1, 4, 64, 2>("depthwise 2x7x7", {2, 2, 1, 1, 0});
+  run_rectangles<3, 3, 1, 4, 64, 3>("depthwise 3x3x3 of which some see nothing", {2, 3, 1, 1, 4});
   run_channels<gopt_runtime::Window::Largest, 3, 4, 2>("largest by fours in steps", Kind::Largest);
   run_channels<gopt_runtime::Window::Largest, 2, 4, 1>("largest by fours", Kind::Largest);
   run_channels<gopt_runtime::Window::Mean, 3, 4, 1>("means by fours", Kind::Mean);
