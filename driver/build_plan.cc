@@ -1,5 +1,7 @@
 #include "build_plan.h"
 
+#include <fstream>
+
 #include "gopt/temporary.h"
 
 namespace gopt::driver {
@@ -14,6 +16,13 @@ Result<LoadedModel> build_code(const EmittedCode& code, int threads) {
 Result<LoadedModel> build_plan(const Plan& plan, int threads) {
   GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(plan));
   return build_code(code, threads);
+}
+
+Status compile_ahead(const Plan& plan) {
+  GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(plan));
+  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
+  for (const EmittedFile& file : code.files) std::ofstream(folder.path() / file.name, std::ios::binary) << file.text;
+  return LoadedModel::build(folder.path());
 }
 
 }  // namespace gopt::driver

@@ -1,6 +1,8 @@
 #include "code_timing.h"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <set>
 
 #include "device_turn.h"
@@ -95,6 +97,8 @@ Result<std::vector<std::vector<double>>> CodeTimer::time(const std::vector<Graph
 }
 
 Result<std::vector<std::vector<double>>> CodeTimer::time_code(const std::vector<PlannedGraph*>& graphs) {
+  const bool is_for_gpu = options_.target.kind == TargetKind::Cuda;
+  if (is_for_gpu) timing_.compile_ahead(graphs);
   std::vector<RunnableModel*> codes;
   for (PlannedGraph* graph : graphs) {
     GOPT_ASSIGN_OR_RETURN(codes.emplace_back(), timing_.code_of(*graph));
@@ -102,7 +106,6 @@ Result<std::vector<std::vector<double>>> CodeTimer::time_code(const std::vector<
   const TurnLimits limits{
       .most_rounds = options_.runs, .least_rounds = std::min(5, options_.runs), .stop = options_.search.stop};
   std::optional<DeviceTurn> turn;
-  const bool is_for_gpu = options_.target.kind == TargetKind::Cuda;
   if (is_for_gpu) turn.emplace();
   return time_some_in_turns(codes, options_.seed, limits, is_for_gpu);
 }
@@ -175,6 +178,57 @@ struct Comparison {
   }
 };
 
+// What a plan is made by.
+struct PlanBasis {
+  Target target;
+  CostSource costs;
+};
+
+// A plan by another basis than the one that is kept, where that has what it is about.
+struct OtherPlan {
+  const char* how;
+  std::function<bool(PlannedGraph&)> is_for;
+  std::function<void(PlanBasis&)> change;
+};
+
+// One after another, each a change of the basis of what was kept so far. A plan is compiled in seconds, in which it
+// keeps one or two processors busy: those that are still to come are compiled at once, again where another is kept.
+std::vector<PlanLatency> keep_fastest_of(PlannedGraph& graph, const std::vector<OtherPlan>& others, PlanBasis kept,
+                                         const DriverOptions& options, PlanTiming& timing) {
+  struct Made {
+    PlanBasis basis;
+    PlannedGraph graph;
+    Made(const PlannedGraph& of, PlanBasis by) : basis(std::move(by)), graph(of.graph(), basis.target, basis.costs) {}
+  };
+  std::vector<std::unique_ptr<Made>> made(others.size());
+  const auto make_from = [&](size_t first) {
+    std::vector<PlannedGraph*> untimed;
+    for (size_t k = first; k < others.size(); k++) {
+      made[k].reset();
+      if (!others[k].is_for(graph)) continue;
+      PlanBasis basis = kept;
+      others[k].change(basis);
+      made[k] = std::make_unique<Made>(graph, std::move(basis));
+      const auto plan = graph.plan(), other = made[k]->graph.plan();
+      const bool is_other = plan.ok() && other.ok() && !has_same_kernels(**plan, **other);
+      if (is_other && !timing.knows({&graph, &made[k]->graph}, kQueuedRuns)) untimed.push_back(&made[k]->graph);
+    }
+    if (!options.search.stop || !*options.search.stop) timing.compile_ahead(untimed);
+  };
+  std::vector<PlanLatency> latencies;
+  make_from(0);
+  for (size_t k = 0; k < others.size(); k++) {
+    if (!made[k]) continue;
+    const auto latency = keep_faster_of(graph, std::move(made[k]->graph), others[k].how, options, timing);
+    if (!latency) continue;
+    latencies.push_back(*latency);
+    if (!latency->kept_other) continue;
+    kept = made[k]->basis;
+    make_from(k + 1);
+  }
+  return latencies;
+}
+
 // What a library's kernel keeps the next one from doing is a part of its time, as if that were a tile. Where others
 // follow, it is less; between tiles that would all have been launched ahead, it is more. What follows a tile whose
 // blocks fill the multiprocessors gets ready as late, which the tile's own time does not say. Clusters of blocks that
@@ -186,30 +240,20 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
   constexpr double kReadyMs = 1.3e-3;    // what a tile does ahead: it is launched, and its first weights come
   constexpr double kDividedMs = 1.0e-3;  // that those of eight blocks were seen to be faster in models, beside others
   if (options.target.without.contains(kDependentLaunch)) return {};
-  CostSource kept = costs;
-  Comparison compare{graph, options, timing, {}};
-  for (const auto& [how, bonus_ms] : {std::pair(kPlanByLibraries, kReadyMs), {kPlanWithoutLibraries, -kReadyMs}}) {
-    CostSource other = costs;
-    other.library_bonus_ms = bonus_ms;
-    if (compare(options.target, other, how)) kept = other;
-  }
-  CostSource divided = kept;
-  divided.division_bonus_ms = kDividedMs;
-  if (compare(options.target, divided, kPlanOfDividedDepths)) kept = divided;
-  CostSource with_room = kept;
-  with_room.crowding_ms = kReadyMs;
-  if (compare(options.target, with_room, kPlanOfSmallTiles)) kept = with_room;
-  Target target = options.target;
-  if (has_kernel(graph, [](const Kernel& kernel) { return kernel.prologue.has_value(); })) {
-    Target stored = target;
-    stored.without.insert(kPrologues);
-    if (compare(stored, kept, kPlanWithoutPrologues)) target = stored;
-  }
-  if (has_kernel(graph, KernelKind::Group)) {
-    target.without.insert(kGroupedLaunch);
-    compare(target, kept, kPlanWithoutGroups);
-  }
-  return std::move(compare.latencies);
+  const auto any = [](PlannedGraph&) { return true; };
+  const auto has_prologue = [](PlannedGraph& of) {
+    return has_kernel(of, [](const Kernel& kernel) { return kernel.prologue.has_value(); });
+  };
+  const auto has_group = [](PlannedGraph& of) { return has_kernel(of, KernelKind::Group); };
+  return keep_fastest_of(
+      graph,
+      {{kPlanByLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = kReadyMs; }},
+       {kPlanWithoutLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = -kReadyMs; }},
+       {kPlanOfDividedDepths, any, [](PlanBasis& b) { b.costs.division_bonus_ms = kDividedMs; }},
+       {kPlanOfSmallTiles, any, [](PlanBasis& b) { b.costs.crowding_ms = kReadyMs; }},
+       {kPlanWithoutPrologues, has_prologue, [](PlanBasis& b) { b.target.without.insert(kPrologues); }},
+       {kPlanWithoutGroups, has_group, [](PlanBasis& b) { b.target.without.insert(kGroupedLaunch); }}},
+      {options.target, costs}, options, timing);
 }
 
 }  // namespace

@@ -27,6 +27,12 @@ class PlanTiming {
   struct Times : PlanTimes {
     bool is_known = false;  // from the cache
   };
+  // Compiles the code of these graphs' plans, several at once, where there are processors for it: code_of then finds it
+  // done. What cannot be built is left for it to tell.
+  void compile_ahead(const std::vector<PlannedGraph*>& graphs);
+
+  // Whether the cache has what in_turns would give.
+  bool knows(const std::vector<PlannedGraph*>& graphs, const std::string& kind) const;
   // What these graphs' plans take in turns: as the cache has it, else by `time`, unless that was interrupted kept
   // there. `kind` says how the turns are taken. Errors: those of planning and of `time`.
   Result<Times> in_turns(const std::vector<PlannedGraph*>& graphs, const std::string& kind,
@@ -36,6 +42,7 @@ class PlanTiming {
   const std::vector<std::string>& notes() const { return notes_; }  // why times are not kept
 
  private:
+  Result<std::string> key_of(const std::vector<PlannedGraph*>& graphs, const std::string& kind) const;
   void keep(const std::string& signature, PlanTimes times);
 
   const DriverOptions& options_;

@@ -47,6 +47,7 @@ class PlannedGraph {
   Result<RunnableModel*> code();
   // The plan's own code, for this machine's CPU or its GPU. Errors: those of planning and building, no GPU.
   Result<RunnableModel*> code_for_target();
+  bool has_code_for_target() const { return (is_reference() ? code_ : target_code_) != nullptr; }
   // Plans anew, with these values stored in 32 bits.
   void keep_in_fp32(std::set<ValueKey> values);
   // Takes the place of its plan and code; of the same graph and target.

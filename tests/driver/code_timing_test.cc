@@ -3,11 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "../../driver/build_plan.h"
 #include "../../driver/check.h"
 #include "../../driver/judge.h"
 #include "../../driver/machine.h"
 #include "../support/graph_with_weights.h"
 #include "gopt/rule.h"
+#include "gopt/temporary.h"
 
 namespace gopt::driver {
 namespace {
@@ -165,6 +172,32 @@ TEST(CodeForAGpu, IsTimedAndCheckedWhereThereIsOne) {
   EXPECT_TRUE(outcome->code_check->checked) << outcome->code_check->why_not;
   EXPECT_TRUE(outcome->code_check->passed);
   EXPECT_TRUE(outcome->latency || outcome->result.applied.empty()) << outcome->latency_note;
+}
+
+// Files of the cache that builds keep, by name.
+std::set<std::string> files_in(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) names.insert(entry.path().filename().string());
+  return names;
+}
+
+TEST(CompileAhead, WhatFollowsFindsItDone) {
+  const auto cache = TemporaryFolder::create();
+  ASSERT_TRUE(cache.ok());
+  const char* own = getenv("XDG_CACHE_HOME");
+  const std::optional<std::string> before = own ? std::optional<std::string>(own) : std::nullopt;
+  setenv("XDG_CACHE_HOME", cache->path().c_str(), 1);
+  const CostSource costs;
+  PlannedGraph graph(chain_of(3), Target{}, costs);
+  const auto plan = graph.plan();
+  ASSERT_TRUE(plan.ok());
+  ASSERT_TRUE(compile_ahead(**plan).ok());
+  const std::set<std::string> ahead = files_in(cache->path());
+  EXPECT_TRUE(std::ranges::any_of(ahead, [](const std::string& name) { return name.ends_with(".so"); }));
+  EXPECT_TRUE(build_plan(**plan, 1).ok());
+  EXPECT_EQ(files_in(cache->path()), ahead);
+  before ? setenv("XDG_CACHE_HOME", before->c_str(), 1) : unsetenv("XDG_CACHE_HOME");
 }
 
 }  // namespace
