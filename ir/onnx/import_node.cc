@@ -168,6 +168,43 @@ bool may_clamp(const Node& node) {
   return !types.ok() || !types->requirements.empty();
 }
 
+// The lesser of an extent and a number that is not negative, as a polynomial over floors of quotients, which are all
+// that an Index has: floor(1 / (1 + floor(b / (a + 1)))) is 1 where a >= b, else 0.
+Index lesser(const Index& extent, const Index& number) {
+  const Index is_reached = floor_div(Index(1), Index(1) + floor_div(number, extent + Index(1)));
+  return extent + (number - extent) * is_reached;
+}
+
+// The same range of an axis whose extent is open, cut off where that ends, as ONNX does: x[:, :512] of a sequence of any
+// length. Nothing where there is no such. A short range, and a part of an image's lines or columns, is taken to be there
+// whole, which code demands: numbers as extents are worth more than sizes at which it is not.
+std::optional<Attributes> cut_off(const Node& slice) {
+  constexpr int64_t kShort = 64;
+  constexpr size_t kImage = 4, kLines = 2;
+  Attributes attributes = slice.attributes;
+  const Shape& shape = *slice.inputs[0].type().shape;
+  bool is_cut = false;
+  std::vector<Index> axes(std::get<std::vector<Index>>(attributes.at("starts")).size());
+  for (size_t k = 0; k < axes.size(); k++) axes[k] = Index(static_cast<int64_t>(k));
+  if (const auto given = attributes.find("axes"); given != attributes.end())
+    axes = std::get<std::vector<Index>>(given->second);
+  const auto steps = attributes.find("steps");
+  for (size_t k = 0; k < axes.size(); k++) {
+    const int64_t axis = axes[k].constant() + (axes[k].constant() < 0 ? static_cast<int64_t>(shape.size()) : 0);
+    const Index& extent = shape[static_cast<size_t>(axis)];
+    const bool is_of_image = shape.size() >= kImage && static_cast<size_t>(axis) >= kLines;
+    const bool is_forward = steps == attributes.end() || std::get<std::vector<Index>>(steps->second)[k].constant() > 0;
+    if (extent.is_constant() || is_of_image || !is_forward) continue;
+    for (const char* name : {"starts", "ends"}) {
+      Index& place = std::get<std::vector<Index>>(attributes.at(name))[k];
+      if (!place.is_constant() || place.constant() < kShort || place.constant() >= INT_MAX) continue;
+      place = lesser(extent, place);
+      is_cut = true;
+    }
+  }
+  return is_cut ? std::optional(attributes) : std::nullopt;
+}
+
 // Shapes that are computed from the input's own are those that ONNX can say in numbers.
 void shorten_shape(const Value& input, Attributes& attributes) {
   const auto zero = attributes.find("allowzero");
@@ -194,7 +231,15 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
     return MaybeValues();
   }
   if (has_unwritable_attribute(**node, info, view.opset)) return MaybeValues();
-  if (!state.options.ranges_fit && may_clamp(**node)) return MaybeValues();
+  if (may_clamp(**node)) {
+    if (!state.options.ranges_fit) return MaybeValues();
+    const auto own = kind == OpKind::Slice ? cut_off(**node) : std::nullopt;
+    if (own) {
+      auto cut = state.builder.add(kind, inputs, *own, *outputs, view.node.name(),
+                                   {view.node.output().begin(), view.node.output().end()});
+      if (cut.ok()) node = cut;
+    }
+  }
   Values values;
   for (int i = 0; i < *outputs; i++) values.push_back({*node, i});
   return MaybeValues(std::move(values));

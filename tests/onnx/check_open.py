@@ -123,6 +123,27 @@ with tempfile.TemporaryDirectory() as folder:
         ran, want = run(folder, code, given), session.run(None, given)[0]
         if ran.returncode or np.load(folder + "/o.npz")["y"].shape != want.shape or not np.allclose(np.load(folder + "/o.npz")["y"], want, 1e-5):
             sys.exit(f"parts differ at {rows}, {columns}: {ran.stderr}")
+    # Ranges of a sequence that may end before they do: cut off to a length, and what lies beyond one; and from where another one ends to far beyond both.
+    ranges = {"first": ("x", 0, 100), "beyond": ("x", 70, np.iinfo(np.int64).max), "between": ("x", 70, 500)}
+    cut, numbers = [], {"axis": [1], "weight": rng.standard_normal((4, 3)).astype(np.float32)}
+    for name, (of, start, end) in ranges.items():
+        numbers |= {name + "_start": [start], name + "_end": [end]}
+        cut += [h.make_node("Slice", [of, name + "_start", name + "_end", "axis"], [name]), h.make_node("Sin", [name], [name + "_sin"]), h.make_node("MatMul", [name + "_sin", "weight"], [name + "_y"])]
+    numbers |= {"far": [100000]}
+    cut += [h.make_node("ReduceSum", ["first_sin", "axis"], ["sum"]), h.make_node("Concat", ["x", "z"], ["both"], axis=1), h.make_node("Shape", ["x"], ["length"], start=1, end=2),
+            h.make_node("Slice", ["both", "length", "far", "axis"], ["last"]), h.make_node("Softmax", ["last"], ["last_y"], axis=1)]
+    file, code = emitted(folder, "cut", cut, [floats("x", "n", "s", 4), floats("z", "n", "t", 4)], [floats(name, None, None, None) for name in ("first_y", "beyond_y", "between_y", "sum", "last_y")],
+                         [nh.from_array(np.asarray(v), k) for k, v in numbers.items()])
+    session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+    for length in (1, 63, 70, 71, 99, 100, 101, 500, 700):
+        given = {"x": rng.standard_normal((2, length, 4)).astype(np.float32), "z": rng.standard_normal((2, 1 + length // 7, 4)).astype(np.float32)}
+        ran = run(folder, code, given)
+        if ran.returncode:
+            sys.exit(f"cut at {length}: {ran.stderr}")
+        got = np.load(folder + "/o.npz")
+        for output, want in zip(session.get_outputs(), session.run(None, given)):
+            if got[output.name].shape != want.shape or not np.allclose(got[output.name], want, 1e-4, 1e-4):
+                sys.exit(f"{output.name} differs at {length}: {got[output.name].shape} {want.shape}")
     # More than there are is refused.
     top = [h.make_node("TopK", ["x", "k"], ["y", "places"], name="top")]
     _, code = emitted(folder, "few", top, [floats("x", "n")], [floats("y", 3)], [nh.from_array(np.array([3], np.int64), "k")])
