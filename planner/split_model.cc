@@ -47,7 +47,6 @@ class Splitter {
       grew_ = false;
       GOPT_RETURN_IF_ERROR(make_steps());
     } while (grew_);
-    if (std::ranges::none_of(split_.steps, &ModelStep::is_code)) return why_no_plan(without);
     split_.inputs = graph_.inputs();
     for (const GraphOutput& output : graph_.outputs()) split_.outputs.push_back({output.name, names_.of(output.value)});
     return std::move(split_);

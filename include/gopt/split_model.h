@@ -38,7 +38,8 @@ struct SplitModel {
 };
 
 // As few pieces as nodes that wait for the caller's allow, each as large as it can be. Extents that a piece's inputs
-// say only as expressions become symbols of their own there. Errors: no node of it has code, with the causes.
+// say only as expressions become symbols of their own there. Where no node has code all steps are the caller's. Errors:
+// an output that is a constant of a type that nothing is computed with.
 Result<SplitModel> split_model(const Graph& graph, const Target& target);
 
 }  // namespace gopt

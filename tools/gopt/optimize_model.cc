@@ -203,7 +203,7 @@ bool is_split(const OptimizeOptions& o, const OptimizedModel& optimized, const W
 // The whole model is searched by the costs of what has some, then taken to pieces.
 Status optimize_in_pieces(const OptimizeOptions& o, OptimizedModel& optimized) {
   GOPT_ASSIGN_OR_RETURN(const Extents maxima, parse_maxima(o.maxima));
-  GOPT_RETURN_IF_ERROR(split_model(optimized.model.graph, optimized.options.target));  // that there are pieces
+  GOPT_RETURN_IF_ERROR(split_model(optimized.model.graph, optimized.options.target));  // that it can be split
   DriverOptions whole = optimized.options;
   whole.wants_code = whole.measured_costs = false;
   GOPT_ASSIGN_OR_RETURN(optimized.outcome, optimize_graph(optimized.model.graph, optimized.rules, whole));
