@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -171,73 +172,90 @@ std::string headers_of(const Source& source, const std::vector<Source>& sources)
 }
 
 // Launches of kernels that are only timed are compiled once and queued once: how fast the host does it counts for
-// nothing, and without optimization it takes half the time.
+// nothing, and without optimization it takes half the time. So it is with what launches a graph of kernels on a GPU,
+// which is made once.
 std::vector<std::string> flags_for(const Source& s, const std::vector<Source>& sources, const Toolchain& tools) {
-  const bool is_timed =
-      s.name == "model.cc" && std::ranges::any_of(sources, [](const Source& o) { return o.name == "gopt_timing.cu"; });
+  const bool is_for_gpu =
+      s.name == "model.cc" && std::ranges::any_of(sources, [](const Source& o) { return is_cuda(o); });
   std::vector<std::string> flags = tools.compile_flags;
-  if (is_timed) std::ranges::replace(flags, "-O3", "-O0");
+  if (is_for_gpu) std::ranges::replace(flags, "-O3", "-O0");
   return flags;
 }
 
-// Compiles what the cache does not hold, as many at once as there are processors.
-Status compile(const std::vector<Source>& sources, const Toolchain& tools, const fs::path& cache,
-               const std::string& key, std::vector<fs::path>& objects) {
-  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::beside(cache / "work"));
-  const fs::path& work = folder.path();
-  std::error_code error;
-  for (const Source& s : sources) std::ofstream(work / s.name, std::ios::binary) << s.text;
-  const size_t at_once = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<Job> running;
-  Status result = Unit{};
-  auto wait_for_first = [&] {
-    Status done = finish(running.front(), tools);
-    running.erase(running.begin());
-    if (!done && result) result = done;
-  };
-  for (const Source& s : sources) {
-    if (is_header(s) || s.name == "example.cc") continue;
-    const fs::path object = cache / (to_string(hash_bytes(key + headers_of(s, sources) + s.text)) + ".o");
-    objects.push_back(object);
-    if (fs::exists(object, error)) {
-      mark_used(object);
-      continue;
+// Compiles what the cache does not hold, each object once for all sources, as many at once as there are processors.
+class Compiler {
+ public:
+  Compiler(const Toolchain& tools, fs::path cache, std::string key)
+      : tools_(tools), cache_(std::move(cache)), key_(std::move(key)) {}
+
+  // Begins with those that are not there; returned: all that the sources become. Errors: no folder, no compiler.
+  Result<std::vector<fs::path>> begin(const std::vector<Source>& sources) {
+    GOPT_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::beside(cache_ / "work"));
+    const fs::path work = folder.path();
+    folders_.push_back(std::move(folder));
+    for (const Source& s : sources) std::ofstream(work / s.name, std::ios::binary) << s.text;
+    std::vector<fs::path> objects;
+    std::error_code error;
+    for (const Source& s : sources) {
+      if (is_header(s) || s.name == "example.cc") continue;
+      const fs::path object = cache_ / (to_string(hash_bytes(key_ + headers_of(s, sources) + s.text)) + ".o");
+      objects.push_back(object);
+      if (!begun_.insert(object).second) continue;
+      if (fs::exists(object, error)) {
+        mark_used(object);
+        continue;
+      }
+      if (running_.size() >= kAtOnce) wait_for_first();
+      Job job{object, (work / (s.name + ".o")).string(), (work / (s.name + ".log")).string(), s.name};
+      std::vector<std::string> command{tools_.compiler};
+      const std::vector<std::string> flags = flags_for(s, sources, tools_);
+      command.insert(command.end(), flags.begin(), flags.end());
+      command.insert(command.end(), {"-c", (work / s.name).string(), "-o", job.temporary});
+      GOPT_ASSIGN_OR_RETURN(job.child, start(command, job.log, tools_));
+      running_.push_back(std::move(job));
     }
-    if (running.size() >= at_once) wait_for_first();
-    Job job{object, (work / (s.name + ".o")).string(), (work / (s.name + ".log")).string(), s.name};
-    std::vector<std::string> command{tools.compiler};
-    const std::vector<std::string> flags = flags_for(s, sources, tools);
-    command.insert(command.end(), flags.begin(), flags.end());
-    command.insert(command.end(), {"-c", (work / s.name).string(), "-o", job.temporary});
-    const auto child = start(command, job.log, tools);
-    if (!child) {
-      result = child.error();
-      break;  // what runs still writes to the folder
-    }
-    job.child = *child;
-    running.push_back(std::move(job));
+    return objects;
   }
-  while (!running.empty()) wait_for_first();
-  return result;
-}
 
-}  // namespace
+  // What was begun ends; what runs writes to folders of this.
+  ~Compiler() { end(); }
+  void end() {
+    while (!running_.empty()) wait_for_first();
+  }
 
-Result<std::string> build_sources(const std::vector<Source>& sources) {
-  const Toolchain& tools = std::any_of(sources.begin(), sources.end(), is_cuda) ? cuda_toolchain() : cpu_toolchain();
-  const auto kept = cache_folder();
-  const fs::path cache = kept.ok() ? *kept : fs::temp_directory_path() / "gopt";
-  std::error_code error;
-  fs::create_directories(cache, error);
-  if (error) return Error{"cannot make the cache folder " + cache.string() + ": " + error.message()};
-  GOPT_ASSIGN_OR_RETURN(const std::string key, describe(tools, cache));
-  std::vector<fs::path> objects;
-  GOPT_RETURN_IF_ERROR(compile(sources, tools, cache, key, objects));
+  // Of some that were begun, once all have ended. Errors: what the compiler said of the first that failed.
+  Status status_of(const std::vector<fs::path>& objects) const {
+    for (const fs::path& object : objects)
+      if (const auto failed = failed_.find(object); failed != failed_.end()) return failed->second;
+    return Unit{};
+  }
+
+ private:
+  void wait_for_first() {
+    if (const Status done = finish(running_.front(), tools_); !done)
+      failed_.emplace(running_.front().object, done.error());
+    running_.erase(running_.begin());
+  }
+
+  const size_t kAtOnce = std::max(1u, std::thread::hardware_concurrency());
+  const Toolchain& tools_;
+  const fs::path cache_;
+  const std::string key_;
+  std::vector<TemporaryFolder> folders_;
+  std::vector<Job> running_;
+  std::set<fs::path> begun_;
+  std::map<fs::path, Error> failed_;
+};
+
+// Of objects that are there.
+Result<std::string> link(const std::vector<fs::path>& objects, const Toolchain& tools, const fs::path& cache,
+                         const std::string& key) {
   std::string linked = key;
   for (const fs::path& o : objects) linked += o.filename().string();
   for (const auto* arguments : {&tools.link_flags, &tools.libraries})
     for (const std::string& a : *arguments) linked += " " + a;
   const fs::path library = cache / ("lib" + to_string(hash_bytes(linked)) + ".so");
+  std::error_code error;
   if (fs::exists(library, error)) {
     mark_used(library);
     return library.string();
@@ -252,21 +270,55 @@ Result<std::string> build_sources(const std::vector<Source>& sources) {
   Job job{library, temporary, temporary + ".log", "the library"};
   GOPT_ASSIGN_OR_RETURN(job.child, start(command, job.log, tools));
   GOPT_RETURN_IF_ERROR(finish(job, tools));
-  trim_build_cache(cache);
   return library.string();
 }
 
-Result<std::string> build_folder(const std::string& folder) {
+Result<std::vector<Source>> read_folder(const std::string& folder) {
   std::error_code error;
   std::vector<Source> sources;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    const std::string extension = entry.path().extension().string();
-    if (extension == ".cc" || extension == ".h" || extension == ".cu" || extension == ".cuh")
-      sources.push_back({name, read_text(entry.path())});
-  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (is_source(entry.path().filename().string()))
+      sources.push_back({entry.path().filename().string(), read_text(entry.path())});
   if (error || sources.empty()) return Error{folder + " is no folder of emitted code"};
-  std::sort(sources.begin(), sources.end(), [](const Source& a, const Source& b) { return a.name < b.name; });
+  return sources;
+}
+
+}  // namespace
+
+bool is_source(const std::string& name) {
+  const std::string extension = fs::path(name).extension().string();
+  return extension == ".cc" || extension == ".h" || extension == ".cu" || extension == ".cuh";
+}
+
+std::vector<Result<std::string>> build_all(std::vector<std::vector<Source>> all) {
+  for (std::vector<Source>& sources : all) std::ranges::sort(sources, {}, &Source::name);
+  const bool is_for_gpu = std::ranges::any_of(all, [](const auto& own) { return std::ranges::any_of(own, is_cuda); });
+  const Toolchain& tools = is_for_gpu ? cuda_toolchain() : cpu_toolchain();
+  const auto all_fail = [&](const Error& error) { return std::vector<Result<std::string>>(all.size(), error); };
+  const auto kept = cache_folder();
+  const fs::path cache = kept.ok() ? *kept : fs::temp_directory_path() / "gopt";
+  std::error_code error;
+  fs::create_directories(cache, error);
+  if (error) return all_fail({"cannot make the cache folder " + cache.string() + ": " + error.message()});
+  const Result<std::string> key = describe(tools, cache);
+  if (!key.ok()) return all_fail(key.error());
+  Compiler compiler(tools, cache, *key);
+  std::vector<Result<std::vector<fs::path>>> objects;
+  for (const std::vector<Source>& sources : all) objects.push_back(compiler.begin(sources));
+  compiler.end();
+  std::vector<Result<std::string>> libraries;
+  for (const auto& own : objects) {
+    const Status compiled = own.ok() ? compiler.status_of(*own) : own.error();
+    libraries.push_back(compiled.ok() ? link(*own, tools, cache, *key) : compiled.error());
+  }
+  trim_build_cache(cache);
+  return libraries;
+}
+
+Result<std::string> build_sources(const std::vector<Source>& sources) { return build_all({sources})[0]; }
+
+Result<std::string> build_folder(const std::string& folder) {
+  GOPT_ASSIGN_OR_RETURN(const std::vector<Source> sources, read_folder(folder));
   return build_sources(sources);
 }
 

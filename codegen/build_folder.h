@@ -18,5 +18,8 @@ struct Source {
   std::string name, text;
 };
 Result<std::string> build_sources(const std::vector<Source>& sources);
+// The same for several at once, for one target: what they have in common is compiled once.
+std::vector<Result<std::string>> build_all(std::vector<std::vector<Source>> all);
+bool is_source(const std::string& name);  // of a file of a folder
 
 }  // namespace gopt::codegen

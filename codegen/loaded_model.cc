@@ -356,6 +356,19 @@ Status LoadedModel::build(const std::string& folder) {
   return Unit{};
 }
 
+std::vector<Status> LoadedModel::build(const std::vector<EmittedCode>& codes) {
+  std::vector<std::vector<codegen::Source>> all;
+  for (const EmittedCode& code : codes) {
+    auto& sources = all.emplace_back();
+    for (const EmittedFile& file : code.files)
+      if (codegen::is_source(file.name)) sources.push_back({file.name, file.text});
+  }
+  std::vector<Status> statuses;
+  for (const auto& library : codegen::build_all(std::move(all)))
+    statuses.push_back(library.ok() ? Status(Unit{}) : Status(library.error()));
+  return statuses;
+}
+
 Result<LoadedModel> LoadedModel::build_and_load(const std::string& folder, int threads) {
   GOPT_ASSIGN_OR_RETURN(const std::string path, codegen::build_folder(folder));
   auto state = std::make_shared<State>();

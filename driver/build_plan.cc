@@ -1,7 +1,5 @@
 #include "build_plan.h"
 
-#include <fstream>
-
 #include "gopt/temporary.h"
 
 namespace gopt::driver {
@@ -18,11 +16,19 @@ Result<LoadedModel> build_plan(const Plan& plan, int threads) {
   return build_code(code, threads);
 }
 
-Status compile_ahead(const Plan& plan) {
-  GOPT_ASSIGN_OR_RETURN(const EmittedCode code, emit(plan));
-  GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
-  for (const EmittedFile& file : code.files) std::ofstream(folder.path() / file.name, std::ios::binary) << file.text;
-  return LoadedModel::build(folder.path());
+std::vector<Status> compile_ahead(const std::vector<const Plan*>& plans) {
+  std::vector<EmittedCode> codes;
+  std::vector<Status> statuses;
+  for (const Plan* plan : plans) {
+    auto code = emit(*plan);
+    statuses.push_back(code.ok() ? Status(Unit{}) : Status(code.error()));
+    if (code.ok()) codes.push_back(*std::move(code));
+  }
+  std::vector<Status> built = LoadedModel::build(codes);
+  auto next = built.begin();
+  for (Status& status : statuses)
+    if (status.ok()) status = *next++;
+  return statuses;
 }
 
 }  // namespace gopt::driver

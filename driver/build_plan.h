@@ -8,8 +8,8 @@ namespace gopt::driver {
 // Errors: those of emission and of the compiler, no folder for temporary files.
 Result<LoadedModel> build_plan(const Plan& plan, int threads);
 Result<LoadedModel> build_code(const EmittedCode& code, int threads);
-// Compiles what the plan's code is made of, which build_plan then finds done; weights are not folded, nothing is loaded.
-// May run beside anything. Errors: likewise.
-Status compile_ahead(const Plan& plan);
+// Compiles what these plans' code is made of, which build_plan then finds done; nothing is loaded. Errors, for each:
+// likewise.
+std::vector<Status> compile_ahead(const std::vector<const Plan*>& plans);
 
 }  // namespace gopt::driver

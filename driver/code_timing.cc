@@ -191,43 +191,65 @@ struct OtherPlan {
   std::function<void(PlanBasis&)> change;
 };
 
-// One after another, each a change of the basis of what was kept so far. A plan is compiled in seconds, in which it
-// keeps one or two processors busy: those that are still to come are compiled at once, again where another is kept.
-std::vector<PlanLatency> keep_fastest_of(PlannedGraph& graph, const std::vector<OtherPlan>& others, PlanBasis kept,
-                                         const DriverOptions& options, PlanTiming& timing) {
+// One after another, each a change of the basis of what was kept so far. A plan's code is compiled in seconds, in which
+// it keeps a few processors busy: that of some plans at once, those after one that is kept anew.
+class OtherPlans {
+ public:
+  OtherPlans(PlannedGraph& graph, std::vector<OtherPlan> others, PlanBasis kept, const DriverOptions& options,
+             PlanTiming& timing)
+      : graph_(graph),
+        others_(std::move(others)),
+        kept_(std::move(kept)),
+        options_(options),
+        timing_(timing),
+        made_(others_.size()) {}
+
+  std::vector<PlanLatency> keep_fastest() {
+    std::vector<PlanLatency> latencies;
+    for (size_t k = 0; k < others_.size(); k++) {
+      if (k >= end_) make_some(k);
+      if (!made_[k]) continue;
+      const auto latency = keep_faster_of(graph_, std::move(made_[k]->graph), others_[k].how, options_, timing_);
+      if (latency) latencies.push_back(*latency);
+      if (!latency || !latency->kept_other) continue;
+      kept_ = made_[k]->basis;
+      end_ = k + 1;
+    }
+    return latencies;
+  }
+
+ private:
   struct Made {
     PlanBasis basis;
-    PlannedGraph graph;
+    PlannedGraph graph;  // refers to its costs
     Made(const PlannedGraph& of, PlanBasis by) : basis(std::move(by)), graph(of.graph(), basis.target, basis.costs) {}
   };
-  std::vector<std::unique_ptr<Made>> made(others.size());
-  const auto make_from = [&](size_t first) {
+
+  void make_some(size_t first) {
+    constexpr size_t kAtOnce = 3;
+    end_ = std::min(first + kAtOnce, others_.size());
     std::vector<PlannedGraph*> untimed;
-    for (size_t k = first; k < others.size(); k++) {
-      made[k].reset();
-      if (!others[k].is_for(graph)) continue;
-      PlanBasis basis = kept;
-      others[k].change(basis);
-      made[k] = std::make_unique<Made>(graph, std::move(basis));
-      const auto plan = graph.plan(), other = made[k]->graph.plan();
+    for (size_t k = first; k < end_; k++) {
+      made_[k].reset();
+      if (!others_[k].is_for(graph_)) continue;
+      PlanBasis basis = kept_;
+      others_[k].change(basis);
+      made_[k] = std::make_unique<Made>(graph_, std::move(basis));
+      const auto plan = graph_.plan(), other = made_[k]->graph.plan();
       const bool is_other = plan.ok() && other.ok() && !has_same_kernels(**plan, **other);
-      if (is_other && !timing.knows({&graph, &made[k]->graph}, kQueuedRuns)) untimed.push_back(&made[k]->graph);
+      if (is_other && !timing_.knows({&graph_, &made_[k]->graph}, kQueuedRuns)) untimed.push_back(&made_[k]->graph);
     }
-    if (!options.search.stop || !*options.search.stop) timing.compile_ahead(untimed);
-  };
-  std::vector<PlanLatency> latencies;
-  make_from(0);
-  for (size_t k = 0; k < others.size(); k++) {
-    if (!made[k]) continue;
-    const auto latency = keep_faster_of(graph, std::move(made[k]->graph), others[k].how, options, timing);
-    if (!latency) continue;
-    latencies.push_back(*latency);
-    if (!latency->kept_other) continue;
-    kept = made[k]->basis;
-    make_from(k + 1);
+    if (!options_.search.stop || !*options_.search.stop) timing_.compile_ahead(untimed);
   }
-  return latencies;
-}
+
+  PlannedGraph& graph_;
+  const std::vector<OtherPlan> others_;
+  PlanBasis kept_;
+  const DriverOptions& options_;
+  PlanTiming& timing_;
+  std::vector<std::unique_ptr<Made>> made_;
+  size_t end_ = 0;  // of those that are made by what is kept
+};
 
 // What a library's kernel keeps the next one from doing is a part of its time, as if that were a tile. Where others
 // follow, it is less; between tiles that would all have been launched ahead, it is more. What follows a tile whose
@@ -245,15 +267,15 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
     return has_kernel(of, [](const Kernel& kernel) { return kernel.prologue.has_value(); });
   };
   const auto has_group = [](PlannedGraph& of) { return has_kernel(of, KernelKind::Group); };
-  return keep_fastest_of(
-      graph,
-      {{kPlanByLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = kReadyMs; }},
-       {kPlanWithoutLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = -kReadyMs; }},
-       {kPlanOfDividedDepths, any, [](PlanBasis& b) { b.costs.division_bonus_ms = kDividedMs; }},
-       {kPlanOfSmallTiles, any, [](PlanBasis& b) { b.costs.crowding_ms = kReadyMs; }},
-       {kPlanWithoutPrologues, has_prologue, [](PlanBasis& b) { b.target.without.insert(kPrologues); }},
-       {kPlanWithoutGroups, has_group, [](PlanBasis& b) { b.target.without.insert(kGroupedLaunch); }}},
-      {options.target, costs}, options, timing);
+  return OtherPlans(graph,
+                    {{kPlanByLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = kReadyMs; }},
+                     {kPlanWithoutLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = -kReadyMs; }},
+                     {kPlanOfDividedDepths, any, [](PlanBasis& b) { b.costs.division_bonus_ms = kDividedMs; }},
+                     {kPlanOfSmallTiles, any, [](PlanBasis& b) { b.costs.crowding_ms = kReadyMs; }},
+                     {kPlanWithoutPrologues, has_prologue, [](PlanBasis& b) { b.target.without.insert(kPrologues); }},
+                     {kPlanWithoutGroups, has_group, [](PlanBasis& b) { b.target.without.insert(kGroupedLaunch); }}},
+                    {options.target, costs}, options, timing)
+      .keep_fastest();
 }
 
 }  // namespace

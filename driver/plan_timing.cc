@@ -1,8 +1,5 @@
 #include "plan_timing.h"
 
-#include <future>
-#include <thread>
-
 #include "build_plan.h"
 #include "gopt/clock.h"
 
@@ -37,19 +34,12 @@ Status PlanTiming::must_build(PlannedGraph& graph) {
 }
 
 void PlanTiming::compile_ahead(const std::vector<PlannedGraph*>& graphs) {
-  constexpr unsigned kForOne = 2;  // processors that one build makes use of
-  const size_t at_once = std::thread::hardware_concurrency() / kForOne;
   std::vector<const Plan*> plans;
   for (PlannedGraph* graph : graphs)
     if (const auto plan = graph->plan(); plan.ok() && !graph->has_code_for_target()) plans.push_back(*plan);
-  if (plans.size() < 2 || at_once < 2) return;
+  if (plans.size() < 2) return;
   const PhaseClock::Running running(clock_, "building the code");
-  std::vector<std::future<Status>> builds;
-  for (const Plan* plan : plans) {
-    if (builds.size() >= at_once) builds[builds.size() - at_once].wait();
-    builds.push_back(std::async(std::launch::async, [plan] { return driver::compile_ahead(*plan); }));
-  }
-  for (std::future<Status>& build : builds) build.wait();
+  driver::compile_ahead(plans);
 }
 
 // Inputs may decide how long a run takes; who asks for more rounds wants to know better.

@@ -27,7 +27,7 @@ class PlanTiming {
   struct Times : PlanTimes {
     bool is_known = false;  // from the cache
   };
-  // Compiles the code of these graphs' plans, several at once, where there are processors for it: code_of then finds it
+  // Compiles the code of these graphs' plans at once, as many files as there are processors for: code_of then finds it
   // done. What cannot be built is left for it to tell.
   void compile_ahead(const std::vector<PlannedGraph*>& graphs);
 

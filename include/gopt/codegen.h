@@ -96,6 +96,9 @@ class LoadedModel {
  public:
   // Only builds it: what is built is in the cache then. May run beside anything. Errors: those of the next.
   static Status build(const std::string& folder);
+  // The same for several folders that would be written, at once: what they have in common is compiled once. Weights are
+  // not folded.
+  static std::vector<Status> build(const std::vector<EmittedCode>& codes);
   // Builds the folder (cached by content) and loads it. Errors: no compiler, a build failure with its first lines.
   static Result<LoadedModel> build_and_load(const std::string& folder, int threads);
   // In declared order, as the C ABI says them; open extents are symbols.
