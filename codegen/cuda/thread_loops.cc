@@ -6,10 +6,10 @@
 #include "../cpu/loops.h"
 #include "../reshape.h"
 #include "../transform.h"
-#include "../writer.h"
 #include "chunks.h"
 #include "columns.h"
 #include "row_chunks.h"
+#include "squares.h"
 
 namespace gopt::codegen {
 namespace {
@@ -53,8 +53,10 @@ class KernelPrinter {
   }
 
   CudaKernel print() {
-    if (!overlaps_ && !shared_ && lanes_.empty())
+    if (!overlaps_ && !shared_ && lanes_.empty()) {
+      if (const auto squares = squares_of(body_)) return print_squares(body_, *squares);
       if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
+    }
     if (!overlaps_ && shared_ && !columns_)
       if (const auto row = row_chunks_of(body_, rows_, lanes_)) return print_row_chunks(*row);
     Scope& root = writer_.root();
@@ -203,11 +205,10 @@ class KernelPrinter {
                                body + "}\n" + after);
   }
 
-  // `before`: what may be done while the kernel before still runs.
-  CudaKernel finished(const std::string& text, const std::string& before = "") {
-    kernel_.parameters = parameters();
-    kernel_.body = indented("{\ngopt_let_next_begin();\n" + before + "gopt_wait();\n" + text + "}\n");
-    return std::move(kernel_);
+  CudaKernel finished(const std::string& text, const std::string& before = "") const {
+    CudaKernel kernel = cuda_kernel(body_, overlaps_, text, before);
+    kernel.blocks = kernel_.blocks, kernel.threads = kernel_.threads;
+    return kernel;
   }
 
   // One of the threads that divide a row stores what is one of it; of a block's last columns some may be no rows.
@@ -290,21 +291,7 @@ class KernelPrinter {
     return text;
   }
 
-  std::string element(Scope& scope) {
-    const Scalar type = writer_.type_of(body_.value, scalar_of(body_.output));
-    std::string value = writer_.value(body_.value, scope, type);
-    // A bfloat16 has the range of a float.
-    if (body_.narrows && body_.output == ElementType::Float16) value = "gopt_within_half(" + value + ")";
-    return "out[" + writer_.index_text(body_.offset, scope) + "] = " + stored(value, type, body_.output) + ";\n";
-  }
-
-  std::string parameters() const {
-    const std::string restrict = overlaps_ ? "" : " __restrict__";
-    std::string text;
-    for (size_t i = 0; i < body_.inputs.size(); i++)
-      text += "const " + storage_name(body_.inputs[i]) + "*" + restrict + " in" + std::to_string(i) + ", ";
-    return text + storage_name(body_.output) + "*" + restrict + " out";
-  }
+  std::string element(Scope& scope) { return cuda_element(writer_, body_, scope); }
 
   const KernelBody body_;
   bool overlaps_;
@@ -317,6 +304,23 @@ class KernelPrinter {
 };
 
 }  // namespace
+
+CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before) {
+  const std::string restrict = overlaps ? "" : " __restrict__";
+  std::string parameters;
+  for (size_t i = 0; i < body.inputs.size(); i++)
+    parameters += "const " + storage_name(body.inputs[i]) + "*" + restrict + " in" + std::to_string(i) + ", ";
+  return {parameters + storage_name(body.output) + "*" + restrict + " out",
+          indented("{\ngopt_let_next_begin();\n" + before + "gopt_wait();\n" + text + "}\n")};
+}
+
+std::string cuda_element(Writer& writer, const KernelBody& body, Scope& scope) {
+  const Scalar type = writer.type_of(body.value, scalar_of(body.output));
+  std::string value = writer.value(body.value, scope, type);
+  // A bfloat16 has the range of a float.
+  if (body.narrows && body.output == ElementType::Float16) value = "gopt_within_half(" + value + ")";
+  return "out[" + writer.index_text(body.offset, scope) + "] = " + stored(value, type, body.output) + ";\n";
+}
 
 std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps, const std::set<int>& constants) {
   std::vector<CudaKernel> kernels;

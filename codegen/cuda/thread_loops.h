@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../lower.h"
+#include "../writer.h"
 
 namespace gopt::codegen {
 
@@ -17,6 +18,12 @@ struct CudaKernel {
   std::string body;        // "{...}"
   int64_t blocks = 1, threads = 256;
 };
+
+// What all have in common: parameters, and the begin and end of the body. `text`: all after the kernel before has
+// ended, `before`: what may be done while it still runs.
+CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before = "");
+// The statement that computes and stores an element, in a scope that knows its loops.
+std::string cuda_element(Writer& writer, const KernelBody& body, Scope& scope);
 
 // One launch for each part that the loops are split into; they write different elements. With `overlaps` the output may
 // lie where an input does, which then is read by the thread alone that writes it. `constants`: inputs, by number, that

@@ -54,6 +54,7 @@ std::vector<BatchCase> row_chunk_cases();
 std::vector<BatchCase> chunk_cases();
 // Graphs whose kernels reduce across lines (columns_test.cc).
 std::vector<BatchCase> column_cases();
+std::vector<BatchCase> square_cases();
 
 // Of the emitted files whose names begin so, one after another.
 std::string text_of(const EmittedCode& code, const std::string& prefix);

@@ -170,6 +170,12 @@ TEST(EmulatedKernels, OfColumnsAgreeWithTheInterpreter) {
     expect_agreement(column_cases(), precision, column_cases().size() - 1);
 }
 
+TEST(EmulatedKernels, OfSquaresAgreeWithTheInterpreter) {
+  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16})
+    expect_agreement(square_cases(), precision, square_cases().size() - 4);
+}
+
 TEST(EmulatedKernels, OfGraphsAgreeWithTheInterpreter) {
   if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
   std::vector<BatchCase> cases = graph_cases();
