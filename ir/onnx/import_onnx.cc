@@ -197,6 +197,27 @@ Result<Graph> import_model(ImportState& state) {
   return state.builder.build();
 }
 
+// Extents that depend on data and that some node is made by, though the node that says them is not in the graph: what
+// it gives was only counted, and that was known as an extent.
+std::set<AtomId> extents_of_nothing(const Graph& graph, const std::set<AtomId>& of_inputs) {
+  std::set<AtomId> used, said = of_inputs;
+  const auto use = [&](const AttributeValue& attribute) {
+    if (const auto* number = std::get_if<Index>(&attribute)) collect_symbols(*number, used);
+    if (const auto* list = std::get_if<std::vector<Index>>(&attribute))
+      for (const Index& entry : *list) collect_symbols(entry, used);
+  };
+  for (const NodePtr& node : graph.nodes()) {
+    for (const auto& [_, attribute] : node->attributes) use(attribute);
+    if (!node->is(OpKind::Opaque) && !node->is(OpKind::Input)) continue;
+    for (const TensorType& type : node->outputs)
+      if (type.shape)
+        for (const Index& extent : *type.shape) collect_symbols(extent, said);
+  }
+  std::set<AtomId> lost;
+  std::ranges::set_difference(used, said, std::inserter(lost, lost.end()));
+  return lost;
+}
+
 }  // namespace
 
 const Value* NameScope::find(const std::string& name) const {
@@ -252,15 +273,24 @@ Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& 
   }
   std::map<std::string, int> operators;
   count_operators(file.model.graph().node(), operators);
-  ImportState state(file, options);
-  if (kept) state.original_types = &original_types;
-  state.changed_extents = std::move(changed);
-  auto graph = import_model(state);
-  if (!graph.ok()) return Error{path + ": " + graph.error().message};
-  std::vector<std::string> files = file.external.paths();
-  files.insert(files.begin(), path);
-  return ImportedModel{*std::move(graph), std::move(state.warnings), std::move(files), std::move(operators),
-                       std::move(state.changed)};
+  std::set<AtomId> forgotten;
+  while (true) {
+    ImportState state(file, options);
+    if (kept) state.original_types = &original_types;
+    state.changed_extents = changed;
+    state.forgotten = forgotten;
+    auto graph = import_model(state);
+    if (!graph.ok()) return Error{path + ": " + graph.error().message};
+    const std::set<AtomId> lost = extents_of_nothing(*graph, state.input_symbols);
+    if (std::ranges::includes(forgotten, lost)) {
+      std::vector<std::string> files = file.external.paths();
+      files.insert(files.begin(), path);
+      return ImportedModel{*std::move(graph), std::move(state.warnings), std::move(files), std::move(operators),
+                           std::move(state.changed)};
+    }
+    forgotten.insert(lost.begin(), lost.end());
+    GOPT_ASSIGN_OR_RETURN(file, read_model_file(path));
+  }
 }
 
 }  // namespace gopt

@@ -48,6 +48,8 @@ struct ImportState {
   std::vector<FileNode> changed;                             // of the main graph
   std::set<const Node*> attributed;                          // nodes that some node of the main graph became
   bool declares_too_much = false;                            // perhaps, from some node on: extents that were rounded up
+  // Extents that no integers are known by: nothing that the graph holds would have them (extents_of_nothing).
+  std::set<AtomId> forgotten;
   long opaque_count = 0;
   long shapes_changed = 0;  // constants that were made to follow --shape
 

@@ -190,7 +190,11 @@ void learn_integers(ImportState& state, const Value& value) {
     return;
   if (state.integers.contains(value)) return;
   auto entries = learn(state, node, static_cast<size_t>(*count));
-  if (entries && static_cast<int64_t>(entries->size()) == *count) state.integers[value] = *std::move(entries);
+  if (!entries || static_cast<int64_t>(entries->size()) != *count) return;
+  std::set<AtomId> symbols;
+  for (const Index& entry : *entries) collect_symbols(entry, symbols);
+  const auto is_forgotten = [&](AtomId symbol) { return state.forgotten.contains(symbol); };
+  if (std::ranges::none_of(symbols, is_forgotten)) state.integers[value] = *std::move(entries);
 }
 
 }  // namespace gopt::ir

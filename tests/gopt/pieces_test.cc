@@ -112,6 +112,21 @@ const Case kCases[] = {
      },
      {"code: x -> s", "yours: names -> numbers", "code: s,numbers -> y"},
      {"(Cast)", "it reads `names` of type string"}},
+    // What is found is counted, and nothing else is made of it: who counts takes what finds.
+    {"Counts",
+     [](TestModel& model) {
+       model.input("x", {int64_t{5}, int64_t{4}});
+       model.output("y", {std::string("k")}, kInt64);
+       model.constant(int_tensor("one", {1}, true));
+       model.constant(int_tensor("none", {0}, true));
+       model.node("Cast", {"x"}, {"c"}).i("to", kBool);
+       model.node("NonZero", {"c"}, {"z"}).name("find");
+       model.node("Shape", {"z"}, {"s"});
+       model.node("Gather", {"s", "one"}, {"k"}).i("axis", 0);
+       model.node("Range", {"none", "k", "one"}, {"y"}).name("count");
+     },
+     {"code: x -> c", "yours: c -> z", "code: z -> k", "yours: k -> y"},
+     {"node `find` (NonZero) has no definition here", "node `count` (Range)"}},
 };
 INSTANTIATE_TEST_SUITE_P(Models, Pieces, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
