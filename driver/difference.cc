@@ -28,12 +28,11 @@ void compare_values(Difference& d, const Tensor& reference, const Tensor& other,
   d.max_relative = d.max_absolute == 0 ? 0 : largest == 0 ? INFINITY : d.max_absolute / largest;
 }
 
-// What several roundings to 16 bits may add up to: one engine rounds between operators, the other computes in float.
-double digits_of(ElementType type) {
+}  // namespace
+
+double rounding_tolerance(ElementType type) {
   return type == ElementType::Float16 ? 1e-2 : type == ElementType::BFloat16 ? 5e-2 : 0;
 }
-
-}  // namespace
 
 Difference difference(const std::string& output, const Tensor& reference, const Tensor& other,
                       const Tolerance& tolerance) {
@@ -53,7 +52,7 @@ Difference difference(const std::string& output, const Tensor& reference, const 
   }
   compare_values(d, reference, other, tolerance.reference_may_fail);
   const bool exact = !is_floating(reference.type());
-  const double relative = std::max(tolerance.relative, digits_of(reference.type()));
+  const double relative = std::max(tolerance.relative, rounding_tolerance(reference.type()));
   const bool is_a_step = d.max_absolute <= tolerance.step * (1 + 1e-5);
   d.passed =
       d.comparable &&

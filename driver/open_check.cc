@@ -16,12 +16,14 @@ namespace {
 
 class OpenChecker {
  public:
-  OpenChecker(PlannedGraph& graph, const DriverOptions& options) : graph_(graph), options_(options) {}
+  OpenChecker(PlannedGraph& graph, const DriverOptions& options)
+      : graph_(graph), options_(options), demands_(size_demands(graph.graph(), options.target.open)) {}
 
   Status run(CheckReport& report) {
     GOPT_ASSIGN_OR_RETURN(code_, graph_.code_for_target());
-    std::vector<Substitution> small = choices_of_extents(graph_.graph()), near = {near_usual()};
+    std::vector<Substitution> small = choices_of_extents(graph_.graph()), near = {near_usual(), usual()};
     near.insert(near.end(), small.rbegin(), small.rend());
+    small.push_back(usual());
     GOPT_RETURN_IF_ERROR(check_first(small, report));
     if (report.passed) GOPT_RETURN_IF_ERROR(check_first(near, report));
     for (const OpenExtent& extent : options_.target.open)
@@ -40,6 +42,12 @@ class OpenChecker {
       report = std::move(empty);
       return;
     }
+  }
+
+  Substitution usual() const {
+    Substitution extents;
+    for (const OpenExtent& extent : options_.target.open) extents[extent.symbol] = Index(extent.usual);
+    return extents;
   }
 
   // Odd numbers, so that vectors and blocks have something left over.
@@ -67,7 +75,27 @@ class OpenChecker {
     return last;
   }
 
+  // That the model has a meaning there, and that its inputs are no memory that others need. Errors: that it is not so.
+  Status may_draw(const Substitution& extents) const {
+    constexpr int64_t kMostElements = int64_t{1} << 27;
+    Environment sizes;
+    for (const auto& [symbol, extent] : extents) sizes[symbol] = extent.constant();
+    for (const SizeDemand& demand : demands_)
+      if (!evaluate(demand.cond, sizes).value_or(true)) return Error{"there the model has no meaning: " + demand.what};
+    for (const Value& input : graph_.graph().inputs()) {
+      int64_t count = 1;
+      for (const Index& extent : input.type().shape.value_or(Shape{})) {
+        const int64_t number = evaluate(extent, sizes).value_or(1);
+        if (number > 0 && count > kMostElements / number)
+          return Error{"there input " + input.node->name + " is too large"};
+        count *= number;
+      }
+    }
+    return Unit{};
+  }
+
   Status check_at(const Substitution& extents, CheckReport& report) {
+    GOPT_RETURN_IF_ERROR(may_draw(extents));
     GOPT_ASSIGN_OR_RETURN(auto inputs, draw_inputs_at(graph_.graph(), options_.seed + 1, extents));
     GOPT_ASSIGN_OR_RETURN(const CheckedPart part, part_to_check(graph_.graph(), graph_.graph(), inputs));
     if (!part.cut.empty()) {
@@ -98,6 +126,7 @@ class OpenChecker {
 
   PlannedGraph& graph_;
   const DriverOptions& options_;
+  const std::vector<SizeDemand> demands_;
   RunnableModel* code_ = nullptr;
 };
 

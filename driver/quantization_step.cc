@@ -9,18 +9,27 @@
 namespace gopt::driver {
 namespace {
 
-bool is_after_quantize(const Value& output) {
+// Whether the value is computed by a node that is such.
+template <class Is>
+bool is_after(const Value& output, const Is& is) {
   std::set<const Node*> seen;
   std::vector<const Node*> stack{output.node.get()};
   while (!stack.empty()) {
     const Node* node = stack.back();
     stack.pop_back();
     if (!seen.insert(node).second) continue;
-    if (node->is(OpKind::Quantize)) return true;
+    if (is(*node)) return true;
     for (const Value& input : node->inputs)
       if (input) stack.push_back(input.node.get());
   }
   return false;
+}
+
+// Of floats that are computed from some of this type.
+bool is_after_type(const Value& output, ElementType type) {
+  return is_floating(output.type().element) && is_after(output, [type](const Node& node) {
+           return std::ranges::any_of(node.outputs, [type](const TensorType& own) { return own.element == type; });
+         });
 }
 
 // Of integers one, of the floats that they stand for the largest scale; 0: it is something else.
@@ -57,7 +66,9 @@ Result<Graph> nudged(const Graph& graph) {
 
 Tolerance tolerance_of_output(const Value& output, Tolerance tolerance) {
   constexpr double kStepOf8Bits = 1.0 / 127;
-  if (!is_after_quantize(output)) return tolerance;
+  for (const ElementType type : {ElementType::Float16, ElementType::BFloat16})
+    if (is_after_type(output, type)) tolerance.relative = std::max(tolerance.relative, rounding_tolerance(type));
+  if (!is_after(output, [](const Node& node) { return node.is(OpKind::Quantize); })) return tolerance;
   tolerance.step = step_of(output);
   if (tolerance.step == 0) tolerance.relative = std::max(tolerance.relative, kStepOf8Bits);
   return tolerance;

@@ -11,7 +11,8 @@ namespace gopt::driver {
 bool is_quantized(const Graph& graph);
 
 // `tolerance` for this output: where it is quantized, one step of its scale; where it is computed from what is, the
-// step of 8 bits. What no Quantize is before is compared as ever.
+// step of 8 bits; where it is computed from floats of 16 bits, what their roundings add up to. Others are compared as
+// ever.
 Tolerance tolerance_of_output(const Value& output, Tolerance tolerance);
 
 // The same graph but for the scales of its Quantize nodes, which are larger by a few roundings of a float: by what its

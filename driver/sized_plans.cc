@@ -1,6 +1,7 @@
 #include "gopt/sized_plans.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -127,12 +128,63 @@ bool are_allowed(const std::vector<SizeDemand>& demands, const std::vector<OpenE
                              [&](const SizeDemand& demand) { return evaluate(demand.cond, sizes).value_or(true); });
 }
 
+// Extents that some demand is of which does not hold.
+std::vector<OpenExtent*> in_doubt(const std::vector<SizeDemand>& demands, std::vector<OpenExtent>& open) {
+  Environment sizes;
+  for (const OpenExtent& extent : open) sizes[extent.symbol] = extent.usual;
+  std::set<AtomId> symbols;
+  for (const SizeDemand& demand : demands)
+    if (!evaluate(demand.cond, sizes).value_or(true)) collect_symbols(demand.cond, symbols);
+  std::vector<OpenExtent*> found;
+  for (OpenExtent& extent : open)
+    if (symbols.contains(extent.symbol)) found.push_back(&extent);
+  return found;
+}
+
+void collect_constants(const Cond& cond, std::set<int64_t>& numbers) {
+  if (cond.kind() == CondKind::NonNegative) numbers.insert(std::abs(cond.index().constant()));
+  for (const Cond& part :
+       cond.kind() == CondKind::And || cond.kind() == CondKind::Or ? cond.parts() : std::vector<Cond>{})
+    collect_constants(part, numbers);
+}
+
+// Whose product is a number of the model (lines of weights that an image of any extents is multiplied by): of all that
+// are allowed those whose sum is the least.
+bool choose_factors(const std::vector<SizeDemand>& demands, std::vector<OpenExtent>& open) {
+  constexpr size_t kMostTries = 100000;
+  constexpr int64_t kMost = 1 << 24;
+  std::set<int64_t> numbers, factors{1};
+  for (const SizeDemand& demand : demands) collect_constants(demand.cond, numbers);
+  for (const int64_t number : numbers)
+    for (int64_t factor = 1; number <= kMost && factor * factor <= number; factor++)
+      if (number % factor == 0) factors.insert({factor, number / factor});
+  const std::vector<int64_t> choices(factors.begin(), factors.end());
+  std::vector<OpenExtent> tried = open, best;
+  const std::vector<OpenExtent*> varied = in_doubt(demands, tried);
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (size_t k = 0; k < kMostTries; k++) {
+    size_t rest = k;
+    int64_t sum = 0;
+    bool fits = true;
+    for (OpenExtent* extent : varied) {
+      extent->usual = choices[rest % choices.size()];
+      fits = fits && extent->usual <= extent->maximum.value_or(extent->usual);
+      sum += extent->usual;
+      rest /= choices.size();
+    }
+    if (rest > 0) break;  // all were tried
+    if (sum < least && fits && are_allowed(demands, tried)) least = sum, best = tried;
+  }
+  if (!best.empty()) open = best;
+  return !best.empty();
+}
+
 // Sizes at which the model has a meaning, where those above are none: extents that are equal, or another's sum, or what
 // the model says of others in numbers.
 void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
   constexpr size_t kMostTries = 100000;
   const std::vector<SizeDemand> demands = size_demands(graph, open);
-  if (are_allowed(demands, open)) return;
+  if (are_allowed(demands, open) || choose_factors(demands, open)) return;
   std::set<int64_t> candidates{1, 2};
   for (const OpenExtent& a : open)
     for (const OpenExtent& b : open) candidates.insert({a.usual, a.usual + 1, a.usual + b.usual});
@@ -147,7 +199,7 @@ void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
       extent.usual = std::min(extent.usual, extent.maximum.value_or(extent.usual));
       rest /= choices.size();
     }
-    if (rest > 0) return;  // all were tried
+    if (rest > 0) break;  // all were tried
     if (!are_allowed(demands, tried)) continue;
     open = tried;
     return;

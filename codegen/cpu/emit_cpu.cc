@@ -93,8 +93,8 @@ class VariantPrinter {
       } else if (library) {
         GOPT_ASSIGN_OR_RETURN(const LibraryCall call, print_library_call(plan_, kernel, primitives_++));
         const std::string filled = where_filled(kernel);
-        create_ += plan_.times_kernels ? print_attempt(call.create) : filled + call.create;
-        if (!filled.empty()) create_ += "else library.add_nothing();\n";
+        creates_.push_back((plan_.times_kernels ? print_attempt(call.create) : filled + call.create) +
+                           (filled.empty() ? "" : "else library.add_nothing();\n"));
         const std::string primitive = std::to_string(primitives_ - 1);
         step(kernel, filled.empty() ? call.run : filled + "{ " + call.run + " }", primitive,
              "library.forget_weights(" + primitive + ");\n");
@@ -178,11 +178,7 @@ class VariantPrinter {
                        (is_open() ? "" : print_infos(graph_inputs(plan_.graph), graph_outputs(plan_.graph))) +
                        print_kernel_names(plan_) + "const int64_t kExtents[] = {" + extents + "0};\n" + tables_ +
                        (plan_.times_kernels ? "" : "const int kRuns[] = {" + runs_ + "0};\n") + "\n";
-    text += indented(
-        "void create_kernels(gopt_runtime::Prepared& model) {\n[[maybe_unused]] const char* weights = model.weights;\n"
-        "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
-        "using namespace gopt_runtime;\n" +
-        sizes_text(create_) + create_ + "library.finish();\n}\n\n");
+    text += indented(creation());
     text += indented(
         "template <class Mark>\nvoid run_kernels(gopt_runtime::Prepared& model, const void* const* inputs, void* "
         "const* "
@@ -204,6 +200,24 @@ class VariantPrinter {
                                         : variant;
     return text + of_sizes + "\n}  // namespace\n\nnamespace gopt_runtime {\nextern const " + type + name +
            ";\nconst " + type + name + whole + ";\n}  // namespace gopt_runtime\n";
+  }
+
+  // A function makes some kernels: what a compiler takes for one grows faster than its length.
+  std::string creation() const {
+    constexpr size_t kOfFunction = 32;
+    std::string text, calls;
+    for (size_t first = 0; first < creates_.size(); first += kOfFunction) {
+      std::string body;
+      for (size_t k = first; k < std::min(first + kOfFunction, creates_.size()); k++) body += creates_[k];
+      const std::string name = "create_kernels_" + std::to_string(first / kOfFunction);
+      text += "[[gnu::cold]] void " + name +
+              "(gopt_runtime::Prepared& model) {\n[[maybe_unused]] const char* weights = model.weights;\n"
+              "[[maybe_unused]] char* arena = model.arena.data();\ngopt_runtime::Library& library = model.library;\n"
+              "using namespace gopt_runtime;\n" +
+              sizes_text(body) + body + "}\n\n";
+      calls += name + "(model);\n";
+    }
+    return text + "void create_kernels(gopt_runtime::Prepared& model) {\n" + calls + "model.library.finish();\n}\n\n";
   }
 
   std::string in_order() const {
@@ -243,7 +257,8 @@ void profile(gopt_runtime::Prepared& model, const void* const* inputs, void* con
   const std::vector<int64_t> extents_;
   const std::vector<std::string>& operators_;
   GeneratedKernels& generated_;
-  std::string create_, run_, runs_, tables_;
+  std::vector<std::string> creates_;  // of each of the library's kernels
+  std::string run_, runs_, tables_;
   size_t primitives_ = 0, operator_calls_ = 0;
 };
 

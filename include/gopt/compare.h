@@ -23,6 +23,10 @@ struct Difference {
   std::string note;  // why it is not comparable
 };
 
+// What several roundings to 16 bits may add up to, of the largest magnitude: one engine rounds between operators, the
+// other computes in float. 0 of other types.
+double rounding_tolerance(ElementType type);
+
 Difference difference(const std::string& output, const Tensor& reference, const Tensor& other,
                       const Tolerance& tolerance);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <sstream>
 
 namespace gopt::ir {
 namespace {
@@ -62,6 +63,24 @@ Status bind_symbol(ImportState& state, const std::string& name, int64_t extent,
   return Unit{};
 }
 
+// Exporters write "past + length" for an extent that is the sum of two others: it is that sum, where these are inputs'
+// own, and not a name of its own that --shape gives a number.
+std::optional<Index> sum_of_dimensions(const ImportState& state, const std::string& text) {
+  if (text.find('+') == std::string::npos || state.fixed.contains(dimension_symbol(text))) return std::nullopt;
+  Index sum(0);
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, '+');) {
+    const size_t first = part.find_first_not_of(' '), last = part.find_last_not_of(' ');
+    if (first == std::string::npos) return std::nullopt;
+    part = part.substr(first, last - first + 1);
+    const bool is_number =
+        part.size() < 10 && std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); });
+    if (!is_number && !state.dimensions.contains(part)) return std::nullopt;
+    sum += is_number ? Index(std::stoll(part)) : Index::from_atom(dimension_symbol(part));
+  }
+  return sum;
+}
+
 std::string joined(const std::set<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -90,7 +109,8 @@ TensorType declared_type(const ImportState& state, const onnx::TypeProto& type, 
       const bool named = names_dimension(dim.dim_param());
       const AtomId extent =
           named ? dimension_symbol(dim.dim_param()) : symbol_atom(name + "_dim" + std::to_string(shape.size()));
-      shape.push_back(substitute(Index::from_atom(extent), state.fixed));
+      const auto sum = named ? sum_of_dimensions(state, dim.dim_param()) : std::nullopt;
+      shape.push_back(substitute(sum.value_or(Index::from_atom(extent)), state.fixed));
     }
   }
   result.shape = std::move(shape);
@@ -108,6 +128,8 @@ Status apply_shape_options(ImportState& state) {
     for (const auto& dim : input.type().tensor_type().shape().dim())
       if (names_dimension(dim.dim_param())) symbols.insert(dim.dim_param());
   }
+  for (const std::string& symbol : symbols)
+    if (symbol.find('+') == std::string::npos) state.dimensions.insert(symbol);
   std::map<std::string, std::string> bound_by;
   for (const auto& [name, extents] : state.options.shapes)
     if (!inputs.contains(name) && symbols.contains(name) && extents.size() == 1)

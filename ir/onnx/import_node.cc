@@ -175,9 +175,9 @@ Index lesser(const Index& extent, const Index& number) {
   return extent + (number - extent) * is_reached;
 }
 
-// The same range of an axis whose extent is open, cut off where that ends, as ONNX does: x[:, :512] of a sequence of any
-// length. Nothing where there is no such. A short range, and a part of an image's lines or columns, is taken to be there
-// whole, which code demands: numbers as extents are worth more than sizes at which it is not.
+// The same range of an axis whose extent is open, cut off where that ends, as ONNX does: x[:, :512] of a sequence of
+// any length. Nothing where there is no such. A short range, and a part of an image's lines or columns, is taken to be
+// there whole, which code demands: numbers as extents are worth more than sizes at which it is not.
 std::optional<Attributes> cut_off(const Node& slice) {
   constexpr int64_t kShort = 64;
   constexpr size_t kImage = 4, kLines = 2;

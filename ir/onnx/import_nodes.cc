@@ -120,6 +120,12 @@ void drop_declared_shapes(ImportState& state, const std::string& reason) {
   for (auto& [name, type] : state.declared) type.shape.reset();
 }
 
+// A shape that an exporter declared and that no runtime finds is the exporter's mistake; runtimes run such files.
+void drop_declared_shape(ImportState& state, const std::string& name, const std::string& reason) {
+  state.warn(reason + "; the declared shape is left out of account");
+  state.declared.at(name).shape.reset();
+}
+
 Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::vector<Value>& values,
                     NameScope& scope) {
   for (int i = 0; i < node.output_size(); i++) {
@@ -133,6 +139,8 @@ Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::
     state.declares_too_much |= may_declare_too_much(node);
     if (!fits.ok() && state.declares_too_much)
       drop_declared_shapes(state, describe(node) + ": " + fits.error().message);
+    else if (!fits.ok())
+      drop_declared_shape(state, name, describe(node) + ": " + fits.error().message);
     GOPT_RETURN_IF_ERROR(check_declared(state, name, value.type()));
   }
   return Unit{};

@@ -39,6 +39,7 @@ struct ImportState {
       functions;                                 // by domain and name; null: ambiguous
   Substitution fixed;                            // symbols whose value --shape gives
   std::set<AtomId> input_symbols;                // extents of the model's inputs
+  std::set<std::string> dimensions;              // and their names, of those that are no sums
   std::map<std::string, TensorType> declared;    // types by value name, of the main graph
   std::map<Value, std::vector<Index>> integers;  // elements of small integer tensors, where known
   // When static extents are changed by --shape: the types that the file's own extents give, by value name.

@@ -96,15 +96,18 @@ Value cumulated_apart(Lowering& l, OpKind kind, const Value& x, int64_t axis, bo
   return l.reduce(kind == OpKind::Mul ? OpKind::ReduceProd : OpKind::ReduceSum, each, {Index(axis + 1)}, false);
 }
 
-// Sums or products over 1, 2, 4, ... elements: as many steps as the extent has digits.
+// Sums or products over 1, 2, 4, ... elements: as many steps as the extent has digits. Of floats in 64 bits: what some
+// elements in the middle come to may be beyond the range that all from the first one on stay in.
 Values cumulated(Lowering& l, OpKind kind) {
-  const Value x = l.input(0);
+  const ElementType type = type_of(l.input(0));
+  const Value x = is_floating(type) ? l.cast(l.input(0), ElementType::Float64) : l.input(0);
   const std::vector<int64_t> axes = l.numbers(1);
   Lowering::require(axes.size() == 1 && rank_of(x) > 0);
   const int64_t axis = l.axis(axes[0], rank_of(x));
   const auto at = static_cast<size_t>(axis);
   const bool reverse = l.integer("reverse", 0) != 0, exclusive = l.integer("exclusive", 0) != 0;
-  if (!open_extent_of(x, axis).is_constant()) return {cumulated_apart(l, kind, x, axis, reverse, exclusive)};
+  if (!open_extent_of(x, axis).is_constant())
+    return {l.cast(cumulated_apart(l, kind, x, axis, reverse, exclusive), type)};
   const int64_t count = extent_of(x, axis);
   // The tensor moved by `distance` along the axis; what comes in changes nothing.
   const auto moved = [&](const Value& v, int64_t distance) {
@@ -115,7 +118,7 @@ Values cumulated(Lowering& l, OpKind kind) {
   };
   Value sum = exclusive && count > 0 ? moved(x, 1) : x;
   for (int64_t distance = 1; distance < count; distance *= 2) sum = l.op(kind, {sum, moved(sum, distance)});
-  return {sum};
+  return {l.cast(sum, type)};
 }
 Values lower_cum_sum(Lowering& l) { return cumulated(l, OpKind::Add); }
 Values lower_cum_prod(Lowering& l) { return cumulated(l, OpKind::Mul); }
