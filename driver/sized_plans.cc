@@ -141,8 +141,11 @@ std::vector<OpenExtent*> in_doubt(const std::vector<SizeDemand>& demands, std::v
   return found;
 }
 
+// Numbers that products of extents are compared with.
 void collect_constants(const Cond& cond, std::set<int64_t>& numbers) {
-  if (cond.kind() == CondKind::NonNegative) numbers.insert(std::abs(cond.index().constant()));
+  const auto is_product = [](const Index::Term& term) { return term.atoms.size() > 1; };
+  if (cond.kind() == CondKind::NonNegative && std::ranges::any_of(cond.index().terms(), is_product))
+    numbers.insert(std::abs(cond.index().constant()));
   for (const Cond& part :
        cond.kind() == CondKind::And || cond.kind() == CondKind::Or ? cond.parts() : std::vector<Cond>{})
     collect_constants(part, numbers);
@@ -155,6 +158,7 @@ bool choose_factors(const std::vector<SizeDemand>& demands, std::vector<OpenExte
   constexpr int64_t kMost = 1 << 24;
   std::set<int64_t> numbers, factors{1};
   for (const SizeDemand& demand : demands) collect_constants(demand.cond, numbers);
+  if (numbers.empty()) return false;
   for (const int64_t number : numbers)
     for (int64_t factor = 1; number <= kMost && factor * factor <= number; factor++)
       if (number % factor == 0) factors.insert({factor, number / factor});

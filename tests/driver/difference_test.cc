@@ -1,7 +1,9 @@
 // How far outputs may be apart, by what their type holds.
 #include <gtest/gtest.h>
 
+#include "../../driver/quantization_step.h"
 #include "gopt/compare.h"
+#include "gopt/text.h"
 
 namespace gopt {
 namespace {
@@ -39,6 +41,20 @@ TEST(Difference, IntegersBeyond53BitsDifferByOne) {
   const auto tensor = [](int64_t value) { return Tensor::from_values<int64_t>(ElementType::Int64, {1}, {value}); };
   EXPECT_FALSE(difference("y", tensor(kWide), tensor(kWide + 1), Tolerance()).passed);
   EXPECT_TRUE(difference("y", tensor(kWide), tensor(kWide), Tolerance()).passed);
+}
+
+// Of a model whose inputs and outputs are floats and whose inside is not.
+TEST(ToleranceOfOutput, IsThatOfTheTypeItIsComputedIn) {
+  const auto graph = parse_graph(
+      "graph g\n  input x : f32[4]\n  a = Cast(x) {to=10}\n  b = Mul(a, a)\n  c = Cast(b) {to=1}\n  d = Neg(x)\n"
+      "  e = Cast(d) {to=16}\n  f = Cast(e) {to=1}\n  output y = c\n  output z = d\n  output w = f\nend");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const auto relative = [&](size_t output) {
+    return driver::tolerance_of_output(graph->outputs()[output].value, {}).relative;
+  };
+  EXPECT_EQ(relative(0), rounding_tolerance(ElementType::Float16));
+  EXPECT_EQ(relative(1), Tolerance().relative);
+  EXPECT_EQ(relative(2), rounding_tolerance(ElementType::BFloat16));
 }
 
 }  // namespace

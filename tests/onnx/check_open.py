@@ -144,6 +144,27 @@ with tempfile.TemporaryDirectory() as folder:
         for output, want in zip(session.get_outputs(), session.run(None, given)):
             if got[output.name].shape != want.shape or not np.allclose(got[output.name], want, 1e-4, 1e-4):
                 sys.exit(f"{output.name} differs at {length}: {got[output.name].shape} {want.shape}")
+    # An extent that is the sum of two others, as exporters name the length of a cache and its mask; running sums that stay in range, though what is in their middle does not; lines that are as long as weights have rows.
+    more = [h.make_node("Concat", ["past", "x"], ["all"], axis=1), h.make_node("Mul", ["all", "mask"], ["kept"]), h.make_node("CumSum", ["large", "axis0"], ["running"], reverse=1),
+            h.make_node("Flatten", ["image"], ["lines"]), h.make_node("Gemm", ["lines", "rows"], ["product"])]
+    file, code = emitted(folder, "more", more, [floats("past", "n", "p"), floats("x", "n", "s"), floats("mask", "n", "p + s"), floats("large", "m"), floats("image", "n", "c", "e", "w")],
+                         [floats("kept", "n", None), floats("running", "m"), floats("product", "n", 4)],
+                         [nh.from_array(np.array(0), "axis0"), nh.from_array(rng.standard_normal((18, 4)).astype(np.float32), "rows")])
+    session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+    for n, past, length, image in ((1, 4, 1, (2, 3, 3)), (3, 0, 9, (1, 1, 18)), (2, 7, 5, (9, 2, 1))):
+        given = {"past": rng.standard_normal((n, past)), "x": rng.standard_normal((n, length)), "mask": rng.standard_normal((n, past + length)),
+                 "large": [2e38, 3e38, -3e38, 0, 1e38][: 2 + n], "image": rng.standard_normal((n, *image))}
+        given = {k: np.asarray(v, np.float32) for k, v in given.items()}
+        ran = run(folder, code, given)
+        if ran.returncode:
+            sys.exit(f"more at {n}: {ran.stderr}")
+        got = np.load(folder + "/o.npz")
+        for output, want in zip(session.get_outputs(), session.run(None, given)):
+            if got[output.name].shape != want.shape or not np.allclose(got[output.name], want, 1e-4, 1e-4) or not np.isfinite(got[output.name]).all():
+                sys.exit(f"{output.name} differs at {n}: {got[output.name]} {want}")
+    wrong_mask = run(folder, code, given | {"mask": given["mask"][:, 1:]})
+    if wrong_mask.returncode != 1 or "the model wants" not in wrong_mask.stderr:
+        sys.exit("a mask of another length is not refused: " + wrong_mask.stderr)
     # More than there are is refused.
     top = [h.make_node("TopK", ["x", "k"], ["y", "places"], name="top")]
     _, code = emitted(folder, "few", top, [floats("x", "n")], [floats("y", 3)], [nh.from_array(np.array([3], np.int64), "k")])
