@@ -120,7 +120,12 @@ void drop_declared_shapes(ImportState& state, const std::string& reason) {
   for (auto& [name, type] : state.declared) type.shape.reset();
 }
 
-// A shape that an exporter declared and that no runtime finds is the exporter's mistake; runtimes run such files.
+// A shape that no extent is a number of says nothing but how many there are: where that is wrong, as exporters have it
+// around operators whose rank they do not know, it is left out of account, as runtimes do.
+bool is_of_names(const TensorType& declared) {
+  return declared.shape &&
+         std::ranges::none_of(*declared.shape, [](const Index& extent) { return extent.is_constant(); });
+}
 void drop_declared_shape(ImportState& state, const std::string& name, const std::string& reason) {
   state.warn(reason + "; the declared shape is left out of account");
   state.declared.at(name).shape.reset();
@@ -139,7 +144,7 @@ Status bind_outputs(ImportState& state, const onnx::NodeProto& node, const std::
     state.declares_too_much |= may_declare_too_much(node);
     if (!fits.ok() && state.declares_too_much)
       drop_declared_shapes(state, describe(node) + ": " + fits.error().message);
-    else if (!fits.ok())
+    else if (!fits.ok() && is_of_names(state.declared.at(name)))
       drop_declared_shape(state, name, describe(node) + ": " + fits.error().message);
     GOPT_RETURN_IF_ERROR(check_declared(state, name, value.type()));
   }
