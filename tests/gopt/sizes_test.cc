@@ -1,6 +1,8 @@
 // --specialize: code for several sizes in one folder, through the program.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "program.h"
 
 namespace gopt {
@@ -71,7 +73,7 @@ TEST(Specialize, WhatHasNoCodeForAnySizeSaysSo) {
   const std::string code = folder.file("code");
   const Outcome any = run_program(optimize(folder, "--emit " + folder.file("any")));
   EXPECT_EQ(any.status, 0);
-  EXPECT_NE(any.text.find("0 of code, 1 step is yours"), std::string::npos) << any.text;
+  EXPECT_TRUE(std::filesystem::exists(folder.file("any/yours_0.onnx")));
   EXPECT_NE(any.text.find("node `Add` (Add): extents f32[?] are not numbers, nor follow from the extents that stay "
                           "open: n and m may be "
                           "equal, or one of them 1; fix them with --shape"),
