@@ -211,7 +211,12 @@ class Compiler {
       const std::vector<std::string> flags = flags_for(s, sources, tools_);
       command.insert(command.end(), flags.begin(), flags.end());
       command.insert(command.end(), {"-c", (work / s.name).string(), "-o", job.temporary});
-      GOPT_ASSIGN_OR_RETURN(job.child, start(command, job.log, tools_));
+      const auto child = start(command, job.log, tools_);
+      if (!child.ok()) {
+        failed_.emplace(object, child.error());
+        return child.error();
+      }
+      job.child = *child;
       running_.push_back(std::move(job));
     }
     return objects;

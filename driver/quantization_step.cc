@@ -25,11 +25,26 @@ bool is_after(const Value& output, const Is& is) {
   return false;
 }
 
-// Of floats that are computed from some of this type.
-bool is_after_type(const Value& output, ElementType type) {
-  return is_floating(output.type().element) && is_after(output, [type](const Node& node) {
-           return std::ranges::any_of(node.outputs, [type](const TensorType& own) { return own.element == type; });
-         });
+// What rounds to this type: not what has it from the start, nor what moves it.
+bool rounds_to(const Node& node, ElementType type) {
+  if (node.is(OpKind::Input) || node.is(OpKind::Constant)) return false;
+  if (node.op != OpKind::Opaque && op_info(node.op).has(kDataMovement)) return false;
+  return std::ranges::any_of(node.outputs, [type](const TensorType& own) { return own.element == type; });
+}
+
+// Of floats: what several roundings to 16 bits add up to; where numbers are converted alone, one of them, which a
+// difference in the last place of 32 bits turns over.
+double rounding_before(const Value& output) {
+  constexpr double kOfHalf = 1e-3, kOfBFloat16 = 8e-3;
+  if (!is_floating(output.type().element)) return 0;
+  double most = 0;
+  for (const ElementType type : {ElementType::Float16, ElementType::BFloat16}) {
+    if (is_after(output, [&](const Node& node) { return rounds_to(node, type) && !node.is(OpKind::Cast); }))
+      most = std::max(most, rounding_tolerance(type));
+    else if (is_after(output, [&](const Node& node) { return rounds_to(node, type); }))
+      most = std::max(most, type == ElementType::Float16 ? kOfHalf : kOfBFloat16);
+  }
+  return most;
 }
 
 // Of integers one, of the floats that they stand for the largest scale; 0: it is something else.
@@ -66,8 +81,7 @@ Result<Graph> nudged(const Graph& graph) {
 
 Tolerance tolerance_of_output(const Value& output, Tolerance tolerance) {
   constexpr double kStepOf8Bits = 1.0 / 127;
-  for (const ElementType type : {ElementType::Float16, ElementType::BFloat16})
-    if (is_after_type(output, type)) tolerance.relative = std::max(tolerance.relative, rounding_tolerance(type));
+  tolerance.relative = std::max(tolerance.relative, rounding_before(output));
   if (!is_after(output, [](const Node& node) { return node.is(OpKind::Quantize); })) return tolerance;
   tolerance.step = step_of(output);
   if (tolerance.step == 0) tolerance.relative = std::max(tolerance.relative, kStepOf8Bits);

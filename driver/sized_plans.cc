@@ -128,45 +128,44 @@ bool are_allowed(const std::vector<SizeDemand>& demands, const std::vector<OpenE
                              [&](const SizeDemand& demand) { return evaluate(demand.cond, sizes).value_or(true); });
 }
 
-// Extents that some demand is of which does not hold.
-std::vector<OpenExtent*> in_doubt(const std::vector<SizeDemand>& demands, std::vector<OpenExtent>& open) {
-  Environment sizes;
-  for (const OpenExtent& extent : open) sizes[extent.symbol] = extent.usual;
-  std::set<AtomId> symbols;
-  for (const SizeDemand& demand : demands)
-    if (!evaluate(demand.cond, sizes).value_or(true)) collect_symbols(demand.cond, symbols);
-  std::vector<OpenExtent*> found;
-  for (OpenExtent& extent : open)
-    if (symbols.contains(extent.symbol)) found.push_back(&extent);
-  return found;
+// What a demand that does not hold says of products of extents: which these are, and the numbers that they are compared
+// with.
+struct Products {
+  std::set<AtomId> extents;
+  std::set<int64_t> numbers;
+};
+void collect_products(const Cond& cond, Products& found) {
+  if (cond.kind() == CondKind::And || cond.kind() == CondKind::Or)
+    for (const Cond& part : cond.parts()) collect_products(part, found);
+  if (cond.kind() != CondKind::NonNegative) return;
+  for (const Index::Term& term : cond.index().terms()) {
+    const auto is_extent = [](AtomId id) { return atom(id).kind == AtomKind::Symbol; };
+    if (term.atoms.size() < 2 || !std::ranges::all_of(term.atoms, is_extent)) continue;
+    found.extents.insert(term.atoms.begin(), term.atoms.end());
+    found.numbers.insert(std::abs(cond.index().constant()));
+  }
 }
 
-// Numbers that products of extents are compared with.
-void collect_constants(const Cond& cond, std::set<int64_t>& numbers) {
-  const auto is_product = [](const Index::Term& term) { return term.atoms.size() > 1; };
-  if (cond.kind() == CondKind::NonNegative && std::ranges::any_of(cond.index().terms(), is_product))
-    numbers.insert(std::abs(cond.index().constant()));
-  for (const Cond& part :
-       cond.kind() == CondKind::And || cond.kind() == CondKind::Or ? cond.parts() : std::vector<Cond>{})
-    collect_constants(part, numbers);
-}
+bool holds(const SizeDemand& demand, const std::vector<OpenExtent>& open) { return are_allowed({demand}, open); }
 
-// Whose product is a number of the model (lines of weights that an image of any extents is multiplied by): of all that
-// are allowed those whose sum is the least.
-bool choose_factors(const std::vector<SizeDemand>& demands, std::vector<OpenExtent>& open) {
+// Factors for extents whose product is to be a number of the model (lines of weights that an image of any extents is
+// multiplied by): of those that are tried the ones whose sum is the least. Nothing is changed where there are none.
+void choose_factors(const SizeDemand& demand, std::vector<OpenExtent>& open) {
   constexpr size_t kMostTries = 100000;
   constexpr int64_t kMost = 1 << 24;
-  std::set<int64_t> numbers, factors{1};
-  for (const SizeDemand& demand : demands) collect_constants(demand.cond, numbers);
-  if (numbers.empty()) return false;
-  for (const int64_t number : numbers)
+  Products products;
+  collect_products(demand.cond, products);
+  std::set<int64_t> factors{1};
+  for (const int64_t number : products.numbers)
     for (int64_t factor = 1; number <= kMost && factor * factor <= number; factor++)
       if (number % factor == 0) factors.insert({factor, number / factor});
   const std::vector<int64_t> choices(factors.begin(), factors.end());
   std::vector<OpenExtent> tried = open, best;
-  const std::vector<OpenExtent*> varied = in_doubt(demands, tried);
+  std::vector<OpenExtent*> varied;
+  for (OpenExtent& extent : tried)
+    if (products.extents.contains(extent.symbol)) varied.push_back(&extent);
   int64_t least = std::numeric_limits<int64_t>::max();
-  for (size_t k = 0; k < kMostTries; k++) {
+  for (size_t k = 0; k < kMostTries && !varied.empty(); k++) {
     size_t rest = k;
     int64_t sum = 0;
     bool fits = true;
@@ -177,37 +176,57 @@ bool choose_factors(const std::vector<SizeDemand>& demands, std::vector<OpenExte
       rest /= choices.size();
     }
     if (rest > 0) break;  // all were tried
-    if (sum < least && fits && are_allowed(demands, tried)) least = sum, best = tried;
+    if (sum < least && fits && holds(demand, tried)) least = sum, best = tried;
   }
   if (!best.empty()) open = best;
-  return !best.empty();
 }
 
-// Sizes at which the model has a meaning, where those above are none: extents that are equal, or another's sum, or what
-// the model says of others in numbers.
-void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
+// Any of these numbers for each of these extents, the rest as it is, so that all demands hold; else all stays.
+bool choose_among(const std::vector<SizeDemand>& demands, const std::vector<int64_t>& choices,
+                  const std::set<AtomId>& varied, std::vector<OpenExtent>& open) {
   constexpr size_t kMostTries = 100000;
+  std::vector<OpenExtent> tried = open;
+  for (size_t k = 0; k < kMostTries; k++) {
+    size_t rest = k;
+    for (OpenExtent& extent : tried) {
+      if (!varied.contains(extent.symbol)) continue;
+      extent.usual = choices[rest % choices.size()];
+      extent.usual = std::min(extent.usual, extent.maximum.value_or(extent.usual));
+      rest /= choices.size();
+    }
+    if (rest > 0) return false;  // all were tried
+    if (!are_allowed(demands, tried)) continue;
+    open = tried;
+    return true;
+  }
+  return false;
+}
+
+// Sizes at which the model has a meaning, where those above are none: factors of a number, extents that are equal, or
+// another's sum, or what the model says of others in numbers. First those that a demand is of which does not hold, then
+// any.
+void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
   const std::vector<SizeDemand> demands = size_demands(graph, open);
-  if (are_allowed(demands, open) || choose_factors(demands, open)) return;
+  if (are_allowed(demands, open)) return;
+  std::vector<OpenExtent> factored = open;
+  for (const SizeDemand& demand : demands)
+    if (!holds(demand, factored)) choose_factors(demand, factored);
+  std::set<AtomId> all, in_doubt;
+  for (const OpenExtent& extent : open) all.insert(extent.symbol);
+  for (const SizeDemand& demand : demands)
+    if (!holds(demand, factored)) collect_symbols(demand.cond, in_doubt);
+  for (size_t k = 0; k < open.size(); k++)
+    if (factored[k] != open[k]) in_doubt.erase(open[k].symbol);
   std::set<int64_t> candidates{1, 2};
   for (const OpenExtent& a : open)
     for (const OpenExtent& b : open) candidates.insert({a.usual, a.usual + 1, a.usual + b.usual});
   const std::vector<int64_t> numbers = driver::extents_in_numbers(graph);
   candidates.insert(numbers.begin(), numbers.end());
   const std::vector<int64_t> choices(candidates.rbegin(), candidates.rend());
-  std::vector<OpenExtent> tried = open;
-  for (size_t k = 0; k < kMostTries; k++) {
-    size_t rest = k;
-    for (OpenExtent& extent : tried) {
-      extent.usual = choices[rest % choices.size()];
-      extent.usual = std::min(extent.usual, extent.maximum.value_or(extent.usual));
-      rest /= choices.size();
-    }
-    if (rest > 0) break;  // all were tried
-    if (!are_allowed(demands, tried)) continue;
-    open = tried;
-    return;
-  }
+  if (are_allowed(demands, factored) || choose_among(demands, choices, in_doubt, factored))
+    open = factored;
+  else
+    choose_among(demands, choices, all, open);
 }
 
 }  // namespace

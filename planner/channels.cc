@@ -142,6 +142,9 @@ bool takes_rectangles(const Plan& plan, const Kernel& kernel) {
   const ConvolutionShape shape = convolution_shape(plan, kernel);
   const WindowOfPlanes window = window_of_planes(shape);
   if (!window.is_undilated || window.step > kMostStep) return false;
+  // Of an image, whose planes the kernel takes to be those of the result.
+  constexpr size_t kVolume = 3;
+  if (shape.axes() == kVolume && window.planes == 1) return false;
   if (std::max({window.planes, window.height, window.width}) > kMostSide) return false;
   const gopt_runtime::ChannelTileMemory memory =
       memory_of(kChannelTiles[number].rectangle, static_cast<int>(window.planes), static_cast<int>(window.height),

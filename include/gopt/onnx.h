@@ -21,6 +21,9 @@ struct ImportOptions {
   // Ranges that end at open extents are taken to lie within their axis, and parts to fill it, where ONNX would cut
   // them: for who refuses sizes at which that is not so (SizeDemand, gopt/plan.h).
   bool ranges_fit = false;
+  // But that a range of more places than this ends where the axis does (x[:, :4096] of any length): its extent is no
+  // number then, which what reads it may need.
+  int64_t longest_whole_range = 1024;
   // Inputs with a default value (initializers of their names, since IR 4) become constants. Else they stay inputs, and
   // their values are written again.
   bool freeze_initializers = true;
@@ -44,6 +47,7 @@ struct ImportedModel {
   // folded.
   std::map<std::string, int> operators;
   std::vector<FileNode> changed;  // in the order in which they run
+  bool has_cut_ranges = false;    // that end where an open axis does
 };
 
 // Errors name the file, the node and what would mend it: not ONNX, truncated, a cycle, a missing or too short external

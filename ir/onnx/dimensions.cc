@@ -66,7 +66,8 @@ Status bind_symbol(ImportState& state, const std::string& name, int64_t extent,
 // Exporters write "past + length" for an extent that is the sum of two others: it is that sum, where these are inputs'
 // own, and not a name of its own that --shape gives a number.
 std::optional<Index> sum_of_dimensions(const ImportState& state, const std::string& text) {
-  if (text.find('+') == std::string::npos || state.fixed.contains(dimension_symbol(text))) return std::nullopt;
+  if (text.find('+') == std::string::npos || text[text.find_last_not_of(' ')] == '+') return std::nullopt;
+  if (state.fixed.contains(dimension_symbol(text))) return std::nullopt;
   Index sum(0);
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, '+');) {

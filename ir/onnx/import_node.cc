@@ -176,10 +176,10 @@ Index lesser(const Index& extent, const Index& number) {
 }
 
 // The same range of an axis whose extent is open, cut off where that ends, as ONNX does: x[:, :512] of a sequence of
-// any length. Nothing where there is no such. A short range, and a part of an image's lines or columns, is taken to be
-// there whole, which code demands: numbers as extents are worth more than sizes at which it is not.
-std::optional<Attributes> cut_off(const Node& slice) {
-  constexpr int64_t kShort = 64;
+// any length. Nothing where there is none of more places than `longest` from the beginning on. Shorter ones, and parts
+// of an image's lines or columns, are taken to be there whole, which code demands: numbers as extents are worth more
+// than sizes at which they are not.
+std::optional<Attributes> cut_off(const Node& slice, int64_t longest) {
   constexpr size_t kImage = 4, kLines = 2;
   Attributes attributes = slice.attributes;
   const Shape& shape = *slice.inputs[0].type().shape;
@@ -194,10 +194,16 @@ std::optional<Attributes> cut_off(const Node& slice) {
     const Index& extent = shape[static_cast<size_t>(axis)];
     const bool is_of_image = shape.size() >= kImage && static_cast<size_t>(axis) >= kLines;
     const bool is_forward = steps == attributes.end() || std::get<std::vector<Index>>(steps->second)[k].constant() > 0;
-    if (extent.is_constant() || is_of_image || !is_forward) continue;
+    const auto place_of = [&](const char* name) -> Index& {
+      return std::get<std::vector<Index>>(attributes.at(name))[k];
+    };
+    const auto is_negative = [&](const char* name) {
+      return place_of(name).is_constant() && place_of(name).constant() < 0;
+    };
+    if (extent.is_constant() || is_of_image || !is_forward || is_negative("starts") || is_negative("ends")) continue;
     for (const char* name : {"starts", "ends"}) {
-      Index& place = std::get<std::vector<Index>>(attributes.at(name))[k];
-      if (!place.is_constant() || place.constant() < kShort || place.constant() >= INT_MAX) continue;
+      Index& place = place_of(name);
+      if (!place.is_constant() || place.constant() <= longest || place.constant() >= INT_MAX) continue;
       place = lesser(extent, place);
       is_cut = true;
     }
@@ -233,11 +239,11 @@ Result<MaybeValues> import_known(ImportState& state, const NodeView& view, OpKin
   if (has_unwritable_attribute(**node, info, view.opset)) return MaybeValues();
   if (may_clamp(**node)) {
     if (!state.options.ranges_fit) return MaybeValues();
-    const auto own = kind == OpKind::Slice ? cut_off(**node) : std::nullopt;
+    const auto own = kind == OpKind::Slice ? cut_off(**node, state.options.longest_whole_range) : std::nullopt;
     if (own) {
       auto cut = state.builder.add(kind, inputs, *own, *outputs, view.node.name(),
                                    {view.node.output().begin(), view.node.output().end()});
-      if (cut.ok()) node = cut;
+      if (cut.ok()) node = cut, state.has_cut_ranges = true;
     }
   }
   Values values;

@@ -285,8 +285,8 @@ Result<ImportedModel> import_onnx(const std::string& path, const ImportOptions& 
     if (std::ranges::includes(forgotten, lost)) {
       std::vector<std::string> files = file.external.paths();
       files.insert(files.begin(), path);
-      return ImportedModel{*std::move(graph), std::move(state.warnings), std::move(files), std::move(operators),
-                           std::move(state.changed)};
+      return ImportedModel{*std::move(graph),    std::move(state.warnings), std::move(files),
+                           std::move(operators), std::move(state.changed),  state.has_cut_ranges};
     }
     forgotten.insert(lost.begin(), lost.end());
     GOPT_ASSIGN_OR_RETURN(file, read_model_file(path));

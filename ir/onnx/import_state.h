@@ -51,6 +51,7 @@ struct ImportState {
   bool declares_too_much = false;                            // perhaps, from some node on: extents that were rounded up
   // Extents that no integers are known by: nothing that the graph holds would have them (extents_of_nothing).
   std::set<AtomId> forgotten;
+  bool has_cut_ranges = false;
   long opaque_count = 0;
   long shapes_changed = 0;  // constants that were made to follow --shape
 

@@ -193,6 +193,8 @@ std::vector<BatchCase> channel_cases() {
       depthwise("volume", "[2,16,5,9,7]", "16", "3,3,5", "strides=[2,1,2], dilations=[1,2,1], pads=[1,2,0,2,1,4]",
                 "b = Relu(a)\noutput y = b"),
       depthwise("cube", "[1,24,6,7,8]", "24", "3,3,3", "pads=[1,1,1,1,1,1]", "output y = a"),
+      depthwise("planes_in_steps", "[2,24,6,9,11]", "24", "1,3,3", "strides=[2,1,1], pads=[0,1,1,0,1,1]",
+                "output y = a"),
       pool("largest", "24", "MaxPool(b) {kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]}"),
       pool("largest_of_two", "8", "MaxPool(b) {kernel_shape=[2,2], strides=[2,2]}"),
       pool("apart", "16", "MaxPool(b) {kernel_shape=[3,2], strides=[1,1], dilations=[2,3], pads=[1,0,2,1]}"),
@@ -288,6 +290,19 @@ TEST(Channels, LeaveOthersToLoops) {
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     EXPECT_FALSE(has_channels(*plan)) << c.name << "\n" << print_plan(*plan);
   }
+}
+
+// Planes of the result that are not those of the source, though the window has one: loops know of them.
+TEST(Channels, LeaveVolumesUnderWindowsOfOnePlaneToLoops) {
+  for (const ChannelTiles& tiles : kChannelTiles)
+    for (const BatchCase& c :
+         {depthwise("steps", "[2,24,6,9,11]", "24", "1,3,3", "strides=[2,1,1], pads=[0,1,1,0,1,1]", "output y = a"),
+          depthwise("pads", "[1,16,4,9,8]", "16", "1,7,7", "pads=[1,3,3,1,3,3]", "output y = a")}) {
+      CostsOfChannels costs(tiles.name);
+      const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = Precision::Fp16}, costs);
+      ASSERT_TRUE(plan.ok()) << plan.error().message;
+      EXPECT_TRUE(std::ranges::none_of(plan->kernels, channel_tiles_of)) << c.name << "\n" << print_plan(*plan);
+    }
 }
 
 TEST(Channels, CompileAndLink) {
