@@ -144,6 +144,16 @@ with tempfile.TemporaryDirectory() as folder:
         for output, want in zip(session.get_outputs(), session.run(None, given)):
             if got[output.name].shape != want.shape or not np.allclose(got[output.name], want, 1e-4, 1e-4):
                 sys.exit(f"{output.name} differs at {length}: {got[output.name].shape} {want.shape}")
+    # What adds as many positions as a sequence is cut to needs that number: the range is there whole, and the model has code for all nodes.
+    table = [h.make_node("Slice", ["x", "start", "end", "axis"], ["cut"]), h.make_node("Add", ["cut", "positions"], ["added"]), h.make_node("MatMul", ["added", "weight"], ["y"])]
+    file, code = emitted(folder, "table", table, [floats("x", "n", "s", 4)], [floats("y", "n", None, 3)],
+                         [nh.from_array(np.asarray(v), k) for k, v in {"start": [0], "end": [77], "axis": [1], "positions": rng.standard_normal((77, 4)).astype(np.float32), "weight": numbers["weight"]}.items()])
+    session = ort.InferenceSession(file, providers=["CPUExecutionProvider"])
+    for length in (77, 100):
+        given = {"x": rng.standard_normal((2, length, 4)).astype(np.float32)}
+        ran, want = run(folder, code, given), session.run(None, given)[0]
+        if ran.returncode or not np.allclose(np.load(folder + "/o.npz")["y"], want, 1e-4, 1e-4):
+            sys.exit(f"positions differ at {length}: {ran.stderr}")
     # An extent that is the sum of two others, as exporters name the length of a cache and its mask; running sums that stay in range, though what is in their middle does not; lines that are as long as weights have rows.
     more = [h.make_node("Concat", ["past", "x"], ["all"], axis=1), h.make_node("Mul", ["all", "mask"], ["kept"]), h.make_node("CumSum", ["large", "axis0"], ["running"], reverse=1),
             h.make_node("Flatten", ["image"], ["lines"]), h.make_node("Gemm", ["lines", "rows"], ["product"])]
