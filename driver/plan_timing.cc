@@ -47,17 +47,20 @@ Result<std::string> PlanTiming::key_of(const std::vector<PlannedGraph*>& graphs,
   return signature_of(graphs, kind + " " + std::to_string(options_.seed) + " " + std::to_string(options_.runs));
 }
 
+std::optional<PlanTimes> PlanTiming::find(const std::string& key, size_t graphs) const {
+  auto known = cache_ ? cache_->find_plans(key) : std::nullopt;
+  return known && known->ms.size() == graphs ? std::move(known) : std::nullopt;
+}
+
 bool PlanTiming::knows(const std::vector<PlannedGraph*>& graphs, const std::string& kind) const {
   const auto key = key_of(graphs, kind);
-  const auto known = key.ok() && cache_ ? cache_->find_plans(*key) : std::nullopt;
-  return known && known->ms.size() == graphs.size();
+  return key.ok() && find(*key, graphs.size());
 }
 
 Result<PlanTiming::Times> PlanTiming::in_turns(const std::vector<PlannedGraph*>& graphs, const std::string& kind,
                                                const std::function<Result<std::vector<std::vector<double>>>()>& time) {
   GOPT_ASSIGN_OR_RETURN(const std::string signature, key_of(graphs, kind));
-  const auto known = cache_ ? cache_->find_plans(signature) : std::nullopt;
-  if (known && known->ms.size() == graphs.size()) return Times{*known, true};
+  if (auto known = find(signature, graphs.size())) return Times{*std::move(known), true};
   const auto start = Clock::now();
   Times times;
   GOPT_ASSIGN_OR_RETURN(times.ms, time());

@@ -42,6 +42,8 @@ class PlanTiming {
   const std::vector<std::string>& notes() const { return notes_; }  // why times are not kept
 
  private:
+  // What the cache has under it, of so many graphs.
+  std::optional<PlanTimes> find(const std::string& key, size_t graphs) const;
   Result<std::string> key_of(const std::vector<PlannedGraph*>& graphs, const std::string& kind) const;
   void keep(const std::string& signature, PlanTimes times);
 

@@ -83,12 +83,12 @@ class SquareText {
     to.bound.emplace_back(place_, "(place * " + std::to_string(kPitch) + " + line)");
     const std::string store = cuda_element(writer, body_, to);
     const std::string text = writer.root().code + shared + "const int place = threadIdx.x % " + std::to_string(kSide) +
-                             ";\n" + squares_loop() + decoded + square.code +
+                             ";\n" + cuda_loop("square", count_, "blockIdx.x", "gridDim.x") + decoded + square.code +
                              lines("row", "column", from.code + reads) + "__syncthreads();\n" +
                              lines("column", "row", to.code + store) + "__syncthreads();\n}\n";
     CudaKernel kernel = cuda_kernel(given_, false, text);
     kernel.threads = kThreads;
-    kernel.blocks = std::min<int64_t>(kMostBlocks, count_);
+    kernel.blocks = std::min(kMostCudaBlocks, count_);
     return kernel;
   }
 
@@ -97,11 +97,6 @@ class SquareText {
 
   static std::string from_low(const Loop& loop) {
     return loop.low == Index(0) ? "" : " + " + std::to_string(loop.low.constant());
-  }
-
-  std::string squares_loop() const {
-    const std::string type = count_ < (int64_t{1} << 31) ? "uint32_t" : "uint64_t";
-    return "for (" + type + " square = blockIdx.x; square < " + std::to_string(count_) + "; square += gridDim.x) {\n";
   }
 
   // A square's first row and column, and the loops around, from its number.
@@ -140,7 +135,6 @@ class SquareText {
            end(down) + " && " + along + " < " + end(along) + ") {\n" + body + "}\n}\n";
   }
 
-  static constexpr int64_t kMostBlocks = 16384;
   const KernelBody& given_;
   KernelBody body_;
   const std::vector<Expr> reads_;

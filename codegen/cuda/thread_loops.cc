@@ -15,7 +15,6 @@ namespace gopt::codegen {
 namespace {
 
 constexpr int64_t kThreads = 256, kWarp = 32, kThreadsOfChunks = 128;
-constexpr int64_t kMaxBlocks = 16384;      // loops over the grid do the rest
 constexpr int64_t kManyElements = 65536;   // enough of them to fill a device with a thread each
 constexpr int64_t kMaxNarrow = 1LL << 31;  // elements counted in 32 bits
 
@@ -75,7 +74,7 @@ class KernelPrinter {
       text += lane_loop() + decode_lanes + own.code + store + "}\n";
     const int64_t rows_count = count_of(rows_);
     const int64_t of_block = columns_ ? columns_->count : shared_ ? 1 : kernel_.threads;
-    kernel_.blocks = std::min(kMaxBlocks, (rows_count + of_block - 1) / of_block);
+    kernel_.blocks = std::min(kMostCudaBlocks, (rows_count + of_block - 1) / of_block);
     return finished(root.code + rows_loop(rows_count) + text + "}\n");
   }
 
@@ -110,7 +109,7 @@ class KernelPrinter {
             "++) {\nconst int64_t " + own + " = " + first + " + " + lane + ";\n" + element_scope.code + store +
             "}\nout.store(all_out);\n";
     kernel_.threads = kThreadsOfChunks;
-    kernel_.blocks = std::min(kMaxBlocks, (all + kernel_.threads - 1) / kernel_.threads);
+    kernel_.blocks = std::min(kMostCudaBlocks, (all + kernel_.threads - 1) / kernel_.threads);
     return finished(writer_.root().code + head + rows_loop(all) + text + "}\n");
   }
 
@@ -133,15 +132,15 @@ class KernelPrinter {
         lanes_.empty() ? "if (" + thread + " == 0) {\n" + element(rows) + "}\n" : stored_row(row, rows, head);
     const int64_t count = count_of(rows_);
     kernel_.threads = row.threads * row.rows;
-    kernel_.blocks = std::min(kMaxBlocks, (count + row.rows - 1) / row.rows);
+    kernel_.blocks = std::min(kMostCudaBlocks, (count + row.rows - 1) / row.rows);
     return finished(once + root.code + loop_of_rows(row, count) + text + rows.code + store + "}\n", head + ahead);
   }
 
   static std::string loop_of_rows(const RowChunks& row, int64_t count) {
-    if (row.rows == 1) return for_each("row", count, "blockIdx.x", "gridDim.x");
+    if (row.rows == 1) return cuda_loop("row", count, "blockIdx.x", "gridDim.x");
     const std::string of_block = std::to_string(row.rows);
-    return for_each("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(kWarp),
-                    "gridDim.x * " + of_block);
+    return cuda_loop("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(kWarp),
+                     "gridDim.x * " + of_block);
   }
 
   // Makes the elements of a row and stores them in chunks.
@@ -226,15 +225,15 @@ class KernelPrinter {
 
   // A thread, a block or a block's columns take every so-manieth.
   std::string rows_loop(int64_t count) const {
-    const std::string wide = index_type(count);
+    const std::string wide = cuda_index_type(count);
     if (columns_) {
       const std::string of_block = std::to_string(columns_->count);
-      return for_each("first_row", count, "blockIdx.x * " + of_block, "gridDim.x * " + of_block) + "const " + wide +
+      return cuda_loop("first_row", count, "blockIdx.x * " + of_block, "gridDim.x * " + of_block) + "const " + wide +
              " row = gopt_min<" + wide + ">(first_row + threadIdx.x % " + of_block + ", " + std::to_string(count - 1) +
              ");\n";
     }
     const std::string first = shared_ ? "blockIdx.x" : "blockIdx.x * (" + wide + ")blockDim.x + threadIdx.x";
-    return for_each("row", count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x");
+    return cuda_loop("row", count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x");
   }
 
   // Rows are what some reduction depends on; the other loops are lanes within a row.
@@ -265,17 +264,10 @@ class KernelPrinter {
     writer_.threads.count = kernel_.threads;
   }
 
-  static std::string index_type(int64_t count) { return count < kMaxNarrow ? "uint32_t" : "uint64_t"; }
-
-  static std::string for_each(const std::string& name, int64_t count, const std::string& first,
-                              const std::string& step) {
-    return "for (" + index_type(count) + " " + name + " = " + first + "; " + name + " < " + std::to_string(count) +
-           "; " + name + " += " + step + ") {\n";
-  }
-
   std::string lane_loop() const {
     const int64_t count = count_of(lanes_);
-    return shared_ ? thread_loop(index_type(count), "lane", count, writer_.threads) : for_each("lane", count, "0", "1");
+    return shared_ ? thread_loop(cuda_index_type(count), "lane", count, writer_.threads)
+                   : cuda_loop("lane", count, "0", "1");
   }
 
   // The loops' symbols from one number, the last loop fastest.
@@ -312,6 +304,13 @@ CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string&
     parameters += "const " + storage_name(body.inputs[i]) + "*" + restrict + " in" + std::to_string(i) + ", ";
   return {parameters + storage_name(body.output) + "*" + restrict + " out",
           indented("{\ngopt_let_next_begin();\n" + before + "gopt_wait();\n" + text + "}\n")};
+}
+
+std::string cuda_index_type(int64_t count) { return count < kMaxNarrow ? "uint32_t" : "uint64_t"; }
+
+std::string cuda_loop(const std::string& name, int64_t count, const std::string& first, const std::string& step) {
+  return "for (" + cuda_index_type(count) + " " + name + " = " + first + "; " + name + " < " + std::to_string(count) +
+         "; " + name + " += " + step + ") {\n";
 }
 
 std::string cuda_element(Writer& writer, const KernelBody& body, Scope& scope) {

@@ -22,6 +22,10 @@ struct CudaKernel {
 // What all have in common: parameters, and the begin and end of the body. `text`: all after the kernel before has
 // ended, `before`: what may be done while it still runs.
 CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before = "");
+constexpr int64_t kMostCudaBlocks = 16384;  // of a grid: loops over it do the rest
+// The type that numbers below `count` have, and the head of a loop over these.
+std::string cuda_index_type(int64_t count);
+std::string cuda_loop(const std::string& name, int64_t count, const std::string& first, const std::string& step);
 // The statement that computes and stores an element, in a scope that knows its loops.
 std::string cuda_element(Writer& writer, const KernelBody& body, Scope& scope);
 

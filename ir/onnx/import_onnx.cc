@@ -201,13 +201,8 @@ Result<Graph> import_model(ImportState& state) {
 // it gives was only counted, and that was known as an extent.
 std::set<AtomId> extents_of_nothing(const Graph& graph, const std::set<AtomId>& of_inputs) {
   std::set<AtomId> used, said = of_inputs;
-  const auto use = [&](const AttributeValue& attribute) {
-    if (const auto* number = std::get_if<Index>(&attribute)) collect_symbols(*number, used);
-    if (const auto* list = std::get_if<std::vector<Index>>(&attribute))
-      for (const Index& entry : *list) collect_symbols(entry, used);
-  };
   for (const NodePtr& node : graph.nodes()) {
-    for (const auto& [_, attribute] : node->attributes) use(attribute);
+    for (const auto& [_, attribute] : node->attributes) collect_symbols(attribute, used);
     if (!node->is(OpKind::Opaque) && !node->is(OpKind::Input)) continue;
     for (const TensorType& type : node->outputs)
       if (type.shape)
