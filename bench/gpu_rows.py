@@ -40,10 +40,15 @@ def is_file(name):
     return name.endswith(".onnx")
 
 
+def is_own(name):
+    """A function of a Python file, FILE.py:FUNCTION."""
+    return ".py:" in name
+
+
 def label_of(name):
-    """A model of torchvision or transformers by its name, a file by its own and its folder's."""
+    """A model of torchvision or transformers by its name, a function of one's own by that, a file by its own name and its folder's."""
     path = pathlib.Path(name).resolve()
-    return f"{path.parent.name}/{path.stem}" if is_file(name) else name
+    return f"{path.parent.name}/{path.stem}" if is_file(name) else name.rsplit(":", 1)[-1] if is_own(name) else name
 
 
 def key_of(name, precision, batch):

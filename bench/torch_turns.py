@@ -5,7 +5,8 @@ usage: torch_turns.py NAME ... --gopt build/tools/gopt/gopt --out DIR [--precisi
                       [--levers rewriting attention ...|all] [--gpus 1] [--markdown FILE] [--seconds S] [--extra="FLAGS"]
 needs: a GPU; torch, torchvision, onnx (transformers for bert_base), numpy, cmake, nvcc, cuDNN
 
-NAME is a model of torchvision.models, bert_base, or an ONNX file. Of the first two weights are drawn (seeded), the model is exported to ONNX, optimized and emitted by gopt with its
+NAME is a model of torchvision.models, bert_base, one of your own (FILE.py:FUNCTION, where FUNCTION(batch) gives a module and its one input), or an ONNX file. Of all
+but the last weights are drawn (seeded), the model is exported to ONNX, optimized and emitted by gopt with its
 default flags and measured costs, and timed in turns with PyTorch in the same precision: eager under a CUDA graph, with images plain and with channels
 last; with --compile torch.compile in mode reduce-overhead, with --max-autotune in mode max-autotune, too. Times are medians of twenty runs queued at
 once, inputs and outputs in device memory; `error` is max |a-b| / max |a| to PyTorch in float64 on the same inputs. A file is timed without PyTorch, on
@@ -21,14 +22,14 @@ DIR keeps results.json, and what was emitted and timed, so that the same command
 fault on the GPU ends all that its process does there. --gpus N: on so many GPUs, one model at a time on each. --markdown: tables of all that is in DIR.
 The exit status is 1 when a difference is NaN or above both what the precision may lose and half as much again as PyTorch loses, or a step fails.
 """
-import argparse, concurrent.futures, copy, ctypes, json, os, pathlib, queue, shlex, shutil, subprocess, sys, threading, time
+import argparse, concurrent.futures, copy, ctypes, json, os, pathlib, queue, runpy, shlex, shutil, subprocess, sys, threading, time
 import numpy as np
 import torch
 
 from check_models import Emitted, difference
 from cpu_models import shapes
 from cuda_check import OnDevice
-from gpu_rows import LEVERS, file_name, flags_of, floor_ms, is_file, is_lever, join_flags, key_of, label_of, markdown, means, merge_rows, planned_bytes, row_file, text_of, write_whole
+from gpu_rows import LEVERS, file_name, flags_of, floor_ms, is_file, is_lever, is_own, join_flags, key_of, label_of, markdown, means, merge_rows, planned_bytes, row_file, text_of, write_whole
 from turns import feed_of
 
 LOSSES = {"fp32": 1e-5, "tf32": 1e-2, "fp16": 1e-2, "bf16": 1e-1}
@@ -50,6 +51,10 @@ class FirstOutput(torch.nn.Module):
 
 def make_model(name, batch):
     torch.manual_seed(11)
+    if is_own(name):
+        path, function = name.rsplit(":", 1)
+        model, x = runpy.run_path(path)[function](batch)
+        return FirstOutput(model).eval(), x
     if name == "bert_base":
         from transformers import BertConfig, BertModel
 
@@ -280,7 +285,7 @@ def measure(args):
     if is_file(args.only):
         path, feed = pathlib.Path(args.only), None
     else:
-        model, x = make_model(name, args.batch or 1)
+        model, x = make_model(args.only, args.batch or 1)
         path, feed = export(args, name, model, x), {"x": x.numpy()}
     row, report = emit(args, path, name)
     row["recached_s"] = seconds_from_cache(args, path, name)

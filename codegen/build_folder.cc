@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -100,7 +101,7 @@ Result<pid_t> start(const std::vector<std::string>& command, const std::string& 
   pid_t child = 0;
   const int failed = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  if (failed) return Error{"cannot start " + command[0] + ": " + tools.hint};
+  if (failed) return Error{"cannot start " + command[0] + " (" + std::strerror(failed) + "): " + tools.hint};
   return child;
 }
 

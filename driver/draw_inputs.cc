@@ -1,10 +1,10 @@
 #include "draw_inputs.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <random>
 #include <set>
+
+#include "memory.h"
 
 namespace gopt::driver {
 namespace {
@@ -42,11 +42,8 @@ uint64_t name_seed(const std::string& name, uint64_t seed) {
 Status check_fits_memory(const std::string& name, const TensorType& type) {
   double bytes = sizeof(double);  // values are drawn in double precision
   for (const int64_t extent : type.static_shape()) bytes *= static_cast<double>(extent);
-  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  if (bytes <= memory) return Unit{};
-  char size[32];
-  snprintf(size, sizeof size, "%.3g GB", bytes / 1e9);
-  return Error{"input " + name + " is " + to_string(type) + ", " + size +
+  if (bytes <= bytes_of_machine()) return Unit{};
+  return Error{"input " + name + " is " + to_string(type) + ", " + gigabytes(bytes) +
                " to draw, which is more than this machine has; say smaller extents with --shape"};
 }
 

@@ -11,6 +11,7 @@
 #include "lost_digits.h"
 #include "machine.h"
 #include "machine_speed.h"
+#include "memory.h"
 #include "mutation/mutant_rules.h"
 #include "onnx_target.h"
 #include "searches.h"
@@ -45,6 +46,7 @@ class Optimization {
         searches_(original_.graph(), rules, options, costs_, kernels_, clock_) {}
 
   Result<Outcome> run() {
+    if (options_.wants_code && options_.times_code) GOPT_RETURN_IF_ERROR(must_run_here());
     GOPT_RETURN_IF_ERROR(prepare_costs());
     GOPT_RETURN_IF_ERROR(search_until_equal());
     if (options_.check.engine == CheckEngine::Files && outcome_.check.checked && !outcome_.check.passed)
@@ -70,6 +72,14 @@ class Optimization {
 
  private:
   using Running = PhaseClock::Running;
+
+  // Code is run, and compared, before it is given away.
+  Status must_run_here() const {
+    const Status fits = must_fit_memory(original_.graph());
+    if (fits.ok()) return fits;
+    return Error{"code for this model cannot be run here, and so not be checked: " + fits.error().message +
+                 "; say smaller extents with --shape, or emit unchecked code with --no-measure"};
+  }
 
   // The best so far is what is wanted then: it is checked, but nothing more is timed.
   bool is_interrupted() const { return options_.search.stop && *options_.search.stop; }

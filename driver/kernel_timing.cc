@@ -44,9 +44,15 @@ Result<PreparedCosts> KernelTiming::prepare(const Graph& original) {
   can_time_ = chosen.is_here;
   costs_.cache = std::make_shared<KernelCache>(std::move(cache));
   const Result<int> timed = measure(original);
-  if (!timed.ok())
-    prepared.notes.push_back("kernels are not timed, so that costs are estimates: " + timed.error().message);
-  prepared.has_measured_costs = timed.ok() && has_enough_times(prepared.notes);
+  if (timed.ok()) {
+    prepared.has_measured_costs = has_enough_times(prepared.notes);
+  } else {  // what was timed until then is good
+    prepared.has_measured_costs =
+        std::ranges::any_of(costs_.known, [&](const KernelSpec& spec) { return is_known(spec); });
+    const char* what = prepared.has_measured_costs ? "some kernels are not timed, but estimated: "
+                                                   : "kernels are not timed, so that costs are estimates: ";
+    prepared.notes.push_back(what + timed.error().message);
+  }
   if (prepared.has_measured_costs) {
     prepared.machine = chosen.machine;
   } else {
@@ -62,11 +68,14 @@ Result<ChosenMachine> KernelTiming::machine_for(const KernelCache& cache) const 
   return choose_gpu(cuda_machine(), cache.machines(), options_.gpu).with_context(options_.cache);
 }
 
+bool KernelTiming::is_known(const KernelSpec& spec) const {
+  return costs_.cache->find(kernel_signature(spec)).has_value();
+}
+
 // Whether kernels can be timed, or the cache knows any of the model's.
 bool KernelTiming::has_enough_times(std::vector<std::string>& notes) const {
-  const auto is_known = [&](const KernelSpec& spec) { return costs_.cache->find(kernel_signature(spec)).has_value(); };
   const auto unknown =
-      costs_.known.size() - static_cast<size_t>(std::count_if(costs_.known.begin(), costs_.known.end(), is_known));
+      static_cast<size_t>(std::ranges::count_if(costs_.known, [&](const KernelSpec& spec) { return !is_known(spec); }));
   if (unknown == 0) return true;
   const std::string all = std::to_string(costs_.known.size());
   if (can_time_) {
@@ -95,7 +104,7 @@ Result<int> KernelTiming::measure(const Graph& graph) {
     budget_ = budget_signature(specs, options_.search);
     spent_before_ = costs_.cache->find_plans(budget_).value_or(PlanTimes()).seconds;
   }
-  GOPT_ASSIGN_OR_RETURN(const int timed, time(specs, budget_seconds(options_.target) - kForChosen));
+  const Result<int> timed = time(specs, budget_seconds(options_.target) - kForChosen);
   add_known(specs);
   return timed;
 }

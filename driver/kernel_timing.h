@@ -57,6 +57,7 @@ class KernelTiming {
   void add_known(const std::vector<KernelSpec>& specs);
   Result<ChosenMachine> machine_for(const KernelCache& cache) const;
   bool has_enough_times(std::vector<std::string>& notes) const;
+  bool is_known(const KernelSpec& spec) const;
 
   const DriverOptions& options_;
   CostSource& costs_;

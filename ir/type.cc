@@ -173,9 +173,11 @@ std::string to_string(const TensorType& type) {
   return to_string(type.element) + (type.shape ? to_string(*type.shape) : "[?]");
 }
 int64_t element_count(std::span<const int64_t> dims) {
+  constexpr int64_t kMost = int64_t{1} << 59;  // so that their bytes, sixteen each at most, are a number, too
   int64_t count = 1;
   for (int64_t d : dims)
-    if (__builtin_mul_overflow(count, d, &count)) throw std::overflow_error("a tensor has more than 2^63 elements");
+    if (__builtin_mul_overflow(count, d, &count) || count > kMost)
+      throw std::overflow_error("a tensor has more than 2^59 elements");
   return count;
 }
 

@@ -1,11 +1,11 @@
 // The optimizer as straight text: what happens to a graph, in order. Each pass has its timer, its switch and its check.
 #include <algorithm>
-#include <numeric>
 #include <set>
 
 #include "gopt/clock.h"
 #include "gopt/optimizer.h"
 #include "matching/rule_selection.h"
+#include "passes/not_dearer.h"
 #include "passes/passes.h"
 #include "search/windows.h"
 
@@ -97,32 +97,11 @@ class Pipeline {
     const size_t run = runs_++;
     const bool is_known = trail_ && run < trail_->passes.size() && trail_->passes[run].pass == pass;
     PassChoice choice{pass, is_known ? trail_->passes[run].kept : std::vector<uint32_t>()};
-    if (!is_known && !replacements.empty()) {
-      Places all(replacements.size());
-      std::iota(all.begin(), all.end(), 0);
-      choice.kept = not_dearer(replacements, all, costs_.estimate(result_.graph).time_ms);
-    }
+    if (!is_known) choice.kept = not_dearer(result_.graph, replacements, costs_);
     std::erase_if(choice.kept, [&](uint32_t place) { return place >= replacements.size(); });
-    Replacements kept = at(replacements, choice.kept);
+    Replacements kept;
+    for (const uint32_t place : choice.kept) kept.push_back(replacements[place]);
     choices_.push_back(std::move(choice));
-    return kept;
-  }
-
-  using Places = std::vector<uint32_t>;
-  static Replacements at(const Replacements& replacements, const Places& places) {
-    Replacements some;
-    for (const uint32_t place : places) some.push_back(replacements[place]);
-    return some;
-  }
-  // All of them, or of either half what does.
-  Places not_dearer(const Replacements& replacements, const Places& places, double now_ms) const {
-    constexpr double kRounding = 1 + 1e-6;
-    const Graph after = replace_each(result_.graph, at(replacements, places));
-    if (costs_.estimate(after).time_ms <= kRounding * now_ms) return places;
-    if (places.size() == 1) return {};
-    const auto middle = places.begin() + static_cast<ptrdiff_t>(places.size() / 2);
-    Places kept = not_dearer(replacements, {places.begin(), middle}, now_ms);
-    std::ranges::move(not_dearer(replacements, {middle, places.end()}, now_ms), std::back_inserter(kept));
     return kept;
   }
 

@@ -99,12 +99,27 @@ class Describer {
       const auto why = cover_.options.tolerant ? std::nullopt : why_no_call(cover_, cover_.graph.nodes()[id]);
       if (why) add_cause(id, describe(node) + *why);
     }
+    if (!cover_.options.tolerant && node.is(OpKind::Gather))
+      if (const auto beyond = index_beyond_axis(node))
+        add_cause(id, describe(node) + ": index " + std::to_string(*beyond) + " lies beyond the axis of " +
+                          to_string(node.inputs[0].type()));
     // Of what a function gives, what matters is known, or that it is not is said above.
     for (const TensorType& type : node.outputs)
       if (const Status status = add_value(own, node, type); !status.ok() && own.role != Role::External)
         add_cause(id, status.error().message);
     for (size_t i = 0; i < node.inputs.size(); i++)
       if (node.inputs[i]) cover_.values[cover_.index_of(node.inputs[i])].uses.push_back({id, static_cast<int>(i)});
+  }
+
+  // Of constant indices the first that is none of the axis.
+  static std::optional<int64_t> index_beyond_axis(const Node& node) {
+    const Shape& shape = *node.inputs[0].type().shape;
+    const int64_t axis = int_or(node, "axis", 0);
+    const Index& extent = shape[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis)];
+    if (!node.inputs[1].node->is(OpKind::Constant) || !extent.is_constant()) return std::nullopt;
+    for (const int64_t index : node.inputs[1].node->tensor.to_ints())
+      if (index >= extent.constant() || index < -extent.constant()) return index;
+    return std::nullopt;
   }
 
   void add_cause(uint32_t id, const std::string& cause) {

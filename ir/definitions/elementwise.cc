@@ -221,7 +221,14 @@ void define_Pow(DefineContext& c) {
     if (known == 2) return x * x;
     if (known == 3) return x * x * x;
     if (known == 0.5 && !integer_base) return call(Function::Sqrt, {x});
-    Expr power = call(Function::Pow, {x, broadcast_at(exponent, i)});
+    // A number has no type of its own: beside an integer it would be one.
+    const Expr y = broadcast_at(exponent, i);
+    const bool are_types_apart = exponent.element != base.element;
+    const auto in_doubles = [&](const Expr& value, const Expr& beside) {
+      const bool is_beside_number = beside->kind == ExprKind::Constant && value->kind != ExprKind::Constant;
+      return are_types_apart && is_beside_number ? convert(ElementType::Float64, value) : value;
+    };
+    const Expr power = call(Function::Pow, {in_doubles(x, y), in_doubles(y, x)});
     return mixed && integer_base ? convert(base.element, power) : power;
   });
 }

@@ -91,10 +91,14 @@ void define_LayerNormalization(DefineContext& c) {
   });
   Shape kept = x.shape;
   std::fill(kept.begin() + static_cast<ptrdiff_t>(first), kept.end(), Index(1));
-  // Where the statistics are asked for, their own subscripts in the normalized axes are 0.
-  c.output(x.element, kept, [=](const std::vector<Index>& i) { return moments(x, first, i).mean; });
-  c.output(x.element, kept, [=](const std::vector<Index>& i) {
-    return constant(1) / square_root(moments(x, first, i).variance + epsilon);
+  // Where the statistics are asked for, their own subscripts in the normalized axes are 0. They are floats (stash_type).
+  const auto as_float = [=](const Expr& value) {
+    return x.element == ElementType::Float64 ? convert(ElementType::Float32, value) : value;
+  };
+  c.output(ElementType::Float32, kept,
+           [=](const std::vector<Index>& i) { return as_float(moments(x, first, i).mean); });
+  c.output(ElementType::Float32, kept, [=](const std::vector<Index>& i) {
+    return as_float(constant(1) / square_root(moments(x, first, i).variance + epsilon));
   });
 }
 

@@ -53,7 +53,8 @@ struct ImportState {
   std::set<AtomId> forgotten;
   bool has_cut_ranges = false;
   long opaque_count = 0;
-  long shapes_changed = 0;  // constants that were made to follow --shape
+  int64_t nodes_of_functions = 0;  // that calls came to
+  long shapes_changed = 0;         // constants that were made to follow --shape
 
   void warn(const std::string& text);
 };

@@ -11,6 +11,9 @@ namespace {
 
 constexpr int kDeepestBody = 32;  // functions that call themselves have no meaning in ONNX, but may be written
 
+constexpr int64_t kMostNodes =
+    1'000'000;  // of functions that call each other twice, a few dozen are as many as one likes
+
 using AttributeMap = std::map<std::string, onnx::AttributeProto>;
 
 // What the function says of attributes that a call leaves out (attribute_proto, since IR 8), which the message classes
@@ -31,15 +34,18 @@ Result<AttributeMap> default_attributes(const onnx::FunctionProto& function) {
   }
 }
 
-// Puts attributes, the call's or the function's defaults, where the body refers to them. False where a subgraph may
-// refer to them.
-bool fill_attributes(onnx::NodeProto& node, const AttributeMap& given) {
+// Puts attributes, the call's or the function's defaults, where the body refers to them, within subgraphs, too.
+void fill_attributes(onnx::NodeProto& node, const AttributeMap& given) {
   onnx::NodeProto filled = node;
   filled.clear_attribute();
   for (const auto& attribute : node.attribute()) {
-    if (attribute.has_g() || attribute.graphs_size() > 0) return false;
     if (attribute.ref_attr_name().empty()) {
-      *filled.add_attribute() = attribute;
+      onnx::AttributeProto& copy = *filled.add_attribute();
+      copy = attribute;
+      if (copy.has_g())
+        for (onnx::NodeProto& inner : *copy.mutable_g()->mutable_node()) fill_attributes(inner, given);
+      for (onnx::GraphProto& graph : *copy.mutable_graphs())
+        for (onnx::NodeProto& inner : *graph.mutable_node()) fill_attributes(inner, given);
       continue;
     }
     const auto it = given.find(attribute.ref_attr_name());
@@ -49,7 +55,6 @@ bool fill_attributes(onnx::NodeProto& node, const AttributeMap& given) {
     copy.set_name(attribute.name());
   }
   node = filled;
-  return true;
 }
 
 }  // namespace
@@ -86,9 +91,10 @@ Result<MaybeValues> inline_body(ImportState& state, const NodeView& view, const 
   Opsets opsets = view.scope.opsets;
   for (const auto& opset : function.opset_import()) opsets[normal_domain(opset.domain())] = opset.version();
   auto nodes = function.node();
-  for (auto& node : nodes)
-    if (!fill_attributes(node, given)) return MaybeValues();
+  for (auto& node : nodes) fill_attributes(node, given);
   if (view.scope.depth >= kDeepestBody) return Error{"function calls are nested deeper than 32"};
+  state.nodes_of_functions += function.node_size();
+  if (state.nodes_of_functions > kMostNodes) return Error{"function calls come to more than a million nodes"};
   NameScope scope{nullptr, opsets, {}, {}, view.scope.depth + 1};
   for (int i = 0; i < function.input_size(); i++) scope.values[function.input(i)] = view.input(static_cast<size_t>(i));
   scope.used.insert(function.output().begin(), function.output().end());

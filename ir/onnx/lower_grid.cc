@@ -71,7 +71,8 @@ class GridSampler {
     Value place =
         align_corners_ ? l_.mul(one_up, number((size - 1) / 2)) : l_.sub(l_.mul(one_up, number(size / 2)), number(0.5));
     if (mode_ == "nearest") place = l_.op(OpKind::Round, {place});
-    if (padding_ == "border") place = clamped(place, 0, size - 1);
+    // Of cubic ones each tap is moved to the border, as ONNX Runtime and PyTorch do, not the place between them.
+    if (padding_ == "border" && mode_ != "cubic") place = clamped(place, 0, size - 1);
     if (padding_ == "reflection") place = reflected(place, d);
     std::vector<Tap>& taps = taps_.emplace_back();
     if (mode_ == "nearest") return taps.push_back(tap(place, {}, d));

@@ -37,20 +37,23 @@ Values lower_lrn(Lowering& l) {
   return {l.div(x, l.op(OpKind::Pow, {scaled, number(l.real("beta", 0.75))}))};
 }
 
-// Each group of channels is a channel of InstanceNormalization. Before opset 21 scale and bias are a group's.
+// Each group of channels is a channel of InstanceNormalization. Before opset 21 scale and bias are a group's. What has
+// fewer digits than a float is normalized as floats (stash_type 1), and rounded before it is scaled.
 Values lower_group_normalization(Lowering& l) {
-  const Value x = l.input(0), scale = l.input(1), bias = l.input(2);
+  const Value given = l.input(0), scale = l.input(1), bias = l.input(2);
   const int64_t groups = l.integer("num_groups", 0), stash = l.integer("stash_type", 1);
-  Lowering::require(rank_of(x) >= 2 && groups > 0 && stash == 1 && type_of(x) == ElementType::Float32);
+  Lowering::require(rank_of(given) >= 2 && groups > 0 && stash == 1 && is_floating(type_of(given)));
+  const Value x = is_half(type_of(given)) ? l.cast(given, ElementType::Float32) : given;
   Index others(1);
   for (size_t k = 2; k < rank_of(x); k++) others = others * shape_of(x)[k];
   const int64_t channels = extent_of(x, 1);
   Lowering::require(channels % groups == 0);
   const std::vector<double> ones(static_cast<size_t>(groups), 1), zeros(static_cast<size_t>(groups), 0);
   const Value grouped = l.reshape(x, {shape_of(x)[0], Index(groups), others * Index(channels / groups)});
-  const Value normal =
+  const Value normalized =
       l.op(OpKind::InstanceNormalization, {grouped, l.along(ones, 0, 1, type_of(x)), l.along(zeros, 0, 1, type_of(x))},
            {{"epsilon", l.real("epsilon", 1e-5)}});
+  const Value normal = type_of(x) == type_of(given) ? normalized : l.cast(normalized, type_of(given));
   if (l.opset() < 21) {
     const Value scaled = l.add(l.mul(normal, along_channels(l, scale, 3)), along_channels(l, bias, 3));
     return {l.reshape(scaled, shape_of(x))};

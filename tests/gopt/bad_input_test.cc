@@ -197,7 +197,7 @@ const Row kRows[] = {
     {"InputLargerThanMemory", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "run {}/m.onnx --shape x=9999999999x9999", "input x"},
     {"MoreElementsThanIntegers", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
-     "run {}/m.onnx --shape x=9999999999x9999999999", "2^63"},
+     "run {}/m.onnx --shape x=9999999999x9999999999", "2^59"},
     {"OutputExists",
      [](const std::string& f) {
        write_file(f + "/m.onnx", relu_model());

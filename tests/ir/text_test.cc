@@ -66,7 +66,7 @@ const ErrorRow kErrorRows[] = {
     {"TooFewElements", "graph g\nconstant c = f32[3] {1, 2}\noutput y = c\nend",
      "line 2, column 27: the constant has 2 elements, its shape 3"},
     {"TooManyElementsToCount", "graph g\nconstant c = f32[4294967296,4294967296] {1}\noutput y = c\nend",
-     "line 2, column 44: a tensor has more than 2^63 elements"},
+     "line 2, column 44: a tensor has more than 2^59 elements"},
     {"NegativeExtent", "graph g\nconstant c = f32[-1] {}\noutput y = c\nend", "line 2, column 21: a negative extent"},
     {"NegativeExtentOfAnInput", "graph g\ninput x : f32[-1]\noutput y = x\nend",
      "line 2, column 18: a negative extent"},

@@ -147,7 +147,6 @@ class Sampler {
 
   void draw_values(Values kind) {
     static constexpr double kScales[] = {1, 1, 4, 16};
-    static constexpr unsigned kOneIn[] = {2, 3, 12};
     if (kind == Values::WithInfinities) special_one_in_ = kOneIn[random_() % std::size(kOneIn)];
     const double scale = kind == Values::Mixed ? kScales[random_() % 4] : 1;
     for (size_t i = 0; i < rule_.variables.size(); i++) {
@@ -175,6 +174,18 @@ class Sampler {
           {draw_value(ElementType::Float32, kind == Values::WithInfinities ? Values::Positive : kind, scale, false)}};
   }
 
+  // Of the activations that were drawn some become infinite or no number; weights stay as they are.
+  void add_infinities() {
+    special_one_in_ = kOneIn[random_() % std::size(kOneIn)];
+    for (size_t i = 0; i < rule_.variables.size(); i++) {
+      const RuleVariable& variable = rule_.variables[i];
+      if (variable.kind != VariableKind::Activation || !is_floating(variable.type.element)) continue;
+      if (index_extents_.contains(variable.name)) continue;
+      for (double& value : inputs_.at(static_cast<int>(i)).values)
+        if (random_() % special_one_in_ == 0) value = draw_special();
+    }
+  }
+
   bool right_is_defined() const {
     return std::all_of(right_.requirements.begin(), right_.requirements.end(),
                        [&](const Requirement& r) { return evaluate(r.cond, environment_) == true; });
@@ -197,11 +208,17 @@ class Sampler {
                                  ? static_cast<int64_t>(k)
                                  : static_cast<int64_t>(random_() % static_cast<uint64_t>(count));
         const std::vector<int64_t> position = position_of_flat(flat, *dims);
-        const Environment at = at_position(o, position);
-        const double a = left_side_.values[o](at, inputs_, options), b = right_side_.values[o](at, inputs_, options);
+        const auto [a, b] = values_at(o, position, options);
         if (!visit(o, position, a, b)) return;
       }
     }
+  }
+
+  // Both sides there.
+  std::pair<double, double> values_at(size_t output, const std::vector<int64_t>& position,
+                                      const CompiledExpr::Options& options) const {
+    const Environment at = at_position(output, position);
+    return {left_side_.values[output](at, inputs_, options), right_side_.values[output](at, inputs_, options)};
   }
 
   // Both sides there, with what rounding may have made of them.
@@ -272,8 +289,7 @@ class Sampler {
   double draw_unbounded(ElementType type, Values kind, double scale, bool special) {
     if (type == ElementType::Bool) return static_cast<double>(random_() % 2);
     if (is_integer(type)) return static_cast<double>(random_() % 3);
-    static constexpr double kSpecial[] = {INFINITY, -INFINITY, NAN};
-    if (special && random_() % special_one_in_ == 0) return kSpecial[random_() % 3];
+    if (special && random_() % special_one_in_ == 0) return draw_special();
     if (kind == Values::Far) {
       if (!is_far_together_) return draw_far();
       return far_base_ + 0.25 * (static_cast<double>(random_() % 17) - 8);
@@ -284,6 +300,11 @@ class Sampler {
     if (kind == Values::Small) return (static_cast<double>(random_() % 127) - 63) / (random_() % 2 == 0 ? 64 : 256);
     if (kind == Values::Positive) return 0.25 * static_cast<double>(1 + random_() % 8);
     return scale * 0.25 * (static_cast<double>(random_() % 17) - 8);
+  }
+
+  double draw_special() {
+    static constexpr double kSpecial[] = {INFINITY, -INFINITY, NAN};
+    return kSpecial[random_() % 3];
   }
 
   double draw_far() {
@@ -320,6 +341,7 @@ class Sampler {
   static constexpr double kSaturating = 8;
   double bound_;
   bool is_far_together_ = false;
+  static constexpr unsigned kOneIn[] = {2, 3, 12};
   uint64_t special_one_in_ = 3;  // elements that are infinite or not a number, where some are
 };
 
@@ -440,6 +462,56 @@ bool same_special(double a, double b) {
   return std::isinf(a) || std::isinf(b) ? a == b : agree(a, b);
 }
 
+// Looks for values that differ where activations are infinite or no numbers.
+class SpecialValues {
+ public:
+  SpecialValues(Sampler& sampler, const CompiledExpr::Options& options, ObservedMarks& observed)
+      : sampler_(sampler), options_(options), observed_(observed) {}
+
+  // Weights beside them are as trained ones are: finite, above 0 (variances), and no function of them is infinite.
+  void among_positive_weights() {
+    sampler_.draw_values(Values::WithInfinities);
+    sampler_.visit_positions(options_, [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
+      if (same_special(a, b)) return true;
+      note(output, position, a, b);
+      return false;
+    });
+  }
+
+  // Of any sign, and zeros, where both sides are finite without infinities. What these make of an infinity is NaN in
+  // one order of sums and infinite in another: nothing is asked where the left side is NaN.
+  void among_any_weights() {
+    sampler_.draw_values(Values::Mixed);
+    std::vector<std::pair<size_t, std::vector<int64_t>>> finite;
+    sampler_.visit_positions(options_, [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
+      if (std::isfinite(a) && std::isfinite(b)) finite.emplace_back(output, position);
+      return true;
+    });
+    sampler_.add_infinities();
+    for (const auto& [output, position] : finite) {
+      const auto [a, b] = sampler_.values_at(output, position, options_);
+      if (std::isnan(a) || same_special(a, b)) continue;
+      note(output, position, a, b);
+      return;
+    }
+  }
+
+ private:
+  void note(size_t output, const std::vector<int64_t>& position, double a, double b) {
+    observed_.marks.finite_only = true;
+    MarkExample shown{find_mark("finite-only"), ElementType::Float64, sampler_.example("")};
+    shown.example.output = static_cast<int>(output);
+    shown.example.position = position;
+    shown.example.left = a;
+    shown.example.right = b;
+    observed_.examples.push_back(std::move(shown));
+  }
+
+  Sampler& sampler_;
+  const CompiledExpr::Options options_;
+  ObservedMarks& observed_;
+};
+
 }  // namespace
 
 ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, const SideMeaning& right,
@@ -448,6 +520,7 @@ ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, c
   ObservedMarks observed;
   Sampler sampler(rule, left, right, condition, seed);
   const bool truncating = is_integral_rule(rule);
+  SpecialValues special(sampler, {false, truncating}, observed);
   bool rounds_differently = false;
   for (int i = 0; i < kSpecialSamples; i++) {
     if (i >= kSamples && observed.marks.finite_only) break;
@@ -462,19 +535,8 @@ ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, c
       });
     }
     if (observed.marks.finite_only) continue;
-    sampler.draw_values(Values::WithInfinities);
-    sampler.visit_positions({false, truncating},
-                            [&](size_t output, const std::vector<int64_t>& position, double a, double b) {
-                              if (same_special(a, b)) return true;
-                              observed.marks.finite_only = true;
-                              MarkExample shown{find_mark("finite-only"), ElementType::Float64, sampler.example("")};
-                              shown.example.output = static_cast<int>(output);
-                              shown.example.position = position;
-                              shown.example.left = a;
-                              shown.example.right = b;
-                              observed.examples.push_back(std::move(shown));
-                              return false;
-                            });
+    special.among_positive_weights();
+    if (!observed.marks.finite_only) special.among_any_weights();
   }
   const bool same_functions = roundings(left) == roundings(right);
   observed.marks.changes_rounding = rounds_differently && !same_functions;

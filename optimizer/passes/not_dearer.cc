@@ -1,0 +1,101 @@
+#include "passes/not_dearer.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace gopt::optimizer {
+namespace {
+
+using Places = std::vector<uint32_t>;
+
+// Operator, attributes and types of a node and of those around it, so many edges away.
+std::string surroundings(const Graph& graph, NodeId id, int edges) {
+  constexpr size_t kMostUsers = 8;  // that are looked at
+  const Node& node = *graph.nodes()[static_cast<size_t>(id)];
+  std::string text = node.is(OpKind::Opaque) ? node.opaque->op_type : op_info(node.op).name;
+  for (const auto& [name, value] : node.attributes) text += " " + name + "=" + to_string(value);
+  for (const TensorType& type : node.outputs) text += " " + to_string(type);
+  if (edges == 0 || node.is(OpKind::Constant)) return text;
+  for (const Value& input : node.inputs)
+    text += input ? " (" + surroundings(graph, graph.id_of(input.node), edges - 1) + ")" : " ()";
+  const std::vector<NodeId>& users = graph.users()[static_cast<size_t>(id)];
+  text += " " + std::to_string(users.size());
+  for (size_t k = 0; k < std::min(users.size(), kMostUsers); k++)
+    text += " <" + surroundings(graph, users[k], edges - 1) + ">";
+  return text;
+}
+
+class Choice {
+ public:
+  Choice(const Graph& graph, const Replacements& replacements, CostOracle& costs)
+      : graph_(graph), replacements_(replacements), costs_(costs), now_ms_(costs.estimate(graph).time_ms) {}
+
+  // By kinds, each in order, at first those whose first replacement is first.
+  std::vector<Places> kinds() const {
+    constexpr int kEdges = 2;
+    std::vector<Places> kinds;
+    std::map<std::string, size_t> known;
+    for (uint32_t place = 0; place < replacements_.size(); place++) {
+      const auto& [from, to] = replacements_[place];
+      const std::string kind = std::to_string(from.output) + surroundings(graph_, graph_.id_of(from.node), kEdges);
+      const auto [own, is_new] = known.try_emplace(kind, kinds.size());
+      if (is_new) kinds.emplace_back();
+      kinds[own->second].push_back(place);
+    }
+    return kinds;
+  }
+
+  Places among(const std::vector<Places>& kinds) const {
+    Places all;
+    for (const Places& kind : kinds) all.insert(all.end(), kind.begin(), kind.end());
+    if (all.empty() || is_not_dearer(all)) return all;
+    if (kinds.size() == 1) return of_a_kind(all);
+    const auto middle = kinds.begin() + static_cast<ptrdiff_t>(kinds.size() / 2);
+    return joined(among({kinds.begin(), middle}), among({middle, kinds.end()}));
+  }
+
+ private:
+  static Places joined(Places a, const Places& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+
+  bool is_not_dearer(const Places& places) const {
+    constexpr double kRounding = 1 + 1e-6;
+    Replacements some;
+    for (const uint32_t place : places) some.push_back(replacements_[place]);
+    return costs_.estimate(replace_each(graph_, some)).time_ms <= kRounding * now_ms_;
+  }
+
+  // Where all of them are dearer: none, where one in their middle is, or those of either half.
+  Places of_a_kind(const Places& dearer) const {
+    if (dearer.size() == 1 || !is_not_dearer({dearer[dearer.size() / 2]})) return {};
+    return halves(dearer);
+  }
+  Places halves(const Places& dearer) const {
+    if (dearer.size() == 1) return {};
+    const auto middle = dearer.begin() + static_cast<ptrdiff_t>(dearer.size() / 2);
+    Places kept;
+    for (const Places& half : {Places(dearer.begin(), middle), Places(middle, dearer.end())})
+      kept = joined(kept, is_not_dearer(half) ? half : halves(half));
+    return kept;
+  }
+
+  const Graph& graph_;
+  const Replacements& replacements_;
+  CostOracle& costs_;
+  const double now_ms_;
+};
+
+}  // namespace
+
+std::vector<uint32_t> not_dearer(const Graph& graph, const Replacements& replacements, CostOracle& costs) {
+  if (replacements.empty()) return {};
+  const Choice choice(graph, replacements, costs);
+  Places kept = choice.among(choice.kinds());
+  std::ranges::sort(kept);
+  return kept;
+}
+
+}  // namespace gopt::optimizer
