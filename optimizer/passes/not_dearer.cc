@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include "search/part.h"
+
 namespace gopt::optimizer {
 namespace {
 
@@ -31,6 +33,15 @@ class Choice {
   Choice(const Graph& graph, const Replacements& replacements, CostOracle& costs)
       : graph_(graph), replacements_(replacements), costs_(costs), now_ms_(costs.estimate(graph).time_ms) {}
 
+  // All, or those of kinds that are not dearer around one of them.
+  Places run() {
+    std::vector<Places> all = kinds();
+    if (const Places every = joined(all); is_not_dearer(every)) return every;
+    std::erase_if(all, [&](const Places& kind) { return is_dearer_around(kind[kind.size() / 2]); });
+    return among(all);
+  }
+
+ private:
   // By kinds, each in order, at first those whose first replacement is first.
   std::vector<Places> kinds() const {
     constexpr int kEdges = 2;
@@ -46,54 +57,68 @@ class Choice {
     return kinds;
   }
 
-  Places among(const std::vector<Places>& kinds) const {
+  static Places joined(const std::vector<Places>& parts) {
     Places all;
-    for (const Places& kind : kinds) all.insert(all.end(), kind.begin(), kind.end());
+    for (const Places& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }
+
+  // By what it changes of the nodes around it.
+  bool is_dearer_around(uint32_t place) const {
+    const auto& [from, to] = replacements_[place];
+    if (!graph_.contains(to.node)) return false;
+    Binding binding;
+    binding.nodes = {graph_.id_of(from.node)};
+    binding.variables = {to};
+    const Part part = part_around(graph_, binding);
+    const Value key{part.graph.node(part.binding.nodes[0]), from.output};
+    const Graph after = replace_each(part.graph, {{key, part.binding.variables[0]}});
+    return costs_.estimate_part(after).time_ms > kRounding * costs_.estimate_part(part.graph).time_ms;
+  }
+
+  Places among(const std::vector<Places>& kinds) {
+    const Places all = joined(kinds);
     if (all.empty() || is_not_dearer(all)) return all;
     if (kinds.size() == 1) return of_a_kind(all);
     const auto middle = kinds.begin() + static_cast<ptrdiff_t>(kinds.size() / 2);
-    return joined(among({kinds.begin(), middle}), among({middle, kinds.end()}));
+    return joined({among({kinds.begin(), middle}), among({middle, kinds.end()})});
   }
 
- private:
-  static Places joined(Places a, const Places& b) {
-    a.insert(a.end(), b.begin(), b.end());
-    return a;
-  }
-
-  bool is_not_dearer(const Places& places) const {
-    constexpr double kRounding = 1 + 1e-6;
+  bool is_not_dearer(const Places& places) {
+    if (estimates_++ >= kMostEstimates) return false;
     Replacements some;
     for (const uint32_t place : places) some.push_back(replacements_[place]);
     return costs_.estimate(replace_each(graph_, some)).time_ms <= kRounding * now_ms_;
   }
 
   // Where all of them are dearer: none, where one in their middle is, or those of either half.
-  Places of_a_kind(const Places& dearer) const {
+  Places of_a_kind(const Places& dearer) {
     if (dearer.size() == 1 || !is_not_dearer({dearer[dearer.size() / 2]})) return {};
     return halves(dearer);
   }
-  Places halves(const Places& dearer) const {
+  Places halves(const Places& dearer) {
     if (dearer.size() == 1) return {};
     const auto middle = dearer.begin() + static_cast<ptrdiff_t>(dearer.size() / 2);
     Places kept;
     for (const Places& half : {Places(dearer.begin(), middle), Places(middle, dearer.end())})
-      kept = joined(kept, is_not_dearer(half) ? half : halves(half));
+      kept = joined({kept, is_not_dearer(half) ? half : halves(half)});
     return kept;
   }
 
+  static constexpr double kRounding = 1 + 1e-6;
+  static constexpr int kMostEstimates = 24;  // of the whole graph; what is left then stays as it is
   const Graph& graph_;
   const Replacements& replacements_;
   CostOracle& costs_;
   const double now_ms_;
+  int estimates_ = 0;
 };
 
 }  // namespace
 
 std::vector<uint32_t> not_dearer(const Graph& graph, const Replacements& replacements, CostOracle& costs) {
   if (replacements.empty()) return {};
-  const Choice choice(graph, replacements, costs);
-  Places kept = choice.among(choice.kinds());
+  Places kept = Choice(graph, replacements, costs).run();
   std::ranges::sort(kept);
   return kept;
 }

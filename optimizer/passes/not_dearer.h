@@ -9,8 +9,9 @@
 
 namespace gopt::optimizer {
 
-// Those (by number, ascending) that together make the graph no dearer: all, or of halves of them what does. A model
-// repeats its layers: replacements whose surroundings are alike are taken or left together, where one of them tells.
+// Those (by number, ascending) that together make the graph no dearer: all, or what does so of halves of those that do
+// not make the nodes around them dearer. A model repeats its layers: of replacements whose surroundings are alike one
+// tells.
 std::vector<uint32_t> not_dearer(const Graph& graph, const Replacements& replacements, CostOracle& costs);
 
 }  // namespace gopt::optimizer
