@@ -111,12 +111,13 @@ class Describer {
       if (node.inputs[i]) cover_.values[cover_.index_of(node.inputs[i])].uses.push_back({id, static_cast<int>(i)});
   }
 
-  // Of constant indices the first that is none of the axis.
+  // Of constant indices the first that is none of the axis, where anything is read.
   static std::optional<int64_t> index_beyond_axis(const Node& node) {
     const Shape& shape = *node.inputs[0].type().shape;
     const int64_t axis = int_or(node, "axis", 0);
     const Index& extent = shape[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis)];
-    if (!node.inputs[1].node->is(OpKind::Constant) || !extent.is_constant()) return std::nullopt;
+    const bool reads_any = std::ranges::find(*node.outputs[0].shape, Index(0)) == node.outputs[0].shape->end();
+    if (!reads_any || !node.inputs[1].node->is(OpKind::Constant) || !extent.is_constant()) return std::nullopt;
     for (const int64_t index : node.inputs[1].node->tensor.to_ints())
       if (index >= extent.constant() || index < -extent.constant()) return index;
     return std::nullopt;

@@ -32,6 +32,11 @@ const Row kRows[] = {
     {"GatherByConstants",
      "input x : f32[3,9]\nconstant i = i64[4] {0, -1, 8, -9}\nconstant k = i64[3] {2, 5, 0}\n"
      "a = Gather(x, i) {axis=1}\nb = Gather(x, k) {axis=1}\noutput y = a\noutput z = b"},
+    // A number has no type of its own: beside integers it is a float all the same.
+    {"PowersOfNumbers",
+     "input x : i64[5]\ninput z : f32[5]\ninput n : i32[5]\nconstant b = f32[] {2.5}\nconstant d = f64[] {0.1}\n"
+     "constant h = f32[] {1.5}\na = Pow(b, x)\nc = Pow(d, z)\ne = Abs(n)\ng = Pow(e, h)\noutput y = a\noutput z = "
+     "c\noutput u = g"},
     {"SoftmaxMasked",
      "input x : f32[2,3,8,8]\ninput m : f32[2,1,1,8]\na = Add(x, m)\ny = Softmax(a) {axis=-1}\nz = Mul(y, x)\noutput y "
      "= z"},

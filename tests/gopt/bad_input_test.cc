@@ -35,6 +35,13 @@ onnx::NodeProto& add_node(onnx::ModelProto& model, const std::string& op, std::v
   node.add_output(output);
   return node;
 }
+void add_int64s(onnx::ModelProto& model, const std::string& name, const std::vector<int64_t>& values) {
+  onnx::TensorProto& t = *model.mutable_graph()->add_initializer();
+  t.set_name(name);
+  t.set_data_type(onnx::TensorProto::INT64);
+  t.add_dims(static_cast<int64_t>(values.size()));
+  for (const int64_t value : values) t.add_int64_data(value);
+}
 void add_external(onnx::ModelProto& model, const std::string& location) {
   onnx::TensorProto& t = *model.mutable_graph()->add_initializer();
   t.set_name("w");
@@ -198,6 +205,53 @@ const Row kRows[] = {
      "run {}/m.onnx --shape x=9999999999x9999", "input x"},
     {"MoreElementsThanIntegers", [](const std::string& f) { write_file(f + "/m.onnx", relu_model()); },
      "run {}/m.onnx --shape x=9999999999x9999999999", "2^59"},
+    {"ConstantLargerThanAnyMachine",
+     [](const std::string& f) {
+       onnx::ModelProto model = small_model();
+       add_int64s(model, "s", {int64_t{1} << 31, int64_t{1} << 30, 1, 1});
+       add_node(model, "ConstantOfShape", {"s"}, "c");
+       add_node(model, "Add", {"x", "c"}, "y");
+       model.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+       write_file(f + "/m.onnx", model.SerializeAsString());
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "2^59"},
+    {"CodeOfAnOutputLargerThanMemory",
+     [](const std::string& f) {
+       onnx::ModelProto model = small_model();
+       add_int64s(model, "s", {int64_t{1} << 38, 1, 1});
+       add_node(model, "Expand", {"x", "s"}, "y");
+       model.mutable_graph()->mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
+       write_file(f + "/m.onnx", model.SerializeAsString());
+     },
+     "optimize {}/m.onnx --emit {}/code --cost analytic", "--no-measure"},
+    {"FunctionsThatDouble",
+     [](const std::string& f) {
+       onnx::ModelProto model = small_model();
+       model.add_opset_import()->set_domain("my");
+       model.mutable_opset_import(model.opset_import_size() - 1)->set_version(1);
+       for (int k = 0; k < 30; k++) {
+         onnx::FunctionProto& function = *model.add_functions();
+         function.set_domain("my");
+         function.set_name("f" + std::to_string(k));
+         function.add_input("a");
+         function.add_output("b");
+         for (const char* domain : {"", "my"}) {
+           function.add_opset_import()->set_domain(domain);
+           function.mutable_opset_import(function.opset_import_size() - 1)->set_version(*domain ? 1 : 17);
+         }
+         for (const auto& [from, to] : {std::pair("a", "c"), std::pair("c", "b")}) {
+           onnx::NodeProto& node = *function.add_node();
+           node.set_op_type(k == 0 ? "Neg" : "f" + std::to_string(k - 1));
+           if (k > 0) node.set_domain("my");
+           node.add_input(from);
+           node.add_output(to);
+         }
+       }
+       add_node(model, "f29", {"x"}, "y");
+       model.mutable_graph()->mutable_node(0)->set_domain("my");
+       write_file(f + "/m.onnx", model.SerializeAsString());
+     },
+     "optimize {}/m.onnx -o {}/y.onnx", "a million nodes"},
     {"OutputExists",
      [](const std::string& f) {
        write_file(f + "/m.onnx", relu_model());

@@ -83,6 +83,13 @@ case('einsum','Einsum',{'a':f(2,3,4),'b':f(2,4,5)},{'equation':'bij,bjk->bik'});
 for pm in ('zeros','border','reflection'):
   for md in ('bilinear','nearest'):
     case(f'grid {pm} {md}','GridSample',{'x':f(1,2,5,6),'g':(1.5*f(1,4,3,2))},{'padding_mode':pm,'mode':md,'align_corners':0},16)
+for pm in ('zeros','border','reflection'):
+  for al in (0,1):
+    case(f'grid cubic {pm} {al}','GridSample',{'x':f(1,2,5,6),'g':(1.5*f(1,4,3,2))},{'padding_mode':pm,'mode':'bicubic','align_corners':al},16)
+# Statistics are floats, whatever is normalized.
+for t in (np.float16,np.float64):
+    case(f'layernorm statistics {t.__name__}','LayerNormalization',{'x':f(3,8).astype(t)},{},17,3,consts={'w':f(8).astype(t),'b':f(8).astype(t)})
+case('groupnorm float64','GroupNormalization',{'x':f(2,6,4,3).astype(np.float64)},{'num_groups':3},21,1,consts={'w':f(6).astype(np.float64),'b':f(6).astype(np.float64)})
 # Recurrent: all directions, layouts (which the runtime lacks, ONNX's reference has), lengths, activations, peepholes.
 def recurrent(name, op, gates, has_cell, direction='forward', lengths=None, **attrs):
     steps, batch, inputs, hidden, ways = 5, 3, 4, 6, 2 if direction=='bidirectional' else 1

@@ -233,6 +233,52 @@ TEST(OnnxFunctions, DefaultsOfAttributesAreHonoured) {
   EXPECT_EQ((*outputs)[1].to_doubles()[0], -1.0);
 }
 
+// A body with a loop, whose body refers to an attribute of the function, is taken apart like any other.
+TEST(OnnxFunctions, LoopsInThemAreUnrolled) {
+  TestModel model;
+  model.opset_import("custom", 1);
+  onnx::FunctionProto& function = *model.proto.add_functions();
+  function.set_domain("custom");
+  function.set_name("Twice");
+  function.add_input("v");
+  function.add_output("u");
+  function.add_attribute("slope");
+  function.add_opset_import()->set_version(17);
+  onnx::NodeProto& trips = *function.add_node();
+  add_node(trips, "Constant", {}, {"trips"});
+  onnx::AttributeProto& count = *trips.add_attribute();
+  count.set_name("value_int");
+  count.set_type(onnx::AttributeProto::INT);
+  count.set_i(2);
+  onnx::NodeProto& loop = *function.add_node();
+  add_node(loop, "Loop", {"trips", "", "v"}, {"u"});
+  onnx::AttributeProto& attribute = *loop.add_attribute();
+  attribute.set_name("body");
+  attribute.set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto& body = *attribute.mutable_g();
+  body.set_name("body");
+  for (const char* name : {"i", "go", "a"}) body.add_input()->set_name(name);
+  for (const char* name : {"go", "b"}) body.add_output()->set_name(name);
+  onnx::NodeProto& act = *body.add_node();
+  add_node(act, "LeakyRelu", {"a"}, {"b"});
+  onnx::AttributeProto& alpha = *act.add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_type(onnx::AttributeProto::FLOAT);
+  alpha.set_ref_attr_name("slope");
+  model.input("x", {1});
+  model.node("Twice", {"x"}, {"y"}).domain("custom").f("slope", 0.5f);
+  model.output("y", {1});
+  const TestFolder folder;
+  model.save(folder.file("m.onnx"));
+  const auto imported = import_onnx(folder.file("m.onnx"), {.lower = true});
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  for (const NodePtr& node : imported->graph.nodes()) EXPECT_FALSE(node->is(OpKind::Opaque));
+  const auto outputs =
+      interpret(imported->graph, {{"x", Tensor::from_values<double>(ElementType::Float32, {1}, {-4.0})}});
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  EXPECT_EQ((*outputs)[0].to_doubles()[0], -1.0);
+}
+
 // Types are known when a model is read: one node for one, which is known to all.
 TEST(OnnxImport, CastLikeIsACast) {
   const TestFolder folder;

@@ -421,6 +421,17 @@ TEST(Plan, NodesWithoutCodeAreListedTogether) {
   EXPECT_EQ(message.find("after"), std::string::npos) << message;
 }
 
+TEST(Plan, AnIndexBeyondTheAxisHasNoCode) {
+  for (const char* index : {"9", "-7"}) {
+    auto plan = plan_of("input x : f32[6,4]\nconstant i = i64[] {" + std::string(index) +
+                        "}\na = Gather(x, i) {axis=0}\nb = Exp(a)\noutput y = b");
+    ASSERT_FALSE(plan.ok());
+    EXPECT_NE(plan.error().message.find("index " + std::string(index) + " lies beyond the axis of f32[6,4]"),
+              std::string::npos)
+        << plan.error().message;
+  }
+}
+
 // What lies inside another value does so at every size: rows of a batch that is planned as 1 are no leading axis.
 TEST(Plan, OpenExtentsDecideViewsAsSymbols) {
   Target target{TargetKind::Cpu, 1};

@@ -95,6 +95,13 @@ INSTANTIATE_TEST_SUITE_P(
                           "z = Sign(x)\nreturn z", "finite-only"},
                       Row{"InfinityMinusInfinity", "var x f32[n]", "z = Sub(x, x)\nreturn z",
                           "z = FillLike(x) {value=0}\nreturn z", "finite-only"},
+                      // 0 against infinity times 0, where a weight is below 0.
+                      Row{"ReluOfAWeight", "var x f32[n]\nvar w f32[n] weight",
+                          "a = Relu(x)\nb = Mul(a, w)\nz = Relu(b)\nreturn z",
+                          "a = Relu(x)\nb = Relu(w)\nz = Mul(a, b)\nreturn z", "finite-only"},
+                      // Infinite, or no number, by the signs of both: the left side is NaN then.
+                      Row{"WeightsOfAnySign", "var x f32[n]\nvar u f32[n] weight\nvar v f32[n] weight",
+                          "a = Mul(x, u)\nz = Mul(a, v)\nreturn z", "a = Mul(u, v)\nz = Mul(x, a)\nreturn z", ""},
                       Row{"SquareOfTheRoot", "var x f32[n]", "a = Abs(x)\nb = Neg(a)\nz = Abs(b)\nreturn z",
                           "z = Abs(x)\nreturn z", ""}),
     [](const auto& info) { return std::string(info.param.name); });
