@@ -1,6 +1,7 @@
 #include "row_chunks.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "../transform.h"
@@ -14,6 +15,7 @@ constexpr int64_t kMostRegisters = 96;  // for all that it keeps; of so many thr
 constexpr int64_t kManyThreads = 1024, kMostRegistersOfMany = 32;
 constexpr int64_t kManyRows = 1024;  // they fill a device with four to a block
 constexpr int64_t kRowsOfBlock = 4;
+constexpr int64_t kManyShortRows = 4096;  // of which a part of a warp for each fills a device
 
 bool is_number(ElementType type) { return type == ElementType::Float32 || is_half(type); }
 
@@ -92,6 +94,18 @@ int64_t registers_of(const KernelBody& body, const RowChunks& chunks) {
   return bytes / 4;
 }
 
+// Rows of a few whole chunks, of which there are many: a thread a chunk, so that a warp has several rows.
+std::optional<RowChunks> short_rows_of(const KernelBody& body, RowChunks chunks, int64_t most, int64_t count) {
+  chunks.count = most;
+  while (chunks.count > 1 && chunks.elements % chunks.count != 0) chunks.count /= 2;
+  if (chunks.count == 1 || chunks.elements >= kWarp * chunks.count) return std::nullopt;
+  chunks.threads = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(chunks.elements / chunks.count)));
+  const bool are_whole_warps = chunks.threads < kWarp && count % (kWarp / chunks.threads) == 0;
+  if (count < kManyShortRows || !are_whole_warps || registers_of(body, chunks) > kMostRegisters) return std::nullopt;
+  chunks.rows = kWarp * kRowsOfBlock / chunks.threads;
+  return chunks;
+}
+
 }  // namespace
 
 std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector<Loop>& rows,
@@ -103,6 +117,10 @@ std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector
   int64_t least = kBytes;
   for (const int input : row.in_reductions())
     if (chunks.offsets.contains(input)) least = std::min(least, size_of(body, input));
+  int64_t count = 1;
+  for (const Loop& loop : rows) count *= loop.extent().as_constant().value_or(1);
+  if (!chunks.offsets.empty())
+    if (const auto few = short_rows_of(body, chunks, kBytes / least, count)) return few;
   chunks.count = kBytes / least;
   while (chunks.count > 1 && (chunks.elements % chunks.count != 0 || chunks.elements / chunks.count < kWarp))
     chunks.count /= 2;
@@ -117,8 +135,6 @@ std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector
   if (registers_of(body, chunks) > most)
     std::erase_if(chunks.offsets, [&](const auto& own) { return !row.in_reductions().contains(own.first); });
   if (registers_of(body, chunks) > most || chunks.offsets.empty()) return std::nullopt;
-  int64_t count = 1;
-  for (const Loop& loop : rows) count *= loop.extent().as_constant().value_or(1);
   if (chunks.threads == kWarp && count >= kManyRows) chunks.rows = kRowsOfBlock;
   return chunks;
 }

@@ -13,9 +13,9 @@ namespace gopt::codegen {
 struct RowChunks {
   int64_t elements = 0;  // of a row
   int64_t count = 1;     // of a chunk; a row has whole chunks
-  int64_t threads = 32;  // of a row: whole warps. Their chunks lie side by side
+  int64_t threads = 32;  // of a row: whole warps, or a part of one. Their chunks lie side by side
   int64_t each = 1;      // chunks of a thread, at most
-  int64_t rows = 1;      // of a block, where a row is a warp's
+  int64_t rows = 1;      // of a block, where a row is a warp's or a part's; then a warp's rows are whole
   AtomId place{};        // within the row, in the offsets
   // Of inputs that lie along the row and are read in one place alone for each element: where.
   std::map<int, Index> offsets;

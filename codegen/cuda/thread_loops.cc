@@ -56,7 +56,7 @@ class KernelPrinter {
       if (const auto squares = squares_of(body_)) return print_squares(body_, *squares);
       if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
     }
-    if (!overlaps_ && shared_ && !columns_)
+    if (!overlaps_ && (shared_ || !lanes_.empty()) && !columns_)
       if (const auto row = row_chunks_of(body_, rows_, lanes_)) return print_row_chunks(*row);
     Scope& root = writer_.root();
     root.shared = shared_;
@@ -113,17 +113,18 @@ class KernelPrinter {
     return finished(writer_.root().code + head + rows_loop(all) + text + "}\n");
   }
 
-  // The threads of a row, one warp or all of a block, keep its chunks.
+  // The threads of a row, a part of a warp, one, or all of a block, keep its chunks.
   CudaKernel print_row_chunks(const RowChunks& row) {
-    const bool is_of_warp = row.threads == kWarp;
+    const bool is_of_warp = row.threads <= kWarp;
+    const std::string of_row = std::to_string(row.threads);
     writer_.threads.count = row.threads;
-    if (is_of_warp) writer_.reduce = "gopt_warp_reduce";
+    if (is_of_warp) writer_.reduce = row.threads == kWarp ? "gopt_warp_reduce" : "gopt_part_reduce<" + of_row + ">";
     writer_.row_loop = [&](const std::string& name, const std::string& body) { return row_loop(row, name, body, ""); };
     Scope& root = writer_.root();
     root.shared = true;
     Scope& rows = writer_.add_scope(root);
     rows.shared = true;
-    const std::string thread = is_of_warp ? "threadIdx.x % " + std::to_string(kWarp) : "threadIdx.x";
+    const std::string thread = is_of_warp ? "threadIdx.x % " + of_row : "threadIdx.x";
     std::string head = "const int64_t of_thread = " + thread + " * " + std::to_string(row.count) + ";\n";
     std::string text = decode(rows_, "row", rows);
     const std::string ahead = kept(row, root, Kept::Ahead, head), once = kept(row, root, Kept::Once, head);
@@ -139,7 +140,7 @@ class KernelPrinter {
   static std::string loop_of_rows(const RowChunks& row, int64_t count) {
     if (row.rows == 1) return cuda_loop("row", count, "blockIdx.x", "gridDim.x");
     const std::string of_block = std::to_string(row.rows);
-    return cuda_loop("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(kWarp),
+    return cuda_loop("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(row.threads),
                      "gridDim.x * " + of_block);
   }
 

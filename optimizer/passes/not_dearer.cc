@@ -71,8 +71,9 @@ class Choice {
     binding.nodes = {graph_.id_of(from.node)};
     binding.variables = {to};
     const Part part = part_around(graph_, binding);
-    const Value key{part.graph.node(part.binding.nodes[0]), from.output};
-    const Graph after = replace_each(part.graph, {{key, part.binding.variables[0]}});
+    const Value key{part.graph.node(part.binding.nodes[0]), from.output}, value = part.binding.variables[0];
+    if (!part.graph.contains(value.node)) return false;
+    const Graph after = replace_each(part.graph, {{key, value}});
     return costs_.estimate_part(after).time_ms > kRounding * costs_.estimate_part(part.graph).time_ms;
   }
 

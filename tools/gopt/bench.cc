@@ -143,7 +143,7 @@ Action add_bench(CLI::App& app) {
   app.add_option("models", o->models, "ONNX files, or folders that --emit wrote; speedups are over the first")
       ->required();
   app.add_option("--runs", o->runs, "timed runs of each")->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--warmup", o->warmup, "runs before")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--warmup", o->warmup, "runs before")->check(CLI::Range(0, 1000000))->capture_default_str();
   add_load_flags(app, o->load);
   add_seed(app, o->seed, "seed of the inputs");
   app.add_flag("--profile", o->profile, "also a table of kernels");

@@ -176,7 +176,9 @@ void add_search_flags(CLI::App& app, SearchFlags& f, const std::vector<std::stri
       ->check(CLI::IsMember({"backtracking", "greedy", "beam", "saturation", "none"}))
       ->capture_default_str();
   app.add_option("--budget", f.budget, "time for the search: 60s, 500ms, 2m")->capture_default_str();
-  app.add_option("--steps", f.steps, "graphs expanded at most")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--steps", f.steps, "graphs expanded at most")
+      ->check(CLI::Range(0, 1000000000))
+      ->capture_default_str();
   app.add_option("--alpha", f.alpha, "keep graphs below alpha x the best cost")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();

@@ -164,6 +164,14 @@ __device__ inline T gopt_warp_reduce(T value, Combine combine) {
   return value;
 }
 
+// Likewise of so many threads of a warp beside each other, a power of two.
+template <int kThreads, class T, class Combine>
+__device__ inline T gopt_part_reduce(T value, Combine combine) {
+  for (int step = kThreads / 2; step > 0; step /= 2)
+    value = combine(value, (T)__shfl_xor_sync(0xffffffffu, value, step));
+  return value;
+}
+
 // One of a chunk's elements, which is what any subscript means.
 template <class T>
 struct gopt_element {
