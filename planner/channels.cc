@@ -91,15 +91,15 @@ bool pools_channels(const Plan& plan, const Kernel& kernel) {
   const Node& node = *kernel.nodes[0];
   const bool is_pool = kernel.nodes.size() == 1 && (node.is(OpKind::MaxPool) || node.is(OpKind::AveragePool));
   if (!is_pool || kernel.input_buffers.size() != 1 || kernel.output_buffers.size() != 1) return false;
-  constexpr size_t kRank = 4;
+  constexpr size_t kImage = 4, kVolume = 5;
+  const size_t rank = plan.buffer(kernel.input_buffers[0]).dims.size();
   const auto automatic = node.attributes.find("auto_pad");
   const bool has_pads = automatic == node.attributes.end() || std::get<std::string>(automatic->second) == "NOTSET";
   // A window that begins inside and ends beyond the padding: means over all of it divide by less than its extent.
   const bool ends_beyond = int_or(node, "ceil_mode", 0) != 0,
              counts_padding = node.is(OpKind::AveragePool) && int_or(node, "count_include_pad", 0) != 0;
   return has_number_attributes(node) && has_pads && !(ends_beyond && counts_padding) &&
-         plan.buffer(kernel.input_buffers[0]).dims.size() == kRank && node.outputs.size() == 1 &&
-         has_chunks_of_channels(plan, kernel);
+         (rank == kImage || rank == kVolume) && node.outputs.size() == 1 && has_chunks_of_channels(plan, kernel);
 }
 
 namespace {

@@ -38,7 +38,8 @@ std::vector<int> depths_of(const Plan& plan) {
 
 // Convolutions of whole chunks of channels are instances of one kernel, whatever their windows; pools go with them.
 bool may_be_member(const Plan& plan, const Kernel& kernel) {
-  if (pools_channels(plan, kernel)) return true;
+  constexpr size_t kImage = 4;
+  if (pools_channels(plan, kernel)) return plan.buffer(kernel.input_buffers[0]).dims.size() == kImage;
   if (kernel.kind != KernelKind::Convolution || kernel.prologue || !convolves_by_tiles(plan, kernel)) return false;
   constexpr int64_t kChunk = 16;
   constexpr size_t kAxes = 2;

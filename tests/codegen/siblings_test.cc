@@ -182,7 +182,20 @@ std::vector<BatchCase> channel_cases() {
                          ",1,1]\nd = Conv(c, w2)\noutput y = d",
                      name.size());
   };
+  const auto of_volume = [](const std::string& name, const std::string& text) {
+    return make_case(name,
+                     "input x : f32[2,4,5,9,7]\ninput w1 : f32[24,4,1,1,1]\na = Conv(x, w1)\nb = Relu(a)\nc = " + text +
+                         "\ninput w2 : f32[8,24,1,1,1]\nd = Conv(c, w2)\noutput y = d",
+                     name.size());
+  };
   return {
+      of_volume("largest_of_cube", "MaxPool(b) {kernel_shape=[3,3,3], pads=[1,1,1,1,1,1]}"),
+      of_volume("largest_of_planes", "MaxPool(b) {kernel_shape=[1,3,3], strides=[1,2,2], pads=[0,1,1,0,1,1]}"),
+      of_volume("largest_of_two_planes",
+                "MaxPool(b) {kernel_shape=[2,2,3], strides=[2,2,1], dilations=[1,2,1], pads=[0,1,1,1,0,1]}"),
+      of_volume("mean_of_cube", "AveragePool(b) {kernel_shape=[3,2,3], strides=[2,1,2], pads=[1,0,1,1,1,1]}"),
+      of_volume("mean_of_all_of_cube",
+                "AveragePool(b) {kernel_shape=[3,3,3], pads=[1,1,1,1,1,1], count_include_pad=1}"),
       depthwise("three", "[2,24,13,11]", "24", "3,3", "pads=[1,1,1,1]", "b = Clip(a) {min=0.0, max=6.0}\noutput y = b"),
       depthwise("five", "[1,16,14,9]", "16", "5,5", "strides=[2,2], pads=[1,2,2,1]",
                 "input z : f32[1,16,7,4]\nb = Add(a, z)\nc = Gelu(b)\noutput y = c"),

@@ -191,8 +191,7 @@ class Channels {
         if (!kIsInside && !is_inside(y, left_ + i)) continue;
 #pragma unroll
         for (int a = 0; a < kAlong; a++)
-          if (const int kx = i - a * kStep; kx >= 0 && kx < kSide)
-            add(a, seen[i]);
+          if (const int kx = i - a * kStep; kx >= 0 && kx < kSide) add(a, seen[i]);
       }
     }
   }
@@ -253,7 +252,7 @@ class Channels {
     }
     float* sums = sums_[a];
     if constexpr (kWindow == Window::Mean) {
-      const int count = p_.counts_outside ? p_.kernel_height * p_.kernel_width : inside_[a];
+      const int count = p_.counts_outside ? p_.kernel_planes * p_.kernel_height * p_.kernel_width : inside_[a];
 #pragma unroll
       for (int k = 0; k < kCount; k++) sums[k] /= static_cast<float>(count);
     }
