@@ -29,14 +29,13 @@ class Attention : public Primitive {
     const int own_rows = (problem_.rows + problem_.row_tiles - 1) / problem_.row_tiles;
     problem_.tile_rows = (own_rows + kFragment - 1) / kFragment * kFragment;
     kernel_.threads = kernel.threads / kernel.rows * problem_.tile_rows;
-    // All keys at once where two blocks of a multiprocessor have room for theirs, else as many stages as that, so that
-    // keys are on their way before those ahead of them are done with.
-    constexpr int kLeastStages = 2, kMostStages = 4;
+    // All keys at once where two blocks of a multiprocessor have room for theirs, else two stages.
+    constexpr int kStages = 2;
     const int steps_of_keys = std::max((problem_.keys + kernel.stage_keys - 1) / kernel.stage_keys, 1),
-              room =
-                  kLeastStages + std::max(0, shared_bytes_of_two_blocks() - kernel.shared_bytes) / kernel.stage_bytes;
-    problem_.stages = steps_of_keys <= room ? steps_of_keys : std::min(room, kMostStages);
-    kernel_.shared_bytes += std::max(0, problem_.stages - kLeastStages) * kernel.stage_bytes;
+              more = std::max(0, steps_of_keys - kStages) * kernel.stage_bytes;
+    const bool has_room = kernel.shared_bytes + more <= shared_bytes_of_two_blocks();
+    problem_.stages = has_room ? steps_of_keys : kStages;
+    if (has_room) kernel_.shared_bytes += more;
     const int64_t matrices = int64_t{problem_.batch[0]} * problem_.batch[1] * problem_.batch[2];
     launch_ = launch_of(kernel_, dim3(static_cast<unsigned>(problem_.row_tiles * matrices)));
     const int64_t* steps = problem_.result.batch;
