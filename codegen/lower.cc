@@ -1,7 +1,9 @@
 #include "lower.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "gopt/wide_integers.h"
@@ -40,6 +42,30 @@ class ChoiceTyping {
   std::unordered_map<const Expr::Node*, bool> is_typed_;
 };
 
+// Whether integers go through a function of real numbers, or are multiplied by a fraction. `seen`: parts that do not,
+// since expressions share them.
+bool is_computed_in_doubles(const Expr& e, std::set<const Expr::Node*>& seen) {
+  switch (e->kind) {
+    case ExprKind::Read:
+    case ExprKind::Size:
+    case ExprKind::Convert:
+    case ExprKind::Less:
+    case ExprKind::Equal: return false;
+    case ExprKind::Constant: return e->value != std::floor(e->value);
+    case ExprKind::Call:
+      if (e->function != Function::Fmod && e->function != Function::Pow && e->function != Function::IsNan) return true;
+      break;
+    default: break;
+  }
+  if (!seen.insert(e.get()).second) return false;
+  const auto first = e->args.begin() + (e->kind == ExprKind::Choose ? 1 : 0);
+  return std::any_of(first, e->args.end(), [&](const Expr& part) { return is_computed_in_doubles(part, seen); });
+}
+bool is_computed_in_doubles(const Expr& e) {
+  std::set<const Expr::Node*> seen;
+  return is_computed_in_doubles(e, seen);
+}
+
 // Composes the definitions of a kernel's nodes. Elements are remembered by their subscripts, so that a value used twice
 // is one expression.
 class Composer {
@@ -76,7 +102,20 @@ class Composer {
     }
     auto definition = define(node.op, inputs, node.attributes, static_cast<int>(node.outputs.size()));
     if (!definition) return Error{"node `" + node.name + "`: " + definition.error().message};
-    return wrapped(std::move(definition->outputs[static_cast<size_t>(value.output)]));
+    TensorExpr made = std::move(definition->outputs[static_cast<size_t>(value.output)]);
+    return made.element == ElementType::Float64 ? in_doubles(std::move(made), node.is(OpKind::Cast))
+                                                : wrapped(std::move(made));
+  }
+
+  // What is cast to doubles is the same number, so that definitions say no more: what others compute of it is in
+  // doubles all the same. Numbers, and choices of numbers, have no type of their own.
+  static TensorExpr in_doubles(TensorExpr tensor, bool is_cast) {
+    tensor.at = [is_cast, at = std::move(tensor.at)](const std::vector<Index>& subscripts) {
+      const Expr own = ChoiceTyping(ElementType::Float64).run(at(subscripts));
+      const bool has_type = own->kind == ExprKind::Convert || (!is_cast && own->kind != ExprKind::Constant);
+      return has_type ? own : convert(ElementType::Float64, own);
+    };
+    return tensor;
   }
 
   // Integers are computed in 64 bits: what others read of a type of fewer is what these hold. A choice of numbers has
@@ -85,7 +124,7 @@ class Composer {
     if (!is_integer(tensor.element)) return tensor;
     tensor.at = [type = tensor.element, at = std::move(tensor.at)](const std::vector<Index>& subscripts) {
       const Expr own = ChoiceTyping(type).run(at(subscripts));
-      return may_leave(own, type) ? convert(type, own) : own;
+      return may_leave(own, type) || is_computed_in_doubles(own) ? convert(type, own) : own;
     };
     return tensor;
   }

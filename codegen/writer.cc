@@ -159,7 +159,13 @@ std::optional<Scalar> Writer::own_type(const Expr& e) {
       break;
     case ExprKind::Choose: join_args(1); break;
     case ExprKind::Convert: type = scalar_of(e->type); break;
-    default: join_args(0);
+    default:
+      join_args(0);
+      // Beside integers a fraction would be cut off.
+      if (type == Scalar::Int || type == Scalar::Bool)
+        for (const Expr& argument : e->args)
+          if (argument->kind == ExprKind::Constant && argument->value != std::floor(argument->value))
+            type = Scalar::Double;
   }
   if (e->kind == ExprKind::Choose && !type && own_type(e->args[0])) type = Scalar::Float;
   if (e->kind == ExprKind::Select && !type) type = Scalar::Float;

@@ -148,8 +148,10 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     case ExprKind::Choose: return "(" + a[0] + " != 0 ? " + a[1] + " : " + a[2] + ")";
     case ExprKind::Convert: {
       const Scalar from = type_of(e->args[0], Scalar::Double);
-      if (from == Scalar::Int && is_floating(e->type) && !is_half(e->type) && is_unsigned(e->args[0], body_.inputs))
-        return stored("(uint64_t)" + a[0], from, e->type);
+      const bool is_real = from == Scalar::Float || from == Scalar::Double;
+      if (is_real && e->type == ElementType::UInt64) return "gopt_to_unsigned(" + a[0] + ")";
+      if (from == Scalar::Int && is_floating(e->type) && is_unsigned(e->args[0], body_.inputs))
+        return (is_half(e->type) ? "(float)" : "") + stored("(uint64_t)" + a[0], from, e->type);
       // Loops over numbers of 32 bits have four times the lanes of those over doubles, which 64 bits are made of.
       const std::string value = from == Scalar::Float && is_short(e->type) && is_cut_off(e->args[0])
                                     ? "(" + storage_name(e->type) + ")(int32_t)" + a[0]
@@ -175,9 +177,13 @@ std::string Writer::by_reciprocal(const Expr& e, Scope& scope, Scalar type) {
   if (e->kind != ExprKind::Divide || type != Scalar::Float || !own_type(e->args[0])) return "";
   const Expr& divisor = e->args[1];
   if (!own_type(divisor)) {
-    const double reciprocal = 1 / fold(divisor);
+    const double number = fold(divisor), reciprocal = 1 / number;
     if (!(std::abs(reciprocal) >= 1e-30 && std::abs(reciprocal) <= 1e30)) return "";
-    return "(" + value(e->args[0], scope, type) + " * " + literal(reciprocal, type) + ")";
+    const std::string x = value(e->args[0], scope, type), factor = literal(reciprocal, type);
+    int exponent = 0;
+    const bool is_exact = std::abs(std::frexp(number, &exponent)) == 0.5;
+    return is_exact ? "(" + x + " * " + factor + ")"
+                    : "gopt_quotient(" + x + ", " + literal(number, type) + ", " + factor + ")";
   }
   const bool root = divisor->kind == ExprKind::Call && divisor->function == Function::Sqrt;
   const bool exponentials = divisor->kind == ExprKind::Reduce && divisor->reduce == ReduceKind::Sum &&

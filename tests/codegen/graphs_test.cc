@@ -37,6 +37,29 @@ const Row kRows[] = {
      "input x : i64[5]\ninput z : f32[5]\ninput n : i32[5]\nconstant b = f32[] {2.5}\nconstant d = f64[] {0.1}\n"
      "constant h = f32[] {1.5}\na = Pow(b, x)\nc = Pow(d, z)\ne = Abs(n)\ng = Pow(e, h)\noutput y = a\noutput z = "
      "c\noutput u = g"},
+    {"CastToDoubles",
+     "input x : f32[2,9]\ninput h : f16[9]\nconstant c = f64[] {1e200}\nconstant d = f64[] {0.1}\na = Cast(x) {to=11}\n"
+     "b = Mul(a, c)\ne = Cast(h) {to=11}\nf = Div(e, d)\ng = Floor(f)\nj = Softmax(a) {axis=1}\nk = Mul(j, c)\n"
+     "output y = b\noutput z = g\noutput u = k"},
+    {"ChoicesOfDoubles",
+     "input x : f64[7]\ninput b : bool[7]\nconstant c = f64[] {1e200}\nconstant d = f64[] {123456789}\n"
+     "a = Where(b, d, c)\ne = Where(b, c, d)\nf = Mul(e, x)\ng = IsNaN(x)\nh = Where(g, c, d)\n"
+     "s = ReduceSum(h) {axes=[0], keepdims=0}\noutput y = a\noutput z = f\noutput u = s"},
+    {"IntegersByFunctions",
+     "input x : i64[3,4]\nconstant c = i64[] {3}\na = ReduceL2(x) {axes=[1], keepdims=0}\nb = Mul(a, c)\n"
+     "d = Abs(x)\ne = Add(d, c)\nf = ReduceLogSum(e) {axes=[1], keepdims=0}\ng = Mul(f, c)\noutput y = b\noutput z = "
+     "g"},
+    {"FractionsOfIntegers",
+     "input x : i32[3,4]\ninput z : i32[4,2]\ninput c : i32[3,2]\na = Gemm(x, z, c) {alpha=1.5, beta=0.5}\noutput y = "
+     "a"},
+    {"UnsignedOf64Bits",
+     "input x : u8[9]\nconstant c = f64[] {7e16}\nconstant d = u64[] {9223372036854775807}\na = Cast(x) {to=11}\n"
+     "b = Mul(a, c)\ne = Cast(b) {to=13}\nf = Cast(x) {to=13}\ng = Add(f, d)\nh = Cast(g) {to=16}\nk = Cast(h) {to=1}\n"
+     "output y = e\noutput z = k"},
+    // What is a whole number is not a little less.
+    {"WholeQuotients",
+     "input x : i32[40]\nconstant c = f32[] {41}\nconstant d = f32[] {47}\na = Cast(x) {to=1}\nb = Mul(a, c)\n"
+     "e = Div(b, c)\nf = Floor(e)\ng = Mul(a, d)\nh = Div(g, d)\nk = Equal(h, a)\noutput y = f\noutput z = k"},
     {"SoftmaxMasked",
      "input x : f32[2,3,8,8]\ninput m : f32[2,1,1,8]\na = Add(x, m)\ny = Softmax(a) {axis=-1}\nz = Mul(y, x)\noutput y "
      "= z"},

@@ -38,9 +38,27 @@ static inline int64_t gopt_divide(int64_t a, int64_t b) {
   return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
+// x / divisor, rounded as a division is (Markstein, 1990), where the reciprocal is the rounded one: the product of both
+// may fall below a whole number that the quotient is. Where that is infinite or no number, so is the product.
+static inline float gopt_quotient(float x, float divisor, float reciprocal) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  const float product = x * reciprocal,
+              quotient = __builtin_fmaf(__builtin_fmaf(-product, divisor, x), reciprocal, product);
+  return quotient == quotient ? quotient : product;
+#else
+  (void)reciprocal;
+  return x / divisor;
+#endif
+}
+
 // Truncates; out of range is the nearest, not-a-number 0.
 static inline int64_t gopt_to_int(double x) {
   return x != x ? 0 : x >= 9.2233720368547758e18 ? INT64_MAX : x <= -9.2233720368547758e18 ? INT64_MIN : (int64_t)x;
+}
+// Likewise to an unsigned number, as the signed one of the same bits; what is below 0 as a signed one.
+static inline int64_t gopt_to_unsigned(double x) {
+  constexpr double kHalf = 9.2233720368547758e18;
+  return x < kHalf ? gopt_to_int(x) : x < 2 * kHalf ? (int64_t)(uint64_t)x : x != x ? 0 : -1;
 }
 
 // Bounds as numbers that the compiler does not know: GCC (12, with AVX-512) makes a comparison and a choice of each
