@@ -3,7 +3,6 @@
 #include "check_inputs.h"
 #include "checked_part.h"
 #include "draw_inputs.h"
-#include "gopt/computed_weights.h"
 #include "gopt/onnx.h"
 #include "gopt/temporary.h"
 
@@ -52,7 +51,7 @@ Status run_check(const Graph& original, const Graph& optimized, const CheckOptio
                  CheckReport& report) {
   GOPT_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
   const std::string written = (folder.path() / "written.onnx").string();
-  GOPT_RETURN_IF_ERROR(export_onnx(with_computed_weights(optimized, original), written));
+  GOPT_RETURN_IF_ERROR(export_onnx(optimized, written));
   Status first = Unit{};
   for (const Substitution& extents : choices_of_extents(original, o.inputs)) {
     const Status status = check_with(original, optimized, written, o, extents, seed, report);

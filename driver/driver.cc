@@ -46,7 +46,8 @@ class Optimization {
         searches_(original_.graph(), rules, options, costs_, kernels_, clock_) {}
 
   Result<Outcome> run() {
-    if (options_.wants_code && options_.times_code) GOPT_RETURN_IF_ERROR(must_run_here());
+    if (options_.wants_code && options_.times_code && !why_code_cannot_run(options_.target))
+      GOPT_RETURN_IF_ERROR(must_run_here());
     GOPT_RETURN_IF_ERROR(prepare_costs());
     GOPT_RETURN_IF_ERROR(search_until_equal());
     if (options_.check.engine == CheckEngine::Files && outcome_.check.checked && !outcome_.check.passed)

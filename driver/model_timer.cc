@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "child_process.h"
-#include "gopt/computed_weights.h"
 #include "gopt/driver.h"
 #include "gopt/onnx.h"
 #include "gopt/temporary.h"
@@ -49,7 +48,7 @@ Result<WrittenModels> write_models(const std::vector<Graph>& graphs, uint64_t se
   WrittenModels written{std::move(folder), {}, ""};
   for (size_t k = 0; k < graphs.size(); k++) {
     written.models.push_back((written.folder.path() / ("model" + std::to_string(k) + ".onnx")).string());
-    GOPT_RETURN_IF_ERROR(export_onnx(with_computed_weights(graphs[k], graphs[0]), written.models.back()));
+    GOPT_RETURN_IF_ERROR(export_onnx(graphs[k], written.models.back()));
   }
   written.inputs = (written.folder.path() / "inputs.npz").string();
   GOPT_ASSIGN_OR_RETURN(const auto drawn, draw_inputs(graphs[0], seed));

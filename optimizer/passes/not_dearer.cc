@@ -34,11 +34,12 @@ class Choice {
       : graph_(graph), replacements_(replacements), costs_(costs), now_ms_(costs.estimate(graph).time_ms) {}
 
   // All, or those of kinds that are not dearer around one of them.
-  Places run() {
+  Places run() && {
     std::vector<Places> all = kinds();
-    if (const Places every = joined(all); is_not_dearer(every)) return every;
+    if (take(joined(all))) return std::move(kept_);
     std::erase_if(all, [&](const Places& kind) { return is_dearer_around(kind[kind.size() / 2]); });
-    return among(all);
+    take_among(all);
+    return std::move(kept_);
   }
 
  private:
@@ -77,33 +78,37 @@ class Choice {
     return costs_.estimate_part(after).time_ms > kRounding * costs_.estimate_part(part.graph).time_ms;
   }
 
-  Places among(const std::vector<Places>& kinds) {
+  void take_among(const std::vector<Places>& kinds) {
     const Places all = joined(kinds);
-    if (all.empty() || is_not_dearer(all)) return all;
-    if (kinds.size() == 1) return of_a_kind(all);
+    if (all.empty() || take(all)) return;
+    if (kinds.size() == 1) return take_of_a_kind(all);
     const auto middle = kinds.begin() + static_cast<ptrdiff_t>(kinds.size() / 2);
-    return joined({among({kinds.begin(), middle}), among({middle, kinds.end()})});
+    take_among({kinds.begin(), middle});
+    take_among({middle, kinds.end()});
   }
 
+  // Whether with these beside what is taken the graph is no dearer.
   bool is_not_dearer(const Places& places) {
     if (estimates_++ >= kMostEstimates) return false;
     Replacements some;
-    for (const uint32_t place : places) some.push_back(replacements_[place]);
+    for (const uint32_t place : joined({kept_, places})) some.push_back(replacements_[place]);
     return costs_.estimate(replace_each(graph_, some)).time_ms <= kRounding * now_ms_;
+  }
+  bool take(const Places& places) {
+    if (!is_not_dearer(places)) return false;
+    kept_ = joined({kept_, places});
+    return true;
   }
 
   // Where all of them are dearer: none, where one in their middle is, or those of either half.
-  Places of_a_kind(const Places& dearer) {
-    if (dearer.size() == 1 || !is_not_dearer({dearer[dearer.size() / 2]})) return {};
-    return halves(dearer);
+  void take_of_a_kind(const Places& dearer) {
+    if (dearer.size() > 1 && is_not_dearer({dearer[dearer.size() / 2]})) take_halves(dearer);
   }
-  Places halves(const Places& dearer) {
-    if (dearer.size() == 1) return {};
+  void take_halves(const Places& dearer) {
+    if (dearer.size() == 1) return;
     const auto middle = dearer.begin() + static_cast<ptrdiff_t>(dearer.size() / 2);
-    Places kept;
     for (const Places& half : {Places(dearer.begin(), middle), Places(middle, dearer.end())})
-      kept = joined({kept, is_not_dearer(half) ? half : halves(half)});
-    return kept;
+      if (!take(half)) take_halves(half);
   }
 
   static constexpr double kRounding = 1 + 1e-6;
@@ -113,6 +118,7 @@ class Choice {
   CostOracle& costs_;
   const double now_ms_;
   int estimates_ = 0;
+  Places kept_;
 };
 
 }  // namespace

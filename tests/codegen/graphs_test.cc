@@ -56,6 +56,10 @@ const Row kRows[] = {
      "input x : u8[9]\nconstant c = f64[] {7e16}\nconstant d = u64[] {9223372036854775807}\na = Cast(x) {to=11}\n"
      "b = Mul(a, c)\ne = Cast(b) {to=13}\nf = Cast(x) {to=13}\ng = Add(f, d)\nh = Cast(g) {to=16}\nk = Cast(h) {to=1}\n"
      "output y = e\noutput z = k"},
+    // The sign of a zero shows in what is divided by it.
+    {"QuotientsOfZeros",
+     "input x : f32[40]\nconstant c = f32[] {-2}\nconstant d = f32[] {6}\na = Relu(x)\nb = Mul(a, c)\ne = Div(b, d)\n"
+     "f = Reciprocal(e)\ng = Neg(f)\nh = Relu(g)\nk = Less(f, x)\noutput y = h\noutput z = k"},
     // What is a whole number is not a little less.
     {"WholeQuotients",
      "input x : i32[40]\nconstant c = f32[] {41}\nconstant d = f32[] {47}\na = Cast(x) {to=1}\nb = Mul(a, c)\n"

@@ -70,6 +70,35 @@ TEST(NotDearer, OfKindsThoseThatAre) {
   EXPECT_LE(prices.wholes, 6);
 }
 
+// What pays where it stands, but not all of it together: those of one half, or a part of it.
+class Crowded : public Prices {
+ public:
+  explicit Crowded(int most) : Prices({}), most_(most) {}
+  Cost estimate(const Graph& graph) override {
+    Cost cost = Prices::estimate(graph);
+    int missing = 50;
+    for (const NodePtr& node : graph.nodes()) missing -= node->is(OpKind::Relu);
+    if (missing > most_) cost.time_ms += 1000;
+    return cost;
+  }
+
+ private:
+  int most_;
+};
+
+TEST(NotDearer, OfAKindThoseOfAPart) {
+  const Graph graph = layers(50);
+  Replacements all;
+  for (const NodePtr& node : graph.nodes())
+    if (node->is(OpKind::Relu)) all.emplace_back(Value{node, 0}, node->inputs[0]);
+  for (const int most : {1, 7, 30}) {
+    Crowded prices(most);
+    const std::vector<uint32_t> kept = not_dearer(graph, all, prices);
+    EXPECT_EQ(kept.size(), static_cast<size_t>(most));
+    EXPECT_LE(prices.wholes, 25) << most;  // one of them of the graph as it is
+  }
+}
+
 TEST(NotDearer, NoneIsNone) {
   Prices prices({});
   EXPECT_TRUE(not_dearer(layers(1), {}, prices).empty());

@@ -10,7 +10,6 @@
 #include "emit_pieces.h"
 #include "gopt/clock.h"
 #include "gopt/codegen.h"
-#include "gopt/computed_weights.h"
 #include "gopt/sized_plans.h"
 #include "model.h"
 #include "report_json.h"
@@ -112,8 +111,7 @@ Status stage_outputs(const OptimizeOptions& o, OptimizedModel& optimized, Staged
     optimized.emitted = o.emit;
   }
   if (!o.output.empty()) {
-    const Graph graph = with_computed_weights(outcome.onnx_graph(), optimized.model.graph);
-    GOPT_RETURN_IF_ERROR(stage_onnx(graph, o.output, export_options(optimized.model, o.force), staged));
+    GOPT_RETURN_IF_ERROR(stage_onnx(outcome.onnx_graph(), o.output, export_options(optimized.model, o.force), staged));
     optimized.output = o.output;
   }
   return Unit{};
@@ -419,8 +417,7 @@ Result<OptimizedSizes> optimize_sizes(const OptimizeOptions& o, const Observer& 
 Status write_model(const OptimizedModel& optimized, const std::string& path, bool force) {
   GOPT_RETURN_IF_ERROR(check_writable(path, force));
   GOPT_RETURN_IF_ERROR(check_keeps(read_files(optimized.model.files), {path, path + ".data"}));
-  const Graph graph = with_computed_weights(optimized.outcome.onnx_graph(), optimized.model.graph);
-  return export_onnx(graph, path, export_options(optimized.model, force));
+  return export_onnx(optimized.outcome.onnx_graph(), path, export_options(optimized.model, force));
 }
 
 void add_optimize_flags(CLI::App& app, OptimizeOptions& o) {

@@ -71,11 +71,11 @@ __device__ inline int64_t gopt_divide(int64_t a, int64_t b) {
   return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-// x / divisor, rounded as a division is (Markstein, 1990), where the reciprocal is the rounded one. Where that is
-// infinite or no number, so is the product.
+// x / divisor, rounded as a division is (Markstein, 1990) but for x below 2^-100, whose last digit may differ, where the
+// reciprocal is the rounded one. Where that is infinite, no number or a zero, whose sign it has, so is the product.
 __device__ inline float gopt_quotient(float x, float divisor, float reciprocal) {
   const float product = x * reciprocal, quotient = fmaf(fmaf(-product, divisor, x), reciprocal, product);
-  return quotient == quotient ? quotient : product;
+  return quotient == quotient && product != 0 ? quotient : product;
 }
 
 // Truncates; out of range is the nearest, not-a-number 0.
