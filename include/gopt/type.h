@@ -61,8 +61,8 @@ struct TensorType {
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
 
-std::string to_string(const Shape& shape);      // "[1,3,h,w]"
-std::string to_string(const TensorType& type);  // "f32[1,3,h,w]", "f32[?]" where the rank is unknown
+std::string to_string(const Shape& shape);             // "[1,3,h,w]"
+std::string to_string(const TensorType& type);         // "f32[1,3,h,w]", "f32[?]" where the rank is unknown
 int64_t element_count(std::span<const int64_t> dims);  // throws std::overflow_error above 2^59
 
 // Bytes that somebody keeps alive: a vector, a string moved out of a message, or a mapped file.

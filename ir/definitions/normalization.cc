@@ -91,7 +91,8 @@ void define_LayerNormalization(DefineContext& c) {
   });
   Shape kept = x.shape;
   std::fill(kept.begin() + static_cast<ptrdiff_t>(first), kept.end(), Index(1));
-  // Where the statistics are asked for, their own subscripts in the normalized axes are 0. They are floats (stash_type).
+  // Where the statistics are asked for, their own subscripts in the normalized axes are 0. They are floats
+  // (stash_type).
   const auto as_float = [=](const Expr& value) {
     return x.element == ElementType::Float64 ? convert(ElementType::Float32, value) : value;
   };

@@ -38,9 +38,9 @@ static inline int64_t gopt_divide(int64_t a, int64_t b) {
   return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-// x / divisor, rounded as a division is (Markstein, 1990) but for x below 2^-100, whose last digit may differ, where the
-// reciprocal is the rounded one: the product of both may fall below a whole number that the quotient is. Where that is
-// infinite, no number or a zero, whose sign it has, so is the product.
+// x / divisor, rounded as a division is (Markstein, 1990) but for x below 2^-100, whose last digit may differ, where
+// the reciprocal is the rounded one: the product of both may fall below a whole number that the quotient is. Where that
+// is infinite, no number or a zero, whose sign it has, so is the product.
 static inline float gopt_quotient(float x, float divisor, float reciprocal) {
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
   const float product = x * reciprocal,
