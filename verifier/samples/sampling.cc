@@ -536,8 +536,13 @@ ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, c
     }
     if (observed.marks.finite_only) continue;
     special.among_positive_weights();
-    if (!observed.marks.finite_only) special.among_any_weights();
   }
+  // By draws of their own, so that those above are what they were when the shipped marks were observed.
+  Sampler other(rule, left, right, condition, ~seed);
+  SpecialValues of_any_sign(other, {false, truncating}, observed);
+  for (int i = 0; i < kSpecialSamples && !observed.marks.finite_only; i++)
+    if (other.draw_sizes() && other.has_at_most(kMostElements) && other.right_is_defined() && other.shapes_agree())
+      of_any_sign.among_any_weights();
   const bool same_functions = roundings(left) == roundings(right);
   observed.marks.changes_rounding = rounds_differently && !same_functions;
   observed.marks.reassociates = rounds_differently && same_functions;
