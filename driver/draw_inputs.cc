@@ -40,8 +40,7 @@ uint64_t name_seed(const std::string& name, uint64_t seed) {
 }
 
 Status check_fits_memory(const std::string& name, const TensorType& type) {
-  double bytes = sizeof(double);  // values are drawn in double precision
-  for (const int64_t extent : type.static_shape()) bytes *= static_cast<double>(extent);
+  const double bytes = bytes_of_tensor(type, sizeof(double));  // values are drawn in double precision
   if (bytes <= bytes_of_machine()) return Unit{};
   return Error{"input " + name + " is " + to_string(type) + ", " + gigabytes(bytes) +
                " to draw, which is more than this machine has; say smaller extents with --shape"};

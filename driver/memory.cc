@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <vector>
 
 namespace gopt::driver {
 
@@ -16,6 +15,12 @@ double bytes_of_machine() {
   return is_limited ? std::min(all, static_cast<double>(own.rlim_cur)) : all;
 }
 
+double bytes_of_tensor(const TensorType& type, size_t of_element) {
+  double bytes = static_cast<double>(of_element);
+  for (const int64_t extent : type.static_shape()) bytes *= static_cast<double>(extent);
+  return bytes;
+}
+
 std::string gigabytes(double bytes) { return fmt::format("{:.3g} GB", bytes / 1e9); }
 
 Status must_fit_memory(const Graph& graph) {
@@ -23,8 +28,7 @@ Status must_fit_memory(const Graph& graph) {
   std::string largest;
   const auto add = [&](const std::string& name, const TensorType& type) {
     if (!type.has_static_shape()) return;
-    double bytes = static_cast<double>(size_bytes(type.element));
-    for (const int64_t extent : type.static_shape()) bytes *= static_cast<double>(extent);
+    const double bytes = bytes_of_tensor(type, size_bytes(type.element));
     all += bytes;
     if (bytes <= most) return;
     most = bytes;

@@ -10,6 +10,8 @@ namespace gopt::driver {
 
 // Bytes that a process of this machine may have: what is built in, or what the process is limited to.
 double bytes_of_machine();
+// Of a tensor of static shape whose elements take so many bytes each: also more than there are numbers for.
+double bytes_of_tensor(const TensorType& type, size_t of_element);
 // "34.4 GB"
 std::string gigabytes(double bytes);
 

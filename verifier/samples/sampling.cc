@@ -462,6 +462,12 @@ bool same_special(double a, double b) {
   return std::isinf(a) || std::isinf(b) ? a == b : agree(a, b);
 }
 
+// Sizes at which both sides are there and of one shape, none of them large.
+bool draw_comparable_sizes(Sampler& sampler) {
+  return sampler.draw_sizes() && sampler.has_at_most(kMostElements) && sampler.right_is_defined() &&
+         sampler.shapes_agree();
+}
+
 // Looks for values that differ where activations are infinite or no numbers.
 class SpecialValues {
  public:
@@ -524,9 +530,7 @@ ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, c
   bool rounds_differently = false;
   for (int i = 0; i < kSpecialSamples; i++) {
     if (i >= kSamples && observed.marks.finite_only) break;
-    if (!sampler.draw_sizes() || !sampler.has_at_most(kMostElements) || !sampler.right_is_defined() ||
-        !sampler.shapes_agree())
-      continue;
+    if (!draw_comparable_sizes(sampler)) continue;
     if (i < kSamples) {
       sampler.draw_values(Values::Rough);
       sampler.visit_positions({true, truncating}, [&](size_t, const std::vector<int64_t>&, double a, double b) {
@@ -541,8 +545,7 @@ ObservedMarks observed_marks(const RewriteRule& rule, const SideMeaning& left, c
   Sampler other(rule, left, right, condition, ~seed);
   SpecialValues of_any_sign(other, {false, truncating}, observed);
   for (int i = 0; i < kSpecialSamples && !observed.marks.finite_only; i++)
-    if (other.draw_sizes() && other.has_at_most(kMostElements) && other.right_is_defined() && other.shapes_agree())
-      of_any_sign.among_any_weights();
+    if (draw_comparable_sizes(other)) of_any_sign.among_any_weights();
   const bool same_functions = roundings(left) == roundings(right);
   observed.marks.changes_rounding = rounds_differently && !same_functions;
   observed.marks.reassociates = rounds_differently && same_functions;
