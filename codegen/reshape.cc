@@ -149,6 +149,7 @@ std::vector<KernelBody> reshape_loops(const KernelBody& body) {
 namespace {
 
 constexpr size_t kMaxBoxes = 16;
+constexpr size_t kMaxBoxesOfOneLoop = 64;  // of tables that are put side by side, say: each is a short loop
 
 void collect_guards(const Expr& e, std::vector<Index>& out, std::set<const Expr::Node*>& seen) {
   if (e->kind == ExprKind::Reduce || !seen.insert(e.get()).second) return;
@@ -219,7 +220,10 @@ void split_box(const KernelBody& body, size_t l, std::vector<KernelBody>& out) {
     return;
   }
   std::vector<Index> points = parts_of(body, body.loops[l]);
-  if (points.size() + 1 > kMaxBoxes || out.size() + points.size() + 1 > 2 * kMaxBoxes) points.clear();
+  const bool is_first = out.empty();
+  if (points.size() + 1 > (is_first ? kMaxBoxesOfOneLoop : kMaxBoxes) ||
+      (!is_first && out.size() + points.size() + 1 > 2 * kMaxBoxes))
+    points.clear();
   points.push_back(body.loops[l].high);
   Index low = body.loops[l].low;
   for (const Index& high : points) {

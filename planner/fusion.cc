@@ -1,5 +1,6 @@
 // Which generated nodes are computed inside their users' kernels.
 #include <algorithm>
+#include <set>
 
 #include "access.h"
 #include "cover.h"
@@ -131,7 +132,8 @@ class FusionChooser {
     const Node& node = cover_.node(id);
     if (reads.has_several_users && large_inputs(id) > 1 && node.op != OpKind::Concat) return FusionLimit::ReadAgain;
     if (!fits(id, 1)) return FusionLimit::KernelFull;
-    const bool is_read_once = reads.all <= 1 && (only_elementwise_user(id) || only_moves_lines(id));
+    const bool is_read_once =
+        (reads.all <= 1 && (only_elementwise_user(id) || only_moves_lines(id))) || ends_in_one_kernel(id);
     if (work_of(node).reduces) return is_read_once ? FusionLimit::None : FusionLimit::Reduction;
     return (reads.all - 1) * cost_[id] <= kCheapRecompute ? FusionLimit::None : FusionLimit::ComputedAgain;
   }
@@ -195,6 +197,28 @@ class FusionChooser {
     const ValueCover& value = result(id);
     return value.uses.size() == 1 && op_info(cover_.node(value.uses[0].node).op).has(kElementwise) &&
            result(value.uses[0].node).shape == value.shape && value.layout == result(value.uses[0].node).layout;
+  }
+
+  // Whether all that becomes of it, element by element, is stored by one kernel on CUDA, whose threads then compute it
+  // once: a normalization of groups before an activation that reads it twice.
+  bool ends_in_one_kernel(uint32_t id) const {
+    if (cover_.options.target.kind != TargetKind::Cuda) return false;
+    std::set<uint32_t> ends, seen;
+    std::vector<uint32_t> left{id};
+    while (!left.empty()) {
+      const ValueCover& value = result(left.back());
+      left.pop_back();
+      for (const Use& use : value.uses) {
+        const Node& user = cover_.node(use.node);
+        const bool is_alike = op_info(user.op).has(kElementwise) || work_of(user).keeps_order;
+        if (!is_alike || result(use.node).count() != value.count()) return false;
+        if (cover_.nodes[use.node].role != Role::Inlined)
+          ends.insert(use.node);
+        else if (seen.insert(use.node).second)
+          left.push_back(use.node);
+      }
+    }
+    return ends.size() == 1 && cover_.nodes[*ends.begin()].role == Role::Generated;
   }
 
   bool fits(uint32_t id, int kernels) const {

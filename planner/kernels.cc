@@ -239,12 +239,12 @@ class KernelBuilder {
     });
   }
 
-  // Of images that are read in this layout.
+  // Of images that are read in this layout. Weights that are computed are brought into it in each run.
   void read_weights(uint32_t id, const Value& weights, ElementType element, const Layout& images, Kernel& kernel) {
     const Layout layout = layout_of_weights(id, weights, element, images);
+    const bool is_made = layout.is_plain() || !cover_.nodes[cover_.id_of(weights.node.get())].weight_only;
     kernel.inputs.push_back(weights);
-    kernel.input_buffers.push_back(layout.is_plain() ? buffer_in(weights, layout, element)
-                                                     : weight_in(weights, layout, element));
+    kernel.input_buffers.push_back(is_made ? buffer_in(weights, layout, element) : weight_in(weights, layout, element));
   }
 
   // A weight is written into the file in any order and type that somebody wants.

@@ -34,7 +34,7 @@ class LibraryChooser {
     return is_library_type(cover_.of(value).element, cover_.options.target.kind);
   }
 
-  // One to three axes; by constant weights, but on the CPU.
+  // One to three axes; the bias is constant.
   bool is_convolution(uint32_t id) const {
     const Node& node = cover_.node(id);
     const bool cpu = cover_.options.target.kind == TargetKind::Cpu;
@@ -43,7 +43,6 @@ class LibraryChooser {
     if (cpu && is_factor_a_channel(id)) return false;
     const size_t rank = cover_.of(node.inputs[0]).dims.size();
     if (rank < 3 || rank > 5) return false;
-    if ((!cpu && !is_weight(node.inputs[1])) || is_weight(node.inputs[0])) return false;
     if (cover_.of(node.inputs[0]).is_empty() || cover_.of(node.inputs[1]).is_empty() ||
         cover_.values[cover_.nodes[id].first_value].is_empty())
       return false;

@@ -72,6 +72,7 @@ class ViewChooser {
   void look_into_input(uint32_t id) {
     const Node& node = cover_.node(id);
     std::vector<Offset> offsets;
+    if (is_within_kernel(id)) return;
     if (work_of(node).keeps_order) {
       if (same_memory(cover_.values[input_index(id, 0)], output(id, 0))) offsets = {Index(0)};
     } else if (node.is(OpKind::Transpose)) {
@@ -85,6 +86,20 @@ class ViewChooser {
       output(id, o).parent = static_cast<int>(input_index(id, 0));
       output(id, o).parent_offset = *offsets[o];
     }
+  }
+
+  // Between a reduction and what is computed of each element: one kernel on CUDA may be all of these (fusion.cc).
+  bool is_within_kernel(uint32_t id) const {
+    const Node& node = cover_.node(id);
+    if (cover_.options.target.kind != TargetKind::Cuda || !work_of(node).keeps_order) return false;
+    const ValueCover &in = cover_.of(node.inputs[0]), &out = cover_.values[cover_.nodes[id].first_value];
+    const uint32_t maker = cover_.id_of(node.inputs[0].node.get());
+    const auto is_computed = [&](const Use& use) {
+      return cover_.nodes[use.node].role == Role::Generated && op_info(cover_.node(use.node).op).has(kElementwise);
+    };
+    return in.uses.size() == 1 && !in.is_output && !out.is_output && !out.uses.empty() &&
+           cover_.nodes[maker].role == Role::Generated && work_of(cover_.node(maker)).reduces &&
+           std::ranges::all_of(out.uses, is_computed);
   }
 
   static bool same_memory(const ValueCover& in, const ValueCover& out) {

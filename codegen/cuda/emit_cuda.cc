@@ -63,7 +63,9 @@ class CudaEmitter {
                      {"gopt_tiles.cuh", "gopt_tile_result.cuh", "gopt_register_result.cuh", "gopt_hopper.cuh",
                       "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
                       "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh",
-                      "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_cluster.cuh", "gopt_prologue.cuh"});
+                      "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
+    if (!tiles.empty() || has_clusters_) runtime.push_back("gopt_cluster.cuh");
+    if (has_clusters_) runtime.push_back("gopt_cluster_reduce.cuh");
     if (plan_.times_kernels) runtime.insert(runtime.end(), {"gopt_timing.h", "gopt_timing.cu"});
     for (const char* file : runtime) code.files.push_back({file, std::string(cuda_runtime_text(file))});
     code.files.push_back({"gopt_settings.h", settings_text()});
@@ -78,7 +80,8 @@ class CudaEmitter {
     const size_t file_count = std::min(kMaxFiles, (bodies_.size() + kKernelsInFile - 1) / kKernelsInFile);
     for (size_t f = 0; f < file_count; f++) {
       std::string text = std::string(has_halves ? "#include \"gopt_half.cuh\"\n" : "") +
-                         "#include \"gopt_launch.h\"\n#include \"gopt_math.cuh\"\n#include \"kernels.h\"\n\n";
+                         "#include \"gopt_launch.h\"\n#include \"gopt_math.cuh\"\n" +
+                         (has_clusters_ ? "#include \"gopt_cluster_reduce.cuh\"\n" : "") + "#include \"kernels.h\"\n\n";
       for (size_t i = f; i < bodies_.size(); i += file_count) text += bodies_[i];
       code.files.push_back({"kernels_" + std::to_string(f) + ".cu", text});
     }
@@ -122,21 +125,37 @@ class CudaEmitter {
 
   // The function that launches it: "void NAME(PARAMETERS, cudaStream_t stream)".
   std::string function_for(const CudaKernel& kernel) {
-    const std::string grid = std::to_string(kernel.blocks) + ", " + std::to_string(kernel.threads);
-    auto [it, inserted] = functions_.try_emplace(grid + kernel.parameters + kernel.body,
+    auto [it, inserted] = functions_.try_emplace(grid_text(kernel) + kernel.parameters + kernel.body,
                                                  "gopt_kernel_" + std::to_string(functions_.size()));
     const std::string& name = it->second;
     if (!inserted) return name;
     const std::string head = "void " + name + "(" + kernel.parameters + ", cudaStream_t stream)";
     declarations_ += head + ";\n";
+    std::string text = global_text(kernel, name + "_body"), launch = launch_text(kernel, name + "_body");
+    if (kernel.otherwise) {
+      has_clusters_ = true;
+      text += global_text(*kernel.otherwise, name + "_alone");
+      launch = "if (gopt_runtime::has_clusters())\n  " + launch + "else\n  " +
+               launch_text(*kernel.otherwise, name + "_alone");
+    }
+    bodies_.push_back(text + head + " " + indented("{\n" + launch + "}\n") + "\n");
+    return name;
+  }
+
+  static std::string grid_text(const CudaKernel& kernel) {
+    const std::string cluster = kernel.cluster > 1 ? ", " + std::to_string(kernel.cluster) : "";
+    return std::to_string(kernel.blocks) + cluster + ", " + std::to_string(kernel.threads);
+  }
+  static std::string global_text(const CudaKernel& kernel, const std::string& name) {
+    return "static __global__ void __launch_bounds__(" + std::to_string(kernel.threads) + ") " + name + "(" +
+           kernel.parameters + ") " + kernel.body + "\n";
+  }
+  static std::string launch_text(const CudaKernel& kernel, const std::string& name) {
     std::string passed;
     for (size_t i = 0; kernel.parameters.find(" in" + std::to_string(i) + ",") != std::string::npos; i++)
       passed += "in" + std::to_string(i) + ", ";
-    bodies_.push_back("static __global__ void __launch_bounds__(" + std::to_string(kernel.threads) + ") " + name +
-                      "_body(" + kernel.parameters + ") " + kernel.body + "\n" + head +
-                      " {\n  gopt_runtime::launch_kernel(" + name + "_body, " + grid + ", stream, " + passed +
-                      "out);\n}\n\n");
-    return name;
+    const std::string function = kernel.cluster > 1 ? "launch_cluster_kernel" : "launch_kernel";
+    return "gopt_runtime::" + function + "(" + name + ", " + grid_text(kernel) + ", stream, " + passed + "out);\n";
   }
 
   std::string argument(BufferId id) const {
@@ -204,6 +223,7 @@ class CudaEmitter {
   std::map<std::string, std::string> functions_;  // text to name
   std::vector<std::string> bodies_;
   TileFunctions tiles_;
+  bool has_clusters_ = false;  // of blocks, in some generated kernel
   std::string declarations_, create_, run_, refresh_;
   size_t primitives_ = 0;
 };

@@ -16,6 +16,10 @@ constexpr int64_t kManyThreads = 1024, kMostRegistersOfMany = 32;
 constexpr int64_t kManyRows = 1024;  // they fill a device with four to a block
 constexpr int64_t kRowsOfBlock = 4;
 constexpr int64_t kManyShortRows = 4096;  // of which a part of a warp for each fills a device
+// Blocks that fill a device, how many a cluster has at most on any, and what each of them is to have of a row: less
+// takes no longer than the blocks take to hear of each other.
+constexpr int64_t kManyBlocks = 128, kMostBlocks = 8, kFewestElements = 6144;
+constexpr int64_t kThreadsOfReaders = 512;  // of a block whose row is not kept
 
 bool is_number(ElementType type) { return type == ElementType::Float32 || is_half(type); }
 
@@ -23,45 +27,53 @@ int64_t size_of(const KernelBody& body, int input) {
   return static_cast<int64_t>(size_bytes(body.inputs[static_cast<size_t>(input)]));
 }
 
-// What reads of elements say, each by the place within the row.
+// What reads of elements say, each by the place within the row: along `lanes`, the last of them inside.
 class Row {
  public:
   Row(const KernelBody& body, const std::vector<Loop>& rows, const std::vector<Loop>& lanes) : body_(body) {
     for (const Loop& loop : rows) of_rows_.insert(loop.symbol);
-    if (!lanes.empty()) {
-      chunks_.place = lanes[0].symbol;
-      has_place_ = true;
-      chunks_.elements = lanes[0].extent().as_constant().value_or(0);
-      is_row_ = lanes.size() == 1 && lanes[0].low == Index(0) && coefficient(body.offset, lanes[0].symbol) == 1;
+    chunks_.elements = lanes.empty() ? 0 : 1;
+    for (const Loop& loop : lanes) {
+      const int64_t extent = loop.extent().as_constant().value_or(0);
+      chunks_.axes.push_back({loop.symbol, extent});
+      chunks_.elements *= extent;
+      is_row_ = is_row_ && loop.low == Index(0) && extent > 0;
+      ranges_[loop.symbol] = {0, extent - 1};
     }
-    if (is_row_) visit(body.value, std::nullopt, false);
+    is_row_ = is_row_ && lanes.size() <= kMostAxes && (lanes.size() != 1 || stores_chunks());
+    if (is_row_) visit(body.value, nullptr, false);
     for (const int input : excluded_) chunks_.offsets.erase(input);
   }
 
   bool is_row() const { return is_row_ && chunks_.elements > 0 && !in_reductions_.empty(); }
+  // Whether results are stored in chunks, too.
+  bool stores_chunks() const {
+    return !chunks_.axes.empty() && coefficient(body_.offset, chunks_.axes.back().symbol) == 1;
+  }
   const RowChunks& chunks() const { return chunks_; }
   const std::set<int>& in_reductions() const { return in_reductions_; }
 
  private:
-  // `place`: the binder of the reduction that it is in. What a condition on positions guards may not be there.
-  void visit(const Expr& e, std::optional<AtomId> place, bool is_guarded) {
-    if (e->kind == ExprKind::Read) return note(e->input, e->subscripts[0], place, is_guarded);
+  static constexpr size_t kMostAxes = 2;
+
+  // `reduction`: what it is in. What a condition on positions guards may not be there.
+  void visit(const Expr& e, const Expr::Node* reduction, bool is_guarded) {
+    if (e->kind == ExprKind::Read) return note(e->input, e->subscripts[0], reduction, is_guarded);
     if (e->kind == ExprKind::Reduce) return visit_reduction(e, is_guarded);
-    for (const Expr& arg : e->args) visit(arg, place, is_guarded || e->kind == ExprKind::Select);
+    for (const Expr& arg : e->args) visit(arg, reduction, is_guarded || e->kind == ExprKind::Select);
   }
 
   void visit_reduction(const Expr& e, bool is_guarded) {
     std::set<AtomId> free;
     collect_symbols(e, free);
     const int64_t extent = e->binders.size() == 1 ? e->binders[0].extent.as_constant().value_or(0) : 0;
-    if (!has_place_ && extent > 0) {
-      chunks_.place = e->binders[0].symbol;
+    if (chunks_.axes.empty() && extent > 0) {
+      chunks_.axes.push_back({e->binders[0].symbol, extent});
       chunks_.elements = extent;
-      has_place_ = true;
     }
     is_row_ = is_row_ && extent > 0 && extent == chunks_.elements && std::ranges::includes(of_rows_, free) &&
               !has_guard(e->args[0]);
-    if (is_row_) visit(e->args[0], e->binders[0].symbol, is_guarded);
+    if (is_row_) visit(e->args[0], e.get(), is_guarded);
   }
 
   // Of positions, which may become the bounds of a loop.
@@ -69,23 +81,62 @@ class Row {
     return e->kind == ExprKind::Select || std::ranges::any_of(e->args, has_guard);
   }
 
-  void note(int input, const Index& offset, std::optional<AtomId> binder, bool is_guarded) {
-    const Index at = binder ? substitute(offset, Substitution{{*binder, Index::from_atom(chunks_.place)}}) : offset;
-    if (!is_number(body_.inputs[static_cast<size_t>(input)]) || coefficient(at, chunks_.place) != 1) {
+  // What a reduction reads at its place, by the axes; `turns`: its place counts the first of two axes fastest.
+  Index along_axes(const Index& offset, const Expr::Node& reduction, bool turns) const {
+    const std::vector<RowChunks::Axis>& axes = chunks_.axes;
+    Index place = Index::from_atom(axes.back().symbol);
+    if (axes.size() == kMostAxes) {
+      const Index first = Index::from_atom(axes[0].symbol);
+      place = turns ? place * Index(axes[0].extent) + first : first * Index(axes[1].extent) + place;
+    }
+    return simplify(substitute(offset, Substitution{{reduction.binders[0].symbol, place}}), ranges_);
+  }
+
+  bool lies_along(const Index& at) const { return coefficient(at, chunks_.axes.back().symbol) == 1; }
+
+  void note(int input, const Index& offset, const Expr::Node* reduction, bool is_guarded) {
+    Index at = reduction ? along_axes(offset, *reduction, false) : offset;
+    if (reduction && chunks_.axes.size() == kMostAxes) {
+      const Index turned = along_axes(offset, *reduction, true);
+      const bool turns = !lies_along(at) && lies_along(turned);
+      // All of a row's elements are counted alike.
+      is_row_ = is_row_ && (in_reductions_.empty() || turns == chunks_.turns);
+      chunks_.turns = turns;
+      if (turns) at = turned;
+    }
+    if (reduction) in_reductions_.insert(input);
+    std::set<AtomId> symbols;
+    collect_symbols(at, symbols);
+    const bool is_of_all =
+        std::ranges::all_of(chunks_.axes, [&](const RowChunks::Axis& axis) { return symbols.contains(axis.symbol); });
+    if (!is_number(body_.inputs[static_cast<size_t>(input)]) || !lies_along(at) || !is_of_all) {
       excluded_.insert(input);
       return;
     }
     const auto [known, is_new] = chunks_.offsets.try_emplace(input, at);
     if (is_guarded || (!is_new && known->second != at)) excluded_.insert(input);
-    if (binder) in_reductions_.insert(input);
   }
 
   const KernelBody& body_;
   RowChunks chunks_;
+  Ranges ranges_;
   std::set<AtomId> of_rows_;
   std::set<int> excluded_, in_reductions_;
-  bool is_row_ = true, has_place_ = false;
+  bool is_row_ = true;
 };
+
+// With two loops along a row, in the order in which memory has it.
+std::optional<Row> row_of(const KernelBody& body, const std::vector<Loop>& rows, const std::vector<Loop>& lanes) {
+  std::optional<Row> found;
+  const auto take = [&](const std::vector<Loop>& order) {
+    const Row row(body, rows, order);
+    const bool is_better = row.is_row() && (!found || (row.stores_chunks() && !found->stores_chunks()));
+    if (is_better) found.emplace(row);
+  };
+  take(lanes);
+  if (lanes.size() == 2) take({lanes[1], lanes[0]});
+  return found;
+}
 
 // Four bytes each.
 int64_t registers_of(const KernelBody& body, const RowChunks& chunks) {
@@ -106,36 +157,61 @@ std::optional<RowChunks> short_rows_of(const KernelBody& body, RowChunks chunks,
   return chunks;
 }
 
-}  // namespace
+int64_t chunks_of_thread(const RowChunks& chunks) {
+  const int64_t all = chunks.elements / chunks.count, threads = chunks.threads * chunks.blocks;
+  return (all + threads - 1) / threads;
+}
 
-std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector<Loop>& rows,
-                                       const std::vector<Loop>& lanes) {
-  if (!is_number(body.output)) return std::nullopt;
-  const Row row(body, rows, lanes);
-  if (!row.is_row()) return std::nullopt;
-  RowChunks chunks = row.chunks();
-  int64_t least = kBytes;
-  for (const int input : row.in_reductions())
-    if (chunks.offsets.contains(input)) least = std::min(least, size_of(body, input));
-  int64_t count = 1;
-  for (const Loop& loop : rows) count *= loop.extent().as_constant().value_or(1);
-  if (!chunks.offsets.empty())
-    if (const auto few = short_rows_of(body, chunks, kBytes / least, count)) return few;
-  chunks.count = kBytes / least;
-  while (chunks.count > 1 && (chunks.elements % chunks.count != 0 || chunks.elements / chunks.count < kWarp))
-    chunks.count /= 2;
-  if (chunks.count == 1) return std::nullopt;
-  const auto chunks_of_row = chunks.elements / chunks.count;
-  const auto each = [&] { return (chunks_of_row + chunks.threads - 1) / chunks.threads; };
-  while (each() * chunks.count > kMostElements && chunks.threads < kMostThreads) chunks.threads *= 2;
-  chunks.each = each();
-  if (chunks.each * chunks.count > kMostElements) return std::nullopt;
+// With threads that keep the row; none where each would have to keep too much.
+std::optional<RowChunks> keep(const KernelBody& body, const Row& row, RowChunks chunks) {
+  const auto is_too_much = [&] { return chunks_of_thread(chunks) * chunks.count > kMostElements; };
+  while (is_too_much() && chunks.threads < kMostThreads) chunks.threads *= 2;
+  if (is_too_much()) return std::nullopt;
+  chunks.each = chunks_of_thread(chunks);
   // What no reduction reads is first left where it is.
   const int64_t most = chunks.threads >= kManyThreads ? kMostRegistersOfMany : kMostRegisters;
   if (registers_of(body, chunks) > most)
     std::erase_if(chunks.offsets, [&](const auto& own) { return !row.in_reductions().contains(own.first); });
   if (registers_of(body, chunks) > most || chunks.offsets.empty()) return std::nullopt;
-  if (chunks.threads == kWarp && count >= kManyRows) chunks.rows = kRowsOfBlock;
+  return chunks;
+}
+
+}  // namespace
+
+bool RowChunks::is_along(AtomId symbol) const {
+  return std::ranges::any_of(axes, [&](const Axis& axis) { return axis.symbol == symbol; });
+}
+
+std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector<Loop>& rows,
+                                       const std::vector<Loop>& lanes, bool clusters) {
+  if (!is_number(body.output)) return std::nullopt;
+  const std::optional<Row> row = row_of(body, rows, lanes);
+  if (!row) return std::nullopt;
+  RowChunks chunks = row->chunks();
+  int64_t least = kBytes;
+  for (const int input : row->in_reductions())
+    if (chunks.offsets.contains(input)) least = std::min(least, size_of(body, input));
+  int64_t count = 1;
+  for (const Loop& loop : rows) count *= loop.extent().as_constant().value_or(1);
+  if (!chunks.offsets.empty() && chunks.axes.size() == 1)
+    if (const auto few = short_rows_of(body, chunks, kBytes / least, count)) return few;
+  chunks.count = kBytes / least;
+  while (chunks.count > 1 && (chunks.axes.back().extent % chunks.count != 0 || chunks.elements / chunks.count < kWarp))
+    chunks.count /= 2;
+  if (chunks.count == 1) return std::nullopt;
+  const auto has_blocks_to_do = [&] { return count * chunks.blocks < kManyBlocks || !keep(body, *row, chunks); };
+  while (clusters && chunks.blocks < kMostBlocks && chunks.elements >= 2 * chunks.blocks * kFewestElements &&
+         has_blocks_to_do())
+    chunks.blocks *= 2;
+  if (const auto kept = keep(body, *row, chunks)) {
+    chunks = *kept;
+  } else {
+    if (chunks.offsets.empty() || chunks.elements < kFewestElements) return std::nullopt;
+    chunks.is_kept = false;
+    chunks.threads = kThreadsOfReaders;
+    chunks.each = chunks_of_thread(chunks);
+  }
+  if (chunks.threads == kWarp && chunks.blocks == 1 && count >= kManyRows) chunks.rows = kRowsOfBlock;
   return chunks;
 }
 

@@ -1,6 +1,7 @@
 // Kernels that reduce rows (normalizations, softmax, sums): the threads of a row, a warp where that is enough, keep
 // what they read of it in registers, in chunks of up to sixteen bytes, so that memory is read once, in few
-// instructions, and sums of a warp need no barrier.
+// instructions, and sums of a warp need no barrier. Few long rows are shared by the blocks of a cluster; what even
+// these cannot keep is read again by each loop, in chunks.
 #pragma once
 
 #include <map>
@@ -11,21 +12,31 @@
 namespace gopt::codegen {
 
 struct RowChunks {
+  // A row's elements are counted along these axes, one or two, of which chunks lie along the last: the channels of a
+  // group, at each position.
+  struct Axis {
+    AtomId symbol;
+    int64_t extent;
+  };
+  std::vector<Axis> axes;
+  bool turns = false;    // reductions count them the other way around
   int64_t elements = 0;  // of a row
   int64_t count = 1;     // of a chunk; a row has whole chunks
-  int64_t threads = 32;  // of a row: whole warps, or a part of one. Their chunks lie side by side
+  int64_t threads = 32;  // of a row in a block: whole warps, or a part of one. Their chunks lie side by side
+  int64_t blocks = 1;    // of a cluster, which share a row
   int64_t each = 1;      // chunks of a thread, at most
   int64_t rows = 1;      // of a block, where a row is a warp's or a part's; then a warp's rows are whole
-  AtomId place{};        // within the row, in the offsets
+  bool is_kept = true;   // else read anew
   // Of inputs that lie along the row and are read in one place alone for each element: where.
   std::map<int, Index> offsets;
-  bool is_whole() const { return elements == count * threads * each; }
+  bool is_whole() const { return elements == count * threads * blocks * each; }
+  bool is_along(AtomId symbol) const;  // an axis
 };
 
-// None where reductions are not all over rows of one known length, with whole chunks of at least two elements, or where
-// a thread would have to keep too many. `rows` and `lanes` are the kernel's loops: what reductions depend on, and the
-// one along the row, if any.
+// None where reductions are not all over rows of one known length, with whole chunks of at least two elements.
+// `rows` and `lanes` are the kernel's loops: what reductions depend on, and those along the row, if any. `clusters`:
+// whether the device has them.
 std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector<Loop>& rows,
-                                       const std::vector<Loop>& lanes);
+                                       const std::vector<Loop>& lanes, bool clusters);
 
 }  // namespace gopt::codegen

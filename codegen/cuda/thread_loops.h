@@ -2,6 +2,7 @@
 // reductions (of a softmax, a normalization, a pooling over everything) its threads divide among themselves.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct CudaKernel {
   std::string parameters;  // "const float* __restrict__ in0, float* __restrict__ out"
   std::string body;        // "{...}"
   int64_t blocks = 1, threads = 256;
+  int64_t cluster = 1;  // so many blocks for each of `blocks`, along y
+  // Where it has clusters, the same for devices without.
+  std::shared_ptr<const CudaKernel> otherwise = nullptr;
 };
 
 // What all have in common: parameters, and the begin and end of the body. `text`: all after the kernel before has

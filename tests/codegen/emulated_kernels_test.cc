@@ -62,6 +62,7 @@ constexpr const char* kHead = R"(
 #include "gopt_launch.h"
 #include "gopt_half.cuh"
 #include "gopt_math.cuh"
+#include "gopt_cluster_reduce.cuh"
 
 #include <fstream>
 #include <string>
@@ -103,7 +104,11 @@ std::string program_of(const std::vector<Emulated>& cases) {
     main += "    std::ofstream(folder + \"/" + name + "_out\", std::ios::binary).write(all.back().data(), " +
             "static_cast<std::streamsize>(all.back().size()));\n  }\n";
   }
-  return kHead + kernels + "int main(int, char** words) {\n  const std::string folder = words[1];\n" + main + "}\n";
+  return kHead + kernels +
+         "int main(int count, char** words) {\n  const std::string folder = words[1];\n  gopt_runtime::clusters = "
+         "count < "
+         "3;\n" +
+         main + "}\n";
 }
 
 void write_bytes(const std::string& path, std::span<const std::byte> bytes) {
@@ -123,6 +128,8 @@ void expect_agreement(const std::vector<BatchCase>& all, Precision precision, si
   for (const BatchCase& c : all)
     if (auto own = emulated(c, precision)) cases.push_back(*std::move(own));
   ASSERT_GE(cases.size(), least);
+  const bool has_clusters = std::ranges::any_of(
+      cases, [](const Emulated& c) { return text_of(c.code, "kernels_").find("has_clusters()") != std::string::npos; });
   const std::string folder = scratch_folder("emulated_" + to_string(precision));
   std::filesystem::create_directories(folder);
   for (const char* place : {GOPT_CUDA_RUNTIME, GOPT_EMULATION})
@@ -138,16 +145,19 @@ void expect_agreement(const std::vector<BatchCase>& all, Precision precision, si
     for (size_t i = 0; i < cases[k].kernel().inputs.size(); i++)
       write_bytes(folder + "/case_" + std::to_string(k) + "_in" + std::to_string(i),
                   operand(cases[k], cases[k].kernel().inputs[i]).bytes());
-  const Outcome ran = run_command(folder + "/program " + folder);
-  ASSERT_EQ(ran.status, 0) << ran.text;
-  for (size_t k = 0; k < cases.size(); k++) {
-    const auto wanted = interpret(cases[k].own.graph, cases[k].own.inputs);
-    ASSERT_TRUE(wanted.ok()) << wanted.error().message;
-    const std::string bytes = read_file(folder + "/case_" + std::to_string(k) + "_out");
-    const TensorType type = (*wanted)[0].tensor_type();
-    const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
-    const Tensor got = Tensor::from_bytes(type.element, (*wanted)[0].dims(), {first, first + bytes.size()});
-    EXPECT_EQ(difference(got, (*wanted)[0], precision, cases[k].own.step), "") << cases[k].own.name;
+  for (const char* devices : {"", " without_clusters"}) {
+    const Outcome ran = run_command(folder + "/program " + folder + devices);
+    ASSERT_EQ(ran.status, 0) << ran.text;
+    for (size_t k = 0; k < cases.size(); k++) {
+      const auto wanted = interpret(cases[k].own.graph, cases[k].own.inputs);
+      ASSERT_TRUE(wanted.ok()) << wanted.error().message;
+      const std::string bytes = read_file(folder + "/case_" + std::to_string(k) + "_out");
+      const TensorType type = (*wanted)[0].tensor_type();
+      const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
+      const Tensor got = Tensor::from_bytes(type.element, (*wanted)[0].dims(), {first, first + bytes.size()});
+      EXPECT_EQ(difference(got, (*wanted)[0], precision, cases[k].own.step), "") << cases[k].own.name << devices;
+    }
+    if (!has_clusters || precision != Precision::Fp32) return;  // the rest is alike
   }
 }
 

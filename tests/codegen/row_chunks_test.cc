@@ -17,12 +17,21 @@ std::string normalization(const std::string& type, const std::string& dims, cons
   return "input x : " + type + "[" + dims + "]\ninput w1 : " + type + "[" + line + "]\ninput w2 : " + type + "[" +
          line + "]\ny = LayerNormalization(x, w1, w2) {axis=-1, epsilon=0.00001}\noutput y = y";
 }
+// Four groups of eight channels, with a factor and a term of each channel.
+std::string groups(const std::string& positions) {
+  const std::string plain = "1,32," + positions, size = std::to_string(8 * std::stoll(positions));
+  return "input x : f32[1,4," + size +
+         "]\ninput s : f32[4]\ninput b : f32[4]\ninput f : f32[32,1]\ninput t : f32[32,1]\nn = "
+         "InstanceNormalization(x, s, b)\nc = Reshape(n) {shape=[" +
+         plain + "]}\nm = Mul(c, f)\na = Add(m, t)\ng = Sigmoid(a)\ny = Mul(a, g)\noutput y = y";
+}
 std::vector<Row> rows() {
   static const std::string floats = normalization("f32", "7,768", "768"), halves = normalization("f16", "9,768", "768"),
                            odd = normalization("f32", "5,97", "97"), guarded = normalization("f32", "6,200", "200"),
                            many = normalization("f16", "1300,64", "64"), wide = normalization("f32", "3,8192", "8192"),
                            crowded = normalization("f32", "2,32768", "32768"),
-                           endless = normalization("f32", "2,65536", "65536");
+                           endless = normalization("f32", "2,65536", "65536"), lines = groups("900"),
+                           shared = groups("2400");
   return {
       {"floats", floats.c_str(), {"gopt_chunk<float, 4> row_in0[6]", "gopt_warp_reduce", "gopt_kernel_0_body, 7, 32"}},
       {"halves", halves.c_str(), {"gopt_chunk<gopt_half, 8> row_in0[3]", "gopt_warp_reduce"}},
@@ -33,8 +42,11 @@ std::vector<Row> rows() {
        "input x : f32[7,768]\ninput s : f32[768]\ninput b : f32[768]\ny = LayerNormalization(x, s, b) "
        "{axis=-1}\noutput y = y",
        {"gopt_wait();\n  gopt_chunk<float, 4> row_in1[6]"}},
-      // A thread of a thousand has too few registers for scale and bias as well.
-      {"crowded", crowded.c_str(), {"row_in0[8]", ", 2, 1024", "in1[i"}},
+      // Four blocks have a row each; without clusters a thread of a thousand has too few registers for scale and bias
+      // as well.
+      {"crowded",
+       crowded.c_str(),
+       {"row_in1[8]", "gopt_cluster_reduce<4>", "_body, 2, 4, 256", "_alone, 2, 1024", "in1[i"}},
       {"odd", odd.c_str(), {"gopt_block_reduce"}},
       {"guarded", guarded.c_str(), {"row_in0[2]", "if (first < 200)", "gopt_warp_reduce"}},
       {"many", many.c_str(), {"row_in0[1]", "threadIdx.x / 32", "gopt_kernel_0_body, 325, 128"}},
@@ -54,7 +66,17 @@ std::vector<Row> rows() {
        "input x : f16[8,1024,64]\ny = ReduceMean(x) {axes=[-1], keepdims=1}\nz = Sub(x, y)\noutput y = z",
        {"row_in0[1]", "gopt_part_reduce<8>"}},
       {"wide", wide.c_str(), {"row_in0[8]", "gopt_block_reduce", ", 3, 256"}},
-      {"endless", endless.c_str(), {"gopt_block_reduce"}},
+      // What no block alone keeps is read again.
+      {"endless",
+       endless.c_str(),
+       {"row_in0[8]", "gopt_cluster_reduce<8>", "_alone, 2, 512", "#pragma unroll 4", "const auto row_in0 ="}},
+      {"volume",
+       "input x : f16[1,3,13,32,32]\ninput s : f32[3]\ninput b : f32[3]\ny = InstanceNormalization(x, s, b)\noutput "
+       "y = y",
+       {"row_in0[4]", "gopt_cluster_reduce<2>", "_body, 3, 2, 256"}},
+      // The channels of a group, one after another, with numbers of their own; what is read twice is computed once.
+      {"groups", lines.c_str(), {"row_in0[8]", "gopt_chunk<float, 4> own_out", "first % 900"}},
+      {"shared_groups", shared.c_str(), {"gopt_cluster_reduce<2>", "row_in0[5]", "first / 2400"}},
       {"softmax", "input x : f32[4,3,160]\ny = Softmax(x) {axis=-1}\noutput y = y", {"row_in0[2]", "gopt_warp_reduce"}},
       {"masked",
        "input x : f32[4,3,160]\ninput m : f32[4,1,160]\na = Add(x, m)\ny = Softmax(a) {axis=-1}\noutput y = y",

@@ -13,10 +13,17 @@ __device__ __forceinline__ void wait_for_cluster() {
 }
 
 // Where in a block's shared memory lies what is there in this block's.
-__device__ __forceinline__ const float* in_block(const float* own, int block) {
-  const float* there;
+template <class T>
+__device__ __forceinline__ const T* in_block(const T* own, int block) {
+  const T* there;
   asm("mapa.u64 %0,%1,%2;" : "=l"(there) : "l"(own), "r"(block));
   return there;
+}
+
+// Shared memory of this block for a number of eight bytes of its own, and one of each warp.
+__device__ __forceinline__ void* room_of_block() {
+  __shared__ double room[33];
+  return room;
 }
 #endif
 

@@ -72,14 +72,22 @@ inline cudaError_t launch_dependent(const void* kernel, const Launch& launch, vo
   return cudaLaunchKernelExC(&config, kernel, arguments);
 }
 
-// Errors are found by cudaGetLastError after all launches.
+// Errors are found by cudaGetLastError after all launches. Each of `blocks` is a cluster of so many.
 template <class... Parameters, class... Arguments>
-void launch_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t threads, cudaStream_t stream,
-                   Arguments... arguments) {
+void launch_cluster_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t cluster, int64_t threads,
+                           cudaStream_t stream, Arguments... arguments) {
   static_assert((std::is_same_v<Parameters, Arguments> && ...), "arguments are passed by their address");
   void* passed[] = {static_cast<void*>(&arguments)...};
   launch_dependent(reinterpret_cast<const void*>(kernel),
-                   {dim3(static_cast<unsigned>(blocks)), dim3(static_cast<unsigned>(threads))}, passed, stream);
+                   {.grid = dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(cluster)),
+                    .threads = dim3(static_cast<unsigned>(threads)),
+                    .cluster = static_cast<int>(cluster)},
+                   passed, stream);
+}
+template <class... Parameters, class... Arguments>
+void launch_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t threads, cudaStream_t stream,
+                   Arguments... arguments) {
+  launch_cluster_kernel(kernel, blocks, 1, threads, stream, arguments...);
 }
 
 }  // namespace gopt_runtime

@@ -7,10 +7,12 @@ namespace gopt_runtime {
 namespace tiles {
 
 inline void wait_for_cluster() { emulation::cluster_barrier.arrive_and_wait(); }
-inline const float* in_block(const float* own, int block) {
+template <class T>
+const T* in_block(const T* own, int block) {
   const auto offset = reinterpret_cast<const char*>(own) - emulation::own_block().memory;
-  return reinterpret_cast<const float*>(emulation::blocks[static_cast<size_t>(block)].memory + offset);
+  return reinterpret_cast<const T*>(emulation::blocks[static_cast<size_t>(block)].memory + offset);
 }
+inline void* room_of_block() { return emulation::own_block().memory; }
 
 }  // namespace tiles
 }  // namespace gopt_runtime

@@ -16,10 +16,19 @@ struct Launch {
   int cluster = 1;
 };
 
+inline bool clusters = true;
+inline bool has_clusters() { return clusters; }
+
 template <class... Parameters, class... Arguments>
-void launch_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t threads, cudaStream_t,
+void launch_cluster_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t cluster, int64_t threads,
+                           cudaStream_t, Arguments... arguments) {
+  emulation::launch(dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(cluster)), static_cast<unsigned>(threads),
+                    [=] { kernel(arguments...); });
+}
+template <class... Parameters, class... Arguments>
+void launch_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t threads, cudaStream_t stream,
                    Arguments... arguments) {
-  emulation::launch(dim3(static_cast<unsigned>(blocks)), static_cast<unsigned>(threads), [=] { kernel(arguments...); });
+  launch_cluster_kernel(kernel, blocks, 1, threads, stream, arguments...);
 }
 
 }  // namespace gopt_runtime
