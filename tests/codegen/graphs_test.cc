@@ -227,6 +227,23 @@ const Row kRows[] = {
     {"InstanceNormBlocks",
      "input x : f32[1,3,8,8]\ninput w1 : f32[20,3,3,3]\ninput w2 : f32[20]\ninput w3 : f32[20]\na = Conv(x, w1)\nb = "
      "InstanceNormalization(a, w2, w3)\ny = Relu(b)\noutput y = y"},
+    // Groups of channels between images that lie with channels last, one of them shared by a cluster; their result is
+    // read twice.
+    {"GroupNormBetweenConvolutions",
+     "input x : f32[1,3,40,41]\ninput w1 : f32[16,3,3,3]\ninput w2 : f32[2]\ninput w3 : f32[2]\ninput w4 : "
+     "f32[16,1,1]\n"
+     "input w5 : f32[16,1,1]\ninput w6 : f32[20,16,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\nr = Reshape(a) "
+     "{shape=[1,2,13120]}\nn = InstanceNormalization(r, w2, w3)\nb = Reshape(n) {shape=[1,16,40,41]}\nc = Mul(b, w4)\n"
+     "d = Add(c, w5)\ne = Sigmoid(d)\nf = Mul(d, e)\ny = Conv(f, w6)\noutput y = y"},
+    // By weights that are inputs, or made of them; of an image that is a constant.
+    {"ComputedWeights",
+     "input x : f32[2,8,9,10]\ninput k : f32[12,8,3,3]\ninput l : f32[24,3,3,2]\ninput f : f32[12,1,1,1]\n"
+     "m = Mul(k, f)\na = Conv(x, m) {pads=[1,1,1,1]}\nb = Relu(a)\nc = Conv(b, l) {group=4, strides=[2,1]}\noutput y = "
+     "c"},
+    {"ComputedWeightsOfConstantImage",
+     "input w1 : f32[1,16,6,7]\ninput k : f32[16,16,3,3]\ninput t : f32[16,4,2,2]\na = Conv(w1, k) {pads=[1,1,1,1]}\nb "
+     "= "
+     "Tanh(a)\nc = ConvTranspose(b, t) {strides=[2,2]}\noutput y = c"},
     {"WeightArithmetic",
      "input x : f32[3,4]\ninput w1 : f32[4,5]\ninput w2 : f32[4,5]\na = Mul(w1, w2)\nb = Exp(a)\nc = MatMul(x, b)\nd = "
      "ReduceSum(a) {axes=[0], keepdims=0}\n"
