@@ -95,6 +95,10 @@ class Row {
   bool lies_along(const Index& at) const { return coefficient(at, chunks_.axes.back().symbol) == 1; }
 
   void note(int input, const Index& offset, const Expr::Node* reduction, bool is_guarded) {
+    if (chunks_.axes.empty()) {  // a number beside a reduction of all
+      excluded_.insert(input);
+      return;
+    }
     Index at = reduction ? along_axes(offset, *reduction, false) : offset;
     if (reduction && chunks_.axes.size() == kMostAxes) {
       const Index turned = along_axes(offset, *reduction, true);

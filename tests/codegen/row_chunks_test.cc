@@ -88,6 +88,9 @@ std::vector<Row> rows() {
       {"sums",
        "input x : f32[5,256]\ny = ReduceSum(x) {axes=[-1], keepdims=0}\noutput y = y",
        {"row_in0[2]", "== 0) {"}},
+      {"sums_and_more",
+       "input x : f32[5,256]\ninput b : f32[5]\ns = ReduceSum(x) {axes=[-1], keepdims=0}\ny = Sub(b, s)\noutput y = y",
+       {"row_in1[2]", "== 0) {"}},
       {"largest", "input x : f16[5,256]\ny = ReduceMax(x) {axes=[-1], keepdims=0}\noutput y = y", {"row_in0[1]"}},
       // One is read along the row, and where its line begins: it stays in memory.
       {"twice",
