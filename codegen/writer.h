@@ -23,6 +23,7 @@ std::string type_name(Scalar scalar);
 std::string storage_name(ElementType element);  // in memory: "float", "int64_t", "uint8_t" for bool
 Scalar scalar_of(ElementType element);
 std::string literal(double value, Scalar scalar);
+double neutral_element(ReduceKind kind);  // what changes no result
 // An expression of one type as another.
 std::string converted(const std::string& text, Scalar from, Scalar to);
 std::string stored(const std::string& text, Scalar from, ElementType to);

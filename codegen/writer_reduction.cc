@@ -7,8 +7,6 @@
 #include "writer.h"
 
 namespace gopt::codegen {
-namespace {
-
 double neutral_element(ReduceKind kind) {
   switch (kind) {
     case ReduceKind::Sum: return 0;
@@ -18,6 +16,8 @@ double neutral_element(ReduceKind kind) {
   }
   return 0;
 }
+
+namespace {
 
 bool is_constant(const Expr& e, double value) { return e->kind == ExprKind::Constant && e->value == value; }
 

@@ -8,6 +8,7 @@
 #include "../transform.h"
 #include "chunks.h"
 #include "columns.h"
+#include "matches.h"
 #include "row_chunks.h"
 #include "squares.h"
 
@@ -56,6 +57,8 @@ class KernelPrinter {
   }
 
   CudaKernel print() {
+    if (!overlaps_)
+      if (const auto matches = matches_of(body_)) return print_matches(body_, *matches);
     if (!overlaps_ && !shared_ && lanes_.empty()) {
       if (const auto squares = squares_of(body_)) return print_squares(body_, *squares);
       if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);

@@ -150,11 +150,19 @@ Value scattered_at(Lowering& l, Value x, const std::vector<int64_t>& places, con
   return x;
 }
 
+// What was expanded beside the axis alone: one place stands for all there.
+Value unexpanded(const Value& places, int64_t axis) {
+  if (!places.node->is(OpKind::Expand)) return places;
+  const Value& source = places.node->inputs[0];
+  const bool is_alike = rank_of(source) == rank_of(places) && extent_of(source, axis) == extent_of(places, axis);
+  return is_alike ? source : places;
+}
+
 // The same along an axis with places that are computed: of the updates' extents, or 1 beside the axis.
 Value scattered_by(Lowering& l, const Value& x, const Value& places, const Value& updates, int64_t axis,
                    const std::string& reduction) {
   Lowering::require(count_of(x) * extent_of(updates, axis) <= kMostComparisons);
-  const Value wide = wrapped(l, l.cast(places, ElementType::Int64),
+  const Value wide = wrapped(l, l.cast(unexpanded(places, axis), ElementType::Int64),
                              l.scalar(ElementType::Int64, static_cast<double>(extent_of(x, axis))));
   return l.op(OpKind::ScatterAlong, {x, wide, updates}, {{"axis", Index(axis)}, {"reduction", reduction}});
 }

@@ -55,6 +55,8 @@ std::vector<BatchCase> chunk_cases();
 // Graphs whose kernels reduce across lines (columns_test.cc).
 std::vector<BatchCase> column_cases();
 std::vector<BatchCase> square_cases();
+// Graphs that write at places which a tensor names (matches_test.cc).
+std::vector<BatchCase> match_cases();
 
 // Of the emitted files whose names begin so, one after another.
 std::string text_of(const EmittedCode& code, const std::string& prefix);

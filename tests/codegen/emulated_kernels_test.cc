@@ -180,6 +180,11 @@ TEST(EmulatedKernels, OfColumnsAgreeWithTheInterpreter) {
     expect_agreement(column_cases(), precision, column_cases().size() - 1);
 }
 
+TEST(EmulatedKernels, OfMatchesAgreeWithTheInterpreter) {
+  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  expect_agreement(match_cases(), Precision::Fp32, match_cases().size() - 1);
+}
+
 TEST(EmulatedKernels, OfSquaresAgreeWithTheInterpreter) {
   if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
   for (const Precision precision : {Precision::Fp32, Precision::Fp16})

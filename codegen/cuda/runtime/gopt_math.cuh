@@ -184,6 +184,25 @@ __device__ inline T gopt_part_reduce(T value, Combine combine) {
   return value;
 }
 
+// Of which of a block's kThreads threads it is so: their numbers, in order, and how many they are. All threads come here,
+// and have read what they need of `matched` before.
+template <int kThreads>
+__device__ inline int gopt_matches(bool is_match, int* matched) {
+  __shared__ int of_warp[kThreads / 32];
+  if (!__syncthreads_or(is_match)) return 0;
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, mask = __ballot_sync(0xffffffffu, is_match);
+  if (lane == 0) of_warp[warp] = __popc(mask);
+  __syncthreads();
+  int before = 0, all = 0;
+  for (unsigned w = 0; w < kThreads / 32; w++) {
+    if (w < warp) before += of_warp[w];
+    all += of_warp[w];
+  }
+  if (is_match) matched[before + __popc(mask & ((1u << lane) - 1))] = (int)threadIdx.x;
+  __syncthreads();
+  return all;
+}
+
 // One of a chunk's elements, which is what any subscript means.
 template <class T>
 struct gopt_element {

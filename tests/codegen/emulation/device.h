@@ -190,8 +190,25 @@ T __shfl_xor_sync(unsigned mask, T value, int step) {
   return __shfl_sync(mask, value, static_cast<int>(threadIdx.x % emulation::kWarp) ^ step);
 }
 
+inline unsigned __ballot_sync(unsigned mask, bool is_so) {
+  unsigned all = 0;
+  for (unsigned lane = 0; lane < emulation::kWarp; lane++)
+    all |= (__shfl_sync(mask, is_so ? 1U : 0U, static_cast<int>(lane))) << lane;
+  return all;
+}
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+
 inline void __syncwarp() { emulation::wait_for_warp(); }
 inline void __syncthreads() { emulation::own_block().barrier.arrive_and_wait(); }
+inline int __syncthreads_or(int is_so) {
+  static int any[emulation::kMostBlocks];
+  __syncthreads();
+  any[blockIdx.y] = 0;
+  __syncthreads();
+  if (is_so) any[blockIdx.y] = 1;
+  __syncthreads();
+  return any[blockIdx.y];
+}
 inline float __uint_as_float(unsigned bits) {
   float x;
   std::memcpy(&x, &bits, sizeof x);

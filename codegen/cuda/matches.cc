@@ -1,0 +1,208 @@
+#include "matches.h"
+
+#include <algorithm>
+#include <set>
+
+#include "../transform.h"
+
+namespace gopt::codegen {
+namespace {
+
+constexpr int64_t kThreads = 256;
+constexpr int64_t kFewestUpdates = 64;
+constexpr int64_t kManyElements = 65536;  // each of which is as fast by a thread of its own
+
+int64_t count_of(const std::vector<Loop>& loops) {
+  int64_t count = 1;
+  for (const Loop& loop : loops) count *= loop.extent().as_constant().value_or(0);
+  return count;
+}
+
+void outer_reductions(const Expr& e, std::vector<Expr>& out) {
+  if (e->kind == ExprKind::Reduce) {
+    if (std::ranges::find(out, e) == out.end()) out.push_back(e);
+    return;
+  }
+  for (const Expr& arg : e->args) outer_reductions(arg, out);
+}
+
+bool depends_on(const Expr& e, AtomId symbol) {
+  std::set<AtomId> symbols;
+  collect_symbols(e, symbols);
+  return symbols.contains(symbol);
+}
+
+// Whether what is read of each update follows what is read of the one before.
+bool lies_along(const Expr& e, AtomId update) {
+  if (e->kind == ExprKind::Read && coefficient(e->subscripts[0], update) != 1) return false;
+  return std::ranges::all_of(e->args, [&](const Expr& arg) { return lies_along(arg, update); });
+}
+
+bool is_constant(const Expr& e, double value) { return e->kind == ExprKind::Constant && e->value == value; }
+
+// choose(a == b, then, otherwise) of one binder, a side of which is `is_own`.
+template <class IsOwn>
+bool chooses(const Expr& e, const IsOwn& is_own) {
+  if (e->kind != ExprKind::Reduce || e->binders.size() != 1) return false;
+  const Expr& chosen = e->args[0];
+  if (chosen->kind != ExprKind::Choose || chosen->args[0]->kind != ExprKind::Equal) return false;
+  const Expr& test = chosen->args[0];
+  return is_own(test->args[0], test->args[1]) || is_own(test->args[1], test->args[0]);
+}
+
+bool is_search(const Expr& e) {
+  const bool looks = chooses(e, [&](const Expr& place, const Expr& own) {
+    const AtomId update = e->binders[0].symbol;
+    return depends_on(place, update) && place->height == 0 && own->kind == ExprKind::Size && !depends_on(own, update);
+  });
+  if (!looks || e->args[0]->height > 0) return false;
+  const Expr& nothing = e->args[0]->args[2];
+  if (e->reduce == ReduceKind::Sum) return is_constant(nothing, 0);
+  if (e->reduce == ReduceKind::Product) return is_constant(nothing, 1);
+  return !depends_on(nothing, e->binders[0].symbol);
+}
+
+// Of the update whose number `search` is, which is below 0 where there is none.
+bool is_pick(const Expr& e, const Expr& search) {
+  return e->reduce == ReduceKind::Sum && search->reduce == ReduceKind::Max &&
+         is_constant(search->args[0]->args[2], -1) && is_constant(e->args[0]->args[2], 0) &&
+         e->args[0]->args[1]->height == 0 && e->binders[0].extent == search->binders[0].extent &&
+         chooses(e, [&](const Expr& number, const Expr& found) {
+           return number == size_of(Index::from_atom(e->binders[0].symbol)) && found == search;
+         });
+}
+
+class MatchesPrinter {
+ public:
+  MatchesPrinter(const KernelBody& body, const Matches& matches) : body_(body), m_(matches), writer_(body) {
+    writer_.pragmas = false;
+    writer_.takes_short_functions = is_half(body.output);
+  }
+
+  CudaKernel print() {
+    Scope& rows = writer_.add_scope(writer_.root());
+    std::string text = decode(m_.rows, "row", rows);
+    Scope& own = writer_.add_scope(rows);
+    const std::string decoded = decode(m_.lanes, "lane", own);
+    const std::string searched = search(own);
+    const std::string before = own.code;
+    know(own, m_.search, "found");
+    const std::string picked = m_.pick ? pick(own) : "";
+    const std::string store = cuda_element(writer_, body_, own);
+    const int64_t lanes = count_of(m_.lanes), count = count_of(m_.rows);
+    text += rows.code + cuda_loop("first_lane", lanes, "0", std::to_string(kThreads)) + "const " +
+            cuda_index_type(lanes) + " lane = gopt_min<" + cuda_index_type(lanes) + ">(first_lane + threadIdx.x, " +
+            std::to_string(lanes - 1) + ");\n" + decoded + before + searched + picked + own.code.substr(before.size()) +
+            "if (first_lane + threadIdx.x < " + std::to_string(lanes) + ") {\n" + store + "}\n}\n";
+    CudaKernel kernel =
+        cuda_kernel(body_, false,
+                    "__shared__ int matched[" + std::to_string(kThreads) + "];\n" + writer_.root().code +
+                        cuda_loop("row", count, "blockIdx.x", "gridDim.x") + text + "}\n");
+    kernel.threads = kThreads;
+    kernel.blocks = std::min(kMostCudaBlocks, count);
+    return kernel;
+  }
+
+ private:
+  std::string decode(const std::vector<Loop>& loops, const std::string& from, Scope& scope) {
+    std::string text, rest = from;
+    for (size_t l = loops.size(); l-- > 0;) {
+      const std::string name = writer_.fresh("i"), extent = std::to_string(loops[l].extent().constant());
+      scope.bound.emplace_back(loops[l].symbol, name);
+      const std::string low = loops[l].low == Index(0) ? "" : " + " + std::to_string(loops[l].low.constant());
+      text += "[[maybe_unused]] const int64_t " + name + " = " + (l == 0 ? rest : rest + " % " + extent) + low + ";\n";
+      rest = l == 0 ? rest : "(" + rest + " / " + extent + ")";
+    }
+    return text;
+  }
+
+  static void know(Scope& scope, const Expr& e, const std::string& name, Scalar type) {
+    scope.known.emplace(e->hash, Scope::Entry{e, name, type, false});
+  }
+  void know(Scope& scope, const Expr& e, const std::string& name) { know(scope, e, name, type_of(e)); }
+  Scalar type_of(const Expr& e) { return writer_.type_of(e, scalar_of(body_.output)); }
+
+  std::string combined(const std::string& value) const {
+    const std::string type = type_name(found_type_);
+    switch (m_.search->reduce) {
+      case ReduceKind::Sum: return "found = found + " + value + ";\n";
+      case ReduceKind::Product: return "found = found * " + value + ";\n";
+      case ReduceKind::Max: return "found = gopt_max<" + type + ">(found, " + value + ");\n";
+      case ReduceKind::Min: return "found = gopt_min<" + type + ">(found, " + value + ");\n";
+    }
+    return "";
+  }
+
+  // What becomes of the updates: `found`.
+  std::string search(Scope& own) {
+    const Expr& chosen = m_.search->args[0];
+    const AtomId update = m_.search->binders[0].symbol;
+    const std::string updates = std::to_string(m_.search->binders[0].extent.constant()),
+                      threads = std::to_string(kThreads);
+    found_type_ = type_of(m_.search);
+    Scope &looked = writer_.add_scope(own), &matching = writer_.add_scope(own);
+    looked.bound.emplace_back(update, "looked");
+    matching.bound.emplace_back(update, "match");
+    const std::string test = writer_.value(chosen->args[0], looked, Scalar::Bool),
+                      value = writer_.value(chosen->args[1], matching, found_type_);
+    const bool adds = m_.search->reduce == ReduceKind::Sum || m_.search->reduce == ReduceKind::Product;
+    std::string others;
+    if (!adds)  // the number in place of an update that does not match, of which there is at least one
+      others = "if (matches < " + updates + ") " + combined(writer_.value(chosen->args[2], own, found_type_));
+    return type_name(found_type_) + " found = " + literal(neutral_element(m_.search->reduce), found_type_) +
+           ";\n[[maybe_unused]] int64_t matches = 0;\n" +
+           cuda_loop("first", m_.search->binders[0].extent.constant(), "0", threads) +
+           "const int64_t looked = gopt_min<int64_t>(first + threadIdx.x, " + updates + " - 1);\n" + looked.code +
+           "const int count = gopt_matches<" + threads + ">(first + threadIdx.x < " + updates + " && " + test +
+           ", matched);\nmatches += count;\n#pragma unroll 4\nfor (int k = 0; k < count; k++) {\nconst int64_t match = "
+           "first + matched[k];\n" +
+           matching.code + combined(value) + "}\n}\n" + others;
+  }
+
+  // The update whose number was found: `picked`.
+  std::string pick(Scope& own) {
+    const Scalar type = type_of(m_.pick);
+    Scope& at = writer_.add_scope(own);
+    at.bound.emplace_back(m_.pick->binders[0].symbol, "last");
+    const std::string value = writer_.value(m_.pick->args[0]->args[1], at, type);
+    know(own, m_.pick, "picked", type);
+    return type_name(type) + " picked = " + literal(0, type) +
+           ";\nif (found >= 0) {\nconst int64_t last = (int64_t)found;\n" + at.code + "picked = " + value + ";\n}\n";
+  }
+
+  const KernelBody& body_;
+  const Matches& m_;
+  Writer writer_;
+  Scalar found_type_ = Scalar::Float;
+};
+
+}  // namespace
+
+std::optional<Matches> matches_of(const KernelBody& body) {
+  // Comparisons of these are others.
+  if (body.output == ElementType::UInt64) return std::nullopt;
+  std::vector<Expr> reductions;
+  outer_reductions(body.value, reductions);
+  const auto found = std::ranges::find_if(reductions, is_search);
+  if (found == reductions.end() || reductions.size() > 2) return std::nullopt;
+  Matches matches{*found, {}, {}, {}};
+  for (const Expr& e : reductions) {
+    if (e == matches.search) continue;
+    if (e->kind != ExprKind::Reduce || e->binders.size() != 1 || !is_pick(e, matches.search)) return std::nullopt;
+    matches.pick = e;
+  }
+  const Expr& test = matches.search->args[0]->args[0];
+  for (const Loop& loop : body.loops) (depends_on(test, loop.symbol) ? matches.rows : matches.lanes).push_back(loop);
+  const int64_t updates = matches.search->binders[0].extent.as_constant().value_or(0);
+  if (updates < kFewestUpdates || count_of(matches.rows) == 0 || count_of(matches.lanes) == 0) return std::nullopt;
+  const bool is_alone = count_of(matches.lanes) == 1 && count_of(matches.rows) < kManyElements &&
+                        lies_along(test, matches.search->binders[0].symbol);
+  if (count_of(matches.lanes) == 1 && !is_alone) return std::nullopt;
+  return matches;
+}
+
+CudaKernel print_matches(const KernelBody& body, const Matches& matches) {
+  return MatchesPrinter(body, matches).print();
+}
+
+}  // namespace gopt::codegen
