@@ -6,6 +6,7 @@
 
 #include "attention.h"
 #include "buffers.h"
+#include "choices.h"
 #include "gopt/kernel_costs.h"
 #include "implementations.h"
 #include "milliseconds.h"
@@ -105,7 +106,7 @@ double tensor_core_speed(const Plan& plan, const Kernel& kernel) {
   return is_tf32(plan, kernel) ? kTf32Speed : 1;
 }
 
-class AnalyticCosts : public KernelCosts {
+class AnalyticCosts : public KernelCosts, public planner::Choices {
  public:
   explicit AnalyticCosts(const Roofline& roofline) : roofline_(roofline) {}
 

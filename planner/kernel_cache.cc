@@ -18,6 +18,7 @@
 #include "gopt/temporary.h"
 #include "gopt/text_reader.h"
 #include "gopt/tile.h"
+#include "choices.h"
 #include "implementations.h"
 #include "milliseconds.h"
 
@@ -313,7 +314,7 @@ namespace {
 // product timed several times: where their times differ by no more than times do, or one is not known, it takes the
 // median, as far as they differ by analytic times. Else a search chooses by noise which of them are
 // followed by what.
-class CachedCosts : public KernelCosts {
+class CachedCosts : public KernelCosts, public planner::Choices {
  public:
   CachedCosts(std::shared_ptr<const KernelCache> cache, std::unique_ptr<KernelCosts> analytic, double unknown_factor)
       : cache_(std::move(cache)), analytic_(std::move(analytic)), unknown_factor_(unknown_factor) {}
@@ -375,6 +376,8 @@ class CachedCosts : public KernelCosts {
   }
 
  private:
+  size_t version() const override { return cache_->size(); }
+
   // By which two times of one kernel may differ that were taken minutes apart: a processor is shared, and so is its
   // clock.
   static constexpr double kNoise = 0.3, kNoiseOfGpu = 0.1;

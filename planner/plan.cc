@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "choices.h"
 #include "drafts.h"
 #include "gopt/kernel_spec.h"
 #include "implementations.h"
@@ -85,12 +86,19 @@ std::vector<Kernel> candidates_for(const Plan& plan, const Kernel& kernel, const
 }
 
 void choose_implementation(const Plan& plan, Kernel& kernel, KernelCosts& costs) {
+  auto* const choices = dynamic_cast<Choices*>(&costs);
+  const std::string text = choices ? text_for_choice(plan, kernel) : "";
+  if (const auto known = text.empty() ? std::nullopt : choices->find(text)) {
+    kernel.implementation = known->implementation, kernel.estimated_ms = known->ms;
+    return;
+  }
   std::optional<Kernel> best;
   for (Kernel& candidate : candidates_for(plan, kernel, costs)) {
     candidate.estimated_ms = costs.time_ms(plan, candidate);
     if (!best || candidate.estimated_ms < best->estimated_ms) best = std::move(candidate);
   }
   kernel = *std::move(best);
+  if (!text.empty()) choices->keep(text, {kernel.implementation, kernel.estimated_ms});
 }
 
 Drafted draft(Cover described, CoverChoices choices) {
