@@ -133,7 +133,8 @@ class FusionChooser {
     if (reads.has_several_users && large_inputs(id) > 1 && node.op != OpKind::Concat) return FusionLimit::ReadAgain;
     if (!fits(id, 1)) return FusionLimit::KernelFull;
     const bool is_read_once =
-        (reads.all <= 1 && (only_elementwise_user(id) || only_moves_lines(id))) || ends_in_one_kernel(id);
+        (reads.all <= 1 && (only_elementwise_user(id) || only_moves_lines(id)) && !is_read_again_behind(id)) ||
+        ends_in_one_kernel(id);
     if (work_of(node).reduces) return is_read_once ? FusionLimit::None : FusionLimit::Reduction;
     return (reads.all - 1) * cost_[id] <= kCheapRecompute ? FusionLimit::None : FusionLimit::ComputedAgain;
   }
@@ -219,6 +220,17 @@ class FusionChooser {
       }
     }
     return ends.size() == 1 && cover_.nodes[*ends.begin()].role == Role::Generated;
+  }
+
+  // Whether its only user is computed within others on CUDA, several times or in several of them.
+  bool is_read_again_behind(uint32_t id) const {
+    if (cover_.options.target.kind != TargetKind::Cuda) return false;
+    uint32_t user = result(id).uses[0].node;
+    while (cover_.nodes[user].role == Role::Inlined && !result(user).uses.empty()) {
+      if (reads_of(user).all > 1) return !ends_in_one_kernel(user);
+      user = result(user).uses[0].node;
+    }
+    return false;
   }
 
   bool fits(uint32_t id, int kernels) const {

@@ -31,7 +31,8 @@ class KernelTimer {
   using Launch = std::function<void(cudaStream_t)>;
   explicit KernelTimer(size_t kernels);  // throws where no kernel runs at all
   // Milliseconds of one run of a kernel by the least times seen of both graphs, which are replayed once each. The first
-  // call chooses algorithms and records; it throws where the kernel cannot be run.
+  // call chooses algorithms and records; it throws where the kernel cannot be run. Of one that takes a tenth of a
+  // second it is that of its first runs.
   double time(size_t kernel, const Launch& prepare, const Launch& launch);
 
  private:
@@ -41,7 +42,8 @@ class KernelTimer {
   };
   struct Entry {
     Graph without, with;
-    int repetitions = 0;
+    int repetitions = 0;  // 0: it takes so long that there are no graphs
+    float first_ms = 0;   // of a run outside of them
   };
 
   std::unique_ptr<Entry> record(const Launch& prepare, const Launch& launch);
