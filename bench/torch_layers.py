@@ -33,6 +33,10 @@ def in_halves(model):
     for v in [*model.graph.input, *model.graph.output]:
         if v.type.tensor_type.elem_type == onnx.TensorProto.FLOAT:
             v.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Cast" and attribute.name == "to" and attribute.i == onnx.TensorProto.FLOAT:
+                attribute.i = onnx.TensorProto.FLOAT16
     del model.graph.value_info[:]
     scales = {n.input[2] for n in model.graph.node if n.op_type == "Resize" and len(n.input) > 2}
     for w in model.graph.initializer:  # which stay float32 in any model

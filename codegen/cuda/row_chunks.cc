@@ -19,7 +19,8 @@ constexpr int64_t kManyShortRows = 4096;  // of which a part of a warp for each 
 // Blocks that fill a device, how many a cluster has at most on any, and what each of them is to have of a row: less
 // takes no longer than the blocks take to hear of each other.
 constexpr int64_t kManyBlocks = 128, kMostBlocks = 8, kFewestElements = 6144;
-constexpr int64_t kThreadsOfReaders = 512;  // of a block whose row is not kept
+constexpr int64_t kSector = 32, kMostBeside = 4;  // bytes that memory gives at once; rows of a block
+constexpr int64_t kThreadsOfReaders = 512;        // of a block whose row is not kept
 
 bool is_number(ElementType type) { return type == ElementType::Float32 || is_half(type); }
 
@@ -46,6 +47,9 @@ class Row {
   }
 
   bool is_row() const { return is_row_ && chunks_.elements > 0 && !in_reductions_.empty(); }
+  bool keeps_what_is_reduced() const {
+    return std::ranges::all_of(in_reductions_, [&](int input) { return chunks_.offsets.contains(input); });
+  }
   // Whether results are stored in chunks, too.
   bool stores_chunks() const {
     return !chunks_.axes.empty() && coefficient(body_.offset, chunks_.axes.back().symbol) == 1;
@@ -134,8 +138,8 @@ std::optional<Row> row_of(const KernelBody& body, const std::vector<Loop>& rows,
   std::optional<Row> found;
   const auto take = [&](const std::vector<Loop>& order) {
     const Row row(body, rows, order);
-    const bool is_better = row.is_row() && (!found || (row.stores_chunks() && !found->stores_chunks()));
-    if (is_better) found.emplace(row);
+    const auto worth = [](const Row& r) { return std::pair(r.keeps_what_is_reduced(), r.stores_chunks()); };
+    if (row.is_row() && (!found || worth(row) > worth(*found))) found.emplace(row);
   };
   take(lanes);
   if (lanes.size() == 2) take({lanes[1], lanes[0]});
@@ -169,15 +173,34 @@ int64_t chunks_of_thread(const RowChunks& chunks) {
 // With threads that keep the row; none where each would have to keep too much.
 std::optional<RowChunks> keep(const KernelBody& body, const Row& row, RowChunks chunks) {
   const auto is_too_much = [&] { return chunks_of_thread(chunks) * chunks.count > kMostElements; };
-  while (is_too_much() && chunks.threads < kMostThreads) chunks.threads *= 2;
+  while (is_too_much() && chunks.threads * chunks.beside < kMostThreads) chunks.threads *= 2;
   if (is_too_much()) return std::nullopt;
   chunks.each = chunks_of_thread(chunks);
   // What no reduction reads is first left where it is.
-  const int64_t most = chunks.threads >= kManyThreads ? kMostRegistersOfMany : kMostRegisters;
+  const int64_t most = chunks.threads * chunks.beside >= kManyThreads ? kMostRegistersOfMany : kMostRegisters;
   if (registers_of(body, chunks) > most)
     std::erase_if(chunks.offsets, [&](const auto& own) { return !row.in_reductions().contains(own.first); });
   if (registers_of(body, chunks) > most || chunks.offsets.empty()) return std::nullopt;
   return chunks;
+}
+
+}  // namespace
+
+namespace {
+
+// Rows of few bytes at each position, as groups of a few channels: how many a block may have at once.
+int64_t rows_beside(const KernelBody& body, const std::vector<Loop>& rows, const RowChunks& chunks, int64_t bytes) {
+  if (chunks.axes.size() != 2 || rows.size() != 1 || rows[0].low != Index(0)) return 1;
+  const int64_t width = chunks.axes.back().extent, count = rows[0].extent().as_constant().value_or(0);
+  const auto lies_beside = [&](const Index& offset) { return coefficient(offset, rows[0].symbol) == width; };
+  if (!lies_beside(body.offset) ||
+      !std::ranges::all_of(chunks.offsets, [&](const auto& own) { return lies_beside(own.second); }))
+    return 1;
+  int64_t beside = 1;
+  while (beside < kMostBeside && 2 * beside * width * bytes <= kSector && count % (2 * beside) == 0 &&
+         count / (2 * beside) * kMostBlocks >= kManyBlocks)
+    beside *= 2;
+  return beside;
 }
 
 }  // namespace
@@ -207,12 +230,16 @@ std::optional<RowChunks> row_chunks_of(const KernelBody& body, const std::vector
   while (clusters && chunks.blocks < kMostBlocks && chunks.elements >= 2 * chunks.blocks * kFewestElements &&
          has_blocks_to_do())
     chunks.blocks *= 2;
+  if (chunks.blocks > 1) {
+    chunks.beside = rows_beside(body, rows, chunks, least);
+    if (chunks.beside > 1) chunks.blocks = kMostBlocks, chunks.threads = kWarp;
+  }
   if (const auto kept = keep(body, *row, chunks)) {
     chunks = *kept;
   } else {
     if (chunks.offsets.empty() || chunks.elements < kFewestElements) return std::nullopt;
     chunks.is_kept = false;
-    chunks.threads = kThreadsOfReaders;
+    chunks.threads = kThreadsOfReaders / chunks.beside;
     chunks.each = chunks_of_thread(chunks);
   }
   if (chunks.threads == kWarp && chunks.blocks == 1 && count >= kManyRows) chunks.rows = kRowsOfBlock;

@@ -126,14 +126,17 @@ class KernelPrinter {
     const std::string of_row = std::to_string(row.threads);
     writer_.threads.count = row.threads;
     if (is_of_warp) writer_.reduce = row.threads == kWarp ? "gopt_warp_reduce" : "gopt_part_reduce<" + of_row + ">";
-    if (row.blocks > 1) writer_.reduce = "gopt_cluster_reduce<" + std::to_string(row.blocks) + ">";
+    if (row.blocks > 1)
+      writer_.reduce = "gopt_cluster_reduce<" + std::to_string(row.blocks) +
+                       (row.beside > 1 ? ", " + std::to_string(row.beside) : "") + ">";
     Scope& root = writer_.root();
     root.shared = true;
     Scope& rows = writer_.add_scope(root);
     rows.shared = true;
-    const std::string thread = is_of_warp       ? "threadIdx.x % " + of_row
-                               : row.blocks > 1 ? "(blockIdx.y * " + of_row + " + threadIdx.x)"
-                                                : "threadIdx.x";
+    const std::string own = row.beside > 1 ? "threadIdx.x / " + std::to_string(row.beside) : "threadIdx.x",
+                      thread = is_of_warp       ? "threadIdx.x % " + of_row
+                               : row.blocks > 1 ? "(blockIdx.y * " + of_row + " + " + own + ")"
+                                                : own;
     std::string head = "const int64_t of_thread = " + thread + " * " + std::to_string(row.count) + ";\n";
     std::string text = decode(rows_, "row", rows);
     const std::string ahead = kept(row, root, Kept::Ahead, head), once = kept(row, root, Kept::Once, head);
@@ -146,13 +149,18 @@ class KernelPrinter {
     const std::string store = lanes_.empty() ? "if (" + thread + " == 0) {\n" + element(rows) + "}\n"
                                              : stored_row(row, rows, read_again, head);
     const int64_t count = count_of(rows_);
-    kernel_.threads = row.threads * row.rows;
+    kernel_.threads = row.threads * row.rows * row.beside;
     kernel_.cluster = row.blocks;
-    kernel_.blocks = std::min(kMostCudaBlocks, (count + row.rows - 1) / row.rows);
+    kernel_.blocks = std::min(kMostCudaBlocks, (count + row.rows - 1) / row.rows / row.beside);
     return finished(once + root.code + loop_of_rows(row, count) + text + rows.code + store + "}\n", head + ahead);
   }
 
   static std::string loop_of_rows(const RowChunks& row, int64_t count) {
+    if (row.beside > 1) {
+      const std::string beside = std::to_string(row.beside);
+      return cuda_loop("first_row", count, "blockIdx.x * " + beside, "gridDim.x * " + beside) + "const " +
+             cuda_index_type(count) + " row = first_row + threadIdx.x % " + beside + ";\n";
+    }
     if (row.rows == 1) return cuda_loop("row", count, "blockIdx.x", "gridDim.x");
     const std::string of_block = std::to_string(row.rows);
     return cuda_loop("row", count, "blockIdx.x * " + of_block + " + threadIdx.x / " + std::to_string(row.threads),

@@ -22,7 +22,8 @@ struct Emulated {
   BatchCase own;
   Plan plan;
   EmittedCode code;
-  const Kernel& kernel() const { return plan.kernels[0]; }
+  size_t number = 0;  // of the kernel in the plan
+  const Kernel& kernel() const { return plan.kernels[number]; }
 };
 
 bool is_plain(const Plan& plan, BufferId id) {
@@ -54,6 +55,20 @@ std::string body_of(const EmittedCode& code, const std::string& begin) {
     if (!line.starts_with("#include") && !line.starts_with("#pragma once") && !line.starts_with("struct gopt_"))
       text += line + "\n";
   return text;
+}
+
+// Those that launch the kernel, in their order.
+std::vector<std::string> functions_of(const Emulated& c) {
+  std::istringstream lines(text_of(c.code, "model.cc"));
+  std::vector<std::string> functions;
+  bool is_here = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (const size_t name = line.find("// "); name != std::string::npos)
+      is_here = line.substr(name + 3) == c.kernel().name;
+    const size_t begin = line.find("gopt_kernel_");
+    if (is_here && begin != std::string::npos) functions.push_back(line.substr(begin, line.find('(', begin) - begin));
+  }
+  return functions;
 }
 
 // In memory of its own, so that what is read beside it is seen.
@@ -99,8 +114,8 @@ std::string program_of(const std::vector<Emulated>& cases) {
     for (size_t i = 0; i < kernel.input_buffers.size(); i++) add(kernel.input_buffers[i], "_in" + std::to_string(i));
     add(kernel.output_buffers[0], "_out");
     main += "    std::fill(all.back().begin(), all.back().end(), char(0xff));\n";
-    for (size_t f = 0; declared.find("gopt_kernel_" + std::to_string(f) + "(") != std::string::npos; f++)
-      main += "    call(" + name + "::gopt_kernel_" + std::to_string(f) + ", all);\n";
+    for (const std::string& function : functions_of(cases[k]))
+      main += "    call(" + name + "::" + function + ", all);\n";
     main += "    std::ofstream(folder + \"/" + name + "_out\", std::ios::binary).write(all.back().data(), " +
             "static_cast<std::streamsize>(all.back().size()));\n  }\n";
   }
@@ -122,15 +137,8 @@ Tensor operand(const Emulated& c, const Value& value) {
   return given != c.own.inputs.end() ? given->second : value.node->tensor;
 }
 
-// Those of them that one kernel computes, which are to be so many.
-void expect_agreement(const std::vector<BatchCase>& all, Precision precision, size_t least) {
-  std::vector<Emulated> cases;
-  for (const BatchCase& c : all)
-    if (auto own = emulated(c, precision)) cases.push_back(*std::move(own));
-  ASSERT_GE(cases.size(), least);
-  const bool has_clusters = std::ranges::any_of(
-      cases, [](const Emulated& c) { return text_of(c.code, "kernels_").find("has_clusters()") != std::string::npos; });
-  const std::string folder = scratch_folder("emulated_" + to_string(precision));
+// "program" in a new folder.
+void build_program(const std::vector<Emulated>& cases, const std::string& folder) {
   std::filesystem::create_directories(folder);
   for (const char* place : {GOPT_CUDA_RUNTIME, GOPT_EMULATION})
     for (const auto& file : std::filesystem::directory_iterator(place))
@@ -141,6 +149,18 @@ void expect_agreement(const std::vector<BatchCase>& all, Precision precision, si
       run_command("g++ -std=c++20 -O1 -w -fsanitize=address,undefined -fno-sanitize-recover=undefined -I" + folder +
                   " -isystem " + *cuda_toolkit() + "/include " + folder + "/program.cc -o " + folder + "/program");
   ASSERT_EQ(built.status, 0) << built.text.substr(0, 3000);
+}
+
+// Those of them that one kernel computes, which are to be so many.
+void expect_agreement(const std::vector<BatchCase>& all, Precision precision, size_t least) {
+  std::vector<Emulated> cases;
+  for (const BatchCase& c : all)
+    if (auto own = emulated(c, precision)) cases.push_back(*std::move(own));
+  ASSERT_GE(cases.size(), least);
+  const bool has_clusters = std::ranges::any_of(
+      cases, [](const Emulated& c) { return text_of(c.code, "kernels_").find("has_clusters()") != std::string::npos; });
+  const std::string folder = scratch_folder("emulated_" + to_string(precision));
+  build_program(cases, folder);
   for (size_t k = 0; k < cases.size(); k++)
     for (size_t i = 0; i < cases[k].kernel().inputs.size(); i++)
       write_bytes(folder + "/case_" + std::to_string(k) + "_in" + std::to_string(i),
@@ -161,6 +181,93 @@ void expect_agreement(const std::vector<BatchCase>& all, Precision precision, si
   }
 }
 
+// ---- a kernel between others, of images whose channels come last ----
+
+class LastChannels : public KernelCosts {
+ public:
+  double time_ms(const Plan& plan, const Kernel& kernel) override {
+    return plan.buffer(kernel.output_buffers[0]).layout.is_channels_last() ? 0.1 : 1;
+  }
+};
+
+// The kernel that the node of this kind is in, with what it reads as the interpreter has it.
+std::optional<Emulated> emulated_between(const BatchCase& c, OpKind kind) {
+  LastChannels costs;
+  auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda}, costs);
+  if (!plan.ok()) return std::nullopt;
+  const auto has_kind = [&](const Kernel& k) {
+    return std::ranges::any_of(k.nodes, [&](const NodePtr& node) { return node->is(kind); });
+  };
+  const auto at = std::ranges::find_if(plan->kernels, has_kind);
+  auto code = emit(*plan);
+  if (at == plan->kernels.end() || !code.ok()) return std::nullopt;
+  const auto number = static_cast<size_t>(at - plan->kernels.begin());
+  return Emulated{c, *std::move(plan), *std::move(code), number};
+}
+
+// Elements as they lie in an image whose channels come last, and back.
+std::vector<float> turned(std::span<const float> from, const std::vector<int64_t>& dims, bool back) {
+  const int64_t channels = dims[1], positions = element_count(std::span(dims).subspan(2));
+  std::vector<float> to(from.size());
+  for (int64_t n = 0; n < dims[0]; n++)
+    for (int64_t c = 0; c < channels; c++)
+      for (int64_t p = 0; p < positions; p++) {
+        const auto plain = static_cast<size_t>((n * channels + c) * positions + p),
+                   last = static_cast<size_t>((n * positions + p) * channels + c);
+        to[back ? plain : last] = from[back ? last : plain];
+      }
+  return to;
+}
+
+void expect_agreement_between(const BatchCase& c, OpKind kind, const std::string& word) {
+  const auto own = emulated_between(c, kind);
+  ASSERT_TRUE(own) << c.name;
+  EXPECT_NE(text_of(own->code, "kernels_").find(word), std::string::npos) << text_of(own->code, "kernels_");
+  const Kernel& kernel = own->kernel();
+  std::vector<GraphOutput> outputs;
+  for (const Value& value : kernel.inputs) outputs.push_back({"in" + std::to_string(outputs.size()), value});
+  outputs.push_back({"out", kernel.outputs[0]});
+  const auto values = interpret(Graph(c.graph.inputs(), outputs, {}), c.inputs);
+  ASSERT_TRUE(values.ok()) << values.error().message;
+  const std::string folder = scratch_folder("emulated_" + c.name);
+  build_program({*own}, folder);
+  const auto is_last = [&](BufferId id) { return own->plan.buffer(id).layout.is_channels_last(); };
+  for (size_t i = 0; i < kernel.inputs.size(); i++) {
+    const auto all = (*values)[i].bytes();
+    const std::span<const float> given(reinterpret_cast<const float*>(all.data()), all.size() / sizeof(float));
+    const std::vector<float> lying = is_last(kernel.input_buffers[i]) ? turned(given, (*values)[i].dims(), false)
+                                                                      : std::vector(given.begin(), given.end());
+    write_bytes(folder + "/case_0_in" + std::to_string(i), std::as_bytes(std::span(lying)));
+  }
+  for (const char* devices : {"", " without_clusters"}) {
+    const Outcome ran = run_command(folder + "/program " + folder + devices);
+    ASSERT_EQ(ran.status, 0) << ran.text;
+    const std::string bytes = read_file(folder + "/case_0_out");
+    const std::span<const float> made(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));
+    const Tensor& wanted = values->back();
+    const std::vector<float> plain =
+        is_last(kernel.output_buffers[0]) ? turned(made, wanted.dims(), true) : std::vector(made.begin(), made.end());
+    const auto* first = reinterpret_cast<const std::byte*>(plain.data());
+    const Tensor got = Tensor::from_bytes(ElementType::Float32, wanted.dims(), {first, first + bytes.size()});
+    EXPECT_EQ(difference(got, wanted, Precision::Fp32, c.step), "") << c.name << devices;
+  }
+}
+
+// Groups of `width` channels each.
+BatchCase groups_between_convolutions(const std::string& name, int64_t groups, int64_t width, int64_t side) {
+  const std::string channels = std::to_string(groups * width), of_group = std::to_string(groups),
+                    image = std::to_string(side) + "," + std::to_string(side),
+                    elements = std::to_string(width * side * side);
+  return make_case(
+      name,
+      "input x : f32[1,8," + image + "]\ninput w1 : f32[" + channels + ",8,1,1]\ninput w2 : f32[" + of_group +
+          "]\ninput w3 : f32[" + of_group + "]\ninput w4 : f32[" + channels + ",1,1]\ninput w5 : f32[" + channels +
+          ",1,1]\ninput w6 : f32[8," + channels + ",1,1]\na = Conv(x, w1)\nr = Reshape(a) {shape=[1," + of_group + "," +
+          elements + "]}\nn = InstanceNormalization(r, w2, w3)\nb = Reshape(n) {shape=[1," + channels + "," + image +
+          "]}\nc = Mul(b, w4)\nd = Add(c, w5)\ne = Sigmoid(d)\nf = Mul(d, e)\ny = Conv(f, w6)\noutput y = y",
+      7);
+}
+
 bool has_headers() { return cuda_toolkit() && std::filesystem::exists(*cuda_toolkit() + "/include/cuda_fp16.h"); }
 
 TEST(EmulatedKernels, OfRowsAgreeWithTheInterpreter) {
@@ -178,6 +285,16 @@ TEST(EmulatedKernels, OfColumnsAgreeWithTheInterpreter) {
   if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
   for (const Precision precision : {Precision::Fp32, Precision::Fp16})
     expect_agreement(column_cases(), precision, column_cases().size() - 1);
+}
+
+TEST(EmulatedKernels, OfGroupsOfLastChannelsAgreeWithTheInterpreter) {
+  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  expect_agreement_between(groups_between_convolutions("whole_groups", 3, 8, 20), OpKind::InstanceNormalization,
+                           "row_in0[7]");
+  expect_agreement_between(groups_between_convolutions("shared_groups", 2, 8, 42), OpKind::InstanceNormalization,
+                           "gopt_cluster_reduce<2>");
+  expect_agreement_between(groups_between_convolutions("groups_beside", 32, 4, 80), OpKind::InstanceNormalization,
+                           "gopt_cluster_reduce<8, 2>");
 }
 
 TEST(EmulatedKernels, OfMatchesAgreeWithTheInterpreter) {

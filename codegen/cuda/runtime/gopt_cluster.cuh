@@ -20,9 +20,9 @@ __device__ __forceinline__ const T* in_block(const T* own, int block) {
   return there;
 }
 
-// Shared memory of this block for a number of eight bytes of its own, and one of each warp.
+// Shared memory of this block for four numbers of eight bytes of its own, and as many of each warp.
 __device__ __forceinline__ void* room_of_block() {
-  __shared__ double room[33];
+  __shared__ double room[4 * 33];
   return room;
 }
 #endif
