@@ -156,6 +156,20 @@ void canonical_pad(DefineContext& c, Attributes& a) {
 
 // Extents that are numbers replace 0 and -1; in shapes with symbols those stay, since ONNX can say them in no other
 // way.
+// The shape of the result, which a shorter one or one of ones may stand for.
+void canonical_expand(DefineContext& c, Attributes& a) {
+  const Shape x = c.input(0).shape;
+  Shape wanted = c.integers("shape");
+  const auto are_numbers = [](const Shape& shape) { return std::ranges::all_of(shape, &Index::is_constant); };
+  if (!are_numbers(x) || !are_numbers(wanted)) return;
+  if (wanted.size() < x.size()) wanted.insert(wanted.begin(), x.size() - wanted.size(), Index(1));
+  for (size_t k = 0; k < x.size(); k++) {
+    Index& extent = wanted[wanted.size() - x.size() + k];
+    if (extent == Index(1)) extent = x[k];
+  }
+  a["shape"] = wanted;
+}
+
 void canonical_reshape(DefineContext& c, Attributes& a) {
   const std::vector<Index> wanted = c.integers("shape");
   const Shape shape = resolve_reshape(c, c.input(0).shape, wanted, c.number("allowzero") != 0);
@@ -217,6 +231,7 @@ void canonicalize(OpKind kind, DefineContext& c, Attributes& a) {
     case OpKind::Slice: return canonical_slice(c, a);
     case OpKind::Split: return canonical_split(c, a);
     case OpKind::Pad: return canonical_pad(c, a);
+    case OpKind::Expand: return canonical_expand(c, a);
     case OpKind::Reshape: return canonical_reshape(c, a);
     case OpKind::Squeeze: return canonical_squeeze(c, a);
     case OpKind::Unsqueeze: {

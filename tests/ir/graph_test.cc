@@ -42,6 +42,11 @@ TEST(Graph, EqualNodesAreOne) {
   EXPECT_FALSE(b.constant(pair_of(1, 2)) == b.constant(pair_of(1, 3)));
   EXPECT_EQ(apply(b, OpKind::Softmax, {x}, {{"axis", Index(-1)}}),
             apply(b, OpKind::Softmax, {x}, {{"axis", Index(0)}}));
+  const auto expanded = [&](std::vector<Index> shape) {
+    return apply(b, OpKind::Expand, {x}, {{"shape", std::move(shape)}});
+  };
+  EXPECT_EQ(expanded({Index(3), Index(1)}), expanded({Index(3), Index(2)}));
+  EXPECT_FALSE(expanded({Index(3), Index(1)}) == expanded({Index(4), Index(1)}));
   EXPECT_FALSE(apply(b, OpKind::Elu, {x}, {{"alpha", 1.0}}) == apply(b, OpKind::Elu, {x}, {{"alpha", 2.0}}));
 }
 
