@@ -15,7 +15,8 @@ std::string text_for_choice(const Plan& plan, const Kernel& kernel) {
   for (const BufferId id : kernel.output_buffers) add(id);
   for (const Epilogue& e : kernel.epilogues) text += " e" + std::to_string(static_cast<int>(e.kind));
   if (kernel.prologue) text += kernel.prologue->gates >= 0 ? " g" : " p";
-  text += " " + std::to_string(static_cast<int>(target.precision)) + " " + std::to_string(target.vector_lanes) +
+  text += " " + std::to_string(static_cast<int>(target.kind)) + " " +
+          std::to_string(static_cast<int>(target.precision)) + " " + std::to_string(target.vector_lanes) +
           (target.has_tiles ? " tiles" : "");
   for (const std::string& part : target.without) text += " -" + part;
   return text;

@@ -200,10 +200,16 @@ class FusionChooser {
            result(value.uses[0].node).shape == value.shape && value.layout == result(value.uses[0].node).layout;
   }
 
+  // Which have kernels of their own.
+  bool is_pool(uint32_t id) const {
+    const Node& node = cover_.node(id);
+    return node.is(OpKind::MaxPool) || node.is(OpKind::AveragePool) || result(id).count() < input(id, 0).count();
+  }
+
   // Whether all that becomes of it, element by element, is stored by one kernel on CUDA, whose threads then compute it
   // once: a normalization of groups before an activation that reads it twice.
   bool ends_in_one_kernel(uint32_t id) const {
-    if (cover_.options.target.kind != TargetKind::Cuda) return false;
+    if (cover_.options.target.kind != TargetKind::Cuda || is_pool(id)) return false;
     std::set<uint32_t> ends, seen;
     std::vector<uint32_t> left{id};
     while (!left.empty()) {

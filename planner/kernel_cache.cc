@@ -12,13 +12,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "choices.h"
 #include "gopt/convolution_shape.h"
 #include "gopt/kernel_costs.h"
 #include "gopt/kernel_spec.h"
 #include "gopt/temporary.h"
 #include "gopt/text_reader.h"
 #include "gopt/tile.h"
-#include "choices.h"
 #include "implementations.h"
 #include "milliseconds.h"
 

@@ -91,7 +91,9 @@ class ViewChooser {
   // Between a reduction and what is computed of each element: one kernel on CUDA may be all of these (fusion.cc).
   bool is_within_kernel(uint32_t id) const {
     const Node& node = cover_.node(id);
-    if (cover_.options.target.kind != TargetKind::Cuda || !work_of(node).keeps_order) return false;
+    const Target& target = cover_.options.target;
+    if (target.kind != TargetKind::Cuda || target.without.contains(kInlining) || !work_of(node).keeps_order)
+      return false;
     const ValueCover &in = cover_.of(node.inputs[0]), &out = cover_.values[cover_.nodes[id].first_value];
     const uint32_t maker = cover_.id_of(node.inputs[0].node.get());
     const auto is_computed = [&](const Use& use) {

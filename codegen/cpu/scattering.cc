@@ -42,19 +42,20 @@ std::optional<std::string> print_scattering(const Plan& plan, const Kernel& kern
   const Shape &x = *node.inputs[0].type().shape, &places = *node.inputs[1].type().shape,
               &updates = *node.inputs[2].type().shape;
   const auto axis = static_cast<size_t>(std::get<Index>(node.attributes.at("axis")).constant());
-  Index outer(1), inner(1), places_beside(1);
+  Index outer(1), inner(1), places_before(1), places_behind(1);
   for (size_t k = 0; k < x.size(); k++) {
-    if (k < axis) outer = outer * x[k];
-    if (k > axis) inner = inner * x[k];
-    if (k != axis) places_beside = places_beside * places[k];
+    if (k < axis) outer = outer * x[k], places_before = places_before * places[k];
+    if (k > axis) inner = inner * x[k], places_behind = places_behind * places[k];
   }
-  const bool by_rows = places_beside == Index(1);
-  if (!how || (!by_rows && !(places_beside == outer * inner))) return std::nullopt;
+  // One place for all of a row; the same rows in all blocks, or rows of each block's own.
+  const bool by_rows = places_behind == Index(1) && (places_before == Index(1) || places_before == outer);
+  if (!how || (!by_rows && !(places_before * places_behind == outer * inner))) return std::nullopt;
   std::string sizes;
   for (const Index& size : {outer, x[axis], updates[axis], inner}) sizes += size_text(size, plan.target.open) + ", ";
   const bool is_open = !plan.target.open.empty();
   const std::string call = "gopt_runtime::scatter<gopt_runtime::Scattering::" + *how + ">(" + arguments + "out, {" +
-                           sizes + (by_rows ? "true" : "false") + "});\n";
+                           sizes + (by_rows ? "true" : "false") + ", " +
+                           (places_before == Index(1) ? "0" : size_text(updates[axis], plan.target.open)) + "});\n";
   return indented("(" + parameters + storage_name(element) + "* out" +
                   (is_open ? ", [[maybe_unused]] const int64_t* n" : "") + ") {\n" +
                   declared_sizes(plan.target.open, call) + call + "}\n");

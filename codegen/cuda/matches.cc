@@ -4,12 +4,14 @@
 #include <set>
 
 #include "../transform.h"
+#include "gopt/wide_integers.h"
 
 namespace gopt::codegen {
 namespace {
 
 constexpr int64_t kThreads = 256;
 constexpr int64_t kFewestUpdates = 64;
+constexpr int64_t kFewLanes = 32;         // which leave most of a block idle
 constexpr int64_t kManyElements = 65536;  // each of which is as fast by a thread of its own
 
 int64_t count_of(const std::vector<Loop>& loops) {
@@ -18,12 +20,19 @@ int64_t count_of(const std::vector<Loop>& loops) {
   return count;
 }
 
-void outer_reductions(const Expr& e, std::vector<Expr>& out) {
+void outer_reductions(const Expr& e, std::vector<Expr>& out, std::set<const Expr::Node*>& seen) {
+  if (!seen.insert(e.get()).second) return;
   if (e->kind == ExprKind::Reduce) {
     if (std::ranges::find(out, e) == out.end()) out.push_back(e);
     return;
   }
-  for (const Expr& arg : e->args) outer_reductions(arg, out);
+  for (const Expr& arg : e->args) outer_reductions(arg, out, seen);
+}
+
+bool depends_on(const Expr& e, const std::vector<Loop>& loops) {
+  std::set<AtomId> symbols;
+  collect_symbols(e, symbols);
+  return std::ranges::any_of(loops, [&](const Loop& loop) { return symbols.contains(loop.symbol); });
 }
 
 bool depends_on(const Expr& e, AtomId symbol) {
@@ -64,12 +73,12 @@ bool is_search(const Expr& e) {
 
 // Of the update whose number `search` is, which is below 0 where there is none.
 bool is_pick(const Expr& e, const Expr& search) {
-  return e->reduce == ReduceKind::Sum && search->reduce == ReduceKind::Max &&
+  const bool looks = chooses(e, [&](const Expr& number, const Expr& found) {
+    return number == size_of(Index::from_atom(e->binders[0].symbol)) && found == search;
+  });
+  return looks && e->reduce == ReduceKind::Sum && search->reduce == ReduceKind::Max &&
          is_constant(search->args[0]->args[2], -1) && is_constant(e->args[0]->args[2], 0) &&
-         e->args[0]->args[1]->height == 0 && e->binders[0].extent == search->binders[0].extent &&
-         chooses(e, [&](const Expr& number, const Expr& found) {
-           return number == size_of(Index::from_atom(e->binders[0].symbol)) && found == search;
-         });
+         e->args[0]->args[1]->height == 0 && e->binders[0].extent == search->binders[0].extent;
 }
 
 class MatchesPrinter {
@@ -80,24 +89,33 @@ class MatchesPrinter {
   }
 
   CudaKernel print() {
+    const int64_t lanes = count_of(m_.lanes), parts = (lanes + kThreads - 1) / kThreads,
+                  count = count_of(m_.rows) * parts;
+    const std::string of_row = std::to_string(parts);
     Scope& rows = writer_.add_scope(writer_.root());
-    std::string text = decode(m_.rows, "row", rows);
+    const std::string decoded_rows = decode(m_.rows, parts == 1 ? "part" : "(part / " + of_row + ")", rows);
     Scope& own = writer_.add_scope(rows);
     const std::string decoded = decode(m_.lanes, "lane", own);
-    const std::string searched = search(own);
-    const std::string before = own.code;
-    know(own, m_.search, "found");
-    const std::string picked = m_.pick ? pick(own) : "";
-    const std::string store = cuda_element(writer_, body_, own);
-    const int64_t lanes = count_of(m_.lanes), count = count_of(m_.rows);
-    text += rows.code + cuda_loop("first_lane", lanes, "0", std::to_string(kThreads)) + "const " +
-            cuda_index_type(lanes) + " lane = gopt_min<" + cuda_index_type(lanes) + ">(first_lane + threadIdx.x, " +
-            std::to_string(lanes - 1) + ");\n" + decoded + before + searched + picked + own.code.substr(before.size()) +
-            "if (first_lane + threadIdx.x < " + std::to_string(lanes) + ") {\n" + store + "}\n}\n";
-    CudaKernel kernel =
-        cuda_kernel(body_, false,
-                    "__shared__ int matched[" + std::to_string(kThreads) + "];\n" + writer_.root().code +
-                        cuda_loop("row", count, "blockIdx.x", "gridDim.x") + text + "}\n");
+    // What is the same for all elements of a place is looked for before them, where all that is made of it is computed.
+    Scope& home = depends_on(m_.search, m_.lanes) ? own : rows;
+    Scope& of_pick = m_.pick && depends_on(m_.pick, m_.lanes) ? own : rows;
+    const std::string found = search(home), picked = m_.pick ? pick(of_pick) : "";
+    const std::string before_rows = rows.code, before_own = own.code;
+    know(home, m_.search, "found");
+    if (m_.pick) know(of_pick, m_.pick, "picked");
+    const std::string store = cuda_element(writer_, body_, own), type = cuda_index_type(lanes);
+    const auto level = [&](const Scope& scope, const std::string& before) {
+      return before + (&home == &scope ? found : "") + (&of_pick == &scope ? picked : "") +
+             scope.code.substr(before.size());
+    };
+    const std::string text =
+        cuda_loop("part", count, "blockIdx.x", "gridDim.x") + decoded_rows + level(rows, before_rows) + "const " +
+        type + " own_lane = " + (parts == 1 ? "" : "part % " + of_row + " * " + std::to_string(kThreads) + " + ") +
+        "threadIdx.x;\nconst " + type + " lane = gopt_min<" + type + ">(own_lane, " + std::to_string(lanes - 1) +
+        ");\n" + decoded + level(own, before_own) + "if (own_lane < " + std::to_string(lanes) + ") {\n" + store +
+        "}\n}\n";
+    CudaKernel kernel = cuda_kernel(
+        body_, false, "__shared__ int matched[" + std::to_string(kThreads) + "];\n" + writer_.root().code + text);
     kernel.threads = kThreads;
     kernel.blocks = std::min(kMostCudaBlocks, count);
     return kernel;
@@ -116,10 +134,9 @@ class MatchesPrinter {
     return text;
   }
 
-  static void know(Scope& scope, const Expr& e, const std::string& name, Scalar type) {
-    scope.known.emplace(e->hash, Scope::Entry{e, name, type, false});
+  void know(Scope& scope, const Expr& e, const std::string& name) {
+    scope.known.emplace(e->hash, Scope::Entry{e, name, type_of(e), false});
   }
-  void know(Scope& scope, const Expr& e, const std::string& name) { know(scope, e, name, type_of(e)); }
   Scalar type_of(const Expr& e) { return writer_.type_of(e, scalar_of(body_.output)); }
 
   std::string combined(const std::string& value) const {
@@ -165,7 +182,6 @@ class MatchesPrinter {
     Scope& at = writer_.add_scope(own);
     at.bound.emplace_back(m_.pick->binders[0].symbol, "last");
     const std::string value = writer_.value(m_.pick->args[0]->args[1], at, type);
-    know(own, m_.pick, "picked", type);
     return type_name(type) + " picked = " + literal(0, type) +
            ";\nif (found >= 0) {\nconst int64_t last = (int64_t)found;\n" + at.code + "picked = " + value + ";\n}\n";
   }
@@ -179,10 +195,9 @@ class MatchesPrinter {
 }  // namespace
 
 std::optional<Matches> matches_of(const KernelBody& body) {
-  // Comparisons of these are others.
-  if (body.output == ElementType::UInt64) return std::nullopt;
   std::vector<Expr> reductions;
-  outer_reductions(body.value, reductions);
+  std::set<const Expr::Node*> seen;
+  outer_reductions(body.value, reductions, seen);
   const auto found = std::ranges::find_if(reductions, is_search);
   if (found == reductions.end() || reductions.size() > 2) return std::nullopt;
   Matches matches{*found, {}, {}, {}};
@@ -191,13 +206,17 @@ std::optional<Matches> matches_of(const KernelBody& body) {
     if (e->kind != ExprKind::Reduce || e->binders.size() != 1 || !is_pick(e, matches.search)) return std::nullopt;
     matches.pick = e;
   }
+  // Integers of 64 bits without a sign are compared otherwise than as they are stored.
+  const bool compares = matches.search->reduce == ReduceKind::Max || matches.search->reduce == ReduceKind::Min;
+  if (compares && is_unsigned(matches.search->args[0], body.inputs)) return std::nullopt;
   const Expr& test = matches.search->args[0]->args[0];
   for (const Loop& loop : body.loops) (depends_on(test, loop.symbol) ? matches.rows : matches.lanes).push_back(loop);
-  const int64_t updates = matches.search->binders[0].extent.as_constant().value_or(0);
-  if (updates < kFewestUpdates || count_of(matches.rows) == 0 || count_of(matches.lanes) == 0) return std::nullopt;
-  const bool is_alone = count_of(matches.lanes) == 1 && count_of(matches.rows) < kManyElements &&
-                        lies_along(test, matches.search->binders[0].symbol);
-  if (count_of(matches.lanes) == 1 && !is_alone) return std::nullopt;
+  const int64_t updates = matches.search->binders[0].extent.as_constant().value_or(0), lanes = count_of(matches.lanes),
+                rows = count_of(matches.rows);
+  if (updates < kFewestUpdates || rows == 0 || lanes == 0) return std::nullopt;
+  const bool has_few_lanes = lanes < kFewLanes;
+  if (has_few_lanes && rows * lanes >= kManyElements) return std::nullopt;
+  if (lanes == 1 && !lies_along(test, matches.search->binders[0].symbol)) return std::nullopt;
   return matches;
 }
 

@@ -150,12 +150,20 @@ Value scattered_at(Lowering& l, Value x, const std::vector<int64_t>& places, con
   return x;
 }
 
-// What was expanded beside the axis alone: one place stands for all there.
+// What was expanded behind the axis, and before it or not: one place stands for all there.
 Value unexpanded(const Value& places, int64_t axis) {
   if (!places.node->is(OpKind::Expand)) return places;
   const Value& source = places.node->inputs[0];
-  const bool is_alike = rank_of(source) == rank_of(places) && extent_of(source, axis) == extent_of(places, axis);
-  return is_alike ? source : places;
+  if (rank_of(source) != rank_of(places) || extent_of(source, axis) != extent_of(places, axis)) return places;
+  bool is_one_before = true, is_same_before = true;
+  for (size_t k = 0; k < rank_of(source); k++) {
+    const auto at = static_cast<int64_t>(k);
+    if (at > axis && extent_of(source, at) != 1) return places;
+    if (at >= axis) continue;
+    is_one_before = is_one_before && extent_of(source, at) == 1;
+    is_same_before = is_same_before && extent_of(source, at) == extent_of(places, at);
+  }
+  return is_one_before || is_same_before ? source : places;
 }
 
 // The same along an axis with places that are computed: of the updates' extents, or 1 beside the axis.

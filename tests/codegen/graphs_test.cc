@@ -235,6 +235,12 @@ const Row kRows[] = {
      "input w5 : f32[16,1,1]\ninput w6 : f32[20,16,3,3]\na = Conv(x, w1) {pads=[1,1,1,1]}\nr = Reshape(a) "
      "{shape=[1,2,13120]}\nn = InstanceNormalization(r, w2, w3)\nb = Reshape(n) {shape=[1,16,40,41]}\nc = Mul(b, w4)\n"
      "d = Add(c, w5)\ne = Sigmoid(d)\nf = Mul(d, e)\ny = Conv(f, w6)\noutput y = y"},
+    // Rows of updates of each block's own places, and of places that all blocks share.
+    {"ScatteredInBlocks",
+     "input x : f32[3,4,36]\ninput p : i64[3,9,1]\ninput q : i64[1,9,1]\ninput u : f32[3,9,36]\na = ScatterAlong(x, p, "
+     "u) "
+     "{axis=1, reduction=\"add\"}\nb = ScatterAlong(x, q, u) {axis=1, reduction=\"add\"}\nc = ScatterAlong(x, p, u) "
+     "{axis=1, reduction=\"none\"}\noutput y = a\noutput z = b\noutput v = c"},
     // By weights that are inputs, or made of them; of an image that is a constant.
     {"ComputedWeights",
      "input x : f32[2,8,9,10]\ninput k : f32[12,8,3,3]\ninput l : f32[24,3,3,2]\ninput f : f32[12,1,1,1]\n"

@@ -51,6 +51,37 @@ constexpr Scattered kScattered[] = {
      "input x : i32[2,4,3]\ninput p : i64[1,80,1]\ninput u : i32[2,80,3]\ny = ScatterAlong(x, p, u) {axis=1, "
      "reduction=\"max\"}\noutput y = y",
      kWord},
+    // Updates that are the same in all lanes, or in all updates: what is computed of them alone is computed before.
+    {"rows_of_numbers",
+     "input x : f32[6,40]\ninput p : i64[300,1]\ninput v : f32[300,1]\nu = Expand(v) {shape=[300,40]}\ny = "
+     "ScatterAlong(x, p, u) {axis=0, reduction=\"add\"}\nr = Relu(y)\noutput y = r",
+     kWord},
+    {"one_row",
+     "input x : f32[6,40]\ninput p : i64[300,1]\ninput v : f32[1,40]\nu = Expand(v) {shape=[300,40]}\ny = "
+     "ScatterAlong(x, p, u) {axis=0, reduction=\"none\"}\noutput y = y",
+     kWord},
+    {"one_number",
+     "input x : f32[6,40]\ninput p : i64[300,1]\ninput v : f32[300,1]\nu = Expand(v) {shape=[300,40]}\ny = "
+     "ScatterAlong(x, p, u) {axis=0, reduction=\"none\"}\noutput y = y",
+     kWord},
+    // Places before the first and behind the last; in blocks of their own.
+    {"beyond",
+     "input x : f32[2,40]\ninput p : i64[300,1]\nconstant s = i64[] {1}\nconstant d = i64[] {2}\nq = Sub(p, s)\nt = "
+     "Mul(q, d)\ninput u : f32[300,40]\ny = ScatterAlong(x, t, u) {axis=0, reduction=\"max\"}\noutput y = y",
+     kWord},
+    {"blocks",
+     "input x : f32[3,4,36]\ninput p : i64[3,90,1]\ninput u : f32[3,90,36]\ny = ScatterAlong(x, p, u) {axis=1, "
+     "reduction=\"add\"}\noutput y = y",
+     kWord},
+    // Another sum beside it, of what no place chooses.
+    {"beside",
+     "input a : f32[4,40]\ninput p : i64[70,1]\ninput u : f32[70,40]\ninput v : f32[4,40,8]\ny = ScatterAlong(a, p, u) "
+     "{axis=0, reduction=\"max\"}\ns = ReduceSum(v) {axes=[2], keepdims=0}\nz = Add(y, s)\noutput y = z",
+     ""},
+    {"unsigned",
+     "input x : u64[4,40]\ninput p : i64[70,1]\ninput u : u64[70,40]\ny = ScatterAlong(x, p, u) {axis=0, "
+     "reduction=\"max\"}\nz = Cast(y) {to=1}\noutput y = z",
+     ""},
     // Updates that are made here, of rows that are looked up, and what follows.
     {"messages",
      "input x : f32[4,24]\ninput p : i64[200,1]\ninput s : i64[200]\ns1 = Abs(s)\ng = "
@@ -70,6 +101,19 @@ BatchCase case_of(const Scattered& s) { return make_case(s.name, s.text, 7); }
 
 TEST(Matches, AreLookedForByBlocks) {
   for (const Scattered& s : kScattered) expect_word_in_kernels(case_of(s), s.word, kWord);
+}
+
+TEST(Matches, AreLookedForByNobodyElse) {
+  for (const Scattered& s : kScattered) {
+    if (s.word != kWord) continue;
+    LayoutCosts costs(false);
+    const auto plan = make_plan(case_of(s).graph, {.kind = TargetKind::Cuda}, costs);
+    ASSERT_TRUE(plan.ok()) << s.name;
+    const auto code = emit(*plan);
+    ASSERT_TRUE(code.ok()) << s.name;
+    const std::string text = text_of(*code, "kernels_");
+    EXPECT_EQ(text.find("for (int64_t"), std::string::npos) << s.name << "\n" << text;
+  }
 }
 
 TEST(Matches, AgreeWithTheInterpreter) {

@@ -1,7 +1,9 @@
 // Loops over planes against float64, for each kind of vectors that they are written for: this file and theirs are
 // compiled once for each (CMakeLists.txt).
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -114,6 +116,56 @@ void check_depthwise(Drawer& drawer, bool lanes_are_channels) {
   }
 }
 
+// Numbers between two pages that nobody may read, at the begin of what is between them, or at the end.
+class Guarded {
+ public:
+  Guarded(const std::vector<float>& numbers, bool at_begin) {
+    const size_t bytes = numbers.size() * sizeof(float), inside = (bytes + kPage - 1) / kPage * kPage;
+    size_ = inside + 2 * kPage;
+    pages_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    data_ = reinterpret_cast<float*>(pages_ + kPage + (at_begin ? 0 : inside - bytes));
+    std::copy(numbers.begin(), numbers.end(), data_);
+    mprotect(pages_, kPage, PROT_NONE);
+    mprotect(pages_ + size_ - kPage, kPage, PROT_NONE);
+  }
+  ~Guarded() { munmap(pages_, size_); }
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  const float* data() const { return data_; }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  size_t size_ = 0;
+  char* pages_ = nullptr;
+  float* data_ = nullptr;
+};
+
+// Of one tap, which is every so-manieth result.
+void check_spread(int64_t channels, int64_t width, int64_t stride, int64_t pad, bool at_begin) {
+  PlanarShape s;
+  s.transposed = true;
+  s.groups = channels;
+  const int64_t whole = (width - 1) * stride + 1 - 2 * pad;
+  for (int a = 0; a < 3; a++) s.src[a] = s.dst[a] = s.kernel[a] = s.strides[a] = s.dilations[a] = 1;
+  s.src[2] = width, s.dst[2] = whole, s.strides[2] = stride, s.pads[2] = pad;
+  Drawer drawer(5);
+  const auto x = drawer.numbers(channels * width), weights = drawer.numbers(channels), bias = drawer.numbers(channels);
+  const Guarded source(x, at_begin);
+  std::vector<float> y(static_cast<size_t>(channels * whole));
+  const PlanarConvolution planar(s, {}, 1);
+  Aligned packed(planar.packed_floats()), scratch(planar.scratch_floats());
+  planar.pack(weights.data(), packed.data());
+  planar.run(source.data(), packed.data(), bias.data(), y.data(), scratch.data());
+  for (int64_t c = 0; c < channels; c++)
+    for (int64_t i = 0; i < whole; i++) {
+      const bool is_seen = (i + pad) % stride == 0;
+      const float seen = is_seen ? x[static_cast<size_t>(c * width + (i + pad) / stride)] : 0;
+      EXPECT_NEAR(y[static_cast<size_t>(c * whole + i)],
+                  seen * weights[static_cast<size_t>(c)] + bias[static_cast<size_t>(c)], 1e-5)
+          << width << " by " << stride << " at " << i;
+    }
+}
+
 void check_pooling(Drawer& drawer, bool average) {
   const Window w = drawer.window({1, 2, 3, 4, 5, 7}, {1, 1, 2});
   Pooling p;
@@ -145,6 +197,13 @@ void check_pooling(Drawer& drawer, bool average) {
       const double expected = average ? sum / count : greatest, got = y[static_cast<size_t>(plane * result + place)];
       EXPECT_TRUE(got == expected || std::abs(got - expected) < 1e-5) << got << " is not " << expected;
     });
+}
+
+TEST(Planes, TransposedOnesReadNothingBesideTheSource) {
+  for (const int64_t width : {7, 8, 9, 23})
+    for (const int64_t stride : {2, 3, 5})
+      for (const int64_t pad : {0, 2})
+        for (const bool at_begin : {true, false}) check_spread(3, width, stride, pad, at_begin);
 }
 
 TEST(Planes, DepthwiseSumsAreThoseOfFloat64) {

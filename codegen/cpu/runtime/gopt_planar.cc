@@ -1,6 +1,7 @@
 #include "gopt_planar.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "gopt_activation.h"
@@ -131,8 +132,14 @@ void PlanarConvolution::describe_axes() {
     channel_ *= axis.extent * static_cast<int64_t>(axis.phases.size());
     in_place_ = in_place_ && axis.before == 0 && axis.extent == s_.src[a] && axis.phases.size() == 1;
   }
-  const int64_t rows = s_.dst[1], columns = s_.dst[2], width = axes_[2].extent;
-  in_place_ = in_place_ && (runs_through(rows, columns, width) ? (rows - 1) * width + columns : columns) >= kLanes;
+  // The last vector of a run begins before it has to (add_vector): every part has runs of a vector at least.
+  const int64_t width = axes_[2].extent;
+  const auto counts = [this](int a) {  // of positions along an axis, in the parts with the most and with the fewest
+    return std::array{ceil_div(s_.dst[a], step_[a]), std::max<int64_t>(1, s_.dst[a] / step_[a])};
+  };
+  for (const int64_t rows : counts(1))
+    for (const int64_t columns : counts(2))
+      in_place_ = in_place_ && (runs_through(rows, columns, width) ? (rows - 1) * width + columns : columns) >= kLanes;
 }
 
 void PlanarConvolution::add_part(const int64_t (&residue)[3]) {

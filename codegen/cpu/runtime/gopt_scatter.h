@@ -13,11 +13,12 @@ namespace gopt_runtime {
 
 enum class Scattering { Last, Add, Mul, Max, Min };
 
-// Tensors of [outer, extent or updates, inner] elements. `by_rows`: a place is that of the update's whole row, and the
-// same in each block.
+// Tensors of [outer, extent or updates, inner] elements. `by_rows`: a place is that of the update's whole row, and each
+// of the `outer` blocks has so many places of its own: as many as updates, or none where they are the same in all.
 struct ScatterSizes {
   int64_t outer, extent, updates, inner;
   bool by_rows;
+  int64_t places_of_block;
 };
 
 // NaN wins, integers wrap around.
@@ -50,7 +51,7 @@ void scatter_part(const T* x, const Place* places, const T* updates, T* out, con
   for (int64_t m = 0; m < s.updates; m++) {
     const T* const own = updates + (block * s.updates + m) * s.inner;
     const auto place = [&](int64_t r) {
-      return static_cast<uint64_t>(places[s.by_rows ? m : (block * s.updates + m) * s.inner + r]);
+      return static_cast<uint64_t>(places[s.by_rows ? block * s.places_of_block + m : (block * s.updates + m) * s.inner + r]);
     };
     if (s.by_rows) {
       const uint64_t row = place(0);

@@ -153,12 +153,12 @@ void KernelTimer::replay(Graph& graph) {
 std::unique_ptr<KernelTimer::Entry> KernelTimer::record(const Launch& prepare, const Launch& launch) {
   constexpr int kRepetitions = 10, kFewRepetitions = 2, kWarmUp = 5;
   constexpr float kSlowMs = 1;  // a long kernel needs no repetitions to be told from the clock's steps
-  // Nothing else that it could be compared with takes so long: it is not run again. The first run may load its code.
-  constexpr float kEndlessMs = 100, kLoadMs = 1000;
+  // Nothing else that it could be compared with takes so long: it is not run again. A first run may choose algorithms.
+  constexpr float kEndlessMs = 100, kChoosingMs = 10000;
   auto entry = std::make_unique<Entry>();
   prepare(stream_);
   entry->first_ms = elapsed_ms(launch);
-  if (entry->first_ms > kLoadMs) return entry;
+  if (entry->first_ms > kChoosingMs) return entry;
   entry->first_ms = elapsed_ms(launch);
   if (entry->first_ms > kEndlessMs) return entry;
   entry->repetitions = entry->first_ms > kSlowMs ? kFewRepetitions : kRepetitions;
