@@ -105,10 +105,13 @@ class OpenChecker {
       report.nodes_checked = part.nodes_checked;
       report.left_out = part.left_out;
     }
-    GOPT_ASSIGN_OR_RETURN(const auto found, run_answered(*code_, part, inputs));
+    // A window as large as an image, whose extents are as open, would be run for hours.
+    constexpr double kMostOperations = 2e11;
     const Target target{TargetKind::Cpu, options_.target.threads};
-    const CostSource costs;
     const double operations = operations_of(part.original, target);
+    if (operations > kMostOperations) return Error{"there it would take too long to run"};
+    GOPT_ASSIGN_OR_RETURN(const auto found, run_answered(*code_, part, inputs));
+    const CostSource costs;
     const bool is_quick = operations < kInterpretOften || is_interpreted_soon(part.original);
     report.engine = is_quick ? kInterpreter : kCpu;
     report.extents = part.extents;
