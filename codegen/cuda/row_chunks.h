@@ -24,10 +24,11 @@ struct RowChunks {
   int64_t count = 1;     // of a chunk; a row has whole chunks
   int64_t threads = 32;  // of a row in a block: whole warps, or a part of one. Their chunks lie side by side
   int64_t blocks = 1;    // of a cluster, which share a row
-  int64_t beside = 1;    // rows that a block has at once, which lie side by side in what is less than memory gives at once
-  int64_t each = 1;      // chunks of a thread, at most
-  int64_t rows = 1;      // of a block, where a row is a warp's or a part's; then a warp's rows are whole
-  bool is_kept = true;   // else read anew
+  int64_t beside =
+      1;             // rows that a block has at once, which lie side by side in what is less than memory gives at once
+  int64_t each = 1;  // chunks of a thread, at most
+  int64_t rows = 1;  // of a block, where a row is a warp's or a part's; then a warp's rows are whole
+  bool is_kept = true;  // else read anew
   // Of inputs that lie along the row and are read in one place alone for each element: where.
   std::map<int, Index> offsets;
   bool is_whole() const { return elements == count * threads * blocks * each; }

@@ -51,7 +51,8 @@ void scatter_part(const T* x, const Place* places, const T* updates, T* out, con
   for (int64_t m = 0; m < s.updates; m++) {
     const T* const own = updates + (block * s.updates + m) * s.inner;
     const auto place = [&](int64_t r) {
-      return static_cast<uint64_t>(places[s.by_rows ? block * s.places_of_block + m : (block * s.updates + m) * s.inner + r]);
+      return static_cast<uint64_t>(
+          places[s.by_rows ? block * s.places_of_block + m : (block * s.updates + m) * s.inner + r]);
     };
     if (s.by_rows) {
       const uint64_t row = place(0);
