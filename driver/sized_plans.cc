@@ -204,7 +204,7 @@ bool choose_among(const std::vector<SizeDemand>& demands, const std::vector<int6
 
 // Sizes at which the model has a meaning, where those above are none: factors of a number, extents that are equal, or
 // another's sum, or what the model says of others in numbers. First those that a demand is of which does not hold, then
-// any.
+// those that others are of together with them, then any.
 void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
   const std::vector<SizeDemand> demands = size_demands(graph, open);
   if (are_allowed(demands, open)) return;
@@ -223,7 +223,16 @@ void choose_allowed(const Graph& graph, std::vector<OpenExtent>& open) {
   const std::vector<int64_t> numbers = driver::extents_in_numbers(graph);
   candidates.insert(numbers.begin(), numbers.end());
   const std::vector<int64_t> choices(candidates.rbegin(), candidates.rend());
-  if (are_allowed(demands, factored) || choose_among(demands, choices, in_doubt, factored))
+  // A demand may hold of one of them for what another one is.
+  std::set<AtomId> with_others = in_doubt;
+  for (const SizeDemand& demand : demands) {
+    std::set<AtomId> own;
+    collect_symbols(demand.cond, own);
+    if (std::ranges::any_of(own, [&](AtomId symbol) { return in_doubt.contains(symbol); }))
+      with_others.insert(own.begin(), own.end());
+  }
+  if (are_allowed(demands, factored) || choose_among(demands, choices, in_doubt, factored) ||
+      choose_among(demands, choices, with_others, factored))
     open = factored;
   else
     choose_among(demands, choices, all, open);

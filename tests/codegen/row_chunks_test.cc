@@ -29,9 +29,9 @@ std::vector<Row> rows() {
   static const std::string floats = normalization("f32", "7,768", "768"), halves = normalization("f16", "9,768", "768"),
                            odd = normalization("f32", "5,97", "97"), guarded = normalization("f32", "6,200", "200"),
                            many = normalization("f16", "1300,64", "64"), wide = normalization("f32", "3,8192", "8192"),
-                           crowded = normalization("f32", "2,32768", "32768"),
-                           endless = normalization("f32", "2,65536", "65536"), lines = groups("900"),
-                           shared = groups("2400");
+                           crowded = normalization("f32", "1,32768", "32768"),
+                           endless = normalization("f32", "1,65536", "65536"), lines = groups("900"),
+                           shared = groups("1600");
   return {
       {"floats", floats.c_str(), {"gopt_chunk<float, 4> row_in0[6]", "gopt_warp_reduce", "gopt_kernel_0_body, 7, 32"}},
       {"halves", halves.c_str(), {"gopt_chunk<gopt_half, 8> row_in0[3]", "gopt_warp_reduce"}},
@@ -46,7 +46,7 @@ std::vector<Row> rows() {
       // as well.
       {"crowded",
        crowded.c_str(),
-       {"row_in1[8]", "gopt_cluster_reduce<4>", "_body, 2, 4, 256", "_alone, 2, 1024", "in1[i"}},
+       {"row_in1[8]", "gopt_cluster_reduce<4>", "_body, 1, 4, 256", "_alone, 1, 1024", "in1[i"}},
       {"odd", odd.c_str(), {"gopt_block_reduce"}},
       {"guarded", guarded.c_str(), {"row_in0[2]", "if (first < 200)", "gopt_warp_reduce"}},
       {"many", many.c_str(), {"row_in0[1]", "threadIdx.x / 32", "gopt_kernel_0_body, 325, 128"}},
@@ -69,14 +69,14 @@ std::vector<Row> rows() {
       // What no block alone keeps is read again.
       {"endless",
        endless.c_str(),
-       {"row_in0[8]", "gopt_cluster_reduce<8>", "_alone, 2, 512", "#pragma unroll 4", "const auto row_in0 ="}},
+       {"row_in0[8]", "gopt_cluster_reduce<8>", "_alone, 1, 512", "#pragma unroll 4", "const auto row_in0 ="}},
       {"volume",
        "input x : f16[1,3,13,32,32]\ninput s : f32[3]\ninput b : f32[3]\ny = InstanceNormalization(x, s, b)\noutput "
        "y = y",
        {"row_in0[4]", "gopt_cluster_reduce<2>", "_body, 3, 2, 256"}},
       // The channels of a group, one after another, with numbers of their own; what is read twice is computed once.
       {"groups", lines.c_str(), {"row_in0[8]", "gopt_chunk<float, 4> own_out", "first % 900"}},
-      {"shared_groups", shared.c_str(), {"gopt_cluster_reduce<2>", "row_in0[5]", "first / 2400"}},
+      {"shared_groups", shared.c_str(), {"gopt_cluster_reduce<2>", "row_in0[7]", "first / 1600"}},
       {"softmax", "input x : f32[4,3,160]\ny = Softmax(x) {axis=-1}\noutput y = y", {"row_in0[2]", "gopt_warp_reduce"}},
       {"masked",
        "input x : f32[4,3,160]\ninput m : f32[4,1,160]\na = Add(x, m)\ny = Softmax(a) {axis=-1}\noutput y = y",

@@ -284,6 +284,21 @@ TEST(OpenSizes, MaximaNeedNoMeaningTogether) {
   for (const int64_t size : {6, 1, 4}) expect_right(*model, graph, {{"n", size}, {"m", size}}, 3);
 }
 
+// What one extent has to be by a number of the model another has to be by it.
+TEST(OpenSizes, ArePlannedForWhereTheModelHasAMeaning) {
+  const Graph graph = drawn_graph(
+      "  input x : f32[n,6,h,w]\n  input k : f32[a,1,3,3]\n  input b : f32[c]\n  y = Conv(x, k, b) {group=6}\n  output "
+      "y = "
+      "y",
+      1);
+  const auto open = open_extents(graph, {}, {});
+  ASSERT_TRUE(open.ok());
+  std::map<std::string, int64_t> usual;
+  for (const OpenExtent& extent : *open) usual[atom(extent.symbol).name] = extent.usual;
+  EXPECT_EQ(usual.at("a") % 6, 0);
+  EXPECT_EQ(usual.at("c"), usual.at("a"));
+}
+
 TEST(OpenSizes, AMaximumIsOfAnOpenExtent) {
   const Graph graph = drawn_graph(kProduct, 1);
   EXPECT_EQ(open_extents(graph, {}, {{"k", 4}}).error().message,
