@@ -14,12 +14,6 @@ constexpr int64_t kFewestUpdates = 64;
 constexpr int64_t kFewLanes = 32;         // which leave most of a block idle
 constexpr int64_t kManyElements = 65536;  // each of which is as fast by a thread of its own
 
-int64_t count_of(const std::vector<Loop>& loops) {
-  int64_t count = 1;
-  for (const Loop& loop : loops) count *= loop.extent().as_constant().value_or(0);
-  return count;
-}
-
 void outer_reductions(const Expr& e, std::vector<Expr>& out, std::set<const Expr::Node*>& seen) {
   if (!seen.insert(e.get()).second) return;
   if (e->kind == ExprKind::Reduce) {
@@ -89,8 +83,8 @@ class MatchesPrinter {
   }
 
   CudaKernel print() {
-    const int64_t lanes = count_of(m_.lanes), parts = (lanes + kThreads - 1) / kThreads,
-                  count = count_of(m_.rows) * parts;
+    const int64_t lanes = cuda_count(m_.lanes), parts = (lanes + kThreads - 1) / kThreads,
+                  count = cuda_count(m_.rows) * parts;
     const std::string of_row = std::to_string(parts);
     Scope& rows = writer_.add_scope(writer_.root());
     const std::string decoded_rows = decode(m_.rows, parts == 1 ? "part" : "(part / " + of_row + ")", rows);
@@ -123,15 +117,7 @@ class MatchesPrinter {
 
  private:
   std::string decode(const std::vector<Loop>& loops, const std::string& from, Scope& scope) {
-    std::string text, rest = from;
-    for (size_t l = loops.size(); l-- > 0;) {
-      const std::string name = writer_.fresh("i"), extent = std::to_string(loops[l].extent().constant());
-      scope.bound.emplace_back(loops[l].symbol, name);
-      const std::string low = loops[l].low == Index(0) ? "" : " + " + std::to_string(loops[l].low.constant());
-      text += "[[maybe_unused]] const int64_t " + name + " = " + (l == 0 ? rest : rest + " % " + extent) + low + ";\n";
-      rest = l == 0 ? rest : "(" + rest + " / " + extent + ")";
-    }
-    return text;
+    return cuda_decode(writer_, loops, from, scope, "[[maybe_unused]] const int64_t");
   }
 
   void know(Scope& scope, const Expr& e, const std::string& name) {
@@ -211,8 +197,8 @@ std::optional<Matches> matches_of(const KernelBody& body) {
   if (compares && is_unsigned(matches.search->args[0], body.inputs)) return std::nullopt;
   const Expr& test = matches.search->args[0]->args[0];
   for (const Loop& loop : body.loops) (depends_on(test, loop.symbol) ? matches.rows : matches.lanes).push_back(loop);
-  const int64_t updates = matches.search->binders[0].extent.as_constant().value_or(0), lanes = count_of(matches.lanes),
-                rows = count_of(matches.rows);
+  const int64_t updates = matches.search->binders[0].extent.as_constant().value_or(0),
+                lanes = cuda_count(matches.lanes), rows = cuda_count(matches.rows);
   if (updates < kFewestUpdates || rows == 0 || lanes == 0) return std::nullopt;
   const bool has_few_lanes = lanes < kFewLanes;
   if (has_few_lanes && rows * lanes >= kManyElements) return std::nullopt;

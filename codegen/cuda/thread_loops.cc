@@ -37,12 +37,6 @@ void outer_reductions(const Expr& e, std::vector<Reduction>& out, std::set<const
   for (const Expr& a : e->args) outer_reductions(a, out, seen);
 }
 
-int64_t count_of(const std::vector<Loop>& loops) {
-  int64_t count = 1;
-  for (const Loop& loop : loops) count *= loop.extent().constant();
-  return count;
-}
-
 class KernelPrinter {
  public:
   KernelPrinter(const KernelBody& body, bool overlaps, const std::set<int>& constants, bool clusters)
@@ -79,7 +73,7 @@ class KernelPrinter {
       text += store;
     else
       text += lane_loop() + decode_lanes + own.code + store + "}\n";
-    const int64_t rows_count = count_of(rows_);
+    const int64_t rows_count = cuda_count(rows_);
     const int64_t of_block = columns_ ? columns_->count : shared_ ? 1 : kernel_.threads;
     kernel_.blocks = std::min(kMostCudaBlocks, (rows_count + of_block - 1) / of_block);
     return finished(root.code + rows_loop(rows_count) + text + "}\n");
@@ -91,7 +85,7 @@ class KernelPrinter {
     const std::string count = std::to_string(chunks.count);
     const Loop inner = rows_.back();
     rows_.pop_back();
-    const int64_t of_line = inner.extent().constant() / chunks.count, all = count_of(rows_) * of_line;
+    const int64_t of_line = inner.extent().constant() / chunks.count, all = cuda_count(rows_) * of_line;
     Scope& rows = writer_.add_scope(writer_.root());
     std::string text = decode(rows_, "(row / " + std::to_string(of_line) + ")", rows);
     const std::string first = writer_.fresh("i"), own = writer_.fresh("i"), lane = writer_.fresh("i");
@@ -148,7 +142,7 @@ class KernelPrinter {
     };
     const std::string store = lanes_.empty() ? "if (" + thread + " == 0) {\n" + element(rows) + "}\n"
                                              : stored_row(row, rows, read_again, head);
-    const int64_t count = count_of(rows_);
+    const int64_t count = cuda_count(rows_);
     kernel_.threads = row.threads * row.rows * row.beside;
     kernel_.cluster = row.blocks;
     kernel_.blocks = std::min(kMostCudaBlocks, (count + row.rows - 1) / row.rows / row.beside);
@@ -285,7 +279,7 @@ class KernelPrinter {
   std::string guard_of_store() const {
     const bool is_one = lanes_.empty() && shared_;
     if (!columns_) return is_one ? "threadIdx.x == 0" : "";
-    const int64_t count = count_of(rows_);
+    const int64_t count = cuda_count(rows_);
     const std::string of_block = std::to_string(columns_->count);
     std::string guard = is_one ? "threadIdx.x < " + of_block : "";
     if (count % columns_->count != 0)
@@ -320,7 +314,7 @@ class KernelPrinter {
                        });
       (row ? rows_ : lanes_).push_back(loop);
     }
-    shared_ = longest >= kWarp && (!lanes_.empty() || count_of(rows_) < kManyElements);
+    shared_ = longest >= kWarp && (!lanes_.empty() || cuda_count(rows_) < kManyElements);
     if (!shared_) return;
     columns_ = columns_of(body_, rows_, longest);
     if (columns_) {
@@ -331,27 +325,18 @@ class KernelPrinter {
       return;
     }
     kernel_.threads = kWarp;
-    while (kernel_.threads < kThreads && kernel_.threads < std::max(longest, count_of(lanes_))) kernel_.threads *= 2;
+    while (kernel_.threads < kThreads && kernel_.threads < std::max(longest, cuda_count(lanes_))) kernel_.threads *= 2;
     writer_.threads.count = kernel_.threads;
   }
 
   std::string lane_loop() const {
-    const int64_t count = count_of(lanes_);
+    const int64_t count = cuda_count(lanes_);
     return shared_ ? thread_loop(cuda_index_type(count), "lane", count, writer_.threads)
                    : cuda_loop("lane", count, "0", "1");
   }
 
-  // The loops' symbols from one number, the last loop fastest.
   std::string decode(const std::vector<Loop>& loops, const std::string& from, Scope& scope) {
-    std::string text, rest = from;
-    for (size_t l = loops.size(); l-- > 0;) {
-      const std::string name = writer_.fresh("i"), extent = std::to_string(loops[l].extent().constant());
-      scope.bound.push_back({loops[l].symbol, name});
-      const std::string low = loops[l].low == Index(0) ? "" : " + " + std::to_string(loops[l].low.constant());
-      text += "const int64_t " + name + " = " + (l == 0 ? rest : rest + " % " + extent) + low + ";\n";
-      rest = l == 0 ? rest : "(" + rest + " / " + extent + ")";
-    }
-    return text;
+    return cuda_decode(writer_, loops, from, scope);
   }
 
   std::string element(Scope& scope) { return cuda_element(writer_, body_, scope); }
@@ -375,6 +360,25 @@ CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string&
     parameters += "const " + storage_name(body.inputs[i]) + "*" + restrict + " in" + std::to_string(i) + ", ";
   return {parameters + storage_name(body.output) + "*" + restrict + " out",
           indented("{\ngopt_let_next_begin();\n" + before + "gopt_wait();\n" + text + "}\n")};
+}
+
+int64_t cuda_count(const std::vector<Loop>& loops) {
+  int64_t count = 1;
+  for (const Loop& loop : loops) count *= loop.extent().constant();
+  return count;
+}
+
+std::string cuda_decode(Writer& writer, const std::vector<Loop>& loops, const std::string& from, Scope& scope,
+                        const std::string& type) {
+  std::string text, rest = from;
+  for (size_t l = loops.size(); l-- > 0;) {
+    const std::string name = writer.fresh("i"), extent = std::to_string(loops[l].extent().constant());
+    scope.bound.push_back({loops[l].symbol, name});
+    const std::string low = loops[l].low == Index(0) ? "" : " + " + std::to_string(loops[l].low.constant());
+    text += type + " " + name + " = " + (l == 0 ? rest : rest + " % " + extent) + low + ";\n";
+    rest = l == 0 ? rest : "(" + rest + " / " + extent + ")";
+  }
+  return text;
 }
 
 std::string cuda_index_type(int64_t count) { return count < kMaxNarrow ? "uint32_t" : "uint64_t"; }

@@ -27,6 +27,10 @@ struct CudaKernel {
 // ended, `before`: what may be done while it still runs.
 CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before = "");
 constexpr int64_t kMostCudaBlocks = 16384;  // of a grid: loops over it do the rest
+// How many elements loops have together, and their symbols from the number `from` of one, the last loop fastest.
+int64_t cuda_count(const std::vector<Loop>& loops);
+std::string cuda_decode(Writer& writer, const std::vector<Loop>& loops, const std::string& from, Scope& scope,
+                        const std::string& type = "const int64_t");
 // The type that numbers below `count` have, and the head of a loop over these.
 std::string cuda_index_type(int64_t count);
 std::string cuda_loop(const std::string& name, int64_t count, const std::string& first, const std::string& step);
