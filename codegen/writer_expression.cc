@@ -105,6 +105,11 @@ bool is_short(ElementType type) {
          type == ElementType::Int16;
 }
 
+bool has_short_form(Function function) {
+  return function == Function::Exp || function == Function::Tanh || function == Function::Erf;
+}
+bool is_one(const Expr& e) { return e->kind == ExprKind::Constant && e->value == 1; }
+
 // Integers wrap around, which those of C++ with a sign may not.
 std::string arithmetic(const char* sign, Scalar type, const std::vector<std::string>& a) {
   if (type != Scalar::Int) return "(" + a[0] + sign + a[1] + ")";
@@ -140,7 +145,11 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     case ExprKind::Add: return arithmetic(" + ", type, a);
     case ExprKind::Subtract: return arithmetic(" - ", type, a);
     case ExprKind::Multiply: return arithmetic(" * ", type, a);
-    case ExprKind::Divide: return integer ? "gopt_divide(" + a[0] + ", " + a[1] + ")" : "(" + a[0] + " / " + a[1] + ")";
+    case ExprKind::Divide:
+      if (integer) return "gopt_divide(" + a[0] + ", " + a[1] + ")";
+      if (takes_short_functions && type == Scalar::Float && is_one(e->args[0]))
+        return "gopt_short_reciprocal(" + a[1] + ")";
+      return "(" + a[0] + " / " + a[1] + ")";
     case ExprKind::Maximum: return "gopt_max" + deduced + "(" + a[0] + ", " + a[1] + ")";
     case ExprKind::Minimum: return "gopt_min" + deduced + "(" + a[0] + ", " + a[1] + ")";
     case ExprKind::Less: return "(" + a[0] + " < " + a[1] + ")";
@@ -160,7 +169,7 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
       return type == Scalar::Int ? "(int64_t)" + value : value;
     }
     case ExprKind::Call: {
-      const bool is_short = takes_short_functions && type == Scalar::Float && e->function == Function::Erf;
+      const bool is_short = takes_short_functions && type == Scalar::Float && has_short_form(e->function);
       std::string text =
           std::string(is_short ? "gopt_short_" : "gopt_") + std::string(function_text(e->function)) + "(";
       for (size_t i = 0; i < a.size(); i++) text += (i ? ", " : "") + a[i];

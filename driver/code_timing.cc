@@ -266,6 +266,7 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
   const auto has_prologue = [](PlannedGraph& of) {
     return has_kernel(of, [](const Kernel& kernel) { return kernel.prologue.has_value(); });
   };
+  const auto has_sequence = [](PlannedGraph& of) { return has_kernel(of, KernelKind::Sequence); };
   const auto has_group = [](PlannedGraph& of) { return has_kernel(of, KernelKind::Group); };
   return OtherPlans(graph,
                     {{kPlanByLibraries, any, [](PlanBasis& b) { b.costs.library_bonus_ms = kReadyMs; }},
@@ -273,7 +274,8 @@ std::vector<PlanLatency> keep_faster_on_gpu(PlannedGraph& graph, const DriverOpt
                      {kPlanOfDividedDepths, any, [](PlanBasis& b) { b.costs.division_bonus_ms = kDividedMs; }},
                      {kPlanOfSmallTiles, any, [](PlanBasis& b) { b.costs.crowding_ms = kReadyMs; }},
                      {kPlanWithoutPrologues, has_prologue, [](PlanBasis& b) { b.target.without.insert(kPrologues); }},
-                     {kPlanWithoutGroups, has_group, [](PlanBasis& b) { b.target.without.insert(kGroupedLaunch); }}},
+                     {kPlanWithoutGroups, has_group, [](PlanBasis& b) { b.target.without.insert(kGroupedLaunch); }},
+                     {kPlanWithoutSequences, has_sequence, [](PlanBasis& b) { b.target.without.insert(kSequences); }}},
                     {options.target, costs}, options, timing)
       .keep_fastest();
 }

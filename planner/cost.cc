@@ -12,6 +12,7 @@
 #include "milliseconds.h"
 #include "node_work.h"
 #include "products.h"
+#include "sequences.h"
 
 namespace gopt {
 namespace {
@@ -61,9 +62,11 @@ double kernel_operations(const Plan& plan, const Kernel& kernel) {
   if (kernel.kind == KernelKind::Reorder || kernel.kind == KernelKind::External) return 0;
   if (kernel.kind == KernelKind::Pooling) return work_of(*kernel.nodes[0]).operations;
   if (kernel.kind == KernelKind::Attention) return planner::attention_operations(kernel);
-  if (kernel.kind == KernelKind::Group)
-    return std::accumulate(kernel.members.begin(), kernel.members.end(), 0.0,
-                           [&](double sum, const Kernel& member) { return sum + library_operations(plan, member); });
+  if (kernel.kind == KernelKind::Group || kernel.kind == KernelKind::Sequence)
+    return std::accumulate(kernel.members.begin(), kernel.members.end(), 0.0, [&](double sum, const Kernel& member) {
+      return sum +
+             (kernel.kind == KernelKind::Group ? library_operations(plan, member) : kernel_operations(plan, member));
+    });
   if (kernel.kind != KernelKind::Generated) return library_operations(plan, kernel);
   double operations = 0;
   if (is_scattered(plan, kernel)) {  // each update is written once, whatever the definition looks at
@@ -114,6 +117,7 @@ class AnalyticCosts : public KernelCosts, public planner::Choices {
     if (kernel.kind == KernelKind::External) return 0;  // the same in every plan, and nobody knows it
     const Roofline roofline = roofline_of(plan.target, roofline_);
     if (kernel.kind == KernelKind::Group) return group_ms(plan, kernel, roofline.launch_us * 1e-3);
+    if (kernel.kind == KernelKind::Sequence) return planner::sequence_ms(plan, kernel);
     const bool library = planner::is_library(kernel.kind);
     const double efficiency =
         library ? planner::implementation_of(plan, kernel).efficiency(plan, kernel) : kGeneratedEfficiency;

@@ -107,7 +107,7 @@ std::string product_signature(const Plan& plan, const Kernel& kernel) {
 }  // namespace
 
 std::string kernel_signature(const Plan& plan, const Kernel& kernel) {
-  if (kernel.kind == KernelKind::Group) {
+  if (!kernel.members.empty()) {
     std::string members;
     for (const Kernel& member : kernel.members) members += " " + kernel_signature(plan, member);
     return to_string(hash_bytes(to_string(kernel.kind) + members));

@@ -9,6 +9,7 @@
 #include "gopt/kernel_spec.h"
 #include "implementations.h"
 #include "labelling.h"
+#include "sequences.h"
 #include "siblings.h"
 
 namespace gopt {
@@ -22,6 +23,7 @@ std::string to_string(KernelKind kind) {
     case KernelKind::Generated: return "generated";
     case KernelKind::Reorder: return "reorder";
     case KernelKind::Group: return "group";
+    case KernelKind::Sequence: return "sequence";
     case KernelKind::External: return "external";
   }
   return "";
@@ -287,6 +289,7 @@ std::vector<std::string> plan_parts(TargetKind kind) {
     parts.emplace_back(kTransposedWeights);
     parts.emplace_back(kDependentLaunch);
     parts.emplace_back(kGroupedLaunch);
+    parts.emplace_back(kSequences);
     parts.emplace_back(kPrologues);
   }
   return parts;
@@ -295,6 +298,7 @@ std::vector<std::string> plan_parts(TargetKind kind) {
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs) {
   GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));
   group_siblings(plan, costs);
+  join_sequences(plan);
   place_buffers(plan);
   plan.demands = size_demands(plan);
   // What a mistake of ours would compute from memory that nobody wrote is never code.
@@ -338,7 +342,9 @@ Result<std::vector<KernelSpec>> estimated_kernels(const Graph& graph, const Targ
   std::vector<KernelSpec> specs;
   std::set<std::string> seen;
   for (const Kernel& kernel : plan.kernels) {
-    if (kernel.kind == KernelKind::External || costs.is_measured(plan, kernel)) continue;
+    // A sequence's time is that of the model: the plan without it is timed beside it.
+    if (kernel.kind == KernelKind::External || kernel.kind == KernelKind::Sequence || costs.is_measured(plan, kernel))
+      continue;
     const bool chooses = is_library(kernel.kind) && implementation_of(plan, kernel).chooses_at_start;
     for (const Kernel& own : chooses ? by_implementation(plan, kernel) : std::vector<Kernel>{kernel})
       if (seen.insert(kernel_signature(plan, own)).second) specs.push_back(spec_of(plan, own));

@@ -56,7 +56,7 @@ std::string print_kernel(const Plan& plan, const Kernel& kernel) {
   };
   if (kernel.members.empty()) add_nodes(kernel);
   for (const Kernel& member : kernel.members) {
-    if (&member != kernel.members.data()) text += " beside";
+    if (&member != kernel.members.data()) text += kernel.kind == KernelKind::Group ? " beside" : ", then";
     add_nodes(member);
   }
   char time[32];

@@ -9,6 +9,7 @@
 #include "../writer.h"
 #include "c_interface.h"
 #include "library_calls.h"
+#include "sequences.h"
 #include "thread_loops.h"
 
 namespace gopt::codegen {
@@ -25,7 +26,12 @@ class CudaEmitter {
 
   Result<EmittedCode> run() {
     for (const Kernel& kernel : plan_.kernels) {
-      if (has_library_call(kernel)) {
+      if (kernel.kind == KernelKind::Sequence) {
+        GOPT_ASSIGN_OR_RETURN(const PrintedSequence printed, print_sequence(plan_, kernel, sequences_.size()));
+        sequences_.push_back({printed.name + ".cu", printed.text});
+        declarations_ += printed.declaration;
+        step(kernel, printed.call);
+      } else if (has_library_call(kernel)) {
         const CudaLibraryCall call = print_cuda_library_call(plan_, kernel, primitives_, tiles_);
         primitives_ += call.primitives;
         create_ += plan_.times_kernels ? print_attempt(call.create) : call.create;
@@ -64,7 +70,9 @@ class CudaEmitter {
                       "gopt_warpgroups.cuh", "gopt_channels.cuh", "gopt_channel_tiles.cuh", "gopt_channel_rectangle.h",
                       "gopt_patches.cuh", "gopt_vectors.cuh", "gopt_attention.cuh", "gopt_fragments.cuh",
                       "gopt_windows.cuh", "gopt_transposed.cuh", "gopt_prologue.cuh"});
-    if (!tiles.empty() || has_clusters_) runtime.push_back("gopt_cluster.cuh");
+    if (!tiles.empty() || has_clusters_ || !sequences_.empty()) runtime.push_back("gopt_cluster.cuh");
+    if (!sequences_.empty()) runtime.insert(runtime.end(), {"gopt_sequence.cuh", "gopt_sequence_product.cuh"});
+    if (!sequences_.empty() && tiles.empty()) runtime.push_back("gopt_fragments.cuh");
     if (has_clusters_) runtime.push_back("gopt_cluster_reduce.cuh");
     if (plan_.times_kernels) runtime.insert(runtime.end(), {"gopt_timing.h", "gopt_timing.cu"});
     for (const char* file : runtime) code.files.push_back({file, std::string(cuda_runtime_text(file))});
@@ -85,6 +93,7 @@ class CudaEmitter {
       for (size_t i = f; i < bodies_.size(); i += file_count) text += bodies_[i];
       code.files.push_back({"kernels_" + std::to_string(f) + ".cu", text});
     }
+    code.files.insert(code.files.end(), sequences_.begin(), sequences_.end());
     code.files.push_back({"model.cc", model_text()});
     return code;
   }
@@ -125,7 +134,7 @@ class CudaEmitter {
 
   // The function that launches it: "void NAME(PARAMETERS, cudaStream_t stream)".
   std::string function_for(const CudaKernel& kernel) {
-    auto [it, inserted] = functions_.try_emplace(grid_text(kernel) + kernel.parameters + kernel.body,
+    auto [it, inserted] = functions_.try_emplace(grid_text(kernel) + kernel.parameters + kernel.body(),
                                                  "gopt_kernel_" + std::to_string(functions_.size()));
     const std::string& name = it->second;
     if (!inserted) return name;
@@ -148,7 +157,7 @@ class CudaEmitter {
   }
   static std::string global_text(const CudaKernel& kernel, const std::string& name) {
     return "static __global__ void __launch_bounds__(" + std::to_string(kernel.threads) + ") " + name + "(" +
-           kernel.parameters + ") " + kernel.body + "\n";
+           kernel.parameters + ") " + kernel.body() + "\n";
   }
   static std::string launch_text(const CudaKernel& kernel, const std::string& name) {
     std::string passed;
@@ -222,6 +231,7 @@ class CudaEmitter {
   const Plan& plan_;
   std::map<std::string, std::string> functions_;  // text to name
   std::vector<std::string> bodies_;
+  std::vector<EmittedFile> sequences_;
   TileFunctions tiles_;
   bool has_clusters_ = false;  // of blocks, in some generated kernel
   std::string declarations_, create_, run_, refresh_;

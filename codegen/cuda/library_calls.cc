@@ -35,11 +35,15 @@ std::string activation_text(const Activation& activation) {
   throw InternalError("an activation without a kind");
 }
 
+}  // namespace
+
 std::string epilogue_text(const Kernel& kernel) {
   for (const Epilogue& e : kernel.epilogues)
     if (e.kind == Epilogue::Kind::Activation) return activation_text(e.activation);
   return "";
 }
+
+namespace {
 
 // What the runtime is told of the planner's choice (planner/implementations.cc).
 std::string family_text(const std::string& implementation) {
@@ -151,31 +155,44 @@ std::vector<BatchAxis> batch_axes(const std::vector<int64_t>& left, const std::v
 }
 
 std::string product_text(const Plan& plan, const Kernel& kernel) {
-  const Node& node = *kernel.nodes[0];
-  const bool gemm = node.is(OpKind::Gemm);
-  const bool left_transposed = gemm && int_or(node, "transA", 0) != 0, right_transposed = is_by_columns(plan, kernel);
+  const ProductExtents e = product_extents(plan, kernel);
   const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims,
         &right = plan.buffer(kernel.input_buffers[1]).dims, &out = plan.buffer(kernel.output_buffers[0]).dims;
-  const int64_t columns = out.back(), depth = left[left.size() - (left_transposed ? 2 : 1)];
-  // Where the right operand is one matrix, the left one's leading axes are rows.
-  const bool flat = element_count(std::span(right).first(right.size() - 2)) == 1;
-  const int64_t rows = flat ? element_count(left) / depth : left[left.size() - 2];
-  std::string text = "  MatrixProduct d;\n  d.rows = " + std::to_string(rows) +
-                     ", d.columns = " + std::to_string(columns) + ", d.depth = " + std::to_string(depth) + ";\n";
-  if (left_transposed) text += "  d.left_transposed = true;\n";
-  if (right_transposed) text += "  d.right_transposed = true;\n";
-  if (const double alpha = gemm ? real_or(node, "alpha", 1) : 1; alpha != 1)
-    text += "  d.scale = " + number(alpha) + ";\n";
-  if (flat) return text;
+  std::string text = "  MatrixProduct d;\n" + extents_text(e);
+  if (e.left_transposed) text += "  d.left_transposed = true;\n";
+  if (is_by_columns(plan, kernel)) text += "  d.right_transposed = true;\n";
+  text += scale_text(e);
+  if (e.is_flat) return text;
   std::string axes;
   for (const BatchAxis& a : batch_axes(left, right, out))
     axes += (axes.empty() ? "" : ", ") + list({a.count, a.left_step, a.right_step});
   return text + "  d.batch = {" + axes + "};\n";
 }
 
-// ---- tiles (runtime/gopt_tiles.cuh) ----
-
 }  // namespace
+
+ProductExtents product_extents(const Plan& plan, const Kernel& kernel) {
+  const Node& node = *kernel.nodes[0];
+  const std::vector<int64_t>&left = plan.buffer(kernel.input_buffers[0]).dims,
+        &right = plan.buffer(kernel.input_buffers[1]).dims, &out = plan.buffer(kernel.output_buffers[0]).dims;
+  const bool gemm = node.is(OpKind::Gemm);
+  ProductExtents e;
+  e.left_transposed = gemm && int_or(node, "transA", 0) != 0;
+  e.columns = out.back(), e.depth = left[left.size() - (e.left_transposed ? 2 : 1)];
+  e.is_flat = element_count(std::span(right).first(right.size() - 2)) == 1;
+  e.rows = e.is_flat ? element_count(left) / e.depth : left[left.size() - 2];
+  e.scale = gemm ? real_or(node, "alpha", 1) : 1;
+  return e;
+}
+
+std::string extents_text(const ProductExtents& e) {
+  return "  d.rows = " + std::to_string(e.rows) + ", d.columns = " + std::to_string(e.columns) +
+         ", d.depth = " + std::to_string(e.depth) + ";\n";
+}
+
+std::string scale_text(const ProductExtents& e) { return e.scale == 1 ? "" : "  d.scale = " + number(e.scale) + ";\n"; }
+
+// ---- tiles (runtime/gopt_tiles.cuh) ----
 
 bool has_chunks(const Plan& plan, BufferId id, const std::vector<int64_t>& steps) {
   constexpr int64_t kChunk = 16;

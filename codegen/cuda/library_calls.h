@@ -22,6 +22,19 @@ CudaLibraryCall print_cuda_library_call(const Plan& plan, const Kernel& kernel, 
 // Attention's part of it (attention_call.cc).
 CudaLibraryCall print_attention_call(const Plan& plan, const Kernel& kernel, size_t primitive, TileFunctions& tiles);
 
+// Extents of a matrix product, and its factor.
+struct ProductExtents {
+  int64_t rows = 0, columns = 0, depth = 0;
+  double scale = 1;
+  bool left_transposed = false;
+  bool is_flat = true;  // by one matrix: the left operand's leading axes are rows
+};
+ProductExtents product_extents(const Plan& plan, const Kernel& kernel);
+// Statements about the description `d` of a kernel: these, the factor, and what is applied to its sums.
+std::string extents_text(const ProductExtents& extents);
+std::string scale_text(const ProductExtents& extents);
+std::string epilogue_text(const Kernel& kernel);
+
 // What kernels on the tensor cores are told, by name.
 std::string element_name(ElementType element);                     // "Element::Float16"
 std::string operand_text(const Plan& plan, const Kernel& kernel);  // what is multiplied: "Tf32"

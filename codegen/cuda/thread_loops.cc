@@ -37,12 +37,15 @@ void outer_reductions(const Expr& e, std::vector<Reduction>& out, std::set<const
   for (const Expr& a : e->args) outer_reductions(a, out, seen);
 }
 
+// What threads may do together: those of a cluster; of a block; nothing.
+enum class Together { Clusters, Blocks, Nothing };
+
 class KernelPrinter {
  public:
-  KernelPrinter(const KernelBody& body, bool overlaps, const std::set<int>& constants, bool clusters)
-      : body_(overlaps ? body : with_whole_lines(body)),
+  KernelPrinter(const KernelBody& body, bool overlaps, const std::set<int>& constants, Together together)
+      : body_(overlaps || together == Together::Nothing ? body : with_whole_lines(body)),
         overlaps_(overlaps),
-        clusters_(clusters),
+        together_(together),
         constants_(constants),
         writer_(body_) {
     writer_.pragmas = false;
@@ -51,14 +54,16 @@ class KernelPrinter {
   }
 
   CudaKernel print() {
-    if (!overlaps_)
+    if (!overlaps_ && !is_step())
       if (const auto matches = matches_of(body_)) return print_matches(body_, *matches);
     if (!overlaps_ && !shared_ && lanes_.empty()) {
-      if (const auto squares = squares_of(body_)) return print_squares(body_, *squares);
-      if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
+      if (const auto squares = is_step() ? std::nullopt : squares_of(body_)) return print_squares(body_, *squares);
+      if (!is_step() || takes_chunks_as_step(body_))
+        if (const auto chunks = chunks_of(body_)) return print_chunks(*chunks);
     }
-    if (!overlaps_ && (shared_ || !lanes_.empty()) && !columns_)
-      if (const auto row = row_chunks_of(body_, rows_, lanes_, clusters_)) return print_row_chunks(*row);
+    if (!overlaps_ && (shared_ || !lanes_.empty()) && !columns_ && !is_step())
+      if (const auto row = row_chunks_of(body_, rows_, lanes_, together_ == Together::Clusters))
+        return print_row_chunks(*row);
     Scope& root = writer_.root();
     root.shared = shared_;
     Scope& rows = writer_.add_scope(root);
@@ -270,7 +275,8 @@ class KernelPrinter {
   }
 
   CudaKernel finished(const std::string& text, const std::string& before = "") const {
-    CudaKernel kernel = cuda_kernel(body_, overlaps_, text, before);
+    // A step reads what others of the same launch wrote: nothing says that it does not change.
+    CudaKernel kernel = cuda_kernel(body_, overlaps_ || is_step(), text, before);
     kernel.blocks = kernel_.blocks, kernel.threads = kernel_.threads, kernel.cluster = kernel_.cluster;
     return kernel;
   }
@@ -297,9 +303,16 @@ class KernelPrinter {
              " row = gopt_min<" + wide + ">(first_row + threadIdx.x % " + of_block + ", " + std::to_string(count - 1) +
              ");\n";
     }
-    const std::string first = shared_ ? "blockIdx.x" : "blockIdx.x * (" + wide + ")blockDim.x + threadIdx.x";
-    return cuda_loop("row", count, first, shared_ ? "gridDim.x" : "gridDim.x * (" + wide + ")blockDim.x");
+    if (is_step() && !takes_chunks_as_step(body_))
+      return "for (uint32_t own = threadIdx.x; own < units.count(); own += blockDim.x) {\nconst uint32_t row = "
+             "units.number(own);\nif (row >= " +
+             std::to_string(count) + ") continue;\n";
+    const std::string block = is_step() ? "blockIdx.y" : "blockIdx.x", blocks = is_step() ? "gridDim.y" : "gridDim.x";
+    const std::string of_block = shared_ ? "" : " * (" + wide + ")blockDim.x";
+    return cuda_loop("row", count, block + of_block + (shared_ ? "" : " + threadIdx.x"), blocks + of_block);
   }
+
+  bool is_step() const { return together_ == Together::Nothing; }
 
   // Rows are what some reduction depends on; the other loops are lanes within a row.
   void divide() {
@@ -309,12 +322,13 @@ class KernelPrinter {
     int64_t longest = 1;
     for (const Reduction& r : reductions) longest = std::max(longest, r.extent);
     for (const Loop& loop : body_.loops) {
-      const bool row = reductions.empty() || std::any_of(reductions.begin(), reductions.end(), [&](const Reduction& r) {
-                         return r.symbols.contains(loop.symbol);
-                       });
+      const bool row = is_step() || reductions.empty() ||
+                       std::any_of(reductions.begin(), reductions.end(),
+                                   [&](const Reduction& r) { return r.symbols.contains(loop.symbol); });
       (row ? rows_ : lanes_).push_back(loop);
     }
     shared_ = longest >= kWarp && (!lanes_.empty() || cuda_count(rows_) < kManyElements);
+    if (is_step()) shared_ = false;
     if (!shared_) return;
     columns_ = columns_of(body_, rows_, longest);
     if (columns_) {
@@ -342,7 +356,8 @@ class KernelPrinter {
   std::string element(Scope& scope) { return cuda_element(writer_, body_, scope); }
 
   const KernelBody body_;
-  bool overlaps_, clusters_;
+  bool overlaps_;
+  Together together_;
   const std::set<int>& constants_;
   Writer writer_;
   CudaKernel kernel_;
@@ -358,8 +373,11 @@ CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string&
   std::string parameters;
   for (size_t i = 0; i < body.inputs.size(); i++)
     parameters += "const " + storage_name(body.inputs[i]) + "*" + restrict + " in" + std::to_string(i) + ", ";
-  return {parameters + storage_name(body.output) + "*" + restrict + " out",
-          indented("{\ngopt_let_next_begin();\n" + before + "gopt_wait();\n" + text + "}\n")};
+  return {parameters + storage_name(body.output) + "*" + restrict + " out", before, text};
+}
+
+std::string CudaKernel::body() const {
+  return indented("{\ngopt_let_next_begin();\n" + before + "gopt_wait();\n" + text + "}\n");
 }
 
 int64_t cuda_count(const std::vector<Loop>& loops) {
@@ -399,11 +417,19 @@ std::string cuda_element(Writer& writer, const KernelBody& body, Scope& scope) {
 std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps, const std::set<int>& constants) {
   std::vector<CudaKernel> kernels;
   for (const KernelBody& part : reshape_loops(body)) {
-    CudaKernel& kernel = kernels.emplace_back(KernelPrinter(part, overlaps, constants, true).print());
+    CudaKernel& kernel = kernels.emplace_back(KernelPrinter(part, overlaps, constants, Together::Clusters).print());
     if (kernel.cluster > 1)
-      kernel.otherwise = std::make_shared<CudaKernel>(KernelPrinter(part, overlaps, constants, false).print());
+      kernel.otherwise =
+          std::make_shared<CudaKernel>(KernelPrinter(part, overlaps, constants, Together::Blocks).print());
   }
   return kernels;
+}
+
+CudaKernel print_cuda_step(const KernelBody& body) { return KernelPrinter(body, false, {}, Together::Nothing).print(); }
+
+bool takes_chunks_as_step(const KernelBody& body) {
+  const auto chunks = chunks_of(body);
+  return chunks && cuda_count(body.loops) >= kThreadsOfBlock * kBlocksOfChain * chunks->count;
 }
 
 }  // namespace gopt::codegen

@@ -12,19 +12,20 @@
 
 namespace gopt::codegen {
 
-// One launch. `parameters` and `body` hold the kernel's text without its name, so that equal kernels can share one
+// One launch. `parameters` and the texts are the kernel's without its name, so that equal kernels can share one
 // function.
 struct CudaKernel {
-  std::string parameters;  // "const float* __restrict__ in0, float* __restrict__ out"
-  std::string body;        // "{...}"
+  std::string parameters;    // "const float* __restrict__ in0, float* __restrict__ out"
+  std::string before, text;  // what may be done while the kernel before still runs; and all after that has ended
   int64_t blocks = 1, threads = 256;
   int64_t cluster = 1;  // so many blocks for each of `blocks`, along y
   // Where it has clusters, the same for devices without.
   std::shared_ptr<const CudaKernel> otherwise = nullptr;
+
+  std::string body() const;  // "{...}"
 };
 
-// What all have in common: parameters, and the begin and end of the body. `text`: all after the kernel before has
-// ended, `before`: what may be done while it still runs.
+// What all have in common: parameters.
 CudaKernel cuda_kernel(const KernelBody& body, bool overlaps, const std::string& text, const std::string& before = "");
 constexpr int64_t kMostCudaBlocks = 16384;  // of a grid: loops over it do the rest
 // How many elements loops have together, and their symbols from the number `from` of one, the last loop fastest.
@@ -41,5 +42,12 @@ std::string cuda_element(Writer& writer, const KernelBody& body, Scope& scope);
 // lie where an input does, which then is read by the thread alone that writes it. `constants`: inputs, by number, that
 // no kernel writes, so that they may be read before the one before has ended.
 std::vector<CudaKernel> print_cuda_kernels(const KernelBody& body, bool overlaps, const std::set<int>& constants = {});
+
+// The same as a step of a chain (sequence_steps.h), whose threads share nothing: its text divides elements by a
+// variable `units`, but where threads take chunks. Precondition: loops are reshaped.
+CudaKernel print_cuda_step(const KernelBody& body);
+// Whether it has so many elements that each thread takes chunks of them.
+bool takes_chunks_as_step(const KernelBody& body);
+constexpr int64_t kThreadsOfBlock = 512, kBlocksOfChain = 16;  // that take a chain's steps (runtime/gopt_sequence.cuh)
 
 }  // namespace gopt::codegen

@@ -112,7 +112,8 @@ constexpr const char *kAnalyticPlan = "analytic costs", *kPlanByRules = "fusion 
                      *kPlanOfDividedDepths = "more tiles of divided depth",
                      *kPlanWithoutPrologues = "nothing of what precedes a product in its tile",
                      *kPlanOfSmallTiles = "tiles that leave room for the next kernel",
-                     *kPlanWithoutGroups = "a launch for each kernel";
+                     *kPlanWithoutGroups = "a launch for each kernel",
+                     *kPlanWithoutSequences = "no short kernels in sequence";
 
 // Of the ONNX file, by DriverOptions::timer.
 struct RuntimeTimes {

@@ -67,12 +67,14 @@ struct Target {
 // tensors always are), ways to run library kernels ("kernel:winograd", tiles of one size "kernel:wgmma:128x64"; kept
 // where there is no other), fusion ("fusion:epilogues", "fusion:prologues", "fusion:inlining", "fusion:pieces";
 // "fusion:by-cost" leaves it to rules), launches that do not wait ("launch:dependent"), those of several kernels
-// ("launch:grouped"), a parallel region around kernels in a row in place of one for each ("launch:one-region"), and
-// runs by one thread alone while that is faster than by all ("launch:alone").
+// ("launch:grouped"; "launch:sequences", of such that read each other's results), a parallel region around kernels in a
+// row in place of one for each ("launch:one-region"), and runs by one thread alone while that is faster than by all
+// ("launch:alone").
 std::vector<std::string> plan_parts(TargetKind kind);
 constexpr const char *kDependentLaunch = "launch:dependent", *kGroupedLaunch = "launch:grouped",
-                     *kOneRegion = "launch:one-region", *kAloneLaunch = "launch:alone",
-                     *kFusionByCost = "fusion:by-cost", *kPrologues = "fusion:prologues";
+                     *kSequences = "launch:sequences", *kOneRegion = "launch:one-region",
+                     *kAloneLaunch = "launch:alone", *kFusionByCost = "fusion:by-cost",
+                     *kPrologues = "fusion:prologues";
 
 struct Device {
   TargetKind kind = TargetKind::Cpu;
@@ -108,6 +110,7 @@ enum class KernelKind {
   Generated,      // loops from the definitions of the nodes it covers, fused
   Reorder,        // one layout to another
   Group,          // CUDA: convolutions by tiles that need nothing of each other, in one launch
+  Sequence,       // CUDA: short kernels that read each other's results, in one launch (gopt/sequence.h)
   External,       // a function that the code's caller registers for an operator without definition
 };
 std::string to_string(KernelKind kind);
@@ -159,7 +162,7 @@ struct Kernel {
   std::shared_ptr<const Attention> attention;  // Attention: what it computes
   std::optional<IntegerOperands> integers;     // Convolution, MatrixProduct: of integers
   std::string implementation;                  // "direct", "winograd", ...; empty: the only one
-  std::vector<Kernel> members;                 // Group: each with the implementation of all
+  std::vector<Kernel> members;                 // Group: each with the implementation of all; Sequence: in their order
   Device device;
   StreamId stream{};
   double estimated_ms = 0;

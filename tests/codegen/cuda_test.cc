@@ -20,7 +20,7 @@ namespace {
 Result<EmittedCode> cuda_code(const std::string& text, Precision precision = Precision::Fp32) {
   const BatchCase c = make_case("small", text, 1);
   LayoutCosts costs(false);
-  const Target target{.kind = TargetKind::Cuda, .precision = precision};
+  const Target target{.kind = TargetKind::Cuda, .precision = precision, .without = {kSequences}};
   GOPT_ASSIGN_OR_RETURN(const Plan plan, make_plan(c.graph, target, costs));
   GOPT_RETURN_IF_ERROR(check_plan(plan));
   return emit(plan);

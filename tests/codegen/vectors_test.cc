@@ -66,7 +66,8 @@ TEST(Vectors, AreChosenByTheirTimes) {
     for (const BatchCase& c : cases())
       for (const Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Fp16, Precision::Bf16}) {
         CostsOfVectors costs(warps);
-        const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = precision}, costs);
+        const auto plan =
+            make_plan(c.graph, {.kind = TargetKind::Cuda, .precision = precision, .without = {kSequences}}, costs);
         ASSERT_TRUE(plan.ok()) << plan.error().message;
         EXPECT_EQ(count_of(*plan), c.name == "squeezed" ? 2 : 1) << c.name << "\n" << print_plan(*plan);
         for (const Kernel& kernel : plan->kernels)

@@ -5,11 +5,20 @@
 namespace gopt_runtime {
 namespace tiles {
 
+// Of this block, the same for all its threads; uninitialized.
+template <class T>
+__device__ __forceinline__ T& shared_of_block() {
+  __shared__ __align__(16) char room[sizeof(T)];
+  return *reinterpret_cast<T*>(room);
+}
+
 #if __CUDA_ARCH__ >= 900
-// Until all threads of all blocks are here; what they wrote before can be read.
+// Until all threads of all blocks are here; what they wrote before they arrived can be read.
+__device__ __forceinline__ void arrive_at_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+__device__ __forceinline__ void leave_cluster() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 __device__ __forceinline__ void wait_for_cluster() {
-  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
-  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+  arrive_at_cluster();
+  leave_cluster();
 }
 
 // Where in a block's shared memory lies what is there in this block's.

@@ -90,4 +90,23 @@ void launch_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t thread
   launch_cluster_kernel(kernel, blocks, 1, threads, stream, arguments...);
 }
 
+// That clusters of a kernel's blocks of so many threads may have: sixteen where the device has such, else eight; one
+// without clusters.
+inline int most_blocks_of_cluster(const void* kernel, int threads) {
+  constexpr int kMany = 16, kSome = 8;
+  if (!has_clusters()) return 1;
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.y = kMany, attribute.val.clusterDim.x = attribute.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(1, kMany), config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.attrs = &attribute, config.numAttrs = 1;
+  int clusters = 0;
+  const bool has_many =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess &&
+      cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) == cudaSuccess && clusters > 0;
+  if (!has_many) (void)cudaGetLastError();  // which the next launch would be blamed for
+  return has_many ? kMany : kSome;
+}
+
 }  // namespace gopt_runtime

@@ -48,6 +48,16 @@ __device__ inline float gopt_short_reciprocal(float x) {
 #endif
 }
 
+// exp and tanh to 1e-6 of themselves, as far as the argument's own rounding counts for no more.
+__device__ inline float gopt_short_exp(float x) { return gopt_short_exp2(1.44269504f * x); }
+__device__ inline float gopt_short_tanh(float x) {
+  const float square = x * x;
+  const float series =
+      x + x * square * (-0.333333333f + square * (0.133333333f + square * (-0.0539682540f + square * 0.0218694885f)));
+  const float whole = 1.0f - 2.0f * gopt_short_reciprocal(1.0f + gopt_short_exp2(2.88539008f * x));
+  return fabsf(x) < 0.3f ? series : whole;
+}
+
 // erf to 1e-6 of itself: its series, or Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26, in which the
 // exponential and the reciprocal are short.
 __device__ inline float gopt_short_erf(float x) {
@@ -71,8 +81,8 @@ __device__ inline int64_t gopt_divide(int64_t a, int64_t b) {
   return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-// x / divisor, rounded as a division is (Markstein, 1990) but for x below 2^-100, whose last digit may differ, where the
-// reciprocal is the rounded one. Where that is infinite, no number or a zero, whose sign it has, so is the product.
+// x / divisor, rounded as a division is (Markstein, 1990) but for x below 2^-100, whose last digit may differ, where
+// the reciprocal is the rounded one. Where that is infinite, no number or a zero, whose sign it has, so is the product.
 __device__ inline float gopt_quotient(float x, float divisor, float reciprocal) {
   const float product = x * reciprocal, quotient = fmaf(fmaf(-product, divisor, x), reciprocal, product);
   return quotient == quotient && product != 0 ? quotient : product;
@@ -184,8 +194,8 @@ __device__ inline T gopt_part_reduce(T value, Combine combine) {
   return value;
 }
 
-// Of which of a block's kThreads threads it is so: their numbers, in order, and how many they are. All threads come here,
-// and have read what they need of `matched` before.
+// Of which of a block's kThreads threads it is so: their numbers, in order, and how many they are. All threads come
+// here, and have read what they need of `matched` before.
 template <int kThreads>
 __device__ inline int gopt_matches(bool is_match, int* matched) {
   __shared__ int of_warp[kThreads / 32];

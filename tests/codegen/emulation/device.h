@@ -122,6 +122,16 @@ struct Block {
 inline std::array<Block, kMostBlocks> blocks;
 inline Barrier cluster_barrier;
 
+// The next so many bytes of every block's memory.
+inline size_t reserve(size_t bytes) {
+  constexpr size_t kLine = 128;
+  static size_t end = 0;
+  const size_t begin = end;
+  end += (bytes + kLine - 1) / kLine * kLine;
+  if (end > kMemory) std::abort();
+  return begin;
+}
+
 inline Block& own_block() { return blocks[blockIdx.y]; }
 inline void wait_for_warp() { own_block().warps[threadIdx.x / kWarp].arrive_and_wait(); }
 

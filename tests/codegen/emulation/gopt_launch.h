@@ -19,6 +19,8 @@ struct Launch {
 inline bool clusters = true;
 inline bool has_clusters() { return clusters; }
 
+inline int most_blocks_of_cluster(const void*, int) { return clusters ? static_cast<int>(emulation::kMostBlocks) : 1; }
+
 template <class... Parameters, class... Arguments>
 void launch_cluster_kernel(void (*kernel)(Parameters...), int64_t blocks, int64_t cluster, int64_t threads,
                            cudaStream_t, Arguments... arguments) {
