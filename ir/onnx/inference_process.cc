@@ -94,7 +94,7 @@ std::string inferred(const std::string& request) {
     onnx::shape_inference::InferShapes(&graph, opsets);
     constexpr int kStrict = 1;
     onnx::shape_inference::InferShapes(model.mutable_graph(), opsets, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(false, kStrict));
+                                       onnx::ShapeInferenceOptions(true, kStrict));
   } catch (const std::exception& e) {
     graph.set_doc_string(plain(e.what()));
   }

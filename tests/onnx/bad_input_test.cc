@@ -511,5 +511,19 @@ TEST(OnnxBadInput, WhatIsWrongWithANodeThatIsKeptIsTold) {
   }
 }
 
+TEST(OnnxBadInput, TypesThatANodeMayNotMixAreTold) {
+  const TestFolder folder;
+  TestModel model;
+  model.input("a", {2, 3});
+  model.input("b", {2, 3}, kInt64);
+  model.node("Add", {"a", "b"}, {"y"});
+  model.output("y", {2, 3});
+  model.save(folder.file("a.onnx"));
+  const auto imported = import_onnx(folder.file("a.onnx"));
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  ASSERT_EQ(imported->warnings.size(), 1U);
+  EXPECT_NE(imported->warnings[0].find("inconsistent type"), std::string::npos) << imported->warnings[0];
+}
+
 }  // namespace
 }  // namespace gopt
