@@ -237,25 +237,31 @@ double channel_lanes_efficiency(const Plan& plan, const Kernel& kernel) {
   return 0.9 * planar_efficiency(plan, kernel);
 }
 
-// 3x3 convolutions of stride 1 on blocks of channels (codegen/cpu/runtime/gopt_winograd.h), so many that they pay for
-// what transforms take. Of halves it computes in floats, and still takes less than their own products where these are
-// twice as fast; on tiles they are ten times as fast.
+// 3x3 convolutions of stride 1 on blocks of channels (codegen/cpu/runtime/gopt_winograd.h), and those of volumes that
+// are such in their last two axes, of so many channels that they pay for what transforms take. Of halves it computes in
+// floats, and still takes less than their own products where these are twice as fast; on tiles they are ten times as
+// fast.
 bool has_winograd(const Plan& plan, const Kernel& kernel) {
   const Buffer &x = image(plan, kernel), &w = weights(plan, kernel), &y = result(plan, kernel);
   constexpr int64_t kFewest = 16;
   const bool is_in_halves = x.element == ElementType::BFloat16 && y.element == x.element && !plan.target.has_tiles;
   if ((!is_of_floats(plan, kernel) && !is_in_halves) || kernel.integers) return false;
   if (w.place != BufferPlace::Weight || !plan.target.open.empty()) return false;
-  if (x.dims.size() != 4 || kernel.nodes[0]->is(OpKind::ConvTranspose)) return false;
+  const size_t axes = x.dims.size() - 2;
+  if (axes < 2 || axes > 3 || kernel.nodes[0]->is(OpKind::ConvTranspose)) return false;
   if (!x.layout.is_blocked() || !(y.layout == x.layout)) return false;
-  if (w.dims[2] != 3 || w.dims[3] != 3 || w.dims[1] != x.dims[1]) return false;
+  if (w.dims[axes] != 3 || w.dims[axes + 1] != 3 || w.dims[1] != x.dims[1]) return false;
   if (std::min(w.dims[0], w.dims[1]) < kFewest) return false;
   const Attributes& a = kernel.nodes[0]->attributes;
-  auto all = [&a](const char* name, int64_t low, int64_t high) {
+  auto all = [&a, axes](const char* name, int64_t low, int64_t high) {
     auto it = a.find(name);
     if (it == a.end()) return true;
-    for (const Index& i : std::get<std::vector<Index>>(it->second))
-      if (!i.is_constant() || i.constant() < low || i.constant() > high) return false;
+    const auto& numbers = std::get<std::vector<Index>>(it->second);
+    for (size_t k = 0; k < numbers.size(); k++) {
+      const bool is_plane = axes == 3 && k % axes == 0;
+      if (!numbers[k].is_constant()) return false;
+      if (!is_plane && (numbers[k].constant() < low || numbers[k].constant() > high)) return false;
+    }
     return true;
   };
   return all("strides", 1, 1) && all("dilations", 1, 1) && all("pads", 0, 1);
@@ -269,8 +275,8 @@ double winograd_efficiency(const Plan& plan, const Kernel& kernel) {
   const Buffer &w = weights(plan, kernel), &y = result(plan, kernel);
   const auto channels = static_cast<double>(std::min(w.dims[0], w.dims[1]));
   const auto covered = [](int64_t n) { return static_cast<double>(n) / static_cast<double>((n + 3) / 4 * 4); };
-  const double fill = covered(y.dims[2]) * covered(y.dims[3]) * whole(static_cast<double>(w.dims[0]), lanes) *
-                      whole(static_cast<double>(w.dims[1]), lanes);
+  const double fill = covered(y.dims[y.dims.size() - 2]) * covered(y.dims.back()) *
+                      whole(static_cast<double>(w.dims[0]), lanes) * whole(static_cast<double>(w.dims[1]), lanes);
   return share_of_small_images(plan, kernel) * 0.95 * 1.75 * fill * std::min(1.0, 0.75 + channels / 256);
 }
 

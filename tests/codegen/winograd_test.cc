@@ -27,6 +27,9 @@ struct Case {
   int64_t block = kBlock;
   int threads = 1;
   float scale = 1;  // of the image
+  struct {
+    int64_t all = 1, window = 1, step = 1, apart = 1, before = 0, after = 0;
+  } planes;  // of a volume
 };
 std::ostream& operator<<(std::ostream& os, const Case& c) { return os << c.name; }
 
@@ -54,12 +57,22 @@ const Case kCases[] = {
     {"Large", 1, 64, 32, 16, 16, 1, 1, 1, 1, kBlock, 1, 1e33f},
     {"Tiny", 1, 64, 32, 16, 16, 1, 1, 1, 1, kBlock, 1, 1e-33f},
     {"Zero", 1, 64, 32, 16, 16, 1, 1, 1, 1, kBlock, 2, 0.0f},
+    {"Planes", 1, 24, 32, 9, 11, 1, 1, 1, 1, kBlock, 2, 1, {5, 1}},
+    {"Volume", 2, 16, 24, 9, 14, 1, 1, 1, 1, kBlock, 2, 1, {4, 3, 1, 1, 1, 1}},
+    {"VolumeNotFilled", 1, 19, 21, 7, 6, 1, 1, 1, 1, kBlock, 1, 1, {3, 3, 1, 1, 1, 1}},
+    {"VolumeInSteps", 1, 16, 40, 8, 8, 1, 1, 1, 1, kBlock, 2, 1, {7, 3, 2, 1, 1, 1}},
+    {"VolumeDilated", 1, 16, 24, 8, 5, 1, 0, 1, 0, kBlock, 2, 1, {6, 2, 1, 3, 0, 2}},
+    {"VolumeBefore", 1, 16, 24, 4, 4, 1, 1, 1, 1, kBlock, 1, 1, {2, 5, 1, 1, 4, 3}},
 };
 
 PlanarShape shape_of(const Case& c) {
   PlanarShape s;
   s.batch = c.batch, s.in = c.in, s.out = c.out;
   s.src[1] = c.height, s.src[2] = c.width, s.kernel[1] = s.kernel[2] = 3, s.pads[1] = c.top, s.pads[2] = c.left;
+  s.src[0] = c.planes.all, s.kernel[0] = c.planes.window, s.strides[0] = c.planes.step;
+  s.dilations[0] = c.planes.apart, s.pads[0] = c.planes.before;
+  const int64_t reach = (c.planes.window - 1) * c.planes.apart + 1;
+  s.dst[0] = (c.planes.all + c.planes.before + c.planes.after - reach) / c.planes.step + 1;
   s.dst[1] = c.height + c.top + c.bottom - 2, s.dst[2] = c.width + c.left + c.right - 2;
   return s;
 }
@@ -74,19 +87,20 @@ struct Exact {
   std::vector<double> values, magnitudes;
 };
 Exact exact(const Case& c, const PlanarShape& s, const float* x, const std::vector<float>& w) {
-  const int64_t from = area(s.src), to = area(s.dst), height = s.src[1], width = s.src[2];
+  const int64_t from = area(s.src), to = area(s.dst), height = s.src[1], width = s.src[2], taps = 9 * s.kernel[0];
   Exact e;
   e.values.resize(static_cast<size_t>(s.batch * filled(c, s.out) * to));
   e.magnitudes = e.values;
   for (int64_t n = 0; n < s.batch; n++)
     for (int64_t p = 0; p < to; p++)
-      for (int64_t tap = 0; tap < 9; tap++) {
-        const int64_t h = p / s.dst[2] + tap / 3 - s.pads[1], v = p % s.dst[2] + tap % 3 - s.pads[2];
-        if (h < 0 || h >= height || v < 0 || v >= width) continue;
+      for (int64_t tap = 0; tap < taps; tap++) {
+        const int64_t h = p / s.dst[2] % s.dst[1] + tap % 9 / 3 - s.pads[1], v = p % s.dst[2] + tap % 3 - s.pads[2];
+        const int64_t plane = p / s.dst[2] / s.dst[1] * s.strides[0] + tap / 9 * s.dilations[0] - s.pads[0];
+        if (h < 0 || h >= height || v < 0 || v >= width || plane < 0 || plane >= s.src[0]) continue;
         for (int64_t o = 0; o < s.out; o++)
           for (int64_t i = 0; i < s.in; i++) {
-            const double term = static_cast<double>(x[place(c, s.in, from, n, i, h * width + v)]) *
-                                w[static_cast<size_t>((o * s.in + i) * 9 + tap)];
+            const double term = static_cast<double>(x[place(c, s.in, from, n, i, (plane * height + h) * width + v)]) *
+                                w[static_cast<size_t>((o * s.in + i) * taps + tap)];
             const auto at = static_cast<size_t>(place(c, s.out, to, n, o, p));
             e.values[at] += term, e.magnitudes[at] += std::fabs(term);
           }
@@ -120,7 +134,7 @@ void expect_agreement(const Case& c) {
   const int64_t from = area(s.src), to = area(s.dst);
   OnLines<T> x(s.batch * filled(c, s.in) * from, 0), factors(s.out, 0);
   Floats bias(s.out, 0), image(x.size, 0);
-  std::vector<float> w(static_cast<size_t>(s.out * s.in * 9));
+  std::vector<float> w(static_cast<size_t>(s.out * s.in * 9 * s.kernel[0]));
   for (float& v : w) v = normal(random);
   for (int64_t i = 0; i < s.out; i++)
     bias.data[i] = c.scale * normal(random), factors.data[i] = stored<T>(normal(random));

@@ -53,7 +53,7 @@ struct Loop {
 int64_t best_tile(const PlanarShape& s) {
   constexpr int64_t kFetch = kLanes;
   const auto cost = [&](int64_t tile) {
-    const int64_t tiles = s.batch * ceil_div(s.dst[1], tile) * ceil_div(s.dst[2], tile);
+    const int64_t tiles = s.batch * s.dst[0] * ceil_div(s.dst[1], tile) * ceil_div(s.dst[2], tile);
     return (tile + kBeyond) * (tile + kBeyond) * (tiles + kFetch);
   };
   return cost(kMostTile) <= cost(kSmallTile) ? kMostTile : kSmallTile;
@@ -68,7 +68,8 @@ WinogradConvolution::WinogradConvolution(const PlanarShape& shape, int64_t block
       posts_(std::move(posts)),
       threads_(threads),
       element_(element),
-      depth_(ceil_div(shape.in, block) * block),
+      channels_(ceil_div(shape.in, block) * block),
+      depth_(shape.kernel[0] * channels_),
       filled_(ceil_div(shape.out, block) * block),
       panels_(ceil_div(filled_, kPanelWidth)),
       tile_(best_tile(shape)),
@@ -76,7 +77,7 @@ WinogradConvolution::WinogradConvolution(const PlanarShape& shape, int64_t block
       elements_(window_ * window_),
       tiles_high_(ceil_div(shape.dst[1], tile_)),
       tiles_wide_(ceil_div(shape.dst[2], tile_)),
-      tiles_(shape.batch * tiles_high_ * tiles_wide_),
+      tiles_(shape.batch * shape.dst[0] * tiles_high_ * tiles_wide_),
       is_together_(threads > 1 && tiles_ <= kFewTiles * threads) {
   simple_ = simple_posts(posts_, [](const Post& post) { return post.kind == PostKind::Add && post.dims.empty(); });
   const int64_t own = is_together_ ? tiles_ : ceil_div(tiles_, threads_),
@@ -86,15 +87,16 @@ WinogradConvolution::WinogradConvolution(const PlanarShape& shape, int64_t block
 }
 
 bool WinogradConvolution::takes(const PlanarShape& s, int64_t block) {
-  bool are_plain =
-      s.groups == 1 && !s.transposed && s.kernel[0] == 1 && s.src[0] == 1 && s.dst[0] == 1 && s.pads[0] == 0;
+  bool are_plain = s.groups == 1 && !s.transposed;
   for (int a = 1; a < 3; a++) are_plain &= s.kernel[a] == kTaps && s.strides[a] == 1 && s.dilations[a] == 1;
   return are_plain && block % kLanes == 0;
 }
 int64_t WinogradConvolution::panel_channels() { return kPanelWidth; }
 
 WinogradConvolution::Tile WinogradConvolution::tile_at(int64_t number) const {
-  return {number / tiles_wide_ / tiles_high_, number / tiles_wide_ % tiles_high_ * tile_, number % tiles_wide_ * tile_};
+  const int64_t plane = number / tiles_wide_ / tiles_high_;
+  return {plane / s_.dst[0], plane % s_.dst[0], number / tiles_wide_ % tiles_high_ * tile_,
+          number % tiles_wide_ * tile_};
 }
 
 // The last panel may be of one vector.
@@ -121,15 +123,17 @@ size_t WinogradConvolution::scratch_floats() const {
 void WinogradConvolution::pack_channel(const float* weights, int64_t panel, int64_t channel, float* packed) const {
   const int64_t width = int64_t{vectors_of(panel)} * kLanes, output = panel * kPanelWidth + channel;
   const auto* taps_at = tile_ == kMostTile ? kWeightsOf4 : kWeightsOf2;
-  for (int64_t input = 0; input < depth_; input++)
+  for (int64_t at = 0; at < depth_; at++) {
+    const int64_t plane = at / channels_, input = at % channels_;
+    const float* taps = weights + ((output * s_.in + input) * s_.kernel[0] + plane) * kTaps * kTaps;
     for (int64_t i = 0; i < window_; i++)
       for (int64_t j = 0; j < window_; j++) {
         double sum = 0;
         for (int tap = 0; input < s_.in && output < s_.out && tap < kTaps * kTaps; tap++)
-          sum += taps_at[i][tap / kTaps] * taps_at[j][tap % kTaps] *
-                 static_cast<double>(weights[(output * s_.in + input) * kTaps * kTaps + tap]);
-        packed[weights_at(panel, i * window_ + j) + input * width + channel] = static_cast<float>(sum);
+          sum += taps_at[i][tap / kTaps] * taps_at[j][tap % kTaps] * static_cast<double>(taps[tap]);
+        packed[weights_at(panel, i * window_ + j) + at * width + channel] = static_cast<float>(sum);
       }
+  }
 }
 
 void WinogradConvolution::pack(const float* weights, float* packed) const {
@@ -139,17 +143,32 @@ void WinogradConvolution::pack(const float* weights, float* packed) const {
   });
 }
 
-// All channels. What lies beyond the image is zeros.
+// All channels of all planes of the window.
 template <class T>
 void WinogradConvolution::transform_tile(const T* src, const Tile& tile, float* to, int64_t element) const {
+  for (int64_t k = 0; k < s_.kernel[0]; k++, to += channels_) {
+    const int64_t plane = tile.plane * s_.strides[0] + k * s_.dilations[0] - s_.pads[0];
+    if (plane >= 0 && plane < s_.src[0]) {
+      transform_plane(src, tile, plane, to, element);
+      continue;
+    }
+    for (int64_t e = 0; e < elements_; e++) std::fill_n(to + e * element, channels_, 0.0f);
+  }
+}
+
+// What lies beyond the plane is zeros.
+template <class T>
+void WinogradConvolution::transform_plane(const T* src, const Tile& tile, int64_t plane, float* to,
+                                          int64_t element) const {
   const int64_t height = s_.src[1], width = s_.src[2], h = tile.h - s_.pads[1], w = tile.w - s_.pads[2];
   const bool is_inside = h >= 0 && h + window_ <= height && w >= 0 && w + window_ <= width;
   const int64_t top = std::clamp<int64_t>(-h, 0, window_), bottom = std::clamp<int64_t>(height - h, top, window_),
                 left = std::clamp<int64_t>(-w, 0, window_), right = std::clamp<int64_t>(width - w, left, window_);
   const auto transform_it = tile_ == kMostTile ? transform_window<kMostTile, T> : transform_window<kSmallTile, T>;
   alignas(64) T window[kMostWindow * kMostWindow * kLanes] = {};
-  for (int64_t channel = 0; channel < depth_; channel += kLanes) {
-    const T* image = src + (tile.image * depth_ + channel / block_ * block_) * height * width + channel % block_;
+  for (int64_t channel = 0; channel < channels_; channel += kLanes) {
+    const int64_t first = (tile.image * channels_ + channel / block_ * block_) * s_.src[0] + plane * block_;
+    const T* image = src + first * height * width + channel % block_;
     const auto at = [&](int64_t i, int64_t j) { return image + ((h + i) * width + w + j) * block_; };
     if (is_inside) {
       transform_it(at(0, 0), width * block_, block_, to + channel, element);
@@ -183,7 +202,8 @@ void WinogradConvolution::multiply(const Floats& call, int64_t tiles, int64_t pa
 // Of the first position of a row of a tile's result.
 int64_t WinogradConvolution::place(const Part& p, int64_t row) const {
   const int64_t block = p.tile.image * filled_ + p.channel / block_ * block_;
-  return block * area(s_.dst) + ((p.tile.h + row) * s_.dst[2] + p.tile.w) * block_ + p.channel % block_;
+  const int64_t line = p.tile.plane * s_.dst[1] + p.tile.h + row;
+  return block * area(s_.dst) + (line * s_.dst[2] + p.tile.w) * block_ + p.channel % block_;
 }
 
 template <class T>

@@ -2,7 +2,8 @@
 // positions of the result take 36 products a pair of channels in place of 144 (2x2 ones, of small images, 16 for 36).
 // Tiles of 6x6 elements of the image, which overlap by two, and the weights are transformed; for each element of tiles
 // the channels are multiplied as matrices, by panels of weights (gopt_panel_sums.h), and what comes out is transformed
-// back. Lavin and Gray, 2016.
+// back. Lavin and Gray, 2016. Of volumes a window's planes are so many times as many channels: each position's products
+// are summed over all of them.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ class WinogradConvolution {
   static int64_t panel_channels();
   int64_t block() const { return block_; }
   size_t packed_floats() const;
-  // Weights [out, in, 3, 3].
+  // Weights [out, in, planes, 3, 3].
   void pack(const float* weights, float* packed) const;
 
   // The operand of an Add lies as the result does, or, by Post::dims, is a number for each channel.
@@ -50,7 +51,7 @@ class WinogradConvolution {
   };
   // Where a tile's result begins.
   struct Tile {
-    int64_t image, h, w;
+    int64_t image, plane, h, w;
   };
   // A vector of channels of a tile's result.
   struct Part {
@@ -67,6 +68,8 @@ class WinogradConvolution {
   void pack_channel(const float* weights, int64_t panel, int64_t channel, float* packed) const;
   template <class T>
   void transform_tile(const T* src, const Tile& tile, float* to, int64_t element) const;
+  template <class T>
+  void transform_plane(const T* src, const Tile& tile, int64_t plane, float* to, int64_t element) const;
   void multiply(const Floats& call, int64_t tiles, int64_t panel, const float* next) const;
   template <class T>
   void transform_back(const Call<T>& call, const Range& group, const float* products, int64_t width,
@@ -93,7 +96,9 @@ class WinogradConvolution {
   std::vector<Post> posts_;
   int threads_;
   Element element_;
-  int64_t depth_, filled_, panels_;   // depth_, filled_: channels that are read, written
+  // Channels that are read of a plane, and of all planes of a window; those that are written.
+  int64_t channels_, depth_, filled_;
+  int64_t panels_;
   int64_t tile_, window_, elements_;  // extents of a tile's result, of what it reads; elements of that
   int64_t tiles_high_, tiles_wide_, tiles_;
   int64_t group_;     // most tiles that are transformed before they are multiplied
