@@ -178,6 +178,9 @@ const char* const kInBlocks[] = {
     "input x : f32[1,8,5,7,6]\ninput w1 : f32[24,8,3,3,3]\ninput w2 : f32[10,24,1,1,1]\n"
     "a = Conv(x, w1) {pads=[1,1,1,1,1,1]}\nb = Relu(a)\nc = Conv(b, w2)\n"
     "d = MaxPool(c) {kernel_shape=[2,2,2], strides=[2,2,2]}\noutput y = d",
+    "input x : f32[1,20,5,7,6]\ninput w1 : f32[24,20,3,3,3]\ninput w2 : f32[24]\ninput w3 : f32[16,24,2,3,3]\n"
+    "a = Conv(x, w1, w2) {pads=[1,1,1,1,1,1]}\nb = Relu(a)\nc = Conv(b, w3) {pads=[2,0,1,1,1,0], strides=[2,1,1], "
+    "dilations=[3,1,1]}\noutput y = c",
     "input x : f32[1,16,8,8]\ninput w1 : f32[8,16,1,1]\ninput w2 : f32[24,16,3,3]\ninput w3 : f32[5,16,1,1]\n"
     "a = Conv(x, w1)\nb = Conv(x, w2) {pads=[1,1,1,1]}\nc = Conv(x, w3)\nj = Concat(a, b, c) {axis=1}\n"
     "r = Relu(j)\nh = Slice(r) {starts=[8], ends=[32], axes=[1]}\no = Slice(r) {starts=[3], ends=[21], axes=[1]}\n"
@@ -195,15 +198,20 @@ void expect_blocks_agree(int lanes, const std::vector<const char*>& implementati
     for (const int threads : {1, 2}) {
       CostsOfBlocks costs(implementation);
       const Target target{.kind = TargetKind::Cpu, .threads = threads, .vector_lanes = lanes, .precision = precision};
-      int64_t taken = 0;
+      int64_t taken = 0, in_volumes = 0;
       for (const BatchCase& c : cases) {
         const auto plan = make_plan(c.graph, target, costs);
         ASSERT_TRUE(plan.ok()) << plan.error().message;
         const std::string text = print_plan(*plan);
         EXPECT_NE(text.find("blocked" + std::to_string(lanes)), std::string::npos) << c.name << text;
-        taken += std::ranges::count(plan->kernels, implementation, &Kernel::implementation);
+        for (const Kernel& kernel : plan->kernels) {
+          const bool is_taken = kernel.implementation == implementation;
+          taken += is_taken;
+          in_volumes += is_taken && plan->buffer(kernel.output_buffers[0]).dims.size() == 5;
+        }
       }
       EXPECT_GT(taken, 1) << implementation;
+      EXPECT_GT(in_volumes, 0) << implementation;
       const std::string name = "blocks" + std::to_string(lanes) + implementation + to_string(precision);
       for (const std::string& line : run_batch(cases, costs, name, target)) ADD_FAILURE() << line;
     }
