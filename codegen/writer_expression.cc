@@ -105,9 +105,7 @@ bool is_short(ElementType type) {
          type == ElementType::Int16;
 }
 
-bool has_short_form(Function function) {
-  return function == Function::Exp || function == Function::Tanh || function == Function::Erf;
-}
+bool has_short_form(Function function) { return function == Function::Exp || function == Function::Tanh; }
 bool is_one(const Expr& e) { return e->kind == ExprKind::Constant && e->value == 1; }
 
 // Integers wrap around, which those of C++ with a sign may not.
@@ -147,7 +145,7 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     case ExprKind::Multiply: return arithmetic(" * ", type, a);
     case ExprKind::Divide:
       if (integer) return "gopt_divide(" + a[0] + ", " + a[1] + ")";
-      if (takes_short_functions && type == Scalar::Float && is_one(e->args[0]))
+      if (takes_shorter_functions && type == Scalar::Float && is_one(e->args[0]))
         return "gopt_short_reciprocal(" + a[1] + ")";
       return "(" + a[0] + " / " + a[1] + ")";
     case ExprKind::Maximum: return "gopt_max" + deduced + "(" + a[0] + ", " + a[1] + ")";
@@ -169,7 +167,9 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
       return type == Scalar::Int ? "(int64_t)" + value : value;
     }
     case ExprKind::Call: {
-      const bool is_short = takes_short_functions && type == Scalar::Float && has_short_form(e->function);
+      const bool has_form =
+          e->function == Function::Erf ? takes_short_functions : takes_shorter_functions && has_short_form(e->function);
+      const bool is_short = has_form && type == Scalar::Float;
       std::string text =
           std::string(is_short ? "gopt_short_" : "gopt_") + std::string(function_text(e->function)) + "(";
       for (size_t i = 0; i < a.size(); i++) text += (i ? ", " : "") + a[i];

@@ -298,7 +298,7 @@ std::vector<std::string> plan_parts(TargetKind kind) {
 Result<Plan> make_plan(const Graph& graph, const Target& target, KernelCosts& costs) {
   GOPT_ASSIGN_OR_RETURN(Plan plan, cheapest_plan(graph, {target}, costs));
   group_siblings(plan, costs);
-  join_sequences(plan);
+  join_sequences(plan, costs);
   place_buffers(plan);
   plan.demands = size_demands(plan);
   // What a mistake of ours would compute from memory that nobody wrote is never code.

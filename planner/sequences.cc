@@ -103,20 +103,26 @@ double step_us(const Plan& plan, const Kernel& kernel) {
 
 // The kernel as a step, if it may be one: a product of a few lines by one matrix, or elements.
 std::optional<Kernel> as_step(const Plan& plan, const Kernel& kernel) {
-  constexpr size_t kMostOperands = 12;  // of a step (runtime/gopt_sequence.cuh), with the result
+  constexpr size_t kMostOperands = 12;          // of a step (runtime/gopt_sequence.cuh), with the result
+  constexpr int64_t kMostElements = 1LL << 20;  // which it divides in floats
   if (kernel.outputs.size() != 1 || kernel.prologue || kernel.integers ||
       kernel.input_buffers.size() + 1 > kMostOperands)
     return std::nullopt;
-  if (kernel.kind == KernelKind::Generated && kernel.implementation.empty()) return kernel;
-  if (!is_product(kernel) || element_count(std::span(plan.buffer(kernel.output_buffers[0]).dims)) == 0)
-    return std::nullopt;
+  const int64_t elements = element_count(plan.buffer(kernel.output_buffers[0]).dims);
+  if (elements == 0 || elements >= kMostElements) return std::nullopt;
+  if (kernel.kind == KernelKind::Reorder || (kernel.kind == KernelKind::Generated && kernel.implementation.empty()))
+    return kernel;
+  if (!is_product(kernel)) return std::nullopt;
+  // Which are read before a step waits for the others.
   const Buffer& weights = plan.buffer(kernel.input_buffers[1]);
+  if (plan.buffer(root_of(plan, kernel.input_buffers[1]).buffer).place != BufferPlace::Weight) return std::nullopt;
   const bool is_one_matrix = kernel.kind == KernelKind::Convolution ||
                              element_count(std::span(weights.dims).first(weights.dims.size() - 2)) == 1;
   if (!is_one_matrix) return std::nullopt;
   static const std::string name = vector_product_name(1);
   for (const Implementation& row : implementations())
-    if (row.kind == kernel.kind && row.target == TargetKind::Cuda && row.name == name && row.accepts(plan, kernel)) {
+    if (row.kind == kernel.kind && row.target == TargetKind::Cuda && row.name == name &&
+        !is_switched_off(plan.target, row) && row.accepts(plan, kernel)) {
       Kernel step = kernel;
       step.implementation = name;
       return step;
@@ -261,9 +267,29 @@ std::vector<Kernel> in_order(const Plan& plan, std::vector<Kernel>& sequences,
   return kernels;
 }
 
+// Whether times of the kernels were measured, as on which device a sequence pays is not known otherwise; and their
+// results, which all have memory of their own, are few.
+bool is_known(const Plan& plan, const std::vector<size_t>& numbers, const KernelCosts& costs) {
+  constexpr int64_t kMostBytes = 16LL << 20;
+  int64_t bytes = 0;
+  std::set<BufferId> ports;  // whose addresses the kernel is given
+  for (const size_t number : numbers) {
+    const Kernel& kernel = plan.kernels[number];
+    if (!costs.is_measured(plan, kernel)) return false;
+    bytes += plan.buffer(kernel.output_buffers[0]).size_bytes;
+    for (const auto* ids : {&kernel.input_buffers, &kernel.output_buffers})
+      for (const BufferId id : *ids)
+        if (const BufferId root = root_of(plan, id).buffer;
+            plan.buffer(root).place == BufferPlace::Input || plan.buffer(root).place == BufferPlace::Output)
+          ports.insert(root);
+  }
+  constexpr size_t kMostPorts = 128;
+  return bytes <= kMostBytes && ports.size() <= kMostPorts;
+}
+
 double chain_us(const Plan& plan, const std::vector<Kernel>& members, const SequenceChain& chain) {
   double us = 0;
-  for (const SequenceStep& step : chain) us += step_us(plan, members[step.member]);
+  for (const size_t member : chain) us += step_us(plan, members[member]);
   return us;
 }
 
@@ -276,7 +302,7 @@ double sequence_ms(const Plan& plan, const Kernel& sequence) {
   return in_steps((kLaunchUs + longest) * 1e-3);
 }
 
-void join_sequences(Plan& plan) {
+void join_sequences(Plan& plan, const KernelCosts& costs) {
   if (plan.target.kind != TargetKind::Cuda || plan.target.without.contains(kSequences)) return;
   Levels levels = LevelFinder(plan).run();
   std::map<size_t, std::vector<size_t>> chains;  // by the first of each
@@ -285,7 +311,7 @@ void join_sequences(Plan& plan) {
   std::map<int, std::vector<size_t>> by_level;  // numbers of those that gain
   constexpr size_t kFewest = 4;                 // a cluster begins later than a block
   for (const auto& [first, numbers] : chains) {
-    if (numbers.size() < kFewest) continue;
+    if (numbers.size() < kFewest || !is_known(plan, numbers, costs)) continue;
     double apart_ms = 0;
     for (const size_t number : numbers) apart_ms += plan.kernels[number].estimated_ms;
     if (sequence_ms(plan, sequence_of(plan, numbers)) >= apart_ms) continue;
@@ -305,7 +331,11 @@ void join_sequences(Plan& plan) {
       sequence_of_kernel[number] = static_cast<int>(sequences.size()) - 1;
     }
   }
+  size_t joined = 0;
+  for (const Kernel& sequence : sequences) joined += sequence.members.size();
+  const size_t expected = plan.kernels.size() - joined + sequences.size();
   plan.kernels = in_order(plan, sequences, sequence_of_kernel, levels.read);
+  GOPT_CHECK(plan.kernels.size() == expected, "kernels of sequences wait for each other");
 }
 
 }  // namespace gopt::planner
@@ -324,11 +354,10 @@ std::vector<SequenceChain> chains_of(const Plan& plan, const std::vector<Kernel>
     writers.add(members[m], m);
   }
   std::map<size_t, SequenceChain> chains;  // by their first members
-  for (size_t m = 0; m < members.size(); m++) chains[connected.find(m)].push_back({m, false});
+  for (size_t m = 0; m < members.size(); m++) chains[connected.find(m)].push_back(m);
   std::vector<SequenceChain> found;
   for (auto& [_, chain] : chains) {
-    std::ranges::stable_sort(chain, {}, [&](const SequenceStep& step) { return depths[step.member]; });
-    for (size_t s = 1; s < chain.size(); s++) chain[s].waits = depths[chain[s].member] != depths[chain[s - 1].member];
+    std::ranges::stable_sort(chain, {}, [&](size_t member) { return depths[member]; });
     found.push_back(std::move(chain));
   }
   return found;

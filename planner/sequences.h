@@ -10,7 +10,8 @@ namespace gopt::planner {
 // Of a sequence, in milliseconds, with its launch: that of its longest chain.
 double sequence_ms(const Plan& plan, const Kernel& sequence);
 
-// Takes together what is expected to take less time so. Precondition: kernels are priced, buffers not placed.
-void join_sequences(Plan& plan);
+// Takes together what is expected to take less time so, where its kernels' times were measured. Precondition: kernels
+// are priced, buffers not placed.
+void join_sequences(Plan& plan, const KernelCosts& costs);
 
 }  // namespace gopt::planner

@@ -79,7 +79,7 @@ class ChainDivider {
   ChainDivider(const Plan& plan, const Kernel& sequence) : plan_(plan), sequence_(sequence) {}
 
   Result<DividedChain> run(const SequenceChain& chain) {
-    for (const SequenceStep& step : chain) GOPT_RETURN_IF_ERROR(add(sequence_.members[step.member]));
+    for (const size_t member : chain) GOPT_RETURN_IF_ERROR(add(sequence_.members[member]));
     find_dependencies();
     constexpr int64_t kLeast = 16;  // blocks that share a period
     std::set<int64_t> counts, periods{0};
@@ -107,7 +107,7 @@ class ChainDivider {
       divided_.steps.push_back(std::move(step));
     };
     const Buffer& result = plan_.buffer(member.output_buffers[0]);
-    if (member.kind != KernelKind::Generated) {
+    if (member.kind != KernelKind::Generated && member.kind != KernelKind::Reorder) {
       const int64_t columns = member.kind == KernelKind::Convolution ? result.dims[1] : result.dims.back();
       take({&member, std::nullopt, 0, is_packed(plan_, member.output_buffers[0], columns) ? columns : 0});
       return Unit{};
@@ -159,7 +159,7 @@ class ChainDivider {
     for (const Index& distance : d.access->distances) {
       const Index read = distance + Index(d.apart / size);
       if (!is_multiple(written, writer.period) || !is_multiple(read, writer.period)) return Waits::Cluster;
-      are_same &= read == written;
+      are_same &= read == written && read.as_constant();  // symbols are other loops' there
     }
     return are_same ? Waits::Nothing : Waits::Block;
   }

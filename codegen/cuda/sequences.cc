@@ -49,8 +49,10 @@ class SequencePrinter {
     for (const auto& [function, call] : calls_) cases += "case " + std::to_string(function) + ": return " + call;
     for (size_t b = 0; b < bases_.size(); b++) passed += (b == 0 ? "base" : ", base") + std::to_string(b);
     return "#include \"gopt_half.cuh\"\n#include \"gopt_math.cuh\"\n#include \"gopt_sequence_product.cuh\"\n#include "
-           "\"kernels.h\"\n\nnamespace {\n\nusing gopt_runtime::sequences::Waits;\n\n" +
-           functions_text_ + "__device__ const gopt_runtime::sequences::Step " + name_ + "_steps[] = {\n" + steps_ +
+           "\"kernels.h\"\n\nnamespace {\n\nusing "
+           "gopt_runtime::sequences::Waits;\nstatic_assert(gopt_runtime::sequences::kThreads == " +
+           std::to_string(kThreadsOfBlock) + ");\n\n" + functions_text_ +
+           "__device__ const gopt_runtime::sequences::Step " + name_ + "_steps[] = {\n" + steps_ +
            "};\n__device__ const int " + name_ + "_ends[] = {" + ends_ +
            "};\n\n__global__ void __launch_bounds__(gopt_runtime::sequences::kThreads) " + name_ + "_body(const " +
            bases + " bases) " +

@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "cuda_device.h"
+#include "gopt/buffer_root.h"
 #include "gopt/sequence.h"
 #include "gopt/text.h"
 #include "run_command.h"
@@ -21,6 +22,8 @@ namespace {
 class SlowLaunches : public KernelCosts {
  public:
   double time_ms(const Plan&, const Kernel&) override { return 0.003; }
+  bool is_measured(const Plan&, const Kernel&) const override { return are_measured; }
+  bool are_measured = true;
 };
 
 std::string number(int64_t i) { return std::to_string(i); }
@@ -107,6 +110,14 @@ std::vector<BatchCase> sequence_cases() {
   for (const Recurrence& r : recurrences()) cases.push_back(case_of(r));
   cases.push_back(layers_case("layers", 1, 56));
   cases.push_back(layers_case("layers_of_lines", 4, 24));
+  // Integers and truth values, and reductions between them.
+  cases.push_back(make_case("integers",
+                            "input x : f32[8,40]\nr = ReduceMean(x) {axes=[1], keepdims=1}\ng = Less(x, r)\n"
+                            "i = Cast(g) {to=7}\nq = ReduceSum(i) {axes=[0], keepdims=1}\nj = Mul(i, q)\n"
+                            "u = ReduceMax(j) {axes=[1], keepdims=1}\nv = Sub(u, j)\nc = ReduceSum(v) {axes=[0], "
+                            "keepdims=1}\nd = Add(c, v)\ne = ReduceMax(d) {axes=[1], keepdims=1}\nf = Sub(d, e)\n"
+                            "h = ReduceSum(f) {axes=[0], keepdims=1}\nk = Add(h, f)\noutput y = k",
+                            17));
   return cases;
 }
 
@@ -156,9 +167,9 @@ TEST(Sequences, HaveChainsInOrder) {
   for (const SequenceChain& chain : chains_of(plan, sequence.members)) {
     std::set<BufferId> made;
     bool is_first = true;
-    for (const SequenceStep& step : chain) {
-      const Kernel& member = sequence.members[step.member];
-      EXPECT_TRUE(all.insert(step.member).second);
+    for (const size_t step : chain) {
+      const Kernel& member = sequence.members[step];
+      EXPECT_TRUE(all.insert(step).second);
       for (const BufferId id : member.input_buffers)
         for (const Kernel& other : sequence.members)
           if (other.output_buffers[0] == id) {
@@ -175,31 +186,69 @@ TEST(Sequences, HaveChainsInOrder) {
 // Of a recurrence only the product waits for other blocks: its gates are its own block's, in shared memory.
 TEST(Sequences, WaitForOtherBlocksOnceAStep) {
   for (const Recurrence& r : recurrences()) {
-    const auto code = emit(plan_of(case_of(r), Precision::Fp16));
+    const auto code = emit(plan_of(case_of(r), Precision::Fp32));
     ASSERT_TRUE(code.ok()) << code.error().message;
     const std::string text = text_of(*code, "kernels_sequence_0");
     EXPECT_EQ(count_of(text, "Waits::Cluster,"), static_cast<size_t>((r.steps - 1) * r.directions)) << text;
-    EXPECT_GE(count_of(text, "Waits::Block,"), static_cast<size_t>(r.steps * r.directions)) << text;
+    EXPECT_GE(count_of(text, "Waits::Block,"), static_cast<size_t>((r.steps - 1) * r.directions)) << text;
     const std::string steps = text.substr(text.find("_steps[] ="));
-    EXPECT_GE(count_of(steps, number(static_cast<int64_t>(0xffffULL << 48 >> 1))) + count_of(steps, "1844646"), 1U)
-        << "nothing is in shared memory\n"
-        << steps;
+    if (r.is_lstm) continue;  // whose last cell, which reads all gates, has too many operands to be a step
+    EXPECT_GE(count_of(steps, "18446462598732840960ull"), 1U) << "nothing is in shared memory\n" << steps;
   }
 }
 
 // What ends two chains would have them be one, and one cluster take them both.
 TEST(Sequences, DoNotJoinWhatCanRunSideBySide) {
-  const Plan plan = plan_of(case_of(recurrences()[2]), Precision::Fp32);
-  for (const Kernel* sequence : sequences_of(plan))
-    for (const Kernel& member : sequence->members)
-      EXPECT_FALSE(member.nodes.size() == 1 && member.nodes[0]->is(OpKind::Concat)) << print_plan(plan);
+  std::string text = "input x : f32[1,64]\ninput w1 : f32[64,64]\na0 = Tanh(x)\nb0 = Exp(x)\n";
+  constexpr int kLayers = 5;
+  for (int layer = 1; layer <= kLayers; layer++)
+    for (const char* chain : {"a", "b"})
+      text += chain + number(layer) + " = MatMul(" + chain + number(layer - 1) + ", w1)\n";
+  const BatchCase c =
+      make_case("two", text + "m = Mul(a5, b5)\ny = ReduceMax(m) {axes=[1], keepdims=1}\noutput y = y", 3);
+  const Plan plan = plan_of(c, Precision::Fp32);
+  const auto sequences = sequences_of(plan);
+  ASSERT_EQ(sequences.size(), 1U) << print_plan(plan);
+  EXPECT_EQ(chains_of(plan, sequences[0]->members).size(), 2U) << print_plan(plan);
+  EXPECT_EQ(plan.kernels.back().kind, KernelKind::Generated) << print_plan(plan);
+}
+
+// Weights are read before a step waits.
+TEST(Sequences, LeaveProductsByWhatIsComputed) {
+  const BatchCase c = make_case("computed",
+                                "input x : f32[1,64]\ninput w1 : f32[64,64]\ninput b : f32[32,64]\na = MatMul(x, w1)\n"
+                                "t = Tanh(a)\nm = Mul(b, t)\nn = Tanh(m)\ng = Gemm(t, n) {transB=1}\nh = Tanh(g)\n"
+                                "input w2 : f32[32,64]\ni = MatMul(h, w2)\nj = Tanh(i)\nk = MatMul(j, w1)\n"
+                                "l = MatMul(k, w1)\no = MatMul(l, w1)\noutput y = o",
+                                5);
+  for (const Precision precision : {Precision::Fp32, Precision::Fp16}) {
+    const Plan plan = plan_of(c, precision);
+    EXPECT_FALSE(sequences_of(plan).empty()) << print_plan(plan);
+    for (const Kernel* sequence : sequences_of(plan))
+      for (const Kernel& member : sequence->members)
+        if (member.kind == KernelKind::MatrixProduct) {
+          EXPECT_EQ(plan.buffer(root_of(plan, member.input_buffers[1]).buffer).place, BufferPlace::Weight);
+        }
+  }
+}
+
+// Where nobody has measured the kernels nobody knows whether it pays, nor where their kernels are switched off.
+TEST(Sequences, AreOfMeasuredKernels) {
+  const BatchCase c = case_of(recurrences()[0]);
+  SlowLaunches costs;
+  costs.are_measured = false;
+  const auto plan = make_plan(c.graph, {.kind = TargetKind::Cuda}, costs);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_TRUE(sequences_of(*plan).empty()) << print_plan(*plan);
+  for (const Kernel* sequence : sequences_of(plan_of(c, Precision::Fp32, {"kernel:gemv"})))
+    for (const Kernel& member : sequence->members) EXPECT_NE(member.kind, KernelKind::MatrixProduct);
 }
 
 // Products of many lines, and kernels that move much, are launches of their own.
 TEST(Sequences, LeaveLargeKernels) {
   const BatchCase many = layers_case("many", 64, 56);
-  for (const Kernel* sequence : sequences_of(plan_of(many, Precision::Fp16)))
-    for (const Kernel& member : sequence->members) EXPECT_NE(member.kind, KernelKind::MatrixProduct);
+  const Plan plan = plan_of(many, Precision::Fp16);
+  EXPECT_EQ(std::ranges::count(plan.kernels, KernelKind::MatrixProduct, &Kernel::kind), 4) << print_plan(plan);
   const BatchCase large =
       make_case("large",
                 "input x : f32[4096,2048]\na = Exp(x)\nb = Transpose(a) {perm=[1,0]}\nc = ReduceSum(b) "

@@ -55,7 +55,7 @@ __device__ inline float gopt_short_tanh(float x) {
   const float series =
       x + x * square * (-0.333333333f + square * (0.133333333f + square * (-0.0539682540f + square * 0.0218694885f)));
   const float whole = 1.0f - 2.0f * gopt_short_reciprocal(1.0f + gopt_short_exp2(2.88539008f * x));
-  return fabsf(x) < 0.3f ? series : whole;
+  return fabsf(x) < 0.3f ? copysignf(series, x) : whole;
 }
 
 // erf to 1e-6 of itself: its series, or Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26, in which the

@@ -38,6 +38,11 @@ class Added {
   bool is_there_;
 };
 
+// Sums of warps that share a depth, by warp and lane: one room for all products of a kernel.
+struct PartsOfSums {
+  float of[kThreads / 32][32][4];
+};
+
 // Of numbers of 16 bits on the tensor cores: a warp has sixteen columns, of whose pieces of sixteen bytes four
 // neighbouring threads take one each; kSplit warps share the depth, of which each thread reads kAhead pieces at once.
 // Which of a product's depths are added up first is the same for both operands, so these need not lie as a fragment
@@ -74,9 +79,6 @@ class TensorProduct {
   }
 
  private:
-  struct Parts {
-    float of[kThreads / 32][32][4];  // of sums, by warp and lane
-  };
   static constexpr int kColumns = 16, kOfPiece = kPieceBytes / 2, kStep = 4 * kSplit;
 
   // Of a thread: columns `lane / 4` and eight further of the lines `lane % 4 * 2` and one further, if there are
@@ -120,7 +122,7 @@ class TensorProduct {
 
   __device__ __forceinline__ void finish(float* sums, const Added<Out>* added, unsigned own) const {
     if constexpr (kSplit > 1) {
-      auto& parts = tiles::shared_of_block<Parts>().of;
+      auto& parts = tiles::shared_of_block<PartsOfSums>().of;
 #pragma unroll
       for (int r = 0; r < 4; r++) parts[warp()][lane()][r] = sums[r];
       __syncthreads();
