@@ -362,11 +362,12 @@ bool has_headers() { return cuda_toolkit() && std::filesystem::exists(*cuda_tool
 
 TEST(Sequences, EmulatedAgreeWithTheInterpreter) {
   if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
-  for (const BatchCase& c : sequence_cases())
-    for (const Precision precision : {Precision::Fp32, Precision::Fp16}) {
-      const bool has_twin = c.name == "both_ways" || c.name == "gru_of_lines";  // each takes seconds to compile
-      if (precision == Precision::Fp16 || !has_twin) expect_emulated_agreement(c, precision);
-    }
+  const std::vector<BatchCase> cases = sequence_cases();
+  for (size_t k = 0; k < cases.size(); k++) {  // each takes seconds to compile
+    const bool is_in_both = k < 2;
+    if (is_in_both || k % 2 == 0) expect_emulated_agreement(cases[k], Precision::Fp32);
+    if (is_in_both || k % 2 == 1) expect_emulated_agreement(cases[k], Precision::Fp16);
+  }
 }
 
 // ---- on a device ----
