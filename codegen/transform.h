@@ -43,7 +43,7 @@ bool depends_on(const Index& index, AtomId symbol);
 // Every index of an expression: offsets of reads, sizes and guards (also those of reductions).
 void for_each_index(const Cond& cond, const std::function<void(const Index&)>& visit);
 void for_each_index(const Expr& e, const std::function<void(const Index&)>& visit);
-// Every read outside nested reductions that do not depend on the symbol.
+// Every read, those of reductions too.
 void for_each_read(const Expr& e, const std::function<void(const Expr&)>& visit);
 
 }  // namespace gopt::codegen

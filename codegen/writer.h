@@ -82,8 +82,6 @@ class Writer {
   std::string reduce = "gopt_block_reduce";  // of the threads that divide a reduction
   // Whether results are rounded so much that functions may be off by up to 1e-6 of themselves.
   bool takes_short_functions = false;
-  // And whether what is below the normal numbers of a float may be zero, too: in halves it is.
-  bool takes_shorter_functions = false;
   // The vector loop that runs over a whole row from 0: what a reduction over the row computes of each of its elements
   // is kept for it, in an array of so many, or, of longer rows, where the result will be.
   struct Row {

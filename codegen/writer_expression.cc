@@ -105,7 +105,6 @@ bool is_short(ElementType type) {
          type == ElementType::Int16;
 }
 
-bool has_short_form(Function function) { return function == Function::Exp || function == Function::Tanh; }
 bool is_one(const Expr& e) { return e->kind == ExprKind::Constant && e->value == 1; }
 
 // Integers wrap around, which those of C++ with a sign may not.
@@ -138,6 +137,8 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
   const bool takes_integers = integer && (e->args.empty() || type_of(e->args[0], Scalar::Int) == Scalar::Int);
   if (takes_integers)
     if (const std::string own = unsigned_operation(e, a); !own.empty()) return own;
+  // The short forms of exp, tanh and 1/x have nothing below the normal numbers of a float, nor do halves.
+  const bool is_zero_below_normal = takes_short_functions && body_.output == ElementType::Float16;
   const std::string deduced = integer ? "<" + type_name(type) + ">" : "";  // a literal integer is an int
   switch (e->kind) {
     case ExprKind::Add: return arithmetic(" + ", type, a);
@@ -145,7 +146,7 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
     case ExprKind::Multiply: return arithmetic(" * ", type, a);
     case ExprKind::Divide:
       if (integer) return "gopt_divide(" + a[0] + ", " + a[1] + ")";
-      if (takes_shorter_functions && type == Scalar::Float && is_one(e->args[0]))
+      if (is_zero_below_normal && type == Scalar::Float && is_one(e->args[0]))
         return "gopt_short_reciprocal(" + a[1] + ")";
       return "(" + a[0] + " / " + a[1] + ")";
     case ExprKind::Maximum: return "gopt_max" + deduced + "(" + a[0] + ", " + a[1] + ")";
@@ -167,9 +168,10 @@ std::string Writer::operation(const Expr& e, Scalar type, const std::vector<std:
       return type == Scalar::Int ? "(int64_t)" + value : value;
     }
     case ExprKind::Call: {
-      const bool has_form =
-          e->function == Function::Erf ? takes_short_functions : takes_shorter_functions && has_short_form(e->function);
-      const bool is_short = has_form && type == Scalar::Float;
+      const bool has_short_form =
+          (takes_short_functions && e->function == Function::Erf) ||
+          (is_zero_below_normal && (e->function == Function::Exp || e->function == Function::Tanh));
+      const bool is_short = has_short_form && type == Scalar::Float;
       std::string text =
           std::string(is_short ? "gopt_short_" : "gopt_") + std::string(function_text(e->function)) + "(";
       for (size_t i = 0; i < a.size(); i++) text += (i ? ", " : "") + a[i];

@@ -269,7 +269,7 @@ std::vector<Kernel> in_order(const Plan& plan, std::vector<Kernel>& sequences,
 
 // Whether times of the kernels were measured, as on which device a sequence pays is not known otherwise; and their
 // results, which all have memory of their own, are few.
-bool is_known(const Plan& plan, const std::vector<size_t>& numbers, const KernelCosts& costs) {
+bool may_be_joined(const Plan& plan, const std::vector<size_t>& numbers, const KernelCosts& costs) {
   constexpr int64_t kMostBytes = 16LL << 20;
   int64_t bytes = 0;
   std::set<BufferId> ports;  // whose addresses the kernel is given
@@ -311,7 +311,7 @@ void join_sequences(Plan& plan, const KernelCosts& costs) {
   std::map<int, std::vector<size_t>> by_level;  // numbers of those that gain
   constexpr size_t kFewest = 4;                 // a cluster begins later than a block
   for (const auto& [first, numbers] : chains) {
-    if (numbers.size() < kFewest || !is_known(plan, numbers, costs)) continue;
+    if (numbers.size() < kFewest || !may_be_joined(plan, numbers, costs)) continue;
     double apart_ms = 0;
     for (const size_t number : numbers) apart_ms += plan.kernels[number].estimated_ms;
     if (sequence_ms(plan, sequence_of(plan, numbers)) >= apart_ms) continue;

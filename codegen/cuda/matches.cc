@@ -80,7 +80,6 @@ class MatchesPrinter {
   MatchesPrinter(const KernelBody& body, const Matches& matches) : body_(body), m_(matches), writer_(body) {
     writer_.pragmas = false;
     writer_.takes_short_functions = is_half(body.output);
-    writer_.takes_shorter_functions = body.output == ElementType::Float16;
   }
 
   CudaKernel print() {

@@ -63,14 +63,9 @@ Accesses accesses_of(const Plan& plan, const ChainStep& step) {
     if (has_load(index))
       for (Access& input : found.inputs) input.is_anywhere = true;
   });
-  std::set<const Expr::Node*> seen;
-  const auto visit = [&](const auto& self, const Expr& e) -> void {
-    if (!seen.insert(e.get()).second) return;
-    if (e->kind == ExprKind::Read)
-      found.inputs[static_cast<size_t>(e->input)].distances.push_back(e->subscripts[0] - own);
-    for (const Expr& arg : e->args) self(self, arg);
-  };
-  visit(visit, step.body->value);
+  for_each_read(step.body->value, [&](const Expr& read) {
+    found.inputs[static_cast<size_t>(read->input)].distances.push_back(read->subscripts[0] - own);
+  });
   return found;
 }
 

@@ -16,10 +16,14 @@
 namespace gopt::codegen {
 namespace {
 
+// As runtime/gopt_sequence.cuh has them.
+constexpr int kBitsOfBytes = 48;
+constexpr uint64_t kShared = 0xffff;
+
 class SequencePrinter {
  public:
   SequencePrinter(const Plan& plan, const Kernel& sequence, size_t number)
-      : plan_(plan), sequence_(sequence), name_("gopt_sequence_" + std::to_string(number)) {}
+      : plan_(plan), sequence_(sequence), number_(number), name_("gopt_sequence_" + std::to_string(number)) {}
 
   Result<PrintedSequence> run() {
     for (const SequenceChain& chain : chains_of(plan_, sequence_.members)) {
@@ -29,8 +33,7 @@ class SequencePrinter {
       shared_bytes_ = std::max(shared_bytes_, divided.shared_bytes);
       chains_++;
     }
-    PrintedSequence printed{"kernels_" + name_.substr(std::string("gopt_").size()), text(), head() + ";\n",
-                            name_ + "("};
+    PrintedSequence printed{"kernels_sequence_" + std::to_string(number_), text(), head() + ";\n", name_ + "("};
     for (const Location& base : bases_) printed.call += "(char*)(" + pointer_text(base) + "), ";
     printed.call += "stream);";
     return printed;
@@ -51,7 +54,9 @@ class SequencePrinter {
     return "#include \"gopt_half.cuh\"\n#include \"gopt_math.cuh\"\n#include \"gopt_sequence_product.cuh\"\n#include "
            "\"kernels.h\"\n\nnamespace {\n\nusing "
            "gopt_runtime::sequences::Waits;\nstatic_assert(gopt_runtime::sequences::kThreads == " +
-           std::to_string(kThreadsOfBlock) + ");\n\n" + functions_text_ +
+           std::to_string(kThreadsOfBlock) +
+           " && gopt_runtime::sequences::kBitsOfBytes == " + std::to_string(kBitsOfBytes) +
+           " && gopt_runtime::sequences::kShared == " + std::to_string(kShared) + ");\n\n" + functions_text_ +
            "__device__ const gopt_runtime::sequences::Step " + name_ + "_steps[] = {\n" + steps_ +
            "};\n__device__ const int " + name_ + "_ends[] = {" + ends_ +
            "};\n\n__global__ void __launch_bounds__(gopt_runtime::sequences::kThreads) " + name_ + "_body(const " +
@@ -116,13 +121,11 @@ class SequencePrinter {
 
   // The number of its base in the upper bits, and bytes.
   std::string place_text(BufferId id, const std::map<BufferId, int64_t>& shared) {
-    constexpr int kBitsOfBytes = 48;
     const auto text = [](uint64_t base, int64_t bytes) {
       return std::to_string(base << kBitsOfBytes | static_cast<uint64_t>(bytes)) + "ull";
     };
     const BufferRoot root = root_of(plan_, id);
     if (const auto here = shared.find(root.buffer); here != shared.end()) {
-      constexpr uint64_t kShared = 0xffff;
       return text(kShared, here->second + root.offset);
     }
     const Location location = locate(plan_, id);
@@ -210,6 +213,7 @@ class SequencePrinter {
 
   const Plan& plan_;
   const Kernel& sequence_;
+  const size_t number_;
   const std::string name_;
   std::map<std::string, size_t> functions_;  // by text
   std::map<size_t, std::string> calls_;      // by number

@@ -66,7 +66,6 @@ class SquareText {
     Writer writer(body_);
     writer.pragmas = false;
     writer.takes_short_functions = is_half(body_.output);
-    writer.takes_shorter_functions = body_.output == ElementType::Float16;
     Scope& square = writer.add_scope(writer.root());
     const std::string decoded = decode(writer, square);
     Scope& from = writer.add_scope(square);

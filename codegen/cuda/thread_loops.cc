@@ -50,7 +50,6 @@ class KernelPrinter {
         writer_(body_) {
     writer_.pragmas = false;
     writer_.takes_short_functions = is_half(body_.output);
-    writer_.takes_shorter_functions = body_.output == ElementType::Float16;
     divide();
   }
 

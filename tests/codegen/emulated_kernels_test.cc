@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <span>
 
 #include "batch.h"
+#include "emulated_program.h"
 #include "gopt/layout.h"
 #include "gopt/text.h"
 #include "run_command.h"
@@ -45,16 +45,6 @@ std::optional<Emulated> emulated(const BatchCase& c, Precision precision) {
   auto code = emit(*plan);
   if (!code.ok()) return std::nullopt;
   return Emulated{c, *std::move(plan), *std::move(code)};
-}
-
-// Without what it includes and declares for all.
-std::string body_of(const EmittedCode& code, const std::string& begin) {
-  std::istringstream lines(text_of(code, begin));
-  std::string text;
-  for (std::string line; std::getline(lines, line);)
-    if (!line.starts_with("#include") && !line.starts_with("#pragma once") && !line.starts_with("struct gopt_"))
-      text += line + "\n";
-  return text;
 }
 
 // Those that launch the kernel, in their order.
@@ -102,8 +92,9 @@ void call(void (*kernel)(P...), std::vector<std::vector<char>>& all) {
 std::string program_of(const std::vector<Emulated>& cases) {
   std::string kernels, main;
   for (size_t k = 0; k < cases.size(); k++) {
-    const std::string name = "case_" + std::to_string(k), declared = body_of(cases[k].code, "kernels.h");
-    kernels += "namespace " + name + " {\n" + declared + body_of(cases[k].code, "kernels_") + "}\n";
+    const std::string name = "case_" + std::to_string(k),
+                      declared = without_includes(text_of(cases[k].code, "kernels.h"));
+    kernels += "namespace " + name + " {\n" + declared + without_includes(text_of(cases[k].code, "kernels_")) + "}\n";
     main += "  {\n    std::printf(\"" + cases[k].own.name + "\\n\");\n    std::fflush(stdout);\n" +
             "    std::vector<std::vector<char>> all;\n";
     const auto add = [&](BufferId id, const std::string& file) {
@@ -137,20 +128,6 @@ Tensor operand(const Emulated& c, const Value& value) {
   return given != c.own.inputs.end() ? given->second : value.node->tensor;
 }
 
-// "program" in a new folder.
-void build_program(const std::vector<Emulated>& cases, const std::string& folder) {
-  std::filesystem::create_directories(folder);
-  for (const char* place : {GOPT_CUDA_RUNTIME, GOPT_EMULATION})
-    for (const auto& file : std::filesystem::directory_iterator(place))
-      if (file.path().extension() == ".cuh" || file.path().extension() == ".h")
-        std::filesystem::copy(file.path(), folder, std::filesystem::copy_options::overwrite_existing);
-  std::ofstream(folder + "/program.cc") << program_of(cases);
-  const Outcome built =
-      run_command("g++ -std=c++20 -O1 -w -fsanitize=address,undefined -fno-sanitize-recover=undefined -I" + folder +
-                  " -isystem " + *cuda_toolkit() + "/include " + folder + "/program.cc -o " + folder + "/program");
-  ASSERT_EQ(built.status, 0) << built.text.substr(0, 3000);
-}
-
 // Those of them that one kernel computes, which are to be so many.
 void expect_agreement(const std::vector<BatchCase>& all, Precision precision, size_t least) {
   std::vector<Emulated> cases;
@@ -160,7 +137,7 @@ void expect_agreement(const std::vector<BatchCase>& all, Precision precision, si
   const bool has_clusters = std::ranges::any_of(
       cases, [](const Emulated& c) { return text_of(c.code, "kernels_").find("has_clusters()") != std::string::npos; });
   const std::string folder = scratch_folder("emulated_" + to_string(precision));
-  build_program(cases, folder);
+  build_emulated(program_of(cases), folder);
   for (size_t k = 0; k < cases.size(); k++)
     for (size_t i = 0; i < cases[k].kernel().inputs.size(); i++)
       write_bytes(folder + "/case_" + std::to_string(k) + "_in" + std::to_string(i),
@@ -230,7 +207,7 @@ void expect_agreement_between(const BatchCase& c, OpKind kind, const std::string
   const auto values = interpret(Graph(c.graph.inputs(), outputs, {}), c.inputs);
   ASSERT_TRUE(values.ok()) << values.error().message;
   const std::string folder = scratch_folder("emulated_" + c.name);
-  build_program({*own}, folder);
+  build_emulated(program_of({*own}), folder);
   const auto is_last = [&](BufferId id) { return own->plan.buffer(id).layout.is_channels_last(); };
   for (size_t i = 0; i < kernel.inputs.size(); i++) {
     const auto all = (*values)[i].bytes();
@@ -268,27 +245,25 @@ BatchCase groups_between_convolutions(const std::string& name, int64_t groups, i
       7);
 }
 
-bool has_headers() { return cuda_toolkit() && std::filesystem::exists(*cuda_toolkit() + "/include/cuda_fp16.h"); }
-
 TEST(EmulatedKernels, OfRowsAgreeWithTheInterpreter) {
-  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   for (const Precision precision : {Precision::Fp32, Precision::Fp16})
     expect_agreement(row_chunk_cases(), precision, row_chunk_cases().size() - 2);
 }
 
 TEST(EmulatedKernels, OfChunksAgreeWithTheInterpreter) {
-  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   expect_agreement(chunk_cases(), Precision::Fp32, chunk_cases().size());
 }
 
 TEST(EmulatedKernels, OfColumnsAgreeWithTheInterpreter) {
-  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   for (const Precision precision : {Precision::Fp32, Precision::Fp16})
     expect_agreement(column_cases(), precision, column_cases().size() - 1);
 }
 
 TEST(EmulatedKernels, OfGroupsOfLastChannelsAgreeWithTheInterpreter) {
-  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   expect_agreement_between(groups_between_convolutions("whole_groups", 3, 8, 20), OpKind::InstanceNormalization,
                            "row_in0[7]");
   expect_agreement_between(groups_between_convolutions("shared_groups", 2, 8, 42), OpKind::InstanceNormalization,
@@ -298,18 +273,18 @@ TEST(EmulatedKernels, OfGroupsOfLastChannelsAgreeWithTheInterpreter) {
 }
 
 TEST(EmulatedKernels, OfMatchesAgreeWithTheInterpreter) {
-  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   expect_agreement(match_cases(), Precision::Fp32, match_cases().size() - 2);
 }
 
 TEST(EmulatedKernels, OfSquaresAgreeWithTheInterpreter) {
-  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   for (const Precision precision : {Precision::Fp32, Precision::Fp16})
     expect_agreement(square_cases(), precision, square_cases().size() - 4);
 }
 
 TEST(EmulatedKernels, OfGraphsAgreeWithTheInterpreter) {
-  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   std::vector<BatchCase> cases = graph_cases();
   const std::vector<BatchCase> halves = half_cases(), operators = operator_cases();
   cases.insert(cases.end(), halves.begin(), halves.end());

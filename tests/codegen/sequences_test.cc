@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
-#include <regex>
 
 #include "cuda_device.h"
+#include "emulated_program.h"
 #include "gopt/buffer_root.h"
 #include "gopt/sequence.h"
 #include "gopt/text.h"
@@ -259,27 +258,6 @@ TEST(Sequences, LeaveLargeKernels) {
 
 // ---- on the processor ----
 
-// The operands' part of the runtime's header, by instructions of the emulation.
-std::string emulated_fragments() {
-  const std::string text = read_file(std::string(GOPT_CUDA_RUNTIME) + "/gopt_fragments.cuh");
-  const auto between = [&](const std::string& begin, const std::string& end) {
-    return text.substr(text.find(begin), text.find(end) - text.find(begin));
-  };
-  return text.substr(0, text.find("// ---- operands ----")) + "#include \"instructions.h\"\n" +
-         between("__device__ __forceinline__ unsigned as_bits", "// Of two numbers") +
-         between("// Sets one element of a chunk", "__device__ __forceinline__ unsigned load_word") +
-         text.substr(text.find("// Up to four elements"));
-}
-
-std::string without_includes(const std::string& text) {
-  std::istringstream lines(text);
-  std::string kept;
-  for (std::string line; std::getline(lines, line);)
-    if (!line.starts_with("#include") && !line.starts_with("#pragma once") && !line.starts_with("struct gopt_"))
-      kept += line + "\n";
-  return kept;
-}
-
 // Reads inputs and weights from a folder, runs the plan's kernels, and writes the first output there.
 std::string program_of(const Plan& plan, const EmittedCode& code) {
   std::string calls;
@@ -327,17 +305,7 @@ void expect_emulated_agreement(const BatchCase& c, Precision precision) {
   const std::string folder = scratch_folder("sequence_" + c.name + "_" + to_string(precision));
   ASSERT_TRUE(write_emitted(*code, folder, false).ok());
   const std::string own = folder + "/emulated";
-  std::filesystem::create_directories(own);
-  for (const char* place : {GOPT_CUDA_RUNTIME, GOPT_EMULATION})
-    for (const auto& file : std::filesystem::directory_iterator(place))
-      if (file.path().extension() == ".cuh" || file.path().extension() == ".h")
-        std::filesystem::copy(file.path(), own, std::filesystem::copy_options::overwrite_existing);
-  std::ofstream(own + "/gopt_fragments.cuh") << emulated_fragments();
-  std::ofstream(own + "/program.cc") << program_of(plan, *code);
-  const Outcome built =
-      run_command("g++ -std=c++20 -O1 -w -fsanitize=address,undefined -fno-sanitize-recover=undefined -I" + own +
-                  " -isystem " + *cuda_toolkit() + "/include " + own + "/program.cc -o " + own + "/program");
-  ASSERT_EQ(built.status, 0) << built.text.substr(0, 3000);
+  ASSERT_NO_FATAL_FAILURE(build_emulated(program_of(plan, *code), own));
   for (const Buffer& buffer : plan.buffers)
     if (!buffer.is_view && buffer.place == BufferPlace::Input) {
       const Tensor& given = c.inputs.at(buffer.value.node->name);
@@ -358,10 +326,8 @@ void expect_emulated_agreement(const BatchCase& c, Precision precision) {
   }
 }
 
-bool has_headers() { return cuda_toolkit() && std::filesystem::exists(*cuda_toolkit() + "/include/cuda_fp16.h"); }
-
 TEST(Sequences, EmulatedAgreeWithTheInterpreter) {
-  if (!has_headers()) GTEST_SKIP() << "no CUDA headers";
+  if (!has_cuda_headers()) GTEST_SKIP() << "no CUDA headers";
   const std::vector<BatchCase> cases = sequence_cases();
   for (size_t k = 0; k < cases.size(); k++) {  // each takes seconds to compile
     const bool is_in_both = k < 2;
