@@ -336,6 +336,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_pace.h",
                                  "gopt_team.cc",
                                  "gopt_math.h",
+                                 "gopt_elementary.h",
                                  "gopt_memory.h",
                                  "gopt_post.h",
                                  "gopt_variant.h",

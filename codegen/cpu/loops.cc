@@ -126,7 +126,12 @@ class BoxPrinter {
     const int64_t extent = usual_extent(lanes, body_);
     tile_ = lane_reduction ? kTile : extent;
     if (parallel_) {
-      size_t limit = outer;
+      const bool has_lanes = extent >= kFewLanes || (extent >= 2 * threads_ && is_long_lane());
+      // What reductions keep for each lane is computed again in loops that they do not know: threads share no such
+      // loop, but where that is cheaper than what the others would wait for.
+      const size_t known = loops_of_reductions();
+      const bool is_kept = lane_reduction && known < outer && (has_lanes || is_long_reduction());
+      size_t limit = is_kept ? known : outer;
       for (const auto& symbols : reductions_) {
         size_t prefix = 0;
         while (prefix < outer && symbols.contains(body_.loops[prefix].symbol)) prefix++;
@@ -136,8 +141,8 @@ class BoxPrinter {
       int64_t chunks = 1;
       while (collapse_ < limit && chunks < kChunksOfThread * threads_)
         chunks *= usual_extent(body_.loops[collapse_++], body_);
-      const bool has_lanes = extent >= kFewLanes || (extent >= 2 * threads_ && is_long_lane());
-      if (chunks < 2 * threads_ && collapse_ == outer && has_lanes) share_lanes(extent, chunks, lane_reduction);
+      if (chunks < 2 * threads_ && collapse_ == (is_kept ? limit : outer) && has_lanes)
+        share_lanes(extent, chunks, lane_reduction);
     }
     tiled_ = is_open ? lane_reduction || tile_is_parallel_ : tile_ < extent;
   }
@@ -145,6 +150,11 @@ class BoxPrinter {
   // An element is worth a thread's turn: the mean of an image, for one.
   bool is_long_lane() const {
     constexpr double kLong = 2048;
+    return OperationCounter(body_).run() >= kLong;
+  }
+
+  bool is_long_reduction() const {
+    constexpr double kLong = 64;
     return OperationCounter(body_).run() >= kLong;
   }
 
@@ -220,7 +230,7 @@ class BoxPrinter {
     enter_loops(plain_parallel, before_tile);
     if (tiled_ && !tile_is_parallel_) enter(opening_of({header("tile", lanes, tile)}, false)).tile = true;
     if (tiled_)
-      scopes.back()->code +=
+      (tile_is_parallel_ ? parallel : scopes.back())->code +=
           "const int64_t tile_end = gopt_min<int64_t>(tile + " + tile + ", " + text_of(lanes.high) + ");\n";
     enter_loops(before_tile, outer);
 

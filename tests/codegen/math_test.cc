@@ -47,6 +47,27 @@ const Row kRows[] = {
     {"TanhNearZero", gopt_tanh, std::tanh, -1e-3, 1e-3},
     {"Erf", gopt_erf, std::erf, -5, 5},
     {"ErfNearZero", gopt_erf, std::erf, -1e-3, 1e-3},
+    {"Log", gopt_log, std::log, 1e-3, 20},
+    {"LogNearOne", gopt_log, std::log, 0.999, 1.001},
+    {"LogOfLarge", gopt_log, std::log, 1e30, 3.4e38},
+    {"LogBelowNormal", gopt_log, std::log, 1e-40, 1e-37},
+    {"Sin", gopt_sin, std::sin, -100, 100},
+    {"SinNearZero", gopt_sin, std::sin, -1e-3, 1e-3},
+    {"SinNearTurns", gopt_sin, std::sin, 710.0, 710.001},
+    {"SinOfLarge", gopt_sin, std::sin, -1e9, 1e9},
+    {"SinOfVeryLarge", gopt_sin, std::sin, 1e30, 3.4e38},
+    {"Cos", gopt_cos, std::cos, -100, 100},
+    {"CosOfLarge", gopt_cos, std::cos, -1e15, 1e15},
+    {"CosOfVeryLarge", gopt_cos, std::cos, -3.4e38, 3.4e38},
+    {"Tan", gopt_tan, std::tan, -100, 100},
+    {"TanOfLarge", gopt_tan, std::tan, 1e10, 1e20},
+    {"Atan", gopt_atan, std::atan, -10, 10},
+    {"AtanNearZero", gopt_atan, std::atan, -1e-3, 1e-3},
+    {"AtanOfLarge", gopt_atan, std::atan, 1e3, 1e38},
+    {"Asin", gopt_asin, std::asin, -1, 1},
+    {"AsinNearZero", gopt_asin, std::asin, -1e-3, 1e-3},
+    {"Acos", gopt_acos, std::acos, -1, 0.9999},
+    {"AcosNearOne", gopt_acos, std::acos, 0.9999, 1},
 };
 INSTANTIATE_TEST_SUITE_P(Functions, MathTest, testing::ValuesIn(kRows),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -61,6 +82,47 @@ TEST(Math, EndsOfTheRange) {
   EXPECT_EQ(gopt_erf(INFINITY), 1.0f);
   EXPECT_EQ(gopt_erf(-INFINITY), -1.0f);
   EXPECT_EQ(gopt_exp(0.0f), 1.0f);
+  EXPECT_EQ(gopt_log(0.0f), -INFINITY);
+  EXPECT_EQ(gopt_log(-0.0f), -INFINITY);
+  EXPECT_EQ(gopt_log(INFINITY), INFINITY);
+  EXPECT_EQ(gopt_log(1.0f), 0.0f);
+  EXPECT_TRUE(std::isnan(gopt_log(-1e-40f)));
+  EXPECT_TRUE(std::isnan(gopt_log(-INFINITY)));
+  EXPECT_TRUE(std::isnan(gopt_sin(INFINITY)));
+  EXPECT_TRUE(std::isnan(gopt_cos(-INFINITY)));
+  EXPECT_TRUE(std::isnan(gopt_tan(INFINITY)));
+  EXPECT_EQ(gopt_cos(0.0f), 1.0f);
+  EXPECT_TRUE(std::signbit(gopt_sin(-0.0f)));
+  EXPECT_EQ(gopt_atan(INFINITY), std::atan(INFINITY));
+  EXPECT_EQ(gopt_atan(-INFINITY), std::atan(-INFINITY));
+  EXPECT_TRUE(std::isnan(gopt_asin(1.0000001f)));
+  EXPECT_TRUE(std::isnan(gopt_acos(-1.0000001f)));
+}
+
+// Where it is exact, libm's power of doubles is what is expected, among them what the standard says of zeros, infinite
+// numbers and none.
+TEST(Math, PowersOfAllKinds) {
+  std::vector<float> numbers{0.0f, -0.0f, 1.0f,   -1.0f,   INFINITY, -INFINITY,  NAN,     2.0f, -2.0f, 0.5f,   -0.5f,
+                             3.0f, -3.0f, 1e-45f, -1e-45f, 3.4e38f,  8388609.0f, -1.7e7f, 1.5f, -2.5f, 1e-30f, 0.3333f};
+  uint32_t state = 12345;
+  for (int i = 0; i < 1500; i++) {
+    state = state * 1664525 + 1013904223;
+    const float any = gopt_of_bits(state);
+    numbers.push_back(i % 2 ? any : static_cast<float>(static_cast<int32_t>(state >> 8) % 4001 - 2000) / 64);
+  }
+  for (const float x : numbers)
+    for (const float y : numbers) {
+      const double exact = std::pow(static_cast<double>(x), static_cast<double>(y));
+      const float got = gopt_pow(x, y), rounded = static_cast<float>(exact);
+      if (std::isnan(exact)) {
+        ASSERT_TRUE(std::isnan(got)) << x << " ^ " << y;
+      } else if (std::isinf(rounded) || rounded == 0) {
+        ASSERT_EQ(got, rounded) << x << " ^ " << y;
+        ASSERT_EQ(std::signbit(got), std::signbit(rounded)) << x << " ^ " << y;
+      } else {
+        ASSERT_LE(std::abs(got - exact), 1.2e-7 * std::abs(exact) + 1e-45) << x << " ^ " << y;
+      }
+    }
 }
 
 template <class Narrow>
