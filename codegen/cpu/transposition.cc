@@ -10,27 +10,29 @@
 namespace gopt::codegen {
 namespace {
 
-constexpr int64_t kFewest = 8;             // of either side, for which squares are worth it
+constexpr int64_t kFewest = 8;             // rows for which squares are worth it
+constexpr int64_t kFewestColumns = 5;      // fewer, the compiler takes from whole vectors
 constexpr int64_t kRows = 64;              // that are read at once
+constexpr int64_t kColumns = 512;          // of these; threads share them, too
 constexpr int64_t kFewestRowsOfTile = 32;  // fewer, as the lanes of a block, are gathered as fast by the vector loop
 
-bool is_long(const Loop& loop) { return loop.extent().as_constant().value_or(0) >= kFewest; }
+bool is_long(const Loop& loop, int64_t fewest) { return loop.extent().as_constant().value_or(0) >= fewest; }
 
 bool is_turned_over(ElementType type) { return type == ElementType::Float32 || type == ElementType::BFloat16; }
 
 // The loop along which what is read lies together, if what is written does along the last one.
 std::optional<size_t> loop_across(const KernelBody& body, const Expr& read) {
-  if (body.loops.size() < 2 || !is_long(body.loops.back())) return std::nullopt;
+  if (body.loops.size() < 2 || !is_long(body.loops.back(), kFewest)) return std::nullopt;
   if (!is_turned_over(body.output) || !is_turned_over(body.inputs[static_cast<size_t>(read->input)]))
     return std::nullopt;
   const Index& from = read->subscripts[0];
   const AtomId last = body.loops.back().symbol;
-  if (has_load(from) || coefficient(body.offset, last) != 1 || coefficient(from, last).value_or(1) < kFewest)
+  if (has_load(from) || coefficient(body.offset, last) != 1 || coefficient(from, last).value_or(1) < kFewestColumns)
     return std::nullopt;
   for (size_t l = 0; l + 1 < body.loops.size(); l++) {
     const Loop& loop = body.loops[l];
     const bool is_together = coefficient(from, loop.symbol) == 1 && coefficient(body.offset, loop.symbol).has_value();
-    if (is_together && is_long(loop)) return l;
+    if (is_together && is_long(loop, kFewestColumns)) return l;
   }
   return std::nullopt;
 }
@@ -138,6 +140,43 @@ class TileText {
   const AtomId first_row_ = fresh_symbol(), first_column_ = fresh_symbol();
 };
 
+// What is only moved is turned over from where it lies to where it goes.
+class MoveText {
+ public:
+  MoveText(const KernelBody& body, size_t across) : body_(body), across_(across) {}
+  ~MoveText() { release_symbol(first_column_); }
+  MoveText(const MoveText&) = delete;
+  MoveText& operator=(const MoveText&) = delete;
+
+  std::string print(bool parallel) const {
+    const Loop &columns = body_.loops[across_], &rows = body_.loops.back();
+    const Index &from = body_.value->subscripts[0], first = Index::from_atom(first_column_);
+    Writer writer(body_);
+    Scope& scope = writer.add_scope(writer.root());
+    LoopText loops(writer, scope);
+    for (size_t l = 0; l + 1 < body_.loops.size(); l++)
+      if (l != across_) loops.enter(body_.loops[l], writer.fresh("i"));
+    const std::string step = std::to_string(kRows), column_step = std::to_string(kColumns);
+    loops.enter(rows, "row", step);
+    const bool is_divided = columns.extent().as_constant().value_or(kColumns + 1) > kColumns;
+    if (is_divided) loops.enter({first_column_, columns.low, columns.high}, "column", column_step);
+    const Substitution begin{{columns.symbol, is_divided ? first : columns.low}};
+    const auto at = [&](const Index& index) { return loops.at(substitute(index, begin)); };
+    const std::string count = is_divided
+                                  ? "gopt_min<int64_t>(" + column_step + ", " + loops.at(columns.high) + " - column)"
+                                  : loops.at(columns.extent());
+    return "{\n" + loops.opening(parallel) + "gopt_runtime::transpose(in" + std::to_string(body_.value->input) + " + " +
+           at(from) + ", " + stride_text(from, rows) + ", out + " + at(body_.offset) + ", " +
+           stride_text(body_.offset, columns) + ", gopt_min<int64_t>(" + step + ", " + loops.at(rows.high) +
+           " - row), " + count + ");\n" + loops.closing(parallel) + "}\n";
+  }
+
+ private:
+  const KernelBody& body_;
+  const size_t across_;
+  const AtomId first_column_ = fresh_symbol();
+};
+
 std::optional<std::string> print_tiles(const KernelBody& body, bool parallel) {
   std::vector<Expr> reads;
   std::set<const Expr::Node*> seen;
@@ -159,21 +198,7 @@ std::optional<std::string> print_tiles(const KernelBody& body, bool parallel) {
 std::optional<std::string> print_transposition(const KernelBody& body, bool parallel) {
   if (body.value->kind != ExprKind::Read) return print_tiles(body, parallel);
   const auto across = loop_across(body, body.value);
-  if (!across) return std::nullopt;
-  const Loop &columns = body.loops[*across], &rows = body.loops.back();
-  const Index& from = body.value->subscripts[0];
-  Writer writer(body);
-  Scope& scope = writer.add_scope(writer.root());
-  LoopText loops(writer, scope);
-  for (size_t l = 0; l + 1 < body.loops.size(); l++)
-    if (l != *across) loops.enter(body.loops[l], writer.fresh("i"));
-  loops.enter(rows, "row", std::to_string(kRows));
-  const Substitution first{{columns.symbol, columns.low}};
-  const auto at = [&](const Index& index) { return loops.at(substitute(index, first)); };
-  return "{\n" + loops.opening(parallel) + "gopt_runtime::transpose(in" + std::to_string(body.value->input) + " + " +
-         at(from) + ", " + stride_text(from, rows) + ", out + " + at(body.offset) + ", " +
-         stride_text(body.offset, columns) + ", gopt_min<int64_t>(" + std::to_string(kRows) + ", " +
-         loops.at(rows.high) + " - row), " + loops.at(columns.extent()) + ");\n" + loops.closing(parallel) + "}\n";
+  return across ? std::optional(MoveText(body, *across).print(parallel)) : std::nullopt;
 }
 
 }  // namespace gopt::codegen
