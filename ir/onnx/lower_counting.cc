@@ -85,40 +85,78 @@ Values lower_non_zero(Lowering& l) {
                                          {static_cast<int64_t>(rank), static_cast<int64_t>(places[0].size())}, all))};
 }
 
-// Of an open extent, each by itself: over those of all elements that count for it.
+double neutral(OpKind kind) { return kind == OpKind::Mul ? 1 : 0; }
+
+// Each by itself: over those of all elements that count for it.
 Value cumulated_apart(Lowering& l, OpKind kind, const Value& x, int64_t axis, bool reverse, bool exclusive) {
   const Index& count = open_extent_of(x, axis);
   Shape shape(rank_of(x) + 1, Index(1));  // results along `axis`, elements along the next one
   shape[static_cast<size_t>(axis)] = shape[static_cast<size_t>(axis) + 1] = count;
   const Value triangle = l.triangle(count, !exclusive ? 0 : reverse ? 1 : -1, reverse);
   const Value counts = l.reshape(l.cast(triangle, ElementType::Bool), shape);
-  const Value each = l.where(counts, l.unsqueeze(x, axis), l.scalar(type_of(x), kind == OpKind::Mul ? 1 : 0));
+  const Value each = l.where(counts, l.unsqueeze(x, axis), l.scalar(type_of(x), neutral(kind)));
   return l.reduce(kind == OpKind::Mul ? OpKind::ReduceProd : OpKind::ReduceSum, each, {Index(axis + 1)}, false);
 }
 
-// Sums or products over 1, 2, 4, ... elements: as many steps as the extent has digits. Of floats in 64 bits: what some
-// elements in the middle come to may be beyond the range that all from the first one on stay in.
-Values cumulated(Lowering& l, OpKind kind) {
-  const ElementType type = type_of(l.input(0));
-  const Value x = is_floating(type) ? l.cast(l.input(0), ElementType::Float64) : l.input(0);
-  const std::vector<int64_t> axes = l.numbers(1);
-  Lowering::require(axes.size() == 1 && rank_of(x) > 0);
-  const int64_t axis = l.axis(axes[0], rank_of(x));
+// Within blocks of a few, and from block to block likewise: as many steps as the extent has digits, of which the first
+// alone looks at all elements.
+Value cumulated_by_blocks(Lowering& l, OpKind kind, const Value& x, int64_t axis, bool reverse, bool exclusive) {
+  constexpr int64_t kBlock = 8;
+  const int64_t count = extent_of(x, axis), blocks = (count + kBlock - 1) / kBlock, whole = blocks * kBlock;
+  if (count <= kBlock) return cumulated_apart(l, kind, x, axis, reverse, exclusive);
   const auto at = static_cast<size_t>(axis);
-  const bool reverse = l.integer("reverse", 0) != 0, exclusive = l.integer("exclusive", 0) != 0;
-  if (!open_extent_of(x, axis).is_constant())
-    return {l.cast(cumulated_apart(l, kind, x, axis, reverse, exclusive), type)};
+  std::vector<Index> pads(2 * rank_of(x), Index(0));
+  pads[rank_of(x) + at] = Index(whole - count);
+  const Value filled = whole == count ? x : l.op(OpKind::Pad, {x}, {{"pads", pads}, {"value", neutral(kind)}});
+  Shape joined = shape_of(filled), split = joined;
+  split[at] = Index(blocks);
+  split.insert(split.begin() + axis + 1, Index(kBlock));
+  const Value parts = l.reshape(filled, split);
+  const OpKind all_of = kind == OpKind::Mul ? OpKind::ReduceProd : OpKind::ReduceSum;
+  const Value totals = l.reduce(all_of, parts, {Index(axis + 1)}, false);
+  const Value before = l.unsqueeze(cumulated_by_blocks(l, kind, totals, axis, reverse, true), axis + 1);
+  const Value within = cumulated_apart(l, kind, parts, axis + 1, reverse, exclusive);
+  return l.slice(l.reshape(l.op(kind, {within, before}), joined), axis, 0, count);
+}
+
+// The same over 1, 2, 4, ... elements: for elements that lie beside each other, whose blocks would be shorter than what
+// is computed at once.
+Value cumulated_by_doubling(Lowering& l, OpKind kind, const Value& x, int64_t axis, bool reverse, bool exclusive) {
+  const auto at = static_cast<size_t>(axis);
   const int64_t count = extent_of(x, axis);
   // The tensor moved by `distance` along the axis; what comes in changes nothing.
   const auto moved = [&](const Value& v, int64_t distance) {
     std::vector<Index> pads(2 * rank_of(x), Index(0));
     pads[reverse ? at + rank_of(x) : at] = Index(distance);
     const Value kept = reverse ? l.slice(v, axis, distance, count) : l.slice(v, axis, 0, count - distance);
-    return l.op(OpKind::Pad, {kept}, {{"pads", pads}, {"value", kind == OpKind::Mul ? 1.0 : 0.0}});
+    return l.op(OpKind::Pad, {kept}, {{"pads", pads}, {"value", neutral(kind)}});
   };
   Value sum = exclusive && count > 0 ? moved(x, 1) : x;
   for (int64_t distance = 1; distance < count; distance *= 2) sum = l.op(kind, {sum, moved(sum, distance)});
-  return {l.cast(sum, type)};
+  return sum;
+}
+
+bool has_lanes_behind(const Value& x, int64_t axis) {
+  constexpr int64_t kLanes = 8;
+  int64_t behind = 1;
+  for (size_t a = static_cast<size_t>(axis) + 1; a < rank_of(x); a++)
+    behind *= open_extent_of(x, static_cast<int64_t>(a)).as_constant().value_or(1);
+  return behind >= kLanes;
+}
+
+// Of floats in 64 bits: what some elements in the middle come to may be beyond the range that all from the first one on
+// stay in.
+Values cumulated(Lowering& l, OpKind kind) {
+  const ElementType type = type_of(l.input(0));
+  const Value x = is_floating(type) ? l.cast(l.input(0), ElementType::Float64) : l.input(0);
+  const std::vector<int64_t> axes = l.numbers(1);
+  Lowering::require(axes.size() == 1 && rank_of(x) > 0);
+  const int64_t axis = l.axis(axes[0], rank_of(x));
+  const bool reverse = l.integer("reverse", 0) != 0, exclusive = l.integer("exclusive", 0) != 0;
+  const auto way = !open_extent_of(x, axis).is_constant() ? cumulated_apart
+                   : has_lanes_behind(x, axis)            ? cumulated_by_blocks
+                                                          : cumulated_by_doubling;
+  return {l.cast(way(l, kind, x, axis, reverse, exclusive), type)};
 }
 Values lower_cum_sum(Lowering& l) { return cumulated(l, OpKind::Add); }
 Values lower_cum_prod(Lowering& l) { return cumulated(l, OpKind::Mul); }
