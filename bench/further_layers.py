@@ -1,4 +1,4 @@
-"""Layers of families that draw_layers.py does not draw unless they are named (--family): data moved and reduced along any axis, odd extents, long rows."""
+"""Layers of families that draw_layers.py does not draw unless they are named (--family): data moved and reduced along any axis, odd extents, long rows, single functions."""
 import numpy as np
 from onnx import TensorProto as T
 
@@ -118,4 +118,39 @@ def corners(g):
     return g.activation(y), f"{kind} {n}x{c}x{size}x{size} -> {o}, kernel {k}, stride {stride}"
 
 
-FAMILIES = {"corners": (corners, 1), "rows": (rows, 1), "middle": (middle, 1), "moved": (moved, 1), "looked-up": (looked_up, 1)}
+def functions(g):
+    """One function of many elements, of numbers for which it is defined."""
+    kind, shape = g.pick("Log", "Sin", "Cos", "Tan", "Atan", "Asin", "Acos", "Softplus", "Mish", "Pow", "Sqrt", "Exp", "Erf", "Tanh", "Elu", "Softsign", "LeakyRelu"), g.pick([300000], [1, 64, 56, 56], [4, 197, 384])
+    x = g.input(shape)
+    if kind in ("Asin", "Acos"):
+        x = g.op("Tanh", x)
+    if kind in ("Log", "Pow", "Sqrt"):
+        x = g.op("Abs", x)
+    if kind == "Pow":
+        return g.op(kind, x, g.input(g.pick([1], shape, shape[-1:]))), f"{kind} of {shape}"
+    if kind == "Mish":
+        return g.op("Mul", x, g.op("Tanh", g.op("Softplus", x))), f"{kind} of {shape}"
+    return g.op(kind, x), f"{kind} of {shape}"
+
+
+def across(g):
+    """Across the channels of one image or sequence, which no axis stands before; running sums; what moves megabytes."""
+    shape = g.pick([1, 21, 256, 256], [1, 96, 56, 56], [1, 400, 3072], [1, 512, 196], [1, 1000, 16], [19, 40000])
+    kind, axis, x = g.pick("Softmax", "LogSoftmax", "l2", "layer", "CumSum", "transpose", "ArgMax"), 0 if len(shape) == 2 else 1, g.input(shape)
+    if kind == "l2":
+        return g.op("Div", x, g.op("ReduceL2", x, axes=[axis], keepdims=1)), f"{kind} over axis {axis} of {shape}"
+    if kind == "layer":
+        d = g.op("Sub", x, g.op("ReduceMean", x, axes=[axis], keepdims=1))
+        variance = g.op("ReduceMean", g.op("Mul", d, d), axes=[axis], keepdims=1)
+        return g.op("Div", d, g.op("Sqrt", g.op("Add", variance, float_constant(g, [1e-5])))), f"{kind} over axis {axis} of {shape}"
+    if kind == "CumSum":
+        return g.op(kind, x, g.constant(axis)), f"{kind} along axis {axis} of {shape}"
+    if kind == "transpose":
+        axes = list(range(len(shape)))
+        return g.op("Transpose", x, perm=[*axes[:axis], *axes[axis + 1:], axis]), f"axis {axis} of {shape} last"
+    if kind == "ArgMax":
+        return g.op("Cast", g.op(kind, x, axis=axis, keepdims=0), to=T.FLOAT), f"{kind} over axis {axis} of {shape}"
+    return g.op(kind, x, axis=axis), f"{kind} over axis {axis} of {shape}"
+
+
+FAMILIES = {"functions": (functions, 1), "across": (across, 1), "corners": (corners, 1), "rows": (rows, 1), "middle": (middle, 1), "moved": (moved, 1), "looked-up": (looked_up, 1)}
