@@ -114,6 +114,7 @@ class Writer {
   std::string inline_text(const Expr& e, Scope& scope, Scalar want);
   std::string unsigned_operation(const Expr& e, const std::vector<std::string>& a) const;
   std::string operation(const Expr& e, Scalar type, const std::vector<std::string>& args);
+  bool is_lone(const Scope& scope) const;
   std::vector<Scalar> argument_types(const Expr& e, Scalar type);
   std::string branch(const Expr& e, Scope& scope, Scalar type);
   std::string read_text(const Expr& e, const Scope& scope) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gopt/contains.h"
 #include "gopt/wide_integers.h"
 #include "sizes.h"
 #include "transform.h"
@@ -113,6 +114,16 @@ std::string arithmetic(const char* sign, Scalar type, const std::vector<std::str
   return "(int64_t)((uint64_t)" + a[0] + sign + "(uint64_t)" + a[1] + ")";
 }
 
+// What gopt_elementary.h computes for many at once libm computes sooner for one; else empty.
+std::string lone_call(Function function, const std::vector<std::string>& args) {
+  constexpr Function kMany[] = {Function::Log,  Function::Sin,  Function::Cos,  Function::Tan,
+                                Function::Asin, Function::Acos, Function::Atan, Function::Pow};
+  if (!contains(kMany, function)) return "";
+  std::string text = "std::" + std::string(function_text(function)) + "(" + args[0];
+  for (size_t i = 1; i < args.size(); i++) text += ", " + args[i];
+  return text + ")";
+}
+
 }  // namespace
 
 // Of integers of 64 bits without a sign, where that makes a difference; else empty.
@@ -221,7 +232,19 @@ std::string Writer::compute(const Expr& e, Scope& scope, Scalar type) {
   const std::vector<Scalar> types = argument_types(e, type);
   std::vector<std::string> args;
   for (size_t i = 0; i < e->args.size(); i++) args.push_back(value(e->args[i], scope, types[i]));
+  if (e->kind == ExprKind::Call && type == Scalar::Float && is_lone(scope))
+    if (const std::string own = lone_call(e->function, args); !own.empty()) return own;
   return operation(e, type, args);
+}
+
+// Whether one number at a time is computed there on a CPU: in no loop over lanes nor over what is reduced.
+bool Writer::is_lone(const Scope& scope) const {
+  const auto is_of_body = [&](const auto& bound) {
+    return std::ranges::any_of(body_.loops, [&](const Loop& loop) { return loop.symbol == bound.first; });
+  };
+  for (const Scope* s = &scope; s; s = s->parent)
+    if (s->lanes || !std::ranges::all_of(s->bound, is_of_body)) return false;
+  return pragmas;
 }
 
 // The same within one C++ expression: reads stay behind the guards around them.
