@@ -113,7 +113,8 @@ inline void transpose_squares(const From* in, int64_t in_stride, To* out, int64_
       alignas(64) To buffer[kTurned * kRows];
       transpose_lines(from, in_stride, buffer, kRows, count);
       for (int64_t k = 0; k < kTurned; k++)
-        std::memcpy(to + k * out_stride, buffer + k * kRows, static_cast<size_t>(count) * sizeof(To));
+        std::memcpy(static_cast<void*>(to + k * out_stride), buffer + k * kRows,
+                    static_cast<size_t>(count) * sizeof(To));
     }
   }
 }

@@ -54,7 +54,7 @@ inline void store_lanes_of(const Vector& v, To* p) {
     std::memcpy(&words, &v, sizeof words);
     const Words nearest = (words + 0x7fffu + ((words >> 16) & 1u)) >> 16, nan = (words >> 16) | 0x40u;
     const HalfWords halves = __builtin_convertvector((words & 0x7fffffffu) > 0x7f800000u ? nan : nearest, HalfWords);
-    std::memcpy(p, &halves, sizeof halves);
+    std::memcpy(static_cast<void*>(p), &halves, sizeof halves);
   }
 }
 
