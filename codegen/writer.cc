@@ -1,6 +1,8 @@
 #include "writer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace gopt::codegen {
 
@@ -144,9 +146,14 @@ bool Writer::is_expensive(const Expr& e) {
 std::optional<Scalar> Writer::own_type(const Expr& e) {
   if (auto it = types_.find(e.get()); it != types_.end()) return it->second;
   std::optional<Scalar> type;
+  // What is chosen among constants alone is of the type of what it is beside, as a constant is.
   auto join_args = [&](size_t first) {
-    for (size_t i = first; i < e->args.size(); i++)
-      if (auto t = own_type(e->args[i])) type = type ? join(*type, *t) : *t;
+    for (const bool all : {false, true}) {
+      for (size_t i = first; i < e->args.size(); i++)
+        if (all || !is_of_constants(e->args[i]))
+          if (auto t = own_type(e->args[i])) type = type ? join(*type, *t) : *t;
+      if (type && *type != Scalar::Bool) return;
+    }
   };
   switch (e->kind) {
     case ExprKind::Constant: break;
@@ -164,11 +171,10 @@ std::optional<Scalar> Writer::own_type(const Expr& e) {
       // Beside integers a fraction would be cut off.
       if (type == Scalar::Int || type == Scalar::Bool)
         for (const Expr& argument : e->args)
-          if (argument->kind == ExprKind::Constant && argument->value != std::floor(argument->value))
-            type = Scalar::Double;
+          if (is_of_constants(argument) && type_of_constants(argument) >= Scalar::Float) type = Scalar::Double;
   }
-  if (e->kind == ExprKind::Choose && !type && own_type(e->args[0])) type = Scalar::Float;
-  if (e->kind == ExprKind::Select && !type) type = Scalar::Float;
+  if (e->kind == ExprKind::Choose && !type && own_type(e->args[0])) type = beside_nothing(e);
+  if (e->kind == ExprKind::Select && !type) type = beside_nothing(e);
   if (e->kind == ExprKind::Reduce) type = !type ? Scalar::Float : *type == Scalar::Bool ? Scalar::Int : *type;
   if (e->kind == ExprKind::Call && type && e->function != Function::Fmod && e->function != Function::Pow) {
     if (e->function == Function::IsNan)
@@ -180,7 +186,62 @@ std::optional<Scalar> Writer::own_type(const Expr& e) {
   return types_[e.get()] = type;
 }
 
-Scalar Writer::type_of(const Expr& e, Scalar otherwise) { return own_type(e).value_or(otherwise); }
+// Whether no data but conditions on data decide the value: constants, and what is chosen among, made or summed of them.
+bool Writer::is_of_constants(const Expr& e) {
+  if (auto it = constants_.find(e.get()); it != constants_.end()) return it->second;
+  const auto all_are = [&](size_t first) {
+    for (size_t i = first; i < e->args.size(); i++)
+      if (!is_of_constants(e->args[i])) return false;
+    return true;
+  };
+  bool is = false;
+  switch (e->kind) {
+    case ExprKind::Constant: is = true; break;
+    case ExprKind::Choose: is = all_are(1); break;
+    case ExprKind::Select:
+    case ExprKind::Reduce:
+    case ExprKind::Add:
+    case ExprKind::Subtract:
+    case ExprKind::Multiply:
+    case ExprKind::Maximum:
+    case ExprKind::Minimum: is = all_are(0); break;
+    default: break;
+  }
+  kept_.push_back(e);
+  return constants_[e.get()] = is;
+}
+
+// The least type that holds all constants of such an expression: Int of whole ones, Float of those that floats are.
+Scalar Writer::type_of_constants(const Expr& e) {
+  if (e->kind == ExprKind::Constant) {
+    constexpr double kMostInt = 9.2e18;
+    if (e->value == std::floor(e->value) && std::abs(e->value) < kMostInt) return Scalar::Int;
+    const bool is_float = std::isnan(e->value) || static_cast<double>(static_cast<float>(e->value)) == e->value;
+    return is_float ? Scalar::Float : Scalar::Double;
+  }
+  Scalar type = Scalar::Int;
+  for (size_t i = e->kind == ExprKind::Choose ? 1 : 0; i < e->args.size(); i++)
+    type = join(type, type_of_constants(e->args[i]));
+  return type;
+}
+
+// Where nothing beside it has a type: floats, unless they cannot hold it.
+Scalar Writer::beside_nothing(const Expr& e) {
+  constexpr double kMostWhole = 1 << 24;
+  const std::function<bool(const Expr&)> is_large = [&](const Expr& part) {
+    if (part->kind == ExprKind::Constant) return std::abs(part->value) > kMostWhole;
+    return std::ranges::any_of(part->args, is_large);
+  };
+  const Scalar type = type_of_constants(e);
+  return type == Scalar::Int && !is_large(e) ? Scalar::Float : type;
+}
+
+Scalar Writer::type_of(const Expr& e, Scalar otherwise) {
+  const auto own = own_type(e);
+  if (own && is_of_constants(e) && (otherwise == Scalar::Int || otherwise == Scalar::Double))
+    return join(otherwise, type_of_constants(e));
+  return own.value_or(otherwise);
+}
 
 // Value of an expression without reads.
 double Writer::fold(const Expr& e) {

@@ -61,6 +61,9 @@ struct Scope {
   int64_t lane_count = 0;  // at most
 };
 
+// Two numbers of one type. Integers wrap around, which those of C++ with a sign may not.
+std::string arithmetic(const char* sign, Scalar type, const std::vector<std::string>& operands);
+
 class Writer {
  public:
   explicit Writer(const KernelBody& body);
@@ -97,6 +100,9 @@ class Writer {
   friend class ReductionWriter;
   std::optional<Scalar> own_type(const Expr& e);
   double fold(const Expr& e);
+  bool is_of_constants(const Expr& e);
+  Scalar type_of_constants(const Expr& e);
+  Scalar beside_nothing(const Expr& e);
   const std::set<AtomId>& free_symbols(const Expr& e);
   bool reads(const Expr& e);
   bool has_reduction(const Expr& e);
@@ -129,7 +135,7 @@ class Writer {
   int counter_ = 0;
   std::unordered_map<const Expr::Node*, std::set<AtomId>> free_;
   std::unordered_map<const Expr::Node*, std::optional<Scalar>> types_;
-  std::unordered_map<const Expr::Node*, bool> reads_, reductions_, expensive_;
+  std::unordered_map<const Expr::Node*, bool> reads_, reductions_, expensive_, constants_;
   std::vector<Expr> kept_;  // keeps the keys above alive
 };
 

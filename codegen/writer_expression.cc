@@ -108,10 +108,11 @@ bool is_short(ElementType type) {
 
 bool is_one(const Expr& e) { return e->kind == ExprKind::Constant && e->value == 1; }
 
-// Integers wrap around, which those of C++ with a sign may not.
-std::string arithmetic(const char* sign, Scalar type, const std::vector<std::string>& a) {
-  if (type != Scalar::Int) return "(" + a[0] + sign + a[1] + ")";
-  return "(int64_t)((uint64_t)" + a[0] + sign + "(uint64_t)" + a[1] + ")";
+// x of ln(1 + x), which the sum may round to 1; else null.
+const Expr* more_than_one(const Expr& e) {
+  if (e->kind != ExprKind::Call || e->function != Function::Log || e->args[0]->kind != ExprKind::Add) return nullptr;
+  const std::vector<Expr>& sum = e->args[0]->args;
+  return is_one(sum[0]) ? &sum[1] : is_one(sum[1]) ? &sum[0] : nullptr;
 }
 
 // What gopt_elementary.h computes for many at once libm computes sooner for one; else empty.
@@ -125,6 +126,11 @@ std::string lone_call(Function function, const std::vector<std::string>& args) {
 }
 
 }  // namespace
+
+std::string arithmetic(const char* sign, Scalar type, const std::vector<std::string>& a) {
+  if (type != Scalar::Int) return "(" + a[0] + sign + a[1] + ")";
+  return "(int64_t)((uint64_t)" + a[0] + sign + "(uint64_t)" + a[1] + ")";
+}
 
 // Of integers of 64 bits without a sign, where that makes a difference; else empty.
 std::string Writer::unsigned_operation(const Expr& e, const std::vector<std::string>& a) const {
@@ -229,6 +235,8 @@ std::string Writer::compute(const Expr& e, Scope& scope, Scalar type) {
     return branch(e, scope, type);
   }
   if (e->kind == ExprKind::Reduce) return value(e, scope, type);
+  if (const Expr* more = more_than_one(e); more && type == Scalar::Float && !takes_short_functions)
+    return (is_lone(scope) ? "std::log1p(" : "gopt_log1p(") + value(*more, scope, type) + ")";
   const std::vector<Scalar> types = argument_types(e, type);
   std::vector<std::string> args;
   for (size_t i = 0; i < e->args.size(); i++) args.push_back(value(e->args[i], scope, types[i]));

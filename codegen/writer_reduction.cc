@@ -48,9 +48,12 @@ std::string ReductionWriter::combine(const std::string& a, const std::string& b)
   if (compares_unsigned())
     return std::string("(int64_t)") + (e_->reduce == ReduceKind::Max ? "gopt_max" : "gopt_min") +
            "<uint64_t>((uint64_t)" + a + ", (uint64_t)" + b + ")";
+  const auto together = [&](const char* sign) {
+    return type_ == Scalar::Int ? arithmetic(sign, type_, {a, b}) : a + sign + b;
+  };
   switch (e_->reduce) {
-    case ReduceKind::Sum: return a + " + " + b;
-    case ReduceKind::Product: return a + " * " + b;
+    case ReduceKind::Sum: return together(" + ");
+    case ReduceKind::Product: return together(" * ");
     case ReduceKind::Max: return "gopt_max<" + type_name(type_) + ">(" + a + ", " + b + ")";
     case ReduceKind::Min: return "gopt_min<" + type_name(type_) + ">(" + a + ", " + b + ")";
   }

@@ -11,6 +11,7 @@ namespace gopt::driver {
 namespace {
 
 constexpr double kForChosen = 12;  // seconds of the budget for the kernels of a result
+constexpr double kLeastKept = 4;   // of these, where the result needed none
 // What a core finds of its weights in a server's last cache, which others share, a whole run later: of 96 MB most, of
 // 192 MB none, on one whose processor says it has 480.
 constexpr double kLastCacheBytes = 128e6;
@@ -104,7 +105,7 @@ Result<int> KernelTiming::measure(const Graph& graph) {
     budget_ = budget_signature(specs, options_.search);
     spent_before_ = costs_.cache->find_plans(budget_).value_or(PlanTimes()).seconds;
   }
-  const Result<int> timed = time(specs, budget_seconds(options_.target) - kForChosen);
+  const Result<int> timed = time(specs, budget_seconds(options_.target) - kept_seconds());
   add_known(specs);
   return timed;
 }
@@ -175,8 +176,21 @@ Result<int> KernelTiming::time(const std::vector<KernelSpec>& specs, double budg
   return timed;
 }
 
+double KernelTiming::kept_seconds() const { return gave_rest_ ? kLeastKept : kForChosen; }
+
 bool KernelTiming::goes_on() const {
-  return costs_.cache && can_time_ && spent_before_ + seconds_ < budget_seconds(options_.target) - kForChosen;
+  return costs_.cache && can_time_ && spent_before_ + seconds_ < budget_seconds(options_.target) - kept_seconds();
+}
+
+bool KernelTiming::gives_rest(const Graph& graph) {
+  if (gave_rest_ || !costs_.cache || !can_time_ || goes_on()) return false;
+  if (spent_before_ + seconds_ >= budget_seconds(options_.target) - kLeastKept) return false;
+  if (options_.target.kind == TargetKind::Cuda) {
+    const auto groups = untimed_groups(graph, options_.target, *costs_.make(CostSource::kCautious));
+    if (!groups.ok() || !groups->empty()) return false;
+  }
+  gave_rest_ = true;
+  return true;
 }
 
 }  // namespace gopt::driver

@@ -49,11 +49,16 @@ class KernelTiming {
 
   // Whether a kernel that has no time may still get one.
   bool goes_on() const;
+
+  // Once, where that is not so: whether the kernels and launches of this result have their times, and most of what was
+  // kept for them is left. `measure` spends it from then on.
+  bool gives_rest(const Graph& graph);
   int timed() const { return timed_; }
   double seconds() const { return seconds_; }
 
  private:
   Result<int> time(const std::vector<KernelSpec>& specs, double budget_seconds);
+  double kept_seconds() const;  // for a result's kernels
   void add_known(const std::vector<KernelSpec>& specs);
   Result<ChosenMachine> machine_for(const KernelCache& cache) const;
   bool has_enough_times(std::vector<std::string>& notes) const;
@@ -68,7 +73,7 @@ class KernelTiming {
   double seconds_ = 0;
   std::string budget_;  // under which the cache keeps the seconds that were spent; empty: not yet known
   double spent_before_ = 0;
-  bool weights_from_memory_ = false;
+  bool weights_from_memory_ = false, gave_rest_ = false;
 };
 
 }  // namespace gopt::driver

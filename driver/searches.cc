@@ -175,9 +175,14 @@ Result<OptimizeResult> Searches::search_in_rounds() {
     GOPT_ASSIGN_OR_RETURN(OptimizeResult found, search_with(rules_, search_, is_last ? kCautious : kHopeful,
                                                             is_last ? seconds_left_ : seconds_left_ / 2));
     note_refused(found);
-    if (is_last) return with_times(std::move(found));
+    if (is_last) {
+      GOPT_ASSIGN_OR_RETURN(found, with_times(std::move(found)));
+      const bool is_over = is_all_timed || round == kRounds - 1 || is_stopped() || seconds_left_ < 0.1;
+      if (is_over || !kernels_.gives_rest(found.graph)) return found;
+    }
     const Result<int> timed = kernels_.measure(found.graph);
-    if (timed.ok() && *timed > 0 && is_as_estimated(found)) return with_times(std::move(found));
+    if (is_last ? timed.ok() && *timed == 0 : timed.ok() && *timed > 0 && is_as_estimated(found))
+      return with_times(std::move(found));
     if (!timed.ok()) notes_.push_back("some kernels are not timed, but estimated: " + timed.error().message);
     // A result that hopes for what no time is left to measure is not one.
     is_all_timed = !timed.ok() || *timed == 0;

@@ -86,6 +86,18 @@ TEST(LinkedModels, SourcesCompileWithoutWarningsByClang) {
   EXPECT_EQ(outcome.status, 0) << outcome.text;
 }
 
+// What the runtime has templates of is seen by a compiler where a kernel calls it.
+TEST(LinkedModels, KernelsCompileWithoutWarnings) {
+  const BatchCase c = make_case(
+      "kernels",
+      "input x : bf16[64,1024]\ninput z : f32[64,1024]\na = Transpose(x) {perm=[1,0]}\nb = Log(z)\nc = Sin(b)\nd = "
+      "Pow(c, z)\ne = Atan(d)\nf = Acos(e)\ng = Transpose(f) {perm=[1,0]}\noutput y = a\noutput v = g",
+      1);
+  const std::string folder = emit_graph("kernels", "kernels", c.graph, {TargetKind::Cpu, 2});
+  const Outcome outcome = check_sources("g++ -march=native -O2", folder);
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+}
+
 // A model that is loaded from its folder is found under whatever prefix it has.
 TEST(LinkedModels, AFolderOfAnotherPrefixIsLoaded) {
   const std::string folder = emit_to("loaded", "my_net", "y = Abs(x)");
@@ -96,6 +108,26 @@ TEST(LinkedModels, AFolderOfAnotherPrefixIsLoaded) {
       loaded.run({Tensor::from_values<double>(ElementType::Float32, {64, 300}, std::vector<double>(64 * 300, -3))});
   ASSERT_TRUE(outputs.ok()) << outputs.error().message;
   EXPECT_EQ((*outputs)[0].to_doubles()[0], 3.0);
+}
+
+// Numbers that no float holds, beside what is chosen among constants: zeros that are moved in from beyond an end.
+TEST(LinkedModels, IntegersBesideChosenConstantsAreExact) {
+  const BatchCase c = make_case("moved",
+                                "input x : i64[4]\ninput z : i64[7]\np = Pad(x) {pads=[3,0], value=0}\nq = Slice(p) "
+                                "{starts=[0], ends=[3], axes=[0], steps=[1]}\nr = Pad(q) {pads=[4,0], value=1}\ny = "
+                                "Add(z, r)\ns = ReduceSum(y) {axes=[0], keepdims=1}\noutput y = y\noutput s = s",
+                                1);
+  auto model = LoadedModel::build_and_load(emit_graph("moved", "moved", c.graph, {TargetKind::Cpu, 1}), 1);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  LoadedModel loaded = *model;
+  constexpr int64_t kLarge = (int64_t{1} << 61) + 1;  // seven are beyond 64 bits, and wrap around
+  const auto outputs =
+      loaded.run({Tensor::from_values<int64_t>(ElementType::Int64, {4}, std::vector<int64_t>(4, 5)),
+                  Tensor::from_values<int64_t>(ElementType::Int64, {7}, std::vector<int64_t>(7, kLarge))});
+  ASSERT_TRUE(outputs.ok()) << outputs.error().message;
+  const std::vector<int64_t> y = (*outputs)[0].to_ints(), s = (*outputs)[1].to_ints();
+  for (int i = 0; i < 7; i++) EXPECT_EQ(y[i], i < 4 ? kLarge + 1 : kLarge) << i;
+  EXPECT_EQ(static_cast<uint64_t>(s[0]), 7 * static_cast<uint64_t>(kLarge) + 4);
 }
 
 TEST(LinkedModels, ThePrefixIsAName) {

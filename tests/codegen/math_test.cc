@@ -51,6 +51,9 @@ const Row kRows[] = {
     {"LogNearOne", gopt_log, std::log, 0.999, 1.001},
     {"LogOfLarge", gopt_log, std::log, 1e30, 3.4e38},
     {"LogBelowNormal", gopt_log, std::log, 1e-40, 1e-37},
+    {"Log1p", gopt_log1p, std::log1p, -0.99, 20},
+    {"Log1pNearZero", gopt_log1p, std::log1p, -1e-6, 1e-6},
+    {"Log1pOfTiny", gopt_log1p, std::log1p, 1e-30, 1e-12},
     {"Sin", gopt_sin, std::sin, -100, 100},
     {"SinNearZero", gopt_sin, std::sin, -1e-3, 1e-3},
     {"SinNearTurns", gopt_sin, std::sin, 710.0, 710.001},
@@ -88,6 +91,9 @@ TEST(Math, EndsOfTheRange) {
   EXPECT_EQ(gopt_log(1.0f), 0.0f);
   EXPECT_TRUE(std::isnan(gopt_log(-1e-40f)));
   EXPECT_TRUE(std::isnan(gopt_log(-INFINITY)));
+  EXPECT_EQ(gopt_log1p(-1.0f), -INFINITY);
+  EXPECT_EQ(gopt_log1p(INFINITY), INFINITY);
+  EXPECT_TRUE(std::isnan(gopt_log1p(-1.5f)));
   EXPECT_TRUE(std::isnan(gopt_sin(INFINITY)));
   EXPECT_TRUE(std::isnan(gopt_cos(-INFINITY)));
   EXPECT_TRUE(std::isnan(gopt_tan(INFINITY)));

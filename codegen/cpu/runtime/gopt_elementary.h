@@ -54,6 +54,13 @@ static inline float gopt_log(float x) {
   return x > 0.0f ? high : low;
 }
 
+// ln(1 + x), also where the sum is rounded to 1: what the rounding left out is added. Where that is no number, the
+// sum is 0, infinite or none.
+static inline float gopt_log1p(float x) {
+  const float sum = 1.0f + x, log = gopt_log(sum), rest = (x - (sum - 1.0f)) / sum;
+  return rest == rest ? log + rest : log;
+}
+
 // x in quarter turns: how many (modulo 4), and what is beyond them in radians, at most pi / 4 either way.
 struct gopt_turned {
   float rest;

@@ -103,6 +103,7 @@ __device__ inline int64_t gopt_to_unsigned(double x) {
   __device__ inline float gopt_##name(float x) { return single(x); }
 GOPT_LIBM(exp, expf, exp)
 GOPT_LIBM(log, logf, log)
+GOPT_LIBM(log1p, log1pf, log1p)
 GOPT_LIBM(sqrt, sqrtf, sqrt)
 GOPT_LIBM(sin, sinf, sin)
 GOPT_LIBM(cos, cosf, cos)
