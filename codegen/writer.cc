@@ -238,8 +238,11 @@ Scalar Writer::beside_nothing(const Expr& e) {
 
 Scalar Writer::type_of(const Expr& e, Scalar otherwise) {
   const auto own = own_type(e);
-  if (own && is_of_constants(e) && (otherwise == Scalar::Int || otherwise == Scalar::Double))
-    return join(otherwise, type_of_constants(e));
+  if (own && is_of_constants(e)) {
+    const Scalar least = type_of_constants(e);
+    if (otherwise == Scalar::Int) return least;
+    if (otherwise == Scalar::Double && least != Scalar::Int) return otherwise;
+  }
   return own.value_or(otherwise);
 }
 

@@ -76,7 +76,10 @@ std::string Writer::read_text(const Expr& e, const Scope& scope) const {
 std::vector<Scalar> Writer::argument_types(const Expr& e, Scalar type) {
   std::vector<Scalar> types(e->args.size(), type);
   if (e->kind == ExprKind::Less || e->kind == ExprKind::Equal) {
-    const auto a = own_type(e->args[0]), b = own_type(e->args[1]);
+    std::optional<Scalar> a = own_type(e->args[0]), b = own_type(e->args[1]);
+    // What is chosen among constants is compared as what it is beside.
+    const bool is_a = is_of_constants(e->args[0]), is_b = is_of_constants(e->args[1]);
+    if (a && b && is_a != is_b) (is_a ? a : b) = type_of(e->args[is_a ? 0 : 1], *(is_a ? b : a));
     const Scalar both = std::max(a.value_or(Scalar::Bool), b.value_or(Scalar::Bool));
     // A comparison with a number that is no integer must not truncate it.
     types.assign(2, both == Scalar::Bool ? Scalar::Int : both);

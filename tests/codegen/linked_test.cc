@@ -112,11 +112,13 @@ TEST(LinkedModels, AFolderOfAnotherPrefixIsLoaded) {
 
 // Numbers that no float holds, beside what is chosen among constants: zeros that are moved in from beyond an end.
 TEST(LinkedModels, IntegersBesideChosenConstantsAreExact) {
-  const BatchCase c = make_case("moved",
-                                "input x : i64[4]\ninput z : i64[7]\np = Pad(x) {pads=[3,0], value=0}\nq = Slice(p) "
-                                "{starts=[0], ends=[3], axes=[0], steps=[1]}\nr = Pad(q) {pads=[4,0], value=1}\ny = "
-                                "Add(z, r)\ns = ReduceSum(y) {axes=[0], keepdims=1}\noutput y = y\noutput s = s",
-                                1);
+  const BatchCase c = make_case(
+      "moved",
+      "input x : i64[4]\ninput z : i64[7]\np = Pad(x) {pads=[3,0], value=0}\nq = Slice(p) "
+      "{starts=[0], ends=[3], axes=[0], steps=[1]}\nr = Pad(q) {pads=[4,0], value=1}\ny = "
+      "Add(z, r)\ns = ReduceSum(y) {axes=[0], keepdims=1}\no = Sub(z, r)\nt = Equal(o, y)\nl = Less(y, r)\noutput "
+      "y = y\noutput s = s\noutput t = t\noutput l = l",
+      1);
   auto model = LoadedModel::build_and_load(emit_graph("moved", "moved", c.graph, {TargetKind::Cpu, 1}), 1);
   ASSERT_TRUE(model.ok()) << model.error().message;
   LoadedModel loaded = *model;
@@ -126,7 +128,12 @@ TEST(LinkedModels, IntegersBesideChosenConstantsAreExact) {
                   Tensor::from_values<int64_t>(ElementType::Int64, {7}, std::vector<int64_t>(7, kLarge))});
   ASSERT_TRUE(outputs.ok()) << outputs.error().message;
   const std::vector<int64_t> y = (*outputs)[0].to_ints(), s = (*outputs)[1].to_ints();
-  for (int i = 0; i < 7; i++) EXPECT_EQ(y[i], i < 4 ? kLarge + 1 : kLarge) << i;
+  const std::vector<int64_t> t = (*outputs)[2].to_ints(), l = (*outputs)[3].to_ints();
+  for (int i = 0; i < 7; i++) {
+    EXPECT_EQ(y[i], i < 4 ? kLarge + 1 : kLarge) << i;
+    EXPECT_EQ(t[i], i < 4 ? 0 : 1) << i;
+    EXPECT_EQ(l[i], 0) << i;
+  }
   EXPECT_EQ(static_cast<uint64_t>(s[0]), 7 * static_cast<uint64_t>(kLarge) + 4);
 }
 
