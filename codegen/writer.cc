@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace gopt::codegen {
 
@@ -171,10 +170,10 @@ std::optional<Scalar> Writer::own_type(const Expr& e) {
       // Beside integers a fraction would be cut off.
       if (type == Scalar::Int || type == Scalar::Bool)
         for (const Expr& argument : e->args)
-          if (is_of_constants(argument) && type_of_constants(argument) >= Scalar::Float) type = Scalar::Double;
+          if (is_of_constants(argument) && !constants_of(argument).are_whole) type = Scalar::Double;
   }
-  if (e->kind == ExprKind::Choose && !type && own_type(e->args[0])) type = beside_nothing(e);
-  if (e->kind == ExprKind::Select && !type) type = beside_nothing(e);
+  if ((e->kind == ExprKind::Choose && !type && own_type(e->args[0])) || (e->kind == ExprKind::Select && !type))
+    type = constants_of(e).are_floats ? Scalar::Float : Scalar::Double;
   if (e->kind == ExprKind::Reduce) type = !type ? Scalar::Float : *type == Scalar::Bool ? Scalar::Int : *type;
   if (e->kind == ExprKind::Call && type && e->function != Function::Fmod && e->function != Function::Pow) {
     if (e->function == Function::IsNan)
@@ -187,61 +186,41 @@ std::optional<Scalar> Writer::own_type(const Expr& e) {
 }
 
 // Whether no data but conditions on data decide the value: constants, and what is chosen among, made or summed of them.
-bool Writer::is_of_constants(const Expr& e) {
+const Writer::Constants& Writer::constants_of(const Expr& e) {
   if (auto it = constants_.find(e.get()); it != constants_.end()) return it->second;
-  const auto all_are = [&](size_t first) {
-    for (size_t i = first; i < e->args.size(); i++)
-      if (!is_of_constants(e->args[i])) return false;
-    return true;
-  };
-  bool is = false;
+  Constants all;
   switch (e->kind) {
-    case ExprKind::Constant: is = true; break;
-    case ExprKind::Choose: is = all_are(1); break;
+    case ExprKind::Constant:
+      all.are_whole = e->value == std::floor(e->value) && std::isfinite(e->value);
+      all.are_floats = std::isnan(e->value) || static_cast<double>(static_cast<float>(e->value)) == e->value;
+      break;
+    case ExprKind::Choose:
     case ExprKind::Select:
     case ExprKind::Reduce:
     case ExprKind::Add:
     case ExprKind::Subtract:
     case ExprKind::Multiply:
     case ExprKind::Maximum:
-    case ExprKind::Minimum: is = all_are(0); break;
-    default: break;
+    case ExprKind::Minimum:
+      for (size_t i = e->kind == ExprKind::Choose ? 1 : 0; i < e->args.size(); i++) {
+        const Constants own = constants_of(e->args[i]);
+        all.is_of_them = all.is_of_them && own.is_of_them;
+        all.are_whole = all.are_whole && own.are_whole;
+        all.are_floats = all.are_floats && own.are_floats;
+      }
+      break;
+    default: all.is_of_them = false;
   }
   kept_.push_back(e);
-  return constants_[e.get()] = is;
-}
-
-// The least type that holds all constants of such an expression: Int of whole ones, Float of those that floats are.
-Scalar Writer::type_of_constants(const Expr& e) {
-  if (e->kind == ExprKind::Constant) {
-    constexpr double kMostInt = 9.2e18;
-    if (e->value == std::floor(e->value) && std::abs(e->value) < kMostInt) return Scalar::Int;
-    const bool is_float = std::isnan(e->value) || static_cast<double>(static_cast<float>(e->value)) == e->value;
-    return is_float ? Scalar::Float : Scalar::Double;
-  }
-  Scalar type = Scalar::Int;
-  for (size_t i = e->kind == ExprKind::Choose ? 1 : 0; i < e->args.size(); i++)
-    type = join(type, type_of_constants(e->args[i]));
-  return type;
-}
-
-// Where nothing beside it has a type: floats, unless they cannot hold it.
-Scalar Writer::beside_nothing(const Expr& e) {
-  constexpr double kMostWhole = 1 << 24;
-  const std::function<bool(const Expr&)> is_large = [&](const Expr& part) {
-    if (part->kind == ExprKind::Constant) return std::abs(part->value) > kMostWhole;
-    return std::ranges::any_of(part->args, is_large);
-  };
-  const Scalar type = type_of_constants(e);
-  return type == Scalar::Int && !is_large(e) ? Scalar::Float : type;
+  return constants_[e.get()] = all;
 }
 
 Scalar Writer::type_of(const Expr& e, Scalar otherwise) {
   const auto own = own_type(e);
   if (own && is_of_constants(e)) {
-    const Scalar least = type_of_constants(e);
-    if (otherwise == Scalar::Int) return least;
-    if (otherwise == Scalar::Double && least != Scalar::Int) return otherwise;
+    const Constants& constants = constants_of(e);
+    if (otherwise == Scalar::Int && constants.are_whole) return otherwise;
+    if (otherwise == Scalar::Double && !constants.are_whole) return otherwise;
   }
   return own.value_or(otherwise);
 }
@@ -300,11 +279,13 @@ Scope* Writer::array_home(const Expr& e, Scope& lanes) {
   return s;
 }
 
-const Scope::Entry* Writer::find(const Expr& e, Scope& scope, Scope** where) {
+const Scope::Entry* Writer::find(const Expr& e, Scope& scope, Scalar type, Scope** where) {
+  const bool has_any_type = is_of_constants(e);  // then it may be known in several
+
   for (Scope* s = &scope; s; s = s->parent) {
     auto [begin, end] = s->known.equal_range(e->hash);
     for (auto it = begin; it != end; ++it)
-      if (it->second.expr == e) {
+      if (it->second.expr == e && (!has_any_type || it->second.type == type)) {
         *where = s;
         return &it->second;
       }
@@ -334,25 +315,25 @@ void Writer::remember(Scope& scope, const Expr& e, std::string name, Scalar type
 }
 
 std::string Writer::value(const Expr& e, Scope& scope, Scalar want) {
-  const std::optional<Scalar> own = own_type(e);
-  if (!own) return literal(fold(e), want);
+  if (!own_type(e)) return literal(fold(e), want);
+  const Scalar type = type_of(e, want);
   Scope* where = nullptr;
-  if (const Scope::Entry* entry = find(e, scope, &where))
+  if (const Scope::Entry* entry = find(e, scope, type, &where))
     return converted(entry_text(*entry, scope), entry->type, want);
   Scope* home = target(e, scope);
   std::string name;
-  if (home->lanes && free_symbols(e).contains(home->bound[0].first)) name = array_value(e, *home, *own);
+  if (home->lanes && free_symbols(e).contains(home->bound[0].first)) name = array_value(e, *home, type);
   if (name.empty()) {
     if (e->kind == ExprKind::Reduce) {
-      name = ReductionWriter(*this, e, *own).write_scalar(*home);
+      name = ReductionWriter(*this, e, type).write_scalar(*home);
     } else {
-      const std::string text = compute(e, *home, *own);
+      const std::string text = compute(e, *home, type);
       name = fresh("v");
-      home->code += "const " + type_name(*own) + " " + name + " = " + text + ";\n";
+      home->code += "const " + type_name(type) + " " + name + " = " + text + ";\n";
     }
-    remember(*home, e, name, *own, false);
+    remember(*home, e, name, type, false);
   }
-  return converted(name, *own, want);
+  return converted(name, type, want);
 }
 
 // Keeps in an array what would be computed again in loops between its home and the vector loop; empty: not worth it.

@@ -100,16 +100,18 @@ class Writer {
   friend class ReductionWriter;
   std::optional<Scalar> own_type(const Expr& e);
   double fold(const Expr& e);
-  bool is_of_constants(const Expr& e);
-  Scalar type_of_constants(const Expr& e);
-  Scalar beside_nothing(const Expr& e);
+  struct Constants {  // that an expression is made of
+    bool is_of_them = true, are_whole = true, are_floats = true;
+  };
+  const Constants& constants_of(const Expr& e);
+  bool is_of_constants(const Expr& e) { return constants_of(e).is_of_them; }
   const std::set<AtomId>& free_symbols(const Expr& e);
   bool reads(const Expr& e);
   bool has_reduction(const Expr& e);
   bool is_expensive(const Expr& e);
   bool binds_any(const Scope& scope, const std::set<AtomId>& symbols) const;
   Scope* target(const Expr& e, Scope& scope);
-  const Scope::Entry* find(const Expr& e, Scope& scope, Scope** where);
+  const Scope::Entry* find(const Expr& e, Scope& scope, Scalar type, Scope** where);
   Scope* array_home(const Expr& e, Scope& lanes);
   std::string entry_text(const Scope::Entry& entry, const Scope& scope) const;
   const Scope& lanes_scope(const Scope& scope) const;
@@ -135,7 +137,8 @@ class Writer {
   int counter_ = 0;
   std::unordered_map<const Expr::Node*, std::set<AtomId>> free_;
   std::unordered_map<const Expr::Node*, std::optional<Scalar>> types_;
-  std::unordered_map<const Expr::Node*, bool> reads_, reductions_, expensive_, constants_;
+  std::unordered_map<const Expr::Node*, bool> reads_, reductions_, expensive_;
+  std::unordered_map<const Expr::Node*, Constants> constants_;
   std::vector<Expr> kept_;  // keeps the keys above alive
 };
 

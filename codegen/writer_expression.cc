@@ -263,7 +263,7 @@ std::string Writer::inline_text(const Expr& e, Scope& scope, Scalar want) {
   if (!reads(e) && e->kind != ExprKind::Select) return value(e, scope, want);
   Scope* where = nullptr;
   const Scalar type = type_of(e, want);
-  if (const Scope::Entry* entry = find(e, scope, &where))
+  if (const Scope::Entry* entry = find(e, scope, type, &where))
     return converted(entry_text(*entry, scope), entry->type, want);
   if (e->kind == ExprKind::Read) return converted(read_text(e, scope), type, want);
   if (e->kind == ExprKind::Select) {

@@ -128,7 +128,7 @@ Result<int> KernelTiming::measure_chosen(const Graph& graph) {
   if (!can_time_ || !costs_.cache) return 0;
   const auto costs = costs_.make(CostSource::kCautious);
   GOPT_ASSIGN_OR_RETURN(const std::vector<KernelSpec> specs, estimated_kernels(graph, options_.target, *costs));
-  return time(specs, std::max(budget_seconds(options_.target), spent_before_ + seconds_ + kForChosen));
+  return time(specs, std::max(budget_seconds(options_.target), spent_before_ + seconds_ + kept_seconds()));
 }
 
 Result<int> KernelTiming::measure_groups(const std::vector<Graph>& graphs) {
@@ -184,7 +184,8 @@ bool KernelTiming::goes_on() const {
 
 bool KernelTiming::gives_rest(const Graph& graph) {
   if (gave_rest_ || !costs_.cache || !can_time_ || goes_on()) return false;
-  if (spent_before_ + seconds_ >= budget_seconds(options_.target) - kLeastKept) return false;
+  if (seconds_ == 0 || spent_before_ + seconds_ >= budget_seconds(options_.target) - kLeastKept) return false;
+  if (!knows(graph, CostSource::kCautious)) return false;
   if (options_.target.kind == TargetKind::Cuda) {
     const auto groups = untimed_groups(graph, options_.target, *costs_.make(CostSource::kCautious));
     if (!groups.ok() || !groups->empty()) return false;

@@ -50,8 +50,8 @@ class KernelTiming {
   // Whether a kernel that has no time may still get one.
   bool goes_on() const;
 
-  // Once, where that is not so: whether the kernels and launches of this result have their times, and most of what was
-  // kept for them is left. `measure` spends it from then on.
+  // Once, in a run that timed any, where that is not so: whether the kernels of this result have their times, no launch
+  // of several lacks one, and most of what was kept for them is left. `measure` spends it from then on.
   bool gives_rest(const Graph& graph);
   int timed() const { return timed_; }
   double seconds() const { return seconds_; }

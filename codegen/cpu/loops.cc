@@ -161,7 +161,7 @@ class BoxPrinter {
   // Too few outer iterations: threads divide the lanes, each in as long a run as there is.
   void share_lanes(int64_t extent, int64_t chunks, bool lane_reduction) {
     const int64_t parts = std::max<int64_t>(1, (lane_reduction ? 1 : kChunksOfThread) * threads_ / chunks);
-    const int64_t whole = extent >= kFewLanes ? 64 : 1;
+    const int64_t whole = extent >= 8 * kFewLanes ? 64 : extent >= kFewLanes ? 16 : 1;
     tile_ = std::min(((extent + parts - 1) / parts + whole - 1) / whole * whole, lane_reduction ? kMaxTile : extent);
     const bool is_open = !body_.loops.back().extent().is_constant();
     if (!is_open && tile_ >= extent) return;

@@ -58,7 +58,8 @@ static inline float gopt_log(float x) {
 // sum is 0, infinite or none.
 static inline float gopt_log1p(float x) {
   const float sum = 1.0f + x, log = gopt_log(sum), rest = (x - (sum - 1.0f)) / sum;
-  return rest == rest ? log + rest : log;
+  const float all = rest == rest ? log + rest : log;
+  return sum == 1.0f ? x : all;
 }
 
 // x in quarter turns: how many (modulo 4), and what is beyond them in radians, at most pi / 4 either way.
