@@ -118,6 +118,17 @@ TEST(FusionByDrawnTimes, IsOtherThanByRule) {
   }
 }
 
+// Whole numbers that 32 bits do not count, but floats hold: no integers, whatever is beside them.
+TEST(FusedConstants, ChosenOnesOfFloatsAreFloats) {
+  const BatchCase c = make_case("chosen",
+                                "input c : bool[5,9]\ninput d : bool[5,9]\nconstant a = f32[] {1e10}\nconstant b = "
+                                "f32[] {3e10}\nconstant o = f32[] {1}\nw = Where(c, a, b)\nx = Where(d, a, b)\ny = "
+                                "Div(o, w)\nz = Mul(w, x)\nm = ReduceMean(w) {axes=[1], keepdims=1}\noutput y = "
+                                "y\noutput z = z\noutput m = m",
+                                1);
+  for (const std::string& line : run_batch({c}, true, {TargetKind::Cpu, 1})) ADD_FAILURE() << line;
+}
+
 // Each value is used twice by the next ones: written out, the expression would have 2^40 parts.
 TEST(FusedIntegers, ChainsOfChoicesShareTheirParts) {
   constexpr int kLinks = 40;

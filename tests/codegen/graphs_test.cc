@@ -90,10 +90,6 @@ const Row kRows[] = {
      "input x : f32[8,10]\na = Relu(x)\nb = Slice(a) {starts=[2], ends=[6], axes=[0], steps=[1]}\nc = Slice(a) "
      "{starts=[1], ends=[9], axes=[1], steps=[2]}\n"
      "d = Reshape(b) {shape=[40]}\noutput y = d\noutput z = c"},
-    {"ChosenConstants",
-     "input c : bool[5,9]\ninput d : bool[5,9]\nconstant a = f32[] {1e8}\nconstant b = f32[] {3e8}\nconstant o = f32[] "
-     "{1}\nw = Where(c, a, b)\nx = Where(d, a, b)\ny = Div(o, w)\nz = Mul(w, x)\nv = Mul(z, x)\nm = ReduceMean(w) "
-     "{axes=[1], keepdims=1}\noutput y = y\noutput v = v\noutput m = m"},
     {"GatherRows", "input x : f32[3,16]\ninput i : i64[2,5]\ny = Gather(x, i) {axis=0}\nz = Mul(y, y)\noutput y = z"},
     {"GatherThenEmbed",
      "input w1 : f32[3,24]\ninput w2 : f32[2,24]\ninput i : i64[1,7]\na = Gather(w1, i) {axis=0}\nb = Slice(w2) "
