@@ -217,11 +217,8 @@ const Writer::Constants& Writer::constants_of(const Expr& e) {
 
 Scalar Writer::type_of(const Expr& e, Scalar otherwise) {
   const auto own = own_type(e);
-  if (own && is_of_constants(e)) {
-    const Constants& constants = constants_of(e);
-    if (otherwise == Scalar::Int && constants.are_whole) return otherwise;
-    if (otherwise == Scalar::Double && !constants.are_whole) return otherwise;
-  }
+  if (own && is_of_constants(e) && otherwise == (constants_of(e).are_whole ? Scalar::Int : Scalar::Double))
+    return otherwise;
   return own.value_or(otherwise);
 }
 
@@ -281,7 +278,6 @@ Scope* Writer::array_home(const Expr& e, Scope& lanes) {
 
 const Scope::Entry* Writer::find(const Expr& e, Scope& scope, Scalar type, Scope** where) {
   const bool has_any_type = is_of_constants(e);  // then it may be known in several
-
   for (Scope* s = &scope; s; s = s->parent) {
     auto [begin, end] = s->known.equal_range(e->hash);
     for (auto it = begin; it != end; ++it)

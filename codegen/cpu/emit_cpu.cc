@@ -337,6 +337,7 @@ std::vector<EmittedFile> runtime_files(const Plan& plan, const GeneratedKernels&
                                  "gopt_team.cc",
                                  "gopt_math.h",
                                  "gopt_elementary.h",
+                                 "gopt_bits.h",
                                  "gopt_memory.h",
                                  "gopt_post.h",
                                  "gopt_variant.h",

@@ -17,9 +17,10 @@ namespace {
 // time that they save; the least that an element counts for, since memory takes its time.
 constexpr double kParallelWork = 3e5, kWorkOfElement = 8;
 constexpr int64_t kChunksOfThread = 4;
-constexpr int64_t kTile = 1024;     // lanes of arrays where other loops are shared among threads
-constexpr int64_t kMaxTile = 4096;  // lanes of arrays at all
-constexpr int64_t kFewLanes = 128;  // fewer are shared where each takes long
+constexpr int64_t kTile = 1024;                          // lanes of arrays where other loops are shared among threads
+constexpr int64_t kMaxTile = 4096;                       // lanes of arrays at all
+constexpr int64_t kFewLanes = 128;                       // fewer are shared where each takes long
+constexpr double kLongLane = 2048, kLongReduction = 64;  // operations of an element
 
 int64_t usual_extent(const Loop& loop, const KernelBody& body) { return usual(loop.extent(), body.open).value(); }
 
@@ -126,11 +127,11 @@ class BoxPrinter {
     const int64_t extent = usual_extent(lanes, body_);
     tile_ = lane_reduction ? kTile : extent;
     if (parallel_) {
-      const bool has_lanes = extent >= kFewLanes || (extent >= 2 * threads_ && is_long_lane());
+      const bool has_lanes = extent >= kFewLanes || (extent >= 2 * threads_ && takes(kLongLane));
       // What reductions keep for each lane is computed again in loops that they do not know: threads share no such
-      // loop, but where that is cheaper than what the others would wait for.
+      // loop, but where there are too few lanes to share and reductions are short.
       const size_t known = loops_of_reductions();
-      const bool is_kept = lane_reduction && known < outer && (has_lanes || is_long_reduction());
+      const bool is_kept = lane_reduction && known < outer && (has_lanes || takes(kLongReduction));
       size_t limit = is_kept ? known : outer;
       for (const auto& symbols : reductions_) {
         size_t prefix = 0;
@@ -147,16 +148,8 @@ class BoxPrinter {
     tiled_ = is_open ? lane_reduction || tile_is_parallel_ : tile_ < extent;
   }
 
-  // An element is worth a thread's turn: the mean of an image, for one.
-  bool is_long_lane() const {
-    constexpr double kLong = 2048;
-    return OperationCounter(body_).run() >= kLong;
-  }
-
-  bool is_long_reduction() const {
-    constexpr double kLong = 64;
-    return OperationCounter(body_).run() >= kLong;
-  }
+  // Whether an element takes so many operations. A thread's turn is worth a long lane: the mean of an image, for one.
+  bool takes(double operations) const { return OperationCounter(body_).run() >= operations; }
 
   // Too few outer iterations: threads divide the lanes, each in as long a run as there is.
   void share_lanes(int64_t extent, int64_t chunks, bool lane_reduction) {

@@ -86,6 +86,7 @@ Values lower_non_zero(Lowering& l) {
 }
 
 double neutral(OpKind kind) { return kind == OpKind::Mul ? 1 : 0; }
+OpKind reduction_by(OpKind kind) { return kind == OpKind::Mul ? OpKind::ReduceProd : OpKind::ReduceSum; }
 
 // Each by itself: over those of all elements that count for it.
 Value cumulated_apart(Lowering& l, OpKind kind, const Value& x, int64_t axis, bool reverse, bool exclusive) {
@@ -95,7 +96,7 @@ Value cumulated_apart(Lowering& l, OpKind kind, const Value& x, int64_t axis, bo
   const Value triangle = l.triangle(count, !exclusive ? 0 : reverse ? 1 : -1, reverse);
   const Value counts = l.reshape(l.cast(triangle, ElementType::Bool), shape);
   const Value each = l.where(counts, l.unsqueeze(x, axis), l.scalar(type_of(x), neutral(kind)));
-  return l.reduce(kind == OpKind::Mul ? OpKind::ReduceProd : OpKind::ReduceSum, each, {Index(axis + 1)}, false);
+  return l.reduce(reduction_by(kind), each, {Index(axis + 1)}, false);
 }
 
 // Within blocks of a few, and from block to block likewise: as many steps as the extent has digits, of which the first
@@ -112,8 +113,7 @@ Value cumulated_by_blocks(Lowering& l, OpKind kind, const Value& x, int64_t axis
   split[at] = Index(blocks);
   split.insert(split.begin() + axis + 1, Index(kBlock));
   const Value parts = l.reshape(filled, split);
-  const OpKind all_of = kind == OpKind::Mul ? OpKind::ReduceProd : OpKind::ReduceSum;
-  const Value totals = l.reduce(all_of, parts, {Index(axis + 1)}, false);
+  const Value totals = l.reduce(reduction_by(kind), parts, {Index(axis + 1)}, false);
   const Value before = l.unsqueeze(cumulated_by_blocks(l, kind, totals, axis, reverse, true), axis + 1);
   const Value within = cumulated_apart(l, kind, parts, axis + 1, reverse, exclusive);
   return l.slice(l.reshape(l.op(kind, {within, before}), joined), axis, 0, count);

@@ -115,7 +115,7 @@ TEST(Math, PowersOfAllKinds) {
   uint32_t state = 12345;
   for (int i = 0; i < 1500; i++) {
     state = state * 1664525 + 1013904223;
-    const float any = gopt_of_bits(state);
+    const float any = gopt_float_of(state);
     numbers.push_back(i % 2 ? any : static_cast<float>(static_cast<int32_t>(state >> 8) % 4001 - 2000) / 64);
   }
   for (const float x : numbers)

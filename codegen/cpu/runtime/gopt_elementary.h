@@ -5,40 +5,21 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
-static inline uint32_t gopt_bits(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-static inline uint64_t gopt_bits(double x) {
-  uint64_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-static inline float gopt_of_bits(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-static inline double gopt_of_bits(uint64_t bits) {
-  double x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
+#include "gopt_bits.h"
+
 // With the sign of another.
 static inline float gopt_signed(float x, float sign) {
-  return gopt_of_bits((gopt_bits(x) & 0x7fffffffu) | (gopt_bits(sign) & 0x80000000u));
+  return gopt_float_of((gopt_bits_of(x) & 0x7fffffffu) | (gopt_bits_of(sign) & 0x80000000u));
 }
 
 static inline float gopt_log(float x) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   // x = 2^n m, sqrt(1/2) <= m < sqrt(2); what is below the normal numbers is taken 2^23 times.
   const float times = x < 1.17549435e-38f ? 8388608.0f : 1.0f, less = x < 1.17549435e-38f ? 23.0f : 0.0f;
-  const uint32_t from = gopt_bits(x * times) - 0x3f3504f3u;
-  const float n = (float)((int32_t)from >> 23) - less, f = gopt_of_bits((from & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+  const uint32_t from = gopt_bits_of(x * times) - 0x3f3504f3u;
+  const float n = (float)((int32_t)from >> 23) - less, f = gopt_float_of((from & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
   // Terms side by side: a logarithm by itself, as of a row's sum, is waited for.
   const float square = f * f, fourth = square * square;
   const float low_terms = (0.333333109f - 0.250000163f * f) + (0.200022042f - 0.166676437f * f) * square,
@@ -75,21 +56,21 @@ static inline gopt_turned gopt_turn(float x) {
                                    0x7f9458eaf7aef158u};  // of 2 / pi / 4
   constexpr double kWhole = 6755399441055744.0;  // 1.5 2^52: its sum with a number has the whole one next to it
   constexpr uint64_t kOne = 0x3ff0000000000000u;
-  const int32_t exponent = (int32_t)(gopt_bits(x) >> 23 & 255) - 150;
+  const int32_t exponent = (int32_t)(gopt_bits_of(x) >> 23 & 255) - 150;
   const uint64_t p = (uint64_t)(exponent > 0 ? exponent : 0), within = p & 63;
   const bool is_far = p >= 64;
   const uint64_t a = is_far ? kDigits[1] : kDigits[0], b = is_far ? kDigits[2] : kDigits[1],
                  c = is_far ? kDigits[3] : kDigits[2];
   const uint64_t high = a << within | b >> 1 >> (63 - within), low = b << within | c >> 1 >> (63 - within);
   // Digits as numbers from 1 to 2, less 1.
-  const double first = gopt_of_bits(kOne | high >> 38 << 26) - 1.0,
-               second = gopt_of_bits(kOne | (high >> 12 & 0x3ffffffu) << 26) - 1.0,
-               third = gopt_of_bits(kOne | (high & 0xfffu) << 40 | low >> 24) - 1.0;
-  const double m = (double)x * gopt_of_bits(kOne - (p << 52));
+  const double first = gopt_double_of(kOne | high >> 38 << 26) - 1.0,
+               second = gopt_double_of(kOne | (high >> 12 & 0x3ffffffu) << 26) - 1.0,
+               third = gopt_double_of(kOne | (high & 0xfffu) << 40 | low >> 24) - 1.0;
+  const double m = (double)x * gopt_double_of(kOne - (p << 52));
   const double turns = m * (first * 4.0), whole = turns + kWhole;
   const double more = (turns - (whole - kWhole)) + m * (second * 0x1p-24), more_whole = more + kWhole;
   const double rest = (more - (more_whole - kWhole)) + m * (third * 0x1p-50);
-  return {(float)(rest * 1.57079632679489662), (uint32_t)(gopt_bits(whole) + gopt_bits(more_whole))};
+  return {(float)(rest * 1.57079632679489662), (uint32_t)(gopt_bits_of(whole) + gopt_bits_of(more_whole))};
 }
 // Of at most pi / 4 either way.
 static inline float gopt_near_sin(float x) {
@@ -111,7 +92,7 @@ static inline float gopt_near_cos(float x) {
 static inline float gopt_sin_of(const gopt_turned& x, uint32_t quarters) {
   const uint32_t all = x.quarters + quarters;
   const float sine = gopt_near_sin(x.rest), cosine = gopt_near_cos(x.rest), chosen = all & 1 ? cosine : sine;
-  return gopt_of_bits(gopt_bits(chosen) ^ (all & 2) << 30);
+  return gopt_float_of(gopt_bits_of(chosen) ^ (all & 2) << 30);
 }
 static inline float gopt_sin(float x) { return gopt_sin_of(gopt_turn(x), 0); }
 static inline float gopt_cos(float x) { return gopt_sin_of(gopt_turn(x), 1); }
@@ -170,9 +151,10 @@ static inline float gopt_pow(float x, float y) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float a = std::fabs(x);
   // |x| = 2^n m, sqrt(1/2) <= m < sqrt(2); log2 m by t = (m - 1) / (m + 1).
-  const uint64_t from = gopt_bits((double)a) - 0x3fe6a09e667f3bcdu;
-  const double n = gopt_of_bits(0x4330000000000000u | (((from >> 52) + 2048) & 4095)) - (0x1p52 + 2048);
-  const double m = gopt_of_bits((from & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu), t = (m - 1.0) / (m + 1.0), u = t * t;
+  const uint64_t from = gopt_bits_of((double)a) - 0x3fe6a09e667f3bcdu;
+  const double n = gopt_double_of(0x4330000000000000u | (((from >> 52) + 2048) & 4095)) - (0x1p52 + 2048);
+  const double m = gopt_double_of((from & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu), t = (m - 1.0) / (m + 1.0),
+               u = t * t;
   double p = 0.28289659557644836;
   p = p * u + 0.31990595273614114;
   p = p * u + 0.41220924596408404;
@@ -191,7 +173,7 @@ static inline float gopt_pow(float x, float y) {
   q = q * f + 0.24022651213595231;
   q = q * f + 0.6931471805459305;
   q = q * f + 0.99999999995954825;
-  float power = (float)gopt_of_bits(gopt_bits(q) + (gopt_bits(sum) << 52));
+  float power = (float)gopt_double_of(gopt_bits_of(q) + (gopt_bits_of(sum) << 52));
   const float of_zero = y < 0.0f ? kInfinity : 0.0f, of_infinity = y < 0.0f ? 0.0f : kInfinity;
   power = a == 0.0f ? of_zero : power;
   power = a == kInfinity ? of_infinity : power;
@@ -200,7 +182,7 @@ static inline float gopt_pow(float x, float y) {
   const float half = 0.5f * y;
   const bool is_whole = std::nearbyint(y) == y, is_half = std::nearbyint(half) == half;
   const uint32_t sign = is_whole ? (is_half ? 0u : 0x80000000u) : 0u;
-  power = gopt_of_bits(gopt_bits(power) ^ (gopt_bits(x) & sign));
+  power = gopt_float_of(gopt_bits_of(power) ^ (gopt_bits_of(x) & sign));
   const float negative = is_whole ? power : std::numeric_limits<float>::quiet_NaN();
   power = x < 0.0f ? (a < kInfinity ? negative : power) : power;
   power = x != x ? x : power;
@@ -209,9 +191,6 @@ static inline float gopt_pow(float x, float y) {
   return x == 1.0f ? 1.0f : power;
 }
 
-#define GOPT_LIBM(name, call)                                    \
-  static inline double gopt_##name(double x) { return call(x); } \
-  static inline float gopt_##name(float x) { return call(x); }
 #define GOPT_OF_DOUBLES(name, call) \
   static inline double gopt_##name(double x) { return call(x); }
 GOPT_OF_DOUBLES(log, std::log)
@@ -221,11 +200,5 @@ GOPT_OF_DOUBLES(tan, std::tan)
 GOPT_OF_DOUBLES(asin, std::asin)
 GOPT_OF_DOUBLES(acos, std::acos)
 GOPT_OF_DOUBLES(atan, std::atan)
-GOPT_LIBM(sinh, std::sinh)
-GOPT_LIBM(cosh, std::cosh)
-GOPT_LIBM(asinh, std::asinh)
-GOPT_LIBM(acosh, std::acosh)
-GOPT_LIBM(atanh, std::atanh)
 #undef GOPT_OF_DOUBLES
-#undef GOPT_LIBM
 static inline double gopt_pow(double x, double y) { return std::pow(x, y); }

@@ -6,16 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-static inline uint32_t gopt_bits_of(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-static inline float gopt_float_of(uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
+#include "gopt_bits.h"
 
 struct gopt_half {
   uint16_t bits;

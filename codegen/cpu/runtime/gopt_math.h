@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 
+#include "gopt_bits.h"
 #include "gopt_elementary.h"
 
 // NaN wins, as in ONNX Runtime and numpy. Two choices, one after the other: loops with `or` between comparisons are not
@@ -77,8 +77,7 @@ inline gopt_bounds gopt_bound;
 
 // NaN stays.
 static inline float gopt_within(float x, uint32_t bits) {
-  float bound;
-  memcpy(&bound, &bits, sizeof bound);
+  const float bound = gopt_float_of(bits);
   const float low = x < -bound ? -bound : x;
   return low > bound ? bound : low;
 }
@@ -97,12 +96,7 @@ static inline float gopt_exp(float x) {
   p = p * r + 1.0f;
   // Times 2^n by adding to the exponent, which stays that of a normal number: e^r is below 1 where n is 128, and not
   // where it is -126.
-  uint32_t last, bits;
-  memcpy(&last, &sum, sizeof last);
-  memcpy(&bits, &p, sizeof bits);
-  bits += last << 23;
-  float e;
-  memcpy(&e, &bits, sizeof e);
+  const float e = gopt_float_of(gopt_bits_of(p) + (gopt_bits_of(sum) << 23));
   const float high = x <= 88.72f ? e : x + std::numeric_limits<float>::infinity();
   return x < -87.33f ? 0.0f : high;
 }
@@ -144,6 +138,11 @@ static inline float gopt_erf(float x) {
 static inline double gopt_exp(double x) { return std::exp(x); }
 static inline double gopt_tanh(double x) { return std::tanh(x); }
 static inline double gopt_erf(double x) { return std::erf(x); }
+GOPT_LIBM(sinh, std::sinh)
+GOPT_LIBM(cosh, std::cosh)
+GOPT_LIBM(asinh, std::asinh)
+GOPT_LIBM(acosh, std::acosh)
+GOPT_LIBM(atanh, std::atanh)
 GOPT_LIBM(sqrt, std::sqrt)
 GOPT_LIBM(floor, std::floor)
 GOPT_LIBM(ceil, std::ceil)
